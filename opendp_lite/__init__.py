@@ -1,0 +1,164 @@
+"""Differentially private estimators as verified pipelines.
+
+import opendp_lite as dp
+pipeline = dp.clamp(0, 100) >> dp.simplex_augment() >> dp.sum() >> dp.gaussian(rho=0.5)
+pipeline.map(1)      # the zCDP loss when one person is added or removed
+pipeline(ages)       # a private release
+"""
+
+from opendp_lite.bodies.ball import Ball
+from opendp_lite.bodies.body import Body
+from opendp_lite.bodies.box import Box
+from opendp_lite.bodies.everything import Everything
+from opendp_lite.bodies.simplex import Simplex
+from opendp_lite.combinators.calibrate import calibrate
+from opendp_lite.combinators.compose import compose
+from opendp_lite.core import (
+    InsecureRelease,
+    Measurement,
+    Mechanism,
+    Stage,
+    Transformation,
+    mechanism,
+    stage,
+)
+from opendp_lite.domains import Domain, Rows, Scalars, Vectors
+from opendp_lite.engines.chunks import Blocks
+from opendp_lite.errors import (
+    BudgetExceeded,
+    DataError,
+    OpenDPLiteError,
+    ParameterError,
+    SpaceError,
+)
+from opendp_lite.estimators.simplex_ratio import simplex_ratio
+from opendp_lite.measurements.gaussian import gaussian
+from opendp_lite.measurements.laplace import laplace
+from opendp_lite.measures.approximate import ApproximateDivergence
+from opendp_lite.measures.conversion import to_approximate, to_zcdp
+from opendp_lite.measures.max_divergence import MaxDivergence
+from opendp_lite.measures.measure import Measure
+from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
+from opendp_lite.metrics import (
+    AbsoluteDistance,
+    ChangeOneDistance,
+    L1Distance,
+    L2Distance,
+    LInfDistance,
+    Metric,
+    NormDistance,
+    RowMetric,
+    SymmetricDistance,
+)
+from opendp_lite.norms import Norms
+from opendp_lite.postprocessor import postprocessor
+from opendp_lite.serialise import from_json
+from opendp_lite.spaces import Space, records, scalar, vector
+from opendp_lite.transformations.center import center
+from opendp_lite.transformations.clamp import clamp
+from opendp_lite.transformations.clip_to_norm import clip_to_norm
+from opendp_lite.transformations.count import count
+from opendp_lite.transformations.drop_nan import drop_nan
+from opendp_lite.transformations.impute import impute
+from opendp_lite.transformations.resize import resize
+from opendp_lite.transformations.row_map import row_map
+from opendp_lite.transformations.scale import scale
+from opendp_lite.transformations.select import select
+from opendp_lite.transformations.simplex_augment import simplex_augment
+from opendp_lite.transformations.sum import sum
+
+SPELLED = (
+    "AbsoluteDistance",
+    "ChangeOneDistance",
+    "L1Distance",
+    "L2Distance",
+    "LInfDistance",
+    "NormDistance",
+    "Norms",
+    "SymmetricDistance",
+    "center",
+    "clamp",
+    "clip_to_norm",
+    "compose",
+    "count",
+    "drop_nan",
+    "gaussian",
+    "impute",
+    "laplace",
+    "records",
+    "resize",
+    "scalar",
+    "scale",
+    "select",
+    "simplex_augment",
+    "simplex_ratio",
+    "sum",
+    "to_approximate",
+    "to_zcdp",
+    "vector",
+)
+"""The names that a pipeline written to JSON may call."""
+
+__all__ = [
+    "AbsoluteDistance",
+    "ApproximateDivergence",
+    "Ball",
+    "Blocks",
+    "Body",
+    "Box",
+    "BudgetExceeded",
+    "ChangeOneDistance",
+    "DataError",
+    "Domain",
+    "Everything",
+    "InsecureRelease",
+    "L1Distance",
+    "L2Distance",
+    "LInfDistance",
+    "MaxDivergence",
+    "Measure",
+    "Measurement",
+    "Mechanism",
+    "Metric",
+    "NormDistance",
+    "Norms",
+    "OpenDPLiteError",
+    "ParameterError",
+    "RowMetric",
+    "Rows",
+    "Scalars",
+    "Simplex",
+    "Space",
+    "SpaceError",
+    "Stage",
+    "SymmetricDistance",
+    "Transformation",
+    "Vectors",
+    "ZeroConcentratedDivergence",
+    "calibrate",
+    "center",
+    "clamp",
+    "clip_to_norm",
+    "compose",
+    "count",
+    "drop_nan",
+    "from_json",
+    "gaussian",
+    "impute",
+    "laplace",
+    "mechanism",
+    "postprocessor",
+    "records",
+    "resize",
+    "row_map",
+    "scalar",
+    "scale",
+    "select",
+    "simplex_augment",
+    "simplex_ratio",
+    "stage",
+    "sum",
+    "to_approximate",
+    "to_zcdp",
+    "vector",
+]

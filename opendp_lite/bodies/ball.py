@@ -1,0 +1,247 @@
+"""Rows within a distance of a centre."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import inf, trunc
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.bodies.body import (
+    SLACK,
+    Body,
+    Floats,
+    Snapper,
+    Values,
+    array,
+    grid_exponent,
+    shown,
+    spread,
+    values,
+    width_of,
+)
+from opendp_lite.bodies.box import Box
+from opendp_lite.errors import ParameterError
+from opendp_lite.exact import sqrt_up
+from opendp_lite.fields import initialise
+from opendp_lite.norms import Norms
+
+_HUGE = 2.0**200
+_ROUNDING = 2.0**-44
+_MAGIC = 3 * 2.0**51
+_FAR = 2**300
+_NARROW = 32
+_ORIGIN = int(np.float64(_MAGIC).view(np.int64))
+
+
+@attrs.frozen(init=False, repr=False)
+class Ball(Body):
+    """Rows with ``|| (row - center) / radius ||_p <= 1``.
+
+    Takes: ``radius``, a number or one for each column (an axis-aligned ellipsoid for p = 2);
+        ``p``, 1, 2 or infinity; ``center``, a number or one for each column.
+    Because: by Hoelder, the l1 norm over {||x / r||_2 <= 1} is at most ||r||_2; norms of the
+        centre and of the ball add.
+
+    >>> Ball(10), Ball(1, p=1, columns=3).diameter(2)
+    (dp.Ball(10), 2.0)
+    """
+
+    size: Values
+    p: float
+    middle: Values
+    columns: int
+
+    def __init__(self, radius: object, p: float = 2, center: object = 0, columns: int = 1) -> None:
+        size, middle = values(radius, "radius"), values(center, "center")
+        if p not in (1, 2, inf):
+            raise ParameterError(f"Ball: p must be 1, 2 or infinity, got {p}")
+        if any(value <= 0 for value in size):
+            raise ParameterError(f"the radius of a ball must be above 0, got {shown(size)}")
+        columns = width_of("Ball", columns, size, middle)
+        initialise(self, size=size, p=p, middle=middle, columns=columns)
+
+    def over(self, columns: int) -> Ball:
+        return Ball(self.size, self.p, self.middle, columns)
+
+    def _reach(self) -> Norms:
+        """The norms of a row seen from the centre."""
+        if self.p == inf:
+            return self._as_box(0).radii()
+        largest = max(self.size)
+        if self.p == 1:
+            return Norms.squared(largest, largest * largest, largest)
+        repeats = self.columns // len(self.size)
+        across = sqrt_up(sum((r * r for r in self.size), Fraction(0)) * repeats)
+        return Norms.squared(across, largest * largest, largest)
+
+    def _as_box(self, middle: object) -> Box:
+        return Box([-r for r in self.size], self.size, self.columns).shift(values(middle, "center"))
+
+    def radii(self) -> Norms:
+        away = tuple(abs(c) for c in self.middle)
+        if not any(away):
+            return self._reach()
+        repeats = self.columns // len(away)
+        offset = Norms.squared(
+            sum(away, Fraction(0)) * repeats,
+            sum((c * c for c in away), Fraction(0)) * repeats,
+            max(away),
+        )
+        return self._reach() + offset
+
+    def diameters(self) -> Norms:
+        return self._reach() * 2
+
+    def contains(self, rows: Floats) -> NDArray[np.bool_]:
+        middle, size = array(self.middle), array(self.size)
+        scaled = (rows - middle) / size
+        slack = SLACK * (1 + float(np.max(np.abs(middle) / size)))
+        norms = np.linalg.norm(scaled, ord=self.p, axis=1)
+        inside: NDArray[np.bool_] = norms <= 1 + slack
+        return inside
+
+    def shift(self, offset: Values) -> Ball:
+        count = max(len(offset), len(self.middle))
+        moved = [
+            a + b for a, b in zip(spread(self.middle, count), spread(offset, count), strict=True)
+        ]
+        return Ball(self.size, self.p, moved, self.columns)
+
+    def scale(self, factor: Values) -> Ball:
+        count = max(len(factor), len(self.middle), len(self.size))
+        by = spread(factor, count)
+        return Ball(
+            [r * abs(f) for r, f in zip(spread(self.size, count), by, strict=True)],
+            self.p,
+            [c * f for c, f in zip(spread(self.middle, count), by, strict=True)],
+            self.columns,
+        )
+
+    def select(self, columns: tuple[int, ...]) -> Ball:
+        size, middle = spread(self.size, self.columns), spread(self.middle, self.columns)
+        return Ball([size[j] for j in columns], self.p, [middle[j] for j in columns], len(columns))
+
+    def draw(self, generator: np.random.Generator, count: int) -> Floats:
+        direction = generator.standard_normal((count, self.columns))
+        axes = np.zeros_like(direction)
+        axes[np.arange(count), generator.integers(0, self.columns, count)] = generator.choice(
+            [-1.0, 1.0], count
+        )
+        direction = np.where(generator.random((count, 1)) < 0.3, axes, direction)
+        direction /= np.linalg.norm(direction, ord=self.p, axis=1)[:, None]
+        length = np.where(generator.random(count) < 0.5, 1.0, generator.random(count))
+        return array(self.middle) + direction * length[:, None] * array(self.size)
+
+    def _weights(self) -> Floats | None:
+        """Factors that make the ball a unit ball; None where the norm needs no factors."""
+        if len(self.size) == 1 and Fraction(1, _FAR) < self.size[0] < _FAR:
+            return None
+        return 1 / array(self.size)
+
+    def _shrink(self, block: Floats, out: Floats, spare: Floats, target: float) -> Floats:
+        """Fills ``out`` with the centred row, capped and weighted; gives a factor for each row.
+
+        The norm is a sum of elementwise operations in a fixed order (halves added to halves), so
+        it is the same wherever the row stands; its relative error is below 2^-45. A row with NaN
+        has a NaN factor. Entries beyond 2^200 radii count as 2^200 radii.
+        """
+        source = block
+        if any(self.middle):
+            source = np.subtract(block, array(self.middle), out=out)
+        weights = self._weights()
+        limit, cap = target, _HUGE
+        if weights is None:
+            limit, cap = target * float(self.size[0]), _HUGE * float(self.size[0])
+        else:
+            source = np.multiply(source, weights, out=out)
+        source.clip(-cap, cap, out=out)
+        terms = np.multiply(out, out, out=spare) if self.p == 2 else np.abs(out, out=spare)
+        norm = _row_totals(terms)
+        return np.minimum(1.0, limit / (np.sqrt(norm) if self.p == 2 else norm))
+
+    def project(self, block: Floats) -> Floats:
+        if self.p == inf:
+            return self._as_box(self.middle).project(block)
+        out, spare = np.empty_like(block), np.empty_like(block)
+        factor = self._shrink(block, out, spare, 1.0)[:, None]
+        shrunk = out * factor
+        if self._weights() is not None:
+            shrunk *= array(self.size)
+        if any(self.middle):
+            shrunk += array(self.middle)
+        kept = np.where(factor == 1.0, block, shrunk)
+        return np.where(np.isnan(factor), array(self.middle), kept)
+
+    def exponent(self) -> int:
+        largest = max(self.size) + max(abs(c) for c in self.middle)
+        return grid_exponent("clip_to_norm", largest, min(self.size))
+
+    def snapper(self) -> Snapper:
+        """Shrinks each row by what rounding may add, then rounds.
+
+        Let v be the rounded row and R the radii in grid units. ||v / R||_p is at most
+        ||x / R||_p + ||1 / (2 R)||_p, so scaling to the target 1 - ||1 / (2 R)||_p, less 2^-44
+        for the float operations, keeps v in the ball. The centre is rounded towards 0, which
+        makes none of its norms larger.
+        """
+        if self.p == inf:
+            return self._as_box(self.middle).snapper()
+        unit = Fraction(2) ** self.exponent()
+        repeats = self.columns // len(self.size)
+        halves = [unit / (2 * r) for r in self.size]
+        rounding = (
+            sum(halves, Fraction(0)) * repeats
+            if self.p == 1
+            else sqrt_up(sum((half * half for half in halves), Fraction(0)) * repeats)
+        )
+        if rounding > Fraction(1, 2**8):
+            raise ParameterError(
+                f"{self!r}: the radii differ by too much to be summed on one grid; scale() the rows"
+            )
+        target = float(1 - rounding) * (1 - _ROUNDING)
+        radii = array(tuple(r / unit for r in self.size))
+        weighted = self._weights() is not None
+        if not weighted:
+            radii = np.array([float(1 / unit)])
+        magic = _MAGIC + array(tuple(Fraction(trunc(c / unit)) for c in self.middle))
+        resting = magic.view(np.int64)
+
+        def into(block: Floats, out: Floats, spare: Floats) -> None:
+            factor = self._shrink(block, out, spare, target)
+            if len(radii) == 1:
+                np.multiply(out, (factor * radii[0])[:, None], out=out)
+            else:
+                np.multiply(out, factor[:, None], out=out)
+                np.multiply(out, radii, out=out)
+            np.add(out, magic, out=out)
+            bits = out.view(np.int64)
+            np.copyto(bits, resting, where=np.isnan(factor)[:, None])
+
+        return Snapper(_ORIGIN, into)
+
+    def __repr__(self) -> str:
+        parts = [shown(self.size)]
+        parts += [f"p={self.p:g}"] if self.p != 2 else []
+        parts += [f"center={shown(self.middle)}"] if any(self.middle) else []
+        implied = max(len(self.size), len(self.middle))
+        parts += [f"columns={self.columns}"] if self.columns != implied else []
+        return f"dp.Ball({', '.join(parts)})"
+
+
+def _row_totals(terms: Floats) -> Floats:
+    """The sum of each row, by halving, with ``terms`` as scratch."""
+    count = terms.shape[1]
+    while count > _NARROW:
+        half = (count + 1) // 2
+        terms[:, : count - half] += terms[:, half:count]
+        count = half
+    upright = np.ascontiguousarray(terms[:, :count].T)
+    while count > 1:
+        half = (count + 1) // 2
+        upright[: count - half] += upright[half:count]
+        count = half
+    total: Floats = upright[0]
+    return total

@@ -1,0 +1,177 @@
+"""What every body answers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Final
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.errors import ParameterError
+from opendp_lite.exact import exact, floor_log2, plain, shown_up
+from opendp_lite.norms import Norms
+
+Floats = NDArray[np.float64]
+Values = tuple[Fraction, ...]
+
+GRID_BITS: Final = 40
+"""A body's grid is about 2^-40 of its radius: one row's rounding is invisible to 10^9 rows."""
+_MOST_BITS: Final = 50
+_NARROW_BITS: Final = 10
+_EXTREME: Final = 900
+SLACK: Final = 2.0**-40
+"""How far outside its body a row may lie through float rounding, relative to the body's size.
+
+Only sums rely on the body, and they enforce it in integers; see ``Snapper``.
+"""
+
+
+def values(given: object, name: str) -> Values:
+    """A number, or one number a column, as rationals; equal ones are kept once."""
+    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
+        return (exact(given, name),)
+    found = tuple(exact(value, name) for value in given)
+    if not found:
+        raise ParameterError(f"{name} needs at least one number")
+    return found[:1] if len(set(found)) == 1 else found
+
+
+def width_of(name: str, columns: int, *each: Values) -> int:
+    """The number of columns, from the declared one and the lengths of the bounds."""
+    lengths = {len(bound) for bound in each} - {1}
+    if len(lengths) > 1 or (lengths and columns not in (1, *lengths)):
+        raise ParameterError(
+            f"{name}: bounds for {sorted(lengths)} columns do not fit {columns} columns"
+        )
+    return max(columns, *lengths) if lengths else columns
+
+
+def shown(bound: Values) -> str:
+    """Bounds as a person would type them."""
+    texts = [plain(value) for value in bound]
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+
+
+def array(bound: Values) -> Floats:
+    """Bounds as floats, one a column or one for all."""
+    return np.array([float(value) for value in bound])
+
+
+def spread(bound: Values, columns: int) -> Values:
+    """Bounds with one entry a column."""
+    return bound if len(bound) == columns else bound * columns
+
+
+def grid_exponent(name: str, largest: Fraction, narrowest: Fraction) -> int:
+    """The exponent of the dyadic grid for a body, from its public geometry alone."""
+    reach = floor_log2(largest)
+    if abs(reach) > _EXTREME:
+        raise ParameterError(
+            f"{name}: bounds beyond 2^{_EXTREME} or below 2^-{_EXTREME} cannot be summed; "
+            "scale() the rows before"
+        )
+    fine = min(reach - GRID_BITS, floor_log2(narrowest) - _NARROW_BITS)
+    return max(fine, reach - _MOST_BITS)
+
+
+@attrs.frozen
+class Snapper:
+    """Rounds blocks of rows to a body's grid, in integers, and never outside the body.
+
+    ``into(block, out, spare)`` fills the float buffer ``out``, whose bits are then to be read as
+    int64: each entry minus ``origin`` is the coordinate in grid units. ``spare`` is scratch of the
+    same shape. The image of a row depends on that row alone (elementwise operations in a fixed
+    order), whatever the row holds.
+    """
+
+    origin: int
+    into: Callable[[Floats, Floats, Floats], None]
+
+
+class Body(ABC):
+    """A convex set of rows.
+
+    Gives: ``radii`` and ``diameters`` (the largest norms of a row, of a difference of two rows;
+        None where unbounded), ``radius(p)`` and ``diameter(p)`` as floats rounded up,
+        ``contains``, ``shift``, ``scale``, ``draw``, and the grid that sums are made on.
+    """
+
+    columns: int
+
+    @abstractmethod
+    def over(self, columns: int) -> Body:
+        """The same bounds for so many columns."""
+
+    @abstractmethod
+    def radii(self) -> Norms | None:
+        """Bounds on the norms of one row."""
+
+    @abstractmethod
+    def diameters(self) -> Norms | None:
+        """Bounds on the norms of the difference of two rows."""
+
+    @abstractmethod
+    def contains(self, rows: Floats) -> NDArray[np.bool_]:
+        """Which rows lie in the body, up to float rounding."""
+
+    @abstractmethod
+    def shift(self, offset: Values) -> Body:
+        """The body moved by a vector."""
+
+    @abstractmethod
+    def scale(self, factor: Values) -> Body:
+        """The body with each coordinate multiplied."""
+
+    @abstractmethod
+    def select(self, columns: tuple[int, ...]) -> Body:
+        """The body's shadow on some columns."""
+
+    @abstractmethod
+    def draw(self, generator: np.random.Generator, count: int) -> Floats:
+        """Rows of the body, extreme ones among them, for tests."""
+
+    @abstractmethod
+    def project(self, block: Floats) -> Floats:
+        """Each row brought into the body, up to float rounding."""
+
+    @abstractmethod
+    def exponent(self) -> int:
+        """The body's grid is the multiples of 2^exponent."""
+
+    @abstractmethod
+    def snapper(self) -> Snapper:
+        """The rounding of rows to the grid inside the body."""
+
+    def total_range(self) -> tuple[Fraction, Fraction] | None:
+        """(L, R) where rows minus L are non-negative and of a total of at most R; else None."""
+        return None
+
+    def radius(self, p: float) -> float:
+        """The largest p-norm of a row, rounded up; infinite where unbounded."""
+        return _size(self.radii(), p)
+
+    def diameter(self, p: float) -> float:
+        """The largest p-norm of a difference of two rows, rounded up."""
+        return _size(self.diameters(), p)
+
+
+def _size(norms: Norms | None, p: float) -> float:
+    bound = None if norms is None else norms.of(p)
+    return float("inf") if bound is None else shown_up(bound)
+
+
+@attrs.frozen
+class Projection:
+    """A block function that brings rows into a body.
+
+    A sum over the same body does this itself while rounding, so it is not done twice.
+    """
+
+    body: Body
+
+    def __call__(self, block: Floats) -> Floats:
+        return self.body.project(block)

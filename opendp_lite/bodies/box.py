@@ -1,0 +1,182 @@
+"""Rows whose every column lies between two bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from math import ceil, floor
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.bodies.body import (
+    SLACK,
+    Body,
+    Floats,
+    Snapper,
+    Values,
+    array,
+    grid_exponent,
+    shown,
+    spread,
+    values,
+    width_of,
+)
+from opendp_lite.errors import ParameterError
+from opendp_lite.fields import initialise
+from opendp_lite.norms import Norms
+
+_TILE = 64
+_Move = Callable[[Fraction, Fraction], Fraction]
+
+
+@attrs.frozen(init=False, repr=False)
+class Box(Body):
+    """Rows with ``lower[j] <= row[j] <= upper[j]``.
+
+    Takes: a number for all columns or one for each; ``lower`` below ``upper``.
+    Because: a row's p-norm is largest in a corner, a difference's along the box's sides.
+
+    >>> Box(0, 100), Box(-1, [1, 3]).diameter(1)
+    (dp.Box(0, 100), 6.0)
+    """
+
+    lower: Values
+    upper: Values
+    columns: int
+
+    def __init__(self, lower: object, upper: object, columns: int = 1) -> None:
+        low, high = values(lower, "lower bound"), values(upper, "upper bound")
+        columns = width_of("Box", columns, low, high)
+        paired = list(zip(spread(low, columns), spread(high, columns), strict=True))
+        for column, (least, most) in enumerate(paired):
+            if least >= most:
+                where = f" in column {column}" if columns > 1 else ""
+                advice = "they are equal" if least == most else "swap them"
+                raise ParameterError(
+                    f"bounds{where}: the lower, {float(least):g}, must be below the upper, "
+                    f"{float(most):g}; {advice}"
+                )
+        initialise(self, lower=low, upper=high, columns=columns)
+
+    def _largest(self) -> Values:
+        low, high = spread(self.lower, self._kept), spread(self.upper, self._kept)
+        return tuple(max(abs(a), abs(b)) for a, b in zip(low, high, strict=True))
+
+    def _widths(self) -> Values:
+        low, high = spread(self.lower, self._kept), spread(self.upper, self._kept)
+        return tuple(b - a for a, b in zip(low, high, strict=True))
+
+    @property
+    def _kept(self) -> int:
+        return max(len(self.lower), len(self.upper))
+
+    def _norms(self, sides: Values) -> Norms:
+        repeats = self.columns // len(sides)
+        return Norms.squared(
+            sum(sides, Fraction(0)) * repeats,
+            sum((side * side for side in sides), Fraction(0)) * repeats,
+            max(sides),
+        )
+
+    def over(self, columns: int) -> Box:
+        return Box(self.lower, self.upper, columns)
+
+    def radii(self) -> Norms:
+        return self._norms(self._largest())
+
+    def diameters(self) -> Norms:
+        return self._norms(self._widths())
+
+    def contains(self, rows: Floats) -> NDArray[np.bool_]:
+        low, high = array(self.lower), array(self.upper)
+        slack = SLACK * np.maximum(np.abs(low), np.abs(high))
+        inside: NDArray[np.bool_] = np.all((rows >= low - slack) & (rows <= high + slack), axis=1)
+        return inside
+
+    def shift(self, offset: Values) -> Box:
+        return self._moved(offset, lambda bound, by: bound + by)
+
+    def scale(self, factor: Values) -> Box:
+        return self._moved(factor, lambda bound, by: bound * by)
+
+    def _moved(self, by: Values, move: _Move) -> Box:
+        count = max(self._kept, len(by))
+        low, high, step = (spread(v, count) for v in (self.lower, self.upper, by))
+        ends = [sorted((move(a, s), move(b, s))) for a, b, s in zip(low, high, step, strict=True)]
+        return Box([end[0] for end in ends], [end[1] for end in ends], self.columns)
+
+    def total_range(self) -> tuple[Fraction, Fraction] | None:
+        if self.columns != 1:
+            return None
+        return self.lower[0], self.upper[0] - self.lower[0]
+
+    def select(self, columns: tuple[int, ...]) -> Box:
+        low, high = spread(self.lower, self.columns), spread(self.upper, self.columns)
+        return Box([low[j] for j in columns], [high[j] for j in columns], len(columns))
+
+    def draw(self, generator: np.random.Generator, count: int) -> Floats:
+        low, high = array(self.lower), array(self.upper)
+        weight = generator.random((count, self.columns))
+        corner = generator.integers(0, 2, (count, self.columns))
+        weight = np.where(generator.random((count, 1)) < 0.5, corner, weight)
+        return np.clip(low * (1 - weight) + high * weight, low, high)
+
+    def project(self, block: Floats) -> Floats:
+        low, high = array(self.lower), array(self.upper)
+        clipped = np.clip(block, low, high)
+        return np.where(np.isnan(block), np.where(np.signbit(block), low, high), clipped)
+
+    def exponent(self) -> int:
+        return grid_exponent("clamp", max(self._largest()), min(self._widths()))
+
+    def snapper(self) -> Snapper:
+        """Adds 1.5 * 2^52 grid units, which rounds, and clips the bits as integers.
+
+        Positive floats order as their bits do, and NaN as IEEE 754's totalOrder says, so the
+        clip bounds every entry whatever it was; where |x| is below 2^51 units the low bits are
+        x rounded to nearest.
+        """
+        unit = Fraction(2) ** self.exponent()
+        low = [ceil(bound / unit) for bound in self.lower]
+        high = [floor(bound / unit) for bound in self.upper]
+        repeated = self._kept
+        if any(
+            a > b
+            for a, b in zip(
+                low * (repeated // len(low)), high * (repeated // len(high)), strict=True
+            )
+        ):
+            raise ParameterError(
+                f"{self!r}: the bounds are too close together for their size; "
+                "center() the rows first"
+            )
+        magic = float(unit * 3 * 2**51)
+        origin = int(np.float64(magic).view(np.int64))
+        least, most = _tiled(low, origin, self.columns), _tiled(high, origin, self.columns)
+        tile = max(len(least), len(most))
+
+        def into(block: Floats, out: Floats, spare: Floats) -> None:
+            np.add(block, magic, out=out)
+            bits = out.view(np.int64)
+            if tile == 1:
+                flat = bits.reshape(-1)
+                flat.clip(least[0], most[0], out=flat)
+                return
+            whole = len(bits) - len(bits) % _TILE
+            main = bits[:whole].reshape(-1, tile)
+            main.clip(least, most, out=main)
+            rest = bits[whole:]
+            rest.clip(least[-self.columns :], most[-self.columns :], out=rest)
+
+        return Snapper(origin, into)
+
+    def __repr__(self) -> str:
+        count = f", columns={self.columns}" if self.columns != self._kept else ""
+        return f"dp.Box({shown(self.lower)}, {shown(self.upper)}{count})"
+
+
+def _tiled(bounds: list[int], origin: int, columns: int) -> NDArray[np.int64]:
+    bits = np.array([bound + origin for bound in bounds], dtype=np.int64)
+    return bits if len(bits) == 1 else np.tile(bits, _TILE)

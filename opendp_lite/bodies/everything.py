@@ -1,0 +1,63 @@
+"""The body that bounds nothing."""
+
+from __future__ import annotations
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.bodies.body import Body, Floats, Snapper, Values
+from opendp_lite.errors import SpaceError
+from opendp_lite.norms import Norms
+
+
+@attrs.frozen(repr=False)
+class Everything(Body):
+    """Rows of any values, NaN and infinities included.
+
+    >>> Everything(2).radius(1)
+    inf
+    """
+
+    columns: int = 1
+
+    def over(self, columns: int) -> Everything:
+        return Everything(columns)
+
+    def radii(self) -> Norms | None:
+        return None
+
+    def diameters(self) -> Norms | None:
+        return None
+
+    def contains(self, rows: Floats) -> NDArray[np.bool_]:
+        return np.ones(len(rows), dtype=np.bool_)
+
+    def shift(self, offset: Values) -> Everything:
+        return self
+
+    def scale(self, factor: Values) -> Everything:
+        return self
+
+    def select(self, columns: tuple[int, ...]) -> Everything:
+        return Everything(len(columns))
+
+    def draw(self, generator: np.random.Generator, count: int) -> Floats:
+        wild = [0.0, -0.0, 1.0, -1.0, 5e-324, -1e-310, 1e308, -1e308, np.nan, np.inf, -np.inf, 0.1]
+        spread = generator.standard_normal((count, self.columns)) * 10.0 ** generator.integers(
+            -5, 6, (count, self.columns)
+        )
+        odd = generator.choice(wild, (count, self.columns))
+        return np.where(generator.random((count, self.columns)) < 0.4, odd, spread)
+
+    def project(self, block: Floats) -> Floats:
+        return block
+
+    def exponent(self) -> int:
+        raise SpaceError("rows of any values lie on no grid; clamp() them first")
+
+    def snapper(self) -> Snapper:
+        raise SpaceError("rows of any values lie on no grid; clamp() them first")
+
+    def __repr__(self) -> str:
+        return "dp.Everything()" if self.columns == 1 else f"dp.Everything({self.columns})"

@@ -1,0 +1,114 @@
+"""Non-negative rows of bounded total."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import floor
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.bodies.body import (
+    SLACK,
+    Body,
+    Floats,
+    Snapper,
+    Values,
+    grid_exponent,
+)
+from opendp_lite.bodies.box import Box
+from opendp_lite.exact import plain, positive
+from opendp_lite.fields import initialise
+from opendp_lite.norms import Norms
+
+
+@attrs.frozen(init=False, repr=False)
+class Simplex(Body):
+    """Rows with no negative entry and a sum of at most ``total``.
+
+    Because: every norm is largest at a vertex, ``total``; two rows differ by at most
+        ``2 total`` in l1 and ``sqrt(2) total`` in l2 (two vertices), ``total`` with one column.
+
+    >>> Simplex(100, columns=2).radius(1), Simplex(100, columns=2).diameter(1)
+    (100.0, 200.0)
+    """
+
+    total: Fraction
+    columns: int
+
+    def __init__(self, total: object, columns: int = 1) -> None:
+        initialise(self, total=positive(total, "the total of a simplex"), columns=columns)
+
+    def over(self, columns: int) -> Simplex:
+        return Simplex(self.total, columns)
+
+    def radii(self) -> Norms:
+        return Norms.squared(self.total, self.total**2, self.total)
+
+    def diameters(self) -> Norms:
+        if self.columns == 1:
+            return self.radii()
+        return Norms.squared(2 * self.total, 2 * self.total**2, self.total)
+
+    def contains(self, rows: Floats) -> NDArray[np.bool_]:
+        total = float(self.total)
+        inside: NDArray[np.bool_] = np.all(rows >= -SLACK * total, axis=1) & (
+            rows.sum(axis=1) <= total * (1 + SLACK)
+        )
+        return inside
+
+    def _box(self) -> Box:
+        return Box(0, self.total, self.columns)
+
+    def shift(self, offset: Values) -> Box:
+        return self._box().shift(offset)
+
+    def scale(self, factor: Values) -> Body:
+        if len(factor) == 1 and factor[0] > 0:
+            return Simplex(self.total * factor[0], self.columns)
+        return self._box().scale(factor)
+
+    def total_range(self) -> tuple[Fraction, Fraction] | None:
+        return Fraction(0), self.total
+
+    def select(self, columns: tuple[int, ...]) -> Body:
+        if len(set(columns)) < len(columns):
+            return self._box().select(columns)
+        return Simplex(self.total, len(columns))
+
+    def draw(self, generator: np.random.Generator, count: int) -> Floats:
+        shares = generator.dirichlet(np.full(self.columns + 1, 0.3), count)
+        return shares[:, : self.columns] * float(self.total)
+
+    def project(self, block: Floats) -> Floats:
+        inside = self._box().project(block)
+        left = np.full(len(inside), float(self.total))
+        for column in range(self.columns):
+            np.minimum(inside[:, column], left, out=inside[:, column])
+            left -= inside[:, column]
+        return inside
+
+    def exponent(self) -> int:
+        return grid_exponent("simplex_augment", self.total, self.total)
+
+    def snapper(self) -> Snapper:
+        """Each entry into [0, total], then, in integers, no more than is left of the total."""
+        most = floor(self.total / Fraction(2) ** self.exponent())
+        boxed = self._box().snapper()
+
+        def into(block: Floats, out: Floats, spare: Floats) -> None:
+            boxed.into(block, out, spare)
+            bits = out.view(np.int64)
+            left = np.full(len(bits), most, dtype=np.int64)
+            for column in range(bits.shape[1]):
+                entry = bits[:, column]
+                entry -= boxed.origin
+                np.minimum(entry, left, out=entry)
+                left -= entry
+
+        return Snapper(0, into)
+
+    def __repr__(self) -> str:
+        count = "" if self.columns == 1 else f", columns={self.columns}"
+        return f"dp.Simplex({plain(self.total)}{count})"

@@ -1,0 +1,1 @@
+"""Steps made of other pipelines."""

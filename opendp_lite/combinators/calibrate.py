@@ -1,0 +1,72 @@
+"""The parameter that meets a target loss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from opendp_lite.core import Measurement, Mechanism
+from opendp_lite.errors import ParameterError
+
+Pipeline = TypeVar("Pipeline", Mechanism, Measurement)  # type: ignore[type-arg]
+_DOUBLINGS = 1000
+_PRECISION = 1e-12
+
+
+def calibrate(
+    make: Callable[[float], Pipeline],
+    d_out: object,
+    d_in: object = 1,
+    bounds: tuple[float, float] | None = None,
+) -> Pipeline:
+    """Builds the pipeline whose loss comes closest to a target from below, by bisection.
+
+    Takes: ``make``, from one parameter to a pipeline, its loss rising or falling with the
+        parameter throughout; ``d_out``, the target loss; ``d_in``, for how many units; ``bounds``
+        of the parameter, by default any number above 0; two whole numbers search whole numbers.
+    Gives: ``make(parameter)`` for the best parameter found: its loss is at most ``d_out``.
+        Raises ``ParameterError`` where no parameter, or every one, meets the target.
+
+    >>> import opendp_lite as dp
+    >>> found = dp.calibrate(lambda s: dp.count() >> dp.laplace(scale=s), d_out=0.5)
+    >>> found.map(1)
+    0.5
+    """
+
+    def fits(value: float) -> bool:
+        return make(value).check(d_in, d_out)
+
+    whole = bounds is not None and all(isinstance(bound, int) for bound in bounds)
+    low, high = _bracket(fits) if bounds is None else bounds
+    if not low < high:
+        raise ParameterError(f"calibrate: bounds must rise, got {low} and {high}")
+    rising = fits(low)
+    if rising == fits(high):
+        outcome = "meets" if rising else "misses"
+        raise ParameterError(
+            f"calibrate: the loss {outcome} d_out = {d_out} at both {low} and {high}; "
+            "widen the bounds or change the target"
+        )
+    good, bad = (low, high) if rising else (high, low)
+    while abs(good - bad) > (1 if whole else _PRECISION * abs(good)):
+        middle = (good + bad) // 2 if whole else (good + bad) / 2
+        if middle in (good, bad):
+            break
+        if fits(middle):
+            good = middle
+        else:
+            bad = middle
+    return make(good)
+
+
+def _bracket(fits: Callable[[float], bool]) -> tuple[float, float]:
+    """Two positive numbers of which one meets the target and one does not."""
+    low = high = 1.0
+    start = fits(1.0)
+    for _ in range(_DOUBLINGS):
+        low, high = low / 2, high * 2
+        if fits(high) != start:
+            return high / 2, high
+        if fits(low) != start:
+            return low, low * 2
+    raise ParameterError("calibrate: no parameter above 0 changes whether the target is met")

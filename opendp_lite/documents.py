@@ -1,0 +1,80 @@
+"""Recipes as JSON: every part spells itself as a public name with arguments."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Final, Protocol, runtime_checkable
+
+from opendp_lite.errors import ParameterError
+
+VERSION: Final = 1
+
+
+@runtime_checkable
+class Spelled(Protocol):
+    """What can be written as a call of a public name."""
+
+    def spelled(self) -> tuple[str, Mapping[str, Any]]:
+        """The public name and its arguments."""
+        ...
+
+
+def encode(value: Any) -> Any:
+    """A value of a recipe as what JSON can hold."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, tuple | list):
+        return [encode(each) for each in value]
+    if isinstance(value, Fraction | Decimal):
+        return {"fraction": str(Fraction(value))}
+    if isinstance(value, Spelled):
+        name, arguments = value.spelled()
+        return {"name": name, "arguments": {key: encode(each) for key, each in arguments.items()}}
+    raise ParameterError(
+        f"{getattr(value, '__name__', repr(value))} cannot be written to JSON; steps made with "
+        "@dp.stage, @dp.mechanism or @dp.postprocessor can"
+    )
+
+
+def write(value: Any) -> str:
+    """A recipe, bound or not, as JSON text."""
+    return json.dumps({"opendp_lite": VERSION, "pipeline": encode(value)}, indent=1)
+
+
+def read(text: str, names: Mapping[str, Callable[..., Any]]) -> Any:
+    """The value that a JSON text spells, with only these names to call."""
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError as problem:
+        raise ParameterError(f"from_json: not JSON ({problem})") from None
+    if not isinstance(document, dict) or document.get("opendp_lite") != VERSION:
+        raise ParameterError("from_json: this is not a pipeline written by to_json()")
+    return _decode(document["pipeline"], names)
+
+
+def _decode(value: Any, names: Mapping[str, Callable[..., Any]]) -> Any:
+    if isinstance(value, list):
+        return [_decode(each, names) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if "fraction" in value:
+        return Fraction(value["fraction"])
+    name = value.get("name")
+    if not isinstance(name, str) or name not in names:
+        raise ParameterError(
+            f"from_json: {name!r} is no step of this package; pass your own as extra=[{name}]"
+        )
+    function = names[name]
+    positional: list[Any] = []
+    keywords: dict[str, Any] = {}
+    kinds = inspect.signature(function).parameters
+    for key, each in value.get("arguments", {}).items():
+        if key in kinds and kinds[key].kind is inspect.Parameter.VAR_POSITIONAL:
+            positional.extend(_decode(each, names))
+        else:
+            keywords[key] = _decode(each, names)
+    return function(*positional, **keywords)

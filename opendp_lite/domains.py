@@ -1,0 +1,217 @@
+"""What a value may be: rows in a body, a vector, one number."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from difflib import get_close_matches
+from typing import Any, ClassVar
+
+import attrs
+import numpy as np
+
+from opendp_lite.bodies.body import Body
+from opendp_lite.bodies.everything import Everything
+from opendp_lite.engines.admit import as_array, column_names, picked
+from opendp_lite.engines.chunks import Blocks
+from opendp_lite.engines.rows import Mapped, materialise
+from opendp_lite.errors import DataError, ParameterError
+from opendp_lite.exact import whole
+from opendp_lite.metrics import AbsoluteDistance, L2Distance, Metric, SymmetricDistance
+
+Origin = tuple[str, tuple[tuple[str, Any], ...]]
+
+
+class Domain(ABC):
+    """A set of values, with how a person hands one in and gets one out.
+
+    ``kind`` names such values in a refusal; ``bridge`` says which step leads to them.
+    """
+
+    kind: ClassVar[str]
+    bridge: ClassVar[str]
+
+    @abstractmethod
+    def admit(self, value: object) -> Any:
+        """A value as typed, checked for what is public, in the form that steps work on."""
+
+    @abstractmethod
+    def present(self, value: Any) -> Any:
+        """The reverse of ``admit``."""
+
+    @abstractmethod
+    def words(self) -> str:
+        """The domain in a few words."""
+
+    @classmethod
+    @abstractmethod
+    def front(cls) -> tuple[Domain, Metric, Origin]:
+        """The domain and metric that a bare pipeline binds itself to, and how that is typed."""
+
+
+def _dimension(value: object) -> int:
+    return whole(value, "columns", least=1)
+
+
+@attrs.frozen(repr=False)
+class Rows(Domain):
+    """Datasets: any number of rows, each in a body.
+
+    Takes: ``columns``; ``size``, the number of rows where that is public; ``body``; ``names`` of
+        the columns, by which a table's columns are then picked.
+    """
+
+    kind = "rows"
+    bridge = "Put it before sum() or count(), where there are rows."
+
+    columns: int = attrs.field(default=1, converter=_dimension)
+    size: int | None = None
+    body: Body = attrs.Factory(lambda rows: Everything(rows.columns), takes_self=True)
+    names: tuple[str, ...] | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if self.size is not None:
+            whole(self.size, "size", least=1)
+        if self.body.columns != self.columns:
+            raise ParameterError(
+                f"{self.body!r} has {self.body.columns} columns, the rows have {self.columns}"
+            )
+
+    def admit(self, value: object) -> Mapped:
+        if isinstance(value, Mapped):
+            return value
+        if isinstance(value, Blocks):
+            if value.columns != self.columns:
+                raise DataError(self._columns_message(value.columns))
+            return Mapped(value.sized(self.size))
+        table = column_names(value)
+        if self.names is not None and table is not None:
+            array = picked(value, tuple(_named(name, table) for name in self.names))
+        else:
+            array = as_array(value)
+        width = 1 if array.ndim == 1 else array.shape[1]
+        if array.shape == (0,):
+            array, width = np.empty((0, self.columns)), self.columns
+        if width != self.columns:
+            raise DataError(self._columns_message(width))
+        if self.size is not None and len(array) != self.size:
+            raise DataError(
+                f"records(size={self.size}) was declared and the data has another number of rows; "
+                "declare the true size, or use SymmetricDistance() where it is private"
+            )
+        return Mapped(array)
+
+    def _columns_message(self, found: int) -> str:
+        return (
+            f"the pipeline is for {self.columns} column{'s' * (self.columns != 1)} and the data has "
+            f"{found}; start it with dp.records(columns={found}) >> ..., or pass one column"
+        )
+
+    def present(self, value: Mapped) -> np.ndarray:
+        array = materialise(value)
+        if array.shape == (0, 0):
+            array = array.reshape(0, self.columns)
+        return array[:, 0] if self.columns == 1 else array
+
+    def words(self) -> str:
+        count = "" if self.size is None else f"{self.size} "
+        columns = f" of {self.columns} columns" if self.columns > 1 else ""
+        inside = (
+            "" if isinstance(self.body, Everything) else f" in {self.body!r}".replace("dp.", "")
+        )
+        return f"{count}rows{columns}{inside}"
+
+    @classmethod
+    def front(cls) -> tuple[Domain, Metric, Origin]:
+        return cls(), SymmetricDistance(), ("records", ())
+
+
+def _named(name: str, table: tuple[str, ...]) -> str:
+    if name in table:
+        return name
+    near = get_close_matches(name, table, n=1, cutoff=0.4)
+    hint = f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(table[:8])}"
+    raise DataError(f"the table has no column {name!r}{hint}")
+
+
+@attrs.frozen
+class Vectors(Domain):
+    """Vectors of a public length.
+
+    Takes: ``dimension``; ``exponent``, where every entry is a multiple of 2^exponent (sums); None
+        for any floats. Of those NaN counts as 0, and entries that are beyond what a release can
+        tell apart are brought to its range, which never moves two vectors further apart.
+    """
+
+    kind = "a vector with a bounded distance"
+    bridge = "Put sum() or count() between them."
+
+    dimension: int = attrs.field(converter=_dimension)
+    exponent: int | None = None
+
+    def admit(self, value: object) -> np.ndarray:
+        array = as_array(value)
+        if array.shape != (self.dimension,):
+            raise DataError(f"needs a vector of {self.dimension} entries, got shape {array.shape}")
+        if self.exponent is None:
+            return np.asarray(array, dtype=np.float64)
+        if array.dtype.kind not in "iu" or self.exponent != 0:
+            raise DataError("a vector on a grid comes from sum() or count(); give dp.vector(...)")
+        return array.astype(np.int64)
+
+    def on(self, exponent: int) -> Vectors:
+        """The same vectors on a grid."""
+        return attrs.evolve(self, exponent=exponent)
+
+    def present(self, value: np.ndarray) -> np.ndarray:
+        if self.exponent is None:
+            return value
+        return on_grid(value, self.exponent)
+
+    def words(self) -> str:
+        grid = "" if self.exponent is None else f" on the grid 2^{self.exponent}"
+        return f"vector of {self.dimension}{grid}"
+
+    @classmethod
+    def front(cls) -> tuple[Domain, Metric, Origin]:
+        return cls(1), L2Distance(), ("vector", (("dimension", 1),))
+
+
+@attrs.frozen
+class Scalars(Domain):
+    """One number; ``exponent`` as for ``Vectors``."""
+
+    kind = "a vector or a number with a bounded distance"
+    bridge = "Put sum() or count() between them."
+
+    exponent: int | None = None
+
+    def admit(self, value: object) -> np.ndarray:
+        if isinstance(value, np.ndarray) and value.shape == ():
+            value = value[()]
+        array = as_array([value])
+        if array.shape != (1,):
+            raise DataError(f"needs one number, got {type(value).__name__}")
+        if self.exponent is not None:
+            return array.astype(np.int64)
+        return array.astype(np.float64)
+
+    def on(self, exponent: int) -> Scalars:
+        """The same numbers on a grid."""
+        return Scalars(exponent)
+
+    def present(self, value: np.ndarray) -> int | float:
+        if self.exponent == 0:
+            return int(value[0])
+        return float(value[0] if self.exponent is None else on_grid(value, self.exponent)[0])
+
+    def words(self) -> str:
+        return "number" if self.exponent is None else "whole number"
+
+    @classmethod
+    def front(cls) -> tuple[Domain, Metric, Origin]:
+        return cls(), AbsoluteDistance(), ("scalar", ())
+
+
+def on_grid(steps: np.ndarray, exponent: int) -> np.ndarray:
+    """Whole numbers of grid steps as floats, each correctly rounded."""
+    return np.ldexp(steps.astype(np.float64), exponent)

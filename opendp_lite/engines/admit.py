@@ -1,0 +1,101 @@
+"""What a person may hand over as data, brought to a numeric array at the front door.
+
+Refusals here speak of types and shapes, never of a value or of where it stands.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable
+from decimal import Decimal
+from fractions import Fraction
+from math import inf, nan
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.errors import DataError
+
+Numeric = NDArray[Any]
+
+
+def as_array(data: object) -> Numeric:
+    """An array of numbers of one or two dimensions; a missing value becomes NaN.
+
+    Accepts numpy arrays (masked ones too), numbers in lists, and whatever has columns by name
+    (pandas, polars, Arrow tables) or ``__array__`` (their columns).
+    """
+    if isinstance(data, np.ndarray):
+        return _checked(data)
+    names = column_names(data)
+    if names is not None:
+        columns = [_checked(np.asarray(column)) for column in _columns(data, names)]
+        return np.column_stack(columns) if columns else np.empty((0, 0))
+    if hasattr(data, "__array__"):
+        return _checked(np.asarray(data))
+    if isinstance(data, str | bytes) or not isinstance(data, list | tuple):
+        raise DataError(
+            f"data of type {type(data).__name__} cannot be read; give a numpy array, a list of "
+            "numbers, a pandas, polars or Arrow column or table, or dp.Blocks"
+        )
+    try:
+        array = np.asarray(data)
+    except ValueError:
+        raise DataError("the rows of the list differ in length") from None
+    return _checked(array)
+
+
+def column_names(data: object) -> tuple[str, ...] | None:
+    """The names of a table's columns; None where the data is not a table."""
+    for attribute in ("column_names", "columns"):
+        found = getattr(data, attribute, None)
+        if found is not None and not callable(found) and hasattr(data, "__getitem__"):
+            return tuple(str(name) for name in found)
+    return None
+
+
+def _columns(data: Any, names: tuple[str, ...]) -> Iterable[Any]:
+    if hasattr(data, "iloc"):
+        return [data.iloc[:, j] for j in range(len(names))]
+    return [data[name] for name in names]
+
+
+def picked(data: Any, wanted: tuple[str, ...]) -> Numeric:
+    """The named columns of a table, side by side."""
+    each = [_checked(np.asarray(data[name])) for name in wanted]
+    return np.column_stack(each)
+
+
+def _checked(array: Numeric) -> Numeric:
+    if isinstance(array, np.ma.MaskedArray):
+        array = np.ma.filled(array.astype(np.float64), np.nan)
+    array = np.asarray(array)
+    if array.ndim not in (1, 2):
+        raise DataError(
+            f"data has {array.ndim} dimensions; rows are an array of shape (n,) or (n, columns)"
+        )
+    if array.dtype.kind in "biuf":
+        return array
+    if array.dtype.kind == "O":
+        flat = np.fromiter((_number(value) for value in array.flat), np.float64, array.size)
+        return flat.reshape(array.shape)
+    kind = {"U": "text", "S": "text", "T": "text", "M": "dates", "c": "complex numbers"}.get(
+        array.dtype.kind, f"values of dtype {array.dtype}"
+    )
+    raise DataError(f"data holds {kind}, not numbers; make the column numeric first")
+
+
+def _number(value: object) -> float:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return nan
+    if isinstance(value, str | bytes):
+        raise DataError("data holds text, not numbers; make the column numeric first")
+    if not isinstance(value, numbers.Real | Decimal):
+        raise DataError(f"data holds values of type {type(value).__name__}, not numbers")
+    try:
+        return float(value)
+    except OverflowError:
+        return inf if Fraction(str(value)) > 0 else -inf
+    except ValueError:
+        return nan

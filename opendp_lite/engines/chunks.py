@@ -1,0 +1,53 @@
+"""Data larger than memory: blocks that can be gone through again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import attrs
+
+from opendp_lite.engines.admit import as_array
+from opendp_lite.engines.fold import Floats
+from opendp_lite.engines.rows import blocks
+from opendp_lite.errors import DataError
+
+
+@attrs.frozen(eq=False)
+class Blocks:
+    """Rows that come a block at a time.
+
+    Takes: ``open``, a function of no arguments that gives a fresh iterable of blocks at each
+        call (arrays, frames: whatever a pipeline accepts); ``columns``, how many.
+    Because: a release is one pass; nothing but the current block is held.
+
+    >>> import opendp_lite as dp, numpy as np
+    >>> halves = dp.Blocks(lambda: iter([np.array([1.0, 2.0]), np.array([3.0])]))
+    >>> (dp.clamp(0, 10) >> dp.sum())(halves)
+    array([6.])
+    """
+
+    open: Callable[[], Iterable[object]]
+    columns: int = 1
+    size: int | None = None
+
+    def sized(self, size: int | None) -> Blocks:
+        """The same blocks, refused at their end unless they hold this many rows."""
+        return attrs.evolve(self, size=size)
+
+
+@blocks.register
+def _of_blocks(data: Blocks) -> Iterator[Floats]:
+    seen = 0
+    for number, piece in enumerate(data.open()):
+        array = as_array(piece)
+        width = 1 if array.ndim == 1 else array.shape[1]
+        if width != data.columns:
+            raise DataError(f"block {number} has {width} columns, {data.columns} were declared")
+        seen += len(array)
+        if data.size is not None and seen > data.size:
+            break
+        yield from blocks(array)
+    if data.size is not None and seen != data.size:
+        raise DataError(
+            f"records(size={data.size}) was declared and the blocks hold another number of rows"
+        )

@@ -1,0 +1,214 @@
+"""Exact numbers: how a float is read as a rational, how a rational is shown, certified bounds.
+
+Every stability map and privacy map computes with ``fractions.Fraction``. A float that a person
+types stands for a rational, and which one decides whether ten times 0.1 is 1: see ``reading``.
+Where a transcendental function cannot be avoided, the functions here return a rational that is
+certainly on the named side of the true value.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+import numbers
+from decimal import Decimal
+from fractions import Fraction
+
+from opendp_lite.errors import ParameterError
+
+Number = int | float | Fraction | Decimal
+"""What may be typed where a public number is expected."""
+
+_DIGITS = 50
+_TAIL_LIMIT = 40
+_EXP_LIMIT = 800
+NEGLIGIBLE = Fraction(1, 10**340)
+
+
+def reading(value: float) -> Fraction:
+    """The rational that a finite float stands for.
+
+    A float with at most 15 significant decimal digits stands for that decimal (0.1 for 1/10);
+    any other for the simplest fraction that rounds to it (1/3 typed as a float for 1/3). Both
+    lie in the float's rounding interval, so the order of floats is kept and
+    ``float(reading(x)) == x``. With this, ten tenths and three thirds of a budget are the budget.
+
+    >>> reading(0.1), reading(1 / 3), reading(0.5)
+    (Fraction(1, 10), Fraction(1, 3), Fraction(1, 2))
+    """
+    if value.is_integer():
+        return Fraction(int(value))
+    typed = Decimal(repr(value))
+    if len(typed.as_tuple().digits) <= 15:
+        return Fraction(typed)
+    mantissa, exponent = math.frexp(abs(value))
+    half_ulp = Fraction(1, 2**54)
+    simplest = _simplest_between(Fraction(mantissa) - half_ulp / 2, Fraction(mantissa) + half_ulp)
+    result = simplest * Fraction(2) ** exponent
+    return result if value > 0 else -result
+
+
+def _simplest_between(low: Fraction, high: Fraction) -> Fraction:
+    """The fraction of smallest denominator strictly between two (Stern-Brocot descent)."""
+    whole = math.floor(low)
+    if whole + 1 < high:
+        return Fraction(whole + 1)
+    low, high = low - whole, high - whole
+    if low == 0:
+        return whole + Fraction(1, math.floor(1 / high) + 1)
+    return whole + 1 / _simplest_between(1 / high, 1 / low)
+
+
+def exact(value: object, name: str) -> Fraction:
+    """A finite public number as a rational; ``name`` is what a refusal calls it."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Number | Decimal):
+        raise ParameterError(f"{name} must be a number, got {value!r}")
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, numbers.Integral):
+        return Fraction(int(value))
+    if isinstance(value, Decimal):
+        if not value.is_finite():
+            raise ParameterError(f"{name} must be finite, got {value!r}")
+        return Fraction(value)
+    if not isinstance(value, numbers.Real):
+        raise ParameterError(f"{name} must be a real number, got {value!r}")
+    as_float = float(value)
+    if not math.isfinite(as_float):
+        raise ParameterError(f"{name} must be finite, got {as_float}")
+    return reading(as_float)
+
+
+def positive(value: object, name: str) -> Fraction:
+    """As ``exact``, refusing zero and below."""
+    result = exact(value, name)
+    if result <= 0:
+        raise ParameterError(f"{name} must be above 0, got {value}")
+    return result
+
+
+def whole(value: object, name: str, least: int = 0) -> int:
+    """A public whole number of at least ``least``."""
+    result = exact(value, name)
+    if result.denominator != 1 or result < least:
+        raise ParameterError(f"{name} must be a whole number of at least {least}, got {value}")
+    return int(result)
+
+
+def shown_up(value: Fraction) -> float:
+    """The smallest float whose reading is at least ``value``: how losses and distances show.
+
+    >>> shown_up(3 * reading(0.1)), shown_up(Fraction(1, 3))
+    (0.3, 0.3333333333333333)
+    """
+    try:
+        nearest = float(value)
+    except OverflowError:
+        return math.inf
+    if math.isinf(nearest):
+        return math.inf
+    return nearest if reading(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
+def sqrt_up(value: Fraction) -> Fraction:
+    """A rational at least the square root; the root itself where it is rational."""
+    root = Fraction(math.isqrt(value.numerator), math.isqrt(value.denominator))
+    if root * root == value:
+        return root
+    shift = max(0, 70 - (value.numerator.bit_length() - value.denominator.bit_length()) // 2)
+    scaled = -((-value.numerator << (2 * shift)) // value.denominator)
+    return Fraction(math.isqrt(scaled) + 1, 1 << shift)
+
+
+def floor_log2(value: Fraction) -> int:
+    """The largest k with 2^k <= value, for a positive value."""
+    guess = value.numerator.bit_length() - value.denominator.bit_length()
+    below = Fraction(1 << max(guess, 0), 1 << max(-guess, 0)) <= value
+    return guess if below else guess - 1
+
+
+def _context(digits: int) -> decimal.Context:
+    return decimal.Context(
+        prec=digits,
+        rounding=decimal.ROUND_HALF_EVEN,
+        Emin=decimal.MIN_EMIN,
+        Emax=decimal.MAX_EMAX,
+        traps=[decimal.InvalidOperation, decimal.DivisionByZero],
+    )
+
+
+def _decimal(value: Fraction, context: decimal.Context) -> Decimal:
+    return context.divide(Decimal(value.numerator), Decimal(value.denominator))
+
+
+def exp_up(value: Fraction) -> Fraction:
+    """A rational at least e^value, within 1e-40 of it relatively.
+
+    ``Context.exp`` is correctly rounded; the error of the argument's rounding is
+    at most |value| 10^-digits, which the slack covers. Below -800 the bound is 1e-340.
+    """
+    if value < -_EXP_LIMIT:
+        return NEGLIGIBLE
+    digits = _DIGITS + 2 * max(0, floor_log2(abs(value)) if value else 0)
+    context = _context(digits)
+    rounded = context.exp(_decimal(value, context))
+    return Fraction(rounded) * (1 + Fraction(1, 10**42))
+
+
+def log_up(value: Fraction) -> Fraction:
+    """A rational at least ln(value), within 1e-40 absolutely."""
+    context = _context(_DIGITS)
+    return Fraction(context.ln(_decimal(value, context))) + Fraction(1, 10**40)
+
+
+def _pi(digits: int) -> Decimal:
+    """pi by Machin's formula, in integers."""
+    one = 10 ** (digits + 10)
+
+    def arctan_inverse(x: int) -> int:
+        term = one // x
+        total, divisor = term, 1
+        while term not in (0, 1):
+            term = -(term // (x * x))
+            divisor += 2
+            total += term // divisor
+        return int(total)
+
+    return _decimal(
+        Fraction(4 * (4 * arctan_inverse(5) - arctan_inverse(239)), one), _context(digits)
+    )
+
+
+def normal_tail(x: Fraction) -> tuple[Fraction, Fraction]:
+    """Certified bounds (low, high) on P(Z > x) for a standard normal Z.
+
+    For 0 <= x <= 40: 1/2 - phi(x) sum x^(2n+1) / (2n+1)!!, a series of positive terms
+    (Abramowitz and Stegun 26.2.11), in enough digits that the subtraction leaves 40.
+    Beyond, the tail is below 1e-349 and the bounds are 0 and 1e-340.
+    """
+    if x < 0:
+        low, high = normal_tail(-x)
+        return 1 - high, 1 - low
+    if x > _TAIL_LIMIT:
+        return Fraction(0), NEGLIGIBLE
+    digits = _DIGITS + int(x * x / 4) + 1
+    context = _context(digits)
+    point = _decimal(x, context)
+    square = context.multiply(point, point)
+    exponential = context.exp(context.divide(context.minus(square), Decimal(2)))
+    density = context.divide(exponential, context.sqrt(context.multiply(Decimal(2), _pi(digits))))
+    total = term = point
+    n = 1
+    limit = Decimal(10) ** -(digits + 5)
+    while term > limit or square > n:
+        n += 2
+        term = context.divide(context.multiply(term, square), Decimal(n))
+        total = context.add(total, term)
+    middle = Fraction(1, 2) - Fraction(context.multiply(density, total))
+    slack = Fraction(1, 10 ** (digits - 12))
+    return max(middle - slack, Fraction(0)), middle + slack
+
+
+def plain(value: Fraction) -> str:
+    """A rational as a person would type it, to the nearest float."""
+    return str(int(value)) if value.denominator == 1 else repr(float(value))

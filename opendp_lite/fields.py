@@ -1,0 +1,10 @@
+"""Setting the fields of a frozen value whose constructor does more than copy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def initialise(value: Any, **fields: Any) -> None:
+    """What attrs generates as ``__init__`` where the class has its own."""
+    value.__attrs_init__(**fields)

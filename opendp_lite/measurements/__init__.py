@@ -1,0 +1,1 @@
+"""Randomised steps and their privacy."""

@@ -1,0 +1,62 @@
+"""What laplace and gaussian share: noise on a vector or a number, and how it is handed out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from opendp_lite.domains import Scalars, Vectors
+from opendp_lite.errors import ParameterError, SpaceError
+from opendp_lite.exact import exact
+from opendp_lite.norms import Norms
+from opendp_lite.samplers.entropy import Entropy
+from opendp_lite.samplers.law import Law
+from opendp_lite.spaces import Space
+
+Aggregate = Space[Scalars | Vectors]
+
+
+def releasing(space: Aggregate, law: Law) -> Callable[[Any, Entropy], Any]:
+    """The function that adds noise of this law and presents the result."""
+    exponent = space.domain.exponent
+    present = space.domain.on(law.exponent).present
+
+    def release(value: Any, entropy: Entropy) -> Any:
+        return present(law.release(value, exponent, entropy))
+
+    return release
+
+
+def one_of(step: str, **given: object) -> str:
+    """The name of the only argument that was given."""
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) != 1:
+        options = " or ".join(f"{name}=" for name in given)
+        raise ParameterError(f"{step} takes one of {options}; got {', '.join(named) or 'none'}")
+    return named[0]
+
+
+def bounded(norms: Norms, step: str, name: str) -> Norms:
+    """The distance, refused where the norm that the noise reads is not known."""
+    if getattr(norms, name) is None:
+        missing = name.removesuffix("_squared")
+        raise SpaceError(
+            f"{step} needs a bound on the {missing} distance, it got only {norms}; "
+            f"say dp.Norms({missing}=...)"
+        )
+    return norms
+
+
+def moving(norms: Norms, step: str) -> Norms:
+    """The unit distance, refused where nothing moves and no noise would be needed."""
+    if norms.linf == 0:
+        raise ParameterError(f"{step}: the value before it depends on no row; release it as it is")
+    return norms
+
+
+def open_probability(value: object, name: str) -> Any:
+    """A number strictly between 0 and 1."""
+    result = exact(value, name)
+    if not 0 < result < 1:
+        raise ParameterError(f"{name} must be between 0 and 1, got {value}")
+    return result

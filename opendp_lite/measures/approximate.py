@@ -1,0 +1,75 @@
+"""Approximate differential privacy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import attrs
+
+from opendp_lite.errors import ParameterError
+from opendp_lite.exact import exp_up, shown_up
+from opendp_lite.measures.max_divergence import budget
+from opendp_lite.measures.measure import Measure, group_size, proportions
+from opendp_lite.measures.profile import PointProfile, Profile
+
+_CERTAIN = 5000
+Pair = tuple[Fraction, Fraction]
+
+
+@attrs.frozen(repr=False)
+class ApproximateDivergence(Measure[Pair]):
+    """(epsilon, delta)-differential privacy: the loss is the pair.
+
+    Because: epsilons and deltas add under composition (Dwork and Roth 2014, theorem 3.16); a
+        group of k has (k epsilon, delta (1 + e^epsilon + ... + e^((k-1) epsilon)))
+        (Vadhan 2017, lemma 2.2).
+
+    >>> ApproximateDivergence().compose([(Fraction(1), Fraction(1, 10))] * 2)
+    (Fraction(2, 1), Fraction(1, 5))
+    """
+
+    def loss(self, value: object) -> Pair:
+        if not isinstance(value, tuple | list) or len(value) != 2:
+            raise ParameterError(f"a loss here is a pair (epsilon, delta), got {value!r}")
+        epsilon, delta = budget(value[0], "epsilon"), budget(value[1], "delta")
+        if delta > 1:
+            raise ParameterError(f"delta must be at most 1, got {value[1]}")
+        return epsilon, delta
+
+    def show(self, loss: Pair) -> tuple[float, float]:
+        return shown_up(loss[0]), shown_up(loss[1])
+
+    def zero(self) -> Pair:
+        return Fraction(0), Fraction(0)
+
+    def compose(self, losses: Sequence[Pair]) -> Pair:
+        return (
+            sum((epsilon for epsilon, _ in losses), Fraction(0)),
+            min(Fraction(1), sum((delta for _, delta in losses), Fraction(0))),
+        )
+
+    def split(self, loss: Pair, shares: Sequence[Fraction]) -> tuple[Pair, ...]:
+        return tuple((loss[0] * share, loss[1] * share) for share in proportions(shares))
+
+    def group(self, loss: Pair, size: int) -> Pair:
+        count, (epsilon, delta) = group_size(size), loss
+        if delta == 0 or count <= 1:
+            return epsilon * count, delta * count
+        if epsilon == 0:
+            return epsilon, min(Fraction(1), delta * count)
+        if epsilon * count > _CERTAIN:
+            return epsilon * count, Fraction(1)
+        growth = exp_up(epsilon)
+        least = growth * (1 - Fraction(1, 10**41))
+        factor = (exp_up(epsilon * count) - 1) / (least - 1)
+        return epsilon * count, min(Fraction(1), delta * factor)
+
+    def within(self, loss: Pair, budget: Pair) -> bool:
+        return loss[0] <= budget[0] and loss[1] <= budget[1]
+
+    def profile(self, loss: Pair) -> Profile:
+        return PointProfile(*loss)
+
+    def words(self, loss: Pair) -> str:
+        return f"epsilon = {shown_up(loss[0]):.6g} at delta = {shown_up(loss[1]):.6g}"

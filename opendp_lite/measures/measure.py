@@ -1,0 +1,76 @@
+"""What every measure of privacy loss obeys."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, Generic, TypeVar
+
+from opendp_lite.errors import ParameterError
+from opendp_lite.exact import exact, whole
+from opendp_lite.measures.profile import Profile
+
+Loss = TypeVar("Loss")
+
+
+class Measure(ABC, Generic[Loss]):
+    """A measure of privacy loss with its laws.
+
+    Gives: ``compose``, the loss of several releases, chosen adaptively; ``split``, shares that
+        compose to no more than the whole; ``group``, the loss for so many units;
+        ``within``, whether a loss fits a budget; ``profile``, the (epsilon, delta) curve.
+        ``dp.assert_lawful`` checks all of it.
+    """
+
+    @abstractmethod
+    def loss(self, value: object) -> Loss:
+        """A loss as typed, exactly."""
+
+    @abstractmethod
+    def show(self, loss: Loss) -> Any:
+        """A loss as a person reads it, rounded up."""
+
+    @abstractmethod
+    def zero(self) -> Loss:
+        """The loss of releasing nothing."""
+
+    @abstractmethod
+    def compose(self, losses: Sequence[Loss]) -> Loss:
+        """The loss of all of them together."""
+
+    @abstractmethod
+    def split(self, loss: Loss, shares: Sequence[Fraction]) -> tuple[Loss, ...]:
+        """Losses in these proportions that compose to at most the whole."""
+
+    @abstractmethod
+    def group(self, loss: Loss, size: int) -> Loss:
+        """The loss for ``size`` units at once."""
+
+    @abstractmethod
+    def within(self, loss: Loss, budget: Loss) -> bool:
+        """Whether the loss is at most the budget."""
+
+    @abstractmethod
+    def profile(self, loss: Loss) -> Profile:
+        """The (epsilon, delta) curve that this loss implies."""
+
+    @abstractmethod
+    def words(self, loss: Loss) -> str:
+        """The loss in words."""
+
+    def __repr__(self) -> str:
+        return f"dp.{type(self).__name__}()"
+
+
+def proportions(shares: Sequence[object]) -> tuple[Fraction, ...]:
+    """Positive weights, scaled to a sum of exactly 1."""
+    weights = [exact(share, "a share") for share in shares]
+    if not weights or any(weight <= 0 for weight in weights):
+        raise ParameterError("shares must be one or more numbers above 0")
+    return tuple(weight / sum(weights) for weight in weights)
+
+
+def group_size(size: object) -> int:
+    """A whole number of units."""
+    return whole(size, "the size of a group")

@@ -1,0 +1,168 @@
+"""Privacy profiles: the whole curve of (epsilon, delta) that a mechanism satisfies."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from fractions import Fraction
+
+import attrs
+
+from opendp_lite.errors import ParameterError
+from opendp_lite.exact import NEGLIGIBLE, exp_up, log_up, normal_tail, shown_up, sqrt_up
+
+_STEPS = 200
+
+
+class Profile(ABC):
+    """Certified upper bounds: ``delta(epsilon)`` and its inverse ``epsilon(delta)``."""
+
+    @abstractmethod
+    def delta(self, epsilon: Fraction) -> Fraction:
+        """A delta for which (epsilon, delta)-differential privacy certainly holds."""
+
+    def epsilon(self, delta: Fraction) -> Fraction:
+        """An epsilon for which (epsilon, delta)-differential privacy certainly holds.
+
+        By bisection on the certified ``delta``, to 15 digits.
+        """
+        if self.delta(Fraction(0)) <= delta:
+            return Fraction(0)
+        if delta <= 0:
+            raise ParameterError(
+                "no finite epsilon holds at delta = 0 for this mechanism; give a delta above 0"
+            )
+        low, high = 0.0, 1.0
+        while self.delta(Fraction(high)) > delta:
+            low, high = high, high * 2
+        for _ in range(_STEPS):
+            middle = (low + high) / 2
+            if high - low <= 1e-15 * high or middle in (low, high):
+                break
+            if self.delta(Fraction(middle)) <= delta:
+                high = middle
+            else:
+                low = middle
+        return Fraction(high)
+
+
+@attrs.frozen
+class PureProfile(Profile):
+    """The curve of pure differential privacy.
+
+    (e, d) holds for d = (e^E - e^e) / (1 + e^E): randomised response is the worst case
+    (Kairouz, Oh, Viswanath 2015, section 3).
+    """
+
+    loss: Fraction
+
+    def delta(self, epsilon: Fraction) -> Fraction:
+        return PointProfile(self.loss, Fraction(0)).delta(epsilon)
+
+    def epsilon(self, delta: Fraction) -> Fraction:
+        return PointProfile(self.loss, Fraction(0)).epsilon(delta)
+
+
+@attrs.frozen
+class PointProfile(Profile):
+    """The curve that follows from one point (E, D).
+
+    (e, d) holds for d = D + (1 - D) (e^E - e^e) / (1 + e^E) where e < E: the dominating pair of
+    an (E, D) mechanism (Kairouz, Oh, Viswanath 2015, section 3.2).
+    """
+
+    loss: Fraction
+    spill: Fraction
+
+    def delta(self, epsilon: Fraction) -> Fraction:
+        if epsilon >= self.loss:
+            return self.spill
+        ratio = exp_up(epsilon - self.loss) * (1 - Fraction(1, 10**41))
+        tail = exp_up(-self.loss) * (1 - Fraction(1, 10**41))
+        return min(Fraction(1), self.spill + (1 - self.spill) * (1 - ratio) / (1 + tail))
+
+    def epsilon(self, delta: Fraction) -> Fraction:
+        if delta < self.spill:
+            raise ParameterError(
+                f"this loss holds at delta = {shown_up(self.spill)} and above, "
+                f"delta = {float(delta)} cannot be had"
+            )
+        if delta == self.spill:
+            return self.loss
+        return min(self.loss, super().epsilon(delta))
+
+
+@attrs.frozen
+class ConcentratedProfile(Profile):
+    """The curve of zero-concentrated differential privacy.
+
+    delta = exp((a - 1)(a rho - epsilon)) / (a - 1) (1 - 1/a)^a for every a > 1
+    (Canonne, Kamath, Steinke 2020, proposition 12); a is optimised in floats, the bound at that
+    a evaluated on the safe side.
+    """
+
+    rho: Fraction
+
+    def delta(self, epsilon: Fraction) -> Fraction:
+        if self.rho == 0:
+            return Fraction(0)
+        order = Fraction(self._best_order(float(epsilon)))
+        exponent = (order - 1) * (order * self.rho - epsilon) + order * log_up(1 - 1 / order)
+        if exponent > 100:
+            return Fraction(1)
+        return min(Fraction(1), exp_up(exponent) / (order - 1))
+
+    def _best_order(self, epsilon: float) -> float:
+        rho = float(self.rho)
+
+        def slope(order: float) -> float:
+            return (2 * order - 1) * rho - epsilon + math.log1p(-1 / order)
+
+        low, high = 1 + 1e-9, 2.0
+        while slope(high) < 0 and high < 1e18:
+            low, high = high, high * 2
+        for _ in range(_STEPS):
+            middle = (low + high) / 2
+            if slope(middle) < 0:
+                low = middle
+            else:
+                high = middle
+        return max(high, 1 + 1e-9)
+
+
+@attrs.frozen
+class GaussianProfile(Profile):
+    """The exact curve of the Gaussian mechanism with (l2 distance / sigma)^2 = ``ratio``.
+
+    delta = P(Z > e/m - m/2) - e^e P(Z > e/m + m/2), m the root of the ratio (Balle and Wang
+    2018, theorem 8). Gaussians compose by adding ratios (Dong, Roth, Su 2022, corollary 2).
+    """
+
+    ratio: Fraction
+
+    def delta(self, epsilon: Fraction) -> Fraction:
+        if self.ratio == 0:
+            return Fraction(0)
+        root = sqrt_up(self.ratio)
+        _, near = normal_tail(epsilon / root - root / 2)
+        far, _ = normal_tail(epsilon / root + root / 2)
+        lost = exp_up(epsilon) * (1 - Fraction(1, 10**41)) * far if far else Fraction(0)
+        return min(Fraction(1), max(near - lost, NEGLIGIBLE))
+
+
+def gaussian_ratio(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest ratio, to 12 digits, whose Gaussian curve certainly meets (epsilon, delta)."""
+    low, high = 0.0, 1.0
+    while GaussianProfile(Fraction(high) ** 2).delta(epsilon) <= delta:
+        low, high = high, high * 2
+    while high - low > 1e-13 * high:
+        middle = (low + high) / 2
+        if GaussianProfile(Fraction(middle) ** 2).delta(epsilon) <= delta:
+            low = middle
+        else:
+            high = middle
+    if low == 0:
+        raise ParameterError(
+            f"epsilon = {shown_up(epsilon)}, delta = {shown_up(delta)} would need infinite noise"
+        )
+    return Fraction(low) ** 2

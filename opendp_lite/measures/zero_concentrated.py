@@ -1,0 +1,38 @@
+"""Zero-concentrated differential privacy."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import attrs
+
+from opendp_lite.exact import shown_up
+from opendp_lite.measures.max_divergence import AdditiveMeasure, budget
+from opendp_lite.measures.measure import group_size
+from opendp_lite.measures.profile import ConcentratedProfile, Profile
+
+
+@attrs.frozen(repr=False)
+class ZeroConcentratedDivergence(AdditiveMeasure):
+    """Zero-concentrated differential privacy: the loss is rho.
+
+    The Renyi divergence of every order a is at most a rho.
+
+    Because: rhos add under composition, and grow with the square of a group's size
+        (Bun and Steinke 2016, lemma 1.7 and proposition 1.9).
+
+    >>> ZeroConcentratedDivergence().group(Fraction(1, 2), 2)
+    Fraction(2, 1)
+    """
+
+    def loss(self, value: object) -> Fraction:
+        return budget(value, "rho")
+
+    def group(self, loss: Fraction, size: int) -> Fraction:
+        return loss * group_size(size) ** 2
+
+    def profile(self, loss: Fraction) -> Profile:
+        return ConcentratedProfile(loss)
+
+    def words(self, loss: Fraction) -> str:
+        return f"rho = {shown_up(loss):.6g} zCDP"

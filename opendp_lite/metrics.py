@@ -1,0 +1,139 @@
+"""How far apart two datasets, or two vectors, are."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from fractions import Fraction
+from math import inf
+from typing import Any
+
+import attrs
+
+from opendp_lite.errors import ParameterError
+from opendp_lite.exact import exact, shown_up, whole
+from opendp_lite.norms import Norms
+
+
+class Metric(ABC):
+    """A metric knows how a person writes its distances and how they show."""
+
+    @abstractmethod
+    def distance(self, value: object) -> Any:
+        """A distance as typed, exactly."""
+
+    @abstractmethod
+    def show(self, distance: Any) -> Any:
+        """A distance as a person reads it, rounded up."""
+
+    def spelled(self) -> tuple[str, Mapping[str, Any]]:
+        """The public name; metrics have no arguments."""
+        return type(self).__name__, {}
+
+    def __repr__(self) -> str:
+        return f"dp.{type(self).__name__}()"
+
+
+class RowMetric(Metric):
+    """A metric between datasets: a whole number of rows."""
+
+    def distance(self, value: object) -> Fraction:
+        return Fraction(whole(value, "d_in (a number of rows)"))
+
+    def show(self, distance: Fraction) -> int:
+        return int(distance)
+
+
+@attrs.frozen(repr=False)
+class SymmetricDistance(RowMetric):
+    """How many rows must be added or removed to make one dataset of the other.
+
+    The number of rows is private, and so is their order.
+
+    >>> SymmetricDistance().distance(2)
+    Fraction(2, 1)
+    """
+
+
+@attrs.frozen(repr=False)
+class ChangeOneDistance(RowMetric):
+    """How many rows must be replaced to make one dataset of the other, in any order.
+
+    The number of rows is public: declare it with ``records(size=...)``.
+    """
+
+
+@attrs.frozen(repr=False)
+class NormDistance(Metric):
+    """Bounds on the l1, l2 and linf norms of a difference of vectors, at once: see ``Norms``."""
+
+    def distance(self, value: object) -> Norms:
+        if not isinstance(value, Norms):
+            raise ParameterError(
+                f"a distance between vectors is written dp.Norms(l1=..., l2=..., linf=...), "
+                f"got {value!r}"
+            )
+        return value
+
+    def show(self, distance: Norms) -> Norms | float:
+        return distance
+
+
+class OneNorm(NormDistance):
+    """A norm distance that a plain number may state."""
+
+    p: float
+
+    def distance(self, value: object) -> Norms:
+        if isinstance(value, Norms):
+            return value
+        size = exact(value, "d_in")
+        return self.norms(size)
+
+    @abstractmethod
+    def norms(self, size: Fraction) -> Norms:
+        """The bounds that a plain number states."""
+
+    def show(self, distance: Norms) -> Norms | float:
+        bound = distance.of(self.p)
+        return inf if bound is None else shown_up(bound)
+
+
+@attrs.frozen(repr=False)
+class L1Distance(OneNorm):
+    """The sum of the absolute differences."""
+
+    p = 1
+
+    def norms(self, size: Fraction) -> Norms:
+        return Norms(l1=size)
+
+
+@attrs.frozen(repr=False)
+class L2Distance(OneNorm):
+    """The Euclidean distance."""
+
+    p = 2
+
+    def norms(self, size: Fraction) -> Norms:
+        return Norms(l2=size)
+
+
+@attrs.frozen(repr=False)
+class LInfDistance(OneNorm):
+    """The largest absolute difference."""
+
+    p = inf
+
+    def norms(self, size: Fraction) -> Norms:
+        return Norms(linf=size)
+
+
+@attrs.frozen(repr=False)
+class AbsoluteDistance(OneNorm):
+    """The absolute difference of two numbers, for which all norms agree."""
+
+    p = 1
+
+    def norms(self, size: Fraction) -> Norms:
+        return Norms(l1=size, linf=size)

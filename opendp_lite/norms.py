@@ -1,0 +1,130 @@
+"""Bounds on the l1, l2 and linf distances between two vectors, all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import attrs
+
+from opendp_lite.errors import ParameterError
+from opendp_lite.exact import exact, shown_up, sqrt_up
+from opendp_lite.fields import initialise
+
+
+def _least(*bounds: Fraction | None) -> Fraction | None:
+    known = [bound for bound in bounds if bound is not None]
+    return min(known) if known else None
+
+
+@attrs.frozen(init=False, repr=False)
+class Norms:
+    """Upper bounds on the l1, l2 and linf norms of a difference of vectors.
+
+    Takes: ``l1``, ``l2``, ``linf``, each a number or None where nothing is known.
+    Gives: a value with ``l1``, ``l2_squared`` and ``linf`` as exact rationals; what follows from
+        the others is filled in (linf <= l2 <= l1, l2^2 <= l1 linf).
+    Because: Laplace noise reads l1 and Gaussian noise l2, so one sum serves both. Squares of l2
+        are rational where l2 is not, hence they are what is kept.
+
+    >>> Norms(l1=2, linf=1)
+    dp.Norms(l1=2.0, l2=1.4142135623730951, linf=1.0)
+    """
+
+    l1: Fraction | None
+    l2_squared: Fraction | None
+    linf: Fraction | None
+
+    def __init__(self, l1: object = None, l2: object = None, linf: object = None) -> None:
+        given = {
+            name: None if value is None else exact(value, name)
+            for name, value in (("l1", l1), ("l2", l2), ("linf", linf))
+        }
+        if any(bound is not None and bound < 0 for bound in given.values()):
+            raise ParameterError(f"a norm is at least 0, got l1={l1}, l2={l2}, linf={linf}")
+        square = None if given["l2"] is None else given["l2"] ** 2
+        if all(bound is None for bound in given.values()):
+            raise ParameterError("Norms needs at least one of l1, l2, linf")
+        self._fill(given["l1"], square, given["linf"])
+
+    def _fill(self, l1: Fraction | None, square: Fraction | None, linf: Fraction | None) -> None:
+        product = None if l1 is None or linf is None else l1 * linf
+        square = _least(square, None if l1 is None else l1 * l1, product)
+        root = None if square is None else sqrt_up(square)
+        initialise(self, l1=l1, l2_squared=square, linf=_least(linf, root, l1))
+
+    @classmethod
+    def squared(
+        cls, l1: Fraction | None, l2_squared: Fraction | None, linf: Fraction | None
+    ) -> Norms:
+        """As the constructor, with the square of l2 given exactly."""
+        norms = cls.__new__(cls)
+        norms._fill(l1, l2_squared, linf)
+        return norms
+
+    @property
+    def l2(self) -> float | None:
+        """The l2 bound as a float, rounded up."""
+        return None if self.l2_squared is None else shown_up(sqrt_up(self.l2_squared))
+
+    def __mul__(self, factor: Fraction | int) -> Norms:
+        """The norms of a difference ``factor`` times as long."""
+        size = abs(Fraction(factor))
+        return Norms.squared(
+            None if self.l1 is None else self.l1 * size,
+            None if self.l2_squared is None else self.l2_squared * size * size,
+            None if self.linf is None else self.linf * size,
+        )
+
+    def __add__(self, other: Norms) -> Norms:
+        """The norms of a sum of two differences, by the triangle inequality."""
+        root = (
+            None
+            if self.l2_squared is None or other.l2_squared is None
+            else sqrt_up(self.l2_squared) + sqrt_up(other.l2_squared)
+        )
+        return Norms.squared(
+            None if self.l1 is None or other.l1 is None else self.l1 + other.l1,
+            None if root is None else root * root,
+            None if self.linf is None or other.linf is None else self.linf + other.linf,
+        )
+
+    def within(self, bound: Norms) -> bool:
+        """Whether every norm that ``bound`` states is bounded here by at most as much."""
+        pairs = (
+            (self.l1, bound.l1),
+            (self.l2_squared, bound.l2_squared),
+            (self.linf, bound.linf),
+        )
+        return all(
+            theirs is None or (ours is not None and ours <= theirs) for ours, theirs in pairs
+        )
+
+    def of(self, p: float) -> Fraction | None:
+        """The bound for p = 1, 2 or infinity, as a rational that is certainly not too small."""
+        if p == 1:
+            return self.l1
+        if p == 2:
+            return None if self.l2_squared is None else sqrt_up(self.l2_squared)
+        if p == float("inf"):
+            return self.linf
+        raise ParameterError(f"p must be 1, 2 or infinity, got {p}")
+
+    def spelled(self) -> tuple[str, Mapping[str, Any]]:
+        """The public name and the bounds as floats, rounded up."""
+        return "Norms", self._shown()
+
+    def _shown(self) -> dict[str, float]:
+        found = {
+            "l1": None if self.l1 is None else shown_up(self.l1),
+            "l2": self.l2,
+            "linf": None if self.linf is None else shown_up(self.linf),
+        }
+        return {name: bound for name, bound in found.items() if bound is not None}
+
+    def __repr__(self) -> str:
+        return f"dp.Norms({', '.join(f'{k}={v}' for k, v in self._shown().items())})"
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {bound:.6g}" for name, bound in self._shown().items())

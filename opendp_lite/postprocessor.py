@@ -1,0 +1,61 @@
+"""Functions of a release that carry their parameters."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, Concatenate, ParamSpec
+
+import attrs
+
+from opendp_lite.calls import argument_text, frozen_argument, prefixed
+
+P = ParamSpec("P")
+
+
+@attrs.frozen(repr=False)
+class Postprocessor:
+    """A named function of a release with its parameters, made by ``@postprocessor``."""
+
+    function: Callable[..., Any]
+    arguments: tuple[tuple[str, Any], ...]
+
+    @property
+    def __name__(self) -> str:
+        return self.function.__name__
+
+    def __call__(self, release: Any, /) -> Any:
+        return self.function(release, **dict(self.arguments))
+
+    def spelled(self) -> tuple[str, Mapping[str, Any]]:
+        """The public name and its arguments."""
+        return self.__name__, dict(self.arguments)
+
+    def __repr__(self) -> str:
+        texts = [argument_text(value) for _, value in self.arguments]
+        return f"{prefixed(self.function, self.__name__)}({', '.join(texts)})"
+
+
+def postprocessor(function: Callable[Concatenate[Any, P], Any]) -> Callable[P, Postprocessor]:
+    """Makes post-processing with parameters that shows in a pipeline's repr and JSON.
+
+    >>> import opendp_lite as dp
+    >>> @dp.postprocessor
+    ... def times(release, factor):
+    ...     return release * factor
+    >>> (dp.count() >> dp.laplace(epsilon=1) >> times(2)).map(1)
+    1.0
+    """
+    signature = inspect.signature(function)
+    rest = signature.replace(parameters=list(signature.parameters.values())[1:])
+
+    @functools.wraps(function)
+    def recipe(*args: P.args, **kwargs: P.kwargs) -> Postprocessor:
+        bound = rest.bind(*args, **kwargs).arguments
+        return Postprocessor(
+            function, tuple((key, frozen_argument(value)) for key, value in bound.items())
+        )
+
+    recipe.__signature__ = rest  # type: ignore[attr-defined]
+    return recipe

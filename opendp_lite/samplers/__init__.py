@@ -1,0 +1,1 @@
+"""Exact noise from a cryptographic source."""

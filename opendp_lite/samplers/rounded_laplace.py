@@ -1,0 +1,79 @@
+"""The continuous Laplace mechanism, rounded to a grid."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import sqrt
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.samplers.entropy import Entropy
+from opendp_lite.samplers.exponential import (
+    LANES,
+    MARGIN,
+    LazyExponential,
+    exact_floor,
+    flip_signs,
+    logarithms,
+)
+from opendp_lite.samplers.law import Floats, Law, Offsets
+
+_HALF = Fraction(1, 2)
+
+
+@attrs.frozen
+class RoundedLaplace(Law):
+    """floor(v + s L + 1/2) for a standard Laplace L and a scale of s grid units.
+
+    Because: rounding is post-processing of the Laplace mechanism on the reals, so its pure loss
+        holds exactly, for values on any grid or none.
+    """
+
+    scale: Fraction
+    exponent: int
+    margin: float = attrs.field(default=MARGIN, kw_only=True)
+
+    def draw(self, count: int, offsets: Offsets, entropy: Entropy) -> NDArray[np.int64]:
+        noise = np.empty(count, dtype=np.int64)
+        scale = float(self.scale)
+        edge = 0.5 - self.margin * (scale + 1)
+        y, whole = np.empty(min(count, LANES)), np.empty(min(count, LANES))
+        with np.errstate(all="ignore"):
+            for start in range(0, count, LANES):
+                stop = min(start + LANES, count)
+                words = entropy.words(stop - start)
+                at, floor = y[: stop - start], whole[: stop - start]
+                doubtful = logarithms(words, at)
+                np.multiply(at, scale, out=at)
+                flip_signs(words, at)
+                np.add(at, offsets.half_above(start, stop), out=at)
+                np.floor(at, out=floor)
+                noise[start:stop] = floor
+                np.subtract(at, floor, out=at)
+                np.subtract(at, 0.5, out=at)
+                np.abs(at, out=at)
+                doubtful |= ~(at < edge)
+                for lane in np.flatnonzero(doubtful):
+                    noise[start + lane] = self._exactly(
+                        int(words[lane]), offsets.exactly(start + int(lane)), entropy
+                    )
+        return noise
+
+    def _exactly(self, word: int, offset: Fraction, entropy: Entropy) -> int:
+        factor = self.scale if word & 1 else -self.scale
+        return exact_floor(LazyExponential(word >> 1), factor, offset + _HALF, entropy)
+
+    def log_probability(self, steps: Floats, value: Fraction) -> Floats:
+        width = 1 / float(self.scale)
+        centre = np.abs(np.array([float((Fraction(int(k)) - value) / self.scale) for k in steps]))
+        low, high = centre - width / 2, centre + width / 2
+        beside = -np.abs(low) - np.log(2) + np.log(-np.expm1(-width))
+        across = np.log(-np.expm1(-np.abs(low)) / 2 - np.expm1(-high) / 2)
+        found: Floats = np.where(low >= 0, beside, across)
+        return found
+
+    @property
+    def standard_deviation(self) -> float:
+        return float(Fraction(2) ** self.exponent) * sqrt(2 * float(self.scale) ** 2 + 1 / 12)

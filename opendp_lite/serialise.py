@@ -1,0 +1,35 @@
+"""Pipelines from JSON."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import opendp_lite
+from opendp_lite.documents import read
+
+
+def _pipeline(steps: Iterable[Any]) -> Any:
+    return functools.reduce(operator.rshift, steps)
+
+
+def from_json(text: str, extra: Iterable[Callable[..., Any]] = ()) -> Any:
+    """The pipeline that ``to_json`` wrote.
+
+    Takes: ``text``; ``extra``, your own steps that the pipeline uses. Raises ``ParameterError``
+        for anything but steps of this package and these: nothing else in a file is ever called.
+    Gives: a pipeline that equals the one written.
+
+    >>> import opendp_lite as dp
+    >>> pipeline = dp.clamp(0, 10) >> dp.sum() >> dp.gaussian(rho=0.5)
+    >>> dp.from_json(pipeline.to_json()) == pipeline
+    True
+    """
+    names: dict[str, Callable[..., Any]] = {
+        name: getattr(opendp_lite, name) for name in opendp_lite.SPELLED
+    }
+    names["pipeline"] = _pipeline
+    names.update({function.__name__: function for function in extra})
+    return read(text, names)

@@ -1,0 +1,135 @@
+"""A domain with a metric, where a pipeline starts or a step ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+import attrs
+
+from opendp_lite.domains import Domain, Origin, Rows, Scalars, Vectors
+from opendp_lite.errors import ParameterError, SpaceError
+from opendp_lite.metrics import (
+    AbsoluteDistance,
+    ChangeOneDistance,
+    L2Distance,
+    Metric,
+    NormDistance,
+    RowMetric,
+    SymmetricDistance,
+)
+
+KindCo = TypeVar("KindCo", bound=Domain, covariant=True)
+
+
+@attrs.frozen(repr=False)
+class Space(Generic[KindCo]):
+    """A domain with a metric.
+
+    ``unit`` is how far one unit of privacy can push a value here: one row at the front, then
+    what the stability maps make of it. It takes no part in equality.
+    """
+
+    domain: KindCo
+    metric: Metric
+    unit: Any = attrs.field(eq=False, kw_only=True)
+    origin: Origin | None = attrs.field(default=None, eq=False, kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        rows = isinstance(self.domain, Rows)
+        if rows != isinstance(self.metric, RowMetric):
+            raise SpaceError(f"{self.metric!r} does not measure {self.domain.words()}")
+        if not rows:
+            return
+        if isinstance(self.metric, ChangeOneDistance) and self._size() is None:
+            raise SpaceError(
+                "ChangeOneDistance replaces rows of a dataset of public size; declare it: "
+                "dp.records(size=..., metric=dp.ChangeOneDistance())"
+            )
+        if isinstance(self.metric, SymmetricDistance) and self._size() is not None:
+            raise SpaceError(
+                "SymmetricDistance adds and removes rows, so their number is private: leave size "
+                "out, or use metric=dp.ChangeOneDistance()"
+            )
+
+    def _size(self) -> int | None:
+        return getattr(self.domain, "size", None)
+
+    def words(self) -> str:
+        """The space in a few words."""
+        return f"{self.domain.words()}, {type(self.metric).__name__}"
+
+    def spelled(self) -> tuple[str, Mapping[str, Any]]:
+        """The front function that made this space, and its arguments."""
+        if self.origin is None:
+            raise ParameterError(f"the space of {self.words()} comes from a pipeline, not a name")
+        name, arguments = self.origin
+        return name, dict(arguments)
+
+    def __repr__(self) -> str:
+        if self.origin is None:
+            return f"<{self.words()}>"
+        name, arguments = self.origin
+        texts = [f"{key}={list(v) if type(v) is tuple else v!r}" for key, v in arguments]
+        return f"dp.{name}({', '.join(texts)})"
+
+
+def _said(**arguments: Any) -> tuple[tuple[str, Any], ...]:
+    return tuple((key, value) for key, value in arguments.items() if value is not None)
+
+
+def records(
+    columns: int | Sequence[str] = 1,
+    size: int | None = None,
+    metric: RowMetric | None = None,
+) -> Space[Rows]:
+    """The space of datasets, where a pipeline over rows begins.
+
+    Takes: ``columns``, how many, or their names, by which a table's columns are picked; ``size``,
+        the number of rows, only where it is public; ``metric``, what neighbours are: by default
+        ``SymmetricDistance()``, one row added or removed; ``ChangeOneDistance()`` is one row
+        replaced and needs ``size``.
+    Gives: a space to put before ``>>``. Raises ``SpaceError`` where size and metric disagree.
+
+    >>> import opendp_lite as dp
+    >>> dp.records(columns=3, size=100, metric=dp.ChangeOneDistance())
+    dp.records(columns=3, size=100, metric=dp.ChangeOneDistance())
+    """
+    chosen = SymmetricDistance() if metric is None else metric
+    if isinstance(columns, int):
+        domain = Rows(columns, size)
+    else:
+        if isinstance(columns, str):
+            raise ParameterError(f"columns is a number or a list of names: [{columns!r}]")
+        domain = Rows(len(columns), size, names=tuple(columns))
+    named = columns if isinstance(columns, int) else tuple(columns)
+    said = _said(columns=None if named == 1 else named, size=size, metric=metric)
+    return Space(domain, chosen, unit=chosen.distance(1), origin=("records", said))
+
+
+def vector(dimension: int, metric: NormDistance | None = None, unit: object = 1) -> Space[Vectors]:
+    """The space of float vectors of a public length, for a mechanism used by itself.
+
+    Takes: ``dimension``; ``metric``: ``L2Distance()`` by default, ``L1Distance()``,
+        ``LInfDistance()``, or ``NormDistance()`` with a ``Norms`` as ``unit``; ``unit``, how far
+        one unit of privacy moves the vector (what ``epsilon=`` and ``rho=`` are solved for).
+
+    >>> import opendp_lite as dp
+    >>> (dp.vector(3) >> dp.gaussian(scale=1)).map(1)
+    0.5
+    """
+    chosen = L2Distance() if metric is None else metric
+    said = _said(dimension=dimension, metric=metric, unit=None if unit == 1 else unit)
+    return Space(Vectors(dimension), chosen, unit=chosen.distance(unit), origin=("vector", said))
+
+
+def scalar(unit: object = 1) -> Space[Scalars]:
+    """The space of single numbers, for a mechanism used by itself.
+
+    >>> import opendp_lite as dp
+    >>> (dp.scalar() >> dp.laplace(scale=2)).map(1)
+    0.5
+    """
+    metric = AbsoluteDistance()
+    said = _said(unit=None if unit == 1 else unit)
+    return Space(Scalars(), metric, unit=metric.distance(unit), origin=("scalar", said))

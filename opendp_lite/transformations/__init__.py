@@ -1,0 +1,1 @@
+"""Deterministic steps and their stability."""

@@ -1,0 +1,64 @@
+"""How many rows there are."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from opendp_lite.core import Transformation, stage
+from opendp_lite.domains import Rows, Scalars
+from opendp_lite.engines.fold import Floats, Fold, Scratch
+from opendp_lite.engines.rows import fold
+from opendp_lite.errors import SpaceError
+from opendp_lite.metrics import AbsoluteDistance
+from opendp_lite.norms import Norms
+from opendp_lite.spaces import Space
+
+
+class CountFold(Fold[int]):
+    """Adds up the lengths of blocks."""
+
+    def empty(self) -> int:
+        return 0
+
+    def summarise(self, block: Floats, scratch: Scratch) -> int:
+        return len(block)
+
+    def merge(self, first: int, second: int) -> int:
+        return first + second
+
+
+def _as_steps(count: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    return np.array([count], dtype=np.int64)
+
+
+def _moved(distance: Fraction) -> Norms:
+    return Norms(l1=distance)
+
+
+@stage
+def count(space: Space[Rows]) -> Transformation[Space[Rows], Space[Scalars]]:
+    """Counts the rows.
+
+    Takes: rows under ``SymmetricDistance``; under ``ChangeOneDistance`` the number is public
+        already and ``SpaceError`` says so.
+    Gives: one whole number.
+    Moves: d_in rows added or removed change it by d_in.
+
+    >>> import opendp_lite as dp
+    >>> dp.count()([5.0, float("nan"), 7.0])
+    3
+    """
+    if space.domain.size is not None:
+        raise SpaceError(
+            f"count: the number of rows is public, it was declared as size={space.domain.size}; "
+            "use that number, or SymmetricDistance() where it is private"
+        )
+    return Transformation(
+        space,
+        Space(Scalars(0), AbsoluteDistance(), unit=_moved(space.unit)),
+        lambda rows: fold(rows, CountFold(), _as_steps),
+        _moved,
+    )

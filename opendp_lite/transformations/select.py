@@ -1,0 +1,59 @@
+"""Some of the columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from opendp_lite.bodies.body import Floats
+from opendp_lite.core import Transformation, stage
+from opendp_lite.domains import Rows
+from opendp_lite.errors import SpaceError
+from opendp_lite.spaces import Space
+from opendp_lite.transformations.row_map import row_map
+
+Column = int | str
+
+
+@stage
+def select(
+    space: Space[Rows], columns: Column | Sequence[Column]
+) -> Transformation[Space[Rows], Space[Rows]]:
+    """Keeps one or several columns.
+
+    Takes: ``columns``, positions from 0, or names where ``records(columns=[...])`` gave some.
+        Raises ``SpaceError`` for a column that is not there, with the nearest name.
+    Gives: rows of these columns, in this order.
+    Moves: d_in rows move d_in rows, under either row metric.
+    Because: row by row.
+
+    >>> import opendp_lite as dp, numpy as np
+    >>> (dp.records(columns=["age", "visits"]) >> dp.select("visits"))(np.array([[30.0, 2.0]]))
+    array([2.])
+    """
+    asked = (columns,) if isinstance(columns, int | str) else tuple(columns)
+    kept = tuple(_position(column, space.domain) for column in asked)
+
+    def picked(block: Floats) -> Floats:
+        return block[:, kept]
+
+    names = space.domain.names
+    chosen = None if names is None else tuple(names[j] for j in kept)
+    return row_map(space, picked, space.domain.body.select(kept), chosen)
+
+
+def _position(column: Column, domain: Rows) -> int:
+    if isinstance(column, str):
+        if domain.names is None:
+            raise SpaceError(
+                f"select({column!r}): the columns have no names; give them with "
+                "dp.records(columns=[...]) or select by position"
+            )
+        if column in domain.names:
+            return domain.names.index(column)
+        near = get_close_matches(column, domain.names, n=1, cutoff=0.4)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(domain.names)}"
+        raise SpaceError(f"select: no column {column!r}; {hint}")
+    if not 0 <= column < domain.columns:
+        raise SpaceError(f"select: column {column} of {domain.columns}; positions start at 0")
+    return column
