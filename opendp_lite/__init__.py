@@ -6,6 +6,9 @@ pipeline.map(1)      # the zCDP loss when one person is added or removed
 pipeline(ages)       # a private release
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from opendp_lite.bodies.ball import Ball
 from opendp_lite.bodies.body import Body
 from opendp_lite.bodies.box import Box
@@ -66,6 +69,21 @@ from opendp_lite.transformations.scale import scale
 from opendp_lite.transformations.select import select
 from opendp_lite.transformations.simplex_augment import simplex_augment
 from opendp_lite.transformations.sum import sum
+
+if TYPE_CHECKING:
+    from opendp_lite.testing.assert_lawful import assert_lawful
+    from opendp_lite.testing.assert_stable import assert_stable
+    from opendp_lite.testing.audit import audit
+
+_FALSIFIERS = ("assert_lawful", "assert_stable", "audit")
+
+
+def __getattr__(name: str) -> Any:
+    """The falsifiers, imported when they are asked for: they alone need scipy."""
+    if name in _FALSIFIERS:
+        return getattr(import_module(f"opendp_lite.testing.{name}"), name)
+    raise AttributeError(f"module 'opendp_lite' has no attribute {name!r}")
+
 
 SPELLED = (
     "AbsoluteDistance",
@@ -135,6 +153,9 @@ __all__ = [
     "Transformation",
     "Vectors",
     "ZeroConcentratedDivergence",
+    "assert_lawful",
+    "assert_stable",
+    "audit",
     "calibrate",
     "center",
     "clamp",

@@ -512,6 +512,10 @@ class Mechanism(_Recipe, Generic[In, M]):
             bound = _follow(bound, link)
         return bound
 
+    def bind_front(self) -> Measurement[In, M]:
+        """The measurement on the default space: one column, one row added or removed."""
+        return self._bound
+
     @functools.cached_property
     def _bound(self) -> Measurement[In, M]:
         return cast(Measurement[In, M], self._front())
