@@ -102,8 +102,8 @@ class Rows(Domain):
 
     def _columns_message(self, found: int) -> str:
         return (
-            f"the pipeline is for {self.columns} column{'s' * (self.columns != 1)} and the data has "
-            f"{found}; start it with dp.records(columns={found}) >> ..., or pass one column"
+            f"the pipeline is for {self.columns} column{'s' * (self.columns != 1)} and the data "
+            f"has {found}; start it with dp.records(columns={found}) >> ..., or pass one column"
         )
 
     def present(self, value: Mapped) -> np.ndarray:

@@ -22,6 +22,7 @@ Number = int | float | Fraction | Decimal
 _DIGITS = 50
 _TAIL_LIMIT = 40
 _EXP_LIMIT = 800
+_LONG = 10**15
 NEGLIGIBLE = Fraction(1, 10**340)
 
 
@@ -211,4 +212,5 @@ def normal_tail(x: Fraction) -> tuple[Fraction, Fraction]:
 
 def plain(value: Fraction) -> str:
     """A rational as a person would type it, to the nearest float."""
-    return str(int(value)) if value.denominator == 1 else repr(float(value))
+    short = value.denominator == 1 and abs(value) < _LONG
+    return str(int(value)) if short else repr(float(value))

@@ -10,12 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.bodies.body import (
+    GRID_BITS,
     SLACK,
     Body,
     Floats,
     Snapper,
     Values,
     array,
+    compact,
+    fitting_width,
     grid_exponent,
     shown,
     spread,
@@ -61,10 +64,10 @@ class Ball(Body):
         if any(value <= 0 for value in size):
             raise ParameterError(f"the radius of a ball must be above 0, got {shown(size)}")
         columns = width_of("Ball", columns, size, middle)
-        initialise(self, size=size, p=p, middle=middle, columns=columns)
+        initialise(self, size=compact(size), p=p, middle=compact(middle), columns=columns)
 
     def over(self, columns: int) -> Ball:
-        return Ball(self.size, self.p, self.middle, columns)
+        return Ball(self.size, self.p, self.middle, fitting_width(self, columns))
 
     def _reach(self) -> Norms:
         """The norms of a row seen from the centre."""
@@ -177,7 +180,7 @@ class Ball(Body):
 
     def exponent(self) -> int:
         largest = max(self.size) + max(abs(c) for c in self.middle)
-        return grid_exponent("clip_to_norm", largest, min(self.size))
+        return grid_exponent("clip_to_norm", largest, min(self.size), GRID_BITS)
 
     def snapper(self) -> Snapper:
         """Shrinks each row by what rounding may add, then rounds.
@@ -224,7 +227,8 @@ class Ball(Body):
 
     def __repr__(self) -> str:
         parts = [shown(self.size)]
-        parts += [f"p={self.p:g}"] if self.p != 2 else []
+        order = "float('inf')" if self.p == inf else f"{self.p:g}"
+        parts += [f"p={order}"] if self.p != 2 else []
         parts += [f"center={shown(self.middle)}"] if any(self.middle) else []
         implied = max(len(self.size), len(self.middle))
         parts += [f"columns={self.columns}"] if self.columns != implied else []

@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.errors import ParameterError
+from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import exact, floor_log2, plain, shown_up
 from opendp_lite.norms import Norms
 
@@ -21,7 +21,7 @@ Values = tuple[Fraction, ...]
 GRID_BITS: Final = 40
 """A body's grid is about 2^-40 of its radius: one row's rounding is invisible to 10^9 rows."""
 _MOST_BITS: Final = 50
-_NARROW_BITS: Final = 10
+_NARROW_BITS: Final = 20
 _EXTREME: Final = 900
 SLACK: Final = 2.0**-40
 """How far outside its body a row may lie through float rounding, relative to the body's size.
@@ -31,13 +31,28 @@ Only sums rely on the body, and they enforce it in integers; see ``Snapper``.
 
 
 def values(given: object, name: str) -> Values:
-    """A number, or one number a column, as rationals; equal ones are kept once."""
+    """A number, or one number a column, as rationals."""
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
         return (exact(given, name),)
     found = tuple(exact(value, name) for value in given)
     if not found:
         raise ParameterError(f"{name} needs at least one number")
-    return found[:1] if len(set(found)) == 1 else found
+    return found
+
+
+def compact(bound: Values) -> Values:
+    """Equal bounds for all columns, kept once."""
+    return bound[:1] if len(set(bound)) == 1 else bound
+
+
+def fitting_width(body: Body, columns: int) -> int:
+    """The number of columns, refused where the body was given bounds for another number."""
+    if body.columns not in (1, columns):
+        raise SpaceError(
+            f"{body!r} is for {body.columns} columns, the rows have {columns}; "
+            f"start with dp.records(columns={body.columns})"
+        )
+    return columns
 
 
 def width_of(name: str, columns: int, *each: Values) -> int:
@@ -66,7 +81,9 @@ def spread(bound: Values, columns: int) -> Values:
     return bound if len(bound) == columns else bound * columns
 
 
-def grid_exponent(name: str, largest: Fraction, narrowest: Fraction) -> int:
+def grid_exponent(
+    name: str, largest: Fraction, narrowest: Fraction, narrow_bits: int = _NARROW_BITS
+) -> int:
     """The exponent of the dyadic grid for a body, from its public geometry alone."""
     reach = floor_log2(largest)
     if abs(reach) > _EXTREME:
@@ -74,7 +91,7 @@ def grid_exponent(name: str, largest: Fraction, narrowest: Fraction) -> int:
             f"{name}: bounds beyond 2^{_EXTREME} or below 2^-{_EXTREME} cannot be summed; "
             "scale() the rows before"
         )
-    fine = min(reach - GRID_BITS, floor_log2(narrowest) - _NARROW_BITS)
+    fine = min(reach - GRID_BITS, floor_log2(narrowest) - narrow_bits)
     return max(fine, reach - _MOST_BITS)
 
 

@@ -17,6 +17,8 @@ from opendp_lite.bodies.body import (
     Snapper,
     Values,
     array,
+    compact,
+    fitting_width,
     grid_exponent,
     shown,
     spread,
@@ -58,7 +60,7 @@ class Box(Body):
                     f"bounds{where}: the lower, {float(least):g}, must be below the upper, "
                     f"{float(most):g}; {advice}"
                 )
-        initialise(self, lower=low, upper=high, columns=columns)
+        initialise(self, lower=compact(low), upper=compact(high), columns=columns)
 
     def _largest(self) -> Values:
         low, high = spread(self.lower, self._kept), spread(self.upper, self._kept)
@@ -81,7 +83,7 @@ class Box(Body):
         )
 
     def over(self, columns: int) -> Box:
-        return Box(self.lower, self.upper, columns)
+        return Box(self.lower, self.upper, fitting_width(self, columns))
 
     def radii(self) -> Norms:
         return self._norms(self._largest())

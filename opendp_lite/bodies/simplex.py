@@ -15,6 +15,7 @@ from opendp_lite.bodies.body import (
     Floats,
     Snapper,
     Values,
+    fitting_width,
     grid_exponent,
 )
 from opendp_lite.bodies.box import Box
@@ -41,7 +42,7 @@ class Simplex(Body):
         initialise(self, total=positive(total, "the total of a simplex"), columns=columns)
 
     def over(self, columns: int) -> Simplex:
-        return Simplex(self.total, columns)
+        return Simplex(self.total, fitting_width(self, columns))
 
     def radii(self) -> Norms:
         return Norms.squared(self.total, self.total**2, self.total)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import expm1, sqrt
+from math import exp, expm1, sqrt
 
 import attrs
 import numpy as np
@@ -18,6 +18,8 @@ from opendp_lite.samplers.exponential import (
     logarithms,
 )
 from opendp_lite.samplers.law import Floats, Law, Offsets
+
+_NO_NOISE = 600
 
 
 @attrs.frozen
@@ -63,12 +65,12 @@ class DiscreteLaplace(Law):
 
     def log_probability(self, steps: Floats, value: Fraction) -> Floats:
         rate = float(1 / self.scale)
-        apart = np.array([float(abs(Fraction(int(k)) - value)) for k in steps])
+        apart = np.abs(steps - float(value))
         found: Floats = np.log(np.tanh(rate / 2)) - apart * rate
         return found
 
     @property
     def standard_deviation(self) -> float:
         rate = float(1 / self.scale)
-        spread = 0.0 if rate > 600 else sqrt(2) * 2.718281828459045 ** (rate / 2) / expm1(rate)
+        spread = 0.0 if rate > _NO_NOISE else sqrt(2) * exp(rate / 2) / expm1(rate)
         return float(Fraction(2) ** self.exponent) * spread

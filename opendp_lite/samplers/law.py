@@ -111,6 +111,6 @@ def grid_for(scale: Fraction) -> tuple[Fraction, int]:
     exponent = floor_log2(scale) - SCALE_BITS
     if abs(exponent) > _FARTHEST:
         raise ParameterError(
-            f"a noise scale of {float(scale):g} is outside of what floats can hold"
+            f"a noise scale of about 2^{exponent + SCALE_BITS} is outside of what floats can hold"
         )
     return scale / Fraction(2) ** exponent * SLACK, exponent

@@ -67,7 +67,7 @@ class RoundedLaplace(Law):
 
     def log_probability(self, steps: Floats, value: Fraction) -> Floats:
         width = 1 / float(self.scale)
-        centre = np.abs(np.array([float((Fraction(int(k)) - value) / self.scale) for k in steps]))
+        centre = np.abs((steps - float(value)) / float(self.scale))
         low, high = centre - width / 2, centre + width / 2
         beside = -np.abs(low) - np.log(2) + np.log(-np.expm1(-width))
         across = np.log(-np.expm1(-np.abs(low)) / 2 - np.expm1(-high) / 2)

@@ -1,0 +1,171 @@
+"""Geometry, and the rounding that never leaves the body."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import inf
+
+import numpy as np
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.norms import Norms
+
+BODIES = [
+    dp.Box(0, 100),
+    dp.Box(-3, 0.1),
+    dp.Box([0, -1, 5], [1, 1, 5.5]),
+    dp.Box(1e6, 1e6 + 1, columns=2),
+    dp.Box(0.1, 0.3, columns=70),
+    dp.Ball(10, columns=3),
+    dp.Ball(0.1, p=1, columns=5),
+    dp.Ball(2, p=inf, columns=2),
+    dp.Ball(1, columns=1),
+    dp.Ball(7, columns=1000),
+    dp.Ball(3, p=1, columns=257),
+    dp.Ball([1, 2, 300], columns=3),
+    dp.Ball([1, 2, 3], p=1, columns=3),
+    dp.Ball(2, center=[5, -6], columns=2),
+    dp.Ball(1e200, columns=4),
+    dp.Ball(1e-200, columns=4),
+    dp.Simplex(100, columns=2),
+    dp.Simplex(1, columns=9),
+    dp.Simplex(0.3),
+]
+SHOWN = [repr(body) for body in BODIES]
+WILD = [0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, -1e-310, 1.0, 2.0**53]
+
+
+def snapped(body, rows: np.ndarray) -> np.ndarray:
+    """The rows on the body's grid, as whole numbers of steps."""
+    snapper = body.snapper()
+    out, spare = np.empty_like(rows), np.empty_like(rows)
+    with np.errstate(all="ignore"):
+        snapper.into(rows, out, spare)
+    return out.view(np.int64) - snapper.origin
+
+
+def adversarial(body, count: int) -> np.ndarray:
+    generator = np.random.default_rng(5)
+    inside = body.draw(generator, count)
+    odd = generator.choice(WILD, inside.shape)
+    scaled = inside * np.ldexp(1.0, generator.integers(-3, 4, inside.shape))
+    mixed = np.where(generator.random(inside.shape) < 0.3, odd, scaled)
+    near = np.nextafter(inside, inf)
+    return np.concatenate([inside, mixed, near, odd, inside * 1.5])
+
+
+def norms_of(steps: np.ndarray, unit: Fraction) -> Norms:
+    values = [abs(int(v)) * unit for v in steps]
+    return Norms.squared(sum(values), sum(v * v for v in values), max(values))
+
+
+@pytest.mark.parametrize("body", BODIES, ids=SHOWN)
+def test_draws_lie_in_the_body(body):
+    assert body.contains(body.draw(np.random.default_rng(1), 500)).all()
+
+
+@pytest.mark.parametrize("body", BODIES, ids=SHOWN)
+def test_radii_and_diameters_hold_for_what_is_drawn(body):
+    rows = body.draw(np.random.default_rng(2), 200)
+    pairs = rows[:100] - rows[100:]
+    size = body.radius(inf)
+    for p in (1, 2, inf):
+        lengths = np.linalg.norm(rows / size, ord=p, axis=1)
+        gaps = np.linalg.norm(pairs / size, ord=p, axis=1)
+        assert lengths.max() <= body.radius(p) / size * (1 + 1e-9)
+        assert gaps.max() <= body.diameter(p) / size * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("body", BODIES, ids=SHOWN)
+def test_rounded_rows_never_leave_the_body(body):
+    unit = Fraction(2) ** body.exponent()
+    steps = snapped(body, adversarial(body, 60))
+    radii, diameters = body.radii(), body.diameters()
+    for row in steps:
+        assert norms_of(row, unit).within(radii)
+    for row, other in zip(steps, steps[::-1], strict=True):
+        assert norms_of(row - other, unit).within(diameters)
+
+
+@pytest.mark.parametrize("body", BODIES, ids=SHOWN)
+def test_a_row_has_one_image_wherever_it_stands(body):
+    rows = adversarial(body, 40)
+    together = snapped(body, rows)
+    alone = np.concatenate([snapped(body, row[None, :].copy()) for row in rows])
+    assert np.array_equal(together, alone)
+    for start in (1, 3, 7, 64, 65):
+        assert np.array_equal(snapped(body, rows[start:].copy()), together[start:])
+    order = np.random.default_rng(3).permutation(len(rows))
+    assert np.array_equal(snapped(body, rows[order]), together[order])
+
+
+@pytest.mark.parametrize("body", BODIES, ids=SHOWN)
+def test_rows_inside_are_rounded_to_nearest(body):
+    rows = body.draw(np.random.default_rng(4), 200)
+    back = snapped(body, rows) * 2.0 ** body.exponent()
+    size = body.radius(inf)
+    assert np.abs(back - rows).max() <= size * body.columns * 2.0**-39
+
+
+@pytest.mark.parametrize("body", BODIES, ids=SHOWN)
+def test_projection_gives_rows_of_the_body(body):
+    with np.errstate(all="ignore"):
+        projected = body.project(adversarial(body, 50))
+    assert body.contains(projected).all()
+
+
+@pytest.mark.parametrize("body", BODIES, ids=SHOWN)
+def test_repr_evaluates(body):
+    assert eval(repr(body), {"dp": dp}) == body
+
+
+def test_sizes_in_closed_form():
+    box = dp.Box([-1, 0], [2, 5])
+    assert (box.radius(1), box.diameter(1)) == (7, 8)
+    assert box.radii().l2_squared == 29
+    assert box.diameters().l2_squared == 34
+    ball = dp.Ball(3, columns=4)
+    assert (ball.radius(2), ball.diameter(2), ball.radius(1), ball.radius(inf)) == (3, 6, 6, 3)
+    assert dp.Ball(3, p=1, columns=4).diameter(2) == 6
+    simplex = dp.Simplex(5, columns=3)
+    assert (simplex.radius(1), simplex.diameter(1), simplex.diameter(inf)) == (5, 10, 5)
+    assert simplex.diameters().l2_squared == 50
+    assert dp.Simplex(5).diameter(1) == 5
+    assert dp.Everything(2).radius(2) == inf
+
+
+def test_moving_a_body():
+    assert dp.Box(0, 4).shift((Fraction(-1),)) == dp.Box(-1, 3)
+    assert dp.Box(1, 4).scale((Fraction(-2),)) == dp.Box(-8, -2)
+    assert dp.Ball(2, columns=2).scale((Fraction(3), Fraction(-1))).radius(2) == 6
+    assert dp.Simplex(2, columns=2).scale((Fraction(3),)) == dp.Simplex(6, columns=2)
+    assert dp.Simplex(2, columns=2).shift((Fraction(1),)) == dp.Box(1, 3, columns=2)
+
+
+def test_totals_beyond_int64_in_a_row_of_the_simplex():
+    steps = snapped(dp.Simplex(1, columns=4), np.full((3, 4), 1e300))
+    assert (steps.sum(axis=1) <= 2**41).all()
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: dp.Box(1, 1), "equal"),
+        (lambda: dp.Box(2, 1), "swap"),
+        (lambda: dp.Box([0, 0], [1, 0]), "column 1"),
+        (lambda: dp.Box(0, np.nan), "finite"),
+        (lambda: dp.Box(0, np.inf), "finite"),
+        (lambda: dp.Box("0", 1), "number"),
+        (lambda: dp.Box(True, 2), "number"),
+        (lambda: dp.Ball(0), "above 0"),
+        (lambda: dp.Ball(1, p=3), "1, 2 or infinity"),
+        (lambda: dp.Simplex(-1), "above 0"),
+        (lambda: dp.Box(1 + 2**-52, 1 + 2**-51).snapper(), "too close"),
+        (lambda: dp.Box(0, 1e300).snapper(), "scale"),
+        (lambda: dp.Ball([1e-9, 1e9], columns=2).snapper(), "scale"),
+    ],
+)
+def test_refusals(make, words):
+    with pytest.raises(dp.ParameterError, match=words):
+        make()

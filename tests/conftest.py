@@ -1,0 +1,30 @@
+"""Spaces and data that many tests share."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import opendp_lite as dp
+
+REPLACE = dp.ChangeOneDistance()
+
+
+@pytest.fixture(params=["add or remove", "replace"])
+def relation(request: pytest.FixtureRequest):
+    """A function from columns to the space of each neighbour relation."""
+
+    def space(columns: int = 1) -> dp.Space[dp.Rows]:
+        if request.param == "replace":
+            return dp.records(columns=columns, size=50, metric=REPLACE)
+        return dp.records(columns=columns)
+
+    return space
+
+
+@pytest.fixture
+def wild() -> np.ndarray:
+    """Numbers that trip floats."""
+    return np.array(
+        [0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, -1e-310, 1.0, 2.0**53]
+    )

@@ -1,0 +1,279 @@
+"""The samplers draw from their declared law, exactly."""
+
+from __future__ import annotations
+
+import os
+import threading
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+from scipy.stats import chi2, kstest
+
+import opendp_lite as dp
+from opendp_lite.samplers.discrete_laplace import DiscreteLaplace
+from opendp_lite.samplers.entropy import Entropy, InsecureSeededEntropy, SecureEntropy
+from opendp_lite.samplers.exponential import LazyExponential, exact_floor, exactly_below
+from opendp_lite.samplers.law import Offsets, grid_for
+from opendp_lite.samplers.rounded_gaussian import RoundedGaussian
+from opendp_lite.samplers.rounded_laplace import RoundedLaplace
+
+LEAST_P = 1e-7
+"""Seeds are fixed: a test here fails by chance never, not with this probability."""
+ROUNDED = [RoundedGaussian, RoundedLaplace]
+SCALES = [Fraction(1, 10), Fraction(1), Fraction(37, 3), Fraction(2**16 + 1, 1), Fraction(2**20)]
+
+
+class Words(Entropy):
+    """Words from a list, then from a seed."""
+
+    def __init__(self, words, seed=0):
+        self._given = [int(w) for w in words]
+        self._rest = InsecureSeededEntropy(seed)
+
+    def word(self):
+        return self._given.pop(0) if self._given else self._rest.word()
+
+    def words(self, count):
+        return np.array([self.word() for _ in range(count)], dtype=np.uint64)
+
+
+def offsets(values) -> Offsets:
+    exact = [Fraction(v) for v in values]
+    return Offsets(np.array([float(v) for v in exact]), lambda i: exact[i])
+
+
+def at(value, count: int) -> Offsets:
+    return Offsets(np.full(count, float(value)), lambda i: Fraction(value))
+
+
+def biased_words(count: int, seed: int) -> np.ndarray:
+    """Words whose uniforms crowd near 0 and near 1."""
+    generator = np.random.default_rng(seed)
+    words = generator.integers(0, 2**64, count, dtype=np.uint64)
+    shifts = generator.integers(0, 64, count).astype(np.uint64)
+    small = words >> shifts
+    return np.where(generator.random(count) < 0.5, small, ~small)
+
+
+def wide(law):
+    """The same law with margins so wide that every lane is decided exactly."""
+    if isinstance(law, RoundedGaussian):
+        return RoundedGaussian(law.scale, law.exponent, margin=1.0, square_margin=1e9)
+    return type(law)(law.scale, law.exponent, margin=1.0)
+
+
+def chi_square_p(draws: np.ndarray, law, value: Fraction) -> float:
+    """The p-value of draws against the declared law, in at most 200 cells of 20 or more."""
+    low, high = int(np.quantile(draws, 0.0005)), int(np.quantile(draws, 0.9995))
+    width = max(1, -(-(high - low) // 200))
+    cells = -(-(high + 1 - low) // width)
+    points = np.arange(low, low + cells * width)
+    mass = np.exp(law.log_probability(points.astype(float), value)).reshape(-1, width).sum(axis=1)
+    cell = (draws - low) // width
+    inside = (cell >= 0) & (cell < len(mass))
+    counts = np.bincount(cell[inside], minlength=len(mass))
+    mass = np.append(mass, 1 - mass.sum())
+    counts = np.append(counts, len(draws) - counts.sum())
+    keep = mass * len(draws) >= 20
+    expected = mass[keep] * len(draws)
+    found = counts[keep]
+    rest = len(draws) - expected.sum()
+    statistic = ((found - expected) ** 2 / expected).sum()
+    degrees = keep.sum() - 1
+    if rest > 20:
+        statistic += (len(draws) - found.sum() - rest) ** 2 / rest
+        degrees += 1
+    return float(chi2.sf(statistic, max(degrees, 1)))
+
+
+@pytest.mark.parametrize("kind", ROUNDED)
+@pytest.mark.parametrize("scale", SCALES, ids=str)
+@pytest.mark.parametrize("value", [Fraction(0), Fraction(1, 3), Fraction(255, 256)], ids=str)
+def test_rounded_noise_follows_its_law(kind, scale, value):
+    law = kind(scale, 0)
+    draws = law.draw(200_000, at(value, 200_000), InsecureSeededEntropy(11))
+    assert chi_square_p(draws, law, value) > LEAST_P
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 10), Fraction(1), Fraction(50, 7), Fraction(2**20)])
+def test_discrete_laplace_follows_its_law(scale):
+    law = DiscreteLaplace(scale, 0)
+    draws = law.draw(200_000, at(0, 1), InsecureSeededEntropy(12))
+    assert chi_square_p(draws, law, Fraction(0)) > LEAST_P
+
+
+@pytest.mark.parametrize("kind", ROUNDED)
+def test_few_draws_at_a_time_follow_the_law(kind):
+    law, entropy = kind(Fraction(5), 0), InsecureSeededEntropy(13)
+    draws = np.concatenate([law.draw(2, at("0.25", 2), entropy) for _ in range(20_000)])
+    assert chi_square_p(draws, law, Fraction("0.25")) > LEAST_P
+
+
+@pytest.mark.parametrize("kind", ROUNDED)
+def test_exact_decisions_alone_follow_the_law(kind):
+    law = wide(kind(Fraction(7, 2), 0))
+    draws = law.draw(6_000, at("0.7", 6_000), InsecureSeededEntropy(14))
+    assert chi_square_p(draws, law, Fraction("0.7")) > LEAST_P
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("scale", SCALES, ids=str)
+@pytest.mark.parametrize("kind", [*ROUNDED, DiscreteLaplace])
+def test_floats_and_exact_arithmetic_decide_alike(kind, scale, seed):
+    count = 700
+    law = kind(scale, 0)
+    where = offsets(np.random.default_rng(seed).integers(0, 2**30, count) / 2**30)
+    words = biased_words(8 * count, seed)
+    usual = law.draw(count, where, Words(words, seed))
+    exact = wide(law).draw(count, where, Words(words, seed))
+    assert np.array_equal(usual, exact)
+
+
+@pytest.mark.parametrize("scale", SCALES, ids=str)
+def test_one_draw_decides_as_exact_arithmetic_does(scale):
+    law = RoundedGaussian(scale, 0)
+    for seed in range(300):
+        words = biased_words(64, seed)
+        usual = law.draw(1, at("0.375", 1), Words(words))
+        assert usual == wide(law).draw(1, at("0.375", 1), Words(words))
+
+
+@pytest.mark.parametrize("bits", [0, 1, 2])
+def test_deciding_from_few_known_bits(bits):
+    entropy = InsecureSeededEntropy(15)
+    law = RoundedLaplace(Fraction(3), 0)
+    draws = []
+    for _ in range(4000):
+        negative = entropy.word() & 1
+        factor = Fraction(-3 if negative else 3)
+        lazy = LazyExponential(entropy.word() >> (64 - bits), bits)
+        draws.append(exact_floor(lazy, factor, Fraction(1, 2), entropy))
+    assert chi_square_p(np.array(draws), law, Fraction(0)) > LEAST_P
+
+
+def test_brackets_hold_the_logarithm():
+    mp.dps = 120
+    generator = np.random.default_rng(16)
+    for bits in (1, 10, 63, 127, 191):
+        for _ in range(60):
+            known = int(generator.integers(0, 2**63)) % 2**bits
+            if known == 0:
+                continue
+            low, high = LazyExponential(known, bits).bracket()
+            for numerator, bound in ((known, high), (known + 1, low)):
+                true = -mp.log(mpf(numerator) / mpf(2) ** bits)
+                value = mpf(bound.numerator) / bound.denominator
+                assert value >= true if numerator == known else value <= max(true, 0)
+            assert high - low < Fraction(4, max(known, 1))
+
+
+def test_comparisons_agree_with_high_precision():
+    mp.dps = 60
+    generator = np.random.default_rng(17)
+    for _ in range(500):
+        h1, h2 = (int(v) for v in generator.integers(1, 2**63, 2))
+        e1, e2 = (-mp.log(mpf(h) / mpf(2) ** 63) for h in (h1, h2))
+        found = exactly_below(LazyExponential(h1), LazyExponential(h2), Words([]))
+        assert found == ((e1 - 1) ** 2 < 2 * e2)
+
+
+@pytest.mark.parametrize("kind", ROUNDED)
+def test_large_scales_are_uniform_in_every_low_byte(kind):
+    law = kind(Fraction(2**26), 0)
+    draws = law.draw(400_000, at(0, 400_000), InsecureSeededEntropy(18))
+    for byte in range(3):
+        counts = np.bincount((draws >> (8 * byte)) & 255, minlength=256)
+        statistic = ((counts - counts.mean()) ** 2 / counts.mean()).sum()
+        assert chi2.sf(statistic, 255) > LEAST_P
+
+
+def test_large_scales_have_the_right_shape():
+    gaussian = RoundedGaussian(Fraction(2**17), 0).draw(
+        300_000, at(0, 300_000), InsecureSeededEntropy(19)
+    )
+    assert kstest(gaussian / 2**17, "norm").pvalue > LEAST_P
+    laplace = RoundedLaplace(Fraction(2**17), 0).draw(
+        300_000, at(0, 300_000), InsecureSeededEntropy(20)
+    )
+    assert kstest(laplace / 2**17, "laplace").pvalue > LEAST_P
+
+
+@pytest.mark.parametrize("kind", [*ROUNDED, DiscreteLaplace])
+@pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(9), Fraction(2**16)], ids=str)
+def test_declared_laws_are_distributions(kind, scale):
+    law = kind(scale, 3)
+    value = Fraction(0) if kind is DiscreteLaplace else Fraction(2, 7)
+    reach = int(40 * scale) + 5
+    points = np.arange(-reach, reach + 1.0)
+    mass = np.exp(law.log_probability(points, value))
+    assert abs(mass.sum() - 1) < 1e-9
+    mean = (mass * points).sum()
+    spread = np.sqrt((mass * (points - mean) ** 2).sum()) * 8
+    assert spread == pytest.approx(law.standard_deviation, rel=0.05)
+
+
+def test_the_sampler_scale_is_a_hair_above_the_claim():
+    for scale in (Fraction(1, 3), Fraction(10), Fraction(10**30)):
+        units, exponent = grid_for(scale)
+        assert 2**16 <= units <= 2**17 + 1
+        assert scale < units * Fraction(2) ** exponent < scale * (1 + Fraction(1, 2**49))
+
+
+def test_scales_beyond_floats_are_refused():
+    with pytest.raises(dp.ParameterError, match="scale"):
+        grid_for(Fraction(10) ** 320)
+
+
+def test_values_on_a_finer_grid_keep_their_low_bits():
+    law = RoundedGaussian(Fraction(1, 1000), 4)
+    values = np.array([5 * 16 + 7, 5 * 16 + 9, -3], dtype=np.int64)
+    assert law.release(values, 0, SecureEntropy()).tolist() == [5, 6, 0]
+
+
+def test_values_beyond_int64_are_released_exactly():
+    law = RoundedLaplace(Fraction(1, 10**6), 0)
+    huge = np.array([10**40, -(10**40)], dtype=object)
+    assert law.release(huge, 0, SecureEntropy()).tolist() == [10**40, -(10**40)]
+    assert law.release(huge, 3, SecureEntropy()).tolist() == [8 * 10**40, -8 * 10**40]
+
+
+def test_secure_words_do_not_repeat_over_forks_and_threads():
+    found: list[bytes] = []
+    for _ in range(8):
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.write(writer, SecureEntropy().words(4).tobytes())
+            os._exit(0)
+        found.append(os.read(reader, 32))
+        os.waitpid(child, 0)
+    lock = threading.Lock()
+
+    def draw():
+        words = SecureEntropy().words(4).tobytes()
+        with lock:
+            found.append(words)
+
+    threads = [threading.Thread(target=draw) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(found)) == 24
+    assert all(len(words) == 32 for words in found)
+
+
+def test_no_draw_reads_more_words_for_another_value():
+    counts = []
+
+    class Counting(InsecureSeededEntropy):
+        def words(self, count):
+            counts.append(count)
+            return super().words(count)
+
+    law = RoundedGaussian(Fraction(2**16), 0)
+    for value in (0, 10**9):
+        law.release(np.full(50, value, dtype=np.int64), 0, Counting(21))
+    assert counts[: len(counts) // 2] == counts[len(counts) // 2 :]

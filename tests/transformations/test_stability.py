@@ -1,0 +1,227 @@
+"""Every transformation against the falsifier, and how tight its map is."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import inf
+
+import numpy as np
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.core import Stage
+from opendp_lite.engines.rows import settle
+from opendp_lite.testing.distances import exact_norms
+
+ONE_COLUMN = [
+    dp.clamp(-1, 3),
+    dp.clamp(0.1, 0.3),
+    dp.clamp(-1e200, 1e200),
+    dp.clamp(1e-200, 2e-200),
+    dp.clip_to_norm(0.7),
+    dp.clip_to_norm(2, p=1),
+    dp.center(0.3),
+    dp.scale(-0.1),
+    dp.impute(7),
+    dp.select(0),
+    dp.clamp(0, 10) >> dp.center(5),
+    dp.clamp(0, 10) >> dp.scale(0.3),
+    dp.clamp(-2, 5) >> dp.simplex_augment(),
+    dp.clamp(-1, 3) >> dp.sum(),
+    dp.clamp(0, 10) >> dp.center(5) >> dp.sum(),
+    dp.clamp(0.1, 0.3) >> dp.scale(-7.7) >> dp.sum(),
+    dp.clamp(-2, 5) >> dp.simplex_augment() >> dp.sum(),
+    dp.clip_to_norm(3) >> dp.center(1) >> dp.sum(),
+    dp.impute(2) >> dp.clamp(0, 1) >> dp.sum(),
+    dp.clamp(0, 1) >> dp.resize(5, fill=0.5),
+    dp.clamp(0, 1) >> dp.resize(40, fill=0.5) >> dp.sum(),
+]
+ADD_REMOVE = [
+    dp.count(),
+    dp.drop_nan(),
+    dp.drop_nan() >> dp.clamp(0, 1) >> dp.sum(),
+    dp.drop_nan() >> dp.count(),
+]
+THREE_COLUMNS = [
+    dp.clamp([0, -1, 2], [1, 1, 2.5]),
+    dp.clip_to_norm(1.5),
+    dp.clip_to_norm(1.5, p=1),
+    dp.clip_to_norm(1.5) >> dp.sum(),
+    dp.clip_to_norm(1.5, p=1) >> dp.sum(),
+    dp.clip_to_norm(2) >> dp.scale([1, 2, 300]) >> dp.sum(),
+    dp.clip_to_norm(2, p=1) >> dp.center([1, -2, 0]) >> dp.sum(),
+    dp.clamp([0, -1, 2], [1, 1, 2.5]) >> dp.sum(),
+    dp.clamp(0, 1) >> dp.select([2, 0]) >> dp.sum(),
+    dp.clamp(0, 1) >> dp.select([1, 1]) >> dp.sum(),
+    dp.clip_to_norm(1) >> dp.resize(7, fill=0) >> dp.sum(),
+]
+
+
+@pytest.mark.parametrize("stage", ONE_COLUMN, ids=repr)
+def test_one_column(stage: Stage, relation):
+    dp.assert_stable(stage, relation())
+
+
+@pytest.mark.parametrize("stage", THREE_COLUMNS, ids=repr)
+def test_three_columns(stage: Stage, relation):
+    dp.assert_stable(stage, relation(3))
+
+
+@pytest.mark.parametrize("stage", ADD_REMOVE, ids=repr)
+def test_add_remove_only(stage: Stage):
+    dp.assert_stable(stage)
+    dp.assert_stable(stage, dp.records())
+
+
+@pytest.mark.parametrize("total", [100, 0.3])
+def test_augmenting_several_columns(total, relation):
+    space = relation(3)
+    inside = dp.Simplex(total, columns=3)
+    bounded = dp.Space(
+        dp.Rows(3, space.domain.size, inside), space.metric, unit=space.metric.distance(1)
+    )
+    dp.assert_stable(dp.simplex_augment(), bounded)
+    dp.assert_stable(dp.simplex_augment() >> dp.sum(), bounded)
+    vectors = dp.simplex_augment().bind(bounded).output_space.domain
+    assert vectors.columns == 4
+
+
+def gap(stage: Stage, space, first, second) -> dp.Norms:
+    """The exact distance between the stage's outputs on two datasets."""
+    bound = stage.bind(space)
+    admit = bound.input_space.domain.admit
+    with np.errstate(all="ignore"):
+        one, two = (settle(bound.function(admit(x))) for x in (first, second))
+    return exact_norms(one, two, bound.output_space.domain.exponent)
+
+
+WORST = [
+    (dp.clamp(-1, 3) >> dp.sum(), [[3.0]], [[3.0]], [[-1.0]]),
+    (dp.clamp(-2, 5) >> dp.simplex_augment() >> dp.sum(), [[5.0]], [[5.0]], [[-2.0]]),
+    (dp.clamp([0, -4], [1, 2]) >> dp.sum(), [[1.0, -4.0]], [[0.0, -4.0]], [[1.0, 2.0]]),
+    (dp.clip_to_norm(5) >> dp.sum(), [[3.0, 4.0]], [[3.0, 4.0]], [[-3.0, -4.0]]),
+    (dp.clip_to_norm(5, p=1) >> dp.sum(), [[5.0, 0.0]], [[5.0, 0.0]], [[-5.0, 0.0]]),
+    (dp.clamp(0, 10) >> dp.center(5) >> dp.sum(), [[0.0]], [[0.0]], [[10.0]]),
+]
+
+
+@pytest.mark.parametrize(("stage", "added", "before", "after"), WORST, ids=repr)
+def test_maps_are_attained(stage, added, before, after):
+    """A map half as large as the true one, or twice, would fail here."""
+    columns = len(added[0])
+    base = np.zeros((4, columns))
+    symmetric = dp.records(columns=columns)
+    found = gap(stage, symmetric, base, np.concatenate([base, added]))
+    claim = stage.bind(symmetric).map(1)
+    assert float(found.linf) == pytest.approx(float(claim.linf), rel=1e-9) or columns > 1
+    assert found.l2 == pytest.approx(claim.l2, rel=1e-9)
+    sized = dp.records(columns=columns, size=5, metric=dp.ChangeOneDistance())
+    found = gap(stage, sized, np.concatenate([base, before]), np.concatenate([base, after]))
+    assert found.l2 == pytest.approx(stage.bind(sized).map(1).l2, rel=1e-9)
+
+
+def test_sensitivities_of_the_specification():
+    """papers.md, section 0, for [L, U] = [-2, 5]."""
+    sized = dp.records(size=9, metric=dp.ChangeOneDistance())
+    total = dp.clamp(-2, 5) >> dp.sum()
+    assert (total.map(1).l1, total.bind(sized).map(1).l1) == (5, 7)
+    centred = dp.clamp(-2, 5) >> dp.center(1.5) >> dp.sum()
+    assert (centred.map(1).l1, centred.bind(sized).map(1).l1) == (Fraction(7, 2), 7)
+    simplex = dp.clamp(-2, 5) >> dp.simplex_augment() >> dp.sum()
+    assert (simplex.map(1).l1, simplex.map(1).l2_squared) == (7, 49)
+    replaced = simplex.bind(sized).map(1)
+    assert (replaced.l1, replaced.l2_squared) == (14, 98)
+    resized = dp.clamp(-2, 5) >> dp.resize(3, fill=0) >> dp.sum()
+    assert resized.map(1).l1 == 7
+    ball = dp.clip_to_norm(3) >> dp.sum()
+    wide = dp.records(columns=4)
+    assert (ball.bind(wide).map(1).l2_squared, ball.bind(wide).map(1).l1) == (9, 6)
+    assert (dp.count().map(1), dp.count().map(3)) == (1, 3)
+
+
+def test_sums_are_exact_whatever_the_order_and_the_cutting():
+    generator = np.random.default_rng(1)
+    data = generator.standard_normal(100_003) * 10.0 ** generator.integers(-8, 9, 100_003)
+    total = dp.clamp(-1000, 1000) >> dp.sum()
+    expected = total(data)
+    unit = Fraction(2) ** total.bind(dp.records()).output_space.domain.exponent
+    by_hand = sum(
+        max(-1000 / unit, min(1000 / unit, round(Fraction(x) / unit))) for x in data.tolist()
+    )
+    assert expected[0] == float(by_hand * unit)
+    assert total(generator.permutation(data)) == expected
+    for cuts in ([10], [1, 2, 3], [65536], [0, 0, 99_999]):
+        pieces = np.split(data, cuts)
+        assert total(dp.Blocks(lambda pieces=pieces: iter(pieces))) == expected
+
+
+def test_totals_beyond_int64_stay_exact():
+    class Copies:
+        def __iter__(self):
+            return (np.full(65536, 1.0) for _ in range(200))
+
+    total = dp.clamp(0, 1) >> dp.sum()
+    bound = total.bind(dp.records())
+    value = settle(bound.function(bound.input_space.domain.admit(dp.Blocks(Copies))))
+    assert value.tolist() == [200 * 65536 * 2**40]
+    assert 200 * 65536 * 2**40 > 2**63
+
+
+def test_integers_sum_exactly_inside_their_bounds():
+    ages = np.random.default_rng(2).integers(0, 101, 50_000)
+    assert (dp.clamp(0, 100) >> dp.sum())(ages).tolist() == [float(ages.sum())]
+
+
+def test_where_odd_values_go():
+    nan = float("nan")
+    clamped = dp.clamp(0, 10)([nan, -np.float64(nan), inf, -inf, -0.0])
+    assert clamped.tolist() == [10, 0, 10, 0, 0]
+    summed = (dp.clamp(0, 10) >> dp.sum())([nan])
+    assert summed.tolist() == [10]
+    rows = np.array([[nan, 1.0], [inf, 5.0], [0.0, 0.0], [1e308, 1e308]])
+    clipped = (dp.records(columns=2) >> dp.clip_to_norm(2))(rows)
+    assert clipped[0].tolist() == [0, 0]
+    assert np.allclose(clipped[1], [2, 0])
+    assert np.allclose(np.linalg.norm(clipped[3]), 2)
+    assert dp.drop_nan()([nan, 1.0]).tolist() == [1]
+    assert dp.impute(3)([nan, 1.0]).tolist() == [3, 1]
+
+
+def test_resize_does_not_depend_on_order_and_keeps_a_fair_sample():
+    generator = np.random.default_rng(3)
+    data = generator.integers(0, 2, 20_000).astype(float)
+    step = dp.clamp(0, 1) >> dp.resize(5_000, fill=0)
+    kept = step(data)
+    assert sorted(step(generator.permutation(data))) == sorted(kept)
+    assert abs(kept.mean() - data.mean()) < 6 * 0.5 / np.sqrt(5_000)
+    assert (dp.clamp(0, 1) >> dp.resize(3, fill=0.5))([]).tolist() == [0.5] * 3
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: dp.sum()([1.0]), "Put clamp"),
+        (lambda: dp.clip_to_norm(1, p=3), "p must be 1 or 2"),
+        (lambda: dp.clip_to_norm(0), "above 0"),
+        (lambda: dp.scale(0), "select"),
+        (lambda: dp.center([1, 2]).map(1), "records"),
+        (lambda: dp.clamp([0, 0], [1, 1])([1.0]), "records"),
+        (lambda: dp.simplex_augment().map(1), "clamp"),
+        (lambda: dp.records(columns=2) >> dp.clamp(0, 1) >> dp.simplex_augment(), "one column"),
+        (lambda: dp.resize(0, fill=1), "at least 1"),
+        (lambda: dp.resize(2.5, fill=1), "whole number"),
+        (lambda: (dp.clamp(0, 1) >> dp.resize(2, fill=3)).map(1), "must lie in"),
+        (lambda: dp.select(3).map(1), "positions start at 0"),
+        (lambda: dp.select("age").map(1), "no names"),
+        (lambda: dp.records(columns=["age", "visits"]) >> dp.select("visit"), "'visits'"),
+        (lambda: dp.records(size=5, metric=dp.ChangeOneDistance()) >> dp.drop_nan(), "impute"),
+        (lambda: dp.records(size=5, metric=dp.ChangeOneDistance()) >> dp.count(), "public"),
+        (lambda: dp.records(size=5), "private"),
+        (lambda: dp.records(metric=dp.ChangeOneDistance()), "size"),
+        (lambda: dp.clamp(0, 1).map(-1), "whole number"),
+        (lambda: dp.clamp(0, 1).map(0.5), "whole number"),
+    ],
+)
+def test_refusals(make, words):
+    with pytest.raises(dp.OpenDPLiteError, match=words):
+        make()
