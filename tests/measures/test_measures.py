@@ -1,0 +1,190 @@
+"""Measures, profiles and conversions against independent high precision."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from mpmath import erfc, exp, log, mp, mpf, quad, sqrt
+
+import opendp_lite as dp
+from opendp_lite.exact import exp_up, log_up, normal_tail, reading
+from opendp_lite.measures.profile import (
+    ConcentratedProfile,
+    GaussianProfile,
+    PointProfile,
+    PureProfile,
+    gaussian_ratio,
+)
+
+mp.dps = 60
+MEASURES = [
+    (dp.MaxDivergence(), [0, 0.1, 1, 3.7, 40]),
+    (dp.ZeroConcentratedDivergence(), [0, 0.1, 0.5, 3, 100]),
+    (dp.ApproximateDivergence(), [(0, 0), (0.1, 1e-6), (1, 0.01), (3, 0), (0, 0.2), (50, 1)]),
+]
+
+
+def as_mpf(value: Fraction) -> mpf:
+    return mpf(value.numerator) / value.denominator
+
+
+@pytest.mark.parametrize(("measure", "losses"), MEASURES, ids=lambda v: repr(v)[:30])
+def test_laws(measure, losses):
+    dp.assert_lawful(measure, losses)
+
+
+def gaussian_delta(epsilon: mpf, root: mpf) -> mpf:
+    tail = lambda x: erfc(x / sqrt(2)) / 2  # noqa: E731
+    return tail(epsilon / root - root / 2) - exp(epsilon) * tail(epsilon / root + root / 2)
+
+
+@pytest.mark.parametrize("root", [Fraction(1, 100), Fraction(1, 2), Fraction(1), Fraction(7, 2)])
+def test_gaussian_curve_is_certified_and_tight(root):
+    for epsilon in (Fraction(0), Fraction(1, 10), Fraction(1), Fraction(5), Fraction(12)):
+        true = gaussian_delta(as_mpf(epsilon), as_mpf(root))
+        claimed = as_mpf(GaussianProfile(root * root).delta(epsilon))
+        assert true <= claimed <= true * (1 + mpf(10) ** -9) + mpf(10) ** -300
+
+
+def test_numbers_of_the_specification():
+    curve = GaussianProfile(Fraction(1))
+    assert round(float(curve.epsilon(Fraction(1, 10**6))), 4) == 4.8866
+    assert round(float(gaussian_ratio(Fraction(1), Fraction(1, 10**6))) ** -0.5, 4) == 4.2247
+    assert round(float(gaussian_ratio(Fraction(1), Fraction(1, 10**5))) ** -0.5, 4) == 3.7306
+    bound = ConcentratedProfile(Fraction(1, 2)).epsilon(Fraction(1, 10**6))
+    assert round(float(bound), 3) == 5.222
+
+
+@pytest.mark.parametrize("rho", [Fraction(1, 1000), Fraction(1, 2), Fraction(9)])
+def test_zcdp_bound_is_the_infimum_over_orders(rho):
+    for epsilon in (Fraction(1, 10), Fraction(2), Fraction(30)):
+        claimed = as_mpf(ConcentratedProfile(rho).delta(epsilon))
+
+        def bound(power, epsilon=epsilon):
+            a = 1 + mpf(10) ** power
+            exponent = (a - 1) * (a * as_mpf(rho) - as_mpf(epsilon)) + a * log(1 - 1 / a)
+            return exp(exponent) / (a - 1)
+
+        best, step = mpf(0), mpf(1)
+        for _ in range(12):
+            best = min((best + step * k / 8 for k in range(-64, 65)), key=bound)
+            step /= 6
+        least = min(mpf(1), bound(best))
+        assert least * (1 - mpf(10) ** -9) <= claimed
+        assert claimed <= least * (1 + mpf(10) ** -6) + mpf(10) ** -300
+        gaussian = GaussianProfile(2 * rho).delta(epsilon)
+        assert as_mpf(gaussian) <= claimed
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 3.0, 12.0])
+def test_pure_to_zcdp_bounds_randomised_response_at_every_order(epsilon):
+    """The proof in to_zcdp, checked at 200 orders; and no smaller rho would hold."""
+    rho = mpf((dp.laplace(epsilon=epsilon) >> dp.to_zcdp()).map(1))
+    e = mpf(epsilon)
+    p = exp(e) / (1 + exp(e))
+    q = 1 - p
+    for k in range(-160, 160, 2):
+        order = 1 + mpf(10) ** (mpf(k) / 20)
+        if order > 1000:
+            break
+        divergence = log(p**order * q ** (1 - order) + q**order * p ** (1 - order)) / (order - 1)
+        assert divergence <= order * rho * (1 + mpf(10) ** -12)
+    nearly_one = 1 + mpf(10) ** -8
+    limit = log(p**nearly_one * q ** (1 - nearly_one) + q**nearly_one * p ** (1 - nearly_one))
+    assert limit / (nearly_one - 1) / nearly_one > rho * (1 - mpf(10) ** -6)
+    assert float(rho) <= epsilon**2 / 2
+
+
+def test_pure_profile_is_that_of_randomised_response():
+    epsilon, level = mpf(1), mpf("0.3")
+    p = exp(epsilon) / (1 + exp(epsilon))
+    true = p - exp(level) * (1 - p)
+    claimed = as_mpf(PureProfile(Fraction(1)).delta(Fraction(3, 10)))
+    assert true <= claimed <= true * (1 + mpf(10) ** -30)
+    assert PureProfile(Fraction(1)).delta(Fraction(1)) == 0
+    assert PureProfile(Fraction(1)).epsilon(Fraction(0)) == 1
+
+
+def test_approximate_profile_keeps_its_point():
+    profile = PointProfile(Fraction(1), Fraction(1, 100))
+    assert profile.delta(Fraction(2)) == Fraction(1, 100)
+    assert profile.epsilon(Fraction(1, 100)) == 1
+    assert profile.epsilon(Fraction(1, 2)) < 1
+    with pytest.raises(dp.ParameterError, match="cannot be had"):
+        profile.epsilon(Fraction(1, 1000))
+
+
+def test_certified_functions_bracket_the_truth():
+    generator = np.random.default_rng(1)
+    for _ in range(200):
+        x = Fraction(float(generator.uniform(-30, 30)))
+        mp.dps = 260
+        low, high = (as_mpf(v) for v in normal_tail(x))
+        true = erfc(as_mpf(x) / sqrt(2)) / 2
+        assert low <= true <= high
+        mp.dps = 60
+        assert exp(as_mpf(x)) <= as_mpf(exp_up(x)) <= exp(as_mpf(x)) * (1 + mpf(10) ** -30)
+        positive = abs(x) + Fraction(1, 10**6)
+        gap = as_mpf(log_up(positive)) - log(as_mpf(positive))
+        assert 0 <= gap < mpf(10) ** -30
+
+
+def test_group_privacy_of_approximate_losses():
+    """delta (1 + e^epsilon + e^(2 epsilon)) for a group of three."""
+    epsilon, delta = Fraction(1, 2), Fraction(1, 10**6)
+    loss, spill = dp.ApproximateDivergence().group((epsilon, delta), 3)
+    true = as_mpf(delta) * (1 + exp(mpf("0.5")) + exp(mpf(1)))
+    assert loss == Fraction(3, 2)
+    assert true <= as_mpf(spill) <= true * (1 + mpf(10) ** -30)
+
+
+def test_readings_of_floats():
+    assert reading(0.1) * 10 == 1
+    assert reading(1 / 3) * 3 == 1
+    assert reading(0.2 / 3) * 3 == reading(0.2)
+    generator = np.random.default_rng(2)
+    values = np.ldexp(generator.random(3000), generator.integers(-1000, 1000, 3000)).tolist()
+    for value in values:
+        assert float(reading(value)) == value
+        neighbour = float(np.nextafter(value, np.inf))
+        assert reading(value) < reading(neighbour)
+
+
+def test_gaussian_renyi_divergence_is_order_times_rho():
+    sigma, shift, order = 2.0, 1.0, 3.0
+    density = lambda x, m: exp(-((x - m) ** 2) / (2 * sigma**2)) / (sigma * sqrt(2 * mp.pi))  # noqa: E731
+    mp.dps = 20
+    moment = quad(
+        lambda x: density(x, shift) ** order * density(x, 0) ** (1 - order), [-40, 0, 3, 40]
+    )
+    mp.dps = 60
+    claimed = (dp.scalar() >> dp.gaussian(scale=sigma)).map(shift)
+    assert float(log(moment) / (order - 1)) == pytest.approx(order * claimed, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: dp.MaxDivergence().loss(-1), "at least 0"),
+        (lambda: dp.MaxDivergence().loss(np.nan), "finite"),
+        (lambda: dp.ApproximateDivergence().loss(1), "pair"),
+        (lambda: dp.ApproximateDivergence().loss((1, 2)), "at most 1"),
+        (lambda: dp.MaxDivergence().split(Fraction(1), []), "shares"),
+        (lambda: dp.MaxDivergence().split(Fraction(1), [Fraction(-1)]), "shares"),
+        (lambda: dp.to_approximate(0), "between 0 and 1"),
+        (lambda: dp.to_approximate(1), "between 0 and 1"),
+        (lambda: (dp.gaussian(rho=1) >> dp.to_zcdp()).map(1), "MaxDivergence"),
+        (
+            lambda: (dp.gaussian(epsilon=1, delta=0.1) >> dp.to_approximate(0.2)).map(1),
+            "already",
+        ),
+        (lambda: dp.gaussian(rho=1).epsilon(delta=0), "above 0"),
+        (lambda: dp.gaussian(rho=1).epsilon(delta=2), "between 0 and 1"),
+        (lambda: dp.gaussian(rho=1).delta(epsilon=-1), "at least 0"),
+    ],
+)
+def test_refusals(make, words):
+    with pytest.raises(dp.OpenDPLiteError, match=words):
+        make()
