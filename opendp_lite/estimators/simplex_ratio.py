@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -33,9 +34,11 @@ def simplex_ratio(sums: Any, lower: float, upper: float) -> float:
 def simplex_standard_error(sums: Any, width: float, deviation: float) -> float:
     """The standard error of ``simplex_ratio`` through the noise, from the release alone.
 
-    width * deviation * sqrt(m1^2 + m2^2) / (m1 + m2)^2, the first order of the ratio; never more
-    than half the width, which is what knowing nothing amounts to.
+    width * deviation * sqrt(m1^2 + m2^2) / (m1 + m2)^2, the first order of the ratio, with sums
+    as a release of at least one row would have them; at most half the width, which is what
+    knowing nothing amounts to.
     """
     first, second = (float(value) for value in np.asarray(sums, dtype=np.float64))
     total = max(first + second, width)
-    return min(width * deviation * float(np.hypot(first, second)) / total**2, width / 2)
+    spread = max(float(np.hypot(first, second)), total / sqrt(2))
+    return min(width * deviation * spread / total**2, width / 2)

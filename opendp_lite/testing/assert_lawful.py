@@ -20,7 +20,7 @@ def assert_lawful(measure: Measure[Any], losses: Sequence[object]) -> None:
     Takes: a measure; some losses as a person types them, small and large.
     Gives: nothing, or ``AssertionError`` that names the law and the losses.
     Because: ``within`` must be an order; ``compose`` commutative and associative up to what
-        ``within`` accepts, monotone, with ``zero`` as its neutral element; ``split`` must compose
+        ``within`` accepts, rising, with ``zero`` as its neutral element; ``split`` must compose
         to at most the whole; ``group`` must be the identity for 1, monotone, and never below
         composing nothing; a profile must fall with epsilon, with ``delta(epsilon(d)) <= d``.
 
@@ -33,6 +33,9 @@ def assert_lawful(measure: Measure[Any], losses: Sequence[object]) -> None:
         require(measure.within(measure.zero(), a), f"zero is not below {a}")
         require(_same(measure, measure.compose([a]), a), f"composing {a} alone changes it")
         require(_same(measure, measure.compose([a, measure.zero()]), a), f"zero adds to {a}")
+        again = measure.within(measure.compose([a, a]), a)
+        spent = measure.profile(a).delta(Fraction(0)) in (0, 1)
+        require(not again or spent, f"releasing twice costs no more than once at {a}")
         parts = measure.split(a, _SHARES)
         require(len(parts) == len(_SHARES), f"split of {a} gives {len(parts)} parts")
         require(measure.within(measure.compose(parts), a), f"split of {a} composes to more")

@@ -1,0 +1,228 @@
+"""The falsifiers catch what they were made for."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import attrs
+import numpy as np
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.bodies.body import Projection
+from opendp_lite.engines.fold import Fold
+from opendp_lite.engines.rows import fold
+from opendp_lite.measures.profile import PureProfile
+from opendp_lite.samplers.rounded_laplace import RoundedLaplace
+
+Tables = dp.Space[dp.Rows]
+Sums = dp.Space[dp.Vectors]
+
+
+@dp.stage
+def narrow_clamp(space: Tables) -> dp.Transformation[Tables, Tables]:
+    """Clamps to [0, 1] and claims [0, 0.9]."""
+    return dp.row_map(space, Projection(dp.Box(0, 1)), dp.Box(0, 0.9))
+
+
+@dp.stage
+def demeaned(space: Tables) -> dp.Transformation[Tables, Tables]:
+    """Subtracts the mean of the block as if it were row by row."""
+    body = dp.Box(-1, 1)
+    return dp.row_map(space, lambda block: block - block.mean(axis=0, keepdims=True), body)
+
+
+@dp.stage
+def positional(space: Tables) -> dp.Transformation[Tables, Tables]:
+    """Treats even rows differently."""
+
+    def function(block: np.ndarray) -> np.ndarray:
+        return np.where(np.arange(len(block))[:, None] % 2 == 0, block, 0)
+
+    return dp.row_map(space, function, space.domain.body)
+
+
+@dp.stage
+def doubled(space: Tables) -> dp.Transformation[Tables, Tables]:
+    """Gives every row twice."""
+    return dp.row_map(space, lambda block: np.repeat(block, 2, axis=0), space.domain.body)
+
+
+@dp.stage
+def truncated(space: Tables) -> dp.Transformation[Tables, Tables]:
+    """Keeps the first row of each block."""
+    return dp.row_map(space, lambda block: block[:1], space.domain.body)
+
+
+class CoarseSum(Fold[np.ndarray]):
+    """Rounds up to whole numbers, outside of the body where its bound is no whole number."""
+
+    def empty(self):
+        return np.zeros(1, dtype=np.int64)
+
+    def summarise(self, block, scratch):
+        return np.ceil(block).sum(axis=0).astype(np.int64)
+
+    def merge(self, first, second):
+        return first + second
+
+
+@dp.stage
+def coarse_sum(space: Tables) -> dp.Transformation[Tables, Sums]:
+    """A sum whose bound ignores its rounding."""
+    radii = space.domain.body.radii()
+    return dp.Transformation(
+        space,
+        dp.Space(dp.Vectors(1, 0), dp.NormDistance(), unit=radii),
+        lambda rows: fold(rows, CoarseSum(), lambda total: total),
+        lambda distance: radii * distance,
+    )
+
+
+@dp.stage
+def half_sum(space: Tables) -> dp.Transformation[Tables, Sums]:
+    """An honest sum with a map that claims half of the truth."""
+    honest = dp.sum().bind(space)
+    return attrs.evolve(
+        honest, stability_map=lambda distance: honest.stability_map(distance) * Fraction(1, 2)
+    )
+
+
+LIES = [
+    narrow_clamp(),
+    dp.clamp(0, 1) >> demeaned(),
+    dp.clamp(0, 1) >> positional(),
+    dp.clamp(0, 1) >> doubled(),
+    dp.clamp(0, 1) >> truncated(),
+    dp.clamp(0, 0.3) >> coarse_sum(),
+    dp.clamp(0, 1) >> half_sum(),
+]
+
+
+@pytest.mark.parametrize("lie", LIES, ids=repr)
+def test_assert_stable_catches(lie):
+    with pytest.raises(AssertionError, match="rows"):
+        dp.assert_stable(lie)
+
+
+def test_assert_stable_catches_a_sum_of_radii_under_replacement():
+    @dp.stage
+    def radius_sum(space: Tables) -> dp.Transformation[Tables, Sums]:
+        """Claims the radius where a replaced row moves the diameter."""
+        honest = dp.sum().bind(space)
+        radii = space.domain.body.radii()
+        return attrs.evolve(honest, stability_map=lambda distance: radii * distance)
+
+    space = dp.records(size=20, metric=dp.ChangeOneDistance())
+    with pytest.raises(AssertionError, match="claimed"):
+        dp.assert_stable(dp.clamp(-1, 1) >> radius_sum(), space)
+
+
+@dp.mechanism
+def half_noise(
+    space: dp.Space[dp.Vectors], scale: float
+) -> dp.Measurement[dp.Space[dp.Vectors], dp.MaxDivergence]:
+    """Laplace noise of half the scale that its map is for."""
+    honest = dp.laplace(scale=scale).bind(space)
+    careless = dp.laplace(scale=scale / 2).bind(space)
+    return attrs.evolve(honest, function=careless.function)
+
+
+def test_audit_catches_half_of_the_noise():
+    lie = dp.clamp(0, 1) >> dp.sum() >> half_noise(1.0)
+    with pytest.raises(AssertionError, match="at least"):
+        dp.audit(lie, [0.5], [0.5, 1.0], releases=20_000)
+
+
+@dp.mechanism
+def half_gaussian(
+    space: dp.Space[dp.Vectors], rho: float
+) -> dp.Measurement[dp.Space[dp.Vectors], dp.ZeroConcentratedDivergence]:
+    """Gaussian noise of half the scale that its map is for."""
+    honest = dp.gaussian(rho=rho).bind(space)
+    return attrs.evolve(honest, function=dp.gaussian(rho=rho * 4).bind(space).function)
+
+
+def test_audit_catches_half_of_the_gaussian_noise():
+    lie = dp.clamp(0, 1) >> dp.sum() >> half_gaussian(0.5)
+    with pytest.raises(AssertionError, match="at least"):
+        dp.audit(lie, [0.5], [0.5, 1.0], releases=20_000)
+
+
+def test_audit_catches_approximate_privacy_without_enough_noise():
+    honest = dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(epsilon=1, delta=1e-3)
+    bound = honest.bind(dp.records())
+    lie = attrs.evolve(
+        bound,
+        function=(
+            dp.gaussian(scale=0.5)
+            .bind(dp.sum().bind(dp.clamp(0, 1).bind(dp.records()).output_space).output_space)
+            .function
+        ),
+    )
+    with pytest.raises(AssertionError, match="at least"):
+        dp.audit(lie, [0.5], [0.5, 1.0], releases=20_000)
+
+
+def test_audit_catches_a_release_that_depends_on_emptiness():
+    @dp.mechanism
+    def leaky(
+        space: dp.Space[dp.Vectors],
+    ) -> dp.Measurement[dp.Space[dp.Vectors], dp.MaxDivergence]:
+        """Releases nothing for a sum of 0."""
+        honest = dp.laplace(epsilon=1).bind(space)
+
+        def function(value, entropy):
+            return honest.function(value, entropy) * (value != 0)
+
+        return attrs.evolve(honest, function=function)
+
+    with pytest.raises(AssertionError, match="at least"):
+        dp.audit(dp.clamp(0, 1) >> dp.sum() >> leaky(), [], [1.0], releases=4000)
+
+
+def test_a_law_of_half_the_scale_exceeds_the_claim():
+    law = RoundedLaplace(Fraction(4), 0)
+    points = np.arange(-200, 201.0)
+    gap = np.abs(
+        law.log_probability(points, Fraction(0)) - law.log_probability(points, Fraction(1))
+    ).max()
+    assert gap > (dp.scalar() >> dp.laplace(scale=8)).map(1) * 1.9
+
+
+class Unlawful(dp.MaxDivergence):
+    """Composes to the largest loss instead of the sum."""
+
+    def compose(self, losses):
+        return max(losses, default=Fraction(0))
+
+
+class Forgetful(dp.MaxDivergence):
+    """Ignores the size of a group."""
+
+    def group(self, loss, size):
+        return loss
+
+
+class Generous(dp.MaxDivergence):
+    """Splits into shares that are each the whole."""
+
+    def split(self, loss, shares):
+        return tuple(loss for _ in shares)
+
+
+class Optimistic(dp.MaxDivergence):
+    """A profile that rises."""
+
+    def profile(self, loss):
+        class Rising(PureProfile):
+            def delta(self, epsilon):
+                return min(Fraction(1), epsilon / 100)
+
+        return Rising(loss)
+
+
+@pytest.mark.parametrize("measure", [Unlawful(), Forgetful(), Generous(), Optimistic()], ids=repr)
+def test_assert_lawful_catches(measure):
+    with pytest.raises(AssertionError):
+        dp.assert_lawful(measure, [0, 0.5, 2])
