@@ -77,8 +77,6 @@ class Rows(Domain):
             )
 
     def admit(self, value: object) -> Mapped:
-        if isinstance(value, Mapped):
-            return value
         if isinstance(value, Blocks):
             if value.columns != self.columns:
                 raise DataError(self._columns_message(value.columns))

@@ -26,6 +26,7 @@ one also where a float shown as the claim lies half an ulp below the rational it
 _REACH = 2.0**60
 _SAFE = 2**62
 _FARTHEST = 960
+_OFFSET_BITS = 62
 
 
 @attrs.frozen
@@ -87,7 +88,8 @@ def _in_cells(values: Steps, exponent: int | None, target: int) -> tuple[Steps, 
     if shift >= _SAFE.bit_length():
         values = values.astype(object)
     rest = values & ((1 << shift) - 1)
-    inside = rest.astype(np.float64) * 2.0**-shift if shift < 1000 else np.zeros(len(values))
+    spare = max(0, shift - _OFFSET_BITS)
+    inside = (rest >> spare).astype(np.float64) * 2.0 ** (spare - shift)
     whole = values >> shift
     if whole.dtype == object and all(abs(each) < _SAFE for each in whole):
         whole = whole.astype(np.int64)

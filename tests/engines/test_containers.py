@@ -1,0 +1,217 @@
+"""Containers at the front, and that the values of the data never show."""
+
+from __future__ import annotations
+
+import warnings
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import opendp_lite as dp
+
+VALUES = [1.0, 2.5, 7.0, 100.0]
+TOTAL = dp.clamp(0, 10) >> dp.sum()
+MATRIX = np.arange(12.0).reshape(4, 3)
+COLUMNS = dp.records(columns=3) >> dp.clamp(0, 10) >> dp.sum()
+
+ONE_COLUMN = {
+    "array": np.array(VALUES),
+    "column array": np.array(VALUES)[:, None],
+    "float32": np.array(VALUES, dtype=np.float32),
+    "float16": np.array(VALUES, dtype=np.float16),
+    "longdouble": np.array(VALUES, dtype=np.longdouble),
+    "strided": np.repeat(np.array(VALUES), 3)[::3],
+    "reversed": np.array(VALUES[::-1])[::-1],
+    "byte-swapped": np.array(VALUES).astype(">f8"),
+    "read-only": np.frombuffer(np.array(VALUES).tobytes()),
+    "list": VALUES,
+    "tuple": tuple(VALUES),
+    "fractions": [Fraction(v) for v in VALUES],
+    "decimals": [Decimal(str(v)) for v in VALUES],
+    "objects": np.array(VALUES, dtype=object),
+    "masked": np.ma.masked_array([*VALUES], mask=False),
+    "pandas series": pd.Series(VALUES),
+    "pandas frame": pd.DataFrame({"x": VALUES}),
+    "polars series": pl.Series(VALUES),
+    "polars frame": pl.DataFrame({"x": VALUES}),
+    "arrow array": pa.array(VALUES),
+    "arrow chunks": pa.chunked_array([VALUES[:1], VALUES[1:]]),
+    "arrow table": pa.table({"x": VALUES}),
+    "blocks": dp.Blocks(lambda: iter([VALUES[:1], np.array(VALUES[1:])])),
+    "blocks of frames": dp.Blocks(lambda: iter([pd.DataFrame({"x": VALUES})])),
+}
+
+
+@pytest.mark.parametrize("name", ONE_COLUMN)
+def test_one_column(name):
+    assert TOTAL(ONE_COLUMN[name]).tolist() == [20.5]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        MATRIX,
+        np.asfortranarray(MATRIX),
+        MATRIX.astype(int),
+        MATRIX.astype(np.uint8),
+        MATRIX.tolist(),
+        pd.DataFrame(MATRIX),
+        pl.DataFrame(MATRIX),
+        pa.table({"a": MATRIX[:, 0], "b": MATRIX[:, 1], "c": MATRIX[:, 2]}),
+        dp.Blocks(lambda: iter([MATRIX[:3], MATRIX[3:]]), columns=3),
+    ],
+    ids=lambda data: type(data).__module__,
+)
+def test_several_columns(data):
+    assert COLUMNS(data).tolist() == [18, 22, 25]
+
+
+def test_whole_numbers_and_truth_values():
+    assert TOTAL(np.array([True, False, True])).tolist() == [2]
+    assert TOTAL([3, 4, 10**400, -(10**400)]).tolist() == [17]
+    assert TOTAL(np.array([2**63], dtype=np.uint64)).tolist() == [10]
+
+
+def test_missing_values_become_nan_in_every_container():
+    pipeline = dp.impute(5) >> TOTAL
+    for data in (
+        [1.0, None],
+        np.ma.masked_array([1.0, 3.0], mask=[False, True]),
+        np.ma.masked_array([1, 3], mask=[False, True]),
+        pd.Series([1, None], dtype="Int64"),
+        pd.Series([True, None], dtype="boolean"),
+        pd.DataFrame({"x": pd.Series([1, None], dtype="Int64")}),
+        pl.Series([1, None]),
+        pa.array([1, None]),
+        pa.table({"x": [1, None]}),
+        [pd.NA, 1],
+        [Decimal("sNaN"), Decimal(1)],
+    ):
+        assert pipeline(data).tolist() == [6]
+
+
+def test_memory_mapped_arrays(tmp_path):
+    path = tmp_path / "values.npy"
+    np.save(path, np.arange(200_000.0) % 7)
+    mapped = np.load(path, mmap_mode="r")
+    assert TOTAL(mapped).tolist() == [float((np.arange(200_000) % 7).sum())]
+
+
+def test_named_columns_are_picked_from_tables():
+    pipeline = dp.records(columns=["b", "a"]) >> dp.clamp(0, 10) >> dp.sum()
+    for table in (
+        pd.DataFrame({"a": [1], "b": [2], "text": ["x"]}),
+        pl.DataFrame({"a": [1], "b": [2], "text": ["x"]}),
+        pa.table({"a": [1], "b": [2], "text": ["x"]}),
+    ):
+        assert pipeline(table).tolist() == [2, 1]
+    chosen = dp.records(columns=["age", "visits"]) >> dp.select("visits") >> TOTAL
+    assert chosen(pd.DataFrame({"visits": [3.0], "age": [40.0]})).tolist() == [3]
+    with pytest.raises(dp.DataError, match="did you mean 'aged'"):
+        chosen(pd.DataFrame({"visits": [3.0], "aged": [40.0]}).rename(columns={"visits": "visit"}))
+
+
+def test_empty_data_in_every_container():
+    for data in ([], np.empty(0), np.empty((0, 1)), pd.DataFrame({"x": []}), pa.array([], "f8")):
+        assert TOTAL(data).tolist() == [0]
+    assert TOTAL(dp.Blocks(lambda: iter([]))).tolist() == [0]
+    assert COLUMNS(np.empty((0, 3))).tolist() == [0, 0, 0]
+    assert COLUMNS([]).tolist() == [0, 0, 0]
+
+
+def test_data_are_not_changed():
+    data = np.array([np.nan, -5.0, 500.0, 3.0])
+    before = data.copy()
+    for stage in (
+        TOTAL,
+        dp.impute(0) >> dp.clip_to_norm(1) >> dp.sum(),
+        dp.clamp(0, 1) >> dp.simplex_augment() >> dp.sum(),
+        dp.clamp(0, 1) >> dp.resize(2, fill=0) >> dp.sum(),
+    ):
+        stage(data)
+        assert np.array_equal(data, before, equal_nan=True)
+
+
+def test_sized_blocks():
+    space = dp.records(size=3, metric=dp.ChangeOneDistance())
+    total = space >> TOTAL
+    assert total(dp.Blocks(lambda: iter([[1.0], [2.0, 3.0]]))).tolist() == [6]
+    for blocks in ([[1.0]], [[1.0, 2.0], [3.0, 4.0]], []):
+        with pytest.raises(dp.DataError, match="size=3"):
+            total(dp.Blocks(lambda blocks=blocks: iter(blocks)))
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (["a", "b"], "text"),
+        ([1.0, "b"], "text"),
+        ("abc", "str"),
+        (np.array(["1"]), "text"),
+        (np.array([1j]), "complex"),
+        (np.array(["2020-01-01"], dtype="M8[D]"), "dates"),
+        (pd.Series(["x"]), "text"),
+        (pd.Series(["x"], dtype="category"), "text"),
+        (np.zeros((2, 2)), "columns=2"),
+        (np.zeros((2, 2, 2)), "3 dimensions"),
+        ([[1.0], [1.0, 2.0]], "differ in length"),
+        ({1.0, 2.0}, "set"),
+        (3.0, "float"),
+        (None, "NoneType"),
+        (dp.Blocks(lambda: iter([np.zeros((2, 2))])), "block 0 has 2 columns"),
+        (dp.Blocks(lambda: iter([]), columns=2), "columns=2"),
+    ],
+    ids=lambda value: str(type(value)),
+)
+def test_public_shapes_are_refused_in_words(data, words):
+    with pytest.raises(dp.DataError, match=words):
+        TOTAL(data)
+
+
+PIPELINES = [
+    dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(rho=1),
+    dp.clip_to_norm(1) >> dp.center(3) >> dp.sum() >> dp.laplace(epsilon=1),
+    dp.scale(1e300) >> dp.clip_to_norm(1, p=1) >> dp.sum() >> dp.gaussian(rho=1),
+    dp.drop_nan() >> dp.clamp(0, 1) >> dp.simplex_augment() >> dp.sum() >> dp.gaussian(rho=1),
+    dp.clamp(0, 1) >> dp.resize(4, fill=0) >> dp.sum() >> dp.laplace(epsilon=1),
+    dp.compose(dp.count() >> dp.gaussian(rho=1), dp.count() >> dp.gaussian(rho=1)),
+    dp.clamp(-1e200, 1e200) >> dp.sum() >> dp.gaussian(rho=1e-9),
+    dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(rho=1e9),
+    dp.clamp(0, 1) >> dp.sum() >> dp.laplace(epsilon=1e-12),
+    dp.clamp(0, 1) >> dp.sum() >> dp.laplace(epsilon=1e12),
+]
+ODD = [
+    [],
+    [np.nan],
+    [-np.nan, np.inf],
+    [-np.inf] * 3,
+    [1e308] * 5,
+    [-1e308, 5e-324],
+    [0.0, -0.0],
+    [10**400],
+]
+
+
+def shape_of(release):
+    if isinstance(release, tuple):
+        return tuple(shape_of(part) for part in release)
+    array = np.asarray(release)
+    assert np.isfinite(array).all()
+    return type(release), array.shape, array.dtype
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES, ids=repr)
+def test_values_never_show_but_in_the_release(pipeline, capfd):
+    expected = shape_of(pipeline([0.5, 0.25]))
+    with warnings.catch_warnings(), np.errstate(all="raise"):
+        warnings.simplefilter("error")
+        for data in ODD:
+            assert shape_of(pipeline(data)) == expected
+            assert shape_of(pipeline(np.array(data, dtype=object))) == expected
+    out, err = capfd.readouterr()
+    assert (out, err) == ("", "")
