@@ -16,8 +16,8 @@ from opendp_lite.documents import write
 from opendp_lite.domains import Domain
 from opendp_lite.engines.rows import settle
 from opendp_lite.errors import ParameterError, SpaceError
-from opendp_lite.exact import exact, plain, shown_up
-from opendp_lite.explain import Line, as_html, as_text
+from opendp_lite.exact import exact, shown_up
+from opendp_lite.explain import Arrow, Line, as_html, as_text, lines
 from opendp_lite.measures.conversion import Conversion
 from opendp_lite.measures.conversion import to_approximate as _to_approximate
 from opendp_lite.measures.conversion import to_zcdp as _to_zcdp
@@ -56,17 +56,27 @@ def _identity(value: Any) -> Any:
     return value
 
 
-def _line(step: str, before: Space[Any] | None, after: Space[Any]) -> Line:
-    unit = after.metric.show(after.unit)
-    if before is None:
-        multiplier = ""
-    elif isinstance(after.unit, Fraction) and isinstance(before.unit, Fraction):
-        multiplier = f"x {plain(after.unit / before.unit)}"
-    elif isinstance(before.unit, Fraction):
-        multiplier = f"x ({after.unit})" if before.unit == 1 else ""
-    else:
-        multiplier = ""
-    return Line(step, after.domain.words(), type(after.metric).__name__, multiplier, str(unit))
+def _start(space: Space[Any]) -> Arrow:
+    metric = space.metric
+    return Arrow(
+        repr(space),
+        space.domain.words(),
+        type(metric).__name__,
+        _nothing,
+        _identity,
+        lambda distance: str(metric.show(distance)),
+    )
+
+
+def _nothing(distance: Any) -> None:
+    """Where a multiplier makes no sense."""
+
+
+def _release_arrow(step: str, measurement: Any) -> Arrow:
+    measure = measurement.output_measure
+    return Arrow(
+        step, "release", type(measure).__name__, _nothing, measurement.privacy_map, measure.words
+    )
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -83,7 +93,7 @@ class Transformation(Generic[In, Out]):
     function: Map
     stability_map: Map
     recipe: tuple[Call, ...] = attrs.field(default=(), kw_only=True)
-    lines: tuple[Line, ...] = attrs.field(default=(), kw_only=True)
+    arrows: tuple[Arrow, ...] = attrs.field(default=(), kw_only=True)
 
     def __call__(self, data: Any) -> Any:
         """The exact result; it is not private."""
@@ -106,13 +116,20 @@ class Transformation(Generic[In, Out]):
 
     def explain(self, d_in: object = 1) -> str:
         """A line for each step: domain, metric, multiplier, distance for one unit."""
-        return as_text(self._lines(), [f"distance for d_in = {d_in}: {self.map(d_in)}"])
+        return as_text(
+            self._lines(d_in), [f"distance for {self._neighbours(d_in)}: {self.map(d_in)}"]
+        )
 
     def _repr_html_(self) -> str:
-        return as_html(self._lines(), [f"distance for d_in = 1: {self.map(1)}"])
+        return as_html(self._lines(1), [f"distance for {self._neighbours(1)}: {self.map(1)}"])
 
-    def _lines(self) -> list[Line]:
-        return [_line(repr(self.input_space), None, self.input_space), *self.lines]
+    def _neighbours(self, d_in: object) -> str:
+        metric = self.input_space.metric
+        return metric.words(metric.distance(d_in))
+
+    def _lines(self, d_in: object) -> list[Line]:
+        distance = self.input_space.metric.distance(d_in)
+        return lines((_start(self.input_space), *self.arrows), distance)
 
     @overload
     def __rshift__(self, other: Stage[Out, Next]) -> Transformation[In, Next]: ...
@@ -161,7 +178,7 @@ class Measurement(Generic[In, M]):
     formula: str = attrs.field(default="", kw_only=True)
     query: Map = attrs.field(default=_identity, kw_only=True)
     recipe: tuple[Any, ...] = attrs.field(default=(), kw_only=True)
-    lines: tuple[Line, ...] = attrs.field(default=(), kw_only=True)
+    arrows: tuple[Arrow, ...] = attrs.field(default=(), kw_only=True)
 
     def __call__(self, data: Any) -> Any:
         """A private release. Its loss is ``map(1)`` for one unit of the input space."""
@@ -210,17 +227,23 @@ class Measurement(Generic[In, M]):
 
     def explain(self, d_in: object = 1) -> str:
         """A line for each step: domain, metric, multiplier, distance; then loss and formula."""
-        return as_text(self._lines(), self._closing(d_in))
+        return as_text(self._lines(d_in), self._closing(d_in))
 
     def _repr_html_(self) -> str:
-        return as_html(self._lines(), self._closing(1))
+        return as_html(self._lines(1), self._closing(1))
 
-    def _lines(self) -> list[Line]:
-        return [_line(repr(self.input_space), None, self.input_space), *self.lines]
+    def _lines(self, d_in: object) -> list[Line]:
+        distance = self.input_space.metric.distance(d_in)
+        return lines((_start(self.input_space), *self.arrows), distance)
 
     def _closing(self, d_in: object) -> list[str]:
-        words = self.output_measure.words(self.loss(d_in))
-        return [f"loss for d_in = {d_in}: {words}" + (f"; {self.formula}" if self.formula else "")]
+        loss = f"loss for {self.neighbours(d_in)}: {self.output_measure.words(self.loss(d_in))}"
+        return [loss, f"because {self.formula}"] if self.formula else [loss]
+
+    def neighbours(self, d_in: object = 1) -> str:
+        """What the loss protects, in words: "adding or removing one row", say."""
+        metric = self.input_space.metric
+        return metric.words(metric.distance(d_in))
 
     def to_zcdp(self) -> Measurement[In, Any]:
         """As ``>> dp.to_zcdp()``."""
@@ -302,11 +325,12 @@ def _extend(bound: Any, call: Call) -> Any:
     if isinstance(bound, Space):
         made = call.build(bound)
         recipe: tuple[Call, ...] = ()
-        lines: tuple[Line, ...] = ()
+        arrows: tuple[Arrow, ...] = ()
+        before: Map = _identity
     else:
         call.check_kind((type(bound.output_space.domain),), repr(bound.recipe[-1]))
         step = call.build(bound.output_space)
-        recipe, lines = bound.recipe, bound.lines
+        recipe, arrows, before = bound.recipe, bound.arrows, bound.stability_map
         if isinstance(step, Transformation):
             made = attrs.evolve(
                 step,
@@ -324,13 +348,21 @@ def _extend(bound: Any, call: Call) -> Any:
                 if step.profile is None
                 else _compose_maps(bound.stability_map, step.profile),
             )
-    before = bound if isinstance(bound, Space) else bound.output_space
     if isinstance(made, Transformation):
-        line = _line(repr(call), before, made.output_space)
+        metric = made.output_space.metric
+        arrow = Arrow(
+            repr(call),
+            made.output_space.domain.words(),
+            type(metric).__name__,
+            before,
+            made.stability_map,
+            lambda distance: str(metric.show(distance)),
+        )
     else:
-        words = made.output_measure.words(made.privacy_map(made.input_space.unit))
-        line = Line(repr(call), "release", type(made.output_measure).__name__, "", words)
-    return attrs.evolve(made, recipe=(*recipe, call), lines=(*lines, line))
+        label = f"dp.{call.name}(...)" if made.arrows else repr(call)
+        arrow = _release_arrow(label, made)
+    parts = tuple(part.after(before) for part in made.arrows)
+    return attrs.evolve(made, recipe=(*recipe, call), arrows=(*arrows, *parts, arrow))
 
 
 def _convert(measurement: Any, conversion: Conversion[Any, Any]) -> Any:
@@ -349,19 +381,16 @@ def _convert(measurement: Any, conversion: Conversion[Any, Any]) -> Any:
             return cast(Profile, measurement.profile(distance))
         return cast(Profile, measurement.output_measure.profile(measurement.privacy_map(distance)))
 
-    words = target.words(privacy_map(measurement.input_space.unit))
-    return attrs.evolve(
+    converted = attrs.evolve(
         measurement,
         output_measure=target,
         privacy_map=privacy_map,
         profile=profile,
         formula=conversion.formula(),
         recipe=(*measurement.recipe, conversion),
-        lines=(
-            *measurement.lines,
-            Line(repr(conversion), "release", type(target).__name__, "", words),
-        ),
     )
+    arrow = _release_arrow(repr(conversion), converted)
+    return attrs.evolve(converted, arrows=(*measurement.arrows, arrow))
 
 
 def _follow(measurement: Any, other: Any) -> Any:
@@ -374,7 +403,10 @@ def _follow(measurement: Any, other: Any) -> Any:
         measurement,
         function=lambda value, entropy: other(function(value, entropy)),
         recipe=(*measurement.recipe, other),
-        lines=(*measurement.lines, Line(_after_text(other), "post-processing", "", "", "")),
+        arrows=(
+            *measurement.arrows,
+            Arrow(_after_text(other), "post-processing", "", _nothing, _identity, lambda _: ""),
+        ),
     )
 
 

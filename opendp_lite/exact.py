@@ -111,6 +111,17 @@ def shown_up(value: Fraction) -> float:
     return nearest if reading(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
+def digits_up(value: Fraction, digits: int = 6) -> str:
+    """A rational in so many significant digits, rounded up: how a loss reads in words.
+
+    >>> digits_up(Fraction(1, 3)), digits_up(Fraction(1, 2)), digits_up(Fraction(1, 10**6))
+    ('0.333334', '0.5', '1e-06')
+    """
+    rounding = decimal.Context(prec=digits, rounding=decimal.ROUND_CEILING)
+    shown = rounding.divide(Decimal(value.numerator), Decimal(value.denominator))
+    return f"{float(shown):.{digits}g}"
+
+
 def sqrt_up(value: Fraction) -> Fraction:
     """A rational at least the square root; the root itself where it is rational."""
     root = Fraction(math.isqrt(value.numerator), math.isqrt(value.denominator))

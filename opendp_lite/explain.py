@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
 from html import escape
+from typing import Any
 
 import attrs
 
+from opendp_lite.exact import plain
+from opendp_lite.norms import Norms
+
 _TITLES = ("step", "domain", "metric", "multiplier", "distance")
+Reach = Callable[[Any], Any]
 
 
 @attrs.frozen
 class Line:
-    """One step: what comes out of it, and how far one unit of privacy pushes that."""
+    """One step: what comes out of it, and how far the data's distance pushes that."""
 
     step: str
     domain: str
@@ -22,6 +28,51 @@ class Line:
 
     def cells(self) -> tuple[str, ...]:
         return (self.step, self.domain, self.metric, self.multiplier, self.distance)
+
+
+@attrs.frozen(eq=False)
+class Arrow:
+    """A step of a bound pipeline, ready to say what becomes of a distance between data.
+
+    ``before`` and ``reach`` give the distance before and after it; ``words`` shows the latter.
+    """
+
+    step: str
+    domain: str
+    metric: str
+    before: Reach
+    reach: Reach
+    words: Callable[[Any], str]
+
+    def after(self, first: Reach) -> Arrow:
+        """The same step once a map goes before."""
+        before, reach = self.before, self.reach
+        return attrs.evolve(
+            self, before=lambda d: before(first(d)), reach=lambda d: reach(first(d))
+        )
+
+    def inside(self) -> Arrow:
+        """The same step as a part of another."""
+        return attrs.evolve(self, step=f"  {self.step}")
+
+    def line(self, distance: Any) -> Line:
+        """What it says for data at this distance."""
+        here = self.reach(distance)
+        multiplier = _multiplier(self.before(distance), here)
+        return Line(self.step, self.domain, self.metric, multiplier, self.words(here))
+
+
+def _multiplier(before: Any, here: Any) -> str:
+    if not isinstance(before, Fraction) or before == 0:
+        return ""
+    if isinstance(here, Fraction):
+        return f"x {plain(here / before)}"
+    return f"x ({here * (1 / before)})" if isinstance(here, Norms) else ""
+
+
+def lines(arrows: Iterable[Arrow], distance: Any) -> list[Line]:
+    """A line for each step."""
+    return [arrow.line(distance) for arrow in arrows]
 
 
 def as_text(lines: Sequence[Line], closing: Sequence[str]) -> str:

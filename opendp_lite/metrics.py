@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
 from math import inf
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 
@@ -26,6 +26,10 @@ class Metric(ABC):
     def show(self, distance: Any) -> Any:
         """A distance as a person reads it, rounded up."""
 
+    @abstractmethod
+    def words(self, distance: Any) -> str:
+        """What it is to be so far apart, in words."""
+
     def spelled(self) -> tuple[str, Mapping[str, Any]]:
         """The public name; metrics have no arguments."""
         return type(self).__name__, {}
@@ -37,11 +41,16 @@ class Metric(ABC):
 class RowMetric(Metric):
     """A metric between datasets: a whole number of rows."""
 
+    verb: ClassVar[str]
+
     def distance(self, value: object) -> Fraction:
         return Fraction(whole(value, "d_in (a number of rows)"))
 
     def show(self, distance: Fraction) -> int:
         return int(distance)
+
+    def words(self, distance: Fraction) -> str:
+        return f"{self.verb} {'one row' if distance == 1 else f'{int(distance)} rows'}"
 
 
 @attrs.frozen(repr=False)
@@ -50,9 +59,11 @@ class SymmetricDistance(RowMetric):
 
     The number of rows is private, and so is their order.
 
-    >>> SymmetricDistance().distance(2)
-    Fraction(2, 1)
+    >>> SymmetricDistance().words(SymmetricDistance().distance(2))
+    'adding or removing 2 rows'
     """
+
+    verb = "adding or removing"
 
 
 @attrs.frozen(repr=False)
@@ -61,6 +72,8 @@ class ChangeOneDistance(RowMetric):
 
     The number of rows is public: declare it with ``records(size=...)``.
     """
+
+    verb = "replacing"
 
 
 @attrs.frozen(repr=False)
@@ -77,6 +90,9 @@ class NormDistance(Metric):
 
     def show(self, distance: Norms) -> Norms | float:
         return distance
+
+    def words(self, distance: Norms) -> str:
+        return f"moving the value by ({distance})"
 
 
 class OneNorm(NormDistance):

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import exact, shown_up, sqrt_up
+from opendp_lite.exact import digits_up, exact, shown_up, sqrt_up
 from opendp_lite.fields import initialise
 
 
@@ -127,4 +127,5 @@ class Norms:
         return f"dp.Norms({', '.join(f'{k}={v}' for k, v in self._shown().items())})"
 
     def __str__(self) -> str:
-        return ", ".join(f"{name} {bound:.6g}" for name, bound in self._shown().items())
+        bounds = {"l1": self.l1, "l2": self.of(2), "linf": self.linf}
+        return ", ".join(f"{k} {digits_up(v)}" for k, v in bounds.items() if v is not None)

@@ -68,6 +68,7 @@ def compose(space: S, *mechanisms: Mechanism[S, M]) -> Measurement[S, M]:
         privacy_map,
         profile=profile,
         laws=tuple(law for part in parts for law in part.laws),
-        formula=" + ".join(measure.words(part.privacy_map(space.unit)) for part in parts),
+        formula="the losses of the parts, composed",
+        arrows=tuple(arrow.inside() for part in parts for arrow in part.arrows),
         query=lambda data: tuple(part.query(data) for part in parts),
     )

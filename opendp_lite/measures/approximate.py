@@ -8,7 +8,7 @@ from fractions import Fraction
 import attrs
 
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import exp_up, shown_up
+from opendp_lite.exact import digits_up, exp_up, shown_up
 from opendp_lite.measures.max_divergence import budget
 from opendp_lite.measures.measure import Measure, group_size, proportions
 from opendp_lite.measures.profile import PointProfile, Profile
@@ -72,4 +72,4 @@ class ApproximateDivergence(Measure[Pair]):
         return PointProfile(*loss)
 
     def words(self, loss: Pair) -> str:
-        return f"epsilon = {shown_up(loss[0]):.6g} at delta = {shown_up(loss[1]):.6g}"
+        return f"epsilon = {digits_up(loss[0])} at delta = {digits_up(loss[1])}"

@@ -8,7 +8,7 @@ from fractions import Fraction
 import attrs
 
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import exact, shown_up
+from opendp_lite.exact import digits_up, exact, shown_up
 from opendp_lite.measures.measure import Measure, group_size, proportions
 from opendp_lite.measures.profile import Profile, PureProfile
 
@@ -60,4 +60,4 @@ class MaxDivergence(AdditiveMeasure):
         return PureProfile(loss)
 
     def words(self, loss: Fraction) -> str:
-        return f"epsilon = {shown_up(loss):.6g} (pure differential privacy)"
+        return f"epsilon = {digits_up(loss)} (pure differential privacy)"

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import attrs
 
-from opendp_lite.exact import shown_up
+from opendp_lite.exact import digits_up
 from opendp_lite.measures.max_divergence import AdditiveMeasure, budget
 from opendp_lite.measures.measure import group_size
 from opendp_lite.measures.profile import ConcentratedProfile, Profile
@@ -35,4 +35,4 @@ class ZeroConcentratedDivergence(AdditiveMeasure):
         return ConcentratedProfile(loss)
 
     def words(self, loss: Fraction) -> str:
-        return f"rho = {shown_up(loss):.6g} zCDP"
+        return f"rho = {digits_up(loss)} zCDP"
