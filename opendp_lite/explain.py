@@ -13,6 +13,7 @@ from opendp_lite.exact import plain
 from opendp_lite.norms import Norms
 
 _TITLES = ("step", "domain", "metric", "multiplier", "distance")
+_STYLE = "text-align:left;padding:2px 14px 2px 0"
 Reach = Callable[[Any], Any]
 
 
@@ -94,14 +95,9 @@ def as_text(lines: Sequence[Line], closing: Sequence[str]) -> str:
 
 def as_html(lines: Sequence[Line], closing: Sequence[str]) -> str:
     """The same as a table for notebooks."""
-    head = "".join(f"<th style='text-align:left'>{title}</th>" for title in _TITLES)
+    head = "".join(f"<th style='{_STYLE}'>{title}</th>" for title in _TITLES)
     body = "".join(
-        "<tr>"
-        + "".join(
-            f"<td style='text-align:left'>{_cell(j, cell)}</td>"
-            for j, cell in enumerate(line.cells())
-        )
-        + "</tr>"
+        f"<tr>{''.join(_cell(j, cell) for j, cell in enumerate(line.cells()))}</tr>"
         for line in lines
     )
     foot = "".join(f"<div>{escape(text)}</div>" for text in closing)
@@ -109,4 +105,5 @@ def as_html(lines: Sequence[Line], closing: Sequence[str]) -> str:
 
 
 def _cell(column: int, text: str) -> str:
-    return escape(text) if column else f"<code>{escape(text)}</code>"
+    inner = escape(text) if column else f"<code style='white-space:pre'>{escape(text)}</code>"
+    return f"<td style='{_STYLE}'>{inner}</td>"

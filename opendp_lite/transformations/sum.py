@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import reduce
+from math import ceil
 from typing import Any
 
 import attrs
@@ -19,63 +21,104 @@ from opendp_lite.metrics import NormDistance
 from opendp_lite.norms import Norms
 from opendp_lite.spaces import Space
 
-_HALF_WORD = 32
-_LOW = (1 << _HALF_WORD) - 1
 _TURN = 1 << 64
+_ROOM = 1 << 62
 _GROUP = 64
 
 
 @attrs.frozen(eq=False)
 class Totals:
-    """Whole numbers of grid steps as high * 2^32 + low, both in int64, for 2^31 blocks."""
+    """The column sums of rows as whole numbers of grid steps.
 
-    high: NDArray[np.int64]
-    low: NDArray[np.int64]
+    ``wrapped`` holds the bits of ``rows`` snapped rows added modulo 2^64, few enough rows that
+    the true sum fits; ``settled`` what earlier rows came to, in Python integers.
+    """
 
-    def joined(self) -> NDArray[Any]:
-        """The totals as int64 where they fit with room to spare, else as Python integers."""
-        if np.all(np.abs(self.high) < 2**29):
-            small: NDArray[np.int64] = (self.high << _HALF_WORD) + self.low
-            return small
-        large: NDArray[Any] = self.high.astype(object) * (1 << _HALF_WORD) + self.low.astype(object)
-        return large
+    wrapped: NDArray[np.int64]
+    rows: int
+    settled: NDArray[Any] | None = None
 
 
 class SumFold(Fold[Totals]):
-    """Rounds every row to the body's grid, inside the body, and adds integers."""
+    """Rounds every row to the body's grid, inside the body, and adds integers.
+
+    Because: an entry is at most the body's radius in grid steps, so the sum of ``_most_rows`` of
+    them stays within 2^62 and is known from its value modulo 2^64.
+    """
 
     def __init__(self, body: Body) -> None:
         self._body = body
         self._snapper = body.snapper()
+        radii = body.radii()
+        if radii is None or radii.linf is None:
+            raise SpaceError(_UNBOUNDED)
+        steps = ceil(radii.linf / Fraction(2) ** body.exponent()) + 1
+        self._most_rows = max(1, _ROOM // steps)
 
     def empty(self) -> Totals:
-        zero = np.zeros(self._body.columns, dtype=np.int64)
-        return Totals(zero, zero)
+        return Totals(np.zeros(self._body.columns, dtype=np.int64), 0)
 
     def summarise(self, block: Floats, scratch: Scratch) -> Totals:
         out = scratch.take("snapped", block.shape)
         self._snapper.into(block, out, scratch.take("spare", block.shape))
         bits = out.view(np.int64)
-        extra = len(block) * self._snapper.origin % _TURN
-        total = _column_sums(bits) - np.array([extra], dtype=np.uint64).view(np.int64)
-        return Totals(total >> _HALF_WORD, total & _LOW)
+        if len(bits) <= self._most_rows:
+            return Totals(_column_sums(bits), len(bits))
+        pieces = range(0, len(bits), self._most_rows)
+        slices = (bits[start : start + self._most_rows] for start in pieces)
+        return reduce(self.merge, (Totals(_column_sums(part), len(part)) for part in slices))
 
     def merge(self, first: Totals, second: Totals) -> Totals:
-        return Totals(first.high + second.high, first.low + second.low)
+        if first.rows + second.rows <= self._most_rows:
+            settled = _added(first.settled, second.settled)
+            return Totals(first.wrapped + second.wrapped, first.rows + second.rows, settled)
+        earlier = _added(self._steps(first).astype(object), first.settled)
+        return Totals(second.wrapped, second.rows, _added(earlier, second.settled))
+
+    def _steps(self, totals: Totals) -> NDArray[np.int64]:
+        extra = totals.rows * self._snapper.origin % _TURN
+        steps: NDArray[np.int64] = totals.wrapped - np.array([extra], dtype=np.uint64).view(
+            np.int64
+        )
+        return steps
+
+    def finish(self, totals: Totals) -> NDArray[Any]:
+        """The sums in grid steps: int64 where that is certainly enough, else Python integers."""
+        steps = self._steps(totals)
+        if totals.settled is None:
+            return steps
+        whole: NDArray[Any] = steps.astype(object) + totals.settled
+        return whole
 
     def absorbs(self, function: Block) -> bool:
         return function == Projection(self._body)
 
 
+def _added(first: NDArray[Any] | None, second: NDArray[Any] | None) -> NDArray[Any] | None:
+    if first is None or second is None:
+        return second if first is None else first
+    both: NDArray[Any] = first + second
+    return both
+
+
 def _column_sums(bits: NDArray[np.int64]) -> NDArray[np.int64]:
     """Sums modulo 2^64, exact in any order; several rows side by side where rows are short."""
     rows, columns = bits.shape
-    whole = 0 if columns == 1 or columns > _GROUP else rows - rows % _GROUP
+    if columns == 1:
+        single: NDArray[np.int64] = np.add.reduce(bits.reshape(-1), keepdims=True)
+        return single
+    whole = 0 if columns > _GROUP else rows - rows % _GROUP
     sums: NDArray[np.int64] = np.add.reduce(bits[whole:], axis=0)
     if whole:
         wide = np.add.reduce(bits[:whole].reshape(-1, columns * _GROUP), axis=0)
         sums += np.add.reduce(wide.reshape(_GROUP, columns), axis=0)
     return sums
+
+
+_UNBOUNDED = (
+    "sum needs rows in a bounded body; these rows may hold anything. "
+    "Put clamp(lower, upper) or clip_to_norm(radius) before it."
+)
 
 
 @stage
@@ -100,10 +143,7 @@ def sum(space: Space[Rows]) -> Transformation[Space[Rows], Space[Vectors]]:
     body = space.domain.body
     per_row = body.radii() if space.domain.size is None else body.diameters()
     if per_row is None:
-        raise SpaceError(
-            "sum needs rows in a bounded body; these rows may hold anything. "
-            "Put clamp(lower, upper) or clip_to_norm(radius) before it."
-        )
+        raise SpaceError(_UNBOUNDED)
     how = SumFold(body)
     vectors = Vectors(body.columns, body.exponent())
 
@@ -113,6 +153,6 @@ def sum(space: Space[Rows]) -> Transformation[Space[Rows], Space[Vectors]]:
     return Transformation(
         space,
         Space(vectors, NormDistance(), unit=moved(space.unit)),
-        lambda rows: fold(rows, how, Totals.joined),
+        lambda rows: fold(rows, how, how.finish),
         moved,
     )

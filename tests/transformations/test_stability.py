@@ -167,6 +167,17 @@ def test_totals_beyond_int64_stay_exact():
     assert 200 * 65536 * 2**40 > 2**63
 
 
+def test_bounds_far_from_zero_do_not_overflow_a_block():
+    """Entries of 2^50 grid steps: a block of them passes 2^64."""
+    low, high = 1.0, 1.0 + 2.0**-40
+    total = dp.clamp(low, high) >> dp.sum()
+    data = np.full(131072 + 7, high)
+    for rows in (data, data[:-1], data[:4097], np.full(200_000, low)):
+        found = total(rows)[0]
+        assert abs(found - rows.sum()) <= len(rows) * 2.0**-49
+    dp.assert_stable(total)
+
+
 def test_integers_sum_exactly_inside_their_bounds():
     ages = np.random.default_rng(2).integers(0, 101, 50_000)
     assert (dp.clamp(0, 100) >> dp.sum())(ages).tolist() == [float(ages.sum())]
