@@ -28,7 +28,6 @@ from opendp_lite.core import (
 from opendp_lite.domains import Domain, Rows, Scalars, Vectors
 from opendp_lite.engines.chunks import Blocks
 from opendp_lite.errors import (
-    BudgetExceeded,
     DataError,
     OpenDPLiteError,
     ParameterError,
@@ -124,7 +123,6 @@ __all__ = [
     "Blocks",
     "Body",
     "Box",
-    "BudgetExceeded",
     "ChangeOneDistance",
     "DataError",
     "Domain",

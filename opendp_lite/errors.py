@@ -17,7 +17,3 @@ class SpaceError(OpenDPLiteError, TypeError):
 
 class DataError(OpenDPLiteError, ValueError):
     """The public shape of the data (columns, dtype, declared size) is not what was declared."""
-
-
-class BudgetExceeded(OpenDPLiteError, ValueError):
-    """A query costs more than what is left of a budget."""

@@ -1,0 +1,177 @@
+"""The algebra: joining, binding, equality, explanations and refusals."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import attrs
+import numpy as np
+import pytest
+
+import opendp_lite as dp
+
+SIMPLEX = dp.clamp(0, 100) >> dp.simplex_augment() >> dp.sum() >> dp.gaussian(rho=0.5)
+Tables = dp.Space[dp.Rows]
+
+
+def test_the_pipeline_of_the_readme():
+    assert (SIMPLEX.map(1), SIMPLEX.map(2), SIMPLEX.map(0)) == (0.5, 2.0, 0.0)
+    assert SIMPLEX.loss(1) == Fraction(1, 2)
+    release = SIMPLEX(np.linspace(0, 100, 1001))
+    assert release.shape == (2,)
+    assert np.abs(release - 50050).max() < 100 * 12
+
+
+def test_joining_is_associative():
+    a, b, c, d = dp.clamp(0, 1), dp.scale(2), dp.sum(), dp.gaussian(rho=1)
+    left = ((a >> b) >> c) >> d
+    right = a >> (b >> (c >> d))
+    assert left == right
+    assert hash(left) == hash(right)
+    space = dp.records(columns=2)
+    assert space >> left == ((space >> a) >> b >> c) >> d == left.bind(space)
+    assert (space >> left).map(1) == right.bind(space).map(1)
+
+
+def test_equality_knows_spelling_from_meaning():
+    assert dp.clamp(0, 1) == dp.clamp(lower=0, upper=1) == dp.clamp(0.0, 1.0)
+    assert dp.clamp([0, 0], [1, 1]) == dp.clamp(np.zeros(2), np.ones(2))
+    assert dp.clamp(0, 1) != dp.clamp(0, 2)
+    assert dp.gaussian(rho=1) != dp.gaussian(scale=1)
+    assert dp.clamp(0, 1) >> dp.sum() != dp.sum()
+    assert (dp.records() >> SIMPLEX) == SIMPLEX.bind(dp.records())
+    other = dp.records(size=9, metric=dp.ChangeOneDistance())
+    assert SIMPLEX.bind(other) != SIMPLEX.bind(dp.records())
+
+
+def test_the_unit_takes_no_part_in_equality():
+    assert dp.scalar(unit=2) == dp.scalar()
+    assert (dp.scalar(unit=2) >> dp.laplace(epsilon=1)).map(2) == 1
+
+
+def test_check_is_exact():
+    pipeline = dp.compose(*[dp.count() >> dp.laplace(epsilon=0.1)] * 3)
+    assert pipeline.check(1, 0.3)
+    assert pipeline.check(1, Fraction(3, 10))
+    assert not pipeline.check(1, Fraction(3, 10) - Fraction(1, 10**30))
+    total = dp.clamp(-2, 1) >> dp.sum()
+    assert total.check(2, dp.Norms(l1=4))
+    assert not total.check(2, dp.Norms(l1=4, l2=3.9999))
+    assert dp.clamp(0, 1).check(3, 3)
+    assert not dp.clamp(0, 1).check(3, 2)
+
+
+def test_conversions_as_steps_and_as_methods():
+    laplace = dp.count() >> dp.laplace(epsilon=1)
+    assert laplace.to_zcdp() == laplace >> dp.to_zcdp()
+    both = laplace.to_zcdp().to_approximate(1e-6)
+    assert both == laplace >> dp.to_zcdp() >> dp.to_approximate(1e-6)
+    assert both.map(1)[1] == 1e-6
+    assert both.map(1)[0] < 1
+    bound = laplace.bind(dp.records())
+    assert bound.to_zcdp().map(1) == laplace.to_zcdp().map(1)
+    assert bound.to_zcdp().output_measure == dp.ZeroConcentratedDivergence()
+    assert laplace.to_zcdp().map(2) < 4 * laplace.to_zcdp().map(1)
+
+
+def test_post_processing_keeps_the_map():
+    pipeline = dp.count() >> dp.laplace(epsilon=1) >> abs >> float >> np.sqrt >> (lambda x: -x)
+    assert pipeline.map(1) == 1
+    assert pipeline([1.0]) <= 0
+
+
+def test_explanations_say_every_step():
+    text = (SIMPLEX >> dp.simplex_ratio(0, 100)).explain(2)
+    for word in ("dp.records()", "Box(0, 100)", "x (l1 100, l2 100, linf 100)", "l2 200"):
+        assert word in text
+    assert "loss for adding or removing 2 rows: rho = 2 zCDP" in text
+    assert "sigma = 100" in text
+    html = SIMPLEX._repr_html_()
+    assert html.count("<tr>") == 6
+    assert "dp.clamp(0, 100)" in html
+    assert "&lt;" in ((dp.count() >> dp.laplace(epsilon=1)) >> (lambda x: x))._repr_html_()
+    replaced = SIMPLEX.bind(dp.records(size=3, metric=dp.ChangeOneDistance()))
+    assert "replacing one row" in replaced.explain()
+    assert "adding or removing one row: l1 1" in (dp.clamp(0, 1) >> dp.sum()).explain()
+
+
+def test_losses_in_words_are_rounded_up():
+    pipeline = dp.count() >> dp.laplace(epsilon=1) >> dp.to_zcdp()
+    assert "rho = 0.462118 zCDP" in pipeline.explain()
+    assert pipeline.map(1) < 0.462118
+
+
+def test_steps_of_ones_own():
+    @dp.stage
+    def double(space: Tables) -> dp.Transformation[Tables, Tables]:
+        """Doubles every value."""
+        return dp.row_map(space, lambda rows: rows * 2, space.domain.body.scale((Fraction(2),)))
+
+    @dp.mechanism
+    def twice(
+        space: dp.Space[dp.Vectors], rho: float
+    ) -> dp.Measurement[dp.Space[dp.Vectors], dp.ZeroConcentratedDivergence]:
+        """Two Gaussian releases."""
+        return dp.compose(dp.gaussian(rho=rho), dp.gaussian(rho=rho)).bind(space)
+
+    pipeline = dp.clamp(0, 1) >> double() >> dp.sum() >> twice(0.25)
+    assert pipeline.map(1) == 0.5
+    assert (dp.clamp(0, 1) >> double() >> dp.sum())([0.5, 9.0]).tolist() == [3]
+    names = {"dp": dp, "double": double, "twice": twice}
+    assert eval(repr(pipeline), names) == pipeline
+    assert dp.from_json(pipeline.to_json(), extra=[double, twice]) == pipeline
+    dp.assert_stable(dp.clamp(0, 1) >> double() >> dp.sum())
+
+
+def test_values_are_frozen():
+    bound = SIMPLEX.bind(dp.records())
+    for value, field in ((bound, "privacy_map"), (dp.records(), "metric"), (SIMPLEX, "calls")):
+        with pytest.raises(attrs.exceptions.FrozenInstanceError):
+            setattr(value, field, None)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (
+            lambda: dp.clamp(0, 100) >> dp.gaussian(rho=1),
+            r"dp.clamp\(0, 100\) gives rows. Put sum\(\) or count\(\) between them",
+        ),
+        (lambda: dp.sum() >> dp.clamp(0, 1), r"before sum\(\) or count\(\)"),
+        (lambda: dp.records() >> dp.gaussian(rho=1), r"Put sum\(\)"),
+        (lambda: dp.scalar() >> dp.clamp(0, 1), "rows"),
+        (lambda: dp.gaussian(rho=1) >> dp.clamp(0, 1), "cannot follow noise"),
+        (lambda: SIMPLEX >> SIMPLEX, "cannot follow noise"),
+        (lambda: SIMPLEX >> 3, "function"),
+        (lambda: dp.sum() >> np.sqrt, "plain function"),
+        (lambda: dp.sum() >> (lambda x: x), "dp.stage"),
+        (lambda: dp.sum() >> 3, "joins pipeline steps"),
+        (lambda: np.ones(3) >> dp.sum(), "pipeline"),
+        (lambda: [1.0] >> SIMPLEX, "pipeline"),
+        (lambda: (dp.count() >> dp.gaussian(rho=1)) >> dp.to_zcdp() >> abs >> dp.sum(), "noise"),
+        (lambda: SIMPLEX.map(0.5), "whole number"),
+        (lambda: SIMPLEX.map("1"), "number"),
+        (lambda: SIMPLEX.check(1, -1), "at least 0"),
+        (lambda: dp.Norms(), "at least one"),
+        (lambda: dp.Norms(l1=-1), "at least 0"),
+        (lambda: (dp.clamp(0, 1) >> dp.sum()).check(1, 3), "Norms"),
+        (lambda: dp.records("age"), r"\['age'\]"),
+        (lambda: dp.records(columns=0), "at least 1"),
+        (lambda: dp.vector(0), "at least 1"),
+        (lambda: (dp.count() >> dp.laplace(epsilon=1) >> (lambda x: x)).to_json(), "@dp.stage"),
+        (lambda: dp.from_json("{"), "not JSON"),
+        (lambda: dp.from_json("{}"), "not a pipeline"),
+    ],
+)
+def test_refusals_say_the_mend(make, words):
+    with pytest.raises(dp.OpenDPLiteError, match=words):
+        make()
+
+
+def test_wrong_arguments_name_the_step():
+    with pytest.raises(TypeError, match=r"clamp\(\): missing"):
+        dp.clamp(0)
+    with pytest.raises(TypeError, match=r"sum\(\)"):
+        dp.sum(3)
+    with pytest.raises(TypeError, match=r"laplace\(\)"):
+        dp.laplace(rho=1)
