@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from difflib import get_close_matches
+from math import copysign
+from sys import float_info
 from typing import Any, ClassVar
 
 import attrs
@@ -212,4 +214,14 @@ class Scalars(Domain):
 
 def on_grid(steps: np.ndarray, exponent: int) -> np.ndarray:
     """Whole numbers of grid steps as floats, each correctly rounded."""
+    if steps.dtype == object:
+        return np.array([_scaled(step, exponent) for step in steps])
     return np.ldexp(steps.astype(np.float64), exponent)
+
+
+def _scaled(step: int, exponent: int) -> float:
+    """step * 2^exponent; the largest float where that is beyond floats."""
+    try:
+        return step / (1 << -exponent) if exponent < 0 else float(step << exponent)
+    except OverflowError:
+        return copysign(float_info.max, step)

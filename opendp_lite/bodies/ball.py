@@ -123,7 +123,9 @@ class Ball(Body):
             self.columns,
         )
 
-    def select(self, columns: tuple[int, ...]) -> Ball:
+    def select(self, columns: tuple[int, ...]) -> Body:
+        if len(set(columns)) < len(columns):
+            return self._as_box(self.middle).select(columns)
         size, middle = spread(self.size, self.columns), spread(self.middle, self.columns)
         return Ball([size[j] for j in columns], self.p, [middle[j] for j in columns], len(columns))
 

@@ -184,6 +184,10 @@ PIPELINES = [
     dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(rho=1e9),
     dp.clamp(0, 1) >> dp.sum() >> dp.laplace(epsilon=1e-12),
     dp.clamp(0, 1) >> dp.sum() >> dp.laplace(epsilon=1e12),
+    dp.clamp(-1e200, 1e200) >> dp.sum() >> dp.gaussian(scale=1e-280),
+    dp.clamp(-1e-200, 1e-200) >> dp.sum() >> dp.laplace(scale=1e280),
+    dp.count() >> dp.laplace(scale=1e280),
+    dp.count() >> dp.gaussian(scale=1e-280),
 ]
 ODD = [
     [],

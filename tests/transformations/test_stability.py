@@ -53,6 +53,8 @@ THREE_COLUMNS = [
     dp.clamp([0, -1, 2], [1, 1, 2.5]) >> dp.sum(),
     dp.clamp(0, 1) >> dp.select([2, 0]) >> dp.sum(),
     dp.clamp(0, 1) >> dp.select([1, 1]) >> dp.sum(),
+    dp.clip_to_norm(1) >> dp.select([1, 1]),
+    dp.clip_to_norm(1, p=1) >> dp.select([0, 2, 0]) >> dp.sum(),
     dp.clip_to_norm(1) >> dp.resize(7, fill=0) >> dp.sum(),
 ]
 
