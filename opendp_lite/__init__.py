@@ -69,19 +69,19 @@ from opendp_lite.transformations.select import select
 from opendp_lite.transformations.simplex_augment import simplex_augment
 from opendp_lite.transformations.sum import sum
 
+_FALSIFIERS = ("assert_lawful", "assert_stable", "audit")
+
 if TYPE_CHECKING:
     from opendp_lite.testing.assert_lawful import assert_lawful
     from opendp_lite.testing.assert_stable import assert_stable
     from opendp_lite.testing.audit import audit
-
-_FALSIFIERS = ("assert_lawful", "assert_stable", "audit")
-
-
-def __getattr__(name: str) -> Any:
-    """The falsifiers, imported when they are asked for: they alone need scipy."""
-    if name in _FALSIFIERS:
-        return getattr(import_module(f"opendp_lite.testing.{name}"), name)
-    raise AttributeError(f"module 'opendp_lite' has no attribute {name!r}")
+else:
+    # Unseen by type checkers, which would take any misspelled name for one that this answers.
+    def __getattr__(name: str) -> Any:
+        """The falsifiers, imported when they are asked for: they alone need scipy."""
+        if name in _FALSIFIERS:
+            return getattr(import_module(f"opendp_lite.testing.{name}"), name)
+        raise AttributeError(f"module 'opendp_lite' has no attribute {name!r}")
 
 
 SPELLED = (

@@ -6,6 +6,8 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import partial
+from operator import itemgetter
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
 import attrs
@@ -16,13 +18,16 @@ from opendp_lite.documents import write
 from opendp_lite.domains import Domain
 from opendp_lite.engines.rows import settle
 from opendp_lite.errors import ParameterError, SpaceError
-from opendp_lite.exact import exact, shown_up
+from opendp_lite.exact import Number, exact, shown_up
 from opendp_lite.explain import Arrow, Line, as_html, as_text, lines
+from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.conversion import Conversion
 from opendp_lite.measures.conversion import to_approximate as _to_approximate
 from opendp_lite.measures.conversion import to_zcdp as _to_zcdp
+from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.measure import Measure
 from opendp_lite.measures.profile import Profile
+from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.norms import Norms
 from opendp_lite.samplers.entropy import Entropy, InsecureSeededEntropy, SecureEntropy
 from opendp_lite.spaces import Space
@@ -37,7 +42,11 @@ Map = Callable[[Any], Any]
 
 
 class Function(Protocol):
-    """A plain function of a release: what may follow noise."""
+    """A plain function of a release: what may follow noise.
+
+    Pipelines can be called too, but have no ``__name__``: that is how type checkers tell them
+    apart. What else has none (a callable object) goes into a lambda.
+    """
 
     @property
     def __name__(self) -> str: ...
@@ -245,18 +254,25 @@ class Measurement(Generic[In, M]):
         metric = self.input_space.metric
         return metric.words(metric.distance(d_in))
 
-    def to_zcdp(self) -> Measurement[In, Any]:
+    def to_zcdp(
+        self: Measurement[In, MaxDivergence],
+    ) -> Measurement[In, ZeroConcentratedDivergence]:
         """As ``>> dp.to_zcdp()``."""
-        return cast(Measurement[In, Any], _convert(self, _to_zcdp()))
+        return self >> _to_zcdp()
 
-    def to_approximate(self, delta: object) -> Measurement[In, Any]:
+    def to_approximate(
+        self: Measurement[In, MaxDivergence] | Measurement[In, ZeroConcentratedDivergence],
+        delta: Number,
+    ) -> Measurement[In, ApproximateDivergence]:
         """As ``>> dp.to_approximate(delta)``."""
-        return cast(Measurement[In, Any], _convert(self, _to_approximate(delta)))
+        return self >> _to_approximate(delta)
 
     @overload
     def __rshift__(self, other: Conversion[M, M2]) -> Measurement[In, M2]: ...
     @overload
-    def __rshift__(self, other: Function) -> Measurement[In, M]: ...
+    def __rshift__(
+        self, other: Function | partial[Any] | itemgetter[Any]
+    ) -> Measurement[In, M]: ...
     def __rshift__(self, other: Any) -> Any:
         return _follow(self, other)
 
@@ -303,7 +319,8 @@ def _probability(delta: object) -> Fraction:
 
 
 def _after_text(link: Any) -> str:
-    return link.__name__ if inspect.isroutine(link) else repr(link)
+    named = isinstance(link, type | np.ufunc) or inspect.isroutine(link)
+    return str(link.__name__) if named else repr(link)
 
 
 def _not_a_step(other: object, before: str) -> SpaceError:
@@ -587,18 +604,21 @@ class Mechanism(_Recipe, Generic[In, M]):
     def _repr_html_(self) -> str:
         return self._bound._repr_html_()
 
-    def to_zcdp(self) -> Mechanism[In, Any]:
+    def to_zcdp(self: Mechanism[In, MaxDivergence]) -> Mechanism[In, ZeroConcentratedDivergence]:
         """As ``>> dp.to_zcdp()``."""
-        return attrs.evolve(self, after=(*self.after, _to_zcdp()))
+        return self >> _to_zcdp()
 
-    def to_approximate(self, delta: object) -> Mechanism[In, Any]:
+    def to_approximate(
+        self: Mechanism[In, MaxDivergence] | Mechanism[In, ZeroConcentratedDivergence],
+        delta: Number,
+    ) -> Mechanism[In, ApproximateDivergence]:
         """As ``>> dp.to_approximate(delta)``."""
-        return attrs.evolve(self, after=(*self.after, _to_approximate(delta)))
+        return self >> _to_approximate(delta)
 
     @overload
     def __rshift__(self, other: Conversion[M, M2]) -> Mechanism[In, M2]: ...
     @overload
-    def __rshift__(self, other: Function) -> Mechanism[In, M]: ...
+    def __rshift__(self, other: Function | partial[Any] | itemgetter[Any]) -> Mechanism[In, M]: ...
     def __rshift__(self, other: Any) -> Any:
         _check_follower(other)
         return attrs.evolve(self, after=(*self.after, other))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final, Protocol, runtime_checkable
 
-from opendp_lite.errors import ParameterError
+from opendp_lite.errors import OpenDPLiteError, ParameterError
 
 VERSION: Final = 1
+_FRACTION: Final = re.compile(r"-?[0-9]{1,4000}(/[1-9][0-9]{0,4000})?")
 
 
 @runtime_checkable
@@ -46,14 +48,19 @@ def write(value: Any) -> str:
 
 
 def read(text: str, names: Mapping[str, Callable[..., Any]]) -> Any:
-    """The value that a JSON text spells, with only these names to call."""
+    """The pipeline that a JSON text spells, with only these names to call."""
     try:
         document = json.loads(text)
-    except json.JSONDecodeError as problem:
+        if not isinstance(document, dict) or document.get("opendp_lite") != VERSION:
+            raise ParameterError("from_json: this is not a pipeline written by to_json()")
+        found = _decode(document.get("pipeline"), names)
+    except OpenDPLiteError:
+        raise
+    except (ValueError, RecursionError) as problem:
         raise ParameterError(f"from_json: not JSON ({problem})") from None
-    if not isinstance(document, dict) or document.get("opendp_lite") != VERSION:
-        raise ParameterError("from_json: this is not a pipeline written by to_json()")
-    return _decode(document["pipeline"], names)
+    if not isinstance(found, Spelled):
+        raise ParameterError("from_json: this spells no pipeline; to_json() writes what does")
+    return found
 
 
 def _decode(value: Any, names: Mapping[str, Callable[..., Any]]) -> Any:
@@ -62,19 +69,33 @@ def _decode(value: Any, names: Mapping[str, Callable[..., Any]]) -> Any:
     if not isinstance(value, dict):
         return value
     if "fraction" in value:
-        return Fraction(value["fraction"])
-    name = value.get("name")
+        return _fraction(value["fraction"])
+    name, arguments = value.get("name"), value.get("arguments", {})
     if not isinstance(name, str) or name not in names:
         raise ParameterError(
             f"from_json: {name!r} is no step of this package; pass your own as extra=[{name}]"
         )
+    if not isinstance(arguments, dict):
+        raise ParameterError(f"from_json: the arguments of {name} must be given by name")
     function = names[name]
     positional: list[Any] = []
     keywords: dict[str, Any] = {}
     kinds = inspect.signature(function).parameters
-    for key, each in value.get("arguments", {}).items():
-        if key in kinds and kinds[key].kind is inspect.Parameter.VAR_POSITIONAL:
+    for key, each in arguments.items():
+        starred = key in kinds and kinds[key].kind is inspect.Parameter.VAR_POSITIONAL
+        if starred and isinstance(each, list):
             positional.extend(_decode(each, names))
         else:
             keywords[key] = _decode(each, names)
-    return function(*positional, **keywords)
+    try:
+        return function(*positional, **keywords)
+    except (OpenDPLiteError, RecursionError):
+        raise
+    except Exception as problem:
+        raise ParameterError(f"from_json: {name} cannot be called like this: {problem}") from None
+
+
+def _fraction(text: object) -> Fraction:
+    if not isinstance(text, str) or not _FRACTION.fullmatch(text):
+        raise ParameterError(f"from_json: {text!r} is no fraction")
+    return Fraction(text)

@@ -50,7 +50,7 @@ class Domain(ABC):
         """The domain and metric that a bare pipeline binds itself to, and how that is typed."""
 
 
-def _dimension(value: object) -> int:
+def _dimension(value: int) -> int:
     return whole(value, "columns", least=1)
 
 

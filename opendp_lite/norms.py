@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import digits_up, exact, shown_up, sqrt_up
+from opendp_lite.exact import Number, digits_up, exact, shown_up, sqrt_up
 from opendp_lite.fields import initialise
 
 
@@ -36,7 +36,9 @@ class Norms:
     l2_squared: Fraction | None
     linf: Fraction | None
 
-    def __init__(self, l1: object = None, l2: object = None, linf: object = None) -> None:
+    def __init__(
+        self, l1: Number | None = None, l2: Number | None = None, linf: Number | None = None
+    ) -> None:
         given = {
             name: None if value is None else exact(value, name)
             for name, value in (("l1", l1), ("l2", l2), ("linf", linf))

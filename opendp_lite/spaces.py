@@ -9,6 +9,7 @@ import attrs
 
 from opendp_lite.domains import Domain, Origin, Rows, Scalars, Vectors
 from opendp_lite.errors import ParameterError, SpaceError
+from opendp_lite.exact import Number
 from opendp_lite.metrics import (
     AbsoluteDistance,
     ChangeOneDistance,
@@ -18,6 +19,7 @@ from opendp_lite.metrics import (
     RowMetric,
     SymmetricDistance,
 )
+from opendp_lite.norms import Norms
 
 KindCo = TypeVar("KindCo", bound=Domain, covariant=True)
 
@@ -107,7 +109,9 @@ def records(
     return Space(domain, chosen, unit=chosen.distance(1), origin=("records", said))
 
 
-def vector(dimension: int, metric: NormDistance | None = None, unit: object = 1) -> Space[Vectors]:
+def vector(
+    dimension: int, metric: NormDistance | None = None, unit: Number | Norms = 1
+) -> Space[Vectors]:
     """The space of float vectors of a public length, for a mechanism used by itself.
 
     Takes: ``dimension``; ``metric``: ``L2Distance()`` by default, ``L1Distance()``,
@@ -123,7 +127,7 @@ def vector(dimension: int, metric: NormDistance | None = None, unit: object = 1)
     return Space(Vectors(dimension), chosen, unit=chosen.distance(unit), origin=("vector", said))
 
 
-def scalar(unit: object = 1) -> Space[Scalars]:
+def scalar(unit: Number | Norms = 1) -> Space[Scalars]:
     """The space of single numbers, for a mechanism used by itself.
 
     >>> import opendp_lite as dp

@@ -13,6 +13,7 @@ from opendp_lite.bodies.body import (
     GRID_BITS,
     SLACK,
     Body,
+    Bounds,
     Floats,
     Snapper,
     Values,
@@ -57,7 +58,7 @@ class Ball(Body):
     middle: Values
     columns: int
 
-    def __init__(self, radius: object, p: float = 2, center: object = 0, columns: int = 1) -> None:
+    def __init__(self, radius: Bounds, p: float = 2, center: Bounds = 0, columns: int = 1) -> None:
         size, middle = values(radius, "radius"), values(center, "center")
         if p not in (1, 2, inf):
             raise ParameterError(f"Ball: p must be 1, 2 or infinity, got {p}")

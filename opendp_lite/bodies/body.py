@@ -5,18 +5,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.errors import ParameterError, SpaceError
-from opendp_lite.exact import exact, floor_log2, plain, shown_up
+from opendp_lite.exact import Number, exact, floor_log2, plain, shown_up
 from opendp_lite.norms import Norms
 
 Floats = NDArray[np.float64]
 Values = tuple[Fraction, ...]
+Bounds = Number | Sequence[Number] | NDArray[Any]
+"""A public number for all columns, or one for each."""
 
 GRID_BITS: Final = 40
 """A body's grid is about 2^-40 of its radius: one row's rounding is invisible to 10^9 rows."""

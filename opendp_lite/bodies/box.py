@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from opendp_lite.bodies.body import (
     SLACK,
     Body,
+    Bounds,
     Floats,
     Snapper,
     Values,
@@ -48,7 +49,7 @@ class Box(Body):
     upper: Values
     columns: int
 
-    def __init__(self, lower: object, upper: object, columns: int = 1) -> None:
+    def __init__(self, lower: Bounds, upper: Bounds, columns: int = 1) -> None:
         low, high = values(lower, "lower bound"), values(upper, "upper bound")
         columns = width_of("Box", columns, low, high)
         paired = list(zip(spread(low, columns), spread(high, columns), strict=True))

@@ -19,7 +19,7 @@ from opendp_lite.bodies.body import (
     grid_exponent,
 )
 from opendp_lite.bodies.box import Box
-from opendp_lite.exact import plain, positive
+from opendp_lite.exact import Number, plain, positive
 from opendp_lite.fields import initialise
 from opendp_lite.norms import Norms
 
@@ -38,7 +38,7 @@ class Simplex(Body):
     total: Fraction
     columns: int
 
-    def __init__(self, total: object, columns: int = 1) -> None:
+    def __init__(self, total: Number, columns: int = 1) -> None:
         initialise(self, total=positive(total, "the total of a simplex"), columns=columns)
 
     def over(self, columns: int) -> Simplex:

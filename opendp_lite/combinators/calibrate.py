@@ -3,18 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar, overload
 
-from opendp_lite.core import Measurement, Mechanism
 from opendp_lite.errors import ParameterError
 
-Pipeline = TypeVar("Pipeline", Mechanism, Measurement)  # type: ignore[type-arg]
+
+class Priced(Protocol):
+    """What has a loss: a ``Mechanism`` or a ``Measurement``, not a ``Stage``."""
+
+    def loss(self, d_in: object = 1) -> Any: ...
+    def check(self, d_in: object, d_out: object) -> bool: ...
+
+
+Pipeline = TypeVar("Pipeline", bound=Priced)
 _DOUBLINGS = 1000
 _PRECISION = 1e-12
 
 
+@overload
+def calibrate(
+    make: Callable[[int], Pipeline],
+    d_out: object,
+    d_in: object = 1,
+    *,
+    bounds: tuple[int, int],
+) -> Pipeline: ...
+@overload
 def calibrate(
     make: Callable[[float], Pipeline],
+    d_out: object,
+    d_in: object = 1,
+    bounds: tuple[float, float] | None = None,
+) -> Pipeline: ...
+def calibrate(
+    make: Callable[[Any], Pipeline],
     d_out: object,
     d_in: object = 1,
     bounds: tuple[float, float] | None = None,

@@ -38,6 +38,12 @@ def compose(space: S, *mechanisms: Mechanism[S, M]) -> Measurement[S, M]:
     """
     if not mechanisms:
         raise ParameterError("compose needs at least one mechanism")
+    for each in mechanisms:
+        if not isinstance(each, Mechanism):
+            raise ParameterError(
+                f"compose joins pipelines that end in noise and are bound to no space; {each!r} "
+                "is not one"
+            )
     parts: list[Measurement[S, M]] = [each.bind(space) for each in mechanisms]
     measure = parts[0].output_measure
     for part, recipe in zip(parts, mechanisms, strict=True):

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 import attrs
 
 from opendp_lite.errors import ParameterError, SpaceError
-from opendp_lite.exact import exact, exp_up
+from opendp_lite.exact import Number, exact, exp_up
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.measure import Measure
@@ -98,6 +98,7 @@ def to_zcdp() -> ToZCDP:
     """States a pure loss epsilon as zero-concentrated: rho = epsilon tanh(epsilon / 2).
 
     Takes: nothing; goes after a mechanism under ``MaxDivergence``.
+    Gives: the same release, its loss under ``ZeroConcentratedDivergence``.
     Costs: rho = epsilon tanh(epsilon / 2), at most epsilon^2 / 2, for every pure mechanism.
     Because: an epsilon-DP pair is a post-processing of randomised response with odds e^epsilon
         (Kairouz, Oh, Viswanath 2015), whose Renyi divergence of order a is
@@ -113,13 +114,16 @@ def to_zcdp() -> ToZCDP:
     return ToZCDP()
 
 
-def to_approximate(delta: object) -> ToApproximate:
+def to_approximate(delta: Number) -> ToApproximate:
     """States a loss as (epsilon, delta), at a delta that you choose.
 
     Takes: ``delta`` in (0, 1); goes after a mechanism under ``MaxDivergence`` or
         ``ZeroConcentratedDivergence``.
-    Costs: the epsilon of the privacy profile at delta: exact for Gaussian noise (Balle and Wang
-        2018), the optimised zCDP bound (Canonne, Kamath, Steinke 2020) otherwise.
+    Gives: the same release, its loss under ``ApproximateDivergence``.
+    Costs: the epsilon of the privacy profile at delta: exact for Gaussian noise, the optimised
+        zCDP bound otherwise.
+    Because: Balle and Wang 2018, theorem 8, for Gaussian noise; Canonne, Kamath, Steinke 2020,
+        proposition 12, for zCDP.
 
     >>> import opendp_lite as dp
     >>> epsilon, delta = (dp.scalar() >> dp.gaussian(scale=1) >> dp.to_approximate(1e-6)).map(1)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from opendp_lite.bodies.body import Floats, array, values
+from opendp_lite.bodies.body import Bounds, Floats, array, values
 from opendp_lite.core import Transformation, stage
 from opendp_lite.domains import Rows
 from opendp_lite.spaces import Space
-from opendp_lite.transformations.clamp import Bounds
 from opendp_lite.transformations.row_map import row_map
 from opendp_lite.transformations.widths import fitting
 

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from opendp_lite.bodies.body import Projection
+from opendp_lite.bodies.body import Bounds, Projection
 from opendp_lite.bodies.box import Box
 from opendp_lite.core import Transformation, stage
 from opendp_lite.domains import Rows
-from opendp_lite.exact import Number
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.row_map import row_map
-
-Bounds = Number | Sequence[Number]
 
 
 @stage

@@ -46,6 +46,7 @@ def count(space: Space[Rows]) -> Transformation[Space[Rows], Space[Scalars]]:
         already and ``SpaceError`` says so.
     Gives: one whole number.
     Moves: d_in rows added or removed change it by d_in.
+    Because: every row counts as one, whatever it holds.
 
     >>> import opendp_lite as dp
     >>> dp.count()([5.0, float("nan"), 7.0])

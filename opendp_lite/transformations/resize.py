@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.bodies.body import Floats, array, spread, values
+from opendp_lite.bodies.body import Bounds, Floats, array, spread, values
 from opendp_lite.core import Transformation, stage
 from opendp_lite.domains import Rows
 from opendp_lite.engines.rows import Mapped, materialise
@@ -16,7 +16,6 @@ from opendp_lite.errors import SpaceError
 from opendp_lite.exact import whole
 from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.spaces import Space
-from opendp_lite.transformations.clamp import Bounds
 from opendp_lite.transformations.widths import fitting
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)

@@ -29,6 +29,7 @@ def row_map(
     Takes: ``function``, from a block of shape (rows, columns) to one of shape
         (rows, body.columns); its row i may depend on row i alone, not on its position or its
         neighbours; ``body``, where the new rows lie. The block must not be written to.
+    Gives: rows in ``body``, as many as there were, or fewer where ``function`` leaves some out.
     Moves: d_in rows move d_in rows, for every metric between datasets.
     Because: a row that is in both datasets has the same image in both, so the images differ in at
         most as many rows. A sum enforces the body in integers whatever the floats did.
