@@ -33,6 +33,7 @@ from opendp_lite.errors import (
     ParameterError,
     SpaceError,
 )
+from opendp_lite.estimators.count_ratio import count_ratio, size_ratio
 from opendp_lite.estimators.simplex_ratio import simplex_ratio
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.laplace import laplace
@@ -69,18 +70,24 @@ from opendp_lite.transformations.select import select
 from opendp_lite.transformations.simplex_augment import simplex_augment
 from opendp_lite.transformations.sum import sum
 
-_FALSIFIERS = ("assert_lawful", "assert_stable", "audit")
+_LATER = {
+    "assert_lawful": "opendp_lite.testing.assert_lawful",
+    "assert_stable": "opendp_lite.testing.assert_stable",
+    "audit": "opendp_lite.testing.audit",
+    "csv_column": "opendp_lite.engines.csv_file",
+}
 
 if TYPE_CHECKING:
+    from opendp_lite.engines.csv_file import csv_column
     from opendp_lite.testing.assert_lawful import assert_lawful
     from opendp_lite.testing.assert_stable import assert_stable
     from opendp_lite.testing.audit import audit
 else:
     # Unseen by type checkers, which would take any misspelled name for one that this answers.
     def __getattr__(name: str) -> Any:
-        """The falsifiers, imported when they are asked for: they alone need scipy."""
-        if name in _FALSIFIERS:
-            return getattr(import_module(f"opendp_lite.testing.{name}"), name)
+        """What few programs need is imported when it is asked for; scipy only by falsifiers."""
+        if name in _LATER:
+            return getattr(import_module(_LATER[name]), name)
         raise AttributeError(f"module 'opendp_lite' has no attribute {name!r}")
 
 
@@ -98,6 +105,7 @@ SPELLED = (
     "clip_to_norm",
     "compose",
     "count",
+    "count_ratio",
     "drop_nan",
     "gaussian",
     "impute",
@@ -109,6 +117,7 @@ SPELLED = (
     "select",
     "simplex_augment",
     "simplex_ratio",
+    "size_ratio",
     "sum",
     "to_approximate",
     "to_zcdp",
@@ -160,6 +169,8 @@ __all__ = [
     "clip_to_norm",
     "compose",
     "count",
+    "count_ratio",
+    "csv_column",
     "drop_nan",
     "from_json",
     "gaussian",
@@ -175,6 +186,7 @@ __all__ = [
     "select",
     "simplex_augment",
     "simplex_ratio",
+    "size_ratio",
     "stage",
     "sum",
     "to_approximate",

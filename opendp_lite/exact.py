@@ -102,13 +102,10 @@ def shown_up(value: Fraction) -> float:
     >>> shown_up(3 * reading(0.1)), shown_up(Fraction(1, 3))
     (0.3, 0.3333333333333333)
     """
-    try:
-        nearest = float(value)
-    except OverflowError:
+    close = nearest(value)
+    if math.isinf(close):
         return math.inf
-    if math.isinf(nearest):
-        return math.inf
-    return nearest if reading(nearest) >= value else math.nextafter(nearest, math.inf)
+    return close if reading(close) >= value else math.nextafter(close, math.inf)
 
 
 def digits_up(value: Fraction, digits: int = 6) -> str:
@@ -224,4 +221,12 @@ def normal_tail(x: Fraction) -> tuple[Fraction, Fraction]:
 def plain(value: Fraction) -> str:
     """A rational as a person would type it, to the nearest float."""
     short = value.denominator == 1 and abs(value) < _LONG
-    return str(int(value)) if short else repr(float(value))
+    return str(int(value)) if short else repr(nearest(value))
+
+
+def nearest(value: Fraction) -> float:
+    """The nearest float; infinite where there is none."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf

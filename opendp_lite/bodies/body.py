@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.errors import ParameterError, SpaceError
-from opendp_lite.exact import Number, exact, floor_log2, plain, shown_up
+from opendp_lite.exact import Number, exact, floor_log2, nearest, plain, shown_up
 from opendp_lite.norms import Norms
 
 Floats = NDArray[np.float64]
@@ -75,7 +75,7 @@ def shown(bound: Values) -> str:
 
 def array(bound: Values) -> Floats:
     """Bounds as floats, one a column or one for all."""
-    return np.array([float(value) for value in bound])
+    return np.array([nearest(value) for value in bound])
 
 
 def spread(bound: Values, columns: int) -> Values:

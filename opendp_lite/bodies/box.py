@@ -27,6 +27,7 @@ from opendp_lite.bodies.body import (
     width_of,
 )
 from opendp_lite.errors import ParameterError
+from opendp_lite.exact import nearest
 from opendp_lite.fields import initialise
 from opendp_lite.norms import Norms
 
@@ -58,8 +59,8 @@ class Box(Body):
                 where = f" in column {column}" if columns > 1 else ""
                 advice = "they are equal" if least == most else "swap them"
                 raise ParameterError(
-                    f"bounds{where}: the lower, {float(least):g}, must be below the upper, "
-                    f"{float(most):g}; {advice}"
+                    f"bounds{where}: the lower, {nearest(least):g}, must be below the upper, "
+                    f"{nearest(most):g}; {advice}"
                 )
         initialise(self, lower=compact(low), upper=compact(high), columns=columns)
 

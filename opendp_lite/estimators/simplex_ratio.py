@@ -36,9 +36,11 @@ def simplex_standard_error(sums: Any, width: float, deviation: float) -> float:
 
     width * deviation * sqrt(m1^2 + m2^2) / (m1 + m2)^2, the first order of the ratio, with sums
     as a release of at least one row would have them; at most half the width, which is what
-    knowing nothing amounts to.
+    knowing nothing amounts to, and just that where there seem to be no rows.
     """
     first, second = (float(value) for value in np.asarray(sums, dtype=np.float64))
+    if first + second < width / 2:
+        return width / 2
     total = max(first + second, width)
     spread = max(float(np.hypot(first, second)), total / sqrt(2))
-    return min(width * deviation * spread / total**2, width / 2)
+    return min(width * deviation / total * (spread / total), width / 2)

@@ -12,6 +12,7 @@ from opendp_lite.errors import ParameterError
 from opendp_lite.exact import NEGLIGIBLE, exp_up, log_up, normal_tail, shown_up, sqrt_up
 
 _STEPS = 200
+_LARGEST = 2.0**1000
 
 
 class Profile(ABC):
@@ -34,6 +35,8 @@ class Profile(ABC):
             )
         low, high = 0.0, 1.0
         while self.delta(Fraction(high)) > delta:
+            if high > _LARGEST:
+                return self._beyond_floats(delta)
             low, high = high, high * 2
         for _ in range(_STEPS):
             middle = (low + high) / 2
@@ -44,6 +47,13 @@ class Profile(ABC):
             else:
                 low = middle
         return Fraction(high)
+
+    def _beyond_floats(self, delta: Fraction) -> Fraction:
+        """A power of two, which shows as infinity."""
+        epsilon = Fraction(2) ** 1100
+        while self.delta(epsilon) > delta:
+            epsilon *= epsilon
+        return epsilon
 
 
 @attrs.frozen

@@ -9,6 +9,7 @@ from opendp_lite.bodies.simplex import Simplex
 from opendp_lite.core import Transformation, stage
 from opendp_lite.domains import Rows
 from opendp_lite.errors import SpaceError
+from opendp_lite.exact import nearest
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.row_map import row_map
 
@@ -39,7 +40,7 @@ def simplex_augment(space: Space[Rows]) -> Transformation[Space[Rows], Space[Row
             f"the rows lie in {body!r}. Put clamp(lower, upper) before it, on one column"
         )
     lower, total = range_
-    low, upper, total_float = float(lower), float(lower + total), float(total)
+    low, upper, total_float = nearest(lower), nearest(lower + total), nearest(total)
 
     def augmented(block: Floats) -> Floats:
         out = np.empty((len(block), block.shape[1] + 1))

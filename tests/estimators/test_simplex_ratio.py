@@ -44,3 +44,5 @@ def test_standard_error_is_that_of_many_releases():
     assert np.std(means) == pytest.approx(np.median(errors), rel=0.06)
     assert simplex_standard_error([0, 0], 100, deviation) == 50
     assert simplex_standard_error([1, 1], 100, deviation) <= 50
+    assert simplex_standard_error([0.01, 0.02], 100, 0.02) == 50
+    assert simplex_standard_error([1e200, 1e200], 1e200, 1e200) <= 5e199

@@ -238,3 +238,17 @@ def test_resize_does_not_depend_on_order_and_keeps_a_fair_sample():
 def test_refusals(make, words):
     with pytest.raises(dp.OpenDPLiteError, match=words):
         make()
+
+
+def test_bounds_beyond_floats_are_refused_by_the_sum_alone():
+    wide = dp.clamp(-1e308, 1e308) >> dp.simplex_augment()
+    assert "inf" in wide.explain()
+    with pytest.raises(dp.ParameterError, match="scale"):
+        (wide >> dp.sum()).map(1)
+    with pytest.raises(dp.ParameterError, match="scale"):
+        (dp.clamp(0, 1e300) >> dp.scale(1e300) >> dp.sum()).map(1)
+
+
+def test_losses_beyond_floats_show_as_infinite():
+    pipeline = dp.count() >> dp.gaussian(rho=1.7e308)
+    assert pipeline.epsilon(1e-6) == float("inf")

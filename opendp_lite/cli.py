@@ -1,0 +1,636 @@
+"""The command line: a private mean of one column of a file."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from decimal import ROUND_CEILING, Context
+from fractions import Fraction
+from importlib.metadata import PackageNotFoundError, version
+from math import floor, log10
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import attrs
+
+import opendp_lite as dp
+from opendp_lite.engines.csv_file import Column, FileError, csv_column
+from opendp_lite.estimators.count_ratio import (
+    count_ratio,
+    count_ratio_standard_error,
+    size_ratio,
+    size_ratio_standard_error,
+)
+from opendp_lite.estimators.simplex_ratio import simplex_standard_error
+from opendp_lite.exact import exact, positive, shown_up, whole
+from opendp_lite.measurements.noise import Aggregate, open_probability
+from opendp_lite.postprocessor import Postprocessor
+
+DELTA: Final = Fraction(1, 10**6)
+"""The delta at which a zCDP loss is also shown as an epsilon."""
+
+_Rows = dp.Space[dp.Rows]
+_Errors = Callable[[Any, tuple[float, ...]], float]
+
+_PARQUET = "opendp_lite.engines.parquet_file"
+_DROP = "drop"
+_REFUSED = 2
+_INTERRUPTED = 130
+_NOBODY_READS = 141
+_MOST_PLACES = 15
+_MOST = Fraction(10) ** 270
+_LEAST = 1 / _MOST
+_EXACT = 2**53
+
+_HIDDEN = "the noise hides the mean: it takes more rows, narrower bounds or a larger budget"
+
+_USAGE = """\
+opendp-lite mean FILE --column NAME --bounds LOWER UPPER
+                        (--rho R | --epsilon E | --epsilon E --delta D) [more options]
+       opendp-lite mean --help"""
+
+_DESCRIPTION = """\
+Releases the mean of one column of a CSV file with differential privacy: noise is added, so that
+the result would look much the same with or without any one row of the file."""
+
+_EXAMPLES = """\
+examples:
+  opendp-lite mean visits.csv --column mdvis --bounds 0 40 --rho 0.5
+  opendp-lite mean visits.csv.gz --column mdvis --bounds 0 40 --epsilon 1
+  cut -d, -f1 visits.csv | opendp-lite mean - --bounds 0 40 --epsilon 1 --delta 1e-6
+
+Choose the bounds, like everything else here, without looking at the data. Each run is one more
+release: the losses of several runs on the same data add up."""
+
+
+@attrs.frozen
+class Budget:
+    """The privacy setting: rho, epsilon, or epsilon and delta, by name."""
+
+    parts: dict[str, float | Fraction]
+
+    def half(self) -> Budget:
+        """Exactly half of it: two halves together cost no more than the whole."""
+        halves = {name: exact(each, name) / 2 for name, each in self.parts.items()}
+        return Budget(
+            {
+                name: _typed(half) if exact(_typed(half), name) == half else half
+                for name, half in halves.items()
+            }
+        )
+
+    def noise(self) -> dp.Mechanism[Aggregate, Any]:
+        """Laplace noise for a pure epsilon, else Gaussian noise."""
+        kind: Callable[..., dp.Mechanism[Aggregate, Any]]
+        kind = dp.laplace if list(self.parts) == ["epsilon"] else dp.gaussian
+        return kind(**self.parts)
+
+
+@attrs.frozen
+class Setting:
+    """What the methods share: the ``rows`` without missing values and within the bounds."""
+
+    rows: dp.Stage[_Rows, _Rows]
+    lower: float
+    upper: float
+    middle: float
+    budget: Budget
+    size: int | None
+
+
+@attrs.frozen
+class Estimator:
+    """A mechanism on a space, and what makes a mean and its standard error of a release.
+
+    ``standard_error`` takes the release and the standard deviations of the noises in it.
+    """
+
+    mechanism: dp.Mechanism[_Rows, Any]
+    mean: Postprocessor
+    standard_error: _Errors
+    space: _Rows = attrs.Factory(dp.records)
+    neighbours: str = "adding or removing one row"
+
+    @property
+    def pipeline(self) -> dp.Measurement[_Rows, Any]:
+        """All of it, bound to its space."""
+        return (self.mechanism >> self.mean).bind(self.space)
+
+    def __str__(self) -> str:
+        recipe = self.mechanism >> self.mean
+        return repr(recipe if self.space == dp.records() else self.pipeline)
+
+
+@attrs.frozen
+class Claim:
+    """What a pipeline promises, known before any data is read."""
+
+    neighbours: str
+    measure: str
+    loss: dict[str, float]
+    epsilon_at_delta: dict[str, float] | None
+    pipeline: str
+    explanation: list[str] | None
+
+    def words(self) -> str:
+        """The loss in a sentence."""
+        loss = {name: _short(value) for name, value in self.loss.items()}
+        if self.epsilon_at_delta is not None:
+            return (
+                f"rho = {loss['rho']} zCDP for {self.neighbours}; that is "
+                f"epsilon = {_rounded_up(self.epsilon_at_delta['epsilon'])} "
+                f"at delta = {_short(self.epsilon_at_delta['delta'])}"
+            )
+        if "delta" in loss:
+            given = f"epsilon = {loss['epsilon']} at delta = {loss['delta']}"
+            return f"{given} for {self.neighbours}"
+        return f"epsilon = {loss['epsilon']} for {self.neighbours} (pure differential privacy)"
+
+
+@attrs.frozen
+class Report:
+    """One release with its claim."""
+
+    column: str
+    mean: float
+    standard_error: float
+    claim: Claim
+    note: str | None
+
+    def as_json(self) -> str:
+        """One JSON object."""
+        claim = self.claim
+        found = {
+            "column": self.column,
+            "mean": self.mean,
+            "standard_error": self.standard_error,
+            "neighbours": claim.neighbours,
+            "loss": {"measure": claim.measure, **claim.loss},
+            "epsilon_at_delta": claim.epsilon_at_delta,
+            "pipeline": claim.pipeline,
+            "explain": claim.explanation,
+        }
+        given = {key: value for key, value in found.items() if value is not None}
+        return json.dumps(given, indent=2, allow_nan=False)
+
+    def as_text(self) -> str:
+        """Aligned lines; the mean with the digits that its standard error justifies."""
+        mean, error = _justified(self.mean, self.standard_error)
+        name = self.column if self.column.isprintable() else ascii(self.column)
+        entries = {
+            f"mean of {name}": mean,
+            "standard error": f"{error} (noise only)",
+            "privacy": self.claim.words(),
+            "pipeline": self.claim.pipeline,
+        }
+        if self.note is not None:
+            entries["note"] = self.note
+        width = max(map(len, entries)) + 3
+        lines = [f"{label:<{width}}{value}" for label, value in entries.items()]
+        if self.claim.explanation is not None:
+            lines.extend(["", *self.claim.explanation])
+        return "\n".join(lines)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command line and gives its exit status: 0, or 2 where it refuses."""
+    arguments = _parser().parse_args(_shielded(sys.argv[1:] if argv is None else argv))
+    try:
+        return _print(arguments.run(arguments))
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except dp.OpenDPLiteError as problem:
+        return _refuse(str(problem))
+    except OSError as problem:
+        return _refuse(_file_trouble(problem))
+    except Exception as problem:
+        # The text of an unforeseen exception may quote the data: only its type is shown.
+        return _refuse(
+            f"this should not happen ({type(problem).__name__}), and no result is shown; please "
+            "report it with the command that you gave, without the data"
+        )
+
+
+def _mean(arguments: argparse.Namespace) -> str:
+    """The text to print; the setting is refused, where it is, before the file is opened."""
+    setting = _setting(arguments)
+    estimator = _METHODS[_method(arguments)](setting)
+    claim = _claim(estimator, setting.budget, explain=arguments.explain)
+    measurement = estimator.mechanism.bind(estimator.space)
+    noises = tuple(law.standard_deviation for law in measurement.laws)
+    column = _column(arguments)
+    with _declared(arguments.size):
+        release = measurement(column.blocks)
+    error = estimator.standard_error(release, noises)
+    hidden = error >= (setting.upper - setting.lower) / 4
+    report = Report(
+        column.name, estimator.mean(release), error, claim, note=_HIDDEN if hidden else None
+    )
+    return report.as_json() if arguments.json else report.as_text()
+
+
+def _claim(estimator: Estimator, budget: Budget, *, explain: bool) -> Claim:
+    pipeline = estimator.pipeline
+    loss = pipeline.map(1)
+    at_delta = None
+    if "rho" in budget.parts:
+        at_delta = {"epsilon": pipeline.epsilon(DELTA), "delta": shown_up(DELTA)}
+    return Claim(
+        neighbours=estimator.neighbours,
+        measure=type(pipeline.output_measure).__name__,
+        loss=dict(zip(budget.parts, loss if type(loss) is tuple else (loss,), strict=True)),
+        epsilon_at_delta=at_delta,
+        pipeline=str(estimator),
+        explanation=pipeline.explain().splitlines() if explain else None,
+    )
+
+
+def _simplex(setting: Setting) -> Estimator:
+    width = setting.upper - setting.lower
+    return Estimator(
+        setting.rows >> dp.simplex_augment() >> dp.sum() >> setting.budget.noise(),
+        dp.simplex_ratio(setting.lower, setting.upper),
+        lambda sums, noises: simplex_standard_error(sums, width, *noises),
+    )
+
+
+def _centered(setting: Setting) -> Estimator:
+    return _sum_and_count(
+        setting,
+        dp.center(setting.middle) >> dp.sum(),
+        count_ratio(setting.lower, setting.upper, setting.middle),
+        setting.middle,
+    )
+
+
+def _plug_in(setting: Setting) -> Estimator:
+    return _sum_and_count(setting, dp.sum(), count_ratio(setting.lower, setting.upper), 0.0)
+
+
+def _sum_and_count(
+    setting: Setting, total: dp.Stage[_Rows, Any], ratio: Postprocessor, middle: float
+) -> Estimator:
+    lower, upper, share = setting.lower, setting.upper, setting.budget.half()
+
+    def error(release: Any, noises: tuple[float, ...]) -> float:
+        of_sum, of_count = noises
+        return count_ratio_standard_error(release, lower, upper, middle, (of_sum, of_count))
+
+    return Estimator(
+        setting.rows >> dp.compose(total >> share.noise(), dp.count() >> share.noise()),
+        ratio,
+        error,
+    )
+
+
+def _sized(setting: Setting) -> Estimator:
+    size = whole(setting.size, "--size", least=1)
+    lower, upper = setting.lower, setting.upper
+    return Estimator(
+        setting.rows >> dp.sum() >> setting.budget.noise(),
+        size_ratio(size, lower, upper),
+        lambda _, noises: size_ratio_standard_error(size, lower, upper, *noises),
+        dp.records(size=size, metric=dp.ChangeOneDistance()),
+        f"replacing one of {size} rows",
+    )
+
+
+_METHODS: Final = {
+    "simplex": _simplex,
+    "centered": _centered,
+    "plug-in": _plug_in,
+    "sized": _sized,
+}
+
+
+def _method(arguments: argparse.Namespace) -> str:
+    chosen: str | None = arguments.method
+    if arguments.size is None:
+        if chosen == "sized":
+            raise dp.ParameterError("--method sized needs the public number of rows: --size N")
+        return chosen or "simplex"
+    if chosen not in (None, "sized"):
+        raise dp.ParameterError(
+            f"--size N makes the number of rows public, which --method {chosen} does not use; "
+            "leave one of them out"
+        )
+    return "sized"
+
+
+def _setting(arguments: argparse.Namespace) -> Setting:
+    lower, upper = (
+        exact(bound, f"--bounds: the {which} bound")
+        for bound, which in zip(arguments.bounds, ("lower", "upper"), strict=True)
+    )
+    if lower >= upper:
+        advice = "they are equal" if lower == upper else "swap them"
+        raise dp.ParameterError(f"--bounds: the lower must be below the upper; {advice}")
+    if max(abs(lower), abs(upper)) > _MOST or upper - lower < _LEAST:
+        raise dp.ParameterError(
+            f"--bounds: numbers beyond {float(_MOST):g}, or less than {float(_LEAST):g} apart, "
+            "cannot be summed; write the column in another unit"
+        )
+    budget, middle = _budget(arguments), _typed((lower + upper) / 2)
+    size = None if arguments.size is None else whole(arguments.size, "--size", least=1)
+    present = _present(arguments.missing, middle, sized=size is not None)
+    rows = present >> dp.clamp(_typed(lower), _typed(upper))
+    return Setting(rows, _typed(lower), _typed(upper), middle, budget, size)
+
+
+def _present(missing: str | float | None, middle: float, *, sized: bool) -> dp.Stage[_Rows, _Rows]:
+    """What is done about missing values."""
+    if missing == _DROP and sized:
+        raise dp.ParameterError(
+            "--missing drop changes the number of rows, which --size declares as public; "
+            "give --missing VALUE, or leave it out for the middle of the bounds"
+        )
+    if missing is None and sized:
+        return dp.impute(middle)
+    if missing is None or missing == _DROP:
+        return dp.drop_nan()
+    return dp.impute(_typed(exact(missing, "--missing")))
+
+
+def _budget(arguments: argparse.Namespace) -> Budget:
+    rho, epsilon, delta = arguments.rho, arguments.epsilon, arguments.delta
+    if rho is None and epsilon is None:
+        raise dp.ParameterError(
+            ("--delta goes with --epsilon; " if delta is not None else "")
+            + "say how private the release is to be, with --rho R, with --epsilon E, or with "
+            "--epsilon E --delta D (the smaller, the more private; --epsilon 1 is common)"
+        )
+    if rho is not None and (epsilon is not None or delta is not None):
+        other = "--epsilon" if epsilon is not None else "--delta"
+        raise dp.ParameterError(
+            f"--rho and {other} belong to different privacy settings; give --rho alone, --epsilon "
+            "alone, or --epsilon with --delta"
+        )
+    if rho is not None:
+        return Budget({"rho": _typed(positive(rho, "--rho"))})
+    parts: dict[str, float | Fraction] = {"epsilon": _typed(positive(epsilon, "--epsilon"))}
+    if delta is not None:
+        parts["delta"] = _typed(open_probability(delta, "--delta"))
+    return Budget(parts)
+
+
+def _column(arguments: argparse.Namespace) -> Column:
+    if Path(arguments.file).suffix.lower() == ".parquet":
+        return _parquet_column(arguments)
+    return csv_column(
+        _standard_input() if arguments.file == "-" else arguments.file,
+        arguments.column,
+        delimiter=arguments.delimiter,
+        na=arguments.na,
+    )
+
+
+def _standard_input() -> BinaryIO:
+    stream: BinaryIO | None = getattr(sys.stdin, "buffer", None)
+    if stream is None:
+        raise FileError("there is no standard input to read; give the name of a file")
+    return stream
+
+
+def _parquet_column(arguments: argparse.Namespace) -> Column:
+    if arguments.na or arguments.delimiter != ",":
+        raise dp.ParameterError("--na and --delimiter are for CSV files; leave them out")
+    try:
+        engine = importlib.import_module(_PARQUET)
+    except ImportError:
+        raise dp.ParameterError(
+            'a .parquet file is read with pyarrow; install it: pip install "opendp_lite[arrow]"'
+        ) from None
+    column: Column = engine.parquet_column(arguments.file, arguments.column)
+    return column
+
+
+@contextmanager
+def _declared(size: float | None) -> Iterator[None]:
+    """A size that does not fit, in words."""
+    try:
+        yield
+    except FileError:
+        raise
+    except dp.DataError:
+        if size is None:
+            raise
+        raise dp.DataError(
+            f"--size {_short(size)}: the file has another number of rows; give the true one where "
+            "it is public, else leave --size out and the number stays private"
+        ) from None
+
+
+def _print(text: str) -> int:
+    if sys.stdout is None:
+        return _refuse("the release was made, but there is no standard output to write it to")
+    encoding = sys.stdout.encoding or "utf-8"
+    try:
+        print(text.encode(encoding, "backslashreplace").decode(encoding), flush=True)
+    except OSError as problem:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(problem, BrokenPipeError):
+            return _NOBODY_READS
+        return _refuse(f"the release was made, but writing it failed: {problem.strerror}")
+    return 0
+
+
+def _refuse(text: str) -> int:
+    print(f"opendp-lite: error: {text}", file=sys.stderr)
+    return _REFUSED
+
+
+def _file_trouble(problem: OSError) -> str:
+    name = "the data" if problem.filename is None else repr(str(problem.filename))
+    match problem:
+        case FileNotFoundError():
+            return f"there is no file {name}; check its name and folder"
+        case IsADirectoryError():
+            return f"{name} is a folder; give a file in it"
+        case PermissionError():
+            return f"{name} may not be read by you; ask its owner for the right to"
+        case _:
+            return f"{name} cannot be read: {problem.strerror or type(problem).__name__}"
+
+
+def _typed(value: Fraction) -> float:
+    """The nearest number as a person would type it: 40, not 40.0."""
+    return int(value) if value.denominator == 1 and abs(value) < _EXACT else float(value)
+
+
+def _short(value: float) -> str:
+    """A float without what a reader does not need: 1 for 1.0, 1e-6 for 1e-06."""
+    mantissa, _, exponent = repr(value).partition("e")
+    return mantissa.removesuffix(".0") + (f"e{int(exponent)}" if exponent else "")
+
+
+def _rounded_up(value: float, digits: int = 3) -> str:
+    return _short(float(Context(digits, ROUND_CEILING).create_decimal(repr(value))))
+
+
+def _justified(mean: float, error: float) -> tuple[str, str]:
+    """The mean to the place of the second digit of its standard error.
+
+    >>> _justified(2.860426, 0.00281), _justified(52341.7, 284.0)
+    (('2.8604', '0.0028'), ('52340', '280'))
+    """
+    if error <= 0:
+        return _short(mean), _short(error)
+    places = 1 - int(f"{error:.1e}".partition("e")[2])
+    if abs(places) <= _MOST_PLACES:
+        shown = max(places, 0)
+        return f"{round(mean, places) + 0.0:.{shown}f}", f"{round(error, places):.{shown}f}"
+    digits = min(max(floor(log10(abs(mean))) + places, 0), _MOST_PLACES) if mean else 0
+    return f"{mean:.{digits}e}", f"{error:.1e}"
+
+
+def _shielded(argv: Sequence[str]) -> list[str]:
+    """Negative numbers behind a space, so that none is taken for an option: -1e3, -inf, -.5."""
+    return [f" {word}" if word.startswith("-") and _is_number(word) else word for word in argv]
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def _number(text: str) -> float:
+    if not _is_number(text):
+        raise argparse.ArgumentTypeError(
+            f"{text.strip()!r} is not a number; write numbers like 1234.5, without separators"
+        )
+    value = float(text)
+    return int(value) if value.is_integer() and abs(value) < _EXACT else value
+
+
+def _missing(text: str) -> str | float:
+    if text != _DROP and not _is_number(text):
+        raise argparse.ArgumentTypeError(f"give the word {_DROP} or a number, not {text.strip()!r}")
+    return _DROP if text == _DROP else _number(text)
+
+
+def _delimiter(text: str) -> str:
+    return "\t" if text in ("tab", "\\t") else text
+
+
+def _version() -> str:
+    try:
+        return f"opendp-lite {version('opendp_lite')}"
+    except PackageNotFoundError:
+        return "opendp-lite, not installed"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="opendp-lite",
+        description="Differentially private statistics as verified pipelines.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=_version())
+    commands = parser.add_subparsers(dest="command", metavar="command", required=True)
+    mean = commands.add_parser(
+        "mean",
+        help="the mean of one column of a CSV file",
+        usage=_USAGE,
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    mean.set_defaults(run=_mean)
+    _add_data(mean.add_argument_group("the data"))
+    _add_privacy(mean.add_argument_group("the privacy: one setting (smaller is more private)"))
+    _add_estimate(mean.add_argument_group("the estimate"))
+    _add_output(mean.add_argument_group("the output"))
+    return parser
+
+
+_Group = argparse._ArgumentGroup
+
+
+def _add_data(group: _Group) -> None:
+    group.add_argument(
+        "file",
+        metavar="FILE",
+        help="a CSV file with the names of its columns in the first line, gzip allowed; "
+        "- for standard input; or a .parquet file",
+    )
+    group.add_argument(
+        "--column", metavar="NAME", help="the column; not needed where the file has only one"
+    )
+    group.add_argument(
+        "--na",
+        metavar="MARK",
+        action="append",
+        default=[],
+        help="a cell that means a missing value, besides the empty cell, NA, N/A, NaN, null, None "
+        "and a single point; may be given several times",
+    )
+    group.add_argument(
+        "--delimiter",
+        metavar="CHAR",
+        type=_delimiter,
+        default=",",
+        help="what stands between cells: one character, or tab (default: a comma)",
+    )
+
+
+def _add_privacy(group: _Group) -> None:
+    group.add_argument(
+        "--rho", metavar="R", type=_number, help="zero-concentrated, with Gaussian noise"
+    )
+    group.add_argument(
+        "--epsilon", metavar="E", type=_number, help="pure, with Laplace noise; or with --delta"
+    )
+    group.add_argument(
+        "--delta", metavar="D", type=_number, help="approximate, with Gaussian noise, say 1e-6"
+    )
+
+
+def _add_estimate(group: _Group) -> None:
+    group.add_argument(
+        "--bounds",
+        metavar=("LOWER", "UPPER"),
+        nargs=2,
+        type=_number,
+        required=True,
+        help="the range of the values, from what you know beforehand; values outside count as the "
+        "nearer bound",
+    )
+    group.add_argument(
+        "--missing",
+        metavar="drop|VALUE",
+        type=_missing,
+        help="leave out rows without a value (default), or count them as VALUE",
+    )
+    group.add_argument(
+        "--size",
+        metavar="N",
+        type=_number,
+        help="the number of rows, where it is public; then the privacy is that of replacing a row, "
+        "and a missing value counts as the middle of the bounds unless --missing says otherwise",
+    )
+    group.add_argument(
+        "--method",
+        choices=sorted(_METHODS),
+        help="simplex (default): one noisy sum holds total and count; centered: a sum about the "
+        "middle of the bounds, and a count; plug-in: a sum and a count; sized: a sum, with --size",
+    )
+
+
+def _add_output(group: _Group) -> None:
+    group.add_argument("--json", action="store_true", help="one JSON object with all digits")
+    group.add_argument(
+        "--explain", action="store_true", help="a line for each step, and how the loss comes about"
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

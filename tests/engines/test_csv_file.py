@@ -1,0 +1,353 @@
+"""A column of a CSV or Parquet file, and that its values never show."""
+
+from __future__ import annotations
+
+import gc
+import gzip
+import io
+import os
+import threading
+import traceback
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.engines.csv_file import MISSING, Column, csv_column
+from opendp_lite.engines.parquet_file import parquet_column
+from opendp_lite.engines.rows import BLOCK_ENTRIES
+
+SECRET = "hunter2"
+
+
+def read(text: str | bytes, column: str | None = None, **options) -> list[float]:
+    """The values of a column of this text."""
+    data = text.encode() if isinstance(text, str) else text
+    return values(csv_column(io.BytesIO(data), column, **options))
+
+
+def values(column: Column) -> list[float]:
+    blocks = list(column.blocks.open())
+    assert all(block.dtype == np.float64 and block.ndim == 1 for block in blocks)
+    return [float(value) for block in blocks for value in block]
+
+
+def refusal(text: str | bytes, column: str | None = None, **options) -> str:
+    """The message of the ``DataError``, which names no value in any part of its traceback."""
+    with pytest.raises(dp.DataError) as caught:
+        read(text, column, **options)
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+    assert SECRET not in repr(caught.value.__context__)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x,y\n1,5\n2.5,6\n-3e2,7\n",
+        "x,y\n1,5\n2.5,6\n-3e2,7",
+        "x,y\r\n1,5\r\n2.5,6\r\n-3e2,7\r\n",
+        "x,y\r1,5\r2.5,6\r-3e2,7\r",
+        "\ufeffx,y\n1,5\n2.5,6\n-3e2,7\n",
+        '\ufeff"x","y"\n"1","5"\n"2.5","6"\n"-3e2","7"\n',
+        " x , y \n 1 , 5\n\t2.5\t,6\n+-3e2,7\n".replace("+-", "-"),
+        "x,y\n\n1,5\n\n\n2.5,6\n-3e2,7\n\n\n",
+        "x,y\n1,5,\n2.5,6,,\n-3e2,7\n",
+        "\n\nx,y\n1\n2.5\n-3e2\n",
+        'x,y\n1,"a, b"\n2.5,"two\nlines"\n-3e2,"""quoted"""\n',
+    ],
+)
+def test_shapes_of_the_same_table(text):
+    assert read(text, "x") == [1.0, 2.5, -300.0]
+    assert read(gzip.compress(text.encode()), "x") == [1.0, 2.5, -300.0]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|", " "])
+def test_delimiter(delimiter):
+    assert read("a,b\n1,2\n3,4\n".replace(",", delimiter), "b", delimiter=delimiter) == [2, 4]
+
+
+@pytest.mark.parametrize("delimiter", ["", ";;", '"', "\n", "\r"])
+def test_delimiter_that_cannot_be(delimiter):
+    with pytest.raises(dp.ParameterError, match="--delimiter must be one character"):
+        read("a\n1\n", delimiter=delimiter)
+
+
+OTHER_SPELLINGS = ["  ", " NA ", '""', '" "', "-nan", "NAN", "-99"]
+
+
+@pytest.mark.parametrize("mark", [*sorted(MISSING), *OTHER_SPELLINGS])
+def test_missing_cells(mark):
+    found = read(f"a,b\n1,2\n3,{mark}\n5,6\n", "b", na=["-99", " gone "])
+    assert found[::2] == [2.0, 6.0]
+    assert np.isnan(found[1])
+    assert not np.signbit(found[1])
+
+
+def test_marks_are_added_and_meant_exactly():
+    found = read("a\n-99\n-99.0\n gone\nNA\n", na=["-99", "gone"])
+    assert np.isnan(found).tolist() == [True, False, True, True]
+
+
+def test_short_rows_and_empty_lines():
+    assert np.isnan(read("a,b\n1,2\n3\n\n4,5\n", "b")).tolist() == [False, True, False]
+    assert read("a,b\n1,2\n3\n\n4,5\n", "a") == [1, 3, 4]
+
+
+def test_numbers_of_every_size():
+    text = "x\ninf\n-inf\nInfinity\n1e400\n-1e400\n5e-324\n1e-400\n00012\n.5\n5.\n" + "9" * 400
+    inf = np.inf
+    assert read(text) == [inf, -inf, inf, inf, -inf, 5e-324, 0.0, 12.0, 0.5, 5.0, inf]
+
+
+TEXTS = [SECRET, f"12 {SECRET}", "True", "$5", "5%", "0x10", "1e"]
+SEPARATED = ['"1,234"', "1 234", "1_234", '"1,5"', "1.234.5"]
+
+
+@pytest.mark.parametrize("cell", [*TEXTS, *SEPARATED])
+def test_text_is_refused_and_not_shown(cell):
+    for before in (0, 7, BLOCK_ENTRIES + 5):
+        message = refusal("a,x\n" + "1,2\n" * before + f"1,{cell}\n", "x")
+        assert message.startswith("column 'x' holds text, not numbers; ")
+        assert cell.strip('"') not in message.replace("1234.5", "")
+        assert not set("6789") & set(message), "neither a place nor a number of rows"
+    assert refusal(f"a,x\n1,{cell}\n", "x") == message
+
+
+def test_text_in_other_columns_is_not_looked_at():
+    assert read("a,x\nfoo,1\n\xff,2\n".encode("latin-1"), "x") == [1.0, 2.0]
+
+
+def test_undecodable_bytes_in_the_column_are_text():
+    assert "holds text" in refusal(b"x\n1\xff\n")
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ("", "the file is empty; its first line must hold the names of the columns"),
+        ("\n\n", "the file is empty"),
+        (gzip.compress(b"", mtime=0), "the file is empty"),
+        (f"x,y\n{SECRET},1,2\n", "more cells than its header"),
+        ("x,y\n1,234,5\n", "more cells than its header"),
+        (f'x,y\n1,2\n3,"{SECRET}\n4,5\n', "not proper CSV"),
+        (f'x,y\n1,2\n3,"a"{SECRET}\n4,5\n', "not proper CSV"),
+        (f"x,y\n1,{SECRET * 30000}\n", "not proper CSV"),
+        (b"PK\x03\x04" + SECRET.encode(), "an Excel workbook"),
+        (b"PAR1" + SECRET.encode(), "a Parquet file"),
+        (b"\xff\xfex\x00", "UTF-16 text; save it as UTF-8"),
+        (b"\x28\xb5\x2f\xfd..", "packed with zstandard"),
+    ],
+)
+def test_other_files(data, message):
+    assert message in refusal(data, "x")
+
+
+@pytest.mark.parametrize("cut", [0.1, 0.5, 0.99])
+def test_broken_gzip(cut):
+    noise = np.random.default_rng(1).normal(size=20000)
+    packed = gzip.compress(("x\n" + "\n".join(map(repr, noise.tolist()))).encode())
+    assert "gzip file is damaged" in refusal(packed[: int(cut * len(packed))], "x")
+    flipped = bytearray(packed)
+    flipped[-6] ^= 1
+    assert "gzip file is damaged" in refusal(bytes(flipped), "x")
+
+
+def test_column_is_named_or_the_only_one():
+    assert read("x\n1\n") == [1.0]
+    assert csv_column(io.BytesIO(b" size \n1\n")).name == "size"
+    assert csv_column(io.BytesIO(b"a, size \n1,2\n"), "size ").name == "size"
+    assert refusal("a,b\n1,2\n") == (
+        "say which column is meant (--column NAME); the columns are 'a', 'b'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("header", "wanted", "message"),
+    [
+        (
+            "visits,age",
+            "vists",
+            "no column 'vists'; did you mean 'visits'? The columns are 'visits'",
+        ),
+        (
+            "visits,age",
+            "AGE",
+            "no column 'AGE'; did you mean 'age'? The columns are 'visits', 'age'",
+        ),
+        ("visits,age", "zzz", "no column 'zzz'; the columns are 'visits', 'age'"),
+        ("visits", "zzz", "no column 'zzz'; the column is 'visits'"),
+        (",visits", "zzz", "no column 'zzz'; the column is 'visits'"),
+        ("age,age", "age", "the column 'age' more than once"),
+        ("age,age,7", "age", "the column 'age' more than once"),
+        ("a;b", "a", "holds ';' and not ',' between the names of the columns; try --delimiter ';'"),
+        ("a\tb", "a", "try --delimiter tab"),
+        ("a;b", None, "try --delimiter ';'"),
+        (",".join(f"c{i}" for i in range(50)), "zzz", "'c19' and 30 more"),
+    ],
+)
+def test_column_that_is_not_there(header, wanted, message):
+    assert message in refusal(f"{header}\n1,2\n", wanted)
+
+
+@pytest.mark.parametrize("cell", ["41", "NA", "$5", "-1", "1;5", "2020-01-01", "a\x1b[31m"])
+def test_first_row_of_a_file_without_header_is_not_shown(cell):
+    message = refusal(f"{SECRET},{cell}\n{SECRET},{cell}\n", "age")
+    assert "no column 'age', and the first line of the file does not look like names" in message
+    message = refusal(f"{cell}\n{cell}\n")
+    assert message.startswith("the first line of the file does not look like names of columns")
+
+
+def test_bytes_that_are_no_text_are_not_shown():
+    message = refusal(b"\xff" + SECRET.encode() + b",a\n1,2\n", "age")
+    assert "does not look like names" in message
+
+
+def test_unusual_names_may_be_named_exactly():
+    assert read("2019,2020\n1,2\n", "2020") == [2.0]
+    assert read(",x\n1,2\n", "") == [1.0]
+
+
+def test_header_only():
+    assert read("x,y\n", "y") == []
+    assert read("x") == []
+
+
+def test_a_path_can_be_gone_through_again(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("x,y\n1,2\n3,4\n")
+    column = csv_column(path, "y")
+    assert values(column) == values(column) == [2.0, 4.0]
+    assert values(csv_column(str(path), "y")) == [2.0, 4.0]
+    assert (dp.clamp(0, 10) >> dp.sum())(column.blocks).tolist() == [6.0]
+    path.write_text("y,x\n7,8\n")
+    assert values(column) == [7.0]
+
+
+def test_a_stream_can_be_gone_through_once():
+    column = csv_column(io.BytesIO(b"x\n1\n2\n"))
+    assert values(column) == [1.0, 2.0]
+    for _ in range(2):
+        with pytest.raises(dp.DataError, match=r"only once.* save the data to a file"):
+            column.blocks.open()
+
+
+def test_a_pipe_is_read_once_and_from_its_start(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    text = "x\n" + "1\n" * 50000
+    writer = threading.Thread(target=path.write_text, args=[text])
+    writer.start()
+    column = csv_column(path)
+    assert len(values(column)) == 50000
+    writer.join()
+    with pytest.raises(dp.DataError, match="only once"):
+        column.blocks.open()
+
+
+def test_files_are_closed(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("x\n1\n2\n")
+    column = csv_column(path)
+    half_read = iter(column.blocks.open())
+    next(half_read)
+    del half_read
+    with pytest.raises(dp.DataError):
+        csv_column(path, "zzz")
+    gc.collect()
+
+
+def test_files_that_cannot_be_opened(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        csv_column(tmp_path / "none.csv")
+    with pytest.raises(IsADirectoryError):
+        csv_column(tmp_path)
+
+
+@pytest.mark.parametrize("rows", [BLOCK_ENTRIES - 1, BLOCK_ENTRIES, 2 * BLOCK_ENTRIES + 3])
+def test_blocks_join_to_the_whole(rows):
+    column = csv_column(io.BytesIO(("x\n" + "\n".join(map(str, range(rows)))).encode()))
+    blocks = list(column.blocks.open())
+    assert max(map(len, blocks)) <= BLOCK_ENTRIES
+    assert np.array_equal(np.concatenate(blocks), np.arange(rows))
+
+
+def test_size_is_checked_without_saying_the_true_one(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("x\n" + "1\n" * 777)
+    pipeline = dp.clamp(0, 2) >> dp.sum()
+    fitting = dp.records(size=777, metric=dp.ChangeOneDistance()) >> pipeline
+    assert fitting(csv_column(path).blocks).tolist() == [777.0]
+    for size in (776, 778):
+        space = dp.records(size=size, metric=dp.ChangeOneDistance())
+        with pytest.raises(dp.DataError) as caught:
+            (space >> pipeline)(csv_column(path).blocks)
+        assert "777" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("array", "expected"),
+    [
+        (pa.array([1, None, 3]), [1, np.nan, 3]),
+        (pa.array([1.5, np.nan, None]), [1.5, np.nan, np.nan]),
+        (pa.array([2**53 + 1, 2, 3]), [2.0**53, 2, 3]),
+        (pa.array([2**64 - 1, None], pa.uint64()), [2.0**64, np.nan]),
+        (pa.array([1.5, None], pa.float32()), [1.5, np.nan]),
+        (pa.array(np.array([1.5], np.float16)), [1.5]),
+        (pa.array([True, False, None]), [1, 0, np.nan]),
+        (pa.array([None, None]), [np.nan, np.nan]),
+        (pa.array([None, 125], pa.decimal128(9, 2)), [np.nan, 125]),
+        (pa.array([], pa.float64()), []),
+    ],
+)
+def test_parquet(tmp_path, array, expected):
+    path = tmp_path / "data.parquet"
+    pq.write_table(pa.table({"a": ["s"] * len(array), "x": array, "x.y": array}), path)
+    column = parquet_column(path, "x")
+    np.testing.assert_array_equal(values(column), expected)
+    np.testing.assert_array_equal(values(column), expected)
+    np.testing.assert_array_equal(values(parquet_column(path, "x.y")), expected)
+
+
+def test_parquet_comes_in_blocks(tmp_path):
+    path = tmp_path / "data.parquet"
+    whole = np.arange(3.0 * BLOCK_ENTRIES)
+    pq.write_table(pa.table({"x": whole}), path)
+    blocks = list(parquet_column(path).blocks.open())
+    assert max(map(len, blocks)) <= BLOCK_ENTRIES
+    assert np.array_equal(np.concatenate(blocks), whole)
+
+
+def test_parquet_refusals(tmp_path):
+    path = tmp_path / "data.parquet"
+    table = pa.table({"name": [SECRET], "when": pa.array([1], pa.timestamp("s")), "x": [1.0]})
+    pq.write_table(table, path)
+    for column, message in {
+        "name": "column 'name' holds string, not numbers",
+        "when": "column 'when' holds timestamp",
+        "nme": "did you mean 'name'?",
+        None: "say which column is meant",
+    }.items():
+        with pytest.raises(dp.DataError) as caught:
+            parquet_column(path, column)
+        assert message in str(caught.value)
+    with pytest.raises(FileNotFoundError):
+        parquet_column(tmp_path / "none.parquet")
+    with pytest.raises(IsADirectoryError):
+        parquet_column(tmp_path)
+    packed = path.read_bytes()
+    for damaged in (b"", SECRET.encode() * 50, packed[:-20], packed[:4] + b"?" * (len(packed) - 4)):
+        path.write_bytes(damaged)
+        with pytest.raises(dp.DataError, match="no Parquet file, or it is damaged"):
+            parquet_column(path, "x")
+
+
+def test_parquet_damaged_within(tmp_path):
+    path = tmp_path / "data.parquet"
+    pq.write_table(pa.table({"x": np.random.default_rng(1).normal(size=9999)}), path)
+    packed = path.read_bytes()
+    path.write_bytes(packed[:4] + b"\xff" * 500 + packed[504:])
+    with pytest.raises(dp.DataError, match="no Parquet file, or it is damaged"):
+        values(parquet_column(path, "x"))

@@ -1,0 +1,592 @@
+"""The command line: what it prints, what it refuses, and that values never show."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import opendp_lite as dp
+from opendp_lite import cli
+from opendp_lite.estimators.count_ratio import (
+    count_ratio,
+    count_ratio_standard_error,
+    size_ratio,
+    size_ratio_standard_error,
+)
+
+RAND_HIE = Path(__file__).parent.parent / "docs" / "data" / "rand_hie.csv"
+CLAMPED_MEAN = 2.839722634967806
+ROWS = 20190
+EXACTLY = ["--rho", "1e12"]
+METHODS = {
+    "simplex": [],
+    "centered": ["--method", "centered"],
+    "plug-in": ["--method", "plug-in"],
+    "sized": ["--size", str(ROWS)],
+}
+BUDGETS = {
+    "rho": ["--rho", "0.5"],
+    "epsilon": ["--epsilon", "1"],
+    "delta": ["--epsilon", "1", "--delta", "1e-6"],
+}
+ASKED = {"rho": {"rho": 0.5}, "epsilon": {"epsilon": 1.0}, "delta": {"epsilon": 1.0, "delta": 1e-6}}
+SECRET = "hunter2"
+
+
+@pytest.fixture
+def run(capsys):
+    """Runs the command line in this process: its status, standard output and standard error."""
+
+    def call(*words: object) -> tuple[int, str, str]:
+        try:
+            status = cli.main([str(word) for word in words])
+        except SystemExit as stop:
+            status = int(stop.code or 0)
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return call
+
+
+@pytest.fixture
+def mean(run):
+    """Runs ``mean`` on the RAND table: its standard output, after it succeeded."""
+
+    def call(*words: object) -> str:
+        status, out, err = run("mean", RAND_HIE, "--column", "mdvis", "--bounds", 0, 40, *words)
+        assert (status, err) == (0, "")
+        return out
+
+    return call
+
+
+@pytest.fixture
+def refused(run):
+    """Runs a command that is refused: its message, without anything on standard output."""
+
+    def call(*words: object) -> str:
+        status, out, err = run(*words)
+        assert (status, out) == (2, "")
+        assert "Traceback" not in err
+        return err
+
+    return call
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Writes a CSV file of this text."""
+
+    def write(text: str | bytes, name: str = "data.csv") -> Path:
+        path = tmp_path / name
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return path
+
+    return write
+
+
+def process(*words: object, **options) -> subprocess.CompletedProcess[bytes]:
+    """Runs the command line as a process of its own."""
+    command = [sys.executable, "-W", "error", "-m", "opendp_lite", *map(str, words)]
+    return subprocess.run(command, check=False, capture_output=True, timeout=120, **options)
+
+
+def lines(text: str) -> dict[str, str]:
+    """The labels and values of the human output."""
+    return dict(re.split(r"\s{2,}", line, maxsplit=1) for line in text.splitlines())
+
+
+def test_human_output(mean):
+    found = lines(mean("--rho", "0.5"))
+    assert list(found) == ["mean of mdvis", "standard error", "privacy", "pipeline"]
+    assert re.fullmatch(r"2\.8\d\d\d", found["mean of mdvis"])
+    assert re.fullmatch(r"0\.0018 \(noise only\)|0\.0019 \(noise only\)", found["standard error"])
+    assert found["privacy"] == (
+        "rho = 0.5 zCDP for adding or removing one row; that is epsilon = 4.89 at delta = 1e-6"
+    )
+    assert found["pipeline"] == (
+        "dp.drop_nan() >> dp.clamp(0, 40) >> dp.simplex_augment() >> dp.sum() >> "
+        "dp.gaussian(rho=0.5) >> dp.simplex_ratio(0, 40)"
+    )
+
+
+def test_values_are_aligned(mean):
+    text = mean("--rho", "0.5", "--size", ROWS)
+    starts = {len(re.match(r".+?\s{2,}", line)[0]) for line in text.splitlines()}
+    assert len(starts) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "privacy"),
+    [
+        (["--epsilon", "1"], "epsilon = 1 for adding or removing one row (pure differential"),
+        (["--epsilon", "0.25", "--delta", "1e-7"], "epsilon = 0.25 at delta = 1e-7 for adding or"),
+        (["--epsilon", "1", "--size", ROWS], "epsilon = 1 for replacing one of 20190 rows (pure"),
+        (["--rho", "0.1", "--method", "centered"], "rho = 0.1 zCDP for adding or removing one"),
+        (["--epsilon", "0.7", "--delta", "1e-5", "--method", "plug-in"], "epsilon = 0.7 at delta"),
+    ],
+)
+def test_loss_in_words(mean, words, privacy):
+    assert lines(mean(*words))["privacy"].startswith(privacy)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_json_has_the_claim_of_the_pipeline(mean, method, budget):
+    found = json.loads(mean("--json", "--explain", *BUDGETS[budget], *METHODS[method]))
+    space = found["pipeline"].split(" >> ")[0] if method == "sized" else "dp.records()"
+    pipeline = eval(found["pipeline"], {"dp": dp})
+    measures = {
+        "rho": "ZeroConcentratedDivergence",
+        "epsilon": "MaxDivergence",
+        "delta": "ApproximateDivergence",
+    }
+    asked = ASKED[budget]
+    assert found["loss"] == {"measure": measures[budget], **asked}
+    whole = tuple(asked.values()) if len(asked) > 1 else next(iter(asked.values()))
+    assert pipeline.map(1) == whole
+    assert pipeline.check(1, whole)
+    assert found["neighbours"].startswith("replacing" if method == "sized" else "adding")
+    assert ("epsilon_at_delta" in found) == (budget == "rho")
+    if budget == "rho":
+        assert found["epsilon_at_delta"] == {"epsilon": pipeline.epsilon(1e-6), "delta": 1e-6}
+    assert any(space in line for line in found["explain"])
+    assert any(line.startswith("loss for ") for line in found["explain"])
+    assert abs(found["mean"] - CLAMPED_MEAN) < 50 * found["standard_error"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_almost_no_noise_gives_the_clamped_mean(mean, method):
+    found = json.loads(mean("--json", *EXACTLY, *METHODS[method]))
+    assert found["mean"] == pytest.approx(CLAMPED_MEAN, abs=1e-5)
+    assert 0 < found["standard_error"] < 1e-6
+
+
+def estimates(words: list[str], data: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """The means and standard errors of so many releases with fixed seeds."""
+    command = ["mean", "-", "--bounds", "-20", "40", *words]
+    setting = cli._setting(arguments := cli._parser().parse_args(cli._shielded(command)))
+    estimator = cli._METHODS[cli._method(arguments)](setting)
+    measurement = estimator.mechanism.bind(estimator.space)
+    noises = tuple(law.standard_deviation for law in measurement.laws)
+    releases = [measurement.insecure_release(data, seed=s).value for s in range(count)]
+    means = np.array([estimator.mean(release) for release in releases])
+    errors = np.array([estimator.standard_error(release, noises) for release in releases])
+    return means, errors
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_standard_error_is_that_of_many_releases(method, budget):
+    """Fixed seeds: 2000 releases know a Laplace spread to 2.5 %, a Gaussian one to 1.6 %."""
+    data = np.repeat([-30.0, 0.0, 30.0, 35.0], 500)
+    size = [str(len(data)) if word == str(ROWS) else word for word in METHODS[method]]
+    means, errors = estimates([*BUDGETS[budget], *size], data, 2000)
+    assert np.std(means) == pytest.approx(np.median(errors), rel=0.08)
+    assert abs(np.mean(means) - np.clip(data, -20, 40).mean()) < 4 * np.median(errors) / 2000**0.5
+
+
+@pytest.mark.parametrize("value", [0.3, 0.1, 1 / 3, 0.723456789012345, 7, 1e-200])
+def test_two_halves_are_the_whole_budget(value):
+    half, whole = cli.Budget({"epsilon": value}).half(), cli.Budget({"epsilon": value})
+    twice = dp.compose(dp.count() >> half.noise(), dp.count() >> half.noise())
+    assert twice.loss(1) == (dp.count() >> whole.noise()).loss(1)
+
+
+def test_halves_read_as_a_person_would_type_them(mean):
+    assert "dp.gaussian(rho=0.15)" in mean("--rho", "0.3", "--method", "plug-in")
+
+
+def test_count_ratio():
+    assert count_ratio(0, 10)([[30.0], 10]) == 3.0
+    assert count_ratio(0, 10, 5)((np.array([-20.0]), 10.0)) == 3.0
+    for release in ([[1e300], 1], [[-1e300], 1], [[5.0], 0], [[5.0], -1e9], [[-5.0], -3]):
+        assert 0 <= count_ratio(0, 10)(release) <= 10
+    assert repr(count_ratio(0, 10, middle=5)) == "dp.count_ratio(0, 10, 5)"
+    assert size_ratio(10, 0, 4)([30.0]) == 3.0
+    assert size_ratio(10, 0, 4)([300.0]) == 4.0
+
+
+def test_standard_errors_are_at_most_half_the_width():
+    assert count_ratio_standard_error([[30.0], 100], 0, 10, 0, (3.0, 4.0)) == pytest.approx(
+        (3**2 + (0.3 * 4) ** 2) ** 0.5 / 100
+    )
+    assert count_ratio_standard_error([[30.0], 100], 0, 10, 0, (1e9, 1.0)) == 5
+    assert count_ratio_standard_error([[0.01], 0.01], 0, 10, 0, (1e-3, 1e-3)) == 5
+    assert size_ratio_standard_error(100, 0, 10, 3.0) == 0.03
+    assert size_ratio_standard_error(100, 0, 10, 1e9) == 5
+
+
+@pytest.mark.parametrize(
+    ("mean", "error", "shown"),
+    [
+        (2.860426, 0.00281, ("2.8604", "0.0028")),
+        (2.860426, 0.00996, ("2.860", "0.010")),
+        (52341.7, 284.0, ("52340", "280")),
+        (52341.7, 28.4, ("52342", "28")),
+        (-0.001, 0.5, ("0.00", "0.50")),
+        (0.0, 500000.0, ("0", "500000")),
+        (1.0, 9.99e-17, ("1.000000000000000e+00", "1.0e-16")),
+        (3e20, 2e18, ("3.000e+20", "2.0e+18")),
+        (0.0, 1e-20, ("0e+00", "1.0e-20")),
+        (7.0, 0.0, ("7", "0")),
+    ],
+)
+def test_digits(mean, error, shown):
+    assert cli._justified(mean, error) == shown
+
+
+def test_epsilon_is_rounded_up():
+    assert cli._rounded_up(4.8801) == "4.89"
+    assert cli._rounded_up(4.88) == "4.88"
+    assert cli._rounded_up(0.0010001) == "0.00101"
+    assert cli._rounded_up(1.0e-9) == "1e-9"
+    assert cli._rounded_up(123456.0) == "124000"
+
+
+def test_missing_values(run, table):
+    path = table("id,x\n1,10\n2,\n3,NA\n4,20\n5\n6,-99\n")
+    for words, expected in (
+        (["--na", "-99"], 15),
+        (["--na", "-99", "--missing", "drop"], 15),
+        (["--na", "-99", "--missing", "0"], 5),
+        (["--na", "-99", "--missing", "-1e3"], (30 - 4 * 50) / 6),
+        ([], (30 - 50) / 3),
+        (["--na", "-99", "--size", "6"], (30 + 4 * 25) / 6),
+        (["--na", "-99", "--size", "6", "--missing", "40"], (30 + 4 * 40) / 6),
+    ):
+        options = ["--column", "x", "--bounds", -50, 100, *EXACTLY, *words]
+        status, out, err = run("mean", path, "--json", *options)
+        assert (status, err) == (0, "")
+        assert json.loads(out)["mean"] == pytest.approx(expected, abs=0.01)
+
+
+def test_shapes_of_input(run, table, monkeypatch):
+    text = "\ufeffname;x\nAnn;1\nBob;2\n"
+    options = ["--delimiter", ";", "--bounds", 0, 4, "--json", "--column", "x", *EXACTLY]
+    pq.write_table(pa.table({"x": [1.0, 2.0], "y": ["a", "b"]}), where := table("", "d.parquet"))
+    packed = gzip.compress(text.encode())
+    found = [
+        run("mean", table(text), *options),
+        run("mean", table(packed, "data.bin"), *options),
+        run("mean", table(text.replace(";", "\t")), "--delimiter", "tab", *options[2:]),
+        run("mean", where, *options[2:]),
+    ]
+    for data in (text.encode(), packed):
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(data)))
+        found.append(run("mean", "-", *options))
+    for status, out, err in found:
+        assert (status, err) == (0, "")
+        assert json.loads(out)["mean"] == pytest.approx(1.5, abs=1e-4)
+
+
+def test_the_only_column_needs_no_name(run, table):
+    status, out, _ = run("mean", table("size\n1\n2\n"), "--bounds", -5, 5, "--rho", 1)
+    assert status == 0
+    assert out.startswith("mean of size ")
+
+
+@pytest.mark.parametrize("method", ["simplex", "centered", "plug-in"])
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_values_change_nothing_but_the_numbers(run, table, method, budget):
+    """The same lines, keys and status whatever a numeric column holds."""
+    columns = {
+        "ordinary": "1\n2\n3\n",
+        "empty": "",
+        "missing": "NA\n" * 5,
+        "infinite": "inf\n-inf\n",
+        "huge": "1e400\n-1e400\n1e308\n-1e308\n" + "9" * 400 + "\n",
+        "tiny": "5e-324\n-1e-310\n1e-400\n",
+        "mixed": "nan\n-nan\n-inf\n1e300\n-0.0\n",
+    }
+    options = ["--bounds", 0, 40, "--method", method, "--explain", *BUDGETS[budget]]
+    texts, documents = set(), set()
+    for name, cells in columns.items():
+        path = table(f"x\n{cells}", f"{name}.csv")
+        status, out, err = run("mean", path, *options)
+        assert (status, err) == (0, "")
+        without_note = re.sub(r"(?m)^note .*\n", "", out)
+        texts.add(re.sub(r"(?m)^(mean of x|standard error) +[-+.e\d]+", r"\1", without_note))
+        status, out, err = run("mean", path, "--json", *options)
+        assert (status, err) == (0, "")
+        found = json.loads(out)
+        assert type(found["mean"]) is type(found["standard_error"]) is float
+        assert 0 <= found.pop("mean") <= 40
+        assert 0 <= found.pop("standard_error") <= 20
+        documents.add(json.dumps(found))
+    assert len(texts) == len(documents) == 1
+
+
+def test_too_much_noise_is_pointed_out(run, table, mean):
+    _, out, _ = run("mean", table("x\n1\n"), "--bounds", 0, 1, "--rho", "1e-9")
+    assert lines(out)["note"].startswith("the noise hides the mean")
+    assert "note" not in lines(mean("--rho", "1"))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--bounds 40 0 --rho 1", "--bounds: the lower must be below the upper; swap them"),
+        ("--bounds 4 4 --rho 1", "--bounds: the lower must be below the upper; they are equal"),
+        ("--bounds nan 4 --rho 1", "--bounds: the lower bound must be finite, got nan"),
+        ("--bounds 0 inf --rho 1", "--bounds: the upper bound must be finite, got inf"),
+        ("--bounds -inf 0 --rho 1", "--bounds: the lower bound must be finite, got -inf"),
+        ("--bounds -1e308 1e308 --rho 1", "--bounds: numbers beyond 1e+270"),
+        ("--bounds 0 1e-300 --rho 1", "less than 1e-270 apart"),
+        ("--bounds 0 1,000 --rho 1", "argument --bounds: '1,000' is not a number"),
+        ("--bounds 0 --rho 1", "argument --bounds: expected 2 arguments"),
+        ("--rho 1", "the following arguments are required: --bounds"),
+        ("--bounds 0 1", "say how private the release is to be, with --rho R, with --epsilon E"),
+        ("--bounds 0 1 --delta 0.1", "--delta goes with --epsilon; say how private"),
+        ("--bounds 0 1 --rho 1 --epsilon 1", "--rho and --epsilon belong to different privacy"),
+        ("--bounds 0 1 --rho 1 --delta 0.1", "--rho and --delta belong to different privacy"),
+        ("--bounds 0 1 --rho 0", "--rho must be above 0, got 0"),
+        ("--bounds 0 1 --rho -1", "--rho must be above 0, got -1"),
+        ("--bounds 0 1 --rho nan", "--rho must be finite, got nan"),
+        ("--bounds 0 1 --rho inf", "--rho must be finite, got inf"),
+        ("--bounds 0 1 --rho -inf", "--rho must be finite, got -inf"),
+        ("--bounds 0 1 --epsilon 0", "--epsilon must be above 0, got 0"),
+        ("--bounds 0 1 --epsilon -.5", "--epsilon must be above 0, got -0.5"),
+        ("--bounds 0 1 --epsilon nan", "--epsilon must be finite, got nan"),
+        ("--bounds 0 1 --epsilon inf --delta 0.1", "--epsilon must be finite, got inf"),
+        ("--bounds 0 1 --epsilon 1 --delta 0", "--delta must be between 0 and 1, got 0"),
+        ("--bounds 0 1 --epsilon 1 --delta -1e-6", "--delta must be between 0 and 1, got -1e-06"),
+        ("--bounds 0 1 --epsilon 1 --delta 1", "--delta must be between 0 and 1, got 1"),
+        ("--bounds 0 1 --epsilon 1 --delta nan", "--delta must be finite, got nan"),
+        ("--bounds 0 1 --rho 1 --size -3", "--size must be a whole number of at least 1, got -3"),
+        ("--bounds 0 1 --rho 1 --size 0", "--size must be a whole number of at least 1, got 0"),
+        ("--bounds 0 1 --rho 1 --size 2.5", "--size must be a whole number of at least 1"),
+        ("--bounds 0 1 --rho 1 --size inf", "--size must be finite, got inf"),
+        ("--bounds 0 1 --rho 1 --size 2", "--size 2: the file has another number of rows"),
+        ("--bounds 0 1 --rho 1 --size 20191", "--size 20191: the file has another number of rows"),
+        ("--bounds 0 1 --rho 1 --size 9 --missing drop", "--missing drop changes the number of"),
+        ("--bounds 0 1 --rho 1 --size 9 --method simplex", "which --method simplex does not use"),
+        ("--bounds 0 1 --rho 1 --method sized", "--method sized needs the public number of rows"),
+        ("--bounds 0 1 --rho 1 --method best", "argument --method: invalid choice: 'best'"),
+        ("--bounds 0 1 --rho 1 --missing mean", "argument --missing: give the word drop or a num"),
+        ("--bounds 0 1 --rho 1 --missing nan", "--missing must be finite, got nan"),
+        ("--bounds 0 1 --rho 1 --delimiter ;;", "--delimiter must be one character such as"),
+        ("--bounds 0 1 --rho 1 --delimiter ;", "the first line holds ',' and not ';' between"),
+        ("--bounds 0 1 --rho 1 --column mdvs", "there is no column 'mdvs'; did you mean 'mdvis'?"),
+        ("--bounds 0 1 --rho 1 --column x", "the columns are 'mdvis', 'lncoins', 'idp'"),
+        ("--bounds 0 1 --eps 1", "unrecognized arguments: --eps 1"),
+    ],
+)
+def test_refusals(refused, words, message):
+    assert message in refused("mean", RAND_HIE, "--column", "mdvis", *words.split())
+
+
+def test_refusals_of_files(refused, table, tmp_path):
+    options = ["--bounds", 0, 1, "--rho", 1]
+    for path, message in {
+        tmp_path / "none.csv": "there is no file",
+        tmp_path: "is a folder; give a file in it",
+        tmp_path / "none.parquet": "there is no file",
+        table("", "empty.csv"): "the file is empty; its first line must hold the names",
+        table("x,y\n1,2\n", "two.csv"): "say which column is meant (--column NAME)",
+        table(f"x\n1\n{SECRET}\n", "text.csv"): "column 'x' holds text, not numbers; leave only",
+        table(f"{SECRET},1\n", "bare.csv"): "does not look like names of columns",
+        table(
+            gzip.compress(b"x\n" + b"1\n" * 999)[:-9], "cut.csv"
+        ): "the gzip file is damaged or cut",
+        table(SECRET, "no.parquet"): "the file is no Parquet file",
+    }.items():
+        error = refused("mean", path, *options)
+        assert error.startswith("opendp-lite: error: ")
+        assert error.count("\n") == 1
+        assert message in error
+        assert SECRET not in error
+    csv_only = refused("mean", table("", "x.parquet"), *options, "--na", "x")
+    assert "--na and --delimiter are for CSV files" in csv_only
+
+
+def test_text_late_in_the_file_releases_nothing(refused, table):
+    path = table("x\n" + "1\n" * 200_000 + f"{SECRET}\n")
+    first = refused("mean", table(f"x\n{SECRET}\n", "b.csv"), "--bounds", 0, 1, "--rho", 1)
+    assert refused("mean", path, "--bounds", 0, 1, "--rho", 1) == first
+
+
+def test_missing_pyarrow_is_said(refused, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "opendp_lite.engines.parquet_file", None)
+    error = refused("mean", tmp_path / "x.parquet", "--bounds", 0, 1, "--rho", 1)
+    assert 'install it: pip install "opendp_lite[arrow]"' in error
+
+
+def test_no_standard_input(refused, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    error = refused("mean", "-", "--bounds", 0, 1, "--rho", 1)
+    assert "there is no standard input to read; give the name of a file" in error
+
+
+def test_what_is_unforeseen_shows_no_value(refused, monkeypatch):
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError(SECRET)
+
+    monkeypatch.setattr(cli, "csv_column", broken)
+    error = refused("mean", "x.csv", "--bounds", 0, 1, "--rho", 1)
+    assert "this should not happen (ZeroDivisionError), and no result is shown" in error
+    assert SECRET not in error
+
+
+def test_one_release_is_made(mean, monkeypatch):
+    calls = []
+    release = dp.Measurement._release
+    monkeypatch.setattr(
+        dp.Measurement,
+        "_release",
+        lambda self, *given: calls.append(self) or release(self, *given),
+    )
+    for method in METHODS.values():
+        mean("--rho", "0.5", *method)
+    assert len(calls) == len(METHODS)
+
+
+def test_help_and_version(run):
+    status, out, _ = run("mean", "--help")
+    assert status == 0
+    for word in ("--bounds", "--rho", "--size", "without looking at the data", "examples:"):
+        assert word in out
+    assert max(map(len, out.splitlines())) <= 100
+    status, out, _ = run("--version")
+    assert (status, out.split()[0]) == (0, "opendp-lite")
+    assert run()[0] == run("median")[0] == 2
+
+
+def test_names_that_a_terminal_should_not_see(run, table):
+    path = table("\x1b[31mred,b\n1,2\n")
+    status, out, _ = run("mean", path, "--column", "\x1b[31mred", "--bounds", 0, 1, "--rho", 1)
+    assert status == 0
+    assert "\x1b" not in out
+
+
+def test_importing_the_package_does_not_import_the_command_line():
+    code = "import sys, opendp_lite; print([m for m in sys.modules if 'cli' in m.split('.')])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert found.stdout.strip() == b"[]"
+
+
+def test_as_a_process(tmp_path):
+    options = ["--column", "mdvis", "--bounds", 0, 40, "--rho", "0.5", "--json"]
+    with gzip.open(tmp_path / "x.gz", "wb") as packed:
+        packed.write(RAND_HIE.read_bytes())
+    for done in (
+        process("mean", RAND_HIE, *options),
+        process("mean", "-", *options, input=RAND_HIE.read_bytes()),
+        process("mean", "-", *options, input=(tmp_path / "x.gz").read_bytes()),
+        process("mean", tmp_path / "x.gz", *options),
+    ):
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert json.loads(done.stdout)["mean"] == pytest.approx(CLAMPED_MEAN, abs=0.02)
+    done = process("mean", "-", *options, input=b"")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"the file is empty" in done.stderr
+
+
+def test_narrow_encodings(table):
+    path = table("été\n1\n")
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = process("mean", path, "--bounds", 0, 1, "--rho", 1, env=environment)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.startswith(rb"mean of \xe9t\xe9 ")
+
+
+def test_nobody_reads_the_output():
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = ["mean", RAND_HIE, "--column", "mdvis", "--bounds", 0, 40, "--rho", 1]
+    words = [sys.executable, "-W", "error", "-m", "opendp_lite", *map(str, command)]
+    with os.fdopen(writer, "wb") as nobody:
+        done = subprocess.run(
+            words, stdout=nobody, stderr=subprocess.PIPE, check=False, timeout=120
+        )
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+def test_output_that_cannot_be_written():
+    command = ["mean", RAND_HIE, "--column", "mdvis", "--bounds", 0, 40, "--rho", 1]
+    words = [sys.executable, "-W", "error", "-m", "opendp_lite", *map(str, command)]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, check=False, timeout=120)
+    assert done.returncode == 2
+    assert b"the release was made, but writing it failed" in done.stderr
+    assert done.stderr.count(b"\n") == 1
+
+
+def test_interruption():
+    words = ["-m", "opendp_lite", "mean", "-", "--column", "x", "--bounds", "0", "1", "--rho", "1"]
+    code = "import sys, opendp_lite.cli as c; print('on', file=sys.stderr, flush=True); "
+    code += f"sys.exit(c.main({words[2:]}))"
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as running:
+        assert running.stdin is not None
+        assert running.stderr is not None
+        assert running.stderr.readline() == b"on\n"
+        running.stdin.write(b"x\n" + b"1\n" * 100_000)
+        running.stdin.flush()
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=60)
+    assert (running.returncode, out, err) == (130, b"", b"")
+
+
+PEAK = """
+import resource, sys
+from pathlib import Path
+import numpy as np
+from opendp_lite import cli
+from opendp_lite.engines import csv_file
+
+def peak():
+    status = Path("/proc/self/status")
+    if status.exists():
+        return next(int(line.split()[1]) for line in status.open() if line.startswith("VmHWM"))
+    unit = 1024 if sys.platform == "darwin" else 1
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // unit
+
+if sys.argv[1] == "array":
+    stream = csv_file._again
+    csv_file._again = lambda *given: iter([np.concatenate([*stream(*given)])])
+status = cli.main(sys.argv[2:])
+print(peak(), file=sys.stderr)
+sys.exit(status)
+"""
+
+
+def peak(path: Path, how: str = "stream") -> float:
+    """The largest resident memory, in megabytes, of a run on this file.
+
+    Linux hands ``ru_maxrss`` down from the parent through exec, so ``VmHWM`` is read there.
+    """
+    words = ["mean", path, "--column", "x", "--bounds", 0, 1000, "--rho", 1]
+    command = [sys.executable, "-c", PEAK, how, *map(str, words)]
+    done = subprocess.run(command, capture_output=True, check=True, timeout=300)
+    assert done.stdout.startswith(b"mean of x ")
+    return int(done.stderr) / 1024
+
+
+def test_memory_does_not_grow_with_the_file(table):
+    """30 MB of text, whose numbers would be 15 MB as an array and more as anything else."""
+    small = table("x,y\n" + "12.3456,1234567\n" * 100_000, "small.csv")
+    large = table("x,y\n" + "12.3456,1234567\n" * 1_900_000, "large.csv")
+    assert large.stat().st_size > 30e6
+    most = peak(small) + 8
+    assert peak(large) < most
+    assert peak(table(gzip.compress(large.read_bytes(), 1), "large.gz")) < most
+    assert peak(large, "array") > most
