@@ -13,7 +13,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast
 import attrs
 import numpy as np
 
-from opendp_lite.calls import Call, front, public_name
+from opendp_lite.calls import Call, front, prefixed, public_name
 from opendp_lite.documents import write
 from opendp_lite.domains import Domain
 from opendp_lite.engines.rows import settle
@@ -323,7 +323,14 @@ def _after_text(link: Any) -> str:
     return str(link.__name__) if named else repr(link)
 
 
+def _without_parentheses(other: object) -> SpaceError | None:
+    name = getattr(other, "makes_step", None)
+    return None if name is None else SpaceError(f"{name} is a step once it is called: {name}(...)")
+
+
 def _not_a_step(other: object, before: str) -> SpaceError:
+    if forgotten := _without_parentheses(other):
+        return forgotten
     if callable(other):
         return SpaceError(
             f"{_after_text(other)} is a plain function and follows {before}, before any noise: its "
@@ -339,6 +346,10 @@ def _compose_maps(first: Map, second: Map) -> Map:
 
 def _extend(bound: Any, call: Call) -> Any:
     """Chains one step to a space or a transformation: the only place where maps are composed."""
+    if not isinstance(bound, Space | Transformation):
+        raise SpaceError(
+            f"{call!r} binds to a space such as dp.records(), got {type(bound).__name__}"
+        )
     if isinstance(bound, Space):
         made = call.build(bound)
         recipe: tuple[Call, ...] = ()
@@ -433,6 +444,8 @@ def _check_follower(other: Any) -> None:
             f"{other!r} works on data and cannot follow noise; put it before the mechanism. What "
             "follows a release is a plain function"
         )
+    if forgotten := _without_parentheses(other):
+        raise forgotten
     if not callable(other) and not isinstance(other, Conversion):
         raise SpaceError(f"what follows a release is a function of it, got {other!r}")
 
@@ -681,4 +694,5 @@ def _without_space(recipe: Any, constructor: Callable[..., Any]) -> Any:
     signature = inspect.signature(constructor)
     recipe.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])
     recipe.__name__ = public_name(constructor)
+    recipe.makes_step = prefixed(constructor, recipe.__name__)
     return recipe

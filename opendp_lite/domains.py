@@ -112,6 +112,10 @@ class Rows(Domain):
             array = array.reshape(0, self.columns)
         return array[:, 0] if self.columns == 1 else array
 
+    def __repr__(self) -> str:
+        names = "" if self.names is None else f", names={self.names!r}"
+        return f"dp.Rows({self.columns}, size={self.size}, body={self.body!r}{names})"
+
     def words(self) -> str:
         count = "" if self.size is None else f"{self.size} "
         columns = f" of {self.columns} columns" if self.columns > 1 else ""
@@ -133,7 +137,7 @@ def _named(name: str, table: tuple[str, ...]) -> str:
     raise DataError(f"the table has no column {name!r}{hint}")
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Vectors(Domain):
     """Vectors of a public length.
 
@@ -167,6 +171,9 @@ class Vectors(Domain):
             return value
         return on_grid(value, self.exponent)
 
+    def __repr__(self) -> str:
+        return f"dp.Vectors({self.dimension}, exponent={self.exponent})"
+
     def words(self) -> str:
         grid = "" if self.exponent is None else f" on the grid 2^{self.exponent}"
         return f"vector of {self.dimension}{grid}"
@@ -176,7 +183,7 @@ class Vectors(Domain):
         return cls(1), L2Distance(), ("vector", (("dimension", 1),))
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Scalars(Domain):
     """One number; ``exponent`` as for ``Vectors``."""
 
@@ -195,6 +202,11 @@ class Scalars(Domain):
             return array.astype(np.int64)
         return array.astype(np.float64)
 
+    @property
+    def dimension(self) -> int:
+        """One."""
+        return 1
+
     def on(self, exponent: int) -> Scalars:
         """The same numbers on a grid."""
         return Scalars(exponent)
@@ -203,6 +215,9 @@ class Scalars(Domain):
         if self.exponent == 0:
             return int(value[0])
         return float(value[0] if self.exponent is None else on_grid(value, self.exponent)[0])
+
+    def __repr__(self) -> str:
+        return f"dp.Scalars(exponent={self.exponent})"
 
     def words(self) -> str:
         return "number" if self.exponent is None else "whole number"

@@ -92,6 +92,14 @@ class Norms:
             None if self.linf is None or other.linf is None else self.linf + other.linf,
         )
 
+    def over(self, dimension: int) -> Norms:
+        """With what follows in so many dimensions: l2 <= sqrt(d) linf, l1 <= sqrt(d) l2."""
+        square = _least(
+            self.l2_squared, None if self.linf is None else dimension * self.linf * self.linf
+        )
+        root = None if square is None else sqrt_up(dimension * square)
+        return Norms.squared(_least(self.l1, root), square, self.linf)
+
     def within(self, bound: Norms) -> bool:
         """Whether every norm that ``bound`` states is bounded here by at most as much."""
         pairs = (

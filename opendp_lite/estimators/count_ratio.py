@@ -20,6 +20,7 @@ def count_ratio(sum_and_count: Any, lower: float, upper: float, middle: float = 
         count() >> noise)``; the same bounds and middle. The middle is 0 without ``center``.
     Gives: middle + sum / count, inside the bounds, where the count counts as at least 1.
     Costs: nothing; it is post-processing.
+    Because: the mean of x is the middle plus the mean of x - middle, whatever the middle is.
 
     >>> count_ratio(0, 10, middle=5)([[-8.0], 4.0])
     3.0
@@ -59,6 +60,7 @@ def size_ratio(sums: Any, size: int, lower: float, upper: float) -> float:
         declared size; the same bounds.
     Gives: sum / size, inside the bounds.
     Costs: nothing; it is post-processing.
+    Because: the number of rows is public, so the noise of the sum is all the noise there is.
 
     >>> size_ratio(4, 0, 10)([12.0])
     3.0

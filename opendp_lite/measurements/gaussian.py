@@ -11,7 +11,6 @@ from opendp_lite.errors import ParameterError
 from opendp_lite.exact import Number, positive, sqrt_up
 from opendp_lite.measurements.noise import (
     Aggregate,
-    bounded,
     moving,
     one_of,
     open_probability,
@@ -57,7 +56,8 @@ def _gaussian(
     >>> (dp.clamp(0, 4) >> dp.sum() >> dp.gaussian(epsilon=1, delta=1e-6)).map(1)
     (1.0, 1e-06)
     """
-    unit = bounded(space.unit, "gaussian", "l2_squared")
+    dimension = space.domain.dimension
+    unit = space.unit.over(dimension)
     if delta is not None or epsilon is not None:
         if delta is None or epsilon is None:
             missing = "delta" if delta is None else "epsilon"
@@ -77,33 +77,34 @@ def _gaussian(
     law = RoundedGaussian(*grid_for(sigma))
 
     def privacy_map(distance: Norms) -> Fraction:
-        return _ratio(distance, variance) / 2
+        return _ratio(distance.over(dimension), variance) / 2
 
     return Measurement(
         space,
         ZeroConcentratedDivergence(),
         releasing(space, law),
         privacy_map,
-        profile=lambda distance: GaussianProfile(_ratio(distance, variance)),
+        profile=lambda distance: GaussianProfile(_ratio(distance.over(dimension), variance)),
         laws=(law,),
         formula=f"rho = l2^2 / (2 sigma^2), sigma = {float(sigma):.6g}",
     )
 
 
 def _ratio(distance: Norms, variance: Fraction) -> Fraction:
-    return cast(Fraction, bounded(distance, "gaussian", "l2_squared").l2_squared) / variance
+    return cast(Fraction, distance.l2_squared) / variance
 
 
 def _approximate(
     space: Aggregate, unit: Norms, epsilon: Number, delta: Number
 ) -> Measurement[Aggregate, ApproximateDivergence]:
+    dimension = space.domain.dimension
     level, spill = positive(epsilon, "epsilon"), open_probability(delta, "delta")
     asked = _ratio_for(level, spill)
     variance = cast(Fraction, unit.l2_squared) / asked
     law = RoundedGaussian(*grid_for(sqrt_up(variance)))
 
     def privacy_map(distance: Norms) -> tuple[Fraction, Fraction]:
-        ratio = _ratio(distance, variance)
+        ratio = _ratio(distance.over(dimension), variance)
         if ratio == 0:
             return Fraction(0), Fraction(0)
         return (level if ratio == asked else GaussianProfile(ratio).epsilon(spill)), spill
@@ -113,7 +114,7 @@ def _approximate(
         ApproximateDivergence(),
         releasing(space, law),
         privacy_map,
-        profile=lambda distance: GaussianProfile(_ratio(distance, variance)),
+        profile=lambda distance: GaussianProfile(_ratio(distance.over(dimension), variance)),
         laws=(law,),
         formula=f"exact Gaussian curve at delta, sigma = {float(sqrt_up(variance)):.6g}",
     )
@@ -130,4 +131,4 @@ class _Gaussian(Protocol):
     ) -> Mechanism[Aggregate, ApproximateDivergence]: ...
 
 
-gaussian = cast(_Gaussian, _gaussian)
+gaussian: _Gaussian = cast(_Gaussian, _gaussian)

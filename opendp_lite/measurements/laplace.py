@@ -8,7 +8,7 @@ from typing import Protocol, cast, overload
 
 from opendp_lite.core import Measurement, Mechanism, mechanism
 from opendp_lite.exact import Number, positive, shown_up
-from opendp_lite.measurements.noise import Aggregate, bounded, moving, one_of, releasing
+from opendp_lite.measurements.noise import Aggregate, moving, one_of, releasing
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.norms import Norms
 from opendp_lite.samplers.discrete_laplace import DiscreteLaplace
@@ -41,7 +41,8 @@ def _laplace(
     >>> (dp.clamp(0, 4) >> dp.sum() >> dp.laplace(epsilon=0.1)).map(1)
     0.1
     """
-    unit = bounded(space.unit, "laplace", "l1")
+    dimension = space.domain.dimension
+    unit = space.unit.over(dimension)
     if one_of("laplace", scale=scale, epsilon=epsilon) == "scale":
         width = positive(scale, "scale")
     else:
@@ -50,7 +51,7 @@ def _laplace(
     law = _law(width, space.domain.exponent)
 
     def privacy_map(distance: Norms) -> Fraction:
-        return cast(Fraction, bounded(distance, "laplace", "l1").l1) / width
+        return cast(Fraction, distance.over(dimension).l1) / width
 
     return Measurement(
         space,
@@ -80,4 +81,4 @@ class _Laplace(Protocol):
     def __call__(self, *, epsilon: Number) -> Mechanism[Aggregate, MaxDivergence]: ...
 
 
-laplace = cast(_Laplace, _laplace)
+laplace: _Laplace = cast(_Laplace, _laplace)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from opendp_lite.domains import Scalars, Vectors
-from opendp_lite.errors import ParameterError, SpaceError
+from opendp_lite.errors import ParameterError
 from opendp_lite.exact import exact
 from opendp_lite.norms import Norms
 from opendp_lite.samplers.entropy import Entropy
@@ -34,17 +34,6 @@ def one_of(step: str, **given: object) -> str:
         options = " or ".join(f"{name}=" for name in given)
         raise ParameterError(f"{step} takes one of {options}; got {', '.join(named) or 'none'}")
     return named[0]
-
-
-def bounded(norms: Norms, step: str, name: str) -> Norms:
-    """The distance, refused where the norm that the noise reads is not known."""
-    if getattr(norms, name) is None:
-        missing = name.removesuffix("_squared")
-        raise SpaceError(
-            f"{step} needs a bound on the {missing} distance, it got only {norms}; "
-            f"say dp.Norms({missing}=...)"
-        )
-    return norms
 
 
 def moving(norms: Norms, step: str) -> Norms:

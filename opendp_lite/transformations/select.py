@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from opendp_lite.bodies.body import Floats
 from opendp_lite.core import Transformation, stage
 from opendp_lite.domains import Rows
-from opendp_lite.errors import SpaceError
+from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.row_map import row_map
 
@@ -31,7 +31,7 @@ def select(
     >>> (dp.records(columns=["age", "visits"]) >> dp.select("visits"))(np.array([[30.0, 2.0]]))
     array([2.])
     """
-    asked = (columns,) if isinstance(columns, int | str) else tuple(columns)
+    asked = columns if isinstance(columns, tuple) else (columns,)
     kept = tuple(_position(column, space.domain) for column in asked)
 
     def picked(block: Floats) -> Floats:
@@ -54,6 +54,8 @@ def _position(column: Column, domain: Rows) -> int:
         near = get_close_matches(column, domain.names, n=1, cutoff=0.4)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(domain.names)}"
         raise SpaceError(f"select: no column {column!r}; {hint}")
+    if isinstance(column, bool) or not isinstance(column, int):
+        raise ParameterError(f"select: a column is a position or a name, got {column!r}")
     if not 0 <= column < domain.columns:
         raise SpaceError(f"select: column {column} of {domain.columns}; positions start at 0")
     return column

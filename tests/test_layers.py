@@ -1,0 +1,290 @@
+"""The order of the rooms: an import may only point up the list."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+import opendp_lite
+
+PACKAGE = "opendp_lite"
+ROOT = Path(opendp_lite.__file__).parent
+
+ORDER = (
+    "errors",
+    "exact",
+    "fields",
+    "norms",
+    "engines",
+    "bodies",
+    "metrics",
+    "domains",
+    "measures",
+    "spaces",
+    "explain",
+    "documents",
+    "calls",
+    "postprocessor",
+    "samplers",
+    "core",
+    "transformations",
+    "measurements",
+    "combinators",
+    "estimators",
+    "testing",
+    "serialise",
+    "__init__",
+    "cli",
+    "__main__",
+)
+"""Modules, and folders of modules, from the top. ``explain``, ``documents``, ``calls`` and
+``postprocessor`` are plain values that ``core`` uses; what a person starts lies at the bottom."""
+
+CIRCLE = {("serialise", "__init__")}
+"""``from_json`` is a name of the front door and looks the other names up there, when called."""
+
+SHARED = {
+    "transformations": {"row_map", "widths"},
+    "measurements": {"noise"},
+}
+"""Rooms whose modules stand by themselves, and the modules that the others there may import."""
+
+
+@cache
+def sources() -> Mapping[str, str]:
+    """The text of every module of the package by its dotted name, ``opendp_lite`` left out."""
+    return {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts): path.read_text("utf-8")
+        for path in sorted(ROOT.rglob("*.py"))
+    }
+
+
+def room(module: str) -> str:
+    """``transformations`` for ``transformations.clamp``, ``core`` for ``core``."""
+    return module.partition(".")[0]
+
+
+def imported(node: ast.stmt, modules: Mapping[str, str]) -> Iterator[str]:
+    """The modules of the package that an import statement reads; ``__init__`` for the package."""
+    names: list[str] = []
+    if isinstance(node, ast.Import):
+        names = [alias.name for alias in node.names]
+    elif isinstance(node, ast.ImportFrom):
+        base = PACKAGE if node.level else str(node.module)
+        names = [f"{base}.{alias.name}" for alias in node.names]
+    for name in names:
+        package, _, rest = name.partition(".")
+        if package != PACKAGE:
+            continue
+        for candidate in (rest, f"{rest}.__init__", rest.rpartition(".")[0]):
+            if candidate in modules:
+                yield candidate
+                break
+        else:
+            yield f"{rest.rpartition('.')[0]}.__init__".removeprefix(".")
+
+
+def is_type_checking(node: ast.stmt) -> bool:
+    """Whether this is ``if TYPE_CHECKING:``, whose imports never run."""
+    return isinstance(node, ast.If) and ast.unparse(node.test).removeprefix("typing.") == (
+        "TYPE_CHECKING"
+    )
+
+
+@cache
+def imports_of(text: str) -> tuple[list[ast.stmt], list[ast.stmt]]:
+    """The import statements at the top of a module, and those anywhere else."""
+    tree = ast.parse(text)
+    top: list[ast.stmt] = []
+    for node in tree.body:
+        top.extend(node.body if is_type_checking(node) and isinstance(node, ast.If) else [node])
+    kept = [node for node in top if isinstance(node, ast.Import | ast.ImportFrom)]
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    return kept, [node for node in found if node not in kept]
+
+
+def problems(modules: Mapping[str, str]) -> list[str]:
+    """What is wrong with the imports of these modules, a line for each."""
+    found: list[str] = []
+    graph: dict[str, set[str]] = {}
+    for module, text in modules.items():
+        if room(module) not in ORDER:
+            found.append(f"{module}: stands nowhere in ORDER; say which rooms it may import")
+            continue
+        kept, elsewhere = imports_of(text)
+        found += [f"{module}:{node.lineno}: not at the top of the module" for node in elsewhere]
+        for node in kept:
+            if isinstance(node, ast.ImportFrom) and node.level:
+                found.append(f"{module}:{node.lineno}: write the full name of what is imported")
+            for target in dict.fromkeys(imported(node, modules)):
+                graph.setdefault(module, set()).add(target)
+                found += [
+                    f"{module}:{node.lineno}: imports {target}, {why}"
+                    for why in objections(module, target)
+                ]
+    return found + circles(graph)
+
+
+def objections(module: str, target: str) -> Iterator[str]:
+    """Why one module may not import another."""
+    here, there = room(module), room(target)
+    if there not in ORDER:
+        yield "which stands nowhere in ORDER"
+    elif here == there:
+        if module == target:
+            yield "itself"
+        elif here in SHARED and target.partition(".")[2] not in SHARED[here]:
+            yield f"but modules of {here} stand by themselves; share {sorted(SHARED[here])}"
+    elif ORDER.index(there) > ORDER.index(here) and (here, there) not in CIRCLE:
+        yield f"but {there} lies below {here}"
+
+
+def circles(graph: Mapping[str, set[str]]) -> list[str]:
+    """Modules of one room that import each other in a circle."""
+    found: list[str] = []
+
+    def walk(module: str, path: tuple[str, ...]) -> None:
+        if module in path:
+            circle = path[path.index(module) :]
+            if circle[0] == min(circle):
+                found.append(f"{' -> '.join([*circle, module])}: a circle")
+            return
+        for target in sorted(graph.get(module, ())):
+            if room(target) == room(module):
+                walk(target, (*path, module))
+
+    for module in sorted(graph):
+        walk(module, ())
+    return sorted(set(found))
+
+
+@cache
+def problems_now() -> list[str]:
+    """What is wrong with the package as it is."""
+    return problems(sources())
+
+
+def planted(module: str, text: str) -> list[str]:
+    """The problems that a module of this text makes beside those of the package."""
+    found = problems({**sources(), module: text})
+    return [line for line in found if line not in problems_now()]
+
+
+def test_imports_point_up() -> None:
+    assert not problems_now(), "\n".join(problems_now())
+
+
+def test_every_module_is_seen() -> None:
+    modules = sources()
+    assert {"core", "__init__", "transformations.clamp", "engines.__init__"} <= set(modules)
+    seen = {target for _, target in edges(modules)}
+    assert {"core", "bodies.body", "domains", "spaces", "engines.rows"} <= seen
+    assert ("transformations.sum", "engines.fold") in edges(modules)
+    assert len(ORDER) == len(set(ORDER))
+
+
+def edges(modules: Mapping[str, str]) -> set[tuple[str, str]]:
+    """Which module imports which."""
+    return {
+        (module, target)
+        for module, text in modules.items()
+        for node in imports_of(text)[0]
+        for target in imported(node, modules)
+    }
+
+
+def test_planted_downward_imports_are_caught() -> None:
+    for module, line in (
+        ("errors", "from opendp_lite.exact import exact"),
+        ("errors", "import opendp_lite.core"),
+        ("errors", "import opendp_lite.core as core"),
+        ("errors", "from opendp_lite import core"),
+        ("exact", "from opendp_lite.bodies import box"),
+        ("exact", "import numpy, opendp_lite.bodies.box"),
+        ("bodies.cube", "from opendp_lite.domains import Rows"),
+        ("bodies.cube", "import opendp_lite"),
+        ("spaces", "from opendp_lite.core import Stage"),
+        ("calls", "from opendp_lite.core import Stage"),
+        ("transformations.extra", "from opendp_lite.measurements.noise import bounded"),
+        ("transformations.extra", "import opendp_lite as dp"),
+        ("estimators.extra", "from opendp_lite import clamp, gaussian"),
+        ("measurements.extra", "from opendp_lite.combinators.compose import compose"),
+    ):
+        found = planted(module, f'"""Planted."""\n\n{line}\n')
+        assert len(found) == 1, (module, line, found)
+        assert found[0].startswith(f"{module}:3: imports "), found
+        assert "lies below" in found[0], found
+
+
+def test_planted_upward_imports_are_accepted() -> None:
+    for module, line in (
+        ("bodies.cube", "from opendp_lite.bodies.body import Body"),
+        ("transformations.extra", "from opendp_lite.core import Transformation, stage"),
+        ("transformations.extra", "from opendp_lite.transformations.row_map import row_map"),
+        ("measurements.extra", "from opendp_lite.measurements.noise import bounded"),
+        ("combinators.extra", "from opendp_lite.measurements.gaussian import gaussian"),
+        ("cli", "import opendp_lite as dp"),
+        ("errors", "import numpy as np"),
+        ("errors", "from opendp_lite_not import core"),
+        ("serialise", "import opendp_lite"),
+    ):
+        found = planted(module, f'"""Planted."""\n\n{line}\n')
+        assert not found, (module, line, found)
+
+
+def test_planted_neighbours_are_caught() -> None:
+    for module, line in (
+        ("transformations.extra", "from opendp_lite.transformations.sum import sum"),
+        ("transformations.extra", "from opendp_lite.transformations import sum"),
+        ("transformations.row_map", "import opendp_lite.transformations.count"),
+        ("measurements.extra", "from opendp_lite.measurements.laplace import laplace"),
+        ("measurements.noise", "from opendp_lite.measurements.gaussian import gaussian"),
+    ):
+        found = planted(module, f"{line}\n")
+        assert any("stand by themselves" in each for each in found), (module, line, found)
+
+
+def test_planted_circles_are_caught() -> None:
+    found = planted("bodies.body", "from opendp_lite.bodies.simplex import Simplex\n")
+    assert any("bodies.body -> bodies.simplex -> bodies.body: a circle" in x for x in found), found
+    assert planted("core", "from opendp_lite.core import Stage\n") == [
+        "core:1: imports core, itself",
+        "core -> core: a circle",
+    ]
+
+
+def test_planted_imports_below_the_top_are_caught() -> None:
+    for text in (
+        "def f():\n    import numpy\n",
+        "def f():\n    from opendp_lite.errors import DataError\n",
+        "class A:\n    import numpy\n",
+        "try:\n    import numpy\nexcept ImportError:\n    numpy = None\n",
+        "if True:\n    import numpy\n",
+        "if TYPE_CHECKING:\n    pass\nelse:\n    import numpy\n",
+        "if TYPE_CHECKING:\n    def f():\n        import numpy\n",
+    ):
+        found = planted("transformations.extra", text)
+        assert len(found) == 1, (text, found)
+        assert "not at the top" in found[0], (text, found)
+    assert planted("core", "from . import spaces\n") == [
+        "core:1: write the full name of what is imported"
+    ]
+
+
+def test_imports_for_type_checkers_stay_in_order() -> None:
+    for test in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+        good = f"if {test}:\n    from opendp_lite.errors import DataError\n"
+        assert planted("spaces", good) == []
+        bad = f"if {test}:\n    from opendp_lite.core import Stage\n"
+        assert planted("spaces", bad) == ["spaces:2: imports core, but core lies below spaces"]
+
+
+def test_planted_modules_without_a_place_are_caught() -> None:
+    for module in ("helpers", "helpers.strings", "plotting"):
+        found = planted(module, "")
+        assert found == [f"{module}: stands nowhere in ORDER; say which rooms it may import"]
+    assert "which stands nowhere in ORDER" in " ".join(
+        problems({**sources(), "helpers": "", "core": "import opendp_lite.helpers\n"})
+    )

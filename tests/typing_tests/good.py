@@ -1,0 +1,316 @@
+"""Lines that mypy --strict and pyright must accept, at least one for every public name.
+
+``tests/test_typing.py`` also runs this file: what is accepted works.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
+from io import BytesIO
+from operator import itemgetter
+from typing import Any, assert_type
+
+import numpy as np
+from numpy.typing import NDArray
+
+import opendp_lite as dp
+
+Tables = dp.Space[dp.Rows]
+Totals = dp.Space[dp.Vectors]
+Counts = dp.Space[dp.Scalars]
+Aggregates = dp.Space[dp.Scalars | dp.Vectors]
+Zcdp = dp.ZeroConcentratedDivergence
+Floats = NDArray[np.float64]
+
+# Bodies.
+assert_type(dp.Box(0, 1), dp.Box)
+assert_type(dp.Box([0, 1.5], np.ones(2) * 3, columns=2), dp.Box)
+assert_type(dp.Ball(1, p=1, center=[0, 1], columns=2), dp.Ball)
+assert_type(dp.Simplex(Fraction(1, 3), columns=2), dp.Simplex)
+assert_type(dp.Everything(2), dp.Everything)
+bodies: list[dp.Body] = [dp.Box(0, 1), dp.Ball(1), dp.Simplex(1), dp.Everything()]
+assert_type([body.radius(2) for body in bodies], list[float])
+
+# Metrics, distances, measures.
+row_metrics: list[dp.RowMetric] = [dp.SymmetricDistance(), dp.ChangeOneDistance()]
+norm_metrics: list[dp.NormDistance] = [
+    dp.NormDistance(),
+    dp.AbsoluteDistance(),
+    dp.L1Distance(),
+    dp.L2Distance(),
+    dp.LInfDistance(),
+]
+metrics: Sequence[dp.Metric] = [*row_metrics, *norm_metrics]
+assert_type(dp.Norms(l1=2, l2=1.5, linf=Fraction(1, 2)), dp.Norms)
+assert_type(dp.Norms(Decimal("0.1")) * 2 + dp.Norms(l1=1), dp.Norms)
+measures: list[dp.Measure[Fraction]] = [dp.MaxDivergence(), dp.ZeroConcentratedDivergence()]
+pairs: dp.Measure[tuple[Fraction, Fraction]] = dp.ApproximateDivergence()
+assert_type(dp.MaxDivergence().loss(0.5), Fraction)
+
+# Domains and spaces.
+domains: list[dp.Domain] = [dp.Rows(2), dp.Vectors(2), dp.Scalars()]
+assert_type(dp.Rows(2, size=3, body=dp.Box(0, 1, 2), names=("a", "b")), dp.Rows)
+assert_type(dp.Vectors(3, exponent=-4), dp.Vectors)
+assert_type(dp.Scalars(0), dp.Scalars)
+assert_type(dp.Space(dp.Rows(), dp.SymmetricDistance(), unit=Fraction(1)), Tables)
+assert_type(dp.records(), Tables)
+assert_type(dp.records(3, 100, dp.ChangeOneDistance()), Tables)
+assert_type(dp.records(columns=["age", "visits"], metric=dp.SymmetricDistance()), Tables)
+assert_type(dp.vector(3), Totals)
+assert_type(dp.vector(3, dp.L1Distance(), unit=0.5), Totals)
+assert_type(dp.vector(3, metric=dp.NormDistance(), unit=dp.Norms(l1=1, linf=1)), Totals)
+assert_type(dp.scalar(unit=2), Counts)
+any_space: dp.Space[dp.Domain] = dp.records()
+aggregate: Aggregates = dp.vector(3)
+
+# Stages.
+assert_type(dp.clamp(0, 1), dp.Stage[Tables, Tables])
+assert_type(dp.clamp([0, 0.5], (Fraction(1), Decimal(2))), dp.Stage[Tables, Tables])
+assert_type(dp.clamp(np.zeros(2), np.ones(2)), dp.Stage[Tables, Tables])
+assert_type(dp.clip_to_norm(2, p=1), dp.Stage[Tables, Tables])
+assert_type(dp.center(np.array([0.5, 1.5])), dp.Stage[Tables, Tables])
+assert_type(dp.scale([1, 0.1]), dp.Stage[Tables, Tables])
+assert_type(dp.impute(0), dp.Stage[Tables, Tables])
+assert_type(dp.drop_nan(), dp.Stage[Tables, Tables])
+assert_type(dp.select("age"), dp.Stage[Tables, Tables])
+assert_type(dp.select([0, 2]), dp.Stage[Tables, Tables])
+assert_type(dp.select(["age", "visits"]), dp.Stage[Tables, Tables])
+assert_type(dp.resize(10, fill=0.5), dp.Stage[Tables, Tables])
+assert_type(dp.simplex_augment(), dp.Stage[Tables, Tables])
+assert_type(dp.sum(), dp.Stage[Tables, Totals])
+assert_type(dp.count(), dp.Stage[Tables, Counts])
+
+# Mechanisms.
+assert_type(dp.laplace(scale=1), dp.Mechanism[Aggregates, dp.MaxDivergence])
+assert_type(dp.laplace(epsilon=Fraction(1, 2)), dp.Mechanism[Aggregates, dp.MaxDivergence])
+assert_type(dp.gaussian(scale=Decimal("0.1")), dp.Mechanism[Aggregates, Zcdp])
+assert_type(dp.gaussian(rho=0.5), dp.Mechanism[Aggregates, Zcdp])
+assert_type(dp.gaussian(epsilon=1, delta=1e-6), dp.Mechanism[Aggregates, dp.ApproximateDivergence])
+
+# Joined recipes.
+assert_type(dp.clamp(0, 1) >> dp.center(0.5), dp.Stage[Tables, Tables])
+assert_type(dp.clamp(0, 1) >> dp.sum(), dp.Stage[Tables, Totals])
+assert_type(dp.clamp(0, 1) >> dp.count(), dp.Stage[Tables, Counts])
+assert_type(
+    dp.drop_nan() >> dp.clamp(0, 1) >> dp.simplex_augment() >> dp.sum(), dp.Stage[Tables, Totals]
+)
+summed: dp.Mechanism[dp.Space[dp.Rows], dp.ZeroConcentratedDivergence] = (
+    dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(rho=1)
+)
+counted: dp.Mechanism[dp.Space[dp.Rows], dp.MaxDivergence] = dp.count() >> dp.laplace(epsilon=1)
+approximate: dp.Mechanism[dp.Space[dp.Rows], dp.ApproximateDivergence] = (
+    dp.clip_to_norm(1) >> dp.sum() >> dp.gaussian(epsilon=1, delta=1e-6)
+)
+assert_type(dp.clamp(0, 1) >> (dp.sum() >> dp.gaussian(rho=1)), dp.Mechanism[Tables, Zcdp])
+assert_type(dp.clamp(0, 1) >> counted, dp.Mechanism[Tables, dp.MaxDivergence])
+of_one_vector: dp.Mechanism[Totals, Zcdp] = dp.gaussian(rho=1)
+of_one_number: dp.Mechanism[Counts, Zcdp] = dp.gaussian(rho=1)
+
+# What recipes answer.
+assert_type(summed.map(1), Any)
+assert_type(summed.check(1, 1), bool)
+assert_type(summed.epsilon(1e-6), float)
+assert_type(summed.delta(epsilon=1), float)
+assert_type(summed.explain(), str)
+assert_type(summed.to_json(), str)
+assert_type(counted([0.5, 1.0]), Any)
+assert_type(counted.insecure_release([0.5], seed=1), dp.InsecureRelease)
+assert_type(dp.InsecureRelease(0.5, seed=1).seed, int)
+assert_type(dp.count()([1.0]), Any)
+
+# Bound to a space.
+assert_type(dp.records(2) >> dp.clamp(0, 1), dp.Transformation[Tables, Tables])
+assert_type(dp.records() >> dp.clamp(0, 1) >> dp.sum(), dp.Transformation[Tables, Totals])
+assert_type(dp.records() >> (dp.clamp(0, 1) >> dp.sum()), dp.Transformation[Tables, Totals])
+assert_type(dp.records() >> dp.count(), dp.Transformation[Tables, Counts])
+assert_type(dp.records() >> summed, dp.Measurement[Tables, Zcdp])
+assert_type(dp.records() >> dp.count() >> dp.gaussian(scale=2), dp.Measurement[Tables, Zcdp])
+released: dp.Measurement[dp.Space[dp.Rows], dp.MaxDivergence] = (
+    dp.records(size=3, metric=dp.ChangeOneDistance())
+    >> dp.clamp(0, 1)
+    >> dp.sum()
+    >> dp.laplace(scale=2)
+)
+assert_type(dp.clamp(0, 1).bind(dp.records()), dp.Transformation[Tables, Tables])
+assert_type(dp.clamp(0, 1).bind(dp.records()) >> dp.sum(), dp.Transformation[Tables, Totals])
+assert_type(dp.clamp(0, 1).bind(dp.records()) >> summed, dp.Measurement[Tables, Zcdp])
+assert_type(summed.bind(dp.records()), dp.Measurement[Tables, Zcdp])
+bare: dp.Measurement[Totals, dp.MaxDivergence] = dp.vector(2, dp.L1Distance()) >> dp.laplace(
+    scale=1
+)
+bare_number: dp.Measurement[Counts, Zcdp] = dp.scalar() >> dp.gaussian(rho=1)
+assert_type(released.map(1), Any)
+assert_type(released.check(1, 1), bool)
+assert_type(released.epsilon(delta=0), float)
+assert_type(released.input_space, Tables)
+assert_type(released.output_measure, dp.MaxDivergence)
+
+# Conversions.
+assert_type(counted >> dp.to_zcdp(), dp.Mechanism[Tables, Zcdp])
+assert_type(counted >> dp.to_approximate(1e-6), dp.Mechanism[Tables, dp.ApproximateDivergence])
+assert_type(summed >> dp.to_approximate(1e-6), dp.Mechanism[Tables, dp.ApproximateDivergence])
+assert_type(
+    counted >> dp.to_zcdp() >> dp.to_approximate(Fraction(1, 10**6)),
+    dp.Mechanism[Tables, dp.ApproximateDivergence],
+)
+assert_type(dp.laplace(epsilon=1) >> dp.to_zcdp(), dp.Mechanism[Aggregates, Zcdp])
+assert_type(dp.records() >> counted >> dp.to_zcdp(), dp.Measurement[Tables, Zcdp])
+assert_type(released >> dp.to_approximate(1e-6), dp.Measurement[Tables, dp.ApproximateDivergence])
+assert_type(counted.to_zcdp(), dp.Mechanism[Tables, Zcdp])
+assert_type(counted.to_approximate(1e-6), dp.Mechanism[Tables, dp.ApproximateDivergence])
+assert_type(summed.to_approximate(1e-6), dp.Mechanism[Tables, dp.ApproximateDivergence])
+assert_type(released.to_zcdp(), dp.Measurement[Tables, Zcdp])
+assert_type(released.to_approximate(1e-6), dp.Measurement[Tables, dp.ApproximateDivergence])
+assert_type(
+    released.to_zcdp().to_approximate(1e-6), dp.Measurement[Tables, dp.ApproximateDivergence]
+)
+
+
+# Post-processing keeps the measure.
+def half(release: float) -> float:
+    return release / 2
+
+
+@dp.postprocessor
+def times(release: Any, factor: float) -> Any:
+    return release * factor
+
+
+class Shop:
+    def opened(self, release: Any) -> Any:
+        return release
+
+
+assert_type(counted >> float, dp.Mechanism[Tables, dp.MaxDivergence])
+assert_type(counted >> int >> abs >> round, dp.Mechanism[Tables, dp.MaxDivergence])
+assert_type(counted >> half, dp.Mechanism[Tables, dp.MaxDivergence])
+assert_type(counted >> (lambda release: release + 1), dp.Mechanism[Tables, dp.MaxDivergence])
+assert_type(counted >> times(2), dp.Mechanism[Tables, dp.MaxDivergence])
+assert_type(counted >> Shop().opened, dp.Mechanism[Tables, dp.MaxDivergence])
+assert_type(summed >> np.sqrt, dp.Mechanism[Tables, Zcdp])
+assert_type(summed >> np.sum >> float, dp.Mechanism[Tables, Zcdp])
+assert_type(summed >> itemgetter(0), dp.Mechanism[Tables, Zcdp])
+assert_type(summed >> partial(np.round, decimals=2), dp.Mechanism[Tables, Zcdp])
+assert_type(
+    dp.clamp(0, 9)
+    >> dp.simplex_augment()
+    >> dp.sum()
+    >> dp.gaussian(rho=1)
+    >> dp.simplex_ratio(0, 9),
+    dp.Mechanism[Tables, Zcdp],
+)
+assert_type(counted >> float >> dp.to_zcdp() >> float, dp.Mechanism[Tables, Zcdp])
+assert_type(released >> float, dp.Measurement[Tables, dp.MaxDivergence])
+assert_type(released >> (lambda release: release), dp.Measurement[Tables, dp.MaxDivergence])
+assert_type(released >> np.sqrt >> times(2), dp.Measurement[Tables, dp.MaxDivergence])
+assert_type(released >> dp.simplex_ratio(0, 9), dp.Measurement[Tables, dp.MaxDivergence])
+assert_type(dp.simplex_ratio(0, upper=9)([1.0, 2.0]), Any)
+assert_type(released >> dp.size_ratio(3, 0, 1), dp.Measurement[Tables, dp.MaxDivergence])
+assert_type(
+    dp.compose(summed, dp.count() >> dp.gaussian(rho=1)) >> dp.count_ratio(0, 1, middle=0.5),
+    dp.Mechanism[Tables, Zcdp],
+)
+
+# Combinators.
+assert_type(dp.compose(counted, counted), dp.Mechanism[Tables, dp.MaxDivergence])
+assert_type(
+    dp.compose(summed, counted >> dp.to_zcdp(), dp.count() >> dp.gaussian(rho=1) >> float),
+    dp.Mechanism[Tables, Zcdp],
+)
+assert_type(
+    dp.compose(approximate, summed.to_approximate(1e-6)),
+    dp.Mechanism[Tables, dp.ApproximateDivergence],
+)
+assert_type(dp.compose(dp.compose(counted), counted), dp.Mechanism[Tables, dp.MaxDivergence])
+assert_type(
+    dp.clamp(0, 1) >> dp.compose(dp.sum() >> dp.laplace(epsilon=1), counted),
+    dp.Mechanism[Tables, dp.MaxDivergence],
+)
+assert_type(
+    dp.clamp(0, 1) >> dp.sum() >> dp.compose(dp.gaussian(rho=1), dp.gaussian(rho=2)),
+    dp.Mechanism[Tables, Zcdp],
+)
+assert_type(dp.records() >> dp.compose(counted), dp.Measurement[Tables, dp.MaxDivergence])
+assert_type(dp.compose(counted, counted) >> itemgetter(0), dp.Mechanism[Tables, dp.MaxDivergence])
+assert_type(
+    dp.calibrate(lambda scale: dp.count() >> dp.laplace(scale=scale), d_out=0.5),
+    dp.Mechanism[Tables, dp.MaxDivergence],
+)
+assert_type(
+    dp.calibrate(lambda scale: dp.records() >> dp.count() >> dp.gaussian(scale=scale), 0.5, 2),
+    dp.Measurement[Tables, Zcdp],
+)
+assert_type(
+    dp.calibrate(
+        lambda columns: dp.records(columns) >> dp.clamp(0, 1) >> dp.sum() >> dp.laplace(scale=10),
+        d_out=1,
+        bounds=(1, 100),
+    ),
+    dp.Measurement[Tables, dp.MaxDivergence],
+)
+
+
+# Steps that users write.
+@dp.stage
+def halve(space: Tables, factor: float = 0.5) -> dp.Transformation[Tables, Tables]:
+    by = Fraction(factor)
+    return dp.row_map(space, lambda block: block * factor, space.domain.body.scale((by,)))
+
+
+@dp.stage
+def first_rows(space: Tables) -> dp.Transformation[Tables, Counts]:
+    space_after = dp.Space(dp.Scalars(0), dp.AbsoluteDistance(), unit=dp.Norms(l1=1))
+    return dp.Transformation(
+        space, space_after, lambda rows: np.ones(1, np.int64), lambda distance: dp.Norms(l1=1)
+    )
+
+
+@dp.mechanism
+def noiseless(space: Aggregates, epsilon: float) -> dp.Measurement[Aggregates, dp.MaxDivergence]:
+    loss = Fraction(epsilon)
+    return dp.Measurement(space, dp.MaxDivergence(), lambda value, entropy: 0, lambda _: loss)
+
+
+assert_type(halve(), dp.Stage[Tables, Tables])
+assert_type(halve(factor=0.25), dp.Stage[Tables, Tables])
+assert_type(dp.clamp(0, 1) >> halve() >> dp.sum(), dp.Stage[Tables, Totals])
+assert_type(dp.records() >> halve(), dp.Transformation[Tables, Tables])
+assert_type(first_rows() >> dp.laplace(scale=1), dp.Mechanism[Tables, dp.MaxDivergence])
+assert_type(noiseless(1), dp.Mechanism[Aggregates, dp.MaxDivergence])
+assert_type(dp.count() >> noiseless(epsilon=1) >> float, dp.Mechanism[Tables, dp.MaxDivergence])
+assert_type(dp.compose(counted, dp.count() >> noiseless(1)), dp.Mechanism[Tables, dp.MaxDivergence])
+
+
+# Data, files, falsifiers, errors.
+def blocks() -> Iterator[Floats]:
+    yield np.ones(3)
+
+
+assert_type(dp.Blocks(blocks), dp.Blocks)
+assert_type(dp.Blocks(lambda: [[1.0], np.ones(2)], columns=1), dp.Blocks)
+assert_type(summed(dp.Blocks(blocks)), Any)
+ages = dp.csv_column(BytesIO(b"age;visits\n41;2\n-;3\n"), "age", delimiter=";", na={"-"})
+assert_type(ages.blocks, dp.Blocks)
+assert_type(dp.csv_column(BytesIO(b"age\n41\n")).name, str)
+again: dp.Mechanism[Tables, Zcdp] = dp.from_json(summed.to_json())
+with_own_step: dp.Stage[Tables, Tables] = dp.from_json(halve().to_json(), extra=[halve])
+dp.assert_lawful(dp.MaxDivergence(), [0, 0.5, 1])
+dp.assert_stable(dp.clamp(0, 1) >> dp.sum(), trials=2)
+dp.assert_stable(halve(), dp.records(2), trials=2)
+audited = dp.audit(counted, [1.0], [1.0, 2.0], releases=20, failure=1e-30)
+assert_type(audited.lower_bound, float)
+assert_type(dp.audit(released, [0.0] * 3, [0.0] * 3, 0, 20, 1e-30).claim, float)
+
+
+def refusals() -> Mapping[str, Exception]:
+    values: list[ValueError] = [
+        dp.ParameterError("a"),
+        dp.DataError("b"),
+    ]
+    types: list[TypeError] = [dp.SpaceError("d")]
+    ours: list[dp.OpenDPLiteError] = [dp.SpaceError("c"), dp.DataError("e")]
+    return {str(each): each for each in (*values, *types, *ours)}
+
+
+assert_type(refusals(), Mapping[str, Exception])
