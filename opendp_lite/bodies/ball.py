@@ -36,7 +36,7 @@ _HUGE = 2.0**200
 _ROUNDING = 2.0**-44
 _MAGIC = 3 * 2.0**51
 _FAR = 2**300
-_NARROW = 32
+_NARROW = 4
 _ORIGIN = int(np.float64(_MAGIC).view(np.int64))
 
 
@@ -163,7 +163,10 @@ class Ball(Body):
             limit, cap = target * float(self.size[0]), _HUGE * float(self.size[0])
         else:
             source = np.multiply(source, weights, out=out)
-        source.clip(-cap, cap, out=out)
+        if self.columns <= _NARROW:
+            source.T.clip(-cap, cap, out=out.T)
+        else:
+            source.clip(-cap, cap, out=out)
         terms = np.multiply(out, out, out=spare) if self.p == 2 else np.abs(out, out=spare)
         norm = _row_totals(terms)
         return np.minimum(1.0, limit / (np.sqrt(norm) if self.p == 2 else norm))
@@ -171,7 +174,7 @@ class Ball(Body):
     def project(self, block: Floats) -> Floats:
         if self.p == inf:
             return self._as_box(self.middle).project(block)
-        out, spare = np.empty_like(block), np.empty_like(block)
+        out, spare = (np.empty(block.shape[::-1]).T for _ in range(2))
         factor = self._shrink(block, out, spare, 1.0)[:, None]
         shrunk = out * factor
         if self._weights() is not None:
@@ -226,7 +229,7 @@ class Ball(Body):
             bits = out.view(np.int64)
             np.copyto(bits, resting, where=np.isnan(factor)[:, None])
 
-        return Snapper(_ORIGIN, into)
+        return Snapper(_ORIGIN, into, spares=True, by_column=True)
 
     def __repr__(self) -> str:
         parts = [shown(self.size)]
@@ -240,12 +243,8 @@ class Ball(Body):
 
 def _row_totals(terms: Floats) -> Floats:
     """The sum of each row, by halving, with ``terms`` as scratch."""
-    count = terms.shape[1]
-    while count > _NARROW:
-        half = (count + 1) // 2
-        terms[:, : count - half] += terms[:, half:count]
-        count = half
-    upright = np.ascontiguousarray(terms[:, :count].T)
+    upright = terms.T
+    count = len(upright)
     while count > 1:
         half = (count + 1) // 2
         upright[: count - half] += upright[half:count]

@@ -103,12 +103,15 @@ class Snapper:
 
     ``into(block, out, spare)`` fills the float buffer ``out``, whose bits are then to be read as
     int64: each entry minus ``origin`` is the coordinate in grid units. ``spare`` is scratch of the
-    same shape. The image of a row depends on that row alone (elementwise operations in a fixed
-    order), whatever the row holds.
+    same shape; where not ``spares``, it may be ``out``. Buffers are C-ordered; where ``by_column``
+    any layout will do, and column after column is fastest. The image of a row depends on that row
+    alone (elementwise operations in a fixed order), whatever the row holds.
     """
 
     origin: int
     into: Callable[[Floats, Floats, Floats], None]
+    spares: bool = False
+    by_column: bool = False
 
 
 class Body(ABC):

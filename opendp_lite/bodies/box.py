@@ -160,13 +160,13 @@ class Box(Body):
         origin = int(np.float64(magic).view(np.int64))
         least, most = _tiled(low, origin, self.columns), _tiled(high, origin, self.columns)
         tile = max(len(least), len(most))
+        step, only_least, only_most = np.array(magic), np.array(least[0]), np.array(most[0])
 
         def into(block: Floats, out: Floats, spare: Floats) -> None:
-            np.add(block, magic, out=out)
+            np.add(block, step, out=out)
             bits = out.view(np.int64)
             if tile == 1:
-                flat = bits.reshape(-1)
-                flat.clip(least[0], most[0], out=flat)
+                bits.clip(only_least, only_most, out=bits)
                 return
             whole = len(bits) - len(bits) % _TILE
             main = bits[:whole].reshape(-1, tile)

@@ -73,6 +73,8 @@ def materialise(rows: Mapped) -> NDArray[np.float64]:
 
 def settle(value: Any) -> Any:
     """The value with every pending fold in it done, one pass over each source."""
+    if type(value) is Pending:
+        return value.finish(_one_pass([value])[0])
     pending: list[Pending] = []
     _collect(value, pending)
     by_source: dict[int, list[int]] = {}

@@ -18,13 +18,11 @@ Aggregate = Space[Scalars | Vectors]
 
 def releasing(space: Aggregate, law: Law) -> Callable[[Any, Entropy], Any]:
     """The function that adds noise of this law and presents the result."""
-    exponent = space.domain.exponent
-    present = space.domain.on(law.exponent).present
-
-    def release(value: Any, entropy: Entropy) -> Any:
-        return present(law.release(value, exponent, entropy))
-
-    return release
+    domain, exponent = space.domain, space.domain.exponent
+    if exponent is None:
+        return lambda value, entropy: domain.present(law.release_floats(value, entropy))
+    present = domain.on(law.exponent).present
+    return lambda value, entropy: present(law.release(value, exponent, entropy))
 
 
 def one_of(step: str, **given: object) -> str:

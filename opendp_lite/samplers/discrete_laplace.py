@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
-from math import exp, expm1, sqrt
+from math import exp, expm1, floor, log, sqrt
 
 import attrs
 import numpy as np
@@ -11,14 +12,18 @@ from numpy.typing import NDArray
 
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.exponential import (
+    BITS,
     LANES,
+    LEAST,
     MARGIN,
     LazyExponential,
     exact_floor,
     logarithms,
+    to_nearest,
 )
-from opendp_lite.samplers.law import Floats, Law, Offsets
+from opendp_lite.samplers.law import FEW, Floats, Law, Offsets
 
+_UNIT = 2.0**-BITS
 _NO_NOISE = 600
 
 
@@ -36,28 +41,36 @@ class DiscreteLaplace(Law):
     margin: float = attrs.field(default=MARGIN, kw_only=True)
 
     def draw(self, count: int, offsets: Offsets, entropy: Entropy) -> NDArray[np.int64]:
+        if count <= FEW:
+            return self.few(count, offsets, entropy)
         noise = self._geometric(count, entropy)
         noise -= self._geometric(count, entropy)
         return noise
+
+    def one(self, inside: float, exactly: Callable[[], Fraction], entropy: Entropy) -> int:
+        return self._one_geometric(entropy) - self._one_geometric(entropy)
+
+    def _one_geometric(self, entropy: Entropy) -> int:
+        scale, top = float(self.scale), entropy.word() >> 1
+        if top >= LEAST:
+            y = -log(top * _UNIT) * scale
+            whole = floor(y)
+            if abs(y - whole - 0.5) < 0.5 - self.margin * scale:
+                return whole
+        return exact_floor(LazyExponential(top), self.scale, Fraction(0), entropy)
 
     def _geometric(self, count: int, entropy: Entropy) -> NDArray[np.int64]:
         found = np.empty(count, dtype=np.int64)
         scale = -float(self.scale)
         edge = 0.5 - self.margin * float(self.scale)
-        y, whole = np.empty(min(count, LANES)), np.empty(min(count, LANES))
         with np.errstate(all="ignore"):
             for start in range(0, count, LANES):
                 stop = min(start + LANES, count)
-                words = entropy.words(stop - start)
-                at, floor = y[: stop - start], whole[: stop - start]
-                doubtful = logarithms(words, at)
-                np.multiply(at, scale, out=at)
-                np.floor(at, out=floor)
-                found[start:stop] = floor
-                np.subtract(at, floor, out=at)
-                np.subtract(at, 0.5, out=at)
-                np.abs(at, out=at)
-                doubtful |= ~(at < edge)
+                words, y = entropy.words(stop - start), np.empty(stop - start)
+                doubtful = logarithms(words, y)
+                np.multiply(y, scale, out=y)
+                np.subtract(y, 0.5, out=y)
+                doubtful |= ~to_nearest(y, found[start:stop], edge)
                 for lane in np.flatnonzero(doubtful):
                     exponential = LazyExponential(int(words[lane]) >> 1)
                     found[start + lane] = exact_floor(exponential, self.scale, Fraction(0), entropy)

@@ -18,7 +18,7 @@ class Entropy(ABC):
 
     @abstractmethod
     def words(self, count: int) -> Words:
-        """So many words; the array is the caller's to change."""
+        """So many words; the array may be read-only."""
 
     @abstractmethod
     def word(self) -> int:
@@ -35,7 +35,7 @@ class SecureEntropy(Entropy):
         ssl.RAND_add(os.urandom(_MIXED_BYTES), float(_MIXED_BYTES))
 
     def words(self, count: int) -> Words:
-        return np.frombuffer(bytearray(ssl.RAND_bytes(8 * count)), dtype=np.uint64)
+        return np.frombuffer(ssl.RAND_bytes(8 * count), dtype=np.uint64)
 
     def word(self) -> int:
         return int.from_bytes(ssl.RAND_bytes(8), "little")

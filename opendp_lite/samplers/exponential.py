@@ -4,9 +4,9 @@ U is a uniform real of which 63 bits are drawn at first. Floats decide almost ev
 E; the few that lie within a proven margin of a boundary are decided again in exact arithmetic,
 from the same bits and as many further ones as it takes, so the law of the decisions is exact.
 
-The error of ``floats``, for words of at least ``LEAST`` (2^-19 of a uniform's range lies below):
-unread bits 2^-44, rounding of the word to a float 2^-53, the logarithm 64 ulp of at most 13.2,
-that is 14 * 2^-47. Together below 2^-43.
+The error of ``logarithms``, for words of at least ``LEAST`` (2^-19 of a uniform's range lies
+below): unread bits 2^-44, rounding of the word to a float 2^-53, the logarithm 64 ulp of at most
+13.2, that is 14 * 2^-47. Together below 2^-43.
 """
 
 from __future__ import annotations
@@ -31,20 +31,23 @@ MARGIN: Final = 2.0**-40
 """Margin of floor(s E + c), for s + 1 units of it: at least seven times the error."""
 SQUARE_MARGIN: Final = 2.0**-34
 """Margin of the sign of 2 E - (E' - 1)^2, whose error is below 2^-38."""
-LANES: Final = 6144
-"""Lanes in a block: the working arrays stay in the fastest caches."""
+LANES: Final = 8000
+"""Lanes in a block: working arrays below 128 KiB, which allocators hand out again unfaulted."""
 _ONE_SIGN = np.uint64(1)
 _TOP_BIT = np.uint64(63)
-_LOW_WORD = np.uint64(LEAST)
+_LOW_LOG: Final = -13.1
+"""Above the logarithm of ``LEAST`` 2^-63, -13.17, by far more than the error."""
+_ROUNDING: Final = 3 * 2.0**51
+_ROUNDING_BITS: Final = np.float64(_ROUNDING).view(np.int64)
 _STEP = 64
 
 
 def logarithms(words: Words, out: Floats) -> Flags:
     """Fills ``out`` with -E for the top 63 bits of each word; flags words too small for floats."""
-    top = words >> _ONE_SIGN
+    top = (words >> _ONE_SIGN).view(np.int64)
     np.multiply(top, 2.0**-BITS, out=out)
     np.log(out, out=out)
-    small: Flags = top < _LOW_WORD
+    small: Flags = out < _LOW_LOG
     return small
 
 
@@ -52,6 +55,21 @@ def flip_signs(words: Words, out: Floats) -> None:
     """Negates the floats whose word's lowest bit is set."""
     bits = out.view(np.uint64)
     np.bitwise_xor(bits, words << _TOP_BIT, out=bits)
+
+
+def to_nearest(y: Floats, out: NDArray[np.int64], edge: float) -> Flags:
+    """Fills ``out`` with y rounded to nearest; flags what is nearer to it than ``edge`` <= 1/2.
+
+    Adding 1.5 * 2^52 rounds, and leaves the whole number in the low bits, where |y| < 2^51; an
+    edge above 0 must imply that. ``y`` is used as scratch.
+    """
+    whole = y + _ROUNDING
+    np.subtract(whole.view(np.int64), _ROUNDING_BITS, out=out)
+    np.subtract(whole, _ROUNDING, out=whole)
+    np.subtract(y, whole, out=y)
+    np.abs(y, out=y)
+    near: Flags = y < edge
+    return near
 
 
 class LazyExponential:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
+from math import copysign, floor, isnan
 from typing import Any, Final
 
 import attrs
@@ -20,13 +22,18 @@ Floats = NDArray[np.float64]
 
 SCALE_BITS: Final = 16
 """Continuous noise is rounded to a grid of which its scale is 2^16 to 2^17 units."""
+FEW: Final = 8
+"""Up to so many draws are made one by one: faster than setting up arrays."""
 SLACK: Final = 1 + Fraction(1, 2**50)
 """Samplers use a scale so much larger than asked for: the true loss is then below the claimed
 one also where a float shown as the claim lies half an ulp below the rational it stands for."""
 _REACH = 2.0**60
+_LOWEST, _HIGHEST = np.array(-_REACH), np.array(_REACH)
 _SAFE = 2**62
 _FARTHEST = 960
 _OFFSET_BITS = 62
+_RUN = 11_700
+"""Float values to which noise is added at a time: working arrays stay in a processor's cache."""
 
 
 @attrs.frozen
@@ -36,13 +43,17 @@ class Offsets:
     floats: Floats | None
     exactly: Callable[[int], Fraction]
 
-    def half_above(self, start: int, stop: int) -> Floats | float:
-        """1/2 plus the offsets of a range of positions."""
-        return 0.5 if self.floats is None else self.floats[start:stop] + 0.5
-
 
 def _nowhere(position: int) -> Fraction:
     return Fraction(0)
+
+
+def _origin() -> Fraction:
+    return Fraction(0)
+
+
+def _exact_offset(value: float, target: int, whole: int) -> Fraction:
+    return _exact_cell(value, target) - whole
 
 
 class Law(ABC):
@@ -61,6 +72,16 @@ class Law(ABC):
         """Noise for so many values that lie at ``offsets`` in their cells."""
 
     @abstractmethod
+    def one(self, inside: float, exactly: Callable[[], Fraction], entropy: Entropy) -> int:
+        """As ``draw`` for one value, without arrays: its offset as a float, and on demand."""
+
+    def few(self, count: int, offsets: Offsets, entropy: Entropy) -> NDArray[np.int64]:
+        """As ``draw``, one by one."""
+        inside = [0.0] * count if offsets.floats is None else offsets.floats.tolist()
+        each = [self.one(inside[i], partial(offsets.exactly, i), entropy) for i in range(count)]
+        return np.array(each, dtype=np.int64)
+
+    @abstractmethod
     def log_probability(self, steps: Floats, value: Fraction) -> Floats:
         """The natural logarithm of the probability of each grid point."""
 
@@ -69,16 +90,49 @@ class Law(ABC):
     def standard_deviation(self) -> float:
         """The standard deviation of a released value, in the units of the data."""
 
-    def release(self, values: Steps, exponent: int | None, entropy: Entropy) -> Steps:
-        """The values, on the grid 2^exponent or floats, with noise: whole output grid steps."""
+    def release(self, values: Steps, exponent: int, entropy: Entropy) -> Steps:
+        """Values on the grid 2^exponent, with noise: whole output grid steps."""
+        if len(values) <= FEW:
+            shift = self.exponent - exponent
+            found = [self._onto_step(int(value), shift, entropy) for value in values]
+            small = all(abs(each) < _SAFE for each in found)
+            return np.array(found, dtype=np.int64 if small else object)
         whole, offsets = _in_cells(values, exponent, self.exponent)
         return whole + self.draw(len(values), offsets, entropy)
 
+    def _onto_step(self, value: int, shift: int, entropy: Entropy) -> int:
+        if shift <= 0:
+            return (value << -shift) + self.one(0.0, _origin, entropy)
+        whole, rest, cell = value >> shift, value & ((1 << shift) - 1), 1 << shift
+        return whole + self.one(rest / cell, lambda: Fraction(rest, cell), entropy)
 
-def _in_cells(values: Steps, exponent: int | None, target: int) -> tuple[Steps, Offsets]:
+    def _near_float(self, value: float, unit: float, entropy: Entropy) -> float:
+        cell = 0.0 if isnan(value) else min(max(value / unit, -_REACH), _REACH)
+        whole = floor(cell)
+        exactly = partial(_exact_offset, value, self.exponent, whole)
+        return (whole + self.one(cell - whole, exactly, entropy)) * unit
+
+    def release_floats(self, values: Floats, entropy: Entropy) -> Floats:
+        """Float values with noise, as floats on the output grid.
+
+        NaN counts as 0, and what is beyond 2^60 cells as 2^60 cells: bringing values into a range
+        moves no two of them further apart. The noise is far below 2^53 steps, so a float sum is
+        the exact one, rounded. A run at a time, so that the only array of the values' length is
+        the result.
+        """
+        unit = 2.0**self.exponent
+        if len(values) <= FEW:
+            return np.array([self._near_float(value, unit, entropy) for value in values.tolist()])
+        noisy = np.empty(len(values))
+        for start in range(0, len(values), _RUN):
+            whole, offsets = _floats_in_cells(values[start : start + _RUN], self.exponent)
+            np.add(whole, self.draw(len(whole), offsets, entropy), out=whole)
+            np.multiply(whole, unit, out=noisy[start : start + _RUN])
+        return noisy
+
+
+def _in_cells(values: Steps, exponent: int, target: int) -> tuple[Steps, Offsets]:
     """The output cell of each value, and where in it the value lies."""
-    if exponent is None:
-        return _floats_in_cells(values, target)
     shift = target - exponent
     if shift <= 0:
         largest = max((abs(int(v)) for v in (values.min(), values.max())), default=0)
@@ -96,16 +150,29 @@ def _in_cells(values: Steps, exponent: int | None, target: int) -> tuple[Steps, 
     return whole, Offsets(inside, lambda i: Fraction(int(rest[i]), 1 << shift))
 
 
-def _floats_in_cells(values: Floats, target: int) -> tuple[Steps, Offsets]:
-    """As ``_in_cells``; NaN counts as 0, and what is beyond 2^60 cells as 2^60 cells.
+def _floats_in_cells(values: Floats, target: int) -> tuple[Floats, Offsets]:
+    """As ``_in_cells``, with the cells as floats that are whole numbers."""
+    cells = values * 2.0**-target
+    cells.clip(_LOWEST, _HIGHEST, out=cells)
+    np.copyto(cells, 0.0, where=np.isnan(cells))
+    whole = np.floor(cells)
 
-    Bringing values into a range moves no two of them further apart.
-    """
-    cells = np.ldexp(values, -target)
-    cells = np.where(np.isnan(cells), 0.0, np.clip(cells, -_REACH, _REACH))
-    floor = np.floor(cells)
-    inside = cells - floor
-    return floor.astype(np.int64), Offsets(inside, lambda i: Fraction(float(inside[i])))
+    def exactly(position: int) -> Fraction:
+        return _exact_offset(float(values[position]), target, int(whole[position]))
+
+    return whole, Offsets(np.subtract(cells, whole, out=cells), exactly)
+
+
+def _exact_cell(value: float, target: int) -> Fraction:
+    """Where a float lies, in cells, without the rounding that tiny floats suffer."""
+    if isnan(value):
+        return Fraction(0)
+    cell = value * 2.0**-target
+    return Fraction(copysign(_REACH, cell)) if abs(cell) >= _REACH else _scaled(value, -target)
+
+
+def _scaled(value: float, exponent: int) -> Fraction:
+    return Fraction(value) * Fraction(2) ** exponent
 
 
 def grid_for(scale: Fraction) -> tuple[Fraction, int]:

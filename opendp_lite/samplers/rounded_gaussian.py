@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from math import erfc, floor, log, pi, sqrt
 
@@ -21,13 +22,13 @@ from opendp_lite.samplers.exponential import (
     exactly_below,
     flip_signs,
     logarithms,
+    to_nearest,
 )
-from opendp_lite.samplers.law import Floats, Law, Offsets
+from opendp_lite.samplers.law import FEW, Floats, Law, Offsets
 
 _HALF = Fraction(1, 2)
 _PER_ACCEPTED = 1.36
 _SPARE = 48
-_FEW = 4
 _UNIT = 2.0**-BITS
 _NARROW = 2.0**-10
 
@@ -37,7 +38,8 @@ class RoundedGaussian(Law):
     """floor(v + s Z + 1/2) for a standard normal Z and a scale of s grid units.
 
     |Z| is an exponential E, kept when 2 E' > (E - 1)^2 for another exponential E'
-    (Devroye 1986, section IV.1.1).
+    (Devroye 1986, section IV.1.1). Of a first uniform that is too small for floats nothing is
+    asked: E is then above 13, and kept only if the second uniform is too small as well.
 
     Because: rounding is post-processing of the Gaussian mechanism on the reals, so its zCDP and
         its exact (epsilon, delta) curve hold in any dimension.
@@ -49,9 +51,8 @@ class RoundedGaussian(Law):
     square_margin: float = attrs.field(default=SQUARE_MARGIN, kw_only=True)
 
     def draw(self, count: int, offsets: Offsets, entropy: Entropy) -> NDArray[np.int64]:
-        if count <= _FEW:
-            each = [self._one(i, offsets, entropy) for i in range(count)]
-            return np.array(each, dtype=np.int64)
+        if count <= FEW:
+            return self.few(count, offsets, entropy)
         noise = np.empty(count, dtype=np.int64)
         done = 0
         with np.errstate(all="ignore"):
@@ -67,40 +68,38 @@ class RoundedGaussian(Law):
         lanes = int(wanted * _PER_ACCEPTED) + _SPARE
         words, others = entropy.words(lanes), entropy.words(lanes)
         first, second = np.empty(lanes), np.empty(lanes)
-        doubtful = logarithms(words, first)
-        doubtful |= logarithms(others, second)
-        np.multiply(second, -2.0, out=second)
-        square = first + 1.0
-        np.multiply(square, square, out=square)
-        np.subtract(second, square, out=second)
-        keep = second > 0
-        np.abs(second, out=second)
-        doubtful |= ~(second > self.square_margin)
+        logarithms(words, first)
+        doubtful = logarithms(others, second)
+        excess = first + 1.0
+        np.multiply(excess, excess, out=excess)
+        np.add(second, second, out=second)
+        np.add(excess, second, out=excess)
+        keep = excess < self.square_margin
+        surely = excess < -self.square_margin
         extended: dict[int, LazyExponential] = {}
-        for each in np.flatnonzero(doubtful):
-            lane = int(each)
-            extended[lane] = LazyExponential(int(words[lane]) >> 1)
-            rival = LazyExponential(int(others[lane]) >> 1)
-            keep[lane] = exactly_below(extended[lane], rival, entropy)
-        kept = np.flatnonzero(keep)[: len(noise) - start]
-        stop = start + len(kept)
-        words, y = words[kept], first[kept]
+        if np.count_nonzero(doubtful) or np.count_nonzero(keep) > np.count_nonzero(surely):
+            doubtful |= keep & ~surely
+            for each in np.flatnonzero(doubtful):
+                lane = int(each)
+                extended[lane] = LazyExponential(int(words[lane]) >> 1)
+                rival = LazyExponential(int(others[lane]) >> 1)
+                keep[lane] = exactly_below(extended[lane], rival, entropy)
+        flip_signs(words, first)
+        kept = np.flatnonzero(keep)[:wanted]
+        y, stop = first[kept], start + len(kept)
         np.multiply(y, float(self.scale), out=y)
-        flip_signs(words, y)
-        np.add(y, offsets.half_above(start, stop), out=y)
-        whole = np.floor(y)
-        noise[start:stop] = whole
-        np.subtract(y, whole, out=y)
-        np.subtract(y, 0.5, out=y)
-        np.abs(y, out=y)
-        unsure = ~(y < 0.5 - self.margin * (float(self.scale) + 1))
-        unsure |= doubtful[kept]
-        for each in np.flatnonzero(unsure):
-            place = int(each)
-            exponential = extended.get(int(kept[place])) or LazyExponential(int(words[place]) >> 1)
-            noise[start + place] = self._exactly(
-                exponential, int(words[place]), offsets.exactly(start + place), entropy
-            )
+        if offsets.floats is not None:
+            np.add(y, offsets.floats[start:stop], out=y)
+        sure = to_nearest(y, noise[start:stop], 0.5 - self.margin * (float(self.scale) + 1))
+        if extended or np.count_nonzero(sure) < len(kept):
+            sure[np.isin(kept, list(extended))] = False
+            for each in np.flatnonzero(~sure):
+                place = int(each)
+                lane = int(kept[place])
+                exponential = extended.get(lane) or LazyExponential(int(words[lane]) >> 1)
+                noise[start + place] = self._exactly(
+                    exponential, int(words[lane]), offsets.exactly(start + place), entropy
+                )
         return len(kept)
 
     def _exactly(
@@ -109,30 +108,26 @@ class RoundedGaussian(Law):
         factor = self.scale if word & 1 else -self.scale
         return exact_floor(exponential, factor, offset + _HALF, entropy)
 
-    def _one(self, position: int, offsets: Offsets, entropy: Entropy) -> int:
-        """One draw without arrays: the same decisions with the same margins."""
+    def one(self, inside: float, exactly: Callable[[], Fraction], entropy: Entropy) -> int:
         scale = float(self.scale)
-        half = 0.5 if offsets.floats is None else float(offsets.floats[position]) + 0.5
         while True:
-            word, other = entropy.word(), entropy.word()
+            word, other = entropy.words(2).tolist()
             top, rival = word >> 1, other >> 1
-            if top < LEAST or rival < LEAST:
+            exponential = LazyExponential(top)
+            if top >= LEAST and rival >= LEAST:
+                size = -log(top * _UNIT)
+                excess = (size - 1) ** 2 + 2 * log(rival * _UNIT)
+                if excess > self.square_margin:
+                    continue
+                if excess < -self.square_margin:
+                    y = (size if word & 1 else -size) * scale + (inside + 0.5)
+                    whole = floor(y)
+                    if abs(y - whole - 0.5) < 0.5 - self.margin * (scale + 1):
+                        return whole
+                    break
+            if exactly_below(exponential, LazyExponential(rival), entropy):
                 break
-            size = -log(top * _UNIT)
-            gap = -2 * log(rival * _UNIT) - (size - 1) ** 2
-            if abs(gap) <= self.square_margin:
-                break
-            if gap < 0:
-                continue
-            y = (size if word & 1 else -size) * scale + half
-            whole = floor(y)
-            if abs(y - whole - 0.5) < 0.5 - self.margin * (scale + 1):
-                return whole
-            return self._exactly(LazyExponential(top), word, offsets.exactly(position), entropy)
-        exponential = LazyExponential(top)
-        if exactly_below(exponential, LazyExponential(rival), entropy):
-            return self._exactly(exponential, word, offsets.exactly(position), entropy)
-        return self._one(position, offsets, entropy)
+        return self._exactly(exponential, word, exactly(), entropy)
 
     def log_probability(self, steps: Floats, value: Fraction) -> Floats:
         """A difference of two tails; for narrow cells the density times the width.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
-from math import sqrt
+from math import floor, log, sqrt
 
 import attrs
 import numpy as np
@@ -11,16 +12,20 @@ from numpy.typing import NDArray
 
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.exponential import (
+    BITS,
     LANES,
+    LEAST,
     MARGIN,
     LazyExponential,
     exact_floor,
     flip_signs,
     logarithms,
+    to_nearest,
 )
-from opendp_lite.samplers.law import Floats, Law, Offsets
+from opendp_lite.samplers.law import FEW, Floats, Law, Offsets
 
 _HALF = Fraction(1, 2)
+_UNIT = 2.0**-BITS
 
 
 @attrs.frozen
@@ -36,30 +41,37 @@ class RoundedLaplace(Law):
     margin: float = attrs.field(default=MARGIN, kw_only=True)
 
     def draw(self, count: int, offsets: Offsets, entropy: Entropy) -> NDArray[np.int64]:
+        if count <= FEW:
+            return self.few(count, offsets, entropy)
         noise = np.empty(count, dtype=np.int64)
         scale = float(self.scale)
         edge = 0.5 - self.margin * (scale + 1)
-        y, whole = np.empty(min(count, LANES)), np.empty(min(count, LANES))
         with np.errstate(all="ignore"):
             for start in range(0, count, LANES):
                 stop = min(start + LANES, count)
-                words = entropy.words(stop - start)
-                at, floor = y[: stop - start], whole[: stop - start]
-                doubtful = logarithms(words, at)
-                np.multiply(at, scale, out=at)
-                flip_signs(words, at)
-                np.add(at, offsets.half_above(start, stop), out=at)
-                np.floor(at, out=floor)
-                noise[start:stop] = floor
-                np.subtract(at, floor, out=at)
-                np.subtract(at, 0.5, out=at)
-                np.abs(at, out=at)
-                doubtful |= ~(at < edge)
+                words, y = entropy.words(stop - start), np.empty(stop - start)
+                doubtful = logarithms(words, y)
+                np.multiply(y, scale, out=y)
+                flip_signs(words, y)
+                if offsets.floats is not None:
+                    np.add(y, offsets.floats[start:stop], out=y)
+                doubtful |= ~to_nearest(y, noise[start:stop], edge)
                 for lane in np.flatnonzero(doubtful):
                     noise[start + lane] = self._exactly(
                         int(words[lane]), offsets.exactly(start + int(lane)), entropy
                     )
         return noise
+
+    def one(self, inside: float, exactly: Callable[[], Fraction], entropy: Entropy) -> int:
+        scale, word = float(self.scale), entropy.word()
+        top = word >> 1
+        if top >= LEAST:
+            size = log(top * _UNIT) * scale
+            y = (-size if word & 1 else size) + (inside + 0.5)
+            whole = floor(y)
+            if abs(y - whole - 0.5) < 0.5 - self.margin * (scale + 1):
+                return whole
+        return self._exactly(word, exactly(), entropy)
 
     def _exactly(self, word: int, offset: Fraction, entropy: Entropy) -> int:
         factor = self.scale if word & 1 else -self.scale

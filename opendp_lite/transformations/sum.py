@@ -23,7 +23,7 @@ from opendp_lite.spaces import Space
 
 _TURN = 1 << 64
 _ROOM = 1 << 62
-_GROUP = 64
+_WIDE = 1024
 
 
 @attrs.frozen(eq=False)
@@ -59,14 +59,21 @@ class SumFold(Fold[Totals]):
         return Totals(np.zeros(self._body.columns, dtype=np.int64), 0)
 
     def summarise(self, block: Floats, scratch: Scratch) -> Totals:
-        out = scratch.take("snapped", block.shape)
-        self._snapper.into(block, out, scratch.take("spare", block.shape))
+        out = self._buffer("snapped", block, scratch)
+        spare = self._buffer("spare", block, scratch) if self._snapper.spares else out
+        self._snapper.into(block, out, spare)
         bits = out.view(np.int64)
         if len(bits) <= self._most_rows:
             return Totals(_column_sums(bits), len(bits))
         pieces = range(0, len(bits), self._most_rows)
         slices = (bits[start : start + self._most_rows] for start in pieces)
         return reduce(self.merge, (Totals(_column_sums(part), len(part)) for part in slices))
+
+    def _buffer(self, name: str, block: Floats, scratch: Scratch) -> Floats:
+        rows, columns = block.shape
+        if self._snapper.by_column:
+            return scratch.take(name, (columns, rows)).T
+        return scratch.take(name, (rows, columns))
 
     def merge(self, first: Totals, second: Totals) -> Totals:
         if first.rows + second.rows <= self._most_rows:
@@ -107,11 +114,12 @@ def _column_sums(bits: NDArray[np.int64]) -> NDArray[np.int64]:
     if columns == 1:
         single: NDArray[np.int64] = np.add.reduce(bits.reshape(-1), keepdims=True)
         return single
-    whole = 0 if columns > _GROUP else rows - rows % _GROUP
+    group = 1 if bits.flags.f_contiguous else max(1, _WIDE // columns)
+    whole = 0 if group == 1 else rows - rows % group
     sums: NDArray[np.int64] = np.add.reduce(bits[whole:], axis=0)
     if whole:
-        wide = np.add.reduce(bits[:whole].reshape(-1, columns * _GROUP), axis=0)
-        sums += np.add.reduce(wide.reshape(_GROUP, columns), axis=0)
+        wide = np.add.reduce(bits[:whole].reshape(-1, columns * group), axis=0)
+        sums += np.add.reduce(wide.reshape(group, columns), axis=0)
     return sums
 
 
