@@ -308,7 +308,10 @@ class InsecureRelease:
 def _same(first: Any, second: Any) -> bool:
     if not first.recipe or not second.recipe:
         return first is second
-    return bool(first.input_space == second.input_space and first.recipe == second.recipe)
+    same_unit = first.input_space.unit == second.input_space.unit
+    return bool(
+        same_unit and first.input_space == second.input_space and first.recipe == second.recipe
+    )
 
 
 def _probability(delta: object) -> Fraction:

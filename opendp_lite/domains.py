@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from difflib import get_close_matches
 from math import copysign
 from sys import float_info
 from typing import Any, ClassVar
@@ -13,13 +12,15 @@ import numpy as np
 
 from opendp_lite.bodies.body import Body
 from opendp_lite.bodies.everything import Everything
-from opendp_lite.engines.admit import as_array, column_names, picked
+from opendp_lite.engines.admit import as_array, named_columns
 from opendp_lite.engines.chunks import Blocks
 from opendp_lite.engines.rows import Mapped, materialise
 from opendp_lite.errors import DataError, ParameterError
 from opendp_lite.exact import whole
 from opendp_lite.metrics import AbsoluteDistance, L2Distance, Metric, SymmetricDistance
 
+_MOST_FLOAT = 2**53
+_MOST_STEP = 2**61
 Origin = tuple[str, tuple[tuple[str, Any], ...]]
 
 
@@ -82,12 +83,8 @@ class Rows(Domain):
         if isinstance(value, Blocks):
             if value.columns != self.columns:
                 raise DataError(self._columns_message(value.columns))
-            return Mapped(value.sized(self.size))
-        table = column_names(value)
-        if self.names is not None and table is not None:
-            array = picked(value, tuple(_named(name, table) for name in self.names))
-        else:
-            array = as_array(value)
+            return Mapped(value.declared(self.size, self.names))
+        array = named_columns(value, self.names)
         width = 1 if array.ndim == 1 else array.shape[1]
         if array.shape == (0,):
             array, width = np.empty((0, self.columns)), self.columns
@@ -129,21 +126,15 @@ class Rows(Domain):
         return cls(), SymmetricDistance(), ("records", ())
 
 
-def _named(name: str, table: tuple[str, ...]) -> str:
-    if name in table:
-        return name
-    near = get_close_matches(name, table, n=1, cutoff=0.4)
-    hint = f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(table[:8])}"
-    raise DataError(f"the table has no column {name!r}{hint}")
-
-
 @attrs.frozen(repr=False)
 class Vectors(Domain):
     """Vectors of a public length.
 
     Takes: ``dimension``; ``exponent``, where every entry is a multiple of 2^exponent (sums); None
         for any floats. Of those NaN counts as 0, and entries that are beyond what a release can
-        tell apart are brought to its range, which never moves two vectors further apart.
+        tell apart are brought to its range, as whole numbers beyond 2^53 are to 2^53, which never
+        moves two vectors further apart. Their distance is that of the float64 entries; what
+        float64 would round (longdouble, objects) is refused.
     """
 
     kind = "a vector with a bounded distance"
@@ -156,11 +147,7 @@ class Vectors(Domain):
         array = as_array(value)
         if array.shape != (self.dimension,):
             raise DataError(f"needs a vector of {self.dimension} entries, got shape {array.shape}")
-        if self.exponent is None:
-            return np.asarray(array, dtype=np.float64)
-        if array.dtype.kind not in "iu" or self.exponent != 0:
-            raise DataError("a vector on a grid comes from sum() or count(); give dp.vector(...)")
-        return array.astype(np.int64)
+        return _admitted(array, self.exponent)
 
     def on(self, exponent: int) -> Vectors:
         """The same vectors on a grid."""
@@ -198,9 +185,7 @@ class Scalars(Domain):
         array = as_array([value])
         if array.shape != (1,):
             raise DataError(f"needs one number, got {type(value).__name__}")
-        if self.exponent is not None:
-            return array.astype(np.int64)
-        return array.astype(np.float64)
+        return _admitted(array, self.exponent)
 
     @property
     def dimension(self) -> int:
@@ -225,6 +210,22 @@ class Scalars(Domain):
     @classmethod
     def front(cls) -> tuple[Domain, Metric, Origin]:
         return cls(), AbsoluteDistance(), ("scalar", ())
+
+
+def _admitted(array: np.ndarray, exponent: int | None) -> np.ndarray:
+    """Numbers as the steps take them, by a cast that moves no two of them further apart."""
+    if exponent not in (None, 0):
+        raise DataError("a value on such a grid comes from sum(); use dp.vector() or dp.scalar()")
+    if array.dtype.kind in "iub":
+        most = _MOST_FLOAT if exponent is None else _MOST_STEP
+        whole = array.astype(np.uint64 if array.dtype.kind == "u" else np.int64)
+        limited = whole.clip(max=most) if array.dtype.kind == "u" else whole.clip(-most, most)
+        return limited.astype(np.float64 if exponent is None else np.int64)
+    if exponent == 0:
+        raise DataError("a value on the grid of whole numbers must be whole numbers")
+    if array.dtype.itemsize > np.dtype(np.float64).itemsize:
+        raise DataError(f"dtype {array.dtype} would be rounded to float64; round it yourself first")
+    return array.astype(np.float64)
 
 
 def on_grid(steps: np.ndarray, exponent: int) -> np.ndarray:

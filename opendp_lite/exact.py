@@ -164,6 +164,13 @@ def exp_up(value: Fraction) -> Fraction:
     return Fraction(rounded) * (1 + Fraction(1, 10**42))
 
 
+def exp_down(value: Fraction) -> Fraction:
+    """A rational at most e^value, within 1e-40 of it relatively; 0 below -800."""
+    if value < -_EXP_LIMIT:
+        return Fraction(0)
+    return exp_up(value) * (1 - Fraction(1, 10**41))
+
+
 def log_up(value: Fraction) -> Fraction:
     """A rational at least ln(value), within 1e-40 absolutely."""
     context = _context(_DIGITS)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import attrs
 
+from opendp_lite.bodies.body import Body
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import exact, shown_up, whole
 from opendp_lite.norms import Norms
@@ -39,9 +40,18 @@ class Metric(ABC):
 
 
 class RowMetric(Metric):
-    """A metric between datasets: a whole number of rows."""
+    """A metric between datasets: a whole number of rows.
+
+    ``fixed_size`` says whether datasets at a finite distance have one size, which is then public;
+    ``per_row``, how far one unit of distance can move a sum of rows in a body.
+    """
 
     verb: ClassVar[str]
+    fixed_size: ClassVar[bool]
+
+    @abstractmethod
+    def per_row(self, body: Body) -> Norms | None:
+        """The norms that one unit of distance moves a sum by; None where unbounded."""
 
     def distance(self, value: object) -> Fraction:
         return Fraction(whole(value, "d_in (a number of rows)"))
@@ -64,6 +74,10 @@ class SymmetricDistance(RowMetric):
     """
 
     verb = "adding or removing"
+    fixed_size = False
+
+    def per_row(self, body: Body) -> Norms | None:
+        return body.radii()
 
 
 @attrs.frozen(repr=False)
@@ -74,6 +88,10 @@ class ChangeOneDistance(RowMetric):
     """
 
     verb = "replacing"
+    fixed_size = True
+
+    def per_row(self, body: Body) -> Norms | None:
+        return body.diameters()
 
 
 @attrs.frozen(repr=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import attrs
 
@@ -12,7 +12,6 @@ from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import Number
 from opendp_lite.metrics import (
     AbsoluteDistance,
-    ChangeOneDistance,
     L2Distance,
     Metric,
     NormDistance,
@@ -38,24 +37,21 @@ class Space(Generic[KindCo]):
     origin: Origin | None = attrs.field(default=None, eq=False, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
-        rows = isinstance(self.domain, Rows)
-        if rows != isinstance(self.metric, RowMetric):
+        if isinstance(self.domain, Rows) != isinstance(self.metric, RowMetric):
             raise SpaceError(f"{self.metric!r} does not measure {self.domain.words()}")
-        if not rows:
+        if not isinstance(self.domain, Rows) or not isinstance(self.metric, RowMetric):
             return
-        if isinstance(self.metric, ChangeOneDistance) and self._size() is None:
+        name, declared = type(self.metric).__name__, self.domain.size is not None
+        if self.metric.fixed_size and not declared:
             raise SpaceError(
-                "ChangeOneDistance replaces rows of a dataset of public size; declare it: "
-                "dp.records(size=..., metric=dp.ChangeOneDistance())"
+                f"{name} holds the number of rows fixed, so it is public; declare it: "
+                f"dp.records(size=..., metric={self.metric!r})"
             )
-        if isinstance(self.metric, SymmetricDistance) and self._size() is not None:
+        if declared and not self.metric.fixed_size:
             raise SpaceError(
-                "SymmetricDistance adds and removes rows, so their number is private: leave size "
-                "out, or use metric=dp.ChangeOneDistance()"
+                f"{name} changes the number of rows, so it is private: leave size out, or use "
+                "metric=dp.ChangeOneDistance()"
             )
-
-    def _size(self) -> int | None:
-        return getattr(self.domain, "size", None)
 
     def words(self) -> str:
         """The space in a few words."""
@@ -78,6 +74,11 @@ class Space(Generic[KindCo]):
 
 def _said(**arguments: Any) -> tuple[tuple[str, Any], ...]:
     return tuple((key, value) for key, value in arguments.items() if value is not None)
+
+
+def row_metric(space: Space[Rows]) -> RowMetric:
+    """The metric of a space of rows."""
+    return cast(RowMetric, space.metric)
 
 
 def records(

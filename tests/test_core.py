@@ -46,6 +46,8 @@ def test_equality_knows_spelling_from_meaning():
 
 def test_the_unit_takes_no_part_in_equality():
     assert dp.scalar(unit=2) == dp.scalar()
+    rho = dp.gaussian(rho=1)
+    assert (dp.scalar(unit=2) >> rho) != (dp.scalar() >> rho)
     assert (dp.scalar(unit=2) >> dp.laplace(epsilon=1)).map(2) == 1
 
 

@@ -43,7 +43,21 @@ class Everything(Body):
         return Everything(len(columns))
 
     def draw(self, generator: np.random.Generator, count: int) -> Floats:
-        wild = [0.0, -0.0, 1.0, -1.0, 5e-324, -1e-310, 1e308, -1e308, np.nan, np.inf, -np.inf, 0.1]
+        wild = [
+            0.0,
+            -0.0,
+            1.0,
+            -1.0,
+            5e-324,
+            -1e-310,
+            1e308,
+            -1e308,
+            np.nan,
+            -np.nan,
+            np.inf,
+            -np.inf,
+            0.1,
+        ]
         spread = generator.standard_normal((count, self.columns)) * 10.0 ** generator.integers(
             -5, 6, (count, self.columns)
         )

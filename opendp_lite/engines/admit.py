@@ -8,9 +8,9 @@ from __future__ import annotations
 import numbers
 from collections.abc import Iterable
 from decimal import Decimal
-from fractions import Fraction
+from difflib import get_close_matches
 from math import inf, nan
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,15 +61,27 @@ def _columns(data: Any, names: tuple[str, ...]) -> Iterable[Any]:
     return [data[name] for name in names]
 
 
-def picked(data: Any, wanted: tuple[str, ...]) -> Numeric:
-    """The named columns of a table, side by side."""
-    each = [_checked(np.asarray(data[name])) for name in wanted]
+def named_columns(data: object, names: tuple[str, ...] | None) -> Numeric:
+    """As ``as_array``; of a table only the named columns, where names are given."""
+    table = None if names is None else column_names(data)
+    if names is None or table is None:
+        return as_array(data)
+    frame = cast(Any, data)
+    each = [_checked(np.asarray(frame[_present(name, table)])) for name in names]
     return np.column_stack(each)
+
+
+def _present(name: str, table: tuple[str, ...]) -> str:
+    if name in table:
+        return name
+    near = get_close_matches(name, table, n=1, cutoff=0.4)
+    hint = f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(table[:8])}"
+    raise DataError(f"the table has no column {name!r}{hint}")
 
 
 def _checked(array: Numeric) -> Numeric:
     if isinstance(array, np.ma.MaskedArray):
-        array = np.ma.filled(array.astype(np.float64), np.nan)
+        array = _unmasked(array)
     array = np.asarray(array)
     if array.ndim not in (1, 2):
         raise DataError(
@@ -86,16 +98,25 @@ def _checked(array: Numeric) -> Numeric:
     raise DataError(f"data holds {kind}, not numbers; make the column numeric first")
 
 
+def _unmasked(array: np.ma.MaskedArray[Any, Any]) -> Numeric:
+    """What is masked is missing."""
+    if array.dtype.kind not in "biuf":
+        found: Numeric = array.data.astype(object)
+        found[np.ma.getmaskarray(array)] = None
+        return found
+    return np.where(np.ma.getmaskarray(array), np.nan, array.data.astype(np.float64))
+
+
 def _number(value: object) -> float:
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return nan
     if isinstance(value, str | bytes):
         raise DataError("data holds text, not numbers; make the column numeric first")
-    if not isinstance(value, numbers.Real | Decimal):
+    if not isinstance(value, numbers.Real | Decimal | np.bool_):
         raise DataError(f"data holds values of type {type(value).__name__}, not numbers")
     try:
         return float(value)
     except OverflowError:
-        return inf if Fraction(str(value)) > 0 else -inf
+        return inf if cast(Any, value) > 0 else -inf
     except ValueError:
         return nan

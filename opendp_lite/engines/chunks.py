@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import attrs
 
-from opendp_lite.engines.admit import as_array
+from opendp_lite.engines.admit import named_columns
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.rows import blocks
 from opendp_lite.errors import DataError
@@ -29,17 +29,18 @@ class Blocks:
     open: Callable[[], Iterable[object]]
     columns: int = 1
     size: int | None = None
+    names: tuple[str, ...] | None = None
 
-    def sized(self, size: int | None) -> Blocks:
-        """The same blocks, refused at their end unless they hold this many rows."""
-        return attrs.evolve(self, size=size)
+    def declared(self, size: int | None, names: tuple[str, ...] | None) -> Blocks:
+        """The same blocks as a space says: so many rows, and columns of a table by these names."""
+        return attrs.evolve(self, size=size, names=names)
 
 
 @blocks.register
 def _of_blocks(data: Blocks) -> Iterator[Floats]:
     seen = 0
     for number, piece in enumerate(data.open()):
-        array = as_array(piece)
+        array = named_columns(piece, data.names)
         width = 1 if array.ndim == 1 else array.shape[1]
         if width != data.columns:
             raise DataError(f"block {number} has {width} columns, {data.columns} were declared")

@@ -8,7 +8,7 @@ from fractions import Fraction
 import attrs
 
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import digits_up, exp_up, shown_up
+from opendp_lite.exact import digits_up, exp_down, exp_up, shown_up
 from opendp_lite.measures.max_divergence import budget
 from opendp_lite.measures.measure import Measure, group_size, proportions
 from opendp_lite.measures.profile import PointProfile, Profile
@@ -60,9 +60,10 @@ class ApproximateDivergence(Measure[Pair]):
             return epsilon, min(Fraction(1), delta * count)
         if epsilon * count > _CERTAIN:
             return epsilon * count, Fraction(1)
-        growth = exp_up(epsilon)
-        least = growth * (1 - Fraction(1, 10**41))
-        factor = (exp_up(epsilon * count) - 1) / (least - 1)
+        factor = count * exp_up(epsilon * (count - 1))
+        least = exp_down(epsilon)
+        if least > 1:
+            factor = min(factor, (exp_up(epsilon * count) - 1) / (least - 1))
         return epsilon * count, min(Fraction(1), delta * factor)
 
     def within(self, loss: Pair, budget: Pair) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 import attrs
 
 from opendp_lite.errors import ParameterError, SpaceError
-from opendp_lite.exact import Number, exact, exp_up
+from opendp_lite.exact import Number, exact, exp_down
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.measure import Measure
@@ -57,7 +57,7 @@ class ToZCDP(Conversion[MaxDivergence, ZeroConcentratedDivergence]):
         return ZeroConcentratedDivergence()
 
     def convert(self, loss: Fraction, profile: Profile) -> Fraction:
-        shrunk = exp_up(-loss) * (1 - Fraction(1, 10**41))
+        shrunk = exp_down(-loss)
         return min(loss * loss / 2, loss * (1 - shrunk) / (1 + shrunk))
 
     def formula(self) -> str:

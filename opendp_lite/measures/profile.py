@@ -9,7 +9,7 @@ from fractions import Fraction
 import attrs
 
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import NEGLIGIBLE, exp_up, log_up, normal_tail, shown_up, sqrt_up
+from opendp_lite.exact import NEGLIGIBLE, exp_down, exp_up, log_up, normal_tail, shown_up, sqrt_up
 
 _STEPS = 200
 _LARGEST = 2.0**1000
@@ -33,6 +33,8 @@ class Profile(ABC):
             raise ParameterError(
                 "no finite epsilon holds at delta = 0 for this mechanism; give a delta above 0"
             )
+        if delta < NEGLIGIBLE:
+            raise ParameterError("a delta below 1e-340 is finer than the curves are computed")
         low, high = 0.0, 1.0
         while self.delta(Fraction(high)) > delta:
             if high > _LARGEST:
@@ -87,8 +89,7 @@ class PointProfile(Profile):
     def delta(self, epsilon: Fraction) -> Fraction:
         if epsilon >= self.loss:
             return self.spill
-        ratio = exp_up(epsilon - self.loss) * (1 - Fraction(1, 10**41))
-        tail = exp_up(-self.loss) * (1 - Fraction(1, 10**41))
+        ratio, tail = exp_down(epsilon - self.loss), exp_down(-self.loss)
         return min(Fraction(1), self.spill + (1 - self.spill) * (1 - ratio) / (1 + tail))
 
     def epsilon(self, delta: Fraction) -> Fraction:
@@ -97,7 +98,7 @@ class PointProfile(Profile):
                 f"this loss holds at delta = {shown_up(self.spill)} and above, "
                 f"delta = {float(delta)} cannot be had"
             )
-        if delta == self.spill:
+        if delta == self.spill or delta < NEGLIGIBLE:
             return self.loss
         return min(self.loss, super().epsilon(delta))
 
@@ -156,7 +157,7 @@ class GaussianProfile(Profile):
         root = sqrt_up(self.ratio)
         _, near = normal_tail(epsilon / root - root / 2)
         far, _ = normal_tail(epsilon / root + root / 2)
-        lost = exp_up(epsilon) * (1 - Fraction(1, 10**41)) * far if far else Fraction(0)
+        lost = exp_down(epsilon) * far if far else Fraction(0)
         return min(Fraction(1), max(near - lost, NEGLIGIBLE))
 
 

@@ -8,7 +8,7 @@ from opendp_lite.bodies.body import Bounds, Floats, array, values
 from opendp_lite.core import Transformation, stage
 from opendp_lite.domains import Rows
 from opendp_lite.spaces import Space
-from opendp_lite.transformations.row_map import row_map
+from opendp_lite.transformations.row_map import lifted
 from opendp_lite.transformations.widths import fitting
 
 
@@ -33,4 +33,4 @@ def center(space: Space[Rows], middle: Bounds) -> Transformation[Space[Rows], Sp
         return np.subtract(block, offset)
 
     body = space.domain.body.shift(tuple(-value for value in point))
-    return row_map(space, moved, body, space.domain.names)
+    return lifted(space, moved, body, space.domain.names)

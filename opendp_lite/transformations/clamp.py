@@ -7,7 +7,7 @@ from opendp_lite.bodies.box import Box
 from opendp_lite.core import Transformation, stage
 from opendp_lite.domains import Rows
 from opendp_lite.spaces import Space
-from opendp_lite.transformations.row_map import row_map
+from opendp_lite.transformations.row_map import lifted
 
 
 @stage
@@ -30,4 +30,4 @@ def clamp(
     array([ 0.,  3., 10.])
     """
     body = Box(lower, upper).over(space.domain.columns)
-    return row_map(space, Projection(body), body, space.domain.names)
+    return lifted(space, Projection(body), body, space.domain.names)

@@ -9,7 +9,7 @@ from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import Number, positive
 from opendp_lite.spaces import Space
-from opendp_lite.transformations.row_map import row_map
+from opendp_lite.transformations.row_map import lifted
 
 
 @stage
@@ -32,4 +32,4 @@ def clip_to_norm(
     if p not in (1, 2):
         raise ParameterError(f"clip_to_norm: p must be 1 or 2, got {p}; clamp bounds each column")
     body = Ball(positive(radius, "radius"), p).over(space.domain.columns)
-    return row_map(space, Projection(body), body, space.domain.names)
+    return lifted(space, Projection(body), body, space.domain.names)

@@ -14,7 +14,7 @@ from opendp_lite.engines.rows import fold
 from opendp_lite.errors import SpaceError
 from opendp_lite.metrics import AbsoluteDistance
 from opendp_lite.norms import Norms
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, row_metric
 
 
 class CountFold(Fold[int]):
@@ -52,7 +52,7 @@ def count(space: Space[Rows]) -> Transformation[Space[Rows], Space[Scalars]]:
     >>> dp.count()([5.0, float("nan"), 7.0])
     3
     """
-    if space.domain.size is not None:
+    if row_metric(space).fixed_size:
         raise SpaceError(
             f"count: the number of rows is public, it was declared as size={space.domain.size}; "
             "use that number, or SymmetricDistance() where it is private"

@@ -8,8 +8,8 @@ from opendp_lite.bodies.body import Floats
 from opendp_lite.core import Transformation, stage
 from opendp_lite.domains import Rows
 from opendp_lite.errors import SpaceError
-from opendp_lite.spaces import Space
-from opendp_lite.transformations.row_map import row_map
+from opendp_lite.spaces import Space, row_metric
+from opendp_lite.transformations.row_map import lifted
 
 
 def _without_nan(block: Floats) -> Floats:
@@ -31,9 +31,9 @@ def drop_nan(space: Space[Rows]) -> Transformation[Space[Rows], Space[Rows]]:
     >>> dp.drop_nan()([1.0, float("nan"), 3.0])
     array([1., 3.])
     """
-    if space.domain.size is not None:
+    if row_metric(space).fixed_size:
         raise SpaceError(
             "drop_nan changes the number of rows, which ChangeOneDistance holds fixed; "
             "use impute(value) instead"
         )
-    return row_map(space, _without_nan, space.domain.body, space.domain.names)
+    return lifted(space, _without_nan, space.domain.body, space.domain.names)

@@ -8,7 +8,7 @@ from opendp_lite.bodies.body import Bounds, Floats, array, spread, values
 from opendp_lite.core import Transformation, stage
 from opendp_lite.domains import Rows
 from opendp_lite.spaces import Space
-from opendp_lite.transformations.row_map import row_map
+from opendp_lite.transformations.row_map import lifted
 from opendp_lite.transformations.widths import fitting
 
 
@@ -32,4 +32,4 @@ def impute(space: Space[Rows], value: Bounds) -> Transformation[Space[Rows], Spa
     def filled(block: Floats) -> Floats:
         return np.where(np.isnan(block), filling, block)
 
-    return row_map(space, filled, domain.body, domain.names)
+    return lifted(space, filled, domain.body, domain.names)

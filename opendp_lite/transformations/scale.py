@@ -9,7 +9,7 @@ from opendp_lite.core import Transformation, stage
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError
 from opendp_lite.spaces import Space
-from opendp_lite.transformations.row_map import row_map
+from opendp_lite.transformations.row_map import lifted
 from opendp_lite.transformations.widths import fitting
 
 
@@ -35,4 +35,4 @@ def scale(space: Space[Rows], factor: Bounds) -> Transformation[Space[Rows], Spa
     def multiplied(block: Floats) -> Floats:
         return np.multiply(block, by)
 
-    return row_map(space, multiplied, space.domain.body.scale(factors), space.domain.names)
+    return lifted(space, multiplied, space.domain.body.scale(factors), space.domain.names)

@@ -10,7 +10,7 @@ from opendp_lite.core import Transformation, stage
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.spaces import Space
-from opendp_lite.transformations.row_map import row_map
+from opendp_lite.transformations.row_map import lifted
 
 Column = int | str
 
@@ -31,7 +31,7 @@ def select(
     >>> (dp.records(columns=["age", "visits"]) >> dp.select("visits"))(np.array([[30.0, 2.0]]))
     array([2.])
     """
-    asked = columns if isinstance(columns, tuple) else (columns,)
+    asked = tuple(columns) if isinstance(columns, tuple | list) else (columns,)
     kept = tuple(_position(column, space.domain) for column in asked)
 
     def picked(block: Floats) -> Floats:
@@ -39,10 +39,10 @@ def select(
 
     names = space.domain.names
     chosen = None if names is None else tuple(names[j] for j in kept)
-    return row_map(space, picked, space.domain.body.select(kept), chosen)
+    return lifted(space, picked, space.domain.body.select(kept), chosen)
 
 
-def _position(column: Column, domain: Rows) -> int:
+def _position(column: object, domain: Rows) -> int:
     if isinstance(column, str):
         if domain.names is None:
             raise SpaceError(

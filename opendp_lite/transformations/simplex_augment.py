@@ -11,7 +11,7 @@ from opendp_lite.domains import Rows
 from opendp_lite.errors import SpaceError
 from opendp_lite.exact import nearest
 from opendp_lite.spaces import Space
-from opendp_lite.transformations.row_map import row_map
+from opendp_lite.transformations.row_map import lifted
 
 
 @stage
@@ -53,4 +53,4 @@ def simplex_augment(space: Space[Rows]) -> Transformation[Space[Rows], Space[Row
             out[:, -1] -= block[:, column]
         return out
 
-    return row_map(space, augmented, Simplex(total, space.domain.columns + 1))
+    return lifted(space, augmented, Simplex(total, space.domain.columns + 1))

@@ -19,7 +19,7 @@ from opendp_lite.engines.rows import fold
 from opendp_lite.errors import SpaceError
 from opendp_lite.metrics import NormDistance
 from opendp_lite.norms import Norms
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, row_metric
 
 _TURN = 1 << 64
 _ROOM = 1 << 62
@@ -149,7 +149,7 @@ def sum(space: Space[Rows]) -> Transformation[Space[Rows], Space[Vectors]]:
     array([1.])
     """
     body = space.domain.body
-    per_row = body.radii() if space.domain.size is None else body.diameters()
+    per_row = row_metric(space).per_row(body)
     if per_row is None:
         raise SpaceError(_UNBOUNDED)
     how = SumFold(body)

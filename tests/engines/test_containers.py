@@ -74,6 +74,8 @@ def test_several_columns(data):
 def test_whole_numbers_and_truth_values():
     assert TOTAL(np.array([True, False, True])).tolist() == [2]
     assert TOTAL([3, 4, 10**400, -(10**400)]).tolist() == [17]
+    assert TOTAL([1.0, 10**5000, -(10**5000)]).tolist() == [11]
+    assert TOTAL(np.ma.masked_array([3, 10**400], mask=False, dtype=object)).tolist() == [13]
     assert TOTAL(np.array([2**63], dtype=np.uint64)).tolist() == [10]
 
 
@@ -91,6 +93,9 @@ def test_missing_values_become_nan_in_every_container():
         pa.table({"x": [1, None]}),
         [pd.NA, 1],
         [Decimal("sNaN"), Decimal(1)],
+        [np.True_, None],
+        np.ma.masked_array([1.0, "x"], mask=[False, True], dtype=object),
+        np.ma.masked_array([1, pd.NA], mask=[False, False], dtype=object),
     ):
         assert pipeline(data).tolist() == [6]
 
@@ -137,6 +142,12 @@ def test_data_are_not_changed():
         assert np.array_equal(data, before, equal_nan=True)
 
 
+def test_named_columns_are_picked_from_blocks_of_tables():
+    swapped = pd.DataFrame({"visits": [3.0], "age": [40.0], "text": ["x"]})
+    pipeline = dp.records(columns=["age", "visits"]) >> dp.clamp(0, 100) >> dp.sum()
+    assert pipeline(dp.Blocks(lambda: iter([swapped, swapped]), columns=2)).tolist() == [80, 6]
+
+
 def test_sized_blocks():
     space = dp.records(size=3, metric=dp.ChangeOneDistance())
     total = space >> TOTAL
@@ -153,6 +164,8 @@ def test_sized_blocks():
         ([1.0, "b"], "text"),
         ("abc", "str"),
         (np.array(["1"]), "text"),
+        (np.ma.masked_array([1.0, "alice"], dtype=object), "text"),
+        (np.ma.masked_array(["alice"]), "text"),
         (np.array([1j]), "complex"),
         (np.array(["2020-01-01"], dtype="M8[D]"), "dates"),
         (pd.Series(["x"]), "text"),

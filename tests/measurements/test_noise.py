@@ -208,6 +208,28 @@ def test_noise_on_bare_vectors_and_numbers():
     assert (unit >> dp.gaussian(rho=0.5)).map(dp.Norms(l2=1)) == 0.5
 
 
+def test_whole_numbers_that_floats_would_round_are_brought_to_their_range():
+    mechanism = dp.vector(2) >> dp.gaussian(scale=1000)
+    for kind in (np.int64, np.uint64):
+        found = mechanism(np.array([2**61 + 256, 5], dtype=kind))
+        assert found.tolist() == pytest.approx([2**53, 5], abs=9000)
+    assert mechanism(np.array([-7, 5], dtype=np.int8))[0] == pytest.approx(-7, abs=9000)
+    with pytest.raises(dp.DataError, match=r"longdouble|float128"):
+        mechanism(np.zeros(2, dtype=np.longdouble))
+
+
+def test_hand_built_grids_take_whole_numbers_only():
+    space = dp.Space(dp.Scalars(0), dp.AbsoluteDistance(), unit=dp.Norms(l1=1))
+    exact = space >> dp.laplace(scale=1e-3)
+    assert exact(7) == 7
+    assert exact(np.uint64(2**63)) == 2**61
+    with pytest.raises(dp.DataError, match="whole numbers"):
+        exact(0.999999)
+    fine = dp.Space(dp.Vectors(1, -3), dp.L1Distance(), unit=dp.Norms(l1=1))
+    with pytest.raises(dp.DataError, match="comes from sum"):
+        (fine >> dp.laplace(scale=1))(np.array([1]))
+
+
 def test_insecure_releases_repeat_and_are_marked():
     pipeline = dp.clamp(0, 4) >> dp.sum() >> dp.gaussian(rho=0.5)
     first, second = (pipeline.insecure_release(DATA, seed=3) for _ in range(2))

@@ -140,6 +140,19 @@ def test_group_privacy_of_approximate_losses():
     assert true <= as_mpf(spill) <= true * (1 + mpf(10) ** -30)
 
 
+def test_certified_bounds_at_the_ends():
+    tiny = Fraction(1, 10**45)
+    assert dp.ApproximateDivergence().group((tiny, Fraction(1, 10)), 2)[1] >= Fraction(1, 5)
+    for loss in (Fraction(700), Fraction(900), Fraction(5000)):
+        assert dp.to_zcdp().convert(loss, PureProfile(loss)) >= loss * (1 - exp_up(-loss) * 3)
+        spill = PointProfile(loss, Fraction(0)).delta(Fraction(0))
+        assert 1 - spill <= 2 * exp_up(-loss)
+    assert dp.to_zcdp().convert(Fraction(900), PureProfile(Fraction(900))) == 900
+    with pytest.raises(dp.ParameterError, match="finer"):
+        dp.gaussian(scale=1).epsilon(Fraction(1, 10**341))
+    assert dp.laplace(epsilon=1).epsilon(Fraction(1, 10**341)) == 1
+
+
 def test_readings_of_floats():
     assert reading(0.1) * 10 == 1
     assert reading(1 / 3) * 3 == 1

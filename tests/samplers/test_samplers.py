@@ -15,7 +15,7 @@ import opendp_lite as dp
 from opendp_lite.samplers.discrete_laplace import DiscreteLaplace
 from opendp_lite.samplers.entropy import Entropy, InsecureSeededEntropy, SecureEntropy
 from opendp_lite.samplers.exponential import LazyExponential, exact_floor, exactly_below
-from opendp_lite.samplers.law import Offsets, _in_cells, grid_for
+from opendp_lite.samplers.law import Offsets, _floats_in_cells, _in_cells, grid_for
 from opendp_lite.samplers.rounded_gaussian import RoundedGaussian
 from opendp_lite.samplers.rounded_laplace import RoundedLaplace
 
@@ -104,11 +104,24 @@ def test_discrete_laplace_follows_its_law(scale):
     assert chi_square_p(draws, law, Fraction(0)) > LEAST_P
 
 
-@pytest.mark.parametrize("kind", ROUNDED)
+@pytest.mark.parametrize("kind", [*ROUNDED, DiscreteLaplace])
 def test_few_draws_at_a_time_follow_the_law(kind):
     law, entropy = kind(Fraction(5), 0), InsecureSeededEntropy(13)
-    draws = np.concatenate([law.draw(2, at("0.25", 2), entropy) for _ in range(20_000)])
-    assert chi_square_p(draws, law, Fraction("0.25")) > LEAST_P
+    value = Fraction(0) if kind is DiscreteLaplace else Fraction(1, 4)
+    draws = np.concatenate([law.draw(2, at(value, 2), entropy) for _ in range(20_000)])
+    assert chi_square_p(draws, law, value) > LEAST_P
+
+
+def test_offsets_of_floats_are_exact():
+    tiny = [-1.9e-37, -5e-324, 0.3, -0.3, 1e300, -1e300, np.nan, 7.0]
+    for target in (-900, -60, 0, 3, 900):
+        with np.errstate(all="ignore"):
+            whole, where = _floats_in_cells(np.array(tiny), target)
+        for i, value in enumerate(tiny):
+            exact = Fraction(0 if np.isnan(value) else value) / Fraction(2) ** target
+            limited = max(min(exact, Fraction(2**60)), -Fraction(2**60))
+            assert int(whole[i]) + where.exactly(i) == limited
+            assert where.floats[i] == pytest.approx(float(where.exactly(i)), abs=2**-50)
 
 
 @pytest.mark.parametrize("kind", ROUNDED)
@@ -131,10 +144,11 @@ def test_floats_and_exact_arithmetic_decide_alike(kind, scale, seed):
     assert np.array_equal(usual, exact)
 
 
+@pytest.mark.parametrize("kind", [*ROUNDED, DiscreteLaplace])
 @pytest.mark.parametrize("scale", SCALES, ids=str)
-def test_one_draw_decides_as_exact_arithmetic_does(scale):
-    law = RoundedGaussian(scale, 0)
-    for seed in range(300):
+def test_one_draw_decides_as_exact_arithmetic_does(kind, scale):
+    law = kind(scale, 0)
+    for seed in range(200):
         words = biased_words(64, seed)
         usual = law.draw(1, at("0.375", 1), Words(words))
         assert usual == wide(law).draw(1, at("0.375", 1), Words(words))

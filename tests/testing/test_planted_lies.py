@@ -43,15 +43,9 @@ def positional(space: Tables) -> dp.Transformation[Tables, Tables]:
 
 
 @dp.stage
-def doubled(space: Tables) -> dp.Transformation[Tables, Tables]:
-    """Gives every row twice."""
-    return dp.row_map(space, lambda block: np.repeat(block, 2, axis=0), space.domain.body)
-
-
-@dp.stage
 def truncated(space: Tables) -> dp.Transformation[Tables, Tables]:
     """Keeps the first row of each block."""
-    return dp.row_map(space, lambda block: block[:1], space.domain.body)
+    return dp.row_map(space, lambda block: block[:1], space.domain.body, drops=True)
 
 
 class CoarseSum(Fold[np.ndarray]):
@@ -92,7 +86,6 @@ LIES = [
     narrow_clamp(),
     dp.clamp(0, 1) >> demeaned(),
     dp.clamp(0, 1) >> positional(),
-    dp.clamp(0, 1) >> doubled(),
     dp.clamp(0, 1) >> truncated(),
     dp.clamp(0, 0.3) >> coarse_sum(),
     dp.clamp(0, 1) >> half_sum(),

@@ -1,0 +1,72 @@
+"""What row_map asks of a person's function, and what it mends."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import opendp_lite as dp
+
+Tables = dp.Space[dp.Rows]
+SIZED = dp.records(size=10, metric=dp.ChangeOneDistance())
+
+
+def step(function, *, body=None, drops=False):
+    @dp.stage
+    def tried(space: Tables) -> dp.Transformation[Tables, Tables]:
+        """The function under test."""
+        return dp.row_map(space, function, body or space.domain.body, drops=drops)
+
+    return tried()
+
+
+def positive(block):
+    return block[block[:, 0] > 0]
+
+
+def test_rows_may_be_left_out_only_where_their_number_is_private():
+    kept = dp.clamp(-1, 1) >> step(positive, drops=True)
+    dp.assert_stable(kept >> dp.sum())
+    assert kept([0.5, -0.5]).tolist() == [0.5]
+    with pytest.raises(dp.SpaceError, match="holds fixed"):
+        SIZED >> kept
+
+
+def test_a_function_that_drops_rows_without_saying_so_is_refused():
+    silent = dp.clamp(-1, 1) >> step(positive) >> dp.sum() >> dp.laplace(epsilon=1)
+    for pipeline, data in ((silent, [0.5, -0.5]), (SIZED >> silent, [-0.5] * 10)):
+        with pytest.raises(dp.SpaceError, match="drops=True"):
+            pipeline(data)
+    for drops in (False, True):
+        doubled = dp.clamp(0, 1) >> step(lambda b: np.repeat(b, 2, axis=0), drops=drops)
+        with pytest.raises(dp.SpaceError, match="rows as it got"):
+            doubled([0.5])
+
+
+@pytest.mark.parametrize("function", [lambda b: b[:, 0], lambda b: np.hstack([b, b])])
+def test_a_function_of_the_wrong_shape_is_refused(function):
+    with pytest.raises(dp.SpaceError, match="1 columns"):
+        (dp.clamp(0, 1) >> step(function))([0.5])
+
+
+def test_the_sign_of_a_nan_made_by_a_function_says_nothing():
+    """Vector instructions and their tails give the sum of two NaNs different signs."""
+    nan = np.copysign(np.nan, -1)
+    total = step(lambda b: (b + np.abs(b)) / 2) >> dp.clamp(0, 1) >> dp.sum()
+    for count in range(1, 40):
+        assert total(np.full(count, nan)).tolist() == [count]
+    dp.assert_stable(total)
+
+
+def test_a_metric_of_ones_own_says_how_far_a_sum_moves():
+    class ReplaceHidden(dp.RowMetric):
+        """Replaces rows of datasets whose size is private."""
+
+        verb = "replacing"
+        fixed_size = False
+
+        def per_row(self, body):
+            return body.diameters()
+
+    space = dp.Space(dp.Rows(), ReplaceHidden(), unit=ReplaceHidden().distance(1))
+    assert (dp.clamp(-1, 1) >> dp.sum()).bind(space).map(1).l1 == 2
