@@ -25,7 +25,7 @@ JOBS = {
             [PYTHON, "-m", "pytest", "-q", "-n", "2"],
         ],
     ),
-    "bench": ("[test,bench]", [[PYTHON, "-m", "tests.benchmarks"]]),
+    "bench": ("[test,bench]", [[PYTHON, os.path.join("tests", "benchmarks")]]),
 }
 
 

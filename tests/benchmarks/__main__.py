@@ -1,0 +1,73 @@
+"""Times the package against its peers, side by side, and prints the table of targets."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import clip_to_norm
+import imports
+import memory
+import noise
+import scalars
+import sums
+from compare import Clock, Row, table
+
+LIBRARIES = ("numpy", "opendp", "diffprivlib")
+OPENDP_ENTRIES = 5_000
+
+
+def main() -> None:
+    """Runs the named groups, all of them without a name."""
+    parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="name", help="groups of rows; all by default")
+    parser.add_argument(
+        "--opendp-entries",
+        type=int,
+        default=OPENDP_ENTRIES,
+        help=f"length of the vectors that OpenDP is timed on; {OPENDP_ENTRIES} by default",
+    )
+    parser.add_argument(
+        "--processor-time",
+        action="store_true",
+        help="count processor time instead of wall time, on a machine that is not idle",
+    )
+    arguments = parser.parse_args()
+    if arguments.processor_time:
+        Clock.processor_time()
+    groups: dict[str, Callable[[], Iterator[Row]]] = {
+        "noise": lambda: noise.rows(arguments.opendp_entries),
+        "sums": sums.rows,
+        "memory": memory.rows,
+        "clip_to_norm": clip_to_norm.rows,
+        "scalars": scalars.rows,
+        "imports": imports.rows,
+    }
+    unknown = [name for name in arguments.names if name not in groups]
+    if unknown:
+        parser.error(f"no group {', '.join(unknown)}; there are {', '.join(groups)}")
+    versions = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
+    print(f"Python {platform.python_version()}, {versions}; {os.cpu_count()} processors")
+    clock = "processor" if arguments.processor_time else "wall"
+    print(f"{clock} time; load average at the start: {_load()}")
+    found: list[Row] = []
+    for name in arguments.names or groups:
+        print(f"{name} ...", file=sys.stderr, flush=True)
+        found += groups[name]()
+    print(f"load average at the end: {_load()}\n")
+    print(table(found))
+
+
+def _load() -> str:
+    return " ".join(f"{value:.2f}" for value in os.getloadavg())
+
+
+if __name__ == "__main__":
+    main()

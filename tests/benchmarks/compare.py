@@ -1,0 +1,178 @@
+"""Two functions timed side by side, and the row of a table that comes of it."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+ENOUGH = 0.02
+"""Seconds that one timing lasts at least, so that the clock's own cost does not show."""
+UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+HEADINGS = ("work", "ours", "peer", "peer's", "ratio (pairs)", "target", "met?")
+
+Work = Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the table, as text; ``note`` is printed below it."""
+
+    work: str
+    ours: str
+    peer: str
+    theirs: str
+    ratio: str
+    target: str
+    met: bool
+    note: str = ""
+
+    def cells(self) -> tuple[str, ...]:
+        """The text of each column."""
+        met = "yes" if self.met else "NO"
+        return self.work, self.ours, self.peer, self.theirs, self.ratio, self.target, met
+
+
+@dataclass(frozen=True)
+class Target:
+    """A bound on a ratio: how many times faster at least, or how many times slower at most."""
+
+    bound: float
+    faster: bool
+
+    def words(self) -> str:
+        """The target as the table says it."""
+        if self.faster:
+            return "faster" if self.bound == 1 else f">= {self.bound:g}x faster"
+        return f"<= {self.bound:g}x"
+
+    def ratio(self, ours: float, theirs: float) -> float:
+        """The ratio that the bound is about."""
+        return theirs / ours if self.faster else ours / theirs
+
+    def met(self, ratio: float) -> bool:
+        """Whether the ratio is on the good side of the bound."""
+        return ratio > self.bound if self.faster else ratio <= self.bound
+
+
+def faster(times: float) -> Target:
+    """At least so many times faster than the peer."""
+    return Target(times, faster=True)
+
+
+def at_most(times: float) -> Target:
+    """At most so many times as slow as the peer."""
+    return Target(times, faster=False)
+
+
+class Clock:
+    """The clock that all timings read: wall time, or this process's processor time."""
+
+    read = staticmethod(time.perf_counter)
+
+    @classmethod
+    def processor_time(cls) -> None:
+        """Reads processor time from now on: steadier where other work runs on the machine."""
+        cls.read = staticmethod(time.process_time)
+
+
+def calls_for(work: Work) -> int:
+    """How many calls make a timing long enough; the first call, a warm-up, does not count."""
+    work()
+    return max(1, round(ENOUGH / max(seconds(work, 1), 1e-9)))
+
+
+def seconds(work: Work, calls: int) -> float:
+    """Seconds a call."""
+    start = Clock.read()
+    for _ in range(calls):
+        work()
+    return (Clock.read() - start) / calls
+
+
+def interleaved(ours: Work, theirs: Work, rounds: int) -> list[tuple[float, float]]:
+    """Seconds a call of each, ours and theirs by turns, so that both meet the same weather."""
+    ours_calls, their_calls = calls_for(ours), calls_for(theirs)
+    gc.collect()
+    gc.disable()
+    try:
+        return [(seconds(ours, ours_calls), seconds(theirs, their_calls)) for _ in range(rounds)]
+    finally:
+        gc.enable()
+
+
+def compared(
+    work: str,
+    ours: Work,
+    peer: str,
+    theirs: Work,
+    target: Target,
+    *,
+    rounds: int,
+    items: tuple[int, int] = (1, 1),
+    item: str = "",
+    note: str = "",
+) -> Row:
+    """The row of two functions; ``items`` are what a call of ours, of theirs goes through."""
+    pairs = [(a / items[0], b / items[1]) for a, b in interleaved(ours, theirs, rounds)]
+    mine, its = median(a for a, _ in pairs), median(b for _, b in pairs)
+    ratio = target.ratio(mine, its)
+    each = [target.ratio(a, b) for a, b in pairs]
+    return Row(
+        work,
+        shown(mine, item),
+        peer,
+        shown(its, item),
+        spread(ratio, min(each), max(each)),
+        target.words(),
+        target.met(ratio),
+        note,
+    )
+
+
+def shown(duration: float, item: str = "") -> str:
+    """Seconds in a unit that fits, and what they are for."""
+    unit = next((unit for unit, size in UNITS.items() if duration >= size), "ns")
+    return f"{duration / UNITS[unit]:.3g} {unit}" + (f"/{item}" if item else "")
+
+
+def power(count: int) -> str:
+    """A round number as 1e5."""
+    return f"{count:.0e}".replace("e+0", "e")
+
+
+def spread(ratio: float, low: float, high: float) -> str:
+    """The ratio of the medians, and the smallest and largest ratio of a pair."""
+    return f"{_short(ratio)} ({_short(low)}..{_short(high)})"
+
+
+def _short(value: float) -> str:
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def child(code: str, *arguments: object, **environment: str) -> str:
+    """What a fresh interpreter prints, of the same installation as this one."""
+    command = [sys.executable, "-P", "-c", code, *map(str, arguments)]
+    variables = {**os.environ, **environment}
+    finished = subprocess.run(command, check=True, capture_output=True, text=True, env=variables)
+    return finished.stdout.strip()
+
+
+def table(rows: Sequence[Row]) -> str:
+    """The rows under their headings, in columns, each note below its row."""
+    lines = [HEADINGS, *(row.cells() for row in rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(HEADINGS))]
+
+    def line(cells: Sequence[str]) -> str:
+        padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+        return f"| {' | '.join(padded)} |"
+
+    found = [line(HEADINGS), line(["-" * width for width in widths])]
+    found += [line(row.cells()) for row in rows]
+    notes = dict.fromkeys(row.note for row in rows if row.note)
+    return "\n".join([*found, "", *(f"- {note}" for note in notes)])
