@@ -30,6 +30,7 @@ from opendp_lite.measures.profile import Profile
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.norms import Norms
 from opendp_lite.samplers.entropy import Entropy, InsecureSeededEntropy, SecureEntropy
+from opendp_lite.samplers.law import Law
 from opendp_lite.spaces import Space
 
 In = TypeVar("In", bound=Space[Any], contravariant=True)
@@ -52,13 +53,6 @@ class Function(Protocol):
     def __name__(self) -> str: ...
 
     def __call__(self, release: Any, /) -> Any: ...
-
-
-class Law(Protocol):
-    """What a noise declares of itself: see ``opendp_lite.samplers``."""
-
-    @property
-    def standard_deviation(self) -> float: ...
 
 
 def _identity(value: Any) -> Any:

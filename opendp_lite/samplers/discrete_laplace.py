@@ -10,16 +10,14 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.samplers.entropy import Entropy
+from opendp_lite.samplers.entropy import Entropy, Words
 from opendp_lite.samplers.exponential import (
     BITS,
-    LANES,
     LEAST,
     MARGIN,
     LazyExponential,
     exact_floor,
-    logarithms,
-    to_nearest,
+    rounded,
 )
 from opendp_lite.samplers.law import FEW, Floats, Law, Offsets
 
@@ -60,21 +58,16 @@ class DiscreteLaplace(Law):
         return exact_floor(LazyExponential(top), self.scale, Fraction(0), entropy)
 
     def _geometric(self, count: int, entropy: Entropy) -> NDArray[np.int64]:
-        found = np.empty(count, dtype=np.int64)
-        scale = -float(self.scale)
-        edge = 0.5 - self.margin * float(self.scale)
-        with np.errstate(all="ignore"):
-            for start in range(0, count, LANES):
-                stop = min(start + LANES, count)
-                words, y = entropy.words(stop - start), np.empty(stop - start)
-                doubtful = logarithms(words, y)
-                np.multiply(y, scale, out=y)
-                np.subtract(y, 0.5, out=y)
-                doubtful |= ~to_nearest(y, found[start:stop], edge)
-                for lane in np.flatnonzero(doubtful):
-                    exponential = LazyExponential(int(words[lane]) >> 1)
-                    found[start + lane] = exact_floor(exponential, self.scale, Fraction(0), entropy)
-        return found
+        scale = float(self.scale)
+
+        def shape(words: Words, y: Floats, start: int) -> None:
+            np.multiply(y, -scale, out=y)
+            np.subtract(y, 0.5, out=y)
+
+        def exactly(position: int, word: int) -> int:
+            return exact_floor(LazyExponential(word >> 1), self.scale, Fraction(0), entropy)
+
+        return rounded(count, entropy, shape, 0.5 - self.margin * scale, exactly)
 
     def log_probability(self, steps: Floats, value: Fraction) -> Floats:
         rate = float(1 / self.scale)

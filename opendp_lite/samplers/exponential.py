@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import decimal
 import math
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Final
@@ -70,6 +71,31 @@ def to_nearest(y: Floats, out: NDArray[np.int64], edge: float) -> Flags:
     np.abs(y, out=y)
     near: Flags = y < edge
     return near
+
+
+def rounded(
+    count: int,
+    entropy: Entropy,
+    shape: Callable[[Words, Floats, int], None],
+    edge: float,
+    exactly: Callable[[int, int], int],
+) -> NDArray[np.int64]:
+    """So many draws of a float made of one exponential, rounded to nearest.
+
+    ``shape(words, y, start)`` makes of -E in ``y`` what is to be rounded, for the positions from
+    ``start`` on; ``exactly(position, word)`` decides the draws within ``edge`` of a tie again.
+    """
+    found = np.empty(count, dtype=np.int64)
+    with np.errstate(all="ignore"):
+        for start in range(0, count, LANES):
+            stop = min(start + LANES, count)
+            words, y = entropy.words(stop - start), np.empty(stop - start)
+            doubtful = logarithms(words, y)
+            shape(words, y, start)
+            doubtful |= ~to_nearest(y, found[start:stop], edge)
+            for lane in np.flatnonzero(doubtful):
+                found[start + lane] = exactly(start + int(lane), int(words[lane]))
+    return found
 
 
 class LazyExponential:

@@ -10,17 +10,15 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.samplers.entropy import Entropy
+from opendp_lite.samplers.entropy import Entropy, Words
 from opendp_lite.samplers.exponential import (
     BITS,
-    LANES,
     LEAST,
     MARGIN,
     LazyExponential,
     exact_floor,
     flip_signs,
-    logarithms,
-    to_nearest,
+    rounded,
 )
 from opendp_lite.samplers.law import FEW, Floats, Law, Offsets
 
@@ -43,24 +41,18 @@ class RoundedLaplace(Law):
     def draw(self, count: int, offsets: Offsets, entropy: Entropy) -> NDArray[np.int64]:
         if count <= FEW:
             return self.few(count, offsets, entropy)
-        noise = np.empty(count, dtype=np.int64)
         scale = float(self.scale)
-        edge = 0.5 - self.margin * (scale + 1)
-        with np.errstate(all="ignore"):
-            for start in range(0, count, LANES):
-                stop = min(start + LANES, count)
-                words, y = entropy.words(stop - start), np.empty(stop - start)
-                doubtful = logarithms(words, y)
-                np.multiply(y, scale, out=y)
-                flip_signs(words, y)
-                if offsets.floats is not None:
-                    np.add(y, offsets.floats[start:stop], out=y)
-                doubtful |= ~to_nearest(y, noise[start:stop], edge)
-                for lane in np.flatnonzero(doubtful):
-                    noise[start + lane] = self._exactly(
-                        int(words[lane]), offsets.exactly(start + int(lane)), entropy
-                    )
-        return noise
+
+        def shape(words: Words, y: Floats, start: int) -> None:
+            np.multiply(y, scale, out=y)
+            flip_signs(words, y)
+            if offsets.floats is not None:
+                np.add(y, offsets.floats[start : start + len(y)], out=y)
+
+        def exactly(position: int, word: int) -> int:
+            return self._exactly(word, offsets.exactly(position), entropy)
+
+        return rounded(count, entropy, shape, 0.5 - self.margin * (scale + 1), exactly)
 
     def one(self, inside: float, exactly: Callable[[], Fraction], entropy: Entropy) -> int:
         scale, word = float(self.scale), entropy.word()
