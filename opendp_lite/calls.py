@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any, get_args, get_origin, get_type_hints
 
 import attrs
@@ -77,6 +78,19 @@ class Call:
         call._rehearse()
         return call
 
+    @classmethod
+    def again(cls, constructor: Callable[..., Any], arguments: tuple[tuple[str, Any], ...]) -> Call:
+        """The call with arguments that were bound before."""
+        args: list[Any] = []
+        kwargs: dict[str, Any] = {}
+        kinds = inspect.signature(constructor).parameters
+        for key, value in arguments:
+            if kinds[key].kind is _STAR:
+                args.extend(value)
+            else:
+                kwargs[key] = value
+        return cls.of(constructor, args, kwargs)
+
     @property
     def name(self) -> str:
         """The constructor's name at the front door."""
@@ -126,6 +140,11 @@ class Call:
         """The public name and its arguments."""
         return self.name, dict(self.arguments)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled by the place where the step is defined, and its arguments."""
+        made = self.constructor
+        return _again, (made.__module__, made.__qualname__, self.arguments)
+
     def __repr__(self) -> str:
         parameters = inspect.signature(self.constructor).parameters
         texts: list[str] = []
@@ -139,6 +158,11 @@ class Call:
                 prefix = f"{key}=" if kind is _KEYWORD else ""
                 texts.append(prefix + argument_text(value))
         return f"{prefixed(self.constructor, self.name)}({', '.join(texts)})"
+
+
+def _again(module: str, name: str, arguments: tuple[tuple[str, Any], ...]) -> Call:
+    recipe = getattr(import_module(module), name)
+    return Call.again(recipe.__wrapped__, arguments)
 
 
 def _needs_of_parts(arguments: tuple[tuple[str, Any], ...]) -> tuple[type[Domain], ...]:

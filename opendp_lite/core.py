@@ -151,6 +151,10 @@ class Transformation(Generic[In, Out]):
         """As ``bind`` of its recipe to its space."""
         return "pipeline", {"steps": (self.input_space, *self.recipe)}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as its space and its recipe."""
+        return _rebound, (self.input_space, self.recipe)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Transformation) and _same(self, other)
 
@@ -278,6 +282,10 @@ class Measurement(Generic[In, M]):
         """As ``bind`` of its recipe to its space."""
         return "pipeline", {"steps": (self.input_space, *self.recipe)}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as its space and its recipe."""
+        return _rebound, (self.input_space, self.recipe)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Measurement) and _same(self, other)
 
@@ -297,6 +305,13 @@ class InsecureRelease:
 
     def __repr__(self) -> str:
         return f"InsecureRelease(NOT PRIVATE, seed={self.seed}, value={self.value!r})"
+
+
+def _rebound(space: Space[Any], recipe: tuple[Any, ...]) -> Any:
+    bound: Any = space
+    for link in recipe:
+        bound = _extend(bound, link) if isinstance(link, Call) else _follow(bound, link)
+    return bound
 
 
 def _same(first: Any, second: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any, Concatenate, ParamSpec
 
 import attrs
@@ -32,9 +33,18 @@ class Postprocessor:
         """The public name and its arguments."""
         return self.__name__, dict(self.arguments)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled by the place where the function is defined, and its arguments."""
+        return _again, (self.function.__module__, self.function.__qualname__, self.arguments)
+
     def __repr__(self) -> str:
         texts = [argument_text(value) for _, value in self.arguments]
         return f"{prefixed(self.function, self.__name__)}({', '.join(texts)})"
+
+
+def _again(module: str, name: str, arguments: tuple[tuple[str, Any], ...]) -> Postprocessor:
+    made: Postprocessor = getattr(import_module(module), name)(**dict(arguments))
+    return made
 
 
 def postprocessor(function: Callable[Concatenate[Any, P], Any]) -> Callable[P, Postprocessor]:

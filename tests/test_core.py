@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from fractions import Fraction
 
 import attrs
@@ -123,6 +125,25 @@ def test_steps_of_ones_own():
     assert eval(repr(pipeline), names) == pipeline
     assert dp.from_json(pipeline.to_json(), extra=[double, twice]) == pipeline
     dp.assert_stable(dp.clamp(0, 1) >> double() >> dp.sum())
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        dp.records(columns=2),
+        dp.clamp([0, 1], [2, 3]),
+        SIMPLEX >> dp.simplex_ratio(0, 100),
+        SIMPLEX.bind(dp.records()) >> abs,
+        dp.records() >> dp.clamp(0, 1) >> dp.sum(),
+        dp.compose(dp.count() >> dp.laplace(epsilon=1), dp.count() >> dp.laplace(epsilon=2)),
+        dp.count() >> dp.laplace(epsilon=1) >> dp.to_zcdp() >> dp.to_approximate(1e-6),
+    ],
+    ids=repr,
+)
+def test_pipelines_can_be_pickled_and_copied(value):
+    for again in (pickle.loads(pickle.dumps(value)), copy.deepcopy(value), copy.copy(value)):
+        assert again == value
+        assert repr(again) == repr(value)
 
 
 def test_values_are_frozen():

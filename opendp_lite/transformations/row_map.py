@@ -54,7 +54,7 @@ def row_map(
     Takes: ``function``, from a block of shape (rows, columns) to one of shape
         (rows, body.columns); what it makes of a row may depend on that row alone, not on its
         position or its neighbours, to the last bit: elementwise operations do, a matrix product
-        or a sum along rows may not. The block must not be written to. ``body``, where the new
+        or a sum along rows may not. It must not raise, nor write to the block. ``body``, where the new
         rows lie; ``drops``, whether the function leaves some rows out, which a metric of fixed
         size refuses with ``SpaceError``.
     Gives: rows in ``body``; every NaN is the usual one, with a clear sign bit.
