@@ -6,6 +6,7 @@ pipeline.map(1)      # the zCDP loss when one person is added or removed
 pipeline(ages)       # a private release
 """
 
+from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -88,7 +89,12 @@ else:
         """What few programs need is imported when it is asked for; scipy only by falsifiers."""
         if name in _LATER:
             return getattr(import_module(_LATER[name]), name)
-        raise AttributeError(f"module 'opendp_lite' has no attribute {name!r}")
+        near = get_close_matches(name, __all__, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise AttributeError(f"module 'opendp_lite' has no attribute {name!r}{hint}")
+
+    def __dir__() -> list[str]:
+        return sorted(__all__)
 
 
 SPELLED = (

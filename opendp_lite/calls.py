@@ -63,12 +63,19 @@ class Call:
     def of(cls, constructor: Callable[..., Any], args: Any, kwargs: Any) -> Call:
         """The call, with what no space could mend refused at once."""
         signature = inspect.signature(constructor)
+        if not signature.parameters:
+            raise TypeError(f"{public_name(constructor)}(): its first parameter is the space")
         space_name, *_ = signature.parameters
         rest = signature.replace(parameters=list(signature.parameters.values())[1:])
         try:
             bound = rest.bind(*args, **kwargs)
         except TypeError as problem:
-            raise TypeError(f"{public_name(constructor)}(): {problem}") from None
+            usage = ", ".join(
+                f"{each.name}=" if each.kind is _KEYWORD else each.name
+                for each in rest.parameters.values()
+            )
+            name = public_name(constructor)
+            raise TypeError(f"{name}(): {problem}; it is called {name}({usage})") from None
         arguments = tuple((key, frozen_argument(value)) for key, value in bound.arguments.items())
         hints = get_type_hints(constructor)
         needs = _kinds(hints.get(space_name)) or _needs_of_parts(arguments)
@@ -121,11 +128,14 @@ class Call:
                 case _:
                     args.append(value)
         try:
-            return self.constructor(space, *args, **kwargs)
+            made = self.constructor(space, *args, **kwargs)
         except OpenDPLiteError as problem:
             text = str(problem)
             named = text if self.name in text else f"{self!r}: {text}"
             raise type(problem)(named) from None
+        if made is None:
+            raise SpaceError(f"{self!r} returned nothing; its last line must return what it made")
+        return made
 
     def check_kind(self, given: tuple[type[Domain], ...], giver: str) -> None:
         """Refuses a kind of domain that the constructor is not for."""

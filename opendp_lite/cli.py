@@ -225,7 +225,7 @@ def _mean(arguments: argparse.Namespace) -> str:
     noises = tuple(law.standard_deviation for law in measurement.laws)
     column = _column(arguments)
     with _declared(arguments.size):
-        release = measurement(column.blocks)
+        release = measurement(column)
     error = estimator.standard_error(release, noises)
     hidden = error >= (setting.upper - setting.lower) / 4
     report = Report(

@@ -336,7 +336,8 @@ def _after_text(link: Any) -> str:
 
 
 def _without_parentheses(other: object) -> SpaceError | None:
-    name = getattr(other, "makes_step", None)
+    conversion = next((each for each in (_to_zcdp, _to_approximate) if other is each), None)
+    name = f"dp.{conversion.__name__}" if conversion else getattr(other, "makes_step", None)
     return None if name is None else SpaceError(f"{name} is a step once it is called: {name}(...)")
 
 
@@ -435,7 +436,7 @@ def _convert(measurement: Any, conversion: Conversion[Any, Any]) -> Any:
 
 def _follow(measurement: Any, other: Any) -> Any:
     """What may come after noise: a conversion of the loss, or any function of the release."""
-    _check_follower(other)
+    _check_follower(other, measurement.recipe)
     if isinstance(other, Conversion):
         return _convert(measurement, other)
     function = measurement.function
@@ -450,7 +451,10 @@ def _follow(measurement: Any, other: Any) -> Any:
     )
 
 
-def _check_follower(other: Any) -> None:
+def _check_follower(other: Any, recipe: tuple[Any, ...]) -> None:
+    refusal = getattr(other, "refusal", None)
+    if refusal is not None and (reason := refusal(recipe)):
+        raise SpaceError(reason)
     if isinstance(other, Stage | Mechanism | Transformation | Measurement):
         raise SpaceError(
             f"{other!r} works on data and cannot follow noise; put it before the mechanism. What "
@@ -476,11 +480,16 @@ class _Recipe:
 
     def _front(self) -> Any:
         if not self.needs:
-            raise SpaceError(f"{self!r} does not say what it works on; bind it to a space")
+            raise SpaceError(
+                f"{self!r} does not say what it works on; put a space before "
+                "it (dp.records() >> ...), and give compose() its pipelines one by one"
+            )
         return self.bind(front(self.needs[0]))
 
     def __rrshift__(self, space: Any) -> Any:
         if not isinstance(space, Space):
+            if forgotten := _without_parentheses(space):
+                raise forgotten
             raise SpaceError(
                 f"a pipeline starts from a space such as dp.records(); call it on data instead: "
                 f"pipeline(data). Got {type(space).__name__}"
@@ -645,7 +654,7 @@ class Mechanism(_Recipe, Generic[In, M]):
     @overload
     def __rshift__(self, other: Function | partial[Any] | itemgetter[Any]) -> Mechanism[In, M]: ...
     def __rshift__(self, other: Any) -> Any:
-        _check_follower(other)
+        _check_follower(other, self.calls)
         return attrs.evolve(self, after=(*self.after, other))
 
     def __rrshift__(self, space: In) -> Measurement[In, M]:
@@ -687,7 +696,7 @@ def stage(
     def recipe(*args: P.args, **kwargs: P.kwargs) -> Stage[In, Out]:
         return Stage((Call.of(constructor, args, kwargs),))
 
-    return cast(Callable[P, Stage[In, Out]], _without_space(recipe, constructor))
+    return cast(Callable[P, Stage[In, Out]], _without_space(recipe, constructor, "Stage"))
 
 
 def mechanism(
@@ -699,12 +708,14 @@ def mechanism(
     def recipe(*args: P.args, **kwargs: P.kwargs) -> Mechanism[In, M]:
         return Mechanism((Call.of(constructor, args, kwargs),))
 
-    return cast(Callable[P, Mechanism[In, M]], _without_space(recipe, constructor))
+    return cast(Callable[P, Mechanism[In, M]], _without_space(recipe, constructor, "Mechanism"))
 
 
-def _without_space(recipe: Any, constructor: Callable[..., Any]) -> Any:
+def _without_space(recipe: Any, constructor: Callable[..., Any], kind: str) -> Any:
     signature = inspect.signature(constructor)
-    recipe.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])
-    recipe.__name__ = public_name(constructor)
+    recipe.__signature__ = signature.replace(
+        parameters=list(signature.parameters.values())[1:], return_annotation=kind
+    )
+    recipe.__name__ = recipe.__qualname__ = public_name(constructor)
     recipe.makes_step = prefixed(constructor, recipe.__name__)
     return recipe

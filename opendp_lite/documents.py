@@ -49,6 +49,8 @@ def write(value: Any) -> str:
 
 def read(text: str, names: Mapping[str, Callable[..., Any]]) -> Any:
     """The pipeline that a JSON text spells, with only these names to call."""
+    if not isinstance(text, str):
+        raise ParameterError("from_json reads the text that to_json() wrote")
     try:
         document = json.loads(text)
         if not isinstance(document, dict) or document.get("opendp_lite") != VERSION:

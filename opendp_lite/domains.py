@@ -100,7 +100,9 @@ class Rows(Domain):
     def _columns_message(self, found: int) -> str:
         return (
             f"the pipeline is for {self.columns} column{'s' * (self.columns != 1)} and the data "
-            f"has {found}; start it with dp.records(columns={found}) >> ..., or pass one column"
+            f"has {found}; pass the column{'s' * (self.columns != 1)} that it is for (of a table, "
+            f"df['age'], or start with dp.records(columns=['age', ...])), or start with "
+            f"dp.records(columns={found}) for all of them"
         )
 
     def present(self, value: Mapped) -> np.ndarray:
@@ -216,16 +218,20 @@ def _admitted(array: np.ndarray, exponent: int | None) -> np.ndarray:
     """Numbers as the steps take them, by a cast that moves no two of them further apart."""
     if exponent not in (None, 0):
         raise DataError("a value on such a grid comes from sum(); use dp.vector() or dp.scalar()")
+    if array.dtype.kind in "iub" and exponent is None:
+        # Rounding keeps the order and 2^53 is a float, so this is the whole numbers limited.
+        floats = array.astype(np.float64)
+        return floats.clip(-_MOST_FLOAT, _MOST_FLOAT, out=floats)
     if array.dtype.kind in "iub":
-        most = _MOST_FLOAT if exponent is None else _MOST_STEP
         whole = array.astype(np.uint64 if array.dtype.kind == "u" else np.int64)
-        limited = whole.clip(max=most) if array.dtype.kind == "u" else whole.clip(-most, most)
-        return limited.astype(np.float64 if exponent is None else np.int64)
+        low = 0 if array.dtype.kind == "u" else -_MOST_STEP
+        limited = whole.clip(low, _MOST_STEP)
+        return limited.astype(np.int64)
     if exponent == 0:
         raise DataError("a value on the grid of whole numbers must be whole numbers")
     if array.dtype.itemsize > np.dtype(np.float64).itemsize:
         raise DataError(f"dtype {array.dtype} would be rounded to float64; round it yourself first")
-    return array.astype(np.float64)
+    return array.astype(np.float64, copy=False)
 
 
 def on_grid(steps: np.ndarray, exponent: int) -> np.ndarray:

@@ -23,6 +23,7 @@ _DIGITS = 50
 _TAIL_LIMIT = 40
 _EXP_LIMIT = 800
 _LONG = 10**15
+_SHORT = 60
 NEGLIGIBLE = Fraction(1, 10**340)
 
 
@@ -60,10 +61,18 @@ def _simplest_between(low: Fraction, high: Fraction) -> Fraction:
     return whole + 1 / _simplest_between(1 / high, 1 / low)
 
 
+def said(value: object) -> str:
+    """A wrong parameter in a refusal: what it is, and only if it is short what it holds."""
+    if value is None or isinstance(value, str | bool | int | float | Fraction | Decimal):
+        text = repr(value)
+        return text if len(text) <= _SHORT else f"{text[:_SHORT]}..."
+    return f"an object of type {type(value).__name__}"
+
+
 def exact(value: object, name: str) -> Fraction:
     """A finite public number as a rational; ``name`` is what a refusal calls it."""
     if isinstance(value, bool) or not isinstance(value, numbers.Number | Decimal):
-        raise ParameterError(f"{name} must be a number, got {value!r}")
+        raise ParameterError(f"{name} must be a number, got {said(value)}")
     if isinstance(value, Fraction):
         return value
     if isinstance(value, numbers.Integral):
@@ -73,7 +82,7 @@ def exact(value: object, name: str) -> Fraction:
             raise ParameterError(f"{name} must be finite, got {value!r}")
         return Fraction(value)
     if not isinstance(value, numbers.Real):
-        raise ParameterError(f"{name} must be a real number, got {value!r}")
+        raise ParameterError(f"{name} must be a real number, got {said(value)}")
     as_float = float(value)
     if not math.isfinite(as_float):
         raise ParameterError(f"{name} must be finite, got {as_float}")

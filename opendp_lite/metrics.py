@@ -12,7 +12,7 @@ import attrs
 
 from opendp_lite.bodies.body import Body
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import exact, shown_up, whole
+from opendp_lite.exact import exact, said, shown_up, whole
 from opendp_lite.norms import Norms
 
 
@@ -102,7 +102,7 @@ class NormDistance(Metric):
         if not isinstance(value, Norms):
             raise ParameterError(
                 f"a distance between vectors is written dp.Norms(l1=..., l2=..., linf=...), "
-                f"got {value!r}"
+                f"got {said(value)}"
             )
         return value
 

@@ -6,13 +6,14 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any, Concatenate, ParamSpec
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import attrs
 
 from opendp_lite.calls import argument_text, frozen_argument, prefixed
 
 P = ParamSpec("P")
+F = TypeVar("F")
 
 
 @attrs.frozen(repr=False)
@@ -29,6 +30,11 @@ class Postprocessor:
     def __call__(self, release: Any, /) -> Any:
         return self.function(release, **dict(self.arguments))
 
+    def refusal(self, recipe: tuple[Any, ...]) -> str | None:
+        """Why this cannot follow such a recipe, where the function can tell; else None."""
+        suits = getattr(self.function, "suits", None)
+        return None if suits is None else suits(recipe, **dict(self.arguments))
+
     def spelled(self) -> tuple[str, Mapping[str, Any]]:
         """The public name and its arguments."""
         return self.__name__, dict(self.arguments)
@@ -40,6 +46,17 @@ class Postprocessor:
     def __repr__(self) -> str:
         texts = [argument_text(value) for _, value in self.arguments]
         return f"{prefixed(self.function, self.__name__)}({', '.join(texts)})"
+
+
+def suited(suits: Callable[..., str | None]) -> Callable[[F], F]:
+    """Gives a function ``suits(recipe, **arguments)``: why it cannot follow a recipe, or None."""
+
+    def mark(function: F) -> F:
+        marked: Any = function
+        marked.suits = suits
+        return function
+
+    return mark
 
 
 def _again(module: str, name: str, arguments: tuple[tuple[str, Any], ...]) -> Postprocessor:
@@ -67,5 +84,7 @@ def postprocessor(function: Callable[Concatenate[Any, P], Any]) -> Callable[P, P
             function, tuple((key, frozen_argument(value)) for key, value in bound.items())
         )
 
-    recipe.__signature__ = rest  # type: ignore[attr-defined]
-    return recipe
+    made: Any = recipe
+    made.__signature__ = rest.replace(return_annotation="Postprocessor")
+    made.makes_step = prefixed(function, function.__name__)
+    return cast(Callable[P, Postprocessor], made)

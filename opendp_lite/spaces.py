@@ -9,7 +9,7 @@ import attrs
 
 from opendp_lite.domains import Domain, Origin, Rows, Scalars, Vectors
 from opendp_lite.errors import ParameterError, SpaceError
-from opendp_lite.exact import Number
+from opendp_lite.exact import Number, said
 from opendp_lite.metrics import (
     AbsoluteDistance,
     L2Distance,
@@ -99,15 +99,22 @@ def records(
     dp.records(columns=3, size=100, metric=dp.ChangeOneDistance())
     """
     chosen = SymmetricDistance() if metric is None else metric
-    if isinstance(columns, int):
-        domain = Rows(columns, size)
+    if not isinstance(chosen, RowMetric):
+        raise ParameterError(
+            "records: metric is dp.SymmetricDistance() or dp.ChangeOneDistance(), with "
+            f"parentheses; got {getattr(metric, '__name__', None) or said(metric)}"
+        )
+    named = tuple(columns) if isinstance(columns, list | tuple) else columns
+    if isinstance(named, str):
+        raise ParameterError(f"columns is a number or a list of names: write [{columns!r}]")
+    if isinstance(named, tuple):
+        if len(set(named)) < len(named):
+            raise ParameterError(f"records: a column is named twice in {list(named)}")
+        domain = Rows(len(named), size, names=named)
     else:
-        if isinstance(columns, str):
-            raise ParameterError(f"columns is a number or a list of names: [{columns!r}]")
-        domain = Rows(len(columns), size, names=tuple(columns))
-    named = columns if isinstance(columns, int) else tuple(columns)
-    said = _said(columns=None if named == 1 else named, size=size, metric=metric)
-    return Space(domain, chosen, unit=chosen.distance(1), origin=("records", said))
+        domain = Rows(cast(int, named), size)
+    spelling = _said(columns=None if named == 1 else named, size=size, metric=metric)
+    return Space(domain, chosen, unit=chosen.distance(1), origin=("records", spelling))
 
 
 def vector(
@@ -124,8 +131,10 @@ def vector(
     0.5
     """
     chosen = L2Distance() if metric is None else metric
-    said = _said(dimension=dimension, metric=metric, unit=None if unit == 1 else unit)
-    return Space(Vectors(dimension), chosen, unit=chosen.distance(unit), origin=("vector", said))
+    spelling = _said(dimension=dimension, metric=metric, unit=None if unit == 1 else unit)
+    return Space(
+        Vectors(dimension), chosen, unit=chosen.distance(unit), origin=("vector", spelling)
+    )
 
 
 def scalar(unit: Number | Norms = 1) -> Space[Scalars]:
@@ -136,5 +145,5 @@ def scalar(unit: Number | Norms = 1) -> Space[Scalars]:
     0.5
     """
     metric = AbsoluteDistance()
-    said = _said(unit=None if unit == 1 else unit)
-    return Space(Scalars(), metric, unit=metric.distance(unit), origin=("scalar", said))
+    spelling = _said(unit=None if unit == 1 else unit)
+    return Space(Scalars(), metric, unit=metric.distance(unit), origin=("scalar", spelling))

@@ -13,7 +13,17 @@ import pytest
 import opendp_lite as dp
 
 SIMPLEX = dp.clamp(0, 100) >> dp.simplex_augment() >> dp.sum() >> dp.gaussian(rho=0.5)
+SUM = dp.clamp(0, 1) >> dp.sum() >> dp.laplace(epsilon=1)
+CENTRED = dp.compose(
+    dp.clamp(0, 1) >> dp.center(0.5) >> dp.sum() >> dp.laplace(epsilon=1),
+    dp.count() >> dp.laplace(epsilon=1),
+)
 Tables = dp.Space[dp.Rows]
+
+
+@dp.stage
+def nothing(space: Tables) -> dp.Transformation[Tables, Tables]:
+    """Forgets to return."""
 
 
 def test_the_pipeline_of_the_readme():
@@ -183,6 +193,29 @@ def test_values_are_frozen():
         (lambda: dp.vector(0), "at least 1"),
         (lambda: (dp.count() >> dp.laplace(epsilon=1) >> (lambda x: x)).to_json(), "@dp.stage"),
         (lambda: dp.from_json("{"), "not JSON"),
+        (lambda: dp.from_json(5), "to_json"),
+        (lambda: SIMPLEX >> dp.simplex_ratio(0, 40), r"write simplex_ratio\(0, 100\)"),
+        (lambda: SIMPLEX >> dp.simplex_ratio(40, 0), "below the upper"),
+        (lambda: SUM >> dp.simplex_ratio(0, 1), "simplex_augment"),
+        (lambda: dp.count() >> dp.gaussian(rho=1) >> dp.simplex_ratio(0, 1), "not a count"),
+        (lambda: SUM >> dp.count_ratio(0, 1), "a sum and a count"),
+        (lambda: dp.compose(SUM, SUM) >> dp.count_ratio(0, 1), "in this order"),
+        (lambda: CENTRED >> dp.count_ratio(0, 1), "middle=0.5"),
+        (lambda: SIMPLEX >> dp.simplex_ratio, "once it is called"),
+        (lambda: SUM >> dp.to_zcdp, "once it is called"),
+        (lambda: SUM >> dp.to_approximate, "once it is called"),
+        (lambda: dp.clamp >> dp.sum(), "once it is called"),
+        (lambda: dp.records(metric=dp.ChangeOneDistance), "parentheses"),
+        (lambda: dp.records(metric="replace"), "SymmetricDistance"),
+        (lambda: dp.records(columns=1.5), "whole number"),
+        (lambda: dp.records(columns=["a", "a"]), "twice"),
+        (lambda: dp.Blocks([1.0]), "anew"),
+        (lambda: dp.compose([SUM, SUM]).map(1), "one by one"),
+        (lambda: dp.assert_stable(SUM), "audit"),
+        (lambda: dp.audit(SUM, [], [1.0], releases=1), "at least"),
+        (lambda: nothing().map(1), "returned nothing"),
+        (lambda: dp.gaussian(), "epsilon= with delta="),
+        (lambda: dp.gaussian(rho=1, epsilon=1), "one of"),
         (lambda: dp.from_json("{}"), "not a pipeline"),
     ],
 )
@@ -191,10 +224,25 @@ def test_refusals_say_the_mend(make, words):
         make()
 
 
+def test_no_refusal_repeats_data():
+    secret = np.array([123456.0, 7.0])
+    for call in (SIMPLEX.map, SIMPLEX.check, dp.Norms, dp.MaxDivergence().loss, dp.clamp):
+        with pytest.raises((dp.OpenDPLiteError, TypeError)) as refusal:
+            call(secret)
+        assert "123456" not in str(refusal.value)
+
+
+def test_names_that_are_not_there_have_a_nearest_one():
+    with pytest.raises(AttributeError, match="did you mean 'gaussian'"):
+        dp.gausian  # noqa: B018
+    assert "audit" in dir(dp)
+    assert "import_module" not in dir(dp)
+
+
 def test_wrong_arguments_name_the_step():
     with pytest.raises(TypeError, match=r"clamp\(\): missing"):
         dp.clamp(0)
     with pytest.raises(TypeError, match=r"sum\(\)"):
         dp.sum(3)
-    with pytest.raises(TypeError, match=r"laplace\(\)"):
+    with pytest.raises(TypeError, match=r"laplace\(\).*it is called laplace\(scale=, epsilon=\)"):
         dp.laplace(rho=1)

@@ -28,22 +28,38 @@ def as_array(data: object) -> Numeric:
     """
     if isinstance(data, np.ndarray):
         return _checked(data)
+    if hasattr(data, "collect") and not hasattr(data, "__array__"):
+        raise DataError(f"a {type(data).__name__} holds no rows yet; call .collect() first")
     names = column_names(data)
     if names is not None:
-        columns = [_checked(np.asarray(column)) for column in _columns(data, names)]
+        columns = [
+            _of_column(name, column)
+            for name, column in zip(names, _columns(data, names), strict=True)
+        ]
         return np.column_stack(columns) if columns else np.empty((0, 0))
     if hasattr(data, "__array__"):
         return _checked(np.asarray(data))
     if isinstance(data, str | bytes) or not isinstance(data, list | tuple):
         raise DataError(
             f"data of type {type(data).__name__} cannot be read; give a numpy array, a list of "
-            "numbers, a pandas, polars or Arrow column or table, or dp.Blocks"
+            "numbers, a pandas, polars or Arrow column or table, or dp.Blocks; read a file first "
+            "(pandas.read_csv, dp.csv_column), and make a list of an iterator"
         )
     try:
         array = np.asarray(data)
     except ValueError:
         raise DataError("the rows of the list differ in length") from None
     return _checked(array)
+
+
+def _of_column(name: str, column: object) -> Numeric:
+    try:
+        return _checked(np.asarray(column))
+    except DataError as problem:
+        raise DataError(
+            f"column {name!r}: {problem}; or pass the columns that you need: df['age'], or start "
+            "with dp.records(columns=['age', ...])"
+        ) from None
 
 
 def column_names(data: object) -> tuple[str, ...] | None:

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import attrs
 
 from opendp_lite.engines.admit import named_columns
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.rows import blocks
-from opendp_lite.errors import DataError
+from opendp_lite.errors import DataError, ParameterError
+
+
+def _opens_anew(blocks: object, field: object, value: Any) -> None:
+    if not callable(value):
+        raise ParameterError(
+            "Blocks needs a function that opens the blocks anew at each call: "
+            "dp.Blocks(lambda: iter(blocks))"
+        )
 
 
 @attrs.frozen(eq=False)
@@ -26,7 +35,7 @@ class Blocks:
     array([6.])
     """
 
-    open: Callable[[], Iterable[object]]
+    open: Callable[[], Iterable[object]] = attrs.field(validator=_opens_anew)
     columns: int = 1
     size: int | None = None
     names: tuple[str, ...] | None = None

@@ -27,7 +27,7 @@ from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.rows import BLOCK_ENTRIES
 from opendp_lite.errors import DataError, ParameterError
 
-MISSING: Final = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "None", "."})
+MISSING: Final = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "."})
 """Cells that always mean a missing value."""
 
 _GZIP = b"\x1f\x8b"
@@ -50,12 +50,11 @@ class FileError(DataError):
     """A file that is not what it should be, or has no such column."""
 
 
-@attrs.frozen
-class Column:
-    """A column of a file: its ``name`` in the header, and its ``blocks`` for a pipeline."""
+@attrs.frozen(eq=False)
+class Column(Blocks):
+    """A column of a file as blocks for a pipeline; ``name`` is that in its header."""
 
-    name: str
-    blocks: Blocks
+    name: str = attrs.field(default="", kw_only=True)
 
 
 def csv_column(
@@ -82,7 +81,7 @@ def csv_column(
     >>> import io
     >>> import opendp_lite as dp
     >>> ages = csv_column(io.BytesIO(b"name,age\\nAnn,41\\nBob,NA\\n"), "age")
-    >>> (dp.drop_nan() >> dp.clamp(0, 100) >> dp.sum())(ages.blocks)
+    >>> (dp.drop_nan() >> dp.clamp(0, 100) >> dp.sum())(ages)
     array([41.])
     """
     dialect = _Dialect(_one_character(delimiter), MISSING | {mark.strip() for mark in na})
@@ -93,12 +92,12 @@ def csv_column(
             table = dialect.table(stream)
             name = table.picked(column)
             if path.is_file():
-                return Column(name, Blocks(partial(_again, path, name, dialect)))
+                return Column(partial(_again, path, name, dialect), name=name)
             held.pop_all()
-            return Column(name, Blocks(_Once(_closing(stream, table, name))))
+            return Column(_Once(_closing(stream, table, name)), name=name)
     table = dialect.table(source)
     name = table.picked(column)
-    return Column(name, Blocks(_Once(table.column(name))))
+    return Column(_Once(table.column(name)), name=name)
 
 
 def picked(names: Sequence[str], column: str | None) -> str:

@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as arrow  # type: ignore[import-untyped]
 import pyarrow.parquet as parquet  # type: ignore[import-untyped]
 
-from opendp_lite.engines.chunks import Blocks
 from opendp_lite.engines.csv_file import Column, FileError, picked
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.rows import BLOCK_ENTRIES
@@ -32,8 +31,9 @@ def parquet_column(source: str | Path, column: str | None = None) -> Column:
     name = picked(tuple(schema.names), column)
     kind = schema.field(name).type
     if not _is_numeric(kind):
-        raise FileError(f"column {name!r} holds {kind}, not numbers; make it numeric first")
-    return Column(name, Blocks(partial(_blocks, path, name)))
+        words = "text" if "string" in str(kind) else str(kind)
+        raise FileError(f"column {name!r} holds {words}, not numbers; make it numeric first")
+    return Column(partial(_blocks, path, name), name=name)
 
 
 def _blocks(path: Path, name: str) -> Iterator[Floats]:

@@ -7,12 +7,33 @@ from typing import Any
 
 import numpy as np
 
-from opendp_lite.postprocessor import postprocessor
+from opendp_lite.calls import Call
+from opendp_lite.postprocessor import postprocessor, suited
 
 _NO_ROW = 0.5
 
 
+def _suits(recipe: tuple[Any, ...], lower: float, upper: float, middle: float = 0) -> str | None:
+    """Looks for the centre of the sum that is composed with the count."""
+    composed = next((c for c in recipe if isinstance(c, Call) and c.name == "compose"), None)
+    if lower >= upper:
+        return f"count_ratio: the lower bound, {lower}, must be below the upper, {upper}"
+    if composed is None:
+        return (
+            "count_ratio needs a sum and a count: dp.compose(... >> sum() >> ..., count() >> ...)"
+        )
+    parts = dict(composed.arguments)["mechanisms"]
+    if len(parts) != 2 or parts[1].calls[-2:-1] == () or parts[1].calls[-2].name != "count":
+        return "count_ratio needs a composition of a sum and a count, in this order"
+    before = [*recipe[: recipe.index(composed)], *parts[0].calls]
+    centre = [dict(c.arguments)["middle"] for c in before if c.name == "center"]
+    if len(centre) == 1 and centre[0] != middle:
+        return f"count_ratio follows center({centre[0]}); say middle={centre[0]}"
+    return None
+
+
 @postprocessor
+@suited(_suits)
 def count_ratio(sum_and_count: Any, lower: float, upper: float, middle: float = 0) -> float:
     """The mean from a noisy sum of (x - middle) and a noisy count.
 

@@ -7,10 +7,28 @@ from typing import Any
 
 import numpy as np
 
-from opendp_lite.postprocessor import postprocessor
+from opendp_lite.calls import Call
+from opendp_lite.errors import ParameterError
+from opendp_lite.postprocessor import postprocessor, suited
+
+
+def _suits(recipe: tuple[Any, ...], lower: float, upper: float) -> str | None:
+    calls = {call.name: dict(call.arguments) for call in recipe if isinstance(call, Call)}
+    if lower >= upper:
+        return f"simplex_ratio: the lower bound, {lower}, must be below the upper, {upper}"
+    if "sum" in calls and "clamp" in calls and "simplex_augment" not in calls:
+        return "simplex_ratio needs the two sums of simplex_augment(); put that before sum()"
+    if "count" in calls:
+        return "simplex_ratio needs the two sums of simplex_augment() >> sum(), not a count"
+    clamped = calls.get("clamp", {"lower": lower, "upper": upper})
+    if (clamped["lower"], clamped["upper"]) == (lower, upper) or "center" in calls:
+        return None
+    found = f"{clamped['lower']}, {clamped['upper']}"
+    return f"simplex_ratio({lower}, {upper}) follows clamp({found}); write simplex_ratio({found})"
 
 
 @postprocessor
+@suited(_suits)
 def simplex_ratio(sums: Any, lower: float, upper: float) -> float:
     """The mean from noisy sums of (x - lower) and (upper - x).
 
@@ -26,7 +44,12 @@ def simplex_ratio(sums: Any, lower: float, upper: float) -> float:
     3.0
     """
     width = float(upper) - float(lower)
-    first, second = (float(value) for value in np.asarray(sums, dtype=np.float64))
+    both = np.asarray(sums, dtype=np.float64)
+    if both.shape != (2,):
+        raise ParameterError(
+            f"simplex_ratio needs the two sums of simplex_augment(), got shape {both.shape}"
+        )
+    first, second = float(both[0]), float(both[1])
     rows = max((first + second) / width, 1.0)
     return min(max(float(lower) + first / rows, float(lower)), float(upper))
 

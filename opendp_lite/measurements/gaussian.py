@@ -58,14 +58,16 @@ def _gaussian(
     """
     dimension = space.domain.dimension
     unit = space.unit.over(dimension)
+    if rho is None and scale is None and epsilon is None and delta is None:
+        raise ParameterError("gaussian takes one of rho=, scale=, or epsilon= with delta=")
     if delta is not None or epsilon is not None:
+        one_of("gaussian", rho=rho, scale=scale, epsilon=delta if epsilon is None else epsilon)
         if delta is None or epsilon is None:
             missing = "delta" if delta is None else "epsilon"
             raise ParameterError(
                 f"gaussian: epsilon and delta go together, {missing} is missing; "
                 "for pure privacy use laplace(epsilon=...)"
             )
-        one_of("gaussian", scale=scale, rho=rho, epsilon=epsilon)
         return _approximate(space, moving(unit, "gaussian"), epsilon, delta)
     if one_of("gaussian", scale=scale, rho=rho) == "scale":
         sigma = positive(scale, "scale")

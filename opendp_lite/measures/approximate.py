@@ -8,7 +8,7 @@ from fractions import Fraction
 import attrs
 
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import digits_up, exp_down, exp_up, shown_up
+from opendp_lite.exact import digits_up, exp_down, exp_up, said, shown_up
 from opendp_lite.measures.max_divergence import budget
 from opendp_lite.measures.measure import Measure, group_size, proportions
 from opendp_lite.measures.profile import PointProfile, Profile
@@ -31,7 +31,7 @@ class ApproximateDivergence(Measure[Pair]):
 
     def loss(self, value: object) -> Pair:
         if not isinstance(value, tuple | list) or len(value) != 2:
-            raise ParameterError(f"a loss here is a pair (epsilon, delta), got {value!r}")
+            raise ParameterError(f"a loss here is a pair (epsilon, delta), got {said(value)}")
         epsilon, delta = budget(value[0], "epsilon"), budget(value[1], "delta")
         if delta > 1:
             raise ParameterError(f"delta must be at most 1, got {value[1]}")

@@ -9,6 +9,7 @@ import numpy as np
 from opendp_lite.core import Stage, Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.engines.rows import Mapped, materialise, settle
+from opendp_lite.errors import ParameterError
 from opendp_lite.metrics import SymmetricDistance
 from opendp_lite.spaces import Space, records
 from opendp_lite.testing.datasets import Neighbours, containers, neighbours
@@ -40,6 +41,11 @@ def assert_stable(
     ...
     AssertionError: dp.clamp(0, 1) >> ...demean(): ...
     """
+    if not isinstance(stage, Stage):
+        raise ParameterError(
+            "assert_stable tests a stage, called with its parameters and bound to no space; for a "
+            "pipeline that ends in noise use audit"
+        )
     bound = stage.bind(records() if space is None else space)
     for pair in neighbours(bound.input_space, seed, trials):
         _check(stage, bound, pair)

@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 from scipy.stats import beta
 
 from opendp_lite.core import Measurement, Mechanism
+from opendp_lite.errors import ParameterError
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.testing.require import require
 
 Floats = NDArray[np.float64]
+_FEWEST = 100
 _ORDERS = 1 + np.geomspace(1e-3, 1e4, 200)
 
 
@@ -63,6 +65,8 @@ def audit(
     True
     """
     bound = measurement if isinstance(measurement, Measurement) else measurement.bind_front()
+    if releases < _FEWEST:
+        raise ParameterError(f"audit needs at least {_FEWEST} releases, got {releases}")
     first = _scores([bound(data) for _ in range(releases)], score)
     second = _scores([bound(neighbour) for _ in range(releases)], score)
     half = releases // 2

@@ -28,7 +28,9 @@ class RowByRow:
     drops: bool
 
     def __call__(self, block: Floats) -> Floats:
-        rows = np.array(self.function(block), dtype=np.float64)
+        shown = block.view()
+        shown.flags.writeable = False
+        rows = np.array(self.function(shown), dtype=np.float64)
         fits = rows.ndim == 2 and rows.shape[1] == self.columns
         dropped = len(block) - len(rows)
         if not fits or dropped < 0 or (dropped and not self.drops):
@@ -54,9 +56,9 @@ def row_map(
     Takes: ``function``, from a block of shape (rows, columns) to one of shape
         (rows, body.columns); what it makes of a row may depend on that row alone, not on its
         position or its neighbours, to the last bit: elementwise operations do, a matrix product
-        or a sum along rows may not. It must not raise, nor write to the block. ``body``, where the new
-        rows lie; ``drops``, whether the function leaves some rows out, which a metric of fixed
-        size refuses with ``SpaceError``.
+        or a sum along rows may not. It must not raise, and cannot write to
+        the block. ``body``, where the new rows lie; ``drops``, whether the function leaves some
+        rows out, which a metric of fixed size refuses with ``SpaceError``.
     Gives: rows in ``body``; every NaN is the usual one, with a clear sign bit.
     Moves: d_in rows move at most d_in rows, for every metric between datasets.
     Because: a row that is in both datasets has the same image in both, so the images differ in at

@@ -142,6 +142,15 @@ def test_data_are_not_changed():
         assert np.array_equal(data, before, equal_nan=True)
 
 
+def test_tables_that_do_not_fit_say_which_columns_would():
+    with pytest.raises(dp.DataError, match=r"column 'name': data holds text.*records\(columns="):
+        TOTAL(pd.DataFrame({"x": [1.0], "name": ["Ann"]}))
+    with pytest.raises(dp.DataError, match=r"df\['age'\]"):
+        TOTAL(pd.DataFrame({"x": [1.0], "y": [2.0]}))
+    with pytest.raises(dp.DataError, match="collect"):
+        TOTAL(pl.DataFrame({"x": [1.0]}).lazy())
+
+
 def test_named_columns_are_picked_from_blocks_of_tables():
     swapped = pd.DataFrame({"visits": [3.0], "age": [40.0], "text": ["x"]})
     pipeline = dp.records(columns=["age", "visits"]) >> dp.clamp(0, 100) >> dp.sum()

@@ -29,7 +29,7 @@ def read(text: str | bytes, column: str | None = None, **options) -> list[float]
 
 
 def values(column: Column) -> list[float]:
-    blocks = list(column.blocks.open())
+    blocks = list(column.open())
     assert all(block.dtype == np.float64 and block.ndim == 1 for block in blocks)
     return [float(value) for block in blocks for value in block]
 
@@ -221,7 +221,7 @@ def test_a_path_can_be_gone_through_again(tmp_path):
     column = csv_column(path, "y")
     assert values(column) == values(column) == [2.0, 4.0]
     assert values(csv_column(str(path), "y")) == [2.0, 4.0]
-    assert (dp.clamp(0, 10) >> dp.sum())(column.blocks).tolist() == [6.0]
+    assert (dp.clamp(0, 10) >> dp.sum())(column).tolist() == [6.0]
     path.write_text("y,x\n7,8\n")
     assert values(column) == [7.0]
 
@@ -231,7 +231,7 @@ def test_a_stream_can_be_gone_through_once():
     assert values(column) == [1.0, 2.0]
     for _ in range(2):
         with pytest.raises(dp.DataError, match=r"only once.* save the data to a file"):
-            column.blocks.open()
+            column.open()
 
 
 def test_a_pipe_is_read_once_and_from_its_start(tmp_path):
@@ -244,14 +244,14 @@ def test_a_pipe_is_read_once_and_from_its_start(tmp_path):
     assert len(values(column)) == 50000
     writer.join()
     with pytest.raises(dp.DataError, match="only once"):
-        column.blocks.open()
+        column.open()
 
 
 def test_files_are_closed(tmp_path):
     path = tmp_path / "data.csv"
     path.write_text("x\n1\n2\n")
     column = csv_column(path)
-    half_read = iter(column.blocks.open())
+    half_read = iter(column.open())
     next(half_read)
     del half_read
     with pytest.raises(dp.DataError):
@@ -269,7 +269,7 @@ def test_files_that_cannot_be_opened(tmp_path):
 @pytest.mark.parametrize("rows", [BLOCK_ENTRIES - 1, BLOCK_ENTRIES, 2 * BLOCK_ENTRIES + 3])
 def test_blocks_join_to_the_whole(rows):
     column = csv_column(io.BytesIO(("x\n" + "\n".join(map(str, range(rows)))).encode()))
-    blocks = list(column.blocks.open())
+    blocks = list(column.open())
     assert max(map(len, blocks)) <= BLOCK_ENTRIES
     assert np.array_equal(np.concatenate(blocks), np.arange(rows))
 
@@ -279,11 +279,11 @@ def test_size_is_checked_without_saying_the_true_one(tmp_path):
     path.write_text("x\n" + "1\n" * 777)
     pipeline = dp.clamp(0, 2) >> dp.sum()
     fitting = dp.records(size=777, metric=dp.ChangeOneDistance()) >> pipeline
-    assert fitting(csv_column(path).blocks).tolist() == [777.0]
+    assert fitting(csv_column(path)).tolist() == [777.0]
     for size in (776, 778):
         space = dp.records(size=size, metric=dp.ChangeOneDistance())
         with pytest.raises(dp.DataError) as caught:
-            (space >> pipeline)(csv_column(path).blocks)
+            (space >> pipeline)(csv_column(path))
         assert "777" not in str(caught.value)
 
 
@@ -315,7 +315,7 @@ def test_parquet_comes_in_blocks(tmp_path):
     path = tmp_path / "data.parquet"
     whole = np.arange(3.0 * BLOCK_ENTRIES)
     pq.write_table(pa.table({"x": whole}), path)
-    blocks = list(parquet_column(path).blocks.open())
+    blocks = list(parquet_column(path).open())
     assert max(map(len, blocks)) <= BLOCK_ENTRIES
     assert np.array_equal(np.concatenate(blocks), whole)
 
@@ -325,7 +325,7 @@ def test_parquet_refusals(tmp_path):
     table = pa.table({"name": [SECRET], "when": pa.array([1], pa.timestamp("s")), "x": [1.0]})
     pq.write_table(table, path)
     for column, message in {
-        "name": "column 'name' holds string, not numbers",
+        "name": "column 'name' holds text, not numbers",
         "when": "column 'when' holds timestamp",
         "nme": "did you mean 'name'?",
         None: "say which column is meant",

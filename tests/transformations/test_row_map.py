@@ -58,6 +58,17 @@ def test_the_sign_of_a_nan_made_by_a_function_says_nothing():
     dp.assert_stable(total)
 
 
+def test_a_function_cannot_write_into_the_data():
+    def doubled(block):
+        block *= 2
+        return block
+
+    data = np.array([1.0, 2.0])
+    with pytest.raises(ValueError, match="read-only"):
+        (step(doubled, body=dp.Box(0, 9)) >> dp.sum())(data)
+    assert data.tolist() == [1, 2]
+
+
 def test_a_metric_of_ones_own_says_how_far_a_sum_moves():
     class ReplaceHidden(dp.RowMetric):
         """Replaces rows of datasets whose size is private."""

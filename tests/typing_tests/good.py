@@ -204,7 +204,11 @@ assert_type(counted >> float >> dp.to_zcdp() >> float, dp.Mechanism[Tables, Zcdp
 assert_type(released >> float, dp.Measurement[Tables, dp.MaxDivergence])
 assert_type(released >> (lambda release: release), dp.Measurement[Tables, dp.MaxDivergence])
 assert_type(released >> np.sqrt >> times(2), dp.Measurement[Tables, dp.MaxDivergence])
-assert_type(released >> dp.simplex_ratio(0, 9), dp.Measurement[Tables, dp.MaxDivergence])
+assert_type(
+    (dp.records() >> dp.clamp(0, 9) >> dp.simplex_augment() >> dp.sum() >> dp.laplace(scale=9))
+    >> dp.simplex_ratio(0, 9),
+    dp.Measurement[Tables, dp.MaxDivergence],
+)
 assert_type(dp.simplex_ratio(0, upper=9)([1.0, 2.0]), Any)
 assert_type(released >> dp.size_ratio(3, 0, 1), dp.Measurement[Tables, dp.MaxDivergence])
 assert_type(
@@ -291,16 +295,16 @@ assert_type(dp.Blocks(blocks), dp.Blocks)
 assert_type(dp.Blocks(lambda: [[1.0], np.ones(2)], columns=1), dp.Blocks)
 assert_type(summed(dp.Blocks(blocks)), Any)
 ages = dp.csv_column(BytesIO(b"age;visits\n41;2\n-;3\n"), "age", delimiter=";", na={"-"})
-assert_type(ages.blocks, dp.Blocks)
+as_blocks: dp.Blocks = ages
 assert_type(dp.csv_column(BytesIO(b"age\n41\n")).name, str)
 again: dp.Mechanism[Tables, Zcdp] = dp.from_json(summed.to_json())
 with_own_step: dp.Stage[Tables, Tables] = dp.from_json(halve().to_json(), extra=[halve])
 dp.assert_lawful(dp.MaxDivergence(), [0, 0.5, 1])
 dp.assert_stable(dp.clamp(0, 1) >> dp.sum(), trials=2)
 dp.assert_stable(halve(), dp.records(2), trials=2)
-audited = dp.audit(counted, [1.0], [1.0, 2.0], releases=20, failure=1e-30)
+audited = dp.audit(counted, [1.0], [1.0, 2.0], releases=200, failure=1e-30)
 assert_type(audited.lower_bound, float)
-assert_type(dp.audit(released, [0.0] * 3, [0.0] * 3, 0, 20, 1e-30).claim, float)
+assert_type(dp.audit(released, [0.0] * 3, [0.0] * 3, 0, 200, 1e-30).claim, float)
 
 
 def refusals() -> Mapping[str, Exception]:
