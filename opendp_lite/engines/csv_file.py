@@ -24,7 +24,6 @@ import numpy as np
 
 from opendp_lite.engines.chunks import Blocks
 from opendp_lite.engines.fold import Floats
-from opendp_lite.engines.rows import BLOCK_ENTRIES
 from opendp_lite.errors import DataError, ParameterError
 
 MISSING: Final = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "."})
@@ -44,6 +43,7 @@ _NOT_CSV: Final = {
 _LONGEST_MARK = 4
 _OTHER_DELIMITERS = (";", "\t", "|", ",")
 _LISTED = 20
+_BLOCK_ROWS = 65536
 
 
 class FileError(DataError):
@@ -201,7 +201,7 @@ class _Table:
         """The blocks of a column."""
         numbers = self._numbers(name)
         with _reading():
-            while len(block := np.fromiter(islice(numbers, BLOCK_ENTRIES), np.float64)):
+            while len(block := np.fromiter(islice(numbers, _BLOCK_ROWS), np.float64)):
                 yield block
 
     def _numbers(self, name: str) -> Iterator[float]:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from opendp_lite.engines.fold import Block, Floats, Fold, Scratch
 from opendp_lite.errors import DataError
 
-BLOCK_ENTRIES: Final = 131072
-"""Entries in a block: the working arrays of a pass stay in a processor's cache."""
+BLOCK_ENTRIES: Final = 262144
+"""Entries in a block: few calls, and working arrays that stay in a processor's cache."""
 
 
 @singledispatch

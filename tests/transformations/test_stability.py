@@ -173,8 +173,8 @@ def test_bounds_far_from_zero_do_not_overflow_a_block():
     """Entries of 2^50 grid steps: a block of them passes 2^64."""
     low, high = 1.0, 1.0 + 2.0**-40
     total = dp.clamp(low, high) >> dp.sum()
-    data = np.full(131072 + 7, high)
-    for rows in (data, data[:-1], data[:4097], np.full(200_000, low)):
+    data = np.full(262144 + 7, high)
+    for rows in (data, data[:-1], data[:4097], np.full(400_000, low)):
         found = total(rows)[0]
         assert abs(found - rows.sum()) <= len(rows) * 2.0**-49
     dp.assert_stable(total)
