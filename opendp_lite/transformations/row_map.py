@@ -56,9 +56,10 @@ def row_map(
     Takes: ``function``, from a block of shape (rows, columns) to one of shape
         (rows, body.columns); what it makes of a row may depend on that row alone, not on its
         position or its neighbours, to the last bit: elementwise operations do, a matrix product
-        or a sum along rows may not. It must not raise, and cannot write to
-        the block. ``body``, where the new rows lie; ``drops``, whether the function leaves some
-        rows out, which a metric of fixed size refuses with ``SpaceError``.
+        or a sum along rows may not. It must not raise, and cannot write to the block; for large
+        arrays several threads call it at once. ``body``, where the new rows lie; ``drops``,
+        whether the function leaves some rows out, which a metric of fixed size refuses with
+        ``SpaceError``.
     Gives: rows in ``body``; every NaN is the usual one, with a clear sign bit.
     Moves: d_in rows move at most d_in rows, for every metric between datasets.
     Because: a row that is in both datasets has the same image in both, so the images differ in at

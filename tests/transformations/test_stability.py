@@ -157,6 +157,35 @@ def test_sums_are_exact_whatever_the_order_and_the_cutting():
         assert total(dp.Blocks(lambda pieces=pieces: iter(pieces))) == expected
 
 
+def test_large_arrays_in_parts_come_to_the_same():
+    """4.5 million entries are shared by threads where there are several processors."""
+    generator = np.random.default_rng(4)
+    data = generator.standard_normal(4_500_001) * 50
+    data[::1000] = np.nan
+    for stage in (
+        dp.clamp(-100, 100) >> dp.sum(),
+        dp.drop_nan() >> dp.clamp(0, 1) >> dp.simplex_augment() >> dp.sum(),
+        dp.drop_nan() >> dp.count(),
+    ):
+        cut = dp.Blocks(lambda: iter(np.array_split(data, 7)))
+        assert np.array_equal(stage(data), stage(cut))
+    matrix = data[:4_500_000].reshape(-1, 3)
+    three = dp.records(columns=3) >> dp.clip_to_norm(10) >> dp.sum()
+    pieces = dp.Blocks(lambda: iter(np.array_split(matrix, 5)), columns=3)
+    assert np.array_equal(three(matrix), three(pieces))
+    assert np.array_equal(three(np.asfortranarray(matrix)), three(pieces))
+
+
+def test_a_function_that_raises_in_a_thread_says_so():
+    @dp.stage
+    def short(space: dp.Space[dp.Rows]) -> dp.Transformation[dp.Space[dp.Rows], dp.Space[dp.Rows]]:
+        """Breaks its contract."""
+        return dp.row_map(space, lambda block: block[1:], space.domain.body)
+
+    with pytest.raises(dp.SpaceError, match="drops=True"):
+        (dp.clamp(0, 1) >> short() >> dp.sum())(np.zeros(4_500_000))
+
+
 def test_totals_beyond_int64_stay_exact():
     class Copies:
         def __iter__(self):
