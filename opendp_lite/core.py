@@ -18,7 +18,7 @@ from opendp_lite.documents import write
 from opendp_lite.domains import Domain
 from opendp_lite.engines.rows import settle
 from opendp_lite.errors import ParameterError, SpaceError
-from opendp_lite.exact import Number, exact, shown_up
+from opendp_lite.exact import Number, exact, said, shown_up
 from opendp_lite.explain import Arrow, Line, as_html, as_text, lines
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.conversion import Conversion
@@ -350,7 +350,7 @@ def _not_a_step(other: object, before: str) -> SpaceError:
             "effect on privacy is unknown. Put it after laplace() or gaussian(), or write it as a "
             "step with a stability map under @dp.stage"
         )
-    return SpaceError(f">> joins pipeline steps; {other!r} is not one")
+    return SpaceError(f">> joins pipeline steps; {said(other)} is not one")
 
 
 def _compose_maps(first: Map, second: Map) -> Map:
@@ -463,7 +463,7 @@ def _check_follower(other: Any, recipe: tuple[Any, ...]) -> None:
     if forgotten := _without_parentheses(other):
         raise forgotten
     if not callable(other) and not isinstance(other, Conversion):
-        raise SpaceError(f"what follows a release is a function of it, got {other!r}")
+        raise SpaceError(f"what follows a release is a function of it, got {said(other)}")
 
 
 class _Recipe:

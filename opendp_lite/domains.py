@@ -133,10 +133,10 @@ class Vectors(Domain):
     """Vectors of a public length.
 
     Takes: ``dimension``; ``exponent``, where every entry is a multiple of 2^exponent (sums); None
-        for any floats. Of those NaN counts as 0, and entries that are beyond what a release can
-        tell apart are brought to its range, as whole numbers beyond 2^53 are to 2^53, which never
-        moves two vectors further apart. Their distance is that of the float64 entries; what
-        float64 would round (longdouble, objects) is refused.
+        for any floats. Of those NaN counts as 0, and entries beyond +-2^53, or beyond what a
+        release can tell apart, are brought to that range, whatever their type, which never moves
+        two vectors further apart. The distance of fractions is that of their float64 values;
+        longdouble is refused.
     """
 
     kind = "a vector with a bounded distance"
@@ -218,20 +218,19 @@ def _admitted(array: np.ndarray, exponent: int | None) -> np.ndarray:
     """Numbers as the steps take them, by a cast that moves no two of them further apart."""
     if exponent not in (None, 0):
         raise DataError("a value on such a grid comes from sum(); use dp.vector() or dp.scalar()")
-    if array.dtype.kind in "iub" and exponent is None:
-        # Rounding keeps the order and 2^53 is a float, so this is the whole numbers limited.
+    if exponent is None:
+        if array.dtype.itemsize > np.dtype(np.float64).itemsize:
+            raise DataError(
+                f"dtype {array.dtype} would be rounded to float64; round it yourself first"
+            )
+        # Rounding keeps the order and 2^53 is a float: whole numbers are limited exactly.
         floats = array.astype(np.float64)
         return floats.clip(-_MOST_FLOAT, _MOST_FLOAT, out=floats)
-    if array.dtype.kind in "iub":
-        whole = array.astype(np.uint64 if array.dtype.kind == "u" else np.int64)
-        low = 0 if array.dtype.kind == "u" else -_MOST_STEP
-        limited = whole.clip(low, _MOST_STEP)
-        return limited.astype(np.int64)
-    if exponent == 0:
+    if array.dtype.kind not in "iub":
         raise DataError("a value on the grid of whole numbers must be whole numbers")
-    if array.dtype.itemsize > np.dtype(np.float64).itemsize:
-        raise DataError(f"dtype {array.dtype} would be rounded to float64; round it yourself first")
-    return array.astype(np.float64, copy=False)
+    unsigned = array.dtype.kind == "u"
+    whole = array.astype(np.uint64 if unsigned else np.int64)
+    return whole.clip(0 if unsigned else -_MOST_STEP, _MOST_STEP).astype(np.int64)
 
 
 def on_grid(steps: np.ndarray, exponent: int) -> np.ndarray:

@@ -108,6 +108,8 @@ def records(
     if isinstance(named, str):
         raise ParameterError(f"columns is a number or a list of names: write [{columns!r}]")
     if isinstance(named, tuple):
+        if not all(isinstance(name, str) for name in named):
+            raise ParameterError("records: columns is a number, or a list of names as text")
         if len(set(named)) < len(named):
             raise ParameterError(f"records: a column is named twice in {list(named)}")
         domain = Rows(len(named), size, names=named)
@@ -125,6 +127,8 @@ def vector(
     Takes: ``dimension``; ``metric``: ``L2Distance()`` by default, ``L1Distance()``,
         ``LInfDistance()``, or ``NormDistance()`` with a ``Norms`` as ``unit``; ``unit``, how far
         one unit of privacy moves the vector (what ``epsilon=`` and ``rho=`` are solved for).
+    Because: entries beyond +-2^53 count as +-2^53, which moves no two vectors further apart; use
+        another unit for larger ones.
 
     >>> import opendp_lite as dp
     >>> (dp.vector(3) >> dp.gaussian(scale=1)).map(1)

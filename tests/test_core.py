@@ -226,7 +226,18 @@ def test_refusals_say_the_mend(make, words):
 
 def test_no_refusal_repeats_data():
     secret = np.array([123456.0, 7.0])
-    for call in (SIMPLEX.map, SIMPLEX.check, dp.Norms, dp.MaxDivergence().loss, dp.clamp):
+    for call in (
+        SIMPLEX.map,
+        SIMPLEX.check,
+        dp.Norms,
+        dp.MaxDivergence().loss,
+        dp.clamp,
+        lambda data: SIMPLEX >> data,
+        lambda data: dp.sum() >> data.tolist(),
+        lambda data: data.tolist() >> SIMPLEX,
+        lambda data: dp.records(columns=2) >> dp.select(data),
+        lambda data: dp.records(data.tolist()),
+    ):
         with pytest.raises((dp.OpenDPLiteError, TypeError)) as refusal:
             call(secret)
         assert "123456" not in str(refusal.value)

@@ -28,9 +28,7 @@ class RowByRow:
     drops: bool
 
     def __call__(self, block: Floats) -> Floats:
-        shown = block.view()
-        shown.flags.writeable = False
-        rows = np.array(self.function(shown), dtype=np.float64)
+        rows = np.array(self.function(block.copy()), dtype=np.float64)
         fits = rows.ndim == 2 and rows.shape[1] == self.columns
         dropped = len(block) - len(rows)
         if not fits or dropped < 0 or (dropped and not self.drops):
@@ -56,8 +54,8 @@ def row_map(
     Takes: ``function``, from a block of shape (rows, columns) to one of shape
         (rows, body.columns); what it makes of a row may depend on that row alone, not on its
         position or its neighbours, to the last bit: elementwise operations do, a matrix product
-        or a sum along rows may not. It must not raise, and cannot write to the block; for large
-        arrays several threads call it at once. ``body``, where the new rows lie; ``drops``,
+        or a sum along rows may not. It must not raise. The block is a copy, its to change; for
+        large arrays several threads call it at once. ``body``, where the new rows lie; ``drops``,
         whether the function leaves some rows out, which a metric of fixed size refuses with
         ``SpaceError``.
     Gives: rows in ``body``; every NaN is the usual one, with a clear sign bit.

@@ -55,7 +55,9 @@ def _position(column: object, domain: Rows) -> int:
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(domain.names)}"
         raise SpaceError(f"select: no column {column!r}; {hint}")
     if isinstance(column, bool) or not isinstance(column, int):
-        raise ParameterError(f"select: a column is a position or a name, got {column!r}")
+        raise ParameterError(
+            f"select: a column is a position or a name, got {type(column).__name__}"
+        )
     if not 0 <= column < domain.columns:
         raise SpaceError(f"select: column {column} of {domain.columns}; positions start at 0")
     return column

@@ -208,14 +208,29 @@ def test_noise_on_bare_vectors_and_numbers():
     assert (unit >> dp.gaussian(rho=0.5)).map(dp.Norms(l2=1)) == 0.5
 
 
-def test_whole_numbers_that_floats_would_round_are_brought_to_their_range():
-    mechanism = dp.vector(2) >> dp.gaussian(scale=1000)
-    for kind in (np.int64, np.uint64):
-        found = mechanism(np.array([2**61 + 256, 5], dtype=kind))
-        assert found.tolist() == pytest.approx([2**53, 5], abs=9000)
-    assert mechanism(np.array([-7, 5], dtype=np.int8))[0] == pytest.approx(-7, abs=9000)
-    with pytest.raises(dp.DataError, match=r"longdouble|float128"):
-        mechanism(np.zeros(2, dtype=np.longdouble))
+LARGE = [2**53, 2**53 + 1, 2**60, 2**61 + 256, 2**63, 2**63 + 1, 2**64 - 1, 2**64, 10**30]
+
+
+def test_every_type_of_an_entry_is_brought_to_one_range():
+    """Else a neighbour that changes the type of the others moves them far apart."""
+    one, two = dp.vector(1).domain, dp.vector(2).domain
+    for value in LARGE:
+        for sign in (1, -1):
+            number, limit = sign * value, sign * 2.0**53
+            assert one.admit([number]) == limit
+            assert one.admit([float(number)]) == limit
+            assert one.admit(np.array([number], dtype=object)) == limit
+            assert dp.scalar().domain.admit(number) == limit
+            assert dp.scalar().domain.admit(float(number)) == limit
+            for other in (1, 1.5, None):
+                assert two.admit([number, other])[0] == limit
+            for kind in (np.int64, np.uint64):
+                if np.iinfo(kind).min <= number <= np.iinfo(kind).max:
+                    assert one.admit(np.array([number], dtype=kind)) == limit
+    assert one.admit([2**53 - 1]) == 2**53 - 1
+    assert one.admit(np.array([-7], dtype=np.int8)) == -7
+    with pytest.raises(dp.DataError, match="rounded to float64"):
+        one.admit(np.zeros(1, dtype=np.longdouble))
 
 
 def test_hand_built_grids_take_whole_numbers_only():

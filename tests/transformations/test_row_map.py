@@ -64,8 +64,8 @@ def test_a_function_cannot_write_into_the_data():
         return block
 
     data = np.array([1.0, 2.0])
-    with pytest.raises(ValueError, match="read-only"):
-        (step(doubled, body=dp.Box(0, 9)) >> dp.sum())(data)
+    for _ in range(2):
+        assert (step(doubled, body=dp.Box(0, 9)) >> dp.sum())(data).tolist() == [6]
     assert data.tolist() == [1, 2]
 
 
