@@ -42,6 +42,19 @@ def prefixed(function: Callable[..., Any], name: str) -> str:
     return f"dp.{name}" if function.__module__.split(".")[0] == _PACKAGE else name
 
 
+def without_first(signature: inspect.Signature) -> inspect.Signature:
+    """What a person types: all parameters but the space, or the release."""
+    return signature.replace(parameters=list(signature.parameters.values())[1:])
+
+
+def spread(
+    constructor: Callable[..., Any], arguments: tuple[tuple[str, Any], ...]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Named arguments as those of a call, after the space."""
+    bound = inspect.BoundArguments(without_first(inspect.signature(constructor)), dict(arguments))
+    return bound.args, bound.kwargs
+
+
 def public_name(function: Callable[..., Any]) -> str:
     """A constructor's name at the front door."""
     return function.__name__.lstrip("_")
@@ -66,7 +79,7 @@ class Call:
         if not signature.parameters:
             raise TypeError(f"{public_name(constructor)}(): its first parameter is the space")
         space_name, *_ = signature.parameters
-        rest = signature.replace(parameters=list(signature.parameters.values())[1:])
+        rest = without_first(signature)
         try:
             bound = rest.bind(*args, **kwargs)
         except TypeError as problem:
@@ -84,19 +97,6 @@ class Call:
         call = cls(constructor, arguments, needs, gives)
         call._rehearse()
         return call
-
-    @classmethod
-    def again(cls, constructor: Callable[..., Any], arguments: tuple[tuple[str, Any], ...]) -> Call:
-        """The call with arguments that were bound before."""
-        args: list[Any] = []
-        kwargs: dict[str, Any] = {}
-        kinds = inspect.signature(constructor).parameters
-        for key, value in arguments:
-            if kinds[key].kind is _STAR:
-                args.extend(value)
-            else:
-                kwargs[key] = value
-        return cls.of(constructor, args, kwargs)
 
     @property
     def name(self) -> str:
@@ -116,17 +116,7 @@ class Call:
     def build(self, space: Space[Any]) -> Any:
         """The transformation or measurement that this makes of a space."""
         self.check_kind((type(space.domain),), "the space")
-        args: list[Any] = []
-        kwargs: dict[str, Any] = {}
-        kinds = inspect.signature(self.constructor).parameters
-        for key, value in self.arguments:
-            match kinds[key].kind:
-                case inspect.Parameter.KEYWORD_ONLY:
-                    kwargs[key] = value
-                case inspect.Parameter.VAR_POSITIONAL:
-                    args.extend(value)
-                case _:
-                    args.append(value)
+        args, kwargs = spread(self.constructor, self.arguments)
         try:
             made = self.constructor(space, *args, **kwargs)
         except OpenDPLiteError as problem:
@@ -171,8 +161,9 @@ class Call:
 
 
 def _again(module: str, name: str, arguments: tuple[tuple[str, Any], ...]) -> Call:
-    recipe = getattr(import_module(module), name)
-    return Call.again(recipe.__wrapped__, arguments)
+    constructor = getattr(import_module(module), name).__wrapped__
+    args, kwargs = spread(constructor, arguments)
+    return Call.of(constructor, args, kwargs)
 
 
 def _needs_of_parts(arguments: tuple[tuple[str, Any], ...]) -> tuple[type[Domain], ...]:

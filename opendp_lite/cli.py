@@ -27,8 +27,8 @@ from opendp_lite.estimators.count_ratio import (
     size_ratio_standard_error,
 )
 from opendp_lite.estimators.simplex_ratio import simplex_standard_error
-from opendp_lite.exact import exact, positive, shown_up, whole
-from opendp_lite.measurements.noise import Aggregate, open_probability
+from opendp_lite.exact import exact, open_probability, positive, shown_up, whole
+from opendp_lite.measurements.noise import Aggregate
 from opendp_lite.postprocessor import Postprocessor
 
 DELTA: Final = Fraction(1, 10**6)

@@ -13,7 +13,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast
 import attrs
 import numpy as np
 
-from opendp_lite.calls import Call, front, prefixed, public_name
+from opendp_lite.calls import Call, front, prefixed, public_name, without_first
 from opendp_lite.documents import write
 from opendp_lite.domains import Domain
 from opendp_lite.engines.rows import settle
@@ -82,8 +82,60 @@ def _release_arrow(step: str, measurement: Any) -> Arrow:
     )
 
 
+class _Bound:
+    """What transformations and measurements share: a space, and the recipe that was bound to it."""
+
+    __slots__ = ()
+    input_space: Any
+    recipe: tuple[Any, ...]
+    arrows: tuple[Arrow, ...]
+
+    def neighbours(self, d_in: object = 1) -> str:
+        """What it is to be ``d_in`` apart, in words: "adding or removing one row", say."""
+        metric = self.input_space.metric
+        return str(metric.words(metric.distance(d_in)))
+
+    def _lines(self, d_in: object) -> list[Line]:
+        distance = self.input_space.metric.distance(d_in)
+        return lines((_start(self.input_space), *self.arrows), distance)
+
+    def _last(self) -> str:
+        """The step that a further one would follow."""
+        return repr(self.recipe[-1]) if self.recipe else "the step before"
+
+    def to_json(self) -> str:
+        """The pipeline and its space as JSON; ``dp.from_json`` reads it back."""
+        return write(self)
+
+    def spelled(self) -> tuple[str, Mapping[str, Any]]:
+        """As ``bind`` of its recipe to its space."""
+        return "pipeline", {"steps": (self.input_space, *self.recipe)}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as its space and its recipe."""
+        if not self.recipe:
+            raise ParameterError(
+                "what was put together by hand has no recipe to copy or pickle; write it as a "
+                "constructor under @dp.stage or @dp.mechanism"
+            )
+        return _rebound, (self.input_space, self.recipe)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Bound) or type(self) is not type(other) or not self.recipe:
+            return self is other
+        same_unit = self.input_space.unit == other.input_space.unit
+        same_space = bool(same_unit and self.input_space == other.input_space)
+        return same_space and self.recipe == other.recipe
+
+    def __hash__(self) -> int:
+        return hash((self.input_space, self.recipe))
+
+    def __repr__(self) -> str:
+        return " >> ".join([repr(self.input_space), *map(_after_text, self.recipe)])
+
+
 @attrs.frozen(eq=False, repr=False)
-class Transformation(Generic[In, Out]):
+class Transformation(_Bound, Generic[In, Out]):
     """A deterministic step between two spaces.
 
     Takes: ``input_space``, ``output_space``; ``function``; ``stability_map``: inputs at most
@@ -120,19 +172,11 @@ class Transformation(Generic[In, Out]):
     def explain(self, d_in: object = 1) -> str:
         """A line for each step: domain, metric, multiplier, distance for one unit."""
         return as_text(
-            self._lines(d_in), [f"distance for {self._neighbours(d_in)}: {self.map(d_in)}"]
+            self._lines(d_in), [f"distance for {self.neighbours(d_in)}: {self.map(d_in)}"]
         )
 
     def _repr_html_(self) -> str:
-        return as_html(self._lines(1), [f"distance for {self._neighbours(1)}: {self.map(1)}"])
-
-    def _neighbours(self, d_in: object) -> str:
-        metric = self.input_space.metric
-        return metric.words(metric.distance(d_in))
-
-    def _lines(self, d_in: object) -> list[Line]:
-        distance = self.input_space.metric.distance(d_in)
-        return lines((_start(self.input_space), *self.arrows), distance)
+        return as_html(self._lines(1), [f"distance for {self.neighbours(1)}: {self.map(1)}"])
 
     @overload
     def __rshift__(self, other: Stage[Out, Next]) -> Transformation[In, Next]: ...
@@ -140,33 +184,12 @@ class Transformation(Generic[In, Out]):
     def __rshift__(self, other: Mechanism[Out, M]) -> Measurement[In, M]: ...
     def __rshift__(self, other: Any) -> Any:
         if not isinstance(other, Stage | Mechanism):
-            raise _not_a_step(other, repr(self.recipe[-1]) if self.recipe else "the data")
+            raise _not_a_step(other, self._last())
         return other.finish(self)
-
-    def to_json(self) -> str:
-        """The pipeline and its space as JSON; ``dp.from_json`` reads it back."""
-        return write(self)
-
-    def spelled(self) -> tuple[str, Mapping[str, Any]]:
-        """As ``bind`` of its recipe to its space."""
-        return "pipeline", {"steps": (self.input_space, *self.recipe)}
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled as its space and its recipe."""
-        return _rebound, (self.input_space, self.recipe)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Transformation) and _same(self, other)
-
-    def __hash__(self) -> int:
-        return hash((self.input_space, self.recipe))
-
-    def __repr__(self) -> str:
-        return " >> ".join([repr(self.input_space), *map(repr, self.recipe)])
 
 
 @attrs.frozen(eq=False, repr=False)
-class Measurement(Generic[In, M]):
+class Measurement(_Bound, Generic[In, M]):
     """A randomised release with its privacy loss.
 
     Takes: ``input_space``; ``output_measure``; ``function(value, entropy)``, the release;
@@ -217,9 +240,13 @@ class Measurement(Generic[In, M]):
 
     def privacy_profile(self, d_in: object = 1) -> Profile:
         """The (epsilon, delta) curve for inputs ``d_in`` apart."""
+        return self.profile_at(self.input_space.metric.distance(d_in))
+
+    def profile_at(self, distance: Any) -> Profile:
+        """As ``privacy_profile``, for an exact distance."""
         if self.profile is not None:
-            return cast(Profile, self.profile(self.input_space.metric.distance(d_in)))
-        return self.output_measure.profile(self.loss(d_in))
+            return cast(Profile, self.profile(distance))
+        return self.output_measure.profile(self.privacy_map(distance))
 
     def epsilon(self, delta: object, d_in: object = 1) -> float:
         """An epsilon that holds at this delta, rounded up."""
@@ -239,18 +266,9 @@ class Measurement(Generic[In, M]):
     def _repr_html_(self) -> str:
         return as_html(self._lines(1), self._closing(1))
 
-    def _lines(self, d_in: object) -> list[Line]:
-        distance = self.input_space.metric.distance(d_in)
-        return lines((_start(self.input_space), *self.arrows), distance)
-
     def _closing(self, d_in: object) -> list[str]:
         loss = f"loss for {self.neighbours(d_in)}: {self.output_measure.words(self.loss(d_in))}"
         return [loss, f"because {self.formula}"] if self.formula else [loss]
-
-    def neighbours(self, d_in: object = 1) -> str:
-        """What the loss protects, in words: "adding or removing one row", say."""
-        metric = self.input_space.metric
-        return metric.words(metric.distance(d_in))
 
     def to_zcdp(
         self: Measurement[In, MaxDivergence],
@@ -274,27 +292,6 @@ class Measurement(Generic[In, M]):
     def __rshift__(self, other: Any) -> Any:
         return _follow(self, other)
 
-    def to_json(self) -> str:
-        """The pipeline and its space as JSON; ``dp.from_json`` reads it back."""
-        return write(self)
-
-    def spelled(self) -> tuple[str, Mapping[str, Any]]:
-        """As ``bind`` of its recipe to its space."""
-        return "pipeline", {"steps": (self.input_space, *self.recipe)}
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled as its space and its recipe."""
-        return _rebound, (self.input_space, self.recipe)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Measurement) and _same(self, other)
-
-    def __hash__(self) -> int:
-        return hash((self.input_space, self.recipe))
-
-    def __repr__(self) -> str:
-        return " >> ".join([repr(self.input_space), *map(_after_text, self.recipe)])
-
 
 @attrs.frozen
 class InsecureRelease:
@@ -312,15 +309,6 @@ def _rebound(space: Space[Any], recipe: tuple[Any, ...]) -> Any:
     for link in recipe:
         bound = _extend(bound, link) if isinstance(link, Call) else _follow(bound, link)
     return bound
-
-
-def _same(first: Any, second: Any) -> bool:
-    if not first.recipe or not second.recipe:
-        return first is second
-    same_unit = first.input_space.unit == second.input_space.unit
-    return bool(
-        same_unit and first.input_space == second.input_space and first.recipe == second.recipe
-    )
 
 
 def _probability(delta: object) -> Fraction:
@@ -369,7 +357,7 @@ def _extend(bound: Any, call: Call) -> Any:
         arrows: tuple[Arrow, ...] = ()
         before: Map = _identity
     else:
-        call.check_kind((type(bound.output_space.domain),), repr(bound.recipe[-1]))
+        call.check_kind((type(bound.output_space.domain),), bound._last())
         step = call.build(bound.output_space)
         recipe, arrows, before = bound.recipe, bound.arrows, bound.stability_map
         if isinstance(step, Transformation):
@@ -410,23 +398,15 @@ def _convert(measurement: Any, conversion: Conversion[Any, Any]) -> Any:
     target = conversion.target(measurement.output_measure)
 
     def privacy_map(distance: Any) -> Any:
-        profile = (
-            measurement.output_measure.profile(measurement.privacy_map(distance))
-            if measurement.profile is None
-            else measurement.profile(distance)
+        return conversion.convert(
+            measurement.privacy_map(distance), measurement.profile_at(distance)
         )
-        return conversion.convert(measurement.privacy_map(distance), profile)
-
-    def profile(distance: Any) -> Profile:
-        if measurement.profile is not None:
-            return cast(Profile, measurement.profile(distance))
-        return cast(Profile, measurement.output_measure.profile(measurement.privacy_map(distance)))
 
     converted = attrs.evolve(
         measurement,
         output_measure=target,
         privacy_map=privacy_map,
-        profile=profile,
+        profile=measurement.profile_at,
         formula=conversion.formula(),
         recipe=(*measurement.recipe, conversion),
     )
@@ -712,10 +692,8 @@ def mechanism(
 
 
 def _without_space(recipe: Any, constructor: Callable[..., Any], kind: str) -> Any:
-    signature = inspect.signature(constructor)
-    recipe.__signature__ = signature.replace(
-        parameters=list(signature.parameters.values())[1:], return_annotation=kind
-    )
+    typed = without_first(inspect.signature(constructor))
+    recipe.__signature__ = typed.replace(return_annotation=kind)
     recipe.__name__ = recipe.__qualname__ = public_name(constructor)
     recipe.makes_step = prefixed(constructor, recipe.__name__)
     return recipe

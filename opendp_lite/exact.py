@@ -97,6 +97,14 @@ def positive(value: object, name: str) -> Fraction:
     return result
 
 
+def open_probability(value: object, name: str) -> Fraction:
+    """A number strictly between 0 and 1."""
+    result = exact(value, name)
+    if not 0 < result < 1:
+        raise ParameterError(f"{name} must be between 0 and 1, got {value}")
+    return result
+
+
 def whole(value: object, name: str, least: int = 0) -> int:
     """A public whole number of at least ``least``."""
     result = exact(value, name)

@@ -10,7 +10,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import attrs
 
-from opendp_lite.calls import argument_text, frozen_argument, prefixed
+from opendp_lite.calls import argument_text, frozen_argument, prefixed, without_first
 
 P = ParamSpec("P")
 F = TypeVar("F")
@@ -74,8 +74,7 @@ def postprocessor(function: Callable[Concatenate[Any, P], Any]) -> Callable[P, P
     >>> (dp.count() >> dp.laplace(epsilon=1) >> times(2)).map(1)
     1.0
     """
-    signature = inspect.signature(function)
-    rest = signature.replace(parameters=list(signature.parameters.values())[1:])
+    rest = without_first(inspect.signature(function))
 
     @functools.wraps(function)
     def recipe(*args: P.args, **kwargs: P.kwargs) -> Postprocessor:

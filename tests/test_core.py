@@ -156,6 +156,22 @@ def test_pipelines_can_be_pickled_and_copied(value):
         assert repr(again) == repr(value)
 
 
+def test_what_is_put_together_by_hand_can_be_joined_but_not_pickled():
+    space = dp.clamp(0, 2).bind(dp.records())
+    hand = dp.Transformation(
+        space.input_space, space.output_space, space.function, space.stability_map
+    )
+    assert (hand >> dp.sum() >> dp.laplace(epsilon=1)).map(1) == 1
+    assert (hand >> dp.sum())([5.0]).tolist() == [2]
+    assert hand == hand
+    assert hand != space
+    for duplicate in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(dp.ParameterError, match="by hand"):
+            duplicate(hand)
+    with pytest.raises(dp.SpaceError, match="Put sum"):
+        hand >> dp.gaussian(rho=1)
+
+
 def test_values_are_frozen():
     bound = SIMPLEX.bind(dp.records())
     for value, field in ((bound, "privacy_map"), (dp.records(), "metric"), (SIMPLEX, "calls")):

@@ -28,15 +28,9 @@ def as_array(data: object) -> Numeric:
     """
     if isinstance(data, np.ndarray):
         return _checked(data)
-    if hasattr(data, "collect") and not hasattr(data, "__array__"):
-        raise DataError(f"a {type(data).__name__} holds no rows yet; call .collect() first")
     names = column_names(data)
     if names is not None:
-        columns = [
-            _of_column(name, column)
-            for name, column in zip(names, _columns(data, names), strict=True)
-        ]
-        return np.column_stack(columns) if columns else np.empty((0, 0))
+        return _side_by_side(names, _columns(data, names))
     if hasattr(data, "__array__"):
         return _checked(np.asarray(data))
     if isinstance(data, str | bytes) or not isinstance(data, list | tuple):
@@ -52,6 +46,11 @@ def as_array(data: object) -> Numeric:
     return _checked(array)
 
 
+def _side_by_side(names: tuple[str, ...], columns: Iterable[Any]) -> Numeric:
+    arrays = [_of_column(name, column) for name, column in zip(names, columns, strict=True)]
+    return np.column_stack(arrays) if arrays else np.empty((0, 0))
+
+
 def _of_column(name: str, column: object) -> Numeric:
     try:
         return _checked(np.asarray(column))
@@ -64,6 +63,8 @@ def _of_column(name: str, column: object) -> Numeric:
 
 def column_names(data: object) -> tuple[str, ...] | None:
     """The names of a table's columns; None where the data is not a table."""
+    if hasattr(data, "collect") and not hasattr(data, "__array__"):
+        raise DataError(f"a {type(data).__name__} holds no rows yet; call .collect() first")
     for attribute in ("column_names", "columns"):
         found = getattr(data, attribute, None)
         if found is not None and not callable(found) and hasattr(data, "__getitem__"):
@@ -83,8 +84,7 @@ def named_columns(data: object, names: tuple[str, ...] | None) -> Numeric:
     if names is None or table is None:
         return as_array(data)
     frame = cast(Any, data)
-    each = [_checked(np.asarray(frame[_present(name, table)])) for name in names]
-    return np.column_stack(each)
+    return _side_by_side(names, [frame[_present(name, table)] for name in names])
 
 
 def _present(name: str, table: tuple[str, ...]) -> str:

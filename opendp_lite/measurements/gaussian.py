@@ -8,12 +8,11 @@ from typing import Any, Protocol, cast, overload
 
 from opendp_lite.core import Measurement, Mechanism, mechanism
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import Number, positive, sqrt_up
+from opendp_lite.exact import Number, open_probability, positive, sqrt_up
 from opendp_lite.measurements.noise import (
     Aggregate,
     moving,
     one_of,
-    open_probability,
     releasing,
 )
 from opendp_lite.measures.approximate import ApproximateDivergence

@@ -7,7 +7,6 @@ from typing import Any
 
 from opendp_lite.domains import Scalars, Vectors
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import exact
 from opendp_lite.norms import Norms
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.law import Law
@@ -39,11 +38,3 @@ def moving(norms: Norms, step: str) -> Norms:
     if norms.linf == 0:
         raise ParameterError(f"{step}: the value before it depends on no row; release it as it is")
     return norms
-
-
-def open_probability(value: object, name: str) -> Any:
-    """A number strictly between 0 and 1."""
-    result = exact(value, name)
-    if not 0 < result < 1:
-        raise ParameterError(f"{name} must be between 0 and 1, got {value}")
-    return result

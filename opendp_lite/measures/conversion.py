@@ -9,8 +9,8 @@ from typing import Any, Generic, TypeVar
 
 import attrs
 
-from opendp_lite.errors import ParameterError, SpaceError
-from opendp_lite.exact import Number, exact, exp_down
+from opendp_lite.errors import SpaceError
+from opendp_lite.exact import Number, exp_down, open_probability
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.measure import Measure
@@ -130,7 +130,4 @@ def to_approximate(delta: Number) -> ToApproximate:
     >>> round(epsilon, 4), delta
     (4.8866, 1e-06)
     """
-    value = exact(delta, "delta")
-    if not 0 < value < 1:
-        raise ParameterError(f"delta must be between 0 and 1, got {delta}")
-    return ToApproximate(value)
+    return ToApproximate(open_probability(delta, "delta"))

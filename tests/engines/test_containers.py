@@ -147,8 +147,12 @@ def test_tables_that_do_not_fit_say_which_columns_would():
         TOTAL(pd.DataFrame({"x": [1.0], "name": ["Ann"]}))
     with pytest.raises(dp.DataError, match=r"df\['age'\]"):
         TOTAL(pd.DataFrame({"x": [1.0], "y": [2.0]}))
-    with pytest.raises(dp.DataError, match="collect"):
-        TOTAL(pl.DataFrame({"x": [1.0]}).lazy())
+    named = dp.records(columns=["x"]) >> dp.clamp(0, 10) >> dp.sum()
+    for pipeline in (TOTAL, named):
+        with pytest.raises(dp.DataError, match="collect"):
+            pipeline(pl.DataFrame({"x": [1.0]}).lazy())
+    with pytest.raises(dp.DataError, match="column 'x': data holds text"):
+        named(pd.DataFrame({"x": ["Ann"], "y": [1.0]}))
 
 
 def test_named_columns_are_picked_from_blocks_of_tables():
