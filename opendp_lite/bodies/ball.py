@@ -21,6 +21,7 @@ from opendp_lite.bodies.body import (
     compact,
     fitting_width,
     grid_exponent,
+    row_totals,
     shown,
     spread,
     values,
@@ -168,7 +169,7 @@ class Ball(Body):
         else:
             source.clip(-cap, cap, out=out)
         terms = np.multiply(out, out, out=spare) if self.p == 2 else np.abs(out, out=spare)
-        norm = _row_totals(terms)
+        norm = row_totals(terms)
         return np.minimum(1.0, limit / (np.sqrt(norm) if self.p == 2 else norm))
 
     def project(self, block: Floats) -> Floats:
@@ -239,15 +240,3 @@ class Ball(Body):
         implied = max(len(self.size), len(self.middle))
         parts += [f"columns={self.columns}"] if self.columns != implied else []
         return f"dp.Ball({', '.join(parts)})"
-
-
-def _row_totals(terms: Floats) -> Floats:
-    """The sum of each row, by halving, with ``terms`` as scratch."""
-    upright = terms.T
-    count = len(upright)
-    while count > 1:
-        half = (count + 1) // 2
-        upright[: count - half] += upright[half:count]
-        count = half
-    total: Floats = upright[0]
-    return total

@@ -83,6 +83,18 @@ def spread(bound: Values, columns: int) -> Values:
     return bound if len(bound) == columns else bound * columns
 
 
+def row_totals(terms: Floats) -> Floats:
+    """The sum of each row, by halving, with ``terms`` as scratch."""
+    upright = terms.T
+    count = len(upright)
+    while count > 1:
+        half = (count + 1) // 2
+        upright[: count - half] += upright[half:count]
+        count = half
+    total: Floats = upright[0]
+    return total
+
+
 def grid_exponent(
     name: str, largest: Fraction, narrowest: Fraction, narrow_bits: int = _NARROW_BITS
 ) -> int:
