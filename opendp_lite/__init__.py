@@ -18,6 +18,7 @@ from opendp_lite.bodies.simplex import Simplex
 from opendp_lite.combinators.adaptive import Ask, adaptive
 from opendp_lite.combinators.calibrate import calibrate
 from opendp_lite.combinators.compose import compose
+from opendp_lite.combinators.on_random_pairs import on_random_pairs
 from opendp_lite.core import (
     InsecureRelease,
     Measurement,
@@ -37,6 +38,15 @@ from opendp_lite.errors import (
     SpaceError,
 )
 from opendp_lite.estimators.count_ratio import count_ratio, size_ratio
+from opendp_lite.estimators.elliptical_mean import elliptical_mean
+from opendp_lite.estimators.gaussian_mean import gaussian_mean
+from opendp_lite.estimators.iome_mean import iome_mean
+from opendp_lite.estimators.laplace_mean import laplace_mean
+from opendp_lite.estimators.plan_mean import plan_mean
+from opendp_lite.estimators.plan_plus_mean import plan_plus_mean
+from opendp_lite.estimators.private_variance import private_variance
+from opendp_lite.estimators.quantile_by_search import quantile_by_search
+from opendp_lite.estimators.scaled_mean import scaled_mean
 from opendp_lite.estimators.simplex_ratio import simplex_ratio
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.laplace import laplace
@@ -70,6 +80,7 @@ from opendp_lite.transformations.drop_nan import drop_nan
 from opendp_lite.transformations.impute import impute
 from opendp_lite.transformations.is_below import is_below
 from opendp_lite.transformations.norm import norm
+from opendp_lite.transformations.random_rotation import Rotation, random_rotation
 from opendp_lite.transformations.resize import resize
 from opendp_lite.transformations.row_map import row_map
 from opendp_lite.transformations.scale import scale
@@ -120,16 +131,27 @@ SPELLED = (
     "count",
     "count_ratio",
     "drop_nan",
+    "elliptical_mean",
     "gaussian",
+    "gaussian_mean",
     "impute",
+    "iome_mean",
     "is_below",
     "laplace",
+    "laplace_mean",
     "norm",
+    "on_random_pairs",
+    "plan_mean",
+    "plan_plus_mean",
     "private_quantile",
+    "private_variance",
+    "quantile_by_search",
+    "random_rotation",
     "records",
     "resize",
     "scalar",
     "scale",
+    "scaled_mean",
     "select",
     "simplex_augment",
     "simplex_ratio",
@@ -167,6 +189,7 @@ __all__ = [
     "Norms",
     "OpenDPLiteError",
     "ParameterError",
+    "Rotation",
     "RowMetric",
     "Rows",
     "Scalars",
@@ -192,20 +215,31 @@ __all__ = [
     "count_ratio",
     "csv_column",
     "drop_nan",
+    "elliptical_mean",
     "from_json",
     "gaussian",
+    "gaussian_mean",
     "impute",
+    "iome_mean",
     "is_below",
     "laplace",
+    "laplace_mean",
     "mechanism",
     "norm",
+    "on_random_pairs",
+    "plan_mean",
+    "plan_plus_mean",
     "postprocessor",
     "private_quantile",
+    "private_variance",
+    "quantile_by_search",
+    "random_rotation",
     "records",
     "resize",
     "row_map",
     "scalar",
     "scale",
+    "scaled_mean",
     "select",
     "simplex_augment",
     "simplex_ratio",

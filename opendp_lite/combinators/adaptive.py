@@ -24,7 +24,7 @@ class Ask(Generic[M]):
     """What an adaptive program is given in place of the data: see ``adaptive``.
 
     Gives: called with a pipeline that ends in noise, a release of it; ``space``, what the
-        pipelines are bound to; ``spent`` and ``left``, of the budget, as people read losses.
+        pipelines are bound to; ``spent`` and ``left``, of the budget, as exact fractions.
     """
 
     def __init__(
@@ -78,8 +78,13 @@ class Ask(Generic[M]):
 
     @property
     def spent(self) -> Any:
-        """What the queries so far cost together."""
-        return self._measure.show(self._total())
+        """What the queries so far cost together, exactly."""
+        return self._total()
+
+    @property
+    def left(self) -> Any:
+        """What may still be spent, exactly: ``gaussian(rho=ask.left)`` spends all of it."""
+        return self._measure.left(self._budget, self._total())
 
     def end(self) -> None:
         """Lets go of the data."""

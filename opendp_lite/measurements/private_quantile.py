@@ -37,7 +37,7 @@ _SLOPE_BITS: Final = 60
 @mechanism
 def _private_quantile(
     space: Space[Rows],
-    quantiles: float | Sequence[float],
+    quantiles: Number | Sequence[Number],
     *,
     bounds: tuple[Bounds, Bounds] | None = None,
     candidates: Sequence[Number] | None = None,
@@ -187,7 +187,7 @@ def _lattices(
     return [AsinhLattice(float(low), float(high), near) for low, high in pairs]
 
 
-def _quantiles(given: float | Sequence[float]) -> tuple[tuple[Fraction, ...], bool]:
+def _quantiles(given: Number | Sequence[Number]) -> tuple[tuple[Fraction, ...], bool]:
     several = isinstance(given, Sequence | np.ndarray)
     found = values(given, "quantiles") if several else (exact(given, "quantiles"),)
     for each in found:
@@ -230,7 +230,7 @@ class _PrivateQuantile(Protocol):
     @overload
     def __call__(
         self,
-        quantiles: float | Sequence[float],
+        quantiles: Number | Sequence[Number],
         *,
         bounds: tuple[Bounds, Bounds] | None = None,
         candidates: Sequence[Number] | NDArray[Any] | None = None,
@@ -242,7 +242,7 @@ class _PrivateQuantile(Protocol):
     @overload
     def __call__(
         self,
-        quantiles: float | Sequence[float],
+        quantiles: Number | Sequence[Number],
         *,
         bounds: tuple[Bounds, Bounds] | None = None,
         candidates: Sequence[Number] | NDArray[Any] | None = None,

@@ -49,6 +49,10 @@ class ApproximateDivergence(Measure[Pair]):
             min(Fraction(1), sum((delta for _, delta in losses), Fraction(0))),
         )
 
+    def left(self, budget: Pair, spent: Pair) -> Pair:
+        zero = Fraction(0)
+        return max(budget[0] - spent[0], zero), max(budget[1] - spent[1], zero)
+
     def split(self, loss: Pair, shares: Sequence[Fraction]) -> tuple[Pair, ...]:
         return tuple((loss[0] * share, loss[1] * share) for share in proportions(shares))
 

@@ -33,6 +33,9 @@ class AdditiveMeasure(Measure[Fraction]):
     def compose(self, losses: Sequence[Fraction]) -> Fraction:
         return sum(losses, Fraction(0))
 
+    def left(self, budget: Fraction, spent: Fraction) -> Fraction:
+        return max(budget - spent, Fraction(0))
+
     def split(self, loss: Fraction, shares: Sequence[Fraction]) -> tuple[Fraction, ...]:
         return tuple(loss * share for share in proportions(shares))
 

@@ -40,6 +40,10 @@ class Measure(ABC, Generic[Loss]):
         """The loss of all of them together."""
 
     @abstractmethod
+    def left(self, budget: Loss, spent: Loss) -> Loss:
+        """What may still be spent: composed with ``spent`` it is the budget."""
+
+    @abstractmethod
     def split(self, loss: Loss, shares: Sequence[Fraction]) -> tuple[Loss, ...]:
         """Losses in these proportions that compose to at most the whole."""
 
@@ -68,7 +72,8 @@ def proportions(shares: Sequence[object]) -> tuple[Fraction, ...]:
     weights = [exact(share, "a share") for share in shares]
     if not weights or any(weight <= 0 for weight in weights):
         raise ParameterError("shares must be one or more numbers above 0")
-    return tuple(weight / sum(weights) for weight in weights)
+    total = sum(weights)
+    return tuple(weight / total for weight in weights)
 
 
 def group_size(size: object) -> int:

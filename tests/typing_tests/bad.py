@@ -39,6 +39,20 @@ dp.adaptive(lambda ask: 1, dp.ZeroConcentratedDivergence, 1)  # type: ignore[typ
 dp.Ask()  # type: ignore[call-arg]
 raise_budget: int = dp.BudgetExceeded("too much")  # type: ignore[assignment]
 
+# Means of many columns.
+dp.plan_mean(5)  # type: ignore[call-arg]
+dp.plan_plus_mean(5, rho="a")  # type: ignore[arg-type]
+dp.iome_mean(5, epsilon=1)  # type: ignore[call-arg]
+dp.gaussian_mean(5, epsilon=1)  # type: ignore[call-arg]
+dp.laplace_mean(5, rho=1)  # type: ignore[call-arg]
+dp.elliptical_mean(5, rho=1)  # type: ignore[call-arg]
+dp.scaled_mean("a", rho=1)  # type: ignore[arg-type]
+dp.private_variance(5, rho=1, by="guess")  # type: ignore[arg-type]
+dp.quantile_by_search(0.5, rho=1)  # type: ignore[call-arg]
+dp.on_random_pairs(dp.clamp(0, 1))  # type: ignore[arg-type]
+dp.random_rotation() >> dp.gaussian(rho=1)  # type: ignore[operator]
+dp.Rotation(3)  # type: ignore[call-arg]
+
 # A mechanism where there are rows, a stage over rows where there are none.
 dp.clamp(0, 1) >> dp.gaussian(rho=1)  # type: ignore[operator]
 dp.clamp(0, 1) >> dp.laplace(epsilon=1)  # type: ignore[operator]

@@ -57,6 +57,24 @@ program = dp.adaptive(halved, Zcdp(), budget=0.5)
 assert_type(program, dp.Mechanism[Tables, Zcdp])
 program([1.0, 2.0])
 
+# Means of many columns.
+Released = dp.Mechanism[Tables, Zcdp]
+assert_type(dp.plan_mean(5, rho=1, variances="pairs", group=4), Released)
+assert_type(dp.plan_plus_mean(5, rho=Fraction(1, 3), p=1), Released)
+assert_type(dp.iome_mean(5, rho=1), Released)
+assert_type(dp.gaussian_mean(5, rho=1), Released)
+assert_type(dp.laplace_mean(5, epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence])
+assert_type(dp.elliptical_mean([0, 1], 5, rho=1), Released)
+assert_type(dp.scaled_mean(np.ones(3), rho=1, searched=True), Released)
+assert_type(dp.private_variance(5, rho=1, by="direct"), Released)
+assert_type(dp.quantile_by_search(0.5, bounds=(0, 1), rho=1), Released)
+assert_type(
+    dp.on_random_pairs(dp.private_quantile(0.5, bounds=(0, 1), epsilon=1)),
+    dp.Mechanism[Tables, dp.MaxDivergence],
+)
+assert_type(dp.random_rotation() >> dp.norm(), dp.Stage[Tables, Tables])
+dp.Rotation(columns=3, seed=0).back(np.ones(4))
+
 # Metrics, distances, measures.
 row_metrics: list[dp.RowMetric] = [dp.SymmetricDistance(), dp.ChangeOneDistance()]
 norm_metrics: list[dp.NormDistance] = [

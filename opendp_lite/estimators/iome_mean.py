@@ -1,0 +1,69 @@
+"""Instance-optimal mean estimation."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from opendp_lite.combinators.adaptive import Ask, adaptive
+from opendp_lite.core import Measurement, mechanism
+from opendp_lite.domains import Rows
+from opendp_lite.estimators.quantile_by_search import quantile_by_search
+from opendp_lite.estimators.settings import (
+    Floats,
+    coordinate_bound,
+    each_column,
+    public_size,
+    within,
+)
+from opendp_lite.exact import Number, positive
+from opendp_lite.measurements.gaussian import gaussian
+from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
+from opendp_lite.spaces import Space
+from opendp_lite.transformations.center import center
+from opendp_lite.transformations.clip_to_norm import clip_to_norm
+from opendp_lite.transformations.norm import norm
+from opendp_lite.transformations.random_rotation import Rotation, random_rotation
+from opendp_lite.transformations.sum import sum
+
+
+@mechanism
+def iome_mean(
+    space: Space[Rows], bound: Number, *, rho: Number, steps: int = 20, seed: int = 0
+) -> Measurement[Space[Rows], ZeroConcentratedDivergence]:
+    """The mean of each column by instance-optimal mean estimation.
+
+    Takes: rows under ``ChangeOneDistance``; ``bound`` M, the entries lie in [-M, M]; ``rho``;
+        ``steps`` of every binary search; ``seed`` of the public rotation.
+    Gives: d numbers in [-M, M].
+    Costs: rho, a quarter of it for the medians of the rotated columns, a hundredth of the rest
+        for the radius.
+    Because: Huang, Liang, Yi 2021, section 4, with the radius at twice the published offset as in
+        Aumueller, Lebeda, Nelson, Pagh 2024, section 7.2. A rival of ``plan_mean``.
+
+    >>> import opendp_lite as dp, numpy as np
+    >>> rows = np.random.default_rng(0).normal([1, 20], 2, (4000, 2))
+    >>> space = dp.records(columns=2, size=4000, metric=dp.ChangeOneDistance())
+    >>> (space >> dp.iome_mean(100, rho=1))(rows).round(0)
+    array([ 1., 20.])
+    """
+    most, whole = coordinate_bound(bound), positive(rho, "rho")
+    size = public_size(space, "iome_mean")
+    turn = Rotation(space.domain.columns, seed)
+    longest = most * sqrt(turn.width)
+    rho_center = whole / 4
+    rho_radius = (whole - rho_center) / 100
+    rho_sum = whole - rho_center - rho_radius
+    beyond = min(2 * sqrt(2 * turn.width / float(rho_sum)) / size, 0.5)
+
+    def program(ask: Ask[ZeroConcentratedDivergence]) -> Floats:
+        rotated = random_rotation(seed)
+        median = quantile_by_search(0.5, bounds=(-longest, longest), rho=rho_center, steps=steps)
+        middle = each_column(ask(rotated >> median))
+        shifted = rotated >> center(middle)
+        ends = (0, 2 * longest)
+        length = quantile_by_search(1 - beyond, bounds=ends, rho=rho_radius, steps=steps)
+        radius = ask(shifted >> norm() >> length)
+        total = ask(shifted >> clip_to_norm(radius) >> sum() >> gaussian(rho=rho_sum))
+        return within(turn.back(middle + each_column(total) / size), most)
+
+    return adaptive(program, ZeroConcentratedDivergence(), whole).bind(space)
