@@ -37,6 +37,7 @@ from opendp_lite.errors import (
 from opendp_lite.estimators.count_ratio import count_ratio, size_ratio
 from opendp_lite.estimators.simplex_ratio import simplex_ratio
 from opendp_lite.measurements.gaussian import gaussian
+from opendp_lite.measurements.l2_gamma import l2_gamma
 from opendp_lite.measurements.laplace import laplace
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.conversion import to_approximate, to_zcdp
@@ -115,6 +116,7 @@ SPELLED = (
     "drop_nan",
     "gaussian",
     "impute",
+    "l2_gamma",
     "laplace",
     "records",
     "resize",
@@ -181,6 +183,7 @@ __all__ = [
     "from_json",
     "gaussian",
     "impute",
+    "l2_gamma",
     "laplace",
     "mechanism",
     "postprocessor",
