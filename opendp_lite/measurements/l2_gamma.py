@@ -28,8 +28,8 @@ def _l2_gamma(
         entry's noise. Samples are exact: the law is the claimed one, not a float's idea of it.
         The entries' noises are dependent, so no law of single entries is declared as ``laws``.
     Costs: epsilon = l2 / b under ``MaxDivergence``. For the same epsilon the mean square error is
-        (d + 1) / 2d of that of ``laplace`` where nothing but the l2 distance is bounded; up to
-        d of about 15 it is also below that of ``gaussian`` at usual delta.
+        (d + 1) / 2d of that of ``laplace`` where only the l2 distance is bounded, and for d up to
+        16 also below that of ``gaussian(epsilon=1, delta=1e-6)``.
     Because: the K-norm mechanism of the l2 ball: the density changes by exp(l2 / b) at most, by
         the triangle inequality (Hardt and Talwar 2010, section 4; Chaudhuri, Monteleoni, Sarwate
         2011, algorithm 1). Rounding comes after the noise.

@@ -32,7 +32,7 @@ class L2Gamma(Noise):
     z = s X g for d standard normals g and the length X of d + 1 others: given X^2 = q, z has the
     density q^(-d/2) exp(-r^2 / 2 s^2 q) at the length r, and the integral of it over the density
     of q, q^((d-1)/2) exp(-q/2), is that of q^(-1/2) exp(-q/2 - r^2 / 2 s^2 q), proportional to
-    exp(-r / s) (Andrews and Mallows 1974, section 4, where d is 1). No length is divided by.
+    exp(-r / s) (Andrews and Mallows 1974, where d is 1). No length is divided by.
 
     Error budget, for an entry whose normal is below 13.2 as float lanes are: s X times the
     normal's 2^-43; 13.2 s times the error of X; six roundings, 2^-53 of s X 13.2 each, below
