@@ -84,7 +84,7 @@ def test_audit_of_bare_vectors_finds_nothing(dimension):
     ends = np.zeros(dimension), np.full(dimension, dimension**-0.5)
     dp.audit(mechanism, *ends, releases=4000, failure=1e-8)
     found = dp.audit(mechanism, *ends, releases=4000, failure=1e-8, score=along(ends))
-    assert dimension > 1 or found.lower_bound > 0.3
+    assert dimension > 1 or found.lower_bound > 0.2
 
 
 @pytest.mark.parametrize("dimension", [1, 3])
@@ -94,7 +94,7 @@ def test_audit_catches_half_of_the_noise(dimension):
     lie = attrs.evolve(honest, function=careless.function)
     ends = np.zeros(dimension), np.eye(dimension)[0]
     with pytest.raises(AssertionError, match="at least"):
-        dp.audit(lie, *ends, releases=12_000, score=along(ends))
+        dp.audit(lie, *ends, releases=20_000, score=along(ends))
 
 
 def test_releases_have_one_shape_and_type(wild):
@@ -117,7 +117,7 @@ def test_bare_vectors(dimension):
     assert abs(release[1]) < 1e-6
     assert release[2] == pytest.approx(-release[3], abs=1e-6)
     assert release[2] > 2**14
-    assert dp.l2_gamma(scale=1e-12)(np.array([3.0])) == pytest.approx(3)
+    assert dp.l2_gamma(scale=1e-12)(3.0) == pytest.approx(3)
 
 
 @pytest.mark.parametrize("power", [-300, -40, 40, 300])
