@@ -92,26 +92,26 @@ def test_the_length_is_within_its_error_whatever_the_unread_bits_are(degrees):
     assert np.median(errors) < 2.0**-36
 
 
-def test_brackets_hold_the_length():
+@pytest.mark.parametrize(("bits", "step"), [(63, 64), (12, 1)])
+@pytest.mark.parametrize("degrees", [2, 3, 8, 35, 100])
+def test_brackets_hold_the_length(degrees, bits, step, monkeypatch):
+    """Few bits show whether products that are cut to a few bits stay on their side."""
     mp.dps = 120
-    for degrees in (2, 3, 8, 35, 100):
-        for seed in range(4):
-            words = biased_words(degrees // 2, seed) | np.uint64(2)
-            length = Chi(degrees, SQUARE_MARGIN, Words(words, seed))
-            known = [int(word) >> 1 for word in words]
-            normal = [] if length._odd is None else [length._odd.exactly]
-            for bits in (63, 127):
-                for side in (0, 1):
-                    square = -2 * sum(mp.log(mpf(each + side) / mpf(2) ** bits) for each in known)
-                    square += sum(_mpf(each.bracket()[1 - side]) ** 2 for each in normal)
-                    root = mp.sqrt(max(square, 0))
-                    low, high = (_mpf(bound) for bound in length.bracket())
-                    assert low <= root * (1 + mpf(10) ** -60)
-                    assert root <= high * (1 + mpf(10) ** -60)
-                more = InsecureSeededEntropy(seed)
-                pairs = zip(known, more.words(len(known)).tolist(), strict=True)
-                known = [each << 64 | word for each, word in pairs]
-                length.extend(InsecureSeededEntropy(seed))
+    monkeypatch.setattr(chi, "STEP", step)
+    for seed in range(6):
+        words = InsecureSeededEntropy(seed).words(degrees // 2)
+        length = Chi(degrees, SQUARE_MARGIN, Words(words, seed))
+        known = [max(1, int(word) >> (64 - bits)) for word in words]
+        length._known, length._bits = known, bits
+        for drawn in (bits, bits + step):
+            square = _mpf(length._odd.exactly.bracket()[0]) ** 2 if length._odd else mpf(0)
+            for side, bound in zip((1, 0), length.bracket(), strict=True):
+                shares = [mpf(each + side) / mpf(2) ** drawn for each in known]
+                root = mp.sqrt(max(0, square - 2 * sum(map(mp.log, shares))))
+                assert _mpf(bound) <= root if side else _mpf(bound) >= root
+            more = Words([i % 2**step for i in range(degrees)])
+            known = [each << step | i % 2**step for i, each in enumerate(known)]
+            length.extend(more)
 
 
 def _mpf(value: Fraction) -> mpf:
