@@ -49,6 +49,7 @@ from opendp_lite.estimators.quantile_by_search import quantile_by_search
 from opendp_lite.estimators.scaled_mean import scaled_mean
 from opendp_lite.estimators.simplex_ratio import simplex_ratio
 from opendp_lite.measurements.gaussian import gaussian
+from opendp_lite.measurements.l2_gamma import l2_gamma
 from opendp_lite.measurements.laplace import laplace
 from opendp_lite.measurements.private_quantile import private_quantile
 from opendp_lite.measures.approximate import ApproximateDivergence
@@ -137,6 +138,7 @@ SPELLED = (
     "impute",
     "iome_mean",
     "is_below",
+    "l2_gamma",
     "laplace",
     "laplace_mean",
     "norm",
@@ -222,6 +224,7 @@ __all__ = [
     "impute",
     "iome_mean",
     "is_below",
+    "l2_gamma",
     "laplace",
     "laplace_mean",
     "mechanism",

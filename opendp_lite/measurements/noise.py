@@ -1,4 +1,4 @@
-"""What laplace and gaussian share: noise on a vector or a number, and how it is handed out."""
+"""What the noises share: noise on a vector or a number, and how it is handed out."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from opendp_lite.domains import Scalars, Vectors
 from opendp_lite.errors import ParameterError
 from opendp_lite.norms import Norms
 from opendp_lite.samplers.entropy import Entropy
-from opendp_lite.samplers.law import Law
+from opendp_lite.samplers.law import Noise
 from opendp_lite.spaces import Space
 
 Aggregate = Space[Scalars | Vectors]
 
 
-def releasing(space: Aggregate, law: Law) -> Callable[[Any, Entropy], Any]:
+def releasing(space: Aggregate, law: Noise) -> Callable[[Any, Entropy], Any]:
     """The function that adds noise of this law and presents the result."""
     domain, exponent = space.domain, space.domain.exponent
     if exponent is None:

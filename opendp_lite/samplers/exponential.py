@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import decimal
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -40,7 +41,8 @@ _LOW_LOG: Final = -13.1
 """Above the logarithm of ``LEAST`` 2^-63, -13.17, by far more than the error."""
 _ROUNDING: Final = 3 * 2.0**51
 _ROUNDING_BITS: Final = np.float64(_ROUNDING).view(np.int64)
-_STEP = 64
+STEP: Final = 64
+"""Bits by which a uniform is extended."""
 
 
 def logarithms(words: Words, out: Floats) -> Flags:
@@ -98,7 +100,19 @@ def rounded(
     return found
 
 
-class LazyExponential:
+class Lazy(ABC):
+    """A random variate that is known as precisely as the bits drawn so far allow."""
+
+    @abstractmethod
+    def extend(self, entropy: Entropy) -> None:
+        """Draws 64 more bits of every uniform that it is made of."""
+
+    @abstractmethod
+    def bracket(self) -> tuple[Fraction, Fraction] | None:
+        """Rational bounds on it whatever the unread bits are; None while there is no upper one."""
+
+
+class LazyExponential(Lazy):
     """One exponential variate, from the first 63 bits of a uniform on."""
 
     def __init__(self, word: int, bits: int = BITS) -> None:
@@ -106,44 +120,45 @@ class LazyExponential:
         self._bits = bits
 
     def extend(self, entropy: Entropy) -> None:
-        """Draws 64 more bits of the uniform."""
-        self._known = (self._known << _STEP) | entropy.word()
-        self._bits += _STEP
+        self._known = (self._known << STEP) | entropy.word()
+        self._bits += STEP
 
     def bracket(self) -> tuple[Fraction, Fraction] | None:
-        """Rational bounds on E whatever the unread bits are; None while there is no upper one."""
         if self._known == 0:
             return None
-        low, _ = _minus_log(self._known + 1, self._bits)
-        _, high = _minus_log(self._known, self._bits)
+        digits = digits_for(self._bits)
+        low, _ = minus_log(self._known + 1, self._bits, digits)
+        _, high = minus_log(self._known, self._bits, digits)
         return max(low, Fraction(0)), high
 
 
-def _minus_log(numerator: int, bits: int) -> tuple[Fraction, Fraction]:
-    """Bounds on -ln(numerator / 2^bits).
+def digits_for(bits: int) -> int:
+    """Decimal digits that tell uniforms of so many bits apart, and 20 more."""
+    return 20 + math.ceil(bits * 0.3011)
+
+
+def minus_log(numerator: int, bits: int, digits: int) -> tuple[Fraction, Fraction]:
+    """Bounds on -ln(numerator / 2^bits), about 10^-digits apart.
 
     ``Context.ln`` is correctly rounded, the argument's rounding moves the logarithm by at most
     10^(1 - digits): within (|ln| + 2) 10^(1 - digits) together. Fractions do the rest, since
     Decimal's operators round to the thread's context.
     """
-    digits = 20 + math.ceil(bits * 0.3011)
     context = decimal.Context(prec=digits, rounding=decimal.ROUND_HALF_EVEN)
     log = Fraction(context.ln(context.divide(Decimal(numerator), Decimal(2**bits))))
     slack = (abs(log) + 2) / 10 ** (digits - 1)
     return -log - slack, -log + slack
 
 
-def exact_floor(
-    exponential: LazyExponential, factor: Fraction, addend: Fraction, entropy: Entropy
-) -> int:
-    """floor(factor * E + addend), drawing bits until it is decided."""
+def exact_floor(variate: Lazy, factor: Fraction, addend: Fraction, entropy: Entropy) -> int:
+    """floor(factor * E + addend) for a variate E, drawing bits until it is decided."""
     while True:
-        bounds = exponential.bracket()
+        bounds = variate.bracket()
         if bounds is not None:
             first, second = (math.floor(factor * bound + addend) for bound in bounds)
             if first == second:
                 return first
-        exponential.extend(entropy)
+        variate.extend(entropy)
 
 
 def exactly_below(square: LazyExponential, double: LazyExponential, entropy: Entropy) -> bool:

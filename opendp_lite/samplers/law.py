@@ -56,20 +56,41 @@ def _exact_offset(value: float, target: int, whole: int) -> Fraction:
     return _exact_cell(value, target) - whole
 
 
-class Law(ABC):
-    """Noise on a grid, with the exact law of what it releases.
+class Noise(ABC):
+    """Noise on the grid 2^``exponent``, drawn for all entries of a value together."""
 
-    Gives: ``scale`` in units of the output grid 2^``exponent``; ``draw``;
-        ``log_probability(steps, value)``, the law of the released grid point ``steps`` for a
-        value at ``value`` grid units; ``standard_deviation`` of the release.
-    """
-
-    scale: Fraction
     exponent: int
 
     @abstractmethod
     def draw(self, count: int, offsets: Offsets, entropy: Entropy) -> NDArray[np.int64]:
         """Noise for so many values that lie at ``offsets`` in their cells."""
+
+    def release(self, values: Steps, exponent: int, entropy: Entropy) -> Steps:
+        """Values on the grid 2^exponent, with noise: whole output grid steps."""
+        whole, offsets = _in_cells(values, exponent, self.exponent)
+        return whole + self.draw(len(values), offsets, entropy)
+
+    def release_floats(self, values: Floats, entropy: Entropy) -> Floats:
+        """Float values with noise, as floats on the output grid.
+
+        NaN counts as 0, and what is beyond 2^60 cells as 2^60 cells: bringing values into a range
+        moves no two of them further apart. The noise is far below 2^53 steps, so a float sum is
+        the exact one, rounded.
+        """
+        whole, offsets = _floats_in_cells(values, self.exponent)
+        np.add(whole, self.draw(len(whole), offsets, entropy), out=whole)
+        return np.multiply(whole, 2.0**self.exponent, out=whole)
+
+
+class Law(Noise):
+    """Independent noise on every entry, with the exact law of what it releases.
+
+    Gives: ``scale`` in units of the output grid; ``draw``; ``log_probability(steps, value)``, the
+        law of the released grid point ``steps`` for a value at ``value`` grid units;
+        ``standard_deviation`` of the release.
+    """
+
+    scale: Fraction
 
     @abstractmethod
     def one(self, inside: float, exactly: Callable[[], Fraction], entropy: Entropy) -> int:
@@ -91,14 +112,12 @@ class Law(ABC):
         """The standard deviation of a released value, in the units of the data."""
 
     def release(self, values: Steps, exponent: int, entropy: Entropy) -> Steps:
-        """Values on the grid 2^exponent, with noise: whole output grid steps."""
-        if len(values) <= FEW:
-            shift = self.exponent - exponent
-            found = [self._onto_step(int(value), shift, entropy) for value in values]
-            small = all(abs(each) < _SAFE for each in found)
-            return np.array(found, dtype=np.int64 if small else object)
-        whole, offsets = _in_cells(values, exponent, self.exponent)
-        return whole + self.draw(len(values), offsets, entropy)
+        if len(values) > FEW:
+            return super().release(values, exponent, entropy)
+        shift = self.exponent - exponent
+        found = [self._onto_step(int(value), shift, entropy) for value in values]
+        small = all(abs(each) < _SAFE for each in found)
+        return np.array(found, dtype=np.int64 if small else object)
 
     def _onto_step(self, value: int, shift: int, entropy: Entropy) -> int:
         if shift <= 0:
@@ -106,29 +125,22 @@ class Law(ABC):
         whole, rest, cell = value >> shift, value & ((1 << shift) - 1), 1 << shift
         return whole + self.one(rest / cell, lambda: Fraction(rest, cell), entropy)
 
+    def release_floats(self, values: Floats, entropy: Entropy) -> Floats:
+        """A run at a time, so that the only array of the values' length is the result."""
+        if len(values) <= FEW:
+            unit = 2.0**self.exponent
+            return np.array([self._near_float(value, unit, entropy) for value in values.tolist()])
+        noisy = np.empty(len(values))
+        for start in range(0, len(values), _RUN):
+            run = slice(start, start + _RUN)
+            noisy[run] = super().release_floats(values[run], entropy)
+        return noisy
+
     def _near_float(self, value: float, unit: float, entropy: Entropy) -> float:
         cell = 0.0 if isnan(value) else min(max(value / unit, -_REACH), _REACH)
         whole = floor(cell)
         exactly = partial(_exact_offset, value, self.exponent, whole)
         return (whole + self.one(cell - whole, exactly, entropy)) * unit
-
-    def release_floats(self, values: Floats, entropy: Entropy) -> Floats:
-        """Float values with noise, as floats on the output grid.
-
-        NaN counts as 0, and what is beyond 2^60 cells as 2^60 cells: bringing values into a range
-        moves no two of them further apart. The noise is far below 2^53 steps, so a float sum is
-        the exact one, rounded. A run at a time, so that the only array of the values' length is
-        the result.
-        """
-        unit = 2.0**self.exponent
-        if len(values) <= FEW:
-            return np.array([self._near_float(value, unit, entropy) for value in values.tolist()])
-        noisy = np.empty(len(values))
-        for start in range(0, len(values), _RUN):
-            whole, offsets = _floats_in_cells(values[start : start + _RUN], self.exponent)
-            np.add(whole, self.draw(len(whole), offsets, entropy), out=whole)
-            np.multiply(whole, unit, out=noisy[start : start + _RUN])
-        return noisy
 
 
 def _in_cells(values: Steps, exponent: int, target: int) -> tuple[Steps, Offsets]:

@@ -1,0 +1,236 @@
+"""The l2-gamma sampler draws from its law, exactly: as a whole and entry by entry."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+from sampling import LEAST_P, Words, at, biased_words, chi_square_p, offsets
+from scipy.stats import beta, gamma, kstest
+
+from opendp_lite.samplers import chi, exponential
+from opendp_lite.samplers.chi import Chi
+from opendp_lite.samplers.entropy import Entropy, InsecureSeededEntropy, SecureEntropy
+from opendp_lite.samplers.exponential import SQUARE_MARGIN, LazyExponential, exact_floor
+from opendp_lite.samplers.l2_gamma import L2Gamma, _Product
+from opendp_lite.samplers.rounded_laplace import RoundedLaplace
+
+DIMENSIONS = [1, 2, 3, 8, 50, 201]
+FINE = Fraction(2**16)
+
+
+def wide(law: L2Gamma) -> L2Gamma:
+    """The same law with margins so wide that every lane is decided exactly."""
+    return L2Gamma(law.scale, law.exponent, margin=1.0, square_margin=1e9)
+
+
+def vectors(law: L2Gamma, dimension: int, count: int, seed: int) -> np.ndarray:
+    entropy = InsecureSeededEntropy(seed)
+    zero = at(0, dimension)
+    return np.array([law.draw(dimension, zero, entropy) for _ in range(count)])
+
+
+class MarginalInThree:
+    """The law of one entry in three dimensions: the density (1 + |x|) exp(-|x|) / 4, in cells."""
+
+    def __init__(self, scale: int) -> None:
+        self.scale = scale
+
+    def log_probability(self, steps: np.ndarray, value: Fraction) -> np.ndarray:
+        low, high = ((steps - float(value) + side) / self.scale for side in (-0.5, 0.5))
+        return np.log(self.below(high) - self.below(low))
+
+    def below(self, x: np.ndarray) -> np.ndarray:
+        tail = (2 + np.abs(x)) * np.exp(-np.abs(x)) / 4
+        return np.where(x < 0, tail, 1 - tail)
+
+
+@pytest.mark.parametrize("dimension", DIMENSIONS)
+@pytest.mark.parametrize("scale", [Fraction(1, 10), Fraction(37, 3), FINE], ids=str)
+def test_floats_and_exact_arithmetic_decide_alike(dimension, scale):
+    law = L2Gamma(scale, 0)
+    for seed in range(1 + 60 // dimension):
+        inside = np.random.default_rng(seed).integers(0, 2**30, dimension) / 2**30
+        words = biased_words(12 * dimension + 64, seed)
+        for given in (words, words[:0]):
+            usual = law.draw(dimension, offsets(inside), Words(given, seed))
+            exact = wide(law).draw(dimension, offsets(inside), Words(given, seed))
+            assert np.array_equal(usual, exact)
+
+
+@pytest.mark.parametrize("ones", [True, False])
+@pytest.mark.parametrize("dimension", [1, 2, 17, 40])
+def test_lengths_from_the_ends_of_the_uniforms_decide_alike(ones, dimension):
+    """All uniforms of the length just below 1, or just above 0 and without known bits."""
+    law = L2Gamma(Fraction(2**20), 0)
+    for seed in range(10):
+        noise = np.random.default_rng(seed).integers(0, 2**10, (dimension + 1) // 2)
+        words = [2**64 - 1 - int(each) if ones else int(each) for each in noise]
+        usual = law.draw(dimension, at("0.375", dimension), Words(words, seed))
+        exact = wide(law).draw(dimension, at("0.375", dimension), Words(words, seed))
+        assert np.array_equal(usual, exact)
+
+
+@pytest.mark.parametrize("degrees", [2, 3, 4, 33, 64, 1001])
+def test_the_length_is_within_its_error_whatever_the_unread_bits_are(degrees):
+    errors = []
+    for seed in range(60):
+        words = biased_words(degrees, seed) if seed % 2 else []
+        length = Chi(degrees, SQUARE_MARGIN, Words(words, seed))
+        bounds = length.bracket()
+        if bounds is None or length.error > 1:
+            continue
+        errors.append(length.error)
+        rounding = Fraction(2.0**-51 * length.value)
+        error = Fraction(length.error) + rounding
+        assert bounds[0] <= bounds[1]
+        assert Fraction(length.value) - error <= bounds[0]
+        assert bounds[1] <= Fraction(length.value) + error
+    assert len(errors) >= 30
+    assert np.median(errors) < 2.0**-36
+
+
+@pytest.mark.parametrize(("bits", "step"), [(63, 64), (12, 1)])
+@pytest.mark.parametrize("degrees", [2, 3, 8, 35, 100])
+def test_brackets_hold_the_length(degrees, bits, step, monkeypatch):
+    """Few bits show whether products that are cut to a few bits stay on their side."""
+    mp.dps = 120
+    monkeypatch.setattr(chi, "STEP", step)
+    for seed in range(6):
+        words = InsecureSeededEntropy(seed).words(degrees // 2)
+        length = Chi(degrees, SQUARE_MARGIN, Words(words, seed))
+        known = [max(1, int(word) >> (64 - bits)) for word in words]
+        length._known, length._bits = known, bits
+        for drawn in (bits, bits + step):
+            square = _mpf(length._odd.exactly.bracket()[0]) ** 2 if length._odd else mpf(0)
+            for side, bound in zip((1, 0), length.bracket(), strict=True):
+                shares = [mpf(each + side) / mpf(2) ** drawn for each in known]
+                root = mp.sqrt(max(0, square - 2 * sum(map(mp.log, shares))))
+                assert _mpf(bound) <= root if side else _mpf(bound) >= root
+            more = Words([i % 2**step for i in range(degrees)])
+            known = [each << step | i % 2**step for i, each in enumerate(known)]
+            length.extend(more)
+
+
+def _mpf(value: Fraction) -> mpf:
+    return mpf(value.numerator) / value.denominator
+
+
+class Bits(Entropy):
+    """One random bit where a word is asked for."""
+
+    def __init__(self, seed: int) -> None:
+        self._rest = InsecureSeededEntropy(seed)
+
+    def words(self, count: int) -> np.ndarray:
+        return self._rest.words(count) >> np.uint64(63)
+
+    def word(self) -> int:
+        return int(self.words(1)[0])
+
+
+def test_deciding_bit_by_bit_from_no_known_bits(monkeypatch):
+    """In one dimension: the length of two normals times a third is Laplace."""
+    monkeypatch.setattr(exponential, "STEP", 1)
+    monkeypatch.setattr(chi, "STEP", 1)
+    bits, entropy = Bits(1), InsecureSeededEntropy(2)
+    draws = []
+    while len(draws) < 1500:
+        length, size = Chi(2, SQUARE_MARGIN, entropy), LazyExponential(0, 0)
+        length._known, length._bits = [0], 0
+        if exponential.exactly_below(size, LazyExponential(0, 0), bits):
+            factor = Fraction(3 if bits.word() else -3)
+            draws.append(exact_floor(_Product(length, size), factor, Fraction(3, 4), bits))
+    found = chi_square_p(np.array(draws), RoundedLaplace(Fraction(3), 0), Fraction(1, 4))
+    assert found > LEAST_P
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 10), Fraction(5, 2), FINE], ids=str)
+@pytest.mark.parametrize("value", [Fraction(0), Fraction(255, 256)], ids=str)
+def test_one_dimension_is_laplace(scale, value):
+    law, entropy = L2Gamma(scale, 0), InsecureSeededEntropy(3)
+    draws = np.array([law.draw(1, at(value, 1), entropy)[0] for _ in range(20_000)])
+    assert chi_square_p(draws, RoundedLaplace(scale, 0), value) > LEAST_P
+
+
+@pytest.mark.parametrize("scale", [1, 7])
+def test_entries_in_three_dimensions_follow_their_marginal(scale):
+    law, entropy, value = L2Gamma(Fraction(scale), 0), InsecureSeededEntropy(4), Fraction(1, 3)
+    draws = np.array([law.draw(3, at(value, 3), entropy) for _ in range(20_000)])
+    for column in draws.T:
+        assert chi_square_p(column, MarginalInThree(scale), value) > LEAST_P
+
+
+def test_exact_decisions_alone_follow_the_marginal():
+    law, entropy, value = wide(L2Gamma(Fraction(3), 0)), InsecureSeededEntropy(5), Fraction("0.7")
+    draws = np.array([law.draw(3, at(value, 3), entropy)[0] for _ in range(400)])
+    assert chi_square_p(draws, MarginalInThree(3), value) > LEAST_P
+
+
+@pytest.mark.parametrize(
+    ("dimension", "count"), [(1, 9000), (2, 9000), (3, 9000), (50, 5000), (1000, 1500)]
+)
+def test_lengths_are_gamma_and_directions_uniform(dimension, count):
+    found = vectors(L2Gamma(FINE, 0), dimension, count, 6) / 2.0**16
+    lengths = np.linalg.norm(found, axis=1)
+    assert kstest(lengths, gamma(dimension).cdf).pvalue > LEAST_P
+    if dimension == 1:
+        return
+    directions = found / lengths[:, None]
+    half = (dimension - 1) / 2
+    axes = np.vstack([np.eye(dimension)[[0, -1]], np.full(dimension, dimension**-0.5)])
+    for axis in axes:
+        assert kstest((1 + directions @ axis) / 2, beta(half, half).cdf).pvalue > LEAST_P
+    near = np.abs(directions[:, 0]) > np.median(np.abs(directions[:, 0]))
+    assert kstest(lengths[near], lengths[~near]).pvalue > LEAST_P
+
+
+@pytest.mark.parametrize(("dimension", "count"), [(2, 20_000), (5, 20_000), (100, 3000)])
+def test_covariance(dimension, count):
+    """Each moment within 6 of its standard errors: 1e-8 for a correct sampler, 12 moments each."""
+    found = vectors(L2Gamma(FINE, 0), dimension, count, 7) / 2.0**16
+    squares = (found**2).sum(axis=1)
+    products = [found[:, 0] * found[:, 1], found[:, 0] * found[:, -1], *found[:, :2].T]
+    for sample, mean in [
+        (squares, dimension * (dimension + 1)),
+        *((found[:, i] ** 2, dimension + 1) for i in range(2)),
+        *((product, 0) for product in products[: 1 if dimension == 2 else 4]),
+    ]:
+        assert abs(sample.mean() - mean) < 6 * sample.std() / np.sqrt(count)
+
+
+def test_the_grid_suits_the_dimension():
+    for dimension in (1, 2, 3, 50, 10**5, 10**7):
+        for scale in (Fraction(2) ** -300, Fraction(1, 3), Fraction(10), Fraction(2) ** 300):
+            law = L2Gamma.near(scale, dimension)
+            entry = float(law.scale) * (dimension + 1) ** 0.5
+            assert 2**16 <= entry <= 2**18
+            ratio = law.scale * Fraction(2) ** law.exponent / scale
+            assert 1 < ratio < 1 + Fraction(1, 2**49)
+
+
+def test_values_beyond_int64_and_on_finer_grids_are_released_exactly():
+    law = L2Gamma(Fraction(1, 10**6), 0)
+    huge = np.array([10**40, -(10**40), 3], dtype=object)
+    assert law.release(huge, 0, SecureEntropy()).tolist() == [10**40, -(10**40), 3]
+    assert law.release(huge, 3, SecureEntropy()).tolist() == [8 * 10**40, -8 * 10**40, 24]
+    coarse = L2Gamma(Fraction(1, 10**4), 4)
+    values = np.array([5 * 16 + 7, 5 * 16 + 9, -3], dtype=np.int64)
+    assert coarse.release(values, 0, SecureEntropy()).tolist() == [5, 6, 0]
+
+
+@pytest.mark.parametrize("dimension", [1, 3, 50])
+def test_no_draw_reads_more_words_for_another_value(dimension):
+    counts: list[int] = []
+
+    class Counting(InsecureSeededEntropy):
+        def words(self, count):
+            counts.append(count)
+            return super().words(count)
+
+    law = L2Gamma(FINE, 0)
+    for value in (0, 10**9):
+        law.release(np.full(dimension, value, dtype=np.int64), 0, Counting(8))
+    assert counts[: len(counts) // 2] == counts[len(counts) // 2 :]
