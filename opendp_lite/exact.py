@@ -13,6 +13,7 @@ import math
 import numbers
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 from opendp_lite.errors import ParameterError
 
@@ -27,6 +28,7 @@ _SHORT = 60
 NEGLIGIBLE = Fraction(1, 10**340)
 
 
+@lru_cache(maxsize=2**16)
 def reading(value: float) -> Fraction:
     """The rational that a finite float stands for.
 
