@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cached_property
 from math import inf, trunc
 
 import attrs
@@ -105,7 +106,7 @@ class Ball(Body):
         return self._reach() * 2
 
     def contains(self, rows: Floats) -> NDArray[np.bool_]:
-        middle, size = array(self.middle), array(self.size)
+        size, middle = self._floats
         scaled = (rows - middle) / size
         slack = SLACK * (1 + float(np.max(np.abs(middle) / size)))
         norms = np.linalg.norm(scaled, ord=self.p, axis=1)
@@ -144,13 +145,19 @@ class Ball(Body):
         direction = np.where(generator.random((count, 1)) < 0.3, axes, direction)
         direction /= np.linalg.norm(direction, ord=self.p, axis=1)[:, None]
         length = np.where(generator.random(count) < 0.5, 1.0, generator.random(count))
-        return array(self.middle) + direction * length[:, None] * array(self.size)
+        size, middle = self._floats
+        return middle + direction * length[:, None] * size
 
+    @cached_property
+    def _floats(self) -> tuple[Floats, Floats]:
+        return array(self.size), array(self.middle)
+
+    @cached_property
     def _weights(self) -> Floats | None:
         """Factors that make the ball a unit ball; None where the norm needs no factors."""
         if len(self.size) == 1 and Fraction(1, _FAR) < self.size[0] < _FAR:
             return None
-        return 1 / array(self.size)
+        return 1 / self._floats[0]
 
     def _shrink(
         self, entries: Floats, layout: Layout, out: Floats, spare: Floats, target: float
@@ -163,8 +170,8 @@ class Ball(Body):
         """
         source = entries
         if any(self.middle):
-            source = np.subtract(entries, layout.of_columns(array(self.middle)), out=out)
-        weights = self._weights()
+            source = np.subtract(entries, layout.of_columns(self._floats[1]), out=out)
+        weights = self._weights
         limit, cap = target, _HUGE
         if weights is None:
             limit, cap = target * float(self.size[0]), _HUGE * float(self.size[0])
@@ -194,9 +201,9 @@ class Ball(Body):
         out, spare = (np.empty(entries.shape[::-1]).T for _ in range(2))
         factor = layout.of_rows(self._shrink(entries, layout, out, spare, 1.0))
         shrunk = out * factor
-        if self._weights() is not None:
-            shrunk *= layout.of_columns(array(self.size))
-        middle = layout.of_columns(array(self.middle))
+        size, middle = map(layout.of_columns, self._floats)
+        if self._weights is not None:
+            shrunk *= size
         if any(self.middle):
             shrunk += middle
         kept = np.where(factor == 1.0, entries, shrunk)
@@ -232,7 +239,7 @@ class Ball(Body):
             )
         target = float(1 - rounding) * (1 - _ROUNDING)
         radii = array(tuple(r / unit for r in self.size))
-        weighted = self._weights() is not None
+        weighted = self._weights is not None
         if not weighted:
             radii = np.array([float(1 / unit)])
         magic = _MAGIC + array(tuple(Fraction(trunc(c / unit)) for c in self.middle))

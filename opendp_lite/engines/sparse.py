@@ -174,14 +174,15 @@ def _stored(data: Numeric, indices: Numeric, indptr: Numeric, shape: tuple[int, 
 @blocks.register
 def _of_sparse(data: SparseMatrix) -> Iterator[SparseRows]:
     """At least one block, so that a step is refused or not whatever the number of rows."""
-    rows, stop = data.shape[0], 0
-    while not stop or stop < rows:
-        start, full = stop, data.indptr[stop] + BLOCK_ENTRIES
+    start, rows = 0, data.shape[0]
+    while True:
+        full = data.indptr[start] + BLOCK_ENTRIES
         reach = int(np.searchsorted(data.indptr, full, side="right")) - 1
         stop = min(max(reach, start + 1), start + BLOCK_ENTRIES, rows)
         yield data.block(start, stop)
-        if not rows:
+        if stop == rows:
             return
+        start = stop
 
 
 @applied.register
