@@ -16,6 +16,7 @@ from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.everything import Everything
 from opendp_lite.bodies.non_negative_ball import NonNegativeBall
 from opendp_lite.bodies.simplex import Simplex
+from opendp_lite.combinators.adaptive import Ask, adaptive
 from opendp_lite.combinators.calibrate import calibrate
 from opendp_lite.combinators.compose import compose
 from opendp_lite.core import (
@@ -30,6 +31,7 @@ from opendp_lite.core import (
 from opendp_lite.domains import Domain, Rows, Scalars, Vectors
 from opendp_lite.engines.chunks import Blocks
 from opendp_lite.errors import (
+    BudgetExceeded,
     DataError,
     OpenDPLiteError,
     ParameterError,
@@ -39,6 +41,7 @@ from opendp_lite.estimators.count_ratio import count_ratio, size_ratio
 from opendp_lite.estimators.simplex_ratio import simplex_ratio
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.laplace import laplace
+from opendp_lite.measurements.private_quantile import private_quantile
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.conversion import to_approximate, to_zcdp
 from opendp_lite.measures.max_divergence import MaxDivergence
@@ -59,12 +62,15 @@ from opendp_lite.norms import Norms
 from opendp_lite.postprocessor import postprocessor
 from opendp_lite.serialise import from_json
 from opendp_lite.spaces import Space, records, scalar, vector
+from opendp_lite.transformations.absolute import absolute
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.clamp import clamp
 from opendp_lite.transformations.clip_to_norm import clip_to_norm
 from opendp_lite.transformations.count import count
 from opendp_lite.transformations.drop_nan import drop_nan
 from opendp_lite.transformations.impute import impute
+from opendp_lite.transformations.is_below import is_below
+from opendp_lite.transformations.norm import norm
 from opendp_lite.transformations.resize import resize
 from opendp_lite.transformations.row_map import row_map
 from opendp_lite.transformations.scale import scale
@@ -107,6 +113,7 @@ SPELLED = (
     "NormDistance",
     "Norms",
     "SymmetricDistance",
+    "absolute",
     "center",
     "clamp",
     "clip_to_norm",
@@ -116,7 +123,10 @@ SPELLED = (
     "drop_nan",
     "gaussian",
     "impute",
+    "is_below",
     "laplace",
+    "norm",
+    "private_quantile",
     "records",
     "resize",
     "scalar",
@@ -135,10 +145,12 @@ SPELLED = (
 __all__ = [
     "AbsoluteDistance",
     "ApproximateDivergence",
+    "Ask",
     "Ball",
     "Blocks",
     "Body",
     "Box",
+    "BudgetExceeded",
     "ChangeOneDistance",
     "DataError",
     "Domain",
@@ -168,6 +180,8 @@ __all__ = [
     "Transformation",
     "Vectors",
     "ZeroConcentratedDivergence",
+    "absolute",
+    "adaptive",
     "assert_lawful",
     "assert_stable",
     "audit",
@@ -183,9 +197,12 @@ __all__ = [
     "from_json",
     "gaussian",
     "impute",
+    "is_below",
     "laplace",
     "mechanism",
+    "norm",
     "postprocessor",
+    "private_quantile",
     "records",
     "resize",
     "row_map",

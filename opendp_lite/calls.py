@@ -34,7 +34,7 @@ def argument_text(value: Any) -> str:
     """An argument as it would be typed."""
     if type(value) is tuple:
         return f"[{', '.join(argument_text(each) for each in value)}]"
-    return repr(value)
+    return str(value.__name__) if inspect.isroutine(value) else repr(value)
 
 
 def prefixed(function: Callable[..., Any], name: str) -> str:

@@ -17,3 +17,7 @@ class SpaceError(OpenDPLiteError, TypeError):
 
 class DataError(OpenDPLiteError, ValueError):
     """The public shape of the data (columns, dtype, declared size) is not what was declared."""
+
+
+class BudgetExceeded(OpenDPLiteError, ValueError):  # noqa: N818
+    """A query of an adaptive program costs more than is left of its budget."""

@@ -24,6 +24,7 @@ _DIGITS = 50
 _TAIL_LIMIT = 40
 _EXP_LIMIT = 800
 _LONG = 10**15
+_FINE = 2**55
 _SHORT = 60
 NEGLIGIBLE = Fraction(1, 10**340)
 
@@ -46,21 +47,34 @@ def reading(value: float) -> Fraction:
     if len(typed.as_tuple().digits) <= 15:
         return Fraction(typed)
     mantissa, exponent = math.frexp(abs(value))
-    half_ulp = Fraction(1, 2**54)
-    simplest = _simplest_between(Fraction(mantissa) - half_ulp / 2, Fraction(mantissa) + half_ulp)
+    middle = int(mantissa * _FINE)
+    simplest = _simplest_between(middle - 1, middle + 2, _FINE)
     result = simplest * Fraction(2) ** exponent
     return result if value > 0 else -result
 
 
-def _simplest_between(low: Fraction, high: Fraction) -> Fraction:
+def _simplest_between(low: int, high: int, below: int) -> Fraction:
     """The fraction of smallest denominator strictly between two (Stern-Brocot descent)."""
-    whole = math.floor(low)
-    if whole + 1 < high:
-        return Fraction(whole + 1)
-    low, high = low - whole, high - whole
-    if low == 0:
-        return whole + Fraction(1, math.floor(1 / high) + 1)
-    return whole + 1 / _simplest_between(1 / high, 1 / low)
+    over = below
+    numerator, denominator, numerator_before, denominator_before = 1, 0, 0, 1
+
+    def convergent(term: int) -> tuple[int, int]:
+        return (
+            term * numerator + numerator_before,
+            term * denominator + denominator_before,
+        )
+
+    while True:
+        whole = low // below
+        if (whole + 1) * over < high:
+            return Fraction(*convergent(whole + 1))
+        low, high = low - whole * below, high - whole * over
+        following = convergent(whole)
+        numerator_before, denominator_before = numerator, denominator
+        numerator, denominator = following
+        if low == 0:
+            return Fraction(*convergent(over // high + 1))
+        low, below, high, over = over, high, below, low
 
 
 def said(value: object) -> str:

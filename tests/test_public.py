@@ -73,6 +73,15 @@ PIPELINES: list[tuple[dp.Space[Any], Any]] = [
     (dp.records(), dp.compose(dp.compose(COUNTED, COUNTED), COUNTED) >> dp.to_approximate(1e-6)),
     (dp.records(), CLAMPED >> dp.compose(dp.sum() >> dp.laplace(epsilon=1), COUNTED)),
     (dp.records(), CLAMPED >> dp.sum() >> dp.compose(dp.gaussian(rho=1), dp.gaussian(scale=3))),
+    (dp.records(2), dp.absolute() >> dp.norm(p=1) >> dp.is_below(0.5) >> dp.sum()),
+    (dp.records(), dp.private_quantile(0.5, bounds=(0, 1), rho=0.1)),
+    (REPLACE, dp.private_quantile([0.25, 0.5], candidates=[0, 0.1, 7], epsilon=0.1)),
+    (
+        dp.records(2),
+        dp.private_quantile(
+            0.1, bounds=([-1, 0], [1, 5]), scale="asinh", unit=0.1, rho=1, shares=[1, 2.5]
+        ),
+    ),
 ]
 """A space and a pipeline to bind to it; every spelled name is in one of them, or in VALUES."""
 

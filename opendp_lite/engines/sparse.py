@@ -130,8 +130,8 @@ def densifies(what: str) -> DataError:
     """The refusal of a step that would not keep a sparse matrix sparse."""
     return DataError(
         f"{what} would write out the zeros of a sparse matrix as numbers and densify it; clamp "
-        "with bounds that hold 0, scale, clip_to_norm, sum and count keep it sparse. For other "
-        "steps pass data.toarray(), where that fits into memory"
+        "with bounds that hold 0, scale, absolute, clip_to_norm, norm, sum and count take it as it "
+        "is. For other steps pass data.toarray(), where that fits into memory"
     )
 
 

@@ -29,6 +29,16 @@ def half(release: float) -> float:
     return release / 2
 
 
+# Quantiles and programs.
+dp.absolute() >> dp.gaussian(rho=1)  # type: ignore[operator]
+dp.norm() >> dp.laplace(epsilon=1)  # type: ignore[operator]
+dp.is_below(1) >> dp.laplace(epsilon=1)  # type: ignore[operator]
+dp.private_quantile(0.5, bounds=(0, 1))  # type: ignore[call-overload]
+dp.adaptive(3, dp.ZeroConcentratedDivergence(), 1)  # type: ignore[arg-type]
+dp.adaptive(lambda ask: 1, dp.ZeroConcentratedDivergence, 1)  # type: ignore[type-var]
+dp.Ask()  # type: ignore[call-arg]
+raise_budget: int = dp.BudgetExceeded("too much")  # type: ignore[assignment]
+
 # A mechanism where there are rows, a stage over rows where there are none.
 dp.clamp(0, 1) >> dp.gaussian(rho=1)  # type: ignore[operator]
 dp.clamp(0, 1) >> dp.laplace(epsilon=1)  # type: ignore[operator]

@@ -33,6 +33,31 @@ assert_type(dp.Everything(2), dp.Everything)
 bodies: list[dp.Body] = [dp.Box(0, 1), dp.NonNegativeBall(1), dp.Simplex(1), dp.Everything()]
 assert_type([body.radius(2) for body in bodies], list[float])
 
+# Quantiles and programs.
+assert_type(
+    dp.private_quantile(0.5, bounds=(0, 1), rho=1),
+    dp.Mechanism[Tables, Zcdp],
+)
+assert_type(
+    dp.private_quantile([0.5, 1], candidates=[0, 0.5, Fraction(1)], epsilon=1),
+    dp.Mechanism[Tables, dp.MaxDivergence],
+)
+assert_type(dp.absolute() >> dp.norm() >> dp.is_below(3), dp.Stage[Tables, Tables])
+
+
+def halved(ask: dp.Ask[Zcdp]) -> float:
+    middle: float = ask(dp.private_quantile(0.5, bounds=(-9, 9), rho=0.1))
+    try:
+        ask(dp.center(middle) >> dp.clamp(-1, 1) >> dp.sum() >> dp.gaussian(rho=5))
+    except dp.BudgetExceeded:
+        return middle / 2
+    return middle
+
+
+program = dp.adaptive(halved, Zcdp(), budget=0.5)
+assert_type(program, dp.Mechanism[Tables, Zcdp])
+program([1.0, 2.0])
+
 # Metrics, distances, measures.
 row_metrics: list[dp.RowMetric] = [dp.SymmetricDistance(), dp.ChangeOneDistance()]
 norm_metrics: list[dp.NormDistance] = [

@@ -1,0 +1,31 @@
+"""All rows in memory, column by column."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from opendp_lite.engines.fold import Floats, Fold, Scratch
+
+Pieces = tuple[Floats, ...]
+
+
+class GatherFold(Fold[Pieces]):
+    """Copies of the blocks, each turned into rows of one column's numbers."""
+
+    def __init__(self, columns: int) -> None:
+        self._columns = columns
+
+    def empty(self) -> Pieces:
+        return ()
+
+    def summarise(self, block: Floats, scratch: Scratch) -> Pieces:
+        return (block.T.copy(),)
+
+    def merge(self, first: Pieces, second: Pieces) -> Pieces:
+        return first + second
+
+    def finish(self, pieces: Pieces) -> Floats:
+        """One array of shape (columns, rows), its to change."""
+        if len(pieces) == 1:
+            return pieces[0]
+        return np.concatenate([np.empty((self._columns, 0)), *pieces], axis=1)

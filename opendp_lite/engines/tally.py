@@ -1,0 +1,36 @@
+"""How many numbers lie below and above given points."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.engines.fold import Floats, Fold, Scratch
+
+Counts = NDArray[np.int64]
+
+
+class TallyFold(Fold[Counts]):
+    """For each column and each of some rising points: numbers below it, numbers at it or below.
+
+    NaN counts as above all points. The summary has the shape (columns, 2, points + 1); the last
+    entries are the number of rows.
+    """
+
+    def __init__(self, points: Floats, columns: int) -> None:
+        self._points = points
+        self._columns = columns
+
+    def empty(self) -> Counts:
+        return np.zeros((self._columns, 2, len(self._points) + 1), dtype=np.int64)
+
+    def summarise(self, block: Floats, scratch: Scratch) -> Counts:
+        found = self.empty()
+        for column, numbers in zip(found, block.T, strict=True):
+            for counts, side in zip(column, ("right", "left"), strict=True):
+                places = np.searchsorted(self._points, numbers, side=side)  # type: ignore[call-overload]
+                counts += np.cumsum(np.bincount(places, minlength=len(counts)))
+        return found
+
+    def merge(self, first: Counts, second: Counts) -> Counts:
+        return first + second

@@ -1,0 +1,256 @@
+"""A quantile by the exponential mechanism."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any, Final, Literal, Protocol, cast, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.bodies.body import Bounds, Floats, array, compact, spread, values
+from opendp_lite.bodies.box import Box
+from opendp_lite.core import Measurement, Mechanism, mechanism
+from opendp_lite.domains import Rows
+from opendp_lite.engines.gather import GatherFold
+from opendp_lite.engines.rows import fold
+from opendp_lite.engines.tally import TallyFold
+from opendp_lite.errors import ParameterError, SpaceError
+from opendp_lite.exact import Number, exact, floor_log2, positive, sqrt_up
+from opendp_lite.measurements.noise import one_of
+from opendp_lite.measures.max_divergence import MaxDivergence
+from opendp_lite.measures.measure import Measure, proportions
+from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
+from opendp_lite.norms import Norms
+from opendp_lite.samplers.entropy import Entropy
+from opendp_lite.samplers.lattice import AsinhLattice, Lattice, LinearLattice
+from opendp_lite.samplers.law import SLACK
+from opendp_lite.samplers.rank_choice import STEEPEST, CellChoice, RankLaw
+from opendp_lite.spaces import Space, row_metric
+
+Spacing = Literal["linear", "log", "asinh"]
+_FARTHEST: Final = Fraction(2) ** 900
+_SLOPE_BITS: Final = 60
+
+
+@mechanism
+def _private_quantile(
+    space: Space[Rows],
+    quantiles: float | Sequence[float],
+    *,
+    bounds: tuple[Bounds, Bounds] | None = None,
+    candidates: Sequence[Number] | None = None,
+    rho: Number | None = None,
+    epsilon: Number | None = None,
+    scale: Spacing = "linear",
+    unit: Number | None = None,
+    shares: Sequence[Number] | None = None,
+) -> Measurement[Space[Rows], Any]:
+    """Chooses a number of which about so large a share of the rows lies below.
+
+    Takes: ``quantiles``, from 0 to 1, one or several. ``bounds``, two numbers or two for each
+        column, which are cut into a fine public lattice; or ``candidates``, rising numbers of
+        which one is chosen. ``rho`` or ``epsilon``, the loss of all together, solved for one unit
+        at the front. ``scale``, how the lattice is spaced: "linear"; "log" for bounds above 0 of
+        different magnitude; "asinh" for both signs, linear within ``unit`` of 0 and logarithmic
+        beyond. ``shares``, one for each column, in proportion to which the loss is split; even by
+        default. Raises ``ParameterError``.
+    Gives: the shape of ``numpy.quantile(rows, quantiles, axis=0)``, and a single number for one
+        column. A number between the bounds, never a value of the data: values are brought to the
+        edges of the lattice's cells and the release lies inside a cell. Values beyond the bounds
+        count as the bounds and NaN as the upper one; put drop_nan() or impute() before. Without
+        rows any number is as likely. Several quantiles come in order.
+    Costs: epsilon under ``MaxDivergence``, or rho under ``ZeroConcentratedDivergence``.
+    Because: the exponential mechanism (McSherry and Talwar 2007) over the intervals between
+        sorted values (Smith 2011), with weights exp(-s |rank - q n|). One row changes
+        rank - q n by max(q, 1 - q) when added or removed and by 1 when replaced, and the
+        logarithm of a ratio of weights by at most twice s times that: that is epsilon, and by
+        its bounded range rho = epsilon^2 / 8 (Cesar and Rogers 2021, lemma 3.4).
+
+    >>> import opendp_lite as dp
+    >>> median = dp.private_quantile(0.5, bounds=(0, 100), rho=0.1)
+    >>> median.map(1)
+    0.1
+    >>> 48 < median(list(range(100)) * 100) < 52
+    True
+    """
+    wanted, several = _quantiles(quantiles)
+    columns = space.domain.columns
+    moved = [_rank_moved(space, q) for q in wanted]
+    split = [Fraction(1, columns)] * columns if shares is None else _split(shares, columns)
+    measure: Measure[Any]
+    if one_of("private_quantile", rho=rho, epsilon=epsilon) == "rho":
+        loss, measure, power = positive(rho, "rho"), ZeroConcentratedDivergence(), 2
+        each = compact(tuple(loss * share / len(wanted) for share in split))
+        slopes = [[_slope(2 * part / (move * move), root=True) for part in each] for move in moved]
+        formula = "rho = epsilon^2 / 8, epsilon the bounded range"
+    else:
+        loss, measure, power = positive(epsilon, "epsilon"), MaxDivergence(), 1
+        each = compact(tuple(loss * share / len(wanted) for share in split))
+        slopes = [[_slope(part / (2 * move), root=False) for part in each] for move in moved]
+        formula = "epsilon = twice the slope times what a row moves a rank"
+    laws = [
+        [RankLaw(q, s) for s in spread(tuple(row), columns)]
+        for q, row in zip(wanted, slopes, strict=True)
+    ]
+    query, release = (
+        _between(space, bounds, scale, unit)
+        if candidates is None
+        else _among(space, candidates, bounds, unit)
+    )
+
+    def function(value: Any, entropy: Entropy) -> Any:
+        found = [[release(value[j], law, j, entropy) for j, law in enumerate(row)] for row in laws]
+        return _shaped(np.array(found), wanted, several)
+
+    def privacy_map(distance: Fraction) -> Fraction:
+        return loss * (distance / cast(Fraction, space.unit)) ** power
+
+    return Measurement(space, measure, function, privacy_map, formula=formula, query=query)
+
+
+Release = Callable[[Any, RankLaw, int, Entropy], float]
+
+
+def _between(
+    space: Space[Rows],
+    bounds: tuple[Bounds, Bounds] | None,
+    scale: Spacing,
+    unit: Number | None,
+) -> tuple[Callable[[Any], Any], Release]:
+    """A choice among the cells of a lattice, one for each column."""
+    columns = space.domain.columns
+    if bounds is None or len(cast(Any, bounds)) != 2:
+        raise ParameterError("private_quantile takes bounds=(lower, upper) or candidates=[...]")
+    lattices = _lattices(values(bounds[0], "lower"), values(bounds[1], "upper"), scale, unit)
+    if len(lattices) not in (1, columns):
+        raise SpaceError(
+            f"private_quantile was given bounds for {len(lattices)} columns, the rows have "
+            f"{columns}; start with dp.records(columns={len(lattices)})"
+        )
+    chosen = lattices * columns if len(lattices) == 1 else lattices
+    how = GatherFold(columns)
+
+    def release(column: Floats, law: RankLaw, j: int, entropy: Entropy) -> float:
+        return CellChoice(chosen[j], law).release(column, entropy)
+
+    return lambda rows: fold(rows, how, how.finish), release
+
+
+def _among(
+    space: Space[Rows], candidates: Sequence[Number], bounds: object, unit: object
+) -> tuple[Callable[[Any], Any], Release]:
+    """A choice among candidates."""
+    if bounds is not None or unit is not None:
+        raise ParameterError("private_quantile takes bounds= or candidates=, not both")
+    points = array(values(candidates, "candidates"))
+    if not (np.diff(points) > 0).all():
+        raise ParameterError("private_quantile: candidates must rise")
+    ones = np.ones(len(points), dtype=np.int64)
+    how = TallyFold(points, space.domain.columns)
+
+    def release(tally: NDArray[np.int64], law: RankLaw, j: int, entropy: Entropy) -> float:
+        under, upto = tally
+        size = int(under[-1])
+        place = law.choose(ones, under[:-1], size - upto[:-1], size, entropy)
+        return float(points[place])
+
+    return lambda rows: fold(rows, how, lambda counts: counts), release
+
+
+def _lattices(
+    lower: tuple[Fraction, ...], upper: tuple[Fraction, ...], scale: Spacing, unit: Number | None
+) -> list[Lattice]:
+    count = max(len(lower), len(upper))
+    pairs = list(zip(spread(lower, count), spread(upper, count), strict=True))
+    for low, high in pairs:
+        if not -_FARTHEST <= low < high <= _FARTHEST:
+            raise ParameterError(
+                "private_quantile: the lower bound must be below the upper, both within 2^900; "
+                f"got {float(low)} and {float(high)}"
+            )
+        if scale == "log" and low <= 0:
+            raise ParameterError(
+                'private_quantile: scale="log" needs bounds above 0; for others use '
+                'scale="asinh" with a unit'
+            )
+    if (unit is not None) != (scale == "asinh"):
+        raise ParameterError('private_quantile: unit goes with scale="asinh", and it with unit')
+    if scale == "linear":
+        return [LinearLattice(float(low), float(high)) for low, high in pairs]
+    if scale not in ("log", "asinh"):
+        raise ParameterError(
+            f'private_quantile: scale is "linear", "log" or "asinh", got {scale!r}'
+        )
+    near = 0.0 if unit is None else float(positive(unit, "unit"))
+    return [AsinhLattice(float(low), float(high), near) for low, high in pairs]
+
+
+def _quantiles(given: float | Sequence[float]) -> tuple[tuple[Fraction, ...], bool]:
+    several = isinstance(given, Sequence | np.ndarray)
+    found = values(given, "quantiles") if several else (exact(given, "quantiles"),)
+    for each in found:
+        if not 0 <= each <= 1:
+            raise ParameterError(f"a quantile is between 0 and 1, got {float(each)}")
+    return found, several
+
+
+def _rank_moved(space: Space[Rows], quantile: Fraction) -> Fraction:
+    """How far one unit moves rank - quantile n: a sum of 1 - quantile, or -quantile, for a row."""
+    norms = cast(Norms, row_metric(space).per_row(Box(-quantile, 1 - quantile)))
+    return cast(Fraction, (norms * space.unit).linf)
+
+
+def _split(shares: Sequence[Number], columns: int) -> tuple[Fraction, ...]:
+    if len(shares) != columns:
+        raise SpaceError(f"private_quantile was given {len(shares)} shares for {columns} columns")
+    return proportions(shares)
+
+
+def _slope(given: Fraction, *, root: bool) -> Fraction:
+    """The slope or its square, as a short number below, with the slack of every sampler."""
+    slope = (given / sqrt_up(given) if root else given) / SLACK
+    grid = Fraction(2) ** (floor_log2(slope) - _SLOPE_BITS)
+    return min(int(slope / grid) * grid, STEEPEST)
+
+
+def _shaped(found: Floats, wanted: tuple[Fraction, ...], several: bool) -> Any:
+    """In the order of the quantiles, as numpy shapes them."""
+    order = np.argsort([float(q) for q in wanted], kind="stable")
+    ordered = np.empty_like(found)
+    ordered[order] = np.sort(found, axis=0)
+    shaped = ordered if several else ordered[0]
+    if found.shape[1] > 1:
+        return shaped
+    return shaped[:, 0] if several else float(shaped[0])
+
+
+class _PrivateQuantile(Protocol):
+    @overload
+    def __call__(
+        self,
+        quantiles: float | Sequence[float],
+        *,
+        bounds: tuple[Bounds, Bounds] | None = None,
+        candidates: Sequence[Number] | NDArray[Any] | None = None,
+        rho: Number,
+        scale: Spacing = "linear",
+        unit: Number | None = None,
+        shares: Sequence[Number] | NDArray[Any] | None = None,
+    ) -> Mechanism[Space[Rows], ZeroConcentratedDivergence]: ...
+    @overload
+    def __call__(
+        self,
+        quantiles: float | Sequence[float],
+        *,
+        bounds: tuple[Bounds, Bounds] | None = None,
+        candidates: Sequence[Number] | NDArray[Any] | None = None,
+        epsilon: Number,
+        scale: Spacing = "linear",
+        unit: Number | None = None,
+        shares: Sequence[Number] | NDArray[Any] | None = None,
+    ) -> Mechanism[Space[Rows], MaxDivergence]: ...
+
+
+private_quantile: _PrivateQuantile = cast(_PrivateQuantile, _private_quantile)

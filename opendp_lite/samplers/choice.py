@@ -1,0 +1,100 @@
+"""An exact choice among weighted items: the exponential mechanism's sampler."""
+
+from __future__ import annotations
+
+import decimal
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from math import ceil
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.samplers.entropy import Entropy
+
+Counts = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+FARTHEST: Final = 128.0
+"""An exponent beyond this may be given as this: its weight is then only bounded from above."""
+_ENVELOPE_BITS = 40
+_ROOM_BITS = 62
+_MARGIN = 1 + 2.0**-30
+"""Above 1 by far more than exponents within 2^-32 of the true ones, and floats, can be wrong."""
+_STEP = 64
+
+
+def choose(
+    counts: Counts, exponents: Floats, exactly: Callable[[int], Fraction], entropy: Entropy
+) -> int:
+    """The index i with probability proportional to counts[i] exp(-exactly(i)), without error.
+
+    Takes: ``counts``, at least 0 and not all 0; ``exponents``, each within 2^-32 of the exact one
+        or below it; ``exactly``, the exact exponent of an item.
+    Because: whole-number weights above the true ones (``sampler.md``) are drawn from with an exact
+        uniform integer; the item is kept with the exact ratio of its true weight to that weight,
+        else all is drawn again.
+    """
+    there = counts > 0
+    nearest = float(exponents[there].min())
+    sizes = counts * np.exp(np.maximum(nearest - exponents, -FARTHEST))
+    largest = float(sizes.max())
+    bits = min(_ENVELOPE_BITS, _ROOM_BITS - len(counts).bit_length())
+    envelope = np.floor(sizes * (2.0**bits * _MARGIN / largest)).astype(np.int64) + 1
+    ends = np.cumsum(envelope * there)
+    unit = Fraction(largest) / 2**bits
+    shift = Fraction(nearest)
+    while True:
+        place = below(int(ends[-1]), entropy)
+        index = int(np.searchsorted(ends, place, side="right"))
+        ratio = int(counts[index]) / (int(envelope[index]) * unit)
+        if happens(ratio, exactly(index) - shift, entropy):
+            return index
+
+
+def below(total: int, entropy: Entropy) -> int:
+    """A whole number from 0 to total - 1, each as likely."""
+    bits = total.bit_length()
+    while True:
+        found = 0
+        for _ in range(-(-bits // _STEP)):
+            found = (found << _STEP) | entropy.word()
+        found &= (1 << bits) - 1
+        if found < total:
+            return found
+
+
+def happens(ratio: Fraction, exponent: Fraction, entropy: Entropy) -> bool:
+    """True with probability ratio exp(-exponent), at most 1, for a ratio of at most e^128.
+
+    A uniform number is compared with rational bounds on the probability; more of its bits are
+    drawn until that is decided.
+    """
+    known, bits = entropy.word(), _STEP
+    while True:
+        if exponent > bits + FARTHEST:
+            if known:
+                return False
+        else:
+            low, high = _exponential(exponent, bits)
+            if (known + 1) <= ratio * low * 2**bits:
+                return True
+            if known >= ratio * high * 2**bits:
+                return False
+        known, bits = (known << _STEP) | entropy.word(), bits + _STEP
+
+
+def _exponential(exponent: Fraction, bits: int) -> tuple[Fraction, Fraction]:
+    """Bounds on exp(-exponent), to so many bits.
+
+    ``Context.exp`` is correctly rounded; rounding its argument x moves the result by a factor of
+    at most 1 + 2 |x| 10^(1 - digits).
+    """
+    digits = 20 + ceil(bits * 0.3011) + len(str(ceil(abs(exponent))))
+    context = decimal.Context(prec=digits, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)
+    argument = context.divide(Decimal(-exponent.numerator), Decimal(exponent.denominator))
+    middle = Fraction(context.exp(argument))
+    slack = middle * (2 + 2 * abs(exponent)) / 10 ** (digits - 1)
+    return middle - slack, middle + slack

@@ -1,0 +1,191 @@
+"""The exponential mechanism on ranks: an item near a quantile, exactly."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import ceil, exp, floor, log
+from typing import Final
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.samplers.choice import FARTHEST, below, choose, happens
+from opendp_lite.samplers.entropy import Entropy
+from opendp_lite.samplers.lattice import Lattice
+
+Counts = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+STEEPEST: Final = Fraction(2**10)
+"""A steeper slope changes nothing: one rank further off already weighs e^-1024."""
+_REST = 28
+_RARE = 2.0**-20
+_LARGE = 700.0
+
+
+@attrs.frozen
+class RankLaw:
+    """Items weigh exp(-slope distance), for the distance of an item from a quantile q.
+
+    Of n numbers, ``under`` lie below an item and ``over`` above it; its distance is
+    max(0, under - q n, over - (1 - q) n), which is 0 for a q-quantile and |under - q n| for an
+    item between the numbers.
+    """
+
+    quantile: Fraction
+    slope: Fraction
+
+    def distance(self, under: int, over: int, size: int) -> Fraction:
+        """How far off an item is."""
+        low = self.quantile * size
+        return max(Fraction(0), under - low, over - size + low)
+
+    def choose(
+        self, counts: Counts, under: Counts, over: Counts, size: int, entropy: Entropy
+    ) -> int:
+        """The index of one of ``counts`` items of each kind, drawn exactly."""
+        return self.weigh(counts, under, over, size).choose(counts, entropy)
+
+    def weigh(self, counts: Counts, under: Counts, over: Counts, size: int) -> Weights:
+        """The items' weights, seen from about the nearest of those that are there."""
+        low = self.quantile * size
+        far = np.maximum(_excess(under, low), _excess(over, size - low))
+        best = int(np.argmin(np.where(counts > 0, far, np.inf)))
+        nearest = self.distance(int(under[best]), int(over[best]), size)
+        far = np.maximum(_excess(under, low + nearest), _excess(over, size - low + nearest))
+        exponents = (far * float(self.slope)).clip(0.0, FARTHEST)
+        return Weights(self, under, over, size, nearest, exponents)
+
+
+@attrs.frozen(eq=False)
+class Weights:
+    """Items with their exponents, less that of an item at the distance ``nearest``."""
+
+    law: RankLaw
+    under: Counts
+    over: Counts
+    size: int
+    nearest: Fraction
+    exponents: Floats
+
+    def exactly(self, index: int) -> Fraction:
+        """The exact exponent of an item."""
+        under, over = int(self.under[index]), int(self.over[index])
+        return self.farther(self.law.distance(under, over, self.size))
+
+    def farther(self, distance: Fraction) -> Fraction:
+        """The exact exponent at a distance."""
+        return self.law.slope * (distance - self.nearest)
+
+    def choose(self, counts: Counts, entropy: Entropy) -> int:
+        """The index of an item."""
+        return choose(counts, self.exponents, self.exactly, entropy)
+
+
+def _excess(counts: Counts, level: Fraction) -> Floats:
+    """counts - level, within 2^-52 relatively."""
+    whole = level.numerator // level.denominator
+    found: Floats = (counts - whole).astype(np.float64) - float(level - whole)
+    return found
+
+
+@attrs.frozen
+class CellChoice:
+    """A cell of a lattice, by how many numbers lie in cells before it and after it.
+
+    Because: cells between two neighbouring numbers share one weight. A cell that holds numbers
+        weighs as much as the gap beside it that is nearer to the quantile; the cell, or the two
+        cells and the gap between them, in which the quantile lies are one more item. So the
+        choice is among n + 2 items at most. Only those near the quantile are looked at; the cells
+        of all others are one item with a bound on their weight, and if it is chosen, one of them
+        is drawn and kept by the exact ratio. Where that item is not rare, all are looked at.
+    """
+
+    lattice: Lattice
+    law: RankLaw
+
+    def release(self, column: Floats, entropy: Entropy) -> float:
+        """A number inside the chosen cell. ``column`` is put into another order."""
+        return self.lattice.point(self.cell(column, entropy))
+
+    def cell(self, column: Floats, entropy: Entropy) -> int:
+        """The chosen cell."""
+        size = len(column)
+        middle = int(self.law.quantile * size)
+        reach = ceil((log(self.lattice.cells) + _REST) / self.law.slope) + 1
+        first, last = max(0, middle - reach), min(size, middle + reach)
+        if last - first < size // 4:
+            found = self._near(column, first, last, entropy)
+            if found is not None:
+                return found
+        column.sort()
+        return self._items(column, 0, size).choose(entropy)
+
+    def _items(self, column: Floats, first: int, last: int) -> Items:
+        """The items from the gap after ``first`` numbers to that after ``last``."""
+        size, start = len(column), max(first - 1, 0)
+        cells = self.lattice.cell(column[start : last + 1])
+        middle = self.law.quantile * size
+        before, after = ceil(middle), floor(middle)
+        low, high = cells[: before - start], cells[after - start :] + 1
+        edges = np.concatenate(
+            [
+                np.zeros(int(first == 0), np.int64),
+                low,
+                high,
+                np.full(int(last == size), self.lattice.cells, np.int64),
+            ]
+        )
+        under = np.concatenate([np.arange(first, before), [after], np.arange(after + 1, last + 1)])
+        over = size - under
+        over[before - first] = size - before
+        counts = np.diff(edges)
+        return Items(edges, counts, self.law.weigh(counts, under, over, size))
+
+    def _near(self, column: Floats, first: int, last: int, entropy: Entropy) -> int | None:
+        """The choice among the items near the quantile and the rest; None where it is not rare."""
+        size = len(column)
+        column.partition([max(first - 1, 0), min(last, size - 1)])
+        column[first:last].sort()
+        items = self._items(column, first, last)
+        start, width = int(items.edges[0]), int(items.edges[-1] - items.edges[0])
+        rest, known = self.lattice.cells - width, len(items.counts)
+        outside = min(self.law.distance(rank, size - rank, size) for rank in (first - 1, last + 1))
+        farther = items.weights.farther(outside)
+        inside = float((items.counts * np.exp(-items.weights.exponents)).sum())
+        if farther <= 0 or rest * exp(-min(float(farther), _LARGE)) > _RARE * inside:
+            return None
+        while True:
+            index = choose(
+                np.append(items.counts, rest),
+                np.append(items.weights.exponents, min(float(farther), FARTHEST)),
+                lambda i: items.weights.exactly(i) if i < known else farther,
+                entropy,
+            )
+            if index < known:
+                return items.within(index, entropy)
+            cell = below(rest, entropy)
+            cell += width if cell >= start else 0
+            cells = self.lattice.cell(column)
+            under, over = (int(np.count_nonzero(side)) for side in (cells < cell, cells > cell))
+            excess = self.law.slope * (self.law.distance(under, over, size) - outside)
+            if happens(Fraction(1), excess, entropy):
+                return cell
+
+
+@attrs.frozen(eq=False)
+class Items:
+    """Runs of cells of one weight: item i is made of the cells edges[i] to edges[i + 1] - 1."""
+
+    edges: Counts
+    counts: Counts
+    weights: Weights
+
+    def choose(self, entropy: Entropy) -> int:
+        """A cell of one of them."""
+        return self.within(self.weights.choose(self.counts, entropy), entropy)
+
+    def within(self, index: int, entropy: Entropy) -> int:
+        """A cell of this item."""
+        return int(self.edges[index]) + below(int(self.counts[index]), entropy)

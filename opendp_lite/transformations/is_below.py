@@ -1,0 +1,34 @@
+"""Which entries are below a threshold."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from opendp_lite.bodies.body import Bounds, Floats, array, values
+from opendp_lite.bodies.box import Box
+from opendp_lite.core import Transformation, stage
+from opendp_lite.domains import Rows
+from opendp_lite.spaces import Space
+from opendp_lite.transformations.row_map import lifted
+from opendp_lite.transformations.widths import fitting
+
+
+@stage
+def is_below(space: Space[Rows], threshold: Bounds) -> Transformation[Space[Rows], Space[Rows]]:
+    """Makes 1 of an entry below a threshold and 0 of any other.
+
+    Takes: ``threshold``, a number for all columns or one for each.
+    Gives: rows of zeros and ones; NaN is not below.
+    Moves: d_in rows move d_in rows, under either row metric.
+    Because: row by row. The sum is the threshold's rank.
+
+    >>> import opendp_lite as dp
+    >>> (dp.is_below(18) >> dp.sum())([12.0, 20.0, 17.5])
+    array([2.])
+    """
+    limit = array(fitting(values(threshold, "threshold"), space, "is_below"))
+
+    def flags(block: Floats) -> Floats:
+        return np.less(block, limit).astype(np.float64)
+
+    return lifted(space, flags, Box(0, 1, space.domain.columns), space.domain.names)
