@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.engines.fold import Floats
@@ -38,7 +39,10 @@ class Dense:
         return numbers[:, None]
 
     def totals(self, terms: Floats) -> Floats:
-        """Halves are added to halves."""
+        """Halves are added to halves; every NaN is the usual one.
+
+        Which of two NaN a sum keeps, with its sign, depends on where in a vector register it lies.
+        """
         upright = terms.T
         count = len(upright)
         while count > 1:
@@ -46,6 +50,7 @@ class Dense:
             upright[: count - half] += upright[half:count]
             count = half
         total: Floats = upright[0]
+        total[np.isnan(total)] = np.nan
         return total
 
 
