@@ -31,7 +31,7 @@ from opendp_lite.bodies.box import Box
 from opendp_lite.engines.layout import DENSE, Layout
 from opendp_lite.engines.sparse import SparseRows, Whole
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import sqrt_up
+from opendp_lite.exact import sqrt_up, sum_up
 from opendp_lite.fields import initialise
 from opendp_lite.norms import Norms
 
@@ -83,9 +83,8 @@ class Ball(Body):
         return Norms.squared(sqrt_up(self.squares()), largest * largest, largest)
 
     def squares(self) -> Fraction:
-        """The sum over the columns of the squared radii."""
-        repeats = self.columns // len(self.size)
-        return sum((r * r for r in self.size), Fraction(0)) * repeats
+        """The sum over the columns of the squared radii, or a bound just above it: ``sum_up``."""
+        return sum_up([r * r for r in self.size]) * (self.columns // len(self.size))
 
     def _as_box(self, middle: object) -> Box:
         return Box([-r for r in self.size], self.size, self.columns).shift(values(middle, "center"))
@@ -96,8 +95,8 @@ class Ball(Body):
             return self._reach()
         repeats = self.columns // len(away)
         offset = Norms.squared(
-            sum(away, Fraction(0)) * repeats,
-            sum((c * c for c in away), Fraction(0)) * repeats,
+            sum_up(away) * repeats,
+            sum_up([c * c for c in away]) * repeats,
             max(away),
         )
         return self._reach() + offset
@@ -229,9 +228,9 @@ class Ball(Body):
         repeats = self.columns // len(self.size)
         halves = [unit / (2 * r) for r in self.size]
         rounding = (
-            sum(halves, Fraction(0)) * repeats
+            sum_up(halves) * repeats
             if self.p == 1
-            else sqrt_up(sum((half * half for half in halves), Fraction(0)) * repeats)
+            else sqrt_up(sum_up([half * half for half in halves]) * repeats)
         )
         if rounding > Fraction(1, 2**8):
             raise ParameterError(

@@ -29,7 +29,7 @@ from opendp_lite.bodies.body import (
 )
 from opendp_lite.engines.sparse import SparseRows, Whole, densifies
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import nearest
+from opendp_lite.exact import nearest, sum_up
 from opendp_lite.fields import initialise
 from opendp_lite.norms import Norms
 
@@ -66,10 +66,12 @@ class Box(Body):
                 )
         initialise(self, lower=compact(low), upper=compact(high), columns=columns)
 
+    @cached_property
     def _largest(self) -> Values:
         low, high = spread(self.lower, self._kept), spread(self.upper, self._kept)
         return tuple(max(abs(a), abs(b)) for a, b in zip(low, high, strict=True))
 
+    @cached_property
     def _widths(self) -> Values:
         low, high = spread(self.lower, self._kept), spread(self.upper, self._kept)
         return tuple(b - a for a, b in zip(low, high, strict=True))
@@ -89,8 +91,8 @@ class Box(Body):
     def _norms(self, sides: Values) -> Norms:
         repeats = self.columns // len(sides)
         return Norms.squared(
-            sum(sides, Fraction(0)) * repeats,
-            sum((side * side for side in sides), Fraction(0)) * repeats,
+            sum_up(sides) * repeats,
+            sum_up([side * side for side in sides]) * repeats,
             max(sides),
         )
 
@@ -98,10 +100,10 @@ class Box(Body):
         return Box(self.lower, self.upper, fitting_width(self, columns))
 
     def radii(self) -> Norms:
-        return self._norms(self._largest())
+        return self._norms(self._largest)
 
     def diameters(self) -> Norms:
-        return self._norms(self._widths())
+        return self._norms(self._widths)
 
     def contains(self, rows: Floats) -> NDArray[np.bool_]:
         low, high = self._floats
@@ -152,7 +154,7 @@ class Box(Body):
             raise densifies("clamp with bounds that leave out 0")
 
     def exponent(self) -> int:
-        return grid_exponent("clamp", max(self._largest()), min(self._widths()))
+        return grid_exponent("clamp", max(self._largest), min(self._widths))
 
     def snapper(self) -> Snapper:
         """Adds 1.5 * 2^52 grid units, which rounds, and clips the bits as integers.

@@ -148,6 +148,14 @@ def test_sizes_in_closed_form():
     assert dp.Everything(2).radius(2) == inf
 
 
+def test_sums_over_many_denominators_are_bounds_and_short():
+    sides = [Fraction(1, 10**9 + k) for k in range(500)]
+    bound = dp.Box(0, sides).radii().l1
+    assert 0 <= bound - sum(sides) < Fraction(1, 2**2000)
+    assert bound.denominator <= 2**2048
+    assert dp.Box(0, [Fraction(1, 3), Fraction(1, 7)]).radii().l1 == Fraction(10, 21)
+
+
 def test_moving_a_body():
     assert dp.Box(0, 4).shift((Fraction(-1),)) == dp.Box(-1, 3)
     assert dp.Box(1, 4).scale((Fraction(-2),)) == dp.Box(-8, -2)
