@@ -14,6 +14,7 @@ from opendp_lite.bodies.ball import Ball
 from opendp_lite.bodies.body import Body
 from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.everything import Everything
+from opendp_lite.bodies.non_negative_ball import NonNegativeBall
 from opendp_lite.bodies.simplex import Simplex
 from opendp_lite.combinators.adaptive import Ask, adaptive
 from opendp_lite.combinators.calibrate import calibrate
@@ -187,6 +188,7 @@ __all__ = [
     "Measurement",
     "Mechanism",
     "Metric",
+    "NonNegativeBall",
     "NormDistance",
     "Norms",
     "OpenDPLiteError",

@@ -12,9 +12,10 @@ import numpy as np
 
 from opendp_lite.bodies.body import Body
 from opendp_lite.bodies.everything import Everything
-from opendp_lite.engines.admit import as_array, named_columns
+from opendp_lite.engines.admit import as_array
 from opendp_lite.engines.chunks import Blocks
 from opendp_lite.engines.rows import Mapped, materialise
+from opendp_lite.engines.sparse import as_rows
 from opendp_lite.errors import DataError, ParameterError
 from opendp_lite.exact import whole
 from opendp_lite.metrics import AbsoluteDistance, L2Distance, Metric, SymmetricDistance
@@ -84,18 +85,18 @@ class Rows(Domain):
             if value.columns != self.columns:
                 raise DataError(self._columns_message(value.columns))
             return Mapped(value.declared(self.size, self.names))
-        array = named_columns(value, self.names)
-        width = 1 if array.ndim == 1 else array.shape[1]
-        if array.shape == (0,):
-            array, width = np.empty((0, self.columns)), self.columns
+        rows = as_rows(value, self.names)
+        if rows.shape == (0,):
+            rows = np.empty((0, self.columns))
+        width = 1 if len(rows.shape) == 1 else rows.shape[1]
         if width != self.columns:
             raise DataError(self._columns_message(width))
-        if self.size is not None and len(array) != self.size:
+        if self.size is not None and rows.shape[0] != self.size:
             raise DataError(
                 f"records(size={self.size}) was declared and the data has another number of rows; "
                 "declare the true size, or use SymmetricDistance() where it is private"
             )
-        return Mapped(array)
+        return Mapped(rows)
 
     def _columns_message(self, found: int) -> str:
         return (

@@ -11,8 +11,10 @@ from __future__ import annotations
 import decimal
 import math
 import numbers
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 from opendp_lite.errors import ParameterError
 
@@ -25,9 +27,11 @@ _EXP_LIMIT = 800
 _LONG = 10**15
 _FINE = 2**55
 _SHORT = 60
+_FINEST = 2**2048
 NEGLIGIBLE = Fraction(1, 10**340)
 
 
+@lru_cache(maxsize=2**16)
 def reading(value: float) -> Fraction:
     """The rational that a finite float stands for.
 
@@ -148,6 +152,21 @@ def digits_up(value: Fraction, digits: int = 6) -> str:
     rounding = decimal.Context(prec=digits, rounding=decimal.ROUND_CEILING)
     shown = rounding.divide(Decimal(value.numerator), Decimal(value.denominator))
     return f"{float(shown):.{digits}g}"
+
+
+def sum_up(values: Sequence[Fraction]) -> Fraction:
+    """A rational at least the sum; the sum itself unless its denominator is beyond 2^2048.
+
+    Thousands of different denominators make one of thousands of digits; each term is then rounded
+    up to a multiple of 2^-2048.
+    """
+    common = 1
+    for value in values:
+        common = math.lcm(common, value.denominator)
+        if common > _FINEST:
+            common = _FINEST
+            break
+    return Fraction(sum(-(-v.numerator * common // v.denominator) for v in values), common)
 
 
 def sqrt_up(value: Fraction) -> Fraction:

@@ -110,6 +110,7 @@ SILENT: list[Any] = [
     *(dp.MaxDivergence(), dp.ZeroConcentratedDivergence(), dp.ApproximateDivergence()),
     *(dp.Box(0, 1), dp.Box([0, 1.5], 2), dp.Box(0, 1, columns=3), dp.Everything(2)),
     *(dp.Ball(1), dp.Ball(2, p=1, columns=3), dp.Ball([1, 0.1], center=[0, 1]), dp.Simplex(0.1, 2)),
+    *(dp.NonNegativeBall(1), dp.NonNegativeBall(2, p=1, columns=3), dp.NonNegativeBall([1, 0.1])),
 ]
 """Values with a repr that evaluates and no place in a pipeline's JSON."""
 

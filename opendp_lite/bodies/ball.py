@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cached_property
 from math import inf, trunc
 
 import attrs
@@ -21,15 +22,16 @@ from opendp_lite.bodies.body import (
     compact,
     fitting_width,
     grid_exponent,
-    row_totals,
     shown,
     spread,
     values,
     width_of,
 )
 from opendp_lite.bodies.box import Box
+from opendp_lite.engines.layout import DENSE, Layout
+from opendp_lite.engines.sparse import SparseRows, Whole
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import sqrt_up
+from opendp_lite.exact import sqrt_up, sum_up
 from opendp_lite.fields import initialise
 from opendp_lite.norms import Norms
 
@@ -78,9 +80,11 @@ class Ball(Body):
         largest = max(self.size)
         if self.p == 1:
             return Norms.squared(largest, largest * largest, largest)
-        repeats = self.columns // len(self.size)
-        across = sqrt_up(sum((r * r for r in self.size), Fraction(0)) * repeats)
-        return Norms.squared(across, largest * largest, largest)
+        return Norms.squared(sqrt_up(self.squares()), largest * largest, largest)
+
+    def squares(self) -> Fraction:
+        """The sum over the columns of the squared radii, or a bound just above it: ``sum_up``."""
+        return sum_up([r * r for r in self.size]) * (self.columns // len(self.size))
 
     def _as_box(self, middle: object) -> Box:
         return Box([-r for r in self.size], self.size, self.columns).shift(values(middle, "center"))
@@ -91,8 +95,8 @@ class Ball(Body):
             return self._reach()
         repeats = self.columns // len(away)
         offset = Norms.squared(
-            sum(away, Fraction(0)) * repeats,
-            sum((c * c for c in away), Fraction(0)) * repeats,
+            sum_up(away) * repeats,
+            sum_up([c * c for c in away]) * repeats,
             max(away),
         )
         return self._reach() + offset
@@ -101,7 +105,7 @@ class Ball(Body):
         return self._reach() * 2
 
     def contains(self, rows: Floats) -> NDArray[np.bool_]:
-        middle, size = array(self.middle), array(self.size)
+        size, middle = self._floats
         scaled = (rows - middle) / size
         slack = SLACK * (1 + float(np.max(np.abs(middle) / size)))
         norms = np.linalg.norm(scaled, ord=self.p, axis=1)
@@ -140,50 +144,69 @@ class Ball(Body):
         direction = np.where(generator.random((count, 1)) < 0.3, axes, direction)
         direction /= np.linalg.norm(direction, ord=self.p, axis=1)[:, None]
         length = np.where(generator.random(count) < 0.5, 1.0, generator.random(count))
-        return array(self.middle) + direction * length[:, None] * array(self.size)
+        size, middle = self._floats
+        return middle + direction * length[:, None] * size
 
+    @cached_property
+    def _floats(self) -> tuple[Floats, Floats]:
+        return array(self.size), array(self.middle)
+
+    @cached_property
     def _weights(self) -> Floats | None:
         """Factors that make the ball a unit ball; None where the norm needs no factors."""
         if len(self.size) == 1 and Fraction(1, _FAR) < self.size[0] < _FAR:
             return None
-        return 1 / array(self.size)
+        return 1 / self._floats[0]
 
-    def _shrink(self, block: Floats, out: Floats, spare: Floats, target: float) -> Floats:
+    def _shrink(
+        self, entries: Floats, layout: Layout, out: Floats, spare: Floats, target: float
+    ) -> Floats:
         """Fills ``out`` with the centred row, capped and weighted; gives a factor for each row.
 
         The norm is a sum of elementwise operations in a fixed order (halves added to halves), so
         it is the same wherever the row stands; its relative error is below 2^-45. A row with NaN
         has a NaN factor. Entries beyond 2^200 radii count as 2^200 radii.
         """
-        source = block
+        source = entries
         if any(self.middle):
-            source = np.subtract(block, array(self.middle), out=out)
-        weights = self._weights()
+            source = np.subtract(entries, layout.of_columns(self._floats[1]), out=out)
+        weights = self._weights
         limit, cap = target, _HUGE
         if weights is None:
             limit, cap = target * float(self.size[0]), _HUGE * float(self.size[0])
         else:
-            source = np.multiply(source, weights, out=out)
+            source = np.multiply(source, layout.of_columns(weights), out=out)
         if self.columns <= _NARROW:
             source.T.clip(-cap, cap, out=out.T)
         else:
             source.clip(-cap, cap, out=out)
         terms = np.multiply(out, out, out=spare) if self.p == 2 else np.abs(out, out=spare)
-        norm = row_totals(terms)
+        norm = layout.totals(terms)
         return np.minimum(1.0, limit / (np.sqrt(norm) if self.p == 2 else norm))
 
     def project(self, block: Floats) -> Floats:
         if self.p == inf:
             return self._as_box(self.middle).project(block)
-        out, spare = (np.empty(block.shape[::-1]).T for _ in range(2))
-        factor = self._shrink(block, out, spare, 1.0)[:, None]
-        shrunk = out * factor
-        if self._weights() is not None:
-            shrunk *= array(self.size)
+        return self._brought(block, DENSE)
+
+    def project_sparse(self, rows: SparseRows) -> SparseRows:
         if any(self.middle):
-            shrunk += array(self.middle)
-        kept = np.where(factor == 1.0, block, shrunk)
-        return np.where(np.isnan(factor), array(self.middle), kept)
+            return super().project_sparse(rows)
+        if self.p == inf:
+            return self._as_box(self.middle).project_sparse(rows)
+        return rows.with_values(self._brought(rows.values, rows))
+
+    def _brought(self, entries: Floats, layout: Layout) -> Floats:
+        out, spare = (np.empty(entries.shape[::-1]).T for _ in range(2))
+        factor = layout.of_rows(self._shrink(entries, layout, out, spare, 1.0))
+        shrunk = out * factor
+        size, middle = map(layout.of_columns, self._floats)
+        if self._weights is not None:
+            shrunk *= size
+        if any(self.middle):
+            shrunk += middle
+        kept = np.where(factor == 1.0, entries, shrunk)
+        return np.where(np.isnan(factor), middle, kept)
 
     def exponent(self) -> int:
         largest = max(self.size) + max(abs(c) for c in self.middle)
@@ -195,7 +218,9 @@ class Ball(Body):
         Let v be the rounded row and R the radii in grid units. ||v / R||_p is at most
         ||x / R||_p + ||1 / (2 R)||_p, so scaling to the target 1 - ||1 / (2 R)||_p, less 2^-44
         for the float operations, keeps v in the ball. The centre is rounded towards 0, which
-        makes none of its norms larger.
+        makes none of its norms larger. Of a sparse row around 0 only the stored entries are
+        rounded: the others lie on the grid, so rounding adds no more to the norm than to a row
+        that stores all of its entries.
         """
         if self.p == inf:
             return self._as_box(self.middle).snapper()
@@ -203,9 +228,9 @@ class Ball(Body):
         repeats = self.columns // len(self.size)
         halves = [unit / (2 * r) for r in self.size]
         rounding = (
-            sum(halves, Fraction(0)) * repeats
+            sum_up(halves) * repeats
             if self.p == 1
-            else sqrt_up(sum((half * half for half in halves), Fraction(0)) * repeats)
+            else sqrt_up(sum_up([half * half for half in halves]) * repeats)
         )
         if rounding > Fraction(1, 2**8):
             raise ParameterError(
@@ -213,24 +238,33 @@ class Ball(Body):
             )
         target = float(1 - rounding) * (1 - _ROUNDING)
         radii = array(tuple(r / unit for r in self.size))
-        weighted = self._weights() is not None
+        weighted = self._weights is not None
         if not weighted:
             radii = np.array([float(1 / unit)])
         magic = _MAGIC + array(tuple(Fraction(trunc(c / unit)) for c in self.middle))
         resting = magic.view(np.int64)
 
-        def into(block: Floats, out: Floats, spare: Floats) -> None:
-            factor = self._shrink(block, out, spare, target)
+        def rounded(entries: Floats, layout: Layout, out: Floats, spare: Floats) -> None:
+            factor = self._shrink(entries, layout, out, spare, target)
             if len(radii) == 1:
-                np.multiply(out, (factor * radii[0])[:, None], out=out)
+                np.multiply(out, layout.of_rows(factor * radii[0]), out=out)
             else:
-                np.multiply(out, factor[:, None], out=out)
-                np.multiply(out, radii, out=out)
-            np.add(out, magic, out=out)
-            bits = out.view(np.int64)
-            np.copyto(bits, resting, where=np.isnan(factor)[:, None])
+                np.multiply(out, layout.of_rows(factor), out=out)
+                np.multiply(out, layout.of_columns(radii), out=out)
+            np.add(out, layout.of_columns(magic), out=out)
+            bits, rest = out.view(np.int64), layout.of_columns(resting)
+            np.copyto(bits, rest, where=layout.of_rows(np.isnan(factor)))
 
-        return Snapper(_ORIGIN, into, spares=True, by_column=True)
+        def into(block: Floats, out: Floats, spare: Floats) -> None:
+            rounded(block, DENSE, out, spare)
+
+        def around_zero(rows: SparseRows) -> Whole:
+            out = np.empty_like(rows.values)
+            rounded(rows.values, rows, out, np.empty_like(out))
+            return out.view(np.int64) - _ORIGIN
+
+        snapper = Snapper(_ORIGIN, into, spares=True, by_column=True)
+        return snapper if any(self.middle) else attrs.evolve(snapper, entries=around_zero)
 
     def __repr__(self) -> str:
         parts = [shown(self.size)]

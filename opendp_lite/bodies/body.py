@@ -11,6 +11,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from opendp_lite.engines.sparse import SparseRows, Whole, densifies
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import Number, exact, floor_log2, nearest, plain, shown_up
 from opendp_lite.norms import Norms
@@ -83,18 +84,6 @@ def spread(bound: Values, columns: int) -> Values:
     return bound if len(bound) == columns else bound * columns
 
 
-def row_totals(terms: Floats) -> Floats:
-    """The sum of each row, by halving, with ``terms`` as scratch."""
-    upright = terms.T
-    count = len(upright)
-    while count > 1:
-        half = (count + 1) // 2
-        upright[: count - half] += upright[half:count]
-        count = half
-    total: Floats = upright[0]
-    return total
-
-
 def grid_exponent(
     name: str, largest: Fraction, narrowest: Fraction, narrow_bits: int = _NARROW_BITS
 ) -> int:
@@ -109,6 +98,10 @@ def grid_exponent(
     return max(fine, reach - _MOST_BITS)
 
 
+def _no_entries(rows: SparseRows) -> Whole:
+    raise densifies("a sum over rows in this body")
+
+
 @attrs.frozen
 class Snapper:
     """Rounds blocks of rows to a body's grid, in integers, and never outside the body.
@@ -118,12 +111,16 @@ class Snapper:
     same shape; where not ``spares``, it may be ``out``. Buffers are C-ordered; where ``by_column``
     any layout will do, and column after column is fastest. The image of a row depends on that row
     alone (elementwise operations in a fixed order), whatever the row holds.
+
+    ``entries(rows)`` gives the coordinates of the stored entries of sparse rows, or raises
+    ``DataError`` where zeros would not stay zero.
     """
 
     origin: int
     into: Callable[[Floats, Floats, Floats], None]
     spares: bool = False
     by_column: bool = False
+    entries: Callable[[SparseRows], Whole] = _no_entries
 
 
 class Body(ABC):
@@ -180,6 +177,14 @@ class Body(ABC):
     def snapper(self) -> Snapper:
         """The rounding of rows to the grid inside the body."""
 
+    def non_negative(self) -> bool:
+        """Whether no row has a negative entry, as far as is known."""
+        return False
+
+    def project_sparse(self, rows: SparseRows) -> SparseRows:
+        """As ``project``; raises ``DataError`` where zeros would not stay zero."""
+        raise densifies(f"bringing rows into a {type(self).__name__}")
+
     def total_range(self) -> tuple[Fraction, Fraction] | None:
         """(L, R) where rows minus L are non-negative and of a total of at most R; else None."""
         return None
@@ -209,3 +214,6 @@ class Projection:
 
     def __call__(self, block: Floats) -> Floats:
         return self.body.project(block)
+
+    def on_sparse(self, rows: SparseRows) -> SparseRows:
+        return self.body.project_sparse(rows)

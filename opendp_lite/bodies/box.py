@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cached_property
 from math import ceil, floor
 
 import attrs
@@ -26,8 +27,9 @@ from opendp_lite.bodies.body import (
     values,
     width_of,
 )
+from opendp_lite.engines.sparse import SparseRows, Whole, densifies
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import nearest
+from opendp_lite.exact import nearest, sum_up
 from opendp_lite.fields import initialise
 from opendp_lite.norms import Norms
 
@@ -64,13 +66,23 @@ class Box(Body):
                 )
         initialise(self, lower=compact(low), upper=compact(high), columns=columns)
 
+    @cached_property
     def _largest(self) -> Values:
         low, high = spread(self.lower, self._kept), spread(self.upper, self._kept)
         return tuple(max(abs(a), abs(b)) for a, b in zip(low, high, strict=True))
 
+    @cached_property
     def _widths(self) -> Values:
         low, high = spread(self.lower, self._kept), spread(self.upper, self._kept)
         return tuple(b - a for a, b in zip(low, high, strict=True))
+
+    @cached_property
+    def _floats(self) -> tuple[Floats, Floats]:
+        return array(self.lower), array(self.upper)
+
+    @cached_property
+    def _holds_zero(self) -> bool:
+        return max(self.lower) <= 0 <= min(self.upper)
 
     @property
     def _kept(self) -> int:
@@ -79,8 +91,8 @@ class Box(Body):
     def _norms(self, sides: Values) -> Norms:
         repeats = self.columns // len(sides)
         return Norms.squared(
-            sum(sides, Fraction(0)) * repeats,
-            sum((side * side for side in sides), Fraction(0)) * repeats,
+            sum_up(sides) * repeats,
+            sum_up([side * side for side in sides]) * repeats,
             max(sides),
         )
 
@@ -88,13 +100,13 @@ class Box(Body):
         return Box(self.lower, self.upper, fitting_width(self, columns))
 
     def radii(self) -> Norms:
-        return self._norms(self._largest())
+        return self._norms(self._largest)
 
     def diameters(self) -> Norms:
-        return self._norms(self._widths())
+        return self._norms(self._widths)
 
     def contains(self, rows: Floats) -> NDArray[np.bool_]:
-        low, high = array(self.lower), array(self.upper)
+        low, high = self._floats
         slack = SLACK * np.maximum(np.abs(low), np.abs(high))
         inside: NDArray[np.bool_] = np.all((rows >= low - slack) & (rows <= high + slack), axis=1)
         return inside
@@ -111,6 +123,9 @@ class Box(Body):
         ends = [sorted((move(a, s), move(b, s))) for a, b, s in zip(low, high, step, strict=True)]
         return Box([end[0] for end in ends], [end[1] for end in ends], self.columns)
 
+    def non_negative(self) -> bool:
+        return all(bound >= 0 for bound in self.lower)
+
     def total_range(self) -> tuple[Fraction, Fraction] | None:
         if self.columns != 1:
             return None
@@ -121,19 +136,25 @@ class Box(Body):
         return Box([low[j] for j in columns], [high[j] for j in columns], len(columns))
 
     def draw(self, generator: np.random.Generator, count: int) -> Floats:
-        low, high = array(self.lower), array(self.upper)
+        low, high = self._floats
         weight = generator.random((count, self.columns))
         corner = generator.integers(0, 2, (count, self.columns))
         weight = np.where(generator.random((count, 1)) < 0.5, corner, weight)
         return np.clip(low * (1 - weight) + high * weight, low, high)
 
     def project(self, block: Floats) -> Floats:
-        low, high = array(self.lower), array(self.upper)
-        clipped = np.clip(block, low, high)
-        return np.where(np.isnan(block), np.where(np.signbit(block), low, high), clipped)
+        return _between(block, *self._floats)
+
+    def project_sparse(self, rows: SparseRows) -> SparseRows:
+        self._require_zero()
+        return rows.with_values(_between(rows.values, *map(rows.of_columns, self._floats)))
+
+    def _require_zero(self) -> None:
+        if not self._holds_zero:
+            raise densifies("clamp with bounds that leave out 0")
 
     def exponent(self) -> int:
-        return grid_exponent("clamp", max(self._largest()), min(self._widths()))
+        return grid_exponent("clamp", max(self._largest), min(self._widths))
 
     def snapper(self) -> Snapper:
         """Adds 1.5 * 2^52 grid units, which rounds, and clips the bits as integers.
@@ -174,11 +195,25 @@ class Box(Body):
             rest = bits[whole:]
             rest.clip(least[-self.columns :], most[-self.columns :], out=rest)
 
-        return Snapper(origin, into)
+        def entries(rows: SparseRows) -> Whole:
+            self._require_zero()
+            shifted: Floats = rows.values + magic
+            bits = shifted.view(np.int64)
+            ends = (rows.of_columns(each[-self.columns :]) for each in (least, most))
+            bits.clip(*ends, out=bits)
+            bits -= origin
+            return bits
+
+        return Snapper(origin, into, entries=entries)
 
     def __repr__(self) -> str:
         count = f", columns={self.columns}" if self.columns != self._kept else ""
         return f"dp.Box({shown(self.lower)}, {shown(self.upper)}{count})"
+
+
+def _between(entries: Floats, low: Floats, high: Floats) -> Floats:
+    clipped = np.clip(entries, low, high)
+    return np.where(np.isnan(entries), np.where(np.signbit(entries), low, high), clipped)
 
 
 def _tiled(bounds: list[int], origin: int, columns: int) -> NDArray[np.int64]:

@@ -70,6 +70,9 @@ class Simplex(Body):
             return Simplex(self.total * factor[0], self.columns)
         return self._box().scale(factor)
 
+    def non_negative(self) -> bool:
+        return True
+
     def total_range(self) -> tuple[Fraction, Fraction] | None:
         return Fraction(0), self.total
 

@@ -7,9 +7,8 @@ from typing import Any
 
 import attrs
 
-from opendp_lite.engines.admit import named_columns
-from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.rows import blocks
+from opendp_lite.engines.sparse import as_rows
 from opendp_lite.errors import DataError, ParameterError
 
 
@@ -26,7 +25,7 @@ class Blocks:
     """Rows that come a block at a time.
 
     Takes: ``open``, a function of no arguments that gives a fresh iterable of blocks at each
-        call (arrays, frames: whatever a pipeline accepts); ``columns``, how many.
+        call (arrays, frames, sparse matrices: whatever a pipeline accepts); ``columns``, how many.
     Because: a release is one pass; nothing but the current block is held.
 
     >>> import opendp_lite as dp, numpy as np
@@ -46,17 +45,17 @@ class Blocks:
 
 
 @blocks.register
-def _of_blocks(data: Blocks) -> Iterator[Floats]:
+def _of_blocks(data: Blocks) -> Iterator[Any]:
     seen = 0
     for number, piece in enumerate(data.open()):
-        array = named_columns(piece, data.names)
-        width = 1 if array.ndim == 1 else array.shape[1]
+        rows = as_rows(piece, data.names)
+        width = 1 if len(rows.shape) == 1 else rows.shape[1]
         if width != data.columns:
             raise DataError(f"block {number} has {width} columns, {data.columns} were declared")
-        seen += len(array)
+        seen += rows.shape[0]
         if data.size is not None and seen > data.size:
             break
-        yield from blocks(array)
+        yield from blocks(rows)
     if data.size is not None and seen != data.size:
         raise DataError(
             f"records(size={data.size}) was declared and the blocks hold another number of rows"

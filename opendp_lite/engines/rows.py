@@ -23,10 +23,11 @@ _PROCESSORS: Final = min(4, os.cpu_count() or 1)
 
 
 @singledispatch
-def blocks(data: object) -> Iterator[Floats]:
+def blocks(data: object) -> Iterator[Any]:
     """The rows of a container as C-ordered float64 arrays of shape (rows, columns).
 
-    Register a container's type to add an engine.
+    Register a container's type to add an engine. Blocks of another type come with their own
+    ways in ``applied`` and ``summarised``.
     """
     raise DataError(
         f"data of type {type(data).__name__} cannot be read; give a numpy array, a list of "
@@ -56,6 +57,18 @@ def parts(data: object) -> list[Any]:
 def _of_large_array(data: np.ndarray) -> list[Any]:
     count = min(_PROCESSORS, data.size // SHARE_ENTRIES)
     return [data] if count < 2 else np.array_split(data, count)
+
+
+@singledispatch
+def applied(block: Any, function: Block) -> Any:
+    """What a block function makes of a block."""
+    return function(block)
+
+
+@singledispatch
+def summarised(block: Any, how: Fold[Any], scratch: Scratch) -> Any:
+    """What a fold makes of a block."""
+    return how.summarise(block, scratch)
 
 
 @attrs.frozen(eq=False)
@@ -124,9 +137,9 @@ def _replace(value: Any, done: dict[int, Any]) -> Any:
     return value
 
 
-def _through(block: Floats, functions: Sequence[Block]) -> Floats:
+def _through(block: Any, functions: Sequence[Block]) -> Any:
     for function in functions:
-        block = function(block)
+        block = applied(block, function)
     return block
 
 
@@ -166,6 +179,6 @@ def _folded(plans: Sequence[_Plan], source: object) -> list[Any]:
         for block in blocks(source):
             for index, plan in enumerate(plans):
                 mapped = _through(block, plan.functions)
-                summary = plan.how.summarise(mapped, scratches[index])
+                summary = summarised(mapped, plan.how, scratches[index])
                 totals[index] = plan.how.merge(totals[index], summary)
     return totals

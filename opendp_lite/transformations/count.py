@@ -11,6 +11,7 @@ from opendp_lite.core import Transformation, stage
 from opendp_lite.domains import Rows, Scalars
 from opendp_lite.engines.fold import Floats, Fold, Scratch
 from opendp_lite.engines.rows import fold
+from opendp_lite.engines.sparse import SparseRows
 from opendp_lite.errors import SpaceError
 from opendp_lite.metrics import AbsoluteDistance
 from opendp_lite.norms import Norms
@@ -25,6 +26,9 @@ class CountFold(Fold[int]):
 
     def summarise(self, block: Floats, scratch: Scratch) -> int:
         return len(block)
+
+    def on_sparse(self, rows: SparseRows) -> int:
+        return len(rows)
 
     def merge(self, first: int, second: int) -> int:
         return first + second

@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
-from functools import partial
-
+import attrs
 import numpy as np
 
-from opendp_lite.bodies.body import Floats, row_totals
+from opendp_lite.bodies.body import Floats
 from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.everything import Everything
 from opendp_lite.core import Transformation, stage
 from opendp_lite.domains import Rows
+from opendp_lite.engines.layout import DENSE, Layout
+from opendp_lite.engines.sparse import SparseRows
 from opendp_lite.errors import ParameterError
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.row_map import lifted
 
 
-def _lengths(p: float, block: Floats) -> Floats:
-    terms = np.multiply(block, block) if p == 2 else np.abs(block)
-    totals = row_totals(terms)
-    return (np.sqrt(totals) if p == 2 else totals)[:, None]
+@attrs.frozen
+class Lengths:
+    """A block function that makes one column of the rows' norms."""
+
+    p: float
+
+    def __call__(self, block: Floats) -> Floats:
+        return self._of(block, DENSE)
+
+    def on_sparse(self, rows: SparseRows) -> Floats:
+        return self._of(rows.values, rows)
+
+    def _of(self, entries: Floats, layout: Layout) -> Floats:
+        terms = np.multiply(entries, entries) if self.p == 2 else np.abs(entries)
+        totals = layout.totals(terms)
+        return (np.sqrt(totals) if self.p == 2 else totals)[:, None]
 
 
 @stage
@@ -39,4 +52,4 @@ def norm(space: Space[Rows], p: float = 2) -> Transformation[Space[Rows], Space[
         raise ParameterError(f"norm: p must be 1 or 2, got {p}")
     radii = space.domain.body.radii()
     largest = None if radii is None else radii.of(p)
-    return lifted(space, partial(_lengths, p), Box(0, largest) if largest else Everything(1))
+    return lifted(space, Lengths(p), Box(0, largest) if largest else Everything(1))

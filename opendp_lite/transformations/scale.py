@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import attrs
 import numpy as np
 
 from opendp_lite.bodies.body import Bounds, Floats, array, values
 from opendp_lite.core import Transformation, stage
 from opendp_lite.domains import Rows
+from opendp_lite.engines.sparse import SparseRows
 from opendp_lite.errors import ParameterError
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.row_map import lifted
 from opendp_lite.transformations.widths import fitting
+
+
+@attrs.frozen(eq=False)
+class Multiplied:
+    """A block function that multiplies each column by its factor."""
+
+    by: Floats
+
+    def __call__(self, block: Floats) -> Floats:
+        return np.multiply(block, self.by)
+
+    def on_sparse(self, rows: SparseRows) -> SparseRows:
+        return rows.with_values(rows.values * rows.of_columns(self.by))
 
 
 @stage
@@ -30,9 +45,5 @@ def scale(space: Space[Rows], factor: Bounds) -> Transformation[Space[Rows], Spa
     factors = fitting(values(factor, "factor"), space, "scale")
     if any(value == 0 for value in factors):
         raise ParameterError("scale: a factor of 0 would remove the column; use select()")
-    by = array(factors)
-
-    def multiplied(block: Floats) -> Floats:
-        return np.multiply(block, by)
-
-    return lifted(space, multiplied, space.domain.body.scale(factors), space.domain.names)
+    body = space.domain.body.scale(factors)
+    return lifted(space, Multiplied(array(factors)), body, space.domain.names)

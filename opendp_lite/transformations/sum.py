@@ -16,6 +16,7 @@ from opendp_lite.core import Transformation, stage
 from opendp_lite.domains import Rows, Vectors
 from opendp_lite.engines.fold import Block, Floats, Fold, Scratch
 from opendp_lite.engines.rows import fold
+from opendp_lite.engines.sparse import SparseRows, Whole
 from opendp_lite.errors import SpaceError
 from opendp_lite.metrics import NormDistance
 from opendp_lite.norms import Norms
@@ -69,6 +70,15 @@ class SumFold(Fold[Totals]):
         slices = (bits[start : start + self._most_rows] for start in pieces)
         return reduce(self.merge, (Totals(_column_sums(part), len(part)) for part in slices))
 
+    def on_sparse(self, rows: SparseRows) -> Totals:
+        starts = range(0, max(1, len(rows)), self._most_rows)
+        parts = (rows.between(start, start + self._most_rows) for start in starts)
+        return reduce(self.merge, map(self._of_sparse, parts))
+
+    def _of_sparse(self, rows: SparseRows) -> Totals:
+        steps = rows.column_sums(self._snapper.entries(rows))
+        return Totals(steps + self._origins(len(rows)), len(rows))
+
     def _buffer(self, name: str, block: Floats, scratch: Scratch) -> Floats:
         rows, columns = block.shape
         if self._snapper.by_column:
@@ -82,12 +92,13 @@ class SumFold(Fold[Totals]):
         earlier = _added(self._steps(first).astype(object), first.settled)
         return Totals(second.wrapped, second.rows, _added(earlier, second.settled))
 
-    def _steps(self, totals: Totals) -> NDArray[np.int64]:
-        extra = totals.rows * self._snapper.origin % _TURN
-        steps: NDArray[np.int64] = totals.wrapped - np.array([extra], dtype=np.uint64).view(
-            np.int64
-        )
-        return steps
+    def _steps(self, totals: Totals) -> Whole:
+        return totals.wrapped - self._origins(totals.rows)
+
+    def _origins(self, rows: int) -> Whole:
+        """What the origin adds to a column of so many rows, modulo 2^64."""
+        extra = rows * self._snapper.origin % _TURN
+        return np.array([extra], dtype=np.uint64).view(np.int64)
 
     def finish(self, totals: Totals) -> NDArray[Any]:
         """The sums in grid steps: int64 where that is certainly enough, else Python integers."""

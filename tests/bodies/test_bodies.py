@@ -28,6 +28,13 @@ BODIES = [
     dp.Ball(2, center=[5, -6], columns=2),
     dp.Ball(1e200, columns=4),
     dp.Ball(1e-200, columns=4),
+    dp.NonNegativeBall(10, columns=3),
+    dp.NonNegativeBall(0.1, p=1, columns=5),
+    dp.NonNegativeBall(1),
+    dp.NonNegativeBall(7, columns=300),
+    dp.NonNegativeBall([1, 2, 300]),
+    dp.NonNegativeBall([1, 2, 3], p=1),
+    dp.NonNegativeBall(1e200, columns=4),
     dp.Simplex(100, columns=2),
     dp.Simplex(1, columns=9),
     dp.Simplex(0.3),
@@ -128,11 +135,25 @@ def test_sizes_in_closed_form():
     ball = dp.Ball(3, columns=4)
     assert (ball.radius(2), ball.diameter(2), ball.radius(1), ball.radius(inf)) == (3, 6, 6, 3)
     assert dp.Ball(3, p=1, columns=4).diameter(2) == 6
+    quadrant = dp.NonNegativeBall(10, columns=2)
+    assert quadrant.radii() == dp.Ball(10, columns=2).radii()
+    assert (quadrant.diameter(1), quadrant.diameter(inf)) == (20, 10)
+    assert quadrant.diameters().l2_squared == 200
+    assert dp.NonNegativeBall(3, p=1, columns=4).diameters() == dp.Simplex(3, columns=4).diameters()
+    assert dp.NonNegativeBall(3).diameter(1) == 3
     simplex = dp.Simplex(5, columns=3)
     assert (simplex.radius(1), simplex.diameter(1), simplex.diameter(inf)) == (5, 10, 5)
     assert simplex.diameters().l2_squared == 50
     assert dp.Simplex(5).diameter(1) == 5
     assert dp.Everything(2).radius(2) == inf
+
+
+def test_sums_over_many_denominators_are_bounds_and_short():
+    sides = [Fraction(1, 10**9 + k) for k in range(500)]
+    bound = dp.Box(0, sides).radii().l1
+    assert 0 <= bound - sum(sides) < Fraction(1, 2**2000)
+    assert bound.denominator <= 2**2048
+    assert dp.Box(0, [Fraction(1, 3), Fraction(1, 7)]).radii().l1 == Fraction(10, 21)
 
 
 def test_moving_a_body():
@@ -141,6 +162,38 @@ def test_moving_a_body():
     assert dp.Ball(2, columns=2).scale((Fraction(3), Fraction(-1))).radius(2) == 6
     assert dp.Simplex(2, columns=2).scale((Fraction(3),)) == dp.Simplex(6, columns=2)
     assert dp.Simplex(2, columns=2).shift((Fraction(1),)) == dp.Box(1, 3, columns=2)
+
+
+def test_moving_a_non_negative_ball():
+    body = dp.NonNegativeBall(2, columns=2)
+    one, mixed = (Fraction(3),), (Fraction(3), Fraction(1))
+    assert body.scale(one) == dp.NonNegativeBall(6, columns=2)
+    assert body.scale(mixed) == dp.NonNegativeBall([6, 2])
+    assert body.scale((Fraction(3), Fraction(-1))) == dp.Ball([6, 2])
+    assert body.shift(one) == dp.Ball(2, center=3, columns=2)
+    assert body.scale(mixed).select((1,)) == dp.NonNegativeBall(2)
+    assert body.scale(mixed).select((1, 1, 0)) == dp.Box(0, [2, 2, 6])
+    assert dp.NonNegativeBall(5).total_range() == (0, 5)
+    assert dp.NonNegativeBall([1, 5], p=1).total_range() == (0, 5)
+    assert body.total_range() is None
+
+
+def test_which_bodies_are_non_negative():
+    two = (Fraction(2),)
+    for body in (dp.Box(0, 1), dp.Box([0, 3], 5).scale(two), dp.Simplex(1, 3), dp.Box(1, 2)):
+        assert body.non_negative()
+    for body in (dp.Box([0, -1], 5), dp.Box(0, 1).scale((Fraction(-2),)), dp.Ball(1)):
+        assert not body.non_negative()
+    assert not dp.Everything(2).non_negative()
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_non_negative_rows_are_rounded_to_non_negative_rows(p):
+    body = dp.NonNegativeBall(3, p=p, columns=5)
+    rows = adversarial(body, 100) * np.random.default_rng(6).choice([-1.0, 1.0], (500, 5))
+    assert snapped(body, rows).min() == 0
+    with np.errstate(all="ignore"):
+        assert body.project(rows).min() == 0
 
 
 def test_totals_beyond_int64_in_a_row_of_the_simplex():
@@ -160,6 +213,8 @@ def test_totals_beyond_int64_in_a_row_of_the_simplex():
         (lambda: dp.Box(True, 2), "number"),
         (lambda: dp.Ball(0), "above 0"),
         (lambda: dp.Ball(1, p=3), "1, 2 or infinity"),
+        (lambda: dp.NonNegativeBall(1, p=inf), "1 or 2"),
+        (lambda: dp.NonNegativeBall(-1), "above 0"),
         (lambda: dp.Simplex(-1), "above 0"),
         (lambda: dp.Box(1 + 2**-52, 1 + 2**-51).snapper(), "too close"),
         (lambda: dp.Box(0, 1e300).snapper(), "scale"),

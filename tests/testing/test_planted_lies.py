@@ -82,6 +82,21 @@ def half_sum(space: Tables) -> dp.Transformation[Tables, Sums]:
     )
 
 
+@attrs.frozen(init=False, repr=False)
+class HopefulBall(dp.Ball):
+    """A ball whose rows may be negative and are said to differ as non-negative ones do."""
+
+    def diameters(self):
+        return dp.NonNegativeBall(self.size, self.p, self.columns).diameters()
+
+
+@dp.stage
+def hopeful_clip(space: Tables) -> dp.Transformation[Tables, Tables]:
+    """Clips to norm 1 and claims sqrt(2) for a replaced row."""
+    body = HopefulBall(1, columns=space.domain.columns)
+    return dp.row_map(space, Projection(body), body)
+
+
 LIES = [
     narrow_clamp(),
     dp.clamp(0, 1) >> demeaned(),
@@ -109,6 +124,13 @@ def test_assert_stable_catches_a_sum_of_radii_under_replacement():
     space = dp.records(size=20, metric=dp.ChangeOneDistance())
     with pytest.raises(AssertionError, match="claimed"):
         dp.assert_stable(dp.clamp(-1, 1) >> radius_sum(), space)
+
+
+def test_assert_stable_catches_sqrt_2_for_rows_that_may_be_negative():
+    space = dp.records(columns=2, size=20, metric=dp.ChangeOneDistance())
+    with pytest.raises(AssertionError, match="claimed"):
+        dp.assert_stable(hopeful_clip() >> dp.sum(), space)
+    dp.assert_stable(dp.clamp(0, 5) >> dp.clip_to_norm(1) >> dp.sum(), space)
 
 
 @dp.mechanism

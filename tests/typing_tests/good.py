@@ -27,9 +27,10 @@ Floats = NDArray[np.float64]
 assert_type(dp.Box(0, 1), dp.Box)
 assert_type(dp.Box([0, 1.5], np.ones(2) * 3, columns=2), dp.Box)
 assert_type(dp.Ball(1, p=1, center=[0, 1], columns=2), dp.Ball)
+assert_type(dp.NonNegativeBall([1, 0.5], p=1, columns=2), dp.NonNegativeBall)
 assert_type(dp.Simplex(Fraction(1, 3), columns=2), dp.Simplex)
 assert_type(dp.Everything(2), dp.Everything)
-bodies: list[dp.Body] = [dp.Box(0, 1), dp.Ball(1), dp.Simplex(1), dp.Everything()]
+bodies: list[dp.Body] = [dp.Box(0, 1), dp.NonNegativeBall(1), dp.Simplex(1), dp.Everything()]
 assert_type([body.radius(2) for body in bodies], list[float])
 
 # Quantiles and programs.

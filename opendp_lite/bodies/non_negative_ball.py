@@ -1,0 +1,116 @@
+"""Non-negative rows within a distance of the origin."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.bodies.ball import Ball
+from opendp_lite.bodies.body import SLACK, Body, Bounds, Floats, Snapper, Values, array, spread
+from opendp_lite.bodies.box import Box
+from opendp_lite.engines.sparse import SparseRows, Whole
+from opendp_lite.errors import ParameterError
+from opendp_lite.exact import sqrt_up
+from opendp_lite.fields import initialise
+from opendp_lite.norms import Norms
+
+
+@attrs.frozen(init=False, repr=False)
+class NonNegativeBall(Body):
+    """Rows with no negative entry and ``|| row / radius ||_p <= 1``.
+
+    Takes: ``radius``, a number or one for each column; ``p``, 1 or 2.
+    Because: two such rows have an inner product of at least 0, so the square of their l2 distance
+        is at most the sum of their squared norms: sqrt(2) radii, not 2. By Cauchy and Schwarz
+        the l1 distance is at most sqrt(2) ||radius||_2 for p = 2. A column differs by at most the
+        larger of two entries, one radius.
+
+    >>> NonNegativeBall(10).over(2).diameters()
+    dp.Norms(l1=20.0, l2=14.142135623730951, linf=10.0)
+    """
+
+    ball: Ball
+    columns: int
+
+    def __init__(self, radius: Bounds, p: float = 2, columns: int = 1) -> None:
+        if p not in (1, 2):
+            raise ParameterError(f"NonNegativeBall: p must be 1 or 2, got {p}")
+        ball = Ball(radius, p, columns=columns)
+        initialise(self, ball=ball, columns=ball.columns)
+
+    @classmethod
+    def _of(cls, ball: Ball) -> NonNegativeBall:
+        return cls(ball.size, ball.p, ball.columns)
+
+    def over(self, columns: int) -> NonNegativeBall:
+        return self._of(self.ball.over(columns))
+
+    def radii(self) -> Norms:
+        return self.ball.radii()
+
+    def diameters(self) -> Norms:
+        if self.columns == 1:
+            return self.radii()
+        largest = max(self.ball.size)
+        across = 2 * largest if self.ball.p == 1 else sqrt_up(2 * self.ball.squares())
+        return Norms.squared(across, 2 * largest * largest, largest)
+
+    def contains(self, rows: Floats) -> NDArray[np.bool_]:
+        least = -SLACK * array(self.ball.size)
+        inside: NDArray[np.bool_] = np.all(rows >= least, axis=1) & self.ball.contains(rows)
+        return inside
+
+    def non_negative(self) -> bool:
+        return True
+
+    def shift(self, offset: Values) -> Ball:
+        return self.ball.shift(offset)
+
+    def scale(self, factor: Values) -> Body:
+        scaled = self.ball.scale(factor)
+        return self._of(scaled) if min(factor) > 0 else scaled
+
+    def total_range(self) -> tuple[Fraction, Fraction] | None:
+        if self.columns == 1 or self.ball.p == 1:
+            return Fraction(0), max(self.ball.size)
+        return None
+
+    def select(self, columns: tuple[int, ...]) -> Body:
+        size = spread(self.ball.size, self.columns)
+        kept = [size[j] for j in columns]
+        if len(set(columns)) < len(columns):
+            return Box(0, kept, len(columns))
+        return NonNegativeBall(kept, self.ball.p, len(columns))
+
+    def draw(self, generator: np.random.Generator, count: int) -> Floats:
+        return np.abs(self.ball.draw(generator, count))
+
+    def project(self, block: Floats) -> Floats:
+        return np.maximum(self.ball.project(block), 0.0)
+
+    def project_sparse(self, rows: SparseRows) -> SparseRows:
+        found = self.ball.project_sparse(rows)
+        return found.with_values(np.maximum(found.values, 0.0))
+
+    def exponent(self) -> int:
+        return self.ball.exponent()
+
+    def snapper(self) -> Snapper:
+        """As the ball's; then, in integers, what is below 0 becomes 0, which lengthens no row."""
+        ball = self.ball.snapper()
+
+        def into(block: Floats, out: Floats, spare: Floats) -> None:
+            ball.into(block, out, spare)
+            bits = out.view(np.int64)
+            np.maximum(bits, ball.origin, out=bits)
+
+        def entries(rows: SparseRows) -> Whole:
+            return np.maximum(ball.entries(rows), 0)
+
+        return attrs.evolve(ball, into=into, entries=entries)
+
+    def __repr__(self) -> str:
+        return f"dp.NonNegative{self.ball!r}".replace("dp.Ball", "Ball")

@@ -1,0 +1,202 @@
+"""Sparse matrices by rows: what is not stored is 0 and stays so, or the step is refused.
+
+scipy is not imported: whatever has ``tocsr`` is taken for a sparse matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Never, Protocol, cast
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.engines.admit import Numeric, as_array, named_columns
+from opendp_lite.engines.fold import Floats
+from opendp_lite.engines.layout import DENSE
+from opendp_lite.engines.rows import BLOCK_ENTRIES, applied, blocks, summarised
+from opendp_lite.errors import DataError
+
+Whole = NDArray[np.int64]
+
+
+class OnSparse(Protocol):
+    """A block function or a fold that keeps zeros zero."""
+
+    def on_sparse(self, rows: SparseRows) -> Any:
+        """What it makes of a block of sparse rows."""
+
+
+@attrs.frozen(eq=False)
+class SparseRows:
+    """A block of rows by their stored entries; all others are 0.
+
+    ``values[ends[i]:ends[i + 1]]`` are those of row i, in the columns ``indices`` of the same
+    places, which ascend within a row and occur once. A ``Layout``; nothing here is written to.
+    """
+
+    values: Floats
+    indices: NDArray[Any]
+    ends: Whole
+    columns: int
+
+    def __len__(self) -> int:
+        return len(self.ends) - 1
+
+    def with_values(self, values: Floats) -> SparseRows:
+        """Other values in the same places."""
+        return attrs.evolve(self, values=values)
+
+    def between(self, start: int, stop: int) -> SparseRows:
+        """Some of the rows."""
+        ends = self.ends[start : stop + 1]
+        held = slice(ends[0], ends[-1])
+        return SparseRows(self.values[held], self.indices[held], ends - ends[0], self.columns)
+
+    def of_columns(self, numbers: NDArray[Any]) -> NDArray[Any]:
+        return numbers if len(numbers) == 1 else numbers[self.indices]
+
+    def of_rows(self, numbers: NDArray[Any]) -> NDArray[Any]:
+        return np.repeat(numbers, np.diff(self.ends))
+
+    def totals(self, terms: Floats) -> Floats:
+        """Rows are filled up with zeros to a power of two of terms; halves are added to halves."""
+        found = np.zeros(len(self))
+        starts, counts = self.ends[:-1], np.diff(self.ends)
+        ended = np.append(terms, 0.0)
+        doublings = np.frexp(counts - 0.5)[1]
+        for doubling in range(doublings.max(initial=0) + 1):
+            rows = np.flatnonzero(doublings == doubling)
+            place = np.arange(1 << doubling)[:, None]
+            places = np.where(place < counts[rows], starts[rows] + place, len(terms))
+            found[rows] = DENSE.totals(ended[places].T)
+        return found
+
+    def column_sums(self, steps: Whole) -> Whole:
+        """The sum modulo 2^64 of each column of whole numbers in the places of the entries."""
+        sums = np.zeros(self.columns, dtype=np.int64)
+        np.add.at(sums, self.indices, steps)
+        return sums
+
+    def __array__(self, *arguments: object, **named: object) -> Never:
+        raise densifies("one array of all rows, as resize() makes or a pipeline that ends in rows,")
+
+
+@attrs.frozen(eq=False)
+class SparseMatrix:
+    """A sparse matrix as it was handed over, checked for its form; nothing is copied.
+
+    ``shape`` is that of the rows. A block is brought to the form of ``SparseRows`` when it is
+    read, whatever the flags of the matrix said: an entry stored twice would pass a bound twice.
+    """
+
+    data: Numeric
+    indices: NDArray[Any]
+    indptr: Whole
+    shape: tuple[int, int]
+
+    def block(self, start: int, stop: int) -> SparseRows:
+        """Some of the rows; entries stored twice are added up, in the order they are stored."""
+        ends = self.indptr[start : stop + 1]
+        held = slice(ends[0], ends[-1])
+        values, indices = self.data[held].astype(np.float64, copy=False), self.indices[held]
+        ends = ends - ends[0]
+        ascends = np.append(indices[1:] > indices[:-1], True)
+        ascends[ends[1:][ends[1:] > 0] - 1] = True
+        if not ascends.all():
+            values, indices, ends = _in_order(values, indices, ends)
+        stored = values != 0
+        if not stored.all():
+            ends = np.append(0, np.cumsum(stored))[ends]
+            values, indices = values[stored], indices[stored]
+        return SparseRows(values, indices, ends, self.shape[1])
+
+
+def _in_order(
+    values: Floats, indices: NDArray[Any], ends: Whole
+) -> tuple[Floats, NDArray[Any], Whole]:
+    row = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
+    order = np.lexsort((indices, row))
+    row, indices, values = row[order], indices[order], values[order]
+    fresh = np.append(True, (row[1:] != row[:-1]) | (indices[1:] != indices[:-1]))
+    place = np.cumsum(fresh)
+    sums = np.zeros(place[-1])
+    np.add.at(sums, place - 1, values)
+    return sums, indices[fresh], np.append(0, place)[ends]
+
+
+def densifies(what: str) -> DataError:
+    """The refusal of a step that would not keep a sparse matrix sparse."""
+    return DataError(
+        f"{what} would write out the zeros of a sparse matrix as numbers and densify it; clamp "
+        "with bounds that hold 0, scale, absolute, clip_to_norm, norm, sum and count take it as it "
+        "is. For other steps pass data.toarray(), where that fits into memory"
+    )
+
+
+def as_rows(data: object, names: tuple[str, ...] | None) -> Numeric | SparseMatrix:
+    """A sparse matrix, or else an array as ``named_columns`` makes it."""
+    if hasattr(data, "tocsr") and hasattr(data, "shape"):
+        return _sparse_matrix(data)
+    return named_columns(data, names)
+
+
+def _sparse_matrix(matrix: Any) -> SparseMatrix:
+    shape = tuple(matrix.shape)
+    if len(shape) != 2:
+        raise DataError(
+            f"the sparse data has {len(shape)} dimensions; rows are a sparse matrix of shape "
+            "(n, columns)"
+        )
+    by_rows = matrix.tocsr()
+    data, indices, indptr = (as_array(by_rows.data), by_rows.indices, by_rows.indptr)
+    stored = _stored(data, indices, indptr, shape)
+    return SparseMatrix(data[:stored], indices[:stored], indptr.astype(np.int64, copy=False), shape)
+
+
+def _stored(data: Numeric, indices: Numeric, indptr: Numeric, shape: tuple[int, ...]) -> int:
+    """How many entries there are, where the three arrays make a matrix of this shape."""
+    rows, columns = shape
+    typed = indices.dtype.kind in "iu" and indptr.dtype.kind in "iu" and len(indptr) == rows + 1
+    if typed and indptr[0] == 0 and (indptr[1:] >= indptr[:-1]).all():
+        stored = int(indptr[-1])
+        held = indices[:stored]
+        inside = not stored or (held.min() >= 0 and held.max() < columns)
+        if inside and stored <= min(len(data), len(indices)):
+            return stored
+    raise DataError(
+        "the arrays of the sparse matrix do not make a matrix of its shape; its check_format() "
+        "says more"
+    )
+
+
+@blocks.register
+def _of_sparse(data: SparseMatrix) -> Iterator[SparseRows]:
+    """At least one block, so that a step is refused or not whatever the number of rows."""
+    start, rows = 0, data.shape[0]
+    while True:
+        full = data.indptr[start] + BLOCK_ENTRIES
+        reach = int(np.searchsorted(data.indptr, full, side="right")) - 1
+        stop = min(max(reach, start + 1), start + BLOCK_ENTRIES, rows)
+        yield data.block(start, stop)
+        if stop == rows:
+            return
+        start = stop
+
+
+@applied.register
+def _to_sparse_rows(block: SparseRows, function: object) -> Any:
+    return _keeping_zeros(function).on_sparse(block)
+
+
+@summarised.register
+def _of_sparse_rows(block: SparseRows, how: object, scratch: object) -> Any:
+    return _keeping_zeros(how).on_sparse(block)
+
+
+def _keeping_zeros(step: object) -> OnSparse:
+    """Steps are named after their modules."""
+    if not hasattr(step, "on_sparse"):
+        raise densifies(step.__module__.rpartition(".")[2])
+    return cast(OnSparse, step)
