@@ -38,11 +38,14 @@ from opendp_lite.errors import (
     ParameterError,
     SpaceError,
 )
+from opendp_lite.estimators.binary_mean import binary_mean
 from opendp_lite.estimators.count_ratio import count_ratio, size_ratio
 from opendp_lite.estimators.elliptical_mean import elliptical_mean
 from opendp_lite.estimators.gaussian_mean import gaussian_mean
 from opendp_lite.estimators.iome_mean import iome_mean
+from opendp_lite.estimators.l2_gamma_mean import l2_gamma_mean
 from opendp_lite.estimators.laplace_mean import laplace_mean
+from opendp_lite.estimators.multivariate_mean import multivariate_mean
 from opendp_lite.estimators.plan_mean import plan_mean
 from opendp_lite.estimators.plan_plus_mean import plan_plus_mean
 from opendp_lite.estimators.private_variance import private_variance
@@ -126,6 +129,7 @@ SPELLED = (
     "Norms",
     "SymmetricDistance",
     "absolute",
+    "binary_mean",
     "center",
     "clamp",
     "clip_to_norm",
@@ -140,8 +144,10 @@ SPELLED = (
     "iome_mean",
     "is_below",
     "l2_gamma",
+    "l2_gamma_mean",
     "laplace",
     "laplace_mean",
+    "multivariate_mean",
     "norm",
     "on_random_pairs",
     "plan_mean",
@@ -210,6 +216,7 @@ __all__ = [
     "assert_lawful",
     "assert_stable",
     "audit",
+    "binary_mean",
     "calibrate",
     "center",
     "clamp",
@@ -227,9 +234,11 @@ __all__ = [
     "iome_mean",
     "is_below",
     "l2_gamma",
+    "l2_gamma_mean",
     "laplace",
     "laplace_mean",
     "mechanism",
+    "multivariate_mean",
     "norm",
     "on_random_pairs",
     "plan_mean",

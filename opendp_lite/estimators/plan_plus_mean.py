@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import asinh, exp, log, sqrt
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import numpy as np
 
 from opendp_lite.combinators.adaptive import Ask, adaptive
-from opendp_lite.combinators.compose import compose
-from opendp_lite.core import Measurement, Stage, mechanism
+from opendp_lite.core import Measurement, mechanism
 from opendp_lite.domains import Rows
+from opendp_lite.estimators.headcount import Headcount
 from opendp_lite.estimators.private_variance import deviations
 from opendp_lite.estimators.settings import (
     Floats,
@@ -20,18 +20,14 @@ from opendp_lite.estimators.settings import (
     dyadic,
     each_column,
     error_power,
-    ratio,
     within,
 )
 from opendp_lite.exact import Number, positive
-from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.private_quantile import private_quantile
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.clip_to_norm import clip_to_norm
-from opendp_lite.transformations.count import count
-from opendp_lite.transformations.norm import norm
 from opendp_lite.transformations.scale import scale
 from opendp_lite.transformations.sum import sum
 
@@ -42,11 +38,8 @@ _SURE, _LIKELY = 7, 2
 _MOST: Final = 0.3
 _REACH: Final = 6
 _FINE: Final = 2**24
-_COUNT_SHARE = Fraction(1, 200)
-_ROWS_SHARE = Fraction(1, 101)
-"""Of the last release, for the rows: a constant column of a tenth of the radius."""
+_RESOLUTION: Final = 0.2
 Zcdp = ZeroConcentratedDivergence
-Rowwise = Stage[Space[Rows], Space[Rows]]
 
 
 @mechanism
@@ -75,7 +68,8 @@ def plan_plus_mean(
     most, power, whole = coordinate_bound(bound), error_power(p), positive(rho, "rho")
 
     def program(ask: Ask[Zcdp]) -> Floats:
-        return _PlanPlus.of(ask, most, power, whole).mean()
+        people, columns = Headcount.of(ask, whole), space.domain.columns
+        return _PlanPlus(ask, most, power, whole, columns, people).mean()
 
     return adaptive(program, Zcdp(), whole).bind(space)
 
@@ -89,18 +83,7 @@ class _PlanPlus:
     power: float
     rho: Fraction
     columns: int
-    rows: float
-    rank: float
-    counted: float | None
-
-    @classmethod
-    def of(cls, ask: Ask[Zcdp], bound: float, power: float, rho: Fraction) -> _PlanPlus:
-        """With the number of rows, or a first private count of them."""
-        domain = ask.space.domain
-        if domain.size is not None:
-            return cls(ask, bound, power, rho, domain.columns, domain.size, 1.0, None)
-        counted = float(ask(count() >> gaussian(rho=_COUNT_SHARE * rho)))
-        return cls(ask, bound, power, rho, domain.columns, max(counted, 1.0), 0.5, counted)
+    people: Headcount
 
     def mean(self) -> Floats:
         """The estimate."""
@@ -109,7 +92,7 @@ class _PlanPlus:
             return self._released(np.zeros(self.columns), None)
         rho = self._share(nats)
         middle = self._medians(rho)
-        nats = log(-log(_NARROWEST / 2) / 0.2)
+        nats = log(-log(_NARROWEST / 2) / _RESOLUTION)
         if self._needed(nats + _LIKELY) > _MOST:
             return self._released(middle, None)
         cost = self._share(nats, least=0.02)
@@ -117,11 +100,12 @@ class _PlanPlus:
         return self._released(self._recentred(middle, spread, rho), spread)
 
     def _needed(self, nats: float) -> float:
-        """The share of the budget at which medians of all columns are found among e^nats."""
-        return 2 * self.columns * (self.rank * nats / self.rows) ** 2 / float(self.rho)
+        """The share of the budget at which the median of a column is found among e^nats."""
+        moved = self.people.rank * nats / self.people.rows
+        return 2 * self.columns * moved**2 / float(self.rho)
 
     def _share(self, nats: float, least: float = 0.03) -> Fraction:
-        """The budget for a median of every column that is surely found."""
+        """The budget at which the medians of all columns are surely found."""
         wanted = self._needed(nats + log(self.columns) + _SURE)
         return self._part(min(max(wanted, least), _MOST))
 
@@ -140,13 +124,11 @@ class _PlanPlus:
         weights = np.ceil(spread / spread.max() * _FINE)
         share = weights / weights.sum()
         median = private_quantile(0.5, bounds=(-_REACH, _REACH), rho=rho, shares=weights)
-        moved = (
-            each_column(self.ask(center(dyadic(middle)) >> scale(dyadic(1 / spread)) >> median))
-            * spread
-        )
-        slope = np.sqrt(2 * float(rho) * share) / self.rank
+        rows = center(dyadic(middle)) >> scale(dyadic(1 / spread))
+        moved = each_column(self.ask(rows >> median)) * spread
+        slope = np.sqrt(2 * float(rho) * share) / self.people.rank
         trust = share / (share + float(before / rho) / self.columns)
-        return middle + np.where(slope * self.rows > 20, trust * moved, 0.0)
+        return middle + np.where(slope * self.people.rows > 20, trust * moved, 0.0)
 
     def _released(self, middle: Floats, spread: Floats | None) -> Floats:
         """The last release: the sum of centred, scaled and clipped rows."""
@@ -157,29 +139,10 @@ class _PlanPlus:
         else:
             power = spread ** (4 / (self.power + 2))
             widths = np.sqrt(power + 0.05 * power.mean())
-            expected = sqrt(float(np.sum((spread / widths) ** 2)))
+            expected = float(np.linalg.norm(spread / widths))
             ends = (expected * exp(-1.5), expected * exp(1))
             rho = self._part(0.01)
         rows = center(dyadic(middle)) >> scale(dyadic(1 / widths))
-        radius = self._radius(rows, ends, rho)
-        mean = self._mean_of(rows >> clip_to_norm(radius) >> sum())
-        return within(middle + widths * mean, self.bound)
-
-    def _radius(self, rows: Rowwise, ends: tuple[float, float], rho: Fraction) -> float:
-        """A length that few rows exceed, as few as the budget can find."""
-        slope = sqrt(2 * float(rho))
-        fewest = 0.07 if self.counted is None else 0.03
-        share = min(max(fewest, 13 / (slope * self.rows)), 0.25)
-        length = private_quantile(1 - share, bounds=ends, scale="log", rho=rho)
-        return float(self.ask(rows >> norm() >> length))
-
-    def _mean_of(self, total: Stage[Space[Rows], Any]) -> Floats:
-        left = self.ask.left
-        if self.counted is None:
-            return each_column(self.ask(total >> gaussian(rho=left))) / self.rows
-        rho = _ROWS_SHARE * left
-        both = compose(total >> gaussian(rho=left - rho), count() >> gaussian(rho=rho))
-        found, counted = self.ask(both)
-        first, second = float(_COUNT_SHARE * self.rho), float(rho)
-        rows = (first * self.counted + second * counted) / (first + second)
-        return ratio(each_column(found), rows, 0.5 / (first + second))
+        radius = self.people.radius(rows, ends, rho)
+        total, people = self.people.total(rows >> clip_to_norm(radius) >> sum(), self.ask.left)
+        return within(middle + widths * people.mean(total), self.bound)

@@ -40,6 +40,9 @@ dp.Ask()  # type: ignore[call-arg]
 raise_budget: int = dp.BudgetExceeded("too much")  # type: ignore[assignment]
 
 # Means of many columns.
+dp.binary_mean(1)  # type: ignore[call-arg]
+dp.multivariate_mean(5)  # type: ignore[call-overload]
+dp.l2_gamma_mean(5)  # type: ignore[call-arg]
 dp.plan_mean(5)  # type: ignore[call-arg]
 dp.plan_plus_mean(5, rho="a")  # type: ignore[arg-type]
 dp.iome_mean(5, epsilon=1)  # type: ignore[call-arg]
