@@ -25,6 +25,7 @@ _WITH_SUM: Final = Fraction(1, 101)
 """Of a last release: as much as a constant column of a tenth of the radius would take."""
 _MOST_SHORTENED: Final = 0.25
 _NATS: Final = 13
+_TRADE: Final = 16
 _RESOLUTION: Final = 0.2
 Rowwise = Stage[Space[Rows], Space[Rows]]
 
@@ -41,16 +42,17 @@ class Headcount:
     rows: float
     counted: float | None
     weight: Fraction
+    budget: Fraction
 
     @classmethod
     def of(cls, ask: Ask[ZeroConcentratedDivergence], rho: Fraction) -> Headcount:
         """The public number, or a first count that costs 1/200 of rho."""
         size = ask.space.domain.size
         if size is not None:
-            return cls(ask, float(size), None, Fraction(0))
+            return cls(ask, float(size), None, Fraction(0), rho)
         weight = _FIRST * rho
         counted = float(ask(count() >> gaussian(rho=weight)))
-        return cls(ask, max(counted, 1.0), counted, weight)
+        return cls(ask, max(counted, 1.0), counted, weight, rho)
 
     @property
     def rank(self) -> float:
@@ -65,8 +67,9 @@ class Headcount:
         reach = sqrt(2 * float(rho)) * self.rows
         if reach * _MOST_SHORTENED < log(log(ends[1] / ends[0]) / _RESOLUTION) + 2:
             return ends[1]
-        fewest = 0.07 if self.counted is None else 0.03
-        share = min(max(fewest, _NATS / reach), _MOST_SHORTENED)
+        most = 0.07 if self.counted is None else 0.03
+        noise = sqrt(self.ask.space.domain.columns / float(self.budget)) / self.rows
+        share = min(max(min(most, _TRADE * noise), _NATS / reach), _MOST_SHORTENED)
         length = private_quantile(1 - share, bounds=ends, scale="log", rho=rho)
         return float(self.ask(rows >> norm() >> length))
 
@@ -80,7 +83,8 @@ class Headcount:
         together = self.weight + weight
         share = float(weight / together)
         counted = share * float(again) + (1 - share) * self.counted
-        return each_column(found), Headcount(self.ask, max(counted, 1.0), counted, together)
+        again = Headcount(self.ask, max(counted, 1.0), counted, together, self.budget)
+        return each_column(found), again
 
     def mean(self, total: Floats) -> Floats:
         """The total over the number of rows."""
