@@ -182,8 +182,8 @@ def test_whole_numbers_come_from_the_low_bits_alike(total):
 
 @pytest.mark.parametrize("total", [2**64, 2**64 + 1, 2**70, 3 * 2**127])
 def test_whole_numbers_beyond_a_word(total):
-    high, low = (total - 1) >> 64, (total - 1) & (2**64 - 1)
-    words = [high >> 64, high & (2**64 - 1), low][-(-(-total.bit_length() // 64)) :]
+    count = -(total.bit_length() // -64)
+    words = [((total - 1) >> (64 * i)) & (2**64 - 1) for i in reversed(range(count))]
     assert below(total, Words(words)) == total - 1
     entropy = InsecureSeededEntropy(4)
     found = [below(total, entropy) for _ in range(2000)]

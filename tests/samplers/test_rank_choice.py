@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, pairwise
 from math import inf, nan
 
 import numpy as np
@@ -125,50 +125,51 @@ def near(chooser: CellChoice, numbers: np.ndarray, reach: int, monkeypatch):
     return numbers.astype(float)
 
 
+class Rest:
+    """Has the rest chosen, and of it a given cell; keeps what it would be weighed with."""
+
+    def __init__(self, monkeypatch) -> None:
+        self.place, self.count, self.farther, self.excess = 0, 0, Fraction(0), Fraction(0)
+        monkeypatch.setattr(rank_choice, "choose", self.choose)
+        monkeypatch.setattr(rank_choice, "below", self.below)
+        monkeypatch.setattr(rank_choice, "happens", self.happens)
+
+    def choose(self, counts, exponents, exactly, entropy):
+        self.count, self.farther = int(counts[-1]), exactly(len(counts) - 1)
+        assert len(counts) == len(exponents)
+        assert exponents[-1] <= self.farther + Fraction(1, 2**32)
+        return len(counts) - 1
+
+    def below(self, total, entropy):
+        assert total == self.count
+        return self.place
+
+    def happens(self, ratio, exponent, entropy):
+        assert ratio == 1
+        assert exponent >= 0
+        self.excess = exponent
+        return True
+
+
+@pytest.mark.parametrize("size", [12, 13, 16, 25])
 @pytest.mark.parametrize("quantile", QUANTILES, ids=str)
-def test_cells_of_the_rest_are_reached_and_weighed_exactly(quantile, monkeypatch):
+def test_cells_of_the_rest_are_reached_and_weighed_exactly(quantile, size, monkeypatch):
     slope, cells = Fraction(1, 5), 24
     chooser = CellChoice(Few(cells), RankLaw(quantile, slope))
-    generator = np.random.default_rng(9)
-    for size in (12, 13, 16, 25):
-        numbers = generator.integers(3, 21, size)
-        column = near(chooser, numbers, 1, monkeypatch)
-        expected = distances(quantile, numbers.tolist(), cells)
-        wanted: list[int] = []
-        seen: dict[str, object] = {}
-
-        def take_rest(counts, exponents, exactly, entropy):
-            seen.update(rest=int(counts[-1]), farther=exactly(len(counts) - 1))
-            assert len(counts) == len(exponents)
-            assert exponents[-1] <= seen["farther"] + Fraction(1, 2**32)
-            return len(counts) - 1
-
-        def take_cell(total, entropy):
-            assert total == seen["rest"]
-            return wanted[-1]
-
-        def weigh(ratio, exponent, entropy):
-            assert ratio == 1
-            seen["excess"] = exponent
-            return True
-
-        monkeypatch.setattr(rank_choice, "choose", take_rest)
-        monkeypatch.setattr(rank_choice, "below", take_cell)
-        monkeypatch.setattr(rank_choice, "happens", weigh)
-        wanted.append(0)
-        chooser.cell(column.copy(), None)
-        reached = []
-        for place in range(int(seen["rest"])):
-            wanted.append(place)
-            cell = chooser.cell(column.copy(), None)
-            reached.append(cell)
-            assert seen["excess"] >= 0
-            assert seen["farther"] + seen["excess"] == slope * expected[cell]
-        middle = int(quantile * size)
-        first, last = max(0, middle - 1), min(size, middle + 1)
-        inside = items_of(CellChoice(Few(cells), chooser.law), numbers.astype(float), first, last)
-        covered = set(range(int(inside.edges[0]), int(inside.edges[-1])))
-        assert sorted(reached) == [cell for cell in range(cells) if cell not in covered]
+    numbers = np.random.default_rng(9).integers(3, 21, size)
+    column = near(chooser, numbers, 1, monkeypatch)
+    expected = distances(quantile, numbers.tolist(), cells)
+    rest = Rest(monkeypatch)
+    chooser.cell(column.copy(), None)
+    reached = []
+    for place in range(rest.count):
+        rest.place = place
+        reached.append(chooser.cell(column.copy(), None))
+        assert rest.farther + rest.excess == slope * expected[reached[-1]]
+    middle = int(quantile * size)
+    inside = items_of(chooser, column.copy(), max(0, middle - 1), min(size, middle + 1))
+    covered = range(int(inside.edges[0]), int(inside.edges[-1]))
+    assert sorted(reached) == [cell for cell in range(cells) if cell not in covered]
 
 
 def chi_square_p(found: np.ndarray, weights: np.ndarray) -> float:
@@ -182,7 +183,7 @@ def chi_square_p(found: np.ndarray, weights: np.ndarray) -> float:
 
 
 DATA = np.array([3, 3, 3, 9, 10, 10, 11, 12, 20, 30, 30, 30, 30, 30, 41, 55, 56, 63, 63, 0])
-DRAWS = 1500
+DRAWS = 1000
 
 
 @pytest.mark.parametrize("reach", [None, 1, 2], ids=str)
@@ -251,7 +252,7 @@ def test_frequencies_on_real_lattices(lattice, data, quantile):
     size = len(held)
     parts = []
     edges = sorted({0, lattice.cells, *held, *(cell + 1 for cell in held)})
-    for low, high in zip(edges, edges[1:], strict=False):
+    for low, high in pairwise(edges):
         under, over = sum(x < low for x in held), sum(x > low for x in held)
         off = max(Fraction(0), under - quantile * size, over - (1 - quantile) * size)
         parts.append((high - low) * np.exp(-float(slope * off)))
