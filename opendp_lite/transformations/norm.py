@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from math import inf
 
 import numpy as np
 
@@ -12,14 +13,17 @@ from opendp_lite.bodies.everything import Everything
 from opendp_lite.core import Transformation, stage
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError
+from opendp_lite.exact import nearest
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.row_map import lifted
 
 
-def _lengths(p: float, block: Floats) -> Floats:
+def _lengths(p: float, largest: float, block: Floats) -> Floats:
     terms = np.multiply(block, block) if p == 2 else np.abs(block)
     totals = row_totals(terms)
-    return (np.sqrt(totals) if p == 2 else totals)[:, None]
+    lengths: Floats = np.minimum(np.sqrt(totals) if p == 2 else totals, largest)
+    lengths[np.isnan(lengths)] = np.nan
+    return lengths[:, None]
 
 
 @stage
@@ -27,9 +31,11 @@ def norm(space: Space[Rows], p: float = 2) -> Transformation[Space[Rows], Space[
     """Makes of every row its norm: one column.
 
     Takes: ``p``, 1 or 2. Raises ``ParameterError``.
-    Gives: rows of one number, from 0 to the largest norm that the body allows.
+    Gives: rows of one number, from 0 to the largest norm that the body allows; that, or infinity,
+        where a square is beyond floats.
     Moves: d_in rows move d_in rows, under either row metric.
-    Because: row by row; the additions along a row have a fixed order.
+    Because: row by row; the additions along a row have a fixed order, and every NaN is the usual
+        one: the sign that a sum of two NaNs has depends on where in its block a row stands.
 
     >>> import opendp_lite as dp, numpy as np
     >>> (dp.records(columns=2) >> dp.norm())(np.array([[3.0, 4.0], [0.0, 2.0]]))
@@ -39,4 +45,5 @@ def norm(space: Space[Rows], p: float = 2) -> Transformation[Space[Rows], Space[
         raise ParameterError(f"norm: p must be 1 or 2, got {p}")
     radii = space.domain.body.radii()
     largest = None if radii is None else radii.of(p)
-    return lifted(space, partial(_lengths, p), Box(0, largest) if largest else Everything(1))
+    lengths = partial(_lengths, p, nearest(largest) if largest else inf)
+    return lifted(space, lengths, Box(0, largest) if largest else Everything(1))
