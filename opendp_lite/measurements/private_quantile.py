@@ -201,7 +201,7 @@ def _lattices(
             f'private_quantile: the bounds are too close together for scale="{scale}"; use '
             '"linear", or a smaller unit'
         )
-    return lattices
+    return list(lattices)
 
 
 def _quantiles(given: float | Sequence[float]) -> tuple[tuple[Fraction, ...], bool]:
