@@ -8,6 +8,8 @@ from math import ceil
 from threading import RLock
 from typing import Any, Generic, TypeVar
 
+import numpy as np
+
 from opendp_lite.core import Measurement, Mechanism, Stage, mechanism
 from opendp_lite.domains import Rows
 from opendp_lite.engines.rows import settle
@@ -24,7 +26,7 @@ class Ask(Generic[M]):
     """What an adaptive program is given in place of the data: see ``adaptive``.
 
     Gives: called with a pipeline that ends in noise, a release of it; ``space``, what the
-        pipelines are bound to; ``spent`` and ``left``, of the budget, as exact fractions.
+        pipelines are bound to; ``spent``, of the budget, as people read losses, and ``left``, exactly.
     """
 
     def __init__(
@@ -59,7 +61,8 @@ class Ask(Generic[M]):
             )
         with self._lock:
             self._pay(query, bound.privacy_map(self.space.unit))
-            return bound.function(settle(bound.query(self._rows)), self._entropy)
+            with np.errstate(all="ignore"):
+                return bound.function(settle(bound.query(self._rows)), self._entropy)
 
     def _pay(self, query: object, price: Any) -> None:
         if self._ended:
@@ -78,8 +81,8 @@ class Ask(Generic[M]):
 
     @property
     def spent(self) -> Any:
-        """What the queries so far cost together, exactly."""
-        return self._total()
+        """What the queries so far cost together, as people read losses."""
+        return self._measure.show(self._total())
 
     @property
     def left(self) -> Any:

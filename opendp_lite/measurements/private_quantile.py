@@ -9,7 +9,15 @@ from typing import Any, Final, Literal, Protocol, cast, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.bodies.body import Bounds, Floats, array, compact, spread, values
+from opendp_lite.bodies.body import (
+    Bounds,
+    Floats,
+    array,
+    compact,
+    spread,
+    values,
+    width_of,
+)
 from opendp_lite.bodies.box import Box
 from opendp_lite.core import Measurement, Mechanism, mechanism
 from opendp_lite.domains import Rows
@@ -17,7 +25,7 @@ from opendp_lite.engines.gather import GatherFold
 from opendp_lite.engines.rows import fold
 from opendp_lite.engines.tally import TallyFold
 from opendp_lite.errors import ParameterError, SpaceError
-from opendp_lite.exact import Number, exact, floor_log2, positive, sqrt_up
+from opendp_lite.exact import Number, exact, floor_log2, nearest, positive, sqrt_up
 from opendp_lite.measurements.noise import one_of
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.measure import Measure, proportions
@@ -32,6 +40,7 @@ from opendp_lite.spaces import Space, row_metric
 Spacing = Literal["linear", "log", "asinh"]
 _FARTHEST: Final = Fraction(2) ** 900
 _SLOPE_BITS: Final = 60
+_FEWEST_CELLS: Final = 2**10
 
 
 @mechanism
@@ -58,9 +67,9 @@ def _private_quantile(
         default. Raises ``ParameterError``.
     Gives: the shape of ``numpy.quantile(rows, quantiles, axis=0)``, and a single number for one
         column. A number between the bounds, never a value of the data: values are brought to the
-        edges of the lattice's cells and the release lies inside a cell. Values beyond the bounds
-        count as the bounds and NaN as the upper one; put drop_nan() or impute() before. Without
-        rows any number is as likely. Several quantiles come in order.
+        edges of the lattice's cells and the release lies inside a cell. Values beyond the bounds,
+        or beyond the candidates, count as the outermost and NaN as the upper one; put drop_nan()
+        or impute() before. Without rows any number is as likely. Several quantiles come in order.
     Costs: epsilon under ``MaxDivergence``, or rho under ``ZeroConcentratedDivergence``.
     Because: the exponential mechanism (McSherry and Talwar 2007) over the intervals between
         sorted values (Smith 2011), with weights exp(-s |rank - q n|). One row changes
@@ -97,7 +106,7 @@ def _private_quantile(
     query, release = (
         _between(space, bounds, scale, unit)
         if candidates is None
-        else _among(space, candidates, bounds, unit)
+        else _among(space, candidates, bounds, scale, unit)
     )
 
     def function(value: Any, entropy: Entropy) -> Any:
@@ -121,7 +130,7 @@ def _between(
 ) -> tuple[Callable[[Any], Any], Release]:
     """A choice among the cells of a lattice, one for each column."""
     columns = space.domain.columns
-    if bounds is None or len(cast(Any, bounds)) != 2:
+    if not isinstance(bounds, Sequence | np.ndarray) or len(bounds) != 2:
         raise ParameterError("private_quantile takes bounds=(lower, upper) or candidates=[...]")
     lattices = _lattices(values(bounds[0], "lower"), values(bounds[1], "upper"), scale, unit)
     if len(lattices) not in (1, columns):
@@ -139,22 +148,24 @@ def _between(
 
 
 def _among(
-    space: Space[Rows], candidates: Sequence[Number], bounds: object, unit: object
+    space: Space[Rows], candidates: Sequence[Number], bounds: object, scale: str, unit: object
 ) -> tuple[Callable[[Any], Any], Release]:
     """A choice among candidates."""
-    if bounds is not None or unit is not None:
-        raise ParameterError("private_quantile takes bounds= or candidates=, not both")
+    if bounds is not None or unit is not None or scale != "linear":
+        raise ParameterError(
+            "private_quantile takes bounds= (with scale= and unit=) or candidates=, not both"
+        )
     points = array(values(candidates, "candidates"))
-    if not (np.diff(points) > 0).all():
-        raise ParameterError("private_quantile: candidates must rise")
+    if not (np.isfinite(points).all() and (points[1:] > points[:-1]).all()):
+        raise ParameterError("private_quantile: candidates must rise, as floats")
     ones = np.ones(len(points), dtype=np.int64)
     how = TallyFold(points, space.domain.columns)
 
     def release(tally: NDArray[np.int64], law: RankLaw, j: int, entropy: Entropy) -> float:
-        under, upto = tally
-        size = int(under[-1])
-        place = law.choose(ones, under[:-1], size - upto[:-1], size, entropy)
-        return float(points[place])
+        size = int(tally[0, -1])
+        under, over = tally[0, :-1].copy(), size - tally[1, :-1]
+        under[0] = over[-1] = 0
+        return float(points[law.choose(ones, under, over, size, entropy)])
 
     return lambda rows: fold(rows, how, lambda counts: counts), release
 
@@ -162,13 +173,13 @@ def _among(
 def _lattices(
     lower: tuple[Fraction, ...], upper: tuple[Fraction, ...], scale: Spacing, unit: Number | None
 ) -> list[Lattice]:
-    count = max(len(lower), len(upper))
+    count = width_of("private_quantile", 1, lower, upper)
     pairs = list(zip(spread(lower, count), spread(upper, count), strict=True))
     for low, high in pairs:
-        if not -_FARTHEST <= low < high <= _FARTHEST:
+        if not (-_FARTHEST <= low < high <= _FARTHEST and float(low) < float(high)):
             raise ParameterError(
-                "private_quantile: the lower bound must be below the upper, both within 2^900; "
-                f"got {float(low)} and {float(high)}"
+                "private_quantile: the lower bound must be below the upper, both within 2^900 "
+                f"and different floats; got {nearest(low)} and {nearest(high)}"
             )
         if scale == "log" and low <= 0:
             raise ParameterError(
@@ -183,8 +194,14 @@ def _lattices(
         raise ParameterError(
             f'private_quantile: scale is "linear", "log" or "asinh", got {scale!r}'
         )
-    near = 0.0 if unit is None else float(positive(unit, "unit"))
-    return [AsinhLattice(float(low), float(high), near) for low, high in pairs]
+    near = 0.0 if unit is None else nearest(positive(unit, "unit"))
+    lattices = [AsinhLattice(float(low), float(high), near) for low, high in pairs]
+    if near > _FARTHEST or any(lattice.cells < _FEWEST_CELLS for lattice in lattices):
+        raise ParameterError(
+            f'private_quantile: the bounds are too close together for scale="{scale}"; use '
+            '"linear", or a smaller unit'
+        )
+    return list(lattices)
 
 
 def _quantiles(given: Number | Sequence[Number]) -> tuple[tuple[Fraction, ...], bool]:
@@ -202,10 +219,11 @@ def _rank_moved(space: Space[Rows], quantile: Fraction) -> Fraction:
     return cast(Fraction, (norms * space.unit).linf)
 
 
-def _split(shares: Sequence[Number], columns: int) -> tuple[Fraction, ...]:
-    if len(shares) != columns:
-        raise SpaceError(f"private_quantile was given {len(shares)} shares for {columns} columns")
-    return proportions(shares)
+def _split(shares: Bounds, columns: int) -> tuple[Fraction, ...]:
+    given = values(shares, "a share")
+    if len(given) != columns:
+        raise SpaceError(f"private_quantile was given {len(given)} shares for {columns} columns")
+    return proportions(given)
 
 
 def _slope(given: Fraction, *, root: bool) -> Fraction:

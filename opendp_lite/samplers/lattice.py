@@ -16,6 +16,15 @@ _LINEAR_BITS = 48
 _DROPPED = 8
 
 
+def _bits(x: Floats) -> Cells:
+    return x.view(np.int64) >> _DROPPED
+
+
+def _edge(x: float) -> float:
+    """The lower edge of the cell that a number from 0 lies in."""
+    return float((_bits(np.array(x)) << _DROPPED).view(np.float64))
+
+
 class Lattice(ABC):
     """A range of numbers, cut into ``cells`` cells.
 
@@ -67,13 +76,13 @@ class AsinhLattice(Lattice):
     """Cells of about one relative width beyond ``unit``, and of one width near 0.
 
     |x| + unit is a float whose bits, read as a whole number, are a logarithm that is linear
-    between powers of two; its last 8 bits are left away. With a ``unit`` of 0 the range is
-    positive, and the cells are those of a logarithm.
+    between powers of two; its last 8 bits are left away, those of ``unit`` too. With a ``unit`` of
+    0 the range is positive, and the cells are those of a logarithm.
     """
 
     lower: float
     upper: float
-    unit: float
+    unit: float = attrs.field(converter=_edge)
 
     @property
     def cells(self) -> int:
@@ -91,7 +100,7 @@ class AsinhLattice(Lattice):
         steps = place if place >= 0 else -place - 1
         bits = ((steps + self._zero) << _DROPPED) + (1 << (_DROPPED - 1))
         size = float(np.int64(bits).view(np.float64)) - self.unit
-        return size if place >= 0 else -size
+        return min(max(self.lower, size if place >= 0 else -size), self.upper)
 
     @property
     def _zero(self) -> int:
@@ -100,7 +109,3 @@ class AsinhLattice(Lattice):
     def _from_zero(self, value: float) -> int:
         steps = int(_bits(np.array(abs(value) + self.unit))) - self._zero
         return steps if value >= 0 else -steps
-
-
-def _bits(x: Floats) -> Cells:
-    return x.view(np.int64) >> _DROPPED

@@ -113,7 +113,7 @@ class CellChoice:
         """The chosen cell."""
         size = len(column)
         middle = int(self.law.quantile * size)
-        reach = ceil((log(self.lattice.cells) + _REST) / self.law.slope) + 1
+        reach = ceil(Fraction(log(self.lattice.cells) + _REST) / self.law.slope) + 1
         first, last = max(0, middle - reach), min(size, middle + reach)
         if last - first < size // 4:
             found = self._near(column, first, last, entropy)

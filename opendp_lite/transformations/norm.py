@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import attrs
 import numpy as np
 
@@ -13,6 +15,7 @@ from opendp_lite.domains import Rows
 from opendp_lite.engines.layout import DENSE, Layout
 from opendp_lite.engines.sparse import SparseRows
 from opendp_lite.errors import ParameterError
+from opendp_lite.exact import nearest
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.row_map import lifted
 
@@ -22,6 +25,7 @@ class Lengths:
     """A block function that makes one column of the rows' norms."""
 
     p: float
+    largest: float
 
     def __call__(self, block: Floats) -> Floats:
         return self._of(block, DENSE)
@@ -32,7 +36,8 @@ class Lengths:
     def _of(self, entries: Floats, layout: Layout) -> Floats:
         terms = np.multiply(entries, entries) if self.p == 2 else np.abs(entries)
         totals = layout.totals(terms)
-        return (np.sqrt(totals) if self.p == 2 else totals)[:, None]
+        lengths: Floats = np.minimum(np.sqrt(totals) if self.p == 2 else totals, self.largest)
+        return lengths[:, None]
 
 
 @stage
@@ -40,9 +45,11 @@ def norm(space: Space[Rows], p: float = 2) -> Transformation[Space[Rows], Space[
     """Makes of every row its norm: one column.
 
     Takes: ``p``, 1 or 2. Raises ``ParameterError``.
-    Gives: rows of one number, from 0 to the largest norm that the body allows.
+    Gives: rows of one number, from 0 to the largest norm that the body allows; that, or infinity,
+        where a square is beyond floats.
     Moves: d_in rows move d_in rows, under either row metric.
-    Because: row by row; the additions along a row have a fixed order.
+    Because: row by row; the additions along a row have a fixed order, and every NaN is the usual
+        one: the sign that a sum of two NaNs has depends on where in its block a row stands.
 
     >>> import opendp_lite as dp, numpy as np
     >>> (dp.records(columns=2) >> dp.norm())(np.array([[3.0, 4.0], [0.0, 2.0]]))
@@ -52,4 +59,5 @@ def norm(space: Space[Rows], p: float = 2) -> Transformation[Space[Rows], Space[
         raise ParameterError(f"norm: p must be 1 or 2, got {p}")
     radii = space.domain.body.radii()
     largest = None if radii is None else radii.of(p)
-    return lifted(space, Lengths(p), Box(0, largest) if largest else Everything(1))
+    lengths = Lengths(p, nearest(largest) if largest else inf)
+    return lifted(space, lengths, Box(0, largest) if largest else Everything(1))

@@ -13,6 +13,8 @@ from opendp_lite.core import Stage
 from opendp_lite.engines.rows import settle
 from opendp_lite.testing.distances import exact_norms
 
+NAN = float("nan")
+NAN_BITS = int(np.array(NAN).view(np.int64))
 ONE_COLUMN = [
     dp.clamp(-1, 3),
     dp.clamp(0.1, 0.3),
@@ -35,6 +37,16 @@ ONE_COLUMN = [
     dp.impute(2) >> dp.clamp(0, 1) >> dp.sum(),
     dp.clamp(0, 1) >> dp.resize(5, fill=0.5),
     dp.clamp(0, 1) >> dp.resize(40, fill=0.5) >> dp.sum(),
+    dp.absolute(),
+    dp.clamp(-3, 2) >> dp.absolute() >> dp.sum(),
+    dp.clamp(-1e200, 1e-200) >> dp.absolute(),
+    dp.clip_to_norm(0.7) >> dp.center(-0.3) >> dp.absolute() >> dp.sum(),
+    dp.norm(),
+    dp.norm(p=1),
+    dp.clamp(-1e200, 1e200) >> dp.norm(),
+    dp.clamp(1e-200, 2e-200) >> dp.norm() >> dp.sum(),
+    dp.is_below(0.5),
+    dp.is_below(-1e-310) >> dp.sum(),
 ]
 ADD_REMOVE = [
     dp.count(),
@@ -62,6 +74,19 @@ THREE_COLUMNS = [
     dp.clip_to_norm(1) >> dp.select([1, 1]),
     dp.clip_to_norm(1, p=1) >> dp.select([0, 2, 0]) >> dp.sum(),
     dp.clip_to_norm(1) >> dp.resize(7, fill=0) >> dp.sum(),
+    dp.absolute(),
+    dp.clamp([0, -1, 2], [1, 1, 2.5]) >> dp.absolute() >> dp.sum(),
+    dp.clip_to_norm(2, p=1) >> dp.absolute() >> dp.sum(),
+    dp.norm(),
+    dp.norm(p=1),
+    dp.norm() >> dp.clamp(0, 3) >> dp.sum(),
+    dp.clip_to_norm(1.5) >> dp.norm() >> dp.sum(),
+    dp.clip_to_norm(1.5, p=1) >> dp.norm(p=1) >> dp.sum(),
+    dp.clip_to_norm(1e200) >> dp.norm(),
+    dp.clip_to_norm(1.5) >> dp.center([1, 2, 3]) >> dp.norm() >> dp.sum(),
+    dp.clamp(-1e308, 1e308) >> dp.norm(p=1),
+    dp.is_below([0, -1, 1e308]),
+    dp.is_below(0.3) >> dp.sum(),
 ]
 
 
@@ -233,6 +258,50 @@ def test_where_odd_values_go():
     assert np.allclose(np.linalg.norm(clipped[3]), 2)
     assert dp.drop_nan()([nan, 1.0]).tolist() == [1]
     assert dp.impute(3)([nan, 1.0]).tolist() == [3, 1]
+    assert dp.is_below(1)([nan, -nan, inf, -inf, 1.0, 0.5]).tolist() == [0, 0, 0, 1, 0, 1]
+    lengths = (dp.records(columns=2) >> dp.norm())(rows)
+    assert np.array_equal(lengths, [nan, inf, 0, inf], equal_nan=True)
+    bounded = (dp.records(columns=2) >> dp.clamp(-4e200, 3e200) >> dp.norm())(rows[1:])
+    assert bounded == pytest.approx([5.65685424949238e200, 0, 5.65685424949238e200])
+    assert (dp.records(columns=2) >> dp.norm(p=1))([[-3.0, 4.0]]).tolist() == [7]
+    assert np.signbit(dp.absolute()([-0.0, -inf, -nan])).tolist() == [False] * 3
+
+
+def test_norms_and_absolute_values_stay_in_their_bodies():
+    wide = dp.records(columns=3)
+    bodies = {
+        dp.clamp([0, -1, 2], [1, 1, 2.5]) >> dp.absolute(): dp.Box(0, 2.5, 3),
+        dp.clip_to_norm(3) >> dp.norm(): dp.Box(0, 3),
+        dp.clip_to_norm(3, p=1) >> dp.norm(): dp.Box(0, 3),
+        dp.clamp(-1, 2) >> dp.norm(p=1): dp.Box(0, 6),
+        dp.is_below(7): dp.Box(0, 1, 3),
+    }
+    for stage, body in bodies.items():
+        assert stage.bind(wide).output_space.domain.body == body
+    assert isinstance(dp.norm().bind(wide).output_space.domain.body, dp.Everything)
+    assert isinstance(dp.absolute().bind(wide).output_space.domain.body, dp.Everything)
+
+
+def test_a_norm_that_is_nan_has_one_sign_wherever_the_row_stands():
+    """A clamp or a hash after it would tell them apart."""
+    signs = np.array([[NAN, -NAN], [-NAN, NAN], [-NAN, -NAN], [-NAN, 1.0], [inf, -NAN]])
+    for p in (1, 2):
+        step = dp.records(columns=2) >> dp.norm(p)
+        for count in range(1, 40):
+            for row in signs:
+                lengths = step(np.tile(row, (count, 1)))
+                assert np.unique(lengths.view(np.int64)).tolist() == [NAN_BITS]
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3, 7, 100])
+def test_a_row_has_one_norm_wherever_it_stands(columns):
+    data = np.random.default_rng(5).standard_normal((257, columns)) * 1e3
+    for p in (1, 2):
+        step = dp.records(columns=columns) >> dp.norm(p)
+        together = step(data)
+        assert together == pytest.approx(np.linalg.norm(data, p, axis=1), rel=1e-14)
+        assert np.array_equal([step(row[None, :])[0] for row in data[::16]], together[::16])
+        assert np.array_equal(step(np.asfortranarray(data[::-1])), together[::-1])
 
 
 def test_resize_does_not_depend_on_order_and_keeps_a_fair_sample():
@@ -251,6 +320,10 @@ def test_resize_does_not_depend_on_order_and_keeps_a_fair_sample():
         (lambda: dp.sum()([1.0]), "Put clamp"),
         (lambda: dp.clip_to_norm(1, p=3), "p must be 1 or 2"),
         (lambda: dp.clip_to_norm(0), "above 0"),
+        (lambda: dp.norm(p=3), "p must be 1 or 2"),
+        (lambda: dp.norm(p=inf), "p must be 1 or 2"),
+        (lambda: dp.is_below([1, 2])([1.0]), "records"),
+        (lambda: dp.is_below(float("nan")), "finite"),
         (lambda: dp.scale(0), "select"),
         (lambda: dp.center([1, 2]).map(1), "records"),
         (lambda: dp.clamp([0, 0], [1, 1])([1.0]), "records"),

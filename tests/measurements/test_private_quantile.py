@@ -1,0 +1,571 @@
+"""Private quantiles: the loss of the exact law for all small data, and what a person sees."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+from math import inf, nan
+
+import attrs
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+import opendp_lite as dp
+import opendp_lite.measurements.private_quantile as module
+from opendp_lite.samplers.entropy import InsecureSeededEntropy
+from opendp_lite.samplers.lattice import AsinhLattice, LinearLattice
+from opendp_lite.samplers.rank_choice import CellChoice, RankLaw
+from opendp_lite.testing.datasets import containers
+
+ORDERS = (1.0001, 1.1, 1.5, 2.0, 4.0, 16.0, 64.0, 1000.0)
+PLACES = (0, 20, 21, 63)
+CELLS = 64
+MOST = 6
+QUANTILES = [0, 0.25, 1 / 3, 0.5, 0.9, 0.98, 1]
+LOSSES = [{"epsilon": 0.1}, {"epsilon": 4}, {"rho": 1e-4}, {"rho": 0.1}, {"rho": 3}]
+REPLACE = dp.ChangeOneDistance()
+
+
+def laws_of(bound) -> list[list[RankLaw]]:
+    """The laws that a bound measurement draws from: for each quantile one a column."""
+    return inspect.getclosurevars(bound.function).nonlocals["laws"]
+
+
+def built(quantile, relation: str, **loss):
+    space = dp.records(size=5, metric=REPLACE) if relation == "replace" else dp.records()
+    return space >> dp.private_quantile(quantile, bounds=(0, 1), **loss)
+
+
+def neighbours(relation: str, values=PLACES, most: int = MOST) -> Iterator[tuple]:
+    """All pairs of datasets of these values, one row apart."""
+    for size in range(most):
+        for rows in combinations_with_replacement(values, size):
+            if relation == "add or remove":
+                yield from ((rows, (*rows, added)) for added in values)
+            else:
+                pairs = product(values, repeat=2)
+                yield from (((*rows, a), (*rows, b)) for a, b in pairs if a != b)
+
+
+def off(quantile: Fraction, pairs, cells: int, copies: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    """How far off each cell is, in units of 1 / denominator: whole numbers, for both datasets."""
+    a, b = quantile.numerator, quantile.denominator
+    sides = []
+    for side in (0, 1):
+        found = np.zeros((len(pairs), cells), dtype=np.int64)
+        for i, pair in enumerate(pairs):
+            counts = copies * np.bincount(np.array(pair[side], dtype=int), minlength=cells)
+            size = counts.sum()
+            under = np.cumsum(counts) - counts
+            over = size - np.cumsum(counts)
+            found[i] = np.maximum(0, np.maximum(under * b - a * size, (over - size) * b + a * size))
+        sides.append(found)
+    return sides[0], sides[1]
+
+
+def log_masses(distances: np.ndarray, slope: float) -> np.ndarray:
+    exponents = -slope * distances
+    return exponents - np.logaddexp.reduce(exponents, axis=1, keepdims=True)
+
+
+def renyi(p: np.ndarray, q: np.ndarray, order: float) -> np.ndarray:
+    return np.logaddexp.reduce(order * p + (1 - order) * q, axis=1) / (order - 1)
+
+
+@attrs.frozen
+class Found:
+    """The largest losses of a law over pairs of datasets, over their bounds."""
+
+    bounded_range: float
+    log_ratio: float
+    renyi: float
+
+
+def losses(bound, pairs, cells: int = CELLS, copies: int = 1, law: RankLaw | None = None) -> Found:
+    """Computed from the slope that the measurement draws with and from the loss that it claims."""
+    law = law or laws_of(bound)[0][0]
+    claim = bound.loss(1)
+    zcdp = bound.output_measure == dp.ZeroConcentratedDivergence()
+    first, second = off(law.quantile, pairs, cells, copies)
+    change = first - second
+    widest = Fraction(int(np.ptp(change, axis=1).max()), law.quantile.denominator) * law.slope
+    square, allowed = widest * widest, 8 * claim if zcdp else claim * claim
+    slope = float(law.slope) / law.quantile.denominator
+    p, q = log_masses(first, slope), log_masses(second, slope)
+    epsilon = float(allowed) ** 0.5
+    rho = epsilon**2 / 8
+    orders = ORDERS if epsilon < 20 else ORDERS[:4]
+    worst = max(
+        float(renyi(*side, order).max()) / order for side in ((p, q), (q, p)) for order in orders
+    )
+    return Found(float(square / allowed) ** 0.5, float(np.abs(p - q).max()) / epsilon, worst / rho)
+
+
+def assert_private(found: Found) -> None:
+    """Floats are wrong by 1e-12 in a logarithm, which the smallest orders magnify."""
+    assert found.bounded_range <= 1
+    assert found.log_ratio <= 1 + 1e-9
+    assert found.renyi <= 1 + 1e-4
+
+
+RELATIONS = ["add or remove", "replace"]
+PAIRS = {relation: list(neighbours(relation)) for relation in RELATIONS}
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@pytest.mark.parametrize("quantile", QUANTILES, ids=str)
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_the_exact_law_keeps_its_claim_for_all_small_data(relation, quantile, loss):
+    assert_private(losses(built(quantile, relation, **loss), PAIRS[relation]))
+
+
+def test_a_group_keeps_its_claim():
+    pairs = [((*rows,), (*rows, 0, 63)) for rows in combinations_with_replacement(PLACES, 4)]
+    pairs += [((*rows, 0, 0), (*rows, 63, 63)) for rows in combinations_with_replacement(PLACES, 4)]
+    bound = built(0.5, "add or remove", rho=0.1)
+    assert (bound.map(2), bound.map(3), bound.map(0)) == (0.4, 0.9, 0)
+    assert losses(bound, pairs[:35]).renyi <= 4
+    replaced = losses(built(0.5, "replace", rho=0.1), pairs[35:])
+    assert 3.9 < replaced.bounded_range**2 <= 4
+    assert replaced.renyi <= 4
+    pure = built([0.1, 0.7], "add or remove", epsilon=0.3)
+    assert (pure.map(2), pure.map(5)) == (0.6, 1.5)
+
+
+def at_the_edges(cells: int, many: int) -> dict[str, tuple]:
+    """Pairs that come near the bound, when most cells lie on one side."""
+    half, last = cells // 2, cells - 1
+    return {
+        "median, added": ((0, last), (0, last, last)),
+        "median, added beside": ((half,), (half - 2, half)),
+        "median, replaced": ((0, half, half, last), (half, half, last, last)),
+        "upper, added": ((half,) * many, ((*(half,) * many, last))),
+        "upper, replaced": ((0, *(half,) * many), ((*(half,) * many, last))),
+        "upper, replaced at the gap": ((0, 1, *(half,) * many), (1, *(half,) * many, last)),
+    }
+
+
+@pytest.mark.parametrize(
+    ("relation", "quantile", "name", "many"),
+    [
+        ("add or remove", 0.5, "median, added beside", 1),
+        ("replace", 0.5, "median, replaced", 1),
+        ("add or remove", 0.9, "upper, added", 9),
+        ("add or remove", 0.98, "upper, added", 49),
+        ("replace", 0.9, "upper, replaced", 19),
+        ("replace", 0.98, "upper, replaced", 99),
+    ],
+)
+@pytest.mark.parametrize("loss", [{"epsilon": 0.5}, {"rho": 0.01}], ids=str)
+def test_the_range_of_the_claim_is_attained(relation, quantile, name, many, loss):
+    found = losses(
+        built(quantile, relation, **loss), [at_the_edges(CELLS, many)[name]], cells=CELLS
+    )
+    assert_private(found)
+    assert found.bounded_range > 0.99
+
+
+def test_pure_loss_is_attained():
+    """Nearly all cells lie where the weights fall, a few where they rise."""
+    cells = 2**14
+    half = cells // 2
+    added = losses(built(0.5, "add or remove", epsilon=1), [((half,), (half - 2, half))], cells)
+    assert 0.99 < added.log_ratio <= 1
+    data = (half, half + 2, half + 2, half + 4)
+    moved = (half + 2, half + 2, half + 4, half + 4)
+    ordered = [(data, moved)]
+    replaced = losses(built(0.5, "replace", epsilon=1), ordered, cells)
+    assert replaced.log_ratio <= 1 + 1e-9
+    assert replaced.bounded_range > 0.99
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_rho_is_attained(relation):
+    """Half of the mass rises and half falls: divergences of alpha epsilon^2 / 8."""
+    cells = 2**12
+    quarter = cells // 4
+    pair = {
+        "add or remove": ((3 * quarter,), (quarter, 3 * quarter)),
+        "replace": ((0, cells // 2, cells // 2, cells - 1), (cells // 2,) * 2 + (cells - 1,) * 2),
+    }[relation]
+    found = losses(built(0.5, relation, rho=1e-4), [pair], cells)
+    assert 0.99 < found.renyi <= 1 + 1e-4
+
+
+def test_a_sensitivity_of_one_half_under_replacement_is_caught(monkeypatch):
+    monkeypatch.setattr(module, "_rank_moved", lambda space, quantile: Fraction(1, 2))
+    for loss in ({"rho": 1e-3}, {"epsilon": 1}):
+        found = losses(built(0.5, "replace", **loss), PAIRS["replace"])
+        assert found.bounded_range == pytest.approx(2)
+        assert found.renyi > 3
+        with pytest.raises(AssertionError):
+            assert_private(found)
+    assert losses(built(0.5, "replace", rho=1e-3), PAIRS["replace"]).renyi > 3.8
+
+
+@pytest.mark.parametrize(("quantile", "many"), [(0.9, 19), (0.98, 99)])
+def test_the_sensitivity_of_adding_is_caught_under_replacement(quantile, many, monkeypatch):
+    monkeypatch.setattr(module, "_rank_moved", lambda space, q: max(q, 1 - q))
+    found = losses(
+        built(quantile, "replace", rho=0.01), [at_the_edges(CELLS, many)["upper, replaced"]]
+    )
+    assert found.bounded_range == pytest.approx(1 / quantile)
+    with pytest.raises(AssertionError):
+        assert_private(found)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_three_copies_paid_as_a_third_of_rho_are_caught(relation):
+    bound = built(0.5, relation, rho=9e-4)
+    third, ninth = (laws_of(built(0.5, relation, rho=9e-4 / k))[0][0] for k in (3, 9))
+    found = losses(bound, PAIRS[relation], copies=3, law=third)
+    assert found.bounded_range == pytest.approx(3**0.5)
+    assert found.renyi > 2
+    with pytest.raises(AssertionError):
+        assert_private(found)
+    assert_private(losses(bound, PAIRS[relation], copies=3, law=ninth))
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("quantile", [0, 0.3, 0.5, 0.9, 1])
+def test_candidates_keep_the_claim(relation, quantile, monkeypatch):
+    """Numbers beside, on, between and beyond the candidates, and NaN; the weights as drawn from."""
+    drawn = []
+
+    def choose(law, counts, under, over, size, entropy):
+        weights = law.weigh(counts, under, over, size)
+        exact = np.array([-float(weights.exactly(i)) for i in range(len(counts))])
+        drawn.append(exact - np.logaddexp.reduce(exact))
+        return 0
+
+    monkeypatch.setattr(RankLaw, "choose", choose)
+    pairs = list(neighbours(relation, (1.0, 2.0, 2.5, 5.0, 6.0, nan), 4))
+    chosen = dp.private_quantile(quantile, candidates=[2, 3, 5], rho=0.2)
+    bound = {
+        size: (dp.records(size=size, metric=REPLACE) if relation == "replace" else dp.records())
+        >> chosen
+        for size in range(relation == "replace", 5)
+    }
+    masses: dict[tuple, np.ndarray] = {}
+    for data in dict.fromkeys(data for pair in pairs for data in pair):
+        bound[len(data)](list(data))
+        masses[data] = drawn[-1]
+    p, q = (np.array([masses[pair[side]] for pair in pairs]) for side in (0, 1))
+    assert np.ptp(p - q, axis=1).max() <= (8 * 0.2) ** 0.5 * (1 + 1e-9)
+    for order in ORDERS:
+        assert renyi(p, q, order).max() <= order * 0.2 * (1 + 1e-4)
+        assert renyi(q, p, order).max() <= order * 0.2 * (1 + 1e-4)
+
+
+def test_units_other_than_one_are_paid_for():
+    """Two rows as one unit: half of the slope."""
+    one = dp.records()
+    two = dp.Space(one.domain, one.metric, unit=Fraction(2))
+    quantile = dp.private_quantile(0.5, bounds=(0, 1), epsilon=1)
+    (single,), (double,) = (laws_of(space >> quantile)[0] for space in (one, two))
+    assert double.slope == pytest.approx(float(single.slope) / 2)
+    assert (two >> quantile).map(2) == 1
+    assert (two >> quantile).map(1) == 0.5
+    resized = dp.clamp(0, 1) >> dp.resize(5, fill=0.5) >> quantile
+    assert resized.map(1) == 1
+    assert laws_of(resized.bind(one))[0][0].slope == pytest.approx(0.5)
+
+
+@dp.stage
+def doubled(
+    space: dp.Space[dp.Rows],
+) -> dp.Transformation[dp.Space[dp.Rows], dp.Space[dp.Rows]]:
+    """Says that a row moves two."""
+    return dp.Transformation(
+        space,
+        dp.Space(space.domain, space.metric, unit=2 * space.unit),
+        lambda rows: rows,
+        lambda distance: 2 * distance,
+    )
+
+
+def test_a_stage_that_doubles_distances_halves_the_slope():
+    for loss, factor in (({"epsilon": 1}, 2), ({"rho": 0.5}, 4)):
+        pipeline = doubled() >> dp.private_quantile(0.5, bounds=(0, 1), **loss)
+        (value,) = loss.values()
+        assert pipeline.map(1) == value
+        assert pipeline.map(2) == value * factor
+        plain = dp.private_quantile(0.5, bounds=(0, 1), **loss)
+        laws = [laws_of(each.bind(dp.records()))[0][0] for each in (pipeline, plain)]
+        assert laws[0].slope == pytest.approx(float(laws[1].slope) / 2)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("shares", [None, [1, 1, 1], [5, 1, 0.1], [1 / 3, 1e-9, 7]], ids=str)
+@pytest.mark.parametrize("loss", [{"rho": 0.1}, {"epsilon": 1 / 3}], ids=str)
+def test_columns_and_quantiles_share_the_loss(relation, shares, loss):
+    """What the slopes cost together is the claim, less a hair."""
+    size = {"size": 9, "metric": REPLACE} if relation == "replace" else {}
+    wanted = [0.5, 0.9, 0]
+    bound = dp.records(columns=3, **size) >> dp.private_quantile(
+        wanted, bounds=(0, 1), shares=shares, **loss
+    )
+    paid = []
+    for row in laws_of(bound):
+        for law in row:
+            moved = 1 if relation == "replace" else max(law.quantile, 1 - law.quantile)
+            epsilon = 2 * law.slope * moved
+            paid.append(epsilon if "epsilon" in loss else epsilon**2 / 8)
+    assert sum(paid) <= bound.loss(1)
+    assert float(sum(paid) / bound.loss(1)) == pytest.approx(1, abs=1e-14)
+    given = [1, 1, 1] if shares is None else shares
+    assert paid[0] / paid[2] == pytest.approx(given[0] / given[2])
+    (claim,) = loss.values()
+    assert bound.map(1) == claim
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+@pytest.mark.parametrize("wanted", [0.5, [0.5], [0.9, 0.1, 0.5], (1, 0), np.array([0.2, 0.2])])
+@pytest.mark.parametrize("how", [{"bounds": (0, 1)}, {"candidates": [0, 0.5, 1]}], ids=str)
+def test_releases_have_numpys_shapes(columns, wanted, how):
+    pipeline = dp.records(columns=columns) >> dp.private_quantile(wanted, rho=5, **how)
+    data = np.random.default_rng(0).random((60, columns))
+    numpys = np.quantile(data[:, 0] if columns == 1 else data, wanted, axis=0)
+    for rows in (data, data[:1], data[:0], np.full((3, columns), nan)):
+        release = pipeline(rows)
+        assert np.shape(release) == np.shape(numpys)
+        assert type(release) is (float if np.shape(numpys) == () else np.ndarray)
+        assert np.isfinite(release).all()
+
+
+def test_quantiles_come_in_order():
+    wanted = [0.9, 0.1, 0.5, 0.1]
+    pipeline = dp.records(columns=2) >> dp.private_quantile(wanted, bounds=(0, 1), rho=0.01)
+    for seed in range(50):
+        release = pipeline.insecure_release(np.zeros((3, 2)), seed).value
+        assert (np.diff(release[np.argsort(wanted, kind="stable")], axis=0) >= 0).all()
+
+
+def test_releases_are_near_the_quantiles():
+    data = np.random.default_rng(1).lognormal(size=(4000, 2))
+    wanted = [0, 0.1, 0.5, 0.98, 1]
+    for how in ("linear", "log", "asinh"):
+        more = {"unit": 0.1} if how == "asinh" else {}
+        pipeline = dp.records(columns=2) >> dp.private_quantile(
+            wanted, bounds=(1e-3, [1e3, 1e4]), scale=how, rho=50, **more
+        )
+        release = pipeline.insecure_release(data, 2).value
+        ranks = (data < release[:, None, :]).mean(axis=1)
+        assert np.abs(ranks - np.array(wanted)[:, None]).max() < 0.01
+
+
+def test_what_is_beyond_counts_as_the_bounds_and_nan_as_the_upper():
+    strict = dp.private_quantile(0.5, bounds=(-1, 1), epsilon=5000)
+    assert strict([-inf] * 5 + [0.0]) == pytest.approx(-1, abs=1e-9)
+    assert strict([nan] * 5 + [0.0]) == pytest.approx(1, abs=1e-9)
+    assert strict([-nan, inf, 1e308, 0.0, -1e308]) == pytest.approx(1, abs=1e-9)
+    chosen = dp.private_quantile(0.5, candidates=[-1, 0, 7], epsilon=5000)
+    assert chosen([nan] * 3) == 7
+    assert chosen([-inf] * 3) == -1
+    assert chosen([-0.0, 0.0, 0.0, 7, -5]) == 0
+
+
+def test_without_rows_any_number_is_as_likely():
+    entropy_free = dp.private_quantile(0.9, bounds=(0, 8), rho=9)
+    found = [entropy_free.insecure_release([], seed).value for seed in range(400)]
+    counts = np.histogram(found, 8, (0, 8))[0]
+    assert chi2.sf(((counts - 50) ** 2 / 50).sum(), 7) > 1e-8
+    chosen = dp.private_quantile(0.9, candidates=[0, 1, 2, 3], rho=9)
+    picks = [chosen.insecure_release([], seed).value for seed in range(400)]
+    counts = np.bincount(np.array(picks, dtype=int))
+    assert chi2.sf(((counts - 100) ** 2 / 100).sum(), 3) > 1e-8
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"bounds": (-5, 5)},
+        {"bounds": (-5, 5), "scale": "asinh", "unit": 0.1},
+        {"candidates": [-1, 0, 1, 2]},
+    ],
+    ids=str,
+)
+def test_every_container_gives_the_same_release(columns, how):
+    generator = np.random.default_rng(3)
+    data = generator.standard_normal((700, columns))
+    data[::50] = nan
+    data[1::60] = -inf
+    data[2::70] = -0.0
+    pipeline = dp.records(columns=columns) >> dp.private_quantile([0.5, 0.3], rho=1, **how)
+    kept = data.copy()
+    for seed in range(3):
+        expected = pipeline.insecure_release(data, seed).value
+        for name, container in containers(data):
+            again = pipeline.insecure_release(container, seed).value
+            assert np.array_equal(again, expected), name
+        shuffled = pipeline.insecure_release(generator.permutation(data), seed).value
+        assert np.array_equal(shuffled, expected)
+    assert np.array_equal(data, kept, equal_nan=True)
+
+
+def test_large_data_in_parts_gives_the_same_release():
+    data = np.random.default_rng(4).standard_normal(4_200_000)
+    kept = data[:1000].copy()
+    pipeline = dp.private_quantile(0.5, bounds=(-9, 9), rho=0.5)
+    blocks = dp.Blocks(lambda: iter(np.array_split(data[::-1], 5)))
+    one, two = (pipeline.insecure_release(rows, 5).value for rows in (data, blocks))
+    assert one == two
+    assert abs(one) < 0.01
+    assert np.array_equal(data[:1000], kept)
+
+
+@pytest.mark.parametrize("data", [[], [nan], [inf, -inf], [5e-324] * 9, [1e308] * 40, [-0.0]])
+@pytest.mark.parametrize("wanted", [0, 0.5, 1])
+@pytest.mark.parametrize("loss", [1e-300, 1e-6, 1, 1e300])
+def test_no_value_and_no_loss_makes_trouble(data, wanted, loss):
+    for name in ("rho", "epsilon"):
+        for how in (
+            {"bounds": (-(2.0**900), 2.0**900)},
+            {"bounds": (0, 5e-324)},
+            {"bounds": (1e300 / 2**100, 2e300 / 2**100), "scale": "log"},
+            {"bounds": (-1, 1), "scale": "asinh", "unit": Fraction(1, 10**400)},
+            {"candidates": [-1e308, 1e308]},
+        ):
+            release = dp.private_quantile(wanted, **how, **{name: loss})(data)
+            assert type(release) is float
+            assert np.isfinite(release)
+
+
+def test_lattices_are_those_that_were_asked_for():
+    def lattices(**how):
+        return module._lattices(**{"scale": "linear", "unit": None, **how})
+
+    one = (Fraction(1),)
+    assert lattices(lower=(Fraction(0),), upper=one) == [LinearLattice(0.0, 1.0)]
+    both = lattices(lower=(Fraction(1),), upper=(Fraction(2), Fraction(3)), scale="log")
+    assert both == [AsinhLattice(1.0, 2.0, 0.0), AsinhLattice(1.0, 3.0, 0.0)]
+
+
+def test_the_slope_is_below_what_was_asked_for():
+    for loss in (Fraction(1, 3), Fraction(1, 10**12), Fraction(10**6), Fraction(2, 7) ** 300):
+        plain, root = module._slope(loss, root=False), module._slope(loss, root=True)
+        assert plain < loss
+        assert root**2 < loss
+        if loss < 2**10:
+            assert plain > loss * (1 - Fraction(1, 2**49))
+            assert root**2 > loss * (1 - Fraction(1, 2**48))
+    assert module._slope(Fraction(10**9), root=False) == 2**10
+
+
+quantile = dp.private_quantile
+WIDE = dp.records(columns=2)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: quantile(1.1, bounds=(0, 1), rho=1), "between 0 and 1"),
+        (lambda: quantile(-1e-9, bounds=(0, 1), rho=1), "between 0 and 1"),
+        (lambda: quantile([0.5, 2], bounds=(0, 1), rho=1), "between 0 and 1"),
+        (lambda: quantile(nan, bounds=(0, 1), rho=1), "finite"),
+        (lambda: quantile("0.5", bounds=(0, 1), rho=1), "quantiles"),
+        (lambda: quantile([], bounds=(0, 1), rho=1), "at least one"),
+        (lambda: quantile(True, bounds=(0, 1), rho=1), "number"),
+        (lambda: quantile(np.zeros((1, 1)), bounds=(0, 1), rho=1), "number"),
+        (lambda: quantile(0.5, bounds=(0, 1)), "one of rho= or epsilon="),
+        (lambda: quantile(0.5, bounds=(0, 1), rho=1, epsilon=1), "one of rho= or epsilon="),
+        (lambda: quantile(0.5, bounds=(0, 1), rho=0), "above 0"),
+        (lambda: quantile(0.5, bounds=(0, 1), epsilon=-1), "above 0"),
+        (lambda: quantile(0.5, bounds=(0, 1), epsilon=inf), "finite"),
+        (lambda: quantile(0.5, rho=1), "bounds=|candidates="),
+        (lambda: quantile(0.5, bounds=5, rho=1), "bounds="),
+        (lambda: quantile(0.5, bounds=(0, 1, 2), rho=1), "bounds="),
+        (lambda: quantile(0.5, bounds=(1, 1), rho=1), "below the upper"),
+        (lambda: quantile(0.5, bounds=(2, 1), rho=1), "below the upper"),
+        (lambda: quantile(0.5, bounds=(0, inf), rho=1), "finite"),
+        (lambda: quantile(0.5, bounds=(0, 1e300), rho=1), "2\\^900"),
+        (lambda: quantile(0.5, bounds=(-(10**400), 1), rho=1), "2\\^900"),
+        (lambda: quantile(0.5, bounds=(1, 1 + Fraction(1, 10**30)), rho=1), "different floats"),
+        (lambda: quantile(0.5, bounds=(0, Fraction(1, 10**400)), rho=1), "different floats"),
+        (lambda: quantile(0.5, bounds=([0, 0], [1, 1, 1]), rho=1), "do not fit"),
+        (lambda: quantile(0.5, bounds=([0, 0], 1), rho=1), r"columns=2\)"),
+        (lambda: quantile(0.5, bounds=(0, 1), scale="cube", rho=1), "cube"),
+        (lambda: quantile(0.5, bounds=(0, 1), scale="log", rho=1), "above 0"),
+        (lambda: quantile(0.5, bounds=(1, 1 + 1e-15), scale="log", rho=1), "too close"),
+        (lambda: quantile(0.5, bounds=(0, 1), scale="asinh", rho=1), "unit"),
+        (lambda: quantile(0.5, bounds=(0, 1), unit=1, rho=1), "asinh"),
+        (lambda: quantile(0.5, bounds=(0, 1), scale="asinh", unit=0, rho=1), "above 0"),
+        (lambda: quantile(0.5, bounds=(0, 1), scale="asinh", unit=1e300, rho=1), "too close"),
+        (lambda: quantile(0.5, bounds=(0, 1), scale="asinh", unit=10**400, rho=1), "too close"),
+        (lambda: quantile(0.5, bounds=(0, 1), shares=[1, 2], rho=1), "2 shares for 1"),
+        (lambda: WIDE >> quantile(0.5, bounds=(0, 1), shares=[1], rho=1), "1 shares for 2"),
+        (lambda: WIDE >> quantile(0.5, bounds=(0, 1), shares=3, rho=1), "1 shares for 2"),
+        (lambda: WIDE >> quantile(0.5, bounds=(0, 1), shares=[1, 0], rho=1), "above 0"),
+        (lambda: WIDE >> quantile(0.5, bounds=(0, 1), shares=[1, nan], rho=1), "finite"),
+        (lambda: quantile(0.5, candidates=[], rho=1), "at least one"),
+        (lambda: quantile(0.5, candidates=[1, 1], rho=1), "rise"),
+        (lambda: quantile(0.5, candidates=[2, 1], rho=1), "rise"),
+        (lambda: quantile(0.5, candidates=[1, nan], rho=1), "finite"),
+        (lambda: quantile(0.5, candidates=[10**400, 10**401], rho=1), "floats"),
+        (lambda: quantile(0.5, candidates=[1, 1 + Fraction(1, 10**30)], rho=1), "floats"),
+        (lambda: quantile(0.5, candidates=[0, 1], bounds=(0, 1), rho=1), "not both"),
+        (lambda: quantile(0.5, candidates=[0, 1], scale="log", rho=1), "not both"),
+        (lambda: quantile(0.5, candidates=[0, 1], unit=1, rho=1), "not both"),
+        (lambda: dp.vector(3) >> quantile(0.5, bounds=(0, 1), rho=1), "rows"),
+        (lambda: quantile(0.5, bounds=(0, 1), rho=1)([[1.0, 2.0]]), "2"),
+    ],
+)
+def test_refusals(make, words):
+    with pytest.raises(dp.OpenDPLiteError, match=words):
+        make().map(1)
+
+
+RELEASES = 3000
+
+
+@pytest.mark.parametrize("loss", [{"epsilon": 1}, {"rho": 0.1}], ids=str)
+@pytest.mark.parametrize(
+    ("data", "other"),
+    [([0.5], [-0.5, 0.5]), ([-0.5] * 4 + [0.5] * 5, [-0.5] * 5 + [0.5] * 5)],
+    ids=["two rows", "ten rows"],
+)
+def test_audit_finds_nothing_at_the_jump(data, other, loss, seeded):
+    """Two far clusters: one more row draws the median into the gap."""
+    far = dp.private_quantile(0.5, bounds=(-9, 9), **loss)
+    dp.audit(far, data, other, releases=RELEASES // 2, score=lambda x: float(abs(x) < 0.5))
+
+
+Tables = dp.Space[dp.Rows]
+
+
+@dp.mechanism
+def half_moved(space: Tables, epsilon: float) -> dp.Measurement[Tables, dp.MaxDivergence]:
+    """A median whose slope is for half of what a row moves a rank."""
+    honest = dp.private_quantile(0.5, bounds=(-1, 1), epsilon=epsilon).bind(space)
+    steep = dp.private_quantile(0.5, bounds=(-1, 1), epsilon=2 * epsilon).bind(space)
+    return attrs.evolve(honest, function=steep.function)
+
+
+def test_audit_catches_half_of_the_sensitivity(seeded):
+    """A row is replaced: a gap of 2 % comes one rank nearer to the median, the others go."""
+    space = dp.records(size=4, metric=REPLACE)
+    data, other = [-1.0, 0.9, 0.9, 0.94], [0.9, 0.9, 0.94, 0.94]
+
+    def gap(release: float) -> float:
+        return float(0.9 < release < 0.94)
+
+    honest = space >> dp.private_quantile(0.5, bounds=(-1, 1), epsilon=2)
+    found = dp.audit(honest, data, other, releases=RELEASES, score=gap)
+    assert found.lower_bound > 0.3
+    lie = space >> half_moved(2)
+    with pytest.raises(AssertionError, match="at least"):
+        dp.audit(lie, data, other, releases=RELEASES, score=gap)
+
+
+def test_the_law_of_the_release_is_the_law_of_its_objects():
+    """The measurement draws with the chooser whose law is checked above."""
+    bound = built(0.5, "add or remove", epsilon=1)
+    law = laws_of(bound)[0][0]
+    data = np.array([0.2, 0.2, 0.9])
+    entropies = [InsecureSeededEntropy(seed) for seed in range(20)]
+    expected = [CellChoice(LinearLattice(0.0, 1.0), law).release(data, e) for e in entropies]
+    assert [bound.insecure_release(data, seed).value for seed in range(20)] == expected

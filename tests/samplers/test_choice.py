@@ -1,0 +1,259 @@
+"""The exact choice among weighted items, its uniform integers and its exact coin."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import exp
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+from scipy.stats import chi2
+
+from opendp_lite.samplers import choice
+from opendp_lite.samplers.choice import FARTHEST, below, choose, happens
+from opendp_lite.samplers.entropy import Entropy, InsecureSeededEntropy
+
+LEAST_P = 1e-8
+"""Seeds are fixed; a fresh seed would fail with this probability, for each of 20 tests."""
+
+
+class Words(Entropy):
+    """Words from a list, then from a seed."""
+
+    def __init__(self, words, seed=0):
+        self._given = [int(w) for w in words]
+        self._rest = InsecureSeededEntropy(seed)
+
+    def word(self):
+        return self._given.pop(0) if self._given else self._rest.word()
+
+    def words(self, count):
+        return np.array([self.word() for _ in range(count)], dtype=np.uint64)
+
+
+def precise(value: Fraction):
+    return mpf(value.numerator) / value.denominator
+
+
+ITEMS = {
+    "one": ([1], [0]),
+    "two alike": ([1, 1], [0, 0]),
+    "none of some": ([0, 3, 0, 2, 0], [0, 1, 0, 2, 9]),
+    "nothing near": ([0, 5, 7], [0, 90, 91]),
+    "2^56 of each": ([2**56, 2**56, 2**56 - 1], [0, Fraction(1, 10**9), 64]),
+    "few near, many far": ([1, 2**56], [0, 39]),
+    "beyond the farthest": ([1, 2**48, 3], [0, 10**9, 127]),
+    "all beyond the farthest but one": ([1, 2**56, 2**56], [5, 500, 10**30]),
+    "thirds": ([3, 1, 4, 1, 5], [Fraction(i, 3) for i in range(5)]),
+    "not the nearest first": ([9, 8, 7], [Fraction(7, 5), Fraction(1, 7), 0]),
+    "fine differences": ([1, 1, 1], [Fraction(0), Fraction(1, 2**60), Fraction(1, 2**33)]),
+}
+
+
+def floats_of(exponents) -> np.ndarray:
+    return np.array([min(float(e), FARTHEST) for e in exponents])
+
+
+def envelope_of(counts, exponents, floats, monkeypatch):
+    """What each item is drawn with, the ratio and the exponent it is kept with."""
+    found: list[tuple[Fraction, Fraction]] = []
+    places: list[int] = []
+    totals: list[int] = []
+
+    def one_place(total, entropy):
+        totals.append(total)
+        return places[-1]
+
+    def keep(ratio, exponent, entropy):
+        found.append((ratio, exponent))
+        return True
+
+    monkeypatch.setattr(choice, "below", one_place)
+    monkeypatch.setattr(choice, "happens", keep)
+
+    def at(place: int) -> int:
+        places.append(place)
+        return choose(np.array(counts), floats, lambda i: exponents[i], Words([]))
+
+    at(0)
+    total, start, kept = totals[0], 0, {}
+    while start < total:
+        index = at(start)
+        inside, outside = start, total
+        while outside - inside > 1:
+            middle = (inside + outside) // 2
+            inside, outside = (middle, outside) if at(middle) == index else (inside, middle)
+        at(start)
+        kept[index] = (outside - start, *found[-1])
+        start = outside
+    return kept
+
+
+@pytest.mark.parametrize("wrong", [0.0, 2.0**-33, -(2.0**-33), -1.0], ids=str)
+@pytest.mark.parametrize("name", ITEMS)
+def test_what_is_drawn_times_what_is_kept_is_the_weight(name, wrong, monkeypatch):
+    """Exactly, for every item; and no item is kept with a probability above 1."""
+    mp.dps = 60
+    counts, exponents = ITEMS[name][0], [Fraction(e) for e in ITEMS[name][1]]
+    floats = (floats_of(exponents) + wrong).clip(0, FARTHEST)
+    kept = envelope_of(counts, exponents, floats, monkeypatch)
+    assert set(kept) == {i for i, count in enumerate(counts) if count}
+    sizes = {ratio * drawn / counts[i] for i, (drawn, ratio, _) in kept.items()}
+    shifts = {exponent - exponents[i] for i, (_, _, exponent) in kept.items()}
+    assert len(sizes) == len(shifts) == 1
+    for _, ratio, exponent in kept.values():
+        assert precise(ratio) * mp.exp(-precise(exponent)) <= 1
+        assert ratio <= Fraction(exp(128))
+
+
+def test_acceptance_is_nearly_certain_where_floats_are_right(monkeypatch):
+    mp.dps = 40
+    counts, exponents = [5, 2**40, 7], [Fraction(0), Fraction(1, 3), Fraction(20)]
+    kept = envelope_of(counts, exponents, floats_of(exponents), monkeypatch)
+    total = sum(drawn for drawn, _, _ in kept.values())
+    chance = sum(d * precise(r) * mp.exp(-precise(e)) for d, r, e in kept.values()) / total
+    assert chance > 1 - 1e-8
+
+
+def test_a_million_items_stay_within_int64(monkeypatch):
+    counts = np.full(1_000_001, 2**56)
+    exponents = np.zeros(1_000_001)
+    totals = []
+
+    def last(total, entropy):
+        totals.append(total)
+        return total - 1
+
+    monkeypatch.setattr(choice, "below", last)
+    index = choose(counts, exponents, lambda i: Fraction(0), Words([]))
+    assert index == 1_000_000
+    assert 2**59 < totals[0] < 2**63
+
+
+@pytest.mark.parametrize("name", ["thirds", "none of some", "not the nearest first", "two alike"])
+def test_frequencies(name):
+    counts, exponents = ITEMS[name][0], [Fraction(e) for e in ITEMS[name][1]]
+    entropy, draws = InsecureSeededEntropy(1), 4000
+    weights = np.array(counts) * np.exp(-floats_of(exponents))
+    floats = floats_of(exponents)
+    found = np.bincount(
+        [choose(np.array(counts), floats, lambda i: exponents[i], entropy) for _ in range(draws)],
+        minlength=len(counts),
+    )
+    expected = weights / weights.sum() * draws
+    there = expected > 0
+    assert not found[~there].any()
+    statistic = ((found - expected)[there] ** 2 / expected[there]).sum()
+    assert chi2.sf(statistic, there.sum() - 1) > LEAST_P
+
+
+def test_exponents_that_are_far_too_low_change_the_speed_and_not_the_law():
+    exponents = [Fraction(0), Fraction(1), Fraction(2)]
+    entropy = InsecureSeededEntropy(2)
+    found = np.bincount(
+        [choose(np.ones(3, int), np.zeros(3), lambda i: exponents[i], entropy) for _ in range(4000)]
+    )
+    expected = np.exp(-np.arange(3.0))
+    expected *= 4000 / expected.sum()
+    assert chi2.sf(((found - expected) ** 2 / expected).sum(), 2) > LEAST_P
+
+
+def test_the_same_seed_gives_the_same_choice():
+    one, two = (
+        [
+            choose(np.arange(9), np.zeros(9), lambda i: Fraction(0), entropy)
+            for entropy in [InsecureSeededEntropy(3)] * 50
+        ]
+        for _ in range(2)
+    )
+    assert len(set(one)) > 3
+    assert one == two
+
+
+@pytest.mark.parametrize("total", [1, 2, 3, 5, 8, 255, 256, 257])
+def test_whole_numbers_come_from_the_low_bits_alike(total):
+    mask = (1 << total.bit_length()) - 1
+    for word in range(mask + 1):
+        noise = 0xABCDEF0123 << 24
+        found = below(total, Words([noise | word, 0]))
+        assert found == (word if word < total else 0)
+
+
+@pytest.mark.parametrize("total", [2**64, 2**64 + 1, 2**70, 3 * 2**127])
+def test_whole_numbers_beyond_a_word(total):
+    count = -(total.bit_length() // -64)
+    words = [((total - 1) >> (64 * i)) & (2**64 - 1) for i in reversed(range(count))]
+    assert below(total, Words(words)) == total - 1
+    entropy = InsecureSeededEntropy(4)
+    found = [below(total, entropy) for _ in range(2000)]
+    assert max(found) < total
+    assert abs(np.mean([each / total for each in found]) - 0.5) < 6 * 0.29 / 2000**0.5
+
+
+COINS = [
+    (Fraction(1), Fraction(0)),
+    (Fraction(1), Fraction(1, 10**30)),
+    (Fraction(999_999, 1_000_000), Fraction(0)),
+    (Fraction(1, 3), Fraction(1, 7)),
+    (Fraction(7, 5), Fraction(1)),
+    (Fraction(exp(100)), Fraction(110)),
+    (Fraction(1), Fraction(40)),
+    (Fraction(1), Fraction(200)),
+    (Fraction(exp(127)), Fraction(300)),
+    (Fraction(1, 10**25), Fraction(1, 2)),
+    (Fraction(1), Fraction(10**400, 10**400 - 1)),
+    (Fraction(2, 3), Fraction(-1, 10**12)),
+]
+
+
+@pytest.mark.parametrize(("ratio", "exponent"), COINS, ids=str)
+def test_the_coin_compares_a_uniform_number_exactly(ratio, exponent):
+    """Uniform numbers that share 0 to 400 bits with the probability, to either side."""
+    mp.prec = 1200
+    probability = precise(ratio) * mp.exp(-precise(exponent))
+    bits = int(mp.floor(probability * mpf(2) ** 448))
+    generator = np.random.default_rng(5)
+    for shared in range(0, 448, 13):
+        for _ in range(4):
+            noise = int.from_bytes(generator.bytes(56), "big")
+            noise >>= shared
+            uniform = min(
+                max(bits + (noise if generator.random() < 0.5 else -noise), 0), 2**448 - 1
+            )
+            words = [(uniform >> shift) & (2**64 - 1) for shift in range(384, -1, -64)]
+            if abs(uniform - bits) > 1:
+                assert happens(ratio, exponent, Words(words)) == (uniform < bits)
+
+
+def test_a_coin_of_probability_one_always_falls_on_one_side():
+    for word in (0, 1, 2**63, 2**64 - 1):
+        if word < 2**64 - 1:
+            assert happens(Fraction(1), Fraction(0), Words([word]))
+    assert happens(Fraction(1), Fraction(0), Words([2**64 - 1, 0]))
+
+
+def test_a_coin_of_no_chance_reads_no_more_words_than_it_needs():
+    words = Words([1, 77])
+    assert not happens(Fraction(1), Fraction(10**9), words)
+    assert words.word() == 77
+
+
+def test_frequencies_of_the_coin():
+    entropy = InsecureSeededEntropy(6)
+    for ratio, exponent in ((Fraction(1), Fraction(1)), (Fraction(3, 2), Fraction(2))):
+        p = float(ratio) * exp(-float(exponent))
+        hits = sum(happens(ratio, exponent, entropy) for _ in range(4000))
+        assert abs(hits - 4000 * p) < 6 * (4000 * p * (1 - p)) ** 0.5
+
+
+def test_the_bracket_holds_the_exponential():
+    mp.dps = 400
+    generator = np.random.default_rng(7)
+    for bits in (64, 128, 640):
+        for _ in range(40):
+            exponent = Fraction(int(generator.integers(-(2**20), 2**62)), 2**55)
+            low, high = choice._exponential(exponent, bits)
+            true = mp.exp(-precise(exponent))
+            assert precise(low) < true < precise(high)
+            assert high - low < low / 2**bits
