@@ -62,8 +62,8 @@ def _identity(value: Any) -> Any:
 def _start(space: Space[Any]) -> Arrow:
     metric = space.metric
     return Arrow(
-        repr(space),
-        space.domain.words(),
+        space,
+        space.domain.words,
         type(metric).__name__,
         _nothing,
         _identity,
@@ -75,11 +75,9 @@ def _nothing(distance: Any) -> None:
     """Where a multiplier makes no sense."""
 
 
-def _release_arrow(step: str, measurement: Any) -> Arrow:
-    measure = measurement.output_measure
-    return Arrow(
-        step, "release", type(measure).__name__, _nothing, measurement.privacy_map, measure.words
-    )
+def _release_arrow(step: object, measurement: Any) -> Arrow:
+    measure, reach = measurement.output_measure, measurement.privacy_map
+    return Arrow(step, lambda: "release", type(measure).__name__, _nothing, reach, measure.words)
 
 
 class _Bound:
@@ -380,15 +378,15 @@ def _extend(bound: Any, call: Call) -> Any:
     if isinstance(made, Transformation):
         metric = made.output_space.metric
         arrow = Arrow(
-            repr(call),
-            made.output_space.domain.words(),
+            call,
+            made.output_space.domain.words,
             type(metric).__name__,
             before,
             made.stability_map,
             lambda distance: str(metric.show(distance)),
         )
     else:
-        label = f"dp.{call.name}(...)" if made.arrows else repr(call)
+        label = f"dp.{call.name}(...)" if made.arrows else call
         arrow = _release_arrow(label, made)
     parts = tuple(part.after(before) for part in made.arrows)
     return attrs.evolve(made, recipe=(*recipe, call), arrows=(*arrows, *parts, arrow))
@@ -410,7 +408,7 @@ def _convert(measurement: Any, conversion: Conversion[Any, Any]) -> Any:
         formula=conversion.formula(),
         recipe=(*measurement.recipe, conversion),
     )
-    arrow = _release_arrow(repr(conversion), converted)
+    arrow = _release_arrow(conversion, converted)
     return attrs.evolve(converted, arrows=(*measurement.arrows, arrow))
 
 
@@ -426,7 +424,9 @@ def _follow(measurement: Any, other: Any) -> Any:
         recipe=(*measurement.recipe, other),
         arrows=(
             *measurement.arrows,
-            Arrow(_after_text(other), "post-processing", "", _nothing, _identity, lambda _: ""),
+            Arrow(
+                _after_text(other), lambda: "post-processing", "", _nothing, _identity, lambda _: ""
+            ),
         ),
     )
 

@@ -36,14 +36,16 @@ class Arrow:
     """A step of a bound pipeline, ready to say what becomes of a distance between data.
 
     ``before`` and ``reach`` give the distance before and after it; ``words`` shows the latter.
+    The text of ``step`` is made when it is shown, and so is that of ``domain``.
     """
 
-    step: str
-    domain: str
+    step: object
+    domain: Callable[[], str]
     metric: str
     before: Reach
     reach: Reach
     words: Callable[[Any], str]
+    indent: str = ""
 
     def after(self, first: Reach) -> Arrow:
         """The same step once a map goes before."""
@@ -54,13 +56,14 @@ class Arrow:
 
     def inside(self) -> Arrow:
         """The same step as a part of another."""
-        return attrs.evolve(self, step=f"  {self.step}")
+        return attrs.evolve(self, indent=f"  {self.indent}")
 
     def line(self, distance: Any) -> Line:
         """What it says for data at this distance."""
         here = self.reach(distance)
         multiplier = _multiplier(self.before(distance), here)
-        return Line(self.step, self.domain, self.metric, multiplier, self.words(here))
+        step = f"{self.indent}{self.step}"
+        return Line(step, self.domain(), self.metric, multiplier, self.words(here))
 
 
 def _multiplier(before: Any, here: Any) -> str:

@@ -26,7 +26,7 @@ class Ask(Generic[M]):
     """What an adaptive program is given in place of the data: see ``adaptive``.
 
     Gives: called with a pipeline that ends in noise, a release of it; ``space``, what the
-        pipelines are bound to; ``spent``, of the budget, as people read losses, and ``left``, exactly.
+        pipelines are bound to; ``spent``, of the budget, as people read losses; ``left``, exactly.
     """
 
     def __init__(

@@ -38,12 +38,16 @@ def choose(
         else all is drawn again.
     """
     there = counts > 0
-    nearest = float(exponents[there].min())
-    sizes = counts * np.exp(np.maximum(nearest - exponents, -FARTHEST))
+    nearest = float(np.min(exponents, where=there, initial=np.inf))
+    sizes = nearest - exponents
+    np.maximum(sizes, -FARTHEST, out=sizes)
+    np.exp(sizes, out=sizes)
+    np.multiply(sizes, counts, out=sizes)
     largest = float(sizes.max())
     bits = min(_ENVELOPE_BITS, _ROOM_BITS - len(counts).bit_length())
-    envelope = np.floor(sizes * (2.0**bits * _MARGIN / largest)).astype(np.int64) + 1
-    ends = np.cumsum(envelope * there)
+    np.multiply(sizes, 2.0**bits * _MARGIN / largest, out=sizes)
+    envelope = sizes.astype(np.int64) + there
+    ends = np.cumsum(envelope)
     unit = Fraction(largest) / 2**bits
     shift = Fraction(nearest)
     while True:

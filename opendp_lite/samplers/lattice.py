@@ -83,28 +83,41 @@ class AsinhLattice(Lattice):
     lower: float
     upper: float
     unit: float = attrs.field(converter=_edge)
+    _zero: int = attrs.field(init=False)
+    _first: int = attrs.field(init=False)
+    _cells: int = attrs.field(init=False)
+
+    @_zero.default
+    def _bits_of_unit(self) -> int:
+        return int(_bits(np.array(self.unit)))
+
+    @_first.default
+    def _steps_of_lower(self) -> int:
+        return self._from_zero(self.lower)
+
+    @_cells.default
+    def _steps_between(self) -> int:
+        return self._from_zero(self.upper) - self._first
 
     @property
     def cells(self) -> int:
         """How many."""
-        return self._from_zero(self.upper) - self._from_zero(self.lower)
+        return self._cells
 
     def cell(self, x: Floats) -> Cells:
         inside = np.where(np.isnan(x), self.upper, x).clip(self.lower, self.upper)
         steps = _bits(np.abs(inside) + self.unit) - self._zero
-        signed: Cells = np.where(inside < 0, -1 - steps, steps)
-        return (signed - self._from_zero(self.lower)).clip(0, self.cells - 1)
+        if self.lower < 0:
+            steps = np.where(inside < 0, -1 - steps, steps)
+        steps -= self._first
+        return steps.clip(0, self._cells - 1, out=steps)
 
     def point(self, cell: int) -> float:
-        place = cell + self._from_zero(self.lower)
+        place = cell + self._first
         steps = place if place >= 0 else -place - 1
         bits = ((steps + self._zero) << _DROPPED) + (1 << (_DROPPED - 1))
         size = float(np.int64(bits).view(np.float64)) - self.unit
         return min(max(self.lower, size if place >= 0 else -size), self.upper)
-
-    @property
-    def _zero(self) -> int:
-        return int(_bits(np.array(self.unit)))
 
     def _from_zero(self, value: float) -> int:
         steps = int(_bits(np.array(abs(value) + self.unit))) - self._zero

@@ -22,6 +22,8 @@ STEEPEST: Final = Fraction(2**10)
 _REST = 28
 _RARE = 2.0**-20
 _LARGE = 700.0
+_STEADY = 2**16
+"""Of distances in units of 1 / slope: floats tell those to less than 2^-32, far or near."""
 
 
 @attrs.frozen
@@ -53,9 +55,12 @@ class RankLaw:
         far = np.maximum(_excess(under, low), _excess(over, size - low))
         best = int(np.argmin(np.where(counts > 0, far, np.inf)))
         nearest = self.distance(int(under[best]), int(over[best]), size)
-        far = np.maximum(_excess(under, low + nearest), _excess(over, size - low + nearest))
-        exponents = (far * float(self.slope)).clip(0.0, FARTHEST)
-        return Weights(self, under, over, size, nearest, exponents)
+        if nearest * self.slope < _STEADY:
+            far -= float(nearest)
+        else:
+            far = np.maximum(_excess(under, low + nearest), _excess(over, size - low + nearest))
+        far *= float(self.slope)
+        return Weights(self, under, over, size, nearest, far.clip(0.0, FARTHEST, out=far))
 
 
 @attrs.frozen(eq=False)
