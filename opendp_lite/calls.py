@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from importlib import import_module
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from opendp_lite.domains import Domain
 from opendp_lite.errors import OpenDPLiteError, ParameterError, SpaceError
+from opendp_lite.exact import nearest, plain, reading
 from opendp_lite.spaces import Space
 
 _PACKAGE = __name__.split(".")[0]
@@ -34,6 +36,8 @@ def argument_text(value: Any) -> str:
     """An argument as it would be typed."""
     if type(value) is tuple:
         return f"[{', '.join(argument_text(each) for each in value)}]"
+    if isinstance(value, Fraction) and reading(nearest(value)) == value:
+        return plain(value)
     return str(value.__name__) if inspect.isroutine(value) else repr(value)
 
 

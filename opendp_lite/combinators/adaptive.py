@@ -131,22 +131,23 @@ def adaptive(
             "adaptive: measure is dp.MaxDivergence(), dp.ZeroConcentratedDivergence() or "
             f"dp.ApproximateDivergence(), with parentheses; got {said(measure)}"
         )
-    whole = measure.loss(budget)
+    formula = "the budget of the program; queries beyond it are refused"
+    return programmed(space, program, measure, measure.loss(budget), formula)
+
+
+def programmed(
+    space: Space[Rows], program: Callable[[Ask[M]], Any], measure: M, budget: Any, formula: str
+) -> Measurement[Space[Rows], M]:
+    """As ``adaptive``, for a constructor of mechanisms, which says where the loss goes."""
 
     def function(rows: Any, entropy: Entropy) -> Any:
-        ask = Ask(space, measure, whole, rows, entropy)
+        ask = Ask(space, measure, budget, rows, entropy)
         try:
             return program(ask)
         finally:
             ask.end()
 
     def privacy_map(distance: Fraction) -> Any:
-        return measure.group(whole, ceil(distance / space.unit))
+        return measure.group(budget, ceil(distance / space.unit))
 
-    return Measurement(
-        space,
-        measure,
-        function,
-        privacy_map,
-        formula="the budget of the program; queries beyond it are refused",
-    )
+    return Measurement(space, measure, function, privacy_map, formula=formula)

@@ -25,6 +25,7 @@ def noisy_mean(
     size: int | None,
     rows: Stage[Space[Rows], Space[Rows]],
     noise: Noise[M],
+    noise_of_count: Noise[M],
     loss: Fraction,
     share: float,
     deviation: Callable[[Fraction], float],
@@ -33,7 +34,7 @@ def noisy_mean(
     """The mean of bounded rows from one release of their sum, and their number where private.
 
     Takes: ``size``, the number of rows or None where it is private; ``noise`` that costs a given
-        loss; ``share`` of the loss for the sum where the number of rows is private; ``deviation``
+        loss, for the sum, and such noise for the count; ``share`` of the loss for the sum where the number of rows is private; ``deviation``
         of a noisy count that costs a given loss; ``back``, from a mean of the rows to what is
         released.
     """
@@ -51,7 +52,7 @@ def noisy_mean(
         found, counted = release
         return back(ratio(each_column(found), float(counted), variance))
 
-    return compose(total >> noise(of_sum), count() >> noise(loss - of_sum)) >> mean_of_both
+    return compose(total >> noise(of_sum), count() >> noise_of_count(loss - of_sum)) >> mean_of_both
 
 
 def within_ball(radius: float) -> Callable[[Floats], Floats]:

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from opendp_lite.combinators.adaptive import Ask, adaptive
+from opendp_lite.combinators.adaptive import Ask, programmed
 from opendp_lite.core import Measurement, mechanism
 from opendp_lite.domains import Rows
 from opendp_lite.estimators.headcount import Headcount
@@ -29,6 +29,11 @@ _FIRST_SHARE: Final = Fraction(15, 100)
 _CLEAR: Final = 2.5
 _REGULAR: Final = 0.05
 _SHORTEST: Final = 0.5
+_SHARES: Final = (
+    "of rho 1/100 for each of two radii, 15/100 for a first sum, the rest for the last, which "
+    "are combined"
+)
+_PUBLISHED_SHARES: Final = "of rho 4/16 for the variances, 3/16 for the radius, 9/16 for the sum"
 Zcdp = ZeroConcentratedDivergence
 
 
@@ -62,7 +67,8 @@ def binary_mean(
         shares: Floats = np.nan_to_num(found).clip(0, 1)
         return shares
 
-    return adaptive(program, Zcdp(), whole).bind(space)
+    formula = _PUBLISHED_SHARES if published else _SHARES
+    return programmed(space, program, Zcdp(), whole, formula)
 
 
 def _published(ask: Ask[Zcdp], rho: Fraction) -> Floats:

@@ -56,6 +56,7 @@ def elliptical_mean(
         space.domain.size,
         clamp(lower, upper) >> center(middle) >> scale(factors),
         lambda loss: gaussian(rho=loss),
+        lambda loss: gaussian(rho=loss),
         positive(rho, "rho"),
         (2 * root + 1) / (2 * root + 2),
         lambda loss: 1 / sqrt(2 * float(loss)),

@@ -38,6 +38,7 @@ def gaussian_mean(
         space.domain.size,
         clip_to_norm(length),
         lambda loss: gaussian(rho=loss),
+        lambda loss: gaussian(rho=loss),
         positive(rho, "rho"),
         (2 * root + 1) / (2 * root + 2),
         lambda loss: 1 / sqrt(2 * float(loss)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from opendp_lite.combinators.adaptive import Ask, adaptive
+from opendp_lite.combinators.adaptive import Ask, programmed
 from opendp_lite.core import Measurement, mechanism
 from opendp_lite.domains import Rows
 from opendp_lite.estimators.quantile_by_search import quantile_by_search
@@ -24,6 +24,11 @@ from opendp_lite.transformations.clip_to_norm import clip_to_norm
 from opendp_lite.transformations.norm import norm
 from opendp_lite.transformations.random_rotation import Rotation, random_rotation
 from opendp_lite.transformations.sum import sum
+
+_SHARES = (
+    "a quarter of rho for medians of the rotated columns, a hundredth of the rest for the radius, "
+    "the remainder for the sum"
+)
 
 
 @mechanism
@@ -66,4 +71,4 @@ def iome_mean(
         total = ask(shifted >> clip_to_norm(radius) >> sum() >> gaussian(rho=rho_sum))
         return within(turn.back(middle + each_column(total) / size), most)
 
-    return adaptive(program, ZeroConcentratedDivergence(), whole).bind(space)
+    return programmed(space, program, ZeroConcentratedDivergence(), whole, _SHARES)

@@ -9,6 +9,7 @@ from opendp_lite.domains import Rows
 from opendp_lite.estimators.ball_mean import noisy_mean, within_ball
 from opendp_lite.exact import Number, positive
 from opendp_lite.measurements.l2_gamma import l2_gamma
+from opendp_lite.measurements.laplace import laplace
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.clip_to_norm import clip_to_norm
@@ -40,6 +41,7 @@ def l2_gamma_mean(
         space.domain.size,
         clip_to_norm(length),
         lambda loss: l2_gamma(epsilon=loss),
+        lambda loss: laplace(epsilon=loss),
         positive(epsilon, "epsilon"),
         weight / (weight + 1),
         lambda loss: sqrt(2) / float(loss),

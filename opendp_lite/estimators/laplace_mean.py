@@ -38,6 +38,7 @@ def laplace_mean(
         space.domain.size,
         clip_to_norm(length),
         lambda loss: laplace(epsilon=loss),
+        lambda loss: laplace(epsilon=loss),
         positive(epsilon, "epsilon"),
         weight / (weight + 1),
         lambda loss: sqrt(2) / float(loss),

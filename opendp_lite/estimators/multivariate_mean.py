@@ -59,7 +59,7 @@ def _multivariate_mean(
     most = coordinate_bound(bound)
     if one_of("multivariate_mean", rho=rho, epsilon=epsilon) == "rho":
         chosen = plan_plus_mean(bound, rho=cast(Number, rho), p=p).bind(space)
-        return attrs.evolve(chosen, formula=_BY_PLAN_PLUS)
+        return attrs.evolve(chosen, formula=_BY_PLAN_PLUS, arrows=(), recipe=())
     radius = most * sqrt(space.domain.columns)
     pure = l2_gamma_mean(radius, epsilon=cast(Number, epsilon)).bind(space)
     return attrs.evolve(pure, formula=_BY_L2_GAMMA)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import log, sqrt
 
-from opendp_lite.combinators.adaptive import Ask, adaptive
+from opendp_lite.combinators.adaptive import Ask, programmed
 from opendp_lite.core import Measurement, mechanism
 from opendp_lite.domains import Rows
 from opendp_lite.estimators.private_variance import Deviations, check_way, deviations
@@ -31,6 +31,10 @@ from opendp_lite.transformations.sum import sum
 
 _QUARTER = Fraction(1, 4)
 _MISS = 0.1
+_SHARES = (
+    "rho is split in sixteenths: 1 for the centre, 3 for the spread of the columns, 3 for the "
+    "radius, 9 for the sum"
+)
 
 
 @mechanism
@@ -83,7 +87,7 @@ def plan_mean(
         total = ask(y >> clip_to_norm(radius) >> sum() >> gaussian(rho=rho_sum))
         return within(middle + shape * total / n, most)
 
-    return adaptive(plan, ZeroConcentratedDivergence(), whole).bind(space)
+    return programmed(space, plan, ZeroConcentratedDivergence(), whole, _SHARES)
 
 
 def _longest(spreads: Floats, n: int) -> float:

@@ -9,7 +9,7 @@ from typing import Final
 import attrs
 import numpy as np
 
-from opendp_lite.combinators.adaptive import Ask, adaptive
+from opendp_lite.combinators.adaptive import Ask, programmed
 from opendp_lite.core import Measurement, mechanism
 from opendp_lite.domains import Rows
 from opendp_lite.estimators.headcount import Headcount
@@ -39,6 +39,10 @@ _MOST: Final = 0.3
 _REACH: Final = 6
 _FINE: Final = 2**24
 _RESOLUTION: Final = 0.2
+_SHARES: Final = (
+    "about a tenth of rho says where the columns lie and how wide they are; the rest goes to their "
+    "sum, with noise that fits"
+)
 Zcdp = ZeroConcentratedDivergence
 
 
@@ -71,7 +75,7 @@ def plan_plus_mean(
         people, columns = Headcount.of(ask, whole), space.domain.columns
         return _PlanPlus(ask, most, power, whole, columns, people).mean()
 
-    return adaptive(program, Zcdp(), whole).bind(space)
+    return programmed(space, program, Zcdp(), whole, _SHARES)
 
 
 @attrs.frozen

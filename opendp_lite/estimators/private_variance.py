@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from opendp_lite.combinators.adaptive import Ask, adaptive
+from opendp_lite.combinators.adaptive import Ask, programmed
 from opendp_lite.combinators.on_random_pairs import on_random_pairs
 from opendp_lite.core import Measurement, mechanism
 from opendp_lite.domains import Rows
@@ -82,7 +82,13 @@ def private_variance(
         found: Floats = deviations(ask, by, middle, most, loss - first, group) ** 2
         return found
 
-    return adaptive(program, Zcdp(), loss).bind(space)
+    return programmed(space, program, Zcdp(), loss, _shares(by))
+
+
+def _shares(by: Deviations) -> str:
+    if by in ("direct", "magnitude"):
+        return "a quarter of rho for the medians, the rest for the spread around them"
+    return "all of rho for one release"
 
 
 def check_way(by: object, group: object) -> None:

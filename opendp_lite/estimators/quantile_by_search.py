@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from opendp_lite.bodies.body import Bounds, array, spread, values
-from opendp_lite.combinators.adaptive import Ask, adaptive
+from opendp_lite.combinators.adaptive import Ask, programmed
 from opendp_lite.core import Measurement, mechanism
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError
@@ -63,4 +63,5 @@ def quantile_by_search(
         found = low / 2 + high / 2
         return float(found[0]) if columns == 1 else found
 
-    return adaptive(search, ZeroConcentratedDivergence(), cost).bind(space)
+    formula = f"rho in {rounds} equal parts, one a step"
+    return programmed(space, search, ZeroConcentratedDivergence(), cost, formula)

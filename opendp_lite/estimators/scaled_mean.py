@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from opendp_lite.bodies.body import Bounds, array, spread, values
-from opendp_lite.combinators.adaptive import Ask, adaptive
+from opendp_lite.combinators.adaptive import Ask, programmed
 from opendp_lite.core import Measurement, Mechanism, mechanism
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError
@@ -81,6 +81,7 @@ def scaled_mean(
             space.domain.size,
             rows >> clip_to_norm(radius),
             lambda each: gaussian(rho=each),
+            lambda each: gaussian(rho=each),
             loss,
             (2 * root + 1) / (2 * root + 2),
             lambda each: 1 / sqrt(2 * float(each)),
@@ -93,5 +94,6 @@ def scaled_mean(
         return ask(mean_within(ask(rows >> norm() >> length), ask.left))
 
     if searched:
-        return adaptive(program, Zcdp(), whole).bind(space)
+        formula = f"rho / {_SEARCH} for the radius, the rest for the sum"
+        return programmed(space, program, Zcdp(), whole, formula)
     return mean_within(bound, whole).bind(space)
