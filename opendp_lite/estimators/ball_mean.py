@@ -33,10 +33,10 @@ def noisy_mean(
 ) -> Mechanism[Space[Rows], M]:
     """The mean of bounded rows from one release of their sum, and their number where private.
 
-    Takes: ``size``, the number of rows or None where it is private; ``noise`` that costs a given
-        loss, for the sum, and such noise for the count; ``share`` of the loss for the sum where the number of rows is private; ``deviation``
-        of a noisy count that costs a given loss; ``back``, from a mean of the rows to what is
-        released.
+    Takes: ``size``, the number of rows or None where it is private; ``noise`` for the sum, that
+        costs a given loss, and for the count; ``share`` of the loss for the sum where the number
+        of rows is private; ``deviation`` of a noisy count that costs a given loss; ``back``, from
+        a mean of the rows to what is released.
     """
     total = rows >> sum()
     if size is not None:

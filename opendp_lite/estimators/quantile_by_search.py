@@ -42,8 +42,8 @@ def quantile_by_search(
         section 3). ``private_quantile`` errs less.
 
     >>> import opendp_lite as dp
-    >>> round(dp.quantile_by_search(0.5, bounds=(0, 100), rho=1)(list(range(100)) * 100))
-    50
+    >>> round(dp.quantile_by_search(0.5, bounds=(0, 1000), rho=1)(list(range(1000)) * 10), -1)
+    500.0
     """
     share, cost = exact(quantile, "quantile"), positive(rho, "rho")
     rounds = whole(steps, "steps", least=1)

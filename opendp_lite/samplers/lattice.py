@@ -87,17 +87,11 @@ class AsinhLattice(Lattice):
     _first: int = attrs.field(init=False)
     _cells: int = attrs.field(init=False)
 
-    @_zero.default
-    def _bits_of_unit(self) -> int:
-        return int(_bits(np.array(self.unit)))
-
-    @_first.default
-    def _steps_of_lower(self) -> int:
-        return self._from_zero(self.lower)
-
-    @_cells.default
-    def _steps_between(self) -> int:
-        return self._from_zero(self.upper) - self._first
+    def __attrs_post_init__(self) -> None:
+        zero = int(_bits(np.array(self.unit)))
+        first, last = (_from_zero(end, self.unit, zero) for end in (self.lower, self.upper))
+        for name, value in (("_zero", zero), ("_first", first), ("_cells", last - first)):
+            object.__setattr__(self, name, value)
 
     @property
     def cells(self) -> int:
@@ -119,6 +113,7 @@ class AsinhLattice(Lattice):
         size = float(np.int64(bits).view(np.float64)) - self.unit
         return min(max(self.lower, size if place >= 0 else -size), self.upper)
 
-    def _from_zero(self, value: float) -> int:
-        steps = int(_bits(np.array(abs(value) + self.unit))) - self._zero
-        return steps if value >= 0 else -steps
+
+def _from_zero(value: float, unit: float, zero: int) -> int:
+    steps = int(_bits(np.array(abs(value) + unit))) - zero
+    return steps if value >= 0 else -steps
