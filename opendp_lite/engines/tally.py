@@ -19,6 +19,7 @@ class TallyFold(Fold[Counts]):
 
     def __init__(self, points: Floats, columns: int) -> None:
         self._points = points
+        self._fenced = np.append(points, np.nan)
         self._columns = columns
 
     def empty(self) -> Counts:
@@ -26,10 +27,12 @@ class TallyFold(Fold[Counts]):
 
     def summarise(self, block: Floats, scratch: Scratch) -> Counts:
         found = self.empty()
-        for column, numbers in zip(found, block.T, strict=True):
-            for counts, side in zip(column, ("right", "left"), strict=True):
-                places = np.searchsorted(self._points, numbers, side=side)  # type: ignore[call-overload]
-                counts += np.cumsum(np.bincount(places, minlength=len(counts)))
+        for counts, numbers in zip(found, block.T, strict=True):
+            places = np.searchsorted(self._points, numbers)
+            at_point = self._fenced[places] == numbers
+            length = counts.shape[1]
+            counts[1] = np.cumsum(np.bincount(places, minlength=length))
+            counts[0] = counts[1] - np.bincount(places[at_point], minlength=length)
         return found
 
     def merge(self, first: Counts, second: Counts) -> Counts:

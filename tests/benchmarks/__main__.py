@@ -16,7 +16,9 @@ import clip_to_norm
 import imports
 import memory
 import noise
+import quantile
 import scalars
+import sparse
 import sums
 from compare import Clock, Row, table
 
@@ -48,6 +50,8 @@ def main() -> None:
         "memory": memory.rows,
         "clip_to_norm": clip_to_norm.rows,
         "scalars": scalars.rows,
+        "quantile": quantile.rows,
+        "sparse": sparse.rows,
         "imports": imports.rows,
     }
     unknown = [name for name in arguments.names if name not in groups]
