@@ -13,13 +13,13 @@ from opendp_lite.core import Transformation, stage
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError
 from opendp_lite.spaces import Space
-from opendp_lite.transformations.row_map import lifted
+from opendp_lite.transformations.row_map import lifted, plain_nan
 
 
 def _lengths(p: float, block: Floats) -> Floats:
     terms = np.multiply(block, block) if p == 2 else np.abs(block)
     totals = row_totals(terms)
-    return (np.sqrt(totals) if p == 2 else totals)[:, None]
+    return plain_nan(np.sqrt(totals) if p == 2 else totals)[:, None]
 
 
 @stage
@@ -27,7 +27,8 @@ def norm(space: Space[Rows], p: float = 2) -> Transformation[Space[Rows], Space[
     """Makes of every row its norm: one column.
 
     Takes: ``p``, 1 or 2. Raises ``ParameterError``.
-    Gives: rows of one number, from 0 to the largest norm that the body allows.
+    Gives: rows of one number, from 0 to the largest norm that the body allows; the usual NaN where
+        an entry is NaN.
     Moves: d_in rows move d_in rows, under either row metric.
     Because: row by row; the additions along a row have a fixed order.
 
