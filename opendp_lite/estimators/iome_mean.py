@@ -12,10 +12,11 @@ from opendp_lite.estimators.settings import (
     Floats,
     coordinate_bound,
     each_column,
+    moderate,
     public_size,
     within,
 )
-from opendp_lite.exact import Number, positive
+from opendp_lite.exact import Number, whole
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.spaces import Space
@@ -24,6 +25,9 @@ from opendp_lite.transformations.clip_to_norm import clip_to_norm
 from opendp_lite.transformations.norm import norm
 from opendp_lite.transformations.random_rotation import Rotation, random_rotation
 from opendp_lite.transformations.sum import sum
+
+_SHORTEST = 2.0**-60
+"""Of the largest radius: no search ends at a radius of 0."""
 
 
 @mechanism
@@ -46,24 +50,25 @@ def iome_mean(
     >>> (space >> dp.iome_mean(100, rho=1))(rows).round(0)
     array([ 1., 20.])
     """
-    most, whole = coordinate_bound(bound), positive(rho, "rho")
+    most, budget = coordinate_bound(bound), moderate(rho, "rho")
+    rounds, start = whole(steps, "steps", least=1), whole(seed, "seed")
     size = public_size(space, "iome_mean")
-    turn = Rotation(space.domain.columns, seed)
+    turn = Rotation(space.domain.columns, start)
     longest = most * sqrt(turn.width)
-    rho_center = whole / 4
-    rho_radius = (whole - rho_center) / 100
-    rho_sum = whole - rho_center - rho_radius
+    rho_center = budget / 4
+    rho_radius = (budget - rho_center) / 100
+    rho_sum = budget - rho_center - rho_radius
     beyond = min(2 * sqrt(2 * turn.width / float(rho_sum)) / size, 0.5)
 
     def program(ask: Ask[ZeroConcentratedDivergence]) -> Floats:
-        rotated = random_rotation(seed)
-        median = quantile_by_search(0.5, bounds=(-longest, longest), rho=rho_center, steps=steps)
+        rotated = random_rotation(start)
+        median = quantile_by_search(0.5, bounds=(-longest, longest), rho=rho_center, steps=rounds)
         middle = each_column(ask(rotated >> median))
         shifted = rotated >> center(middle)
         ends = (0, 2 * longest)
-        length = quantile_by_search(1 - beyond, bounds=ends, rho=rho_radius, steps=steps)
-        radius = ask(shifted >> norm() >> length)
+        length = quantile_by_search(1 - beyond, bounds=ends, rho=rho_radius, steps=rounds)
+        radius = max(ask(shifted >> norm() >> length), longest * _SHORTEST)
         total = ask(shifted >> clip_to_norm(radius) >> sum() >> gaussian(rho=rho_sum))
         return within(turn.back(middle + each_column(total) / size), most)
 
-    return adaptive(program, ZeroConcentratedDivergence(), whole).bind(space)
+    return adaptive(program, ZeroConcentratedDivergence(), budget).bind(space)

@@ -20,10 +20,11 @@ from opendp_lite.estimators.settings import (
     dyadic,
     each_column,
     error_power,
+    moderate,
     ratio,
     within,
 )
-from opendp_lite.exact import Number, positive
+from opendp_lite.exact import Number
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.private_quantile import private_quantile
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
@@ -72,7 +73,7 @@ def plan_plus_mean(
     >>> (dp.records(columns=2) >> dp.plan_plus_mean(100, rho=1))(rows).round(1)
     array([ 1., 20.])
     """
-    most, power, whole = coordinate_bound(bound), error_power(p), positive(rho, "rho")
+    most, power, whole = coordinate_bound(bound), error_power(p), moderate(rho, "rho")
 
     def program(ask: Ask[Zcdp]) -> Floats:
         return _PlanPlus.of(ask, most, power, whole).mean()
