@@ -20,9 +20,11 @@ from opendp_lite.exact import said, whole
 from opendp_lite.measures.measure import Measure
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.spaces import Space, row_metric
+from opendp_lite.transformations.row_map import plain_nan
 
 M = TypeVar("M", bound=Measure[Any])
 Floats = NDArray[np.float64]
+_MOST_ROWS = 2**31
 
 
 @mechanism
@@ -55,6 +57,8 @@ def on_random_pairs(
             f"on_random_pairs takes a pipeline that ends in noise, got {said(mechanism)}"
         )
     rows = 2 * whole(group, "group", least=1)
+    if rows > _MOST_ROWS:
+        raise ParameterError(f"on_random_pairs: a group has at most {_MOST_ROWS // 2} pairs")
     inner = mechanism.bind(_of_groups(space, rows))
     gather = GatherFold(space.domain.columns)
     factor = 1 if row_metric(space).fixed_size else 2
@@ -64,7 +68,7 @@ def on_random_pairs(
         order = order[: len(order) - len(order) % rows]
         gaps = columns[:, order[::2]] - columns[:, order[1::2]]
         halves = (gaps * gaps / 2).reshape(len(columns), -1, rows // 2)
-        groups = Mapped(halves.mean(axis=2).T)
+        groups = Mapped(plain_nan(halves.mean(axis=2).T))
         return inner.function(settle(inner.query(groups)), entropy)
 
     def privacy_map(distance: Fraction) -> Any:

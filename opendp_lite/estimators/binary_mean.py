@@ -12,8 +12,8 @@ from opendp_lite.combinators.adaptive import Ask, programmed
 from opendp_lite.core import Measurement, mechanism
 from opendp_lite.domains import Rows
 from opendp_lite.estimators.headcount import Headcount
-from opendp_lite.estimators.settings import Floats, dyadic, each_column, public_size
-from opendp_lite.exact import Number, positive
+from opendp_lite.estimators.settings import Floats, dyadic, each_column, moderate, public_size
+from opendp_lite.exact import Number
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.private_quantile import private_quantile
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
@@ -58,7 +58,7 @@ def binary_mean(
     >>> (dp.records(columns=3) >> dp.binary_mean(rho=1))(rows).round(1) + 0
     array([0.5, 0.1, 0. ])
     """
-    whole = positive(rho, "rho")
+    whole = moderate(rho, "rho")
     if published:
         public_size(space, "binary_mean(published=True)")
 

@@ -11,14 +11,15 @@ from opendp_lite.core import Measurement, mechanism
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.ball_mean import noisy_mean
-from opendp_lite.estimators.settings import Floats, dyadic
-from opendp_lite.exact import Number, positive
+from opendp_lite.estimators.settings import Floats, dyadic, moderate
+from opendp_lite.exact import Number
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.clamp import clamp
 from opendp_lite.transformations.scale import scale
+from opendp_lite.transformations.widths import fitting
 
 
 @mechanism
@@ -41,11 +42,14 @@ def elliptical_mean(
     array([  0., 400.])
     """
     columns = space.domain.columns
-    low, high = (spread(values(each, "bounds"), columns) for each in (lower, upper))
+    name = "elliptical_mean"
+    ends = (fitting(values(each, "bounds"), space, name) for each in (lower, upper))
+    low, high = (spread(each, columns) for each in ends)
     if any(least >= most for least, most in zip(low, high, strict=True)):
         raise ParameterError("elliptical_mean: lower bounds must be below the upper ones")
     middle = tuple((least + most) / 2 for least, most in zip(low, high, strict=True))
-    factors = dyadic(1 / np.sqrt((array(high) - array(low)) / 2))
+    widths = [moderate(most - least, "a width") for least, most in zip(low, high, strict=True)]
+    factors = dyadic(1 / np.sqrt(array(tuple(widths)) / 2))
     root = sqrt(columns)
 
     def back(mean: Floats) -> Floats:
@@ -57,7 +61,7 @@ def elliptical_mean(
         clamp(lower, upper) >> center(middle) >> scale(factors),
         lambda loss: gaussian(rho=loss),
         lambda loss: gaussian(rho=loss),
-        positive(rho, "rho"),
+        moderate(rho, "rho"),
         (2 * root + 1) / (2 * root + 2),
         lambda loss: 1 / sqrt(2 * float(loss)),
         back,

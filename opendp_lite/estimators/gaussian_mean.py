@@ -7,7 +7,8 @@ from math import sqrt
 from opendp_lite.core import Measurement, mechanism
 from opendp_lite.domains import Rows
 from opendp_lite.estimators.ball_mean import noisy_mean, within_ball
-from opendp_lite.exact import Number, positive
+from opendp_lite.estimators.settings import moderate
+from opendp_lite.exact import Number
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.spaces import Space
@@ -33,13 +34,13 @@ def gaussian_mean(
     array([3., 4.])
     """
     root = sqrt(space.domain.columns)
-    length = positive(radius, "radius")
+    length = moderate(radius, "radius")
     return noisy_mean(
         space.domain.size,
         clip_to_norm(length),
         lambda loss: gaussian(rho=loss),
         lambda loss: gaussian(rho=loss),
-        positive(rho, "rho"),
+        moderate(rho, "rho"),
         (2 * root + 1) / (2 * root + 2),
         lambda loss: 1 / sqrt(2 * float(loss)),
         within_ball(float(length)),

@@ -7,7 +7,8 @@ from math import sqrt
 from opendp_lite.core import Measurement, mechanism
 from opendp_lite.domains import Rows
 from opendp_lite.estimators.ball_mean import noisy_mean, within_ball
-from opendp_lite.exact import Number, positive
+from opendp_lite.estimators.settings import moderate
+from opendp_lite.exact import Number
 from opendp_lite.measurements.laplace import laplace
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.spaces import Space
@@ -33,13 +34,13 @@ def laplace_mean(
     array([3., 4.])
     """
     weight = space.domain.columns ** (2 / 3)
-    length = positive(radius, "radius")
+    length = moderate(radius, "radius")
     return noisy_mean(
         space.domain.size,
         clip_to_norm(length),
         lambda loss: laplace(epsilon=loss),
         lambda loss: laplace(epsilon=loss),
-        positive(epsilon, "epsilon"),
+        moderate(epsilon, "epsilon"),
         weight / (weight + 1),
         lambda loss: sqrt(2) / float(loss),
         within_ball(float(length)),

@@ -15,10 +15,11 @@ from opendp_lite.estimators.settings import (
     dyadic,
     each_column,
     error_power,
+    moderate,
     public_size,
     within,
 )
-from opendp_lite.exact import Number, positive
+from opendp_lite.exact import Number
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.private_quantile import private_quantile
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
@@ -67,7 +68,7 @@ def plan_mean(
     >>> (space >> dp.plan_mean(100, rho=1))(rows).round(0)
     array([ 1., 20.])
     """
-    most, power, whole = coordinate_bound(bound), error_power(p), positive(rho, "rho")
+    most, power, whole = coordinate_bound(bound), error_power(p), moderate(rho, "rho")
     n = public_size(space, "plan_mean")
     check_way(variances, group)
     early = _QUARTER * whole

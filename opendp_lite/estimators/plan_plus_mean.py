@@ -20,9 +20,10 @@ from opendp_lite.estimators.settings import (
     dyadic,
     each_column,
     error_power,
+    moderate,
     within,
 )
-from opendp_lite.exact import Number, positive
+from opendp_lite.exact import Number
 from opendp_lite.measurements.private_quantile import private_quantile
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.spaces import Space
@@ -69,7 +70,7 @@ def plan_plus_mean(
     >>> (dp.records(columns=2) >> dp.plan_plus_mean(100, rho=1))(rows).round(1)
     array([ 1., 20.])
     """
-    most, power, whole = coordinate_bound(bound), error_power(p), positive(rho, "rho")
+    most, power, whole = coordinate_bound(bound), error_power(p), moderate(rho, "rho")
 
     def program(ask: Ask[Zcdp]) -> Floats:
         people, columns = Headcount.of(ask, whole), space.domain.columns

@@ -18,9 +18,10 @@ from opendp_lite.estimators.settings import (
     coordinate_bound,
     dyadic,
     each_column,
+    moderate,
     public_size,
 )
-from opendp_lite.exact import Number, positive, said, whole
+from opendp_lite.exact import Number, said, whole
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.private_quantile import private_quantile
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
@@ -67,7 +68,7 @@ def private_variance(
     >>> round(dp.private_variance(1e6, rho=1)(rows)[0])
     9
     """
-    most, loss = coordinate_bound(bound), positive(rho, "rho")
+    most, loss = coordinate_bound(bound), moderate(rho, "rho")
     check_way(by, group)
     if by == "none":
         raise ParameterError('private_variance: by is "magnitude", "pairs", "direct" or "binary"')

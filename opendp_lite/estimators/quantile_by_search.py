@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from opendp_lite.spaces import Space
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.is_below import is_below
 from opendp_lite.transformations.sum import sum
+from opendp_lite.transformations.widths import fitting
 
 
 @mechanism
@@ -50,7 +52,10 @@ def quantile_by_search(
     if not 0 <= share <= 1:
         raise ParameterError(f"a quantile is between 0 and 1, got {quantile}")
     columns = space.domain.columns
-    lower, upper = (spread(values(each, "bounds"), columns) for each in bounds)
+    if not isinstance(bounds, Sequence) or len(bounds) != 2:
+        raise ParameterError("quantile_by_search takes bounds=(lower, upper)")
+    ends = (fitting(values(each, "bounds"), space, "quantile_by_search") for each in bounds)
+    lower, upper = (spread(each, columns) for each in ends)
     if any(low >= high for low, high in zip(lower, upper, strict=True)):
         raise ParameterError("quantile_by_search: lower bounds must be below the upper ones")
 

@@ -12,10 +12,9 @@ from opendp_lite.bodies.body import Bounds, array, spread, values
 from opendp_lite.combinators.adaptive import Ask, programmed
 from opendp_lite.core import Measurement, Mechanism, mechanism
 from opendp_lite.domains import Rows
-from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.ball_mean import noisy_mean
-from opendp_lite.estimators.settings import Floats, dyadic
-from opendp_lite.exact import Number, open_probability, positive
+from opendp_lite.estimators.settings import Floats, dyadic, moderate
+from opendp_lite.exact import Number, open_probability
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.private_quantile import private_quantile
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
@@ -24,6 +23,7 @@ from opendp_lite.transformations.center import center
 from opendp_lite.transformations.clip_to_norm import clip_to_norm
 from opendp_lite.transformations.norm import norm
 from opendp_lite.transformations.scale import scale
+from opendp_lite.transformations.widths import fitting
 
 _SEARCH = 100
 _NATS = 2
@@ -60,17 +60,16 @@ def scaled_mean(
     array([0., 0.])
     """
     columns = space.domain.columns
-    spreads = array(spread(values(sigma, "sigma"), columns))
-    if not (spreads > 0).all():
-        raise ParameterError("scaled_mean: every sigma must be above 0")
+    given = fitting(values(sigma, "sigma"), space, "scaled_mean")
+    spreads = array(spread(tuple(moderate(each, "sigma") for each in given), columns))
     total = float(spreads.sum())
     factors = dyadic(1 / np.sqrt(spreads * total))
-    centers = spread(values(middle, "middle"), columns)
+    centers = spread(fitting(values(middle, "middle"), space, "scaled_mean"), columns)
     share = open_probability(beyond, "beyond")
-    tail = -log(float(share))
+    tail = log(share.denominator) - log(share.numerator)
     square = 1 + 2 * sqrt(tail) * float(np.linalg.norm(spreads)) / total
     bound = sqrt(square + 2 * tail * float(spreads.max()) / total)
-    whole, root = positive(rho, "rho"), sqrt(columns)
+    whole, root = moderate(rho, "rho"), sqrt(columns)
     rows = center(centers) >> scale(factors)
 
     def back(mean: Floats) -> Floats:

@@ -10,19 +10,24 @@ from numpy.typing import NDArray
 
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError, SpaceError
-from opendp_lite.exact import Number, exact, positive
+from opendp_lite.exact import Number, exact, nearest, positive, reading
 from opendp_lite.spaces import Space
 
 Floats = NDArray[np.float64]
-_FARTHEST: Final = Fraction(10) ** 100
+_FARTHEST: Final = reading(1e100)
+
+
+def moderate(given: object, name: str) -> Fraction:
+    """A public number above 0, within what squares of floats can hold."""
+    found = positive(given, name)
+    if not 1 / _FARTHEST <= found <= _FARTHEST:
+        raise ParameterError(f"{name} must lie between 1e-100 and 1e100, got {nearest(found):g}")
+    return found
 
 
 def coordinate_bound(given: Number) -> float:
-    """The bound on the size of every entry, within what squares of floats can hold."""
-    found = positive(given, "bound")
-    if not 1 / _FARTHEST <= found <= _FARTHEST:
-        raise ParameterError(f"bound must lie between 1e-100 and 1e100, got {given}")
-    return float(found)
+    """The bound on the size of every entry."""
+    return float(moderate(given, "bound"))
 
 
 def error_power(given: Number) -> float:
@@ -30,7 +35,7 @@ def error_power(given: Number) -> float:
     found = exact(given, "p")
     if found < 1:
         raise ParameterError(f"p must be at least 1, got {given}")
-    return float(found)
+    return nearest(found)
 
 
 def public_size(space: Space[Rows], name: str) -> int:

@@ -11,7 +11,7 @@ from opendp_lite.core import Transformation, stage
 from opendp_lite.domains import Rows
 from opendp_lite.exact import whole
 from opendp_lite.spaces import Space
-from opendp_lite.transformations.row_map import lifted
+from opendp_lite.transformations.row_map import lifted, plain_nan
 
 Floats = NDArray[np.float64]
 _ROUNDS = 3
@@ -35,7 +35,7 @@ class Rotation:
         upright[: self.columns] = block.T
         for signs in self._signs:
             upright = self._transformed(upright * signs)
-        return upright.T
+        return plain_nan(upright).T
 
     def back(self, row: Floats) -> Floats:
         """A row of the rotated space in the columns it came from."""

@@ -19,6 +19,16 @@ from opendp_lite.spaces import Space, row_metric
 Floats = NDArray[np.float64]
 
 
+def plain_nan(rows: Floats) -> Floats:
+    """The rows, changed in place, with every NaN the usual one, with a clear sign bit.
+
+    Because: which of two NaN an operation keeps may depend on where in a block they stand, and
+    ``clamp`` sends NaN to one bound or the other by their sign.
+    """
+    rows[np.isnan(rows)] = np.nan
+    return rows
+
+
 @attrs.frozen
 class RowByRow:
     """A person's block function, held to what ``row_map`` asks of it."""
@@ -37,8 +47,7 @@ class RowByRow:
                 f"row_map: the function must give an array of {count} as it got and of "
                 f"{self.columns} columns; say drops=True where it leaves rows out"
             )
-        rows[np.isnan(rows)] = np.nan
-        return rows
+        return plain_nan(rows)
 
 
 def row_map(

@@ -11,7 +11,7 @@ from opendp_lite.domains import Rows
 from opendp_lite.errors import SpaceError
 from opendp_lite.exact import nearest
 from opendp_lite.spaces import Space
-from opendp_lite.transformations.row_map import lifted
+from opendp_lite.transformations.row_map import lifted, plain_nan
 
 
 @stage
@@ -51,6 +51,6 @@ def simplex_augment(space: Space[Rows]) -> Transformation[Space[Rows], Space[Row
         np.copyto(out[:, -1], total_float)
         for column in range(block.shape[1]):
             out[:, -1] -= block[:, column]
-        return out
+        return plain_nan(out)
 
     return lifted(space, augmented, Simplex(total, space.domain.columns + 1))
