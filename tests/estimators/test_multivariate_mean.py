@@ -1,0 +1,56 @@
+"""The front door to means of many columns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import opendp_lite as dp
+
+REPLACE = dp.ChangeOneDistance()
+
+
+def test_the_explanation_says_which_and_why():
+    for columns in (1, 3):
+        space = dp.records(columns=columns)
+        zcdp = (space >> dp.multivariate_mean(5, rho=1)).explain()
+        pure = (space >> dp.multivariate_mean(5, epsilon=1)).explain()
+        assert "because plan_plus_mean was chosen: " in zcdp
+        assert "because l2_gamma_mean was chosen: " in pure
+
+
+@pytest.mark.parametrize("loss", [{"rho": 0.5}, {"epsilon": 2}])
+@pytest.mark.parametrize("size", [0, 1, 9])
+@pytest.mark.parametrize("bound", [1e-6, 1e6])
+def test_any_data_gives_a_mean_within_the_bound(loss, size, bound):
+    generator = np.random.default_rng(size)
+    wild = np.array([np.nan, -np.nan, np.inf, -np.inf, 5e-324, -1.0, 0.5, 1e308, 1.0, 0.0])
+    for columns in (1, 20):
+        table = generator.choice(wild, (size, columns))
+        for space in (
+            dp.records(columns=columns),
+            dp.records(columns=columns, size=max(size, 1), metric=REPLACE),
+        ):
+            if space.domain.size is not None and not size:
+                continue
+            release = (space >> dp.multivariate_mean(bound, **loss))(table)
+            assert release.shape == (columns,)
+            assert np.isfinite(release).all()
+            assert np.abs(release).max() <= bound * np.sqrt(columns) * (1 + 1e-9)
+
+
+def test_the_mean_of_a_ball_is_unbiased_and_as_noisy_as_stated():
+    """400 releases; the mean square is within 6 deviations, and so is each mean."""
+    rows = np.tile([3.0, -4.0, 0.0], (50, 1))
+    pipeline = dp.records(columns=3, size=50, metric=REPLACE) >> dp.l2_gamma_mean(20, epsilon=40)
+    errors = np.array([pipeline(rows) for _ in range(400)]) - rows[0]
+    stated = 3 * 4 * (2 * 20 / (50 * 40)) ** 2
+    squares = (errors**2).sum(axis=1)
+    assert abs(squares.mean() / stated - 1) < 6 * squares.std() / stated / 20
+    assert (np.abs(errors.mean(axis=0)) < 6 * errors.std(axis=0) / 20).all()
+
+
+def test_one_of_rho_and_epsilon():
+    for loss in ({}, {"rho": 1, "epsilon": 1}):
+        with pytest.raises(dp.ParameterError, match="one of rho= or epsilon="):
+            dp.multivariate_mean(5, **loss)
