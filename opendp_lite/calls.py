@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from importlib import import_module
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -46,16 +47,34 @@ def prefixed(function: Callable[..., Any], name: str) -> str:
     return f"dp.{name}" if function.__module__.split(".")[0] == _PACKAGE else name
 
 
+@lru_cache(maxsize=1024)
+def signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """The signature, read once."""
+    return inspect.signature(function)
+
+
+@lru_cache(maxsize=1024)
+def hints_of(function: Callable[..., Any]) -> Mapping[str, Any]:
+    """The annotations, read once."""
+    return get_type_hints(function)
+
+
 def without_first(signature: inspect.Signature) -> inspect.Signature:
     """What a person types: all parameters but the space, or the release."""
     return signature.replace(parameters=list(signature.parameters.values())[1:])
+
+
+@lru_cache(maxsize=1024)
+def _typed(constructor: Callable[..., Any]) -> inspect.Signature:
+    """What a person types of a constructor's call."""
+    return without_first(signature_of(constructor))
 
 
 def spread(
     constructor: Callable[..., Any], arguments: tuple[tuple[str, Any], ...]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Named arguments as those of a call, after the space."""
-    bound = inspect.BoundArguments(without_first(inspect.signature(constructor)), dict(arguments))
+    bound = inspect.BoundArguments(_typed(constructor), dict(arguments))
     return bound.args, bound.kwargs
 
 
@@ -79,11 +98,11 @@ class Call:
     @classmethod
     def of(cls, constructor: Callable[..., Any], args: Any, kwargs: Any) -> Call:
         """The call, with what no space could mend refused at once."""
-        signature = inspect.signature(constructor)
+        signature = signature_of(constructor)
         if not signature.parameters:
             raise TypeError(f"{public_name(constructor)}(): its first parameter is the space")
         space_name, *_ = signature.parameters
-        rest = without_first(signature)
+        rest = _typed(constructor)
         try:
             bound = rest.bind(*args, **kwargs)
         except TypeError as problem:
@@ -94,7 +113,7 @@ class Call:
             name = public_name(constructor)
             raise TypeError(f"{name}(): {problem}; it is called {name}({usage})") from None
         arguments = tuple((key, frozen_argument(value)) for key, value in bound.arguments.items())
-        hints = get_type_hints(constructor)
+        hints = hints_of(constructor)
         needs = _kinds(hints.get(space_name)) or _needs_of_parts(arguments)
         returned = get_args(hints.get("return"))
         gives = _kinds(returned[1]) if len(returned) == 2 else ()
@@ -131,7 +150,7 @@ class Call:
             raise SpaceError(f"{self!r} returned nothing; its last line must return what it made")
         return made
 
-    def check_kind(self, given: tuple[type[Domain], ...], giver: str) -> None:
+    def check_kind(self, given: tuple[type[Domain], ...], giver: object) -> None:
         """Refuses a kind of domain that the constructor is not for."""
         if not self.needs or not given or any(issubclass(each, self.needs) for each in given):
             return
@@ -150,7 +169,7 @@ class Call:
         return _again, (made.__module__, made.__qualname__, self.arguments)
 
     def __repr__(self) -> str:
-        parameters = inspect.signature(self.constructor).parameters
+        parameters = signature_of(self.constructor).parameters
         texts: list[str] = []
         for key, value in self.arguments:
             default, kind = parameters[key].default, parameters[key].kind

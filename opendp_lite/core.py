@@ -97,9 +97,9 @@ class _Bound:
         distance = self.input_space.metric.distance(d_in)
         return lines((_start(self.input_space), *self.arrows), distance)
 
-    def _last(self) -> str:
+    def _last(self) -> object:
         """The step that a further one would follow."""
-        return repr(self.recipe[-1]) if self.recipe else "the step before"
+        return self.recipe[-1] if self.recipe else "the step before"
 
     def to_json(self) -> str:
         """The pipeline and its space as JSON; ``dp.from_json`` reads it back."""
@@ -327,7 +327,7 @@ def _without_parentheses(other: object) -> SpaceError | None:
     return None if name is None else SpaceError(f"{name} is a step once it is called: {name}(...)")
 
 
-def _not_a_step(other: object, before: str) -> SpaceError:
+def _not_a_step(other: object, before: object) -> SpaceError:
     if forgotten := _without_parentheses(other):
         return forgotten
     if callable(other):
@@ -531,7 +531,7 @@ class Stage(_Recipe, Generic[In, Out]):
     def __rshift__(self, other: Any) -> Any:
         if not isinstance(other, Stage | Mechanism):
             raise _not_a_step(other, repr(self.calls[-1]))
-        other.calls[0].check_kind(self.calls[-1].gives, repr(self.calls[-1]))
+        other.calls[0].check_kind(self.calls[-1].gives, self.calls[-1])
         return attrs.evolve(other, calls=(*self.calls, *other.calls))
 
     def __rrshift__(self, space: In) -> Transformation[In, Out]:
