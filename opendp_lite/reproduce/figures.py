@@ -1,0 +1,261 @@
+"""The figures, laid out like the paper's. Needs ``opendp_lite[plot]``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import inf
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter, NullLocator
+
+from opendp_lite.reproduce.estimators import EMPIRICAL, estimators_of
+from opendp_lite.reproduce.published import PUBLISHED, Published
+from opendp_lite.reproduce.settings import Axis, Dataset, Error, Experiment, Series, Size
+from opendp_lite.reproduce.summary import Cell, errors_by_cell
+from opendp_lite.reproduce.table import Result
+
+_STYLES: Final[Mapping[str, Mapping[str, Any]]] = {
+    "empirical": {"color": "0.45", "linestyle": ":", "marker": "", "linewidth": 1.4},
+    "plan": {"color": "#E69F00", "marker": "s"},
+    "plan-unscaled": {"color": "#CC79A7", "marker": "v"},
+    "iome": {"color": "#009E73", "marker": "D"},
+    "ours": {"color": "#0072B2", "marker": "o", "linewidth": 2.0},
+    "ours-add-remove": {"color": "#0072B2", "marker": "", "linestyle": (0, (4, 2))},
+}
+_RULES: Final = {
+    "font.size": 9,
+    "axes.titlesize": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.7,
+    "grid.linewidth": 0.5,
+    "grid.color": "0.88",
+    "lines.linewidth": 1.4,
+    "lines.markersize": 4,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "opendp_lite",
+}
+_DPI: Final = 150
+_PANEL_WIDTH, _PANEL_HEIGHT, _MARGIN = 2.15, 2.2, 1.1
+_AXES: Final[Mapping[Axis, str]] = {"d": "columns d", "alpha": "skew α"}
+_COMPARED: Final[Mapping[Error, str]] = {"true": "true mean", "empirical": "empirical mean"}
+
+
+@attrs.frozen
+class Panel:
+    """One pair of axes: a series at one rho, compared with one of the means."""
+
+    series: Series
+    rho: float
+    error: Error
+
+
+def draw(
+    experiment: Experiment,
+    size: Size,
+    rhos: Sequence[float],
+    results: Sequence[Result],
+    paths: Sequence[Path],
+) -> None:
+    """Draws the figure of an experiment and writes it to every path, by its ending."""
+    with mpl.rc_context(_RULES):
+        if experiment.name == "plan-variance":
+            figure = _variance_figure(experiment, size, rhos, results)
+        else:
+            figure = _curves_figure(experiment, size, rhos, results)
+        FigureCanvasAgg(figure)
+        for path in paths:
+            figure.savefig(path, dpi=_DPI, bbox_inches="tight", metadata=_undated(path))
+
+
+def _curves_figure(
+    experiment: Experiment, size: Size, rhos: Sequence[float], results: Sequence[Result]
+) -> Figure:
+    shown = [series for series in experiment.series if series.datasets(size)]
+    panels = _panels(shown, rhos)
+    height, width = len(panels), len(panels[0])
+    figure = Figure(
+        figsize=(_PANEL_WIDTH * width + 0.9, _PANEL_HEIGHT * height + _MARGIN), layout="constrained"
+    )
+    grid = figure.subplots(
+        height, width, squeeze=False, sharex=len(rhos) > 1 and "row", sharey=len(rhos) > 1 and "row"
+    )
+    errors: dict[Error, dict[Cell, list[float]]] = {
+        error: errors_by_cell(results, error) for error in ("true", "empirical")
+    }
+    names = experiment.estimators
+    for line, row in zip(panels, grid, strict=True):
+        for panel, axes in zip(line, row, strict=True):
+            _fill(axes, panel, size, names, errors[panel.error])
+        _label(list(zip(line, row, strict=True)), experiment)
+    runs = 1 + max((each.run.run for each in results), default=0)
+    marks = [mark for line in panels for panel in line for mark in _marks(panel, size)]
+    _frame(figure, experiment, names, marks, f"Lines: medians of {runs} runs; bands: quartiles.")
+    return figure
+
+
+def _panels(shown: Sequence[Series], rhos: Sequence[float]) -> list[list[Panel]]:
+    """A line for each series and error, a column for each rho; or, at one rho, for each series."""
+    if len(rhos) > 1 or len(shown) == 1:
+        return [
+            [Panel(series, rho, error) for rho in rhos]
+            for series in shown
+            for error in series.errors
+        ]
+    most = min(len(series.errors) for series in shown)
+    return [[Panel(series, rhos[0], series.errors[at]) for series in shown] for at in range(most)]
+
+
+def _fill(
+    axes: Axes, panel: Panel, size: Size, names: Sequence[str], errors: Mapping[Cell, list[float]]
+) -> None:
+    datasets = panel.series.datasets(size)
+    for name in names:
+        rho = inf if name == EMPIRICAL else panel.rho
+        found = [(_place(panel, each), errors.get((each, name, rho), [])) for each in datasets]
+        places = [place for place, values in found if values]
+        low, middle, high = _quartiles([values for _, values in found if values])
+        if not places or not middle.any():
+            continue
+        style = dict(_STYLES[name])
+        axes.plot(places, middle, **style)
+        axes.fill_between(places, low, high, color=style["color"], alpha=0.15, linewidth=0)
+    for mark in _marks(panel, size):
+        axes.plot(_place(panel, mark.dataset), mark.value, **_mark_style(mark.estimator))
+    axes.set_yscale("log")
+    axes.grid(visible=True, which="major")
+    axes.grid(visible=True, which="minor", axis="y", alpha=0.4)
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.yaxis.set_major_locator(LogLocator(numticks=8))
+    if panel.series.axis == "d":
+        axes.set_xscale("log", base=2)
+        powers = [each.d for each in datasets]
+        axes.xaxis.set_major_locator(FixedLocator(powers[:: 2 if len(powers) > 4 else 1]))
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0f}")
+        axes.xaxis.set_minor_locator(NullLocator())
+
+
+def _place(panel: Panel, dataset: Dataset) -> float:
+    return dataset.d if panel.series.axis == "d" else dataset.alpha
+
+
+def _marks(panel: Panel, size: Size) -> list[Published]:
+    return [
+        each
+        for each in PUBLISHED
+        if (each.rho, each.error) == (panel.rho, panel.error)
+        and each.dataset in panel.series.datasets(size)
+    ]
+
+
+def _mark_style(name: str) -> dict[str, Any]:
+    face = _STYLES[name]["color"] if name in _STYLES else "white"
+    return {
+        "marker": "*",
+        "markersize": 9,
+        "markerfacecolor": face,
+        "markeredgecolor": "black",
+        "markeredgewidth": 0.7,
+        "linestyle": "",
+        "zorder": 5,
+    }
+
+
+def _label(row: Sequence[tuple[Panel, Axes]], experiment: Experiment) -> None:
+    """Titles above, axes below, and the error on the left where a line shares it."""
+    several = len({panel.series.name for panel, _ in row}) > 1
+    for place, (panel, axes) in enumerate(row):
+        series = panel.series
+        axes.set_title(series.title if several else f"ρ = {panel.rho:g}")
+        axes.set_xlabel("ratio of fair bits" if _is_binary(experiment) else _AXES[series.axis])
+        if place == 0 or several:
+            norm = "half the ℓ1" if _is_binary(experiment) else "ℓ2"
+            words = f"{norm} error\nto the {_COMPARED[panel.error]}"
+            alone = several or len(experiment.series) == 1
+            axes.set_ylabel(words if alone else f"{series.title}\n{words}")
+
+
+def _is_binary(experiment: Experiment) -> bool:
+    return experiment.name == "plan-binary"
+
+
+def _frame(
+    figure: Figure,
+    experiment: Experiment,
+    names: Sequence[str],
+    marks: Sequence[Published],
+    note: str,
+) -> None:
+    """The title, the legend below the panels, and under it what the signs mean."""
+    labels = estimators_of(experiment.name)
+    handles = [Line2D([], [], label=labels[name].label, **_STYLES[name]) for name in names]
+    if marks:
+        star = {**_mark_style(""), "label": "published (colour of its estimator)"}
+        handles.append(Line2D([], [], **star))
+        sources = "; ".join(dict.fromkeys(mark.source for mark in marks))
+        note = f"{note} Stars: {sources}."
+    figure.suptitle(experiment.title, fontsize=10)
+    columns = 4 if figure.get_figwidth() > 8 else 2
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False)
+    figure.text(0.5, -0.01, note, ha="center", va="top", fontsize=8, color="0.3", wrap=False)
+
+
+def _variance_figure(
+    experiment: Experiment, size: Size, rhos: Sequence[float], results: Sequence[Result]
+) -> Figure:
+    """A panel for each variance and rho; a line of points for each estimator."""
+    datasets = experiment.series[0].datasets(size)
+    figure = Figure(
+        figsize=(3.4 * len(rhos) + 1.2, 2.1 * len(datasets) + 0.9), layout="constrained"
+    )
+    grid = figure.subplots(len(datasets), len(rhos), squeeze=False, sharex=True, sharey=True)
+    errors = errors_by_cell(results, "true")
+    labels = estimators_of(experiment.name)
+    names = experiment.estimators[::-1]
+    printed = {(each.dataset, each.estimator, each.rho): each.value for each in PUBLISHED}
+    for dataset, row in zip(datasets, grid, strict=True):
+        for rho, axes in zip(rhos, row, strict=True):
+            for place, name in enumerate(names):
+                values = errors.get((dataset, name, rho), [])
+                colour = "#0072B2" if name == "magnitude" else "0.35"
+                axes.plot(
+                    values, [place] * len(values), "|", color=colour, alpha=0.35, markersize=8
+                )
+                if values:
+                    axes.plot(np.mean(values), place, "o", color=colour, markersize=6)
+                if (dataset, name, rho) in printed:
+                    axes.plot(printed[dataset, name, rho], place, **_mark_style(name))
+            axes.set_title(f"ρ = {rho:g}, variance {dataset.alpha:g}")
+            axes.set_xscale("log")
+            axes.grid(visible=True, axis="x")
+            axes.set_yticks(range(len(names)), [labels[name].label for name in names])
+    for axes in grid[-1]:
+        axes.set_xlabel("relative error of the variance")
+    runs = 1 + max((each.run.run for each in results), default=0)
+    figure.suptitle(experiment.title, fontsize=10)
+    handles = [
+        Line2D([], [], color="0.35", marker="|", linestyle="", label="a run"),
+        Line2D([], [], color="0.35", marker="o", linestyle="", label=f"mean of {runs} runs"),
+        Line2D([], [], **_mark_style(""), label="printed in table 2"),
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
+    return figure
+
+
+def _undated(path: Path) -> dict[str, None]:
+    """Metadata without a date, so that the same runs give the same file."""
+    return {"Date": None} if path.suffix == ".svg" else {}
+
+
+def _quartiles(values: Sequence[Sequence[float]]) -> tuple[Any, Any, Any]:
+    found = [np.quantile(each, (0.25, 0.5, 0.75)) for each in values]
+    low, middle, high = np.array(found).reshape(-1, 3).T
+    return low, middle, high
