@@ -95,7 +95,7 @@ OURS: Final = ("ours", "magnitude")
 _SAMPLE_MEAN = Estimator("empirical mean (not private)", _empirical, 0.0)
 _IOME = Estimator("IOME", _iome, 1.7)
 _OURS_LABEL = "ours (plan_plus_mean)"
-_ADD_REMOVE_LABEL = "ours, a row added or removed (a weaker unit of privacy)"
+_ADD_REMOVE_LABEL = "ours, add/remove (weaker unit)"
 
 GAUSSIAN: Final = {
     EMPIRICAL: _SAMPLE_MEAN,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import inf
 from pathlib import Path
+from textwrap import fill
 from typing import Any, Final
 
 import attrs
@@ -30,7 +31,7 @@ _STYLES: Final[Mapping[str, Mapping[str, Any]]] = {
     "ours": {"color": "#0072B2", "marker": "o", "linewidth": 2.0},
     "ours-add-remove": {"color": "#0072B2", "marker": "", "linestyle": (0, (4, 2))},
 }
-_RULES: Final = {
+_RULES: Final[Any] = {
     "font.size": 9,
     "axes.titlesize": 9,
     "axes.spines.top": False,
@@ -43,6 +44,10 @@ _RULES: Final = {
     "svg.fonttype": "none",
     "svg.hashsalt": "opendp_lite",
 }
+_TABLE_2: Final = (
+    "Table 2 fits errors of the standard deviation: the 0.75 quantile of a normal law lies 0.674 "
+    "deviations above its middle, and 1 - 0.674 = 0.326, but 1 - 0.674² = 0.545."
+)
 _DPI: Final = 150
 _PANEL_WIDTH, _PANEL_HEIGHT, _MARGIN = 2.15, 2.2, 1.1
 _AXES: Final[Mapping[Axis, str]] = {"d": "columns d", "alpha": "skew α"}
@@ -56,6 +61,16 @@ class Panel:
     series: Series
     rho: float
     error: Error
+
+
+@attrs.frozen
+class _Place:
+    """Where a panel stands, and whether rho varies from column to column."""
+
+    first_line: bool
+    last_line: bool
+    first_column: bool
+    by_rho: bool
 
 
 def draw(
@@ -95,21 +110,36 @@ def _curves_figure(
     for line, row in zip(panels, grid, strict=True):
         for panel, axes in zip(line, row, strict=True):
             _fill(axes, panel, size, names, errors[panel.error])
-        _label(list(zip(line, row, strict=True)), experiment)
-    runs = 1 + max((each.run.run for each in results), default=0)
+            place = _Place(
+                first_line=line == panels[0],
+                last_line=line == panels[-1],
+                first_column=panel == line[0],
+                by_rho=len(rhos) > 1,
+            )
+            _label(panel, axes, place, experiment)
     marks = [mark for line in panels for panel in line for mark in _marks(panel, size)]
-    _frame(figure, experiment, names, marks, f"Lines: medians of {runs} runs; bands: quartiles.")
+    note = f"Lines: medians of {_runs(results)} runs; bands: quartiles."
+    if marks:
+        sources = "; ".join(dict.fromkeys(mark.source for mark in marks))
+        note = f"{note} Stars, in the colour of their estimator: {sources}."
+    _frame(figure, experiment, _curve_handles(experiment, marks), note, rhos)
     return figure
+
+
+def _runs(results: Sequence[Result]) -> int:
+    return 1 + max(each.run.run for each in results)
 
 
 def _panels(shown: Sequence[Series], rhos: Sequence[float]) -> list[list[Panel]]:
     """A line for each series and error, a column for each rho; or, at one rho, for each series."""
-    if len(rhos) > 1 or len(shown) == 1:
+    if len(rhos) > 1:
         return [
             [Panel(series, rho, error) for rho in rhos]
             for series in shown
             for error in series.errors
         ]
+    if len(shown) == 1:
+        return [[Panel(shown[0], rhos[0], error) for error in shown[0].errors]]
     most = min(len(series.errors) for series in shown)
     return [[Panel(series, rhos[0], series.errors[at]) for series in shown] for at in range(most)]
 
@@ -169,43 +199,49 @@ def _mark_style(name: str) -> dict[str, Any]:
     }
 
 
-def _label(row: Sequence[tuple[Panel, Axes]], experiment: Experiment) -> None:
-    """Titles above, axes below, and the error on the left where a line shares it."""
-    several = len({panel.series.name for panel, _ in row}) > 1
-    for place, (panel, axes) in enumerate(row):
-        series = panel.series
-        axes.set_title(series.title if several else f"ρ = {panel.rho:g}")
-        axes.set_xlabel("ratio of fair bits" if _is_binary(experiment) else _AXES[series.axis])
-        if place == 0 or several:
-            norm = "half the ℓ1" if _is_binary(experiment) else "ℓ2"
-            words = f"{norm} error\nto the {_COMPARED[panel.error]}"
-            alone = several or len(experiment.series) == 1
-            axes.set_ylabel(words if alone else f"{series.title}\n{words}")
-
-
-def _is_binary(experiment: Experiment) -> bool:
-    return experiment.name == "plan-binary"
+def _label(panel: Panel, axes: Axes, place: _Place, experiment: Experiment) -> None:
+    """What no other panel of the line or the column says."""
+    series, binary = panel.series, experiment.name == "plan-binary"
+    if place.first_line:
+        axes.set_title(f"ρ = {panel.rho:g}" if place.by_rho else series.title)
+    if place.last_line:
+        axes.set_xlabel("ratio of fair bits" if binary else _AXES[series.axis])
+    if place.first_column or not place.by_rho:
+        norm = "half the ℓ₁ error" if binary else "ℓ₂ error"
+        words = f"{norm}\nto the {_COMPARED[panel.error]}"
+        several = place.by_rho and len(experiment.series) > 1
+        axes.set_ylabel(f"{series.title}\n{words}" if several else words)
 
 
 def _frame(
     figure: Figure,
     experiment: Experiment,
-    names: Sequence[str],
-    marks: Sequence[Published],
+    handles: Sequence[Line2D],
     note: str,
+    rhos: Sequence[float],
 ) -> None:
-    """The title, the legend below the panels, and under it what the signs mean."""
+    """The title, and below the panels what the signs mean."""
+    budget = f", ρ = {rhos[0]:g}" if len(rhos) == 1 else ""
+    figure.suptitle(f"{experiment.title}{budget}", fontsize=10)
+    width = figure.get_figwidth()
+    figure.legend(
+        handles=handles,
+        loc="outside lower center",
+        ncols=max(1, int(width / 2.5)),
+        frameon=False,
+        title=fill(note, int(width * 15)),
+        title_fontsize=8,
+    )
+
+
+def _curve_handles(experiment: Experiment, marks: Sequence[Published]) -> list[Line2D]:
     labels = estimators_of(experiment.name)
-    handles = [Line2D([], [], label=labels[name].label, **_STYLES[name]) for name in names]
+    handles = [
+        Line2D([], [], label=labels[name].label, **_STYLES[name]) for name in experiment.estimators
+    ]
     if marks:
-        star = {**_mark_style(""), "label": "published (colour of its estimator)"}
-        handles.append(Line2D([], [], **star))
-        sources = "; ".join(dict.fromkeys(mark.source for mark in marks))
-        note = f"{note} Stars: {sources}."
-    figure.suptitle(experiment.title, fontsize=10)
-    columns = 4 if figure.get_figwidth() > 8 else 2
-    figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False)
-    figure.text(0.5, -0.01, note, ha="center", va="top", fontsize=8, color="0.3", wrap=False)
+        handles.append(Line2D([], [], label="published", **_mark_style("")))
+    return handles
 
 
 def _variance_figure(
@@ -239,14 +275,14 @@ def _variance_figure(
             axes.set_yticks(range(len(names)), [labels[name].label for name in names])
     for axes in grid[-1]:
         axes.set_xlabel("relative error of the variance")
-    runs = 1 + max((each.run.run for each in results), default=0)
-    figure.suptitle(experiment.title, fontsize=10)
     handles = [
         Line2D([], [], color="0.35", marker="|", linestyle="", label="a run"),
-        Line2D([], [], color="0.35", marker="o", linestyle="", label=f"mean of {runs} runs"),
+        Line2D(
+            [], [], color="0.35", marker="o", linestyle="", label=f"mean of {_runs(results)} runs"
+        ),
         Line2D([], [], **_mark_style(""), label="printed in table 2"),
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
+    _frame(figure, experiment, handles, _TABLE_2, rhos)
     return figure
 
 
