@@ -9,6 +9,7 @@ from pathlib import Path
 import attrs
 from tqdm import tqdm
 
+import opendp_lite as dp
 from opendp_lite.reproduce.figures import draw
 from opendp_lite.reproduce.runner import expected_seconds, planned, run_all
 from opendp_lite.reproduce.settings import Experiment, Size
@@ -30,7 +31,12 @@ class Order:
 
 def reproduce(order: Order) -> str:
     """Makes the runs that are missing, draws the figure; gives the text to print."""
-    order.folder.mkdir(parents=True, exist_ok=True)
+    try:
+        order.folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise dp.ParameterError(
+            f"--out: {str(order.folder)!r} is no folder; give another"
+        ) from None
     name = order.experiment.name
     table = Table(order.folder / f"{name}.csv")
     known = table.results()

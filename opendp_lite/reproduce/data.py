@@ -38,10 +38,7 @@ def draw(dataset: Dataset, run: int) -> Sample:
     """The same rows for every estimator and budget: they depend on nothing else."""
     seed = dataset.seed(run)
     random = np.random.default_rng(seed)
-    for name, law in _LAWS.items():
-        if dataset.experiment.startswith(name):
-            return law(dataset, seed, random)
-    raise KeyError(dataset.experiment)
+    return _LAWS[dataset.experiment](dataset, seed, random)
 
 
 def deviations(dataset: Dataset) -> Floats:

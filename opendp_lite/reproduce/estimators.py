@@ -125,9 +125,7 @@ VARIANCE: Final = {
 
 def estimators_of(experiment: str) -> dict[str, Estimator]:
     """The estimators of an experiment or one of its series, by their names in the table."""
-    if experiment.startswith("plan-binary"):
-        return BINARY
-    return VARIANCE if experiment.startswith("plan-variance") else GAUSSIAN
+    return {"plan-binary": BINARY, "plan-variance": VARIANCE}.get(experiment, GAUSSIAN)
 
 
 def estimate(experiment: str, name: str, sample: Sample, rho: float) -> Floats:

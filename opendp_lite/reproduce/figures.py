@@ -48,6 +48,7 @@ _TABLE_2: Final = (
     "Table 2 fits errors of the standard deviation: the 0.75 quantile of a normal law lies 0.674 "
     "deviations above its middle, and 1 - 0.674 = 0.326, but 1 - 0.674² = 0.545."
 )
+_LEFT: Final = 1e-3
 _DPI: Final = 150
 _PANEL_WIDTH, _PANEL_HEIGHT, _MARGIN = 2.15, 2.2, 1.1
 _AXES: Final[Mapping[Axis, str]] = {"d": "columns d", "alpha": "skew α"}
@@ -118,7 +119,8 @@ def _curves_figure(
             )
             _label(panel, axes, place, experiment)
     marks = [mark for line in panels for panel in line for mark in _marks(panel, size)]
-    note = f"Lines: medians of {_runs(results)} runs; bands: quartiles."
+    runs = _runs(results)
+    note = "One run." if runs == 1 else f"Lines: medians of {runs} runs; bands: quartiles."
     if marks:
         sources = "; ".join(dict.fromkeys(mark.source for mark in marks))
         note = f"{note} Stars, in the colour of their estimator: {sources}."
@@ -169,8 +171,10 @@ def _fill(
         axes.set_xscale("log", base=2)
         powers = [each.d for each in datasets]
         axes.xaxis.set_major_locator(FixedLocator(powers[:: 2 if len(powers) > 4 else 1]))
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0f}")
         axes.xaxis.set_minor_locator(NullLocator())
+    else:
+        axes.xaxis.set_major_locator(FixedLocator([each.alpha for each in datasets]))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
 
 
 def _place(panel: Panel, dataset: Dataset) -> float:
@@ -197,6 +201,11 @@ def _mark_style(name: str) -> dict[str, Any]:
         "linestyle": "",
         "zorder": 5,
     }
+
+
+def _mean_style(colour: str) -> dict[str, Any]:
+    edge = {"markeredgecolor": "white", "markeredgewidth": 0.8}
+    return {"marker": "o", "markersize": 7, "color": colour, "linestyle": "", "zorder": 4, **edge}
 
 
 def _label(panel: Panel, axes: Axes, place: _Place, experiment: Experiment) -> None:
@@ -262,15 +271,15 @@ def _variance_figure(
             for place, name in enumerate(names):
                 values = errors.get((dataset, name, rho), [])
                 colour = "#0072B2" if name == "magnitude" else "0.35"
-                axes.plot(
-                    values, [place] * len(values), "|", color=colour, alpha=0.35, markersize=8
-                )
+                axes.plot(values, [place] * len(values), "|", color=colour, alpha=0.3, markersize=8)
                 if values:
-                    axes.plot(np.mean(values), place, "o", color=colour, markersize=6)
+                    axes.plot(np.mean(values), place, **_mean_style(colour))
                 if (dataset, name, rho) in printed:
                     axes.plot(printed[dataset, name, rho], place, **_mark_style(name))
             axes.set_title(f"ρ = {rho:g}, variance {dataset.alpha:g}")
             axes.set_xscale("log")
+            axes.set_xlim(_LEFT, 1.1)
+            axes.set_ylim(-0.5, len(names) - 0.5)
             axes.grid(visible=True, axis="x")
             axes.set_yticks(range(len(names)), [labels[name].label for name in names])
     for axes in grid[-1]:

@@ -6,10 +6,12 @@ import multiprocessing
 import signal
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
 from math import inf
 from time import perf_counter
 
+import opendp_lite as dp
 from opendp_lite.reproduce.data import draw
 from opendp_lite.reproduce.estimators import EMPIRICAL, estimate, estimators_of
 from opendp_lite.reproduce.settings import Experiment, Size
@@ -66,8 +68,14 @@ def _results(runs: Sequence[Run], workers: int) -> Generator[Result, None, None]
         yield from map(measure, runs)
         return
     with _pool(min(workers, len(runs))) as pool:
-        for future in as_completed([pool.submit(measure, run) for run in runs]):
-            yield future.result()
+        try:
+            for future in as_completed([pool.submit(measure, run) for run in runs]):
+                yield future.result()
+        except BrokenProcessPool:
+            raise dp.OpenDPLiteError(
+                "a process was ended from outside, perhaps for want of memory; what was finished "
+                "is kept: give the same command again with --workers 1"
+            ) from None
 
 
 @contextmanager

@@ -116,7 +116,7 @@ def _by_skew(name: str, title: str, n: int, columns: int, quick_columns: int) ->
 def _binary(columns: int, errors: tuple[Error, ...], sizes: tuple[Size, ...]) -> Series:
     few, some = Grid((columns,), (0.0, 0.5, 1.0)), Grid((columns,), QUARTERS)
     return Series(
-        f"plan-binary-{columns}",
+        "plan-binary",
         f"d = {columns}",
         4096,
         "alpha",
@@ -129,7 +129,7 @@ def _binary(columns: int, errors: tuple[Error, ...], sizes: tuple[Size, ...]) ->
 
 _A: Final = ("true", "empirical")
 _C: Final = ("empirical", "true")
-_LOW_QUICK, _LOW_USUAL = (16, 64), POWERS[:5]
+_LOW_QUICK, _LOW_USUAL = (16, 32), POWERS[:5]
 
 EXPERIMENTS: Final = {
     each.name: each
@@ -169,7 +169,7 @@ EXPERIMENTS: Final = {
             title="A small budget, n = 100 000",
             series=(
                 _by_columns("plan-low-a", "Gaussian A", 100_000, 0.0, _A, _LOW_QUICK, _LOW_USUAL),
-                _by_skew("plan-low-b", "Gaussian B, d = 64", 100_000, 64, 64),
+                _by_skew("plan-low-b", "Gaussian B, d = 64", 100_000, 64, 16),
                 _by_columns("plan-low-c", "Gaussian C", 100_000, 2.0, _C, _LOW_QUICK, _LOW_USUAL),
             ),
             rhos=(LOW_RHO,),
