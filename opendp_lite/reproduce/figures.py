@@ -66,12 +66,13 @@ class Panel:
 
 @attrs.frozen
 class _Place:
-    """Where a panel stands, and whether rho varies from column to column."""
+    """Where a panel stands, what it shows, and whether rho varies from column to column."""
 
     first_line: bool
     last_line: bool
     first_column: bool
     by_rho: bool
+    name: str
 
 
 def draw(
@@ -116,6 +117,7 @@ def _curves_figure(
                 last_line=line == panels[-1],
                 first_column=panel == line[0],
                 by_rho=len(rhos) > 1,
+                name=panel.series.name_at(size),
             )
             _label(panel, axes, place, experiment)
     marks = [mark for line in panels for panel in line for mark in _marks(panel, size)]
@@ -212,14 +214,14 @@ def _label(panel: Panel, axes: Axes, place: _Place, experiment: Experiment) -> N
     """What no other panel of the line or the column says."""
     series, binary = panel.series, experiment.name == "plan-binary"
     if place.first_line:
-        axes.set_title(f"ρ = {panel.rho:g}" if place.by_rho else series.title)
+        axes.set_title(f"ρ = {panel.rho:g}" if place.by_rho else place.name)
     if place.last_line:
         axes.set_xlabel("ratio of fair bits" if binary else _AXES[series.axis])
     if place.first_column or not place.by_rho:
         norm = "half the ℓ₁ error" if binary else "ℓ₂ error"
         words = f"{norm}\nto the {_COMPARED[panel.error]}"
-        several = place.by_rho and len(experiment.series) > 1
-        axes.set_ylabel(f"{series.title}\n{words}" if several else words)
+        several = len(experiment.series) > 1 or series.axis == "alpha"
+        axes.set_ylabel(f"{place.name}\n{words}" if several and place.by_rho else words)
 
 
 def _frame(
@@ -238,7 +240,7 @@ def _frame(
         loc="outside lower center",
         ncols=max(1, int(width / 2.5)),
         frameon=False,
-        title=fill(note, int(width * 15)),
+        title=fill(note, int(width * 16)),
         title_fontsize=8,
     )
 

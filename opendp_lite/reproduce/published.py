@@ -9,6 +9,7 @@ import attrs
 from opendp_lite.reproduce.settings import Dataset, Error
 
 PLAN_FILES: Final = "the CSV files of the authors' code, at 1.3 to 3.8 times the rho stated"
+BINARY_FILES: Final = "the CSV files of the authors' code"
 APPENDIX_E: Final = "medians printed in appendix E"
 TABLE_2: Final = "table 2"
 
@@ -27,6 +28,11 @@ class Published:
 
 def _plan(series: str, n: int, d: int, alpha: float, value: float) -> Published:
     return Published(Dataset(series, n, d, alpha), "plan", 0.5, "true", value, PLAN_FILES)
+
+
+def _binary(alpha: float, value: float) -> Published:
+    dataset = Dataset("plan-binary", 4096, 1024, alpha)
+    return Published(dataset, "plan", 0.5, "true", value, BINARY_FILES)
 
 
 def _correlated(estimator: str, rho: float, value: float) -> Published:
@@ -52,9 +58,9 @@ PUBLISHED: Final = (
     _plan("plan-b", 10_000, 512, 1.0, 0.6787),
     _plan("plan-b", 10_000, 512, 2.0, 6.00),
     _plan("plan-c", 10_000, 256, 2.0, 3.20),
-    _plan("plan-binary", 4096, 1024, 0.0, 1.054),
-    _plan("plan-binary", 4096, 1024, 0.25, 2.408),
-    _plan("plan-binary", 4096, 1024, 1.0, 5.804),
+    _binary(0.0, 1.054),
+    _binary(0.25, 2.408),
+    _binary(1.0, 5.804),
     _correlated("plan", 1.0, 3.41),
     _correlated("plan", 0.5, 4.76),
     _correlated("plan", 0.125, 9.40),

@@ -70,6 +70,11 @@ class Series:
             for alpha in grid.alphas
         )
 
+    def name_at(self, size: Size) -> str:
+        """The title, with the number of columns where it is the same all along the axis."""
+        columns = {each.d for each in self.datasets(size)}
+        return f"{self.title}, d = {columns.pop()}" if len(columns) == 1 else self.title
+
 
 @attrs.frozen
 class Experiment:
@@ -117,7 +122,7 @@ def _binary(columns: int, errors: tuple[Error, ...], sizes: tuple[Size, ...]) ->
     few, some = Grid((columns,), (0.0, 0.5, 1.0)), Grid((columns,), QUARTERS)
     return Series(
         "plan-binary",
-        f"d = {columns}",
+        "bits",
         4096,
         "alpha",
         errors,
@@ -137,7 +142,7 @@ EXPERIMENTS: Final = {
         Experiment(
             name="plan-a",
             title="Gaussian A: no skew, n = 4000",
-            series=(_by_columns("plan-a", "A", 4000, 0.0, _A),),
+            series=(_by_columns("plan-a", "Gaussian A", 4000, 0.0, _A),),
             rhos=RHOS,
             quick_rhos=(1.0, 0.125),
             estimators=GAUSSIAN,
@@ -147,7 +152,7 @@ EXPERIMENTS: Final = {
         Experiment(
             name="plan-b",
             title="Gaussian B: growing skew, n = 10 000",
-            series=(_by_skew("plan-b", "B", 10_000, 512, 128),),
+            series=(_by_skew("plan-b", "Gaussian B", 10_000, 512, 128),),
             rhos=RHOS,
             quick_rhos=(1.0, 0.125),
             estimators=GAUSSIAN,
@@ -157,7 +162,7 @@ EXPERIMENTS: Final = {
         Experiment(
             name="plan-c",
             title="Gaussian C: skewed (alpha = 2), n = 10 000",
-            series=(_by_columns("plan-c", "C", 10_000, 2.0, _C),),
+            series=(_by_columns("plan-c", "Gaussian C", 10_000, 2.0, _C),),
             rhos=RHOS,
             quick_rhos=(1.0, 0.125),
             estimators=GAUSSIAN,
@@ -169,7 +174,7 @@ EXPERIMENTS: Final = {
             title="A small budget, n = 100 000",
             series=(
                 _by_columns("plan-low-a", "Gaussian A", 100_000, 0.0, _A, _LOW_QUICK, _LOW_USUAL),
-                _by_skew("plan-low-b", "Gaussian B, d = 64", 100_000, 64, 16),
+                _by_skew("plan-low-b", "Gaussian B", 100_000, 64, 16),
                 _by_columns("plan-low-c", "Gaussian C", 100_000, 2.0, _C, _LOW_QUICK, _LOW_USUAL),
             ),
             rhos=(LOW_RHO,),
