@@ -50,7 +50,7 @@ _TABLE_2: Final = (
 )
 _LEFT: Final = 1e-3
 _DPI: Final = 150
-_PANEL_WIDTH, _PANEL_HEIGHT, _MARGIN = 2.15, 2.2, 1.1
+_PANEL_WIDTH, _PANEL_HEIGHT, _MARGIN = 2.15, 2.0, 1.8
 _AXES: Final[Mapping[Axis, str]] = {"d": "columns d", "alpha": "skew α"}
 _COMPARED: Final[Mapping[Error, str]] = {"true": "true mean", "empirical": "empirical mean"}
 
