@@ -1,4 +1,4 @@
-"""The command line: a private mean of one column of a file."""
+"""The command line: a private mean of one column of a file, and the published experiments."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from opendp_lite.estimators.simplex_ratio import simplex_standard_error
 from opendp_lite.exact import exact, open_probability, positive, shown_up, whole
 from opendp_lite.measurements.noise import Aggregate
 from opendp_lite.postprocessor import Postprocessor
+from opendp_lite.reproduce.settings import EXPERIMENTS, Size
 
 DELTA: Final = Fraction(1, 10**6)
 """The delta at which a zCDP loss is also shown as an epsilon."""
@@ -38,6 +39,8 @@ _Rows = dp.Space[dp.Rows]
 _Errors = Callable[[Any, tuple[float, ...]], float]
 
 _PARQUET = "opendp_lite.engines.parquet_file"
+_REPRODUCE = "opendp_lite.reproduce.command"
+_FOLDER = "reproduced"
 _DROP = "drop"
 _REFUSED = 2
 _INTERRUPTED = 130
@@ -48,6 +51,12 @@ _LEAST = 1 / _MOST
 _EXACT = 2**53
 
 _HIDDEN = "the noise hides the mean: it takes more rows, narrower bounds or a larger budget"
+
+_REPRODUCED = """\
+Runs an experiment of Aumueller, Lebeda, Nelson, Pagh 2024 (PLAN) with the estimators of this
+package, each at its true privacy loss, and draws the figure. Every run is a line of a CSV file at
+once; a run that is there already is not made again, so a stopped command goes on when it is given
+again."""
 
 _USAGE = """\
 opendp-lite mean FILE --column NAME --bounds LOWER UPPER
@@ -232,6 +241,35 @@ def _mean(arguments: argparse.Namespace) -> str:
         column.name, estimator.mean(release), error, claim, note=_HIDDEN if hidden else None
     )
     return report.as_json() if arguments.json else report.as_text()
+
+
+def _reproduce(arguments: argparse.Namespace) -> str:
+    experiment = EXPERIMENTS[arguments.experiment]
+    if arguments.quick and arguments.full:
+        raise dp.ParameterError("--quick and --full are different sizes; give one of them")
+    size: Size = "quick" if arguments.quick else "full" if arguments.full else "usual"
+    rhos = arguments.rho or experiment.rhos_of(size)
+    for rho in rhos:
+        positive(rho, "--rho")
+    runs = experiment.runs_of(size) if arguments.runs is None else arguments.runs
+    workers = os.cpu_count() or 1 if arguments.workers is None else arguments.workers
+    try:
+        command = importlib.import_module(_REPRODUCE)
+    except ModuleNotFoundError as missing:
+        raise dp.ParameterError(
+            f"reproduce needs {missing.name}, which is not installed; type: "
+            'pip install "opendp_lite[plot]"'
+        ) from None
+    order = command.Order(
+        experiment,
+        size,
+        tuple(dict.fromkeys(map(float, rhos))),
+        whole(runs, "--runs", least=1),
+        whole(workers, "--workers", least=1),
+        Path(arguments.out),
+    )
+    text: str = command.reproduce(order)
+    return text
 
 
 def _claim(estimator: Estimator, budget: Budget, *, explain: bool) -> Claim:
@@ -549,6 +587,16 @@ def _parser() -> argparse.ArgumentParser:
     _add_privacy(mean.add_argument_group("the privacy: one setting (smaller is more private)"))
     _add_estimate(mean.add_argument_group("the estimate"))
     _add_output(mean.add_argument_group("the output"))
+    again = commands.add_parser(
+        "reproduce",
+        help="a published experiment, run again",
+        description=_REPRODUCED,
+        epilog="\n".join(f"{name:16} {each.title}" for name, each in EXPERIMENTS.items()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    again.set_defaults(run=_reproduce)
+    _add_experiment(again)
     return parser
 
 
@@ -629,6 +677,33 @@ def _add_output(group: _Group) -> None:
     group.add_argument("--json", action="store_true", help="one JSON object with all digits")
     group.add_argument(
         "--explain", action="store_true", help="a line for each step, and how the loss comes about"
+    )
+
+
+def _add_experiment(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "experiment", metavar="EXPERIMENT", choices=list(EXPERIMENTS), help="one of those below"
+    )
+    parser.add_argument(
+        "--runs", metavar="N", type=_number, help="how often each estimator runs in each setting"
+    )
+    parser.add_argument(
+        "--rho", metavar="R", type=_number, nargs="+", help="the budgets (default: as published)"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="fewer settings and runs, in less than a minute"
+    )
+    parser.add_argument(
+        "--full", action="store_true", help="all settings and runs as published, for hours"
+    )
+    parser.add_argument(
+        "--workers", metavar="N", type=_number, help="how many processes (default: one for a core)"
+    )
+    parser.add_argument(
+        "--out",
+        metavar="FOLDER",
+        default=_FOLDER,
+        help=f"where the table and the figure go (default: {_FOLDER})",
     )
 
 

@@ -36,6 +36,7 @@ ORDER = (
     "testing",
     "serialise",
     "__init__",
+    "reproduce",
     "cli",
     "__main__",
 )

@@ -1,0 +1,1 @@
+"""The published experiments, run again with what the library has."""

@@ -1,0 +1,104 @@
+"""One experiment from the runs to the figure. Needs ``opendp_lite[plot]``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import attrs
+from tqdm import tqdm
+
+import opendp_lite as dp
+from opendp_lite.reproduce.figures import draw
+from opendp_lite.reproduce.runner import expected_seconds, planned, run_all
+from opendp_lite.reproduce.settings import Experiment, Size
+from opendp_lite.reproduce.summary import comparison, variances
+from opendp_lite.reproduce.table import Result, Run, Table
+
+
+@attrs.frozen
+class Order:
+    """What is to be run, and where its files go."""
+
+    experiment: Experiment
+    size: Size
+    rhos: tuple[float, ...]
+    runs: int
+    workers: int
+    folder: Path
+
+
+def reproduce(order: Order) -> str:
+    """Makes the runs that are missing, draws the figure; gives the text to print."""
+    try:
+        order.folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise dp.ParameterError(
+            f"--out: {str(order.folder)!r} is no folder; give another"
+        ) from None
+    name = order.experiment.name
+    table = Table(order.folder / f"{name}.csv")
+    known = table.results()
+    runs = planned(order.experiment, order.size, order.rhos, order.runs)
+    missing = [run for run in runs if run not in known]
+    table.open()
+    if missing:
+        seconds = expected_seconds(missing, order.workers)
+        _say(f"{name}: {_counted(runs, missing)}; about {_duration(seconds)}")
+        found = _made(missing, table, order.workers)
+        known.update({result.run: result for result in found})
+    else:
+        _say(f"{name}: all {len(runs)} runs are in {table.path}")
+    results = [known[run] for run in runs]
+    pictures = [order.folder / f"{name}.{kind}" for kind in ("png", "svg")]
+    draw(order.experiment, order.size, order.rhos, results, pictures)
+    return _text(order, results, [table.path, *pictures])
+
+
+def _made(missing: Sequence[Run], table: Table, workers: int) -> list[Result]:
+    found: list[Result] = []
+    try:
+        with tqdm(total=len(missing), unit="run", file=sys.stderr, dynamic_ncols=True) as bar:
+
+            def finished(result: Result) -> None:
+                found.append(result)
+                bar.update()
+
+            run_all(missing, table, workers, finished)
+    except KeyboardInterrupt:
+        _say(
+            f"stopped: {len(found)} of {len(missing)} runs were made and are kept in "
+            f"{table.path}; the same command goes on from there"
+        )
+        raise
+    return found
+
+
+def _text(order: Order, results: Sequence[Result], files: Sequence[Path]) -> str:
+    parts = [comparison(order.experiment, order.rhos, results)]
+    if order.experiment.name == "plan-variance":
+        parts.insert(0, variances(order.rhos, results))
+    parts.append("\n".join(f"written: {path}" for path in files))
+    return "\n\n".join(parts)
+
+
+def _counted(runs: Sequence[object], missing: Sequence[object]) -> str:
+    if len(missing) == len(runs):
+        return f"{len(runs)} runs"
+    return f"{len(missing)} of {len(runs)} runs, the others are there already"
+
+
+def _duration(seconds: float) -> str:
+    """In words.
+
+    >>> _duration(3), _duration(100), _duration(4000)
+    ('10 seconds', '2 minutes', '1.1 hours')
+    """
+    if seconds < 60:
+        return f"{max(round(seconds, -1), 10):.0f} seconds"
+    return f"{seconds / 60:.0f} minutes" if seconds < 3600 else f"{seconds / 3600:.1f} hours"
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,238 @@
+"""Which experiments there are, and their settings as published."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Final, Literal
+
+import attrs
+
+Axis = Literal["d", "alpha"]
+Error = Literal["true", "empirical"]
+Size = Literal["quick", "usual", "full"]
+
+POWERS: Final = (16, 32, 64, 128, 256, 512, 1024)
+HALVES: Final = (0.0, 0.5, 1.0, 1.5, 2.0)
+QUARTERS: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
+RHOS: Final = (1.0, 0.5, 0.25, 0.125, 0.0625)
+PRINTED_RHOS: Final = (1.0, 0.5, 0.125)
+LOW_RHO: Final = 0.01
+GAUSSIAN: Final = ("empirical", "plan", "plan-unscaled", "iome", "ours", "ours-add-remove")
+BINARY: Final = ("empirical", "plan", "plan-unscaled", "iome", "ours", "ours-add-remove")
+VARIANCE: Final = ("direct-075", "direct-0841", "direct-09", "general-1", "general-4", "magnitude")
+
+
+@attrs.frozen
+class Dataset:
+    """What is drawn: ``alpha`` is the skew, the ratio of fair bits, or the variance."""
+
+    experiment: str
+    n: int
+    d: int
+    alpha: float
+
+    def seed(self, run: int) -> int:
+        """The seed of one draw, the same on every machine."""
+        name = f"{self.experiment} {self.n} {self.d} {self.alpha!r} {run}"
+        return int.from_bytes(sha256(name.encode()).digest()[:6], "big")
+
+
+@attrs.frozen
+class Grid:
+    """Which dimensions and alphas."""
+
+    columns: tuple[int, ...]
+    alphas: tuple[float, ...]
+
+
+NOTHING: Final = Grid((), ())
+
+
+@attrs.frozen
+class Series:
+    """One curve of each estimator: datasets that differ along ``axis``."""
+
+    name: str
+    title: str
+    n: int
+    axis: Axis
+    errors: tuple[Error, ...]
+    quick: Grid
+    usual: Grid
+    full: Grid
+
+    def datasets(self, size: Size) -> tuple[Dataset, ...]:
+        """Along the axis."""
+        grid: Grid = {"quick": self.quick, "usual": self.usual, "full": self.full}[size]
+        return tuple(
+            Dataset(self.name, self.n, columns, alpha)
+            for columns in grid.columns
+            for alpha in grid.alphas
+        )
+
+    def name_at(self, size: Size) -> str:
+        """The title, with the number of columns where it is the same all along the axis."""
+        columns = {each.d for each in self.datasets(size)}
+        return f"{self.title}, d = {columns.pop()}" if len(columns) == 1 else self.title
+
+
+@attrs.frozen
+class Experiment:
+    """What one command runs: every estimator at every rho on every dataset of the series."""
+
+    name: str
+    title: str
+    series: tuple[Series, ...]
+    rhos: tuple[float, ...]
+    quick_rhos: tuple[float, ...]
+    estimators: tuple[str, ...]
+    quick_runs: int
+    runs: int
+    full_runs: int = 50
+
+    def runs_of(self, size: Size) -> int:
+        """How often each estimator runs."""
+        return {"quick": self.quick_runs, "usual": self.runs, "full": self.full_runs}[size]
+
+    def rhos_of(self, size: Size) -> tuple[float, ...]:
+        """The budgets."""
+        return self.quick_rhos if size == "quick" else self.rhos
+
+
+def _by_columns(
+    name: str,
+    title: str,
+    n: int,
+    alpha: float,
+    errors: tuple[Error, ...],
+    quick: tuple[int, ...] = (16, 64, 256),
+    usual: tuple[int, ...] = POWERS,
+) -> Series:
+    few, some, all_ = (Grid(columns, (alpha,)) for columns in (quick, usual, POWERS))
+    return Series(name, title, n, "d", errors, few, some, all_)
+
+
+def _by_skew(name: str, title: str, n: int, columns: int, quick_columns: int) -> Series:
+    few = Grid((quick_columns,), (0.0, 1.0, 2.0))
+    some = Grid((columns,), HALVES)
+    return Series(name, title, n, "alpha", ("true", "empirical"), few, some, some)
+
+
+def _binary(columns: int, errors: tuple[Error, ...], sizes: tuple[Size, ...]) -> Series:
+    few, some = Grid((columns,), (0.0, 0.5, 1.0)), Grid((columns,), QUARTERS)
+    return Series(
+        "plan-binary",
+        "bits",
+        4096,
+        "alpha",
+        errors,
+        few if "quick" in sizes else NOTHING,
+        some if "usual" in sizes else NOTHING,
+        some,
+    )
+
+
+_A: Final = ("true", "empirical")
+_C: Final = ("empirical", "true")
+_LOW_QUICK, _LOW_USUAL = (16, 32), POWERS[:5]
+
+EXPERIMENTS: Final = {
+    each.name: each
+    for each in (
+        Experiment(
+            name="plan-a",
+            title="Gaussian A: no skew, n = 4000",
+            series=(_by_columns("plan-a", "Gaussian A", 4000, 0.0, _A),),
+            rhos=RHOS,
+            quick_rhos=(1.0, 0.125),
+            estimators=GAUSSIAN,
+            quick_runs=2,
+            runs=5,
+        ),
+        Experiment(
+            name="plan-b",
+            title="Gaussian B: growing skew, n = 10 000",
+            series=(_by_skew("plan-b", "Gaussian B", 10_000, 512, 128),),
+            rhos=RHOS,
+            quick_rhos=(1.0, 0.125),
+            estimators=GAUSSIAN,
+            quick_runs=2,
+            runs=3,
+        ),
+        Experiment(
+            name="plan-c",
+            title="Gaussian C: skewed (alpha = 2), n = 10 000",
+            series=(_by_columns("plan-c", "Gaussian C", 10_000, 2.0, _C),),
+            rhos=RHOS,
+            quick_rhos=(1.0, 0.125),
+            estimators=GAUSSIAN,
+            quick_runs=1,
+            runs=3,
+        ),
+        Experiment(
+            name="plan-low",
+            title="A small budget, n = 100 000",
+            series=(
+                _by_columns("plan-low-a", "Gaussian A", 100_000, 0.0, _A, _LOW_QUICK, _LOW_USUAL),
+                _by_skew("plan-low-b", "Gaussian B", 100_000, 64, 16),
+                _by_columns("plan-low-c", "Gaussian C", 100_000, 2.0, _C, _LOW_QUICK, _LOW_USUAL),
+            ),
+            rhos=(LOW_RHO,),
+            quick_rhos=(LOW_RHO,),
+            estimators=GAUSSIAN,
+            quick_runs=1,
+            runs=3,
+        ),
+        Experiment(
+            name="plan-binary",
+            title="Bits: a share of them fair, the others 1 with probability 1/100, n = 4096",
+            series=(
+                _binary(256, ("true",), ("quick", "usual")),
+                _binary(512, ("true",), ()),
+                _binary(1024, ("true", "empirical"), ("usual",)),
+                _binary(2048, ("true",), ()),
+            ),
+            rhos=PRINTED_RHOS,
+            quick_rhos=(1.0, 0.125),
+            estimators=BINARY,
+            quick_runs=1,
+            runs=3,
+        ),
+        Experiment(
+            name="plan-correlated",
+            title="Correlated columns",
+            series=(
+                _by_columns("plan-correlated-a", "Gaussian A', n = 4000", 4000, 0.0, ("true",)),
+                _by_columns(
+                    "plan-correlated-c", "Gaussian C', n = 10 000", 10_000, 2.0, ("empirical",)
+                ),
+            ),
+            rhos=PRINTED_RHOS,
+            quick_rhos=(1.0, 0.125),
+            estimators=GAUSSIAN,
+            quick_runs=1,
+            runs=3,
+        ),
+        Experiment(
+            name="plan-variance",
+            title="The variance of one column, n = 10 000",
+            series=(
+                Series(
+                    "plan-variance",
+                    "N(10, variance)",
+                    10_000,
+                    "alpha",
+                    ("true",),
+                    *(Grid((1,), (0.001, 1.0)),) * 3,
+                ),
+            ),
+            rhos=(1e-3, 1e-2),
+            quick_rhos=(1e-3, 1e-2),
+            estimators=VARIANCE,
+            quick_runs=10,
+            runs=100,
+            full_runs=100,
+        ),
+    )
+}
+"""By the name on the command line."""

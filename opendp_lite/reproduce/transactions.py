@@ -1,0 +1,149 @@
+"""Transactions, baskets of items, as a sparse matrix of zeros and ones."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+import opendp_lite as dp
+
+Layout = Literal["baskets", "pairs"]
+Whole = NDArray[np.int64]
+
+_MOST_FULL: Final = 0.5
+_LOOKED_AT: Final = 100
+_SOME: Final = 1000
+
+
+@attrs.frozen
+class Shape:
+    """So many rows and columns, with so many ones in them."""
+
+    rows: int
+    columns: int
+    ones: int
+
+
+KOSARAK: Final = Shape(75_462, 27_983, 4_194_414)
+POS: Final = Shape(515_596, 1657, 3_367_019)
+
+
+def read_transactions(
+    path: str | Path, layout: Layout | None = None, items: Sequence[int] | None = None
+) -> csr_array:
+    """A file of transactions: a row for each, a column for each item, 1 where it is in it.
+
+    Takes: ``path``, a text file, gzip where its name ends in .gz; ``layout``: "baskets", a line of
+        item numbers for each transaction (FIMI), or "pairs", a transaction number and an item
+        number on each line, after commas, tabs or spaces, with or without a header; found from
+        the first lines where left out; ``items``, the item numbers that get a column, in order:
+        public knowledge, and needed where the result is released. Without it every item that
+        occurs gets one, in the order of the numbers, and the columns give away what occurs.
+    Gives: a matrix of floats. An item twice in a transaction counts once.
+    Raises: ``DataError`` for a line of something else, ``OSError``.
+    """
+    name = Path(path)
+    with gzip.open(name, "rt") if name.suffix == ".gz" else name.open() as stream:
+        lines = _numbered(stream)
+        first = list(islice(lines, _LOOKED_AT))
+        chosen = layout or _layout(first, name)
+        rows, found = _places([*first, *lines], chosen, name)
+    if chosen == "pairs":
+        _, rows = np.unique(rows, return_inverse=True)
+    return _matrix(rows, found, items)
+
+
+def synthetic_transactions(shape: Shape, seed: int = 0, skew: float = 1.0) -> csr_array:
+    """Transactions of a given shape that are drawn, not recorded.
+
+    Takes: ``shape``; ``seed``; ``skew``: item i is drawn in proportion to i^-skew. The rows'
+        lengths are skewed too, and at least 1 where there are ones enough.
+    Gives: a matrix of floats with exactly that many ones. Raises ``ParameterError`` where they
+        would fill more than half of it.
+    """
+    if shape.ones > _MOST_FULL * shape.rows * shape.columns:
+        raise dp.ParameterError(f"{shape} is more than half full; ask for fewer ones")
+    random = np.random.default_rng(seed)
+    popular = np.cumsum(np.arange(1, shape.columns + 1, dtype=np.float64) ** -skew)
+    busy = np.cumsum(random.lognormal(0, 1, shape.rows))
+    places = np.arange(min(shape.rows, shape.ones)) * shape.columns
+    places += _drawn(popular, len(places), random)
+    while (missing := shape.ones - len(places)) > 0:
+        tried = 2 * missing + _SOME
+        rows, columns = _drawn(busy, tried, random), _drawn(popular, tried, random)
+        fresh = np.setdiff1d(rows * shape.columns + columns, places)
+        places = np.concatenate([places, random.permutation(fresh)[:missing]])
+    ones = np.ones(len(places))
+    shown = (shape.rows, shape.columns)
+    return csr_array((ones, np.divmod(places, shape.columns)), shape=shown)
+
+
+def _drawn(weights: NDArray[np.float64], size: int, random: np.random.Generator) -> Whole:
+    """Places drawn in proportion to weights that are given as running totals."""
+    found: Whole = np.searchsorted(weights, random.random(size) * weights[-1], side="right")
+    return found
+
+
+Line = tuple[int, str]
+
+
+def _numbered(stream: Iterable[str]) -> Iterator[Line]:
+    return ((number, line) for number, line in enumerate(stream, start=1) if line.strip())
+
+
+def _layout(first: Sequence[Line], path: Path) -> Layout:
+    if any("," in line or "\t" in line for _, line in first):
+        return "pairs"
+    if first and all(len(line.split()) == 2 for _, line in first):
+        raise dp.DataError(
+            f"{str(path)!r}: its lines hold two numbers each, which may be a transaction and an "
+            'item or a basket of two; say layout="pairs" or layout="baskets"'
+        )
+    return "baskets"
+
+
+def _places(lines: Iterable[Line], layout: Layout, path: Path) -> tuple[Whole, Whole]:
+    """The number of the transaction and of the item for every one."""
+    lengths: list[int] = []
+    numbers: list[int] = []
+    for number, line in lines:
+        words = line.replace(",", " ").split() if layout == "pairs" else line.split()
+        try:
+            found = list(map(int, words))
+        except ValueError:
+            if layout == "pairs" and not numbers and len(words) == 2:
+                continue
+            raise _bad(path, number, layout) from None
+        if layout == "pairs" and len(found) != 2:
+            raise _bad(path, number, layout)
+        lengths.append(len(found))
+        numbers.extend(found)
+    if layout == "pairs":
+        pairs = np.array(numbers, dtype=np.int64).reshape(-1, 2)
+        return pairs[:, 0], pairs[:, 1]
+    return np.repeat(np.arange(len(lengths)), lengths), np.array(numbers, dtype=np.int64)
+
+
+def _bad(path: Path, number: int, layout: Layout) -> dp.DataError:
+    wanted = "item numbers" if layout == "baskets" else "a transaction number and an item number"
+    return dp.DataError(f"{str(path)!r}, line {number}: it should hold {wanted}")
+
+
+def _matrix(rows: Any, found: Whole, items: Sequence[int] | None) -> csr_array:
+    height = int(rows.max()) + 1 if len(rows) else 0
+    names = np.unique(found) if items is None else np.asarray(items, dtype=np.int64)
+    order = np.argsort(names)
+    slots = np.searchsorted(names, found, sorter=order).clip(max=len(names) - 1)
+    columns = order[slots]
+    known = names[columns] == found
+    places = np.unique(rows[known] * len(names) + columns[known])
+    ones = np.ones(len(places))
+    return csr_array((ones, np.divmod(places, len(names))), shape=(height, len(names)))

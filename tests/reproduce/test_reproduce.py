@@ -1,0 +1,412 @@
+"""The published experiments: their settings, and the command from the runs to the figure."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import time
+from math import inf
+from typing import Any
+from xml.etree import ElementTree
+
+import attrs
+import numpy as np
+import pytest
+
+import opendp_lite as dp
+from opendp_lite import cli
+from opendp_lite.reproduce import command, runner
+from opendp_lite.reproduce.data import deviations, draw, fair_bits
+from opendp_lite.reproduce.estimators import estimators_of
+from opendp_lite.reproduce.published import PUBLISHED
+from opendp_lite.reproduce.settings import EXPERIMENTS, Dataset, Grid, Series
+from opendp_lite.reproduce.table import FIELDS, Table
+
+NAMES = [
+    "plan-a",
+    "plan-b",
+    "plan-c",
+    "plan-low",
+    "plan-binary",
+    "plan-correlated",
+    "plan-variance",
+]
+POWERS = [2**k for k in range(4, 11)]
+HALVES = [0, 0.5, 1, 1.5, 2]
+
+
+@pytest.fixture
+def run(capsys):
+    """Runs ``reproduce`` in this process: its status, standard output and standard error."""
+
+    def call(*words: object) -> tuple[int, str, str]:
+        try:
+            status = cli.main(["reproduce", *map(str, words)])
+        except SystemExit as stop:
+            status = int(stop.code or 0)
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return call
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    """Makes an experiment small."""
+
+    def shrink(name: str) -> None:
+        full = EXPERIMENTS[name]
+        series = tuple(attrs.evolve(each, **small(each)) for each in full.series[:2])
+        monkeypatch.setitem(EXPERIMENTS, name, attrs.evolve(full, series=series))
+
+    return shrink
+
+
+def small(series: Series) -> dict[str, Any]:
+    """Few short rows in place of a series' own."""
+    grid = Grid((4, 8), (0.0,)) if series.axis == "d" else Grid((4,), (0.0, 1.0))
+    if series.name == "plan-variance":
+        grid = series.full
+    return {"n": 300, "quick": grid, "usual": grid, "full": grid}
+
+
+def lines(path) -> list[dict[str, str]]:
+    """The runs in a table."""
+    with path.open(newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def settings(path) -> list[tuple[str, ...]]:
+    """What tells one run from another."""
+    return [tuple(line[field] for field in FIELDS[:8]) for line in lines(path)]
+
+
+def datasets(name: str, size="full") -> list[Dataset]:
+    """All datasets of an experiment."""
+    return [each for series in EXPERIMENTS[name].series for each in series.datasets(size)]
+
+
+def test_names_and_budgets():
+    assert list(EXPERIMENTS) == NAMES
+    for name in ("plan-a", "plan-b", "plan-c"):
+        assert EXPERIMENTS[name].rhos == (1, 0.5, 0.25, 0.125, 0.0625)
+    assert EXPERIMENTS["plan-low"].rhos == (0.01,)
+    assert EXPERIMENTS["plan-variance"].rhos == (1e-3, 1e-2)
+    assert {each.full_runs for each in EXPERIMENTS.values()} == {50, 100}
+
+
+@pytest.mark.parametrize(
+    ("name", "series", "n", "columns", "alphas"),
+    [
+        ("plan-a", "plan-a", 4000, POWERS, [0]),
+        ("plan-b", "plan-b", 10_000, [512], HALVES),
+        ("plan-c", "plan-c", 10_000, POWERS, [2]),
+        ("plan-low", "plan-low-a", 100_000, POWERS, [0]),
+        ("plan-low", "plan-low-b", 100_000, [64], HALVES),
+        ("plan-low", "plan-low-c", 100_000, POWERS, [2]),
+        ("plan-binary", "plan-binary", 4096, [*POWERS[4:], 2048], [0, 0.25, 0.5, 0.75, 1]),
+        ("plan-correlated", "plan-correlated-a", 4000, POWERS, [0]),
+        ("plan-correlated", "plan-correlated-c", 10_000, POWERS, [2]),
+        ("plan-variance", "plan-variance", 10_000, [1], [0.001, 1]),
+    ],
+)
+def test_grids_are_the_papers(name, series, n, columns, alphas):
+    wanted = {Dataset(series, n, d, alpha) for d, alpha in itertools.product(columns, alphas)}
+    assert {each for each in datasets(name) if each.experiment == series} == wanted
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("size", ["quick", "usual"])
+def test_smaller_sizes_have_fewer_settings(name, size):
+    assert datasets(name, size)
+    if size == "usual":
+        assert set(datasets(name, size)) <= set(datasets(name))
+
+
+def test_flat_rows():
+    sample = draw(Dataset("plan-a", 4000, 16, 0.0), 0)
+    assert sample.bound == 100
+    assert not sample.true.any()
+    assert np.allclose(sample.rows.std(axis=0), 1, atol=0.05)
+    assert np.array_equal(sample.empirical, sample.rows.mean(axis=0))
+    assert sample.distance(sample.true, sample.true + 1) == 4
+
+
+@pytest.mark.parametrize("name", ["plan-b", "plan-c", "plan-low-b", "plan-correlated-c"])
+def test_skewed_rows(name):
+    dataset = Dataset(name, 10_000, 16, 2.0)
+    sample = draw(dataset, 0)
+    assert np.allclose(deviations(dataset) ** 2, (16 / np.arange(1, 17)) ** 2)
+    assert np.allclose(sample.rows.std(axis=0), deviations(dataset), rtol=0.05)
+    assert sample.bound == 50 * 16 * 16**0.5
+    assert (sample.true == 10).all()
+    correlation = np.corrcoef(sample.rows.T)[0, 1:]
+    wanted = 0.5 if name == "plan-correlated-c" else 0
+    assert np.allclose(correlation, wanted, atol=0.05)
+
+
+def test_flat_correlated_rows():
+    sample = draw(Dataset("plan-correlated-a", 40_000, 16, 0.0), 0)
+    covariance = np.cov(sample.rows.T)
+    assert (np.diag(covariance) > 0.95).all()
+    assert (np.diag(covariance) < 2).all()
+    assert (covariance[np.triu_indices(16, 1)] > -0.05).all()
+    assert covariance[0, 1] > 0.1
+
+
+def test_bits():
+    dataset = Dataset("plan-binary", 4096, 256, 0.25)
+    assert fair_bits(dataset) == 64
+    assert fair_bits(attrs.evolve(dataset, d=6)) == 2
+    sample = draw(dataset, 0)
+    assert set(np.unique(sample.rows)) == {0, 1}
+    assert sample.bound == 1
+    assert np.allclose(sample.empirical[:64], 0.5, atol=0.05)
+    assert np.allclose(sample.empirical[64:], 0.01, atol=0.01)
+    assert sample.distance(sample.true, sample.true + 1) == 128
+
+
+def test_one_column():
+    sample = draw(Dataset("plan-variance", 10_000, 1, 0.001), 0)
+    assert sample.true == [0.001]
+    assert abs(sample.rows.mean() - 10) < 0.01
+    assert sample.distance(np.array([0.0015]), sample.true) == pytest.approx(0.5)
+
+
+def test_draws_depend_on_the_setting_and_the_run_alone():
+    dataset = Dataset("plan-a", 50, 4, 0.0)
+    first = draw(dataset, 0).rows
+    assert not np.array_equal(draw(dataset, 1).rows, first)
+    assert np.array_equal(draw(dataset, 0).rows, first)
+    assert dataset.seed(0) == 71200092681938
+    seeds = [each.seed(run) for name in NAMES for each in datasets(name) for run in range(5)]
+    assert len(set(seeds)) == len(seeds)
+
+
+def test_published_numbers_belong_to_settings():
+    every = {each for name in NAMES for each in datasets(name)}
+    for each in PUBLISHED:
+        assert each.dataset in every
+        assert each.estimator in estimators_of(each.dataset.experiment)
+        assert each.source
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_from_the_runs_to_the_figure(run, tiny, tmp_path, name):
+    tiny(name)
+    rhos = EXPERIMENTS[name].rhos[:2]
+    words = ("--runs", 2, "--workers", 1, "--out", tmp_path)
+    status, out, err = run(name, "--rho", *rhos, *words)
+    assert status == 0, err
+    table = tmp_path / f"{name}.csv"
+    assert f"{name}: {len(lines(table))} runs; about 10 seconds" in err
+    assert out.splitlines()[-3:] == [
+        f"written: {tmp_path / name}.{kind}" for kind in ("csv", "png", "svg")
+    ]
+    assert "below ours" in out
+    assert ("printed" in out) == (name == "plan-variance")
+    planned = runner.planned(EXPERIMENTS[name], "usual", rhos, 2)
+    assert set(Table(table).results()) == set(planned)
+    assert tuple(lines(table)[0]) == FIELDS
+    for line in lines(table):
+        assert float(line["error_true"]) >= 0
+        assert float(line["error_empirical"]) >= 0
+        assert (line["estimator"] == "empirical") == (line["rho"] == "inf")
+    assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / f"{name}.png").stat().st_size > 10_000
+    drawing = ElementTree.parse(tmp_path / f"{name}.svg").getroot()
+    assert drawing.tag.endswith("svg")
+    assert len(list(drawing.iter())) > 100
+
+
+def test_releases_differ_and_have_an_entry_for_each_column():
+    sample = draw(Dataset("plan-a", 300, 4, 0.0), 0)
+    for name in ("plan", "plan-unscaled", "iome", "ours", "ours-add-remove"):
+        found = estimators_of("plan-a")[name].release(sample, 1.0)
+        assert found.shape == (4,)
+        assert not np.array_equal(found, estimators_of("plan-a")[name].release(sample, 1.0))
+
+
+def test_finished_runs_are_not_made_again(run, tiny, tmp_path):
+    tiny("plan-a")
+    words = ("plan-a", "--workers", 1, "--out", tmp_path, "--rho", 1)
+    run(*words, "--runs", 1)
+    first = (tmp_path / "plan-a.csv").read_text()
+    status, _, err = run(*words, "--runs", 1)
+    assert status == 0
+    assert "all 12 runs are in" in err
+    assert (tmp_path / "plan-a.csv").read_text() == first
+    assert "12 of 24 runs, the others are there already" in run(*words, "--runs", 2)[2]
+    assert (tmp_path / "plan-a.csv").read_text().startswith(first)
+    assert len(set(settings(tmp_path / "plan-a.csv"))) == len(lines(tmp_path / "plan-a.csv")) == 24
+
+
+def test_a_killed_command_goes_on(run, tmp_path):
+    words = ["plan-variance", "--quick", "--runs", 3, "--workers", 1, "--out", tmp_path]
+    path = tmp_path / "plan-variance.csv"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "opendp_lite", "reproduce", *map(str, words)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 60
+    while not (path.exists() and len(path.read_text().splitlines()) > 3):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    before = path.read_text()
+    path.write_text(before[: before.rindex("\n") + 1] + "plan-variance,magni")
+    kept = before.splitlines()[1:-1]
+    status, _, err = run(*words)
+    assert status == 0, err
+    assert path.read_text().splitlines()[1 : 1 + len(kept)] == kept
+    assert len(set(settings(path))) == len(settings(path)) == 72
+
+
+def test_interrupted(run, tiny, tmp_path, monkeypatch):
+    tiny("plan-b")
+    append = Table.append
+    left = iter(range(5))
+
+    def fewer(table, result):
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        append(table, result)
+
+    monkeypatch.setattr(Table, "append", fewer)
+    words = ("plan-b", "--rho", 1, "--runs", 1, "--workers", 1, "--out", tmp_path)
+    status, out, err = run(*words)
+    assert (status, out) == (130, "")
+    assert "stopped: 5 of 12 runs were made and are kept in" in err
+    assert "the same command goes on from there" in err
+    monkeypatch.setattr(Table, "append", append)
+    assert "7 of 12 runs" in run(*words)[2]
+    assert len(set(settings(tmp_path / "plan-b.csv"))) == 12
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_interrupted_with_several_processes(tmp_path):
+    path = tmp_path / "plan-variance.csv"
+    words = ("--runs", 1000, "--workers", 2, "--out", tmp_path)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "opendp_lite", "reproduce", "plan-variance", *map(str, words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 60
+    while not (path.exists() and len(path.read_text().splitlines()) > 3):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, "")
+    assert "stopped: " in err
+    assert "Traceback" not in err
+    assert len(set(settings(path))) == len(settings(path)) > 0
+
+
+def test_the_number_of_processes_does_not_matter(run, tiny, tmp_path):
+    tiny("plan-a")
+    for workers in (1, 2):
+        words = ("--rho", 1, "--runs", 2, "--workers", workers, "--out", tmp_path / str(workers))
+        assert run("plan-a", *words)[0] == 0
+    one, two = (tmp_path / workers / "plan-a.csv" for workers in "12")
+    assert sorted(settings(one)) == sorted(settings(two))
+    exact = [
+        sorted(line["error_true"] for line in lines(path) if line["estimator"] == "empirical")
+        for path in (one, two)
+    ]
+    assert exact[0] == exact[1]
+
+
+def test_expected_time_grows_with_the_work():
+    experiment = EXPERIMENTS["plan-a"]
+    few, many = (runner.planned(experiment, "usual", (1.0,), runs) for runs in (1, 10))
+    assert runner.expected_seconds(few, 1) * 10 == pytest.approx(runner.expected_seconds(many, 1))
+    assert runner.expected_seconds(few, 2) < runner.expected_seconds(few, 1)
+    assert runner.planned(experiment, "usual", (1.0, 0.5), 1)[0].rho == inf
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_quick_is_planned_to_take_less_than_half_a_minute(name):
+    experiment = EXPERIMENTS[name]
+    runs = runner.planned(experiment, "quick", experiment.quick_rhos, experiment.quick_runs)
+    assert runner.expected_seconds(runs, 2) < 30
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["plan-z"], "invalid choice: 'plan-z'"),
+        ([], "the following arguments are required: EXPERIMENT"),
+        (["plan-a", "--quick", "--full"], "--quick and --full are different sizes; give one"),
+        (["plan-a", "--runs", "0"], "--runs must be"),
+        (["plan-a", "--runs", "2.5"], "--runs must be"),
+        (["plan-a", "--workers", "0"], "--workers must be"),
+        (["plan-a", "--rho", "-1"], "--rho must be"),
+        (["plan-a", "--rho", "a"], "'a' is not a number"),
+    ],
+)
+def test_wrong_arguments(run, tmp_path, words, message):
+    status, out, err = run(*words, "--out", tmp_path / "new")
+    assert (status, out) == (2, "")
+    assert message in err
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_file_in_place_of_the_folder(run, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    for out in (tmp_path / "file", tmp_path / "file" / "below"):
+        status, _, err = run("plan-a", "--quick", "--out", out)
+        assert status == 2
+        assert "is no folder; give another" in err
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name,age\nann,3\n", "is not a table of runs"),
+        (",".join(FIELDS) + "\nplan-a,plan\n", "line 2, is not a run of this program"),
+        (
+            ",".join(FIELDS) + "\nplan-a,plan,300,4,0.0,1.0,0,17,0.1,0.1,0.1\n",
+            "line 2, is not a run of this program; delete the line",
+        ),
+    ],
+)
+def test_a_table_of_something_else(run, tmp_path, text, message):
+    (tmp_path / "plan-a.csv").write_text(text)
+    status, _, err = run("plan-a", "--quick", "--out", tmp_path)
+    assert status == 2
+    assert message in err
+    assert (tmp_path / "plan-a.csv").read_text() == text
+
+
+@pytest.mark.parametrize("package", ["matplotlib", "tqdm"])
+def test_missing_extra(run, monkeypatch, tmp_path, package):
+    for name in [name for name in sys.modules if name.startswith("opendp_lite.reproduce.")]:
+        if name.endswith(("command", "figures")):
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    status, out, err = run("plan-a", "--quick", "--out", tmp_path / "new")
+    assert (status, out) == (2, "")
+    assert f"reproduce needs {package}, which is not installed" in err
+    assert 'pip install "opendp_lite[plot]"' in err
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_process_that_dies(monkeypatch):
+    monkeypatch.setattr(runner, "measure", os._exit)
+    with pytest.raises(dp.OpenDPLiteError, match="give the same command again with --workers 1"):
+        list(runner._results([1, 1], 2))
+
+
+def test_durations():
+    assert command._duration(0) == "10 seconds"
+    assert command._duration(59) == "60 seconds"
