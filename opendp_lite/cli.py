@@ -40,6 +40,7 @@ _Errors = Callable[[Any, tuple[float, ...]], float]
 
 _PARQUET = "opendp_lite.engines.parquet_file"
 _REPRODUCE = "opendp_lite.reproduce.command"
+_TRANSACTIONS = "opendp_lite.reproduce.transaction_runs"
 _FOLDER = "reproduced"
 _DROP = "drop"
 _REFUSED = 2
@@ -260,6 +261,8 @@ def _reproduce(arguments: argparse.Namespace) -> str:
             f"reproduce needs {missing.name}, which is not installed; type: "
             'pip install "opendp_lite[plot]"'
         ) from None
+    if arguments.data is not None:
+        return _on_file(arguments, rhos, whole(runs, "--runs", least=1))
     order = command.Order(
         experiment,
         size,
@@ -269,6 +272,14 @@ def _reproduce(arguments: argparse.Namespace) -> str:
         Path(arguments.out),
     )
     text: str = command.reproduce(order)
+    return text
+
+
+def _on_file(arguments: argparse.Namespace, rhos: Sequence[float], runs: int) -> str:
+    if arguments.experiment != "plan-binary":
+        raise dp.ParameterError("--data FILE goes with plan-binary: it holds transactions")
+    file, folder = Path(arguments.data), Path(arguments.out)
+    text: str = importlib.import_module(_TRANSACTIONS).on_file(file, rhos, runs, folder)
     return text
 
 
@@ -698,6 +709,12 @@ def _add_experiment(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--workers", metavar="N", type=_number, help="how many processes (default: one for a core)"
+    )
+    parser.add_argument(
+        "--data",
+        metavar="FILE",
+        help="with plan-binary: a file of transactions, such as Kosarak or POS, a line of item "
+        "numbers for each or two columns; gzip allowed",
     )
     parser.add_argument(
         "--out",

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import attrs
 import numpy as np
+from scipy.sparse import csr_array
 
 import opendp_lite as dp
 from opendp_lite.reproduce.data import Floats, Sample
@@ -57,9 +58,17 @@ def _iome(sample: Sample, rho: float) -> Any:
     return (replace_one(sample) >> iome)(sample.rows)
 
 
-def _ours(space: Callable[[Sample], dp.Space[dp.Rows]], p: int) -> Recipe:
+def _ours(space: Callable[[Sample], dp.Space[dp.Rows]]) -> Recipe:
     def release(sample: Sample, rho: float) -> Any:
-        return (space(sample) >> dp.plan_plus_mean(sample.bound, rho=rho, p=p))(sample.rows)
+        return (space(sample) >> dp.plan_plus_mean(sample.bound, rho=rho))(sample.rows)
+
+    return release
+
+
+def _bits(space: Callable[[Sample], dp.Space[dp.Rows]], *, published: bool) -> Recipe:
+    def release(sample: Sample, rho: float) -> Any:
+        mean = dp.binary_mean(rho=rho, published=published)
+        return (space(sample) >> mean)(csr_array(sample.rows))
 
     return release
 
@@ -102,16 +111,16 @@ GAUSSIAN: Final = {
     "plan": Estimator("PLAN", _plan("pairs", 2), 0.25),
     "plan-unscaled": Estimator("PLAN without scaling", _plan("none", 2), 0.12),
     "iome": _IOME,
-    "ours": Estimator(_OURS_LABEL, _ours(replace_one, 2), 0.35),
-    "ours-add-remove": Estimator(_ADD_REMOVE_LABEL, _ours(add_remove, 2), 0.35),
+    "ours": Estimator(_OURS_LABEL, _ours(replace_one), 0.35),
+    "ours-add-remove": Estimator(_ADD_REMOVE_LABEL, _ours(add_remove), 0.35),
 }
 BINARY: Final = {
     EMPIRICAL: _SAMPLE_MEAN,
-    "plan": Estimator("PLAN for bits", _plan("binary", 1), 0.2),
+    "plan": Estimator("PLAN for bits", _bits(replace_one, published=True), 0.1),
     "plan-unscaled": Estimator("PLAN without scaling", _plan("none", 1), 0.12),
     "iome": _IOME,
-    "ours": Estimator(_OURS_LABEL, _ours(replace_one, 1), 0.35),
-    "ours-add-remove": Estimator(_ADD_REMOVE_LABEL, _ours(add_remove, 1), 0.35),
+    "ours": Estimator("ours (binary_mean)", _bits(replace_one, published=False), 0.1),
+    "ours-add-remove": Estimator(_ADD_REMOVE_LABEL, _bits(add_remove, published=False), 0.1),
 }
 VARIANCE: Final = {
     "direct-075": Estimator("direct, 0.75", _direct(Fraction(75, 100)), 1.0),

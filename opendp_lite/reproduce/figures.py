@@ -50,6 +50,7 @@ _TABLE_2: Final = (
 )
 _LEFT: Final = 1e-3
 _DPI: Final = 150
+_FEW_DECADES: Final = 50
 _PANEL_WIDTH, _PANEL_HEIGHT, _MARGIN = 2.15, 2.0, 1.8
 _AXES: Final[Mapping[Axis, str]] = {"d": "columns d", "alpha": "skew α"}
 _COMPARED: Final[Mapping[Error, str]] = {"true": "true mean", "empirical": "empirical mean"}
@@ -164,11 +165,9 @@ def _fill(
         axes.fill_between(places, low, high, color=style["color"], alpha=0.15, linewidth=0)
     for mark in _marks(panel, size):
         axes.plot(_place(panel, mark.dataset), mark.value, **_mark_style(mark.estimator))
-    axes.set_yscale("log")
+    _log_errors(axes)
     axes.grid(visible=True, which="major")
     axes.grid(visible=True, which="minor", axis="y", alpha=0.4)
-    axes.yaxis.set_minor_formatter(NullFormatter())
-    axes.yaxis.set_major_locator(LogLocator(numticks=8))
     if panel.series.axis == "d":
         axes.set_xscale("log", base=2)
         powers = [each.d for each in datasets]
@@ -295,6 +294,49 @@ def _variance_figure(
     ]
     _frame(figure, experiment, handles, _TABLE_2, rhos)
     return figure
+
+
+def _log_errors(axes: Axes) -> None:
+    """A logarithmic axis; with plain numbers at 1, 2 and 5 where it spans few decades."""
+    axes.set_yscale("log")
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    low, high = axes.get_ylim()
+    if high > _FEW_DECADES * low:
+        axes.yaxis.set_major_locator(LogLocator(numticks=8))
+        return
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+
+
+def draw_by_rho(
+    title: str, labels: Mapping[str, str], results: Sequence[Result], files: Sequence[Path]
+) -> None:
+    """Error against rho: a line of medians for each estimator, a point for each run."""
+    with mpl.rc_context(_RULES):
+        figure = Figure(figsize=(5.2, 3.6), layout="constrained")
+        axes = figure.subplots()
+        for name, label in labels.items():
+            errors: dict[float, list[float]] = {}
+            for each in results:
+                if each.run.estimator == name:
+                    errors.setdefault(each.run.rho, []).append(each.error_empirical)
+            rhos = sorted(errors)
+            axes.plot(rhos, [np.median(errors[rho]) for rho in rhos], label=label, **_STYLES[name])
+            points = [(rho, error) for rho in rhos for error in errors[rho]]
+            axes.plot(*zip(*points, strict=True), ".", color=_STYLES[name]["color"], alpha=0.35)
+        axes.set_xscale("log", base=2)
+        _log_errors(axes)
+        axes.grid(visible=True)
+        shown = sorted({each.run.rho for each in results})
+        axes.set_xticks(shown, [f"{rho:g}" for rho in shown])
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.set_xlabel("ρ")
+        axes.set_ylabel("half the l1 error to the shares in the file")
+        axes.set_title(fill(title, 70))
+        figure.legend(loc="outside lower center", ncols=2, frameon=False)
+        for path in files:
+            FigureCanvasAgg(figure)
+            figure.savefig(path, dpi=_DPI, metadata=_undated(path))
 
 
 def _undated(path: Path) -> dict[str, None]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 
 import numpy as np
 import pytest
 
 import opendp_lite as dp
+from opendp_lite.cli import main
 from opendp_lite.reproduce.transactions import (
     KOSARAK,
     POS,
@@ -110,3 +112,27 @@ def test_synthetic_shape_and_skew():
 def test_too_full():
     with pytest.raises(dp.ParameterError, match="ask for fewer ones"):
         synthetic_transactions(Shape(10, 10, 51))
+
+
+def test_the_command_runs_on_a_file_and_goes_on(tmp_path, capsys):
+    file = tmp_path / "small.dat"
+    matrix = synthetic_transactions(Shape(400, 12, 900))
+    lines = [
+        " ".join(map(str, matrix.indices[start:stop]))
+        for start, stop in itertools.pairwise(matrix.indptr)
+    ]
+    file.write_text("\n".join(lines))
+    arguments = ["reproduce", "plan-binary", "--data", str(file), "--out", str(tmp_path)]
+    assert main([*arguments, "--rho", "1", "--runs", "1"]) == 0
+    assert main([*arguments, "--rho", "1", "4", "--runs", "2"]) == 0
+    out = capsys.readouterr().out
+    assert "ours (binary_mean)" in out
+    table = (tmp_path / "plan-binary-small.csv").read_text().splitlines()
+    assert len(table) == 1 + 3 * 2 * 2
+    assert (tmp_path / "plan-binary-small.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in (tmp_path / "plan-binary-small.svg").read_text()
+
+
+def test_a_file_goes_with_bits_alone(tmp_path, capsys):
+    assert main(["reproduce", "plan-a", "--data", "x.dat", "--out", str(tmp_path)]) == 2
+    assert "--data FILE goes with plan-binary" in capsys.readouterr().err
