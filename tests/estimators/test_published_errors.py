@@ -93,21 +93,22 @@ def space_of(size: int, columns: int = 1) -> dp.Space[dp.Rows]:
     return dp.records(columns=columns, size=size, metric=REPLACE)
 
 
-def found_in(lie: dp.Measurement, data: list, other: list, releases: int = 1500) -> None:
+def found_in(lie: dp.Measurement, data: list, other: list, releases: int = 3000) -> None:
+    """With such samples the bound lies five of its deviations above the claim, or more."""
     with pytest.raises(AssertionError, match="at least"):
         dp.audit(lie, data, other, releases=releases)
 
 
 def test_three_copies_cost_nine_times_and_not_three():
     found_in(space_of(4) >> of_copies(3, 3), *FOUR)
-    dp.audit(space_of(4) >> of_copies(3, 9), *FOUR, releases=1500)
+    dp.audit(space_of(4) >> of_copies(3, 9), *FOUR, releases=1000)
 
 
 def test_a_replaced_row_moves_a_rank_by_one_and_not_by_half():
     paid = {moved: RHO / moved**2 for moved in (Fraction(1, 2), 1)}
     half, one = (claimed(dp.private_quantile(0.5, candidates=AROUND, rho=r)) for r in paid.values())
     found_in(space_of(4) >> half, *FOUR)
-    dp.audit(space_of(4) >> one, *FOUR, releases=1500)
+    dp.audit(space_of(4) >> one, *FOUR, releases=1000)
 
 
 @pytest.mark.parametrize(("moved", "paid", "lowest", "highest"), [(3, 3, 2, 3), (3, 9, 0.8, 1)])
@@ -130,7 +131,7 @@ def test_the_exact_loss_of_copies(moved, paid, lowest, highest):
 def test_shuffles_cost_the_square_of_their_number():
     data, other = [0.0] * 4, [0.0, 0.0, 0.0, 10.0]
     found_in(space_of(4) >> of_shuffles(16, 16), data, other)
-    dp.audit(space_of(4) >> of_shuffles(16, 256), data, other, releases=1500)
+    dp.audit(space_of(4) >> of_shuffles(16, 256), data, other, releases=1000)
 
 
 def test_columns_sorted_before_pairing_are_found():
@@ -151,5 +152,5 @@ def test_a_row_map_that_sorts_columns_is_not_stable(relation):
 def test_noise_for_the_radius_is_too_little_where_a_row_is_replaced():
     ball = dp.clip_to_norm(1) >> dp.sum()
     data, other = [0.0, -1.0], [0.0, 1.0]
-    found_in(space_of(2) >> claimed(ball >> dp.gaussian(rho=4 * RHO)), data, other)
-    dp.audit(space_of(2) >> claimed(ball >> dp.gaussian(rho=RHO)), data, other, releases=1500)
+    found_in(space_of(2) >> claimed(ball >> dp.gaussian(rho=4 * RHO)), data, other, 6000)
+    dp.audit(space_of(2) >> claimed(ball >> dp.gaussian(rho=RHO)), data, other, releases=1000)
