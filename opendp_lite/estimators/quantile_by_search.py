@@ -59,7 +59,9 @@ def quantile_by_search(
         raise ParameterError("quantile_by_search takes bounds=(lower, upper)")
     ends = (fitting(values(each, "bounds"), space, "quantile_by_search") for each in bounds)
     lower, upper = (spread(each, columns) for each in ends)
-    if not all(-_FARTHEST <= low < high <= _FARTHEST for low, high in zip(lower, upper, strict=True)):
+    if not all(
+        -_FARTHEST <= low < high <= _FARTHEST for low, high in zip(lower, upper, strict=True)
+    ):
         raise ParameterError(
             "quantile_by_search: lower bounds must be below the upper ones, all within 2^900"
         )

@@ -16,18 +16,23 @@ import clip_to_norm
 import imports
 import memory
 import noise
+import plan
 import scalars
 import sums
 from compare import Clock, Row, table
 
 LIBRARIES = ("numpy", "opendp", "diffprivlib")
 OPENDP_ENTRIES = 5_000
+BY_NAME_ONLY = {"plan"}
+"""Groups that take long, and run where they are asked for."""
 
 
 def main() -> None:
     """Runs the named groups, all of them without a name."""
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="name", help="groups of rows; all by default")
+    parser.add_argument(
+        "names", nargs="*", metavar="name", help="groups of rows; all but plan by default"
+    )
     parser.add_argument(
         "--opendp-entries",
         type=int,
@@ -39,6 +44,21 @@ def main() -> None:
         action="store_true",
         help="count processor time instead of wall time, on a machine that is not idle",
     )
+    parser.add_argument(
+        "--runs", type=int, default=plan.RUNS, help=f"of plan; {plan.RUNS} by default"
+    )
+    parser.add_argument(
+        "--experiments",
+        nargs="+",
+        default=[],
+        choices=plan.CELLS,
+        help="experiments of plan; all by default",
+    )
+    parser.add_argument(
+        "--failures",
+        action="store_true",
+        help=f"also count runs of plan that are far off, of {plan.FAILURE_RUNS}",
+    )
     arguments = parser.parse_args()
     if arguments.processor_time:
         Clock.processor_time()
@@ -49,6 +69,7 @@ def main() -> None:
         "clip_to_norm": clip_to_norm.rows,
         "scalars": scalars.rows,
         "imports": imports.rows,
+        "plan": lambda: plan.rows(arguments.experiments, arguments.runs, arguments.failures),
     }
     unknown = [name for name in arguments.names if name not in groups]
     if unknown:
@@ -58,7 +79,7 @@ def main() -> None:
     clock = "processor" if arguments.processor_time else "wall"
     print(f"{clock} time; load average at the start: {_load()}")
     found: list[Row] = []
-    for name in arguments.names or groups:
+    for name in arguments.names or [name for name in groups if name not in BY_NAME_ONLY]:
         print(f"{name} ...", file=sys.stderr, flush=True)
         found += groups[name]()
     print(f"load average at the end: {_load()}\n")

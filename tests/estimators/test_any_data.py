@@ -171,7 +171,10 @@ def test_budgets_and_bounds_out_of_range_are_refused_in_words(name, bad):
         (lambda: dp.gaussian_mean(1e-101, rho=1), "radius must lie between 1e-100 and 1e100"),
         (lambda: dp.elliptical_mean(1, 1, rho=1), "below the upper"),
         (lambda: dp.elliptical_mean([0, 0, 0], 1, rho=1), "3 numbers for 2 columns"),
-        (lambda: dp.elliptical_mean(Fraction(1, 3), Fraction(1, 3) + TINY, rho=1), "a width must lie"),
+        (
+            lambda: dp.elliptical_mean(Fraction(1, 3), Fraction(1, 3) + TINY, rho=1),
+            "a width must lie",
+        ),
         (lambda: dp.scaled_mean([1, 0], rho=1), "sigma must be above 0"),
         (lambda: dp.scaled_mean([1, 1e-200], rho=1), "sigma must lie between"),
         (lambda: dp.scaled_mean([1, 1, 1], rho=1), "3 numbers for 2 columns"),
@@ -182,7 +185,10 @@ def test_budgets_and_bounds_out_of_range_are_refused_in_words(name, bad):
         (lambda: dp.quantile_by_search(1.1, bounds=(0, 1), rho=1), "between 0 and 1"),
         (lambda: dp.quantile_by_search(0.5, bounds=5, rho=1), r"bounds=\(lower, upper\)"),
         (lambda: dp.quantile_by_search(0.5, bounds=(0, 1, 2), rho=1), r"bounds=\(lower, upper\)"),
-        (lambda: dp.quantile_by_search(0.5, bounds=([0, 1, 2], 5), rho=1), "3 numbers for 2 columns"),
+        (
+            lambda: dp.quantile_by_search(0.5, bounds=([0, 1, 2], 5), rho=1),
+            "3 numbers for 2 columns",
+        ),
         (lambda: dp.quantile_by_search(0.5, bounds=(1, 0), rho=1), "below the upper"),
         (lambda: dp.quantile_by_search(0.5, bounds=(0, 1), rho=1, steps=0), "steps must be"),
     ],
