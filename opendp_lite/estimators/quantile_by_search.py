@@ -55,7 +55,7 @@ def quantile_by_search(
     if not 0 <= share <= 1:
         raise ParameterError(f"a quantile is between 0 and 1, got {quantile}")
     columns = space.domain.columns
-    if not isinstance(bounds, Sequence) or len(bounds) != 2:
+    if not isinstance(bounds, Sequence | np.ndarray) or len(bounds) != 2:
         raise ParameterError("quantile_by_search takes bounds=(lower, upper)")
     ends = (fitting(values(each, "bounds"), space, "quantile_by_search") for each in bounds)
     lower, upper = (spread(each, columns) for each in ends)
