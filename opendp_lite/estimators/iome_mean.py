@@ -11,6 +11,7 @@ from opendp_lite.estimators.quantile_by_search import quantile_by_search
 from opendp_lite.estimators.settings import (
     Floats,
     coordinate_bound,
+    dyadic,
     each_column,
     moderate,
     public_size,
@@ -74,7 +75,7 @@ def iome_mean(
         rotated = random_rotation(start)
         median = quantile_by_search(0.5, bounds=(-longest, longest), rho=rho_center, steps=rounds)
         middle = each_column(ask(rotated >> median))
-        shifted = rotated >> center(middle)
+        shifted = rotated >> center(dyadic(middle))
         ends = (0, 2 * longest)
         length = quantile_by_search(1 - beyond, bounds=ends, rho=rho_radius, steps=rounds)
         radius = max(ask(shifted >> norm() >> length), longest * _SHORTEST)

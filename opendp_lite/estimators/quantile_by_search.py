@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from fractions import Fraction
+from typing import Any, Final
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from opendp_lite.combinators.adaptive import Ask, programmed
 from opendp_lite.core import Measurement, mechanism
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError
-from opendp_lite.estimators.settings import Floats
+from opendp_lite.estimators.settings import Floats, dyadic
 from opendp_lite.exact import Number, exact, positive, whole
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
@@ -21,6 +22,8 @@ from opendp_lite.transformations.center import center
 from opendp_lite.transformations.is_below import is_below
 from opendp_lite.transformations.sum import sum
 from opendp_lite.transformations.widths import fitting
+
+_FARTHEST: Final = Fraction(2) ** 900
 
 
 @mechanism
@@ -52,18 +55,23 @@ def quantile_by_search(
     if not 0 <= share <= 1:
         raise ParameterError(f"a quantile is between 0 and 1, got {quantile}")
     columns = space.domain.columns
-    if not isinstance(bounds, Sequence) or len(bounds) != 2:
+    if not isinstance(bounds, Sequence | np.ndarray) or len(bounds) != 2:
         raise ParameterError("quantile_by_search takes bounds=(lower, upper)")
     ends = (fitting(values(each, "bounds"), space, "quantile_by_search") for each in bounds)
     lower, upper = (spread(each, columns) for each in ends)
-    if any(low >= high for low, high in zip(lower, upper, strict=True)):
-        raise ParameterError("quantile_by_search: lower bounds must be below the upper ones")
+    if not all(
+        -_FARTHEST <= low < high <= _FARTHEST for low, high in zip(lower, upper, strict=True)
+    ):
+        raise ParameterError(
+            "quantile_by_search: lower bounds must be below the upper ones, all within 2^900"
+        )
 
     def search(ask: Ask[ZeroConcentratedDivergence]) -> Any:
         low, high = array(lower), array(upper)
         for _ in range(rounds):
             middle: Floats = low / 2 + high / 2
-            excess = ask(is_below(middle) >> center(share) >> sum() >> gaussian(rho=cost / rounds))
+            above = is_below(dyadic(middle)) >> center(share)
+            excess = ask(above >> sum() >> gaussian(rho=cost / rounds))
             low, high = np.where(excess < 0, middle, low), np.where(excess < 0, high, middle)
         found = low / 2 + high / 2
         return float(found[0]) if columns == 1 else found

@@ -16,6 +16,7 @@ import clip_to_norm
 import imports
 import memory
 import noise
+import plan
 import quantile
 import scalars
 import sparse
@@ -24,12 +25,16 @@ from compare import Clock, Row, table
 
 LIBRARIES = ("numpy", "opendp", "diffprivlib")
 OPENDP_ENTRIES = 5_000
+BY_NAME_ONLY = {"plan"}
+"""Groups that take long, and run where they are asked for."""
 
 
 def main() -> None:
     """Runs the named groups, all of them without a name."""
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="name", help="groups of rows; all by default")
+    parser.add_argument(
+        "names", nargs="*", metavar="name", help="groups of rows; all but plan by default"
+    )
     parser.add_argument(
         "--opendp-entries",
         type=int,
@@ -40,6 +45,21 @@ def main() -> None:
         "--processor-time",
         action="store_true",
         help="count processor time instead of wall time, on a machine that is not idle",
+    )
+    parser.add_argument(
+        "--runs", type=int, default=plan.RUNS, help=f"of plan; {plan.RUNS} by default"
+    )
+    parser.add_argument(
+        "--experiments",
+        nargs="+",
+        default=[],
+        choices=plan.CELLS,
+        help="experiments of plan; all by default",
+    )
+    parser.add_argument(
+        "--failures",
+        action="store_true",
+        help=f"also count runs of plan that are far off, of {plan.FAILURE_RUNS}",
     )
     arguments = parser.parse_args()
     if arguments.processor_time:
@@ -53,6 +73,7 @@ def main() -> None:
         "quantile": quantile.rows,
         "sparse": sparse.rows,
         "imports": imports.rows,
+        "plan": lambda: plan.rows(arguments.experiments, arguments.runs, arguments.failures),
     }
     unknown = [name for name in arguments.names if name not in groups]
     if unknown:
@@ -62,7 +83,7 @@ def main() -> None:
     clock = "processor" if arguments.processor_time else "wall"
     print(f"{clock} time; load average at the start: {_load()}")
     found: list[Row] = []
-    for name in arguments.names or groups:
+    for name in arguments.names or [name for name in groups if name not in BY_NAME_ONLY]:
         print(f"{name} ...", file=sys.stderr, flush=True)
         found += groups[name]()
     print(f"load average at the end: {_load()}\n")
