@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import lru_cache
 from importlib import import_module
+from math import isfinite
 from typing import Any, get_args, get_origin, get_type_hints
 
 import attrs
@@ -37,7 +38,11 @@ def argument_text(value: Any) -> str:
     """An argument as it would be typed."""
     if type(value) is tuple:
         return f"[{', '.join(argument_text(each) for each in value)}]"
-    if isinstance(value, Fraction) and reading(nearest(value)) == value:
+    if (
+        isinstance(value, Fraction)
+        and isfinite(close := nearest(value))
+        and reading(close) == value
+    ):
         return plain(value)
     return str(value.__name__) if inspect.isroutine(value) else repr(value)
 
