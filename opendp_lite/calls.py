@@ -38,12 +38,9 @@ def argument_text(value: Any) -> str:
     """An argument as it would be typed."""
     if type(value) is tuple:
         return f"[{', '.join(argument_text(each) for each in value)}]"
-    if (
-        isinstance(value, Fraction)
-        and isfinite(close := nearest(value))
-        and reading(close) == value
-    ):
-        return plain(value)
+    if isinstance(value, Fraction):
+        close = nearest(value)
+        return plain(value) if isfinite(close) and reading(close) == value else repr(value)
     return str(value.__name__) if inspect.isroutine(value) else repr(value)
 
 
