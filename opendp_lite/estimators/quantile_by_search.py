@@ -47,7 +47,7 @@ def quantile_by_search(
         section 3). ``private_quantile`` errs less.
 
     >>> import opendp_lite as dp
-    >>> round(dp.quantile_by_search(0.5, bounds=(0, 100), rho=1)(list(range(100)) * 100))
+    >>> round(dp.quantile_by_search(0.5, bounds=(0, 100), rho=1)(list(range(101)) * 100))
     50
     """
     share, cost = exact(quantile, "quantile"), positive(rho, "rho")
