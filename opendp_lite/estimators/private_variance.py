@@ -57,7 +57,8 @@ def private_variance(
         "binary", q (1 - q) for entries 0 and 1, where rows are replaced. Raises
         ``ParameterError``.
     Gives: d numbers, right for normal columns ("binary" for columns of zeros and ones, and at
-        least 1 / (4 n)); "pairs" with a group of 8 or more also for many others.
+        least 1 / (4 n)); "pairs" with a group of 8 or more also for many others, and 1 where the
+        public number of rows makes no group.
     Costs: rho; "magnitude" and "direct" spend a quarter of it on the medians.
     Because: Aumueller, Lebeda, Nelson, Pagh 2024, appendix D and section 7.1. The median of k
         pairs' mean is brought to their mean with the chi-squared distribution of k degrees of
