@@ -86,7 +86,7 @@ class Rows(Domain):
                 raise DataError(self._columns_message(value.columns))
             return Mapped(value.declared(self.size, self.names))
         rows = as_rows(value, self.names)
-        if rows.shape == (0,):
+        if rows.shape in ((0,), (0, 0)):
             rows = np.empty((0, self.columns))
         width = 1 if len(rows.shape) == 1 else rows.shape[1]
         if width != self.columns:

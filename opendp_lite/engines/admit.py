@@ -5,10 +5,10 @@ Refusals here speak of types and shapes, never of a value or of where it stands.
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Iterable
 from decimal import Decimal
 from difflib import get_close_matches
+from fractions import Fraction
 from math import inf, nan
 from typing import Any, cast
 
@@ -18,6 +18,15 @@ from numpy.typing import NDArray
 from opendp_lite.errors import DataError
 
 Numeric = NDArray[Any]
+_MISSING_TYPES = ("NAType", "NaTType")
+_KINDS = {
+    "U": "text",
+    "S": "text",
+    "T": "text",
+    "M": "dates",
+    "m": "durations",
+    "c": "complex numbers",
+}
 
 
 def as_array(data: object) -> Numeric:
@@ -40,10 +49,21 @@ def as_array(data: object) -> Numeric:
             "(pandas.read_csv, dp.csv_column), and make a list of an iterator"
         )
     try:
-        array = np.asarray(data)
+        array = np.asarray(_plain(data))
+    except TypeError:
+        array = np.asarray(_plain(data), dtype=object)
     except ValueError:
         raise DataError("the rows of the list differ in length") from None
     return _checked(array)
+
+
+def _plain(data: list[Any] | tuple[Any, ...]) -> list[Any] | tuple[Any, ...]:
+    """The list with NaN for masked entries, of which numpy would warn."""
+    if any(each is np.ma.masked for each in data):
+        return [nan if each is np.ma.masked else each for each in data]
+    if any(isinstance(row, list | tuple) and _plain(row) is not row for row in data):
+        return [_plain(row) if isinstance(row, list | tuple) else row for row in data]
+    return data
 
 
 def _side_by_side(names: tuple[str, ...], columns: Iterable[Any]) -> Numeric:
@@ -108,10 +128,7 @@ def _checked(array: Numeric) -> Numeric:
     if array.dtype.kind == "O":
         flat = np.fromiter((_number(value) for value in array.flat), np.float64, array.size)
         return flat.reshape(array.shape)
-    kind = {"U": "text", "S": "text", "T": "text", "M": "dates", "c": "complex numbers"}.get(
-        array.dtype.kind, f"values of dtype {array.dtype}"
-    )
-    raise DataError(f"data holds {kind}, not numbers; make the column numeric first")
+    raise DataError(_refused(array.dtype.kind, f"values of dtype {array.dtype}"))
 
 
 def _unmasked(array: np.ma.MaskedArray[Any, Any]) -> Numeric:
@@ -124,15 +141,28 @@ def _unmasked(array: np.ma.MaskedArray[Any, Any]) -> Numeric:
 
 
 def _number(value: object) -> float:
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+    """One value of an object array, taken and refused as its dtype would be."""
+    if value is None or value is np.ma.masked or type(value).__name__ in _MISSING_TYPES:
         return nan
     if isinstance(value, str | bytes):
-        raise DataError("data holds text, not numbers; make the column numeric first")
-    if not isinstance(value, numbers.Real | Decimal | np.bool_):
-        raise DataError(f"data holds values of type {type(value).__name__}, not numbers")
+        raise DataError(_refused("U", "text"))
+    if isinstance(value, bool | int | float | Fraction | Decimal):
+        return _nearest(value)
+    single = np.asarray(value)
+    if single.ndim or single.dtype.kind not in "biuf":
+        kind = single.dtype.kind
+        raise DataError(_refused(kind, f"values of type {type(value).__name__}"))
+    return float(single)
+
+
+def _nearest(value: float | Fraction | Decimal) -> float:
     try:
         return float(value)
     except OverflowError:
-        return inf if cast(Any, value) > 0 else -inf
+        return inf if value > 0 else -inf
     except ValueError:
         return nan
+
+
+def _refused(kind: str, otherwise: str) -> str:
+    return f"data holds {_KINDS.get(kind, otherwise)}, not numbers; make the column numeric first"

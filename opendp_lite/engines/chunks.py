@@ -26,7 +26,8 @@ class Blocks:
 
     Takes: ``open``, a function of no arguments that gives a fresh iterable of blocks at each
         call (arrays, frames, sparse matrices: whatever a pipeline accepts); ``columns``, how many.
-    Because: a release is one pass; nothing but the current block is held.
+    Because: a release is one pass; nothing but the current block is held. A block without rows may
+        have any number of columns.
 
     >>> import opendp_lite as dp, numpy as np
     >>> halves = dp.Blocks(lambda: iter([np.array([1.0, 2.0]), np.array([3.0])]))
@@ -47,11 +48,13 @@ class Blocks:
 @blocks.register
 def _of_blocks(data: Blocks) -> Iterator[Any]:
     seen = 0
-    for number, piece in enumerate(data.open()):
+    for piece in data.open():
         rows = as_rows(piece, data.names)
+        if not rows.shape[0]:
+            continue
         width = 1 if len(rows.shape) == 1 else rows.shape[1]
         if width != data.columns:
-            raise DataError(f"block {number} has {width} columns, {data.columns} were declared")
+            raise DataError(f"a block has {width} columns, {data.columns} were declared")
         seen += rows.shape[0]
         if data.size is not None and seen > data.size:
             break

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 Words = NDArray[np.uint64]
 _MIXED_BYTES = 32
+_PIECE = 2**24
+"""Words asked for at a time: OpenSSL takes no request of 2^31 bytes or more."""
 
 
 class Entropy(ABC):
@@ -35,7 +37,12 @@ class SecureEntropy(Entropy):
         ssl.RAND_add(os.urandom(_MIXED_BYTES), float(_MIXED_BYTES))
 
     def words(self, count: int) -> Words:
-        return np.frombuffer(ssl.RAND_bytes(8 * count), dtype=np.uint64)
+        if count <= _PIECE:
+            return np.frombuffer(ssl.RAND_bytes(8 * count), dtype=np.uint64)
+        found = np.empty(count, dtype=np.uint64)
+        for start in range(0, count, _PIECE):
+            found[start : start + _PIECE] = self.words(min(_PIECE, count - start))
+        return found
 
     def word(self) -> int:
         return int.from_bytes(ssl.RAND_bytes(8), "little")

@@ -189,7 +189,7 @@ def test_sized_blocks():
         ({1.0, 2.0}, "set"),
         (3.0, "float"),
         (None, "NoneType"),
-        (dp.Blocks(lambda: iter([np.zeros((2, 2))])), "block 0 has 2 columns"),
+        (dp.Blocks(lambda: iter([np.zeros((2, 2))])), "a block has 2 columns"),
         (dp.Blocks(lambda: iter([]), columns=2), "columns=2"),
     ],
     ids=lambda value: str(type(value)),

@@ -1,0 +1,65 @@
+"""What a value may decide at the front door: nothing."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.samplers import entropy
+from opendp_lite.samplers.entropy import SecureEntropy
+
+TOTAL = dp.clamp(0, 1) >> dp.sum()
+WIDE = dp.records(columns=2) >> dp.clamp(0, 1) >> dp.sum()
+
+
+class Single:
+    """A number as tensors are: something that becomes an array without dimensions."""
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(1.0)
+
+
+@pytest.mark.parametrize("number", [np.array(1.0), np.ma.masked, Single(), np.float32(1), True])
+def test_a_huge_neighbour_does_not_decide_what_is_taken(number):
+    assert TOTAL([number, 5]) == TOTAL([number, 2**70]) == 2
+
+
+@pytest.mark.parametrize("other", [1j, np.timedelta64(1, "D"), np.datetime64("2020-01-01"), "a"])
+def test_a_huge_neighbour_does_not_decide_what_is_refused(other):
+    texts = []
+    for neighbour in (other, 2**70):
+        with pytest.raises(dp.DataError) as refusal:
+            TOTAL([other, neighbour])
+        texts.append(str(refusal.value))
+    assert texts[0] == texts[1]
+
+
+def test_masked_entries_in_lists_are_missing_without_a_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        column = list(np.ma.array([0.25, 2.0], mask=[False, True]))
+        assert TOTAL(column) == 1.25
+        table = [list(np.ma.array([0.25, 2.0], mask=[False, True])), [0.5, 0.5]]
+        assert WIDE(table).tolist() == [0.75, 1.5]
+
+
+@pytest.mark.parametrize("nothing", [[], np.array([]), np.empty((0, 5)), np.empty((0, 2))])
+def test_a_block_without_rows_is_no_block(nothing):
+    rows = np.array([[1.0, 0.0], [1.0, 1.0]])
+    for pieces in ([rows, nothing], [nothing, rows], [nothing]):
+        found = WIDE(dp.Blocks(lambda pieces=pieces: iter(pieces), columns=2))
+        assert found.tolist() == ([2, 1] if len(pieces) > 1 else [0, 0])
+
+
+def test_a_table_without_rows_and_columns_is_empty():
+    assert WIDE(np.empty((0, 0))).tolist() == [0, 0]
+
+
+def test_words_are_drawn_in_pieces(monkeypatch):
+    monkeypatch.setattr(entropy, "_PIECE", 10)
+    words = SecureEntropy().words(35)
+    assert len(words) == 35
+    assert len(np.unique(words)) == 35
