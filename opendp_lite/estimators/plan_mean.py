@@ -81,10 +81,13 @@ def plan_mean(
         sigma = deviations(ask, variances, middle, most, rho_spread, group)
         sigma = sigma + sigma.mean()
         shape = sigma ** (2 / (power + 2))
+        # Line 5 of algorithm 1; lines 3 and 4 come before it.
         y = center(dyadic(middle)) >> scale(dyadic(1 / shape))
         longest = _longest(sigma / shape, n) if variances != "none" else 2 * most * root
         quantile = max(1 - k / n, 0.5)
+        # Line 6.
         radius = ask(y >> norm() >> private_quantile(quantile, bounds=(0, longest), rho=rho_radius))
+        # Lines 7 and 8; the noise has the variance 2 radius^2 / rho_sum.
         total = ask(y >> clip_to_norm(radius) >> sum() >> gaussian(rho=rho_sum))
         return within(middle + shape * total / n, most)
 

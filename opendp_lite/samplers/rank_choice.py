@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil, exp, floor, log
 from typing import Final
 
@@ -22,6 +23,7 @@ STEEPEST: Final = Fraction(2**10)
 _REST = 28
 _RARE = 2.0**-20
 _LARGE = 700.0
+_KEPT = 100_000
 _STEADY = 2**16
 """Of distances in units of 1 / slope: floats tell those to less than 2^-32, far or near."""
 
@@ -132,8 +134,7 @@ class CellChoice:
         size, start = len(column), max(first - 1, 0)
         cells = self.lattice.cell(column[start : last + 1])
         middle = self.law.quantile * size
-        before, after = ceil(middle), floor(middle)
-        low, high = cells[: before - start], cells[after - start :] + 1
+        low, high = cells[: ceil(middle) - start], cells[floor(middle) - start :] + 1
         edges = np.concatenate(
             [
                 np.zeros(int(first == 0), np.int64),
@@ -142,11 +143,7 @@ class CellChoice:
                 np.full(int(last == size), self.lattice.cells, np.int64),
             ]
         )
-        under = np.concatenate([np.arange(first, before), [after], np.arange(after + 1, last + 1)])
-        over = size - under
-        over[before - first] = size - before
-        counts = np.diff(edges)
-        return Items(edges, counts, self.law.weigh(counts, under, over, size))
+        return Items(edges, np.diff(edges), Ranks.of(self.law, size, first, last))
 
     def _near(self, column: Floats, first: int, last: int, entropy: Entropy) -> int | None:
         """The choice among the items near the quantile and the rest; None where it is not rare."""
@@ -180,16 +177,58 @@ class CellChoice:
 
 
 @attrs.frozen(eq=False)
+class Ranks:
+    """The items of a lattice: gaps after ``first`` numbers and more, the middle, gaps to ``last``.
+
+    The middle item is at a distance of 0 and is always there.
+    """
+
+    law: RankLaw
+    size: int
+    first: int
+    exponents: Floats
+
+    @classmethod
+    def of(cls, law: RankLaw, size: int, first: int, last: int) -> Ranks:
+        """With the exponents as floats, within 2^-40 up to ``FARTHEST``."""
+        find = _distances if last - first <= _KEPT else _distances.__wrapped__
+        exponents = find(law.quantile, size, first, last) * float(law.slope)
+        return cls(law, size, first, np.minimum(exponents, FARTHEST, out=exponents))
+
+    def exactly(self, index: int) -> Fraction:
+        """The exact exponent of an item."""
+        middle = self.law.quantile * self.size
+        rank, before, after = self.first + index, ceil(middle), floor(middle)
+        if rank == before:
+            return Fraction(0)
+        return self.farther(middle - rank if rank < before else rank - before + after - middle)
+
+    def farther(self, distance: Fraction) -> Fraction:
+        """The exact exponent at a distance."""
+        return self.law.slope * distance
+
+
+@lru_cache(maxsize=8)
+def _distances(quantile: Fraction, size: int, first: int, last: int) -> Floats:
+    """How far the items of a lattice are from the quantile."""
+    middle = quantile * size
+    before, after = ceil(middle), floor(middle)
+    below = -_excess(np.arange(first, before), middle)
+    return np.concatenate([below, [0.0], _excess(np.arange(after + 1, last + 1), middle)])
+
+
+@attrs.frozen(eq=False)
 class Items:
     """Runs of cells of one weight: item i is made of the cells edges[i] to edges[i + 1] - 1."""
 
     edges: Counts
     counts: Counts
-    weights: Weights
+    weights: Ranks
 
     def choose(self, entropy: Entropy) -> int:
         """A cell of one of them."""
-        return self.within(self.weights.choose(self.counts, entropy), entropy)
+        index = choose(self.counts, self.weights.exponents, self.weights.exactly, entropy)
+        return self.within(index, entropy)
 
     def within(self, index: int, entropy: Entropy) -> int:
         """A cell of this item."""
