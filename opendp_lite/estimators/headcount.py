@@ -25,6 +25,8 @@ _WITH_SUM: Final = Fraction(1, 101)
 """Of a last release: as much as a constant column of a tenth of the radius would take."""
 _MOST_SHORTENED: Final = 0.25
 _NATS: Final = 13
+_BITS: Final = 6
+"""Cells to a doubling of the radius."""
 _TRADE: Final = 16
 _RESOLUTION: Final = 0.2
 Rowwise = Stage[Space[Rows], Space[Rows]]
@@ -70,7 +72,7 @@ class Headcount:
         most = 0.07 if self.counted is None else 0.03
         noise = sqrt(self.ask.space.domain.columns / float(self.budget)) / self.rows
         share = min(max(min(most, _TRADE * noise), _NATS / reach), _MOST_SHORTENED)
-        length = private_quantile(1 - share, bounds=ends, scale="log", rho=rho)
+        length = private_quantile(1 - share, bounds=ends, scale="log", rho=rho, bits=_BITS)
         return float(self.ask(rows >> norm() >> length))
 
     def total(self, rows: Stage[Space[Rows], Any], rho: Fraction) -> tuple[Floats, Headcount]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import asinh, exp, log, sqrt
+from math import exp, log, sqrt
+from statistics import NormalDist
 from typing import Final
 
 import attrs
@@ -27,6 +28,7 @@ from opendp_lite.exact import Number
 from opendp_lite.measurements.private_quantile import private_quantile
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.spaces import Space
+from opendp_lite.transformations.absolute import absolute
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.clip_to_norm import clip_to_norm
 from opendp_lite.transformations.scale import scale
@@ -35,7 +37,13 @@ from opendp_lite.transformations.sum import sum
 _NEAR: Final = 2.0**-30
 """Entries within this share of the bound are told apart evenly, beyond by their magnitude."""
 _NARROWEST: Final = 2.0**-40
-_SURE, _LIKELY = 7, 2
+_SURE, _LIKELY = 4, 2
+_FINE_BITS, _COARSE_BITS = 12, 6
+"""Cells to a doubling: fine enough for a first median, few enough to find rows that are equal."""
+_DOUBLINGS: Final = 62
+_TAIL_SHARE: Final = 0.02
+_WIDEST_TAIL, _NARROWEST_TAIL = 0.25, 0.01
+_CLOSE: Final = 1.5
 _MOST: Final = 0.3
 _REACH: Final = 6
 _FINE: Final = 2**24
@@ -92,16 +100,17 @@ class _PlanPlus:
 
     def mean(self) -> Floats:
         """The estimate."""
-        nats = log(20 * asinh(1 / _NEAR))
-        if self._needed(nats + _LIKELY) > _MOST:
+        nats = log(_DOUBLINGS) + _FINE_BITS * log(2)
+        if self._needed(nats / 2 + _LIKELY) > _MOST:
             return self._released(np.zeros(self.columns), None)
-        rho = self._share(nats)
+        rho = self._share(nats, least=0.03)
         middle = self._medians(rho)
         nats = log(-log(_NARROWEST / 2) / _RESOLUTION)
         if self._needed(nats + _LIKELY) > _MOST:
             return self._released(middle, None)
-        cost = self._share(nats, least=0.02)
+        cost = self._share(nats + _SURE, least=0.02)
         spread = deviations(self.ask, "magnitude", middle, self.bound, cost, group=1)
+        spread = np.maximum(spread, self._tails(middle, nats))
         return self._released(self._recentred(middle, spread, rho), spread)
 
     def _needed(self, nats: float) -> float:
@@ -109,7 +118,7 @@ class _PlanPlus:
         moved = self.people.rank * nats / self.people.rows
         return 2 * self.columns * moved**2 / float(self.rho)
 
-    def _share(self, nats: float, least: float = 0.03) -> Fraction:
+    def _share(self, nats: float, least: float) -> Fraction:
         """The budget at which the medians of all columns are surely found."""
         wanted = self._needed(nats + log(self.columns) + _SURE)
         return self._part(min(max(wanted, least), _MOST))
@@ -120,8 +129,27 @@ class _PlanPlus:
     def _medians(self, rho: Fraction) -> Floats:
         ends = (-self.bound, self.bound)
         unit = self.bound * _NEAR
-        median = private_quantile(0.5, bounds=ends, scale="asinh", unit=unit, rho=rho)
+        median = private_quantile(
+            0.5, bounds=ends, scale="asinh", unit=unit, rho=rho, bits=_FINE_BITS
+        )
         return each_column(self.ask(median))
+
+    def _tails(self, middle: Floats, nats: float) -> Floats:
+        """The spread by a quantile far out, where the budget finds one; else 0.
+
+        It says what a median of |x - middle| cannot: how far the rows reach of which most are
+        equal, or of a column with a long tail.
+        """
+        rho = self._part(_TAIL_SHARE)
+        slope = sqrt(2 * float(rho) / self.columns)
+        beyond = (nats + log(self.columns) + 2 * _SURE) / (slope * self.people.rows)
+        if beyond > _WIDEST_TAIL:
+            return np.zeros(self.columns)
+        beyond = max(beyond, _NARROWEST_TAIL)
+        ends = (self.bound * _NARROWEST, 2 * self.bound)
+        far = private_quantile(1 - beyond, bounds=ends, scale="log", rho=rho, bits=_COARSE_BITS)
+        found = each_column(self.ask(center(dyadic(middle)) >> absolute() >> far))
+        return found / NormalDist().inv_cdf(1 - beyond / 2)
 
     def _recentred(self, middle: Floats, spread: Floats, before: Fraction) -> Floats:
         """The medians once more, more exactly where the spread is large; both combined."""
@@ -139,14 +167,15 @@ class _PlanPlus:
         """The last release: the sum of centred, scaled and clipped rows."""
         if spread is None:
             widths = np.ones(self.columns)
-            ends = (self.bound * _NARROWEST, 2 * self.bound * sqrt(self.columns))
+            shortest = self.bound * _NARROWEST
             rho = self._part(0.05)
         else:
             power = spread ** (4 / (self.power + 2))
             widths = np.sqrt(power + 0.05 * power.mean())
-            expected = float(np.linalg.norm(spread / widths))
-            ends = (expected * exp(-1.5), expected * exp(1))
+            shortest = float(np.linalg.norm(spread / widths)) * exp(-_CLOSE)
             rho = self._part(0.01)
+        longest = 2 * self.bound * float(np.linalg.norm(1 / widths))
+        ends = (min(shortest, longest / 2), longest)
         rows = center(dyadic(middle)) >> scale(dyadic(1 / widths))
         radius = self.people.radius(rows, ends, rho)
         total, people = self.people.total(rows >> clip_to_norm(radius) >> sum(), self.ask.left)

@@ -34,6 +34,7 @@ from opendp_lite.transformations.sum import sum
 Deviations = Literal["pairs", "direct", "binary", "magnitude", "none"]
 _WAYS: Final = ("pairs", "direct", "binary", "magnitude", "none")
 _NARROWEST: Final = 2.0**-40
+_BITS: Final = 10
 _ONE_SIGMA: Final = Fraction(841, 1000)
 MEDIAN_OF_NORMAL: Final = NormalDist().inv_cdf(0.75)
 """The median of |Z| for a standard normal Z."""
@@ -117,7 +118,7 @@ def deviations(
         return np.maximum(upper - middle, bound * _NARROWEST)
     if by == "magnitude":
         ends = (bound * _NARROWEST, 2 * bound)
-        away = private_quantile(0.5, bounds=ends, scale="log", rho=rho)
+        away = private_quantile(0.5, bounds=ends, scale="log", rho=rho, bits=_BITS)
         return each_column(ask(center(dyadic(middle)) >> absolute() >> away)) / MEDIAN_OF_NORMAL
     rows = public_size(ask.space, 'variances by="binary"')
     shares = each_column(ask(clamp(0, 1) >> sum() >> gaussian(rho=rho))) / rows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from math import ldexp
+from typing import Final
 
 import attrs
 import numpy as np
@@ -12,17 +13,10 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Cells = NDArray[np.int64]
 
-_LINEAR_BITS = 48
-_DROPPED = 8
-
-
-def _bits(x: Floats) -> Cells:
-    return x.view(np.int64) >> _DROPPED
-
-
-def _edge(x: float) -> float:
-    """The lower edge of the cell that a number from 0 lies in."""
-    return float((_bits(np.array(x)) << _DROPPED).view(np.float64))
+LINEAR_BITS: Final = 48
+"""Far more cells than numbers, far wider than the rounding of floats."""
+DOUBLING_BITS: Final = 44
+_MANTISSA = 52
 
 
 class Lattice(ABC):
@@ -50,24 +44,25 @@ class Lattice(ABC):
 
 @attrs.frozen
 class LinearLattice(Lattice):
-    """2^48 cells of one width: far more than numbers, far wider than the rounding of floats."""
+    """2^bits cells of one width."""
 
     lower: float
     upper: float
+    bits: int = LINEAR_BITS
 
     @property
     def cells(self) -> int:
         """How many."""
-        return 1 << _LINEAR_BITS
+        return 1 << self.bits
 
     def cell(self, x: Floats) -> Cells:
         inside = np.where(np.isnan(x), self.upper, x).clip(self.lower, self.upper)
         share = (inside - self.lower) / (self.upper - self.lower)
-        found: Cells = (share * 2.0**_LINEAR_BITS).astype(np.int64)
+        found: Cells = (share * 2.0**self.bits).astype(np.int64)
         return np.minimum(found, self.cells - 1)
 
     def point(self, cell: int) -> float:
-        share = ldexp(2 * cell + 1, -_LINEAR_BITS - 1)
+        share = ldexp(2 * cell + 1, -self.bits - 1)
         return self.lower + share * (self.upper - self.lower)
 
 
@@ -76,21 +71,26 @@ class AsinhLattice(Lattice):
     """Cells of about one relative width beyond ``unit``, and of one width near 0.
 
     |x| + unit is a float whose bits, read as a whole number, are a logarithm that is linear
-    between powers of two; its last 8 bits are left away, those of ``unit`` too. With a ``unit`` of
-    0 the range is positive, and the cells are those of a logarithm.
+    between powers of two; of its fraction so many ``bits`` are kept, those of ``unit`` too: 2^bits
+    cells to a doubling. With a ``unit`` of 0 the range is positive, and the cells are those of a
+    logarithm.
     """
 
     lower: float
     upper: float
-    unit: float = attrs.field(converter=_edge)
+    unit: float
+    bits: int = DOUBLING_BITS
     _zero: int = attrs.field(init=False)
     _first: int = attrs.field(init=False)
     _cells: int = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        zero = int(_bits(np.array(self.unit)))
-        first, last = (_from_zero(end, self.unit, zero) for end in (self.lower, self.upper))
-        for name, value in (("_zero", zero), ("_first", first), ("_cells", last - first)):
+        zero = int(self._whole(np.array(self.unit)))
+        edge = float(np.array(zero << self._dropped).view(np.float64))
+        for name, value in (("unit", edge), ("_zero", zero)):
+            object.__setattr__(self, name, value)
+        first, last = self._from_zero(self.lower), self._from_zero(self.upper)
+        for name, value in (("_first", first), ("_cells", last - first)):
             object.__setattr__(self, name, value)
 
     @property
@@ -100,7 +100,7 @@ class AsinhLattice(Lattice):
 
     def cell(self, x: Floats) -> Cells:
         inside = np.where(np.isnan(x), self.upper, x).clip(self.lower, self.upper)
-        steps = _bits(np.abs(inside) + self.unit) - self._zero
+        steps = self._whole(np.abs(inside) + self.unit) - self._zero
         if self.lower < 0:
             steps = np.where(inside < 0, -1 - steps, steps)
         steps -= self._first
@@ -109,11 +109,18 @@ class AsinhLattice(Lattice):
     def point(self, cell: int) -> float:
         place = cell + self._first
         steps = place if place >= 0 else -place - 1
-        bits = ((steps + self._zero) << _DROPPED) + (1 << (_DROPPED - 1))
-        size = float(np.int64(bits).view(np.float64)) - self.unit
-        return min(max(self.lower, size if place >= 0 else -size), self.upper)
+        edges = (np.arange(2) + (steps + self._zero)) << self._dropped
+        sizes = edges.view(np.float64) - self.unit
+        inside = (sizes if place >= 0 else -sizes).clip(self.lower, self.upper)
+        return float(inside[0] / 2 + inside[1] / 2)
 
+    @property
+    def _dropped(self) -> int:
+        return _MANTISSA - self.bits
 
-def _from_zero(value: float, unit: float, zero: int) -> int:
-    steps = int(_bits(np.array(abs(value) + unit))) - zero
-    return steps if value >= 0 else -steps
+    def _whole(self, x: Floats) -> Cells:
+        return x.view(np.int64) >> self._dropped
+
+    def _from_zero(self, value: float) -> int:
+        steps = int(self._whole(np.array(abs(value) + self.unit))) - self._zero
+        return steps if value >= 0 else -steps
