@@ -15,6 +15,7 @@ Tables = dp.Space[dp.Rows]
 Zcdp = dp.ZeroConcentratedDivergence
 REPLACE = dp.ChangeOneDistance()
 RHO = Fraction(1, 2)
+POINTS = (-1, 5, 100, 200)
 FOUR = [0.0, 0.0, 0.0, -10.0], [0.0, 0.0, 0.0, 10.0]
 AROUND = [-5, 5]
 """Moving a row from below -5 to above 5 makes one of them better by a rank, the other worse."""
@@ -48,14 +49,14 @@ def of_copies(space: Tables, copies: int, share: int) -> dp.Measurement[Tables, 
 def of_shuffles(space: Tables, shuffles: int, share: int) -> dp.Measurement[Tables, Zcdp]:
     """The half squared differences of pairs from so many shuffles, with a share of the budget."""
     domain = attrs.evolve(space.domain, size=space.domain.size // 2 * shuffles)
-    median = dp.private_quantile(0.5, candidates=[5, 100], rho=RHO / share)
+    median = dp.private_quantile(0.5, candidates=POINTS, rho=RHO / share)
     honest = median.bind(attrs.evolve(space, domain=domain))
     gather = dp.private_quantile(0.5, bounds=(0, 1), rho=1).bind(space)
 
     def function(columns, entropy):
         orders = [np.argsort(entropy.words(columns.shape[1])) for _ in range(shuffles)]
         gaps = np.concatenate([columns[0, o[::2]] - columns[0, o[1::2]] for o in orders])
-        tally = (np.array([(gaps**2 / 2 < c).sum() for c in (5, 100)] + [len(gaps)]),) * 2
+        tally = (np.array([(gaps**2 / 2 < c).sum() for c in POINTS] + [len(gaps)]),) * 2
         return honest.function([np.array(tally)], entropy)
 
     return dp.Measurement(
