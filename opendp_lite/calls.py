@@ -18,6 +18,7 @@ from opendp_lite.errors import OpenDPLiteError, ParameterError, SpaceError
 from opendp_lite.exact import nearest, plain, reading
 from opendp_lite.spaces import Space
 
+_SHORT = 200
 _PACKAGE = __name__.split(".")[0]
 _STAR = inspect.Parameter.VAR_POSITIONAL
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
@@ -146,7 +147,7 @@ class Call:
             made = self.constructor(space, *args, **kwargs)
         except OpenDPLiteError as problem:
             text = str(problem)
-            named = text if self.name in text else f"{self!r}: {text}"
+            named = text if self.name in text else f"{self.brief()}: {text}"
             raise type(problem)(named) from None
         if made is None:
             raise SpaceError(f"{self!r} returned nothing; its last line must return what it made")
@@ -160,6 +161,11 @@ class Call:
             f"{self.name} needs {self.needs[0].kind}; {giver} gives {given[0].kind}. "
             f"{self.needs[0].bridge}"
         )
+
+    def brief(self) -> str:
+        """The repr where it is short: what is long may be data, given by mistake."""
+        text = repr(self)
+        return text if len(text) <= _SHORT else f"{prefixed(self.constructor, self.name)}(...)"
 
     def spelled(self) -> tuple[str, Mapping[str, Any]]:
         """The public name and its arguments."""

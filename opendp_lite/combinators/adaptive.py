@@ -26,7 +26,8 @@ class Ask(Generic[M]):
     """What an adaptive program is given in place of the data: see ``adaptive``.
 
     Gives: called with a pipeline that ends in noise, a release of it; ``space``, what the
-        pipelines are bound to; ``spent``, of the budget, as people read losses; ``left``, exactly.
+        pipelines are bound to (``space.domain.size``, say, where that is public); ``spent``, of
+        the budget, as people read losses; ``left``, exactly: ``gaussian(rho=ask.left)``.
     """
 
     def __init__(
@@ -48,29 +49,26 @@ class Ask(Generic[M]):
         ``SpaceError`` for a loss in another measure and once the program has ended.
         """
         if not isinstance(query, Mechanism):
-            found = repr(query) if isinstance(query, Stage | Measurement) else said(query)
-            raise SpaceError(
-                f"ask takes a pipeline that ends in noise and is bound to no space, got {found}"
-            )
+            raise SpaceError(_no_query(query))
         bound = query.bind(self.space)
         if bound.output_measure != self._measure:
             raise SpaceError(
-                f"the program's budget is under {self._measure!r} and {query!r} has a loss under "
-                f"{bound.output_measure!r}; put >> dp.to_zcdp() or >> dp.to_approximate(delta) "
-                "after it, or give the program another measure"
+                f"the program's budget is under {self._measure!r}, and under "
+                f"{bound.output_measure!r} is the loss of {_brief(query)}; put >> dp.to_zcdp() or "
+                ">> dp.to_approximate(delta) after it, or give the program another measure"
             )
         with self._lock:
             self._pay(query, bound.privacy_map(self.space.unit))
             with np.errstate(all="ignore"):
                 return bound.function(settle(bound.query(self._rows)), self._entropy)
 
-    def _pay(self, query: object, price: Any) -> None:
+    def _pay(self, query: Mechanism[Space[Rows], M], price: Any) -> None:
         if self._ended:
             raise SpaceError("the program has ended: ask answers only while it runs")
         measure = self._measure
         if not measure.within(measure.compose([*self._losses, price]), self._budget):
             raise BudgetExceeded(
-                f"{query!r} costs {measure.words(price)}; spent are "
+                f"{_brief(query)} costs {measure.words(price)}; spent are "
                 f"{measure.words(self._total())} of {measure.words(self._budget)}. Ask for less, "
                 "or give the program a larger budget"
             )
@@ -94,6 +92,21 @@ class Ask(Generic[M]):
         with self._lock:
             self._ended = True
             self._rows = None
+
+
+def _brief(query: Mechanism[Any, Any]) -> str:
+    return " >> ".join(call.brief() for call in query.calls)
+
+
+def _no_query(given: object) -> str:
+    if isinstance(given, Stage):
+        return f"ask takes a pipeline that ends in noise; put noise after {given.calls[-1].brief()}"
+    if isinstance(given, Measurement):
+        return (
+            "ask takes a pipeline bound to no space, and binds it to the program's rows; leave out "
+            "the space in front"
+        )
+    return f"ask takes a pipeline that ends in noise, got {said(given)}"
 
 
 @mechanism

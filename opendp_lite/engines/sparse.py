@@ -28,6 +28,10 @@ class OnSparse(Protocol):
         """What it makes of a block of sparse rows."""
 
 
+_FOLDED = {"gather": "private_quantile or on_random_pairs", "tally": "private_quantile"}
+"""Folds that no person types, by the steps that they are a part of."""
+
+
 @attrs.frozen(eq=False)
 class SparseRows:
     """A block of rows by their stored entries; all others are 0.
@@ -198,5 +202,6 @@ def _of_sparse_rows(block: SparseRows, how: object, scratch: object) -> Any:
 def _keeping_zeros(step: object) -> OnSparse:
     """Steps are named after their modules."""
     if not hasattr(step, "on_sparse"):
-        raise densifies(step.__module__.rpartition(".")[2])
+        module = step.__module__.rpartition(".")[2]
+        raise densifies(_FOLDED.get(module, module))
     return cast(OnSparse, step)

@@ -60,7 +60,7 @@ def binary_mean(
     """
     whole = moderate(rho, "rho")
     if published:
-        public_size(space, "binary_mean(published=True)")
+        public_size(space, "binary_mean(published=True)", "leave published out")
 
     def program(ask: Ask[Zcdp]) -> Floats:
         found = _published(ask, whole) if published else _improved(ask, whole)

@@ -28,7 +28,8 @@ def elliptical_mean(
 ) -> Measurement[Space[Rows], ZeroConcentratedDivergence]:
     """The mean of columns with bounds of their own, with noise that fits the widths.
 
-    Takes: ``lower`` and ``upper``, a number or one for each column; ``rho``.
+    Takes: ``lower`` and ``upper``, a number or one for each column; NaN counts as
+        the upper bound; ``rho``.
     Gives: a mean between the bounds for each column.
     Costs: rho; of it 1 / (2 sqrt(d) + 2) for the number of rows where that is private.
     Because: with half widths w, the noise of column j has a variance in proportion to w_j sum(w):

@@ -21,7 +21,8 @@ def gaussian_mean(
 ) -> Measurement[Space[Rows], ZeroConcentratedDivergence]:
     """The mean of rows of length at most a radius, with Gaussian noise.
 
-    Takes: ``radius`` r of the l2 ball, to which longer rows are shortened; ``rho``.
+    Takes: ``radius`` r of the l2 ball, to which longer rows are shortened, rows with NaN to 0;
+        ``rho``.
     Gives: d numbers, together of length at most r.
     Costs: rho; of it 1 / (2 sqrt(d) + 2) for the number of rows where that is private.
     Because: the mean of n rows errs by 2 r sqrt(d / (2 rho)) / n where a row is replaced. With a

@@ -22,13 +22,14 @@ def l2_gamma_mean(
 ) -> Measurement[Space[Rows], MaxDivergence]:
     """The mean of rows of length at most a radius, with the best noise for pure privacy there.
 
-    Takes: ``radius`` r of the l2 ball, to which longer rows are shortened; ``epsilon``.
+    Takes: ``radius`` r of the l2 ball, to which longer rows are shortened, rows with NaN to
+        0; ``epsilon``.
     Gives: d numbers, together of length at most r.
     Costs: epsilon; of it about 1 / (1 + d^(2/3)) for the number of rows where that is private.
     Because: noise with a density in proportion to exp(-epsilon |z| / D) for rows that move the
         sum by D, that is an error of 2 r sqrt(d (d + 1)) / (n epsilon) where a row is replaced
         (Hardt and Talwar 2010): below 13 to 17 columns less than that of Gaussian noise at
-        epsilon = 1 and a delta of 1e-5 to 1e-6, and always less than ``laplace_mean``.
+        epsilon = 1 and a delta of 1e-5 to 1e-6, and never more than ``laplace_mean``.
 
     >>> import opendp_lite as dp, numpy as np
     >>> rows = np.full((1000, 2), [3.0, 4.0])

@@ -21,12 +21,13 @@ def laplace_mean(
 ) -> Measurement[Space[Rows], MaxDivergence]:
     """The mean of rows of length at most a radius, with Laplace noise.
 
-    Takes: ``radius`` r of the l2 ball, to which longer rows are shortened; ``epsilon``.
+    Takes: ``radius`` r of the l2 ball, to which longer rows are shortened, rows with NaN to
+        0; ``epsilon``.
     Gives: d numbers, together of length at most r.
     Costs: epsilon; of it 1 / (1 + d^(2/3)) for the number of rows where that is private.
     Because: the l1 distance in the ball is at most sqrt(d) times the l2 distance, hence an error
         of 2 r d sqrt(2) / (n epsilon) where a row is replaced (*Pure versus approximate*, with
-        the 1 / n that is missing there). ``l2_gamma_mean`` errs less by a factor of sqrt(2).
+        the 1 / n that is missing there). ``l2_gamma_mean`` errs less, by a factor of up to sqrt(2).
 
     >>> import opendp_lite as dp, numpy as np
     >>> rows = np.full((1000, 2), [3.0, 4.0])

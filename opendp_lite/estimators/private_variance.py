@@ -57,9 +57,9 @@ def private_variance(
         of random pairs, ``group`` of them averaged; "direct", the 0.841 quantile less the median;
         "binary", q (1 - q) for entries 0 and 1, where rows are replaced. Raises
         ``ParameterError``.
-    Gives: d numbers, right for normal columns ("binary" for columns of zeros and ones, and at
-        least 1 / (4 n)); "pairs" with a group of 8 or more also for many others, and 1 where the
-        public number of rows makes no group.
+    Gives: d numbers of at most M^2, right for normal columns ("binary" for columns of zeros and
+        ones, and at least 1 / (4 n)); "pairs" with a group of 8 or more also for many others, and 1
+        where the public number of rows makes no group.
     Costs: rho; "magnitude" and "direct" spend a quarter of it on the medians.
     Because: Aumueller, Lebeda, Nelson, Pagh 2024, appendix D and section 7.1. The median of k
         pairs' mean is brought to their mean with the chi-squared distribution of k degrees of
@@ -75,7 +75,7 @@ def private_variance(
     if by == "none":
         raise ParameterError('private_variance: by is "magnitude", "pairs", "direct" or "binary"')
     if by == "binary":
-        public_size(space, 'private_variance(by="binary")')
+        public_size(space, 'private_variance(by="binary")', 'say by="pairs"')
 
     def program(ask: Ask[Zcdp]) -> Floats:
         first = loss / 4 if by in ("direct", "magnitude") else Fraction(0)
@@ -83,7 +83,7 @@ def private_variance(
         if first:
             middle = each_column(ask(private_quantile(0.5, bounds=(-most, most), rho=first)))
         found: Floats = deviations(ask, by, middle, most, loss - first, group) ** 2
-        return found
+        return found.clip(max=most**2)
 
     return programmed(space, program, Zcdp(), loss, _shares(by))
 

@@ -38,13 +38,13 @@ def error_power(given: Number) -> float:
     return nearest(found)
 
 
-def public_size(space: Space[Rows], name: str) -> int:
-    """The declared number of rows."""
+def public_size(space: Space[Rows], name: str, instead: str = "use multivariate_mean()") -> int:
+    """The declared number of rows; ``instead`` is what also works where it is private."""
     if space.domain.size is None:
         raise SpaceError(
             f"{name} is private where rows are replaced and their number is public: start with "
-            "dp.records(columns=..., size=..., metric=dp.ChangeOneDistance()), or use "
-            "multivariate_mean(), which also works where rows are added or removed"
+            f"dp.records(columns=..., size=..., metric=dp.ChangeOneDistance()), or {instead}, "
+            "which also works where rows are added or removed"
         )
     return space.domain.size
 

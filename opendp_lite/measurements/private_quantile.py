@@ -66,20 +66,21 @@ def _private_quantile(
 ) -> Measurement[Space[Rows], Any]:
     """Chooses a number of which about so large a share of the rows lies below.
 
-    Takes: ``quantiles``, from 0 to 1, one or several. ``bounds``, two numbers or two for each
-        column, which are cut into a fine public lattice; or ``candidates``, rising numbers of
-        which one is chosen. ``rho`` or ``epsilon``, the loss of all together, solved for one unit
-        at the front. ``scale``, how the lattice is spaced: "linear"; "log" for bounds above 0 of
-        different magnitude; "asinh" for both signs, linear within ``unit`` of 0 and logarithmic
-        beyond. ``shares``, one for each column, in proportion to which the loss is split; even by
-        default. ``bits``, how fine the lattice is: 2^bits cells, or with "log" and "asinh" 2^bits
-        to a doubling; 48 and 44 by default. With few, numbers that are nearly equal are found
-        with less. Raises ``ParameterError``.
+    Takes: ``quantiles``, from 0 to 1, one or several; the outermost may lie anywhere beyond the
+        data. ``bounds``, (lower, upper), each a number or one for each column, as in ([0, 18], [40,
+        100]); what lies between is cut into a fine public lattice. Or ``candidates``, rising
+        numbers of which one is chosen; best for whole numbers. ``rho`` or ``epsilon``, the loss of
+        all together, solved for one unit at the front. ``scale``, how the lattice is spaced:
+        "linear"; "log" for bounds above 0 of different magnitude; "asinh" for both signs, linear
+        within ``unit`` of 0 and logarithmic beyond. ``shares``, one for each column, in proportion
+        to which the loss is split; even by default. ``bits``, how fine the lattice is: 2^bits
+        cells, or with "log" and "asinh" 2^bits to a doubling; 48 and 44 by default. With few,
+        numbers that are nearly equal are found with less. Raises ``ParameterError``.
     Gives: the shape of ``numpy.quantile(rows, quantiles, axis=0)``, and a single number for one
         column. A number between the bounds, never a value of the data: values are brought to the
         edges of the lattice's cells and the release lies inside a cell. Values beyond the bounds,
         or beyond the candidates, count as the outermost and NaN as the upper one; put drop_nan()
-        or impute() before. Without rows any number is as likely. Several quantiles come in order.
+        or impute() before. Without rows any cell is as likely. Several quantiles come in order.
     Costs: epsilon under ``MaxDivergence``, or rho under ``ZeroConcentratedDivergence``.
     Because: the exponential mechanism (McSherry and Talwar 2007) over the intervals between
         sorted values (Smith 2011), with weights exp(-s |rank - q n|). One row changes

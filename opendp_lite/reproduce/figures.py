@@ -48,7 +48,7 @@ _TABLE_2: Final = (
     "Table 2 fits errors of the standard deviation: the 0.75 quantile of a normal law lies 0.674 "
     "deviations above its middle, and 1 - 0.674 = 0.326, but 1 - 0.674² = 0.545."
 )
-_LEFT: Final = 1e-3
+_ENOUGH: Final = 5
 _DPI: Final = 150
 _FEW_DECADES: Final = 50
 _PANEL_WIDTH, _PANEL_HEIGHT, _MARGIN = 2.15, 2.0, 1.8
@@ -123,7 +123,9 @@ def _curves_figure(
             _label(panel, axes, place, experiment)
     marks = [mark for line in panels for panel in line for mark in _marks(panel, size)]
     runs = _runs(results)
-    note = "One run." if runs == 1 else f"Lines: medians of {runs} runs; bands: quartiles."
+    bands = "; bands: quartiles" if runs >= _ENOUGH else ""
+    note = "One run." if runs == 1 else f"Lines: medians of {runs} runs{bands}."
+    note += " ρ is the loss where one row is replaced; under add/remove it protects less."
     if marks:
         sources = "; ".join(dict.fromkeys(mark.source for mark in marks))
         note = f"{note} Stars, in the colour of their estimator: {sources}."
@@ -162,7 +164,8 @@ def _fill(
             continue
         style = dict(_STYLES[name])
         axes.plot(places, middle, **style)
-        axes.fill_between(places, low, high, color=style["color"], alpha=0.15, linewidth=0)
+        if max(len(values) for _, values in found) >= _ENOUGH:
+            axes.fill_between(places, low, high, color=style["color"], alpha=0.15, linewidth=0)
     for mark in _marks(panel, size):
         axes.plot(_place(panel, mark.dataset), mark.value, **_mark_style(mark.estimator))
     _log_errors(axes)
@@ -279,7 +282,6 @@ def _variance_figure(
                     axes.plot(printed[dataset, name, rho], place, **_mark_style(name))
             axes.set_title(f"ρ = {rho:g}, variance {dataset.alpha:g}")
             axes.set_xscale("log")
-            axes.set_xlim(_LEFT, 1.1)
             axes.set_ylim(-0.5, len(names) - 0.5)
             axes.grid(visible=True, axis="x")
             axes.set_yticks(range(len(names)), [labels[name].label for name in names])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -35,7 +36,8 @@ def on_file(path: Path, rhos: Sequence[float], runs: int, folder: Path) -> str:
     rows = read_transactions(path)
     size, columns = len(rows.indptr) - 1, rows.sum(axis=0).size
     shares = np.asarray(rows.sum(axis=0)).ravel() / max(size, 1)
-    dataset = Dataset(f"transactions {path.name.replace(',', ' ')}", size, columns, 0.0)
+    contents = sha256(path.read_bytes()).hexdigest()[:16]
+    dataset = Dataset(f"transactions {contents}", size, columns, 0.0)
     folder.mkdir(parents=True, exist_ok=True)
     table = Table(folder / f"plan-binary-{path.name.partition('.')[0]}.csv")
     known = table.results()

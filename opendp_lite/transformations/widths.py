@@ -14,6 +14,7 @@ def fitting(given: Values, space: Space[Rows], step: str) -> Values:
     if len(given) not in (1, columns):
         raise SpaceError(
             f"{step} was given {len(given)} numbers for {columns} "
-            f"column{'s' * (columns != 1)}; start with dp.records(columns={len(given)})"
+            f"column{'s' * (columns != 1)}; give one number for each column, or start with "
+            f"dp.records(columns={len(given)})"
         )
     return given
