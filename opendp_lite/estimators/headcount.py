@@ -27,7 +27,8 @@ _MOST_SHORTENED: Final = 0.25
 _NATS: Final = 13
 _BITS: Final = 6
 """Cells to a doubling of the radius."""
-_TRADE: Final = 16
+_TRADE: Final = 8
+_DEARER: Final = 3.0
 _RESOLUTION: Final = 0.2
 Rowwise = Stage[Space[Rows], Space[Rows]]
 
@@ -62,17 +63,22 @@ class Headcount:
         return 1.0 if self.counted is None else 0.5
 
     def radius(self, rows: Rowwise, ends: tuple[float, float], rho: Fraction) -> float:
-        """A length between the ends that few rows exceed, as few as rho can find.
+        """A length between the ends that few rows exceed.
 
-        Where it can find none, the larger end, and nothing is spent.
+        The fewer, the less noise the budget leaves in a mean: then a shortened row costs more than
+        noise. Spends rho, or up to three times as much where that few can be told from none only
+        so; where no share can be told, the larger end, and nothing is spent.
         """
-        reach = sqrt(2 * float(rho)) * self.rows
-        if reach * _MOST_SHORTENED < log(log(ends[1] / ends[0]) / _RESOLUTION) + 2:
-            return ends[1]
         most = 0.07 if self.counted is None else 0.03
         noise = sqrt(self.ask.space.domain.columns / float(self.budget)) / self.rows
-        share = min(max(min(most, _TRADE * noise), _NATS / reach), _MOST_SHORTENED)
-        length = private_quantile(1 - share, bounds=ends, scale="log", rho=rho, bits=_BITS)
+        wanted = min(most, _TRADE * noise)
+        needed = (_NATS / (wanted * self.rows)) ** 2 / 2 / float(rho)
+        cost = rho * Fraction(min(max(needed, 1.0), _DEARER)).limit_denominator(1000)
+        reach = sqrt(2 * float(cost)) * self.rows
+        if reach * _MOST_SHORTENED < log(log(ends[1] / ends[0]) / _RESOLUTION) + 2:
+            return ends[1]
+        share = min(max(wanted, _NATS / reach), _MOST_SHORTENED)
+        length = private_quantile(1 - share, bounds=ends, scale="log", rho=cost, bits=_BITS)
         return float(self.ask(rows >> norm() >> length))
 
     def total(self, rows: Stage[Space[Rows], Any], rho: Fraction) -> tuple[Floats, Headcount]:
