@@ -27,7 +27,7 @@ _MOST_SHORTENED: Final = 0.25
 _NATS: Final = 13
 _BITS: Final = 6
 """Cells to a doubling of the radius."""
-_TRADE: Final = 8
+_TRADE: Final = 16
 _DEARER: Final = 3.0
 _RESOLUTION: Final = 0.2
 Rowwise = Stage[Space[Rows], Space[Rows]]

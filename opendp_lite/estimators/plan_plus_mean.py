@@ -41,7 +41,7 @@ _SURE, _LIKELY = 4, 2
 _FINE_BITS, _COARSE_BITS = 12, 6
 """Cells to a doubling: fine enough for a first median, few enough to find rows that are equal."""
 _DOUBLINGS: Final = 62
-_TAIL_SHARE: Final = 0.02
+_TAIL_SHARE: Final = 0.01
 _WIDEST_TAIL, _NARROWEST_TAIL = 0.25, 0.01
 _CLOSE: Final = 1.5
 _MOST: Final = 0.3
@@ -105,7 +105,7 @@ class _PlanPlus:
         nats = log(_DOUBLINGS) + _FINE_BITS * log(2)
         if self._needed(nats / 2 + _LIKELY) > _MOST:
             return self._released(np.zeros(self.columns), None)
-        rho = self._share(nats, least=0.03)
+        rho = self._share(nats, least=0.02)
         middle = self._medians(rho)
         nats = log(-log(_NARROWEST / 2) / _RESOLUTION)
         if self._needed(nats + _LIKELY) > _MOST:
