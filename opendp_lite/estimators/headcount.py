@@ -91,8 +91,8 @@ class Headcount:
         together = self.weight + weight
         share = float(weight / together)
         counted = share * float(again) + (1 - share) * self.counted
-        again = Headcount(self.ask, max(counted, 1.0), counted, together, self.budget)
-        return each_column(found), again
+        known = Headcount(self.ask, max(counted, 1.0), counted, together, self.budget)
+        return each_column(found), known
 
     def mean(self, total: Floats) -> Floats:
         """The total over the number of rows."""
