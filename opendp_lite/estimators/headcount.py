@@ -24,7 +24,9 @@ _FIRST: Final = Fraction(1, 200)
 _WITH_SUM: Final = Fraction(1, 101)
 """Of a last release: as much as a constant column of a tenth of the radius would take."""
 _MOST_SHORTENED: Final = 0.25
-_NATS: Final = 13
+_NATS: Final = 17
+"""By so much a length that the share of rows exceeds outweighs one beyond all rows: those are most
+of the lattice, e^7 cells of it."""
 _BITS: Final = 6
 """Cells to a doubling of the radius."""
 _TRADE: Final = 16
