@@ -30,7 +30,7 @@ of the lattice, e^7 cells of it."""
 _BITS: Final = 6
 """Cells to a doubling of the radius."""
 _TRADE: Final = 16
-_DEARER: Final = 3.0
+_DEARER: Final = 10.0
 _RESOLUTION: Final = 0.2
 Rowwise = Stage[Space[Rows], Space[Rows]]
 
@@ -68,7 +68,7 @@ class Headcount:
         """A length between the ends that few rows exceed.
 
         The fewer, the less noise the budget leaves in a mean: then a shortened row costs more than
-        noise. Spends rho, or up to three times as much where that few can be told from none only
+        noise. Spends rho, or up to ten times as much where that few can be told from none only
         so; where no share can be told, the larger end, and nothing is spent.
         """
         most = 0.07 if self.counted is None else 0.03
