@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import fsum, inf, prod
+from math import fsum, inf, log, prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from opendp_lite.samplers.exponential import BITS, STEP, Lazy, digits_for, minus
 _FOLD = 16
 """Uniforms that are multiplied before a logarithm is taken: above 2^-1008, no float underflows."""
 _ONE_SIGN = np.uint64(1)
+_UNIT = 2.0**-BITS
 
 
 class Gamma(Lazy):
@@ -32,17 +33,29 @@ class Gamma(Lazy):
         self.value, self.error = self._floats()
 
     def _floats(self) -> tuple[float, float]:
+        few = len(self._words) <= _FOLD
+        total, unread = self._one_fold() if few else self._folds()
+        if unread == inf:
+            return 0.0, inf
+        folds = -(-len(self._words) // _FOLD)
+        return total, 1.01 * (unread + 2.0**-46 * total) + 2.0**-48 * folds
+
+    def _one_fold(self) -> tuple[float, float]:
+        """The sum, and by how much unread bits move it, without arrays."""
+        tops = self._read()
+        if 0 in tops:
+            return 0.0, inf
+        return -log(prod([top * _UNIT for top in tops])), fsum([1 / top for top in tops])
+
+    def _folds(self) -> tuple[float, float]:
         folds = -(-len(self._words) // _FOLD)
         uniforms = np.ones(folds * _FOLD)
         top: NDArray[np.int64] = (self._words >> _ONE_SIGN).view(np.int64)
-        np.multiply(top, 2.0**-BITS, out=uniforms[: len(top)])
+        np.multiply(top, _UNIT, out=uniforms[: len(top)])
         with np.errstate(divide="ignore"):
             logs = np.log(np.multiply.reduce(uniforms.reshape(_FOLD, folds)))
-            unread = float(np.reciprocal(uniforms).sum()) * 2.0**-BITS
-        if unread == inf:
-            return 0.0, inf
-        total = -fsum(logs.tolist())
-        return total, 1.01 * (unread + 2.0**-46 * total) + 2.0**-48 * folds
+            unread = float(np.reciprocal(uniforms).sum()) * _UNIT
+        return -fsum(logs.tolist()), unread
 
     def extend(self, entropy: Entropy) -> None:
         more = entropy.words(len(self._words)).tolist()
