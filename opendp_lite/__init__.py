@@ -52,6 +52,7 @@ from opendp_lite.estimators.private_variance import private_variance
 from opendp_lite.estimators.quantile_by_search import quantile_by_search
 from opendp_lite.estimators.scaled_mean import scaled_mean
 from opendp_lite.estimators.simplex_ratio import simplex_ratio
+from opendp_lite.measurements.core import core
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.l2_gamma import l2_gamma
 from opendp_lite.measurements.laplace import laplace
@@ -134,6 +135,7 @@ SPELLED = (
     "clamp",
     "clip_to_norm",
     "compose",
+    "core",
     "count",
     "count_ratio",
     "drop_nan",
@@ -222,6 +224,7 @@ __all__ = [
     "clamp",
     "clip_to_norm",
     "compose",
+    "core",
     "count",
     "count_ratio",
     "csv_column",

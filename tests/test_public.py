@@ -57,6 +57,8 @@ PIPELINES: list[tuple[dp.Space[Any], Any]] = [
     (dp.scalar(), dp.l2_gamma(epsilon=1)),
     (dp.vector(3, unit=2), dp.l2_gamma(scale=0.1)),
     (TABLE, dp.clip_to_norm(5) >> dp.sum() >> dp.l2_gamma(epsilon=0.1) >> dp.to_zcdp()),
+    (dp.records(), CLAMPED >> dp.center(5) >> dp.core(epsilon=0.1)),
+    (TABLE, dp.clip_to_norm(5) >> dp.core(epsilon=0.1, stretch=2.39) >> dp.to_zcdp()),
     (dp.vector(2), dp.gaussian(scale=0.1)),
     (dp.vector(2, metric=dp.L2Distance()), dp.gaussian(rho=2)),
     (dp.vector(3, metric=dp.NormDistance(), unit=dp.Norms(l1=2, linf=1)), dp.gaussian(rho=1)),

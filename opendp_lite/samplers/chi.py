@@ -2,73 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
-from math import fsum, inf, isqrt, prod, sqrt
-
-import numpy as np
-from numpy.typing import NDArray
+from math import fsum, inf, isqrt, sqrt
 
 from opendp_lite.samplers.entropy import Entropy
-from opendp_lite.samplers.exponential import BITS, STEP, Lazy, digits_for, minus_log
-from opendp_lite.samplers.normal import one_normal
-
-_FOLD = 16
-"""Uniforms that are multiplied before a logarithm is taken: above 2^-1008, no float underflows."""
-_ONE_SIGN = np.uint64(1)
+from opendp_lite.samplers.exponential import STEP, Lazy
+from opendp_lite.samplers.gamma import Gamma
+from opendp_lite.samplers.normal import Normal, one_normal
 
 
 class Chi(Lazy):
-    """The length of so many standard normals, two or more: ``value``, within ``error`` of it.
+    """The length of standard normals, some of them known: ``value``, within ``error`` of it.
 
-    Its square Q is twice the sum P of one exponential for every two normals, plus the square of a
-    normal Z where one is left over. P = -ln of a product of uniforms, each t 2^-63 up to unread
-    bits, which move P by at most the sum of all 1/t. For a product of 16 floats the conversions
-    and multiplications move it by 31 * 2^-53, below 2^-48; the logarithm, 64 ulp, and the final
-    sum by 1.01 * 2^-46 of P. The error of |Z|, 2^-43, moves Z^2 by at most 2^-42 (|Z| + 1).
+    Its square Q is twice a sum of exponentials, one for every two normals that nobody asks for,
+    plus the squares of the known ones. An error of |Z|, 2^-43, moves Z^2 by at most
+    2^-42 (|Z| + 1).
 
     With Q known within e, the root moves by at most e / sqrt(Q) and by at most sqrt(e). Not
-    counted are the three roundings, 2^-53 each, from P to the root.
+    counted are the four roundings, 2^-53 each, from the squares to the root.
     """
 
-    def __init__(self, degrees: int, square_margin: float, entropy: Entropy) -> None:
-        self._words = entropy.words(degrees // 2)
-        self._odd = one_normal(square_margin, entropy) if degrees % 2 else None
-        self._known: list[int] = []
-        self._bits = BITS
+    def __init__(self, pairs: Gamma, known: Sequence[Normal]) -> None:
+        self._pairs = pairs
+        self._normals = known
         self._bounds: tuple[Fraction, Fraction] | None = None
         self.value, self.error = self._floats()
 
+    @classmethod
+    def of(cls, degrees: int, square_margin: float, entropy: Entropy) -> Chi:
+        """The length of so many standard normals, two or more."""
+        pairs = Gamma(degrees // 2, entropy)
+        return cls(pairs, [one_normal(square_margin, entropy) for _ in range(degrees % 2)])
+
     def _floats(self) -> tuple[float, float]:
-        folds = -(-len(self._words) // _FOLD)
-        uniforms = np.ones(folds * _FOLD)
-        top: NDArray[np.int64] = (self._words >> _ONE_SIGN).view(np.int64)
-        np.multiply(top, 2.0**-BITS, out=uniforms[: len(top)])
-        with np.errstate(divide="ignore"):
-            logs = np.log(np.multiply.reduce(uniforms.reshape(_FOLD, folds)))
-            unread = float(np.reciprocal(uniforms).sum()) * 2.0**-BITS
-        total = -fsum(logs.tolist())
-        size = 0.0 if self._odd is None else self._odd.size
-        if size is None or unread == inf:
+        sizes = [normal.size for normal in self._normals if normal.size is not None]
+        if len(sizes) < len(self._normals) or self._pairs.error == inf:
             return 0.0, inf
-        square = 2 * total + size * size
-        error = 2 * (1.01 * (unread + 2.0**-46 * total) + 2.0**-48 * folds) + 2.0**-42 * (size + 1)
+        square = 2 * self._pairs.value + fsum([size * size for size in sizes])
+        error = 2 * self._pairs.error + 2.0**-42 * (sum(sizes) + len(sizes))
         root = sqrt(square)
         return root, error / max(root, sqrt(error))
 
     def extend(self, entropy: Entropy) -> None:
-        more = entropy.words(len(self._words)).tolist()
-        pairs = zip(self._read(), more, strict=True)
-        self._known = [(known << STEP) | word for known, word in pairs]
-        self._bits += STEP
+        self._pairs.extend(entropy)
+        for normal in self._normals:
+            normal.exactly.extend(entropy)
         self._bounds = None
-        if self._odd is not None:
-            self._odd.exactly.extend(entropy)
-
-    def _read(self) -> list[int]:
-        """What is known of the uniforms, in units of 2^-bits."""
-        if not self._known:
-            self._known = [word >> 1 for word in self._words.tolist()]
-        return self._known
 
     def bracket(self) -> tuple[Fraction, Fraction] | None:
         if self._bounds is None:
@@ -76,33 +56,15 @@ class Chi(Lazy):
         return self._bounds
 
     def _bracket(self) -> tuple[Fraction, Fraction] | None:
-        total = self._sum_bracket()
-        odd = (Fraction(0), Fraction(0)) if self._odd is None else self._odd.exactly.bracket()
-        if total is None or odd is None:
+        square = self._pairs.bracket()
+        if square is None:
             return None
-        low, high = (2 * each + size * size for each, size in zip(total, odd, strict=True))
-        fine = 1 << (self._bits + STEP)
+        low, high = 2 * square[0], 2 * square[1]
+        for normal in self._normals:
+            size = normal.exactly.bracket()
+            if size is None:
+                return None
+            low, high = low + size[0] * size[0], high + size[1] * size[1]
+        fine = 1 << (self._pairs.bits + STEP)
         roots = (isqrt(int(square * fine * fine)) for square in (low, high))
         return Fraction(next(roots), fine), Fraction(next(roots) + 1, fine)
-
-    def _sum_bracket(self) -> tuple[Fraction, Fraction] | None:
-        """Bounds on P: the product of the uniforms from below and above, cut to enough bits."""
-        known, enough = self._read(), self._bits + STEP
-        low, high, bits = 1, 1, self._bits * len(known)
-        for start in range(0, len(known), _FOLD):
-            fold = known[start : start + _FOLD]
-            low *= prod(fold)
-            high *= prod([each + 1 for each in fold])
-            spare = max(0, high.bit_length() - enough)
-            low, high, bits = low >> spare, -(-high >> spare), bits - spare
-        if low == 0:
-            return None
-        digits = digits_for(self._bits)
-        return max(_wide_log(high, bits, digits)[0], Fraction(0)), _wide_log(low, bits, digits)[1]
-
-
-def _wide_log(numerator: int, bits: int, digits: int) -> tuple[Fraction, Fraction]:
-    """As ``minus_log``, for so many bits that 2^bits is better left unwritten."""
-    own = min(numerator.bit_length(), bits)
-    first, halving = minus_log(numerator, own, digits), minus_log(1, 1, digits)
-    return first[0] + (bits - own) * halving[0], first[1] + (bits - own) * halving[1]

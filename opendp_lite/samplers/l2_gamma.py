@@ -56,7 +56,7 @@ class L2Gamma(Noise):
         return cls(units / root, exponent)
 
     def draw(self, count: int, offsets: Offsets, entropy: Entropy) -> NDArray[np.int64]:
-        length = Chi(count + 1, self.square_margin, entropy)
+        length = Chi.of(count + 1, self.square_margin, entropy)
         scale = float(self.scale)
         factor = scale * length.value
         edge = 0.5 - self.margin * (factor + 1) - _REACH * scale * length.error

@@ -67,7 +67,7 @@ class Noise(ABC):
 
     def release(self, values: Steps, exponent: int, entropy: Entropy) -> Steps:
         """Values on the grid 2^exponent, with noise: whole output grid steps."""
-        whole, offsets = _in_cells(values, exponent, self.exponent)
+        whole, offsets = in_cells(values, exponent, self.exponent)
         return whole + self.draw(len(values), offsets, entropy)
 
     def release_floats(self, values: Floats, entropy: Entropy) -> Floats:
@@ -143,7 +143,7 @@ class Law(Noise):
         return (whole + self.one(cell - whole, exactly, entropy)) * unit
 
 
-def _in_cells(values: Steps, exponent: int, target: int) -> tuple[Steps, Offsets]:
+def in_cells(values: Steps, exponent: int, target: int) -> tuple[Steps, Offsets]:
     """The output cell of each value, and where in it the value lies."""
     shift = target - exponent
     if shift <= 0:
@@ -163,7 +163,7 @@ def _in_cells(values: Steps, exponent: int, target: int) -> tuple[Steps, Offsets
 
 
 def _floats_in_cells(values: Floats, target: int) -> tuple[Floats, Offsets]:
-    """As ``_in_cells``, with the cells as floats that are whole numbers."""
+    """As ``in_cells``, with the cells as floats that are whole numbers."""
     cells = values * 2.0**-target
     cells.clip(_LOWEST, _HIGHEST, out=cells)
     np.copyto(cells, 0.0, where=np.isnan(cells))

@@ -11,6 +11,7 @@ from sampling import LEAST_P, Words, at, biased_words, chi_square_p, offsets
 from scipy.stats import beta, gamma, kstest
 
 from opendp_lite.samplers import chi, exponential
+from opendp_lite.samplers import gamma as exponentials
 from opendp_lite.samplers.chi import Chi
 from opendp_lite.samplers.entropy import Entropy, InsecureSeededEntropy, SecureEntropy
 from opendp_lite.samplers.exponential import SQUARE_MARGIN, LazyExponential, exact_floor
@@ -78,7 +79,7 @@ def test_the_length_is_within_its_error_whatever_the_unread_bits_are(degrees):
     errors = []
     for seed in range(60):
         words = biased_words(degrees, seed) if seed % 2 else []
-        length = Chi(degrees, SQUARE_MARGIN, Words(words, seed))
+        length = Chi.of(degrees, SQUARE_MARGIN, Words(words, seed))
         bounds = length.bracket()
         if bounds is None or length.error > 1:
             continue
@@ -98,13 +99,14 @@ def test_brackets_hold_the_length(degrees, bits, step, monkeypatch):
     """Few bits show whether products that are cut to a few bits stay on their side."""
     mp.dps = 120
     monkeypatch.setattr(chi, "STEP", step)
+    monkeypatch.setattr(exponentials, "STEP", step)
     for seed in range(6):
         words = InsecureSeededEntropy(seed).words(degrees // 2)
-        length = Chi(degrees, SQUARE_MARGIN, Words(words, seed))
+        length = Chi.of(degrees, SQUARE_MARGIN, Words(words, seed))
         known = [max(1, int(word) >> (64 - bits)) for word in words]
-        length._known, length._bits = known, bits
+        length._pairs._known, length._pairs.bits = known, bits
         for drawn in (bits, bits + step):
-            square = _mpf(length._odd.exactly.bracket()[0]) ** 2 if length._odd else mpf(0)
+            square = sum(_mpf(odd.exactly.bracket()[0]) ** 2 for odd in length._normals)
             for side, bound in zip((1, 0), length.bracket(), strict=True):
                 shares = [mpf(each + side) / mpf(2) ** drawn for each in known]
                 root = mp.sqrt(max(0, square - 2 * sum(map(mp.log, shares))))
@@ -135,11 +137,12 @@ def test_deciding_bit_by_bit_from_no_known_bits(monkeypatch):
     """In one dimension: the length of two normals times a third is Laplace."""
     monkeypatch.setattr(exponential, "STEP", 1)
     monkeypatch.setattr(chi, "STEP", 1)
+    monkeypatch.setattr(exponentials, "STEP", 1)
     bits, entropy = Bits(1), InsecureSeededEntropy(2)
     draws = []
     while len(draws) < 1500:
-        length, size = Chi(2, SQUARE_MARGIN, entropy), LazyExponential(0, 0)
-        length._known, length._bits = [0], 0
+        length, size = Chi.of(2, SQUARE_MARGIN, entropy), LazyExponential(0, 0)
+        length._pairs._known, length._pairs.bits = [0], 0
         if exponential.exactly_below(size, LazyExponential(0, 0), bits):
             factor = Fraction(3 if bits.word() else -3)
             draws.append(exact_floor(_Product(length, size), factor, Fraction(3, 4), bits))

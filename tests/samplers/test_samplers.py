@@ -16,7 +16,7 @@ import opendp_lite as dp
 from opendp_lite.samplers.discrete_laplace import DiscreteLaplace
 from opendp_lite.samplers.entropy import InsecureSeededEntropy, SecureEntropy
 from opendp_lite.samplers.exponential import LazyExponential, exact_floor, exactly_below
-from opendp_lite.samplers.law import _floats_in_cells, _in_cells, grid_for
+from opendp_lite.samplers.law import _floats_in_cells, grid_for, in_cells
 from opendp_lite.samplers.rounded_gaussian import RoundedGaussian
 from opendp_lite.samplers.rounded_laplace import RoundedLaplace
 
@@ -193,7 +193,7 @@ def test_offsets_are_right_for_every_distance_between_the_grids():
     for shift in (1, 30, 61, 62, 63, 64, 200, 1500):
         values = np.array([0, 1, 3 << (shift - 1), (1 << shift) - 1, -1], dtype=object)
         values = values if shift > 60 else values.astype(np.int64)
-        whole, where = _in_cells(values, 0, shift)
+        whole, where = in_cells(values, 0, shift)
         for i, value in enumerate(values):
             assert int(whole[i]) + where.exactly(i) == Fraction(int(value), 1 << shift)
             assert where.floats[i] == pytest.approx(float(where.exactly(i)), abs=2**-50)

@@ -134,6 +134,11 @@ assert_type(dp.laplace(scale=1), dp.Mechanism[Aggregates, dp.MaxDivergence])
 assert_type(dp.laplace(epsilon=Fraction(1, 2)), dp.Mechanism[Aggregates, dp.MaxDivergence])
 assert_type(dp.l2_gamma(scale=1), dp.Mechanism[Aggregates, dp.MaxDivergence])
 assert_type(dp.l2_gamma(epsilon=0.5) >> dp.to_zcdp(), dp.Mechanism[Aggregates, Zcdp])
+assert_type(dp.core(epsilon=0.5), dp.Mechanism[Tables, dp.MaxDivergence])
+assert_type(
+    dp.clamp(0, 1) >> dp.core(epsilon=1, stretch=Fraction(1, 3)) >> dp.to_zcdp(),
+    dp.Mechanism[Tables, Zcdp],
+)
 assert_type(dp.gaussian(scale=Decimal("0.1")), dp.Mechanism[Aggregates, Zcdp])
 assert_type(dp.gaussian(rho=0.5), dp.Mechanism[Aggregates, Zcdp])
 assert_type(dp.gaussian(epsilon=1, delta=1e-6), dp.Mechanism[Aggregates, dp.ApproximateDivergence])

@@ -1,0 +1,200 @@
+"""Joint noise on a sum and a count, rounded to two grids."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import floor, inf, isqrt
+from typing import Any
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.exact import nearest, sqrt_up
+from opendp_lite.samplers.chi import Chi
+from opendp_lite.samplers.choice import below
+from opendp_lite.samplers.entropy import Entropy
+from opendp_lite.samplers.exponential import (
+    BITS,
+    MARGIN,
+    SQUARE_MARGIN,
+    STEP,
+    Lazy,
+    exact_floor,
+)
+from opendp_lite.samplers.gamma import Gamma
+from opendp_lite.samplers.law import Offsets, Steps, grid_for, in_cells
+from opendp_lite.samplers.normal import Normal, one_normal
+
+_HALF = Fraction(1, 2)
+_TIMES = 8
+"""How many times the error a margin is."""
+
+
+@attrs.frozen
+class CoreNoise:
+    """floor(v + s + 1/2), entry by entry, and floor(n + k + 1/2) for noises s in R^d and k.
+
+    With the scales S of s and K of k, in units of their grids, and the stretch h, the joint
+    density is proportional to exp(-m) for m = max(|s| / S, max(|k| / K - h, 0)).
+
+    The set {m <= c} is a ball of radius S c times a segment of length 2 K (c + h), so its volume
+    is proportional to c^d (c + h). As exp(-m) is the integral of exp(-c) over all c above m, the
+    noise is uniform in {m <= c} for a c of density proportional to exp(-c) c^d (c + h): c^(d+1)
+    weighs (d+1)! and h c^d weighs h d!, so c is the sum of d + 2 exponentials with probability
+    (d + 1) / (d + 1 + h), else of d + 1. Then k = K (c + h) U for U uniform on (-1, 1), and
+    s = S c g / L for d standard normals g and the length L of them and two others: the first d
+    coordinates of a uniform point of the sphere in R^(d+2) are a uniform point of the ball in R^d.
+
+    Error budget, for c known within e, L within f, and normals of at most 13.2, as those with a
+    float are, within 2^-43. Let a = S (c + e) / L. As |g| <= L, an entry S c g / L is known within
+    S e + a (2^-43 + f); ten roundings, 2^-53 of S c each, below S e, since e is above 2^-46 c; and
+    2^-52 for the offset. The margin, (a + 1) 2^-40 + 8 (S e + a f), is four times as much or more.
+    K (c + h) U is known within K e, 2^-63 K (c + h) for the unread bits, six roundings and 2^-52;
+    the margin, (K (c + h) + 1) 2^-40 + 8 K e, is eight times as much or more. Noise is far below
+    2^53 steps. c and L are common to all entries, and what was drawn of them stays.
+
+    Because: a row moves |s| / S by at most the radius over S and |k| / K by at most 1 / K, hence m
+        by at most the larger of the two, by the triangle inequality; that bounds the pure loss,
+        and rounding comes after the noise.
+    """
+
+    sum_scale: Fraction
+    sum_exponent: int
+    count_scale: Fraction
+    count_exponent: int
+    stretch: Fraction
+    columns: int
+    margin: float = attrs.field(default=MARGIN, kw_only=True)
+    square_margin: float = attrs.field(default=SQUARE_MARGIN, kw_only=True)
+
+    @classmethod
+    def near(
+        cls, radius: Fraction, epsilon: Fraction, stretch: Fraction, columns: int
+    ) -> CoreNoise:
+        """For rows of at most this l2 norm, with a loss of epsilon for one row.
+
+        On grids of about 2^-16 of the standard deviations.
+        """
+        root = isqrt(columns + 1)
+        sums, sum_exponent = grid_for(radius / epsilon * root)
+        counts, count_exponent = grid_for((1 + stretch) / epsilon)
+        return cls(
+            sums / root, sum_exponent, counts / (1 + stretch), count_exponent, stretch, columns
+        )
+
+    @property
+    def deviations(self) -> tuple[float, float]:
+        """The standard deviations of one entry of the sum and of the count, in their own units.
+
+        From E c^2 = (d + 1) (d + 2) (d + 3 + h) / (d + 1 + h), of which 1 / (d + 2) is an entry's
+        variance over S^2, and from E (c + h)^2, of which a third is the count's over K^2.
+        """
+        d, h = self.columns, self.stretch
+        entry = (d + 1) * (d + 3 + h) / (d + 1 + h)
+        longer = (d + 3) * (d + 2) * (d + 1) + 3 * h * (d + 2) * (d + 1) + 3 * h * h * (d + 1)
+        count = (longer + h * h * h) / (3 * (d + 1 + h))
+        units = Fraction(2) ** self.sum_exponent, Fraction(2) ** self.count_exponent
+        return (
+            nearest(self.sum_scale * units[0] * sqrt_up(entry)),
+            nearest(self.count_scale * units[1] * sqrt_up(count)),
+        )
+
+    def release(self, sums: Steps, exponent: int, count: Steps, entropy: Entropy) -> Any:
+        """Sums on the grid 2^exponent and a whole number, with noise: output grid steps of each."""
+        cells, offsets = in_cells(sums, exponent, self.sum_exponent)
+        cell, offset = in_cells(count, 0, self.count_exponent)
+        entries, beside = self.draw(offsets, offset, entropy)
+        return cells + entries, cell + beside
+
+    def draw(
+        self, sums: Offsets, count: Offsets, entropy: Entropy
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The noise for sums, and for one number, that lie so in their cells."""
+        share = (self.columns + 1) / (self.columns + 1 + self.stretch)
+        longer = below(share.denominator, entropy) < share.numerator
+        level = Gamma(self.columns + (2 if longer else 1), entropy)
+        rest = Gamma(1, entropy)
+        normals = [one_normal(self.square_margin, entropy) for _ in range(self.columns)]
+        word = entropy.word()
+        entries = self._entries(level, Chi(rest, normals), normals, sums, entropy)
+        return entries, np.array([self._beside(level, word, count, entropy)], dtype=np.int64)
+
+    def _entries(
+        self, level: Gamma, length: Chi, normals: list[Normal], offsets: Offsets, entropy: Entropy
+    ) -> NDArray[np.int64]:
+        scale = float(self.sum_scale)
+        turn = scale / length.value if length.value else inf
+        factor, reach = turn * level.value, turn * (level.value + level.error)
+        spread = scale * level.error + reach * length.error
+        edge = 0.5 - self.margin * (reach + 1) - _TIMES * spread
+        floats = [0.0] * self.columns if offsets.floats is None else offsets.floats.tolist()
+        found = []
+        for position, (size, positive, exponential) in enumerate(normals):
+            if size is not None and edge > 0:
+                y = (size if positive else -size) * factor + (floats[position] + 0.5)
+                whole = floor(y)
+                if abs(y - whole - 0.5) < edge:
+                    found.append(whole)
+                    continue
+            signed = self.sum_scale if positive else -self.sum_scale
+            entry = _Entry(level, exponential, length)
+            found.append(exact_floor(entry, signed, offsets.exactly(position) + _HALF, entropy))
+        return np.array(found, dtype=np.int64)
+
+    def _beside(self, level: Gamma, word: int, offset: Offsets, entropy: Entropy) -> int:
+        slope, flat = float(self.count_scale), float(self.count_scale * self.stretch)
+        reach, top = slope * level.value + flat, word >> 1
+        edge = 0.5 - self.margin * (reach + 1) - _TIMES * slope * level.error
+        if edge > 0:
+            inside = 0.0 if offset.floats is None else float(offset.floats[0])
+            size = reach * (top * 2.0**-BITS)
+            y = (size if word & 1 else -size) + (inside + 0.5)
+            whole = floor(y)
+            if abs(y - whole - 0.5) < edge:
+                return whole
+        signed = self.count_scale if word & 1 else -self.count_scale
+        along = _Along(level, self.stretch, top)
+        return exact_floor(along, signed, offset.exactly(0) + _HALF, entropy)
+
+
+@attrs.frozen
+class _Entry(Lazy):
+    """c |g| / L, for a g that L is made of."""
+
+    level: Lazy
+    size: Lazy
+    length: Lazy
+
+    def extend(self, entropy: Entropy) -> None:
+        self.level.extend(entropy)
+        self.length.extend(entropy)
+
+    def bracket(self) -> tuple[Fraction, Fraction] | None:
+        level, size = self.level.bracket(), self.size.bracket()
+        length = self.length.bracket()
+        if level is None or size is None or length is None or length[0] == 0:
+            return None
+        return level[0] * size[0] / length[1], level[1] * size[1] / length[0]
+
+
+@attrs.define
+class _Along(Lazy):
+    """(c + h) |U|, from the first 63 bits of |U| on."""
+
+    level: Lazy
+    stretch: Fraction
+    known: int
+    bits: int = BITS
+
+    def extend(self, entropy: Entropy) -> None:
+        self.level.extend(entropy)
+        self.known = (self.known << STEP) | entropy.word()
+        self.bits += STEP
+
+    def bracket(self) -> tuple[Fraction, Fraction] | None:
+        level = self.level.bracket()
+        if level is None:
+            return None
+        low, high = (Fraction(each, 1 << self.bits) for each in (self.known, self.known + 1))
+        return (level[0] + self.stretch) * low, (level[1] + self.stretch) * high
