@@ -237,7 +237,7 @@ def test_brackets_hold_what_further_bits_make_of_them(columns, monkeypatch):
         level = unread(columns + 2, entropy)
         sizes = [LazyExponential(0, 0) for _ in range(columns)]
         length = Chi(unread(1, entropy), [Normal(None, True, size) for size in sizes])
-        along = _Along(level, Fraction("2.39"), 0, 0)
+        along = _Along(unread(columns + 2, entropy), Fraction("2.39"), 0, 0)
         for lazy in (_Entry(level, sizes[0], length), along):
             seen = []
             for _ in range(50):
