@@ -1,0 +1,428 @@
+"""The joint noise of a sum and a count is drawn from its density, exactly."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cache
+from itertools import pairwise
+
+import attrs
+import numpy as np
+import pytest
+from sampling import LEAST_P, Words, at, biased_words, offsets
+from scipy.integrate import quad
+from scipy.special import gammainc, gammaln
+from scipy.stats import beta, binomtest, chi2, kstest, uniform
+
+from opendp_lite.samplers import chi, core_noise, exponential
+from opendp_lite.samplers import gamma as exponentials
+from opendp_lite.samplers.chi import Chi
+from opendp_lite.samplers.core_noise import CoreNoise, _Along, _Entry
+from opendp_lite.samplers.entropy import Entropy, InsecureSeededEntropy, SecureEntropy
+from opendp_lite.samplers.exponential import LazyExponential, exact_floor
+from opendp_lite.samplers.gamma import Gamma
+from opendp_lite.samplers.normal import Normal
+
+STRETCHES = [Fraction(0), Fraction(1), Fraction("2.39"), Fraction(4)]
+FINE = Fraction(2**16)
+FAR = 260.0
+"""Beyond any draw: for 60 columns and the longest stretch, exp(-150) is out there."""
+STEPS = np.arange(-9, 9)
+
+
+class Pool(Entropy):
+    """Words from a seed, many at a time."""
+
+    def __init__(self, seed: int) -> None:
+        self._rest = InsecureSeededEntropy(seed)
+        self._words = self._rest.words(0)
+
+    def words(self, count):
+        if len(self._words) < count:
+            self._words = self._rest.words(2**16 + count)
+        found, self._words = self._words[:count], self._words[count:]
+        return found
+
+    def word(self):
+        return int(self.words(1)[0])
+
+
+def noise(scale, stretch, columns: int = 1) -> CoreNoise:
+    """Of one scale for the sum and the count, on whole numbers."""
+    return CoreNoise(Fraction(scale), 0, Fraction(scale), 0, Fraction(stretch), columns)
+
+
+def wide(law: CoreNoise) -> CoreNoise:
+    """The same law with margins so wide that every lane is decided exactly."""
+    return attrs.evolve(law, margin=1.0, square_margin=1e9)
+
+
+def draws(law: CoreNoise, count: int, entropy: Entropy, sums="0", number="0"):
+    """Noises of the sum and of the count for values that lie so in their cells."""
+    where = at(Fraction(sums), law.columns), at(Fraction(number), 1)
+    found = [law.draw(*where, entropy) for _ in range(count)]
+    return np.array([first for first, _ in found]), np.array([second[0] for _, second in found])
+
+
+def radial(columns: int, reach: float, level: float) -> float:
+    """The integral of r^(d-1) exp(-max(r, level)) / (d-1)! for r from 0 to ``reach``."""
+    short = min(reach, level)
+    flat = np.exp(columns * np.log(short) - gammaln(columns + 1) - level) if short else 0.0
+    return flat + max(gammainc(columns, reach) - gammainc(columns, level), 0.0)
+
+
+@cache
+def mass(columns: int, stretch: float, reach: float, side: float) -> float:
+    """The integral of the density, not yet normalised, over |s| <= reach S, |k| <= side K."""
+    ends = [e for e in (stretch, stretch + reach) if 0 < e < side]
+    cuts = [0.0, *ends, side]
+    parts = [
+        quad(lambda w: radial(columns, reach, max(w - stretch, 0.0)), low, high)[0]
+        for low, high in pairwise(cuts)
+    ]
+    return float(np.sum(parts))
+
+
+def inside(columns: int, stretch: Fraction, reaches, sides) -> np.ndarray:
+    """The probabilities that |s| <= reach S and |k| <= side K, for all pairs."""
+    h = float(stretch)
+    lines = [[mass(columns, h, float(r), float(w)) for w in sides] for r in reaches]
+    return np.array(lines) / mass(columns, h, FAR, FAR)
+
+
+def chi_square_p(counts: np.ndarray, probabilities: np.ndarray) -> float:
+    """The p-value of counts in cells, those of fewer than 20 expected together."""
+    draws = counts.sum()
+    assert probabilities.sum() == pytest.approx(1, abs=1e-9)
+    expected = probabilities.ravel() * draws
+    few = expected < 20
+    found, wanted = counts.ravel()[~few], expected[~few]
+    if few.any():
+        assert expected[few].sum() > 5
+        found = np.append(found, counts.ravel()[few].sum())
+        wanted = np.append(wanted, expected[few].sum())
+    return float(chi2.sf(((found - wanted) ** 2 / wanted).sum(), len(wanted) - 1))
+
+
+def cells(law: CoreNoise, sums: str, number: str) -> np.ndarray:
+    """The probabilities of pairs of whole numbers around 0, and of those beyond, in one column.
+
+    The distribution function at (a, b) follows from the probabilities of rectangles around 0, since
+    the density is even in both.
+    """
+    edges = np.append(STEPS, STEPS[-1] + 1) - 0.5
+    first = (edges - float(Fraction(sums))) / float(law.sum_scale)
+    second = (edges - float(Fraction(number))) / float(law.count_scale)
+    reaches, sides = (np.append(np.abs(each), FAR) for each in (first, second))
+    table = inside(1, law.stretch, reaches, sides) / 4
+    one, two = (np.append(np.sign(each), 1) for each in (first, second))
+    below = np.zeros((len(one) + 1, len(two) + 1))
+    below[1:, 1:] = (
+        0.25 + one[:, None] * table[:, -1:] + two * table[-1:] + one[:, None] * two * table
+    )
+    return np.diff(np.diff(below, axis=0), axis=1)
+
+
+def counted(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """How many pairs of whole numbers fall in each of ``cells``."""
+    places = [np.clip(each, STEPS[0] - 1, STEPS[-1] + 1) - STEPS[0] + 1 for each in (first, second)]
+    size = len(STEPS) + 2
+    return np.bincount(places[0] * size + places[1], minlength=size * size).reshape(size, size)
+
+
+def together(cells: np.ndarray) -> np.ndarray:
+    """Blocks of four by four cells as one, for few draws."""
+    return cells.reshape(5, 4, 5, 4).sum(axis=(1, 3))
+
+
+@pytest.mark.parametrize("stretch", [0, 1, "2.39"])
+@pytest.mark.parametrize("columns", [1, 2, 7, 40])
+@pytest.mark.parametrize("scale", [Fraction(1, 10), Fraction(37, 3), FINE], ids=str)
+def test_floats_and_exact_arithmetic_decide_alike(columns, scale, stretch):
+    law = noise(scale, stretch, columns)
+    for seed in range(1 + 40 // columns):
+        lies = np.random.default_rng(seed).integers(0, 2**30, columns + 1) / 2**30
+        words = biased_words(6 * columns + 32, seed)
+        for given in (words, words[:0]):
+            first, second = (
+                each.draw(offsets(lies[1:]), offsets(lies[:1]), Words(given, seed))
+                for each in (law, wide(law))
+            )
+            assert np.array_equal(first[0], second[0])
+            assert np.array_equal(first[1], second[1])
+
+
+@pytest.mark.parametrize("ones", [True, False])
+@pytest.mark.parametrize("columns", [1, 2, 7, 20])
+def test_levels_from_the_ends_of_the_uniforms_decide_alike(ones, columns):
+    """All uniforms of the level and the length just below 1, or just above 0."""
+    law = noise(2**20, 0, columns)
+    for seed in range(10):
+        noises = np.random.default_rng(seed).integers(0, 2**10, columns + 3)
+        words = [0, *(2**64 - 1 - int(each) if ones else int(each) for each in noises)]
+        first, second = (
+            each.draw(at("0.375", columns), at("0.125", 1), Words(words, seed))
+            for each in (law, wide(law))
+        )
+        assert np.array_equal(first[0], second[0])
+        assert np.array_equal(first[1], second[1])
+
+
+def test_few_lanes_are_decided_exactly(monkeypatch):
+    """About 1e-6 of them: the same draws with floats alone must not be what is tested."""
+    asked = []
+
+    def counting(*arguments):
+        asked.append(arguments)
+        return exact_floor(*arguments)
+
+    monkeypatch.setattr(core_noise, "exact_floor", counting)
+    draws(CoreNoise.near(Fraction(3), Fraction(1), Fraction(1), 5), 3000, Pool(1))
+    assert len(asked) < 15
+    draws(wide(noise(FINE, 1, 5)), 10, Pool(1))
+    assert len(asked) >= 60
+
+
+class Bits(Entropy):
+    """One random bit where a word is asked for."""
+
+    def __init__(self, seed: int) -> None:
+        self._rest = Pool(seed)
+
+    def words(self, count: int) -> np.ndarray:
+        return self._rest.words(count) >> np.uint64(63)
+
+    def word(self) -> int:
+        return int(self.words(1)[0])
+
+
+def unread(shape: int, entropy: Entropy) -> Gamma:
+    """A sum of exponentials of which no bit is known."""
+    found = Gamma(shape, entropy)
+    found._known, found.bits = [0] * shape, 0
+    return found
+
+
+def test_deciding_bit_by_bit_from_no_known_bits(monkeypatch):
+    for module in (exponential, chi, exponentials, core_noise):
+        monkeypatch.setattr(module, "STEP", 1)
+    law, lies = noise(Fraction(5, 2), 1), (Fraction(1, 4), Fraction(5, 8))
+    bits, entropy = Bits(1), Pool(2)
+    found = []
+    while len(found) < 800:
+        level = unread(3 if entropy.word() * 3 < 2 * 2**64 else 2, entropy)
+        size = LazyExponential(0, 0)
+        if exponential.exactly_below(size, LazyExponential(0, 0), bits):
+            length = Chi(unread(1, entropy), [Normal(None, True, size)])
+            ways = _Entry(level, size, length), _Along(level, law.stretch, 0, 0)
+            found.append(
+                [
+                    exact_floor(
+                        way, law.sum_scale * (2 * bits.word() - 1), lie + Fraction(1, 2), bits
+                    )
+                    for way, lie in zip(ways, lies, strict=True)
+                ]
+            )
+    first, second = np.array(found).T
+    wanted = cells(law, "1/4", "5/8")
+    assert chi_square_p(together(counted(first, second)), together(wanted)) > LEAST_P
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+def test_brackets_hold_what_further_bits_make_of_them(columns, monkeypatch):
+    for module in (exponential, chi, exponentials, core_noise):
+        monkeypatch.setattr(module, "STEP", 1)
+    for seed in range(12):
+        entropy, bits = Pool(seed), Bits(seed)
+        level = unread(columns + 2, entropy)
+        sizes = [LazyExponential(0, 0) for _ in range(columns)]
+        length = Chi(unread(1, entropy), [Normal(None, True, size) for size in sizes])
+        along = _Along(unread(columns + 2, entropy), Fraction("2.39"), 0, 0)
+        for lazy in (_Entry(level, sizes[0], length), along):
+            seen = []
+            for _ in range(50):
+                lazy.extend(bits)
+                seen.append(lazy.bracket())
+            low, high = seen[-1]
+            assert low < high
+            assert high - low < high / 2**20
+            rounding = Fraction(1, 10**15)
+            for bounds in filter(None, seen):
+                assert bounds[0] - rounding <= low
+                assert high <= bounds[1] + rounding
+
+
+@pytest.mark.parametrize("stretch", STRETCHES, ids=str)
+@pytest.mark.parametrize(("sums", "number"), [("0", "0"), ("255/256", "1/3")])
+@pytest.mark.parametrize(
+    ("first", "second"), [(Fraction(1, 2), Fraction(1)), (Fraction(2), Fraction(3, 4))]
+)
+def test_pairs_of_whole_numbers_in_one_column(first, second, stretch, sums, number):
+    """Every cell of the plane against the integral of the density over it."""
+    law = CoreNoise(first, 0, second, 0, stretch, 1)
+    entries, beside = draws(law, 15_000, Pool(3), sums, number)
+    assert chi_square_p(counted(entries[:, 0], beside), cells(law, sums, number)) > LEAST_P
+
+
+@pytest.mark.parametrize("stretch", [0, "2.39"])
+def test_exact_decisions_alone_follow_the_law(stretch):
+    law = wide(noise(2, stretch))
+    entries, beside = draws(law, 600, Pool(4), "0.7", "0.1")
+    found, wanted = counted(entries[:, 0], beside), cells(law, "0.7", "0.1")
+    assert chi_square_p(together(found), together(wanted)) > LEAST_P
+
+
+@pytest.mark.parametrize("stretch", STRETCHES, ids=str)
+@pytest.mark.parametrize(("columns", "count"), [(1, 20_000), (2, 15_000), (5, 12_000), (60, 4000)])
+def test_lengths_and_counts_fill_the_plane_as_the_density_does(columns, count, stretch):
+    law = CoreNoise(FINE, 0, 3 * FINE, 0, stretch, columns)
+    entries, beside = draws(law, count, Pool(5))
+    lengths = np.linalg.norm(entries / 2.0**16, axis=1)
+    sides = np.abs(beside) / (3 * 2.0**16)
+    shares = np.linspace(0, 1, 11)[1:-1]
+    borders = [np.quantile(each, shares).round(3) for each in (lengths, sides)]
+    below = np.zeros((11, 11))
+    below[1:, 1:] = inside(columns, stretch, [*borders[0], FAR], [*borders[1], FAR])
+    found, *_ = np.histogram2d(
+        lengths, sides, bins=[np.array([0, *each, np.inf]) for each in borders]
+    )
+    assert chi_square_p(found, np.diff(np.diff(below, axis=0), axis=1)) > LEAST_P
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3, 50])
+def test_directions_are_uniform_whatever_the_rest(columns):
+    entries, beside = draws(noise(FINE, 1, columns), 6000, Pool(6))
+    lengths = np.linalg.norm(entries, axis=1)
+    positive = beside > 0
+    near = np.abs(beside) < np.median(np.abs(beside))
+    assert kstest(lengths[positive], lengths[~positive]).pvalue > LEAST_P
+    for side in (positive, near):
+        assert binomtest(int((side == (entries[:, 0] > 0)).sum()), 6000).pvalue > LEAST_P
+    if columns == 1:
+        return
+    directions, half = entries / lengths[:, None], (columns - 1) / 2
+    for axis in [*np.eye(columns)[[0, -1]], np.full(columns, columns**-0.5)]:
+        along = (1 + directions @ axis) / 2
+        assert kstest(along, beta(half, half).cdf).pvalue > LEAST_P
+        for side in (positive, near, lengths < np.median(lengths)):
+            assert kstest(along[side], along[~side]).pvalue > LEAST_P
+
+
+@pytest.mark.parametrize("stretch", STRETCHES, ids=str)
+@pytest.mark.parametrize(("columns", "count"), [(1, 20_000), (3, 15_000), (100, 3000)])
+def test_moments(columns, count, stretch):
+    """Each within 6 of its standard errors: 1e-8 for a correct sampler, 5 moments each."""
+    law = CoreNoise.near(Fraction(7, 3), Fraction(1, 5), stretch, columns)
+    entries, beside = draws(law, count, Pool(7))
+    entries, beside = entries * 2.0**law.sum_exponent, beside * 2.0**law.count_exponent
+    entry, number = law.deviations
+    squares = (entries**2).sum(axis=1)
+    for sample, mean in [
+        (squares, columns * entry**2),
+        (beside**2, number**2),
+        (entries.sum(axis=1), 0),
+        (beside, 0),
+        (entries[:, -1] * beside, 0),
+    ]:
+        assert abs(sample.mean() - mean) < 6 * sample.std() / np.sqrt(count)
+
+
+@pytest.mark.parametrize("stretch", STRETCHES[::2], ids=str)
+@pytest.mark.parametrize("columns", [1, 5, 30])
+def test_deviations_are_those_of_the_density(columns, stretch):
+    """E X^2 is the integral of 2 x P(X > x): by the trapezoidal rule, from the density alone."""
+    law = CoreNoise.near(Fraction(1), Fraction(1), stretch, columns)
+    steps = FAR * np.linspace(0, 1, 401) ** 2
+    sums = inside(columns, stretch, steps, [FAR])[:, 0]
+    counts = inside(columns, stretch, [FAR], steps)[0]
+    squares = [np.trapezoid(2 * steps * (1 - below), steps) for below in (sums, counts)]
+    assert law.deviations[0] == pytest.approx((squares[0] / columns) ** 0.5, rel=1e-3)
+    assert law.deviations[1] == pytest.approx(squares[1] ** 0.5, rel=1e-3)
+
+
+def test_deviations_in_closed_form():
+    simplex = CoreNoise.near(Fraction(50), Fraction(1, 2), Fraction(0), 1)
+    assert simplex.deviations == pytest.approx((200, 4))
+    default = CoreNoise.near(Fraction(50), Fraction(1, 2), Fraction(1), 1)
+    assert default.deviations == pytest.approx((100 * (10 / 3) ** 0.5, 2 * (49 / 9) ** 0.5))
+    wide = CoreNoise.near(Fraction(1), Fraction(1), Fraction(10) ** 200, 3)
+    assert wide.deviations == pytest.approx((2, 1e200 / 3**0.5))
+
+
+@pytest.mark.parametrize("stretch", [10**4, 10**9, 10**30])
+def test_a_far_stretched_count_is_uniform_and_the_sum_that_of_l2_gamma(stretch):
+    law = CoreNoise.near(Fraction(1), Fraction(1), Fraction(stretch), 1)
+    entries, beside = draws(law, 5000, Pool(8))
+    reach = float(law.count_scale * stretch)
+    assert kstest(beside / reach, uniform(-1, 2).cdf).pvalue > LEAST_P
+    assert kstest(entries[:, 0] / float(law.sum_scale), "laplace").pvalue > LEAST_P
+
+
+@pytest.mark.parametrize("stretch", [*STRETCHES, Fraction(1, 10**6)], ids=str)
+@pytest.mark.parametrize("columns", [1, 2, 7])
+def test_a_row_moves_the_exponent_by_no_more_than_epsilon(columns, stretch):
+    radius, epsilon = Fraction(7, 3), Fraction(1, 3)
+    law = CoreNoise.near(radius, epsilon, stretch, columns)
+    sum_scale = float(law.sum_scale * Fraction(2) ** law.sum_exponent)
+    count_scale = float(law.count_scale * Fraction(2) ** law.count_exponent)
+
+    def exponent(sums, counts):
+        beyond = np.abs(counts) / count_scale - float(stretch)
+        return np.maximum(np.linalg.norm(sums, axis=1) / sum_scale, np.maximum(beyond, 0))
+
+    generator = np.random.default_rng(9)
+    rows = generator.normal(size=(50_000, columns))
+    rows *= float(radius) / np.linalg.norm(rows, axis=1)[:, None]
+    rows[::3] *= generator.random((len(rows[::3]), 1))
+    sums = generator.normal(size=rows.shape) * sum_scale * generator.random((50_000, 1)) * 3
+    counts = generator.normal(size=50_000) * count_scale * (1 + float(stretch))
+    for side in (1, -1):
+        before, after = exponent(sums, counts), exponent(sums + rows, counts + side)
+        moved, rounding = np.abs(after - before), 2.0**-50 * before.max()
+        assert moved.max() <= float(epsilon) + rounding
+        assert moved.max() > 0.99 * float(epsilon)
+
+
+def test_scales_are_just_above_what_epsilon_needs_and_grids_far_finer():
+    for columns in (1, 2, 3, 50, 10**5):
+        for radius in (Fraction(2) ** -300, Fraction(1, 3), Fraction(2) ** 300):
+            for epsilon, stretch in ((Fraction(1, 7), 0), (Fraction(10), 1), (Fraction(2), 10**20)):
+                law = CoreNoise.near(radius, epsilon, Fraction(stretch), columns)
+                sums = law.sum_scale * Fraction(2) ** law.sum_exponent * epsilon / radius
+                counts = law.count_scale * Fraction(2) ** law.count_exponent * epsilon
+                assert 1 < sums < 1 + Fraction(1, 2**49)
+                assert 1 < counts < 1 + Fraction(1, 2**49)
+                assert 2**16 <= law.deviations[0] * 2.0**-law.sum_exponent <= 2**19
+                assert 2**15 <= law.deviations[1] * 2.0**-law.count_exponent <= 2**18 * columns
+
+
+def test_values_beyond_int64_and_on_finer_grids_are_released_exactly():
+    still = CoreNoise(Fraction(1, 10**6), 0, Fraction(1, 10**6), 0, Fraction(1), 3)
+    huge = np.array([10**40, -(10**40), 3], dtype=object)
+    seven = np.array([7])
+    sums, number = still.release(huge, 3, seven, SecureEntropy())
+    assert (sums.tolist(), number.tolist()) == ([8 * 10**40, -8 * 10**40, 24], [7])
+    coarse = CoreNoise(Fraction(1, 10**6), 4, Fraction(1, 10**6), 3, Fraction(1), 3)
+    values = np.array([5 * 16 + 7, 5 * 16 + 9, -3])
+    for count, cell in ((43, 5), (45, 6)):
+        sums, number = coarse.release(values, 0, np.array([count]), SecureEntropy())
+        assert (sums.tolist(), number.tolist()) == ([5, 6, 0], [cell])
+    fine = CoreNoise(Fraction(1, 10**6), -3, Fraction(1, 10**6), -2, Fraction(1), 3)
+    sums, number = fine.release(values, 0, seven, SecureEntropy())
+    assert (sums.tolist(), number.tolist()) == ((8 * values).tolist(), [28])
+
+
+@pytest.mark.parametrize("columns", [1, 3, 50])
+def test_no_draw_reads_more_words_for_another_value(columns):
+    counts: list[list[int]] = []
+
+    class Counting(InsecureSeededEntropy):
+        def words(self, count):
+            counts[-1].append(count)
+            return super().words(count)
+
+    for value in (0, 10**9):
+        counts.append([])
+        sums = np.full(columns, value, dtype=np.int64)
+        noise(FINE, 1, columns).release(sums, 0, np.array([value]), Counting(8))
+    assert counts[0] == counts[1]
