@@ -39,19 +39,32 @@ from opendp_lite.errors import (
     SpaceError,
 )
 from opendp_lite.estimators.binary_mean import binary_mean
+from opendp_lite.estimators.centered_mean import centered_mean
+from opendp_lite.estimators.core_mean import core_mean
 from opendp_lite.estimators.count_ratio import count_ratio, size_ratio
 from opendp_lite.estimators.elliptical_mean import elliptical_mean
+from opendp_lite.estimators.error_of import error_of
+from opendp_lite.estimators.estimate import Estimate
 from opendp_lite.estimators.gaussian_mean import gaussian_mean
 from opendp_lite.estimators.iome_mean import iome_mean
 from opendp_lite.estimators.l2_gamma_mean import l2_gamma_mean
 from opendp_lite.estimators.laplace_mean import laplace_mean
+from opendp_lite.estimators.loss_for import loss_for
+from opendp_lite.estimators.mean import mean
 from opendp_lite.estimators.multivariate_mean import multivariate_mean
 from opendp_lite.estimators.plan_mean import plan_mean
 from opendp_lite.estimators.plan_plus_mean import plan_plus_mean
+from opendp_lite.estimators.plug_in_mean import plug_in_mean
 from opendp_lite.estimators.private_variance import private_variance
 from opendp_lite.estimators.quantile_by_search import quantile_by_search
+from opendp_lite.estimators.recentred_mean import recentred_mean
+from opendp_lite.estimators.resized_mean import resized_mean
 from opendp_lite.estimators.scaled_mean import scaled_mean
+from opendp_lite.estimators.simplex_mean import simplex_mean
+from opendp_lite.estimators.simplex_means import simplex_means
 from opendp_lite.estimators.simplex_ratio import simplex_ratio
+from opendp_lite.estimators.sized_mean import sized_mean
+from opendp_lite.estimators.weighted_mean import weighted_mean
 from opendp_lite.measurements.core import core
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.l2_gamma import l2_gamma
@@ -92,7 +105,9 @@ from opendp_lite.transformations.row_map import row_map
 from opendp_lite.transformations.scale import scale
 from opendp_lite.transformations.select import select
 from opendp_lite.transformations.simplex_augment import simplex_augment
+from opendp_lite.transformations.square import square
 from opendp_lite.transformations.sum import sum
+from opendp_lite.transformations.weigh import weigh
 
 _LATER = {
     "assert_lawful": "opendp_lite.testing.assert_lawful",
@@ -132,10 +147,12 @@ SPELLED = (
     "absolute",
     "binary_mean",
     "center",
+    "centered_mean",
     "clamp",
     "clip_to_norm",
     "compose",
     "core",
+    "core_mean",
     "count",
     "count_ratio",
     "drop_nan",
@@ -149,28 +166,38 @@ SPELLED = (
     "l2_gamma_mean",
     "laplace",
     "laplace_mean",
+    "mean",
     "multivariate_mean",
     "norm",
     "on_random_pairs",
     "plan_mean",
     "plan_plus_mean",
+    "plug_in_mean",
     "private_quantile",
     "private_variance",
     "quantile_by_search",
     "random_rotation",
+    "recentred_mean",
     "records",
     "resize",
+    "resized_mean",
     "scalar",
     "scale",
     "scaled_mean",
     "select",
     "simplex_augment",
+    "simplex_mean",
+    "simplex_means",
     "simplex_ratio",
     "size_ratio",
+    "sized_mean",
+    "square",
     "sum",
     "to_approximate",
     "to_zcdp",
     "vector",
+    "weigh",
+    "weighted_mean",
 )
 """The names that a pipeline written to JSON may call."""
 
@@ -186,6 +213,7 @@ __all__ = [
     "ChangeOneDistance",
     "DataError",
     "Domain",
+    "Estimate",
     "Everything",
     "InsecureRelease",
     "L1Distance",
@@ -221,15 +249,18 @@ __all__ = [
     "binary_mean",
     "calibrate",
     "center",
+    "centered_mean",
     "clamp",
     "clip_to_norm",
     "compose",
     "core",
+    "core_mean",
     "count",
     "count_ratio",
     "csv_column",
     "drop_nan",
     "elliptical_mean",
+    "error_of",
     "from_json",
     "gaussian",
     "gaussian_mean",
@@ -240,30 +271,41 @@ __all__ = [
     "l2_gamma_mean",
     "laplace",
     "laplace_mean",
+    "loss_for",
+    "mean",
     "mechanism",
     "multivariate_mean",
     "norm",
     "on_random_pairs",
     "plan_mean",
     "plan_plus_mean",
+    "plug_in_mean",
     "postprocessor",
     "private_quantile",
     "private_variance",
     "quantile_by_search",
     "random_rotation",
+    "recentred_mean",
     "records",
     "resize",
+    "resized_mean",
     "row_map",
     "scalar",
     "scale",
     "scaled_mean",
     "select",
     "simplex_augment",
+    "simplex_mean",
+    "simplex_means",
     "simplex_ratio",
     "size_ratio",
+    "sized_mean",
+    "square",
     "stage",
     "sum",
     "to_approximate",
     "to_zcdp",
     "vector",
+    "weigh",
+    "weighted_mean",
 ]

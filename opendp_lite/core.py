@@ -194,7 +194,8 @@ class Measurement(_Bound, Generic[In, M]):
         ``privacy_map``: inputs at most ``d_in`` apart give releases with a loss of at most
         ``privacy_map(d_in)``. Optional: ``profile``, a map to a tighter ``Profile`` than the loss
         implies; ``laws``, what the noise declares of itself; ``formula``, for the explanation;
-        ``query``, the deterministic part that comes before ``function``.
+        ``query``, the deterministic part that comes before ``function``; ``forecast``, what
+        ``error_of`` simulates releases with.
     """
 
     input_space: In
@@ -205,6 +206,7 @@ class Measurement(_Bound, Generic[In, M]):
     laws: tuple[Law, ...] = attrs.field(default=(), kw_only=True)
     formula: str = attrs.field(default="", kw_only=True)
     query: Map = attrs.field(default=_identity, kw_only=True)
+    forecast: Callable[..., Any] | None = attrs.field(default=None, kw_only=True)
     recipe: tuple[Any, ...] = attrs.field(default=(), kw_only=True)
     arrows: tuple[Arrow, ...] = attrs.field(default=(), kw_only=True)
 
@@ -386,10 +388,16 @@ def _extend(bound: Any, call: Call) -> Any:
             lambda distance: str(metric.show(distance)),
         )
     else:
-        label = f"dp.{call.name}(...)" if made.arrows else call
+        label = f"dp.{call.name}(...)" if made.arrows and _holds_recipes(call) else call
         arrow = _release_arrow(label, made)
     parts = tuple(part.after(before) for part in made.arrows)
     return attrs.evolve(made, recipe=(*recipe, call), arrows=(*arrows, *parts, arrow))
+
+
+def _holds_recipes(call: Call) -> bool:
+    values = [value for _, value in call.arguments]
+    parts = [part for each in values for part in (each if type(each) is tuple else (each,))]
+    return any(isinstance(part, _Recipe) for part in parts)
 
 
 def _convert(measurement: Any, conversion: Conversion[Any, Any]) -> Any:
@@ -421,6 +429,7 @@ def _follow(measurement: Any, other: Any) -> Any:
     return attrs.evolve(
         measurement,
         function=lambda value, entropy: other(function(value, entropy)),
+        forecast=None,
         recipe=(*measurement.recipe, other),
         arrows=(
             *measurement.arrows,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 import attrs
 import numpy as np
@@ -24,14 +25,18 @@ _SECOND = np.uint64(0x94D049BB133111EB)
 _SHIFTS = tuple(np.uint64(bits) for bits in (30, 27, 31))
 
 Bits = NDArray[np.uint64]
+_GOLDEN: Final = 0.6180339887498949
 
 
 @stage
-def resize(space: Space[Rows], size: int, fill: Bounds) -> Transformation[Space[Rows], Space[Rows]]:
+def resize(
+    space: Space[Rows], size: int, fill: Bounds | None = None
+) -> Transformation[Space[Rows], Space[Rows]]:
     """Samples rows without replacement down to a public size, or fills up to it.
 
     Takes: ``size``, at least 1, public (a noisy count, say); ``fill``, the row that fills up, a
-        number for all columns or one for each, inside the rows' body.
+        number for all columns or one for each, inside the rows' body; without it, for one column
+        in bounds, public values spread evenly over them.
     Gives: exactly ``size`` rows. Which rows stay is decided by a fixed hash of a row's content
         and of how often it came before, so it does not depend on the order of the rows; to the
         data it is as a random sample. All rows are held in memory.
@@ -47,15 +52,12 @@ def resize(space: Space[Rows], size: int, fill: Bounds) -> Transformation[Space[
     """
     domain = space.domain
     count = whole(size, "size", least=1)
-    row = array(spread(fitting(values(fill, "fill"), space, "resize"), domain.columns))
-    if not domain.body.contains(row[None, :])[0]:
-        raise SpaceError(f"resize: the filling row must lie in {domain.body!r}, got {fill}")
+    filling = _even(space) if fill is None else _equal(space, fill)
 
     def resized(rows: Mapped) -> Mapped:
         found = materialise(rows).reshape(-1, domain.columns)
         kept = found[hashed_order(found)[:count]]
-        missing = np.tile(row, (count - len(kept), 1))
-        return Mapped(np.concatenate([kept, missing]))
+        return Mapped(np.concatenate([kept, filling(count - len(kept))]))
 
     return Transformation(
         space,
@@ -63,6 +65,32 @@ def resize(space: Space[Rows], size: int, fill: Bounds) -> Transformation[Space[
         resized,
         _as_it_is,
     )
+
+
+def _equal(space: Space[Rows], fill: Bounds) -> Callable[[int], Floats]:
+    domain = space.domain
+    row = array(spread(fitting(values(fill, "fill"), space, "resize"), domain.columns))
+    if not domain.body.contains(row[None, :])[0]:
+        raise SpaceError(f"resize: the filling row must lie in {domain.body!r}, got {fill}")
+    return lambda missing: np.tile(row, (missing, 1))
+
+
+def _even(space: Space[Rows]) -> Callable[[int], Floats]:
+    """The multiples of the golden ratio, modulo the width: evenly spread however many there are."""
+    range_ = space.domain.body.total_range()
+    if space.domain.columns != 1 or range_ is None:
+        raise SpaceError(
+            f"resize: say fill=, the row that fills up; only one column in bounds can be filled "
+            f"evenly, and the rows lie in {space.domain.body!r}"
+        )
+    lower, width = map(float, range_)
+
+    def filled(missing: int) -> Floats:
+        shares = np.modf((np.arange(missing) + 0.5) * _GOLDEN)[0]
+        rows: Floats = (lower + width * shares)[:, None]
+        return rows
+
+    return filled
 
 
 def _as_it_is(distance: Any) -> Any:

@@ -1,0 +1,55 @@
+"""A mean with how far off it may be."""
+
+from __future__ import annotations
+
+from math import floor, log10
+
+import attrs
+
+_MOST_PLACES = 15
+
+
+@attrs.frozen
+class Estimate:
+    """A released mean with its standard error and an interval, all of it private.
+
+    ``mean``; ``standard_error``, to the first order; ``interval``, which holds the true mean in
+    ``confidence`` of all releases; ``rows``, about how many there are. Both errors are those of the
+    noise alone, or, where ``sampling``, also of taking the rows for a random sample.
+
+    >>> print(Estimate(41.2587, 0.0821, (41.097, 41.421), 0.95, 600.2))
+    41.259 (95 % interval 41.097 to 41.421, from the noise alone)
+    """
+
+    mean: float
+    standard_error: float
+    interval: tuple[float, float]
+    confidence: float
+    rows: float
+    sampling: bool = False
+
+    def __float__(self) -> float:
+        return self.mean
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        mean, low_text, high_text = self.justified(self.mean, low, high)
+        source = "from noise and sampling" if self.sampling else "from the noise alone"
+        share = f"{100 * self.confidence:.4g} %"
+        return f"{mean} ({share} interval {low_text} to {high_text}, {source})"
+
+    def justified(self, *numbers: float) -> tuple[str, ...]:
+        """Numbers with as many digits as the second of the standard error."""
+        error = self.standard_error
+        if error <= 0:
+            return tuple(f"{number:g}" for number in numbers)
+        places = 1 - int(f"{error:.1e}".partition("e")[2])
+        if abs(places) <= _MOST_PLACES:
+            shown = max(places, 0)
+            return tuple(f"{round(number, places) + 0.0:.{shown}f}" for number in numbers)
+        return tuple(_scientific(number, places) for number in numbers)
+
+
+def _scientific(number: float, places: int) -> str:
+    digits = min(max(floor(log10(abs(number))) + places, 0), _MOST_PLACES) if number else 0
+    return f"{number:.{digits}e}"

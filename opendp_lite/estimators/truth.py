@@ -1,0 +1,14 @@
+"""Data as a forecast knows it."""
+
+from __future__ import annotations
+
+import attrs
+
+
+@attrs.frozen
+class Truth:
+    """So many rows of this mean and this variance, all inside the bounds."""
+
+    rows: int
+    mean: float
+    variance: float = 0.0

@@ -1,0 +1,83 @@
+"""The weighted mean of a column."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import numpy as np
+
+from opendp_lite.core import Measurement, mechanism
+from opendp_lite.domains import Rows
+from opendp_lite.estimators.column import Column
+from opendp_lite.estimators.loss import Loss, loss_of
+from opendp_lite.estimators.quotient import Quotient
+from opendp_lite.estimators.reading import Reading
+from opendp_lite.estimators.report import Report
+from opendp_lite.exact import Number, positive
+from opendp_lite.spaces import Space
+from opendp_lite.transformations.sum import sum
+from opendp_lite.transformations.weigh import weigh
+
+
+@mechanism
+def weighted_mean(
+    space: Space[Rows],
+    lower: Number,
+    upper: Number,
+    *,
+    most: Number,
+    rho: Number | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    confidence: Number | None = None,
+) -> Measurement[Space[Rows], Any]:
+    """The mean of values with weights: the sum of w x over the sum of w.
+
+    Takes: two columns, values and weights; bounds of the values; ``most``, the largest weight;
+        one of ``rho``, ``epsilon``, ``epsilon`` with ``delta``; ``confidence`` as for ``mean``.
+        Rows may be added or removed, or replaced, with a public number that is of no use here.
+    Gives: a number in the bounds; an ``Estimate`` where there is a confidence, whose ``rows`` is
+        the sum of the weights. Rows with a NaN have the weight 0; weights that come to less than
+        ``most`` together count as ``most``.
+    Costs: the loss that was given, in its measure.
+    Because: Free Lunch (Fitzsimons, Honaker, Shoemate, Singhal), appendix A, with the sum of the
+        weights as the denominator: the published rows (w x, R - w x) give the number of rows.
+
+    >>> import opendp_lite as dp, numpy as np
+    >>> rows = np.repeat([[4.0, 1.0], [10.0, 0.5]], 5000, axis=0)
+    >>> mean = dp.records(columns=2) >> dp.weighted_mean(0, 10, most=1, rho=0.5)
+    >>> round(mean(rows), 1)
+    6.0
+    """
+    column = Column.between(lower, upper, "weighted_mean")
+    heaviest = positive(most, "weighted_mean: most")
+    loss = loss_of("weighted_mean", rho, epsilon, delta)
+    report = Report.of("weighted_mean", confidence, sampling=False)
+    summed = weigh(lower, upper, heaviest) >> sum()
+    moved = summed.bind(space).output_space.unit
+    reach = loss.reach(moved)
+    plan = _Weighted(column, loss, float(heaviest), reach)
+    made = (summed >> loss.noise() >> plan.read >> report.told).bind(space)
+    formula = "a row's two weighted entries share one noise"
+    return attrs.evolve(loss.claimed(made), formula=formula)
+
+
+@attrs.frozen
+class _Weighted:
+    """How the two weighted sums are read; ``reach``, how far a row moves them."""
+
+    column: Column
+    loss: Loss
+    most: float
+    reach: float
+
+    def read(self, sums: Any) -> Reading:
+        """(sum of w (x - middle), sum of w)."""
+        first, second = map(float, sums)
+        width, scale = 2 * float(self.column.half), self.loss.scale(self.reach)
+        total, rows = np.array([scale / 2, -scale / 2]), np.array([scale, scale]) / width
+        errors = self.loss.errors(total, rows)
+        about = float(self.column.middle)
+        quotient = Quotient(*self.column.floats, about, errors, least=self.most)
+        return Reading(quotient, (first - second) / 2, (first + second) / width)
