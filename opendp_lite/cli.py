@@ -31,6 +31,7 @@ from opendp_lite.exact import exact, open_probability, positive, shown_up, whole
 from opendp_lite.measurements.noise import Aggregate
 from opendp_lite.postprocessor import Postprocessor
 from opendp_lite.reproduce.free_lunch import settings as free_lunch
+from opendp_lite.reproduce.free_lunch.laws import Law
 from opendp_lite.reproduce.settings import EXPERIMENTS, Size
 
 DELTA: Final = Fraction(1, 10**6)
@@ -317,17 +318,7 @@ def _free_lunch(arguments: argparse.Namespace) -> str:
         )
     if arguments.workers is not None:
         raise dp.ParameterError(f"--workers: {name} takes seconds in one process; leave it out")
-    losses = {law: law.loss for law in experiment.laws}
-    for law in free_lunch.LAWS:
-        given = getattr(arguments, law.option)
-        if given is None:
-            continue
-        option = f"--{law.option}"
-        if law not in losses:
-            raise dp.ParameterError(f"{option}: {name} has no {law.name} noise; leave it out")
-        if len(given) != 1:
-            raise dp.ParameterError(f"{option}: {name} is at one budget, got {len(given)}")
-        losses[law] = float(positive(given[0], option))
+    losses = _losses(arguments, experiment)
     usual = experiment.quick_runs if arguments.quick else free_lunch.RUNS
     runs = whole(usual if arguments.runs is None else arguments.runs, "--runs", least=2)
     if runs > free_lunch.MOST_RUNS:
@@ -335,6 +326,27 @@ def _free_lunch(arguments: argparse.Namespace) -> str:
     command = _plotting(_FREE_LUNCH)
     text: str = command.reproduce(command.Order(experiment, losses, runs, Path(arguments.out)))
     return text
+
+
+def _losses(arguments: argparse.Namespace, experiment: free_lunch.Experiment) -> dict[Law, float]:
+    """Of each noise in the experiment: as given, else as published."""
+    name, least, most = experiment.name, free_lunch.LEAST_LOSS, free_lunch.MOST_LOSS
+    losses = {law: law.loss for law in experiment.laws}
+    for law in free_lunch.LAWS:
+        given, option = getattr(arguments, law.option), f"--{law.option}"
+        if given is None:
+            continue
+        if law not in losses:
+            raise dp.ParameterError(f"{option}: {name} has no {law.name} noise; leave it out")
+        if len(given) != 1:
+            raise dp.ParameterError(f"{option}: {name} is at one budget, got {len(given)}")
+        losses[law] = float(positive(given[0], option))
+        if not least <= losses[law] <= most:
+            raise dp.ParameterError(
+                f"{option} must lie between {least:g} and {most:g}, where the estimators differ, "
+                f"got {given[0]}"
+            )
+    return losses
 
 
 def _claim(estimator: Estimator, budget: Budget, *, explain: bool) -> Claim:

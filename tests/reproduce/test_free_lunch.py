@@ -285,6 +285,16 @@ def test_budgets_and_runs(run, tmp_path):
     assert {line["printed"] for line in found} == {""}
 
 
+@pytest.mark.parametrize("loss", [0.001, 1000])
+@pytest.mark.parametrize("runs", [2, 7])
+def test_few_runs_at_the_ends(run, tmp_path, loss, runs):
+    words = ("--rho", loss, "--epsilon", loss, "--runs", runs, "--out", tmp_path)
+    status, _, err = run("figure3", *words)
+    assert status == 0, err
+    for line in lines(tmp_path / "figure3.csv"):
+        assert float(line["found"]) > 0
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -294,6 +304,8 @@ def test_budgets_and_runs(run, tmp_path):
         (["figure2", "--epsilon", "1"], "--epsilon: figure2 has no Laplace noise; leave it out"),
         (["table1", "--rho", "1", "2"], "--rho: table1 is at one budget, got 2"),
         (["table1", "--rho", "0"], "--rho must be above 0, got 0"),
+        (["table1", "--rho", "1e-4"], "--rho must lie between 0.001 and 1000, where the estimat"),
+        (["figure3", "--epsilon", "1e4"], "--epsilon must lie between 0.001 and 1000, where"),
         (["table1", "--epsilon", "nan"], "--epsilon must be finite"),
         (["table1", "--runs", "1"], "--runs must be a whole number of at least 2"),
         (["table1", "--runs", "1e9"], "--runs: table1 holds at most 1000000, got 1000000000"),

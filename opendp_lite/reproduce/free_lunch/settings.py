@@ -12,6 +12,8 @@ RUNS: Final = 10_000
 """How often the paper released each estimate."""
 MOST_RUNS: Final = 1_000_000
 """So many fit into memory."""
+LEAST_LOSS, MOST_LOSS = 1e-3, 1e3
+"""Below, every estimate of 100 rows is noise alone; above, none has any to speak of."""
 ROWS: Final = 100
 LAWS: Final = (LAPLACE, GAUSSIAN)
 
