@@ -43,9 +43,10 @@ UNEXPLAINED: Final = dict.fromkeys(
 
 DEDUCED: Final = (
     "The paper gives neither bounds nor means nor shares of the budget. Deduced from its numbers: "
-    "the bounds and means 50 of Uniform, 0 of Normal and 1.65 of LogNormal; shares at which the "
+    "the bounds; the means 50 of Uniform, 0 of Normal and 1.65 of LogNormal; shares at which the "
     "noise of the sum is the width of the bounds times the noise of the count. LogNormal needs "
-    "bounds about 0, or center would not be plug-in.",
+    "bounds about 0, or center would not be plug-in; what was deduced fits it less well than "
+    "Uniform.",
     "Resize needs noise for a row's whole range. On Normal and LogNormal the printed rows have it "
     "if the shares of sum and count were swapped, as here; else they have half the noise they "
     "need. The rows it lacks are filled in with the mean, a prior belief at its best.",

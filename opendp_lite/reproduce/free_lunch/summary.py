@@ -74,17 +74,23 @@ def _found(cell: Cell | None, kind: Kind) -> str:
 
 
 def _agreement(cells: Sequence[Cell]) -> str:
-    off = [abs(kind.of(cell).standard_errors or 0.0) for cell in cells for kind in _KINDS]
-    if max(off) <= _SURE:
-        return (
-            f"{len(off)} cells agree with the printed ones within Monte Carlo error: the farthest "
-            f"is {max(off):.1f} standard errors off."
-        )
-    far = sum(each > _SURE for each in off)
-    return (
-        f"{far} of {len(off)} cells that should agree with the printed ones do not: the farthest "
-        f"is {max(off):.1f} standard errors off."
+    off = {
+        f"{_name(cell)}, {kind.title}": abs(kind.of(cell).standard_errors or 0.0)
+        for cell in cells
+        for kind in _KINDS
+    }
+    farthest = max(off, key=lambda name: off[name])
+    far = sum(each > _SURE for each in off.values())
+    how = (
+        f"{len(off)} cells agree with the printed ones within Monte Carlo error"
+        if far == 0
+        else f"{far} of {len(off)} cells that should agree with the printed ones do not"
     )
+    return f"{how}: the farthest ({farthest}) is {off[farthest]:.1f} standard errors off."
+
+
+def _name(cell: Cell) -> str:
+    return f"{cell.setting.dataset.name}, {cell.setting.law.name}, {cell.estimator.label}"
 
 
 def _differences(cells: Sequence[Cell]) -> list[tuple[str, str]]:
@@ -94,9 +100,7 @@ def _differences(cells: Sequence[Cell]) -> list[tuple[str, str]]:
         lines = [["  above the printed value", *(f"{kind.title}  " for kind in _KINDS)]]
         for cell in cells:
             if cell.unexplained == why:
-                setting = cell.setting
-                name = f"  {setting.dataset.name}, {setting.law.name}, {cell.estimator.label}"
-                lines.append([name, *(_off(kind.of(cell)) for kind in _KINDS)])
+                lines.append([f"  {_name(cell)}", *(_off(kind.of(cell)) for kind in _KINDS)])
         found.append((why, aligned(lines)))
     return found
 
