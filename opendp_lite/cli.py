@@ -30,6 +30,8 @@ from opendp_lite.estimators.simplex_ratio import simplex_standard_error
 from opendp_lite.exact import exact, open_probability, positive, shown_up, whole
 from opendp_lite.measurements.noise import Aggregate
 from opendp_lite.postprocessor import Postprocessor
+from opendp_lite.reproduce.free_lunch import settings as free_lunch
+from opendp_lite.reproduce.free_lunch.laws import Law
 from opendp_lite.reproduce.settings import EXPERIMENTS, Size
 
 DELTA: Final = Fraction(1, 10**6)
@@ -40,8 +42,13 @@ _Errors = Callable[[Any, tuple[float, ...]], float]
 
 _PARQUET = "opendp_lite.engines.parquet_file"
 _REPRODUCE = "opendp_lite.reproduce.command"
+_FREE_LUNCH = "opendp_lite.reproduce.free_lunch.command"
 _TRANSACTIONS = "opendp_lite.reproduce.transaction_runs"
 _FOLDER = "reproduced"
+_TITLES = {
+    **{name: each.title for name, each in EXPERIMENTS.items()},
+    **{name: each.title for name, each in free_lunch.EXPERIMENTS.items()},
+}
 _DROP = "drop"
 _REFUSED = 2
 _INTERRUPTED = 130
@@ -54,10 +61,12 @@ _EXACT = 2**53
 _HIDDEN = "the noise hides the mean: it takes more rows, narrower bounds or a larger budget"
 
 _REPRODUCED = """\
-Runs an experiment of Aumueller, Lebeda, Nelson, Pagh 2024 (PLAN) with the estimators of this
-package, each at its true privacy loss, and draws the figure. Every run is a line of a CSV file at
-once; a run that is there already is not made again, so a stopped command goes on when it is given
-again."""
+Runs a published experiment with the estimators of this package, each at its true privacy loss, and
+draws the figure. plan-...: Aumueller, Lebeda, Nelson, Pagh 2024 (PLAN). Every run is a line of a
+CSV file at once; a run that is there already is not made again, so a stopped command goes on when
+it is given again. table1, figure2, figure3: Fitzsimons, Honaker, Shoemate, Singhal 2024 (Private
+Means and the Curious Incident of the Free Lunch), simulated in seconds, with the printed numbers
+beside ours."""
 
 _USAGE = """\
 opendp-lite mean FILE --column NAME --bounds LOWER UPPER
@@ -245,7 +254,17 @@ def _mean(arguments: argparse.Namespace) -> str:
 
 
 def _reproduce(arguments: argparse.Namespace) -> str:
+    if arguments.experiment in free_lunch.EXPERIMENTS:
+        return _free_lunch(arguments)
+    return _plan(arguments)
+
+
+def _plan(arguments: argparse.Namespace) -> str:
     experiment = EXPERIMENTS[arguments.experiment]
+    if arguments.epsilon is not None:
+        raise dp.ParameterError(
+            f"--epsilon is for table1 and figure3; the budgets of {experiment.name} are --rho"
+        )
     if arguments.quick and arguments.full:
         raise dp.ParameterError("--quick and --full are different sizes; give one of them")
     size: Size = "quick" if arguments.quick else "full" if arguments.full else "usual"
@@ -254,13 +273,7 @@ def _reproduce(arguments: argparse.Namespace) -> str:
         positive(rho, "--rho")
     runs = experiment.runs_of(size) if arguments.runs is None else arguments.runs
     workers = os.cpu_count() or 1 if arguments.workers is None else arguments.workers
-    try:
-        command = importlib.import_module(_REPRODUCE)
-    except ModuleNotFoundError as missing:
-        raise dp.ParameterError(
-            f"reproduce needs {missing.name}, which is not installed; type: "
-            'pip install "opendp_lite[plot]"'
-        ) from None
+    command = _plotting(_REPRODUCE)
     if arguments.data is not None:
         return _on_file(arguments, rhos, whole(runs, "--runs", least=1))
     order = command.Order(
@@ -275,12 +288,65 @@ def _reproduce(arguments: argparse.Namespace) -> str:
     return text
 
 
+def _plotting(module: str) -> Any:
+    """A module that needs what the core does not."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as missing:
+        raise dp.ParameterError(
+            f"reproduce needs {missing.name}, which is not installed; type: "
+            'pip install "opendp_lite[plot]"'
+        ) from None
+
+
 def _on_file(arguments: argparse.Namespace, rhos: Sequence[float], runs: int) -> str:
     if arguments.experiment != "plan-binary":
         raise dp.ParameterError("--data FILE goes with plan-binary: it holds transactions")
     file, folder = Path(arguments.data), Path(arguments.out)
     text: str = importlib.import_module(_TRANSACTIONS).on_file(file, rhos, runs, folder)
     return text
+
+
+def _free_lunch(arguments: argparse.Namespace) -> str:
+    experiment = free_lunch.EXPERIMENTS[arguments.experiment]
+    name = experiment.name
+    if arguments.data is not None:
+        raise dp.ParameterError("--data FILE goes with plan-binary: it holds transactions")
+    if arguments.full:
+        raise dp.ParameterError(
+            f"--full: {name} makes all {free_lunch.RUNS} releases as published anyway; leave it out"
+        )
+    if arguments.workers is not None:
+        raise dp.ParameterError(f"--workers: {name} takes seconds in one process; leave it out")
+    losses = _losses(arguments, experiment)
+    usual = experiment.quick_runs if arguments.quick else free_lunch.RUNS
+    runs = whole(usual if arguments.runs is None else arguments.runs, "--runs", least=2)
+    if runs > free_lunch.MOST_RUNS:
+        raise dp.ParameterError(f"--runs: {name} holds at most {free_lunch.MOST_RUNS}, got {runs}")
+    command = _plotting(_FREE_LUNCH)
+    text: str = command.reproduce(command.Order(experiment, losses, runs, Path(arguments.out)))
+    return text
+
+
+def _losses(arguments: argparse.Namespace, experiment: free_lunch.Experiment) -> dict[Law, float]:
+    """Of each noise in the experiment: as given, else as published."""
+    name, least, most = experiment.name, free_lunch.LEAST_LOSS, free_lunch.MOST_LOSS
+    losses = {law: law.loss for law in experiment.laws}
+    for law in free_lunch.LAWS:
+        given, option = getattr(arguments, law.option), f"--{law.option}"
+        if given is None:
+            continue
+        if law not in losses:
+            raise dp.ParameterError(f"{option}: {name} has no {law.name} noise; leave it out")
+        if len(given) != 1:
+            raise dp.ParameterError(f"{option}: {name} is at one budget, got {len(given)}")
+        losses[law] = float(positive(given[0], option))
+        if not least <= losses[law] <= most:
+            raise dp.ParameterError(
+                f"{option} must lie between {least:g} and {most:g}, where the estimators differ, "
+                f"got {given[0]}"
+            )
+    return losses
 
 
 def _claim(estimator: Estimator, budget: Budget, *, explain: bool) -> Claim:
@@ -602,7 +668,7 @@ def _parser() -> argparse.ArgumentParser:
         "reproduce",
         help="a published experiment, run again",
         description=_REPRODUCED,
-        epilog="\n".join(f"{name:16} {each.title}" for name, each in EXPERIMENTS.items()),
+        epilog="\n".join(f"{name:16} {title}" for name, title in _TITLES.items()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -693,22 +759,40 @@ def _add_output(group: _Group) -> None:
 
 def _add_experiment(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "experiment", metavar="EXPERIMENT", choices=list(EXPERIMENTS), help="one of those below"
+        "experiment",
+        metavar="EXPERIMENT",
+        choices=list(_TITLES),
+        help="one of those below",
     )
     parser.add_argument(
-        "--runs", metavar="N", type=_number, help="how often each estimator runs in each setting"
+        "--runs",
+        metavar="N",
+        type=_number,
+        help="how often each estimator runs in each setting (table1, figure2, figure3: 10 000)",
     )
     parser.add_argument(
         "--rho", metavar="R", type=_number, nargs="+", help="the budgets (default: as published)"
     )
     parser.add_argument(
+        "--epsilon",
+        metavar="E",
+        type=_number,
+        nargs="+",
+        help="with table1 and figure3: the budget of Laplace noise (default: as published)",
+    )
+    parser.add_argument(
         "--quick", action="store_true", help="fewer settings and runs, in less than a minute"
     )
     parser.add_argument(
-        "--full", action="store_true", help="all settings and runs as published, for hours"
+        "--full",
+        action="store_true",
+        help="with plan-...: all settings and runs as published, for hours",
     )
     parser.add_argument(
-        "--workers", metavar="N", type=_number, help="how many processes (default: one for a core)"
+        "--workers",
+        metavar="N",
+        type=_number,
+        help="with plan-...: how many processes (default: one for a core)",
     )
     parser.add_argument(
         "--data",

@@ -12,7 +12,6 @@ import attrs
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter, NullLocator
@@ -20,6 +19,7 @@ from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter, NullLocat
 from opendp_lite.reproduce.estimators import EMPIRICAL, estimators_of
 from opendp_lite.reproduce.published import PUBLISHED, Published
 from opendp_lite.reproduce.settings import Axis, Dataset, Error, Experiment, Series, Size
+from opendp_lite.reproduce.style import RULES, write
 from opendp_lite.reproduce.summary import Cell, errors_by_cell
 from opendp_lite.reproduce.table import Result
 
@@ -31,25 +31,11 @@ _STYLES: Final[Mapping[str, Mapping[str, Any]]] = {
     "ours": {"color": "#0072B2", "marker": "o", "linewidth": 2.0},
     "ours-add-remove": {"color": "#0072B2", "marker": "", "linestyle": (0, (4, 2))},
 }
-_RULES: Final[Any] = {
-    "font.size": 9,
-    "axes.titlesize": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.linewidth": 0.7,
-    "grid.linewidth": 0.5,
-    "grid.color": "0.88",
-    "lines.linewidth": 1.4,
-    "lines.markersize": 4,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "opendp_lite",
-}
 _TABLE_2: Final = (
     "Table 2 fits errors of the standard deviation: the 0.75 quantile of a normal law lies 0.674 "
     "deviations above its middle, and 1 - 0.674 = 0.326, but 1 - 0.674² = 0.545."
 )
 _ENOUGH: Final = 5
-_DPI: Final = 150
 _FEW_DECADES: Final = 50
 _PANEL_WIDTH, _PANEL_HEIGHT, _MARGIN = 2.15, 2.0, 1.8
 _AXES: Final[Mapping[Axis, str]] = {"d": "columns d", "alpha": "skew α"}
@@ -84,14 +70,12 @@ def draw(
     paths: Sequence[Path],
 ) -> None:
     """Draws the figure of an experiment and writes it to every path, by its ending."""
-    with mpl.rc_context(_RULES):
+    with mpl.rc_context(RULES):
         if experiment.name == "plan-variance":
             figure = _variance_figure(experiment, size, rhos, results)
         else:
             figure = _curves_figure(experiment, size, rhos, results)
-        FigureCanvasAgg(figure)
-        for path in paths:
-            figure.savefig(path, dpi=_DPI, bbox_inches="tight", metadata=_undated(path))
+        write(figure, paths)
 
 
 def _curves_figure(
@@ -314,7 +298,7 @@ def draw_by_rho(
     title: str, labels: Mapping[str, str], results: Sequence[Result], files: Sequence[Path]
 ) -> None:
     """Error against rho: a line of medians for each estimator, a point for each run."""
-    with mpl.rc_context(_RULES):
+    with mpl.rc_context(RULES):
         figure = Figure(figsize=(5.2, 3.6), layout="constrained")
         axes = figure.subplots()
         for name, label in labels.items():
@@ -336,14 +320,7 @@ def draw_by_rho(
         axes.set_ylabel("half the l1 error to the shares in the file")
         axes.set_title(fill(title, 70))
         figure.legend(loc="outside lower center", ncols=2, frameon=False)
-        for path in files:
-            FigureCanvasAgg(figure)
-            figure.savefig(path, dpi=_DPI, metadata=_undated(path))
-
-
-def _undated(path: Path) -> dict[str, None]:
-    """Metadata without a date, so that the same runs give the same file."""
-    return {"Date": None} if path.suffix == ".svg" else {}
+        write(figure, files)
 
 
 def _quartiles(values: Sequence[Sequence[float]]) -> tuple[Any, Any, Any]:
