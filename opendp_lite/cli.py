@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
-from math import floor, log10
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -20,16 +19,7 @@ import attrs
 
 import opendp_lite as dp
 from opendp_lite.engines.csv_file import Column, FileError, csv_column
-from opendp_lite.estimators.count_ratio import (
-    count_ratio,
-    count_ratio_standard_error,
-    size_ratio,
-    size_ratio_standard_error,
-)
-from opendp_lite.estimators.simplex_ratio import simplex_standard_error
 from opendp_lite.exact import exact, open_probability, positive, shown_up, whole
-from opendp_lite.measurements.noise import Aggregate
-from opendp_lite.postprocessor import Postprocessor
 from opendp_lite.reproduce.free_lunch import settings as free_lunch
 from opendp_lite.reproduce.free_lunch.laws import Law
 from opendp_lite.reproduce.settings import EXPERIMENTS, Size
@@ -38,7 +28,6 @@ DELTA: Final = Fraction(1, 10**6)
 """The delta at which a zCDP loss is also shown as an epsilon."""
 
 _Rows = dp.Space[dp.Rows]
-_Errors = Callable[[Any, tuple[float, ...]], float]
 
 _PARQUET = "opendp_lite.engines.parquet_file"
 _REPRODUCE = "opendp_lite.reproduce.command"
@@ -53,9 +42,6 @@ _DROP = "drop"
 _REFUSED = 2
 _INTERRUPTED = 130
 _NOBODY_READS = 141
-_MOST_PLACES = 15
-_MOST = Fraction(10) ** 270
-_LEAST = 1 / _MOST
 _EXACT = 2**53
 
 _HIDDEN = "the noise hides the mean: it takes more rows, narrower bounds or a larger budget"
@@ -88,61 +74,27 @@ release: the losses of several runs on the same data add up."""
 
 
 @attrs.frozen
-class Budget:
-    """The privacy setting: rho, epsilon, or epsilon and delta, by name."""
-
-    parts: dict[str, float | Fraction]
-
-    def half(self) -> Budget:
-        """Exactly half of it: two halves together cost no more than the whole."""
-        halves = {name: exact(each, name) / 2 for name, each in self.parts.items()}
-        return Budget(
-            {
-                name: _typed(half) if exact(_typed(half), name) == half else half
-                for name, half in halves.items()
-            }
-        )
-
-    def noise(self) -> dp.Mechanism[Aggregate, Any]:
-        """Laplace noise for a pure epsilon, else Gaussian noise."""
-        kind: Callable[..., dp.Mechanism[Aggregate, Any]]
-        kind = dp.laplace if list(self.parts) == ["epsilon"] else dp.gaussian
-        return kind(**self.parts)
-
-
-@attrs.frozen
 class Setting:
-    """What the methods share: the ``rows`` without missing values and within the bounds."""
-
-    rows: dp.Stage[_Rows, _Rows]
-    lower: float
-    upper: float
-    middle: float
-    budget: Budget
-    size: int | None
-
-
-@attrs.frozen
-class Estimator:
-    """A mechanism on a space, and what makes a mean and its standard error of a release.
-
-    ``standard_error`` takes the release and the standard deviations of the noises in it.
-    """
+    """What a mean is to be released of, and how: all of it public."""
 
     mechanism: dp.Mechanism[_Rows, Any]
-    mean: Postprocessor
-    standard_error: _Errors
-    space: _Rows = attrs.Factory(dp.records)
-    neighbours: str = "adding or removing one row"
+    space: _Rows
+    budget: dict[str, float]
+    width: float
 
     @property
     def pipeline(self) -> dp.Measurement[_Rows, Any]:
-        """All of it, bound to its space."""
-        return (self.mechanism >> self.mean).bind(self.space)
+        """The mechanism on its space."""
+        return self.mechanism.bind(self.space)
+
+    @property
+    def neighbours(self) -> str:
+        """What the loss is for."""
+        size = self.space.domain.size
+        return "adding or removing one row" if size is None else f"replacing one of {size} rows"
 
     def __str__(self) -> str:
-        recipe = self.mechanism >> self.mean
-        return repr(recipe if self.space == dp.records() else self.pipeline)
+        return repr(self.mechanism if self.space.domain.size is None else self.pipeline)
 
 
 @attrs.frozen
@@ -176,18 +128,20 @@ class Report:
     """One release with its claim."""
 
     column: str
-    mean: float
-    standard_error: float
+    estimate: dp.Estimate
     claim: Claim
     note: str | None
 
     def as_json(self) -> str:
         """One JSON object."""
-        claim = self.claim
+        claim, estimate = self.claim, self.estimate
         found = {
             "column": self.column,
-            "mean": self.mean,
-            "standard_error": self.standard_error,
+            "mean": estimate.mean,
+            "standard_error": estimate.standard_error,
+            "interval": list(estimate.interval),
+            "confidence": estimate.confidence,
+            "sampling": estimate.sampling,
             "neighbours": claim.neighbours,
             "loss": {"measure": claim.measure, **claim.loss},
             "epsilon_at_delta": claim.epsilon_at_delta,
@@ -198,12 +152,16 @@ class Report:
         return json.dumps(given, indent=2, allow_nan=False)
 
     def as_text(self) -> str:
-        """Aligned lines; the mean with the digits that its standard error justifies."""
-        mean, error = _justified(self.mean, self.standard_error)
+        """Aligned lines; numbers with the digits that the standard error justifies."""
+        told = self.estimate
+        numbers = told.mean, told.standard_error, *told.interval
+        mean, error, low, high = told.justified(*numbers)
         name = self.column if self.column.isprintable() else ascii(self.column)
+        source = "noise and sampling" if told.sampling else "noise only"
         entries = {
             f"mean of {name}": mean,
-            "standard error": f"{error} (noise only)",
+            "standard error": f"{error} ({source})",
+            f"{100 * told.confidence:.4g} % interval": f"{low} to {high} ({source})",
             "privacy": self.claim.words(),
             "pipeline": self.claim.pipeline,
         }
@@ -238,18 +196,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _mean(arguments: argparse.Namespace) -> str:
     """The text to print; the setting is refused, where it is, before the file is opened."""
     setting = _setting(arguments)
-    estimator = _METHODS[_method(arguments)](setting)
-    claim = _claim(estimator, setting.budget, explain=arguments.explain)
-    measurement = estimator.mechanism.bind(estimator.space)
-    noises = tuple(law.standard_deviation for law in measurement.laws)
+    measurement = setting.pipeline
+    claim = _claim(setting, measurement, explain=arguments.explain)
     column = _column(arguments)
     with _declared(arguments.size):
-        release = measurement(column)
-    error = estimator.standard_error(release, noises)
-    hidden = error >= (setting.upper - setting.lower) / 4
-    report = Report(
-        column.name, estimator.mean(release), error, claim, note=_HIDDEN if hidden else None
-    )
+        estimate = measurement(column)
+    hidden = estimate.standard_error >= setting.width / 4
+    report = Report(column.name, estimate, claim, note=_HIDDEN if hidden else None)
     return report.as_json() if arguments.json else report.as_text()
 
 
@@ -349,92 +302,30 @@ def _losses(arguments: argparse.Namespace, experiment: free_lunch.Experiment) ->
     return losses
 
 
-def _claim(estimator: Estimator, budget: Budget, *, explain: bool) -> Claim:
-    pipeline = estimator.pipeline
+def _claim(setting: Setting, pipeline: dp.Measurement[_Rows, Any], *, explain: bool) -> Claim:
     loss = pipeline.map(1)
     at_delta = None
-    if "rho" in budget.parts:
+    if "rho" in setting.budget:
         at_delta = {"epsilon": pipeline.epsilon(DELTA), "delta": shown_up(DELTA)}
     return Claim(
-        neighbours=estimator.neighbours,
+        neighbours=setting.neighbours,
         measure=type(pipeline.output_measure).__name__,
-        loss=dict(zip(budget.parts, loss if type(loss) is tuple else (loss,), strict=True)),
+        loss=dict(zip(setting.budget, loss if type(loss) is tuple else (loss,), strict=True)),
         epsilon_at_delta=at_delta,
-        pipeline=str(estimator),
+        pipeline=str(setting),
         explanation=pipeline.explain().splitlines() if explain else None,
     )
 
 
-def _simplex(setting: Setting) -> Estimator:
-    width = setting.upper - setting.lower
-    return Estimator(
-        setting.rows >> dp.simplex_augment() >> dp.sum() >> setting.budget.noise(),
-        dp.simplex_ratio(setting.lower, setting.upper),
-        lambda sums, noises: simplex_standard_error(sums, width, *noises),
-    )
-
-
-def _centered(setting: Setting) -> Estimator:
-    return _sum_and_count(
-        setting,
-        dp.center(setting.middle) >> dp.sum(),
-        count_ratio(setting.lower, setting.upper, setting.middle),
-        setting.middle,
-    )
-
-
-def _plug_in(setting: Setting) -> Estimator:
-    return _sum_and_count(setting, dp.sum(), count_ratio(setting.lower, setting.upper), 0.0)
-
-
-def _sum_and_count(
-    setting: Setting, total: dp.Stage[_Rows, Any], ratio: Postprocessor, middle: float
-) -> Estimator:
-    lower, upper, share = setting.lower, setting.upper, setting.budget.half()
-
-    def error(release: Any, noises: tuple[float, ...]) -> float:
-        of_sum, of_count = noises
-        return count_ratio_standard_error(release, lower, upper, middle, (of_sum, of_count))
-
-    return Estimator(
-        setting.rows >> dp.compose(total >> share.noise(), dp.count() >> share.noise()),
-        ratio,
-        error,
-    )
-
-
-def _sized(setting: Setting) -> Estimator:
-    size = whole(setting.size, "--size", least=1)
-    lower, upper = setting.lower, setting.upper
-    return Estimator(
-        setting.rows >> dp.sum() >> setting.budget.noise(),
-        size_ratio(size, lower, upper),
-        lambda _, noises: size_ratio_standard_error(size, lower, upper, *noises),
-        dp.records(size=size, metric=dp.ChangeOneDistance()),
-        f"replacing one of {size} rows",
-    )
-
-
-_METHODS: Final = {
-    "simplex": _simplex,
-    "centered": _centered,
-    "plug-in": _plug_in,
-    "sized": _sized,
+_METHODS: Final[dict[str, Callable[..., dp.Mechanism[_Rows, Any]]]] = {
+    "best": dp.mean,
+    "centered": dp.centered_mean,
+    "core": dp.core_mean,
+    "plug-in": dp.plug_in_mean,
+    "recentred": dp.recentred_mean,
+    "resized": dp.resized_mean,
+    "simplex": dp.simplex_mean,
 }
-
-
-def _method(arguments: argparse.Namespace) -> str:
-    chosen: str | None = arguments.method
-    if arguments.size is None:
-        if chosen == "sized":
-            raise dp.ParameterError("--method sized needs the public number of rows: --size N")
-        return chosen or "simplex"
-    if chosen not in (None, "sized"):
-        raise dp.ParameterError(
-            f"--size N makes the number of rows public, which --method {chosen} does not use; "
-            "leave one of them out"
-        )
-    return "sized"
 
 
 def _setting(arguments: argparse.Namespace) -> Setting:
@@ -445,33 +336,50 @@ def _setting(arguments: argparse.Namespace) -> Setting:
     if lower >= upper:
         advice = "they are equal" if lower == upper else "swap them"
         raise dp.ParameterError(f"--bounds: the lower must be below the upper; {advice}")
-    if max(abs(lower), abs(upper)) > _MOST or upper - lower < _LEAST:
+    if arguments.size is not None and arguments.method != "best":
         raise dp.ParameterError(
-            f"--bounds: numbers beyond {float(_MOST):g}, or less than {float(_LEAST):g} apart, "
-            "cannot be summed; write the column in another unit"
+            f"--size N makes the number of rows public, which --method {arguments.method} does "
+            "not use; leave one of them out"
         )
-    budget, middle = _budget(arguments), _typed((lower + upper) / 2)
     size = None if arguments.size is None else whole(arguments.size, "--size", least=1)
-    present = _present(arguments.missing, middle, sized=size is not None)
-    rows = present >> dp.clamp(_typed(lower), _typed(upper))
-    return Setting(rows, _typed(lower), _typed(upper), middle, budget, size)
+    budget = _budget(arguments)
+    _suits(arguments.method, budget)
+    confidence = _typed(open_probability(arguments.confidence, "--confidence"))
+    mechanism = _METHODS[arguments.method](
+        _typed(lower), _typed(upper), **budget, confidence=confidence, sampling=arguments.sampling
+    )
+    present = _present(arguments.missing, sized=size is not None)
+    if present is not None:
+        mechanism = present >> mechanism
+    metric = None if size is None else dp.ChangeOneDistance()
+    return Setting(mechanism, dp.records(size=size, metric=metric), budget, float(upper - lower))
 
 
-def _present(missing: str | float | None, middle: float, *, sized: bool) -> dp.Stage[_Rows, _Rows]:
-    """What is done about missing values."""
+def _suits(method: str, budget: dict[str, float]) -> None:
+    """Refuses the methods that know one kind of noise where the other is asked for."""
+    pure = list(budget) == ["epsilon"]
+    if method == "core" and not pure:
+        raise dp.ParameterError("--method core is for a pure loss: give --epsilon alone")
+    if method == "recentred" and pure:
+        raise dp.ParameterError(
+            "--method recentred needs Gaussian noise: give --rho, or --epsilon with --delta"
+        )
+
+
+def _present(missing: str | float | None, *, sized: bool) -> dp.Stage[_Rows, _Rows] | None:
+    """What is done about missing values, beside what the estimator does."""
     if missing == _DROP and sized:
         raise dp.ParameterError(
             "--missing drop changes the number of rows, which --size declares as public; "
             "give --missing VALUE, or leave it out for the middle of the bounds"
         )
-    if missing is None and sized:
-        return dp.impute(middle)
     if missing is None or missing == _DROP:
-        return dp.drop_nan()
+        return None
     return dp.impute(_typed(exact(missing, "--missing")))
 
 
-def _budget(arguments: argparse.Namespace) -> Budget:
+def _budget(arguments: argparse.Namespace) -> dict[str, float]:
+    """The privacy setting: rho, epsilon, or epsilon and delta, by name."""
     rho, epsilon, delta = arguments.rho, arguments.epsilon, arguments.delta
     if rho is None and epsilon is None:
         raise dp.ParameterError(
@@ -486,11 +394,11 @@ def _budget(arguments: argparse.Namespace) -> Budget:
             "alone, or --epsilon with --delta"
         )
     if rho is not None:
-        return Budget({"rho": _typed(positive(rho, "--rho"))})
-    parts: dict[str, float | Fraction] = {"epsilon": _typed(positive(epsilon, "--epsilon"))}
+        return {"rho": _typed(positive(rho, "--rho"))}
+    parts = {"epsilon": _typed(positive(epsilon, "--epsilon"))}
     if delta is not None:
         parts["delta"] = _typed(open_probability(delta, "--delta"))
-    return Budget(parts)
+    return parts
 
 
 def _column(arguments: argparse.Namespace) -> Column:
@@ -585,22 +493,6 @@ def _short(value: float) -> str:
 
 def _rounded_up(value: float, digits: int = 3) -> str:
     return _short(float(Context(digits, ROUND_CEILING).create_decimal(repr(value))))
-
-
-def _justified(mean: float, error: float) -> tuple[str, str]:
-    """The mean to the place of the second digit of its standard error.
-
-    >>> _justified(2.860426, 0.00281), _justified(52341.7, 284.0)
-    (('2.8604', '0.0028'), ('52340', '280'))
-    """
-    if error <= 0:
-        return _short(mean), _short(error)
-    places = 1 - int(f"{error:.1e}".partition("e")[2])
-    if abs(places) <= _MOST_PLACES:
-        shown = max(places, 0)
-        return f"{round(mean, places) + 0.0:.{shown}f}", f"{round(error, places):.{shown}f}"
-    digits = min(max(floor(log10(abs(mean))) + places, 0), _MOST_PLACES) if mean else 0
-    return f"{mean:.{digits}e}", f"{error:.1e}"
 
 
 def _shielded(argv: Sequence[str]) -> list[str]:
@@ -743,10 +635,24 @@ def _add_estimate(group: _Group) -> None:
         "and a missing value counts as the middle of the bounds unless --missing says otherwise",
     )
     group.add_argument(
+        "--confidence",
+        metavar="C",
+        type=_number,
+        default=0.95,
+        help="how surely the interval is to hold the mean (default: 0.95)",
+    )
+    group.add_argument(
+        "--sampling",
+        action="store_true",
+        help="the rows are a random sample: the interval is to hold the mean of all of whom they "
+        "were drawn; a twentieth of the budget is for their spread",
+    )
+    group.add_argument(
         "--method",
         choices=sorted(_METHODS),
-        help="simplex (default): one noisy sum holds total and count; centered: a sum about the "
-        "middle of the bounds, and a count; plug-in: a sum and a count; sized: a sum, with --size",
+        default="best",
+        help="best (default): recentred, core for --epsilon alone, a sum for --size; the others "
+        "are for comparison: simplex, centered, plug-in, resized",
     )
 
 

@@ -10,14 +10,14 @@ import attrs
 from opendp_lite.core import Stage
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError, SpaceError
-from opendp_lite.exact import Number, exact, nearest
+from opendp_lite.exact import Number, exact, nearest, reading
 from opendp_lite.spaces import Space, row_metric
 from opendp_lite.transformations.clamp import clamp
 from opendp_lite.transformations.drop_nan import drop_nan
 from opendp_lite.transformations.impute import impute
 
 Rowwise = Stage[Space[Rows], Space[Rows]]
-_MOST: Final = Fraction(10) ** 270
+_MOST: Final = reading(1e100)
 _LEAST: Final = 1 / _MOST
 
 
@@ -41,7 +41,7 @@ class Column:
         if max(map(abs, bounds)) > _MOST or bounds[1] - bounds[0] < _LEAST:
             raise ParameterError(
                 f"{step}: bounds beyond {float(_MOST):g}, or less than {float(_LEAST):g} apart, "
-                "cannot be summed; write the column in another unit"
+                "have squares beyond floats; write the column in another unit"
             )
         return cls((lower, upper), *bounds)
 

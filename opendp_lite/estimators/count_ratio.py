@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import hypot
 from typing import Any
 
 import numpy as np
@@ -50,29 +49,6 @@ def count_ratio(sum_and_count: Any, lower: float, upper: float, middle: float = 
     return _inside(float(middle) + total / max(rows, 1.0), lower, upper)
 
 
-def count_ratio_standard_error(
-    sum_and_count: Any,
-    lower: float,
-    upper: float,
-    middle: float,
-    deviations: tuple[float, float],
-) -> float:
-    """The standard error of ``count_ratio`` through the noise, from the release alone.
-
-    sqrt(s1^2 + (mean - middle)^2 s2^2) / count, the first order of the ratio, for deviations s1 of
-    the sum and s2 of the count; never more than half the width, which is what knowing nothing
-    amounts to, and that where no row was counted.
-    """
-    total, rows = _sum_and_count(sum_and_count)
-    half_width = (float(upper) - float(lower)) / 2
-    if rows < _NO_ROW:
-        return half_width
-    rows = max(rows, 1.0)
-    mean = _inside(float(middle) + total / rows, lower, upper)
-    of_sum, of_count = deviations
-    return min(hypot(of_sum, (mean - float(middle)) * of_count) / rows, half_width)
-
-
 @postprocessor
 def size_ratio(sums: Any, size: int, lower: float, upper: float) -> float:
     """The mean from a noisy sum and a public number of rows.
@@ -87,14 +63,6 @@ def size_ratio(sums: Any, size: int, lower: float, upper: float) -> float:
     3.0
     """
     return _inside(_one(sums) / size, lower, upper)
-
-
-def size_ratio_standard_error(size: int, lower: float, upper: float, deviation: float) -> float:
-    """The standard error of ``size_ratio`` through the noise: deviation / size.
-
-    Never more than half the width, which is what knowing nothing amounts to.
-    """
-    return min(deviation / size, (float(upper) - float(lower)) / 2)
 
 
 def _sum_and_count(release: Any) -> tuple[float, float]:

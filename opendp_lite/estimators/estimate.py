@@ -51,5 +51,6 @@ class Estimate:
 
 
 def _scientific(number: float, places: int) -> str:
-    digits = min(max(floor(log10(abs(number))) + places, 0), _MOST_PLACES) if number else 0
-    return f"{number:.{digits}e}"
+    shown = round(number, places) + 0.0
+    digits = min(max(floor(log10(abs(shown))) + places, 0), _MOST_PLACES) if shown else 0
+    return f"{shown:.{digits}e}"

@@ -34,6 +34,10 @@ _CORE: Final = (
 _SIZED: Final = (
     "sized_mean was chosen: the number of rows is public, so all of the loss is for the sum"
 )
+_PROTECTED: Final = (
+    "what is protected: any one row, whatever it holds; the release would look much the same "
+    "without it. A person with several rows is protected less: see map(2), map(3)"
+)
 _ROWS: Final = 1000
 _RUNS: Final = 2000
 _SEED: Final = 4
@@ -89,7 +93,7 @@ def _mean(
     else:
         made, why = recentred_mean(lower, upper, **spent, **asked), _RECENTRED
     chosen: Measurement[Space[Rows], Any] = made.bind(space)
-    formula = f"{why}.\n{_how_far_off(chosen, column, space.domain.size)}"
+    formula = f"{why}.\n{_PROTECTED}\n{_how_far_off(chosen, column, space.domain.size)}"
     return attrs.evolve(chosen, formula=formula, recipe=(), arrows=chosen.arrows[:-1])
 
 

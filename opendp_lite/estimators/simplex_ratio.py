@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -52,18 +51,3 @@ def simplex_ratio(sums: Any, lower: float, upper: float) -> float:
     first, second = float(both[0]), float(both[1])
     rows = max((first + second) / width, 1.0)
     return min(max(float(lower) + first / rows, float(lower)), float(upper))
-
-
-def simplex_standard_error(sums: Any, width: float, deviation: float) -> float:
-    """The standard error of ``simplex_ratio`` through the noise, from the release alone.
-
-    width * deviation * sqrt(m1^2 + m2^2) / (m1 + m2)^2, the first order of the ratio, with sums
-    as a release of at least one row would have them; at most half the width, which is what
-    knowing nothing amounts to, and just that where there seem to be no rows.
-    """
-    first, second = (float(value) for value in np.asarray(sums, dtype=np.float64))
-    if first + second < width / 2:
-        return width / 2
-    total = max(first + second, width)
-    spread = max(float(np.hypot(first, second)), total / sqrt(2))
-    return min(width * deviation / total * (spread / total), width / 2)

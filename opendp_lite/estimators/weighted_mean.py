@@ -14,7 +14,8 @@ from opendp_lite.estimators.loss import Loss, loss_of
 from opendp_lite.estimators.quotient import Quotient
 from opendp_lite.estimators.reading import Reading
 from opendp_lite.estimators.report import Report
-from opendp_lite.exact import Number, positive
+from opendp_lite.estimators.settings import moderate
+from opendp_lite.exact import Number
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.sum import sum
 from opendp_lite.transformations.weigh import weigh
@@ -51,7 +52,8 @@ def weighted_mean(
     6.0
     """
     column = Column.between(lower, upper, "weighted_mean")
-    heaviest = positive(most, "weighted_mean: most")
+    heaviest = moderate(most, "weighted_mean: most")
+    moderate(heaviest * 2 * column.half, "weighted_mean: most times the width of the bounds")
     loss = loss_of("weighted_mean", rho, epsilon, delta)
     report = Report.of("weighted_mean", confidence, sampling=False)
     summed = weigh(lower, upper, heaviest) >> sum()
