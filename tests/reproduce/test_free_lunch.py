@@ -11,14 +11,16 @@ from xml.etree import ElementTree
 import attrs
 import numpy as np
 import pytest
+from scipy.stats import ks_2samp
 
 from opendp_lite import cli
+from opendp_lite.estimators.truth import Truth
 from opendp_lite.reproduce.free_lunch import cells as made
 from opendp_lite.reproduce.free_lunch.cells import Cell, cell, cells, estimators_of
 from opendp_lite.reproduce.free_lunch.estimators import ESTIMATORS, Setting
 from opendp_lite.reproduce.free_lunch.laws import GAUSSIAN, LAPLACE, Errors, Law
 from opendp_lite.reproduce.free_lunch.published import TABLE_1
-from opendp_lite.reproduce.free_lunch.rows import Truth, rows, truth
+from opendp_lite.reproduce.free_lunch.rows import rows, truth
 from opendp_lite.reproduce.free_lunch.settings import (
     EXPERIMENTS,
     LAWS,
@@ -167,6 +169,31 @@ def test_closed_forms(dataset, law, name):
     if expected.absolute is not None:
         limit = sure(checks) * distances.std() / sqrt(MANY)
         assert abs(distances.mean() - expected.absolute) < limit
+
+
+def every_cell() -> list[tuple[Dataset, Law, str]]:
+    """All cells of the table."""
+    return [
+        (dataset, law, estimator.name)
+        for dataset in DATASETS
+        for law in LAWS
+        for estimator in estimators_of(law)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("dataset", "law", "name"), every_cell(), ids=lambda each: getattr(each, "name", each)
+)
+def test_releases_follow_the_forecast(dataset, law, name):
+    """What is simulated is what the rows get, at the loss that is stated."""
+    setting = Setting(dataset, law, 0.5)
+    estimator = next(each for each in estimators_of(law) if each.name == name)
+    mechanism = estimator.mechanism(setting)
+    assert mechanism.map(1) == 0.5
+    released = [mechanism(rows(dataset)) for _ in range(200)]
+    random = np.random.default_rng(5)
+    simulated = estimator.forecast(setting, truth(dataset), MANY, random)
+    assert ks_2samp(released, simulated).pvalue > FAILURE / len(every_cell())
 
 
 def test_ours_are_better_than_theirs(many):

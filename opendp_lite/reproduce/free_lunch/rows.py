@@ -6,10 +6,10 @@ from collections.abc import Callable
 from functools import cache
 from typing import Final
 
-import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from opendp_lite.estimators.truth import Truth
 from opendp_lite.reproduce.free_lunch.settings import (
     LOG_NORMAL,
     NORMAL,
@@ -27,15 +27,6 @@ _LAWS: Final[dict[Dataset, Callable[[np.random.Generator], Floats]]] = {
     NORMAL: lambda random: random.normal(0, 1, ROWS),
     UNIFORM: lambda random: random.uniform(0, 100, ROWS),
 }
-
-
-@attrs.frozen
-class Truth:
-    """What an estimator's law depends on: the clamped rows' number, mean and variance."""
-
-    rows: int
-    mean: float
-    variance: float = 0.0
 
 
 @cache
