@@ -188,12 +188,12 @@ def estimates(words: list[str], data: np.ndarray, count: int) -> tuple[np.ndarra
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_standard_error_is_that_of_many_releases(method, budget):
-    """Fixed seeds: 2000 releases know a Laplace spread to 2.5 %, a Gaussian one to 1.6 %."""
+    """Fixed seeds: 300 releases know a Laplace spread to 6.5 %, a Gaussian one to 4.1 %."""
     data = np.repeat([-30.0, 0.0, 30.0, 35.0], 500)
     size = [str(len(data)) if word == str(ROWS) else word for word in METHODS[method]]
-    means, errors = estimates([*BUDGETS[budget], *size], data, 2000)
-    assert np.std(means) == pytest.approx(np.median(errors), rel=0.08)
-    assert abs(np.mean(means) - np.clip(data, -20, 40).mean()) < 4 * np.median(errors) / 2000**0.5
+    means, errors = estimates([*BUDGETS[budget], *size], data, 300)
+    assert np.std(means) == pytest.approx(np.median(errors), rel=0.2)
+    assert abs(np.mean(means) - np.clip(data, -20, 40).mean()) < 4 * np.median(errors) / 300**0.5
 
 
 def test_count_ratio():

@@ -202,7 +202,7 @@ def test_weights_whose_squares_are_no_floats_are_refused():
             bound = space >> dp.weighted_mean(0, 1, most=most, confidence=0.95, **loss)
             check(bound(data), (0, 1), {"confidence": 0.95})
     for most, upper in ((1e-101, 1), (1e101, 1), (1e60, 1e60), (1e-60, 1e-60)):
-        with pytest.raises(dp.ParameterError, match="most .*must lie between"):
+        with pytest.raises(dp.ParameterError, match=r"most .*must lie between"):
             space >> dp.weighted_mean(0, upper, most=most, rho=1)
 
 
