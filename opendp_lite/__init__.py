@@ -10,6 +10,16 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from opendp_lite.bases.basis import Basis
+from opendp_lite.bases.chebyshev import Chebyshev
+from opendp_lite.bases.daubechies import Daubechies
+from opendp_lite.bases.fourier import Fourier
+from opendp_lite.bases.haar import Haar
+from opendp_lite.bases.hadamard import Hadamard
+from opendp_lite.bases.hermite import Hermite
+from opendp_lite.bases.laguerre import Laguerre
+from opendp_lite.bases.legendre import Legendre
+from opendp_lite.bases.mutually_unbiased import MutuallyUnbiased
 from opendp_lite.bodies.ball import Ball
 from opendp_lite.bodies.body import Body
 from opendp_lite.bodies.box import Box
@@ -38,8 +48,10 @@ from opendp_lite.errors import (
     ParameterError,
     SpaceError,
 )
+from opendp_lite.estimators.basis_distribution import basis_distribution
 from opendp_lite.estimators.binary_mean import binary_mean
 from opendp_lite.estimators.count_ratio import count_ratio, size_ratio
+from opendp_lite.estimators.distribution import Distribution, Estimate, distribution
 from opendp_lite.estimators.elliptical_mean import elliptical_mean
 from opendp_lite.estimators.gaussian_mean import gaussian_mean
 from opendp_lite.estimators.iome_mean import iome_mean
@@ -77,6 +89,7 @@ from opendp_lite.postprocessor import postprocessor
 from opendp_lite.serialise import from_json
 from opendp_lite.spaces import Space, records, scalar, vector
 from opendp_lite.transformations.absolute import absolute
+from opendp_lite.transformations.basis_features import basis_features
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.clamp import clamp
 from opendp_lite.transformations.clip_to_norm import clip_to_norm
@@ -122,13 +135,24 @@ else:
 SPELLED = (
     "AbsoluteDistance",
     "ChangeOneDistance",
+    "Chebyshev",
+    "Daubechies",
+    "Fourier",
+    "Haar",
+    "Hadamard",
+    "Hermite",
     "L1Distance",
     "L2Distance",
     "LInfDistance",
+    "Laguerre",
+    "Legendre",
+    "MutuallyUnbiased",
     "NormDistance",
     "Norms",
     "SymmetricDistance",
     "absolute",
+    "basis_distribution",
+    "basis_features",
     "binary_mean",
     "center",
     "clamp",
@@ -136,6 +160,7 @@ SPELLED = (
     "compose",
     "count",
     "count_ratio",
+    "distribution",
     "drop_nan",
     "elliptical_mean",
     "gaussian",
@@ -177,23 +202,35 @@ __all__ = [
     "ApproximateDivergence",
     "Ask",
     "Ball",
+    "Basis",
     "Blocks",
     "Body",
     "Box",
     "BudgetExceeded",
     "ChangeOneDistance",
+    "Chebyshev",
     "DataError",
+    "Daubechies",
+    "Distribution",
     "Domain",
+    "Estimate",
     "Everything",
+    "Fourier",
+    "Haar",
+    "Hadamard",
+    "Hermite",
     "InsecureRelease",
     "L1Distance",
     "L2Distance",
     "LInfDistance",
+    "Laguerre",
+    "Legendre",
     "MaxDivergence",
     "Measure",
     "Measurement",
     "Mechanism",
     "Metric",
+    "MutuallyUnbiased",
     "NonNegativeBall",
     "NormDistance",
     "Norms",
@@ -216,6 +253,8 @@ __all__ = [
     "assert_lawful",
     "assert_stable",
     "audit",
+    "basis_distribution",
+    "basis_features",
     "binary_mean",
     "calibrate",
     "center",
@@ -225,6 +264,7 @@ __all__ = [
     "count",
     "count_ratio",
     "csv_column",
+    "distribution",
     "drop_nan",
     "elliptical_mean",
     "from_json",
