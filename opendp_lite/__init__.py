@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from opendp_lite.bases.basis import Basis
 from opendp_lite.bases.chebyshev import Chebyshev
+from opendp_lite.bases.cosine import Cosine
 from opendp_lite.bases.daubechies import Daubechies
 from opendp_lite.bases.fourier import Fourier
 from opendp_lite.bases.haar import Haar
@@ -136,6 +137,7 @@ SPELLED = (
     "AbsoluteDistance",
     "ChangeOneDistance",
     "Chebyshev",
+    "Cosine",
     "Daubechies",
     "Fourier",
     "Haar",
@@ -209,6 +211,7 @@ __all__ = [
     "BudgetExceeded",
     "ChangeOneDistance",
     "Chebyshev",
+    "Cosine",
     "DataError",
     "Daubechies",
     "Distribution",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import numpy as np
 
-from opendp_lite.bases.basis import middle_shares
+from opendp_lite.bases.cosine import cosines
 from opendp_lite.bases.interval import Interval
 from opendp_lite.bodies.body import Floats
 from opendp_lite.exact import nearest
@@ -13,12 +13,13 @@ from opendp_lite.exact import nearest
 
 @attrs.frozen(repr=False)
 class Chebyshev(Interval):
-    """1 and sqrt(2) T_i, orthonormal under the arcsine law: smooth densities, finest at the ends.
+    """1 and sqrt(2) T_i, orthonormal under the arcsine law: moments, and detail at the ends.
 
     Takes: ``terms`` k, from 2 to 64; ``lower``, ``upper``.
     Because: T_i(cos t) = cos(i t), and t is uniform under the arcsine law; cells are of one width
         in t. All are largest at the ends, so l2 is sqrt(2 k - 1) and l1 is 1 + sqrt(2) (k - 1):
-        less than Legendre's for the same polynomials.
+        less than Legendre's for the same polynomials. A density is 1 / sqrt(u (1 - u)) times
+        their sum, of large values and large errors close to the ends.
 
     >>> basis = Chebyshev(12, 0, 100)
     >>> round(basis.l1, 1), round(basis.l2, 1)
@@ -26,10 +27,7 @@ class Chebyshev(Interval):
     """
 
     def functions(self) -> Floats:
-        angles = np.pi * (1 - middle_shares(self.cells))
-        waves: Floats = np.sqrt(2) * np.cos(angles[:, None] * np.arange(self.terms))
-        waves[:, 0] = 1
-        return waves
+        return cosines(self.cells, self.terms)[::-1]
 
     def edges(self) -> Floats:
         lower, upper = map(nearest, self.ends)

@@ -72,22 +72,29 @@ class Points(Body):
 
     @cached_property
     def _radii(self) -> Norms:
-        sizes = np.abs(self.steps)
         unit = self._unit
         return Norms.squared(
-            int(sizes.sum(axis=1).max()) * unit,
-            int((sizes * sizes).sum(axis=1).max()) * unit**2,
-            self.largest * unit,
+            self._longest * unit, self._longest_squared * unit**2, self.largest * unit
         )
 
     @cached_property
     def _diameters(self) -> Norms:
-        unit, twice = self._unit, self._radii * 2
-        l1 = Fraction(farthest(self.steps, l1_length)) * unit
-        l2 = Fraction(farthest(self.steps, l2_length)) * unit
-        widest = int(np.ptp(self.steps, axis=0).max()) * unit
-        found = Norms.squared(l1, l2**2, widest)
-        return found if found.within(twice) else twice
+        """No more than twice the radii."""
+        l1, l2 = (Fraction(farthest(self.steps, length)) for length in (l1_length, l2_length))
+        widest, unit = int(np.ptp(self.steps, axis=0).max()), self._unit
+        return Norms.squared(
+            min(l1, Fraction(2 * self._longest)) * unit,
+            min(l2**2, Fraction(4 * self._longest_squared)) * unit**2,
+            widest * unit,
+        )
+
+    @cached_property
+    def _longest(self) -> int:
+        return int(np.abs(self.steps).sum(axis=1).max())
+
+    @cached_property
+    def _longest_squared(self) -> int:
+        return int((self.steps * self.steps).sum(axis=1).max())
 
     @cached_property
     def _floats(self) -> Floats:
@@ -219,12 +226,12 @@ class PointSum(RowSum[Whole]):
         return first + second
 
     def finish(self, summary: Whole) -> NDArray[Any]:
-        steps = self._body.steps
-        if int(summary.sum()) * self._body.largest < _ROOM:
-            total: NDArray[Any] = summary @ steps
-            return total
         met = np.flatnonzero(summary)
-        whole: NDArray[Any] = summary[met].astype(object) @ steps[met].astype(object)
+        counts, steps = summary[met], self._body.steps[met]
+        if int(counts.sum()) * self._body.largest < _ROOM:
+            total: NDArray[Any] = counts @ steps
+            return total
+        whole: NDArray[Any] = (counts[:, None] * steps.astype(object)).sum(axis=0)
         return whole
 
     def absorbs(self, function: Block) -> bool:
