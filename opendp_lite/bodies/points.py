@@ -188,7 +188,7 @@ class Points(Body):
         return PointSum(self)
 
     def __repr__(self) -> str:
-        return f"<{self.columns} columns, one of {len(self.steps)} points of {self.key!r}>"
+        return f"<{len(self.steps)} points of {self.key!r}>"
 
 
 @attrs.frozen
@@ -221,6 +221,9 @@ class PointSum(RowSum[Whole]):
         body = self._body
         places = body.places_of(block[:, 0]) if absorbed else body.places_in(block)
         return np.bincount(places, minlength=len(body.steps)).astype(np.int64, copy=False)
+
+    def on_sparse(self, rows: SparseRows) -> Whole:
+        raise densifies("basis_features")
 
     def merge(self, first: Whole, second: Whole) -> Whole:
         return first + second

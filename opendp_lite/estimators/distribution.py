@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import sqrt
 from typing import Any, cast
 
@@ -32,6 +32,28 @@ class Estimate:
 
     def __str__(self) -> str:
         return f"{self.value} +- {self.standard_error}"
+
+
+@attrs.frozen(eq=False)
+class _Shares:
+    """What each sum says of the rows: in each cell, below each edge, in all.
+
+    Shapes (cells, terms), (cells + 1, terms), (terms,); with the ``edges`` of the cells and the
+    numbers in their ``middles``.
+    """
+
+    inside: Floats
+    below: Floats
+    whole: Floats
+    edges: Floats
+    middles: Floats
+
+
+@lru_cache(maxsize=8)
+def _shares(basis: Basis) -> _Shares:
+    inside = basis.points().at(np.arange(basis.cells)) / basis.cells
+    below = np.concatenate([np.zeros((1, basis.terms)), np.cumsum(inside, axis=0)])
+    return _Shares(inside, below, below[-1], basis.edges(), basis.middles())
 
 
 def _sums(given: Any) -> Floats:
@@ -63,25 +85,13 @@ class Distribution:
                 f"{self.basis!r} needs {self.basis.terms} sums, got shape {self.sums.shape}"
             )
 
-    @cached_property
-    def _shares(self) -> Floats:
-        """Shape (cells, terms): what each sum says of the rows in each cell."""
-        return self.basis.points().at(np.arange(self.basis.cells)) / self.basis.cells
-
-    @cached_property
-    def _shares_below(self) -> Floats:
-        """Shape (cells + 1, terms): the same of the rows below each edge."""
-        return np.concatenate([np.zeros((1, self.basis.terms)), np.cumsum(self._shares, axis=0)])
-
-    @cached_property
-    def _whole(self) -> Floats:
-        """What each sum says of the number of rows."""
-        found: Floats = self._shares_below[-1]
-        return found
+    @property
+    def _shares(self) -> _Shares:
+        return _shares(self.basis)
 
     @cached_property
     def _rows(self) -> float:
-        counted = float(self._whole @ self.sums) if self.size is None else float(self.size)
+        counted = float(self._shares.whole @ self.sums) if self.size is None else float(self.size)
         return max(counted, 1.0)
 
     @cached_property
@@ -91,7 +101,7 @@ class Distribution:
         Because: of all changes of the sums that give the public number this is the shortest, and
         for independent noise of one size the best.
         """
-        sums, one = self.sums, self._whole
+        sums, one = self.sums, self._shares.whole
         if self.size is not None:
             sums = sums + one * ((self.size - one @ sums) / (one @ one))
         return sums / self._rows
@@ -102,7 +112,7 @@ class Distribution:
         The first order of the ratio: an error e of the sums moves it by (w - value one) @ e /
         rows; where the number of rows is public the part of e along ``one`` does not matter.
         """
-        one, value = self._whole, weights @ self._per_row
+        one, value = self._shares.whole, weights @ self._per_row
         along = value if self.size is None else weights @ one / (one @ one)
         rest = weights - np.multiply.outer(along, one)
         return Estimate(value, self.deviation * np.linalg.norm(rest, axis=-1) / self._rows)
@@ -112,8 +122,8 @@ class Distribution:
         """The number of rows."""
         if self.size is not None:
             return Estimate(float(self.size), 0.0)
-        error = self.deviation * float(np.linalg.norm(self._whole))
-        return Estimate(float(self._whole @ self.sums), error)
+        error = self.deviation * float(np.linalg.norm(self._shares.whole))
+        return Estimate(float(self._shares.whole @ self.sums), error)
 
     def _cells_of(self, numbers: Floats) -> Any:
         return self.basis.points().places_of(numbers)
@@ -121,10 +131,10 @@ class Distribution:
     def density(self, x: ArrayLike) -> Estimate:
         """The density at x; a negative estimate counts as 0. Beyond the bounds it is 0."""
         numbers = np.asarray(x, dtype=np.float64)
-        edges, places = self.basis.edges(), self._cells_of(numbers)
+        edges, places = self._shares.edges, self._cells_of(numbers)
         inside = (numbers >= edges[0]) & (numbers <= edges[-1])
         widths = np.where(inside, np.diff(edges)[places], np.inf)
-        found = self._linear(self._shares[places] / widths[..., None])
+        found = self._linear(self._shares.inside[places] / widths[..., None])
         return _plain(np.maximum(found.value, 0.0), found.standard_error)
 
     def cdf(self, x: ArrayLike) -> Estimate:
@@ -133,21 +143,21 @@ class Distribution:
         return _plain(np.clip(found.value, 0.0, 1.0), found.standard_error)
 
     def _below(self, numbers: Floats) -> Floats:
-        edges, places = self.basis.edges(), self._cells_of(numbers)
+        edges, places = self._shares.edges, self._cells_of(numbers)
         part = ((numbers - edges[places]) / np.diff(edges)[places]).clip(0, 1)[..., None]
-        below = self._shares_below
+        below = self._shares.below
         return cast(Floats, below[places] * (1 - part) + below[places + 1] * part)
 
     @cached_property
     def _rising(self) -> Floats:
         """The share of rows below each edge, made to rise from 0 to 1."""
-        shares = self._shares_below @ self._per_row
+        shares = self._shares.below @ self._per_row
         rising: Floats = np.maximum.accumulate(np.clip(shares, 0, 1))
         return rising
 
     def _where(self, shares: Floats) -> Floats:
         """The least number up to which there is such a share of rows."""
-        edges, rising = self.basis.edges(), self._rising
+        edges, rising = self._shares.edges, self._rising
         after = np.searchsorted(rising, shares).clip(1, len(rising) - 1)
         low, high = rising[after - 1], rising[after]
         part = ((shares - low) / np.where(high > low, high - low, 1.0)).clip(0, 1)
@@ -169,8 +179,8 @@ class Distribution:
 
     def expectation(self, function: Callable[[Floats], Floats]) -> Estimate:
         """The mean of a function of the numbers, which maps an array of them to another."""
-        weights = np.asarray(function(self.basis.middles()), dtype=np.float64) @ self._shares
-        found = self._linear(weights)
+        at_middles = np.asarray(function(self._shares.middles.copy()), dtype=np.float64)
+        found = self._linear(at_middles @ self._shares.inside)
         return _plain(found.value, found.standard_error)
 
     def moment(self, order: int, about: Number = 0) -> Estimate:
