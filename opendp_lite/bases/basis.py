@@ -151,6 +151,6 @@ class Basis(ABC):
         return f"dp.{type(self).__name__}({', '.join(texts)})"
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=8)
 def _points(basis: Basis) -> Points:
     return Points.nearest_to(basis, basis.edges()[1:-1], basis.functions())

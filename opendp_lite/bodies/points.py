@@ -50,7 +50,9 @@ class Points(Body):
         columns = table.shape[1]
         reach = floor_log2(Fraction(float(np.abs(table).max())))
         grid = reach + 1 - (_SQUARE_BITS - (columns - 1).bit_length()) // 2
-        return cls(key, edges, np.rint(table * 2.0**-grid).astype(np.int64), grid)
+        steps = np.rint(table * 2.0**-grid).astype(np.int64)
+        steps.flags.writeable = edges.flags.writeable = False
+        return cls(key, edges, steps, grid)
 
     @property
     def columns(self) -> int:  # type: ignore[override]
