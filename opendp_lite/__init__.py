@@ -10,6 +10,17 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from opendp_lite.bases.basis import Basis
+from opendp_lite.bases.chebyshev import Chebyshev
+from opendp_lite.bases.cosine import Cosine
+from opendp_lite.bases.daubechies import Daubechies
+from opendp_lite.bases.fourier import Fourier
+from opendp_lite.bases.haar import Haar
+from opendp_lite.bases.hadamard import Hadamard
+from opendp_lite.bases.hermite import Hermite
+from opendp_lite.bases.laguerre import Laguerre
+from opendp_lite.bases.legendre import Legendre
+from opendp_lite.bases.mutually_unbiased import MutuallyUnbiased
 from opendp_lite.bodies.ball import Ball
 from opendp_lite.bodies.body import Body
 from opendp_lite.bodies.box import Box
@@ -38,10 +49,12 @@ from opendp_lite.errors import (
     ParameterError,
     SpaceError,
 )
+from opendp_lite.estimators.basis_distribution import basis_distribution
 from opendp_lite.estimators.binary_mean import binary_mean
 from opendp_lite.estimators.centered_mean import centered_mean
 from opendp_lite.estimators.core_mean import core_mean
 from opendp_lite.estimators.count_ratio import count_ratio, size_ratio
+from opendp_lite.estimators.distribution import Distribution, Estimate, distribution
 from opendp_lite.estimators.elliptical_mean import elliptical_mean
 from opendp_lite.estimators.error_of import error_of
 from opendp_lite.estimators.estimate import Estimate
@@ -91,6 +104,7 @@ from opendp_lite.postprocessor import postprocessor
 from opendp_lite.serialise import from_json
 from opendp_lite.spaces import Space, records, scalar, vector
 from opendp_lite.transformations.absolute import absolute
+from opendp_lite.transformations.basis_features import basis_features
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.clamp import clamp
 from opendp_lite.transformations.clip_to_norm import clip_to_norm
@@ -138,13 +152,25 @@ else:
 SPELLED = (
     "AbsoluteDistance",
     "ChangeOneDistance",
+    "Chebyshev",
+    "Cosine",
+    "Daubechies",
+    "Fourier",
+    "Haar",
+    "Hadamard",
+    "Hermite",
     "L1Distance",
     "L2Distance",
     "LInfDistance",
+    "Laguerre",
+    "Legendre",
+    "MutuallyUnbiased",
     "NormDistance",
     "Norms",
     "SymmetricDistance",
     "absolute",
+    "basis_distribution",
+    "basis_features",
     "binary_mean",
     "center",
     "centered_mean",
@@ -155,6 +181,7 @@ SPELLED = (
     "core_mean",
     "count",
     "count_ratio",
+    "distribution",
     "drop_nan",
     "elliptical_mean",
     "gaussian",
@@ -206,24 +233,36 @@ __all__ = [
     "ApproximateDivergence",
     "Ask",
     "Ball",
+    "Basis",
     "Blocks",
     "Body",
     "Box",
     "BudgetExceeded",
     "ChangeOneDistance",
+    "Chebyshev",
+    "Cosine",
     "DataError",
+    "Daubechies",
+    "Distribution",
     "Domain",
     "Estimate",
     "Everything",
+    "Fourier",
+    "Haar",
+    "Hadamard",
+    "Hermite",
     "InsecureRelease",
     "L1Distance",
     "L2Distance",
     "LInfDistance",
+    "Laguerre",
+    "Legendre",
     "MaxDivergence",
     "Measure",
     "Measurement",
     "Mechanism",
     "Metric",
+    "MutuallyUnbiased",
     "NonNegativeBall",
     "NormDistance",
     "Norms",
@@ -246,6 +285,8 @@ __all__ = [
     "assert_lawful",
     "assert_stable",
     "audit",
+    "basis_distribution",
+    "basis_features",
     "binary_mean",
     "calibrate",
     "center",
@@ -258,6 +299,7 @@ __all__ = [
     "count",
     "count_ratio",
     "csv_column",
+    "distribution",
     "drop_nan",
     "elliptical_mean",
     "error_of",

@@ -19,6 +19,7 @@ ORDER = (
     "norms",
     "engines",
     "bodies",
+    "bases",
     "metrics",
     "domains",
     "measures",

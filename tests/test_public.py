@@ -24,10 +24,24 @@ TABLE = dp.records(columns=["age", "visits"])
 CLAMPED = dp.clamp(0, 10)
 SUMMED = CLAMPED >> dp.sum() >> dp.gaussian(rho=0.5)
 COUNTED = dp.count() >> dp.laplace(epsilon=0.1)
+FLAT = dp.Hadamard(4, 0, 10)
 BOTH_WAYS = CLAMPED >> dp.simplex_augment() >> dp.sum()
 
 PIPELINES: list[tuple[dp.Space[Any], Any]] = [
     (dp.records(), dp.center(5)),
+    (dp.records(), dp.basis_features(dp.Legendre(5, 0, 0.1)) >> dp.sum() >> dp.laplace(epsilon=1)),
+    (REPLACE, dp.basis_features(dp.Daubechies(4, -1, 1, moments=2)) >> dp.select([1, 3])),
+    (dp.records(), dp.basis_features(dp.Haar(8, 0, 1 / 3)) >> dp.scale(0.5) >> dp.sum()),
+    (dp.records(), dp.basis_distribution(dp.Cosine(5, 0, 10), rho=0.1)),
+    (REPLACE, dp.basis_distribution(dp.Hermite(4, middle=1, scale=0.5), epsilon=1, delta=1e-6)),
+    (dp.records(), dp.basis_distribution(dp.Laguerre(3, 2.5, lower=-1), epsilon=1)),
+    (
+        dp.records(),
+        dp.basis_features(FLAT)
+        >> dp.sum()
+        >> dp.gaussian(scale=2)
+        >> dp.distribution(FLAT, deviation=2, size=7),
+    ),
     (dp.records(2), dp.center([5, 0.1])),
     (dp.records(), CLAMPED),
     (dp.records(columns=3), dp.clamp([0, -1, 1e-300], [1, 2.5, 1e300])),
@@ -125,6 +139,7 @@ VALUES: list[Any] = [
     *(dp.SymmetricDistance(), dp.ChangeOneDistance(), dp.AbsoluteDistance()),
     *(dp.L1Distance(), dp.L2Distance(), dp.LInfDistance(), dp.NormDistance()),
     *(dp.Norms(l1=0.1), dp.Norms(l2=3), dp.Norms(l1=5, l2=3, linf=2), dp.Norms(linf=1e-300)),
+    *(dp.Fourier(3, 0, 24), dp.Chebyshev(4, -0.1, 1e50), dp.MutuallyUnbiased(7, 0, 7, bases=8)),
     *(TABLE, REPLACE, dp.records(), dp.scalar(unit=3), dp.vector(2, dp.LInfDistance(), unit=2)),
 ]
 SILENT: list[Any] = [

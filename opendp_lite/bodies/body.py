@@ -5,12 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from opendp_lite.engines.fold import Fold
 from opendp_lite.engines.sparse import SparseRows, Whole, densifies
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import Number, exact, floor_log2, nearest, plain, shown_up
@@ -18,6 +19,7 @@ from opendp_lite.norms import Norms
 
 Floats = NDArray[np.float64]
 Values = tuple[Fraction, ...]
+Summary = TypeVar("Summary")
 Bounds = Number | Sequence[Number] | NDArray[Any]
 """A public number for all columns, or one for each."""
 
@@ -123,6 +125,14 @@ class Snapper:
     entries: Callable[[SparseRows], Whole] = _no_entries
 
 
+class RowSum(Fold[Summary]):
+    """A fold that adds up rows exactly."""
+
+    @abstractmethod
+    def finish(self, summary: Summary, /) -> NDArray[Any]:
+        """The sums in steps of the body's grid."""
+
+
 class Body(ABC):
     """A convex set of rows.
 
@@ -176,6 +186,10 @@ class Body(ABC):
     @abstractmethod
     def snapper(self) -> Snapper:
         """The rounding of rows to the grid inside the body."""
+
+    def own_sum(self) -> RowSum[Any] | None:
+        """A sum of rows that is faster than rounding each with ``snapper``; None for that."""
+        return None
 
     def non_negative(self) -> bool:
         """Whether no row has a negative entry, as far as is known."""

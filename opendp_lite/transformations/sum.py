@@ -11,10 +11,10 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.bodies.body import Body, Projection
+from opendp_lite.bodies.body import Body, Projection, RowSum
 from opendp_lite.core import Transformation, stage
 from opendp_lite.domains import Rows, Vectors
-from opendp_lite.engines.fold import Block, Floats, Fold, Scratch
+from opendp_lite.engines.fold import Block, Floats, Scratch
 from opendp_lite.engines.rows import fold
 from opendp_lite.engines.sparse import SparseRows, Whole
 from opendp_lite.errors import SpaceError
@@ -40,7 +40,7 @@ class Totals:
     settled: NDArray[Any] | None = None
 
 
-class SumFold(Fold[Totals]):
+class SumFold(RowSum[Totals]):
     """Rounds every row to the body's grid, inside the body, and adds integers.
 
     Because: an entry is at most the body's radius in grid steps, so the sum of ``_most_rows`` of
@@ -163,7 +163,7 @@ def sum(space: Space[Rows]) -> Transformation[Space[Rows], Space[Vectors]]:
     per_row = row_metric(space).per_row(body)
     if per_row is None:
         raise SpaceError(_UNBOUNDED)
-    how = SumFold(body)
+    how: RowSum[Any] = body.own_sum() or SumFold(body)
     vectors = Vectors(body.columns, body.exponent())
 
     def moved(distance: Fraction) -> Norms:

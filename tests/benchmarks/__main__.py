@@ -13,6 +13,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import clip_to_norm
+import distributions
 import imports
 import memory
 import noise
@@ -25,7 +26,7 @@ from compare import Clock, Row, table
 
 LIBRARIES = ("numpy", "opendp", "diffprivlib")
 OPENDP_ENTRIES = 5_000
-BY_NAME_ONLY = {"plan"}
+BY_NAME_ONLY = {"plan", "distributions"}
 """Groups that take long, and run where they are asked for."""
 
 
@@ -33,7 +34,10 @@ def main() -> None:
     """Runs the named groups, all of them without a name."""
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
     parser.add_argument(
-        "names", nargs="*", metavar="name", help="groups of rows; all but plan by default"
+        "names",
+        nargs="*",
+        metavar="name",
+        help="groups of rows; without a name all but the slow ones",
     )
     parser.add_argument(
         "--opendp-entries",
@@ -73,6 +77,7 @@ def main() -> None:
         "quantile": quantile.rows,
         "sparse": sparse.rows,
         "imports": imports.rows,
+        "distributions": distributions.rows,
         "plan": lambda: plan.rows(arguments.experiments, arguments.runs, arguments.failures),
     }
     unknown = [name for name in arguments.names if name not in groups]

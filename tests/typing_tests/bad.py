@@ -29,6 +29,25 @@ def half(release: float) -> float:
     return release / 2
 
 
+# Distributions.
+dp.Basis()  # type: ignore[abstract]
+dp.Cosine("a", 0, 1)  # type: ignore[arg-type]
+dp.Fourier(5, 0)  # type: ignore[call-arg]
+dp.Legendre(5, 0, "a")  # type: ignore[arg-type]
+dp.Chebyshev(5)  # type: ignore[call-arg]
+dp.Hermite(5, scale="a", middle=0)  # type: ignore[arg-type]
+dp.Laguerre(5)  # type: ignore[call-arg]
+dp.Haar(8, 0)  # type: ignore[call-arg]
+dp.Daubechies(8, 0, 1, 2)  # type: ignore[call-arg]
+dp.Hadamard(8)  # type: ignore[call-arg]
+dp.MutuallyUnbiased(5, 0, 5, 6)  # type: ignore[call-arg]
+dp.basis_features(5)  # type: ignore[arg-type]
+dp.basis_features(dp.Haar(2, 0, 1)) >> dp.gaussian(rho=1)  # type: ignore[operator]
+dp.basis_distribution(dp.Haar(2, 0, 1))  # type: ignore[call-overload]
+dp.distribution(dp.Haar(2, 0, 1))  # type: ignore[call-arg]
+dp.Distribution(dp.Haar(2, 0, 1))  # type: ignore[call-arg]
+dp.Estimate(1)  # type: ignore[call-arg]
+
 # Quantiles and programs.
 dp.absolute() >> dp.gaussian(rho=1)  # type: ignore[operator]
 dp.norm() >> dp.laplace(epsilon=1)  # type: ignore[operator]

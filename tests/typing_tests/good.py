@@ -33,6 +33,35 @@ assert_type(dp.Everything(2), dp.Everything)
 bodies: list[dp.Body] = [dp.Box(0, 1), dp.NonNegativeBall(1), dp.Simplex(1), dp.Everything()]
 assert_type([body.radius(2) for body in bodies], list[float])
 
+# Distributions.
+bases: list[dp.Basis] = [
+    dp.Cosine(5, 0, 1),
+    dp.Fourier(terms=5, lower=0, upper=24),
+    dp.Legendre(5, 0, Fraction(1, 3)),
+    dp.Chebyshev(5, -1, 1),
+    dp.Hermite(5, middle=0, scale=1.5),
+    dp.Laguerre(5, scale=2),
+    dp.Haar(8, 0, 1),
+    dp.Daubechies(8, 0, 1, moments=2),
+    dp.Hadamard(cells=8, lower=0, upper=1),
+    dp.MutuallyUnbiased(5, 0, 5, bases=6),
+]
+assert_type(dp.basis_features(bases[0]), dp.Stage[Tables, Tables])
+assert_type(bases[0].replacing(), dp.Norms)
+assert_type([basis.l1 for basis in bases], list[float])
+assert_type(dp.basis_distribution(bases[0], rho=1), dp.Mechanism[Tables, Zcdp])
+assert_type(dp.basis_distribution(bases[0], epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence])
+assert_type(
+    dp.basis_distribution(bases[0], epsilon=1, delta=1e-6),
+    dp.Mechanism[Tables, dp.ApproximateDivergence],
+)
+found: dp.Distribution = dp.distribution(dp.Haar(2, 0, 1), deviation=1)([2.0, 1.0])
+assert_type(found.density([0.1, 0.2]), dp.Estimate)
+assert_type(found.mean(), dp.Estimate)
+assert_type(dp.Distribution(dp.Haar(2, 0, 1), [2.0, 1.0], 1.0), dp.Distribution)
+by_hand = dp.basis_features(bases[0]) >> dp.sum() >> dp.gaussian(rho=1)
+assert_type(by_hand >> dp.distribution(bases[0], 2.5), dp.Mechanism[Tables, Zcdp])
+
 # Quantiles and programs.
 assert_type(
     dp.private_quantile(0.5, bounds=(0, 1), rho=1),

@@ -1,0 +1,1 @@
+"""Orthonormal functions on an interval, whose sums over rows say how the rows are distributed."""

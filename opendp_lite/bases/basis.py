@@ -1,0 +1,156 @@
+"""What every basis answers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from opendp_lite.bodies.body import Floats
+from opendp_lite.bodies.points import Points
+from opendp_lite.errors import ParameterError
+from opendp_lite.exact import Number, exact, nearest, plain, positive, whole
+from opendp_lite.norms import Norms
+
+CELLS: Final = 2**14
+"""Cells in which a smooth basis tells numbers apart."""
+MOST_TERMS: Final = 64
+MOST_CELLS: Final = 512
+_FEWEST_TERMS: Final = 2
+_FARTHEST: Final = 1e100
+
+
+def lower_bound(value: Number) -> Fraction:
+    """A public number."""
+    return exact(value, "lower")
+
+
+def upper_bound(value: Number) -> Fraction:
+    """A public number."""
+    return exact(value, "upper")
+
+
+def public_scale(value: Number) -> Fraction:
+    """A public number above 0."""
+    return positive(value, "scale")
+
+
+def middle_shares(cells: int) -> Floats:
+    """Where the middles of so many cells of [0, 1] lie."""
+    shares: Floats = (np.arange(cells) + 0.5) / cells
+    return shares
+
+
+def number_of_terms(value: int) -> int:
+    """How many functions, from 2 to 64."""
+    terms = whole(value, "terms", least=_FEWEST_TERMS)
+    if terms > MOST_TERMS:
+        raise ParameterError(f"terms must be at most {MOST_TERMS}, got {terms}")
+    return terms
+
+
+def power_of_two(value: int, name: str) -> int:
+    """A power of two from 2 to 512."""
+    found = whole(value, name, least=_FEWEST_TERMS)
+    if found & (found - 1) or found > MOST_CELLS:
+        raise ParameterError(f"{name} must be a power of two from 2 to {MOST_CELLS}, got {found}")
+    return found
+
+
+class Basis(ABC):
+    """Functions that are orthonormal under the uniform law on [0, 1], and where numbers lie there.
+
+    Numbers from ``lower`` to ``upper`` are told apart as public cells; a number stands for the
+    middle of its cell. What lies beyond counts in the outermost cell, a NaN in the last.
+
+    Gives: ``terms``, how many functions; ``cells``; ``l1``, ``l2``, ``linf``, the largest norms of
+        the functions' values at one number, hence the sensitivity of their sums under add/remove,
+        and ``replacing()`` those of a difference, rounded up; ``functions()``, their values in the
+        middle of each cell; ``edges()`` of the cells.
+    """
+
+    @property
+    @abstractmethod
+    def terms(self) -> int:
+        """How many functions."""
+
+    @property
+    @abstractmethod
+    def cells(self) -> int:
+        """How many cells."""
+
+    @property
+    @abstractmethod
+    def ends(self) -> tuple[Fraction, Fraction]:
+        """The bounds of the interval."""
+
+    @abstractmethod
+    def functions(self) -> Floats:
+        """The functions in the middle of each cell of [0, 1], shape (cells, terms)."""
+
+    def edges(self) -> Floats:
+        """The rising edges of the cells, one more than cells."""
+        lower, upper = map(nearest, self.ends)
+        return self._checked(lower + (upper - lower) * np.linspace(0, 1, self.cells + 1))
+
+    def _checked(self, edges: Floats) -> Floats:
+        if not (np.diff(edges) > 0).all() or np.abs(edges).max() > _FARTHEST:
+            lower, upper = self.ends
+            raise ParameterError(
+                f"{type(self).__name__}: floats from {plain(lower)} to {plain(upper)} make no "
+                f"{self.cells} cells; the lower bound must be below the upper, they may not be "
+                f"too close together for their size, nor beyond {_FARTHEST:g}"
+            )
+        return edges
+
+    def middles(self) -> Floats:
+        """The number that each cell stands for."""
+        edges = self.edges()
+        return (edges[1:] + edges[:-1]) / 2
+
+    def points(self) -> Points:
+        """The rows that the functions make, with their exact norms."""
+        return _points(self)
+
+    @property
+    def l1(self) -> float:
+        """The largest sum over the functions of their absolute values, rounded up."""
+        return self.points().radius(1)
+
+    @property
+    def l2(self) -> float:
+        """The largest root of the sum of their squares, rounded up."""
+        return self.points().radius(2)
+
+    @property
+    def linf(self) -> float:
+        """The largest absolute value of any function, rounded up."""
+        return self.points().radius(float("inf"))
+
+    def replacing(self) -> Norms:
+        """Bounds on the norms of a difference of the functions' values at two numbers."""
+        return self.points().diameters()
+
+    def spelled(self) -> tuple[str, Mapping[str, Any]]:
+        """The public name and its arguments."""
+        kind: Any = type(self)
+        names = [field.name for field in attrs.fields(kind)]
+        return kind.__name__, {name: getattr(self, name) for name in names}
+
+    def __repr__(self) -> str:
+        _, arguments = self.spelled()
+        texts = [
+            f"{name}={plain(value) if isinstance(value, Fraction) else value}"
+            for name, value in arguments.items()
+        ]
+        return f"dp.{type(self).__name__}({', '.join(texts)})"
+
+
+@lru_cache(maxsize=8)
+def _points(basis: Basis) -> Points:
+    return Points.nearest_to(basis, basis.edges()[1:-1], basis.functions())

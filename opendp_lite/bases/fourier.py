@@ -1,0 +1,31 @@
+"""Sines and cosines."""
+
+from __future__ import annotations
+
+import attrs
+import numpy as np
+
+from opendp_lite.bases.basis import middle_shares
+from opendp_lite.bases.interval import Interval
+from opendp_lite.bodies.body import Floats
+
+
+@attrs.frozen(repr=False)
+class Fourier(Interval):
+    """1, sqrt(2) cos and sqrt(2) sin of 2 pi j u, for j = 1, 2, ...: what comes around.
+
+    Takes: ``terms`` k, from 2 to 64: odd for pairs of cosine and sine; ``lower``, ``upper``,
+        which count as one place: hours of a day, directions.
+    Because: cos^2 + sin^2 = 1, so l2 is sqrt(k) at every number for an odd k.
+
+    >>> basis = Fourier(9, 0, 24)
+    >>> round(basis.l1, 2), round(basis.l2, 3)
+    (8.6, 3.0)
+    """
+
+    def functions(self) -> Floats:
+        orders = np.arange(self.terms)
+        turns = middle_shares(self.cells)[:, None] * ((orders + 1) // 2) - (orders % 2 == 0) / 4
+        waves: Floats = np.sqrt(2) * np.cos(2 * np.pi * turns)
+        waves[:, 0] = 1
+        return waves

@@ -1,0 +1,64 @@
+"""Hermite functions."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import isqrt, lgamma, log, pi
+
+import attrs
+import numpy as np
+from numpy.polynomial.hermite import hermvander
+
+from opendp_lite.bases.basis import CELLS, Basis, middle_shares, number_of_terms, public_scale
+from opendp_lite.bodies.body import Floats
+from opendp_lite.exact import Number, exact
+
+_BEYOND = 5
+
+
+def _middle(value: Number) -> Fraction:
+    return exact(value, "middle")
+
+
+@attrs.frozen(repr=False)
+class Hermite(Basis):
+    """Hermite polynomials times exp(-z^2 / 2), z = (x - middle) / scale: bells and what is near.
+
+    Takes: ``terms`` k, from 2 to 64; ``middle``; ``scale``, about sqrt(2) times the spread of the
+        bell that the first function is to be. No bounds: the functions, unlike the polynomials,
+        are bounded, and vanish at sqrt(2 k) + 5 scales from the middle. What lies beyond is not
+        seen, nor counted.
+    Because: orthonormal on the real line; in units of the interval on which they do not vanish,
+        which makes them orthonormal under the uniform law there.
+
+    >>> basis = Hermite(8, middle=50, scale=10)
+    >>> [float(end) for end in basis.ends], round(basis.l1 / basis.l2, 2)
+    ([-40.0, 140.0], 2.64)
+    """
+
+    terms: int = attrs.field(converter=number_of_terms)
+    middle: Fraction = attrs.field(converter=_middle)
+    scale: Fraction = attrs.field(converter=public_scale)
+
+    def __attrs_post_init__(self) -> None:
+        self.edges()
+
+    @property
+    def cells(self) -> int:
+        return CELLS
+
+    @property
+    def _reach(self) -> int:
+        return isqrt(2 * self.terms) + _BEYOND
+
+    @property
+    def ends(self) -> tuple[Fraction, Fraction]:
+        return self.middle - self._reach * self.scale, self.middle + self._reach * self.scale
+
+    def functions(self) -> Floats:
+        z = self._reach * (2 * middle_shares(self.cells) - 1)[:, None]
+        orders = np.arange(self.terms)
+        squares = [i * log(2) + lgamma(i + 1) + log(pi) / 2 for i in orders.tolist()]
+        sizes = np.exp(-(z**2 + np.array(squares)) / 2) * np.sqrt(2 * self._reach)
+        values: Floats = hermvander(z[:, 0], self.terms - 1) * sizes
+        return values

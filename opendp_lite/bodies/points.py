@@ -1,0 +1,275 @@
+"""Rows that are one of finitely many points."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Final
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.bodies.body import Body, Floats, RowSum, Snapper, Values
+from opendp_lite.bodies.box import Box
+from opendp_lite.bodies.farthest import farthest, l1_length, l2_length
+from opendp_lite.engines.fold import Block, Scratch
+from opendp_lite.engines.sparse import SparseRows, Whole, densifies
+from opendp_lite.errors import ParameterError
+from opendp_lite.exact import floor_log2
+from opendp_lite.norms import Norms
+
+_SQUARE_BITS: Final = 58
+_MIXER: Final = 0x9E3779B97F4A7C15
+_TURN: Final = 1 << 64
+_HALF: Final = np.uint64(32)
+_FEW: Final = 8
+_ROOM: Final = 1 << 62
+
+
+@attrs.frozen(repr=False)
+class Points(Body):
+    """Rows that are one of the rows of a public table, or their convex hull.
+
+    Takes: ``key``, by which two such bodies are the same; ``edges``, rising numbers, one fewer
+        than points: number x belongs to the point of as many edges as are at most x, NaN to the
+        last; ``steps``, the points, shape (points, columns), in whole steps of 2^``grid``.
+    Because: a norm is convex, so of a row it is largest at a point and of a difference at two. The
+        radii are maxima over the table, exact; for the diameters see ``farthest``.
+    """
+
+    key: Hashable
+    edges: Floats = attrs.field(eq=False)
+    steps: Whole = attrs.field(eq=False)
+    grid: int
+
+    @classmethod
+    def nearest_to(cls, key: Hashable, edges: Floats, table: Floats) -> Points:
+        """The body of a table of floats, rounded to a grid on which its norms are exact."""
+        columns = table.shape[1]
+        reach = floor_log2(Fraction(float(np.abs(table).max())))
+        grid = reach + 1 - (_SQUARE_BITS - (columns - 1).bit_length()) // 2
+        steps = np.rint(table * 2.0**-grid).astype(np.int64)
+        steps.flags.writeable = edges.flags.writeable = False
+        return cls(key, edges, steps, grid)
+
+    @property
+    def columns(self) -> int:  # type: ignore[override]
+        return int(self.steps.shape[1])
+
+    @property
+    def _unit(self) -> Fraction:
+        return Fraction(2) ** self.grid
+
+    def over(self, columns: int) -> Points:
+        if columns != self.columns:
+            raise ParameterError(f"{self!r} has {self.columns} columns, not {columns}")
+        return self
+
+    def radii(self) -> Norms:
+        return self._radii
+
+    def diameters(self) -> Norms:
+        return self._diameters
+
+    @cached_property
+    def _radii(self) -> Norms:
+        unit = self._unit
+        return Norms.squared(
+            self._longest * unit, self._longest_squared * unit**2, self.largest * unit
+        )
+
+    @cached_property
+    def _diameters(self) -> Norms:
+        """No more than twice the radii."""
+        l1, l2 = (Fraction(farthest(self.steps, length)) for length in (l1_length, l2_length))
+        widest, unit = int(np.ptp(self.steps, axis=0).max()), self._unit
+        return Norms.squared(
+            min(l1, Fraction(2 * self._longest)) * unit,
+            min(l2**2, Fraction(4 * self._longest_squared)) * unit**2,
+            widest * unit,
+        )
+
+    @cached_property
+    def _longest(self) -> int:
+        return int(np.abs(self.steps).sum(axis=1).max())
+
+    @cached_property
+    def _longest_squared(self) -> int:
+        return int((self.steps * self.steps).sum(axis=1).max())
+
+    @cached_property
+    def _floats(self) -> Floats:
+        return np.ldexp(self.steps.astype(np.float64), self.grid)
+
+    @cached_property
+    def largest(self) -> int:
+        """The largest size of an entry, in steps."""
+        return int(np.abs(self.steps).max())
+
+    def at(self, places: NDArray[Any]) -> Floats:
+        """The points at these places as rows."""
+        rows: Floats = self._floats[places]
+        return rows
+
+    def places_of(self, numbers: Floats) -> NDArray[np.intp]:
+        """The place of the point that each number belongs to."""
+        if self._per_unit is None:
+            return np.searchsorted(self.edges, numbers, side="right")
+        places = self._guessed(numbers, self._per_unit)
+        above = places + (numbers >= self._fences[places + 1])
+        found: NDArray[np.intp] = above - (numbers < self._fences[above])
+        return found
+
+    def _guessed(self, numbers: Floats, per_unit: float) -> NDArray[np.intp]:
+        """The place in cells of one width; no smaller for a larger number, the last for NaN."""
+        with np.errstate(all="ignore"):
+            shares = (numbers - self.edges[0]) * per_unit + 1
+        guessed: Floats = np.fmax(np.fmin(shares, len(self.edges)), 0)
+        return guessed.astype(np.intp)
+
+    @cached_property
+    def _fences(self) -> Floats:
+        """Place p lies from fence p to before fence p + 1; nothing is beyond the last, a NaN."""
+        return np.concatenate([[-np.inf], self.edges, [np.nan]])
+
+    @cached_property
+    def _per_unit(self) -> float | None:
+        """Cells in a unit, where guesses from that are at most one place off; else None.
+
+        A guess rises with the number, so it is enough to look at both sides of every edge.
+        """
+        if len(self.edges) < _FEW:
+            return None
+        per_unit = float((len(self.edges) - 1) / (self.edges[-1] - self.edges[0]))
+        sides = np.concatenate([self.edges, np.nextafter(self.edges, -np.inf)])
+        true = np.searchsorted(self.edges, sides, side="right")
+        near = np.abs(self._guessed(sides, per_unit) - true) <= 1
+        return per_unit if near.all() else None
+
+    @cached_property
+    def _mixers(self) -> NDArray[np.uint64]:
+        mixers = [pow(_MIXER, power, _TURN) for power in range(1, self.columns + 1)]
+        return np.array(mixers, dtype=np.uint64)
+
+    def _mixed(self, rows: Floats) -> NDArray[np.uint64]:
+        """A number for each row: of its bits, in integers modulo 2^64."""
+        bits = np.ascontiguousarray(rows).view(np.uint64)
+        mixed: NDArray[np.uint64] = ((bits ^ (bits >> _HALF)) * self._mixers).sum(axis=1)
+        return mixed
+
+    @cached_property
+    def _by_mix(self) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:
+        return np.unique(self._mixed(self._floats), return_index=True)
+
+    def places_in(self, rows: Floats) -> NDArray[np.intp]:
+        """The place of each row in the table; a place for a row that is not in it.
+
+        Where two points had the same mix, one would stand for the other: a row's place depends
+        on that row alone and is a place of the table, which is all that a sum relies on.
+        """
+        mixes, places = self._by_mix
+        found = np.searchsorted(mixes, self._mixed(rows))
+        return places[np.minimum(found, len(places) - 1)]
+
+    def contains(self, rows: Floats) -> NDArray[np.bool_]:
+        inside: NDArray[np.bool_] = (self.at(self.places_in(rows)) == rows).all(axis=1)
+        return inside
+
+    def _box(self) -> Box:
+        low, high = self.steps.min(axis=0), self.steps.max(axis=0)
+        unit = self._unit
+        lower = [(int(a) - (a == b)) * unit for a, b in zip(low, high, strict=True)]
+        return Box(lower, [int(b) * unit for b in high], self.columns)
+
+    def shift(self, offset: Values) -> Box:
+        return self._box().shift(offset)
+
+    def scale(self, factor: Values) -> Box:
+        return self._box().scale(factor)
+
+    def select(self, columns: tuple[int, ...]) -> Body:
+        chosen = np.ascontiguousarray(self.steps[:, list(columns)])
+        if not chosen.any():
+            return self._box().select(columns)
+        return Points((self.key, columns), self.edges, chosen, self.grid)
+
+    def non_negative(self) -> bool:
+        return bool(self.steps.min() >= 0)
+
+    def draw(self, generator: np.random.Generator, count: int) -> Floats:
+        ends = np.concatenate([self.steps.argmin(axis=0), self.steps.argmax(axis=0)])
+        anywhere = generator.integers(0, len(self.steps), count)
+        extreme = generator.choice(ends, count)
+        return self.at(np.where(generator.random(count) < 0.5, extreme, anywhere))
+
+    def project(self, block: Floats) -> Floats:
+        return self.at(self.places_in(block))
+
+    def exponent(self) -> int:
+        return self.grid
+
+    def snapper(self) -> Snapper:
+        """Whatever the row, its image is a point of the table."""
+
+        def into(block: Floats, out: Floats, spare: Floats) -> None:
+            out.view(np.int64)[...] = self.steps[self.places_in(block)]
+
+        return Snapper(0, into)
+
+    def own_sum(self) -> RowSum[Any]:
+        return PointSum(self)
+
+    def __repr__(self) -> str:
+        return f"<{len(self.steps)} points of {self.key!r}>"
+
+
+@attrs.frozen
+class PointOf:
+    """A block function from one column of numbers to the points that they belong to."""
+
+    body: Points
+
+    def __call__(self, block: Floats) -> Floats:
+        return self.body.at(self.body.places_of(block[:, 0]))
+
+    def on_sparse(self, rows: SparseRows) -> SparseRows:
+        raise densifies("basis_features")
+
+
+class PointSum(RowSum[Whole]):
+    """Counts how often each point occurs; the sum is that of the points so many times.
+
+    It absorbs ``PointOf``: then the blocks are of one column and no rows are ever written out.
+    """
+
+    def __init__(self, body: Points) -> None:
+        self._body = body
+
+    def empty(self) -> Whole:
+        return np.zeros(len(self._body.steps), dtype=np.int64)
+
+    def summarise(self, block: Floats, scratch: Scratch) -> Whole:
+        absorbed = block.shape[1] != self._body.columns
+        body = self._body
+        places = body.places_of(block[:, 0]) if absorbed else body.places_in(block)
+        return np.bincount(places, minlength=len(body.steps)).astype(np.int64, copy=False)
+
+    def on_sparse(self, rows: SparseRows) -> Whole:
+        raise densifies("basis_features")
+
+    def merge(self, first: Whole, second: Whole) -> Whole:
+        return first + second
+
+    def finish(self, summary: Whole) -> NDArray[Any]:
+        met = np.flatnonzero(summary)
+        counts, steps = summary[met], self._body.steps[met]
+        if int(counts.sum()) * self._body.largest < _ROOM:
+            total: NDArray[Any] = counts @ steps
+            return total
+        whole: NDArray[Any] = (counts[:, None] * steps.astype(object)).sum(axis=0)
+        return whole
+
+    def absorbs(self, function: Block) -> bool:
+        return self._body.columns > 1 and function == PointOf(self._body)

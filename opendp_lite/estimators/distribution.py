@@ -1,0 +1,244 @@
+"""What noisy sums of a basis' functions say of the numbers: density, quantiles, moments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property, lru_cache
+from math import sqrt
+from typing import Any, cast
+
+import attrs
+import numpy as np
+from numpy.typing import ArrayLike
+
+from opendp_lite.bases.basis import Basis
+from opendp_lite.calls import Call
+from opendp_lite.errors import ParameterError
+from opendp_lite.estimators.settings import Floats
+from opendp_lite.exact import Number, exact, nearest, positive, whole
+from opendp_lite.postprocessor import postprocessor, suited
+
+
+@attrs.frozen(eq=False)
+class Estimate:
+    """A number, or an array of numbers, with the standard error that the noise makes in it.
+
+    >>> print(Estimate(38.2517, 0.0312))
+    38.2517 +- 0.0312
+    """
+
+    value: Any
+    standard_error: Any
+
+    def __str__(self) -> str:
+        return f"{self.value} +- {self.standard_error}"
+
+
+@attrs.frozen(eq=False)
+class _Shares:
+    """What each sum says of the rows: in each cell, below each edge, in all.
+
+    Shapes (cells, terms), (cells + 1, terms), (terms,); with the ``edges`` of the cells and the
+    numbers in their ``middles``.
+    """
+
+    inside: Floats
+    below: Floats
+    whole: Floats
+    edges: Floats
+    middles: Floats
+
+
+@lru_cache(maxsize=8)
+def _shares(basis: Basis) -> _Shares:
+    inside = basis.points().at(np.arange(basis.cells)) / basis.cells
+    below = np.concatenate([np.zeros((1, basis.terms)), np.cumsum(inside, axis=0)])
+    return _Shares(inside, below, below[-1], basis.edges(), basis.middles())
+
+
+def _sums(given: Any) -> Floats:
+    return np.asarray(given, dtype=np.float64)
+
+
+@attrs.frozen(eq=False, repr=False)
+class Distribution:
+    """How numbers are distributed, as far as noisy sums of a basis' functions say.
+
+    Takes: ``basis``; ``sums``, one for each function; ``deviation``, the standard deviation of
+        their noise; ``size``, the number of rows where that is public, else None: it is then
+        estimated as the integral, which is the first sum where the first function is 1.
+    Gives: ``count``, ``density(x)``, ``cdf(x)``, ``quantile(q)``, ``mean()``,
+        ``standard_deviation()``, ``moment(order)`` and ``expectation(function)``, each an
+        ``Estimate`` with a standard error through the noise. What the basis cannot show (finer
+        detail than its last function, what happens within a cell, what lies beyond its bounds) is
+        not in the standard errors: take more functions and see what changes.
+    """
+
+    basis: Basis
+    sums: Floats = attrs.field(converter=_sums)
+    deviation: float
+    size: int | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if self.sums.shape != (self.basis.terms,):
+            raise ParameterError(
+                f"{self.basis!r} needs {self.basis.terms} sums, got shape {self.sums.shape}"
+            )
+
+    @property
+    def _shares(self) -> _Shares:
+        return _shares(self.basis)
+
+    @cached_property
+    def _rows(self) -> float:
+        counted = float(self._shares.whole @ self.sums) if self.size is None else float(self.size)
+        return max(counted, 1.0)
+
+    @cached_property
+    def _per_row(self) -> Floats:
+        """The sums divided by the number of rows; brought to a public number where there is one.
+
+        Because: of all changes of the sums that give the public number this is the shortest, and
+        for independent noise of one size the best.
+        """
+        sums, one = self.sums, self._shares.whole
+        if self.size is not None:
+            sums = sums + one * ((self.size - one @ sums) / (one @ one))
+        return sums / self._rows
+
+    def _linear(self, weights: Floats) -> Estimate:
+        """The estimates of weights @ sums / rows, for weights of shape (..., terms).
+
+        The first order of the ratio: an error e of the sums moves it by (w - value one) @ e /
+        rows; where the number of rows is public the part of e along ``one`` does not matter.
+        """
+        one, value = self._shares.whole, weights @ self._per_row
+        along = value if self.size is None else weights @ one / (one @ one)
+        rest = weights - np.multiply.outer(along, one)
+        return Estimate(value, self.deviation * np.linalg.norm(rest, axis=-1) / self._rows)
+
+    @property
+    def count(self) -> Estimate:
+        """The number of rows."""
+        if self.size is not None:
+            return Estimate(float(self.size), 0.0)
+        error = self.deviation * float(np.linalg.norm(self._shares.whole))
+        return Estimate(float(self._shares.whole @ self.sums), error)
+
+    def _cells_of(self, numbers: Floats) -> Any:
+        return self.basis.points().places_of(numbers)
+
+    def density(self, x: ArrayLike) -> Estimate:
+        """The density at x; a negative estimate counts as 0. Beyond the bounds it is 0."""
+        numbers = np.asarray(x, dtype=np.float64)
+        edges, places = self._shares.edges, self._cells_of(numbers)
+        inside = (numbers >= edges[0]) & (numbers <= edges[-1])
+        widths = np.where(inside, np.diff(edges)[places], np.inf)
+        found = self._linear(self._shares.inside[places] / widths[..., None])
+        return _plain(np.maximum(found.value, 0.0), found.standard_error)
+
+    def cdf(self, x: ArrayLike) -> Estimate:
+        """The share of rows up to x, from 0 to 1."""
+        found = self._linear(self._below(np.asarray(x, dtype=np.float64)))
+        return _plain(np.clip(found.value, 0.0, 1.0), found.standard_error)
+
+    def _below(self, numbers: Floats) -> Floats:
+        edges, places = self._shares.edges, self._cells_of(numbers)
+        part = ((numbers - edges[places]) / np.diff(edges)[places]).clip(0, 1)[..., None]
+        below = self._shares.below
+        return cast(Floats, below[places] * (1 - part) + below[places + 1] * part)
+
+    @cached_property
+    def _rising(self) -> Floats:
+        """The share of rows below each edge, made to rise from 0 to 1."""
+        shares = self._shares.below @ self._per_row
+        rising: Floats = np.maximum.accumulate(np.clip(shares, 0, 1))
+        return rising
+
+    def _where(self, shares: Floats) -> Floats:
+        """The least number up to which there is such a share of rows."""
+        edges, rising = self._shares.edges, self._rising
+        after = np.searchsorted(rising, shares).clip(1, len(rising) - 1)
+        low, high = rising[after - 1], rising[after]
+        part = ((shares - low) / np.where(high > low, high - low, 1.0)).clip(0, 1)
+        return cast(Floats, edges[after - 1] * (1 - part) + edges[after] * part)
+
+    def quantile(self, q: ArrayLike) -> Estimate:
+        """The number up to which there is a share q of the rows.
+
+        The standard error is half of what lies between the quantiles a standard error of the
+        share lower and higher.
+        """
+        shares = np.asarray(q, dtype=np.float64)
+        if not ((shares >= 0) & (shares <= 1)).all():
+            raise ParameterError("quantile: shares lie between 0 and 1")
+        found = self._where(shares)
+        error = self._linear(self._below(found)).standard_error
+        high, low = (self._where((shares + sign * error).clip(0, 1)) for sign in (1, -1))
+        return _plain(found, (high - low) / 2)
+
+    def expectation(self, function: Callable[[Floats], Floats]) -> Estimate:
+        """The mean of a function of the numbers, which maps an array of them to another."""
+        at_middles = np.asarray(function(self._shares.middles.copy()), dtype=np.float64)
+        found = self._linear(at_middles @ self._shares.inside)
+        return _plain(found.value, found.standard_error)
+
+    def moment(self, order: int, about: Number = 0) -> Estimate:
+        """The mean of (x - about)^order."""
+        power, middle = whole(order, "order", least=1), nearest(exact(about, "about"))
+        return self.expectation(lambda numbers: (numbers - middle) ** power)
+
+    def mean(self) -> Estimate:
+        """The mean."""
+        return self.moment(1)
+
+    def standard_deviation(self) -> Estimate:
+        """The standard deviation of the numbers; 0 where their variance seems to be negative."""
+        variance = self.moment(2, about=self.mean().value)
+        found = sqrt(max(variance.value, 0.0))
+        error = variance.standard_error
+        return Estimate(found, error / (2 * found) if found**2 > error else sqrt(error))
+
+    def __repr__(self) -> str:
+        return f"<about {self._rows:.0f} rows by {self.basis!r}>"
+
+
+def _plain(value: Any, error: Any) -> Estimate:
+    """Floats for one number, arrays for many."""
+    if np.ndim(value):
+        return Estimate(value, error)
+    return Estimate(float(value), float(error))
+
+
+def _suits(
+    recipe: tuple[Any, ...], basis: Basis, deviation: Number, size: int | None = None
+) -> str | None:
+    calls = {call.name: dict(call.arguments) for call in recipe if isinstance(call, Call)}
+    if "sum" in calls and calls.get("basis_features", {}).get("basis") != basis:
+        return f"distribution needs the sums of the basis; put basis_features({basis!r}) >> sum()"
+    return None
+
+
+@postprocessor
+@suited(_suits)
+def distribution(
+    sums: Any, basis: Basis, deviation: Number, size: int | None = None
+) -> Distribution:
+    """Reads noisy sums of a basis' functions as a distribution.
+
+    Takes: a release of ``basis_features(basis) >> sum()`` with noise; the same basis; the standard
+        deviation of the noise; ``size``, the number of rows where that is public.
+    Gives: a ``Distribution``.
+    Costs: nothing; it is post-processing.
+    Because: the functions are orthonormal, so the density, in the coordinate in which they are, is
+        the sum of the functions, each times its mean over the rows. ``basis_distribution`` does
+        all of it, and knows the deviation.
+
+    >>> import opendp_lite as dp
+    >>> basis = dp.Hadamard(2, 0, 10)
+    >>> found = dp.distribution(basis, deviation=1)([100.0, 50.0])
+    >>> found.cdf(5).value, found.count
+    (0.75, Estimate(value=100.0, standard_error=1.0))
+    """
+    declared = None if size is None else whole(size, "size", least=1)
+    return Distribution(basis, sums, nearest(positive(deviation, "deviation")), declared)

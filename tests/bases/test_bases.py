@@ -1,0 +1,242 @@
+"""The functions of every basis, and their sensitivities."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from math import factorial, inf, pi, sqrt
+
+import numpy as np
+import pytest
+from scipy.special import eval_chebyt, eval_hermite, eval_laguerre, eval_legendre
+
+import opendp_lite as dp
+from opendp_lite.bodies.points import PointOf
+
+ORTHONORMAL = [
+    dp.Cosine(12, 0, 100),
+    dp.Fourier(12, -1, 1),
+    dp.Fourier(13, 0, 24),
+    dp.Legendre(12, 0, 100),
+    dp.Chebyshev(12, 0, 1e-3),
+    dp.Hermite(12, middle=50, scale=10),
+    dp.Laguerre(12, scale=3, lower=-7),
+    dp.Haar(2, 0, 1),
+    dp.Haar(64, 0, 1e9),
+    dp.Daubechies(16, 0, 100),
+    dp.Daubechies(64, 0, 1, moments=20),
+    dp.Daubechies(2, 0, 1, moments=1),
+    dp.Hadamard(2, 0, 1),
+    dp.Hadamard(64, 0, 1),
+    dp.MutuallyUnbiased(7, 0, 7, bases=1),
+    *(kind(64, 0, 1) for kind in (dp.Cosine, dp.Fourier, dp.Legendre, dp.Chebyshev)),
+    dp.Hermite(64, 0, 1),
+    dp.Laguerre(64, 1),
+]
+FRAMES = [
+    dp.MutuallyUnbiased(16, 0, 1),
+    dp.MutuallyUnbiased(3, 0, 1, bases=4),
+    dp.MutuallyUnbiased(7, 0, 7, bases=8),
+    dp.MutuallyUnbiased(61, 0, 7, bases=3),
+]
+BASES = ORTHONORMAL + FRAMES
+
+
+def tolerance(basis: dp.Basis) -> float:
+    """How far the middles of the cells are from the integral: polynomials jump most at the ends."""
+    if not isinstance(basis, dp.Legendre | dp.Laguerre):
+        return 1e-10
+    return 3e-5 if basis.terms <= 12 else 2e-3
+
+
+@pytest.mark.parametrize("basis", ORTHONORMAL, ids=repr)
+def test_functions_are_orthonormal(basis):
+    table = basis.functions()
+    assert table.shape == (basis.cells, basis.terms)
+    products = table.T @ table / basis.cells
+    assert np.abs(products - np.eye(basis.terms)).max() < tolerance(basis)
+
+
+@pytest.mark.parametrize("basis", FRAMES, ids=repr)
+def test_frames_rebuild_every_row(basis):
+    table = basis.functions()
+    assert table.shape == (basis.cells, basis.terms)
+    assert np.allclose(table @ table.T / basis.cells, np.eye(basis.cells))
+
+
+@pytest.mark.parametrize("cells", [3, 5, 7, 61])
+def test_mutually_unbiased_bases_are_unbiased(cells):
+    """All but the cells themselves, as complex vectors again."""
+    count = min(cells + 1, 6)
+    basis = dp.MutuallyUnbiased(cells, 0, 1, bases=count)
+    table = basis.functions() * sqrt(count / cells)
+    first = np.insert(table[:, cells : 3 * cells - 1], cells, 0.0, axis=1)
+    blocks = [first, *np.split(table[:, 3 * cells - 1 :], count - 2, axis=1)]
+    waves = [block[:, :cells] + 1j * block[:, cells:] for block in blocks]
+    bases = [np.eye(cells), *waves]
+    for i, one in enumerate(bases):
+        for j, two in enumerate(bases):
+            products = np.abs(one.conj().T @ two)
+            expected = np.eye(cells) if i == j else np.full((cells, cells), 1 / sqrt(cells))
+            assert np.allclose(products, expected)
+
+
+def test_the_functions_are_the_ones_named():
+    at = np.array([0, 1, 4000, 8191, 12345, 16383])
+    share = (at + 0.5) / 16384
+    assert dp.Cosine(3, 0, 1).cells == 16384
+    for i in range(6):
+        legendre = sqrt(2 * i + 1) * eval_legendre(i, 2 * share - 1)
+        assert np.allclose(dp.Legendre(6, 5, 9).functions()[at, i], legendre)
+        middles = dp.Chebyshev(6, -1, 1).middles()[at]
+        chebyshev = eval_chebyt(i, middles) * (sqrt(2) if i else 1)
+        assert np.allclose(dp.Chebyshev(6, -1, 1).functions()[at, i], chebyshev, atol=1e-5)
+        z = dp.Hermite(6, 0, 1).middles()[at]
+        width = float(dp.Hermite(6, 0, 1).ends[1]) * 2
+        hermite = eval_hermite(i, z) * np.exp(-(z**2) / 2)
+        hermite *= sqrt(width / (2**i * factorial(i) * sqrt(pi)))
+        assert np.allclose(dp.Hermite(6, 0, 1).functions()[at, i], hermite)
+        z = dp.Laguerre(6, 1).middles()[at]
+        laguerre = sqrt(54) * np.exp(-z / 2) * eval_laguerre(i, z)
+        assert np.allclose(dp.Laguerre(6, 1).functions()[at, i], laguerre)
+    fourier = dp.Fourier(5, 0, 1).functions()[at]
+    assert np.allclose(fourier[:, 3], sqrt(2) * np.cos(4 * pi * share))
+    assert np.allclose(fourier[:, 4], sqrt(2) * np.sin(4 * pi * share))
+    assert np.allclose(dp.Cosine(3, 0, 1).functions()[at, 2], sqrt(2) * np.cos(2 * pi * share))
+
+
+def test_one_vanishing_moment_is_haar():
+    haar, daubechies = dp.Haar(16, 0, 1), dp.Daubechies(16, 0, 1, moments=1)
+    repeated = np.repeat(haar.functions(), daubechies.cells // haar.cells, axis=0)
+    assert np.allclose(np.abs(daubechies.functions()), np.abs(repeated))
+
+
+def test_daubechies_wavelets_have_vanishing_moments():
+    """Away from where it wraps around, the finest wavelet does not see a cubic."""
+    table = dp.Daubechies(64, 0, 1, moments=4).functions()
+    share = (np.arange(16384) + 0.5) / 16384
+    inner = table[:, 48]
+    assert abs(inner[:100]).max() == abs(inner[-100:]).max() == 0
+    for power in range(4):
+        assert abs((inner * share**power).mean()) < 1e-9
+    assert abs((inner * share**4).mean()) > 1e-9
+
+
+@pytest.mark.parametrize("basis", BASES, ids=repr)
+def test_sensitivities_are_the_largest_norms_met(basis):
+    """At random numbers, at all edges, and one float beside them."""
+    edges = basis.edges()
+    inner = np.random.default_rng(0).uniform(edges[0], edges[-1], 2000)
+    numbers = np.concatenate([inner, edges, np.nextafter(edges, inf), [inf, -inf, np.nan]])
+    rows = PointOf(basis.points())(numbers[:, None])
+    for p in (1, 2, inf):
+        met = np.linalg.norm(rows, ord=p, axis=1).max()
+        assert met * (1 - 1e-12) <= basis.points().radius(p) <= met * (1 + 1e-12)
+    gaps = rows[:2000] - rows[np.random.default_rng(1).integers(0, len(rows), 2000)]
+    for p in (1, 2, inf):
+        gap = np.linalg.norm(gaps, ord=p, axis=1).max()
+        assert gap <= float(basis.replacing().of(p)) <= 2 * basis.points().radius(p) * (1 + 1e-12)
+    assert basis.l1 == basis.points().radius(1)
+    assert basis.l2 == basis.points().radius(2)
+    assert basis.linf == basis.points().radius(inf)
+
+
+@pytest.mark.parametrize("terms", [2, 5, 12])
+def test_sensitivities_in_closed_form(terms):
+    legendre = dp.Legendre(terms, 0, 1)
+    assert legendre.l2 == pytest.approx(terms, rel=0.003)
+    assert legendre.l1 == pytest.approx(sum(sqrt(2 * i + 1) for i in range(terms)), rel=0.003)
+    assert legendre.l2 < terms
+    for kind in (dp.Chebyshev, dp.Cosine):
+        waves = kind(terms, 0, 1)
+        assert waves.l2 == pytest.approx(sqrt(2 * terms - 1), rel=1e-5)
+        assert waves.l1 == pytest.approx(1 + sqrt(2) * (terms - 1), rel=1e-5)
+    pairs = dp.Fourier(2 * terms + 1, 0, 1)
+    assert pairs.l2 == pytest.approx(sqrt(2 * terms + 1), rel=1e-7)
+    assert dp.Fourier(2, 0, 1).replacing().l1 == pytest.approx(2 * sqrt(2), rel=1e-3)
+    laguerre = dp.Laguerre(terms, 1)
+    assert laguerre.l2 == pytest.approx(sqrt(terms * (4 * terms + 30)), rel=0.02)
+    assert laguerre.l1 / laguerre.l2 == pytest.approx(sqrt(terms), rel=1e-3)
+
+
+@pytest.mark.parametrize("power", [1, 4, 9])
+def test_sensitivities_of_steps_in_closed_form(power):
+    cells = 2**power
+    haar, hadamard = dp.Haar(cells, 0, 1), dp.Hadamard(cells, 0, 1)
+    assert (hadamard.l1, hadamard.linf) == (cells, 1)
+    for basis in (haar, hadamard):
+        assert basis.l2 == pytest.approx(sqrt(cells), rel=1e-7)
+        assert basis.replacing().l2 == pytest.approx(sqrt(2 * cells), rel=1e-3)
+    assert haar.l1 == pytest.approx(1 + (sqrt(cells) - 1) / (sqrt(2) - 1), rel=1e-7)
+    assert hadamard.replacing().l1 == pytest.approx(cells, rel=1e-3)
+
+
+def test_legendre_on_minus_one_to_one_grows_as_the_erratum_says():
+    """Sum (2 i + 1) / 2 = k^2 / 2 under du on [-1, 1] is k^2 under the uniform law."""
+    sizes = [dp.Legendre(k, -1, 1).l2 / sqrt(2) for k in (2, 4, 8, 16)]
+    assert sizes == pytest.approx([k / sqrt(2) for k in (2, 4, 8, 16)], rel=0.005)
+
+
+@pytest.mark.parametrize("basis", BASES, ids=repr)
+def test_the_first_function_counts_where_it_is_one(basis):
+    first = basis.functions()[:, 0]
+    counts = not isinstance(basis, dp.Hermite | dp.Laguerre | dp.MutuallyUnbiased)
+    assert np.allclose(first, 1) == counts
+
+
+@pytest.mark.parametrize("basis", BASES, ids=repr)
+def test_different_points_are_told_apart_by_their_bits(basis):
+    body = basis.points()
+    assert np.array_equal(body.steps[body.places_in(body.at(np.arange(basis.cells)))], body.steps)
+
+
+@pytest.mark.parametrize("basis", BASES, ids=repr)
+def test_numbers_lie_in_their_cells(basis):
+    edges, middles = basis.edges(), basis.middles()
+    places = basis.points().places_of(np.concatenate([middles, edges]))
+    last = basis.cells - 1
+    assert np.array_equal(places[: basis.cells], np.arange(basis.cells))
+    assert np.array_equal(places[basis.cells :], np.arange(basis.cells + 1).clip(0, last))
+    assert basis.points().places_of(np.array([-inf, inf, np.nan])).tolist() == [0, last, last]
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: dp.Cosine(1, 0, 1), "terms"),
+        (lambda: dp.Cosine(65, 0, 1), "at most 64"),
+        (lambda: dp.Fourier(2.5, 0, 1), "whole"),
+        (lambda: dp.Legendre(5, 1, 0), "below the upper"),
+        (lambda: dp.Legendre(5, 1, 1), "below the upper"),
+        (lambda: dp.Legendre(5, 0, inf), "finite"),
+        (lambda: dp.Legendre(5, "0", 1), "number"),
+        (lambda: dp.Chebyshev(5, 1, 1 + 1e-14), "too close"),
+        (lambda: dp.Cosine(5, 0, 1e200), "beyond"),
+        (lambda: dp.Hermite(5, 0, 0), "scale must be above 0"),
+        (lambda: dp.Laguerre(5, -1), "scale must be above 0"),
+        (lambda: dp.Laguerre(5, 1e-20, lower=1), "too close"),
+        (lambda: dp.Haar(12, 0, 1), "power of two"),
+        (lambda: dp.Hadamard(1024, 0, 1), "512"),
+        (lambda: dp.Daubechies(128, 0, 1), "at most 64"),
+        (lambda: dp.Daubechies(8, 0, 1, moments=0), "moments"),
+        (lambda: dp.Daubechies(8, 0, 1, moments=21), "at most 20"),
+        (lambda: dp.MutuallyUnbiased(9, 0, 1), "odd prime"),
+        (lambda: dp.MutuallyUnbiased(67, 0, 1), "61"),
+        (lambda: dp.MutuallyUnbiased(7, 0, 1, bases=9), "8 bases"),
+        (lambda: dp.MutuallyUnbiased(8, 0, 1, bases=3), "2 bases"),
+        (lambda: dp.MutuallyUnbiased(8, 0, 1, bases=0), "bases"),
+    ],
+)
+def test_refusals(make, words):
+    with pytest.raises(dp.ParameterError, match=words):
+        make()
+
+
+def test_wavelets_are_an_extra():
+    program = (
+        "import sys; sys.modules['pywt'] = None; import opendp_lite as dp; dp.Haar(4, 0, 1).l1\n"
+        "try: dp.Daubechies(4, 0, 1)\n"
+        "except dp.ParameterError as problem: print(problem)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert "opendp_lite[wavelets]" in done.stdout, done.stderr

@@ -1,0 +1,201 @@
+"""Rows that are one of finitely many points, and how far apart two of them can be."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import inf
+
+import numpy as np
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.bodies.farthest import CLOSE, farthest, l1_length, l2_length
+from opendp_lite.bodies.points import PointOf, Points, PointSum
+from opendp_lite.engines.fold import Scratch
+from opendp_lite.norms import Norms
+
+WILD = [0.0, -0.0, np.nan, -np.nan, inf, -inf, 1e308, -1e308, 5e-324, -1e-310, 1.0, 2.0**53]
+GENERATOR = np.random.default_rng(11)
+TABLES = {
+    "a curve": np.cos(np.outer(np.linspace(0, 3, 500), np.arange(1, 6))),
+    "scattered": GENERATOR.normal(size=(300, 3)),
+    "a few steps": np.repeat(GENERATOR.normal(size=(4, 2)), 50, axis=0),
+    "one column": np.linspace(-1e-30, 2e-30, 77)[:, None],
+    "large": 1e90 * GENERATOR.normal(size=(33, 40)),
+    "two points": np.array([[1.0, 0.0], [0.0, 1.0]]),
+}
+
+
+def body_of(table: np.ndarray) -> Points:
+    return Points.nearest_to("test", np.arange(1.0, len(table)), table)
+
+
+def snapped(body: Points, rows: np.ndarray) -> np.ndarray:
+    snapper = body.snapper()
+    out = np.empty_like(rows)
+    with np.errstate(all="ignore"):
+        snapper.into(rows, out, out)
+    return out.view(np.int64) - snapper.origin
+
+
+def adversarial(body: Points) -> np.ndarray:
+    generator = np.random.default_rng(5)
+    inside = body.draw(generator, 60)
+    odd = generator.choice(WILD, inside.shape)
+    mixed = np.where(generator.random(inside.shape) < 0.3, odd, inside * 1.5)
+    return np.concatenate([inside, mixed, np.nextafter(inside, inf), odd])
+
+
+def norms_of(steps: np.ndarray, unit: Fraction) -> Norms:
+    values = [abs(int(v)) * unit for v in steps]
+    return Norms.squared(sum(values), sum(v * v for v in values), max(values))
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+def test_radii_are_the_maxima_over_the_points(table):
+    body = body_of(table)
+    unit = Fraction(2) ** body.exponent()
+    each = [norms_of(row, unit) for row in body.steps]
+    radii = body.radii()
+    assert radii.l1 == max(norms.l1 for norms in each)
+    assert radii.l2_squared == max(norms.l2_squared for norms in each)
+    assert radii.linf == max(norms.linf for norms in each)
+    lengths = np.linalg.norm(table, axis=1)
+    assert abs(body.radius(2) / lengths.max() - 1) < 2.0**-24
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+def test_diameters_hold_for_all_pairs_and_are_close(table):
+    body = body_of(table)
+    gaps = body.steps[:, None] - body.steps
+    unit = 2.0 ** body.exponent()
+    for p, lengths in ((1, l1_length(gaps)), (2, l2_length(gaps)), (inf, np.abs(gaps).max(-1))):
+        true = float(lengths.max()) * unit
+        assert true <= body.diameter(p) <= true * (1 + CLOSE) * (1 + 1e-9)
+
+
+def test_the_farthest_pair_is_never_missed():
+    generator = np.random.default_rng(3)
+    for trial in range(200):
+        shape = (int(generator.integers(1, 70)), int(generator.integers(1, 5)))
+        points = generator.integers(-(10**6), 10**6, shape)
+        if trial % 2:
+            points = np.cumsum(points, axis=0)
+        for length in (l1_length, l2_length):
+            true = float(length(points[:, None] - points).max())
+            assert true <= farthest(points, length) <= true * (1 + CLOSE) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+def test_whatever_the_row_its_image_is_a_point(table):
+    body = body_of(table)
+    known = {row.tobytes() for row in body.steps}
+    assert all(row.tobytes() in known for row in snapped(body, adversarial(body)))
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+def test_points_are_their_own_image(table):
+    body = body_of(table)
+    rows = body.at(np.arange(len(table)))
+    assert np.array_equal(snapped(body, rows), body.steps)
+    assert body.contains(rows).all()
+    assert not body.contains(np.nextafter(rows, inf)).any()
+    assert np.abs(rows - table).max() <= np.abs(table).max() * 2.0**-24
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+def test_a_row_has_one_image_wherever_it_stands(table):
+    body = body_of(table)
+    rows = adversarial(body)
+    together = snapped(body, rows)
+    assert np.array_equal(
+        together, np.concatenate([snapped(body, row[None, :].copy()) for row in rows])
+    )
+    order = np.random.default_rng(3).permutation(len(rows))
+    assert np.array_equal(snapped(body, np.asfortranarray(rows)[order]), together[order])
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+def test_what_is_drawn_projected_moved_or_selected_is_inside(table):
+    body = body_of(table)
+    rows = body.draw(np.random.default_rng(1), 200)
+    assert body.contains(rows).all()
+    assert body.contains(body.project(adversarial(body))).all()
+    columns = body.columns
+    assert body.scale((Fraction(-3),)).contains(-3 * rows).all()
+    assert body.shift((Fraction(1),)).contains(rows + 1).all()
+    assert body.select((columns - 1, 0)).contains(rows[:, [columns - 1, 0]]).all()
+    assert body.over(columns) is body
+    with pytest.raises(dp.ParameterError, match="columns"):
+        body.over(columns + 1)
+
+
+def test_a_column_that_is_constant_moves_and_is_selected():
+    body = body_of(np.array([[1.0, 0.0, 0.0], [1.0, 0.0, 2.0]]))
+    rows = body.at(np.arange(2))
+    assert body.non_negative()
+    assert body.scale((Fraction(2),)).contains(2 * rows).all()
+    assert body.select((1,)).contains(rows[:, [1]]).all()
+    assert (body.select((0,)).radius(1), body.select((0,)).diameter(1)) == (1, 0)
+
+
+def test_the_selected_columns_keep_their_exact_norms():
+    body = dp.Fourier(5, 0, 1).points()
+    chosen = body.select((1, 2))
+    assert abs(chosen.radius(2) - np.sqrt(2)) < 1e-7
+    assert not body.non_negative()
+
+
+def test_a_sum_counts_and_is_exact_beyond_int64():
+    body = body_of(TABLES["a curve"])
+    fold = PointSum(body)
+    assert fold.absorbs(PointOf(body))
+    numbers = np.array([-5.0, 0.5, 3.0, 250.0, inf, np.nan])[:, None]
+    counted = fold.summarise(numbers, Scratch())
+    rows = fold.summarise(PointOf(body)(numbers), Scratch())
+    assert np.array_equal(fold.finish(counted), fold.finish(rows))
+    assert np.array_equal(fold.finish(counted), body.steps[[0, 0, 3, 250, 499, 499]].sum(axis=0))
+    many = fold.empty()
+    many[7] = 2**50
+    assert fold.finish(many).tolist() == [2**50 * int(step) for step in body.steps[7]]
+    assert fold.finish(fold.empty()).tolist() == [0] * 5
+
+
+def test_only_its_own_rows_are_absorbed():
+    body = dp.Haar(4, 0, 1).points()
+    fold = PointSum(body)
+    assert fold.absorbs(PointOf(body))
+    assert not fold.absorbs(PointOf(dp.Haar(4, 0, 2).points()))
+    alone = body.select((1,))
+    assert isinstance(alone, Points)
+    assert not PointSum(alone).absorbs(PointOf(alone))
+
+
+EDGES = {
+    "even": np.linspace(0.1, 7.3, 1000),
+    "even, far from 0": 1e9 + np.linspace(0, 1, 5000),
+    "even, tiny": np.linspace(-1e-90, 2e-90, 50),
+    "even, large": np.linspace(-1e100, 1e100, 16383),
+    "arcs": np.sin(np.linspace(-1.5, 1.5, 700)),
+    "one": np.array([0.5]),
+    "few": np.array([0.0, 1.0, 2.0]),
+}
+
+
+@pytest.mark.parametrize("edges", EDGES.values(), ids=EDGES)
+def test_places_are_those_of_a_search(edges):
+    """Whether they are guessed and put right, or searched; wherever a number stands."""
+    body = Points.nearest_to("test", edges, np.arange(2.0 * len(edges) + 2).reshape(-1, 2))
+    inner = np.random.default_rng(0).uniform(edges[0] - 1, edges[-1] + 1, 3000)
+    near = [np.nextafter(edges, -inf), edges, np.nextafter(edges, inf)]
+    numbers = np.concatenate([*near, inner, WILD])
+    places = body.places_of(numbers)
+    assert np.array_equal(places, np.searchsorted(edges, numbers, side="right"))
+    alone = [int(body.places_of(number[None])[0]) for number in numbers[-500:]]
+    assert places[-500:].tolist() == alone
+    assert np.array_equal(body.places_of(numbers[::-1][1:]), places[::-1][1:])
+
+
+def test_even_cells_are_not_searched():
+    assert dp.Legendre(3, 0, 0.1).points()._per_unit is not None
+    assert dp.Chebyshev(3, 0, 0.1).points()._per_unit is None
