@@ -54,7 +54,7 @@ from opendp_lite.estimators.binary_mean import binary_mean
 from opendp_lite.estimators.centered_mean import centered_mean
 from opendp_lite.estimators.core_mean import core_mean
 from opendp_lite.estimators.count_ratio import count_ratio, size_ratio
-from opendp_lite.estimators.distribution import Distribution, Estimate, distribution
+from opendp_lite.estimators.distribution import Distribution, distribution
 from opendp_lite.estimators.elliptical_mean import elliptical_mean
 from opendp_lite.estimators.error_of import error_of
 from opendp_lite.estimators.estimate import Estimate
@@ -77,6 +77,7 @@ from opendp_lite.estimators.simplex_mean import simplex_mean
 from opendp_lite.estimators.simplex_means import simplex_means
 from opendp_lite.estimators.simplex_ratio import simplex_ratio
 from opendp_lite.estimators.sized_mean import sized_mean
+from opendp_lite.estimators.uncertain import Uncertain
 from opendp_lite.estimators.weighted_mean import weighted_mean
 from opendp_lite.measurements.core import core
 from opendp_lite.measurements.gaussian import gaussian
@@ -278,6 +279,7 @@ __all__ = [
     "Stage",
     "SymmetricDistance",
     "Transformation",
+    "Uncertain",
     "Vectors",
     "ZeroConcentratedDivergence",
     "absolute",

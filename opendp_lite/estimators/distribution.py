@@ -15,23 +15,9 @@ from opendp_lite.bases.basis import Basis
 from opendp_lite.calls import Call
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.settings import Floats
+from opendp_lite.estimators.uncertain import Uncertain
 from opendp_lite.exact import Number, exact, nearest, positive, whole
 from opendp_lite.postprocessor import postprocessor, suited
-
-
-@attrs.frozen(eq=False)
-class Estimate:
-    """A number, or an array of numbers, with the standard error that the noise makes in it.
-
-    >>> print(Estimate(38.2517, 0.0312))
-    38.2517 +- 0.0312
-    """
-
-    value: Any
-    standard_error: Any
-
-    def __str__(self) -> str:
-        return f"{self.value} +- {self.standard_error}"
 
 
 @attrs.frozen(eq=False)
@@ -69,7 +55,7 @@ class Distribution:
         estimated as the integral, which is the first sum where the first function is 1.
     Gives: ``count``, ``density(x)``, ``cdf(x)``, ``quantile(q)``, ``mean()``,
         ``standard_deviation()``, ``moment(order)`` and ``expectation(function)``, each an
-        ``Estimate`` with a standard error through the noise. What the basis cannot show (finer
+        ``Uncertain`` with a standard error through the noise. What the basis cannot show (finer
         detail than its last function, what happens within a cell, what lies beyond its bounds) is
         not in the standard errors: take more functions and see what changes.
     """
@@ -106,7 +92,7 @@ class Distribution:
             sums = sums + one * ((self.size - one @ sums) / (one @ one))
         return sums / self._rows
 
-    def _linear(self, weights: Floats) -> Estimate:
+    def _linear(self, weights: Floats) -> Uncertain:
         """The estimates of weights @ sums / rows, for weights of shape (..., terms).
 
         The first order of the ratio: an error e of the sums moves it by (w - value one) @ e /
@@ -115,20 +101,20 @@ class Distribution:
         one, value = self._shares.whole, weights @ self._per_row
         along = value if self.size is None else weights @ one / (one @ one)
         rest = weights - np.multiply.outer(along, one)
-        return Estimate(value, self.deviation * np.linalg.norm(rest, axis=-1) / self._rows)
+        return Uncertain(value, self.deviation * np.linalg.norm(rest, axis=-1) / self._rows)
 
     @property
-    def count(self) -> Estimate:
+    def count(self) -> Uncertain:
         """The number of rows."""
         if self.size is not None:
-            return Estimate(float(self.size), 0.0)
+            return Uncertain(float(self.size), 0.0)
         error = self.deviation * float(np.linalg.norm(self._shares.whole))
-        return Estimate(float(self._shares.whole @ self.sums), error)
+        return Uncertain(float(self._shares.whole @ self.sums), error)
 
     def _cells_of(self, numbers: Floats) -> Any:
         return self.basis.points().places_of(numbers)
 
-    def density(self, x: ArrayLike) -> Estimate:
+    def density(self, x: ArrayLike) -> Uncertain:
         """The density at x; a negative estimate counts as 0. Beyond the bounds it is 0."""
         numbers = np.asarray(x, dtype=np.float64)
         edges, places = self._shares.edges, self._cells_of(numbers)
@@ -137,7 +123,7 @@ class Distribution:
         found = self._linear(self._shares.inside[places] / widths[..., None])
         return _plain(np.maximum(found.value, 0.0), found.standard_error)
 
-    def cdf(self, x: ArrayLike) -> Estimate:
+    def cdf(self, x: ArrayLike) -> Uncertain:
         """The share of rows up to x, from 0 to 1."""
         found = self._linear(self._below(np.asarray(x, dtype=np.float64)))
         return _plain(np.clip(found.value, 0.0, 1.0), found.standard_error)
@@ -163,7 +149,7 @@ class Distribution:
         part = ((shares - low) / np.where(high > low, high - low, 1.0)).clip(0, 1)
         return cast(Floats, edges[after - 1] * (1 - part) + edges[after] * part)
 
-    def quantile(self, q: ArrayLike) -> Estimate:
+    def quantile(self, q: ArrayLike) -> Uncertain:
         """The number up to which there is a share q of the rows.
 
         The standard error is half of what lies between the quantiles a standard error of the
@@ -177,37 +163,37 @@ class Distribution:
         high, low = (self._where((shares + sign * error).clip(0, 1)) for sign in (1, -1))
         return _plain(found, (high - low) / 2)
 
-    def expectation(self, function: Callable[[Floats], Floats]) -> Estimate:
+    def expectation(self, function: Callable[[Floats], Floats]) -> Uncertain:
         """The mean of a function of the numbers, which maps an array of them to another."""
         at_middles = np.asarray(function(self._shares.middles.copy()), dtype=np.float64)
         found = self._linear(at_middles @ self._shares.inside)
         return _plain(found.value, found.standard_error)
 
-    def moment(self, order: int, about: Number = 0) -> Estimate:
+    def moment(self, order: int, about: Number = 0) -> Uncertain:
         """The mean of (x - about)^order."""
         power, middle = whole(order, "order", least=1), nearest(exact(about, "about"))
         return self.expectation(lambda numbers: (numbers - middle) ** power)
 
-    def mean(self) -> Estimate:
+    def mean(self) -> Uncertain:
         """The mean."""
         return self.moment(1)
 
-    def standard_deviation(self) -> Estimate:
+    def standard_deviation(self) -> Uncertain:
         """The standard deviation of the numbers; 0 where their variance seems to be negative."""
         variance = self.moment(2, about=self.mean().value)
         found = sqrt(max(variance.value, 0.0))
         error = variance.standard_error
-        return Estimate(found, error / (2 * found) if found**2 > error else sqrt(error))
+        return Uncertain(found, error / (2 * found) if found**2 > error else sqrt(error))
 
     def __repr__(self) -> str:
         return f"<about {self._rows:.0f} rows by {self.basis!r}>"
 
 
-def _plain(value: Any, error: Any) -> Estimate:
+def _plain(value: Any, error: Any) -> Uncertain:
     """Floats for one number, arrays for many."""
     if np.ndim(value):
-        return Estimate(value, error)
-    return Estimate(float(value), float(error))
+        return Uncertain(value, error)
+    return Uncertain(float(value), float(error))
 
 
 def _suits(
@@ -238,7 +224,7 @@ def distribution(
     >>> basis = dp.Hadamard(2, 0, 10)
     >>> found = dp.distribution(basis, deviation=1)([100.0, 50.0])
     >>> found.cdf(5).value, found.count
-    (0.75, Estimate(value=100.0, standard_error=1.0))
+    (0.75, Uncertain(value=100.0, standard_error=1.0))
     """
     declared = None if size is None else whole(size, "size", least=1)
     return Distribution(basis, sums, nearest(positive(deviation, "deviation")), declared)

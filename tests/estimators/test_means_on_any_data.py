@@ -168,12 +168,10 @@ BEYOND = [(1e-200, 1e-199), (-1e200, 1e200), (0, 1e-300), (-1e-150, 1e-150), (0,
 
 
 @pytest.mark.parametrize("bounds", FARTHEST, ids=repr)
-@pytest.mark.parametrize(("name", "kind"), MAKES)
+@pytest.mark.parametrize(("name", "kind"), [key for key in MAKES if "guess" not in key[0]])
 def test_bounds_far_out(name, kind, bounds):
     """The intervals also have a width, where floats between the bounds leave one."""
     low, high = bounds
-    if "guess" in name:
-        pytest.skip("0 is not in the bounds")
     for turn, loss in enumerate(losses(kind)):
         asked = ASKED[turn % 3]
         bound = MAKES[name, kind](low, high, **loss, **asked).bind_front()

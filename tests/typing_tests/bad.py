@@ -46,7 +46,7 @@ dp.basis_features(dp.Haar(2, 0, 1)) >> dp.gaussian(rho=1)  # type: ignore[operat
 dp.basis_distribution(dp.Haar(2, 0, 1))  # type: ignore[call-overload]
 dp.distribution(dp.Haar(2, 0, 1))  # type: ignore[call-arg]
 dp.Distribution(dp.Haar(2, 0, 1))  # type: ignore[call-arg]
-dp.Estimate(1)  # type: ignore[call-arg]
+dp.Uncertain(1)  # type: ignore[call-arg]
 
 # Quantiles and programs.
 dp.absolute() >> dp.gaussian(rho=1)  # type: ignore[operator]

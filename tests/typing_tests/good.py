@@ -56,8 +56,8 @@ assert_type(
     dp.Mechanism[Tables, dp.ApproximateDivergence],
 )
 found: dp.Distribution = dp.distribution(dp.Haar(2, 0, 1), deviation=1)([2.0, 1.0])
-assert_type(found.density([0.1, 0.2]), dp.Estimate)
-assert_type(found.mean(), dp.Estimate)
+assert_type(found.density([0.1, 0.2]), dp.Uncertain)
+assert_type(found.mean(), dp.Uncertain)
 assert_type(dp.Distribution(dp.Haar(2, 0, 1), [2.0, 1.0], 1.0), dp.Distribution)
 by_hand = dp.basis_features(bases[0]) >> dp.sum() >> dp.gaussian(rho=1)
 assert_type(by_hand >> dp.distribution(bases[0], 2.5), dp.Mechanism[Tables, Zcdp])
