@@ -212,8 +212,12 @@ class Box(Body):
 
 
 def _between(entries: Floats, low: Floats, high: Floats) -> Floats:
-    clipped = np.clip(entries, low, high)
-    return np.where(np.isnan(entries), np.where(np.signbit(entries), low, high), clipped)
+    clipped: Floats = np.clip(entries, low, high)
+    missing = np.isnan(clipped)
+    if missing.any():
+        ends = np.where(np.signbit(entries), low, high)
+        np.copyto(clipped, ends, where=missing)
+    return clipped
 
 
 def _tiled(bounds: list[int], origin: int, columns: int) -> NDArray[np.int64]:

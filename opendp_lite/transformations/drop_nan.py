@@ -13,7 +13,12 @@ from opendp_lite.transformations.row_map import lifted
 
 
 def _without_nan(block: Floats) -> Floats:
-    kept: Floats = block[~np.isnan(block).any(axis=1)]
+    missing = np.isnan(block)
+    if not missing.any():
+        return block
+    if block.shape[1] == 1:
+        return block.reshape(-1)[~missing.reshape(-1)].reshape(-1, 1)
+    kept: Floats = block[~missing.any(axis=1)]
     return kept
 
 

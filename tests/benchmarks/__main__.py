@@ -15,6 +15,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import clip_to_norm
 import distributions
 import imports
+import mean
+import mean_grid
 import memory
 import noise
 import plan
@@ -26,7 +28,7 @@ from compare import Clock, Row, table
 
 LIBRARIES = ("numpy", "opendp", "diffprivlib")
 OPENDP_ENTRIES = 5_000
-BY_NAME_ONLY = {"plan", "distributions"}
+BY_NAME_ONLY = {"plan", "distributions", "mean_grid"}
 """Groups that take long, and run where they are asked for."""
 
 
@@ -71,6 +73,7 @@ def main() -> None:
     groups: dict[str, Callable[[], Iterator[Row]]] = {
         "noise": lambda: noise.rows(arguments.opendp_entries),
         "sums": sums.rows,
+        "mean": mean.rows,
         "memory": memory.rows,
         "clip_to_norm": clip_to_norm.rows,
         "scalars": scalars.rows,
@@ -78,6 +81,7 @@ def main() -> None:
         "sparse": sparse.rows,
         "imports": imports.rows,
         "distributions": distributions.rows,
+        "mean_grid": mean_grid.rows,
         "plan": lambda: plan.rows(arguments.experiments, arguments.runs, arguments.failures),
     }
     unknown = [name for name in arguments.names if name not in groups]
