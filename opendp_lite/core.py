@@ -268,7 +268,7 @@ class Measurement(_Bound, Generic[In, M]):
 
     def _closing(self, d_in: object) -> list[str]:
         loss = f"loss for {self.neighbours(d_in)}: {self.output_measure.words(self.loss(d_in))}"
-        return [loss, f"because {self.formula}"] if self.formula else [loss]
+        return [loss, *f"because {self.formula}".splitlines()] if self.formula else [loss]
 
     def to_zcdp(
         self: Measurement[In, MaxDivergence],

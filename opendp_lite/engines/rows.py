@@ -154,8 +154,9 @@ class _Plan:
     def of(cls, waiting: Pending) -> _Plan:
         """What is to be done for a pending fold."""
         functions = waiting.rows.functions
-        absorbed = bool(functions) and waiting.how.absorbs(functions[-1])
-        return cls(functions[:-1] if absorbed else functions, waiting.how)
+        while functions and waiting.how.absorbs(functions[-1]):
+            functions = functions[:-1]
+        return cls(functions, waiting.how)
 
 
 def _one_pass(waiting: Sequence[Pending]) -> list[Any]:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from fractions import Fraction
+from typing import Any, Final, cast
 
 from opendp_lite.core import Measurement, mechanism
 from opendp_lite.domains import Rows
-from opendp_lite.estimators.ball_mean import noisy_mean, within_ball
-from opendp_lite.estimators.settings import moderate
+from opendp_lite.estimators.ball_mean import within_ball
+from opendp_lite.estimators.settings import Floats, each_column, moderate, ratio
 from opendp_lite.exact import Number
+from opendp_lite.measurements.core import core
 from opendp_lite.measurements.l2_gamma import l2_gamma
-from opendp_lite.measurements.laplace import laplace
 from opendp_lite.measures.max_divergence import MaxDivergence
+from opendp_lite.samplers.core_noise import count_variance
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.clip_to_norm import clip_to_norm
+from opendp_lite.transformations.sum import sum
+
+_STRETCH: Final = Fraction(1)
 
 
 @mechanism
@@ -25,27 +30,33 @@ def l2_gamma_mean(
     Takes: ``radius`` r of the l2 ball, to which longer rows are shortened, rows with NaN to
         0; ``epsilon``.
     Gives: d numbers, together of length at most r.
-    Costs: epsilon; of it about 1 / (1 + d^(2/3)) for the number of rows where that is private.
+    Costs: epsilon.
     Because: noise with a density in proportion to exp(-epsilon |z| / D) for rows that move the
         sum by D, that is an error of 2 r sqrt(d (d + 1)) / (n epsilon) where a row is replaced
         (Hardt and Talwar 2010): below 13 to 17 columns less than that of Gaussian noise at
-        epsilon = 1 and a delta of 1e-5 to 1e-6, and never more than ``laplace_mean``.
+        epsilon = 1 and a delta of 1e-5 to 1e-6, and never more than ``laplace_mean``. A private
+        number of rows shares its noise with the sum (``core``), which for few columns errs by a
+        quarter to a third less than parts of the loss for each.
 
     >>> import opendp_lite as dp, numpy as np
     >>> rows = np.full((1000, 2), [3.0, 4.0])
     >>> (dp.records(columns=2) >> dp.l2_gamma_mean(5, epsilon=5))(rows).round(0)
     array([3., 4.])
     """
-    columns = space.domain.columns
-    weight = (columns * (columns + 1) / 2) ** (1 / 3)
-    length = moderate(radius, "radius")
-    return noisy_mean(
-        space.domain.size,
-        clip_to_norm(length),
-        lambda loss: l2_gamma(epsilon=loss),
-        lambda loss: laplace(epsilon=loss),
-        moderate(epsilon, "epsilon"),
-        weight / (weight + 1),
-        lambda loss: sqrt(2) / float(loss),
-        within_ball(float(length)),
-    ).bind(space)
+    length, loss = moderate(radius, "radius"), moderate(epsilon, "epsilon")
+    rows, within = clip_to_norm(length), within_ball(float(length))
+    size = space.domain.size
+    if size is not None:
+
+        def mean(release: Any) -> Floats:
+            return within(each_column(release) / size)
+
+        return (rows >> sum() >> l2_gamma(epsilon=loss) >> mean).bind(space)
+    each = loss / cast(Fraction, space.unit)
+    variance = float(count_variance(space.domain.columns, _STRETCH) / each**2)
+
+    def mean_of_both(release: Any) -> Floats:
+        total, counted = release
+        return within(ratio(each_column(total), float(counted), variance))
+
+    return (rows >> core(epsilon=loss, stretch=_STRETCH) >> mean_of_both).bind(space)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 from math import sqrt
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import attrs
 import numpy as np
@@ -26,6 +26,7 @@ from opendp_lite.measures.profile import GaussianProfile, Profile, gaussian_rati
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.norms import Norms
 
+_UNLIKELY: Final = Fraction(1, 10**6)
 _ratio_for = lru_cache(maxsize=256)(gaussian_ratio)
 
 
@@ -78,6 +79,11 @@ class Loss(ABC):
     def budget(self) -> Fraction:
         """All of it in that measure."""
 
+    @property
+    @abstractmethod
+    def told_at(self) -> Fraction:
+        """The delta at which it is told as an epsilon."""
+
     @abstractmethod
     def profile(self, unit: Fraction) -> Callable[[Fraction], Profile] | None:
         """The curve of noises that cost all of it together, each chosen by those before."""
@@ -125,6 +131,10 @@ class Pure(Loss):
     def budget(self) -> Fraction:
         return self.epsilon
 
+    @property
+    def told_at(self) -> Fraction:
+        return Fraction(0)
+
     def profile(self, unit: Fraction) -> None:
         return None
 
@@ -170,6 +180,10 @@ class Concentrated(Loss):
     def budget(self) -> Fraction:
         return self.rho
 
+    @property
+    def told_at(self) -> Fraction:
+        return _UNLIKELY
+
     def profile(self, unit: Fraction) -> Callable[[Fraction], Profile]:
         return lambda distance: GaussianProfile(2 * self.rho * (distance / unit) ** 2)
 
@@ -184,6 +198,10 @@ class Approximate(Concentrated):
 
     epsilon: Fraction
     delta: Fraction
+
+    @property
+    def told_at(self) -> Fraction:
+        return self.delta
 
     def claimed(self, measurement: Measurement[Any, Any]) -> Measurement[Any, Any]:
         whole = 2 * self.rho

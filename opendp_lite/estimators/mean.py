@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from math import exp
 from typing import Any, Final, Protocol, cast, overload
 
 import attrs
@@ -11,12 +13,12 @@ from opendp_lite.core import Measurement, Mechanism, mechanism
 from opendp_lite.domains import Rows
 from opendp_lite.estimators.column import Column
 from opendp_lite.estimators.core_mean import core_mean
-from opendp_lite.estimators.loss import loss_of
+from opendp_lite.estimators.loss import Loss, loss_of
 from opendp_lite.estimators.recentred_mean import recentred_mean
 from opendp_lite.estimators.report import Report
 from opendp_lite.estimators.sized_mean import sized_mean
 from opendp_lite.estimators.truth import Truth
-from opendp_lite.exact import Number
+from opendp_lite.exact import Number, digits_up
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
@@ -34,10 +36,9 @@ _CORE: Final = (
 _SIZED: Final = (
     "sized_mean was chosen: the number of rows is public, so all of the loss is for the sum"
 )
-_PROTECTED: Final = (
-    "what is protected: any one row, whatever it holds; the release would look much the same "
-    "without it. A person with several rows is protected less: see map(2), map(3)"
-)
+_THERE: Final = "that it is there at all"
+_THIS: Final = "that it is this row and not another"
+_LARGEST: Final = 20.0
 _ROWS: Final = 1000
 _RUNS: Final = 2000
 _SEED: Final = 4
@@ -93,22 +94,38 @@ def _mean(
     else:
         made, why = recentred_mean(lower, upper, **spent, **asked), _RECENTRED
     chosen: Measurement[Space[Rows], Any] = made.bind(space)
-    formula = f"{why}.\n{_PROTECTED}\n{_how_far_off(chosen, column, space.domain.size)}"
+    formula = (
+        f"{why}\n{_protected(chosen, loss, space.domain.size)}\n"
+        f"{_how_far_off(chosen, column, space.domain.size, asked=confidence is not None)}"
+    )
     return attrs.evolve(chosen, formula=formula, recipe=(), arrows=chosen.arrows[:-1])
 
 
-def _how_far_off(measurement: Any, column: Column, size: int | None) -> str:
+def _protected(measurement: Measurement[Any, Any], loss: Loss, size: int | None) -> str:
+    """The promise, as a bound on how far the release can move anybody's odds."""
+    power = measurement.epsilon(loss.told_at)
+    factor = f"e^{digits_up(Fraction(power), 3)}"
+    if power < _LARGEST:
+        factor += f" = {digits_up(Fraction(exp(power)), 3)}"
+    but = f", but for a chance of {float(loss.told_at):g}" if loss.told_at else ""
+    return (
+        f"protected: any one row, whatever it holds: the odds {_THERE if size is None else _THIS} "
+        f"change for nobody by more than a factor of {factor}{but}; several rows of one person "
+        "are protected less, see map(2)"
+    )
+
+
+def _how_far_off(measurement: Any, column: Column, size: int | None, *, asked: bool) -> str:
     """What the noise comes to, from releases of made-up data: nobody's."""
     rows = size or _ROWS
-    low, high = (_error(measurement, column, rows, share) for share in (0, 1))
-    between = f"{min(low, high):.2g} to {max(low, high):.2g}"
-    few = f"{low:.2g}" if f"{low:.2g}" == f"{high:.2g}" else between
+    low, high = sorted(f"{_error(measurement, column, rows, share):.2g}" for share in (0, 1))
+    few = low if low == high else f"{low} to {high}"
+    each = "each release has its interval" if asked else "confidence=0.95 asks for an interval"
+    if size is not None:
+        return f"how far off: the noise moves the mean by about {few}; {each}"
     return (
-        f"how far off: with {rows} rows the noise moves the mean by about {few}, and by as much "
-        "less as there are more; confidence=0.95 gives an interval with each release"
-        if size is None
-        else f"how far off: the noise moves the mean by about {few}; confidence=0.95 gives an "
-        "interval with each release"
+        f"how far off: with {rows} rows the noise moves the mean by about {few}, with ten times "
+        f"as many rows by a tenth of that; {each}"
     )
 
 

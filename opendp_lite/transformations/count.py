@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from opendp_lite.bodies.body import Projection
 from opendp_lite.core import Transformation, stage
 from opendp_lite.domains import Rows, Scalars
-from opendp_lite.engines.fold import Floats, Fold, Scratch
+from opendp_lite.engines.fold import Block, Floats, Fold, Scratch
 from opendp_lite.engines.rows import fold
 from opendp_lite.engines.sparse import SparseRows
 from opendp_lite.errors import SpaceError
@@ -32,6 +33,9 @@ class CountFold(Fold[int]):
 
     def merge(self, first: int, second: int) -> int:
         return first + second
+
+    def absorbs(self, function: Block) -> bool:
+        return type(function) is Projection
 
 
 def _as_steps(count: int) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -50,6 +50,22 @@ def test_the_mean_of_a_ball_is_unbiased_and_as_noisy_as_stated():
     assert (np.abs(errors.mean(axis=0)) < 6 * errors.std(axis=0) / 20).all()
 
 
+@pytest.mark.parametrize("columns", [1, 3])
+def test_with_a_private_number_the_noise_of_a_ball_is_the_joint_one(columns):
+    """400 releases; the mean square is within 6 deviations, and so is each mean."""
+    rows = np.zeros((5000, columns))
+    rows[:, 0] = 3
+    pipeline = dp.records(columns=columns) >> dp.l2_gamma_mean(5, epsilon=2)
+    errors = np.array([np.atleast_1d(pipeline(rows)) for _ in range(400)]) - rows[0]
+    d = columns
+    of_sum = (5 / 2) ** 2 * d * (d + 1) * (d + 4) / (d + 2)
+    longer = (d + 3) * (d + 2) * (d + 1) + 3 * (d + 2) * (d + 1) + 3 * (d + 1) + 1
+    stated = (of_sum + 3**2 * longer / (3 * 2**2 * (d + 2))) / 5000**2
+    squares = (errors**2).sum(axis=1)
+    assert abs(squares.mean() / stated - 1) < 6 * squares.std() / stated / 20
+    assert (np.abs(errors.mean(axis=0)) < 6 * errors.std(axis=0) / 20).all()
+
+
 def test_one_of_rho_and_epsilon():
     for loss in ({}, {"rho": 1, "epsilon": 1}):
         with pytest.raises(dp.ParameterError, match="one of rho= or epsilon="):
