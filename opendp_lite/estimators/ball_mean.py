@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from opendp_lite.combinators.compose import compose
-from opendp_lite.core import Mechanism, Stage
+from opendp_lite.core import Measurement, Mechanism, Stage
 from opendp_lite.domains import Rows, Scalars, Vectors
-from opendp_lite.estimators.settings import Floats, each_column, ratio
+from opendp_lite.estimators.loss import Loss
+from opendp_lite.estimators.pairs import Pair
+from opendp_lite.estimators.quotient import Quotient
+from opendp_lite.estimators.reading import Reading
+from opendp_lite.estimators.report import Report
+from opendp_lite.estimators.settings import Floats, each_column, moderate, ratio
+from opendp_lite.exact import Number
 from opendp_lite.measures.measure import Measure
 from opendp_lite.spaces import Space
+from opendp_lite.transformations.clip_to_norm import clip_to_norm
 from opendp_lite.transformations.count import count
 from opendp_lite.transformations.sum import sum
 
@@ -53,6 +60,64 @@ def noisy_mean(
         return back(ratio(each_column(found), float(counted), variance))
 
     return compose(total >> noise(of_sum), count() >> noise_of_count(loss - of_sum)) >> mean_of_both
+
+
+def ball_mean(
+    space: Space[Rows],
+    name: str,
+    radius: Number,
+    whole: Loss,
+    share: float,
+    confidence: Number | None,
+    sampling: bool,
+) -> Measurement[Space[Rows], Any]:
+    """The mean of rows in an l2 ball, from independent noises on their sum and their number.
+
+    Takes: ``whole``, the loss; ``share`` of it for the sum where the number of rows is private.
+    """
+    length, report = moderate(radius, "radius"), Report.of(name, confidence, sampling)
+    total, loss = clip_to_norm(length) >> sum(), report.for_mean(whole)
+    size = space.domain.size
+    part = Fraction(1) if size is not None else Fraction(share).limit_denominator(10**6)
+    of_sum, of_rows = loss.part(part), loss.part(1 - part)
+    reach = of_sum.scale(of_sum.reach(total.bind(space).output_space.unit))
+    off = 0.0 if size is not None else of_rows.scale(float(cast(Fraction, space.unit)))
+    errors = loss.errors(np.array([reach, 0.0]), np.array([0.0, off]))
+    noisy = total >> of_sum.noise()
+    if size is None:
+        noisy = compose(noisy, count() >> of_rows.noise())
+    return of_ball(space, report, length, noisy, errors, whole)
+
+
+def of_ball(
+    space: Space[Rows],
+    report: Report,
+    radius: Fraction,
+    noisy: Mechanism[Space[Rows], Any],
+    errors: Pair,
+    whole: Loss,
+) -> Measurement[Space[Rows], Any]:
+    """The mean of rows in an l2 ball from a noisy sum, and a noisy number where that is private.
+
+    Takes: ``noisy``, of all rows, and how each of its entries errs.
+    """
+    size, length, within = space.domain.size, float(radius), within_ball(float(radius))
+    quotient = Quotient(-length, length, 0.0, errors, ridge=1.0)
+
+    def read(release: Any) -> tuple[Floats, float]:
+        if size is not None:
+            return each_column(release), float(size)
+        return each_column(release[0]), float(release[1])
+
+    def vector(release: Any) -> Floats:
+        total, rows = read(release)
+        return within(ratio(total, rows, errors.rows_deviation**2))
+
+    def readings(release: Any) -> list[Reading]:
+        total, rows = read(release)
+        return [Reading(quotient, float(entry), rows) for entry in total]
+
+    return report.of_columns(space, clip_to_norm(radius), noisy, vector, readings, whole)
 
 
 def within_ball(radius: float) -> Callable[[Floats], Floats]:

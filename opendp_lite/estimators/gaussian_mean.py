@@ -6,24 +6,29 @@ from math import sqrt
 
 from opendp_lite.core import Measurement, mechanism
 from opendp_lite.domains import Rows
-from opendp_lite.estimators.ball_mean import noisy_mean, within_ball
+from opendp_lite.estimators.ball_mean import ball_mean
+from opendp_lite.estimators.loss import Concentrated
 from opendp_lite.estimators.settings import moderate
 from opendp_lite.exact import Number
-from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.spaces import Space
-from opendp_lite.transformations.clip_to_norm import clip_to_norm
 
 
 @mechanism
 def gaussian_mean(
-    space: Space[Rows], radius: Number, *, rho: Number
+    space: Space[Rows],
+    radius: Number,
+    *,
+    rho: Number,
+    confidence: Number | None = None,
+    sampling: bool = False,
 ) -> Measurement[Space[Rows], ZeroConcentratedDivergence]:
     """The mean of rows of length at most a radius, with Gaussian noise.
 
     Takes: ``radius`` r of the l2 ball, to which longer rows are shortened, rows with NaN to 0;
-        ``rho``.
-    Gives: d numbers, together of length at most r.
+        ``rho``; ``confidence`` and ``sampling`` as for ``mean``.
+    Gives: d numbers, together of length at most r; with a confidence a tuple of d ``Estimate``,
+        each interval by itself.
     Costs: rho; of it 1 / (2 sqrt(d) + 2) for the number of rows where that is private.
     Because: the mean of n rows errs by 2 r sqrt(d / (2 rho)) / n where a row is replaced. With a
         private n this share has the least regret over all means: papers on the transformed noise
@@ -35,14 +40,12 @@ def gaussian_mean(
     array([3., 4.])
     """
     root = sqrt(space.domain.columns)
-    length = moderate(radius, "radius")
-    return noisy_mean(
-        space.domain.size,
-        clip_to_norm(length),
-        lambda loss: gaussian(rho=loss),
-        lambda loss: gaussian(rho=loss),
-        moderate(rho, "rho"),
+    return ball_mean(
+        space,
+        "gaussian_mean",
+        radius,
+        Concentrated(moderate(rho, "rho")),
         (2 * root + 1) / (2 * root + 2),
-        lambda loss: 1 / sqrt(2 * float(loss)),
-        within_ball(float(length)),
-    ).bind(space)
+        confidence,
+        sampling,
+    )

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from opendp_lite.core import Measurement, mechanism
 from opendp_lite.domains import Rows
-from opendp_lite.estimators.ball_mean import within_ball
-from opendp_lite.estimators.settings import Floats, each_column, moderate, ratio
+from opendp_lite.estimators.ball_mean import of_ball
+from opendp_lite.estimators.ball_pair import BallPair
+from opendp_lite.estimators.loss import Pure
+from opendp_lite.estimators.report import Report
+from opendp_lite.estimators.settings import moderate
 from opendp_lite.exact import Number
 from opendp_lite.measurements.core import core
 from opendp_lite.measurements.l2_gamma import l2_gamma
 from opendp_lite.measures.max_divergence import MaxDivergence
-from opendp_lite.samplers.core_noise import count_variance
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.clip_to_norm import clip_to_norm
 from opendp_lite.transformations.sum import sum
@@ -23,13 +25,19 @@ _STRETCH: Final = Fraction(1)
 
 @mechanism
 def l2_gamma_mean(
-    space: Space[Rows], radius: Number, *, epsilon: Number
+    space: Space[Rows],
+    radius: Number,
+    *,
+    epsilon: Number,
+    confidence: Number | None = None,
+    sampling: bool = False,
 ) -> Measurement[Space[Rows], MaxDivergence]:
     """The mean of rows of length at most a radius, with the best noise for pure privacy there.
 
     Takes: ``radius`` r of the l2 ball, to which longer rows are shortened, rows with NaN to
-        0; ``epsilon``.
-    Gives: d numbers, together of length at most r.
+        0; ``epsilon``; ``confidence`` and ``sampling`` as for ``mean``.
+    Gives: d numbers, together of length at most r; with a confidence a tuple of d ``Estimate``,
+        each interval by itself.
     Costs: epsilon.
     Because: noise with a density in proportion to exp(-epsilon |z| / D) for rows that move the
         sum by D, that is an error of 2 r sqrt(d (d + 1)) / (n epsilon) where a row is replaced
@@ -43,20 +51,15 @@ def l2_gamma_mean(
     >>> (dp.records(columns=2) >> dp.l2_gamma_mean(5, epsilon=5))(rows).round(0)
     array([3., 4.])
     """
-    length, loss = moderate(radius, "radius"), moderate(epsilon, "epsilon")
-    rows, within = clip_to_norm(length), within_ball(float(length))
-    size = space.domain.size
-    if size is not None:
-
-        def mean(release: Any) -> Floats:
-            return within(each_column(release) / size)
-
-        return (rows >> sum() >> l2_gamma(epsilon=loss) >> mean).bind(space)
-    each = loss / cast(Fraction, space.unit)
-    variance = float(count_variance(space.domain.columns, _STRETCH) / each**2)
-
-    def mean_of_both(release: Any) -> Floats:
-        total, counted = release
-        return within(ratio(each_column(total), float(counted), variance))
-
-    return (rows >> core(epsilon=loss, stretch=_STRETCH) >> mean_of_both).bind(space)
+    length, whole = moderate(radius, "radius"), Pure(moderate(epsilon, "epsilon"))
+    report = Report.of("l2_gamma_mean", confidence, sampling)
+    rows, loss, columns = clip_to_norm(length), report.for_mean(whole).budget, space.domain.columns
+    if space.domain.size is None:
+        each = float(loss / cast(Fraction, space.unit))
+        errors = BallPair(float(length) / each, columns, 1 / each, float(_STRETCH))
+        joint = rows >> core(epsilon=loss, stretch=_STRETCH)
+        return of_ball(space, report, length, joint, errors, whole)
+    total = rows >> sum()
+    moved = total.bind(space).output_space.unit.of(2)
+    errors = BallPair.alone(float(moved / loss), columns)
+    return of_ball(space, report, length, total >> l2_gamma(epsilon=loss), errors, whole)

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from math import sqrt
-
 from opendp_lite.core import Measurement, mechanism
 from opendp_lite.domains import Rows
-from opendp_lite.estimators.ball_mean import noisy_mean, within_ball
+from opendp_lite.estimators.ball_mean import ball_mean
+from opendp_lite.estimators.loss import Pure
 from opendp_lite.estimators.settings import moderate
 from opendp_lite.exact import Number
-from opendp_lite.measurements.laplace import laplace
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.spaces import Space
-from opendp_lite.transformations.clip_to_norm import clip_to_norm
 
 
 @mechanism
 def laplace_mean(
-    space: Space[Rows], radius: Number, *, epsilon: Number
+    space: Space[Rows],
+    radius: Number,
+    *,
+    epsilon: Number,
+    confidence: Number | None = None,
+    sampling: bool = False,
 ) -> Measurement[Space[Rows], MaxDivergence]:
     """The mean of rows of length at most a radius, with Laplace noise.
 
     Takes: ``radius`` r of the l2 ball, to which longer rows are shortened, rows with NaN to
-        0; ``epsilon``.
-    Gives: d numbers, together of length at most r.
+        0; ``epsilon``; ``confidence`` and ``sampling`` as for ``mean``.
+    Gives: d numbers, together of length at most r; with a confidence a tuple of d ``Estimate``,
+        each interval by itself.
     Costs: epsilon; of it 1 / (1 + d^(2/3)) for the number of rows where that is private.
     Because: the l1 distance in the ball is at most sqrt(d) times the l2 distance, hence an error
         of 2 r d sqrt(2) / (n epsilon) where a row is replaced (*Pure versus approximate*, with
@@ -35,14 +38,12 @@ def laplace_mean(
     array([3., 4.])
     """
     weight = space.domain.columns ** (2 / 3)
-    length = moderate(radius, "radius")
-    return noisy_mean(
-        space.domain.size,
-        clip_to_norm(length),
-        lambda loss: laplace(epsilon=loss),
-        lambda loss: laplace(epsilon=loss),
-        moderate(epsilon, "epsilon"),
+    return ball_mean(
+        space,
+        "laplace_mean",
+        radius,
+        Pure(moderate(epsilon, "epsilon")),
         weight / (weight + 1),
-        lambda loss: sqrt(2) / float(loss),
-        within_ball(float(length)),
-    ).bind(space)
+        confidence,
+        sampling,
+    )

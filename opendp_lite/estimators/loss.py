@@ -15,6 +15,7 @@ import numpy as np
 from opendp_lite.core import Measurement, Mechanism
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.pairs import LaplacePair, NormalPair, Pair
+from opendp_lite.estimators.shared_laplace_pair import SharedLaplacePair
 from opendp_lite.exact import Number, open_probability, positive
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.laplace import laplace
@@ -56,6 +57,10 @@ class Loss(ABC):
     @abstractmethod
     def errors(self, total: np.ndarray, rows: np.ndarray) -> Pair:
         """The law of noises of scale 1 that the arrays multiply for the total and the rows."""
+
+    @abstractmethod
+    def shared_errors(self, scale: float, count: int, width: float) -> Pair:
+        """As ``SharedLaplacePair``: of one of so many totals of one noise, and of their sum."""
 
     @abstractmethod
     def even_share(self, sensitivity: Fraction, width: Fraction) -> Fraction:
@@ -113,6 +118,9 @@ class Pure(Loss):
     def errors(self, total: np.ndarray, rows: np.ndarray) -> Pair:
         return LaplacePair(total, rows)
 
+    def shared_errors(self, scale: float, count: int, width: float) -> Pair:
+        return SharedLaplacePair(scale, count, width)
+
     def even_share(self, sensitivity: Fraction, width: Fraction) -> Fraction:
         return sensitivity / (sensitivity + width)
 
@@ -162,6 +170,9 @@ class Concentrated(Loss):
 
     def errors(self, total: np.ndarray, rows: np.ndarray) -> Pair:
         return NormalPair(sqrt(total @ total), sqrt(rows @ rows))
+
+    def shared_errors(self, scale: float, count: int, width: float) -> Pair:
+        return NormalPair(scale * sqrt((count - 1) / count), scale * sqrt(count) / width)
 
     def even_share(self, sensitivity: Fraction, width: Fraction) -> Fraction:
         return sensitivity**2 / (sensitivity**2 + width**2)

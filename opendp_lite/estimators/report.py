@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any, Final
 
 import attrs
 import numpy as np
 
 from opendp_lite.combinators.compose import compose
-from opendp_lite.core import Measurement, Mechanism
+from opendp_lite.core import Measurement, Mechanism, Stage
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.column import Column
 from opendp_lite.estimators.estimate import Estimate
 from opendp_lite.estimators.loss import Loss
+from opendp_lite.estimators.pairs import Floats
 from opendp_lite.estimators.reading import Reading
 from opendp_lite.estimators.truth import Truth
 from opendp_lite.exact import Number, open_probability
@@ -63,13 +66,44 @@ class Report:
         """What is left of a loss for the mean itself."""
         return loss.part(1 - _FOR_SQUARES) if self.sampling else loss
 
+    def for_squares(self, loss: Loss) -> Loss:
+        """What is for the spread of the values."""
+        return loss.part(_FOR_SQUARES)
+
+    def of_columns(
+        self,
+        space: Space[Rows],
+        rows: Stage[Space[Rows], Space[Rows]],
+        noisy: Mechanism[Space[Rows], Any],
+        vector: Callable[[Any], Floats],
+        readings: Callable[[Any], Sequence[Reading]],
+        loss: Loss,
+    ) -> Measurement[Space[Rows], Any]:
+        """A release read as one array, or with a confidence as an ``Estimate`` for each column.
+
+        Takes: ``rows``, as the sum has them; ``noisy``, what is released; how that is read.
+        """
+        if self.confidence is None:
+            return (noisy >> vector).bind(space)
+        if not self.sampling:
+            return (noisy >> (lambda release: tuple(map(self.told, readings(release))))).bind(space)
+        squares, part = rows >> square() >> sum(), self.for_squares(loss)
+        off = part.deviation(part.reach(squares.bind(space).output_space.unit))
+
+        def estimates(both: Any) -> tuple[Any, ...]:
+            release, totals = both
+            sampled = map(partial(_sampled, off), readings(release), np.atleast_1d(totals))
+            return tuple(map(self.told, sampled))
+
+        return (compose(noisy, squares >> part.noise()) >> estimates).bind(space)
+
     def measured(
         self, space: Space[Rows], plan: Plan, loss: Loss, formula: str
     ) -> Measurement[Space[Rows], Any]:
         """The whole estimator on a space of rows."""
         mechanism = plan.mechanism()
         if self.sampling:
-            squares = _Squares(plan.column, loss.part(_FOR_SQUARES), float(space.unit))
+            squares = _Squares(plan.column, self.for_squares(loss), float(space.unit))
             mechanism = compose(mechanism, squares.mechanism()) >> squares.combine
         rows = plan.column.rows(space).bind(space)
         inside = tuple(arrow.inside() for arrow in rows.arrows)
@@ -89,10 +123,29 @@ class Report:
 
 
 @attrs.frozen(eq=False)
-class _Sampled(Reading):
+class Sampled(Reading):
     """A reading with the standard deviation of the values."""
 
     spread: float
+
+    @classmethod
+    def of(cls, reading: Reading, variance: float, people: float, weight: float = 1) -> Sampled:
+        """With a noisy variance of the values of so many people, brought into what it may be.
+
+        Takes: ``weight``, the largest of a row, where the variance is of weighted values.
+        """
+        quotient = reading.quotient
+        mean = float(reading.mean)
+        most = weight * (quotient.upper - mean) * (mean - quotient.lower)
+        found = min(max(variance, 0.0), max(most, 0.0))
+        few = 1 + _FEW / max(people, 1.0)
+        return cls(quotient, reading.total, reading.rows, (found * few) ** 0.5)
+
+
+def _sampled(off: float, reading: Reading, squares: Any) -> Sampled:
+    """With a noisy sum of the squares, one deviation up, as rows may have it."""
+    people = max(float(reading.rows), reading.quotient.least)
+    return Sampled.of(reading, (float(squares) + off) / people - float(reading.mean) ** 2, people)
 
 
 @attrs.frozen
@@ -109,18 +162,15 @@ class _Squares:
             center(self.column.middle) >> square() >> center(halfway) >> sum() >> self.loss.noise()
         )
 
-    def combine(self, both: Any) -> _Sampled:
+    def combine(self, both: Any) -> Sampled:
         """Adds to a reading the spread: one deviation above the estimate, as rows may have it."""
         reading, total = both
-        quotient: Any = reading.quotient
         half, middle = float(self.column.half), float(self.column.middle)
-        rows = max(float(reading.rows), quotient.least)
+        people = max(float(reading.rows), reading.quotient.least)
         off = float(reading.mean) - middle
         noise = self.loss.deviation(self.unit * half**2 / 2)
-        found = (float(total[0]) + noise) / rows + half**2 / 2 - off**2
-        variance = min(max(found, 0.0), max(half**2 - off**2, 0.0))
-        few = 1 + _FEW / rows
-        return _Sampled(reading.quotient, reading.total, reading.rows, (variance * few) ** 0.5)
+        found = (float(total[0]) + noise) / people + half**2 / 2 - off**2
+        return Sampled.of(reading, found, people)
 
 
 _FEW: Final = 2.5

@@ -11,6 +11,9 @@ from opendp_lite.core import Measurement, mechanism
 from opendp_lite.domains import Rows
 from opendp_lite.estimators.column import private_size
 from opendp_lite.estimators.loss import loss_of
+from opendp_lite.estimators.quotient import Quotient
+from opendp_lite.estimators.reading import Reading
+from opendp_lite.estimators.report import Report
 from opendp_lite.estimators.settings import Floats
 from opendp_lite.exact import Number, nearest, positive
 from opendp_lite.spaces import Space
@@ -29,13 +32,17 @@ def simplex_means(
     rho: Number | None = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
+    confidence: Number | None = None,
+    sampling: bool = False,
 ) -> Measurement[Space[Rows], Any]:
     """The mean of each of several columns that are never negative and of a bounded total.
 
     Takes: rows of d columns; ``total`` R: entries below 0 count as 0, and a row of a total above
         R is shortened to it; rows with NaN are left out. One of ``rho``, ``epsilon``,
-        ``epsilon`` with ``delta``. The number of rows is private.
-    Gives: d numbers, none below 0, of a total of at most R.
+        ``epsilon`` with ``delta``; ``confidence`` and ``sampling`` as for ``mean``. The number of
+        rows is private.
+    Gives: d numbers, none below 0, of a total of at most R; with a confidence a tuple of d
+        ``Estimate``, each interval by itself.
     Costs: the loss that was given, in its measure.
     Because: Free Lunch (Fitzsimons, Honaker, Shoemate, Singhal), appendix B, corrected: the
         entries must not be negative and their sum, not another norm, at most R; the number of
@@ -50,16 +57,26 @@ def simplex_means(
     """
     bound = positive(total, "simplex_means: total")
     private_size(space, "simplex_means")
-    loss = loss_of("simplex_means", rho, epsilon, delta)
-    most = nearest(bound)
+    whole = loss_of("simplex_means", rho, epsilon, delta)
+    report = Report.of("simplex_means", confidence, sampling)
+    loss, most, columns = report.for_mean(whole), nearest(bound), space.domain.columns
+    inside = drop_nan() >> clamp(0, bound) >> clip_to_norm(bound, p=1)
+    summed = inside >> simplex_augment() >> sum()
+    scale = loss.scale(loss.reach(summed.bind(space).output_space.unit))
+    about = most / (columns + 1)
+    errors = loss.shared_errors(scale, columns + 1, most)
+    quotient = Quotient(0.0, most, about, errors)
 
-    def means(sums: Any) -> Floats:
+    def vector(sums: Any) -> Floats:
         found = np.asarray(sums, dtype=np.float64)
         rows = max(float(found.sum()) / most, 1.0)
         entries: Floats = np.clip(found[:-1] / rows, 0.0, most)
         return entries * min(most / max(float(entries.sum()), most), 1.0)
 
-    inside = drop_nan() >> clamp(0, bound) >> clip_to_norm(bound, p=1) >> simplex_augment()
-    made = (inside >> sum() >> loss.noise() >> means).bind(space)
+    def readings(sums: Any) -> list[Reading]:
+        rows = float(np.sum(sums)) / most
+        return [Reading(quotient, float(entry) - about * rows, rows) for entry in sums[:-1]]
+
+    made = report.of_columns(space, inside, summed >> loss.noise(), vector, readings, whole)
     formula = "the entries of a row and what is missing to the total share one noise"
-    return attrs.evolve(loss.claimed(made), formula=formula)
+    return attrs.evolve(whole.claimed(made), formula=formula)

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from functools import partial
+from math import hypot, sqrt
 from typing import Any
 
 import attrs
 import numpy as np
 
-from opendp_lite.core import Measurement, mechanism
+from opendp_lite.combinators.compose import compose
+from opendp_lite.core import Measurement, Mechanism, mechanism
 from opendp_lite.domains import Rows
 from opendp_lite.estimators.column import Column
 from opendp_lite.estimators.loss import Loss, loss_of
 from opendp_lite.estimators.quotient import Quotient
 from opendp_lite.estimators.reading import Reading
-from opendp_lite.estimators.report import Report
+from opendp_lite.estimators.report import Report, Sampled
 from opendp_lite.estimators.settings import moderate
 from opendp_lite.exact import Number
 from opendp_lite.spaces import Space
+from opendp_lite.transformations.norm import norm
+from opendp_lite.transformations.square import square
 from opendp_lite.transformations.sum import sum
 from opendp_lite.transformations.weigh import weigh
 
@@ -32,12 +38,14 @@ def weighted_mean(
     epsilon: Number | None = None,
     delta: Number | None = None,
     confidence: Number | None = None,
+    sampling: bool = False,
 ) -> Measurement[Space[Rows], Any]:
     """The mean of values with weights: the sum of w x over the sum of w.
 
     Takes: two columns, values and weights; bounds of the values; ``most``, the largest weight;
-        one of ``rho``, ``epsilon``, ``epsilon`` with ``delta``; ``confidence`` as for ``mean``.
-        Rows may be added or removed, or replaced, with a public number that is of no use here.
+        one of ``rho``, ``epsilon``, ``epsilon`` with ``delta``; ``confidence`` and ``sampling`` as
+        for ``mean``. Rows may be added or removed, or replaced, with a public number that is of
+        no use here.
     Gives: a number in the bounds; an ``Estimate`` where there is a confidence, whose ``rows`` is
         the sum of the weights. Rows with a NaN have the weight 0; weights that come to less than
         ``most`` together count as ``most``.
@@ -54,15 +62,21 @@ def weighted_mean(
     column = Column.between(lower, upper, "weighted_mean")
     heaviest = moderate(most, "weighted_mean: most")
     moderate(heaviest * 2 * column.half, "weighted_mean: most times the width of the bounds")
-    loss = loss_of("weighted_mean", rho, epsilon, delta)
-    report = Report.of("weighted_mean", confidence, sampling=False)
-    summed = weigh(lower, upper, heaviest) >> sum()
-    moved = summed.bind(space).output_space.unit
-    reach = loss.reach(moved)
+    whole = loss_of("weighted_mean", rho, epsilon, delta)
+    report = Report.of("weighted_mean", confidence, sampling)
+    loss, rows = report.for_mean(whole), weigh(lower, upper, heaviest)
+    reach = loss.reach((rows >> sum()).bind(space).output_space.unit)
     plan = _Weighted(column, loss, float(heaviest), reach)
-    made = (summed >> loss.noise() >> plan.read >> report.told).bind(space)
+    noisy: Mechanism[Space[Rows], Any] = rows >> sum() >> loss.noise() >> plan.read
+    if report.sampling:
+        part = report.for_squares(whole).part(Fraction(1, 2))
+        each, together = rows >> square() >> sum(), rows >> norm(1) >> square() >> sum()
+        moved = [sums.bind(space).output_space.unit for sums in (each, together)]
+        off = [part.deviation(part.reach(unit)) for unit in moved]
+        squares = compose(each >> part.noise(), together >> part.noise())
+        noisy = compose(noisy, squares) >> partial(plan.sampled, *off)
     formula = "a row's two weighted entries share one noise"
-    return attrs.evolve(loss.claimed(made), formula=formula)
+    return attrs.evolve(whole.claimed((noisy >> report.told).bind(space)), formula=formula)
 
 
 @attrs.frozen
@@ -83,3 +97,20 @@ class _Weighted:
         about = float(self.column.middle)
         quotient = Quotient(*self.column.floats, about, errors, least=self.most)
         return Reading(quotient, (first - second) / 2, (first + second) / width)
+
+    def sampled(self, off_each: float, off_together: float, release: Any) -> Sampled:
+        """Adds the spread, from the sums of (w (x - lower))^2, (w (upper - x))^2, (w width)^2.
+
+        With t the mean as a share of the half width from the middle, w^2 (x - mean)^2 is half of
+        (1 - t) times the first and (1 + t) times the second, less (1 - t^2) / 4 times the third.
+        One deviation up, as rows may have it.
+        """
+        reading, (both, squares) = release
+        first, second, third = *map(float, both), float(squares[0])
+        half = float(self.column.half)
+        t = (float(reading.mean) - float(self.column.middle)) / half
+        off = hypot(off_each * sqrt(1 + t * t) / sqrt(2), off_together * (1 - t * t) / 4)
+        found = (first * (1 - t) + second * (1 + t)) / 2 - third * (1 - t * t) / 4 + off
+        weights = max(float(reading.rows), reading.quotient.least)
+        of_squares = max(third, (2 * half * self.most) ** 2) / (2 * half) ** 2
+        return Sampled.of(reading, found / weights, weights**2 / of_squares, self.most)

@@ -31,13 +31,6 @@ _TIMES = 8
 """How many times the error a margin is."""
 
 
-def count_variance(columns: int, stretch: Fraction) -> Fraction:
-    """The variance of the count's noise, in units of 1 / epsilon^2: a third of E (c + h)^2."""
-    d, h = columns, stretch
-    longer = (d + 3) * (d + 2) * (d + 1) + 3 * h * (d + 2) * (d + 1) + 3 * h * h * (d + 1)
-    return (longer + h * h * h) / (3 * (d + 1 + h))
-
-
 @attrs.frozen
 class CoreNoise:
     """floor(v + s + 1/2), entry by entry, and floor(n + k + 1/2) for noises s in R^d and k.
@@ -99,7 +92,8 @@ class CoreNoise:
         """
         d, h = self.columns, self.stretch
         entry = (d + 1) * (d + 3 + h) / (d + 1 + h)
-        count = count_variance(d, h)
+        longer = (d + 3) * (d + 2) * (d + 1) + 3 * h * (d + 2) * (d + 1) + 3 * h * h * (d + 1)
+        count = (longer + h * h * h) / (3 * (d + 1 + h))
         units = Fraction(2) ** self.sum_exponent, Fraction(2) ** self.count_exponent
         return (
             nearest(self.sum_scale * units[0] * sqrt_up(entry)),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import attrs
 import numpy as np
 
-from opendp_lite.bodies.body import Floats
+from opendp_lite.bodies.body import Body, Floats
 from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.everything import Everything
+from opendp_lite.bodies.non_negative_ball import NonNegativeBall
 from opendp_lite.core import Transformation, stage
 from opendp_lite.domains import Rows
 from opendp_lite.engines.sparse import SparseRows
@@ -31,8 +32,9 @@ def square(space: Space[Rows]) -> Transformation[Space[Rows], Space[Rows]]:
     """Squares every entry, as a variance needs it.
 
     Takes: rows of any number of columns.
-    Gives: rows in the box from 0 to the square of the largest size of an entry; rows that may
-        hold anything still may.
+    Gives: non-negative rows, with a total of at most the square of the largest l2 norm or in the
+        box of the square of the largest entry, whichever moves a sum less; rows that may hold
+        anything still may.
     Moves: d_in rows move d_in rows, under either row metric.
     Because: row by row.
 
@@ -41,7 +43,14 @@ def square(space: Space[Rows]) -> Transformation[Space[Rows], Space[Rows]]:
     array([9., 1.])
     """
     domain = space.domain
-    radii = domain.body.radii()
-    most = None if radii is None else radii.linf
-    body = Everything(domain.columns) if not most else Box(0, most * most, domain.columns)
-    return lifted(space, Squared(), body, domain.names)
+    return lifted(space, Squared(), _squared(domain.body), domain.names)
+
+
+def _squared(body: Body) -> Body:
+    radii = body.radii()
+    if radii is None or not radii.linf:
+        return Everything(body.columns)
+    largest, together = radii.linf * radii.linf, radii.l2_squared
+    if together is not None and together * together < body.columns * largest * largest:
+        return NonNegativeBall(together, p=1, columns=body.columns)
+    return Box(0, largest, body.columns)
