@@ -23,6 +23,7 @@ MOST_TERMS: Final = 64
 MOST_CELLS: Final = 512
 _FEWEST_TERMS: Final = 2
 _FARTHEST: Final = 1e100
+_NARROWEST: Final = 1e-100
 
 
 def lower_bound(value: Number) -> Fraction:
@@ -95,18 +96,21 @@ class Basis(ABC):
 
     def edges(self) -> Floats:
         """The rising edges of the cells, one more than cells."""
-        lower, upper = map(nearest, self.ends)
-        return self._checked(lower + (upper - lower) * np.linspace(0, 1, self.cells + 1))
+        return self._at(np.linspace(0, 1, self.cells + 1))
 
-    def _checked(self, edges: Floats) -> Floats:
-        if not (np.diff(edges) > 0).all() or np.abs(edges).max() > _FARTHEST:
-            lower, upper = self.ends
-            raise ParameterError(
-                f"{type(self).__name__}: floats from {plain(lower)} to {plain(upper)} make no "
-                f"{self.cells} cells; the lower bound must be below the upper, they may not be "
-                f"too close together for their size, nor beyond {_FARTHEST:g}"
-            )
-        return edges
+    def _at(self, shares: Floats) -> Floats:
+        """The edges that lie at these shares of the interval."""
+        lower, upper = map(nearest, self.ends)
+        if max(abs(lower), abs(upper)) <= _FARTHEST and upper - lower >= _NARROWEST:
+            edges = lower + (upper - lower) * shares
+            if (np.diff(edges) > 0).all():
+                return edges
+        bounds = " to ".join(map(plain, self.ends))
+        raise ParameterError(
+            f"{type(self).__name__}: floats from {bounds} make no {self.cells} cells; the lower "
+            "bound must be below the upper, they may not be too close together for their size, "
+            f"nor closer than {_NARROWEST:g}, nor beyond {_FARTHEST:g}"
+        )
 
     def middles(self) -> Floats:
         """The number that each cell stands for."""
