@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from fractions import Fraction
 from math import factorial, inf, pi, sqrt
 
 import numpy as np
@@ -235,6 +236,15 @@ def test_numbers_lie_in_their_cells(basis):
 def test_refusals(make, words):
     with pytest.raises(dp.ParameterError, match=words):
         make()
+
+
+@pytest.mark.parametrize("bases", [2.0, np.int64(2), Fraction(2)])
+def test_whole_numbers_of_any_type_make_the_same_bases(bases):
+    basis = dp.MutuallyUnbiased(7, 0, 1, bases=bases)
+    assert repr(basis) == repr(dp.MutuallyUnbiased(7, 0, 1, bases=2))
+    assert basis.functions().shape == (7, basis.terms)
+    features = dp.basis_features(basis)
+    assert dp.from_json(features.to_json()) == features
 
 
 def test_wavelets_are_an_extra():
