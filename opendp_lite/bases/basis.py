@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
+from math import isfinite
 from typing import Any, Final
 
 import attrs
@@ -14,7 +15,7 @@ import numpy as np
 from opendp_lite.bodies.body import Floats
 from opendp_lite.bodies.points import Points
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import Number, exact, nearest, plain, positive, whole
+from opendp_lite.exact import Number, exact, nearest, plain, positive, reading, whole
 from opendp_lite.norms import Norms
 
 CELLS: Final = 2**14
@@ -26,19 +27,25 @@ _FARTHEST: Final = 1e100
 _NARROWEST: Final = 1e-100
 
 
+def to_float(value: Fraction) -> Fraction:
+    """What the nearest float stands for, where there is one: all that edges and a repr can hold."""
+    close = nearest(value)
+    return reading(close) if isfinite(close) else value
+
+
 def lower_bound(value: Number) -> Fraction:
     """A public number."""
-    return exact(value, "lower")
+    return to_float(exact(value, "lower"))
 
 
 def upper_bound(value: Number) -> Fraction:
     """A public number."""
-    return exact(value, "upper")
+    return to_float(exact(value, "upper"))
 
 
 def public_scale(value: Number) -> Fraction:
     """A public number above 0."""
-    return positive(value, "scale")
+    return to_float(positive(value, "scale"))
 
 
 def middle_shares(cells: int) -> Floats:

@@ -247,6 +247,28 @@ def test_whole_numbers_of_any_type_make_the_same_bases(bases):
     assert dp.from_json(features.to_json()) == features
 
 
+FINE = Fraction(10**20 + 1, 10**20)
+
+
+@pytest.mark.parametrize(
+    "basis",
+    [
+        *BASES,
+        dp.Cosine(3, Fraction(1, 7), FINE),
+        dp.Haar(4, -FINE, 10**17 + 3),
+        dp.Hermite(4, middle=FINE, scale=Fraction(1, 3)),
+        dp.Laguerre(4, scale=FINE, lower=-FINE),
+        dp.Daubechies(4, 0, FINE, moments=3),
+        dp.MutuallyUnbiased(5, 0, FINE, bases=3),
+    ],
+    ids=repr,
+)
+def test_a_repr_makes_the_basis_again(basis):
+    assert eval(repr(basis)) == basis
+    features = dp.basis_features(basis)
+    assert dp.from_json(features.to_json()) == eval(repr(features)) == features
+
+
 def test_wavelets_are_an_extra():
     program = (
         "import sys; sys.modules['pywt'] = None; import opendp_lite as dp; dp.Haar(4, 0, 1).l1\n"
