@@ -164,4 +164,16 @@ class Basis(ABC):
 
 @lru_cache(maxsize=8)
 def _points(basis: Basis) -> Points:
-    return Points.nearest_to(basis, basis.edges()[1:-1], basis.functions())
+    edges, table = basis.edges(), np.asarray(basis.functions(), dtype=np.float64)
+    shapes = (basis.cells + 1,), (basis.cells, basis.terms)
+    if (edges.shape, table.shape) != shapes:
+        raise ParameterError(
+            f"{type(basis).__name__}: edges() and functions() must have the shapes {shapes[0]} and "
+            f"{shapes[1]}, got {edges.shape} and {table.shape}"
+        )
+    if not (np.diff(edges) > 0).all() or not _NARROWEST <= np.abs(table).max() <= _FARTHEST:
+        raise ParameterError(
+            f"{type(basis).__name__}: edges() must rise, and the largest of functions() must lie "
+            f"from {_NARROWEST:g} to {_FARTHEST:g}"
+        )
+    return Points.nearest_to(basis, edges[1:-1], table)

@@ -7,6 +7,7 @@ import sys
 from fractions import Fraction
 from math import factorial, inf, pi, sqrt
 
+import attrs
 import numpy as np
 import pytest
 from scipy.special import eval_chebyt, eval_hermite, eval_laguerre, eval_legendre
@@ -245,6 +246,52 @@ def test_whole_numbers_of_any_type_make_the_same_bases(bases):
     assert basis.functions().shape == (7, basis.terms)
     features = dp.basis_features(basis)
     assert dp.from_json(features.to_json()) == features
+
+
+@attrs.frozen(repr=False)
+class Own(dp.Basis):
+    """A basis of someone else."""
+
+    table: tuple[tuple[float, ...], ...]
+    steps: tuple[float, ...] = (0.0, 1.0, 2.0)
+
+    terms = 2
+    cells = 2
+    ends = (Fraction(0), Fraction(2))
+
+    def edges(self):
+        return np.array(self.steps)
+
+    def functions(self):
+        return np.array(self.table)
+
+
+def test_a_basis_of_ones_own_moves_as_far_as_its_largest_row():
+    assert dp.basis_features(Own(((1, 2), (3, -4)))).bind(dp.records())([0.5, 1.5]).shape == (2, 2)
+    assert (dp.basis_features(Own(((1, 2), (3, -4)))) >> dp.sum()).map(1) == dp.Norms(
+        l1=7, l2=5, linf=4
+    )
+
+
+@pytest.mark.parametrize(
+    ("basis", "words"),
+    [
+        (Own(((1.0, 2.0),)), "shapes"),
+        (Own(((1.0, 2.0),) * 3), "shapes"),
+        (Own(((1.0,), (2.0,))), "shapes"),
+        (Own(((1.0, 2.0), (3.0, 4.0)), (0.0, 1.0)), "shapes"),
+        (Own(((1.0, 2.0), (3.0, 4.0)), (0.0, 3.0, 2.0)), "must rise"),
+        (Own(((1.0, 2.0), (3.0, 4.0)), (0.0, np.nan, 2.0)), "must rise"),
+        (Own(((1.0, np.nan), (3.0, 4.0))), "largest"),
+        (Own(((1.0, inf), (3.0, 4.0))), "largest"),
+        (Own(((1e-320, 0.0), (0.0, 0.0))), "largest"),
+        (Own(((0.0, 0.0), (0.0, 0.0))), "largest"),
+    ],
+)
+def test_a_table_that_does_not_fit_its_cells_is_refused_before_data(basis, words):
+    """With fewer rows than cells a number of the last cell raised, and one of the first did not."""
+    with pytest.raises(dp.ParameterError, match=words):
+        dp.basis_features(basis)
 
 
 FINE = Fraction(10**20 + 1, 10**20)
