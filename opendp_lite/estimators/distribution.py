@@ -101,7 +101,7 @@ class Distribution:
         one, value = self._shares.whole, weights @ self._per_row
         along = value if self.size is None else weights @ one / (one @ one)
         rest = weights - np.multiply.outer(along, one)
-        return Uncertain(value, self.deviation * np.linalg.norm(rest, axis=-1) / self._rows)
+        return Uncertain(value, self.deviation * _lengths(rest) / self._rows)
 
     @property
     def count(self) -> Uncertain:
@@ -153,14 +153,16 @@ class Distribution:
         """The number up to which there is a share q of the rows.
 
         The standard error is half of what lies between the quantiles a standard error of the
-        share lower and higher.
+        share lower and higher; a share of 0 or 1 is that up to a bound. Where q is not some
+        standard errors of the share away from 0 and 1, there is little to be known.
         """
         shares = np.asarray(q, dtype=np.float64)
         if not ((shares >= 0) & (shares <= 1)).all():
             raise ParameterError("quantile: shares lie between 0 and 1")
         found = self._where(shares)
         error = self._linear(self._below(found)).standard_error
-        high, low = (self._where((shares + sign * error).clip(0, 1)) for sign in (1, -1))
+        more, low = shares + error, self._where((shares - error).clip(0, 1))
+        high = np.where(more < 1, self._where(more.clip(0, 1)), self._shares.edges[-1])
         return _plain(found, (high - low) / 2)
 
     def expectation(self, function: Callable[[Floats], Floats]) -> Uncertain:
@@ -179,14 +181,26 @@ class Distribution:
         return self.moment(1)
 
     def standard_deviation(self) -> Uncertain:
-        """The standard deviation of the numbers; 0 where their variance seems to be negative."""
+        """The standard deviation of the numbers; 0 where their variance seems to be negative.
+
+        Where the variance is not above two standard errors of it, the root of one of them is
+        that of the deviation: there the tangent of the root, which is taken elsewhere, is too flat.
+        """
         variance = self.moment(2, about=self.mean().value)
         found = sqrt(max(variance.value, 0.0))
         error = variance.standard_error
-        return Uncertain(found, error / (2 * found) if found**2 > error else sqrt(error))
+        return Uncertain(found, error / (2 * found) if found**2 > 2 * error else sqrt(error))
 
     def __repr__(self) -> str:
         return f"<about {self._rows:.0f} rows by {self.basis!r}>"
+
+
+def _lengths(rows: Floats) -> Floats:
+    """The l2 norms along the last axis, of numbers whose squares are beyond floats too."""
+    largest = np.abs(rows).max(axis=-1, keepdims=True)
+    units = np.where(largest > 0, largest, 1.0)
+    lengths: Floats = units[..., 0] * np.linalg.norm(rows / units, axis=-1)
+    return lengths
 
 
 def _plain(value: Any, error: Any) -> Uncertain:
