@@ -260,6 +260,65 @@ def test_what_is_refused():
             dp.basis_distribution(basis, **wrong)
 
 
+def test_what_is_asked_wrongly_is_answered_in_words():
+    found = dp.distribution(dp.Cosine(6, 0, 100), deviation=3)([100.0] + [0.0] * 5)
+    for ask, words in (
+        (lambda: found.density("a"), "density: x must be a number.*'a'"),
+        (lambda: found.cdf(None), "cdf: x must be numbers, got NaN"),
+        (lambda: found.density([nan, 1.0]), "density: x must be numbers, got NaN"),
+        (lambda: found.cdf([1j]), "cdf: x must be a number"),
+        (lambda: found.quantile(50), "between 0 and 1.*got 50"),
+        (lambda: found.quantile("a"), "quantile: q must be a number"),
+        (lambda: found.expectation(lambda x: 1), r"each of the 16384.*got shape \(\)"),
+        (lambda: found.expectation(lambda x: x[:3]), r"got shape \(3,\)"),
+        (lambda: found.expectation(lambda x: None), "NaN"),
+        (lambda: found.expectation(lambda x: np.exp(1j * x)), "must be a number"),
+        (lambda: found.expectation(lambda x: np.where(x > 50, inf, 0)), "not at 50"),
+        (lambda: found.moment(400), "order 400 must be finite"),
+    ):
+        with pytest.raises(dp.ParameterError, match=words):
+            ask()
+    both = found.expectation(lambda x: np.array([x, 0 * x + 1]))
+    assert both.value == pytest.approx([50, 1])
+
+
+@pytest.mark.parametrize("given", [{}, {"rho": 1, "delta": 1e-6}, {"delta": 1e-6}])
+def test_a_loss_is_refused_in_the_words_of_the_estimator(given):
+    words = f"basis_distribution takes .* got {' and '.join(given) or 'none'}$"
+    with pytest.raises(dp.ParameterError, match=words):
+        dp.basis_distribution(dp.Cosine(6, 0, 100), **given)
+
+
+def test_nothing_may_come_between_the_functions_and_their_sums():
+    """Five times the sums were read as five times the rows."""
+    basis = dp.Cosine(3, 0, 1)
+    for between in (dp.scale(5), dp.select([2, 1, 0]), dp.clamp(0, 1)):
+        pipeline = dp.basis_features(basis) >> between >> dp.sum() >> dp.gaussian(scale=1)
+        with pytest.raises(dp.SpaceError, match="nothing between"):
+            pipeline >> dp.distribution(basis, deviation=1)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ((None, 1), "needs a basis"),
+        ((dp.Cosine(3, 0, 1), 0), "deviation"),
+        ((dp.Cosine(3, 0, 1), 1, 0), "size"),
+    ],
+)
+def test_wrong_parameters_are_refused_before_a_release_is_spent(given, words):
+    released = dp.basis_features(dp.Cosine(3, 0, 1)) >> dp.sum() >> dp.gaussian(scale=1)
+    with pytest.raises(dp.ParameterError, match=words):
+        released >> dp.distribution(*given)
+
+
+def test_a_deviation_is_finite_where_the_mean_is_noise():
+    """The square of a mean of 1e200 is beyond floats; no mean lies beyond the bounds."""
+    found = dp.distribution(dp.Legendre(3, 0, 1), deviation=1)([1.0, 1e200, 1e200])
+    answer = found.standard_deviation()
+    assert np.isfinite([answer.value, answer.standard_error]).all()
+
+
 def sums_of(found):
     return found.sums
 
