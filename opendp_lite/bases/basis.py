@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
+from math import isfinite
 from typing import Any, Final
 
 import attrs
@@ -14,7 +15,7 @@ import numpy as np
 from opendp_lite.bodies.body import Floats
 from opendp_lite.bodies.points import Points
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import Number, exact, nearest, plain, positive, whole
+from opendp_lite.exact import Number, exact, nearest, plain, positive, reading, whole
 from opendp_lite.norms import Norms
 
 CELLS: Final = 2**14
@@ -23,21 +24,28 @@ MOST_TERMS: Final = 64
 MOST_CELLS: Final = 512
 _FEWEST_TERMS: Final = 2
 _FARTHEST: Final = 1e100
+_NARROWEST: Final = 1e-100
+
+
+def to_float(value: Fraction) -> Fraction:
+    """What the nearest float stands for, where there is one: all that edges and a repr can hold."""
+    close = nearest(value)
+    return reading(close) if isfinite(close) else value
 
 
 def lower_bound(value: Number) -> Fraction:
     """A public number."""
-    return exact(value, "lower")
+    return to_float(exact(value, "lower"))
 
 
 def upper_bound(value: Number) -> Fraction:
     """A public number."""
-    return exact(value, "upper")
+    return to_float(exact(value, "upper"))
 
 
 def public_scale(value: Number) -> Fraction:
     """A public number above 0."""
-    return positive(value, "scale")
+    return to_float(positive(value, "scale"))
 
 
 def middle_shares(cells: int) -> Floats:
@@ -95,18 +103,21 @@ class Basis(ABC):
 
     def edges(self) -> Floats:
         """The rising edges of the cells, one more than cells."""
-        lower, upper = map(nearest, self.ends)
-        return self._checked(lower + (upper - lower) * np.linspace(0, 1, self.cells + 1))
+        return self._at(np.linspace(0, 1, self.cells + 1))
 
-    def _checked(self, edges: Floats) -> Floats:
-        if not (np.diff(edges) > 0).all() or np.abs(edges).max() > _FARTHEST:
-            lower, upper = self.ends
-            raise ParameterError(
-                f"{type(self).__name__}: floats from {plain(lower)} to {plain(upper)} make no "
-                f"{self.cells} cells; the lower bound must be below the upper, they may not be "
-                f"too close together for their size, nor beyond {_FARTHEST:g}"
-            )
-        return edges
+    def _at(self, shares: Floats) -> Floats:
+        """The edges that lie at these shares of the interval."""
+        lower, upper = map(nearest, self.ends)
+        if max(abs(lower), abs(upper)) <= _FARTHEST and upper - lower >= _NARROWEST:
+            edges = lower + (upper - lower) * shares
+            if (np.diff(edges) > 0).all():
+                return edges
+        bounds = " to ".join(map(plain, self.ends))
+        raise ParameterError(
+            f"{type(self).__name__}: floats from {bounds} make no {self.cells} cells; the lower "
+            "bound must be below the upper, they may not be too close together for their size, "
+            f"nor closer than {_NARROWEST:g}, nor beyond {_FARTHEST:g}"
+        )
 
     def middles(self) -> Floats:
         """The number that each cell stands for."""
@@ -153,4 +164,16 @@ class Basis(ABC):
 
 @lru_cache(maxsize=8)
 def _points(basis: Basis) -> Points:
-    return Points.nearest_to(basis, basis.edges()[1:-1], basis.functions())
+    edges, table = basis.edges(), np.asarray(basis.functions(), dtype=np.float64)
+    shapes = (basis.cells + 1,), (basis.cells, basis.terms)
+    if (edges.shape, table.shape) != shapes:
+        raise ParameterError(
+            f"{type(basis).__name__}: edges() and functions() must have the shapes {shapes[0]} and "
+            f"{shapes[1]}, got {edges.shape} and {table.shape}"
+        )
+    if not (np.diff(edges) > 0).all() or not _NARROWEST <= np.abs(table).max() <= _FARTHEST:
+        raise ParameterError(
+            f"{type(basis).__name__}: edges() must rise, and the largest of functions() must lie "
+            f"from {_NARROWEST:g} to {_FARTHEST:g}"
+        )
+    return Points.nearest_to(basis, edges[1:-1], table)

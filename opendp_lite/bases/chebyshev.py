@@ -8,7 +8,6 @@ import numpy as np
 from opendp_lite.bases.cosine import cosines
 from opendp_lite.bases.interval import Interval
 from opendp_lite.bodies.body import Floats
-from opendp_lite.exact import nearest
 
 
 @attrs.frozen(repr=False)
@@ -30,6 +29,4 @@ class Chebyshev(Interval):
         return cosines(self.cells, self.terms)[::-1]
 
     def edges(self) -> Floats:
-        lower, upper = map(nearest, self.ends)
-        shares = np.sin(np.pi / 2 * np.linspace(0, 1, self.cells + 1)) ** 2
-        return self._checked(lower + (upper - lower) * shares)
+        return self._at(np.sin(np.pi / 2 * np.linspace(0, 1, self.cells + 1)) ** 2)

@@ -9,7 +9,14 @@ import attrs
 import numpy as np
 from numpy.polynomial.hermite import hermvander
 
-from opendp_lite.bases.basis import CELLS, Basis, middle_shares, number_of_terms, public_scale
+from opendp_lite.bases.basis import (
+    CELLS,
+    Basis,
+    middle_shares,
+    number_of_terms,
+    public_scale,
+    to_float,
+)
 from opendp_lite.bodies.body import Floats
 from opendp_lite.exact import Number, exact
 
@@ -17,7 +24,7 @@ _BEYOND = 5
 
 
 def _middle(value: Number) -> Fraction:
-    return exact(value, "middle")
+    return to_float(exact(value, "middle"))
 
 
 @attrs.frozen(repr=False)

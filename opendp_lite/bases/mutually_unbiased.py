@@ -29,6 +29,10 @@ def _cells(value: int) -> int:
     )
 
 
+def _bases(value: int) -> int:
+    return whole(value, "bases", least=1)
+
+
 @attrs.frozen(repr=False)
 class MutuallyUnbiased(Basis):
     """Several bases on the same cells; a function of one is spread evenly over all of another.
@@ -52,11 +56,10 @@ class MutuallyUnbiased(Basis):
     cells: int = attrs.field(converter=_cells)
     lower: Fraction = attrs.field(converter=lower_bound)
     upper: Fraction = attrs.field(converter=upper_bound)
-    bases: int = attrs.field(default=_PAIR, kw_only=True)
+    bases: int = attrs.field(default=_PAIR, converter=_bases, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
         self.edges()
-        whole(self.bases, "bases", least=1)
         most = self.cells + 1 if self.cells % 2 else _PAIR
         if self.bases > most:
             raise ParameterError(f"there are {most} bases on {self.cells} cells, not {self.bases}")

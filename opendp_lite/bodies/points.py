@@ -36,7 +36,8 @@ class Points(Body):
         than points: number x belongs to the point of as many edges as are at most x, NaN to the
         last; ``steps``, the points, shape (points, columns), in whole steps of 2^``grid``.
     Because: a norm is convex, so of a row it is largest at a point and of a difference at two. The
-        radii are maxima over the table, exact; for the diameters see ``farthest``.
+        radii are maxima over the table, exact: squares of lengths stay below 2^58 steps, those of
+        differences below 2^60. For the diameters see ``farthest``.
     """
 
     key: Hashable
@@ -191,7 +192,8 @@ class Points(Body):
 
     def select(self, columns: tuple[int, ...]) -> Body:
         chosen = np.ascontiguousarray(self.steps[:, list(columns)])
-        if not chosen.any():
+        longest = len(columns) * int(np.abs(chosen).max()) ** 2
+        if not 0 < longest <= 1 << _SQUARE_BITS:
             return self._box().select(columns)
         return Points((self.key, columns), self.edges, chosen, self.grid)
 

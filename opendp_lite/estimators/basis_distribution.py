@@ -7,6 +7,7 @@ from typing import Any, Protocol, cast, overload
 from opendp_lite.bases.basis import Basis
 from opendp_lite.core import Measurement, Mechanism, mechanism
 from opendp_lite.domains import Rows
+from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.distribution import distribution
 from opendp_lite.exact import Number
 from opendp_lite.measurements.gaussian import gaussian
@@ -47,7 +48,14 @@ def _basis_distribution(
     (40, 55, 0.5)
     """
     summed = basis_features(basis) >> sum()
-    pure = rho is None and delta is None and epsilon is not None
+    given = {"rho": rho, "epsilon": epsilon, "delta": delta}
+    named = tuple(name for name, value in given.items() if value is not None)
+    if named not in (("rho",), ("epsilon",), ("epsilon", "delta")):
+        raise ParameterError(
+            "basis_distribution takes rho=, or epsilon= with delta=, or epsilon= alone; "
+            f"got {' and '.join(named) or 'none'}"
+        )
+    pure = named == ("epsilon",)
     loss: dict[str, Any] = {"epsilon": epsilon} if pure else {"rho": rho, "epsilon": epsilon}
     noise: Any = laplace(**loss) if pure else cast(Any, gaussian)(**loss, delta=delta)
     released = (summed >> noise).bind(space)

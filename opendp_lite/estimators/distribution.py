@@ -16,7 +16,7 @@ from opendp_lite.calls import Call
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.settings import Floats
 from opendp_lite.estimators.uncertain import Uncertain
-from opendp_lite.exact import Number, exact, nearest, positive, whole
+from opendp_lite.exact import Number, exact, nearest, positive, said, whole
 from opendp_lite.postprocessor import postprocessor, suited
 
 
@@ -42,8 +42,24 @@ def _shares(basis: Basis) -> _Shares:
     return _Shares(inside, below, below[-1], basis.edges(), basis.middles())
 
 
+def _numbers(given: Any, name: str) -> Floats:
+    """A number or an array of numbers, in floats."""
+    try:
+        found = np.asarray(given)
+        if found.dtype.kind not in "biufO":
+            raise TypeError(found.dtype)
+        numbers: Floats = found.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"{name} must be a number or an array of numbers, got {said(given)}"
+        ) from None
+    if np.isnan(numbers).any():
+        raise ParameterError(f"{name} must be numbers, got NaN")
+    return numbers
+
+
 def _sums(given: Any) -> Floats:
-    return np.asarray(given, dtype=np.float64)
+    return _numbers(given, "distribution: the sums")
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -101,7 +117,7 @@ class Distribution:
         one, value = self._shares.whole, weights @ self._per_row
         along = value if self.size is None else weights @ one / (one @ one)
         rest = weights - np.multiply.outer(along, one)
-        return Uncertain(value, self.deviation * np.linalg.norm(rest, axis=-1) / self._rows)
+        return Uncertain(value, _lengths(rest) * (self.deviation / self._rows))
 
     @property
     def count(self) -> Uncertain:
@@ -116,7 +132,7 @@ class Distribution:
 
     def density(self, x: ArrayLike) -> Uncertain:
         """The density at x; a negative estimate counts as 0. Beyond the bounds it is 0."""
-        numbers = np.asarray(x, dtype=np.float64)
+        numbers = _numbers(x, "density: x")
         edges, places = self._shares.edges, self._cells_of(numbers)
         inside = (numbers >= edges[0]) & (numbers <= edges[-1])
         widths = np.where(inside, np.diff(edges)[places], np.inf)
@@ -125,7 +141,7 @@ class Distribution:
 
     def cdf(self, x: ArrayLike) -> Uncertain:
         """The share of rows up to x, from 0 to 1."""
-        found = self._linear(self._below(np.asarray(x, dtype=np.float64)))
+        found = self._linear(self._below(_numbers(x, "cdf: x")))
         return _plain(np.clip(found.value, 0.0, 1.0), found.standard_error)
 
     def _below(self, numbers: Floats) -> Floats:
@@ -153,40 +169,76 @@ class Distribution:
         """The number up to which there is a share q of the rows.
 
         The standard error is half of what lies between the quantiles a standard error of the
-        share lower and higher.
+        share lower and higher; a share of 0 or 1 is that up to a bound. Where q is not some
+        standard errors of the share away from 0 and 1, there is little to be known.
         """
-        shares = np.asarray(q, dtype=np.float64)
+        shares = _numbers(q, "quantile: q")
         if not ((shares >= 0) & (shares <= 1)).all():
-            raise ParameterError("quantile: shares lie between 0 and 1")
+            wrong = shares[(shares < 0) | (shares > 1)].flat[0]
+            raise ParameterError(
+                f"quantile: q is a share between 0 and 1, 0.5 for the median; got {wrong:g}"
+            )
         found = self._where(shares)
         error = self._linear(self._below(found)).standard_error
-        high, low = (self._where((shares + sign * error).clip(0, 1)) for sign in (1, -1))
+        more, low = shares + error, self._where((shares - error).clip(0, 1))
+        high = np.where(more < 1, self._where(more.clip(0, 1)), self._shares.edges[-1])
         return _plain(found, (high - low) / 2)
 
     def expectation(self, function: Callable[[Floats], Floats]) -> Uncertain:
         """The mean of a function of the numbers, which maps an array of them to another."""
-        at_middles = np.asarray(function(self._shares.middles.copy()), dtype=np.float64)
-        found = self._linear(at_middles @ self._shares.inside)
+        values = _numbers(
+            function(self._shares.middles.copy()), "expectation: what the function gives"
+        )
+        return self._mean_of(values, "expectation: the function")
+
+    def _mean_of(self, values: Floats, name: str) -> Uncertain:
+        cells = self.basis.cells
+        if values.shape[-1:] != (cells,):
+            raise ParameterError(
+                f"{name} must give one number for each of the {cells} in the array that it gets, "
+                f"got shape {values.shape}; np.where and np.full_like make such arrays"
+            )
+        if not np.isfinite(values).all():
+            wrong = self._shares.middles[~np.isfinite(values).reshape(-1, cells).all(axis=0)][0]
+            raise ParameterError(
+                f"{name} must be finite between the bounds; it is not at {wrong:g}"
+            )
+        found = self._linear(values @ self._shares.inside)
         return _plain(found.value, found.standard_error)
 
     def moment(self, order: int, about: Number = 0) -> Uncertain:
         """The mean of (x - about)^order."""
         power, middle = whole(order, "order", least=1), nearest(exact(about, "about"))
-        return self.expectation(lambda numbers: (numbers - middle) ** power)
+        with np.errstate(over="ignore"):
+            powers = (self._shares.middles - middle) ** power
+        return self._mean_of(powers, f"moment: the power of order {power}")
 
     def mean(self) -> Uncertain:
         """The mean."""
         return self.moment(1)
 
     def standard_deviation(self) -> Uncertain:
-        """The standard deviation of the numbers; 0 where their variance seems to be negative."""
-        variance = self.moment(2, about=self.mean().value)
+        """The standard deviation of the numbers; 0 where their variance seems to be negative.
+
+        Where the variance is not above two standard errors of it, the root of one of them is
+        that of the deviation: there the tangent of the root, which is taken elsewhere, is too flat.
+        """
+        edges = self._shares.edges
+        variance = self.moment(2, about=float(np.clip(self.mean().value, edges[0], edges[-1])))
         found = sqrt(max(variance.value, 0.0))
         error = variance.standard_error
-        return Uncertain(found, error / (2 * found) if found**2 > error else sqrt(error))
+        return Uncertain(found, error / (2 * found) if found**2 > 2 * error else sqrt(error))
 
     def __repr__(self) -> str:
         return f"<about {self._rows:.0f} rows by {self.basis!r}>"
+
+
+def _lengths(rows: Floats) -> Floats:
+    """The l2 norms along the last axis, of numbers whose squares are beyond floats too."""
+    largest = np.abs(rows).max(axis=-1, keepdims=True)
+    units = np.where(largest > 0, largest, 1.0)
+    lengths: Floats = units[..., 0] * np.linalg.norm(rows / units, axis=-1)
+    return lengths
 
 
 def _plain(value: Any, error: Any) -> Uncertain:
@@ -199,10 +251,25 @@ def _plain(value: Any, error: Any) -> Uncertain:
 def _suits(
     recipe: tuple[Any, ...], basis: Basis, deviation: Number, size: int | None = None
 ) -> str | None:
-    calls = {call.name: dict(call.arguments) for call in recipe if isinstance(call, Call)}
-    if "sum" in calls and calls.get("basis_features", {}).get("basis") != basis:
-        return f"distribution needs the sums of the basis; put basis_features({basis!r}) >> sum()"
-    return None
+    _read(basis, deviation, size)
+    calls = [(call.name, dict(call.arguments)) for call in recipe if isinstance(call, Call)]
+    summed = [at for at, (name, _) in enumerate(calls) if name == "sum"]
+    if all(at and calls[at - 1] == ("basis_features", {"basis": basis}) for at in summed):
+        return None
+    return (
+        "distribution needs the sums of the basis, with nothing between; "
+        f"put basis_features({basis!r}) >> sum()"
+    )
+
+
+def _read(basis: Basis, deviation: Number, size: int | None) -> tuple[float, int | None]:
+    """The deviation and the size, refused where they, or the basis, are none."""
+    if not isinstance(basis, Basis):
+        raise ParameterError(
+            f"distribution needs a basis such as dp.Cosine(12, 0, 100), got {said(basis)}"
+        )
+    declared = None if size is None else whole(size, "size", least=1)
+    return nearest(positive(deviation, "deviation")), declared
 
 
 @postprocessor
@@ -226,5 +293,4 @@ def distribution(
     >>> found.cdf(5).value, found.count
     (0.75, Uncertain(value=100.0, standard_error=1.0))
     """
-    declared = None if size is None else whole(size, "size", least=1)
-    return Distribution(basis, sums, nearest(positive(deviation, "deviation")), declared)
+    return Distribution(basis, sums, *_read(basis, deviation, size))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from fractions import Fraction
 from math import factorial, inf, pi, sqrt
 
+import attrs
 import numpy as np
 import pytest
 from scipy.special import eval_chebyt, eval_hermite, eval_laguerre, eval_legendre
@@ -212,6 +214,11 @@ def test_numbers_lie_in_their_cells(basis):
         (lambda: dp.Legendre(5, "0", 1), "number"),
         (lambda: dp.Chebyshev(5, 1, 1 + 1e-14), "too close"),
         (lambda: dp.Cosine(5, 0, 1e200), "beyond"),
+        (lambda: dp.Chebyshev(5, 0, 10**400), "beyond"),
+        (lambda: dp.Cosine(5, -1e308, 1e308), "beyond"),
+        (lambda: dp.Hermite(5, 0, 1e308), "beyond"),
+        (lambda: dp.Haar(2, 0, 1e-310), "closer than 1e-100"),
+        (lambda: dp.Laguerre(5, 1e-200), "closer than 1e-100"),
         (lambda: dp.Hermite(5, 0, 0), "scale must be above 0"),
         (lambda: dp.Laguerre(5, -1), "scale must be above 0"),
         (lambda: dp.Laguerre(5, 1e-20, lower=1), "too close"),
@@ -230,6 +237,83 @@ def test_numbers_lie_in_their_cells(basis):
 def test_refusals(make, words):
     with pytest.raises(dp.ParameterError, match=words):
         make()
+
+
+@pytest.mark.parametrize("bases", [2.0, np.int64(2), Fraction(2)])
+def test_whole_numbers_of_any_type_make_the_same_bases(bases):
+    basis = dp.MutuallyUnbiased(7, 0, 1, bases=bases)
+    assert repr(basis) == repr(dp.MutuallyUnbiased(7, 0, 1, bases=2))
+    assert basis.functions().shape == (7, basis.terms)
+    features = dp.basis_features(basis)
+    assert dp.from_json(features.to_json()) == features
+
+
+@attrs.frozen(repr=False)
+class Own(dp.Basis):
+    """A basis of someone else."""
+
+    table: tuple[tuple[float, ...], ...]
+    steps: tuple[float, ...] = (0.0, 1.0, 2.0)
+
+    terms = 2
+    cells = 2
+    ends = (Fraction(0), Fraction(2))
+
+    def edges(self):
+        return np.array(self.steps)
+
+    def functions(self):
+        return np.array(self.table)
+
+
+def test_a_basis_of_ones_own_moves_as_far_as_its_largest_row():
+    assert dp.basis_features(Own(((1, 2), (3, -4)))).bind(dp.records())([0.5, 1.5]).shape == (2, 2)
+    assert (dp.basis_features(Own(((1, 2), (3, -4)))) >> dp.sum()).map(1) == dp.Norms(
+        l1=7, l2=5, linf=4
+    )
+
+
+@pytest.mark.parametrize(
+    ("basis", "words"),
+    [
+        (Own(((1.0, 2.0),)), "shapes"),
+        (Own(((1.0, 2.0),) * 3), "shapes"),
+        (Own(((1.0,), (2.0,))), "shapes"),
+        (Own(((1.0, 2.0), (3.0, 4.0)), (0.0, 1.0)), "shapes"),
+        (Own(((1.0, 2.0), (3.0, 4.0)), (0.0, 3.0, 2.0)), "must rise"),
+        (Own(((1.0, 2.0), (3.0, 4.0)), (0.0, np.nan, 2.0)), "must rise"),
+        (Own(((1.0, np.nan), (3.0, 4.0))), "largest"),
+        (Own(((1.0, inf), (3.0, 4.0))), "largest"),
+        (Own(((1e-320, 0.0), (0.0, 0.0))), "largest"),
+        (Own(((0.0, 0.0), (0.0, 0.0))), "largest"),
+    ],
+)
+def test_a_table_that_does_not_fit_its_cells_is_refused_before_data(basis, words):
+    """With fewer rows than cells a number of the last cell raised, and one of the first did not."""
+    with pytest.raises(dp.ParameterError, match=words):
+        dp.basis_features(basis)
+
+
+FINE = Fraction(10**20 + 1, 10**20)
+
+
+@pytest.mark.parametrize(
+    "basis",
+    [
+        *BASES,
+        dp.Cosine(3, Fraction(1, 7), FINE),
+        dp.Haar(4, -FINE, 10**17 + 3),
+        dp.Hermite(4, middle=FINE, scale=Fraction(1, 3)),
+        dp.Laguerre(4, scale=FINE, lower=-FINE),
+        dp.Daubechies(4, 0, FINE, moments=3),
+        dp.MutuallyUnbiased(5, 0, FINE, bases=3),
+    ],
+    ids=repr,
+)
+def test_a_repr_makes_the_basis_again(basis):
+    assert eval(repr(basis)) == basis
+    features = dp.basis_features(basis)
+    assert dp.from_json(features.to_json()) == eval(repr(features)) == features
 
 
 def test_wavelets_are_an_extra():

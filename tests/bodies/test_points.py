@@ -146,6 +146,20 @@ def test_the_selected_columns_keep_their_exact_norms():
     assert not body.non_negative()
 
 
+@pytest.mark.parametrize("count", [2, 8, 9, 16, 17, 300, 512, 1025])
+@pytest.mark.parametrize("metric", [dp.SymmetricDistance(), dp.ChangeOneDistance()])
+def test_a_column_selected_often_moves_the_sum_as_far_as_it_is_said_to(count, metric):
+    """2^10 columns of 2^27 steps are 2^64 steps squared, and 0 in 64 bits."""
+    space = dp.records(size=None if metric == dp.SymmetricDistance() else 1, metric=metric)
+    for column in (0, 1):
+        chosen = dp.select([column] * count)
+        summed = space >> dp.basis_features(dp.Cosine(2, 0, 1)) >> chosen >> dp.sum()
+        other = np.zeros(count) if space.domain.size is None else summed([1.0])
+        moved = summed([0.0]) - other
+        for p in (1, 2, inf):
+            assert np.linalg.norm(moved, ord=p) <= float(summed.map(1).of(p)) * (1 + 1e-12)
+
+
 def test_a_sum_counts_and_is_exact_beyond_int64():
     body = body_of(TABLES["a curve"])
     fold = PointSum(body)
