@@ -34,7 +34,7 @@ PIPELINES: list[tuple[dp.Space[Any], Any]] = [
     (dp.records(), dp.basis_features(dp.Haar(8, 0, 1 / 3)) >> dp.scale(0.5) >> dp.sum()),
     (dp.records(), dp.basis_distribution(dp.Cosine(5, 0, 10), rho=0.1)),
     (REPLACE, dp.basis_distribution(dp.Hermite(4, middle=1, scale=0.5), epsilon=1, delta=1e-6)),
-    (dp.records(), dp.basis_distribution(dp.Laguerre(3, 2.5, lower=-1), epsilon=1)),
+    (dp.records(), dp.basis_distribution(dp.Laguerre(3, scale=2.5, lower=-1), epsilon=1)),
     (
         dp.records(),
         dp.basis_features(FLAT)

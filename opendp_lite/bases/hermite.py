@@ -44,8 +44,8 @@ class Hermite(Basis):
     """
 
     terms: int = attrs.field(converter=number_of_terms)
-    middle: Fraction = attrs.field(converter=_middle)
-    scale: Fraction = attrs.field(converter=public_scale)
+    middle: Fraction = attrs.field(converter=_middle, kw_only=True)
+    scale: Fraction = attrs.field(converter=public_scale, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
         self.edges()

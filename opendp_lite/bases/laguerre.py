@@ -37,8 +37,8 @@ class Laguerre(Basis):
     """
 
     terms: int = attrs.field(converter=number_of_terms)
-    scale: Fraction = attrs.field(converter=public_scale)
-    lower: Fraction = attrs.field(default=Fraction(0), converter=lower_bound)
+    scale: Fraction = attrs.field(converter=public_scale, kw_only=True)
+    lower: Fraction = attrs.field(default=Fraction(0), converter=lower_bound, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
         self.edges()

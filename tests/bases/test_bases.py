@@ -32,8 +32,8 @@ ORTHONORMAL = [
     dp.Hadamard(64, 0, 1),
     dp.MutuallyUnbiased(7, 0, 7, bases=1),
     *(kind(64, 0, 1) for kind in (dp.Cosine, dp.Fourier, dp.Legendre, dp.Chebyshev)),
-    dp.Hermite(64, 0, 1),
-    dp.Laguerre(64, 1),
+    dp.Hermite(64, middle=0, scale=1),
+    dp.Laguerre(64, scale=1),
 ]
 FRAMES = [
     dp.MutuallyUnbiased(16, 0, 1),
@@ -93,14 +93,14 @@ def test_the_functions_are_the_ones_named():
         middles = dp.Chebyshev(6, -1, 1).middles()[at]
         chebyshev = eval_chebyt(i, middles) * (sqrt(2) if i else 1)
         assert np.allclose(dp.Chebyshev(6, -1, 1).functions()[at, i], chebyshev, atol=1e-5)
-        z = dp.Hermite(6, 0, 1).middles()[at]
-        width = float(dp.Hermite(6, 0, 1).ends[1]) * 2
+        z = dp.Hermite(6, middle=0, scale=1).middles()[at]
+        width = float(dp.Hermite(6, middle=0, scale=1).ends[1]) * 2
         hermite = eval_hermite(i, z) * np.exp(-(z**2) / 2)
         hermite *= sqrt(width / (2**i * factorial(i) * sqrt(pi)))
-        assert np.allclose(dp.Hermite(6, 0, 1).functions()[at, i], hermite)
-        z = dp.Laguerre(6, 1).middles()[at]
+        assert np.allclose(dp.Hermite(6, middle=0, scale=1).functions()[at, i], hermite)
+        z = dp.Laguerre(6, scale=1).middles()[at]
         laguerre = sqrt(54) * np.exp(-z / 2) * eval_laguerre(i, z)
-        assert np.allclose(dp.Laguerre(6, 1).functions()[at, i], laguerre)
+        assert np.allclose(dp.Laguerre(6, scale=1).functions()[at, i], laguerre)
     fourier = dp.Fourier(5, 0, 1).functions()[at]
     assert np.allclose(fourier[:, 3], sqrt(2) * np.cos(4 * pi * share))
     assert np.allclose(fourier[:, 4], sqrt(2) * np.sin(4 * pi * share))
@@ -156,7 +156,7 @@ def test_sensitivities_in_closed_form(terms):
     pairs = dp.Fourier(2 * terms + 1, 0, 1)
     assert pairs.l2 == pytest.approx(sqrt(2 * terms + 1), rel=1e-7)
     assert dp.Fourier(2, 0, 1).replacing().l1 == pytest.approx(2 * sqrt(2), rel=1e-3)
-    laguerre = dp.Laguerre(terms, 1)
+    laguerre = dp.Laguerre(terms, scale=1)
     assert laguerre.l2 == pytest.approx(sqrt(terms * (4 * terms + 30)), rel=0.02)
     assert laguerre.l1 / laguerre.l2 == pytest.approx(sqrt(terms), rel=1e-3)
 
@@ -216,12 +216,12 @@ def test_numbers_lie_in_their_cells(basis):
         (lambda: dp.Cosine(5, 0, 1e200), "beyond"),
         (lambda: dp.Chebyshev(5, 0, 10**400), "beyond"),
         (lambda: dp.Cosine(5, -1e308, 1e308), "beyond"),
-        (lambda: dp.Hermite(5, 0, 1e308), "beyond"),
+        (lambda: dp.Hermite(5, middle=0, scale=1e308), "beyond"),
         (lambda: dp.Haar(2, 0, 1e-310), "closer than 1e-100"),
-        (lambda: dp.Laguerre(5, 1e-200), "closer than 1e-100"),
-        (lambda: dp.Hermite(5, 0, 0), "scale must be above 0"),
-        (lambda: dp.Laguerre(5, -1), "scale must be above 0"),
-        (lambda: dp.Laguerre(5, 1e-20, lower=1), "too close"),
+        (lambda: dp.Laguerre(5, scale=1e-200), "closer than 1e-100"),
+        (lambda: dp.Hermite(5, middle=0, scale=0), "scale must be above 0"),
+        (lambda: dp.Laguerre(5, scale=-1), "scale must be above 0"),
+        (lambda: dp.Laguerre(5, scale=1e-20, lower=1), "too close"),
         (lambda: dp.Haar(12, 0, 1), "power of two"),
         (lambda: dp.Hadamard(1024, 0, 1), "512"),
         (lambda: dp.Daubechies(128, 0, 1), "at most 64"),

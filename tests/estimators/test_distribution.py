@@ -203,7 +203,11 @@ def test_errors_do_not_depend_on_the_unit(upper, kind):
 )
 @pytest.mark.parametrize("loss", [{"rho": 0.5}, {"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}])
 def test_any_data_gives_finite_answers(data, loss):
-    for basis in (dp.Legendre(6, 0, 10), dp.Hermite(4, 0, 1), dp.MutuallyUnbiased(5, 0, 1)):
+    for basis in (
+        dp.Legendre(6, 0, 10),
+        dp.Hermite(4, middle=0, scale=1),
+        dp.MutuallyUnbiased(5, 0, 1),
+    ):
         release = dp.basis_distribution(basis, **loss)
         spaces = [dp.records()]
         if data:
@@ -325,7 +329,7 @@ def sums_of(found):
 
 @pytest.mark.parametrize("loss", [{"rho": 0.5}, {"epsilon": 1}])
 @pytest.mark.parametrize(
-    "basis", [dp.Legendre(4, 0, 1), dp.Hadamard(4, 0, 1), dp.Laguerre(3, 1)], ids=repr
+    "basis", [dp.Legendre(4, 0, 1), dp.Hadamard(4, 0, 1), dp.Laguerre(3, scale=1)], ids=repr
 )
 def test_nothing_is_found_where_a_row_is_added(basis, loss):
     """The row where the functions are largest; each fails with probability 1e-7."""
