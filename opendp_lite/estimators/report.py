@@ -9,6 +9,7 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
+from opendp_lite.bodies.box import Box
 from opendp_lite.combinators.compose import compose
 from opendp_lite.core import Measurement, Mechanism
 from opendp_lite.domains import Rows
@@ -19,7 +20,7 @@ from opendp_lite.estimators.loss import Loss
 from opendp_lite.estimators.reading import Reading
 from opendp_lite.estimators.truth import Truth
 from opendp_lite.exact import Number, open_probability
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, row_metric
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.square import square
 from opendp_lite.transformations.sum import sum
@@ -69,7 +70,7 @@ class Report:
         """The whole estimator on a space of rows."""
         mechanism = plan.mechanism()
         if self.sampling:
-            squares = _Squares(plan.column, loss.part(_FOR_SQUARES), float(space.unit))
+            squares = _Squares.of(space, plan.column, loss.part(_FOR_SQUARES))
             mechanism = compose(mechanism, squares.mechanism()) >> squares.combine
         rows = plan.column.rows(space).bind(space)
         inside = tuple(arrow.inside() for arrow in rows.arrows)
@@ -97,11 +98,21 @@ class _Sampled(Reading):
 
 @attrs.frozen
 class _Squares:
-    """The variance of the values, from a noisy sum of (x - middle)^2."""
+    """The variance of the values, from a noisy sum of (x - middle)^2.
+
+    ``reach`` is how far one unit of privacy moves that sum.
+    """
 
     column: Column
     loss: Loss
-    unit: float
+    reach: float
+
+    @classmethod
+    def of(cls, space: Space[Rows], column: Column, loss: Loss) -> _Squares:
+        """With the reach that the rows' metric makes of a square between 0 and half^2."""
+        halfway = column.half**2 / 2
+        moved: Any = row_metric(space).per_row(Box(-halfway, halfway))
+        return cls(column, loss, float(space.unit * moved.linf))
 
     def mechanism(self) -> Mechanism[Space[Rows], Any]:
         halfway = self.column.half**2 / 2
@@ -116,7 +127,7 @@ class _Squares:
         half, middle = float(self.column.half), float(self.column.middle)
         rows = max(float(reading.rows), quotient.least)
         off = float(reading.mean) - middle
-        noise = self.loss.deviation(self.unit * half**2 / 2)
+        noise = self.loss.deviation(self.reach)
         found = (float(total[0]) + noise) / rows + half**2 / 2 - off**2
         variance = min(max(found, 0.0), max(half**2 - off**2, 0.0))
         few = 1 + _FEW / rows
