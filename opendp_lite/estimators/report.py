@@ -11,6 +11,7 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
+from opendp_lite.bodies.box import Box
 from opendp_lite.combinators.compose import compose
 from opendp_lite.core import Measurement, Mechanism, Stage
 from opendp_lite.domains import Rows
@@ -22,7 +23,7 @@ from opendp_lite.estimators.pairs import Floats
 from opendp_lite.estimators.reading import Reading
 from opendp_lite.estimators.truth import Truth
 from opendp_lite.exact import Number, open_probability
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, row_metric
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.square import square
 from opendp_lite.transformations.sum import sum
@@ -103,7 +104,7 @@ class Report:
         """The whole estimator on a space of rows."""
         mechanism = plan.mechanism()
         if self.sampling:
-            squares = _Squares(plan.column, self.for_squares(loss), float(space.unit))
+            squares = _Squares.of(space, plan.column, self.for_squares(loss))
             mechanism = compose(mechanism, squares.mechanism()) >> squares.combine
         rows = plan.column.rows(space).bind(space)
         inside = tuple(arrow.inside() for arrow in rows.arrows)
@@ -150,11 +151,21 @@ def _sampled(off: float, reading: Reading, squares: Any) -> Sampled:
 
 @attrs.frozen
 class _Squares:
-    """The variance of the values, from a noisy sum of (x - middle)^2."""
+    """The variance of the values, from a noisy sum of (x - middle)^2.
+
+    ``reach`` is how far one unit of privacy moves that sum.
+    """
 
     column: Column
     loss: Loss
-    unit: float
+    reach: float
+
+    @classmethod
+    def of(cls, space: Space[Rows], column: Column, loss: Loss) -> _Squares:
+        """With the reach that the rows' metric makes of a square between 0 and half^2."""
+        halfway = column.half**2 / 2
+        moved: Any = row_metric(space).per_row(Box(-halfway, halfway))
+        return cls(column, loss, float(space.unit * moved.linf))
 
     def mechanism(self) -> Mechanism[Space[Rows], Any]:
         halfway = self.column.half**2 / 2
@@ -168,7 +179,7 @@ class _Squares:
         half, middle = float(self.column.half), float(self.column.middle)
         people = max(float(reading.rows), reading.quotient.least)
         off = float(reading.mean) - middle
-        noise = self.loss.deviation(self.unit * half**2 / 2)
+        noise = self.loss.deviation(self.reach)
         found = (float(total[0]) + noise) / people + half**2 / 2 - off**2
         return Sampled.of(reading, found, people)
 

@@ -13,6 +13,7 @@ from opendp_lite.exact import NEGLIGIBLE, exp_down, exp_up, log_up, normal_tail,
 
 _STEPS = 200
 _LARGEST = 2.0**1000
+_SMALLEST = 2.0**-1000
 
 
 class Profile(ABC):
@@ -166,7 +167,7 @@ def gaussian_ratio(epsilon: Fraction, delta: Fraction) -> Fraction:
     low, high = 0.0, 1.0
     while GaussianProfile(Fraction(high) ** 2).delta(epsilon) <= delta:
         low, high = high, high * 2
-    while high - low > 1e-13 * high:
+    while high > _SMALLEST and high - low > 1e-13 * high:
         middle = (low + high) / 2
         if GaussianProfile(Fraction(middle) ** 2).delta(epsilon) <= delta:
             low = middle

@@ -53,6 +53,13 @@ def test_numbers_of_the_specification():
     assert round(float(curve.epsilon(Fraction(1, 10**6))), 4) == 4.8866
     assert round(float(gaussian_ratio(Fraction(1), Fraction(1, 10**6))) ** -0.5, 4) == 4.2247
     assert round(float(gaussian_ratio(Fraction(1), Fraction(1, 10**5))) ** -0.5, 4) == 3.7306
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1, 350), (Fraction(1, 10**400), 300)])
+def test_a_delta_that_no_noise_certainly_meets_is_refused(epsilon, delta):
+    """The search for a ratio ends, also where every float above 0 is too large."""
+    with pytest.raises(dp.ParameterError, match="infinite noise"):
+        gaussian_ratio(Fraction(epsilon), Fraction(1, 10**delta))
     bound = ConcentratedProfile(Fraction(1, 2)).epsilon(Fraction(1, 10**6))
     assert round(float(bound), 3) == 5.222
 
