@@ -28,6 +28,8 @@ from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.norms import Norms
 
 _UNLIKELY: Final = Fraction(1, 10**6)
+_MOST: Final = Fraction(10) ** 20
+_LEAST_SHARE: Final = Fraction(1, 10**6)
 _ratio_for = lru_cache(maxsize=256)(gaussian_ratio)
 
 
@@ -237,14 +239,34 @@ def _share(share: float) -> Fraction:
     return Fraction(min(max(share, 0.001), 0.999)).limit_denominator(1000)
 
 
+def share_of(given: object, name: str) -> Fraction:
+    """A share of the loss that leaves something for both parts."""
+    found = open_probability(given, name)
+    if not _LEAST_SHARE <= found <= 1 - _LEAST_SHARE:
+        raise ParameterError(
+            f"{name} must leave at least {float(_LEAST_SHARE):g} for either part, got {given}"
+        )
+    return found
+
+
+def _moderate(given: object, name: str) -> Fraction:
+    """A loss for which the noise, and its square, are floats."""
+    found = positive(given, name)
+    if not 1 / _MOST <= found <= _MOST:
+        raise ParameterError(
+            f"{name} must lie between {float(1 / _MOST):g} and {float(_MOST):g}, got {given}"
+        )
+    return found
+
+
 def loss_of(step: str, rho: Number | None, epsilon: Number | None, delta: Number | None) -> Loss:
     """The loss that was asked for, refused where it is none or two."""
     given = one_of(step, rho=rho, epsilon=delta if epsilon is None else epsilon)
     if given == "rho":
-        return Concentrated(positive(rho, f"{step}: rho"))
+        return Concentrated(_moderate(rho, f"{step}: rho"))
     if epsilon is None:
         raise ParameterError(f"{step}: epsilon and delta go together, epsilon is missing")
-    level = positive(epsilon, f"{step}: epsilon")
+    level = _moderate(epsilon, f"{step}: epsilon")
     if delta is None:
         return Pure(level)
     spill = open_probability(delta, f"{step}: delta")

@@ -12,13 +12,13 @@ from opendp_lite.core import Measurement, Mechanism, mechanism
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.column import Column, private_size
-from opendp_lite.estimators.loss import loss_of
+from opendp_lite.estimators.loss import loss_of, share_of
 from opendp_lite.estimators.pairs import Floats, NormalPair
 from opendp_lite.estimators.quotient import Quotient
 from opendp_lite.estimators.reading import Reading
 from opendp_lite.estimators.report import Plan, Report
 from opendp_lite.estimators.truth import Truth
-from opendp_lite.exact import Number, open_probability
+from opendp_lite.exact import Number
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measures.profile import GaussianProfile
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
@@ -83,7 +83,7 @@ def recentred_mean(
             "core_mean(epsilon=) is for a pure loss"
         )
     report = Report.of("recentred_mean", confidence, sampling)
-    looked = open_probability(first, "recentred_mean: first")
+    looked = share_of(first, "recentred_mean: first")
     plan = _Recentred(column, report.for_mean(loss).budget, looked, float(space.unit))
     formula = (
         f"{float(looked):.3g} of the loss is for a first look, which says how to divide the rest "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import sqrt
-from typing import Any
+from typing import Any, Final
 
 import attrs
 import numpy as np
@@ -12,18 +12,21 @@ import numpy as np
 from opendp_lite.combinators.adaptive import Ask, programmed
 from opendp_lite.core import Measurement, Mechanism, mechanism
 from opendp_lite.domains import Rows
+from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.column import Column, private_size
-from opendp_lite.estimators.loss import Loss, loss_of
+from opendp_lite.estimators.loss import Loss, loss_of, share_of
 from opendp_lite.estimators.quotient import Quotient
 from opendp_lite.estimators.reading import Reading
 from opendp_lite.estimators.report import Plan, Report
 from opendp_lite.estimators.truth import Truth
-from opendp_lite.exact import Number, open_probability
+from opendp_lite.exact import Number
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.count import count
 from opendp_lite.transformations.resize import resize
 from opendp_lite.transformations.sum import sum
+
+_MOST_MISSING: Final = 1e6
 
 
 @mechanism
@@ -64,7 +67,13 @@ def resized_mean(
     loss = loss_of("resized_mean", rho, epsilon, delta)
     report = Report.of("resized_mean", confidence, sampling)
     filling = column.public(fill, "resized_mean: fill")
-    of_sum = open_probability(share, "resized_mean: share")
+    of_sum = share_of(share, "resized_mean: share")
+    counting = report.for_mean(loss).part(1 - of_sum)
+    if counting.deviation(float(space.unit)) > _MOST_MISSING:
+        raise ParameterError(
+            "resized_mean: so small a loss may add more rows than memory holds; give a larger "
+            "one, or use mean(), which adds none"
+        )
     plan = _Resized(column, report.for_mean(loss), of_sum, filling, float(space.unit))
     return report.measured(space, plan, loss, f"{float(of_sum):.3g} of the loss is for the sum")
 

@@ -13,12 +13,12 @@ from opendp_lite.core import Measurement, Mechanism
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.column import Column, private_size
-from opendp_lite.estimators.loss import Loss, loss_of
+from opendp_lite.estimators.loss import Loss, loss_of, share_of
 from opendp_lite.estimators.quotient import Quotient
 from opendp_lite.estimators.reading import Reading
 from opendp_lite.estimators.report import Plan, Report
 from opendp_lite.estimators.truth import Truth
-from opendp_lite.exact import Number, open_probability
+from opendp_lite.exact import Number
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.count import count
@@ -93,7 +93,7 @@ def _share_of_sum(
     if share is not None and guess is not None:
         raise ParameterError(f"{step}: a guess decides the share; give one of them")
     if share is not None:
-        return open_probability(share, f"{step}: share")
+        return share_of(share, f"{step}: share")
     near = column.public(guess, f"{step}: guess")
     if near is None:
         return loss.even_share(reach_of(column, about), 2 * column.half)

@@ -221,3 +221,29 @@ def test_no_warning_comes_from_a_value():
             for asked in ASKED:
                 check(dp.mean(-3, 4, rho=0.5, **asked)(data), (-3, 4), asked)
                 check(dp.mean(-3, 4, epsilon=0.5, **asked)(data), (-3, 4), asked)
+
+
+@pytest.mark.parametrize(("name", "kind"), MAKES)
+def test_losses_whose_noise_has_no_square_are_refused(name, kind):
+    for loss in (1e-21, 1e21, Fraction(1, 10**400)):
+        with pytest.raises(dp.ParameterError, match=f"{kind} must lie between 1e-20 and 1e"):
+            MAKES[name, kind](-3, 4, **{kind: loss}).bind_front()
+    for loss in (1e-20, 1e20):
+        for asked in ASKED:
+            bound = MAKES[name, kind](-1e100, 1e100, **{kind: loss}, **asked).bind_front()
+            check(bound([1.0, 2.0]), (-1e100, 1e100), asked)
+
+
+def test_shares_of_next_to_nothing_are_refused():
+    for share in (1e-7, 1 - 1e-7, Fraction(1, 10**640)):
+        for make in (dp.plug_in_mean, dp.centered_mean, dp.resized_mean):
+            with pytest.raises(dp.ParameterError, match="must leave at least 1e-06"):
+                make(0, 1, rho=1, share=share).bind_front()
+        with pytest.raises(dp.ParameterError, match="first must leave at least 1e-06"):
+            dp.recentred_mean(0, 1, rho=1, first=share).bind_front()
+
+
+def test_rows_that_no_memory_holds_are_not_made_up():
+    for loss in ({"rho": 1e-14}, {"epsilon": 1e-6}):
+        with pytest.raises(dp.ParameterError, match="more rows than memory holds"):
+            dp.resized_mean(0, 1, **loss).bind_front()
