@@ -7,7 +7,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 from math import sqrt
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import attrs
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from opendp_lite.core import Measurement, Mechanism
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.pairs import LaplacePair, NormalPair, Pair
-from opendp_lite.exact import Number, open_probability, positive
+from opendp_lite.exact import Number, nearest, open_probability, positive, reading
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.laplace import laplace
 from opendp_lite.measurements.noise import one_of
@@ -27,6 +27,7 @@ from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.norms import Norms
 
 _ratio_for = lru_cache(maxsize=256)(gaussian_ratio)
+_MOST: Final = reading(1e30)
 
 
 class Loss(ABC):
@@ -212,11 +213,19 @@ def loss_of(step: str, rho: Number | None, epsilon: Number | None, delta: Number
     """The loss that was asked for, refused where it is none or two."""
     given = one_of(step, rho=rho, epsilon=delta if epsilon is None else epsilon)
     if given == "rho":
-        return Concentrated(positive(rho, f"{step}: rho"))
+        return Concentrated(_moderate(rho, f"{step}: rho"))
     if epsilon is None:
         raise ParameterError(f"{step}: epsilon and delta go together, epsilon is missing")
-    level = positive(epsilon, f"{step}: epsilon")
+    level = _moderate(epsilon, f"{step}: epsilon")
     if delta is None:
         return Pure(level)
     spill = open_probability(delta, f"{step}: delta")
     return Approximate(_ratio_for(level, spill) / 2, level, spill)
+
+
+def _moderate(given: object, name: str) -> Fraction:
+    """Above 0, and such that no square of a noise is beyond floats, whatever the bounds."""
+    found = positive(given, name)
+    if not 1 / _MOST <= found <= _MOST:
+        raise ParameterError(f"{name} must lie between 1e-30 and 1e30, got {nearest(found):g}")
+    return found

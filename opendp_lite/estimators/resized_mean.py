@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import sqrt
-from typing import Any
+from typing import Any, Final
 
 import attrs
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from opendp_lite.combinators.adaptive import Ask, programmed
 from opendp_lite.core import Measurement, Mechanism, mechanism
 from opendp_lite.domains import Rows
+from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.column import Column, private_size
 from opendp_lite.estimators.loss import Loss, loss_of
 from opendp_lite.estimators.quotient import Quotient
@@ -24,6 +25,8 @@ from opendp_lite.transformations.center import center
 from opendp_lite.transformations.count import count
 from opendp_lite.transformations.resize import resize
 from opendp_lite.transformations.sum import sum
+
+_MOST_FILLED: Final = 1e6
 
 
 @mechanism
@@ -66,6 +69,12 @@ def resized_mean(
     filling = column.public(fill, "resized_mean: fill")
     of_sum = open_probability(share, "resized_mean: share")
     plan = _Resized(column, report.for_mean(loss), of_sum, filling, float(space.unit))
+    filled = plan.loss.part(1 - of_sum).scale(plan.unit)
+    if filled > _MOST_FILLED:
+        raise ParameterError(
+            f"resized_mean fills up to a number of rows with a noise of about {filled:.2g}, more "
+            f"than {_MOST_FILLED:g}; give it more of the loss, or use mean(), which fills up none"
+        )
     return report.measured(space, plan, loss, f"{float(of_sum):.3g} of the loss is for the sum")
 
 
