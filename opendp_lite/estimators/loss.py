@@ -16,7 +16,7 @@ from opendp_lite.core import Measurement, Mechanism
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.pairs import LaplacePair, NormalPair, Pair
 from opendp_lite.estimators.shared_laplace_pair import SharedLaplacePair
-from opendp_lite.exact import Number, open_probability, positive
+from opendp_lite.exact import Number, nearest, open_probability, positive, reading
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.laplace import laplace
 from opendp_lite.measurements.noise import one_of
@@ -28,9 +28,9 @@ from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.norms import Norms
 
 _UNLIKELY: Final = Fraction(1, 10**6)
-_MOST: Final = Fraction(10) ** 20
 _LEAST_SHARE: Final = Fraction(1, 10**6)
 _ratio_for = lru_cache(maxsize=256)(gaussian_ratio)
+_MOST: Final = reading(1e30)
 
 
 class Loss(ABC):
@@ -249,16 +249,6 @@ def share_of(given: object, name: str) -> Fraction:
     return found
 
 
-def _moderate(given: object, name: str) -> Fraction:
-    """A loss for which the noise, and its square, are floats."""
-    found = positive(given, name)
-    if not 1 / _MOST <= found <= _MOST:
-        raise ParameterError(
-            f"{name} must lie between {float(1 / _MOST):g} and {float(_MOST):g}, got {given}"
-        )
-    return found
-
-
 def loss_of(step: str, rho: Number | None, epsilon: Number | None, delta: Number | None) -> Loss:
     """The loss that was asked for, refused where it is none or two."""
     given = one_of(step, rho=rho, epsilon=delta if epsilon is None else epsilon)
@@ -271,3 +261,11 @@ def loss_of(step: str, rho: Number | None, epsilon: Number | None, delta: Number
         return Pure(level)
     spill = open_probability(delta, f"{step}: delta")
     return Approximate(_ratio_for(level, spill) / 2, level, spill)
+
+
+def _moderate(given: object, name: str) -> Fraction:
+    """Above 0, and such that no square of a noise is beyond floats, whatever the bounds."""
+    found = positive(given, name)
+    if not 1 / _MOST <= found <= _MOST:
+        raise ParameterError(f"{name} must lie between 1e-30 and 1e30, got {nearest(found):g}")
+    return found

@@ -26,7 +26,7 @@ from opendp_lite.transformations.count import count
 from opendp_lite.transformations.resize import resize
 from opendp_lite.transformations.sum import sum
 
-_MOST_MISSING: Final = 1e6
+_MOST_FILLED: Final = 1e6
 
 
 @mechanism
@@ -68,13 +68,13 @@ def resized_mean(
     report = Report.of("resized_mean", confidence, sampling)
     filling = column.public(fill, "resized_mean: fill")
     of_sum = share_of(share, "resized_mean: share")
-    counting = report.for_mean(loss).part(1 - of_sum)
-    if counting.deviation(float(space.unit)) > _MOST_MISSING:
-        raise ParameterError(
-            "resized_mean: so small a loss may add more rows than memory holds; give a larger "
-            "one, or use mean(), which adds none"
-        )
     plan = _Resized(column, report.for_mean(loss), of_sum, filling, float(space.unit))
+    filled = plan.loss.part(1 - of_sum).scale(plan.unit)
+    if filled > _MOST_FILLED:
+        raise ParameterError(
+            f"resized_mean fills up to a number of rows with a noise of about {filled:.2g}, more "
+            f"than {_MOST_FILLED:g}; give it more of the loss, or use mean(), which fills up none"
+        )
     return report.measured(space, plan, loss, f"{float(of_sum):.3g} of the loss is for the sum")
 
 

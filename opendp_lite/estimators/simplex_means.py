@@ -37,10 +37,10 @@ def simplex_means(
 ) -> Measurement[Space[Rows], Any]:
     """The mean of each of several columns that are never negative and of a bounded total.
 
-    Takes: rows of d columns; ``total`` R: entries below 0 count as 0, and a row of a total above
-        R is shortened to it; rows with NaN are left out. One of ``rho``, ``epsilon``,
-        ``epsilon`` with ``delta``; ``confidence`` and ``sampling`` as for ``mean``. The number of
-        rows is private.
+    Takes: rows of d columns; ``total`` R: entries below 0 count as 0, those above R as R, and then
+        a row of a total above R is shortened to it; rows with NaN are left out. One of ``rho``,
+        ``epsilon``, ``epsilon`` with ``delta``; ``confidence`` and ``sampling`` as for ``mean``.
+        The number of rows is private.
     Gives: d numbers, none below 0, of a total of at most R; with a confidence a tuple of d
         ``Estimate``, each interval by itself.
     Costs: the loss that was given, in its measure.

@@ -225,10 +225,10 @@ def test_no_warning_comes_from_a_value():
 
 @pytest.mark.parametrize(("name", "kind"), MAKES)
 def test_losses_whose_noise_has_no_square_are_refused(name, kind):
-    for loss in (1e-21, 1e21, Fraction(1, 10**400)):
-        with pytest.raises(dp.ParameterError, match=f"{kind} must lie between 1e-20 and 1e"):
+    for loss in (1e-31, 1e31, Fraction(1, 10**400)):
+        with pytest.raises(dp.ParameterError, match=f"{kind} must lie between 1e-30 and 1e30"):
             MAKES[name, kind](-3, 4, **{kind: loss}).bind_front()
-    for loss in (1e-20, 1e20):
+    for loss in (1e-30, 1e30):
         for asked in ASKED:
             bound = MAKES[name, kind](-1e100, 1e100, **{kind: loss}, **asked).bind_front()
             check(bound([1.0, 2.0]), (-1e100, 1e100), asked)
@@ -245,5 +245,5 @@ def test_shares_of_next_to_nothing_are_refused():
 
 def test_rows_that_no_memory_holds_are_not_made_up():
     for loss in ({"rho": 1e-14}, {"epsilon": 1e-6}):
-        with pytest.raises(dp.ParameterError, match="more rows than memory holds"):
+        with pytest.raises(dp.ParameterError, match="which fills up none"):
             dp.resized_mean(0, 1, **loss).bind_front()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 import attrs
@@ -94,10 +95,24 @@ def space_of(size: int, columns: int = 1) -> dp.Space[dp.Rows]:
     return dp.records(columns=columns, size=size, metric=REPLACE)
 
 
-def found_in(lie: dp.Measurement, data: list, other: list, releases: int = 3000) -> None:
+def found_in(
+    lie: dp.Measurement,
+    data: list,
+    other: list,
+    releases: int = 3000,
+    score: Callable[[float], float] | None = None,
+) -> None:
     """With such samples the bound lies five of its deviations above the claim, or more."""
     with pytest.raises(AssertionError, match="at least"):
-        dp.audit(lie, data, other, releases=releases)
+        dp.audit(lie, data, other, releases=releases, score=score)
+
+
+def is_five(release: float) -> float:
+    """The candidate that most pairs point at if three rows are 0 and one is 10: 95 % against 24 %.
+
+    No threshold on the release itself parts it from both of its neighbours.
+    """
+    return float(release == 5)
 
 
 def test_three_copies_cost_nine_times_and_not_three():
@@ -130,9 +145,10 @@ def test_the_exact_loss_of_copies(moved, paid, lowest, highest):
 
 
 def test_shuffles_cost_the_square_of_their_number():
+    """By the binomial laws of both counts the lie passes with a probability of 5e-11."""
     data, other = [0.0] * 4, [0.0, 0.0, 0.0, 10.0]
-    found_in(space_of(4) >> of_shuffles(16, 16), data, other)
-    dp.audit(space_of(4) >> of_shuffles(16, 256), data, other, releases=1000)
+    found_in(space_of(4) >> of_shuffles(16, 16), data, other, score=is_five)
+    dp.audit(space_of(4) >> of_shuffles(16, 256), data, other, releases=1000, score=is_five)
 
 
 def test_columns_sorted_before_pairing_are_found():

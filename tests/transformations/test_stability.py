@@ -37,6 +37,13 @@ ONE_COLUMN = [
     dp.impute(2) >> dp.clamp(0, 1) >> dp.sum(),
     dp.clamp(0, 1) >> dp.resize(5, fill=0.5),
     dp.clamp(0, 1) >> dp.resize(40, fill=0.5) >> dp.sum(),
+    dp.clamp(-2, 5) >> dp.resize(6),
+    dp.clamp(0.1, 0.3) >> dp.resize(40) >> dp.center(0.2) >> dp.sum(),
+    dp.square(),
+    dp.clamp(-3, 2) >> dp.square(),
+    dp.clamp(-3, 2) >> dp.square() >> dp.sum(),
+    dp.clamp(0.1, 0.3) >> dp.square() >> dp.sum(),
+    dp.clamp(-2, 5) >> dp.center(1.5) >> dp.square() >> dp.center(6.125) >> dp.sum(),
     dp.absolute(),
     dp.clamp(-3, 2) >> dp.absolute() >> dp.sum(),
     dp.clamp(-1e200, 1e-200) >> dp.absolute(),
@@ -53,6 +60,12 @@ ADD_REMOVE = [
     dp.drop_nan(),
     dp.drop_nan() >> dp.clamp(0, 1) >> dp.sum(),
     dp.drop_nan() >> dp.count(),
+]
+TWO_COLUMNS = [
+    dp.weigh(-1, 3, most=2),
+    dp.weigh(-1, 3, most=2) >> dp.sum(),
+    dp.weigh(0.1, 0.3, most=0.7) >> dp.sum(),
+    dp.weigh(-1e50, 1e-50, most=1e40) >> dp.sum(),
 ]
 THREE_COLUMNS = [
     dp.clamp([0, -1, 2], [1, 1, 2.5]),
@@ -76,6 +89,8 @@ THREE_COLUMNS = [
     dp.clip_to_norm(1) >> dp.resize(7, fill=0) >> dp.sum(),
     dp.absolute(),
     dp.clamp([0, -1, 2], [1, 1, 2.5]) >> dp.absolute() >> dp.sum(),
+    dp.clip_to_norm(1.5) >> dp.square() >> dp.sum(),
+    dp.clamp(0, 9) >> dp.clip_to_norm(9, p=1) >> dp.simplex_augment() >> dp.sum(),
     dp.clip_to_norm(2, p=1) >> dp.absolute() >> dp.sum(),
     dp.norm(),
     dp.norm(p=1),
@@ -93,6 +108,11 @@ THREE_COLUMNS = [
 @pytest.mark.parametrize("stage", ONE_COLUMN, ids=repr)
 def test_one_column(stage: Stage, relation):
     dp.assert_stable(stage, relation())
+
+
+@pytest.mark.parametrize("stage", TWO_COLUMNS, ids=repr)
+def test_two_columns(stage: Stage, relation):
+    dp.assert_stable(stage, relation(2))
 
 
 @pytest.mark.parametrize("stage", THREE_COLUMNS, ids=repr)
@@ -135,6 +155,8 @@ WORST = [
     (dp.clip_to_norm(5) >> dp.sum(), [[3.0, 4.0]], [[3.0, 4.0]], [[-3.0, -4.0]]),
     (dp.clip_to_norm(5, p=1) >> dp.sum(), [[5.0, 0.0]], [[5.0, 0.0]], [[-5.0, 0.0]]),
     (dp.clamp(0, 10) >> dp.center(5) >> dp.sum(), [[0.0]], [[0.0]], [[10.0]]),
+    (dp.clamp(-3, 2) >> dp.square() >> dp.sum(), [[-3.0]], [[-3.0]], [[0.0]]),
+    (dp.weigh(-1, 3, most=2) >> dp.sum(), [[3.0, 2.0]], [[3.0, 2.0]], [[-1.0, 2.0]]),
 ]
 
 
@@ -267,6 +289,28 @@ def test_where_odd_values_go():
     assert np.signbit(dp.absolute()([-0.0, -inf, -nan])).tolist() == [False] * 3
 
 
+def test_weights_and_values_beyond_their_bounds_count_as_the_bound():
+    step = dp.records(columns=2) >> dp.weigh(0, 10, most=2)
+    wild = np.array([[12.0, 3.0], [-5.0, 1.0], [4.0, -1.0], [np.inf, np.inf], [-np.inf, 0.5]])
+    assert step(wild).tolist() == [[20, 0], [0, 10], [0, 0], [20, 0], [0, 5]]
+    assert step(np.array([[np.nan, 1.0], [1.0, np.nan]])).tolist() == [[0, 0], [0, 0]]
+
+
+def test_squares_are_those_of_numpy():
+    values = np.random.default_rng(1).normal(0, 2, 99)
+    assert np.array_equal(dp.square()(values), values**2)
+    found = (dp.clamp(-3, 2) >> dp.square())(np.array([-9.0, -np.inf, 9.0, 1e-200]))
+    assert found.tolist() == [9, 9, 4, 0]
+
+
+def test_an_even_filling_has_the_mean_of_the_bounds():
+    for size in (1, 7, 1000):
+        filled = (dp.clamp(-2, 5) >> dp.resize(size))([])
+        assert len(filled) == size
+        assert abs(filled.mean() - 1.5) < 7 / size
+        assert len(np.unique(filled)) == size
+
+
 def test_norms_and_absolute_values_stay_in_their_bodies():
     wide = dp.records(columns=3)
     bodies = {
@@ -331,6 +375,11 @@ def test_resize_does_not_depend_on_order_and_keeps_a_fair_sample():
         (lambda: dp.records(columns=2) >> dp.clamp(0, 1) >> dp.simplex_augment(), "one column"),
         (lambda: dp.resize(0, fill=1), "at least 1"),
         (lambda: dp.resize(2.5, fill=1), "whole number"),
+        (lambda: dp.resize(2).map(1), "say fill="),
+        (lambda: dp.records(columns=2) >> dp.clamp(0, 1) >> dp.resize(2), "say fill="),
+        (lambda: dp.weigh(0, 1, most=1).map(1), "two columns, values and weights; the rows have 1"),
+        (lambda: dp.weigh(1, 1, most=1).map(1), "lower must be below upper, got 1, 1"),
+        (lambda: dp.weigh(0, 1, most=0).map(1), "most must be above 0"),
         (lambda: (dp.clamp(0, 1) >> dp.resize(2, fill=3)).map(1), "must lie in"),
         (lambda: dp.select(3).map(1), "positions start at 0"),
         (lambda: dp.select("age").map(1), "no names"),
