@@ -87,16 +87,20 @@ class Report:
         if self.confidence is None:
             return (noisy >> vector).bind(space)
         if not self.sampling:
-            return (noisy >> (lambda release: tuple(map(self.told, readings(release))))).bind(space)
+
+            def estimates(release: Any) -> tuple[Any, ...]:
+                return tuple(map(self.told, readings(release)))
+
+            return (noisy >> estimates).bind(space)
         squares, part = rows >> square() >> sum(), self.for_squares(loss)
         off = part.deviation(part.reach(squares.bind(space).output_space.unit))
 
-        def estimates(both: Any) -> tuple[Any, ...]:
+        def sampled_estimates(both: Any) -> tuple[Any, ...]:
             release, totals = both
             sampled = map(partial(_sampled, off), readings(release), np.atleast_1d(totals))
             return tuple(map(self.told, sampled))
 
-        return (compose(noisy, squares >> part.noise()) >> estimates).bind(space)
+        return (compose(noisy, squares >> part.noise()) >> sampled_estimates).bind(space)
 
     def measured(
         self, space: Space[Rows], plan: Plan, loss: Loss, formula: str
