@@ -36,7 +36,7 @@ RESIZED = {
 CORE = {"core_mean": dp.core_mean, "core_mean, stretched": partial(dp.core_mean, stretch=2.39)}
 GAUSSIAN = {"recentred_mean": dp.recentred_mean, **BOTH, **RESIZED}
 PURE = {**CORE, **BOTH, **RESIZED}
-RELEASES = 1200
+RELEASES = 900
 
 
 def bound(make, rows: int, low=LOW, high=HIGH, **asked) -> dp.Measurement:
@@ -195,7 +195,7 @@ def in_parts(measurement: dp.Measurement, truth: Truth, runs: int = RUNS) -> flo
 @pytest.mark.parametrize(
     ("name", "loss"),
     [
-        *((name, {"rho": rho}) for name in ("recentred_mean", *BOTH) for rho in (0.01, 0.5, 5)),
+        *((name, {"rho": rho}) for name in ("recentred_mean", *BOTH) for rho in (0.01, 5)),
         ("recentred_mean", {"epsilon": 0.8, "delta": 1e-5}),
         *((name, {"epsilon": epsilon}) for name in BOTH for epsilon in (0.1, 1)),
     ],
