@@ -37,7 +37,6 @@ MAKES = {
 CASES = {
     ("simplex_mean", "rho"): 1600,
     ("centered_mean", "rho"): 1600,
-    ("plug_in_mean", "rho"): 1600,
     ("sized_mean", "rho"): 2000,
     ("core_mean", "epsilon"): 1600,
     ("simplex_mean", "epsilon"): 1600,
@@ -50,11 +49,12 @@ CASES = {
 }
 """How many releases find half the noise."""
 OTHERS = [
-    *((name, "rho") for name in ("recentred_mean", "resized_mean")),
+    *((name, "rho") for name in ("recentred_mean", "resized_mean", "plug_in_mean")),
     *((name, "epsilon") for name in ("plug_in_mean", "resized_mean")),
     *((name, "spill") for name in ("centered_mean", "plug_in_mean")),
 ]
-"""Of the same noises as one of the cases, with another loss."""
+"""Of the same noises as one of the cases, with another loss; those of a plug-in mean are those of
+a centered one, since 0 is the middle here."""
 ADDED = {"top": ([], [1.0]), "bottom": ([-1.0] * 2, [-1.0] * 3)}
 REPLACED = {"top": ([-1.0] * 2, [-1.0, 1.0]), "bottom": ([1.0, -1.0], [-1.0, -1.0])}
 
@@ -111,7 +111,6 @@ def together(release: Release) -> tuple[float, ...]:
 
 SCORES = {
     ("centered_mean", "rho"): by_shares,
-    ("plug_in_mean", "rho"): by_shares,
     ("centered_mean", "epsilon"): clipped,
     ("core_mean", "epsilon"): by_core,
     ("resized_mean", "spill"): together,
@@ -126,13 +125,13 @@ def test_nothing_is_found(name, kind):
     honest = bound(name, LOSSES[kind])
     score = SCORES.get((name, kind), even)
     dp.audit(honest, *pairs["top"], releases=CASES[name, kind], score=score)
-    dp.audit(honest, *pairs["bottom"], releases=150, score=score)
+    dp.audit(honest, *pairs["bottom"], releases=100, score=score)
 
 
 @pytest.mark.parametrize(("name", "kind"), OTHERS)
 def test_nothing_is_found_with_another_loss(name, kind):
     for pair in ADDED.values():
-        dp.audit(bound(name, LOSSES[kind]), *pair, releases=150)
+        dp.audit(bound(name, LOSSES[kind]), *pair, releases=100)
 
 
 @pytest.mark.parametrize(("name", "kind"), CASES)

@@ -18,7 +18,6 @@ SIZED = dp.records(size=300, metric=dp.ChangeOneDistance())
     ("estimator", "rows", "mean"),
     [
         (dp.mean(0, 100, rho=0.1), 300, 40.0),
-        (dp.mean(0, 100, rho=0.1), 5, 90.0),
         (dp.mean(0, 100, epsilon=0.3), 300, 40.0),
         (dp.mean(0, 100, epsilon=0.3), 5, 90.0),
         (SIZED >> dp.mean(0, 100, epsilon=0.3), 300, 40.0),
@@ -76,7 +75,6 @@ def test_asking_twice_comes_to_the_same_and_spends_no_entropy(monkeypatch):
     [
         lambda loss: dp.mean(0, 100, rho=loss),
         lambda loss: dp.mean(0, 100, epsilon=loss),
-        lambda loss: dp.mean(0, 100, epsilon=loss, delta=1e-6),
         lambda loss: dp.plug_in_mean(0, 100, rho=loss, confidence=0.95, sampling=True),
         lambda loss: SIZED >> dp.mean(0, 100, epsilon=loss),
     ],
