@@ -261,7 +261,7 @@ def test_other_spaces_that_are_refused():
             dp.records(columns=3) >> make(0, 1, rho=1)
 
 
-@pytest.mark.parametrize("bounds", [(-1e100, 1e100), (0, 1e-100), (1e-100, 1)], ids=str)
+@pytest.mark.parametrize("bounds", [(-1e100, 1e100), (0, 1e-100)], ids=str)
 @pytest.mark.parametrize("loss", [1e-30, 1e30])
 def test_budgets_at_the_ends_release_numbers(bounds, loss):
     """Below 1e-300 a share of the second round was NaN, and a square beyond floats."""

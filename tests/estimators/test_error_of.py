@@ -18,7 +18,6 @@ SIZED = dp.records(size=300, metric=dp.ChangeOneDistance())
     ("estimator", "rows", "mean"),
     [
         (dp.mean(0, 100, rho=0.1), 300, 40.0),
-        (dp.mean(0, 100, rho=0.1), 5, 90.0),
         (dp.mean(0, 100, epsilon=0.3), 300, 40.0),
         (dp.mean(0, 100, epsilon=0.3), 5, 90.0),
         (SIZED >> dp.mean(0, 100, epsilon=0.3), 300, 40.0),
@@ -28,12 +27,12 @@ SIZED = dp.records(size=300, metric=dp.ChangeOneDistance())
     ids=str,
 )
 def test_it_is_the_error_of_releases(estimator, rows, mean, seeded):
-    """Six standard errors of a mean square of 1000 releases."""
+    """Six standard errors of a mean square of 700 releases."""
     bound = estimator if isinstance(estimator, dp.Measurement) else estimator.bind_front()
     data = [mean] * rows
-    squares = np.array([(bound(data) - mean) ** 2 for _ in range(1000)])
+    squares = np.array([(bound(data) - mean) ** 2 for _ in range(700)])
     told = dp.error_of(estimator, rows, mean)
-    assert abs(squares.mean() - told**2) < 6 * squares.std() / sqrt(1000) + 0.03 * told**2
+    assert abs(squares.mean() - told**2) < 6 * squares.std() / sqrt(700) + 0.03 * told**2
 
 
 def test_rows_that_are_sampled_have_a_spread(seeded):
@@ -76,7 +75,6 @@ def test_asking_twice_comes_to_the_same_and_spends_no_entropy(monkeypatch):
     [
         lambda loss: dp.mean(0, 100, rho=loss),
         lambda loss: dp.mean(0, 100, epsilon=loss),
-        lambda loss: dp.mean(0, 100, epsilon=loss, delta=1e-6),
         lambda loss: dp.plug_in_mean(0, 100, rho=loss, confidence=0.95, sampling=True),
         lambda loss: SIZED >> dp.mean(0, 100, epsilon=loss),
     ],

@@ -36,7 +36,7 @@ RESIZED = {
 CORE = {"core_mean": dp.core_mean, "core_mean, stretched": partial(dp.core_mean, stretch=2.39)}
 GAUSSIAN = {"recentred_mean": dp.recentred_mean, **BOTH, **RESIZED}
 PURE = {**CORE, **BOTH, **RESIZED}
-RELEASES = 1200
+RELEASES = 900
 
 
 def bound(make, rows: int, low=LOW, high=HIGH, **asked) -> dp.Measurement:
@@ -151,27 +151,51 @@ def test_a_recentred_mean_of_1000_rows_errs_as_little_as_gaussian_noise_may(t):
     assert ratio > 0.99 or t == 1
 
 
+def integrated(make, rows: int, mean: float, epsilon: float, stretch: float, nodes: int) -> float:
+    """The root mean square error of a joint noise, by the midpoint rule in all its variables.
+
+    The noise of ``simplex_mean`` is the joint one with a stretch of 0.
+    """
+    measurement = bound(make, rows, low=-1, high=1, epsilon=epsilon)
+    quotient = forecast(measurement, Truth(rows, mean), 1).quotient
+    core = np.linspace(0, 25, nodes, endpoint=False) + 12.5 / nodes
+    density = core * np.exp(-core) * (core + stretch)
+    one, two = np.meshgrid(*[np.linspace(-1, 1, nodes, endpoint=False) + 1 / nodes] * 2)
+    squares = []
+    for each in core:
+        total, counted = each * one / epsilon, (each + stretch) * two / epsilon
+        found = quotient.mean(rows * mean + total, rows + counted)
+        squares.append(np.mean((found - mean) ** 2))
+    return sqrt(np.average(squares, weights=density))
+
+
 @pytest.mark.parametrize("t", [0.0, 0.1, 0.5, 0.9, 1.0])
 @pytest.mark.parametrize("rows", [10, 100, 1000, 10**6])
 def test_a_mean_is_never_much_worse_than_a_simplex_mean(rows, t):
-    """5 % are allowed; each ratio is known to 0.3 %, the largest are 1.04."""
+    """5 % are allowed. For rho the ratio is known to 0.6 %, and the largest are 1.01."""
     worst = partial(error, rows=rows, mean=t, low=-1, high=1)
     for rho in (0.01, 0.5, 5):
-        simplex = worst(dp.simplex_mean, rho=rho, runs=100_000, seed=2)
-        assert worst(dp.mean, rho=rho, runs=100_000) < 1.05 * simplex
+        simplex = worst(dp.simplex_mean, rho=rho, runs=60_000, seed=2)
+        assert worst(dp.mean, rho=rho, runs=60_000) < 1.05 * simplex
     for epsilon in (0.05, 0.5, 5):
-        simplex = worst(dp.simplex_mean, epsilon=epsilon, runs=100_000, seed=2)
-        assert worst(dp.mean, epsilon=epsilon, runs=100_000) < 1.05 * simplex
+        simplex = integrated(dp.simplex_mean, rows, t, epsilon, 0, nodes=70)
+        assert integrated(dp.mean, rows, t, epsilon, 1, nodes=70) < 1.05 * simplex
 
 
-def test_a_mean_at_its_worst():
-    """Of all numbers of rows: 1.047 times a simplex mean, known to 0.05 %."""
-    found = partial(error, rows=80, mean=1.0, low=-1, high=1, epsilon=0.05, runs=1_000_000)
-    mean, simplex = (
-        np.mean([found(make, seed=seed) ** 2 for seed in range(first, first + 3)])
-        for make, first in ((dp.mean, 0), (dp.simplex_mean, 10))
-    )
-    assert sqrt(mean / simplex) < 1.05
+@pytest.mark.parametrize("rows", [60, 70, 80, 90])
+def test_a_mean_at_its_worst(rows):
+    """Where rows are hardly told from none and the mean is at a bound: 1.048, without chance."""
+    simplex = integrated(dp.simplex_mean, rows, 1.0, 0.05, 0, nodes=160)
+    assert 1.04 < integrated(dp.mean, rows, 1.0, 0.05, 1, nodes=160) / simplex < 1.05
+
+
+def test_integrals_are_the_errors_of_forecasts():
+    """Known to 0.3 %, of which six."""
+    for make, stretch in ((dp.mean, 1), (dp.simplex_mean, 0)):
+        for rows, t in ((80, 0.5), (1000, 1.0)):
+            drawn = error(make, rows, t, low=-1, high=1, epsilon=0.05)
+            whole = integrated(make, rows, t, 0.05, stretch, nodes=100)
+            assert whole == pytest.approx(drawn, rel=0.018)
 
 
 RUNS = 20_000
@@ -191,11 +215,11 @@ def in_parts(measurement: dp.Measurement, truth: Truth, runs: int = RUNS) -> flo
     return float(np.mean(parts))
 
 
-@pytest.mark.parametrize(("rows", "t"), [(20, 0.5), (20, 1.0), (1000, 0.0)])
+@pytest.mark.parametrize(("rows", "t"), [(20, 0.5), (1000, 1.0)])
 @pytest.mark.parametrize(
     ("name", "loss"),
     [
-        *((name, {"rho": rho}) for name in ("recentred_mean", *BOTH) for rho in (0.01, 0.5, 5)),
+        *((name, {"rho": rho}) for name in ("recentred_mean", *BOTH) for rho in (0.01, 5)),
         ("recentred_mean", {"epsilon": 0.8, "delta": 1e-5}),
         *((name, {"epsilon": epsilon}) for name in BOTH for epsilon in (0.1, 1)),
     ],
@@ -211,7 +235,7 @@ def test_intervals_hold_the_mean_in_95_of_100_releases(name, loss, rows, t):
     ("name", "epsilon", "rows", "t"),
     [
         ("core_mean", 0.1, 20, 0.5),
-        ("core_mean", 5, 1000, 1.0),
+        ("core_mean, stretched", 5, 20, 1.0),
     ],
 )
 def test_intervals_of_a_joint_noise(name, epsilon, rows, t):

@@ -42,7 +42,6 @@ ONE_COLUMN = [
     dp.square(),
     dp.clamp(-3, 2) >> dp.square(),
     dp.clamp(-3, 2) >> dp.square() >> dp.sum(),
-    dp.clamp(0.1, 0.3) >> dp.square() >> dp.sum(),
     dp.clamp(-2, 5) >> dp.center(1.5) >> dp.square() >> dp.center(6.125) >> dp.sum(),
     dp.absolute(),
     dp.clamp(-3, 2) >> dp.absolute() >> dp.sum(),
@@ -64,7 +63,6 @@ ADD_REMOVE = [
 TWO_COLUMNS = [
     dp.weigh(-1, 3, most=2),
     dp.weigh(-1, 3, most=2) >> dp.sum(),
-    dp.weigh(0.1, 0.3, most=0.7) >> dp.sum(),
     dp.weigh(-1e50, 1e-50, most=1e40) >> dp.sum(),
 ]
 THREE_COLUMNS = [
