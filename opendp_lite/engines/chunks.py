@@ -50,10 +50,10 @@ def _of_blocks(data: Blocks) -> Iterator[Any]:
     seen = 0
     for piece in data.open():
         rows = as_rows(piece, data.names)
-        if not rows.shape[0]:
-            continue
         width = 1 if len(rows.shape) == 1 else rows.shape[1]
         if width != data.columns:
+            if not rows.shape[0]:
+                continue
             raise DataError(f"a block has {width} columns, {data.columns} were declared")
         seen += rows.shape[0]
         if data.size is not None and seen > data.size:

@@ -99,8 +99,11 @@ def fold(rows: Mapped, how: Fold[Any], finish: Callable[[Any], Any]) -> Pending:
 
 
 def materialise(rows: Mapped) -> NDArray[np.float64]:
-    """All mapped rows as one array."""
-    found = [_through(block, rows.functions) for block in blocks(rows.source)]
+    """All mapped rows as one array.
+
+    Of copies: a block that no function copied is the person's own, who may fill it anew.
+    """
+    found = [np.array(_through(block, rows.functions)) for block in blocks(rows.source)]
     return np.concatenate(found) if found else np.empty((0, 0))
 
 

@@ -63,3 +63,20 @@ def test_words_are_drawn_in_pieces(monkeypatch):
     words = SecureEntropy().words(35)
     assert len(words) == 35
     assert len(np.unique(words)) == 35
+
+
+@pytest.mark.parametrize("before", [dp.drop_nan(), dp.select(0), dp.clamp(0, 10)], ids=repr)
+def test_a_buffer_that_is_filled_again_is_read_as_it_was(before):
+    """Else a row in the last block stands in the place of all before it."""
+    values = [1.0, 1.0, 1.0, 0.0, 10.0]
+
+    def again():
+        buffer = np.empty(1)
+        for value in values:
+            buffer[0] = value
+            yield buffer
+
+    pieces = dp.Blocks(again)
+    assert dp.resize(5, fill=0)(pieces).sum() == 13
+    assert sorted((before >> dp.resize(5, fill=0))(pieces)) == sorted(values)
+    assert before(pieces).tolist() == values

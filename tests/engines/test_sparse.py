@@ -245,6 +245,8 @@ def test_what_would_densify_is_refused_whatever_the_rows_are(words, rows):
     pipeline = dp.records(columns=2) >> REFUSED[words]
     with pytest.raises(dp.DataError, match=rf"{words}.*densify.*toarray"):
         pipeline(sp.csr_array((rows, 2)))
+    with pytest.raises(dp.DataError, match=rf"{words}.*densify.*toarray"):
+        pipeline(dp.Blocks(lambda: iter([sp.csr_array((rows, 2))]), columns=2))
 
 
 def test_own_row_maps_are_refused():
