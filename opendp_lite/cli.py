@@ -19,6 +19,7 @@ import attrs
 
 import opendp_lite as dp
 from opendp_lite.engines.csv_file import Column, FileError, csv_column
+from opendp_lite.estimators.report import confidence_of
 from opendp_lite.exact import exact, open_probability, positive, shown_up, whole
 from opendp_lite.reproduce.free_lunch import settings as free_lunch
 from opendp_lite.reproduce.free_lunch.laws import Law
@@ -344,7 +345,7 @@ def _setting(arguments: argparse.Namespace) -> Setting:
     size = None if arguments.size is None else whole(arguments.size, "--size", least=1)
     budget = _budget(arguments)
     _suits(arguments.method, budget)
-    confidence = _typed(open_probability(arguments.confidence, "--confidence"))
+    confidence = _typed(confidence_of(arguments.confidence, "--confidence"))
     mechanism = _METHODS[arguments.method](
         _typed(lower), _typed(upper), **budget, confidence=confidence, sampling=arguments.sampling
     )
@@ -603,9 +604,7 @@ def _add_privacy(group: _Group) -> None:
     group.add_argument(
         "--rho", metavar="R", type=_number, help="zero-concentrated, with Gaussian noise"
     )
-    group.add_argument(
-        "--epsilon", metavar="E", type=_number, help="pure, with Laplace noise; or with --delta"
-    )
+    group.add_argument("--epsilon", metavar="E", type=_number, help="pure; or with --delta")
     group.add_argument(
         "--delta", metavar="D", type=_number, help="approximate, with Gaussian noise, say 1e-6"
     )

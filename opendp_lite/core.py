@@ -193,9 +193,9 @@ class Measurement(_Bound, Generic[In, M]):
     Takes: ``input_space``; ``output_measure``; ``function(value, entropy)``, the release;
         ``privacy_map``: inputs at most ``d_in`` apart give releases with a loss of at most
         ``privacy_map(d_in)``. Optional: ``profile``, a map to a tighter ``Profile`` than the loss
-        implies; ``laws``, what the noise declares of itself; ``formula``, for the explanation;
-        ``query``, the deterministic part that comes before ``function``; ``forecast``, what
-        ``error_of`` simulates releases with.
+        implies; ``laws``, what the noise declares of itself; ``formula``, for the explanation, a
+        text or what is made into one where it is shown; ``query``, the deterministic part that
+        comes before ``function``; ``forecast``, what ``error_of`` simulates releases with.
     """
 
     input_space: In
@@ -204,7 +204,7 @@ class Measurement(_Bound, Generic[In, M]):
     privacy_map: Map
     profile: Map | None = attrs.field(default=None, kw_only=True)
     laws: tuple[Law, ...] = attrs.field(default=(), kw_only=True)
-    formula: str = attrs.field(default="", kw_only=True)
+    formula: object = attrs.field(default="", kw_only=True)
     query: Map = attrs.field(default=_identity, kw_only=True)
     forecast: Callable[..., Any] | None = attrs.field(default=None, kw_only=True)
     recipe: tuple[Any, ...] = attrs.field(default=(), kw_only=True)
@@ -470,8 +470,9 @@ class _Recipe:
     def _front(self) -> Any:
         if not self.needs:
             raise SpaceError(
-                f"{self!r} does not say what it works on; put a space before "
-                "it (dp.records() >> ...), and give compose() its pipelines one by one"
+                f"{self!r} does not say what it works on; put one space before it "
+                "(dp.records(columns=['age', 'visits']) >> ...), and give compose() its pipelines "
+                "one by one, without spaces of their own (dp.select('age') >> ...)"
             )
         return self.bind(front(self.needs[0]))
 

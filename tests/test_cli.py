@@ -345,6 +345,7 @@ def test_too_much_noise_is_pointed_out(run, table, mean):
         ("--bounds 0 1 --epsilon 1 --delta -1e-6", "--delta must be between 0 and 1, got -1e-06"),
         ("--bounds 0 1 --epsilon 1 --delta 1", "--delta must be between 0 and 1, got 1"),
         ("--bounds 0 1 --epsilon 1 --delta nan", "--delta must be finite, got nan"),
+        ("--bounds 0 1 --rho 1 --confidence 95", "got 95; 95 % is 0.95"),
         ("--bounds 0 1 --rho 1 --size -3", "--size must be a whole number of at least 1, got -3"),
         ("--bounds 0 1 --rho 1 --size 0", "--size must be a whole number of at least 1, got 0"),
         ("--bounds 0 1 --rho 1 --size 2.5", "--size must be a whole number of at least 1"),

@@ -227,6 +227,7 @@ def test_values_are_frozen():
         (lambda: dp.records(columns=["a", "a"]), "twice"),
         (lambda: dp.Blocks([1.0]), "anew"),
         (lambda: dp.compose([SUM, SUM]).map(1), "one by one"),
+        (lambda: dp.compose(dp.records() >> SUM).map(1), "without spaces of their own"),
         (lambda: dp.assert_stable(SUM), "audit"),
         (lambda: dp.audit(SUM, [], [1.0], releases=1), "at least"),
         (lambda: nothing().map(1), "returned nothing"),

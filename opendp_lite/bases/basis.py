@@ -112,11 +112,16 @@ class Basis(ABC):
             edges = lower + (upper - lower) * shares
             if (np.diff(edges) > 0).all():
                 return edges
-        bounds = " to ".join(map(plain, self.ends))
+        first, last = map(plain, self.ends)
+        if self.ends[0] >= self.ends[1]:
+            advice = "they are equal" if first == last else "swap them"
+            raise ParameterError(
+                f"{type(self).__name__}: lower must be below upper, got {first}, {last}; {advice}"
+            )
         raise ParameterError(
-            f"{type(self).__name__}: floats from {bounds} make no {self.cells} cells; the lower "
-            "bound must be below the upper, they may not be too close together for their size, "
-            f"nor closer than {_NARROWEST:g}, nor beyond {_FARTHEST:g}"
+            f"{type(self).__name__}: floats from {first} to {last} make no {self.cells} cells; "
+            "bounds may not be too close together for their size, nor closer "
+            f"than {_NARROWEST:g}, nor beyond {_FARTHEST:g}"
         )
 
     def middles(self) -> Floats:

@@ -25,7 +25,8 @@ def error_of(
     """The root mean square error to expect of an estimator of one column, through its noise.
 
     Takes: ``estimator``, such as ``mean(0, 100, rho=0.5)``, bound to a space or not; ``n``, about
-        how many rows there may be; ``guess``, about where the mean may lie; ``spread``, the
+        how many rows there may be, or the public number of them; ``guess``, about where in the
+        bounds the mean may lie; ``spread``, the
         standard deviation of the values, where rows are sampled (``resized_mean``). All are public
         guesses: no data is read and nothing is spent. Raises ``SpaceError`` for a pipeline that is
         not one of the means of one column as it is.
@@ -51,5 +52,14 @@ def error_of(
         )
     mean, variance = nearest(exact(guess, "guess")), nearest(exact(spread, "spread")) ** 2
     truth = Truth(whole(n, "n", least=1), mean, variance)
-    found = bound.forecast(truth, _RUNS, np.random.default_rng(_SEED)).mean
-    return sqrt(float(np.mean((found - mean) ** 2)))
+    size = bound.input_space.domain.size
+    if size is not None and size != truth.rows:
+        raise ParameterError(f"error_of: the number of rows is public, n must be {size}, got {n}")
+    reading = bound.forecast(truth, _RUNS, np.random.default_rng(_SEED))
+    lower, upper = reading.quotient.lower, reading.quotient.upper
+    if not lower <= mean <= upper:
+        raise ParameterError(
+            f"error_of: guess must lie in the bounds {lower:g} to {upper:g}, since values beyond "
+            f"count as the bound; got {guess}"
+        )
+    return sqrt(float(np.mean((reading.mean - mean) ** 2)))

@@ -13,9 +13,10 @@ _MOST_PLACES = 15
 class Estimate:
     """A released mean with its standard error and an interval, all of it private.
 
-    ``mean``; ``standard_error``, to the first order; ``interval``, which holds the true mean in
-    ``confidence`` of all releases; ``rows``, about how many there are. Both errors are those of the
-    noise alone, or, where ``sampling``, also of taking the rows for a random sample.
+    ``mean``; ``standard_error``, to the first order; ``interval``, which in ``confidence`` of all
+    releases holds the mean of the values once they are brought into the bounds; ``rows``, about
+    how many there are. Both errors are those of the noise alone, or, where ``sampling``, also of
+    taking the rows for a random sample.
 
     >>> print(Estimate(41.2587, 0.0821, (41.097, 41.421), 0.95, 600.2))
     41.259 (95 % interval 41.097 to 41.421, from the noise alone)
@@ -35,7 +36,7 @@ class Estimate:
         low, high = self.interval
         mean, low_text, high_text = self.justified(self.mean, low, high)
         source = "from noise and sampling" if self.sampling else "from the noise alone"
-        share = f"{100 * self.confidence:.4g} %"
+        share = f"{100 * self.confidence:.12g} %"
         return f"{mean} ({share} interval {low_text} to {high_text}, {source})"
 
     def justified(self, *numbers: float) -> tuple[str, ...]:

@@ -251,6 +251,16 @@ def share_of(given: object, name: str) -> Fraction:
 
 def loss_of(step: str, rho: Number | None, epsilon: Number | None, delta: Number | None) -> Loss:
     """The loss that was asked for, refused where it is none or two."""
+    if rho is not None and delta is not None:
+        raise ParameterError(
+            f"{step}: delta goes with epsilon, got it with rho; leave delta out, or give epsilon "
+            "in place of rho"
+        )
+    if rho is epsilon is delta is None:
+        raise ParameterError(
+            f"{step} takes one of rho= or epsilon=; got none. Say how much the release may give "
+            "away (less is more private and noisier): epsilon=1 is common, as is rho=0.5"
+        )
     given = one_of(step, rho=rho, epsilon=delta if epsilon is None else epsilon)
     if given == "rho":
         return Concentrated(_moderate(rho, f"{step}: rho"))

@@ -37,6 +37,11 @@ def loss_for(
     >>> dp.loss_for(lambda rho: dp.mean(0, 100, rho=rho), error=0.1, n=1000, guess=40)
     0.181
     """
+    if isinstance(make, Mechanism | Measurement):
+        raise ParameterError(
+            "loss_for takes a function that makes an estimator of a loss, such as "
+            f"lambda rho: dp.mean(0, 100, rho=rho); got the estimator {make!r}"
+        )
     allowed = nearest(positive(error, "error"))
 
     def meets(power: float) -> bool:

@@ -18,7 +18,7 @@ from opendp_lite.estimators.recentred_mean import recentred_mean
 from opendp_lite.estimators.report import Report
 from opendp_lite.estimators.sized_mean import sized_mean
 from opendp_lite.estimators.truth import Truth
-from opendp_lite.exact import Number, digits_up
+from opendp_lite.exact import Number, digits_up, reading
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
@@ -36,8 +36,9 @@ _CORE: Final = (
 _SIZED: Final = (
     "sized_mean was chosen: the number of rows is public, so all of the loss is for the sum"
 )
-_THERE: Final = "that it is there at all"
-_THIS: Final = "that it is this row and not another"
+_WITHOUT: Final = "with it as without it, or the reverse"
+_ANOTHER: Final = "with it as with any other in its place"
+_CUT_OFF: Final = "values beyond the bounds count as the bound, which no interval shows"
 _LARGEST: Final = 20.0
 _ROWS: Final = 1000
 _RUNS: Final = 2000
@@ -83,7 +84,7 @@ def _mean(
     True
     """
     loss = loss_of("mean", rho, epsilon, delta)
-    Report.of("mean", confidence, sampling)
+    report = Report.of("mean", confidence, sampling)
     column = Column.of(space, lower, upper, "mean")
     asked: dict[str, Any] = {"confidence": confidence, "sampling": sampling}
     spent: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho}
@@ -94,39 +95,59 @@ def _mean(
     else:
         made, why = recentred_mean(lower, upper, **spent, **asked), _RECENTRED
     chosen: Measurement[Space[Rows], Any] = made.bind(space)
-    formula = (
-        f"{why}\n{_protected(chosen, loss, space.domain.size)}\n"
-        f"{_how_far_off(chosen, column, space.domain.size, asked=confidence is not None)}"
-    )
+    formula = _Formula(why, chosen, loss, column, report, space.domain.size)
     return attrs.evolve(chosen, formula=formula, recipe=(), arrows=chosen.arrows[:-1])
 
 
-def _protected(measurement: Measurement[Any, Any], loss: Loss, size: int | None) -> str:
-    """The promise, as a bound on how far the release can move anybody's odds."""
-    power = measurement.epsilon(loss.told_at)
-    factor = f"e^{digits_up(Fraction(power), 3)}"
-    if power < _LARGEST:
-        factor += f" = {digits_up(Fraction(exp(power)), 3)}"
-    but = f", but for a chance of {float(loss.told_at):g}" if loss.told_at else ""
-    return (
-        f"protected: any one row, whatever it holds: the odds {_THERE if size is None else _THIS} "
-        f"change for nobody by more than a factor of {factor}{but}; several rows of one person "
-        "are protected less, see map(2)"
-    )
+@attrs.frozen(eq=False)
+class _Formula:
+    """Why this estimator, what is protected and how far off it is: simulated only when shown."""
 
+    why: str
+    chosen: Measurement[Space[Rows], Any]
+    loss: Loss
+    column: Column
+    report: Report
+    size: int | None
 
-def _how_far_off(measurement: Any, column: Column, size: int | None, *, asked: bool) -> str:
-    """What the noise comes to, from releases of made-up data: nobody's."""
-    rows = size or _ROWS
-    low, high = sorted(f"{_error(measurement, column, rows, share):.2g}" for share in (0, 1))
-    few = low if low == high else f"{low} to {high}"
-    each = "each release has its interval" if asked else "confidence=0.95 asks for an interval"
-    if size is not None:
-        return f"how far off: the noise moves the mean by about {few}; {each}"
-    return (
-        f"how far off: with {rows} rows the noise moves the mean by about {few}, with ten times "
-        f"as many rows by a tenth of that; {each}"
-    )
+    def __str__(self) -> str:
+        return f"{self.why}\n{self._protected()}\n{self._how_far_off()}"
+
+    def _protected(self) -> str:
+        """The promise, as it is defined: on what anybody may conclude from the release."""
+        power = self.chosen.epsilon(self.loss.told_at)
+        factor = f"e^{digits_up(reading(power), 3)}"
+        if power < _LARGEST:
+            factor += f" = {digits_up(Fraction(exp(power)), 3)}"
+        told_at = self.loss.told_at
+        plus = f", plus {float(told_at):g}" if told_at else ""
+        return (
+            "protected: any one row, whatever it holds: any conclusion from the release is at most "
+            f"{factor} times as likely {_WITHOUT if self.size is None else _ANOTHER}{plus}; "
+            "several rows of one person are protected less, see map(2)"
+        )
+
+    def _how_far_off(self) -> str:
+        """What the noise comes to, from releases of made-up data: nobody's."""
+        if self.size is None:
+            few, many = self._errors(_ROWS), self._errors(10 * _ROWS)
+            noise = (
+                f"with {_ROWS} rows the noise moves the mean by about {few}, with {10 * _ROWS} by "
+                f"{many}, depending on where it lies"
+            )
+        else:
+            noise = f"the noise moves the mean by about {self._errors(self.size)}"
+        return f"how far off: {noise}; {_CUT_OFF}; {self._interval()}"
+
+    def _errors(self, rows: int) -> str:
+        errors = sorted(_error(self.chosen, self.column, rows, share) for share in (0, 1))
+        return " to ".join(dict.fromkeys(f"{error:.2g}" for error in errors))
+
+    def _interval(self) -> str:
+        if self.report.confidence is None:
+            return "confidence=0.95 asks for an interval"
+        source = "noise and sampling" if self.report.sampling else "the noise alone"
+        return f"each release has its interval, for {source}"
 
 
 def _error(measurement: Any, column: Column, rows: int, share: int) -> float:

@@ -22,7 +22,7 @@ from opendp_lite.estimators.loss import Loss
 from opendp_lite.estimators.pairs import Floats
 from opendp_lite.estimators.reading import Reading
 from opendp_lite.estimators.truth import Truth
-from opendp_lite.exact import Number, open_probability
+from opendp_lite.exact import Number, exact, nearest, open_probability, said
 from opendp_lite.spaces import Space, row_metric
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.square import square
@@ -45,6 +45,16 @@ class Plan(ABC):
         """So many releases of such data, with floats for noise: not private, for planning."""
 
 
+def confidence_of(given: object, name: str) -> Fraction:
+    """A share of all releases, refused where it is a percentage."""
+    found = exact(given, name)
+    if 1 < found < 100:
+        raise ParameterError(
+            f"{name} must be between 0 and 1, got {given}; {given} % is {nearest(found / 100):g}"
+        )
+    return open_probability(given, name)
+
+
 @attrs.frozen
 class Report:
     """What was asked for beside the mean: a confidence, and whether rows are a sample."""
@@ -54,14 +64,16 @@ class Report:
 
     @classmethod
     def of(cls, step: str, confidence: Number | None, sampling: bool) -> Report:
-        """Refused where sampling is asked for without a confidence."""
+        """Refused where sampling is asked for without a confidence, or is no yes or no."""
+        if sampling not in (True, False):
+            raise ParameterError(f"{step}: sampling is True or False, got {said(sampling)}")
         if confidence is None:
             if sampling:
                 raise ParameterError(
                     f"{step}: sampling=True widens an interval; say confidence=0.95"
                 )
             return cls(None, False)
-        return cls(float(open_probability(confidence, f"{step}: confidence")), sampling)
+        return cls(float(confidence_of(confidence, f"{step}: confidence")), sampling)
 
     def for_mean(self, loss: Loss) -> Loss:
         """What is left of a loss for the mean itself."""

@@ -97,6 +97,8 @@ def test_errors_that_no_loss_or_any_meets():
         dp.loss_for(lambda rho: make(rho=rho), error=200, n=100, guess=40)
     with pytest.raises(dp.ParameterError, match="error must be above 0"):
         dp.loss_for(lambda rho: make(rho=rho), error=0, n=100, guess=40)
+    with pytest.raises(dp.ParameterError, match=r"takes a function .* got the estimator dp.mean"):
+        dp.loss_for(dp.mean(0, 100, rho=1), error=1, n=100, guess=40)
 
 
 @pytest.mark.parametrize(
@@ -106,6 +108,8 @@ def test_errors_that_no_loss_or_any_meets():
         (dp.mean(0, 1, rho=1), {"n": 0}, "n must be a whole number of at least 1"),
         (dp.mean(0, 1, rho=1), {"n": 2.5}, "n must be a whole number"),
         (dp.mean(0, 1, rho=1), {"guess": float("nan")}, "guess"),
+        (dp.mean(0, 1, rho=1), {"guess": 2}, "guess must lie in the bounds 0 to 1, .* got 2"),
+        (SIZED >> dp.mean(0, 1, rho=1), {}, "rows is public, n must be 300, got 9"),
         (dp.mean(0, 1, rho=1), {"spread": float("inf")}, "spread"),
     ],
 )

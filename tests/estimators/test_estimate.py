@@ -43,6 +43,8 @@ def test_what_the_interval_is_of():
     assert "from noise and sampling" in str(estimate(1.0, 0.1, 0.0, 2.0, sampling=True))
     other = dp.Estimate(1.0, 0.1, (0.0, 2.0), 0.9995, 3.0)
     assert "(99.95 % interval" in str(other)
+    surest = dp.Estimate(1.0, 0.1, (0.0, 2.0), 0.9999999, 3.0)
+    assert "(99.99999 % interval" in str(surest)
 
 
 def test_it_is_a_number_too():
