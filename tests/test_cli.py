@@ -377,7 +377,7 @@ def test_refusals_of_files(refused, table, tmp_path):
         tmp_path: "is a folder; give a file in it",
         tmp_path / "none.parquet": "there is no file",
         table("", "empty.csv"): "the file is empty; its first line must hold the names",
-        table("x,y\n1,2\n", "two.csv"): "say which column is meant (--column NAME)",
+        table("x,y\n1,2\n", "two.csv"): "say which column is meant (column=, or --column NAME)",
         table(f"x\n1\n{SECRET}\n", "text.csv"): "column 'x' holds text, not numbers; leave only",
         table(f"{SECRET},1\n", "bare.csv"): "does not look like names of columns",
         table(

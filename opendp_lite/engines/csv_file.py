@@ -108,7 +108,9 @@ def picked(names: Sequence[str], column: str | None) -> str:
     if column is None:
         if len(names) == 1:
             return names[0]
-        raise FileError(f"say which column is meant (--column NAME); the {_listing(names)}")
+        raise FileError(
+            f"say which column is meant (column=, or --column NAME); the {_listing(names)}"
+        )
     wanted = column.strip()
     if names.count(wanted) == 1:
         return wanted
@@ -171,7 +173,7 @@ class _Table:
             raise FileError(
                 f"{asked}the first line of the file does not look like names of columns, which "
                 "begin with a letter; put a line with the names at the top, or give the column's "
-                "exact name (--column NAME)"
+                "exact name (column=, or --column NAME)"
             )
         if len(self.names) == 1:
             other = next((mark for mark in _OTHER_DELIMITERS if mark in self.names[0]), None)
@@ -225,7 +227,7 @@ class _Table:
         raise FileError(
             f"column {name!r} holds text, not numbers; leave only numbers such as 1234.5 in it (no "
             "units, no thousands separators, a point for decimals), and name what stands for a "
-            "missing value (--na MARK)"
+            "missing value (na=, or --na MARK)"
         )
 
 

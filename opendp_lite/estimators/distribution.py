@@ -214,8 +214,9 @@ class Distribution:
         return self._mean_of(powers, f"moment: the power of order {power}")
 
     def mean(self) -> Uncertain:
-        """The mean."""
-        return self.moment(1)
+        """The mean, within the cells."""
+        found, edges = self.moment(1), self._shares.edges
+        return attrs.evolve(found, value=float(np.clip(found.value, edges[0], edges[-1])))
 
     def standard_deviation(self) -> Uncertain:
         """The standard deviation of the numbers; 0 where their variance seems to be negative.
@@ -223,8 +224,7 @@ class Distribution:
         Where the variance is not above two standard errors of it, the root of one of them is
         that of the deviation: there the tangent of the root, which is taken elsewhere, is too flat.
         """
-        edges = self._shares.edges
-        variance = self.moment(2, about=float(np.clip(self.mean().value, edges[0], edges[-1])))
+        variance = self.moment(2, about=self.mean().value)
         found = sqrt(max(variance.value, 0.0))
         error = variance.standard_error
         return Uncertain(found, error / (2 * found) if found**2 > 2 * error else sqrt(error))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from math import floor, log10
-
 import attrs
 
-_MOST_PLACES = 15
+from opendp_lite.estimators.justified import justified
 
 
 @attrs.frozen
@@ -41,17 +39,4 @@ class Estimate:
 
     def justified(self, *numbers: float) -> tuple[str, ...]:
         """Numbers with as many digits as the second of the standard error."""
-        error = self.standard_error
-        if error <= 0:
-            return tuple(f"{number:g}" for number in numbers)
-        places = 1 - int(f"{error:.1e}".partition("e")[2])
-        if abs(places) <= _MOST_PLACES:
-            shown = max(places, 0)
-            return tuple(f"{round(number, places) + 0.0:.{shown}f}" for number in numbers)
-        return tuple(_scientific(number, places) for number in numbers)
-
-
-def _scientific(number: float, places: int) -> str:
-    shown = round(number, places) + 0.0
-    digits = min(max(floor(log10(abs(shown))) + places, 0), _MOST_PLACES) if shown else 0
-    return f"{shown:.{digits}e}"
+        return justified(self.standard_error, *numbers)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import attrs
+import numpy as np
+
+from opendp_lite.estimators.justified import justified
 
 
 @attrs.frozen(eq=False)
@@ -12,11 +15,14 @@ class Uncertain:
     """A number, or an array of numbers, with the standard error that the noise makes in it.
 
     >>> print(Uncertain(38.2517, 0.0312))
-    38.2517 +- 0.0312
+    38.252 +- 0.031
     """
 
     value: Any
     standard_error: Any
 
     def __str__(self) -> str:
-        return f"{self.value} +- {self.standard_error}"
+        value, error = self.value, self.standard_error
+        if np.ndim(value) == 0:
+            value, error = justified(float(error), float(value), float(error))
+        return f"{value} +- {error}"

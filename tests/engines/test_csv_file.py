@@ -160,7 +160,7 @@ def test_column_is_named_or_the_only_one():
     assert csv_column(io.BytesIO(b" size \n1\n")).name == "size"
     assert csv_column(io.BytesIO(b"a, size \n1,2\n"), "size ").name == "size"
     assert refusal("a,b\n1,2\n") == (
-        "say which column is meant (--column NAME); the columns are 'a', 'b'"
+        "say which column is meant (column=, or --column NAME); the columns are 'a', 'b'"
     )
 
 
