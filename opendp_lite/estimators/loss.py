@@ -162,7 +162,7 @@ class Concentrated(Loss):
         return gaussian(rho=self.rho)
 
     def reach(self, moved: Norms) -> float:
-        return sqrt(cast(Fraction, moved.l2_squared))
+        return float(cast(Fraction, moved.of(2)))
 
     def scale(self, sensitivity: float) -> float:
         return sensitivity / sqrt(2 * float(self.rho))

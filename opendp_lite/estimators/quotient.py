@@ -94,9 +94,9 @@ class Quotient:
 
     def _rows_given(self, offset: Floats, total: Any, rows: Any) -> Any:
         """The best guess at the rows for a known mean: it says nothing about the gap."""
-        of_total, of_rows = self.errors.total_deviation**2, self.errors.rows_deviation**2
-        both = offset * offset * of_rows + of_total
-        return (offset * total * of_rows + rows * of_total) / np.maximum(both, _TINY)
+        both = np.maximum(self.errors.deviation(offset), _TINY)
+        of_total, of_rows = self.errors.total_deviation / both, self.errors.rows_deviation / both
+        return offset * of_rows * (total * of_rows) + rows * of_total**2
 
 
 def _accepted(up: Floats, down: Floats, confidence: float) -> tuple[Floats, Floats]:

@@ -10,6 +10,7 @@ from opendp_lite.estimators.ball_pair import BallPair
 from opendp_lite.estimators.pairs import CorePair, LaplacePair, NormalPair
 from opendp_lite.estimators.shared_laplace_pair import SharedLaplacePair
 
+TABLE = dp.records(columns=2)
 REPLACE = dp.ChangeOneDistance()
 DRAWS = 100_000
 CLOSE = 0.0086
@@ -195,3 +196,34 @@ def test_normal_pairs_of_shared_noise_are_uncorrelated():
     for theta in (0.0, 1.0, 5.0):
         stated = pair.deviation(np.float64(theta - 2))
         assert stated == pytest.approx(np.linalg.norm([1 - theta / 6, theta / 6, theta / 6]))
+
+
+EXTREME = {
+    "ball": (
+        dp.records(columns=2) >> dp.l2_gamma_mean(1e100, epsilon=1e-100, confidence=0.9),
+        1e100,
+    ),
+    "simplex": (
+        dp.records(columns=2) >> dp.simplex_means(1e135, epsilon=1e-30, confidence=0.9),
+        1e135,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EXTREME)
+def test_errors_whose_squares_are_no_floats_are_told(name):
+    """A release was spent, and then OverflowError raised."""
+    mean, most = EXTREME[name]
+    for column in mean(np.zeros((3, 2))):
+        assert -most <= column.interval[0] <= column.mean <= column.interval[1] <= most
+
+
+def test_a_spread_whose_squares_are_no_floats_is_told():
+    rows = np.repeat([[-1.0, 1.0], [1.0, 1.0]], 20_000, axis=0)
+    for unit in (1e-90, 1, 1e90):
+        told = {"rho": 1e6, "confidence": 0.9, "sampling": True}
+        scaled = rows * [unit, 1]
+        found = (TABLE >> dp.weighted_mean(-2 * unit, 2 * unit, most=1, **told))(scaled)
+        assert found.standard_error == pytest.approx(unit / 200, rel=0.01)
+    found = (TABLE >> dp.gaussian_mean(1e99, rho=1, confidence=0.9, sampling=True))(rows)
+    assert all(np.isfinite(column.standard_error) for column in found)
