@@ -216,15 +216,6 @@ def test_the_share_for_a_guess_is_the_best():
         (lambda: dp.mean(0, 1, epsilon=1, delta=1), "mean: delta"),
         (lambda: dp.mean(0, 1, rho=1, confidence=1), "mean: confidence must be between 0 and 1"),
         (lambda: dp.mean(0, 1, rho=1, confidence=95), "mean: confidence must be between 0 and 1"),
-        (lambda: dp.mean(0, 1, rho=1, confidence=95), "got 95; 95 % is 0.95"),
-        (lambda: dp.mean(0, 1, rho=1, confidence=100), "between 0 and 1, got 100$"),
-        (lambda: dp.mean(0, 1), "none. Say how much the release may give away .*epsilon=1 is"),
-        (
-            lambda: dp.mean(0, 1, rho=1, delta=1e-6),
-            "mean: delta goes with epsilon, got it with rho",
-        ),
-        (lambda: dp.mean(0, 1, rho=1, confidence=0.9, sampling="no"), "True or False, got 'no'"),
-        (lambda: dp.mean(0, 1, rho=1, sampling="no"), "sampling is True or False, got 'no'"),
         (lambda: dp.mean(0, 1, rho=1, sampling=True), "widens an interval; say confidence=0.95"),
         (lambda: dp.mean(float("nan"), 1, rho=1), "mean: lower"),
         (lambda: dp.recentred_mean(0, 1, epsilon=1), "needs Gaussian noise.*core_mean"),
@@ -252,9 +243,10 @@ def test_parameters_that_no_space_could_mend(make, words):
         make().bind_front()
 
 
-@pytest.mark.parametrize(
-    "name", ["recentred_mean", "core_mean", *sorted(set(BOTH) - {"mean", "sized_mean"})]
-)
+PRIVATE = [name for name in BOTH if name not in ("mean", "sized_mean")]
+
+
+@pytest.mark.parametrize("name", ["recentred_mean", "core_mean", *PRIVATE])
 def test_a_public_number_of_rows_is_sent_to_the_sized_mean(name):
     makes = {"recentred_mean": dp.recentred_mean, "core_mean": dp.core_mean, **BOTH}
     loss = {"epsilon": 1} if name == "core_mean" else {"rho": 1}

@@ -36,7 +36,7 @@ RESIZED = {
 CORE = {"core_mean": dp.core_mean, "core_mean, stretched": partial(dp.core_mean, stretch=2.39)}
 GAUSSIAN = {"recentred_mean": dp.recentred_mean, **BOTH, **RESIZED}
 PURE = {**CORE, **BOTH, **RESIZED}
-RELEASES = 900
+RELEASES = 800
 
 
 def bound(make, rows: int, low=LOW, high=HIGH, **asked) -> dp.Measurement:
