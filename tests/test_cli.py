@@ -185,8 +185,17 @@ def estimates(words: list[str], data: np.ndarray, count: int) -> tuple[np.ndarra
     return np.array([e.mean for e in found]), np.array([e.standard_error for e in found])
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize(
+    ("method", "budget"),
+    [
+        *(("best", budget) for budget in BUDGETS),
+        ("simplex", "epsilon"),
+        ("centered", "delta"),
+        ("plug-in", "rho"),
+        ("resized", "rho"),
+        ("sized", "epsilon"),
+    ],
+)
 def test_standard_error_is_that_of_many_releases(method, budget):
     """Fixed seeds: 300 releases know a Laplace spread to 6.5 %, a Gaussian one to 4.1 %."""
     data = np.repeat([-30.0, 0.0, 30.0, 35.0], 500)

@@ -97,20 +97,20 @@ def spaces(name: str, rows: int) -> list:
 
 @pytest.mark.parametrize("name", COLUMNS)
 def test_each_column_has_its_error_and_interval(name):
-    """Seeded: 300 releases know a spread to 7 %; of 30 intervals below 22 hold with 1e-4."""
+    """Seeded: 300 releases know a spread to 7 %; of 15 intervals below 10 hold with 1e-4."""
     rows = np.random.default_rng(3).dirichlet([1, 2, 3, 2], 400)[:, :3] * 6
     for space in spaces(name, 400):
         plain = space >> COLUMNS[name]()
         means = np.array([plain.insecure_release(rows, seed=s).value for s in range(300)])
         bound = space >> COLUMNS[name](confidence=0.95)
         assert bound.map(1) == plain.map(1) == LOSS.get(name, 0.5)
-        found = [bound.insecure_release(rows, seed=s).value for s in range(30)]
+        found = [bound.insecure_release(rows, seed=s).value for s in range(15)]
         for j, true in enumerate(rows.mean(axis=0)):
             column = [each[j] for each in found]
             error = np.median([estimate.standard_error for estimate in column])
             assert np.std(means[:, j]) == pytest.approx(error, rel=0.25)
             held = [each.interval[0] <= true <= each.interval[1] for each in column]
-            assert np.sum(held) >= 22
+            assert np.sum(held) >= 10
             width = np.median([each.interval[1] - each.interval[0] for each in column])
             assert 3.5 * error < width < 4.5 * error
 
