@@ -29,6 +29,13 @@ RHO, EPSILON = {"rho": 0.5}, {"epsilon": 1}
 SPILL = {"epsilon": 1, "delta": 0.01}
 CASES = {
     "gaussian_mean": (TABLE, lambda **b: dp.gaussian_mean(1, **b, **ASKED), RHO, ADDED, 4000),
+    "gaussian_mean, replaced": (
+        PAIR,
+        lambda **b: dp.gaussian_mean(1, **b, **ASKED),
+        RHO,
+        TURNED,
+        4000,
+    ),
     "laplace_mean": (
         TABLE,
         lambda **b: dp.laplace_mean(1, **b, **ASKED),
@@ -36,6 +43,7 @@ CASES = {
         ADDED_DIAGONALLY,
         7000,
     ),
+    "l2_gamma_mean": (TABLE, lambda **b: dp.l2_gamma_mean(1, **b, **ASKED), EPSILON, ADDED, 7000),
     "l2_gamma_mean, replaced": (
         PAIR,
         lambda **b: dp.l2_gamma_mean(1, **b, **ASKED),
@@ -43,6 +51,7 @@ CASES = {
         TURNED,
         5000,
     ),
+    "simplex_means": (TABLE, lambda **b: dp.simplex_means(1, **b, **ASKED), EPSILON, ADDED, 6000),
     "simplex_means, spill": (
         TABLE,
         lambda **b: dp.simplex_means(1, **b, **ASKED),
