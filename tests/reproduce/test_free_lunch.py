@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
-from opendp_lite import cli
 from opendp_lite.estimators.truth import Truth
 from opendp_lite.reproduce.free_lunch import cells as made
 from opendp_lite.reproduce.free_lunch.cells import Cell, cell, cells, estimators_of
@@ -50,21 +49,6 @@ def sure(checks: int) -> float:
 def many() -> list[Cell]:
     """All cells of the table, far more exactly than printed."""
     return cells(EXPERIMENTS["table1"], PUBLISHED, MANY, int)
-
-
-@pytest.fixture
-def run(capsys):
-    """Runs ``reproduce`` in this process: its status, standard output and standard error."""
-
-    def call(*words: object) -> tuple[int, str, str]:
-        try:
-            status = cli.main(["reproduce", *map(str, words)])
-        except SystemExit as stop:
-            status = int(stop.code or 0)
-        out, err = capsys.readouterr()
-        return status, out, err
-
-    return call
 
 
 def lines(path) -> list[dict[str, str]]:

@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite import cli
 from opendp_lite.reproduce import command, runner
 from opendp_lite.reproduce.data import deviations, draw, fair_bits
 from opendp_lite.reproduce.estimators import estimators_of
@@ -37,21 +36,6 @@ NAMES = [
 ]
 POWERS = [2**k for k in range(4, 11)]
 HALVES = [0, 0.5, 1, 1.5, 2]
-
-
-@pytest.fixture
-def run(capsys):
-    """Runs ``reproduce`` in this process: its status, standard output and standard error."""
-
-    def call(*words: object) -> tuple[int, str, str]:
-        try:
-            status = cli.main(["reproduce", *map(str, words)])
-        except SystemExit as stop:
-            status = int(stop.code or 0)
-        out, err = capsys.readouterr()
-        return status, out, err
-
-    return call
 
 
 @pytest.fixture
