@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, TypeVar, cast
+from math import sqrt
+from typing import Any, cast
 
 import numpy as np
 
 from opendp_lite.combinators.compose import compose
 from opendp_lite.core import Measurement, Mechanism, Stage
-from opendp_lite.domains import Rows, Scalars, Vectors
+from opendp_lite.domains import Rows
 from opendp_lite.estimators.loss import Loss
 from opendp_lite.estimators.pairs import Pair
 from opendp_lite.estimators.quotient import Quotient
@@ -18,48 +19,48 @@ from opendp_lite.estimators.reading import Reading
 from opendp_lite.estimators.report import Report
 from opendp_lite.estimators.settings import Floats, each_column, moderate, ratio
 from opendp_lite.exact import Number
-from opendp_lite.measures.measure import Measure
+from opendp_lite.measurements.gaussian import gaussian
+from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.clip_to_norm import clip_to_norm
 from opendp_lite.transformations.count import count
 from opendp_lite.transformations.sum import sum
 
-M = TypeVar("M", bound=Measure[Any])
-Noise = Callable[[Fraction], Mechanism[Space[Scalars | Vectors], M]]
+
+def gaussian_share(columns: int) -> float:
+    """The share of rho for the sum, of the least regret over all means, with a private count."""
+    root = sqrt(columns)
+    return (2 * root + 1) / (2 * root + 2)
 
 
 def noisy_mean(
-    size: int | None,
+    space: Space[Rows],
     rows: Stage[Space[Rows], Space[Rows]],
-    noise: Noise[M],
-    noise_of_count: Noise[M],
-    loss: Fraction,
-    share: float,
-    deviation: Callable[[Fraction], float],
+    rho: Fraction,
     back: Callable[[Floats], Floats],
-) -> Mechanism[Space[Rows], M]:
-    """The mean of bounded rows from one release of their sum, and their number where private.
+) -> Mechanism[Space[Rows], ZeroConcentratedDivergence]:
+    """The mean of bounded rows from a Gaussian release of their sum, and their number if private.
 
-    Takes: ``size``, the number of rows or None where it is private; ``noise`` for the sum, that
-        costs a given loss, and for the count; ``share`` of the loss for the sum where the number
-        of rows is private; ``deviation`` of a noisy count that costs a given loss; ``back``, from
-        a mean of the rows to what is released.
+    Takes: ``rows`` from the space; ``back``, from a mean of these to what is released.
     """
-    total = rows >> sum()
+    total, size = rows >> sum(), space.domain.size
     if size is not None:
 
         def mean(release: Any) -> Floats:
             return back(each_column(release) / size)
 
-        return total >> noise(loss) >> mean
-    of_sum = loss * Fraction(share).limit_denominator(10**6)
-    variance = deviation(loss - of_sum) ** 2
+        return total >> gaussian(rho=rho) >> mean
+    share = gaussian_share(space.domain.columns)
+    of_sum = rho * Fraction(share).limit_denominator(10**6)
+    variance = (1 / sqrt(2 * float(rho - of_sum))) ** 2
 
     def mean_of_both(release: Any) -> Floats:
         found, counted = release
         return back(ratio(each_column(found), float(counted), variance))
 
-    return compose(total >> noise(of_sum), count() >> noise_of_count(loss - of_sum)) >> mean_of_both
+    return compose(total >> gaussian(rho=of_sum), count() >> gaussian(rho=rho - of_sum)) >> (
+        mean_of_both
+    )
 
 
 def ball_mean(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any
 
 import attrs
 import numpy as np
@@ -14,7 +14,7 @@ from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.column import Column, private_size
 from opendp_lite.estimators.loss import Loss, loss_of
 from opendp_lite.estimators.pairs import CorePair
-from opendp_lite.estimators.quotient import Quotient
+from opendp_lite.estimators.quotient import RIDGE, Quotient
 from opendp_lite.estimators.reading import Reading
 from opendp_lite.estimators.report import Plan, Report
 from opendp_lite.estimators.truth import Truth
@@ -23,9 +23,6 @@ from opendp_lite.measurements.core import core
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.center import center
-
-RIDGE: Final = 0.25
-"""As of ``recentred_mean``."""
 
 
 @mechanism

@@ -9,8 +9,6 @@ import numpy as np
 from opendp_lite.calls import Call
 from opendp_lite.postprocessor import postprocessor, suited
 
-_NO_ROW = 0.5
-
 
 def _suits(recipe: tuple[Any, ...], lower: float, upper: float, middle: float = 0) -> str | None:
     """Looks for the centre of the sum that is composed with the count."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import sqrt
-
 import numpy as np
 
 from opendp_lite.bodies.body import Bounds, array, spread, values
@@ -13,7 +11,6 @@ from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.ball_mean import noisy_mean
 from opendp_lite.estimators.settings import Floats, dyadic, moderate
 from opendp_lite.exact import Number
-from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.center import center
@@ -51,19 +48,10 @@ def elliptical_mean(
     middle = tuple((least + most) / 2 for least, most in zip(low, high, strict=True))
     widths = [moderate(most - least, "a width") for least, most in zip(low, high, strict=True)]
     factors = dyadic(1 / np.sqrt(array(tuple(widths)) / 2))
-    root = sqrt(columns)
 
     def back(mean: Floats) -> Floats:
         found: Floats = (array(middle) + mean / array(factors)).clip(array(low), array(high))
         return found
 
-    return noisy_mean(
-        space.domain.size,
-        clamp(lower, upper) >> center(middle) >> scale(factors),
-        lambda loss: gaussian(rho=loss),
-        lambda loss: gaussian(rho=loss),
-        moderate(rho, "rho"),
-        (2 * root + 1) / (2 * root + 2),
-        lambda loss: 1 / sqrt(2 * float(loss)),
-        back,
-    ).bind(space)
+    rows = clamp(lower, upper) >> center(middle) >> scale(factors)
+    return noisy_mean(space, rows, moderate(rho, "rho"), back).bind(space)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from math import sqrt
-
 from opendp_lite.core import Measurement, mechanism
 from opendp_lite.domains import Rows
-from opendp_lite.estimators.ball_mean import ball_mean
+from opendp_lite.estimators.ball_mean import ball_mean, gaussian_share
 from opendp_lite.estimators.loss import Concentrated
 from opendp_lite.estimators.settings import moderate
 from opendp_lite.exact import Number
@@ -39,13 +37,12 @@ def gaussian_mean(
     >>> (dp.records(columns=2) >> dp.gaussian_mean(5, rho=1))(rows).round(0)
     array([3., 4.])
     """
-    root = sqrt(space.domain.columns)
     return ball_mean(
         space,
         "gaussian_mean",
         radius,
         Concentrated(moderate(rho, "rho")),
-        (2 * root + 1) / (2 * root + 2),
+        gaussian_share(space.domain.columns),
         confidence,
         sampling,
     )

@@ -15,6 +15,9 @@ _HALVINGS: Final = 40
 _LEVEL_HALVINGS: Final = 30
 _NO_ROW: Final = 0.5
 _TINY: Final = 1e-300
+RIDGE: Final = 0.25
+"""Brings a mean towards the middle where the rows are hardly told from none. More of it errs less
+for means near the middle and more for means near a bound; at 1/4 no mean loses 3 %."""
 
 
 @attrs.frozen(eq=False)

@@ -14,7 +14,7 @@ from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.column import Column, private_size
 from opendp_lite.estimators.loss import loss_of, share_of
 from opendp_lite.estimators.pairs import Floats, NormalPair
-from opendp_lite.estimators.quotient import Quotient
+from opendp_lite.estimators.quotient import RIDGE, Quotient
 from opendp_lite.estimators.reading import Reading
 from opendp_lite.estimators.report import Plan, Report
 from opendp_lite.estimators.truth import Truth
@@ -34,9 +34,6 @@ _FIRST_SHARE: Final = Fraction(13, 20)
 _UNKNOWN: Final = 1 / 3
 _FINEST: Final = 128
 _Noises = tuple[Measurement[Any, Any], Measurement[Any, Any]]
-RIDGE: Final = 0.25
-"""Brings a mean towards the middle where the rows are hardly told from none. More of it errs less
-for means near the middle and more for means near a bound; at 1/4 no mean loses 3 %."""
 
 
 @mechanism

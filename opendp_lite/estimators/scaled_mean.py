@@ -15,7 +15,6 @@ from opendp_lite.domains import Rows
 from opendp_lite.estimators.ball_mean import noisy_mean
 from opendp_lite.estimators.settings import Floats, dyadic, moderate
 from opendp_lite.exact import Number, open_probability
-from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.private_quantile import private_quantile
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.spaces import Space
@@ -69,23 +68,14 @@ def scaled_mean(
     tail = log(share.denominator) - log(share.numerator)
     square = 1 + 2 * sqrt(tail) * float(np.linalg.norm(spreads)) / total
     bound = sqrt(square + 2 * tail * float(spreads.max()) / total)
-    whole, root = moderate(rho, "rho"), sqrt(columns)
+    whole = moderate(rho, "rho")
     rows = center(centers) >> scale(factors)
 
     def back(mean: Floats) -> Floats:
         return array(centers) + mean / array(factors)
 
     def mean_within(radius: float, loss: Fraction) -> Mechanism[Space[Rows], Zcdp]:
-        return noisy_mean(
-            space.domain.size,
-            rows >> clip_to_norm(radius),
-            lambda each: gaussian(rho=each),
-            lambda each: gaussian(rho=each),
-            loss,
-            (2 * root + 1) / (2 * root + 2),
-            lambda each: 1 / sqrt(2 * float(each)),
-            back,
-        )
+        return noisy_mean(space, rows >> clip_to_norm(radius), loss, back)
 
     def program(ask: Ask[Zcdp]) -> Any:
         ends = (bound / exp(_NATS), bound * exp(_NATS))
