@@ -31,15 +31,7 @@ from opendp_lite.combinators.adaptive import Ask, adaptive
 from opendp_lite.combinators.calibrate import calibrate
 from opendp_lite.combinators.compose import compose
 from opendp_lite.combinators.on_random_pairs import on_random_pairs
-from opendp_lite.core import (
-    InsecureRelease,
-    Measurement,
-    Mechanism,
-    Stage,
-    Transformation,
-    mechanism,
-    stage,
-)
+from opendp_lite.core import Facts, InsecureRelease, Measurement, Transformation
 from opendp_lite.domains import Domain, Rows, Scalars, Vectors
 from opendp_lite.engines.chunks import Blocks
 from opendp_lite.errors import (
@@ -79,10 +71,12 @@ from opendp_lite.estimators.simplex_ratio import simplex_ratio
 from opendp_lite.estimators.sized_mean import sized_mean
 from opendp_lite.estimators.uncertain import Uncertain
 from opendp_lite.estimators.weighted_mean import weighted_mean
+from opendp_lite.grid import Grid
 from opendp_lite.measurements.core import core
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.l2_gamma import l2_gamma
 from opendp_lite.measurements.laplace import laplace
+from opendp_lite.measurements.noise import added_noise
 from opendp_lite.measurements.private_quantile import private_quantile
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.conversion import to_approximate, to_zcdp
@@ -102,6 +96,7 @@ from opendp_lite.metrics import (
 )
 from opendp_lite.norms import Norms
 from opendp_lite.postprocessor import postprocessor
+from opendp_lite.recipes import Mechanism, Stage, mechanism, stage
 from opendp_lite.serialise import from_json
 from opendp_lite.spaces import Space, records, scalar, vector
 from opendp_lite.transformations.absolute import absolute
@@ -150,85 +145,6 @@ else:
         return sorted(__all__)
 
 
-SPELLED = (
-    "AbsoluteDistance",
-    "ChangeOneDistance",
-    "Chebyshev",
-    "Cosine",
-    "Daubechies",
-    "Fourier",
-    "Haar",
-    "Hadamard",
-    "Hermite",
-    "L1Distance",
-    "L2Distance",
-    "LInfDistance",
-    "Laguerre",
-    "Legendre",
-    "MutuallyUnbiased",
-    "NormDistance",
-    "Norms",
-    "SymmetricDistance",
-    "absolute",
-    "basis_distribution",
-    "basis_features",
-    "binary_mean",
-    "center",
-    "centered_mean",
-    "clamp",
-    "clip_to_norm",
-    "compose",
-    "core",
-    "core_mean",
-    "count",
-    "count_ratio",
-    "distribution",
-    "drop_nan",
-    "elliptical_mean",
-    "gaussian",
-    "gaussian_mean",
-    "impute",
-    "iome_mean",
-    "is_below",
-    "l2_gamma",
-    "l2_gamma_mean",
-    "laplace",
-    "laplace_mean",
-    "mean",
-    "multivariate_mean",
-    "norm",
-    "on_random_pairs",
-    "plan_mean",
-    "plan_plus_mean",
-    "plug_in_mean",
-    "private_quantile",
-    "private_variance",
-    "quantile_by_search",
-    "random_rotation",
-    "recentred_mean",
-    "records",
-    "resize",
-    "resized_mean",
-    "scalar",
-    "scale",
-    "scaled_mean",
-    "select",
-    "simplex_augment",
-    "simplex_mean",
-    "simplex_means",
-    "simplex_ratio",
-    "size_ratio",
-    "sized_mean",
-    "square",
-    "sum",
-    "to_approximate",
-    "to_zcdp",
-    "vector",
-    "weigh",
-    "weighted_mean",
-)
-"""The names that a pipeline written to JSON may call."""
-
 __all__ = [
     "AbsoluteDistance",
     "ApproximateDivergence",
@@ -248,7 +164,9 @@ __all__ = [
     "Domain",
     "Estimate",
     "Everything",
+    "Facts",
     "Fourier",
+    "Grid",
     "Haar",
     "Hadamard",
     "Hermite",
@@ -284,6 +202,7 @@ __all__ = [
     "ZeroConcentratedDivergence",
     "absolute",
     "adaptive",
+    "added_noise",
     "assert_lawful",
     "assert_stable",
     "audit",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import import_module
 from math import isfinite
 from typing import Any, get_args, get_origin, get_type_hints
@@ -13,6 +14,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import attrs
 import numpy as np
 
+from opendp_lite.core import Transformation, joined
 from opendp_lite.domains import Domain
 from opendp_lite.errors import OpenDPLiteError, ParameterError, SpaceError
 from opendp_lite.exact import nearest, plain, reading
@@ -22,6 +24,8 @@ _SHORT = 200
 _PACKAGE = __name__.split(".")[0]
 _STAR = inspect.Parameter.VAR_POSITIONAL
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
+_BUILDING: ContextVar[bool] = ContextVar("building", default=False)
+"""Whether a constructor is running: it builds each step that it types at once, and once."""
 
 
 def frozen_argument(value: Any) -> Any:
@@ -63,13 +67,13 @@ def hints_of(function: Callable[..., Any]) -> Mapping[str, Any]:
 
 
 def without_first(signature: inspect.Signature) -> inspect.Signature:
-    """What a person types: all parameters but the space, or the release."""
+    """All parameters but the first, which is the space, or the release."""
     return signature.replace(parameters=list(signature.parameters.values())[1:])
 
 
 @lru_cache(maxsize=1024)
-def _typed(constructor: Callable[..., Any]) -> inspect.Signature:
-    """What a person types of a constructor's call."""
+def typed_signature(constructor: Callable[..., Any]) -> inspect.Signature:
+    """The parameters that a person types."""
     return without_first(signature_of(constructor))
 
 
@@ -77,89 +81,148 @@ def spread(
     constructor: Callable[..., Any], arguments: tuple[tuple[str, Any], ...]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Named arguments as those of a call, after the space."""
-    bound = inspect.BoundArguments(_typed(constructor), dict(arguments))
+    bound = inspect.BoundArguments(typed_signature(constructor), dict(arguments))
     return bound.args, bound.kwargs
 
 
-def public_name(function: Callable[..., Any]) -> str:
-    """A constructor's name at the front door."""
-    return function.__name__.lstrip("_")
+def named_arguments(
+    constructor: Callable[..., Any], args: Any, kwargs: Any
+) -> tuple[tuple[str, Any], ...]:
+    """Arguments by name, those left out that are equal to their default.
+
+    So a pipeline is the same value whether a default was typed or not.
+    """
+    signature = typed_signature(constructor)
+    found = signature.bind(*args, **kwargs).arguments
+    frozen = ((key, frozen_argument(value)) for key, value in found.items())
+    return tuple(
+        (key, value) for key, value in frozen if not _is_default(signature.parameters[key], value)
+    )
+
+
+def _is_default(parameter: inspect.Parameter, value: Any) -> bool:
+    default = frozen_argument(parameter.default)
+    same_kind = isinstance(value, bool) == isinstance(default, bool)
+    return same_kind and (value is default or bool(value == default))
+
+
+def arguments_text(constructor: Callable[..., Any], arguments: tuple[tuple[str, Any], ...]) -> str:
+    """Arguments as they would be typed, without the parentheses."""
+    parameters = typed_signature(constructor).parameters
+    texts: list[str] = []
+    by_name = False
+    for key, parameter in parameters.items():
+        given = dict(arguments)
+        if key not in given:
+            by_name = by_name or parameter.kind not in (_STAR, _KEYWORD)
+            continue
+        if parameter.kind is _STAR:
+            texts.extend(argument_text(each) for each in given[key])
+        else:
+            prefix = f"{key}=" if by_name or parameter.kind is _KEYWORD else ""
+            texts.append(prefix + argument_text(given[key]))
+    return ", ".join(texts)
 
 
 @attrs.frozen(repr=False)
 class Call:
     """A constructor with its arguments.
 
-    ``needs`` and ``gives`` are the kinds of domain in its annotations, empty where it takes any.
+    ``input_kinds`` and ``output_kinds`` are the kinds of domain in its annotations, empty where it
+    takes any. ``rehearsal`` is what it makes of the default space.
     """
 
     constructor: Callable[..., Any]
     arguments: tuple[tuple[str, Any], ...]
-    needs: tuple[type[Domain], ...] = attrs.field(eq=False)
-    gives: tuple[type[Domain], ...] = attrs.field(eq=False)
+    input_kinds: tuple[type[Domain], ...] = attrs.field(eq=False)
+    output_kinds: tuple[type[Domain], ...] = attrs.field(eq=False)
+    rehearsal: Any = attrs.field(default=None, eq=False)
 
     @classmethod
     def of(cls, constructor: Callable[..., Any], args: Any, kwargs: Any) -> Call:
         """The call, with what no space could mend refused at once."""
-        signature = signature_of(constructor)
-        if not signature.parameters:
-            raise TypeError(f"{public_name(constructor)}(): its first parameter is the space")
-        space_name, *_ = signature.parameters
-        rest = _typed(constructor)
+        parameters = signature_of(constructor).parameters
+        name = constructor.__name__
+        if not parameters:
+            raise TypeError(f"{name}(): its first parameter is the space")
+        space_name, *_ = parameters
         try:
-            bound = rest.bind(*args, **kwargs)
+            arguments = named_arguments(constructor, args, kwargs)
         except TypeError as problem:
             usage = ", ".join(
                 f"{each.name}=" if each.kind is _KEYWORD else each.name
-                for each in rest.parameters.values()
+                for each in typed_signature(constructor).parameters.values()
             )
-            name = public_name(constructor)
             raise TypeError(f"{name}(): {problem}; it is called {name}({usage})") from None
-        arguments = tuple((key, frozen_argument(value)) for key, value in bound.arguments.items())
         hints = hints_of(constructor)
         needs = _kinds(hints.get(space_name)) or _needs_of_parts(arguments)
         returned = get_args(hints.get("return"))
         gives = _kinds(returned[1]) if len(returned) == 2 else ()
-        call = cls(constructor, arguments, needs, gives)
-        call._rehearse()
-        return call
+        return cls(constructor, arguments, needs, gives)._rehearsed()
 
     @property
     def name(self) -> str:
-        """The constructor's name at the front door."""
-        return public_name(self.constructor)
+        """The constructor's name."""
+        return self.constructor.__name__
 
-    def _rehearse(self) -> None:
-        if not self.needs:
-            return
+    def _rehearsed(self) -> Call:
+        """The call with what it makes of the default space, where it makes anything of that.
+
+        So parameters that no space could mend are refused when they are typed.
+        """
+        if _BUILDING.get() or not self.input_kinds:
+            return self
         try:
-            self.build(front(self.needs[0]))
+            return attrs.evolve(self, rehearsal=self.build(default_space(self.input_kinds[0])))
         except ParameterError:
             raise
         except Exception:
-            return
+            return self
+
+    def join(self, before: Any) -> Any:
+        """A space or a transformation with this step after it."""
+        if isinstance(before, Transformation):
+            space = before.output_space
+            last = before.recipe[-1] if before.recipe else "the step before"
+            self.check_kind((type(space.domain),), last)
+        elif isinstance(before, Space):
+            space = before
+        else:
+            raise SpaceError(
+                f"{self!r} binds to a space such as dp.records(), got {type(before).__name__}"
+            )
+        return joined(before, self.build(space), self._link())
+
+    def _link(self) -> Call:
+        """The call as a link of a recipe, which keeps nothing that was built."""
+        return self if self.rehearsal is None else attrs.evolve(self, rehearsal=None)
 
     def build(self, space: Space[Any]) -> Any:
         """The transformation or measurement that this makes of a space."""
+        if self.rehearsal is not None and self.rehearsal.input_space is space:
+            return self.rehearsal
         self.check_kind((type(space.domain),), "the space")
         args, kwargs = spread(self.constructor, self.arguments)
+        outer = _BUILDING.set(True)
         try:
             made = self.constructor(space, *args, **kwargs)
         except OpenDPLiteError as problem:
             text = str(problem)
             named = text if self.name in text else f"{self.brief()}: {text}"
             raise type(problem)(named) from None
+        finally:
+            _BUILDING.reset(outer)
         if made is None:
             raise SpaceError(f"{self!r} returned nothing; its last line must return what it made")
         return made
 
     def check_kind(self, given: tuple[type[Domain], ...], giver: object) -> None:
         """Refuses a kind of domain that the constructor is not for."""
-        if not self.needs or not given or any(issubclass(each, self.needs) for each in given):
+        needs = self.input_kinds
+        if not needs or not given or any(issubclass(each, needs) for each in given):
             return
         raise SpaceError(
-            f"{self.name} needs {self.needs[0].kind}; {giver} gives {given[0].kind}. "
-            f"{self.needs[0].bridge}"
+            f"{self.name} needs {needs[0].kind}; {giver} gives {given[0].kind}. {needs[0].bridge}"
         )
 
     def brief(self) -> str:
@@ -173,37 +236,36 @@ class Call:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled by the place where the step is defined, and its arguments."""
-        made = self.constructor
-        return _again, (made.__module__, made.__qualname__, self.arguments)
+        return again, (*place_of(self.constructor), self.arguments)
 
     def __repr__(self) -> str:
-        parameters = signature_of(self.constructor).parameters
-        texts: list[str] = []
-        for key, value in self.arguments:
-            default, kind = parameters[key].default, parameters[key].kind
-            if default is not inspect.Parameter.empty and value == default:
-                continue
-            if kind is _STAR:
-                texts.extend(argument_text(each) for each in value)
-            else:
-                prefix = f"{key}=" if kind is _KEYWORD else ""
-                texts.append(prefix + argument_text(value))
-        return f"{prefixed(self.constructor, self.name)}({', '.join(texts)})"
+        inside = arguments_text(self.constructor, self.arguments)
+        return f"{prefixed(self.constructor, self.name)}({inside})"
 
 
-def _again(module: str, name: str, arguments: tuple[tuple[str, Any], ...]) -> Call:
-    constructor = getattr(import_module(module), name).__wrapped__
-    args, kwargs = spread(constructor, arguments)
-    return Call.of(constructor, args, kwargs)
+def place_of(function: Callable[..., Any]) -> tuple[str, str]:
+    """Where a decorated function is found again."""
+    return function.__module__, function.__qualname__
+
+
+def again(module: str, name: str, arguments: tuple[tuple[str, Any], ...]) -> Any:
+    """What a decorated function made of such arguments, when it is unpickled."""
+    public = getattr(import_module(module), name)
+    args, kwargs = spread(public.__wrapped__, arguments)
+    made = public(*args, **kwargs)
+    calls = getattr(made, "calls", None)
+    return made if calls is None else calls[0]
 
 
 def _needs_of_parts(arguments: tuple[tuple[str, Any], ...]) -> tuple[type[Domain], ...]:
     """For a combinator over any space: what the first recipe among its arguments needs."""
     for _, value in arguments:
-        for part in value if type(value) is tuple else (value,):
-            found: tuple[type[Domain], ...] = getattr(part, "needs", ())
-            if found:
-                return found
+        if type(value) is tuple:
+            found = _needs_of_parts(tuple(("", part) for part in value))
+        else:
+            found = getattr(value, "input_kinds", ())
+        if found:
+            return found
     return ()
 
 
@@ -216,7 +278,8 @@ def _kinds(annotation: Any) -> tuple[type[Domain], ...]:
     return tuple(option for option in options if isinstance(option, type))
 
 
-def front(kind: type[Domain]) -> Space[Any]:
+@cache
+def default_space(kind: type[Domain]) -> Space[Any]:
     """The space that a pipeline of this kind binds itself to when none was said."""
     domain, metric, origin = kind.front()
     return Space(domain, metric, unit=metric.distance(1), origin=origin)

@@ -8,11 +8,12 @@ import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 
 from opendp_lite.errors import OpenDPLiteError, ParameterError
 
 VERSION: Final = 1
+F = TypeVar("F", bound=Callable[..., Any])
 _FRACTION: Final = re.compile(r"-?[0-9]{1,4000}(/[1-9][0-9]{0,4000})?")
 
 
@@ -23,6 +24,25 @@ class Spelled(Protocol):
     def spelled(self) -> tuple[str, Mapping[str, Any]]:
         """The public name and its arguments."""
         ...
+
+
+def spellable(public: F, name: str = "") -> F:
+    """Marks a public function or class as a name that a pipeline written to JSON may call.
+
+    Args:
+        public: The function or class.
+        name: How a step is typed, such as ``dp.clamp``; empty for what is no step.
+    """
+    marked: Any = public
+    marked.spells = public.__name__
+    if name:
+        marked.makes_step = name
+    return public
+
+
+def spells(public: object) -> bool:
+    """Whether a public name was marked as spellable, itself and not by a base class."""
+    return getattr(public, "spells", None) == getattr(public, "__name__", "")
 
 
 def encode(value: Any) -> Any:

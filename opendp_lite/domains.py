@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from math import copysign
-from sys import float_info
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import attrs
 import numpy as np
@@ -16,8 +14,9 @@ from opendp_lite.engines.admit import as_array
 from opendp_lite.engines.chunks import Blocks
 from opendp_lite.engines.rows import Mapped, materialise
 from opendp_lite.engines.sparse import as_rows
-from opendp_lite.errors import DataError, ParameterError
+from opendp_lite.errors import DataError, ParameterError, SpaceError
 from opendp_lite.exact import whole
+from opendp_lite.grid import Grid
 from opendp_lite.metrics import AbsoluteDistance, L2Distance, Metric, SymmetricDistance
 
 _MOST_FLOAT = 2**53
@@ -41,6 +40,10 @@ class Domain(ABC):
     @abstractmethod
     def present(self, value: Any) -> Any:
         """The reverse of ``admit``."""
+
+    def received(self, value: Any) -> Any:
+        """What a step's function returned, in the form that steps work on."""
+        return value
 
     @abstractmethod
     def words(self) -> str:
@@ -146,7 +149,7 @@ class Vectors(Domain):
     dimension: int = attrs.field(converter=_dimension)
     exponent: int | None = None
 
-    def admit(self, value: object) -> np.ndarray:
+    def admit(self, value: object) -> Grid:
         array = as_array(value)
         if array.shape != (self.dimension,):
             raise DataError(f"needs a vector of {self.dimension} entries, got shape {array.shape}")
@@ -156,10 +159,11 @@ class Vectors(Domain):
         """The same vectors on a grid."""
         return attrs.evolve(self, exponent=exponent)
 
-    def present(self, value: np.ndarray) -> np.ndarray:
-        if self.exponent is None:
-            return value
-        return on_grid(value, self.exponent)
+    def present(self, value: Grid) -> np.ndarray:
+        return value.floats
+
+    def received(self, value: Any) -> Grid:
+        return _received(value, self.dimension, self.exponent)
 
     def __repr__(self) -> str:
         return f"dp.Vectors({self.dimension}, exponent={self.exponent})"
@@ -182,7 +186,7 @@ class Scalars(Domain):
 
     exponent: int | None = None
 
-    def admit(self, value: object) -> np.ndarray:
+    def admit(self, value: object) -> Grid:
         if isinstance(value, np.ndarray) and value.shape == ():
             value = value[()]
         array = as_array([value])
@@ -199,10 +203,11 @@ class Scalars(Domain):
         """The same numbers on a grid."""
         return Scalars(exponent)
 
-    def present(self, value: np.ndarray) -> int | float:
-        if self.exponent == 0:
-            return int(value[0])
-        return float(value[0] if self.exponent is None else on_grid(value, self.exponent)[0])
+    def present(self, value: Grid) -> int | float:
+        return int(value.steps[0]) if self.exponent == 0 else float(value)
+
+    def received(self, value: Any) -> Grid:
+        return _received(value, 1, self.exponent)
 
     def __repr__(self) -> str:
         return f"dp.Scalars(exponent={self.exponent})"
@@ -215,7 +220,24 @@ class Scalars(Domain):
         return cls(), AbsoluteDistance(), ("scalar", ())
 
 
-def _admitted(array: np.ndarray, exponent: int | None) -> np.ndarray:
+def _received(value: Any, dimension: int, exponent: int | None) -> Grid:
+    """A vector that a step made: exact as it came, or of floats where the space says no grid."""
+    exact = type(value) is Grid
+    if exact and exponent in (None, value.exponent) and len(value) == dimension:
+        return cast(Grid, value)
+    if exact or exponent is not None:
+        raise SpaceError(
+            f"a step returned numbers that are not {dimension} whole multiples of 2^{exponent}, as "
+            f"its output space says; keep the dp.Grid that it was given, or say "
+            f"dp.Vectors({dimension}) for floats"
+        )
+    floats = np.atleast_1d(np.asarray(value, dtype=np.float64))
+    if floats.shape != (dimension,):
+        raise SpaceError(f"a step returned the shape {floats.shape}, not ({dimension},)")
+    return Grid(floats, 0)
+
+
+def _admitted(array: np.ndarray, exponent: int | None) -> Grid:
     """Numbers as the steps take them, by a cast that moves no two of them further apart."""
     if exponent not in (None, 0):
         raise DataError("a value on such a grid comes from sum(); use dp.vector() or dp.scalar()")
@@ -226,24 +248,9 @@ def _admitted(array: np.ndarray, exponent: int | None) -> np.ndarray:
             )
         # Rounding keeps the order and 2^53 is a float: whole numbers are limited exactly.
         floats = array.astype(np.float64)
-        return floats.clip(-_MOST_FLOAT, _MOST_FLOAT, out=floats)
+        return Grid(floats.clip(-_MOST_FLOAT, _MOST_FLOAT, out=floats), 0)
     if array.dtype.kind not in "iub":
         raise DataError("a value on the grid of whole numbers must be whole numbers")
     unsigned = array.dtype.kind == "u"
     whole = array.astype(np.uint64 if unsigned else np.int64)
-    return whole.clip(0 if unsigned else -_MOST_STEP, _MOST_STEP).astype(np.int64)
-
-
-def on_grid(steps: np.ndarray, exponent: int) -> np.ndarray:
-    """Whole numbers of grid steps as floats, each correctly rounded."""
-    if steps.dtype == object:
-        return np.array([_scaled(step, exponent) for step in steps])
-    return np.ldexp(steps.astype(np.float64), exponent)
-
-
-def _scaled(step: int, exponent: int) -> float:
-    """step * 2^exponent; the largest float where that is beyond floats."""
-    try:
-        return step / (1 << -exponent) if exponent < 0 else float(step << exponent)
-    except OverflowError:
-        return copysign(float_info.max, step)
+    return Grid(whole.clip(0 if unsigned else -_MOST_STEP, _MOST_STEP).astype(np.int64), 0)

@@ -10,11 +10,13 @@ from typing import Any
 import attrs
 
 from opendp_lite.exact import plain
+from opendp_lite.measures.measure import Measure
 from opendp_lite.norms import Norms
+from opendp_lite.spaces import Space
 
 _TITLES = ("step", "domain", "metric", "multiplier", "distance")
 _STYLE = "text-align:left;padding:2px 14px 2px 0"
-Reach = Callable[[Any], Any]
+Map = Callable[[Any], Any]
 
 
 @attrs.frozen
@@ -32,35 +34,35 @@ class Line:
 
 
 @attrs.frozen(eq=False)
-class Arrow:
+class TraceStep:
     """A step of a bound pipeline, ready to say what becomes of a distance between data.
 
-    ``before`` and ``reach`` give the distance before and after it; ``words`` shows the latter.
-    The text of ``step`` is made when it is shown, and so is that of ``domain``.
+    ``before`` and ``map_from_input`` give the distance before and after it; ``words`` shows the
+    latter. The text of ``step`` is made when it is shown, and so is that of ``domain``.
     """
 
     step: object
     domain: Callable[[], str]
     metric: str
-    before: Reach
-    reach: Reach
+    before: Map
+    map_from_input: Map
     words: Callable[[Any], str]
     indent: str = ""
 
-    def after(self, first: Reach) -> Arrow:
+    def preceded_by(self, first: Map) -> TraceStep:
         """The same step once a map goes before."""
-        before, reach = self.before, self.reach
+        before, later = self.before, self.map_from_input
         return attrs.evolve(
-            self, before=lambda d: before(first(d)), reach=lambda d: reach(first(d))
+            self, before=lambda d: before(first(d)), map_from_input=lambda d: later(first(d))
         )
 
-    def inside(self) -> Arrow:
+    def indented(self) -> TraceStep:
         """The same step as a part of another."""
         return attrs.evolve(self, indent=f"  {self.indent}")
 
     def line(self, distance: Any) -> Line:
-        """What it says for data at this distance."""
-        here = self.reach(distance)
+        """The line for data at this distance."""
+        here = self.map_from_input(distance)
         multiplier = _multiplier(self.before(distance), here)
         step = f"{self.indent}{self.step}"
         return Line(step, self.domain(), self.metric, multiplier, self.words(here))
@@ -74,20 +76,46 @@ def _multiplier(before: Any, here: Any) -> str:
     return f"x ({here * (1 / before)})" if isinstance(here, Norms) else ""
 
 
-def lines(arrows: Iterable[Arrow], distance: Any) -> list[Line]:
-    """A line for each step."""
-    return [arrow.line(distance) for arrow in arrows]
+def _no_multiplier(distance: Any) -> None:
+    """Where a multiplier makes no sense."""
 
 
-def as_text(lines: Sequence[Line], closing: Sequence[str]) -> str:
-    """Aligned columns, then the closing lines.
+def _as_it_is(distance: Any) -> Any:
+    return distance
 
-    >>> print(as_text([Line("sum()", "vector of 1", "NormDistance", "x 2", "l1 2")], ["loss 1"]))
-    step   domain       metric        multiplier  distance
-    sum()  vector of 1  NormDistance  x 2         l1 2
-    loss 1
-    """
-    table = [_TITLES, *(line.cells() for line in lines)]
+
+def at_space(
+    space: Space[Any],
+    step: object = None,
+    before: Map = _no_multiplier,
+    map_from_input: Map = _as_it_is,
+) -> TraceStep:
+    """The start of a pipeline, or a transformation into a space."""
+    metric = space.metric
+    return TraceStep(
+        space if step is None else step,
+        space.domain.words,
+        type(metric).__name__,
+        before,
+        map_from_input,
+        lambda distance: str(metric.show(distance)),
+    )
+
+
+def at_release(measure: Measure[Any], step: object, privacy_map: Map) -> TraceStep:
+    """A measurement."""
+    name = type(measure).__name__
+    return TraceStep(step, lambda: "release", name, _no_multiplier, privacy_map, measure.words)
+
+
+def after_noise(step: object) -> TraceStep:
+    """A function of the release."""
+    return TraceStep(step, lambda: "post-processing", "", _no_multiplier, _as_it_is, lambda _: "")
+
+
+def as_text(steps: Iterable[TraceStep], distance: Any, closing: Sequence[str]) -> str:
+    """Aligned columns, then the closing lines."""
+    table = [_TITLES, *(step.line(distance).cells() for step in steps)]
     widths = [max(len(row[j]) for row in table) for j in range(len(_TITLES))]
     rows = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -96,12 +124,12 @@ def as_text(lines: Sequence[Line], closing: Sequence[str]) -> str:
     return "\n".join([*rows, *closing])
 
 
-def as_html(lines: Sequence[Line], closing: Sequence[str]) -> str:
+def as_html(steps: Iterable[TraceStep], distance: Any, closing: Sequence[str]) -> str:
     """The same as a table for notebooks."""
     head = "".join(f"<th style='{_STYLE}'>{title}</th>" for title in _TITLES)
     body = "".join(
-        f"<tr>{''.join(_cell(j, cell) for j, cell in enumerate(line.cells()))}</tr>"
-        for line in lines
+        f"<tr>{''.join(_cell(j, cell) for j, cell in enumerate(step.line(distance).cells()))}</tr>"
+        for step in steps
     )
     foot = "".join(f"<div>{escape(text)}</div>" for text in closing)
     return f"<div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{foot}</div>"

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import attrs
 
 from opendp_lite.bodies.body import Body
+from opendp_lite.documents import spellable
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import exact, said, shown_up, whole
 from opendp_lite.norms import Norms
@@ -30,6 +31,10 @@ class Metric(ABC):
     @abstractmethod
     def words(self, distance: Any) -> str:
         """What it is to be so far apart, in words."""
+
+    def within(self, claimed: Any, allowed: Any) -> bool:
+        """Whether a distance is certainly at most as large as another."""
+        return bool(claimed <= allowed)
 
     def spelled(self) -> tuple[str, Mapping[str, Any]]:
         """The public name; metrics have no arguments."""
@@ -63,6 +68,7 @@ class RowMetric(Metric):
         return f"{self.verb} {'one row' if distance == 1 else f'{int(distance)} rows'}"
 
 
+@spellable
 @attrs.frozen(repr=False)
 class SymmetricDistance(RowMetric):
     """How many rows must be added or removed to make one dataset of the other.
@@ -80,6 +86,7 @@ class SymmetricDistance(RowMetric):
         return body.radii()
 
 
+@spellable
 @attrs.frozen(repr=False)
 class ChangeOneDistance(RowMetric):
     """How many rows must be replaced to make one dataset of the other, in any order.
@@ -94,6 +101,7 @@ class ChangeOneDistance(RowMetric):
         return body.diameters()
 
 
+@spellable
 @attrs.frozen(repr=False)
 class NormDistance(Metric):
     """Bounds on the l1, l2 and linf norms of a difference of vectors, at once: see ``Norms``."""
@@ -108,6 +116,9 @@ class NormDistance(Metric):
 
     def show(self, distance: Norms) -> Norms | float:
         return distance
+
+    def within(self, claimed: Norms, allowed: Norms) -> bool:
+        return claimed.within(allowed)
 
     def words(self, distance: Norms) -> str:
         return f"moving the value by ({distance})"
@@ -133,6 +144,7 @@ class OneNorm(NormDistance):
         return inf if bound is None else shown_up(bound)
 
 
+@spellable
 @attrs.frozen(repr=False)
 class L1Distance(OneNorm):
     """The sum of the absolute differences."""
@@ -143,6 +155,7 @@ class L1Distance(OneNorm):
         return Norms(l1=size)
 
 
+@spellable
 @attrs.frozen(repr=False)
 class L2Distance(OneNorm):
     """The Euclidean distance."""
@@ -153,6 +166,7 @@ class L2Distance(OneNorm):
         return Norms(l2=size)
 
 
+@spellable
 @attrs.frozen(repr=False)
 class LInfDistance(OneNorm):
     """The largest absolute difference."""
@@ -163,6 +177,7 @@ class LInfDistance(OneNorm):
         return Norms(linf=size)
 
 
+@spellable
 @attrs.frozen(repr=False)
 class AbsoluteDistance(OneNorm):
     """The absolute difference of two numbers, for which all norms agree."""

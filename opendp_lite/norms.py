@@ -8,6 +8,7 @@ from typing import Any
 
 import attrs
 
+from opendp_lite.documents import spellable
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import Number, digits_up, exact, shown_up, sqrt_up
 from opendp_lite.fields import initialise
@@ -18,6 +19,7 @@ def _least(*bounds: Fraction | None) -> Fraction | None:
     return min(known) if known else None
 
 
+@spellable
 @attrs.frozen(init=False, repr=False)
 class Norms:
     """Upper bounds on the l1, l2 and linf norms of a difference of vectors.

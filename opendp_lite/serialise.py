@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import opendp_lite
-from opendp_lite.documents import read
+from opendp_lite.documents import read, spells
 
 
 def _pipeline(steps: Iterable[Any]) -> Any:
@@ -27,9 +27,8 @@ def from_json(text: str, extra: Iterable[Callable[..., Any]] = ()) -> Any:
     >>> dp.from_json(pipeline.to_json()) == pipeline
     True
     """
-    names: dict[str, Callable[..., Any]] = {
-        name: getattr(opendp_lite, name) for name in opendp_lite.SPELLED
-    }
+    public = ((name, vars(opendp_lite).get(name)) for name in opendp_lite.__all__)
+    names: dict[str, Any] = {name: each for name, each in public if spells(each)}
     names["pipeline"] = _pipeline
     names.update({function.__name__: function for function in extra})
     return read(text, names)

@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar, cast
 
 import attrs
 
+from opendp_lite.documents import spellable
 from opendp_lite.domains import Domain, Origin, Rows, Scalars, Vectors
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import Number, said
@@ -81,6 +82,7 @@ def row_metric(space: Space[Rows]) -> RowMetric:
     return cast(RowMetric, space.metric)
 
 
+@spellable
 def records(
     columns: int | Sequence[str] = 1,
     size: int | None = None,
@@ -119,6 +121,7 @@ def records(
     return Space(domain, chosen, unit=chosen.distance(1), origin=("records", spelling))
 
 
+@spellable
 def vector(
     dimension: int, metric: NormDistance | None = None, unit: Number | Norms = 1
 ) -> Space[Vectors]:
@@ -141,6 +144,7 @@ def vector(
     )
 
 
+@spellable
 def scalar(unit: Number | Norms = 1) -> Space[Scalars]:
     """The space of single numbers, for a mechanism used by itself.
 

@@ -115,6 +115,12 @@ def test_losses_in_words_are_rounded_up():
     assert pipeline.map(1) < 0.462118
 
 
+def test_a_list_of_pipelines_composes_as_they_would_one_by_one():
+    listed = dp.compose([SUM, SUM])
+    assert listed.map(1) == dp.compose(SUM, SUM).map(1) == 2
+    assert eval(repr(listed), {"dp": dp}) == listed == dp.from_json(listed.to_json())
+
+
 def test_steps_of_ones_own():
     @dp.stage
     def double(space: Tables) -> dp.Transformation[Tables, Tables]:
@@ -226,8 +232,8 @@ def test_values_are_frozen():
         (lambda: dp.records(columns=1.5), "whole number"),
         (lambda: dp.records(columns=["a", "a"]), "twice"),
         (lambda: dp.Blocks([1.0]), "anew"),
-        (lambda: dp.compose([SUM, SUM]).map(1), "one by one"),
-        (lambda: dp.compose(dp.records() >> SUM).map(1), "without spaces of their own"),
+        (lambda: dp.compose(3).map(1), "needs an input space"),
+        (lambda: dp.compose(dp.records() >> SUM).map(1), "have no space of their own"),
         (lambda: dp.assert_stable(SUM), "audit"),
         (lambda: dp.audit(SUM, [], [1.0], releases=1), "at least"),
         (lambda: nothing().map(1), "returned nothing"),

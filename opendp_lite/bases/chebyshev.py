@@ -8,8 +8,10 @@ import numpy as np
 from opendp_lite.bases.cosine import cosines
 from opendp_lite.bases.interval import Interval
 from opendp_lite.bodies.body import Floats
+from opendp_lite.documents import spellable
 
 
+@spellable
 @attrs.frozen(repr=False)
 class Chebyshev(Interval):
     """1 and sqrt(2) T_i, orthonormal under the arcsine law: moments, and detail at the ends.

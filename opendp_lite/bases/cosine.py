@@ -8,6 +8,7 @@ import numpy as np
 from opendp_lite.bases.basis import middle_shares
 from opendp_lite.bases.interval import Interval
 from opendp_lite.bodies.body import Floats
+from opendp_lite.documents import spellable
 
 
 def cosines(cells: int, terms: int) -> Floats:
@@ -17,6 +18,7 @@ def cosines(cells: int, terms: int) -> Floats:
     return waves
 
 
+@spellable
 @attrs.frozen(repr=False)
 class Cosine(Interval):
     """1 and sqrt(2) cos(pi i u), for i = 1, 2, ...: smooth densities; for who need not choose.

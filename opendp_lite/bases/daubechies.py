@@ -18,6 +18,7 @@ from opendp_lite.bases.basis import (
     upper_bound,
 )
 from opendp_lite.bodies.body import Floats
+from opendp_lite.documents import spellable
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import whole
 
@@ -47,6 +48,7 @@ def _pywt() -> Any:
         ) from None
 
 
+@spellable
 @attrs.frozen(repr=False)
 class Daubechies(Basis):
     """Daubechies wavelets, wrapped around: smooth densities with sharp places.

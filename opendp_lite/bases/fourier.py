@@ -8,8 +8,10 @@ import numpy as np
 from opendp_lite.bases.basis import middle_shares
 from opendp_lite.bases.interval import Interval
 from opendp_lite.bodies.body import Floats
+from opendp_lite.documents import spellable
 
 
+@spellable
 @attrs.frozen(repr=False)
 class Fourier(Interval):
     """1, sqrt(2) cos and sqrt(2) sin of 2 pi j u, for j = 1, 2, ...: what comes around.

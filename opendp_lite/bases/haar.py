@@ -7,8 +7,10 @@ import numpy as np
 
 from opendp_lite.bases.stepped import Stepped
 from opendp_lite.bodies.body import Floats
+from opendp_lite.documents import spellable
 
 
+@spellable
 @attrs.frozen(repr=False)
 class Haar(Stepped):
     """1 and the steps up and down by halves, quarters, eighths: a histogram, coarse to fine.

@@ -7,6 +7,7 @@ import numpy as np
 
 from opendp_lite.bases.stepped import Stepped
 from opendp_lite.bodies.body import Floats
+from opendp_lite.documents import spellable
 
 
 def hadamard_matrix(size: int) -> Floats:
@@ -17,6 +18,7 @@ def hadamard_matrix(size: int) -> Floats:
     return matrix
 
 
+@spellable
 @attrs.frozen(repr=False)
 class Hadamard(Stepped):
     """+-1 on each of so many cells: a histogram in which every row moves every sum alike.

@@ -18,6 +18,7 @@ from opendp_lite.bases.basis import (
     to_float,
 )
 from opendp_lite.bodies.body import Floats
+from opendp_lite.documents import spellable
 from opendp_lite.exact import Number, exact
 
 _BEYOND = 5
@@ -27,6 +28,7 @@ def _middle(value: Number) -> Fraction:
     return to_float(exact(value, "middle"))
 
 
+@spellable
 @attrs.frozen(repr=False)
 class Hermite(Basis):
     """Hermite polynomials times exp(-z^2 / 2), z = (x - middle) / scale: bells and what is near.

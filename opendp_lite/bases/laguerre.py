@@ -17,10 +17,12 @@ from opendp_lite.bases.basis import (
     public_scale,
 )
 from opendp_lite.bodies.body import Floats
+from opendp_lite.documents import spellable
 
 _BEYOND = 30
 
 
+@spellable
 @attrs.frozen(repr=False)
 class Laguerre(Basis):
     """Laguerre polynomials times exp(-z / 2), z = (x - lower) / scale: what decays from a bound.

@@ -9,8 +9,10 @@ from numpy.polynomial.legendre import legvander
 from opendp_lite.bases.basis import middle_shares
 from opendp_lite.bases.interval import Interval
 from opendp_lite.bodies.body import Floats
+from opendp_lite.documents import spellable
 
 
+@spellable
 @attrs.frozen(repr=False)
 class Legendre(Interval):
     """Polynomials of degrees 0 to terms - 1: moments without bias, smooth densities.

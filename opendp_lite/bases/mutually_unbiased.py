@@ -11,6 +11,7 @@ import numpy as np
 from opendp_lite.bases.basis import MOST_CELLS, Basis, lower_bound, upper_bound
 from opendp_lite.bases.hadamard import hadamard_matrix
 from opendp_lite.bodies.body import Floats
+from opendp_lite.documents import spellable
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import whole
 
@@ -33,6 +34,7 @@ def _bases(value: int) -> int:
     return whole(value, "bases", least=1)
 
 
+@spellable
 @attrs.frozen(repr=False)
 class MutuallyUnbiased(Basis):
     """Several bases on the same cells; a function of one is spread evenly over all of another.

@@ -10,12 +10,12 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from opendp_lite.core import Measurement, Mechanism, Stage, mechanism
+from opendp_lite.core import Facts, Measurement
 from opendp_lite.domains import Rows
-from opendp_lite.engines.rows import settle
 from opendp_lite.errors import BudgetExceeded, ParameterError, SpaceError
 from opendp_lite.exact import said
 from opendp_lite.measures.measure import Measure
+from opendp_lite.recipes import Mechanism, Stage, mechanism
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.spaces import Space
 
@@ -60,7 +60,7 @@ class Ask(Generic[M]):
         with self._lock:
             self._pay(query, bound.privacy_map(self.space.unit))
             with np.errstate(all="ignore"):
-                return bound.function(settle(bound.query(self._rows)), self._entropy)
+                return bound.function(self._rows, self._entropy)
 
     def _pay(self, query: Mechanism[Space[Rows], M], price: Any) -> None:
         if self._ended:
@@ -163,4 +163,4 @@ def programmed(
     def privacy_map(distance: Fraction) -> Any:
         return measure.group(budget, ceil(distance / space.unit))
 
-    return Measurement(space, measure, function, privacy_map, formula=formula)
+    return Measurement(space, measure, function, privacy_map, Facts(explanation=formula))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from opendp_lite.core import Measurement, Mechanism, mechanism
+from opendp_lite.core import Facts, Measurement
+from opendp_lite.engines.deferred import Released, Together, query_of, release_of
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.measures.measure import Measure
-from opendp_lite.measures.profile import GaussianProfile, Profile
+from opendp_lite.recipes import Mechanism, mechanism
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.spaces import Space
 
@@ -36,6 +36,8 @@ def compose(space: S, *mechanisms: Mechanism[S, M]) -> Measurement[S, M]:
     >>> both.map(1)
     0.3
     """
+    if len(mechanisms) == 1 and isinstance(mechanisms[0], tuple):
+        mechanisms = mechanisms[0]
     if not mechanisms:
         raise ParameterError("compose needs at least one mechanism")
     for each in mechanisms:
@@ -54,27 +56,19 @@ def compose(space: S, *mechanisms: Mechanism[S, M]) -> Measurement[S, M]:
                 ">> dp.to_approximate(delta) after the one to convert"
             )
 
-    def function(values: Sequence[Any], entropy: Entropy) -> tuple[Any, ...]:
-        return tuple(part.function(v, entropy) for part, v in zip(parts, values, strict=True))
+    releases = [release_of(part.function) for part in parts]
 
-    def privacy_map(distance: Any) -> Any:
-        return measure.compose([part.privacy_map(distance) for part in parts])
-
-    def profile(distance: Any) -> Profile:
-        gaussians = [part.profile(distance) for part in parts if part.profile is not None]
-        ratios = [each.ratio for each in gaussians if isinstance(each, GaussianProfile)]
-        if len(ratios) == len(parts):
-            return GaussianProfile(sum(ratios[1:], ratios[0]))
-        return measure.profile(privacy_map(distance))
+    def release(values: tuple[Any, ...], entropy: Entropy) -> tuple[Any, ...]:
+        return tuple(each(value, entropy) for each, value in zip(releases, values, strict=True))
 
     return Measurement(
         space,
         measure,
-        function,
-        privacy_map,
-        profile=profile,
-        laws=tuple(law for part in parts for law in part.laws),
-        formula="the losses of the parts, composed",
-        arrows=tuple(arrow.inside() for part in parts for arrow in part.arrows),
-        query=lambda data: tuple(part.query(data) for part in parts),
+        Released(Together(tuple(query_of(part.function) for part in parts)), release),
+        lambda distance: measure.compose([part.privacy_map(distance) for part in parts]),
+        Facts(
+            laws=tuple(law for part in parts for law in part.facts.laws),
+            explanation="the losses of the parts, composed",
+        ),
+        trace=tuple(step.indented() for part in parts for step in part.trace),
     )

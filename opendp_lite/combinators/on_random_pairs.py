@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 
 from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.everything import Everything
-from opendp_lite.core import Measurement, Mechanism, mechanism
+from opendp_lite.core import Facts, Measurement
 from opendp_lite.domains import Rows
+from opendp_lite.engines.deferred import Released, fold
 from opendp_lite.engines.gather import GatherFold
-from opendp_lite.engines.rows import Mapped, fold, settle
+from opendp_lite.engines.rows import Mapped
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import said, whole
 from opendp_lite.measures.measure import Measure
+from opendp_lite.recipes import Mechanism, mechanism
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.spaces import Space, row_metric
 from opendp_lite.transformations.row_map import plain_nan
@@ -63,13 +65,12 @@ def on_random_pairs(
     gather = GatherFold(space.domain.columns)
     factor = 1 if row_metric(space).fixed_size else 2
 
-    def function(columns: Floats, entropy: Entropy) -> Any:
+    def release(columns: Floats, entropy: Entropy) -> Any:
         order = _shuffled(columns.shape[1], entropy)
         order = order[: len(order) - len(order) % rows]
         gaps = columns[:, order[::2]] - columns[:, order[1::2]]
         halves = (gaps * gaps / 2).reshape(len(columns), -1, rows // 2)
-        groups = Mapped(plain_nan(halves.mean(axis=2).T))
-        return inner.function(settle(inner.query(groups)), entropy)
+        return inner.function(Mapped(plain_nan(halves.mean(axis=2).T)), entropy)
 
     def privacy_map(distance: Fraction) -> Any:
         return inner.privacy_map(distance * factor)
@@ -77,10 +78,9 @@ def on_random_pairs(
     return Measurement(
         space,
         inner.output_measure,
-        function,
+        Released(fold(gather, gather.finish), release),
         privacy_map,
-        formula=f"{inner.formula}; one row moves {factor} of the groups' rows",
-        query=lambda data: fold(data, gather, gather.finish),
+        Facts(explanation=f"{inner.facts.explanation}; one row moves {factor} of the groups' rows"),
     )
 
 

@@ -1,12 +1,12 @@
-"""The two verbs on rows: ``map_rows`` and ``fold``; and folding several in one pass."""
+"""Rows that are mapped lazily, and several folds of them in one pass."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import singledispatch
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import attrs
 import numpy as np
@@ -79,23 +79,9 @@ class Mapped:
     functions: tuple[Block, ...] = ()
 
 
-@attrs.frozen(eq=False)
-class Pending:
-    """A fold waiting to be done, so that several can share one pass."""
-
-    rows: Mapped
-    how: Fold[Any]
-    finish: Callable[[Any], Any]
-
-
 def map_rows(rows: Mapped, function: Block) -> Mapped:
     """The rows with one more block function; nothing is computed yet."""
     return Mapped(rows.source, (*rows.functions, function))
-
-
-def fold(rows: Mapped, how: Fold[Any], finish: Callable[[Any], Any]) -> Pending:
-    """The reduction of the rows; done when ``settle`` needs its value."""
-    return Pending(rows, how, finish)
 
 
 def materialise(rows: Mapped) -> NDArray[np.float64]:
@@ -107,43 +93,20 @@ def materialise(rows: Mapped) -> NDArray[np.float64]:
     return np.concatenate(found) if found else np.empty((0, 0))
 
 
-def settle(value: Any) -> Any:
-    """The value with every pending fold in it done, one pass over each source."""
-    if type(value) is Pending:
-        return value.finish(_one_pass([value])[0])
-    pending: list[Pending] = []
-    _collect(value, pending)
-    by_source: dict[int, list[int]] = {}
-    for index, each in enumerate(pending):
-        by_source.setdefault(id(each.rows.source), []).append(index)
-    done: dict[int, Any] = {}
-    for indices in by_source.values():
-        summaries = _one_pass([pending[index] for index in indices])
-        for index, summary in zip(indices, summaries, strict=True):
-            done[id(pending[index])] = pending[index].finish(summary)
-    return _replace(value, done)
-
-
-def _collect(value: Any, found: list[Pending]) -> None:
-    if type(value) is Pending:
-        found.append(value)
-    elif type(value) is tuple:
-        for each in value:
-            _collect(each, found)
-
-
-def _replace(value: Any, done: dict[int, Any]) -> Any:
-    if type(value) is Pending:
-        return done[id(value)]
-    if type(value) is tuple:
-        return tuple(_replace(each, done) for each in value)
-    return value
-
-
 def _through(block: Any, functions: Sequence[Block]) -> Any:
     for function in functions:
         block = applied(block, function)
     return block
+
+
+class Waiting(Protocol):
+    """Rows and how they are to be folded."""
+
+    @property
+    def rows(self) -> Mapped: ...
+
+    @property
+    def how(self) -> Fold[Any]: ...
 
 
 @attrs.frozen(eq=False)
@@ -154,15 +117,16 @@ class _Plan:
     how: Fold[Any]
 
     @classmethod
-    def of(cls, waiting: Pending) -> _Plan:
-        """What is to be done for a pending fold."""
+    def of(cls, waiting: Waiting) -> _Plan:
+        """What is to be done for a fold of rows."""
         functions = waiting.rows.functions
         while functions and waiting.how.absorbs(functions[-1]):
             functions = functions[:-1]
         return cls(functions, waiting.how)
 
 
-def _one_pass(waiting: Sequence[Pending]) -> list[Any]:
+def one_pass(waiting: Sequence[Waiting]) -> list[Any]:
+    """The summaries of folds over the same source, in one pass over it."""
     plans = [_Plan.of(each) for each in waiting]
     first, *others = parts(waiting[0].rows.source)
     if not others:

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from opendp_lite.combinators.compose import compose
-from opendp_lite.core import Measurement, Mechanism, Stage
+from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.estimators.loss import Loss
 from opendp_lite.estimators.pairs import Pair
@@ -21,6 +21,7 @@ from opendp_lite.estimators.settings import Floats, each_column, moderate, ratio
 from opendp_lite.exact import Number
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
+from opendp_lite.recipes import Mechanism, Stage
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.clip_to_norm import clip_to_norm
 from opendp_lite.transformations.count import count

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, cast, overload
+from typing import Any, cast, overload
 
 from opendp_lite.bases.basis import Basis
-from opendp_lite.core import Measurement, Mechanism, mechanism
+from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.distribution import distribution
@@ -15,13 +15,26 @@ from opendp_lite.measurements.laplace import laplace
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
+from opendp_lite.recipes import Mechanism, mechanism
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.basis_features import basis_features
 from opendp_lite.transformations.sum import sum
 
 
+@overload
+def basis_distribution(
+    basis: Basis, *, rho: Number
+) -> Mechanism[Space[Rows], ZeroConcentratedDivergence]: ...
+@overload
+def basis_distribution(
+    basis: Basis, *, epsilon: Number
+) -> Mechanism[Space[Rows], MaxDivergence]: ...
+@overload
+def basis_distribution(
+    basis: Basis, *, epsilon: Number, delta: Number
+) -> Mechanism[Space[Rows], ApproximateDivergence]: ...
 @mechanism
-def _basis_distribution(
+def basis_distribution(
     space: Space[Rows],
     basis: Basis,
     *,
@@ -59,24 +72,6 @@ def _basis_distribution(
     loss: dict[str, Any] = {"epsilon": epsilon} if pure else {"rho": rho, "epsilon": epsilon}
     noise: Any = laplace(**loss) if pure else cast(Any, gaussian)(**loss, delta=delta)
     released = (summed >> noise).bind(space)
-    (law,) = released.laws
+    (law,) = released.facts.laws
     reading = distribution(basis, deviation=law.standard_deviation, size=space.domain.size)
     return cast(Measurement[Space[Rows], Any], released >> reading)
-
-
-class _BasisDistribution(Protocol):
-    @overload
-    def __call__(
-        self, basis: Basis, *, rho: Number
-    ) -> Mechanism[Space[Rows], ZeroConcentratedDivergence]: ...
-    @overload
-    def __call__(
-        self, basis: Basis, *, epsilon: Number
-    ) -> Mechanism[Space[Rows], MaxDivergence]: ...
-    @overload
-    def __call__(
-        self, basis: Basis, *, epsilon: Number, delta: Number
-    ) -> Mechanism[Space[Rows], ApproximateDivergence]: ...
-
-
-basis_distribution: _BasisDistribution = cast(_BasisDistribution, _basis_distribution)

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from opendp_lite.combinators.adaptive import Ask, programmed
-from opendp_lite.core import Measurement, mechanism
+from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.estimators.headcount import Headcount
 from opendp_lite.estimators.settings import Floats, dyadic, each_column, moderate, public_size
@@ -17,6 +17,7 @@ from opendp_lite.exact import Number
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.private_quantile import private_quantile
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
+from opendp_lite.recipes import mechanism
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.clamp import clamp
 from opendp_lite.transformations.clip_to_norm import clip_to_norm

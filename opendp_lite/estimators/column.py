@@ -7,10 +7,10 @@ from typing import Final
 
 import attrs
 
-from opendp_lite.core import Stage
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import Number, exact, nearest, reading
+from opendp_lite.recipes import Stage
 from opendp_lite.spaces import Space, row_metric
 from opendp_lite.transformations.clamp import clamp
 from opendp_lite.transformations.drop_nan import drop_nan

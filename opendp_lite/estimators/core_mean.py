@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from opendp_lite.core import Measurement, Mechanism, mechanism
+from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.column import Column, private_size
@@ -21,6 +21,7 @@ from opendp_lite.estimators.truth import Truth
 from opendp_lite.exact import Number, exact
 from opendp_lite.measurements.core import core
 from opendp_lite.measures.max_divergence import MaxDivergence
+from opendp_lite.recipes import Mechanism, mechanism
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.center import center
 

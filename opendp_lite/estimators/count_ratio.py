@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from opendp_lite.calls import Call
-from opendp_lite.postprocessor import postprocessor, suited
+from opendp_lite.postprocessor import postprocessor, validator
 
 
 def _suits(recipe: tuple[Any, ...], lower: float, upper: float, middle: float = 0) -> str | None:
@@ -30,7 +30,7 @@ def _suits(recipe: tuple[Any, ...], lower: float, upper: float, middle: float = 
 
 
 @postprocessor
-@suited(_suits)
+@validator(_suits)
 def count_ratio(sum_and_count: Any, lower: float, upper: float, middle: float = 0) -> float:
     """The mean from a noisy sum of (x - middle) and a noisy count.
 

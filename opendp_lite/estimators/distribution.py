@@ -17,7 +17,7 @@ from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.settings import Floats
 from opendp_lite.estimators.uncertain import Uncertain
 from opendp_lite.exact import Number, exact, nearest, positive, said, whole
-from opendp_lite.postprocessor import postprocessor, suited
+from opendp_lite.postprocessor import postprocessor, validator
 
 
 @attrs.frozen(eq=False)
@@ -273,7 +273,7 @@ def _read(basis: Basis, deviation: Number, size: int | None) -> tuple[float, int
 
 
 @postprocessor
-@suited(_suits)
+@validator(_suits)
 def distribution(
     sums: Any, basis: Basis, deviation: Number, size: int | None = None
 ) -> Distribution:

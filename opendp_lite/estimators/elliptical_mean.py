@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from opendp_lite.bodies.body import Bounds, array, spread, values
-from opendp_lite.core import Measurement, mechanism
+from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.ball_mean import noisy_mean
 from opendp_lite.estimators.settings import Floats, dyadic, moderate
 from opendp_lite.exact import Number
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
+from opendp_lite.recipes import mechanism
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.clamp import clamp

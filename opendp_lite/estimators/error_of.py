@@ -7,10 +7,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from opendp_lite.core import Measurement, Mechanism
+from opendp_lite.core import Measurement, Private
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.estimators.truth import Truth
 from opendp_lite.exact import Number, exact, nearest, said, whole
+from opendp_lite.recipes import Mechanism
 
 _RUNS: Final = 20_000
 _SEED: Final = 1
@@ -40,12 +41,13 @@ def error_of(
     >>> round(dp.error_of(dp.simplex_mean(0, 100, rho=0.5), n=1000, guess=40), 3)
     0.072
     """
-    if not isinstance(estimator, Mechanism | Measurement):
+    if not isinstance(estimator, Private):
         raise ParameterError(
             f"error_of takes an estimator, such as mean(...), got {said(estimator)}"
         )
-    bound = estimator.bind_front() if isinstance(estimator, Mechanism) else estimator
-    if bound.forecast is None:
+    bound = estimator.bound
+    simulate = bound.facts.simulate
+    if simulate is None:
         raise SpaceError(
             "error_of knows the means of one column: mean, recentred_mean, core_mean, sized_mean, "
             f"simplex_mean, centered_mean, plug_in_mean, resized_mean; not {estimator!r}"
@@ -55,7 +57,7 @@ def error_of(
     size = bound.input_space.domain.size
     if size is not None and size != truth.rows:
         raise ParameterError(f"error_of: the number of rows is public, n must be {size}, got {n}")
-    reading = bound.forecast(truth, _RUNS, np.random.default_rng(_SEED))
+    reading = simulate(truth, _RUNS, np.random.default_rng(_SEED))
     lower, upper = reading.quotient.lower, reading.quotient.upper
     if not lower <= mean <= upper:
         raise ParameterError(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from opendp_lite.core import Measurement, mechanism
+from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.estimators.ball_mean import ball_mean, gaussian_share
 from opendp_lite.estimators.loss import Concentrated
 from opendp_lite.estimators.settings import moderate
 from opendp_lite.exact import Number
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
+from opendp_lite.recipes import mechanism
 from opendp_lite.spaces import Space
 
 

@@ -10,12 +10,12 @@ import attrs
 
 from opendp_lite.combinators.adaptive import Ask
 from opendp_lite.combinators.compose import compose
-from opendp_lite.core import Stage
 from opendp_lite.domains import Rows
 from opendp_lite.estimators.settings import Floats, each_column, ratio
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.private_quantile import private_quantile
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
+from opendp_lite.recipes import Stage
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.count import count
 from opendp_lite.transformations.norm import norm

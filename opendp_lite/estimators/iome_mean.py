@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import sqrt
 
 from opendp_lite.combinators.adaptive import Ask, programmed
-from opendp_lite.core import Measurement, mechanism
+from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.estimators.quantile_by_search import quantile_by_search
 from opendp_lite.estimators.settings import (
@@ -20,6 +20,7 @@ from opendp_lite.estimators.settings import (
 from opendp_lite.exact import Number, whole
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
+from opendp_lite.recipes import mechanism
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.clip_to_norm import clip_to_norm

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Final, cast
 
-from opendp_lite.core import Measurement, mechanism
+from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.estimators.ball_mean import of_ball
 from opendp_lite.estimators.ball_pair import BallPair
@@ -16,6 +16,7 @@ from opendp_lite.exact import Number
 from opendp_lite.measurements.core import core
 from opendp_lite.measurements.l2_gamma import l2_gamma
 from opendp_lite.measures.max_divergence import MaxDivergence
+from opendp_lite.recipes import mechanism
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.clip_to_norm import clip_to_norm
 from opendp_lite.transformations.sum import sum

@@ -12,20 +12,22 @@ from typing import Any, Final, cast
 import attrs
 import numpy as np
 
-from opendp_lite.core import Measurement, Mechanism
+from opendp_lite.core import Measurement
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.pairs import LaplacePair, NormalPair, Pair
 from opendp_lite.estimators.shared_laplace_pair import SharedLaplacePair
 from opendp_lite.exact import Number, nearest, open_probability, positive, reading
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.laplace import laplace
-from opendp_lite.measurements.noise import one_of
+from opendp_lite.measurements.noise import exactly_one
 from opendp_lite.measures.approximate import ApproximateDivergence
+from opendp_lite.measures.curve import curved_pair
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.measure import Measure
 from opendp_lite.measures.profile import GaussianProfile, Profile, gaussian_ratio
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.norms import Norms
+from opendp_lite.recipes import Mechanism
 
 _UNLIKELY: Final = Fraction(1, 10**6)
 _LEAST_SHARE: Final = Fraction(1, 10**6)
@@ -220,17 +222,16 @@ class Approximate(Concentrated):
         whole = 2 * self.rho
 
         def privacy_map(distance: Any) -> tuple[Fraction, Fraction]:
-            profile: Any = measurement.profile_at(distance)
-            if profile.ratio == 0:
-                return Fraction(0), Fraction(0)
-            met = profile.ratio == whole
-            return (self.epsilon if met else profile.epsilon(self.delta)), self.delta
+            curve: Any = measurement.output_measure.profile(measurement.privacy_map(distance))
+            if curve.ratio == 0:
+                return curved_pair((Fraction(0), Fraction(0)), curve)
+            met = self.epsilon if curve.ratio == whole else curve.epsilon(self.delta)
+            return curved_pair((met, self.delta), curve)
 
         return attrs.evolve(
             measurement,
             output_measure=ApproximateDivergence(),
             privacy_map=privacy_map,
-            profile=measurement.profile_at,
         )
 
 
@@ -261,7 +262,7 @@ def loss_of(step: str, rho: Number | None, epsilon: Number | None, delta: Number
             f"{step} takes one of rho= or epsilon=; got none. Say how much the release may give "
             "away (less is more private and noisier): epsilon=1 is common, as is rho=0.5"
         )
-    given = one_of(step, rho=rho, epsilon=delta if epsilon is None else epsilon)
+    given = exactly_one(step, rho=rho, epsilon=delta if epsilon is None else epsilon)
     if given == "rho":
         return Concentrated(_moderate(rho, f"{step}: rho"))
     if epsilon is None:

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from math import ceil, floor, log10
 from typing import Any, Final
 
-from opendp_lite.core import Measurement, Mechanism
+from opendp_lite.core import Measurement
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.error_of import error_of
 from opendp_lite.exact import Number, nearest, positive
+from opendp_lite.recipes import Mechanism
 
 _LEAST: Final = -12
 _MOST: Final = 12

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import exp
-from typing import Any, Final, Protocol, cast, overload
+from typing import Any, Final, cast, overload
 
 import attrs
 import numpy as np
 
-from opendp_lite.core import Measurement, Mechanism, mechanism
+from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.estimators.column import Column
 from opendp_lite.estimators.core_mean import core_mean
@@ -22,6 +22,7 @@ from opendp_lite.exact import Number, digits_up, reading
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
+from opendp_lite.recipes import Mechanism, mechanism
 from opendp_lite.spaces import Space
 
 _RECENTRED: Final = (
@@ -45,8 +46,36 @@ _RUNS: Final = 2000
 _SEED: Final = 4
 
 
+@overload
+def mean(
+    lower: Number,
+    upper: Number,
+    *,
+    rho: Number,
+    confidence: Number | None = None,
+    sampling: bool = False,
+) -> Mechanism[Space[Rows], ZeroConcentratedDivergence]: ...
+@overload
+def mean(
+    lower: Number,
+    upper: Number,
+    *,
+    epsilon: Number,
+    confidence: Number | None = None,
+    sampling: bool = False,
+) -> Mechanism[Space[Rows], MaxDivergence]: ...
+@overload
+def mean(
+    lower: Number,
+    upper: Number,
+    *,
+    epsilon: Number,
+    delta: Number,
+    confidence: Number | None = None,
+    sampling: bool = False,
+) -> Mechanism[Space[Rows], ApproximateDivergence]: ...
 @mechanism
-def _mean(
+def mean(
     space: Space[Rows],
     lower: Number,
     upper: Number,
@@ -96,7 +125,7 @@ def _mean(
         made, why = recentred_mean(lower, upper, **spent, **asked), _RECENTRED
     chosen: Measurement[Space[Rows], Any] = made.bind(space)
     formula = _Formula(why, chosen, loss, column, report, space.domain.size)
-    return attrs.evolve(chosen, formula=formula, recipe=(), arrows=chosen.arrows[:-1])
+    return chosen.explained(formula, trace=chosen.trace[:-1])
 
 
 @attrs.frozen(eq=False)
@@ -153,42 +182,5 @@ class _Formula:
 def _error(measurement: Any, column: Column, rows: int, share: int) -> float:
     mean = float(column.middle + share * column.half * 3 / 4)
     generator = np.random.default_rng(_SEED)
-    found = measurement.forecast(Truth(rows, mean), _RUNS, generator).mean
+    found = measurement.facts.simulate(Truth(rows, mean), _RUNS, generator).mean
     return float(np.sqrt(np.mean((found - mean) ** 2)))
-
-
-class _Mean(Protocol):
-    @overload
-    def __call__(
-        self,
-        lower: Number,
-        upper: Number,
-        *,
-        rho: Number,
-        confidence: Number | None = None,
-        sampling: bool = False,
-    ) -> Mechanism[Space[Rows], ZeroConcentratedDivergence]: ...
-    @overload
-    def __call__(
-        self,
-        lower: Number,
-        upper: Number,
-        *,
-        epsilon: Number,
-        confidence: Number | None = None,
-        sampling: bool = False,
-    ) -> Mechanism[Space[Rows], MaxDivergence]: ...
-    @overload
-    def __call__(
-        self,
-        lower: Number,
-        upper: Number,
-        *,
-        epsilon: Number,
-        delta: Number,
-        confidence: Number | None = None,
-        sampling: bool = False,
-    ) -> Mechanism[Space[Rows], ApproximateDivergence]: ...
-
-
-mean: _Mean = cast(_Mean, _mean)

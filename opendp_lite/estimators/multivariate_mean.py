@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any, Protocol, cast, overload
+from typing import Any, cast, overload
 
-import attrs
-
-from opendp_lite.core import Measurement, Mechanism, mechanism
+from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.estimators.l2_gamma_mean import l2_gamma_mean
 from opendp_lite.estimators.plan_plus_mean import plan_plus_mean
 from opendp_lite.estimators.settings import coordinate_bound
 from opendp_lite.exact import Number
-from opendp_lite.measurements.noise import one_of
+from opendp_lite.measurements.noise import exactly_one
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
+from opendp_lite.recipes import Mechanism, mechanism
 from opendp_lite.spaces import Space
 
 _BY_PLAN_PLUS = (
@@ -28,8 +27,16 @@ _BY_L2_GAMMA = (
 )
 
 
+@overload
+def multivariate_mean(
+    bound: Number, *, rho: Number, p: Number = 2
+) -> Mechanism[Space[Rows], ZeroConcentratedDivergence]: ...
+@overload
+def multivariate_mean(
+    bound: Number, *, epsilon: Number
+) -> Mechanism[Space[Rows], MaxDivergence]: ...
 @mechanism
-def _multivariate_mean(
+def multivariate_mean(
     space: Space[Rows],
     bound: Number,
     *,
@@ -57,23 +64,9 @@ def _multivariate_mean(
     because plan_plus_mean was chosen: it lear
     """
     most = coordinate_bound(bound)
-    if one_of("multivariate_mean", rho=rho, epsilon=epsilon) == "rho":
+    if exactly_one("multivariate_mean", rho=rho, epsilon=epsilon) == "rho":
         chosen = plan_plus_mean(bound, rho=cast(Number, rho), p=p).bind(space)
-        return attrs.evolve(chosen, formula=_BY_PLAN_PLUS, arrows=(), recipe=())
+        return chosen.explained(_BY_PLAN_PLUS, trace=())
     radius = most * sqrt(space.domain.columns)
     pure = l2_gamma_mean(radius, epsilon=cast(Number, epsilon)).bind(space)
-    return attrs.evolve(pure, formula=_BY_L2_GAMMA)
-
-
-class _MultivariateMean(Protocol):
-    @overload
-    def __call__(
-        self, bound: Number, *, rho: Number, p: Number = 2
-    ) -> Mechanism[Space[Rows], ZeroConcentratedDivergence]: ...
-    @overload
-    def __call__(
-        self, bound: Number, *, epsilon: Number
-    ) -> Mechanism[Space[Rows], MaxDivergence]: ...
-
-
-multivariate_mean: _MultivariateMean = cast(_MultivariateMean, _multivariate_mean)
+    return pure.explained(_BY_L2_GAMMA)

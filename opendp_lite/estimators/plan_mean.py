@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import log, sqrt
 
 from opendp_lite.combinators.adaptive import Ask, programmed
-from opendp_lite.core import Measurement, mechanism
+from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.estimators.private_variance import Deviations, check_way, deviations
 from opendp_lite.estimators.settings import (
@@ -23,6 +23,7 @@ from opendp_lite.exact import Number
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.private_quantile import private_quantile
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
+from opendp_lite.recipes import mechanism
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.clip_to_norm import clip_to_norm

@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.combinators.adaptive import Ask, programmed
-from opendp_lite.core import Measurement, mechanism
+from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.estimators.headcount import Headcount
 from opendp_lite.estimators.private_variance import deviations
@@ -27,6 +27,7 @@ from opendp_lite.estimators.settings import (
 from opendp_lite.exact import Number
 from opendp_lite.measurements.private_quantile import private_quantile
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
+from opendp_lite.recipes import mechanism
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.absolute import absolute
 from opendp_lite.transformations.center import center

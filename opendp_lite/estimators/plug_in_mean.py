@@ -5,12 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from opendp_lite.core import Measurement, mechanism
+from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.estimators.column import Column
 from opendp_lite.estimators.report import Report
 from opendp_lite.estimators.sum_and_count import sum_over_count
 from opendp_lite.exact import Number
+from opendp_lite.recipes import mechanism
 from opendp_lite.spaces import Space
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from opendp_lite.combinators.adaptive import Ask, programmed
 from opendp_lite.combinators.on_random_pairs import on_random_pairs
-from opendp_lite.core import Measurement, mechanism
+from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.settings import (
@@ -25,6 +25,7 @@ from opendp_lite.exact import Number, said, whole
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.private_quantile import private_quantile
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
+from opendp_lite.recipes import mechanism
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.absolute import absolute
 from opendp_lite.transformations.center import center

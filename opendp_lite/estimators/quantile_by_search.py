@@ -10,13 +10,14 @@ import numpy as np
 
 from opendp_lite.bodies.body import Bounds, array, spread, values
 from opendp_lite.combinators.adaptive import Ask, programmed
-from opendp_lite.core import Measurement, mechanism
+from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.settings import Floats, dyadic
 from opendp_lite.exact import Number, exact, positive, whole
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
+from opendp_lite.recipes import mechanism
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.is_below import is_below

@@ -8,8 +8,9 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from opendp_lite.core import Measurement, Mechanism, mechanism
+from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
+from opendp_lite.engines.deferred import Released, Together
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.column import Column, private_size
 from opendp_lite.estimators.loss import loss_of, share_of
@@ -20,8 +21,9 @@ from opendp_lite.estimators.report import Plan, Report
 from opendp_lite.estimators.truth import Truth
 from opendp_lite.exact import Number
 from opendp_lite.measurements.gaussian import gaussian
-from opendp_lite.measures.profile import GaussianProfile
+from opendp_lite.measures.curve import gaussian_rho
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
+from opendp_lite.recipes import Mechanism, mechanism
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.center import center
@@ -186,7 +188,7 @@ def _two_rounds(
     look = plan.look()
     of_look = noises(look)
 
-    def function(values: Any, entropy: Entropy) -> Reading:
+    def release(values: Any, entropy: Entropy) -> Reading:
         first = released(values, of_look, entropy)
         rest = plan.rest(*first)
         return plan.combined(first, released(values, noises(rest), entropy), (look, rest))
@@ -194,10 +196,8 @@ def _two_rounds(
     return Measurement(
         space,
         ZeroConcentratedDivergence(),
-        function,
-        lambda distance: rho * (distance / unit) ** 2,
-        profile=lambda distance: GaussianProfile(2 * rho * (distance / unit) ** 2),
-        query=lambda rows: (total.function(rows), counted.function(rows)),
+        Released(Together((total.function, counted.function)), release),
+        lambda distance: gaussian_rho(2 * rho * (distance / unit) ** 2),
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from opendp_lite.bodies.box import Box
 from opendp_lite.combinators.compose import compose
-from opendp_lite.core import Measurement, Mechanism, Stage
+from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.column import Column
@@ -23,6 +23,7 @@ from opendp_lite.estimators.pairs import Floats
 from opendp_lite.estimators.reading import Reading
 from opendp_lite.estimators.truth import Truth
 from opendp_lite.exact import Number, exact, nearest, open_probability, said
+from opendp_lite.recipes import Mechanism, Stage
 from opendp_lite.spaces import Space, row_metric
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.square import square
@@ -123,9 +124,9 @@ class Report:
             squares = _Squares.of(space, plan.column, self.for_squares(loss))
             mechanism = compose(mechanism, squares.mechanism()) >> squares.combine
         rows = plan.column.rows(space).bind(space)
-        inside = tuple(arrow.inside() for arrow in rows.arrows)
+        inside = tuple(step.indented() for step in rows.trace)
         claimed: Measurement[Any, Any] = loss.claimed(rows >> (mechanism >> self.told))
-        return attrs.evolve(claimed, formula=formula, forecast=plan.forecast, arrows=inside)
+        return claimed.explained(formula, simulate=plan.forecast, trace=inside)
 
     def told(self, reading: Any) -> float | Estimate:
         """What is released of a reading."""

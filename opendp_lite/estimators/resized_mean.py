@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.combinators.adaptive import Ask, programmed
-from opendp_lite.core import Measurement, Mechanism, mechanism
+from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.column import Column, private_size
@@ -20,6 +20,8 @@ from opendp_lite.estimators.reading import Reading
 from opendp_lite.estimators.report import Plan, Report
 from opendp_lite.estimators.truth import Truth
 from opendp_lite.exact import Number
+from opendp_lite.measures.curve import curved_number
+from opendp_lite.recipes import Mechanism, mechanism
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.count import count
@@ -129,4 +131,10 @@ class _Resized(Plan):
 def _program(space: Space[Rows], plan: _Resized) -> Measurement[Space[Rows], Any]:
     loss = plan.loss
     made = programmed(space, plan.run, loss.measure, loss.budget, "a count, then the sum")
-    return attrs.evolve(made, profile=loss.profile(space.unit))
+    curve = loss.profile(space.unit)
+    if curve is None:
+        return made
+    return attrs.evolve(
+        made,
+        privacy_map=lambda distance: curved_number(made.privacy_map(distance), curve(distance)),
+    )

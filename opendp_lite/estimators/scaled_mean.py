@@ -10,13 +10,14 @@ import numpy as np
 
 from opendp_lite.bodies.body import Bounds, array, spread, values
 from opendp_lite.combinators.adaptive import Ask, programmed
-from opendp_lite.core import Measurement, Mechanism, mechanism
+from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.estimators.ball_mean import noisy_mean
 from opendp_lite.estimators.settings import Floats, dyadic, moderate
 from opendp_lite.exact import Number, open_probability
 from opendp_lite.measurements.private_quantile import private_quantile
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
+from opendp_lite.recipes import Mechanism, mechanism
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.clip_to_norm import clip_to_norm

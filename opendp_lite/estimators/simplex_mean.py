@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.combinators.compose import compose
-from opendp_lite.core import Measurement, Mechanism, mechanism
+from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.column import Column, private_size
@@ -20,6 +20,7 @@ from opendp_lite.estimators.reading import Reading
 from opendp_lite.estimators.report import Plan, Report
 from opendp_lite.estimators.truth import Truth
 from opendp_lite.exact import Number, exact
+from opendp_lite.recipes import Mechanism, mechanism
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.count import count
 from opendp_lite.transformations.simplex_augment import simplex_augment

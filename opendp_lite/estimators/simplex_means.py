@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import attrs
 import numpy as np
 
-from opendp_lite.core import Measurement, mechanism
+from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.estimators.column import private_size
 from opendp_lite.estimators.loss import loss_of
@@ -16,6 +15,7 @@ from opendp_lite.estimators.reading import Reading
 from opendp_lite.estimators.report import Report
 from opendp_lite.estimators.settings import Floats
 from opendp_lite.exact import Number, nearest, positive
+from opendp_lite.recipes import mechanism
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.clamp import clamp
 from opendp_lite.transformations.clip_to_norm import clip_to_norm
@@ -79,4 +79,4 @@ def simplex_means(
 
     made = report.of_columns(space, inside, summed >> loss.noise(), vector, readings, whole)
     formula = "the entries of a row and what is missing to the total share one noise"
-    return attrs.evolve(whole.claimed(made), formula=formula)
+    return whole.claimed(made).explained(formula)

@@ -8,7 +8,7 @@ import numpy as np
 
 from opendp_lite.calls import Call
 from opendp_lite.errors import ParameterError
-from opendp_lite.postprocessor import postprocessor, suited
+from opendp_lite.postprocessor import postprocessor, validator
 
 
 def _suits(recipe: tuple[Any, ...], lower: float, upper: float) -> str | None:
@@ -27,7 +27,7 @@ def _suits(recipe: tuple[Any, ...], lower: float, upper: float) -> str | None:
 
 
 @postprocessor
-@suited(_suits)
+@validator(_suits)
 def simplex_ratio(sums: Any, lower: float, upper: float) -> float:
     """The mean from noisy sums of (x - lower) and (upper - x).
 

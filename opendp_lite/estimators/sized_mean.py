@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from opendp_lite.core import Measurement, Mechanism, mechanism
+from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.estimators.column import Column
 from opendp_lite.estimators.loss import Loss, loss_of
@@ -17,6 +17,7 @@ from opendp_lite.estimators.report import Plan, Report
 from opendp_lite.estimators.settings import public_size
 from opendp_lite.estimators.truth import Truth
 from opendp_lite.exact import Number
+from opendp_lite.recipes import Mechanism, mechanism
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.sum import sum

@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.combinators.compose import compose
-from opendp_lite.core import Measurement, Mechanism
+from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.column import Column, private_size
@@ -19,6 +19,7 @@ from opendp_lite.estimators.reading import Reading
 from opendp_lite.estimators.report import Plan, Report
 from opendp_lite.estimators.truth import Truth
 from opendp_lite.exact import Number
+from opendp_lite.recipes import Mechanism
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.count import count

@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.combinators.compose import compose
-from opendp_lite.core import Measurement, Mechanism, mechanism
+from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.estimators.column import Column
 from opendp_lite.estimators.loss import Loss, loss_of
@@ -20,6 +20,7 @@ from opendp_lite.estimators.reading import Reading
 from opendp_lite.estimators.report import Report, Sampled
 from opendp_lite.estimators.settings import moderate
 from opendp_lite.exact import Number
+from opendp_lite.recipes import Mechanism, mechanism
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.norm import norm
 from opendp_lite.transformations.square import square
@@ -76,7 +77,7 @@ def weighted_mean(
         squares = compose(each >> part.noise(), together >> part.noise())
         noisy = compose(noisy, squares) >> partial(plan.sampled, *off)
     formula = "a row's two weighted entries share one noise"
-    return attrs.evolve(whole.claimed((noisy >> report.told).bind(space)), formula=formula)
+    return whole.claimed((noisy >> report.told).bind(space)).explained(formula)
 
 
 @attrs.frozen

@@ -7,11 +7,14 @@ from typing import Any, cast
 
 from numpy.typing import NDArray
 
-from opendp_lite.core import Measurement, mechanism
-from opendp_lite.domains import Rows, Scalars, Vectors
+from opendp_lite.core import Facts, Measurement
+from opendp_lite.domains import Rows
+from opendp_lite.engines.deferred import Released, Together
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import Number, exact, positive, sqrt_up
+from opendp_lite.grid import Grid
 from opendp_lite.measures.max_divergence import MaxDivergence
+from opendp_lite.recipes import mechanism
 from opendp_lite.samplers.core_noise import CoreNoise
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.spaces import Space, row_metric
@@ -73,26 +76,19 @@ def core(
     each = loss / cast(Fraction, space.unit)
     noise = CoreNoise.near(sqrt_up(radii.l2_squared), each, longer, space.domain.columns)
     summed, counted = sum().bind(space), count().bind(space)
-    exponent = cast(int, summed.output_space.domain.exponent)
-    totals = Vectors(space.domain.columns, noise.sum_exponent)
-    number = Scalars(noise.count_exponent)
     entry, beside = noise.deviations
 
-    def function(value: tuple[Any, Any], entropy: Entropy) -> Release:
-        total, rows = noise.release(value[0], exponent, value[1], entropy)
-        return totals.present(total), float(number.present(rows))
-
-    def privacy_map(distance: Fraction) -> Fraction:
-        return each * distance
+    def release(value: tuple[Grid, Grid], entropy: Entropy) -> Release:
+        total, rows = noise.noisy(*value, entropy)
+        return total.floats, float(rows)
 
     return Measurement(
         space,
         MaxDivergence(),
-        function,
-        privacy_map,
-        formula=(
-            f"epsilon = {float(each):.6g} times the rows, standard deviations {entry:.6g} of an "
-            f"entry of the sum and {beside:.6g} of the count"
+        Released(Together((summed.function, counted.function)), release),
+        lambda distance: each * distance,
+        Facts(
+            explanation=f"epsilon = {float(each):.6g} times the rows, standard deviations "
+            f"{entry:.6g} of an entry of the sum and {beside:.6g} of the count"
         ),
-        query=lambda rows: (summed.function(rows), counted.function(rows)),
     )

@@ -4,29 +4,32 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Protocol, cast, overload
+from typing import Any, cast, overload
 
-from opendp_lite.core import Measurement, Mechanism, mechanism
+from opendp_lite.core import Measurement
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import Number, open_probability, positive, sqrt_up
-from opendp_lite.measurements.noise import (
-    Aggregate,
-    moving,
-    one_of,
-    releasing,
-)
+from opendp_lite.measurements.noise import Aggregate, added_noise, exactly_one, require_sensitivity
 from opendp_lite.measures.approximate import ApproximateDivergence
+from opendp_lite.measures.curve import Pair, curved_pair, gaussian_rho
 from opendp_lite.measures.profile import GaussianProfile, gaussian_ratio
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.norms import Norms
+from opendp_lite.recipes import Mechanism, mechanism
 from opendp_lite.samplers.law import grid_for
 from opendp_lite.samplers.rounded_gaussian import RoundedGaussian
 
 _ratio_for = lru_cache(maxsize=256)(gaussian_ratio)
 
 
+@overload
+def gaussian(*, scale: Number) -> Mechanism[Aggregate, ZeroConcentratedDivergence]: ...
+@overload
+def gaussian(*, rho: Number) -> Mechanism[Aggregate, ZeroConcentratedDivergence]: ...
+@overload
+def gaussian(*, epsilon: Number, delta: Number) -> Mechanism[Aggregate, ApproximateDivergence]: ...
 @mechanism
-def _gaussian(
+def gaussian(
     space: Aggregate,
     *,
     scale: Number | None = None,
@@ -36,58 +39,65 @@ def _gaussian(
 ) -> Measurement[Aggregate, Any]:
     """Adds Gaussian noise, for zero-concentrated or approximate differential privacy.
 
-    Takes: a vector or a number with a bounded l2 distance; one of ``scale``, the standard
-        deviation sigma; ``rho``; or ``epsilon`` with ``delta``. What is given as privacy is
-        solved for one unit at the front of the pipeline. Raises ``ParameterError`` unless they are
-        above 0 and finite, delta below 1.
-    Gives: the value with independent noise on every entry, rounded to a public grid of about
-        sigma / 2^16. Samples are exact: the law is the claimed one, not a float's idea of it.
-    Costs: rho = l2^2 / (2 sigma^2) under ``ZeroConcentratedDivergence``; with epsilon and delta,
-        under ``ApproximateDivergence``, the exact curve of the Gaussian at delta. Either way
-        ``epsilon(delta=...)`` and ``delta(epsilon=...)`` read the exact curve.
-    Because: Bun and Steinke 2016, proposition 1.6; Balle and Wang 2018, theorem 8. Rounding comes
-        after the noise, so both hold in any dimension.
+    It goes after a vector or a number with a bounded l2 distance, such as ``sum()`` or
+    ``count()``. Give ``scale``, ``rho``, or ``epsilon`` with ``delta``. A loss is met exactly for
+    one unit at the front of the pipeline.
 
-    >>> import opendp_lite as dp
-    >>> pipeline = dp.clamp(0, 4) >> dp.sum() >> dp.gaussian(rho=0.1)
-    >>> pipeline.map(1), pipeline.map(2)
-    (0.1, 0.4)
-    >>> (dp.clamp(0, 4) >> dp.sum() >> dp.gaussian(epsilon=1, delta=1e-6)).map(1)
-    (1.0, 1e-06)
+    Args:
+        scale: The standard deviation sigma, in units of the data.
+        rho: The zCDP loss.
+        epsilon: The loss epsilon at ``delta``.
+        delta: Between 0 and 1; goes with ``epsilon``.
+
+    Returns:
+        The value with independent noise on every entry, on a public grid of about sigma / 2^16.
+        The noise is an exact sample, not a float's approximation of one.
+
+    Raises:
+        ParameterError: If none or several are given, or one is not above 0 and finite.
+
+    Privacy:
+        rho = l2^2 / (2 sigma^2) under ``ZeroConcentratedDivergence``. With epsilon and delta, the
+        exact curve of the Gaussian at delta, under ``ApproximateDivergence``. Either way
+        ``epsilon(delta=...)`` and ``delta(epsilon=...)`` read the exact curve.
+
+    Proof:
+        Bun and Steinke 2016, proposition 1.6; Balle and Wang 2018, theorem 8. The result is
+        rounded after the noise was added, so both hold in any dimension.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> pipeline = dp.clamp(0, 4) >> dp.sum() >> dp.gaussian(rho=0.03)
+        >>> pipeline.map(1), pipeline.map(2)
+        (0.03, 0.12)
+        >>> (dp.clamp(0, 4) >> dp.sum() >> dp.gaussian(epsilon=1, delta=1e-6)).map(1)
+        (1.0, 1e-06)
     """
-    dimension = space.domain.dimension
-    unit = space.unit.over(dimension)
+    unit = space.unit.over(space.domain.dimension)
     if rho is None and scale is None and epsilon is None and delta is None:
         raise ParameterError("gaussian takes one of rho=, scale=, or epsilon= with delta=")
     if delta is not None or epsilon is not None:
-        one_of("gaussian", rho=rho, scale=scale, epsilon=delta if epsilon is None else epsilon)
+        exactly_one("gaussian", rho=rho, scale=scale, epsilon=delta if epsilon is None else epsilon)
         if delta is None or epsilon is None:
             missing = "delta" if delta is None else "epsilon"
             raise ParameterError(
                 f"gaussian: epsilon and delta go together, {missing} is missing; "
                 "for pure privacy use laplace(epsilon=...)"
             )
-        return _approximate(space, moving(unit, "gaussian"), epsilon, delta)
-    if one_of("gaussian", scale=scale, rho=rho) == "scale":
+        return _approximate(space, require_sensitivity(unit, "gaussian"), epsilon, delta)
+    if exactly_one("gaussian", scale=scale, rho=rho) == "scale":
         sigma = positive(scale, "scale")
         variance = sigma * sigma
     else:
-        moving(unit, "gaussian")
+        require_sensitivity(unit, "gaussian")
         variance = cast(Fraction, unit.l2_squared) / (2 * positive(rho, "rho"))
         sigma = sqrt_up(variance)
-    law = RoundedGaussian(*grid_for(sigma))
-
-    def privacy_map(distance: Norms) -> Fraction:
-        return _ratio(distance.over(dimension), variance) / 2
-
-    return Measurement(
+    return added_noise(
         space,
+        RoundedGaussian(*grid_for(sigma)),
         ZeroConcentratedDivergence(),
-        releasing(space, law),
-        privacy_map,
-        profile=lambda distance: GaussianProfile(_ratio(distance.over(dimension), variance)),
-        laws=(law,),
-        formula=f"rho = l2^2 / (2 sigma^2), sigma = {float(sigma):.6g}",
+        lambda norms: gaussian_rho(_ratio(norms, variance)),
+        f"rho = l2^2 / (2 sigma^2), sigma = {float(sigma):.6g}",
     )
 
 
@@ -98,38 +108,21 @@ def _ratio(distance: Norms, variance: Fraction) -> Fraction:
 def _approximate(
     space: Aggregate, unit: Norms, epsilon: Number, delta: Number
 ) -> Measurement[Aggregate, ApproximateDivergence]:
-    dimension = space.domain.dimension
     level, spill = positive(epsilon, "epsilon"), open_probability(delta, "delta")
     asked = _ratio_for(level, spill)
     variance = cast(Fraction, unit.l2_squared) / asked
-    law = RoundedGaussian(*grid_for(sqrt_up(variance)))
 
-    def privacy_map(distance: Norms) -> tuple[Fraction, Fraction]:
-        ratio = _ratio(distance.over(dimension), variance)
+    def privacy_map(norms: Norms) -> Pair:
+        ratio = _ratio(norms, variance)
+        curve = GaussianProfile(ratio)
         if ratio == 0:
-            return Fraction(0), Fraction(0)
-        return (level if ratio == asked else GaussianProfile(ratio).epsilon(spill)), spill
+            return curved_pair((Fraction(0), Fraction(0)), curve)
+        return curved_pair((level if ratio == asked else curve.epsilon(spill), spill), curve)
 
-    return Measurement(
+    return added_noise(
         space,
+        RoundedGaussian(*grid_for(sqrt_up(variance))),
         ApproximateDivergence(),
-        releasing(space, law),
         privacy_map,
-        profile=lambda distance: GaussianProfile(_ratio(distance.over(dimension), variance)),
-        laws=(law,),
-        formula=f"exact Gaussian curve at delta, sigma = {float(sqrt_up(variance)):.6g}",
+        f"exact Gaussian curve at delta, sigma = {float(sqrt_up(variance)):.6g}",
     )
-
-
-class _Gaussian(Protocol):
-    @overload
-    def __call__(self, *, scale: Number) -> Mechanism[Aggregate, ZeroConcentratedDivergence]: ...
-    @overload
-    def __call__(self, *, rho: Number) -> Mechanism[Aggregate, ZeroConcentratedDivergence]: ...
-    @overload
-    def __call__(
-        self, *, epsilon: Number, delta: Number
-    ) -> Mechanism[Aggregate, ApproximateDivergence]: ...
-
-
-gaussian: _Gaussian = cast(_Gaussian, _gaussian)

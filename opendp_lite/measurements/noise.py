@@ -1,30 +1,77 @@
-"""What the noises share: noise on a vector or a number, and how it is handed out."""
+"""Additive noise on a vector or a number: what all of it shares."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from opendp_lite.core import Facts, Measurement
 from opendp_lite.domains import Scalars, Vectors
 from opendp_lite.errors import ParameterError
+from opendp_lite.measures.measure import Measure
 from opendp_lite.norms import Norms
-from opendp_lite.samplers.entropy import Entropy
-from opendp_lite.samplers.law import Noise
+from opendp_lite.samplers.law import Law, Noise
 from opendp_lite.spaces import Space
 
 Aggregate = Space[Scalars | Vectors]
 
 
-def releasing(space: Aggregate, law: Noise) -> Callable[[Any, Entropy], Any]:
-    """The function that adds noise of this law and presents the result."""
-    domain, exponent = space.domain, space.domain.exponent
-    if exponent is None:
-        return lambda value, entropy: domain.present(law.release_floats(value, entropy))
-    present = domain.on(law.exponent).present
-    return lambda value, entropy: present(law.release(value, exponent, entropy))
+def added_noise(
+    space: Aggregate,
+    noise: Noise,
+    measure: Measure[Any],
+    privacy_map: Callable[[Norms], Any],
+    explanation: object = "",
+) -> Measurement[Aggregate, Any]:
+    """A mechanism that adds noise of your own to a vector or a number.
+
+    ``dp.audit`` and ``dp.assert_lawful`` look for a privacy map that is too small.
+
+    Args:
+        space: The space before the noise.
+        noise: The noise, on a grid of its own: a ``Law`` (independent on every entry, with the
+            exact law of what it releases) or any other ``Noise``.
+        measure: The measure of the loss.
+        privacy_map: From the distance between two values, a ``dp.Norms`` in which everything that
+            follows in this dimension is filled in, to the exact loss.
+        explanation: A text for ``explain()``: the formula of the loss and the noise's scale.
+
+    Returns:
+        A measurement that releases the exact value with noise, rounded only after it was added.
+
+    Privacy:
+        As ``privacy_map`` says.
+
+    Proof:
+        The noise is added to the exact value, so the map of the noise's law holds. Rounding is
+        post-processing.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> from fractions import Fraction
+        >>> from opendp_lite.samplers.discrete_laplace import DiscreteLaplace
+        >>> Totals = dp.Space[dp.Scalars | dp.Vectors]
+        >>> @dp.mechanism
+        ... def geometric(space: Totals, scale: int) -> dp.Measurement[Totals, dp.MaxDivergence]:
+        ...     noise = DiscreteLaplace(Fraction(scale), space.domain.exponent)
+        ...     return dp.added_noise(
+        ...         space, noise, dp.MaxDivergence(), lambda norms: norms.l1 / scale
+        ...     )
+        >>> (dp.count() >> geometric(2)).map(1)
+        0.5
+    """
+    dimension, domain = space.domain.dimension, space.domain
+    present = domain.present if domain.exponent is None else domain.on(noise.exponent).present
+    return Measurement(
+        space,
+        measure,
+        lambda value, entropy: present(noise.noisy(value, entropy)),
+        lambda distance: privacy_map(distance.over(dimension)),
+        Facts(laws=(noise,) if isinstance(noise, Law) else (), explanation=explanation),
+    )
 
 
-def one_of(step: str, **given: object) -> str:
+def exactly_one(step: str, **given: object) -> str:
     """The name of the only argument that was given."""
     named = [name for name, value in given.items() if value is not None]
     if len(named) != 1:
@@ -33,8 +80,8 @@ def one_of(step: str, **given: object) -> str:
     return named[0]
 
 
-def moving(norms: Norms, step: str) -> Norms:
-    """The unit distance, refused where nothing moves and no noise would be needed."""
+def require_sensitivity(norms: Norms, step: str) -> Norms:
+    """The distance that one unit moves a value, refused where it is 0."""
     if norms.linf == 0:
         raise ParameterError(f"{step}: the value before it depends on no row; release it as it is")
     return norms

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any, Final, Literal, Protocol, cast, overload
+from typing import Any, Final, Literal, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,18 +19,19 @@ from opendp_lite.bodies.body import (
     width_of,
 )
 from opendp_lite.bodies.box import Box
-from opendp_lite.core import Measurement, Mechanism, mechanism
+from opendp_lite.core import Facts, Measurement
 from opendp_lite.domains import Rows
+from opendp_lite.engines.deferred import Released, fold, identity
 from opendp_lite.engines.gather import GatherFold
-from opendp_lite.engines.rows import fold
 from opendp_lite.engines.tally import TallyFold
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import Number, exact, floor_log2, nearest, positive, sqrt_up, whole
-from opendp_lite.measurements.noise import one_of
+from opendp_lite.measurements.noise import exactly_one
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.measure import Measure, proportions
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.norms import Norms
+from opendp_lite.recipes import Mechanism, mechanism
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.lattice import (
     DOUBLING_BITS,
@@ -50,18 +51,42 @@ _FEWEST_CELLS: Final = 2**10
 _TWO: Final = 2
 
 
+@overload
+def private_quantile(
+    quantiles: Number | Sequence[Number],
+    *,
+    bounds: tuple[Bounds, Bounds] | None = None,
+    candidates: Sequence[Number] | NDArray[Any] | None = None,
+    rho: Number,
+    scale: Spacing = "linear",
+    unit: Number | None = None,
+    shares: Sequence[Number] | NDArray[Any] | None = None,
+    bits: int | None = None,
+) -> Mechanism[Space[Rows], ZeroConcentratedDivergence]: ...
+@overload
+def private_quantile(
+    quantiles: Number | Sequence[Number],
+    *,
+    bounds: tuple[Bounds, Bounds] | None = None,
+    candidates: Sequence[Number] | NDArray[Any] | None = None,
+    epsilon: Number,
+    scale: Spacing = "linear",
+    unit: Number | None = None,
+    shares: Sequence[Number] | NDArray[Any] | None = None,
+    bits: int | None = None,
+) -> Mechanism[Space[Rows], MaxDivergence]: ...
 @mechanism
-def _private_quantile(
+def private_quantile(
     space: Space[Rows],
     quantiles: Number | Sequence[Number],
     *,
     bounds: tuple[Bounds, Bounds] | None = None,
-    candidates: Sequence[Number] | None = None,
+    candidates: Sequence[Number] | NDArray[Any] | None = None,
     rho: Number | None = None,
     epsilon: Number | None = None,
     scale: Spacing = "linear",
     unit: Number | None = None,
-    shares: Sequence[Number] | None = None,
+    shares: Sequence[Number] | NDArray[Any] | None = None,
     bits: int | None = None,
 ) -> Measurement[Space[Rows], Any]:
     """Chooses a number of which about so large a share of the rows lies below.
@@ -100,7 +125,7 @@ def _private_quantile(
     moved = [_rank_moved(space, q) for q in wanted]
     split = [Fraction(1, columns)] * columns if shares is None else _split(shares, columns)
     measure: Measure[Any]
-    if one_of("private_quantile", rho=rho, epsilon=epsilon) == "rho":
+    if exactly_one("private_quantile", rho=rho, epsilon=epsilon) == "rho":
         loss, measure, power = positive(rho, "rho"), ZeroConcentratedDivergence(), 2
         each = compact(tuple(loss * share / len(wanted) for share in split))
         slopes = [[_slope(2 * part / (move * move), root=True) for part in each] for move in moved]
@@ -120,14 +145,15 @@ def _private_quantile(
         else _among(space, candidates, (bounds, unit, bits), scale)
     )
 
-    def function(value: Any, entropy: Entropy) -> Any:
+    def released(value: Any, entropy: Entropy) -> Any:
         found = [[release(value[j], law, j, entropy) for j, law in enumerate(row)] for row in laws]
         return _shaped(np.array(found), wanted, several)
 
     def privacy_map(distance: Fraction) -> Fraction:
         return loss * (distance / cast(Fraction, space.unit)) ** power
 
-    return Measurement(space, measure, function, privacy_map, formula=formula, query=query)
+    facts = Facts(explanation=formula)
+    return Measurement(space, measure, Released(query, released), privacy_map, facts)
 
 
 Release = Callable[[Any, RankLaw, int, Entropy], float]
@@ -156,11 +182,11 @@ def _between(
     def release(column: Floats, law: RankLaw, j: int, entropy: Entropy) -> float:
         return CellChoice(chosen[j], law).release(column, entropy)
 
-    return lambda rows: fold(rows, how, how.finish), release
+    return fold(how, how.finish), release
 
 
 def _among(
-    space: Space[Rows], candidates: Sequence[Number], others: tuple[object, ...], scale: str
+    space: Space[Rows], candidates: Bounds, others: tuple[object, ...], scale: str
 ) -> tuple[Callable[[Any], Any], Release]:
     """A choice among candidates."""
     if scale != "linear" or any(other is not None for other in others):
@@ -179,7 +205,7 @@ def _among(
         under[0] = over[-1] = 0
         return float(points[law.choose(ones, under, over, size, entropy)])
 
-    return lambda rows: fold(rows, how, lambda counts: counts), release
+    return fold(how, identity), release
 
 
 def _lattices(
@@ -263,35 +289,3 @@ def _shaped(found: Floats, wanted: tuple[Fraction, ...], several: bool) -> Any:
     if found.shape[1] > 1:
         return shaped
     return shaped[:, 0] if several else float(shaped[0])
-
-
-class _PrivateQuantile(Protocol):
-    @overload
-    def __call__(
-        self,
-        quantiles: Number | Sequence[Number],
-        *,
-        bounds: tuple[Bounds, Bounds] | None = None,
-        candidates: Sequence[Number] | NDArray[Any] | None = None,
-        rho: Number,
-        scale: Spacing = "linear",
-        unit: Number | None = None,
-        shares: Sequence[Number] | NDArray[Any] | None = None,
-        bits: int | None = None,
-    ) -> Mechanism[Space[Rows], ZeroConcentratedDivergence]: ...
-    @overload
-    def __call__(
-        self,
-        quantiles: Number | Sequence[Number],
-        *,
-        bounds: tuple[Bounds, Bounds] | None = None,
-        candidates: Sequence[Number] | NDArray[Any] | None = None,
-        epsilon: Number,
-        scale: Spacing = "linear",
-        unit: Number | None = None,
-        shares: Sequence[Number] | NDArray[Any] | None = None,
-        bits: int | None = None,
-    ) -> Mechanism[Space[Rows], MaxDivergence]: ...
-
-
-private_quantile: _PrivateQuantile = cast(_PrivateQuantile, _private_quantile)

@@ -9,12 +9,12 @@ import attrs
 
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import digits_up, exp_down, exp_up, said, shown_up
+from opendp_lite.measures.curve import Pair, composed_curve, curve_of, curved_pair
 from opendp_lite.measures.max_divergence import budget
 from opendp_lite.measures.measure import Measure, group_size, proportions
 from opendp_lite.measures.profile import PointProfile, Profile
 
 _CERTAIN = 5000
-Pair = tuple[Fraction, Fraction]
 
 
 @attrs.frozen(repr=False)
@@ -44,10 +44,9 @@ class ApproximateDivergence(Measure[Pair]):
         return Fraction(0), Fraction(0)
 
     def compose(self, losses: Sequence[Pair]) -> Pair:
-        return (
-            sum((epsilon for epsilon, _ in losses), Fraction(0)),
-            min(Fraction(1), sum((delta for _, delta in losses), Fraction(0))),
-        )
+        epsilon = sum((epsilon for epsilon, _ in losses), Fraction(0))
+        delta = min(Fraction(1), sum((delta for _, delta in losses), Fraction(0)))
+        return curved_pair((epsilon, delta), composed_curve(losses))
 
     def left(self, budget: Pair, spent: Pair) -> Pair:
         zero = Fraction(0)
@@ -74,7 +73,7 @@ class ApproximateDivergence(Measure[Pair]):
         return loss[0] <= budget[0] and loss[1] <= budget[1]
 
     def profile(self, loss: Pair) -> Profile:
-        return PointProfile(*loss)
+        return curve_of(loss) or PointProfile(*loss)
 
     def words(self, loss: Pair) -> str:
         return f"epsilon = {digits_up(loss[0])} at delta = {digits_up(loss[1])}"

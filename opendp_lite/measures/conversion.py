@@ -5,13 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 import attrs
 
+from opendp_lite.documents import spellable
 from opendp_lite.errors import SpaceError
 from opendp_lite.exact import Number, exp_down, open_probability
 from opendp_lite.measures.approximate import ApproximateDivergence
+from opendp_lite.measures.curve import curved_number, curved_pair
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.measure import Measure
 from opendp_lite.measures.profile import Profile
@@ -58,7 +61,7 @@ class ToZCDP(Conversion[MaxDivergence, ZeroConcentratedDivergence]):
 
     def convert(self, loss: Fraction, profile: Profile) -> Fraction:
         shrunk = exp_down(-loss)
-        return min(loss * loss / 2, loss * (1 - shrunk) / (1 + shrunk))
+        return curved_number(min(loss * loss / 2, loss * (1 - shrunk) / (1 + shrunk)), profile)
 
     def formula(self) -> str:
         return "rho = epsilon tanh(epsilon / 2)"
@@ -82,7 +85,7 @@ class ToApproximate(Conversion[MaxDivergence | ZeroConcentratedDivergence, Appro
         return ApproximateDivergence()
 
     def convert(self, loss: Any, profile: Profile) -> tuple[Fraction, Fraction]:
-        return profile.epsilon(self.delta), self.delta
+        return curved_pair((profile.epsilon(self.delta), self.delta), profile)
 
     def formula(self) -> str:
         return "epsilon from the privacy profile at delta"
@@ -94,6 +97,7 @@ class ToApproximate(Conversion[MaxDivergence | ZeroConcentratedDivergence, Appro
         return f"dp.to_approximate(delta={float(self.delta)!r})"
 
 
+@partial(spellable, name="dp.to_zcdp")
 def to_zcdp() -> ToZCDP:
     """States a pure loss epsilon as zero-concentrated: rho = epsilon tanh(epsilon / 2).
 
@@ -114,6 +118,7 @@ def to_zcdp() -> ToZCDP:
     return ToZCDP()
 
 
+@partial(spellable, name="dp.to_approximate")
 def to_approximate(delta: Number) -> ToApproximate:
     """States a loss as (epsilon, delta), at a delta that you choose.
 

@@ -17,7 +17,12 @@ _SMALLEST = 2.0**-1000
 
 
 class Profile(ABC):
-    """Certified upper bounds: ``delta(epsilon)`` and its inverse ``epsilon(delta)``."""
+    """Certified upper bounds: ``delta(epsilon)`` and its inverse ``epsilon(delta)``.
+
+    ``ratio`` is (l2 distance / sigma)^2 for the curve of Gaussian noise, None for any other.
+    """
+
+    ratio: Fraction | None = None
 
     @abstractmethod
     def delta(self, epsilon: Fraction) -> Fraction:

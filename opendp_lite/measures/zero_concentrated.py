@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 import attrs
 
 from opendp_lite.exact import digits_up
+from opendp_lite.measures.curve import composed_curve, curve_of, curved_number
 from opendp_lite.measures.max_divergence import AdditiveMeasure, budget
 from opendp_lite.measures.measure import group_size
 from opendp_lite.measures.profile import ConcentratedProfile, Profile
@@ -31,8 +33,11 @@ class ZeroConcentratedDivergence(AdditiveMeasure):
     def group(self, loss: Fraction, size: int) -> Fraction:
         return loss * group_size(size) ** 2
 
+    def compose(self, losses: Sequence[Fraction]) -> Fraction:
+        return curved_number(super().compose(losses), composed_curve(losses))
+
     def profile(self, loss: Fraction) -> Profile:
-        return ConcentratedProfile(loss)
+        return curve_of(loss) or ConcentratedProfile(loss)
 
     def words(self, loss: Fraction) -> str:
         return f"rho = {digits_up(loss)} zCDP"

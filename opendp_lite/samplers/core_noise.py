@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import floor, inf, isqrt
-from typing import Any
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.exact import nearest, sqrt_up
+from opendp_lite.grid import Grid
 from opendp_lite.samplers.chi import Chi
 from opendp_lite.samplers.choice import below
 from opendp_lite.samplers.entropy import Entropy
@@ -23,7 +23,7 @@ from opendp_lite.samplers.exponential import (
     exact_floor,
 )
 from opendp_lite.samplers.gamma import Gamma
-from opendp_lite.samplers.law import Offsets, Steps, grid_for, in_cells
+from opendp_lite.samplers.law import Offsets, grid_for, in_cells
 from opendp_lite.samplers.normal import Normal, one_normal
 
 _HALF = Fraction(1, 2)
@@ -100,12 +100,12 @@ class CoreNoise:
             nearest(self.count_scale * units[1] * sqrt_up(count)),
         )
 
-    def release(self, sums: Steps, exponent: int, count: Steps, entropy: Entropy) -> Any:
-        """Sums on the grid 2^exponent and a whole number, with noise: output grid steps of each."""
-        cells, offsets = in_cells(sums, exponent, self.sum_exponent)
-        cell, offset = in_cells(count, 0, self.count_exponent)
+    def noisy(self, sums: Grid, count: Grid, entropy: Entropy) -> tuple[Grid, Grid]:
+        """Sums and a number with noise, each on its output grid."""
+        cells, offsets = in_cells(sums.steps, sums.exponent, self.sum_exponent)
+        cell, offset = in_cells(count.steps, count.exponent, self.count_exponent)
         entries, beside = self.draw(offsets, offset, entropy)
-        return cells + entries, cell + beside
+        return Grid(cells + entries, self.sum_exponent), Grid(cell + beside, self.count_exponent)
 
     def draw(
         self, sums: Offsets, count: Offsets, entropy: Entropy

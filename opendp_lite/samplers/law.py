@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import floor_log2
+from opendp_lite.grid import Grid
 from opendp_lite.samplers.entropy import Entropy
 
 Steps = NDArray[Any]
@@ -64,6 +65,12 @@ class Noise(ABC):
     @abstractmethod
     def draw(self, count: int, offsets: Offsets, entropy: Entropy) -> NDArray[np.int64]:
         """Noise for so many values that lie at ``offsets`` in their cells."""
+
+    def noisy(self, value: Grid, entropy: Entropy) -> Grid:
+        """A value with noise, on the output grid."""
+        if value.steps.dtype == np.float64:
+            return Grid(self.release_floats(value.steps, entropy), 0)
+        return Grid(self.release(value.steps, value.exponent, entropy), self.exponent)
 
     def release(self, values: Steps, exponent: int, entropy: Entropy) -> Steps:
         """Values on the grid 2^exponent, with noise: whole output grid steps."""

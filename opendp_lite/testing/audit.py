@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta
 
-from opendp_lite.core import Measurement, Mechanism
+from opendp_lite.core import Measurement
 from opendp_lite.errors import ParameterError
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
+from opendp_lite.recipes import Mechanism
 from opendp_lite.testing.require import require
 
 Floats = NDArray[np.float64]
@@ -64,7 +65,7 @@ def audit(
     >>> 0 < found.lower_bound <= found.claim
     True
     """
-    bound = measurement if isinstance(measurement, Measurement) else measurement.bind_front()
+    bound = measurement.bound
     if releases < _FEWEST:
         raise ParameterError(f"audit needs at least {_FEWEST} releases, got {releases}")
     first = _scores([bound(data) for _ in range(releases)], score)

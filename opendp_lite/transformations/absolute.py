@@ -8,9 +8,10 @@ import numpy as np
 from opendp_lite.bodies.body import Floats
 from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.everything import Everything
-from opendp_lite.core import Transformation, stage
+from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.engines.sparse import SparseRows
+from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.row_map import lifted
 

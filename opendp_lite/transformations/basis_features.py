@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from opendp_lite.bases.basis import Basis
 from opendp_lite.bodies.points import PointOf
-from opendp_lite.core import Transformation, stage
+from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import said
+from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.row_map import lifted
 

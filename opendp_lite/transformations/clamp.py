@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from opendp_lite.bodies.body import Bounds, Projection
 from opendp_lite.bodies.box import Box
-from opendp_lite.core import Transformation, stage
+from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
+from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.row_map import lifted
 

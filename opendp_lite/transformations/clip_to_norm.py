@@ -5,10 +5,11 @@ from __future__ import annotations
 from opendp_lite.bodies.ball import Ball
 from opendp_lite.bodies.body import Projection
 from opendp_lite.bodies.non_negative_ball import NonNegativeBall
-from opendp_lite.core import Transformation, stage
+from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import Number, positive
+from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.row_map import lifted
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from opendp_lite.bodies.body import Projection
-from opendp_lite.core import Transformation, stage
+from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows, Scalars
+from opendp_lite.engines.deferred import fold
 from opendp_lite.engines.fold import Block, Floats, Fold, Scratch
-from opendp_lite.engines.rows import fold
 from opendp_lite.engines.sparse import SparseRows
 from opendp_lite.errors import SpaceError
+from opendp_lite.grid import Grid
 from opendp_lite.metrics import AbsoluteDistance
 from opendp_lite.norms import Norms
+from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space, row_metric
 
 
@@ -38,8 +39,8 @@ class CountFold(Fold[int]):
         return type(function) is Projection
 
 
-def _as_steps(count: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-    return np.array([count], dtype=np.int64)
+def _as_grid(count: int) -> Grid:
+    return Grid(np.array([count], dtype=np.int64), 0)
 
 
 def _moved(distance: Fraction) -> Norms:
@@ -68,6 +69,6 @@ def count(space: Space[Rows]) -> Transformation[Space[Rows], Space[Scalars]]:
     return Transformation(
         space,
         Space(Scalars(0), AbsoluteDistance(), unit=_moved(space.unit)),
-        lambda rows: fold(rows, CountFold(), _as_steps),
+        fold(CountFold(), _as_grid),
         _moved,
     )

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from opendp_lite.bodies.body import Floats
-from opendp_lite.core import Transformation, stage
+from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.errors import SpaceError
+from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space, row_metric
 from opendp_lite.transformations.row_map import lifted
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from opendp_lite.bodies.body import Bounds, Floats, array, spread, values
-from opendp_lite.core import Transformation, stage
+from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
+from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.row_map import lifted
 from opendp_lite.transformations.widths import fitting

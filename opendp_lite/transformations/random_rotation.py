@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 from opendp_lite.bodies.ball import Ball
 from opendp_lite.bodies.everything import Everything
-from opendp_lite.core import Transformation, stage
+from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.exact import whole
+from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.row_map import lifted, plain_nan
 

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.bodies.body import Bounds, Floats, array, spread, values
-from opendp_lite.core import Transformation, stage
+from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.engines.rows import Mapped, materialise
 from opendp_lite.errors import SpaceError
 from opendp_lite.exact import whole
 from opendp_lite.metrics import ChangeOneDistance
+from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.widths import fitting
 

@@ -6,10 +6,11 @@ import attrs
 import numpy as np
 
 from opendp_lite.bodies.body import Bounds, Floats, array, values
-from opendp_lite.core import Transformation, stage
+from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.engines.sparse import SparseRows
 from opendp_lite.errors import ParameterError
+from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.row_map import lifted
 from opendp_lite.transformations.widths import fitting

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 from opendp_lite.bodies.body import Floats
-from opendp_lite.core import Transformation, stage
+from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError, SpaceError
+from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.row_map import lifted
 

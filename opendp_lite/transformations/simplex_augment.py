@@ -6,10 +6,11 @@ import numpy as np
 
 from opendp_lite.bodies.body import Floats
 from opendp_lite.bodies.simplex import Simplex
-from opendp_lite.core import Transformation, stage
+from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.errors import SpaceError
 from opendp_lite.exact import nearest
+from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.row_map import lifted, plain_nan
 

@@ -12,14 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.bodies.body import Body, Projection, RowSum
-from opendp_lite.core import Transformation, stage
+from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows, Vectors
+from opendp_lite.engines.deferred import fold
 from opendp_lite.engines.fold import Block, Floats, Scratch
-from opendp_lite.engines.rows import fold
 from opendp_lite.engines.sparse import SparseRows, Whole
 from opendp_lite.errors import SpaceError
+from opendp_lite.grid import Grid
 from opendp_lite.metrics import NormDistance
 from opendp_lite.norms import Norms
+from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space, row_metric
 
 _TURN = 1 << 64
@@ -164,7 +166,8 @@ def sum(space: Space[Rows]) -> Transformation[Space[Rows], Space[Vectors]]:
     if per_row is None:
         raise SpaceError(_UNBOUNDED)
     how: RowSum[Any] = body.own_sum() or SumFold(body)
-    vectors = Vectors(body.columns, body.exponent())
+    exponent = body.exponent()
+    vectors = Vectors(body.columns, exponent)
 
     def moved(distance: Fraction) -> Norms:
         return per_row * distance
@@ -172,6 +175,6 @@ def sum(space: Space[Rows]) -> Transformation[Space[Rows], Space[Vectors]]:
     return Transformation(
         space,
         Space(vectors, NormDistance(), unit=moved(space.unit)),
-        lambda rows: fold(rows, how, how.finish),
+        fold(how, lambda totals: Grid(how.finish(totals), exponent)),
         moved,
     )

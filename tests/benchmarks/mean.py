@@ -32,7 +32,7 @@ def rows() -> Iterator[Row]:
     for words, release in RELEASES.items():
         yield compared(
             f"mean({words}), {power(SIZE)} rows",
-            partial(release.bind_front(), data),
+            partial(release.bound, data),
             "np.clip(x, L, U).mean()",
             partial(in_numpy, data),
             at_most(TIMES_SLOWER),

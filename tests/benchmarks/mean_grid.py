@@ -31,7 +31,7 @@ SEED = 1
 
 def forecast(release: Any, count: int, mean: float, runs: int) -> Any:
     """Simulated releases."""
-    return release.forecast(Truth(count, mean), runs, np.random.default_rng(SEED))
+    return release.facts.simulate(Truth(count, mean), runs, np.random.default_rng(SEED))
 
 
 def errors(release: Any, count: int) -> np.ndarray:
@@ -53,8 +53,8 @@ def coverage(release: Any, count: int, runs: int) -> list[float]:
 
 def beside_simplex(kind: str, loss: float) -> Row:
     """The largest and the smallest ratio to simplex_mean over means and numbers of rows."""
-    ours = dp.mean(-1, 1, **{kind: loss}).bind_front()
-    theirs = dp.simplex_mean(-1, 1, **{kind: loss}).bind_front()
+    ours = dp.mean(-1, 1, **{kind: loss}).bound
+    theirs = dp.simplex_mean(-1, 1, **{kind: loss}).bound
     ratios = np.array([errors(ours, count) / errors(theirs, count) for count in ROWS])
     row, column = np.unravel_index(np.argmax(ratios), ratios.shape)
     return Row(
@@ -73,7 +73,7 @@ def beside_simplex(kind: str, loss: float) -> Row:
 
 def covered(kind: str, loss: float) -> Row:
     """The least and the largest coverage over means and numbers of rows."""
-    release = dp.mean(-1, 1, **{kind: loss}).bind_front()
+    release = dp.mean(-1, 1, **{kind: loss}).bound
     runs = COVERED_RUNS[kind]
     counts = [count for count in ROWS if count >= FEWEST_COVERED]
     shares = np.array([coverage(release, count, runs) for count in counts])

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from opendp_lite.engines.deferred import Deferred, evaluate
+from opendp_lite.engines.deferred import Deferred, evaluate
 from opendp_lite.engines.gather import GatherFold
-from opendp_lite.engines.rows import BLOCK_ENTRIES, Mapped, fold, map_rows, settle
+from opendp_lite.engines.rows import BLOCK_ENTRIES, Mapped, map_rows
 
 
 def test_a_step_that_two_folds_begin_with_is_done_once_a_block():
@@ -24,7 +26,7 @@ def test_a_step_that_two_folds_begin_with_is_done_once_a_block():
     both = map_rows(Mapped(data), halved)
     other_order = map_rows(map_rows(Mapped(data), raised), halved)
     rows = both, map_rows(both, raised), map_rows(both, halved), other_order, Mapped(data)
-    found = settle(tuple(fold(each, how, how.finish) for each in rows))
+    found = evaluate(tuple(Deferred(each, how, how.finish) for each in rows))
     expected = data / 2, data / 2 + 1, data / 4, (data + 1) / 2, data
     for got, right in zip(found, expected, strict=True):
         assert np.array_equal(got[0], right)

@@ -67,7 +67,7 @@ def test_what_is_asked_of_the_noise_is_what_is_paid(monkeypatch):
         return Spy()
 
     monkeypatch.setattr(module, "gaussian", spied)
-    bound = dp.recentred_mean(-3, 4, rho=THIRD).bind_front()
+    bound = dp.recentred_mean(-3, 4, rho=THIRD).bound
     first = paid[-2:]
     for data in ([], [4.0] * 50, [-3.0, 4.0] * 30, [np.nan]):
         paid.clear()
@@ -120,7 +120,7 @@ def test_epsilon_and_delta_are_those_of_one_gaussian():
         approximate = bound(name, BOTH[name], epsilon=1, delta=1e-6)
         alone = dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(epsilon=1, delta=1e-6)
         for delta in (1e-3, 1e-6, 1e-9):
-            expected = alone.bind_front().epsilon(delta)
+            expected = alone.bound.epsilon(delta)
             assert approximate.epsilon(delta) == pytest.approx(expected, rel=1e-6)
 
 
@@ -141,7 +141,7 @@ def test_a_sampling_mean_has_the_noise_of_what_is_left():
             sampling = bound(name, make, **loss, confidence=0.9, sampling=True)
             left = {key: value * Fraction(19, 20) for key, value in loss.items()}
             readings = [
-                each.forecast(truth, 50, np.random.default_rng(4))
+                each.facts.simulate(truth, 50, np.random.default_rng(4))
                 for each in (sampling, bound(name, make, **left))
             ]
             assert np.array_equal(readings[0].total, readings[1].total)
@@ -163,8 +163,8 @@ def test_published_shares_come_to_the_published_errors(
     makes = {dp.plug_in_mean: plug_in, dp.centered_mean: center, dp.simplex_mean: simplex}
     for make, expected in makes.items():
         for loss, error in zip(({"epsilon": 0.5}, {"rho": 0.5}), expected, strict=True):
-            estimator = make(*bounds, **loss).bind_front()
-            quotient = estimator.forecast(Truth(100, mean), 1, np.random.default_rng(0)).quotient
+            estimator = make(*bounds, **loss).bound
+            quotient = estimator.facts.simulate(Truth(100, mean), 1, np.random.default_rng(0)).quotient
             found = quotient.errors.deviation(np.array(mean - quotient.about)) / 100
             assert float(found) == pytest.approx(error, rel=2e-3)
     for loss, error in zip(({"epsilon": 0.5}, {"rho": 0.5}), resize or (), strict=False):
@@ -181,8 +181,8 @@ def test_the_published_splits():
     assert epsilon.even_share(Fraction(50), Fraction(100)) == Fraction(1, 3)
     for name in ("plug_in_mean", "centered_mean"):
         for loss in ({"rho": 0.3}, {"epsilon": 0.3}):
-            estimator = BOTH[name](20, 100, **loss).bind_front()
-            errors = estimator.forecast(Truth(9, 30), 1, np.random.default_rng(0)).quotient.errors
+            estimator = BOTH[name](20, 100, **loss).bound
+            errors = estimator.facts.simulate(Truth(9, 30), 1, np.random.default_rng(0)).quotient.errors
             assert errors.total_deviation == pytest.approx(80 * errors.rows_deviation, rel=1e-12)
 
 
@@ -191,7 +191,7 @@ def test_the_share_for_a_guess_is_the_best():
     shares = [Fraction(i, 50) for i in range(1, 50)]
 
     def off(estimator, mean):
-        reading = estimator.bind_front().forecast(Truth(9, mean), 1, np.random.default_rng(0))
+        reading = estimator.bound.facts.simulate(Truth(9, mean), 1, np.random.default_rng(0))
         return float(reading.quotient.errors.deviation(np.array(mean - reading.quotient.about)))
 
     for name in ("plug_in_mean", "centered_mean"):
@@ -240,7 +240,7 @@ def test_the_share_for_a_guess_is_the_best():
 )
 def test_parameters_that_no_space_could_mend(make, words):
     with pytest.raises(dp.ParameterError, match=words):
-        make().bind_front()
+        make().map(1)
 
 
 PRIVATE = [name for name in BOTH if name not in ("mean", "sized_mean")]

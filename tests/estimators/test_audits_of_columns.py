@@ -114,7 +114,7 @@ def test_columns(name):
     """Nothing is found, with probability 2e-7 of it by chance; half the noise would be."""
     space, make, budget, pair, releases = CASES[name]
     honest, less = space >> make(**budget), space >> make(**HALF_THE_NOISE[", ".join(budget)])
-    false = attrs.evolve(honest, query=less.query, function=less.function)
+    false = attrs.evolve(honest, function=less.function)
     pure = list(budget) == ["epsilon"]
     dp.audit(honest, *pair, releases=releases, score=Score(honest, pair, pure))
     with pytest.raises(AssertionError, match="at least"):

@@ -73,7 +73,7 @@ def bound(name: str, loss: dict[str, Any]) -> dp.Measurement:
 
 def falsely(honest: dp.Measurement, less: dp.Measurement) -> dp.Measurement:
     """With the noise of one, and the claim of the other."""
-    return attrs.evolve(honest, query=less.query, function=less.function)
+    return attrs.evolve(honest, function=less.function)
 
 
 Release = tuple[float, float]

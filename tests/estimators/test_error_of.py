@@ -28,7 +28,7 @@ SIZED = dp.records(size=300, metric=dp.ChangeOneDistance())
 )
 def test_it_is_the_error_of_releases(estimator, rows, mean, seeded):
     """Six standard errors of a mean square of 700 releases."""
-    bound = estimator if isinstance(estimator, dp.Measurement) else estimator.bind_front()
+    bound = estimator if isinstance(estimator, dp.Measurement) else estimator.bound
     data = [mean] * rows
     squares = np.array([(bound(data) - mean) ** 2 for _ in range(700)])
     told = dp.error_of(estimator, rows, mean)

@@ -46,7 +46,7 @@ def bound(make, rows: int, low=LOW, high=HIGH, **asked) -> dp.Measurement:
 
 
 def forecast(measurement: dp.Measurement, truth: Truth, runs: int, seed: int = 1) -> Reading:
-    return measurement.forecast(truth, runs, np.random.default_rng(seed))
+    return measurement.facts.simulate(truth, runs, np.random.default_rng(seed))
 
 
 def read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,7 +74,7 @@ def test_rows_added_or_removed(name, kind):
     turn = 0
     for loss in losses(kind):
         for asked in ASKED:
-            bound = MAKES[name, kind](-3, 4, **loss, **asked).bind_front()
+            bound = MAKES[name, kind](-3, 4, **loss, **asked).bound
             for rows in SIZES[turn % 2 :: 2]:
                 kinds = datasets(rows)
                 check(bound(kinds[turn % len(kinds)]), (-3, 4), asked)
@@ -85,7 +85,7 @@ def test_rows_added_or_removed(name, kind):
 @pytest.mark.parametrize("loss", [{"rho": 1e-4}, {"rho": 1e6}, {"epsilon": 0.01}], ids=repr)
 def test_rows_brought_to_a_noisy_number(name, loss):
     for turn, asked in enumerate(ASKED):
-        bound = RESIZED[name](-3, 4, **loss, **asked).bind_front()
+        bound = RESIZED[name](-3, 4, **loss, **asked).bound
         for rows in SIZES:
             kinds = datasets(rows)
             check(bound(kinds[(rows + turn) % len(kinds)]), (-3, 4), asked)
@@ -134,7 +134,7 @@ EVERY = {name: make for (name, kind), make in MAKES.items() if kind == "rho"} | 
 def test_rows_in_another_order_or_container_come_to_the_same(name):
     """Seeded: a release by anybody who has the seed."""
     rows = np.random.default_rng(5).integers(-4, 5, 60)
-    bound = EVERY[name](-3, 4, rho=1).bind_front()
+    bound = EVERY[name](-3, 4, rho=1).bound
     expected = bound.insecure_release(rows.astype(float), seed=3).value
     cut = dp.Blocks(lambda: iter(np.array_split(rows.astype(float), 7)))
     for data in (rows, rows[::-1], rows.tolist(), cut, pd.Series(rows), rows.astype(np.int8)):
@@ -151,7 +151,7 @@ def test_rows_in_another_order_or_container_come_to_the_same(name):
 
 @pytest.mark.parametrize("name", EVERY)
 def test_missing_rows_are_left_out(name):
-    bound = EVERY[name](-3, 4, rho=1).bind_front()
+    bound = EVERY[name](-3, 4, rho=1).bound
     with_some = [np.nan, 1.0, 2.0, np.nan, -np.nan, -1.0]
     found = bound.insecure_release(with_some, seed=3).value
     assert found == bound.insecure_release([1.0, 2.0, -1.0], seed=3).value
@@ -174,7 +174,7 @@ def test_bounds_far_out(name, kind, bounds):
     low, high = bounds
     for turn, loss in enumerate(losses(kind)):
         asked = ASKED[turn % 3]
-        bound = MAKES[name, kind](low, high, **loss, **asked).bind_front()
+        bound = MAKES[name, kind](low, high, **loss, **asked).bound
         for data in ([], [low] * 30, [low, high] * 15):
             release = bound(data)
             check(release, (float(low), float(high)), asked)
@@ -189,7 +189,7 @@ def test_bounds_far_out(name, kind, bounds):
 def test_bounds_whose_squares_are_no_floats_are_refused(name, kind, bounds):
     """A release would be NaN, or an exception."""
     with pytest.raises(dp.ParameterError, match="another unit"):
-        MAKES[name, kind](*bounds, **losses(kind)[1]).bind_front()
+        MAKES[name, kind](*bounds, **losses(kind)[1]).map(1)
 
 
 def test_weights_whose_squares_are_no_floats_are_refused():
@@ -210,7 +210,7 @@ def test_floats_that_round_to_the_same_bound():
         release = make(low, high, rho=1, confidence=0.95)([0.0, 1.0])
         assert (release.mean, *release.interval) == (1 / 3, 1 / 3, 1 / 3)
     with pytest.raises(dp.ParameterError, match="too close"):
-        dp.plug_in_mean(low, high, rho=1).bind_front()
+        dp.plug_in_mean(low, high, rho=1).bound
 
 
 def test_no_warning_comes_from_a_value():
@@ -227,10 +227,10 @@ def test_no_warning_comes_from_a_value():
 def test_losses_whose_noise_has_no_square_are_refused(name, kind):
     for loss in (1e-31, 1e31, Fraction(1, 10**400)):
         with pytest.raises(dp.ParameterError, match=f"{kind} must lie between 1e-30 and 1e30"):
-            MAKES[name, kind](-3, 4, **{kind: loss}).bind_front()
+            MAKES[name, kind](-3, 4, **{kind: loss}).map(1)
     for loss in (1e-30, 1e30):
         for asked in ASKED:
-            bound = MAKES[name, kind](-1e100, 1e100, **{kind: loss}, **asked).bind_front()
+            bound = MAKES[name, kind](-1e100, 1e100, **{kind: loss}, **asked).bound
             check(bound([1.0, 2.0]), (-1e100, 1e100), asked)
 
 
@@ -238,12 +238,12 @@ def test_shares_of_next_to_nothing_are_refused():
     for share in (1e-7, 1 - 1e-7, Fraction(1, 10**640)):
         for make in (dp.plug_in_mean, dp.centered_mean, dp.resized_mean):
             with pytest.raises(dp.ParameterError, match="must leave at least 1e-06"):
-                make(0, 1, rho=1, share=share).bind_front()
+                make(0, 1, rho=1, share=share).bound
         with pytest.raises(dp.ParameterError, match="first must leave at least 1e-06"):
-            dp.recentred_mean(0, 1, rho=1, first=share).bind_front()
+            dp.recentred_mean(0, 1, rho=1, first=share).bound
 
 
 def test_rows_that_no_memory_holds_are_not_made_up():
     for loss in ({"rho": 1e-14}, {"epsilon": 1e-6}):
         with pytest.raises(dp.ParameterError, match="which fills up none"):
-            dp.resized_mean(0, 1, **loss).bind_front()
+            dp.resized_mean(0, 1, **loss).map(1)

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
+from opendp_lite.engines.deferred import release_of
+from opendp_lite.engines.rows import Mapped, map_rows, materialise
 from opendp_lite.samplers.rank_choice import RankLaw
 
 Tables = dp.Space[dp.Rows]
@@ -35,15 +37,13 @@ def of_copies(space: Tables, copies: int, share: int) -> dp.Measurement[Tables, 
     median = dp.private_quantile(0.5, candidates=AROUND, rho=RHO / share)
     honest = median.bind(attrs.evolve(space, domain=domain))
 
-    def query(rows):
+    def function(rows, entropy):
         def spread(block):
             return np.concatenate([block + 0.01 * j for j in range(copies)])
 
-        return honest.query(attrs.evolve(rows, functions=(*rows.functions, spread)))
+        return honest.function(map_rows(rows, spread), entropy)
 
-    return attrs.evolve(
-        honest, input_space=space, query=query, privacy_map=lambda distance: RHO * distance**2
-    )
+    return dp.Measurement(space, Zcdp(), function, lambda distance: RHO * distance**2)
 
 
 @dp.mechanism
@@ -52,17 +52,16 @@ def of_shuffles(space: Tables, shuffles: int, share: int) -> dp.Measurement[Tabl
     domain = attrs.evolve(space.domain, size=space.domain.size // 2 * shuffles)
     median = dp.private_quantile(0.5, candidates=POINTS, rho=RHO / share)
     honest = median.bind(attrs.evolve(space, domain=domain))
-    gather = dp.private_quantile(0.5, bounds=(0, 1), rho=1).bind(space)
+    release = release_of(honest.function)
 
-    def function(columns, entropy):
+    def function(rows, entropy):
+        columns = materialise(rows).T
         orders = [np.argsort(entropy.words(columns.shape[1])) for _ in range(shuffles)]
         gaps = np.concatenate([columns[0, o[::2]] - columns[0, o[1::2]] for o in orders])
         tally = (np.array([(gaps**2 / 2 < c).sum() for c in POINTS] + [len(gaps)]),) * 2
-        return honest.function([np.array(tally)], entropy)
+        return release([np.array(tally)], entropy)
 
-    return dp.Measurement(
-        space, Zcdp(), function, lambda distance: RHO * distance**2, query=gather.query
-    )
+    return dp.Measurement(space, Zcdp(), function, lambda distance: RHO * distance**2)
 
 
 @dp.mechanism
@@ -70,9 +69,10 @@ def of_sorted_columns(space: Tables, inner: dp.Mechanism) -> dp.Measurement[Tabl
     """Pairs of rows of which every column was sorted before, in place."""
     honest = dp.on_random_pairs(inner).bind(space)
 
-    def function(columns, entropy):
-        columns.sort(axis=1)
-        return honest.function(columns, entropy)
+    def function(rows, entropy):
+        columns = materialise(rows)
+        columns.sort(axis=0)
+        return honest.function(Mapped(columns), entropy)
 
     return attrs.evolve(honest, function=function)
 

@@ -19,5 +19,5 @@ SPACES = [dp.records(), dp.records(size=7, metric=dp.ChangeOneDistance())]
 def test_the_noise_of_the_squares_is_known(space, loss):
     """A replaced row moves their sum twice as far as one that is added."""
     squares = _Squares.of(space, Column.between(-3, 4, "test"), loss)
-    (law,) = (space >> dp.clamp(-3, 4) >> squares.mechanism()).laws
+    (law,) = (space >> dp.clamp(-3, 4) >> squares.mechanism()).facts.laws
     assert loss.deviation(squares.reach) == pytest.approx(law.standard_deviation, rel=1e-6)

@@ -102,7 +102,7 @@ def test_intervals_hold_the_mean(seeded):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: dp.weighted_mean(0, 1, most=1, rho=1).bind_front(), "two columns"),
+        (lambda: dp.weighted_mean(0, 1, most=1, rho=1).bound, "two columns"),
         (lambda: TABLE >> dp.weighted_mean(1, 0, most=1, rho=1), "swap them"),
         (lambda: TABLE >> dp.weighted_mean(0, 1, most=0, rho=1), "most"),
         (lambda: TABLE >> dp.weighted_mean(0, 1, most=1), "rho"),

@@ -191,7 +191,7 @@ def test_the_grids_do_not_depend_on_the_data():
 def test_explanations_state_the_deviations():
     assert "epsilon = 1 " in COLUMN.explain()
     assert "standard deviations 91.2871 of an entry of the sum and 2.33333 of" in COLUMN.explain()
-    assert COLUMN.bind_front().laws == ()
+    assert COLUMN.bound.facts.laws == ()
 
 
 def test_insecure_releases_repeat():

@@ -51,7 +51,7 @@ def test_the_noise_has_the_scale_that_the_map_needs():
     found = np.array([PIPELINE(np.zeros((0, 3))) for _ in range(4000)])
     squares = (found**2).sum(axis=1) / 4
     assert abs(squares.mean() - 12) < 6 * squares.std() / 4000**0.5
-    assert PIPELINE.laws == ()
+    assert PIPELINE.facts.laws == ()
     assert "b = 2, expected l2 norm of the noise d b = 6" in PIPELINE.explain()
     assert "epsilon = 1 " in PIPELINE.explain()
 

@@ -143,15 +143,17 @@ def test_approximate_gaussian_for_other_distances():
 
 
 def test_laws_carry_the_scale_that_the_map_needs():
-    (law,) = (dp.clamp(0, 4) >> dp.sum() >> dp.gaussian(rho=0.5)).bind(dp.records()).laws
+    (law,) = (dp.clamp(0, 4) >> dp.sum() >> dp.gaussian(rho=0.5)).bind(dp.records()).facts.laws
     assert law.standard_deviation == pytest.approx(4, rel=1e-9)
-    (law,) = (dp.clamp(0, 4) >> dp.sum() >> dp.laplace(epsilon=2)).bind(dp.records()).laws
+    (law,) = (dp.clamp(0, 4) >> dp.sum() >> dp.laplace(epsilon=2)).bind(dp.records()).facts.laws
     assert law.standard_deviation == pytest.approx(2 * 2**0.5, rel=1e-9)
-    (law,) = (dp.count() >> dp.laplace(epsilon=1)).bind(dp.records()).laws
+    (law,) = (dp.count() >> dp.laplace(epsilon=1)).bind(dp.records()).facts.laws
     assert isinstance(law, DiscreteLaplace)
     assert law.exponent == 0
     for scale in (1e-12, 1e-3, 1.0, 1e9, 1e15):
-        (law,) = (dp.clamp(0, 4) >> dp.sum() >> dp.gaussian(scale=scale)).bind(dp.records()).laws
+        (law,) = (
+            (dp.clamp(0, 4) >> dp.sum() >> dp.gaussian(scale=scale)).bind(dp.records()).facts.laws
+        )
         assert law.scale * Fraction(2) ** law.exponent > Fraction(scale)
 
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.core import Stage
-from opendp_lite.engines.rows import settle
+from opendp_lite.recipes import Stage
 from opendp_lite.testing.distances import exact_norms
 
 NAN = float("nan")
@@ -142,7 +141,7 @@ def gap(stage: Stage, space, first, second) -> dp.Norms:
     bound = stage.bind(space)
     admit = bound.input_space.domain.admit
     with np.errstate(all="ignore"):
-        one, two = (settle(bound.function(admit(x))) for x in (first, second))
+        one, two = (bound.function(admit(x)).steps for x in (first, second))
     return exact_norms(one, two, bound.output_space.domain.exponent)
 
 
@@ -244,8 +243,8 @@ def test_totals_beyond_int64_stay_exact():
 
     total = dp.clamp(0, 1) >> dp.sum()
     bound = total.bind(dp.records())
-    value = settle(bound.function(bound.input_space.domain.admit(dp.Blocks(Copies))))
-    assert value.tolist() == [200 * 65536 * 2**40]
+    value = bound.function(bound.input_space.domain.admit(dp.Blocks(Copies)))
+    assert value.steps.tolist() == [200 * 65536 * 2**40]
     assert 200 * 65536 * 2**40 > 2**63
 
 

@@ -60,7 +60,7 @@ assert_type(found.density([0.1, 0.2]), dp.Uncertain)
 assert_type(found.mean(), dp.Uncertain)
 assert_type(dp.Distribution(dp.Haar(2, 0, 1), [2.0, 1.0], 1.0), dp.Distribution)
 by_hand = dp.basis_features(bases[0]) >> dp.sum() >> dp.gaussian(rho=1)
-assert_type(by_hand >> dp.distribution(bases[0], 2.5), dp.Mechanism[Tables, Zcdp])
+assert_type(by_hand >> dp.distribution(bases[0], 2.5), dp.Mechanism[Tables, Zcdp, dp.Distribution])
 
 # Quantiles and programs.
 assert_type(
@@ -285,14 +285,14 @@ class Shop:
         return release
 
 
-assert_type(counted >> float, dp.Mechanism[Tables, dp.MaxDivergence])
-assert_type(counted >> int >> abs >> round, dp.Mechanism[Tables, dp.MaxDivergence])
-assert_type(counted >> half, dp.Mechanism[Tables, dp.MaxDivergence])
+assert_type(counted >> float, dp.Mechanism[Tables, dp.MaxDivergence, float])
+assert_type(counted >> int >> abs >> round, dp.Mechanism[Tables, dp.MaxDivergence, int])
+assert_type(counted >> half, dp.Mechanism[Tables, dp.MaxDivergence, float])
 assert_type(counted >> (lambda release: release + 1), dp.Mechanism[Tables, dp.MaxDivergence])
 assert_type(counted >> times(2), dp.Mechanism[Tables, dp.MaxDivergence])
 assert_type(counted >> Shop().opened, dp.Mechanism[Tables, dp.MaxDivergence])
 assert_type(summed >> np.sqrt, dp.Mechanism[Tables, Zcdp])
-assert_type(summed >> np.sum >> float, dp.Mechanism[Tables, Zcdp])
+assert_type(summed >> np.sum >> float, dp.Mechanism[Tables, Zcdp, float])
 assert_type(summed >> itemgetter(0), dp.Mechanism[Tables, Zcdp])
 assert_type(summed >> partial(np.round, decimals=2), dp.Mechanism[Tables, Zcdp])
 assert_type(
@@ -301,22 +301,22 @@ assert_type(
     >> dp.sum()
     >> dp.gaussian(rho=1)
     >> dp.simplex_ratio(0, 9),
-    dp.Mechanism[Tables, Zcdp],
+    dp.Mechanism[Tables, Zcdp, float],
 )
-assert_type(counted >> float >> dp.to_zcdp() >> float, dp.Mechanism[Tables, Zcdp])
-assert_type(released >> float, dp.Measurement[Tables, dp.MaxDivergence])
+assert_type(counted >> float >> dp.to_zcdp() >> float, dp.Mechanism[Tables, Zcdp, float])
+assert_type(released >> float, dp.Measurement[Tables, dp.MaxDivergence, float])
 assert_type(released >> (lambda release: release), dp.Measurement[Tables, dp.MaxDivergence])
 assert_type(released >> np.sqrt >> times(2), dp.Measurement[Tables, dp.MaxDivergence])
 assert_type(
     (dp.records() >> dp.clamp(0, 9) >> dp.simplex_augment() >> dp.sum() >> dp.laplace(scale=9))
     >> dp.simplex_ratio(0, 9),
-    dp.Measurement[Tables, dp.MaxDivergence],
+    dp.Measurement[Tables, dp.MaxDivergence, float],
 )
-assert_type(dp.simplex_ratio(0, upper=9)([1.0, 2.0]), Any)
-assert_type(released >> dp.size_ratio(3, 0, 1), dp.Measurement[Tables, dp.MaxDivergence])
+assert_type(dp.simplex_ratio(0, upper=9)([1.0, 2.0]), float)
+assert_type(released >> dp.size_ratio(3, 0, 1), dp.Measurement[Tables, dp.MaxDivergence, float])
 assert_type(
     dp.compose(summed, dp.count() >> dp.gaussian(rho=1)) >> dp.count_ratio(0, 1, middle=0.5),
-    dp.Mechanism[Tables, Zcdp],
+    dp.Mechanism[Tables, Zcdp, float],
 )
 
 # Combinators.
@@ -385,7 +385,7 @@ assert_type(dp.clamp(0, 1) >> halve() >> dp.sum(), dp.Stage[Tables, Totals])
 assert_type(dp.records() >> halve(), dp.Transformation[Tables, Tables])
 assert_type(first_rows() >> dp.laplace(scale=1), dp.Mechanism[Tables, dp.MaxDivergence])
 assert_type(noiseless(1), dp.Mechanism[Aggregates, dp.MaxDivergence])
-assert_type(dp.count() >> noiseless(epsilon=1) >> float, dp.Mechanism[Tables, dp.MaxDivergence])
+assert_type(dp.count() >> noiseless(epsilon=1) >> float, dp.Mechanism[Tables, dp.MaxDivergence, float])
 assert_type(dp.compose(counted, dp.count() >> noiseless(1)), dp.Mechanism[Tables, dp.MaxDivergence])
 
 

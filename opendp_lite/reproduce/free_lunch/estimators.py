@@ -56,7 +56,7 @@ class Estimator:
     ) -> Floats:
         """Simulated releases."""
         bound = self.mechanism(setting).bind(dp.records())
-        found: Floats = bound.forecast(truth, runs, random).mean
+        found: Floats = bound.facts.simulate(truth, runs, random).mean
         return found
 
 

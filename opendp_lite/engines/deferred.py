@@ -1,0 +1,154 @@
+"""Folds that wait, so that several share one pass over the rows.
+
+A step's function gives what its output domain says, whoever calls it. The functions made here can
+also be asked for a value that is still to be computed: ``chained`` and ``together`` keep it
+waiting, and ``evaluate`` goes through the rows once for all that waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+
+from opendp_lite.engines.fold import Fold
+from opendp_lite.engines.rows import Mapped, one_pass
+
+Function = Callable[[Any], Any]
+
+
+@attrs.frozen(eq=False)
+class Deferred:
+    """The value of a fold that is still to be done: ``finish`` of its summary."""
+
+    rows: Mapped
+    how: Fold[Any]
+    finish: Function
+
+
+@attrs.frozen(eq=False)
+class fold:  # noqa: N801
+    """The function from rows to ``finish`` of their summary."""
+
+    how: Fold[Any]
+    finish: Function
+
+    def deferred(self, rows: Mapped) -> Deferred:
+        """The value, waiting."""
+        return Deferred(rows, self.how, self.finish)
+
+    def __call__(self, rows: Mapped) -> Any:
+        return evaluate(self.deferred(rows))
+
+
+@attrs.frozen(eq=False)
+class Chained:
+    """The function that applies one function after another."""
+
+    first: Function
+    second: Function
+
+    def deferred(self, value: Any) -> Any:
+        """The value, waiting where the first one's does."""
+        return defer(self.second, defer(self.first, value))
+
+    def __call__(self, value: Any) -> Any:
+        return evaluate(self.deferred(value))
+
+
+@attrs.frozen(eq=False)
+class Together:
+    """The function that gives a tuple of what several functions make of one value."""
+
+    functions: tuple[Function, ...]
+
+    def deferred(self, value: Any) -> tuple[Any, ...]:
+        """The values, waiting."""
+        return tuple(defer(function, value) for function in self.functions)
+
+    def __call__(self, value: Any) -> tuple[Any, ...]:
+        found: tuple[Any, ...] = evaluate(self.deferred(value))
+        return found
+
+
+@attrs.frozen(eq=False)
+class Released:
+    """The function of a mechanism: ``release(query(value), entropy)``.
+
+    Told apart, so that the queries of several mechanisms share one pass.
+    """
+
+    query: Function
+    release: Callable[[Any, Any], Any]
+
+    def __call__(self, value: Any, entropy: Any) -> Any:
+        return self.release(evaluate(defer(self.query, value)), entropy)
+
+
+def identity(value: Any) -> Any:
+    """The value as it is."""
+    return value
+
+
+def chained(first: Function, second: Function) -> Function:
+    """One function after another."""
+    if first is identity:
+        return second
+    return first if second is identity else Chained(first, second)
+
+
+def query_of(function: Callable[[Any, Any], Any]) -> Function:
+    """The deterministic part that comes first in a mechanism's function."""
+    return getattr(function, "query", identity)
+
+
+def release_of(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """What is left of a mechanism's function after ``query_of``."""
+    return getattr(function, "release", function)
+
+
+def defer(function: Function, value: Any) -> Any:
+    """The function's value, waiting if it can."""
+    own = getattr(function, "deferred", None)
+    return _then(value, function) if own is None else own(value)
+
+
+def _then(value: Any, function: Function) -> Any:
+    if type(value) is not Deferred:
+        return function(evaluate(value))
+    return attrs.evolve(value, finish=lambda summary: function(value.finish(summary)))
+
+
+def evaluate(value: Any) -> Any:
+    """The value with every fold in it done, one pass over each source."""
+    waiting: list[Deferred] = []
+    _collect(value, waiting)
+    by_source: dict[int, dict[tuple[int, int], Deferred]] = {}
+    for each in waiting:
+        by_source.setdefault(id(each.rows.source), {}).setdefault(_work(each), each)
+    done: dict[tuple[int, int], Any] = {}
+    for works in by_source.values():
+        done.update(zip(works, one_pass(list(works.values())), strict=True))
+    return _replace(value, done)
+
+
+def _work(waiting: Deferred) -> tuple[int, int]:
+    """Equal for values of the same fold of the same rows."""
+    return id(waiting.rows), id(waiting.how)
+
+
+def _collect(value: Any, found: list[Deferred]) -> None:
+    if type(value) is Deferred:
+        found.append(value)
+    elif type(value) is tuple:
+        for each in value:
+            _collect(each, found)
+
+
+def _replace(value: Any, done: dict[tuple[int, int], Any]) -> Any:
+    if type(value) is Deferred:
+        return value.finish(done[_work(value)])
+    if type(value) is tuple:
+        return tuple(_replace(each, done) for each in value)
+    return value

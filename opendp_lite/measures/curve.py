@@ -1,0 +1,79 @@
+"""Losses that know their own curve of epsilon and delta."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any, TypeVar
+
+from opendp_lite.measures.profile import GaussianProfile, Profile
+
+Pair = tuple[Fraction, Fraction]
+L = TypeVar("L")
+
+
+class CurvedNumber(Fraction):
+    """A loss of one number that is known to have a better curve than the number implies."""
+
+    curve: Profile
+
+    def __copy__(self) -> CurvedNumber:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> CurvedNumber:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return curved_number, (Fraction(self), self.curve)
+
+
+class CurvedPair(tuple[Fraction, Fraction]):
+    """A loss (epsilon, delta) that is one point of a known curve."""
+
+    curve: Profile
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return curved_pair, (tuple(self), self.curve)
+
+
+def curved_number(loss: Fraction, curve: Profile | None) -> Fraction:
+    """The loss with its curve; arithmetic on it gives plain numbers, which have none."""
+    if curve is None:
+        return Fraction(loss)
+    found = CurvedNumber(loss)
+    found.curve = curve
+    return found
+
+
+def curved_pair(loss: Pair, curve: Profile | None) -> Pair:
+    """As ``curved_number``, for a pair."""
+    if curve is None:
+        return loss
+    found = CurvedPair(loss)
+    found.curve = curve
+    return found
+
+
+def gaussian_rho(ratio: Fraction) -> Fraction:
+    """The zCDP loss of Gaussian noise with (l2 distance / sigma)^2 = ``ratio``: half of it.
+
+    It carries the exact curve of the Gaussian.
+    """
+    return curved_number(ratio / 2, GaussianProfile(ratio))
+
+
+def curve_of(loss: object) -> Profile | None:
+    """The curve that a loss carries; None where only the loss itself is known."""
+    return getattr(loss, "curve", None)
+
+
+def composed_curve(losses: Iterable[object]) -> Profile | None:
+    """The curve of several releases, where all are Gaussian: ratios add.
+
+    Dong, Roth, Su 2022, corollary 2.
+    """
+    ratios = [None if (curve := curve_of(loss)) is None else curve.ratio for loss in losses]
+    known = [ratio for ratio in ratios if ratio is not None]
+    if not known or len(known) < len(ratios):
+        return None
+    return GaussianProfile(sum(known, Fraction(0)))

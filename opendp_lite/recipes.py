@@ -1,0 +1,273 @@
+"""Pipelines that wait for the space before them."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from functools import partial
+from operator import itemgetter
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    ParamSpec,
+    TypeVar,
+    cast,
+    get_type_hints,
+    overload,
+)
+
+import attrs
+
+from opendp_lite.calls import Call, default_space, prefixed, without_first
+from opendp_lite.core import (
+    M2,
+    Function,
+    In,
+    M,
+    Measurement,
+    Next,
+    Out,
+    Pipeline,
+    Private,
+    R,
+    Stable,
+    Transformation,
+    check_follower,
+    follow,
+    link_text,
+    not_a_step,
+    with_release,
+    without_parentheses,
+)
+from opendp_lite.documents import spellable
+from opendp_lite.domains import Domain
+from opendp_lite.errors import SpaceError
+from opendp_lite.exact import Number
+from opendp_lite.measures.approximate import ApproximateDivergence
+from opendp_lite.measures.conversion import Conversion
+from opendp_lite.measures.max_divergence import MaxDivergence
+from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
+from opendp_lite.spaces import Space
+
+Before = TypeVar("Before", bound=Space[Any])
+Later = TypeVar("Later", bound=Space[Any])
+P = ParamSpec("P")
+
+
+class Recipe(Pipeline):
+    """What stages and mechanisms share: steps that wait for a space."""
+
+    calls: tuple[Call, ...]
+
+    @property
+    def input_kinds(self) -> tuple[type[Domain], ...]:
+        """The kinds of domain that the first step works on."""
+        return self.calls[0].input_kinds
+
+    @abstractmethod
+    def join(self, before: Any) -> Any:
+        """A space or a transformation with these steps after it."""
+
+    @functools.cached_property
+    def _by_default(self) -> Any:
+        if not self.input_kinds:
+            raise SpaceError(
+                f"{self!r} needs an input space. Write dp.records(columns=['age', 'visits']) >> "
+                f"{self!r}; the pipelines in it have no space of their own (dp.select('age') >> "
+                "...)"
+            )
+        return self.join(default_space(self.input_kinds[0]))
+
+    def _joined_to(self, before: Any) -> Any:
+        if isinstance(before, Space | Transformation):
+            return self.join(before)
+        if forgotten := without_parentheses(before):
+            raise forgotten
+        raise SpaceError(
+            f"a pipeline starts from a space such as dp.records(); call it on data instead: "
+            f"pipeline(data). Got {type(before).__name__}"
+        )
+
+
+@attrs.frozen(repr=False, slots=False)
+class Stage(Recipe, Stable[In, Out]):
+    """A transformation, or several, waiting for the space before it.
+
+    ``>>`` joins it to further stages, to a mechanism, or to a space before it. Called on data or
+    asked for its map, it binds itself to the default space.
+    """
+
+    calls: tuple[Call, ...]
+
+    @property
+    def bound(self) -> Transformation[In, Out]:
+        """The transformation on the default space: one column, one row added or removed."""
+        return cast(Transformation[In, Out], self._by_default)
+
+    def bind(self, space: In) -> Transformation[In, Out]:
+        """The transformation that this makes of a space."""
+        return cast(Transformation[In, Out], self.join(space))
+
+    def join(self, before: Any) -> Any:
+        """A space or a transformation with these steps after it."""
+        for call in self.calls:
+            before = call.join(before)
+        return before
+
+    @overload
+    def __rshift__(self, other: Stage[Out, Later]) -> Stage[In, Later]: ...
+    @overload
+    def __rshift__(self, other: Mechanism[Out, M, R]) -> Mechanism[In, M, R]: ...
+    def __rshift__(self, other: Any) -> Any:
+        if not isinstance(other, Recipe):
+            raise not_a_step(other, repr(self.calls[-1]))
+        other.calls[0].check_kind(self.calls[-1].output_kinds, self.calls[-1])
+        return attrs.evolve(cast(Any, other), calls=(*self.calls, *other.calls))
+
+    @overload
+    def __rrshift__(self, before: Transformation[Before, In]) -> Transformation[Before, Out]: ...
+    @overload
+    def __rrshift__(self, before: In) -> Transformation[In, Out]: ...
+    def __rrshift__(self, before: Any) -> Any:
+        return self._joined_to(before)
+
+    def spelled(self) -> tuple[str, Mapping[str, Any]]:
+        """The steps that ``>>`` joins."""
+        return "pipeline", {"steps": self.calls}
+
+    def __repr__(self) -> str:
+        return " >> ".join(map(repr, self.calls))
+
+
+@attrs.frozen(repr=False, slots=False)
+class Mechanism(Recipe, Private[In, M, R]):
+    """A measurement waiting for the space before it: see ``Stage``.
+
+    ``calls`` ends with the mechanism; ``after`` holds conversions and post-processing.
+    """
+
+    calls: tuple[Call, ...]
+    after: tuple[Any, ...] = ()
+
+    if not TYPE_CHECKING:
+
+        def __class_getitem__(cls, parameters: Any) -> Any:
+            return super().__class_getitem__(with_release(parameters))
+
+    @property
+    def bound(self) -> Measurement[In, M, R]:
+        """The measurement on the default space: one column, one row added or removed."""
+        return cast(Measurement[In, M, R], self._by_default)
+
+    def bind(self, space: In) -> Measurement[In, M, R]:
+        """The measurement that this makes of a space."""
+        return cast(Measurement[In, M, R], self.join(space))
+
+    def join(self, before: Any) -> Any:
+        """A space or a transformation with these steps after it."""
+        for call in self.calls:
+            before = call.join(before)
+        for link in self.after:
+            before = follow(before, link)
+        return before
+
+    if TYPE_CHECKING:
+
+        def to_zcdp(
+            self: Mechanism[In, MaxDivergence, R],
+        ) -> Mechanism[In, ZeroConcentratedDivergence, R]: ...
+        def to_approximate(
+            self: Mechanism[In, MaxDivergence, R] | Mechanism[In, ZeroConcentratedDivergence, R],
+            delta: Number,
+        ) -> Mechanism[In, ApproximateDivergence, R]: ...
+
+    @overload
+    def __rshift__(self, other: Conversion[M, M2]) -> Mechanism[In, M2, R]: ...
+    @overload
+    def __rshift__(self, other: Function[R, Next]) -> Mechanism[In, M, Next]: ...
+    @overload
+    def __rshift__(self, other: partial[Any] | itemgetter[Any]) -> Mechanism[In, M]: ...
+    def __rshift__(self, other: Any) -> Any:
+        check_follower(other, self.calls)
+        return attrs.evolve(self, after=(*self.after, other))
+
+    @overload
+    def __rrshift__(self, before: Transformation[Before, In]) -> Measurement[Before, M, R]: ...
+    @overload
+    def __rrshift__(self, before: In) -> Measurement[In, M, R]: ...
+    def __rrshift__(self, before: Any) -> Any:
+        return self._joined_to(before)
+
+    def spelled(self) -> tuple[str, Mapping[str, Any]]:
+        """The steps that ``>>`` joins."""
+        return "pipeline", {"steps": (*self.calls, *self.after)}
+
+    def __repr__(self) -> str:
+        return " >> ".join([*map(repr, self.calls), *map(link_text, self.after)])
+
+
+def stage(
+    constructor: Callable[Concatenate[In, P], Transformation[In, Out]],
+) -> Callable[P, Stage[In, Out]]:
+    """Makes a stage of a constructor of transformations.
+
+    Args:
+        constructor: ``f(space, *parameters) -> Transformation``. The annotations of ``space`` and
+            of the return value, such as ``dp.Space[dp.Rows]``, are also checked when pipelines are
+            joined. Raise ``dp.ParameterError`` for parameters that no space could mend: it then
+            shows when they are typed.
+
+    Returns:
+        A function of the parameters alone, whose result ``>>`` joins.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> from fractions import Fraction
+        >>> Tables = dp.Space[dp.Rows]
+        >>> @dp.stage
+        ... def halve(space: Tables) -> dp.Transformation[Tables, Tables]:
+        ...     body = space.domain.body.scale((Fraction(1, 2),))
+        ...     return dp.row_map(space, lambda block: block / 2, body)
+        >>> (dp.clamp(0, 10) >> halve() >> dp.sum()).map(1)
+        dp.Norms(l1=5.0, l2=5.0, linf=5.0)
+    """
+
+    @functools.wraps(constructor)
+    def recipe(*args: P.args, **kwargs: P.kwargs) -> Stage[In, Out]:
+        return Stage((Call.of(constructor, args, kwargs),))
+
+    return cast(Callable[P, Stage[In, Out]], _without_space(recipe, constructor, "Stage"))
+
+
+def mechanism(
+    constructor: Callable[Concatenate[In, P], Measurement[In, M, R]],
+) -> Callable[P, Mechanism[In, M, R]]:
+    """Makes a mechanism of a constructor of measurements: as ``stage``.
+
+    Args:
+        constructor: ``f(space, *parameters) -> Measurement``.
+
+    Returns:
+        A function of the parameters alone, whose result ``>>`` joins.
+    """
+
+    @functools.wraps(constructor)
+    def recipe(*args: P.args, **kwargs: P.kwargs) -> Mechanism[In, M, R]:
+        return Mechanism((Call.of(constructor, args, kwargs),))
+
+    return cast(Callable[P, Mechanism[In, M, R]], _without_space(recipe, constructor, "Mechanism"))
+
+
+def _without_space(recipe: Any, constructor: Callable[..., Any], kind: str) -> Any:
+    typed = without_first(inspect.signature(constructor))
+    recipe.__signature__ = typed.replace(return_annotation=kind)
+    return spellable(recipe, prefixed(constructor, constructor.__name__))
+
+
+def is_step(public: Any) -> bool:
+    """Whether a public name is a constructor of stages or mechanisms."""
+    hints = get_type_hints(inspect.unwrap(public)) if inspect.isfunction(public) else {}
+    return hasattr(public, "makes_step") and "return" in hints
