@@ -199,7 +199,7 @@ class Call:
 
     def build(self, space: Space[Any]) -> Any:
         """The transformation or measurement that this makes of a space."""
-        if self.rehearsal is not None and self.rehearsal.input_space is space:
+        if self.rehearsal is not None and _same(self.rehearsal.input_space, space):
             return self.rehearsal
         self.check_kind((type(space.domain),), "the space")
         args, kwargs = spread(self.constructor, self.arguments)
@@ -241,6 +241,12 @@ class Call:
     def __repr__(self) -> str:
         inside = arguments_text(self.constructor, self.arguments)
         return f"{prefixed(self.constructor, self.name)}({inside})"
+
+
+def _same(first: Space[Any], second: Space[Any]) -> bool:
+    if first is second:
+        return True
+    return bool(first.unit == second.unit and first.origin == second.origin and first == second)
 
 
 def place_of(function: Callable[..., Any]) -> tuple[str, str]:

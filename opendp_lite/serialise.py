@@ -16,16 +16,24 @@ def _pipeline(steps: Iterable[Any]) -> Any:
 
 
 def from_json(text: str, extra: Iterable[Callable[..., Any]] = ()) -> Any:
-    """The pipeline that ``to_json`` wrote.
+    """Reads the pipeline that ``to_json`` wrote.
 
-    Takes: ``text``; ``extra``, your own steps that the pipeline uses. Raises ``ParameterError``
-        for anything but steps of this package and these: nothing else in a file is ever called.
-    Gives: a pipeline that equals the one written.
+    Args:
+        text: The JSON text.
+        extra: Your own steps that the pipeline uses.
 
-    >>> import opendp_lite as dp
-    >>> pipeline = dp.clamp(0, 10) >> dp.sum() >> dp.gaussian(rho=0.5)
-    >>> dp.from_json(pipeline.to_json()) == pipeline
-    True
+    Returns:
+        A pipeline that equals the one written.
+
+    Raises:
+        ParameterError: If the text spells anything but steps of this package and ``extra``.
+            Nothing else in a file is ever called.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> pipeline = dp.clamp(0, 10) >> dp.sum() >> dp.gaussian(rho=0.03)
+        >>> dp.from_json(pipeline.to_json()) == pipeline
+        True
     """
     public = ((name, vars(opendp_lite).get(name)) for name in opendp_lite.__all__)
     names: dict[str, Any] = {name: each for name, each in public if spells(each)}

@@ -7,10 +7,8 @@ from fractions import Fraction
 import attrs
 
 from opendp_lite.bases.basis import CELLS, Basis, lower_bound, number_of_terms, upper_bound
-from opendp_lite.documents import spellable
 
 
-@spellable
 @attrs.frozen(repr=False)
 class Interval(Basis):
     """So many functions on [lower, upper]."""

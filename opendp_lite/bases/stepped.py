@@ -7,14 +7,12 @@ from fractions import Fraction
 import attrs
 
 from opendp_lite.bases.basis import Basis, lower_bound, power_of_two, upper_bound
-from opendp_lite.documents import spellable
 
 
 def _cells(value: int) -> int:
     return power_of_two(value, "cells")
 
 
-@spellable
 @attrs.frozen(repr=False)
 class Stepped(Basis):
     """As many functions as cells of [lower, upper]."""

@@ -8,9 +8,10 @@ from math import ceil
 from threading import RLock
 from typing import Any, Generic, TypeVar
 
+import attrs
 import numpy as np
 
-from opendp_lite.core import Facts, Measurement
+from opendp_lite.core import Facts, Measurement, R
 from opendp_lite.domains import Rows
 from opendp_lite.errors import BudgetExceeded, ParameterError, SpaceError
 from opendp_lite.exact import said
@@ -22,76 +23,100 @@ from opendp_lite.spaces import Space
 M = TypeVar("M", bound=Measure[Any])
 
 
-class Ask(Generic[M]):
-    """What an adaptive program is given in place of the data: see ``adaptive``.
+class _Account(Generic[M]):
+    """The one thing that changes while a program runs: prices paid, and whether it has ended."""
 
-    Gives: called with a pipeline that ends in noise, a release of it; ``space``, what the
-        pipelines are bound to (``space.domain.size``, say, where that is public); ``spent``, of
-        the budget, as people read losses; ``left``, exactly: ``gaussian(rho=ask.left)``.
-    """
+    def __init__(self, measure: M, budget: Any, rows: Any) -> None:
+        self.measure, self.budget, self.rows = measure, budget, rows
+        self.losses: list[Any] = []
+        self.ended = False
+        self.lock = RLock()
 
-    def __init__(
-        self, space: Space[Rows], measure: M, budget: Any, rows: Any, entropy: Entropy
-    ) -> None:
-        self.space = space
-        self._measure = measure
-        self._budget = budget
-        self._losses: list[Any] = []
-        self._rows = rows
-        self._entropy = entropy
-        self._ended = False
-        self._lock = RLock()
+    def total(self) -> Any:
+        """The loss of all queries so far."""
+        return self.measure.compose(self.losses) if self.losses else self.measure.zero()
 
-    def __call__(self, query: Mechanism[Space[Rows], M]) -> Any:
-        """A release of the query, if what is left of the budget pays for it.
-
-        Raises ``BudgetExceeded`` where it does not, before any data is touched, and
-        ``SpaceError`` for a loss in another measure and once the program has ended.
-        """
-        if not isinstance(query, Mechanism):
-            raise SpaceError(_no_query(query))
-        bound = query.bind(self.space)
-        if bound.output_measure != self._measure:
-            raise SpaceError(
-                f"the program's budget is under {self._measure!r}, and under "
-                f"{bound.output_measure!r} is the loss of {_brief(query)}; put >> dp.to_zcdp() or "
-                ">> dp.to_approximate(delta) after it, or give the program another measure"
-            )
-        with self._lock:
-            self._pay(query, bound.privacy_map(self.space.unit))
-            with np.errstate(all="ignore"):
-                return bound.function(self._rows, self._entropy)
-
-    def _pay(self, query: Mechanism[Space[Rows], M], price: Any) -> None:
-        if self._ended:
+    def pay(self, query: Mechanism[Space[Rows], M], price: Any) -> None:
+        """Books the price, or refuses the query."""
+        if self.ended:
             raise SpaceError("the program has ended: ask answers only while it runs")
-        measure = self._measure
-        if not measure.within(measure.compose([*self._losses, price]), self._budget):
+        measure = self.measure
+        if not measure.within(measure.compose([*self.losses, price]), self.budget):
             raise BudgetExceeded(
-                f"{_brief(query)} costs {measure.words(price)}; spent are "
-                f"{measure.words(self._total())} of {measure.words(self._budget)}. Ask for less, "
-                "or give the program a larger budget"
+                f"{_brief(query)} needs {measure.words(price)}; {measure.show(self.total())} of "
+                f"{measure.show(self.budget)} has been spent. Ask for less, or give the program "
+                "a larger budget"
             )
-        self._losses.append(price)
-
-    def _total(self) -> Any:
-        return self._measure.compose(self._losses) if self._losses else self._measure.zero()
-
-    @property
-    def spent(self) -> Any:
-        """What the queries so far cost together, as people read losses."""
-        return self._measure.show(self._total())
-
-    @property
-    def left(self) -> Any:
-        """What may still be spent, exactly: ``gaussian(rho=ask.left)`` spends all of it."""
-        return self._measure.left(self._budget, self._total())
+        self.losses.append(price)
 
     def end(self) -> None:
         """Lets go of the data."""
-        with self._lock:
-            self._ended = True
-            self._rows = None
+        with self.lock:
+            self.ended = True
+            self.rows = None
+
+
+@attrs.frozen(eq=False, repr=False)
+class Ask(Generic[M]):
+    """Answers the queries of an adaptive program, which never holds the data: see ``adaptive``.
+
+    Call it with a pipeline that ends in noise to get a release. A copy is the same ``ask``: it
+    spends the same budget and ends with the program.
+
+    Args:
+        space: The space that pipelines are bound to. ``ask.space.domain.size`` is the number of
+            rows where that is public.
+    """
+
+    space: Space[Rows]
+    _account: _Account[M]
+    _entropy: Entropy
+
+    def __call__(self, query: Mechanism[Space[Rows], M, R]) -> R:
+        """A release of the query, if what is left of the budget pays for it.
+
+        Args:
+            query: A pipeline that ends in noise, bound to no space.
+
+        Returns:
+            Its release on the program's rows.
+
+        Raises:
+            BudgetExceeded: If the budget does not pay for it. No data is read.
+            SpaceError: If its loss is in another measure, or the program has ended.
+        """
+        if not isinstance(query, Mechanism):
+            raise SpaceError(_no_query(query))
+        bound, account = query.bind(self.space), self._account
+        if bound.output_measure != account.measure:
+            raise SpaceError(
+                f"the program's budget is under {account.measure!r}, and {_brief(query)} has its "
+                f"loss under {bound.output_measure!r}; put >> dp.to_zcdp() or "
+                ">> dp.to_approximate(delta) after it, or give the program another measure"
+            )
+        with account.lock:
+            account.pay(query, bound.privacy_map(self.space.unit))
+            with np.errstate(all="ignore"):
+                return bound.function(account.rows, self._entropy)
+
+    @property
+    def spent(self) -> Any:
+        """The loss of the queries so far, as people read losses."""
+        return self._account.measure.show(self._account.total())
+
+    @property
+    def left(self) -> Any:
+        """The loss that may still be spent, exactly: ``gaussian(rho=ask.left)`` spends all."""
+        return self._account.measure.left(self._account.budget, self._account.total())
+
+    def __copy__(self) -> Ask[M]:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Ask[M]:
+        return self
+
+    def __reduce__(self) -> Any:
+        raise ParameterError("ask cannot be pickled: it ends with its program")
 
 
 def _brief(query: Mechanism[Any, Any]) -> str:
@@ -111,31 +136,45 @@ def _no_query(given: object) -> str:
 
 @mechanism
 def adaptive(
-    space: Space[Rows], program: Callable[[Ask[M]], Any], measure: M, budget: object
-) -> Measurement[Space[Rows], M]:
-    """A program that asks one query after another, each chosen by the answers before.
+    space: Space[Rows], program: Callable[[Ask[M]], R], measure: M, budget: object
+) -> Measurement[Space[Rows], M, R]:
+    """Runs a program that chooses each query by the answers before.
 
-    Takes: ``program``, a function of ``ask``: ``ask(pipeline)`` gives a release of the pipeline
-        on the program's rows; ``measure`` of the loss; ``budget``, the most that all queries may
-        cost together: a number, or (epsilon, delta). A query that would exceed it raises
-        ``BudgetExceeded`` before data is touched.
-    Gives: what the program returns. The program never holds the data, and ``ask`` ends with it.
-    Costs: the budget, for one unit of the rows before it, whatever the program does; for more
-        units what the measure says of groups.
-    Because: prices are known before an answer is, and add: a privacy filter (Rogers, Roth,
-        Ullman, Vadhan 2016, for pure and approximate privacy; Feldman and Zrnic 2021, for zCDP).
-        All else that a program does is post-processing.
+    Args:
+        program: A function of ``ask``. ``ask(pipeline)`` gives a release of the pipeline on the
+            program's rows; ``ask.left`` says what may still be spent.
+        measure: The measure of the loss, such as ``dp.ZeroConcentratedDivergence()``.
+        budget: The most that all queries may cost together: a number, or (epsilon, delta). A
+            query beyond it raises ``BudgetExceeded`` before any data is read.
 
-    >>> import opendp_lite as dp
-    >>> def recentred(ask):
-    ...     middle = ask(dp.private_quantile(0.5, bounds=(0, 100), rho=0.1))
-    ...     total = ask(dp.center(middle) >> dp.clamp(-9, 9) >> dp.sum() >> dp.gaussian(rho=0.4))
-    ...     return middle + total[0] / 1000
-    >>> estimate = dp.adaptive(recentred, dp.ZeroConcentratedDivergence(), budget=0.5)
-    >>> estimate.map(1)
-    0.5
-    >>> round(float(estimate([42.0] * 1000)))
-    42
+    Returns:
+        What the program returns. The program never holds the data, and ``ask`` ends with it.
+
+    Raises:
+        ParameterError: If ``program`` is no function or ``measure`` no measure.
+
+    Privacy:
+        The budget, for one unit of the rows before it, whatever the program does. For more units,
+        the loss of a group in the measure.
+
+    Proof:
+        Prices are known before an answer is, and they add: a privacy filter (Rogers, Roth, Ullman,
+        Vadhan 2016, for pure and approximate privacy; Feldman and Zrnic 2021, for zCDP). All else
+        that a program does is post-processing.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> def recentred(ask):
+        ...     middle = ask(dp.private_quantile(0.5, bounds=(0, 100), rho=0.01))
+        ...     total = ask(
+        ...         dp.center(middle) >> dp.clamp(-9, 9) >> dp.sum() >> dp.gaussian(rho=ask.left)
+        ...     )
+        ...     return middle + total[0] / 1000
+        >>> estimate = dp.adaptive(recentred, dp.ZeroConcentratedDivergence(), budget=0.03)
+        >>> estimate.map(1)
+        0.03
+        >>> round(float(estimate([42.0] * 1000)))
+        42
     """
     if not callable(program) or isinstance(program, Mechanism):
         raise ParameterError(f"adaptive takes a function of ask, got {said(program)}")
@@ -144,23 +183,23 @@ def adaptive(
             "adaptive: measure is dp.MaxDivergence(), dp.ZeroConcentratedDivergence() or "
             f"dp.ApproximateDivergence(), with parentheses; got {said(measure)}"
         )
-    formula = "the budget of the program; queries beyond it are refused"
-    return programmed(space, program, measure, measure.loss(budget), formula)
+    explanation = "the budget of the program; queries beyond it are refused"
+    return programmed(space, program, measure, measure.loss(budget), explanation)
 
 
 def programmed(
-    space: Space[Rows], program: Callable[[Ask[M]], Any], measure: M, budget: Any, formula: str
-) -> Measurement[Space[Rows], M]:
-    """As ``adaptive``, for a constructor of mechanisms, which says where the loss goes."""
+    space: Space[Rows], program: Callable[[Ask[M]], R], measure: M, budget: Any, explanation: str
+) -> Measurement[Space[Rows], M, R]:
+    """As ``adaptive``, for a constructor of mechanisms. It explains where the loss goes."""
 
-    def function(rows: Any, entropy: Entropy) -> Any:
-        ask = Ask(space, measure, budget, rows, entropy)
+    def function(rows: Any, entropy: Entropy) -> R:
+        account = _Account(measure, budget, rows)
         try:
-            return program(ask)
+            return program(Ask(space, account, entropy))
         finally:
-            ask.end()
+            account.end()
 
     def privacy_map(distance: Fraction) -> Any:
         return measure.group(budget, ceil(distance / space.unit))
 
-    return Measurement(space, measure, function, privacy_map, Facts(explanation=formula))
+    return Measurement(space, measure, function, privacy_map, Facts(explanation=explanation))

@@ -9,7 +9,7 @@ from opendp_lite.errors import ParameterError
 
 
 class Priced(Protocol):
-    """What has a loss: a ``Mechanism`` or a ``Measurement``, not a ``Stage``."""
+    """A pipeline with a loss: a ``Mechanism`` or a ``Measurement``, not a ``Stage``."""
 
     def loss(self, d_in: object = 1) -> Any: ...
     def check(self, d_in: object, d_out: object) -> bool: ...
@@ -43,16 +43,25 @@ def calibrate(
 ) -> Pipeline:
     """Builds the pipeline whose loss comes closest to a target from below, by bisection.
 
-    Takes: ``make``, from one parameter to a pipeline, its loss rising or falling with the
-        parameter throughout; ``d_out``, the target loss; ``d_in``, for how many units; ``bounds``
-        of the parameter, by default any number above 0; two whole numbers search whole numbers.
-    Gives: ``make(parameter)`` for the best parameter found: its loss is at most ``d_out``.
-        Raises ``ParameterError`` where no parameter, or every one, meets the target.
+    Args:
+        make: From one parameter to a pipeline. Its loss rises or falls with the parameter
+            throughout.
+        d_out: The target loss.
+        d_in: How many units are added, removed or replaced.
+        bounds: Bounds of the parameter, by default any number above 0. Two whole numbers search
+            whole numbers.
 
-    >>> import opendp_lite as dp
-    >>> found = dp.calibrate(lambda s: dp.count() >> dp.laplace(scale=s), d_out=0.5)
-    >>> found.map(1)
-    0.5
+    Returns:
+        ``make(parameter)`` for the best parameter found. Its loss is at most ``d_out``.
+
+    Raises:
+        ParameterError: If no parameter, or every one, meets the target.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> found = dp.calibrate(lambda s: dp.count() >> dp.laplace(scale=s), d_out=0.5)
+        >>> found.map(1)
+        0.5
     """
 
     def fits(value: float) -> bool:

@@ -20,21 +20,32 @@ M = TypeVar("M", bound=Measure[Any])
 def compose(space: S, *mechanisms: Mechanism[S, M]) -> Measurement[S, M]:
     """Releases several mechanisms of the same rows, in one pass over the data.
 
-    Takes: one or more pipelines whose loss is in one measure. Raises ``SpaceError`` where the
-        measures differ: ``to_zcdp()`` and ``to_approximate(delta)`` convert.
-    Gives: a tuple of the releases, in order.
-    Costs: the measure's composition: epsilons, rhos, or (epsilon, delta) pairs add. The exact
-        curve of Gaussians stays exact.
-    Because: basic composition; for zCDP Bun and Steinke 2016, lemma 1.7; for Gaussian curves
-        Dong, Roth, Su 2022, corollary 2.
+    Args:
+        *mechanisms: One or more pipelines that end in noise, with their losses in one measure, one
+            by one or in a list. They are bound to no space of their own.
 
-    >>> import opendp_lite as dp
-    >>> both = dp.compose(
-    ...     dp.clamp(0, 100) >> dp.sum() >> dp.laplace(epsilon=0.1),
-    ...     dp.count() >> dp.laplace(epsilon=0.2),
-    ... )
-    >>> both.map(1)
-    0.3
+    Returns:
+        A tuple of the releases, in order.
+
+    Raises:
+        SpaceError: If the measures differ. ``to_zcdp()`` and ``to_approximate(delta)`` convert.
+
+    Privacy:
+        The composition of the measure: epsilons, rhos, or (epsilon, delta) pairs add. The exact
+        curve of Gaussians stays exact.
+
+    Proof:
+        Basic composition (Dwork and Roth 2014, theorem 3.16); for zCDP Bun and Steinke 2016, lemma
+        1.7; for Gaussian curves Dong, Roth, Su 2022, corollary 2.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> both = dp.compose(
+        ...     dp.clamp(0, 100) >> dp.sum() >> dp.laplace(epsilon=0.1),
+        ...     dp.count() >> dp.laplace(epsilon=0.2),
+        ... )
+        >>> both.map(1)
+        0.3
     """
     if len(mechanisms) == 1 and isinstance(mechanisms[0], tuple):
         mechanisms = mechanisms[0]

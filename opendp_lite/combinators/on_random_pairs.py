@@ -35,24 +35,34 @@ def on_random_pairs(
 ) -> Measurement[Space[Rows], M]:
     """Pairs the rows at random and hands half of each squared difference to a mechanism.
 
-    Takes: ``mechanism``, a pipeline over rows of the same columns; ``group``, of how many pairs
-        the mean is taken. Rows that make no full group are left out. Raises ``SpaceError`` where
-        the declared size makes no group.
-    Gives: the mechanism's release on rows (x - y)^2 / 2, whose mean in each column is the
-        variance.
-    Costs: what the mechanism costs, for one row replaced; for one row added or removed, what it
-        costs for two.
-    Because: for each way to pair them, replacing a row replaces one group. Ways to pair n and n + 1
-        rows can be matched, each as likely, so that one group is replaced, or one is added: of
-        two groups at most one is in one pairing and not in the other. A mixture over pairings
-        loses no more than its worst part (joint quasi-convexity of the divergences). Aumueller,
-        Lebeda, Nelson, Pagh 2024, appendix D, algorithm 2.
+    Args:
+        mechanism: A pipeline over rows of the same columns that ends in noise.
+        group: The mean of so many pairs becomes one row. Rows that make no full group are left
+            out.
 
-    >>> import opendp_lite as dp, numpy as np
-    >>> median = dp.private_quantile(0.5, bounds=(1e-6, 1e6), scale="log", rho=1)
-    >>> release = dp.on_random_pairs(median)(np.random.default_rng(0).normal(5, 3, 10_000))
-    >>> 3.7 < release < 4.5
-    True
+    Returns:
+        The mechanism's release on rows (x - y)^2 / 2. Their mean in each column is the variance.
+
+    Raises:
+        SpaceError: If the declared size makes no group.
+
+    Privacy:
+        For one row replaced, the loss of the mechanism. For one row added or removed, its loss
+        for two.
+
+    Proof:
+        For each way to pair the rows, replacing a row replaces one group. Ways to pair n and n + 1
+        rows can be matched, each as likely, so that one group is replaced or one is added: of two
+        groups at most one is in one pairing and not in the other. A mixture over pairings loses no
+        more than its worst part (joint quasi-convexity of the divergences). Aumueller, Lebeda,
+        Nelson, Pagh 2024, appendix D, algorithm 2.
+
+    Example:
+        >>> import opendp_lite as dp, numpy as np
+        >>> median = dp.private_quantile(0.5, bounds=(1e-6, 1e6), scale="log", rho=1)
+        >>> release = dp.on_random_pairs(median)(np.random.default_rng(0).normal(5, 3, 10_000))
+        >>> 3.7 < release < 4.5
+        True
     """
     if not isinstance(mechanism, Mechanism):
         raise ParameterError(

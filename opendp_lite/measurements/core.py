@@ -28,35 +28,48 @@ Release = tuple[NDArray[Any], float]
 def core(
     space: Space[Rows], *, epsilon: Number, stretch: Number = 1
 ) -> Measurement[Space[Rows], MaxDivergence]:
-    """Releases the sum of the rows and their number, for pure differential privacy of both at once.
+    """Releases the sum of the rows and their number, for pure differential privacy of both.
 
-    Takes: rows of at most a known l2 norm r, under ``SymmetricDistance``; put ``center(middle)``
-        before it, about where the rows' mean is expected, and r is least. ``epsilon``, the loss
-        for one unit at the front of the pipeline. ``stretch``, at least 0, how much of the count's
-        accuracy is given up for the sum's: 0 for a mean that may lie at the edge of the rows'
-        range, 1 for one anywhere, 2.39 for the least worst case over all means of one column, more
-        for a mean that is near 0. Raises ``ParameterError``, and ``SpaceError`` for unbounded rows
-        or where the number of rows is public.
-    Gives: a tuple of the noisy sum, an array with an entry for each column, and the noisy number
-        of rows, a float; each rounded to a public grid far finer than its noise. Samples are
-        exact: the law is the claimed one, not a float's idea of it. For d columns, an epsilon of e
-        for each row and a stretch of h, an entry of the sum has the variance
-        (r / e)^2 (d + 1) (d + 3 + h) / (d + 1 + h). The noises are dependent though uncorrelated,
-        so no law of single entries is declared as ``laws``.
-    Costs: ``epsilon`` for each unit, in proportion, under ``MaxDivergence``. The sum alone costs as
-        much with ``l2_gamma``, of the variance (r / e)^2 (d + 1): the count comes for little.
-    Because: the density of the noises s and k is proportional to exp(-m), where m is the larger of
-        e |s| / r and max(e |k| - h, 0). A row moves s by at most r and k by 1, hence m by at most
-        e. Where h is 0 this is the K-norm mechanism (Hardt and Talwar 2010, section 4) of what a
-        row can move; h stretches its core along the count. Rounding comes after the noise.
+    Put ``center(middle)`` before it, about where you expect the rows' mean: then the rows' norm
+    is least. The number of rows is private.
 
-    >>> import opendp_lite as dp
-    >>> pipeline = dp.clamp(0, 100) >> dp.center(50) >> dp.core(epsilon=0.5)
-    >>> pipeline.map(1)
-    0.5
-    >>> total, rows = pipeline([30.0, 60.0] * 5000)
-    >>> round(50 + total[0] / rows)
-    45
+    Args:
+        epsilon: The loss, met exactly for one unit at the front of the pipeline.
+        stretch: At least 0: how much of the count's accuracy is given up for the sum's. 0 is best
+            for a mean that may lie at the edge of the rows' range, and 1 for a mean anywhere. 2.39
+            has the least worst case over all means of one column, and more is best for a mean near
+            0.
+
+    Returns:
+        A tuple of the noisy sum, an array with an entry for each column, and the noisy number of
+        rows, a float. Each is on a public grid far finer than its noise, which is an exact sample.
+        For d columns, rows of l2 norm at most r and h = ``stretch``, an entry of the sum has the
+        variance (r / epsilon)^2 (d + 1) (d + 3 + h) / (d + 1 + h). The noises are dependent
+        though uncorrelated, so no law of single entries is declared.
+
+    Raises:
+        ParameterError: If ``epsilon`` is not above 0, or ``stretch`` is below 0.
+        SpaceError: If the rows are unbounded, or their number is public.
+
+    Privacy:
+        ``epsilon`` for each unit, in proportion, under ``MaxDivergence``. The sum alone costs as
+        much with ``l2_gamma``, of the variance (r / epsilon)^2 (d + 1): the count comes for little.
+
+    Proof:
+        The density of the noises s and k is proportional to exp(-m), where m is the larger of
+        e |s| / r and max(e |k| - h, 0), with e for epsilon. A row moves s by at most r and k by 1,
+        hence m by at most e. Where h is 0 this is the K-norm mechanism (Hardt and Talwar 2010,
+        section 4) of the values that a row can add; h stretches its core along the count. The
+        result is rounded after the noise was added.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> pipeline = dp.clamp(0, 100) >> dp.center(50) >> dp.core(epsilon=1)
+        >>> pipeline.map(1)
+        1.0
+        >>> total, rows = pipeline([30.0, 60.0] * 5000)
+        >>> round(50 + total[0] / rows)
+        45
     """
     loss, longer = positive(epsilon, "epsilon"), exact(stretch, "stretch")
     if longer < 0:

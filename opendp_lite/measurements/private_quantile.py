@@ -89,52 +89,69 @@ def private_quantile(
     shares: Sequence[Number] | NDArray[Any] | None = None,
     bits: int | None = None,
 ) -> Measurement[Space[Rows], Any]:
-    """Chooses a number of which about so large a share of the rows lies below.
+    """Estimates one or more quantiles of each column.
 
-    Takes: ``quantiles``, from 0 to 1, one or several; the outermost may lie anywhere beyond the
-        data. ``bounds``, (lower, upper), each a number or one for each column, as in ([0, 18], [40,
-        100]); what lies between is cut into a fine public lattice. Or ``candidates``, rising
-        numbers of which one is chosen; best for whole numbers. ``rho`` or ``epsilon``, the loss of
-        all together, solved for one unit at the front. ``scale``, how the lattice is spaced:
-        "linear"; "log" for bounds above 0 of different magnitude; "asinh" for both signs, linear
-        within ``unit`` of 0 and logarithmic beyond. ``shares``, one for each column, in proportion
-        to which the loss is split; even by default. ``bits``, how fine the lattice is: 2^bits
-        cells, or with "log" and "asinh" 2^bits to a doubling; 48 and 44 by default. With few,
-        numbers that are nearly equal are found with less. Raises ``ParameterError``.
-    Gives: the shape of ``numpy.quantile(rows, quantiles, axis=0)``, and a single number for one
-        column. A number between the bounds, never a value of the data: values are brought to the
-        edges of the lattice's cells and the release lies inside a cell. Values beyond the bounds,
-        or beyond the candidates, count as the outermost and NaN as the upper one; put drop_nan()
-        or impute() before. Without rows any cell is as likely. Several quantiles come in order.
-    Costs: epsilon under ``MaxDivergence``, or rho under ``ZeroConcentratedDivergence``.
-    Because: the exponential mechanism (McSherry and Talwar 2007) over the intervals between
-        sorted values (Smith 2011), with weights exp(-s |rank - q n|). One row changes
-        rank - q n by max(q, 1 - q) when added or removed and by 1 when replaced, and the
-        logarithm of a ratio of weights by at most twice s times that: that is epsilon, and by
-        its bounded range rho = epsilon^2 / 8 (Cesar and Rogers 2021, lemma 3.4).
+    Give ``bounds``, between which a fine public lattice is laid, or ``candidates``. Give ``rho`` or
+    ``epsilon``, which is met exactly for one unit at the front of the pipeline.
 
-    >>> import opendp_lite as dp
-    >>> median = dp.private_quantile(0.5, bounds=(0, 100), rho=0.1)
-    >>> median.map(1)
-    0.1
-    >>> 48 < median(list(range(100)) * 100) < 52
-    True
+    Args:
+        quantiles: From 0 to 1, one or several. The quantiles 0 and 1 may lie anywhere beyond the
+            data.
+        bounds: (lower, upper), each a number or one for each column, as in ([0, 18], [40, 100]).
+            Values beyond the bounds count as the bound.
+        candidates: Rising numbers of which one is chosen; best for whole numbers. Values beyond
+            them count as the outermost.
+        rho: The zCDP loss of all quantiles together.
+        epsilon: The pure loss of all quantiles together.
+        scale: How the lattice is spaced: "linear"; "log" for bounds above 0 of different
+            magnitude; "asinh" for both signs, linear within ``unit`` of 0 and logarithmic beyond.
+        unit: Goes with ``scale="asinh"``.
+        shares: One for each column, in proportion to which the loss is split. Even by default.
+        bits: How fine the lattice is: 2^bits cells, or with "log" and "asinh" 2^bits to a doubling.
+            48 and 44 by default. With few, numbers that are nearly equal are found with less loss.
+
+    Returns:
+        An array of the shape of ``numpy.quantile(rows, quantiles, axis=0)``, and a single number
+        for one column. A release lies inside a cell of the lattice and is never a value of the
+        data. Several quantiles come in order. Without rows every cell is as likely.
+
+    Raises:
+        ParameterError: If the bounds, candidates or other parameters do not fit together.
+
+    Privacy:
+        epsilon under ``MaxDivergence``, or rho under ``ZeroConcentratedDivergence``.
+
+    Proof:
+        The exponential mechanism (McSherry and Talwar 2007) over the intervals between sorted
+        values (Smith 2011), with weights exp(-s |rank - q n|). One row changes rank - q n by
+        max(q, 1 - q) when added or removed and by 1 when replaced. So the logarithms of the
+        weights change by values in a range of 2 s times that, or of s times that for q = 0 and
+        q = 1, where they all change in one direction. This range is epsilon, and rho is
+        epsilon^2 / 8 (Cesar and Rogers 2021, lemma 3.4).
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> median = dp.private_quantile(0.5, bounds=(0, 100), rho=0.03)
+        >>> median.map(1)
+        0.03
+        >>> 48 < median(list(range(100)) * 100) < 52
+        True
     """
     wanted, several = _quantiles(quantiles)
     columns = space.domain.columns
-    moved = [_rank_moved(space, q) for q in wanted]
+    ranges = [_score_range(space, q) for q in wanted]
     split = [Fraction(1, columns)] * columns if shares is None else _split(shares, columns)
     measure: Measure[Any]
     if exactly_one("private_quantile", rho=rho, epsilon=epsilon) == "rho":
         loss, measure, power = positive(rho, "rho"), ZeroConcentratedDivergence(), 2
         each = compact(tuple(loss * share / len(wanted) for share in split))
-        slopes = [[_slope(2 * part / (move * move), root=True) for part in each] for move in moved]
+        slopes = [[_slope(8 * part / (r * r), root=True) for part in each] for r in ranges]
         formula = "rho = epsilon^2 / 8, epsilon the bounded range"
     else:
         loss, measure, power = positive(epsilon, "epsilon"), MaxDivergence(), 1
         each = compact(tuple(loss * share / len(wanted) for share in split))
-        slopes = [[_slope(part / (2 * move), root=False) for part in each] for move in moved]
-        formula = "epsilon = twice the slope times what a row moves a rank"
+        slopes = [[_slope(part / r, root=False) for part in each] for r in ranges]
+        formula = "epsilon = the range of what a row changes in the weights' logarithms"
     laws = [
         [RankLaw(q, s) for s in spread(tuple(row), columns)]
         for q, row in zip(wanted, slopes, strict=True)
@@ -260,10 +277,15 @@ def _quantiles(given: Number | Sequence[Number]) -> tuple[tuple[Fraction, ...], 
     return found, several
 
 
-def _rank_moved(space: Space[Rows], quantile: Fraction) -> Fraction:
-    """How far one unit moves rank - quantile n: a sum of 1 - quantile, or -quantile, for a row."""
+def _score_range(space: Space[Rows], quantile: Fraction) -> Fraction:
+    """The range of what one unit changes in |rank - quantile n|, over all candidates.
+
+    A row adds 1 - quantile or -quantile to rank - quantile n. For the quantiles 0 and 1 that has
+    one sign for all candidates, so |rank - quantile n| changes in one direction.
+    """
     norms = cast(Norms, row_metric(space).per_row(Box(-quantile, 1 - quantile)))
-    return cast(Fraction, (norms * space.unit).linf)
+    moved = cast(Fraction, (norms * space.unit).linf)
+    return moved if quantile in (0, 1) else 2 * moved
 
 
 def _split(shares: Bounds, columns: int) -> tuple[Fraction, ...]:

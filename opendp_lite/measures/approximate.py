@@ -21,12 +21,13 @@ _CERTAIN = 5000
 class ApproximateDivergence(Measure[Pair]):
     """(epsilon, delta)-differential privacy: the loss is the pair.
 
-    Because: epsilons and deltas add under composition (Dwork and Roth 2014, theorem 3.16); a
-        group of k has (k epsilon, delta (1 + e^epsilon + ... + e^((k-1) epsilon)))
-        (Vadhan 2017, lemma 2.2).
+    Proof:
+        Epsilons and deltas add under composition (Dwork and Roth 2014, theorem 3.16). A group of k
+        has (k epsilon, delta (1 + e^epsilon + ... + e^((k-1) epsilon))) (Vadhan 2017, lemma 2.2).
 
-    >>> ApproximateDivergence().compose([(Fraction(1), Fraction(1, 10))] * 2)
-    (Fraction(2, 1), Fraction(1, 5))
+    Example:
+        >>> ApproximateDivergence().compose([(Fraction(1), Fraction(1, 10))] * 2)
+        (Fraction(2, 1), Fraction(1, 5))
     """
 
     def loss(self, value: object) -> Pair:

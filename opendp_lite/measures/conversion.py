@@ -101,19 +101,26 @@ class ToApproximate(Conversion[MaxDivergence | ZeroConcentratedDivergence, Appro
 def to_zcdp() -> ToZCDP:
     """States a pure loss epsilon as zero-concentrated: rho = epsilon tanh(epsilon / 2).
 
-    Takes: nothing; goes after a mechanism under ``MaxDivergence``.
-    Gives: the same release, its loss under ``ZeroConcentratedDivergence``.
-    Costs: rho = epsilon tanh(epsilon / 2), at most epsilon^2 / 2, for every pure mechanism.
-    Because: an epsilon-DP pair is a post-processing of randomised response with odds e^epsilon
-        (Kairouz, Oh, Viswanath 2015), whose Renyi divergence of order a is
+    It goes after a mechanism under ``MaxDivergence``.
+
+    Returns:
+        The same release, with its loss under ``ZeroConcentratedDivergence``.
+
+    Privacy:
+        rho = epsilon tanh(epsilon / 2), at most epsilon^2 / 2, for every pure mechanism.
+
+    Proof:
+        An epsilon-DP pair is a post-processing of randomised response with odds e^epsilon
+        (Kairouz, Oh, Viswanath 2015). Its Renyi divergence of order a is
         (g(a - 1/2) - g(1/2)) / (a - 1) with g(u) = ln cosh(epsilon u). As a function of u^2, g is
         concave (tanh(x)/x falls), so g(u) - g(1/2) <= g'(1/2) (u^2 - 1/4), that is
-        divergence <= a epsilon tanh(epsilon / 2). Equality at a -> 1: no better bound holds for
-        all pure mechanisms.
+        divergence <= a epsilon tanh(epsilon / 2). There is equality for a -> 1, so no better bound
+        holds for all pure mechanisms.
 
-    >>> import opendp_lite as dp
-    >>> round((dp.scalar() >> dp.laplace(epsilon=1) >> dp.to_zcdp()).map(1), 6)
-    0.462117
+    Example:
+        >>> import opendp_lite as dp
+        >>> round((dp.scalar() >> dp.laplace(epsilon=1) >> dp.to_zcdp()).map(1), 6)
+        0.462117
     """
     return ToZCDP()
 
@@ -122,17 +129,29 @@ def to_zcdp() -> ToZCDP:
 def to_approximate(delta: Number) -> ToApproximate:
     """States a loss as (epsilon, delta), at a delta that you choose.
 
-    Takes: ``delta`` in (0, 1); goes after a mechanism under ``MaxDivergence`` or
-        ``ZeroConcentratedDivergence``.
-    Gives: the same release, its loss under ``ApproximateDivergence``.
-    Costs: the epsilon of the privacy profile at delta: exact for Gaussian noise, the optimised
-        zCDP bound otherwise.
-    Because: Balle and Wang 2018, theorem 8, for Gaussian noise; Canonne, Kamath, Steinke 2020,
+    It goes after a mechanism under ``MaxDivergence`` or ``ZeroConcentratedDivergence``.
+
+    Args:
+        delta: Between 0 and 1.
+
+    Returns:
+        The same release, with its loss under ``ApproximateDivergence``.
+
+    Raises:
+        ParameterError: If ``delta`` is not between 0 and 1.
+
+    Privacy:
+        The epsilon of the privacy profile at delta: exact for Gaussian noise, the optimised zCDP
+        bound otherwise.
+
+    Proof:
+        Balle and Wang 2018, theorem 8, for Gaussian noise; Canonne, Kamath, Steinke 2020,
         proposition 12, for zCDP.
 
-    >>> import opendp_lite as dp
-    >>> epsilon, delta = (dp.scalar() >> dp.gaussian(scale=1) >> dp.to_approximate(1e-6)).map(1)
-    >>> round(epsilon, 4), delta
-    (4.8866, 1e-06)
+    Example:
+        >>> import opendp_lite as dp
+        >>> epsilon, delta = (dp.scalar() >> dp.gaussian(scale=1) >> dp.to_approximate(1e-6)).map(1)
+        >>> round(epsilon, 4), delta
+        (4.8866, 1e-06)
     """
     return ToApproximate(open_probability(delta, "delta"))

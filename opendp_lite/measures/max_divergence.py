@@ -47,10 +47,12 @@ class AdditiveMeasure(Measure[Fraction]):
 class MaxDivergence(AdditiveMeasure):
     """Pure differential privacy: the loss is epsilon.
 
-    Because: epsilons add under composition and over groups (Dwork, McSherry, Nissim, Smith 2006).
+    Proof:
+        Epsilons add under composition and over groups (Dwork, McSherry, Nissim, Smith 2006).
 
-    >>> MaxDivergence().group(Fraction(1, 2), 3)
-    Fraction(3, 2)
+    Example:
+        >>> MaxDivergence().group(Fraction(1, 2), 3)
+        Fraction(3, 2)
     """
 
     def loss(self, value: object) -> Fraction:

@@ -17,10 +17,7 @@ Loss = TypeVar("Loss")
 class Measure(ABC, Generic[Loss]):
     """A measure of privacy loss with its laws.
 
-    Gives: ``compose``, the loss of several releases, chosen adaptively; ``split``, shares that
-        compose to no more than the whole; ``group``, the loss for so many units;
-        ``within``, whether a loss fits a budget; ``profile``, the (epsilon, delta) curve.
-        ``dp.assert_lawful`` checks all of it.
+    ``dp.assert_lawful`` checks the laws.
     """
 
     @abstractmethod

@@ -20,11 +20,13 @@ class ZeroConcentratedDivergence(AdditiveMeasure):
 
     The Renyi divergence of every order a is at most a rho.
 
-    Because: rhos add under composition, and grow with the square of a group's size
-        (Bun and Steinke 2016, lemma 1.7 and proposition 1.9).
+    Proof:
+        Rhos add under composition, and grow with the square of a group's size (Bun and Steinke
+        2016, lemma 1.7 and proposition 1.9).
 
-    >>> ZeroConcentratedDivergence().group(Fraction(1, 2), 2)
-    Fraction(2, 1)
+    Example:
+        >>> ZeroConcentratedDivergence().group(Fraction(1, 2), 2)
+        Fraction(2, 1)
     """
 
     def loss(self, value: object) -> Fraction:

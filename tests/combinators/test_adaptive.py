@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 import threading
 from fractions import Fraction
 
+import attrs
 import numpy as np
 import pytest
 
@@ -41,7 +43,7 @@ def test_ten_tenths_are_the_budget_and_an_eleventh_is_not():
     def program(ask):
         found = ask_ten_times(ask)
         seen["spent"] = ask.spent
-        with pytest.raises(dp.BudgetExceeded, match=r"rho = 1e-09 zCDP.*rho = 1 zCDP of rho = 1"):
+        with pytest.raises(dp.BudgetExceeded, match=r"rho = 1e-09 zCDP; 1.0 of 1.0 has been spent"):
             ask(dp.count() >> dp.gaussian(rho=1e-9))
         return found
 
@@ -93,7 +95,7 @@ def test_prices_add_up_and_refusals_touch_no_data(measure, budget, queries, more
             ask(query)
         counts.append(rows.times)
         for _ in range(3):
-            with pytest.raises(dp.BudgetExceeded, match="costs"):
+            with pytest.raises(dp.BudgetExceeded, match="needs"):
                 ask(more)
         counts.append(rows.times)
         return ask.spent
@@ -180,10 +182,37 @@ def test_ask_is_dead_when_the_program_ends():
     for ask in stored:
         with pytest.raises(dp.SpaceError, match="ended"):
             ask(TENTH)
-        assert not any(value is rows.blocks for value in vars(ask).values())
+        assert ask._account.rows is None
     with pytest.raises(dp.SpaceError, match="ended"):
         list(dp.adaptive(later, ZCDP, 1)(rows.blocks))
     assert rows.times == opened
+
+
+def test_a_copied_ask_is_the_same_ask():
+    copies = []
+
+    def program(ask):
+        copies.extend([copy.copy(ask), copy.deepcopy(ask)])
+        copies[0](TENTH)
+        assert copies[1].spent == ask.spent == 0.1
+        with pytest.raises(dp.ParameterError, match="cannot be pickled"):
+            pickle.dumps(ask)
+
+    dp.adaptive(program, ZCDP, 1)(DATA)
+    for each in copies:
+        with pytest.raises(dp.SpaceError, match="ended"):
+            each(TENTH)
+
+
+def test_the_space_of_ask_which_sets_prices_cannot_be_replaced():
+    def program(ask):
+        cheap = attrs.evolve(ask.space, unit=Fraction(1, 1000))
+        for name in ("space", "_account", "left", "spent"):
+            with pytest.raises(AttributeError):
+                setattr(ask, name, cheap)
+        return ask(TOTAL >> dp.gaussian(scale=1)), ask.spent
+
+    assert dp.adaptive(program, ZCDP, 8)(DATA)[1] == 8
 
 
 def test_a_thread_that_outlives_the_program_gets_nothing():

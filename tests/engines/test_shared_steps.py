@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from opendp_lite.engines.deferred import Deferred, evaluate
-from opendp_lite.engines.deferred import Deferred, evaluate
 from opendp_lite.engines.gather import GatherFold
 from opendp_lite.engines.rows import BLOCK_ENTRIES, Mapped, map_rows
 

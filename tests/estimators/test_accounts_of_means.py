@@ -164,7 +164,9 @@ def test_published_shares_come_to_the_published_errors(
     for make, expected in makes.items():
         for loss, error in zip(({"epsilon": 0.5}, {"rho": 0.5}), expected, strict=True):
             estimator = make(*bounds, **loss).bound
-            quotient = estimator.facts.simulate(Truth(100, mean), 1, np.random.default_rng(0)).quotient
+            quotient = estimator.facts.simulate(
+                Truth(100, mean), 1, np.random.default_rng(0)
+            ).quotient
             found = quotient.errors.deviation(np.array(mean - quotient.about)) / 100
             assert float(found) == pytest.approx(error, rel=2e-3)
     for loss, error in zip(({"epsilon": 0.5}, {"rho": 0.5}), resize or (), strict=False):
@@ -182,7 +184,9 @@ def test_the_published_splits():
     for name in ("plug_in_mean", "centered_mean"):
         for loss in ({"rho": 0.3}, {"epsilon": 0.3}):
             estimator = BOTH[name](20, 100, **loss).bound
-            errors = estimator.facts.simulate(Truth(9, 30), 1, np.random.default_rng(0)).quotient.errors
+            errors = estimator.facts.simulate(
+                Truth(9, 30), 1, np.random.default_rng(0)
+            ).quotient.errors
             assert errors.total_deviation == pytest.approx(80 * errors.rows_deviation, rel=1e-12)
 
 

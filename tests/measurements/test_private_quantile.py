@@ -15,6 +15,7 @@ from scipy.stats import chi2
 
 import opendp_lite as dp
 import opendp_lite.measurements.private_quantile as module
+from opendp_lite.engines.deferred import release_of
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
 from opendp_lite.samplers.lattice import AsinhLattice, LinearLattice
 from opendp_lite.samplers.rank_choice import CellChoice, RankLaw
@@ -31,7 +32,7 @@ REPLACE = dp.ChangeOneDistance()
 
 def laws_of(bound) -> list[list[RankLaw]]:
     """The laws that a bound measurement draws from: for each quantile one a column."""
-    return inspect.getclosurevars(bound.function).nonlocals["laws"]
+    return inspect.getclosurevars(release_of(bound.function)).nonlocals["laws"]
 
 
 def built(quantile, relation: str, **loss):
@@ -144,6 +145,8 @@ def at_the_edges(cells: int, many: int) -> dict[str, tuple]:
         "median, replaced": ((0, half, half, last), (half, half, last, last)),
         "upper, added": ((half,) * many, ((*(half,) * many, last))),
         "upper, replaced": ((0, *(half,) * many), ((*(half,) * many, last))),
+        "lowest, added": ((last,) * many, ((0, *(last,) * many))),
+        "lowest, replaced": ((last, *(last,) * many), ((0, *(last,) * many))),
         "upper, replaced at the gap": ((0, 1, *(half,) * many), (1, *(half,) * many, last)),
     }
 
@@ -157,6 +160,10 @@ def at_the_edges(cells: int, many: int) -> dict[str, tuple]:
         ("add or remove", 0.98, "upper, added", 49),
         ("replace", 0.9, "upper, replaced", 19),
         ("replace", 0.98, "upper, replaced", 99),
+        ("add or remove", 0, "lowest, added", 9),
+        ("add or remove", 1, "upper, added", 9),
+        ("replace", 0, "lowest, replaced", 9),
+        ("replace", 1, "upper, replaced", 9),
     ],
 )
 @pytest.mark.parametrize("loss", [{"epsilon": 0.5}, {"rho": 0.01}], ids=str)
@@ -196,7 +203,7 @@ def test_rho_is_attained(relation):
 
 
 def test_a_sensitivity_of_one_half_under_replacement_is_caught(monkeypatch):
-    monkeypatch.setattr(module, "_rank_moved", lambda space, quantile: Fraction(1, 2))
+    monkeypatch.setattr(module, "_score_range", lambda space, quantile: Fraction(1))
     for loss in ({"rho": 1e-3}, {"epsilon": 1}):
         found = losses(built(0.5, "replace", **loss), PAIRS["replace"])
         assert found.bounded_range == pytest.approx(2)
@@ -206,9 +213,17 @@ def test_a_sensitivity_of_one_half_under_replacement_is_caught(monkeypatch):
     assert losses(built(0.5, "replace", rho=1e-3), PAIRS["replace"]).renyi > 3.8
 
 
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("quantile", [0, 1])
+def test_a_range_of_half_at_the_ends_is_caught(quantile, relation, monkeypatch):
+    monkeypatch.setattr(module, "_score_range", lambda space, quantile: Fraction(1, 2))
+    with pytest.raises(AssertionError):
+        assert_private(losses(built(quantile, relation, rho=0.01), PAIRS[relation]))
+
+
 @pytest.mark.parametrize(("quantile", "many"), [(0.9, 19), (0.98, 99)])
 def test_the_sensitivity_of_adding_is_caught_under_replacement(quantile, many, monkeypatch):
-    monkeypatch.setattr(module, "_rank_moved", lambda space, q: max(q, 1 - q))
+    monkeypatch.setattr(module, "_score_range", lambda space, q: 2 * max(q, 1 - q))
     found = losses(
         built(quantile, "replace", rho=0.01), [at_the_edges(CELLS, many)["upper, replaced"]]
     )
@@ -312,7 +327,8 @@ def test_columns_and_quantiles_share_the_loss(relation, shares, loss):
     for row in laws_of(bound):
         for law in row:
             moved = 1 if relation == "replace" else max(law.quantile, 1 - law.quantile)
-            epsilon = 2 * law.slope * moved
+            one_way = law.quantile in (0, 1)
+            epsilon = (1 if one_way else 2) * law.slope * moved
             paid.append(epsilon if "epsilon" in loss else epsilon**2 / 8)
     assert sum(paid) <= bound.loss(1)
     assert float(sum(paid) / bound.loss(1)) == pytest.approx(1, abs=1e-14)

@@ -10,8 +10,8 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.bodies.body import Projection
-from opendp_lite.engines.fold import Fold
 from opendp_lite.engines.deferred import fold
+from opendp_lite.engines.fold import Fold
 from opendp_lite.measures.profile import PureProfile
 from opendp_lite.samplers.rounded_laplace import RoundedLaplace
 

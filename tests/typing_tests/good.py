@@ -84,7 +84,7 @@ def halved(ask: dp.Ask[Zcdp]) -> float:
 
 
 program = dp.adaptive(halved, Zcdp(), budget=0.5)
-assert_type(program, dp.Mechanism[Tables, Zcdp])
+assert_type(program, dp.Mechanism[Tables, Zcdp, float])
 program([1.0, 2.0])
 
 # Means of many columns.
@@ -385,7 +385,9 @@ assert_type(dp.clamp(0, 1) >> halve() >> dp.sum(), dp.Stage[Tables, Totals])
 assert_type(dp.records() >> halve(), dp.Transformation[Tables, Tables])
 assert_type(first_rows() >> dp.laplace(scale=1), dp.Mechanism[Tables, dp.MaxDivergence])
 assert_type(noiseless(1), dp.Mechanism[Aggregates, dp.MaxDivergence])
-assert_type(dp.count() >> noiseless(epsilon=1) >> float, dp.Mechanism[Tables, dp.MaxDivergence, float])
+assert_type(
+    dp.count() >> noiseless(epsilon=1) >> float, dp.Mechanism[Tables, dp.MaxDivergence, float]
+)
 assert_type(dp.compose(counted, dp.count() >> noiseless(1)), dp.Mechanism[Tables, dp.MaxDivergence])
 
 
