@@ -24,6 +24,7 @@ from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.measure import Measure
 from opendp_lite.measures.profile import Profile
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
+from opendp_lite.not_private import marked
 from opendp_lite.samplers.entropy import Entropy, InsecureSeededEntropy, SecureEntropy
 from opendp_lite.samplers.law import Law
 from opendp_lite.spaces import Space
@@ -113,7 +114,7 @@ class Stable(Pipeline, Generic[In, Out]):
         """The transformation bound to a space: by default one column of private size."""
 
     def __call__(self, data: Any) -> Any:
-        """The exact result. It is not private."""
+        """The exact result. It is not private, and its repr says so."""
         return self.bound._result(data)
 
     def map(self, d_in: object = 1) -> Any:
@@ -278,7 +279,7 @@ class Transformation(_Joined, Stable[In, Out]):
         with np.errstate(all="ignore"):
             result = self.function(self.input_space.domain.admit(data))
             domain = self.output_space.domain
-            return domain.present(domain.received(result))
+            return marked(domain.present(domain.received(result)))
 
     if not TYPE_CHECKING:
 

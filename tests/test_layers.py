@@ -18,6 +18,7 @@ ORDER = (
     "fields",
     "documents",
     "grid",
+    "not_private",
     "norms",
     "engines",
     "bodies",
