@@ -12,10 +12,8 @@ import numpy as np
 
 from opendp_lite.bodies.body import Body
 from opendp_lite.bodies.everything import Everything
-from opendp_lite.engines.admit import as_array
-from opendp_lite.engines.chunks import Blocks
+from opendp_lite.engines.door import opened, to_array
 from opendp_lite.engines.rows import Mapped, materialise
-from opendp_lite.engines.sparse import as_rows
 from opendp_lite.errors import DataError, ParameterError
 from opendp_lite.exact import whole
 from opendp_lite.metrics import AbsoluteDistance, L2Distance, Metric, SymmetricDistance
@@ -81,22 +79,13 @@ class Rows(Domain):
             )
 
     def admit(self, value: object) -> Mapped:
-        if isinstance(value, Blocks):
-            if value.columns != self.columns:
-                raise DataError(self._columns_message(value.columns))
-            return Mapped(value.declared(self.size, self.names))
-        rows = as_rows(value, self.names)
-        if rows.shape in ((0,), (0, 0)):
-            rows = np.empty((0, self.columns))
-        width = 1 if len(rows.shape) == 1 else rows.shape[1]
-        if width != self.columns:
-            raise DataError(self._columns_message(width))
-        if self.size is not None and rows.shape[0] != self.size:
-            raise DataError(
-                f"records(size={self.size}) was declared and the data has another number of rows; "
-                "declare the true size, or use SymmetricDistance() where it is private"
-            )
-        return Mapped(rows)
+        source = opened(value, self.names)
+        if source.columns not in (None, self.columns):
+            raise DataError(self._columns_message(source.columns))
+        rows = Mapped(source, columns=self.columns, size=self.size)
+        if source.size is not None:
+            rows.require_size(source.size)
+        return rows
 
     def _columns_message(self, found: int) -> str:
         return (
@@ -147,7 +136,7 @@ class Vectors(Domain):
     exponent: int | None = None
 
     def admit(self, value: object) -> np.ndarray:
-        array = as_array(value)
+        array = to_array(value)
         if array.shape != (self.dimension,):
             raise DataError(f"needs a vector of {self.dimension} entries, got shape {array.shape}")
         return _admitted(array, self.exponent)
@@ -185,7 +174,7 @@ class Scalars(Domain):
     def admit(self, value: object) -> np.ndarray:
         if isinstance(value, np.ndarray) and value.shape == ():
             value = value[()]
-        array = as_array([value])
+        array = to_array([value])
         if array.shape != (1,):
             raise DataError(f"needs one number, got {type(value).__name__}")
         return _admitted(array, self.exponent)

@@ -2,81 +2,57 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import singledispatch
-from typing import Any, Final
+from functools import partial
+from typing import Any
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.engines.fold import Block, Floats, Fold, Scratch
+from opendp_lite.engines.applied import applied, summarised
+from opendp_lite.engines.door import opened, read
+from opendp_lite.engines.fold import Block, Fold, Scratch
+from opendp_lite.engines.quiet import quiet
+from opendp_lite.engines.reduced import reduced
+from opendp_lite.engines.source import Source
 from opendp_lite.errors import DataError
-
-BLOCK_ENTRIES: Final = 262144
-"""Entries in a block: few calls, and working arrays that stay in a processor's cache."""
-SHARE_ENTRIES: Final = 2_000_000
-"""Entries for which a further thread is worth its start."""
-_PROCESSORS: Final = min(4, os.cpu_count() or 1)
-
-
-@singledispatch
-def blocks(data: object) -> Iterator[Any]:
-    """The rows of a container as C-ordered float64 arrays of shape (rows, columns).
-
-    Register a container's type to add an engine. Blocks of another type come with their own
-    ways in ``applied`` and ``summarised``.
-    """
-    raise DataError(
-        f"data of type {type(data).__name__} cannot be read; give a numpy array, a list of "
-        "numbers, a pandas, polars or Arrow column or table, or dp.Blocks"
-    )
-
-
-@blocks.register
-def _of_array(data: np.ndarray) -> Iterator[Floats]:
-    rows = data if data.ndim == 2 else data.reshape(-1, 1)
-    step = max(1, BLOCK_ENTRIES // max(1, rows.shape[1]))
-    for start in range(0, len(rows), step):
-        block = rows[start : start + step]
-        yield np.ascontiguousarray(block, dtype=np.float64)
-
-
-@singledispatch
-def parts(data: object) -> list[Any]:
-    """The container in parts that are worth going through side by side; mostly one.
-
-    Folds merge exactly, so the result is the same however the rows are parted.
-    """
-    return [data]
-
-
-@parts.register
-def _of_large_array(data: np.ndarray) -> list[Any]:
-    count = min(_PROCESSORS, data.size // SHARE_ENTRIES)
-    return [data] if count < 2 else np.array_split(data, count)
-
-
-@singledispatch
-def applied(block: Any, function: Block) -> Any:
-    """What a block function makes of a block."""
-    return function(block)
-
-
-@singledispatch
-def summarised(block: Any, how: Fold[Any], scratch: Scratch) -> Any:
-    """What a fold makes of a block."""
-    return how.summarise(block, scratch)
 
 
 @attrs.frozen(eq=False)
 class Mapped:
-    """A container with block functions waiting to be applied to its rows."""
+    """Rows with block functions that wait to be applied to them.
 
-    source: object
+    Attributes:
+        source: A container, which is opened here.
+        functions: Applied one after the other to each block.
+        columns: How many the blocks of the source must have; None for any number.
+        size: How many rows the source must have; None for any number.
+    """
+
+    source: Source = attrs.field(converter=opened)
     functions: tuple[Block, ...] = ()
+    columns: int | None = None
+    size: int | None = None
+
+    def blocks(self) -> Iterator[Any]:
+        """The blocks of the source, before the functions; refused where they are too wide."""
+        others: set[int] = set()
+        for block in read(self.source):
+            if self.columns in (None, block.shape[1]):
+                yield block
+            elif len(block):
+                others.add(block.shape[1])
+        if others:
+            raise DataError(f"a block has {min(others)} columns, {self.columns} were declared")
+
+    def require_size(self, found: int) -> None:
+        """Raises ``DataError`` where so many rows were read and others were declared."""
+        if self.size not in (None, found):
+            raise DataError(
+                f"records(size={self.size}) was declared and the data has another number of rows; "
+                "declare the true size, or use SymmetricDistance() where it is private"
+            )
 
 
 @attrs.frozen(eq=False)
@@ -90,7 +66,7 @@ class Pending:
 
 def map_rows(rows: Mapped, function: Block) -> Mapped:
     """The rows with one more block function; nothing is computed yet."""
-    return Mapped(rows.source, (*rows.functions, function))
+    return attrs.evolve(rows, functions=(*rows.functions, function))
 
 
 def fold(rows: Mapped, how: Fold[Any], finish: Callable[[Any], Any]) -> Pending:
@@ -103,7 +79,12 @@ def materialise(rows: Mapped) -> NDArray[np.float64]:
 
     Of copies: a block that no function copied is the person's own, who may fill it anew.
     """
-    found = [np.array(_through(block, rows.functions)) for block in blocks(rows.source)]
+    seen, found = 0, []
+    with quiet():
+        for block in rows.blocks():
+            seen += len(block)
+            found.append(np.array(_through(block, rows.functions)))
+    rows.require_size(seen)
     return np.concatenate(found) if found else np.empty((0, 0))
 
 
@@ -164,31 +145,48 @@ class _Plan:
 
 def _one_pass(waiting: Sequence[Pending]) -> list[Any]:
     plans = [_Plan.of(each) for each in waiting]
-    first, *others = parts(waiting[0].rows.source)
-    if not others:
-        return _folded(plans, first)
-    with ThreadPoolExecutor(len(others)) as pool:
-        running = [pool.submit(_folded, plans, other) for other in others]
-        totals = _folded(plans, first)
-        for each in running:
-            pairs = zip(plans, totals, each.result(), strict=True)
-            totals = [plan.how.merge(total, more) for plan, total, more in pairs]
-    return totals
+    rows = waiting[0].rows
+    with quiet():
+        found = reduced(rows.source, _Job(plans, rows.columns), partial(_merged, plans))
+    rows.require_size(found.rows)
+    return found.totals
 
 
-def _folded(plans: Sequence[_Plan], source: object) -> list[Any]:
-    scratches = [Scratch() for _ in plans]
-    totals = [plan.how.empty() for plan in plans]
-    steps, places = _shared(plans)
-    with np.errstate(all="ignore"):
-        for block in blocks(source):
-            mapped = [block]
-            for place, function in steps:
-                mapped.append(applied(mapped[place], function))
-            for index, plan in enumerate(plans):
-                summary = summarised(mapped[places[index]], plan.how, scratches[index])
-                totals[index] = plan.how.merge(totals[index], summary)
-    return totals
+@attrs.frozen(eq=False)
+class _Found:
+    """The summary of each plan, and the number of rows that were read."""
+
+    totals: list[Any]
+    rows: int
+
+
+def _merged(plans: Sequence[_Plan], first: _Found, second: _Found) -> _Found:
+    pairs = zip(plans, first.totals, second.totals, strict=True)
+    return _Found([plan.how.merge(a, b) for plan, a, b in pairs], first.rows + second.rows)
+
+
+@attrs.frozen(eq=False)
+class _Job:
+    """Folds all plans in one pass over a source; a plain value that can be sent elsewhere."""
+
+    plans: Sequence[_Plan]
+    columns: int | None
+
+    def __call__(self, source: Source) -> _Found:
+        plans, seen = self.plans, 0
+        scratches = [Scratch() for _ in plans]
+        totals = [plan.how.empty() for plan in plans]
+        steps, places = _shared(plans)
+        with np.errstate(all="ignore"):
+            for block in Mapped(source, columns=self.columns).blocks():
+                seen += len(block)
+                mapped = [block]
+                for place, function in steps:
+                    mapped.append(applied(mapped[place], function))
+                for index, plan in enumerate(plans):
+                    summary = summarised(mapped[places[index]], plan.how, scratches[index])
+                    totals[index] = plan.how.merge(totals[index], summary)
+        return _Found(totals, seen)
 
 
 def _shared(plans: Sequence[_Plan]) -> tuple[list[tuple[int, Block]], list[int]]:

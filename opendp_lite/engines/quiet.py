@@ -1,0 +1,62 @@
+"""Silence around foreign code, whose warnings and errors may quote a value."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any, TypeVar
+
+import numpy as np
+
+from opendp_lite.errors import DataError, OpenDPLiteError
+
+Result = TypeVar("Result")
+
+
+class _Silence:
+    """Warnings off while any thread is within; the filters are the process's, not a thread's."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._within = 0
+        self._filters: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._within += 1
+            if self._within == 1:
+                self._filters = warnings.catch_warnings()
+                self._filters.__enter__()
+                warnings.simplefilter("ignore")
+
+    def __exit__(self, *problem: object) -> None:
+        with self._lock:
+            self._within -= 1
+            if not self._within:
+                self._filters.__exit__(*problem)
+
+
+_SILENCE = _Silence()
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """No warning is shown, by numpy or another library, and no floating-point error is raised."""
+    with _SILENCE, np.errstate(all="ignore"):
+        yield
+
+
+def attempted(work: Callable[[], Result], words: str) -> Result:
+    """What foreign code gives; ``DataError`` with these words where it fails.
+
+    The refusal is raised outside of the handler, so that it carries nothing of the failure.
+    """
+    try:
+        return work()
+    except (OpenDPLiteError, MemoryError):
+        raise
+    except Exception:
+        refusal = DataError(words)
+    raise refusal
