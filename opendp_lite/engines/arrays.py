@@ -57,13 +57,11 @@ class ArrayRows(InMemory):
     def by_value(self) -> bool:
         return self.rows.dtype.kind == "O"
 
-    def between(self, start: int, stop: int, odd: set[str]) -> Floats:
+    def between(self, start: int, stop: int, odd: set[str]) -> Numeric:
         rows = self.rows[start:stop]
         if isinstance(rows, np.ma.MaskedArray):
             rows = _unmasked(rows)
-        if rows.dtype.kind == "O":
-            return floats_of(rows, odd)
-        return np.ascontiguousarray(rows, dtype=np.float64)
+        return rows if rows.dtype.kind != "O" else floats_of(rows, odd)
 
 
 def array_rows(array: Numeric) -> Source:

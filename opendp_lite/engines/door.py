@@ -17,7 +17,7 @@ import numpy as np
 
 from opendp_lite.engines.arrays import array_of, array_rows
 from opendp_lite.engines.arrays import to_array as numbers_in
-from opendp_lite.engines.quiet import attempted, quiet
+from opendp_lite.engines.quiet import QUIET, attempted
 from opendp_lite.engines.source import InMemory, NoRows, Source
 from opendp_lite.engines.sparse import is_sparse, sparse_rows
 from opendp_lite.engines.table import table_rows
@@ -67,8 +67,10 @@ def open_rows(data: Any, names: tuple[str, ...] | None = None) -> object:
 
 def opened(data: object, names: tuple[str, ...] | None = None) -> Source:
     """The rows of a container, opened by ``open_rows``; no foreign error or warning gets out."""
+    if isinstance(data, Source):
+        return data
     words = f"a {type(data).__name__} could not be read; its own library says why"
-    with quiet():
+    with QUIET:
         while not isinstance(data, Source):
             _import_library(type(data))
             data = attempted(partial(open_rows, data, names), words)

@@ -3,49 +3,40 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from threading import Lock
-from typing import Any, TypeVar
-
-import numpy as np
+from typing import Final, TypeVar
 
 from opendp_lite.errors import DataError, OpenDPLiteError
 
 Result = TypeVar("Result")
 
 
-class _Silence:
+class _Quiet:
     """Warnings off while any thread is within; the filters are the process's, not a thread's."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._within = 0
-        self._filters: Any = None
+        self._warnings = warnings.catch_warnings()
 
     def __enter__(self) -> None:
         with self._lock:
             self._within += 1
             if self._within == 1:
-                self._filters = warnings.catch_warnings()
-                self._filters.__enter__()
+                self._warnings = warnings.catch_warnings()
+                self._warnings.__enter__()
                 warnings.simplefilter("ignore")
 
     def __exit__(self, *problem: object) -> None:
         with self._lock:
             self._within -= 1
             if not self._within:
-                self._filters.__exit__(*problem)
+                self._warnings.__exit__(None, None, None)
 
 
-_SILENCE = _Silence()
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """No warning is shown, by numpy or another library, and no floating-point error is raised."""
-    with _SILENCE, np.errstate(all="ignore"):
-        yield
+QUIET: Final = _Quiet()
+"""A context in which no warning is shown, by any library."""
 
 
 def attempted(work: Callable[[], Result], words: str) -> Result:

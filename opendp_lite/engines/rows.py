@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from opendp_lite.engines.applied import applied, summarised
 from opendp_lite.engines.door import opened, read
 from opendp_lite.engines.fold import Block, Fold, Scratch
-from opendp_lite.engines.quiet import quiet
+from opendp_lite.engines.quiet import QUIET
 from opendp_lite.engines.reduced import reduced
 from opendp_lite.engines.source import Source
 from opendp_lite.errors import DataError
@@ -35,17 +35,6 @@ class Mapped:
     columns: int | None = None
     size: int | None = None
 
-    def blocks(self) -> Iterator[Any]:
-        """The blocks of the source, before the functions; refused where they are too wide."""
-        others: set[int] = set()
-        for block in read(self.source):
-            if self.columns in (None, block.shape[1]):
-                yield block
-            elif len(block):
-                others.add(block.shape[1])
-        if others:
-            raise DataError(f"a block has {min(others)} columns, {self.columns} were declared")
-
     def require_size(self, found: int) -> None:
         """Raises ``DataError`` where so many rows were read and others were declared."""
         if self.size not in (None, found):
@@ -53,6 +42,18 @@ class Mapped:
                 f"records(size={self.size}) was declared and the data has another number of rows; "
                 "declare the true size, or use SymmetricDistance() where it is private"
             )
+
+
+def _wide(source: Source, columns: int | None) -> Iterator[Any]:
+    """The blocks of a source, which must have so many columns; None for any number."""
+    others: set[int] = set()
+    for block in read(source):
+        if columns in (None, block.shape[1]):
+            yield block
+        elif len(block):
+            others.add(block.shape[1])
+    if others:
+        raise DataError(f"a block has {min(others)} columns, {columns} were declared")
 
 
 @attrs.frozen(eq=False)
@@ -66,7 +67,7 @@ class Pending:
 
 def map_rows(rows: Mapped, function: Block) -> Mapped:
     """The rows with one more block function; nothing is computed yet."""
-    return attrs.evolve(rows, functions=(*rows.functions, function))
+    return Mapped(rows.source, (*rows.functions, function), rows.columns, rows.size)
 
 
 def fold(rows: Mapped, how: Fold[Any], finish: Callable[[Any], Any]) -> Pending:
@@ -80,8 +81,8 @@ def materialise(rows: Mapped) -> NDArray[np.float64]:
     Of copies: a block that no function copied is the person's own, who may fill it anew.
     """
     seen, found = 0, []
-    with quiet():
-        for block in rows.blocks():
+    with QUIET, np.errstate(all="ignore"):
+        for block in _wide(rows.source, rows.columns):
             seen += len(block)
             found.append(np.array(_through(block, rows.functions)))
     rows.require_size(seen)
@@ -146,7 +147,7 @@ class _Plan:
 def _one_pass(waiting: Sequence[Pending]) -> list[Any]:
     plans = [_Plan.of(each) for each in waiting]
     rows = waiting[0].rows
-    with quiet():
+    with QUIET:
         found = reduced(rows.source, _Job(plans, rows.columns), partial(_merged, plans))
     rows.require_size(found.rows)
     return found.totals
@@ -178,7 +179,7 @@ class _Job:
         totals = [plan.how.empty() for plan in plans]
         steps, places = _shared(plans)
         with np.errstate(all="ignore"):
-            for block in Mapped(source, columns=self.columns).blocks():
+            for block in _wide(source, self.columns):
                 seen += len(block)
                 mapped = [block]
                 for place, function in steps:

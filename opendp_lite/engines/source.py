@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import attrs
+import numpy as np
+from numpy.typing import NDArray
 
 from opendp_lite.engines.fold import Floats
 from opendp_lite.errors import DataError
@@ -54,8 +56,8 @@ class InMemory(Source):
     size: int
 
     @abstractmethod
-    def between(self, start: int, stop: int, odd: set[str]) -> Floats:
-        """Some of the rows, as a C-ordered float64 array of shape (rows, columns).
+    def between(self, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
+        """Some of the rows, as an array of numbers of shape (rows, columns).
 
         What is no number counts as NaN, and the words that refuse it are added to ``odd``: the
         refusal comes when all rows were read, so that its time does not tell where the cause was.
@@ -76,7 +78,8 @@ class InMemory(Source):
         reading = max(step, min(_READ_ROWS, _READ_ENTRIES // wide))
         odd: set[str] = set()
         for first in range(start, stop, reading):
-            rows = self.between(first, min(first + reading, stop), odd)
+            found = self.between(first, min(first + reading, stop), odd)
+            rows = np.ascontiguousarray(found, dtype=np.float64)
             for place in range(0, len(rows), step):
                 yield rows[place : place + step]
         if odd:

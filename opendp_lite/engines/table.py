@@ -8,8 +8,8 @@ from typing import Any
 
 import attrs
 import numpy as np
+from numpy.typing import NDArray
 
-from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.source import InMemory, NoRows, Source
 from opendp_lite.errors import DataError
 
@@ -35,7 +35,7 @@ class TableRows(InMemory):
     def by_value(self) -> bool:
         return any(column.by_value for column in self.parts_of_rows)
 
-    def between(self, start: int, stop: int, odd: set[str]) -> Floats:
+    def between(self, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
         if len(self.names) == 1:
             return self._column(0, start, stop, odd)
         found = np.empty((stop - start, len(self.names)))
@@ -43,7 +43,7 @@ class TableRows(InMemory):
             found[:, place] = self._column(place, start, stop, odd)[:, 0]
         return found
 
-    def _column(self, place: int, start: int, stop: int, odd: set[str]) -> Floats:
+    def _column(self, place: int, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
         here: set[str] = set()
         found = self.parts_of_rows[place].between(start, stop, here)
         odd.update(_of_column(self.names[place], words) for words in here)
@@ -90,7 +90,7 @@ class _Nothing(InMemory):
     names: None = None
     size: int = 0
 
-    def between(self, start: int, stop: int, odd: set[str]) -> Floats:
+    def between(self, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
         return np.empty((0, 1))
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import attrs
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
+from numpy.typing import NDArray
 
-from opendp_lite.engines.arrays import ArrayRows, no_numbers, require_numbers
+from opendp_lite.engines.arrays import no_numbers, require_numbers
 from opendp_lite.engines.door import open_rows, opened
-from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.source import InMemory, Source
 from opendp_lite.engines.table import table_rows
 from opendp_lite.errors import DataError
@@ -28,9 +28,9 @@ class _Nullable(InMemory):
     def size(self) -> int:  # type: ignore[override]
         return len(self.column)
 
-    def between(self, start: int, stop: int, odd: set[str]) -> Floats:
+    def between(self, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
         piece = self.column[start:stop]
-        found: Floats = piece.to_numpy(dtype=np.float64, na_value=np.nan).reshape(-1, 1)
+        found: NDArray[Any] = piece.to_numpy(dtype=np.float64, na_value=np.nan).reshape(-1, 1)
         return found
 
 
@@ -46,9 +46,9 @@ class _Converted(InMemory):
     def size(self) -> int:  # type: ignore[override]
         return len(self.column)
 
-    def between(self, start: int, stop: int, odd: set[str]) -> Floats:
+    def between(self, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
         piece = self.column[start:stop]
-        return np.ascontiguousarray(np.asarray(piece), dtype=np.float64).reshape(-1, 1)
+        return np.asarray(piece).reshape(-1, 1)
 
 
 @open_rows.register(pd.Series)
@@ -75,9 +75,8 @@ def _of_values(values: Any) -> object:
     if isinstance(kind, pd.SparseDtype):
         require_numbers(kind.subtype)
         return _Converted(values)
-    if isinstance(kind, np.dtype):
-        require_numbers(kind)
-        return ArrayRows(np.asarray(values).reshape(-1, 1))
+    if isinstance(values, pd.arrays.NumpyExtensionArray):
+        return values.to_numpy()
     if kind.kind in "biuf":
         return _Nullable(values)
     if kind.kind == "M":

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import attrs
-import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from opendp_lite.engines.arrays import array_rows, no_numbers
 from opendp_lite.engines.door import open_rows, opened
-from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.source import InMemory, Source
 from opendp_lite.engines.table import table_rows
 from opendp_lite.errors import DataError
@@ -30,9 +29,9 @@ class _SeriesRows(InMemory):
     def size(self) -> int:  # type: ignore[override]
         return len(self.column)
 
-    def between(self, start: int, stop: int, odd: set[str]) -> Floats:
+    def between(self, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
         piece = self.column.slice(start, stop - start).cast(pl.Float64, strict=False)
-        return np.ascontiguousarray(piece.to_numpy(), dtype=np.float64).reshape(-1, 1)
+        return piece.to_numpy().reshape(-1, 1)
 
 
 @open_rows.register

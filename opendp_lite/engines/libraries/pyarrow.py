@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import attrs
-import numpy as np
 import pyarrow as arrow  # type: ignore[import-untyped]
+from numpy.typing import NDArray
 
 from opendp_lite.engines.arrays import no_numbers
 from opendp_lite.engines.chunks import Blocks
 from opendp_lite.engines.door import open_rows, opened, read
-from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.source import InMemory, Source
 from opendp_lite.engines.table import table_rows
 from opendp_lite.errors import DataError
@@ -30,17 +29,14 @@ class _ColumnRows(InMemory):
     def size(self) -> int:  # type: ignore[override]
         return len(self.column)
 
-    def between(self, start: int, stop: int, odd: set[str]) -> Floats:
+    def between(self, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
         piece = self.column.slice(start, stop - start)
         if arrow.types.is_dictionary(piece.type):
             piece = piece.cast(piece.type.value_type)
         if piece.type != arrow.float64():
             piece = piece.cast(arrow.float64(), safe=False)
-        if isinstance(piece, arrow.ChunkedArray):
-            found = piece.to_numpy()
-        else:
-            found = piece.to_numpy(zero_copy_only=False)
-        return np.ascontiguousarray(found, dtype=np.float64).reshape(-1, 1)
+        found: NDArray[Any] = piece.to_numpy(zero_copy_only=False)
+        return found.reshape(-1, 1)
 
 
 @open_rows.register(arrow.Array)
