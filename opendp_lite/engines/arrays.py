@@ -33,6 +33,7 @@ _KINDS = {
 _FLOATS: Final = frozenset({float, bool, np.bool_, np.float16, np.float32, np.float64})
 _AS_FLOATS: Final = _FLOATS | {type(None)}
 """Types of values that numpy makes floats of, whatever the values are."""
+_EXACT: Final = _AS_FLOATS | {int, Fraction, Decimal}
 _WHOLE: Final = (*np.sctypeDict.values(),)
 _NUMBERS: Final = _FLOATS | {int, *(kind for kind in _WHOLE if np.dtype(kind).kind in "iu")}
 """Types of values that numpy makes numbers of, or objects where a whole number is long."""
@@ -141,9 +142,14 @@ def _all_floats(values: Numeric) -> Floats:
 
 def floats_of(values: Numeric, odd: set[str]) -> Floats:
     """The numbers in an array of objects; see ``InMemory.between`` for ``odd``."""
-    if set(map(type, values.flat)) <= _AS_FLOATS:
+    kinds = set(map(type, values.flat))
+    if kinds <= _AS_FLOATS:
         return values.astype(np.float64, order="C")
-    found = np.fromiter((_number(value, odd) for value in values.flat), np.float64, values.size)
+    if kinds <= _EXACT:
+        numbers = (nan if value is None else _nearest(value) for value in values.flat)
+    else:
+        numbers = (_number(value, odd) for value in values.flat)
+    found = np.fromiter(numbers, np.float64, values.size)
     return found.reshape(values.shape)
 
 

@@ -25,21 +25,18 @@ from opendp_lite.errors import DataError
 
 _LIBRARIES: Final = "opendp_lite.engines.libraries"
 _END: Final = object()
-_IN_MEMORY: Final = ("__array_interface__", "__array_struct__", "__dlpack__")
-_BY_ROWS = (
+_BY_ROWS: Final = (
     "dp.Blocks(lambda: (data[i : i + 100_000] for i in range(0, len(data), 100_000)), columns=...)"
 )
 _WAYS: Final = {
+    ("dims", "to_dataframe"): "data.to_dataframe(), where it fits",
+    ("dims", "to_numpy"): "data.to_numpy(), where it fits",
+    ("compute", "chunks"): "dp.Blocks(lambda: (b.compute() for b in data.blocks), columns=...)",
     ("compute", "partitions"): "dp.Blocks(lambda: (p.compute() for p in data.partitions), ...)",
-    ("compute", "blocks"): "dp.Blocks(lambda: (b.compute() for b in data.blocks), columns=...)",
-    ("compute", "to_dataframe"): "data.to_dataframe()",
-    ("dims", "to_dataframe"): "data.to_dataframe()",
-    ("compute", "values"): "data.values, where that fits into memory",
-    ("collect", "explain"): "data.collect(); a lazy frame holds no rows yet: call .collect() first",
+    ("collect", "explain"): "data.collect(), which reads the rows",
     ("schema", "to_batches"): "dp.Blocks(lambda: data.to_batches(columns=[...]), columns=...)",
     ("schema", "iter_batches"): "dp.Blocks(lambda: data.iter_batches(columns=[...]), columns=...)",
-    ("chunks", "__getitem__"): _BY_ROWS,
-    ("shape", "__getitem__"): _BY_ROWS,
+    ("chunks", "shape"): _BY_ROWS,
 }
 """What to hand over instead of a container that may be larger than memory, by what it offers."""
 
@@ -92,7 +89,8 @@ def to_array(data: object) -> np.ndarray:
     """A short column of numbers as one array: of an array or a list with the type it has."""
     if isinstance(data, np.ndarray | list | tuple):
         return attempted(partial(numbers_in, data), "the numbers could not be read")
-    blocks = [np.array(block) for block in read(opened(data))]
+    with QUIET:
+        blocks = [np.array(block) for block in read(opened(data))]
     found = np.concatenate(blocks) if blocks else np.empty((0, 1))
     return found[:, 0] if found.shape[1] == 1 else found
 
@@ -117,20 +115,19 @@ def _by_protocol(data: Any) -> object | None:
     interface, DLPack or a buffer where its numbers lie is in memory. All else may be lazy or on a
     disk: its ``__array__`` would load it whole, so it is not used.
     """
+    if isinstance(data, str | bytes | bytearray | type) or _way(data) is not None:
+        return None
     if is_sparse(data):
         return sparse_rows(data)
-    if _offers(data, "__arrow_c_stream__") and find_spec("pyarrow") is not None:
+    if hasattr(data, "__arrow_c_stream__") and find_spec("pyarrow") is not None:
         return import_module(f"{_LIBRARIES}.pyarrow").Stream(data)
-    if isinstance(data, str | bytes | bytearray | type):
+    if hasattr(data, "__array_interface__") or _is_buffer(data):
+        array = np.asarray(data)
+    elif hasattr(data, "__dlpack__"):
+        array = np.from_dlpack(data)
+    else:
         return None
-    if any(_offers(data, protocol) for protocol in _IN_MEMORY) or _is_buffer(data):
-        array = np.asarray(data) if _offers(data, *_IN_MEMORY[:1]) else _shared(data)
-        return array if array.ndim else None
-    return None
-
-
-def _offers(data: Any, *names: str) -> bool:
-    return all(hasattr(type(data), name) or hasattr(data, name) for name in names)
+    return array if array.ndim else None
 
 
 def _is_buffer(data: Any) -> bool:
@@ -141,22 +138,21 @@ def _is_buffer(data: Any) -> bool:
     return True
 
 
-def _shared(data: Any) -> np.ndarray:
-    return np.from_dlpack(data) if _offers(data, "__dlpack__") else np.asarray(data)
+def _way(data: object) -> str | None:
+    """What to hand over instead of a container that may be lazy or on a disk."""
+    ways = (way for offered, way in _WAYS.items() if all(hasattr(data, name) for name in offered))
+    return next(ways, None)
 
 
 def _refusal(data: object) -> DataError:
-    name = type(data).__name__
-    for offered, way in _WAYS.items():
-        if _offers(data, *offered) and not isinstance(data, str | bytes | bytearray | type):
-            return DataError(
-                f"a {name} may be larger than memory and is not loaded whole; pass {way}"
-            )
-    return DataError(
-        f"data of type {name} cannot be read; give a numpy array, a list of numbers, a pandas, "
-        "polars or Arrow column or table, or dp.Blocks; read a file first (pandas.read_csv, "
-        "dp.csv_column), and make a list of an iterator"
-    )
+    name, way = type(data).__name__, _way(data)
+    if way is None or isinstance(data, str | bytes | bytearray | type | np.generic):
+        return DataError(
+            f"data of type {name} cannot be read; give a numpy array, a list of numbers, a pandas, "
+            "polars or Arrow column or table, or dp.Blocks; read a file first (pandas.read_csv, "
+            "dp.csv_column), and make a list of an iterator"
+        )
+    return DataError(f"data of type {name} may not fit into memory and is not loaded; pass {way}")
 
 
 @open_rows.register
@@ -175,11 +171,13 @@ def _of_list(data: Any, names: tuple[str, ...] | None = None) -> Source:
     return array_rows(array_of(data))
 
 
-@open_rows.register
-def _of_columns(data: Mapping, names: tuple[str, ...] | None = None) -> Source:
+@open_rows.register(Mapping)
+def _of_columns(data: Mapping[Any, Any], names: tuple[str, ...] | None = None) -> Source:
     """A dictionary from names to columns; some sparse matrices are dictionaries too."""
     if is_sparse(data):
         return sparse_rows(data)
+    if _way(data) is not None:
+        raise _refusal(data)
     held = list(data)
     return table_rows(held, names, lambda place: _column(data[held[place]]))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import attrs
 import numpy as np
@@ -54,6 +54,8 @@ class InMemory(Source):
 
     columns: int
     size: int
+    at_once: ClassVar[int] = BLOCK_ENTRIES
+    """Entries in a block."""
 
     @abstractmethod
     def between(self, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
@@ -74,7 +76,7 @@ class InMemory(Source):
     def blocks_between(self, start: int, stop: int) -> Iterator[Floats]:
         """The blocks of some of the rows; many are read at once where rows are long."""
         wide = max(1, self.columns)
-        step = max(1, BLOCK_ENTRIES // wide)
+        step = max(1, self.at_once // wide)
         reading = max(step, min(_READ_ROWS, _READ_ENTRIES // wide))
         odd: set[str] = set()
         for first in range(start, stop, reading):

@@ -79,9 +79,8 @@ def _of_values(values: Any) -> object:
         return values.to_numpy()
     if kind.kind in "biuf":
         return _Nullable(values)
-    if kind.kind == "M":
-        raise DataError(no_numbers("dates"))
-    raise DataError(no_numbers(f"values of type {type(kind).__name__}"))
+    words = {"M": "dates", "m": "durations"}
+    raise DataError(no_numbers(words.get(kind.kind, f"values of type {type(kind).__name__}")))
 
 
 @open_rows.register(pd.DataFrame)
