@@ -13,9 +13,10 @@ import numpy as np
 from opendp_lite.bodies.body import Body
 from opendp_lite.bodies.everything import Everything
 from opendp_lite.engines.door import opened, to_array
+from opendp_lite.engines.held import held
 from opendp_lite.engines.rows import Mapped, materialise
+from opendp_lite.engines.source import public_columns, public_size
 from opendp_lite.errors import DataError, ParameterError
-from opendp_lite.exact import whole
 from opendp_lite.metrics import AbsoluteDistance, L2Distance, Metric, SymmetricDistance
 
 _MOST_FLOAT = 2**53
@@ -51,7 +52,7 @@ class Domain(ABC):
 
 
 def _dimension(value: int) -> int:
-    return whole(value, "columns", least=1)
+    return public_columns(value, "dimension")
 
 
 @attrs.frozen(repr=False)
@@ -65,14 +66,12 @@ class Rows(Domain):
     kind = "rows"
     bridge = "Put it before sum() or count(), where there are rows."
 
-    columns: int = attrs.field(default=1, converter=_dimension)
-    size: int | None = None
+    columns: int = attrs.field(default=1, converter=public_columns)
+    size: int | None = attrs.field(default=None, converter=public_size)
     body: Body = attrs.Factory(lambda rows: Everything(rows.columns), takes_self=True)
     names: tuple[str, ...] | None = None
 
     def __attrs_post_init__(self) -> None:
-        if self.size is not None:
-            whole(self.size, "size", least=1)
         if self.body.columns != self.columns:
             raise ParameterError(
                 f"{self.body!r} has {self.body.columns} columns, the rows have {self.columns}"
@@ -82,10 +81,7 @@ class Rows(Domain):
         source = opened(value, self.names)
         if source.columns not in (None, self.columns):
             raise DataError(self._columns_message(source.columns))
-        rows = Mapped(source, columns=self.columns, size=self.size)
-        if source.size is not None:
-            rows.require_size(source.size)
-        return rows
+        return Mapped(held(source, self.columns, self.size))
 
     def _columns_message(self, found: int) -> str:
         return (

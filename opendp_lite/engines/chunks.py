@@ -9,9 +9,8 @@ from typing import Any, Final
 import attrs
 
 from opendp_lite.engines.door import open_rows, opened, read
-from opendp_lite.engines.source import Source
+from opendp_lite.engines.source import Source, public_columns, public_size
 from opendp_lite.errors import DataError, ParameterError
-from opendp_lite.exact import whole
 
 _ONCE: Final = (
     "the blocks can be gone through only once, and this pipeline or an earlier one has done so; "
@@ -29,7 +28,7 @@ def _opens_anew(blocks: object, field: object, value: Any) -> None:
 
 
 def _columns(value: int | None) -> int | None:
-    return None if value is None else whole(value, "columns", least=1)
+    return None if value is None else public_columns(value)
 
 
 class _History:
@@ -84,7 +83,7 @@ class Blocks:
 
     open: Callable[[], Iterable[object]] = attrs.field(validator=_opens_anew)
     columns: int | None = attrs.field(default=1, converter=_columns)
-    size: int | None = None
+    size: int | None = attrs.field(default=None, converter=public_size)
     names: tuple[str, ...] | None = None
     _history: _History = attrs.field(factory=_History, init=False, repr=False)
 

@@ -120,7 +120,8 @@ def _by_protocol(data: Any) -> object | None:
     if is_sparse(data):
         return sparse_rows(data)
     if hasattr(data, "__arrow_c_stream__") and find_spec("pyarrow") is not None:
-        return import_module(f"{_LIBRARIES}.pyarrow").Stream(data)
+        stream: object = import_module(f"{_LIBRARIES}.pyarrow").Stream(data)
+        return stream
     if hasattr(data, "__array_interface__") or _is_buffer(data):
         array = np.asarray(data)
     elif hasattr(data, "__dlpack__"):

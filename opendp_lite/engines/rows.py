@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,6 @@ from opendp_lite.engines.fold import Block, Fold, Scratch
 from opendp_lite.engines.quiet import QUIET
 from opendp_lite.engines.reduced import reduced
 from opendp_lite.engines.source import Source
-from opendp_lite.errors import DataError
 
 
 @attrs.frozen(eq=False)
@@ -26,34 +25,10 @@ class Mapped:
     Attributes:
         source: A container, which is opened here.
         functions: Applied one after the other to each block.
-        columns: How many the blocks of the source must have; None for any number.
-        size: How many rows the source must have; None for any number.
     """
 
     source: Source = attrs.field(converter=opened)
     functions: tuple[Block, ...] = ()
-    columns: int | None = None
-    size: int | None = None
-
-    def require_size(self, found: int) -> None:
-        """Raises ``DataError`` where so many rows were read and others were declared."""
-        if self.size not in (None, found):
-            raise DataError(
-                f"records(size={self.size}) was declared and the data has another number of rows; "
-                "declare the true size, or use SymmetricDistance() where it is private"
-            )
-
-
-def _wide(source: Source, columns: int | None) -> Iterator[Any]:
-    """The blocks of a source, which must have so many columns; None for any number."""
-    others: set[int] = set()
-    for block in read(source):
-        if columns in (None, block.shape[1]):
-            yield block
-        elif len(block):
-            others.add(block.shape[1])
-    if others:
-        raise DataError(f"a block has {min(others)} columns, {columns} were declared")
 
 
 @attrs.frozen(eq=False)
@@ -67,7 +42,7 @@ class Pending:
 
 def map_rows(rows: Mapped, function: Block) -> Mapped:
     """The rows with one more block function; nothing is computed yet."""
-    return Mapped(rows.source, (*rows.functions, function), rows.columns, rows.size)
+    return Mapped(rows.source, (*rows.functions, function))
 
 
 def fold(rows: Mapped, how: Fold[Any], finish: Callable[[Any], Any]) -> Pending:
@@ -80,12 +55,8 @@ def materialise(rows: Mapped) -> NDArray[np.float64]:
 
     Of copies: a block that no function copied is the person's own, who may fill it anew.
     """
-    seen, found = 0, []
     with QUIET, np.errstate(all="ignore"):
-        for block in _wide(rows.source, rows.columns):
-            seen += len(block)
-            found.append(np.array(_through(block, rows.functions)))
-    rows.require_size(seen)
+        found = [np.array(_through(block, rows.functions)) for block in read(rows.source)]
     return np.concatenate(found) if found else np.empty((0, 0))
 
 
@@ -146,48 +117,31 @@ class _Plan:
 
 def _one_pass(waiting: Sequence[Pending]) -> list[Any]:
     plans = [_Plan.of(each) for each in waiting]
-    rows = waiting[0].rows
     with QUIET:
-        found = reduced(rows.source, _Job(plans, rows.columns), partial(_merged, plans))
-    rows.require_size(found.rows)
-    return found.totals
+        found: list[Any] = reduced(
+            waiting[0].rows.source, partial(_folded, plans), partial(_merged, plans)
+        )
+    return found
 
 
-@attrs.frozen(eq=False)
-class _Found:
-    """The summary of each plan, and the number of rows that were read."""
-
-    totals: list[Any]
-    rows: int
+def _merged(plans: Sequence[_Plan], first: list[Any], second: list[Any]) -> list[Any]:
+    pairs = zip(plans, first, second, strict=True)
+    return [plan.how.merge(one, other) for plan, one, other in pairs]
 
 
-def _merged(plans: Sequence[_Plan], first: _Found, second: _Found) -> _Found:
-    pairs = zip(plans, first.totals, second.totals, strict=True)
-    return _Found([plan.how.merge(a, b) for plan, a, b in pairs], first.rows + second.rows)
-
-
-@attrs.frozen(eq=False)
-class _Job:
-    """Folds all plans in one pass over a source; a plain value that can be sent elsewhere."""
-
-    plans: Sequence[_Plan]
-    columns: int | None
-
-    def __call__(self, source: Source) -> _Found:
-        plans, seen = self.plans, 0
-        scratches = [Scratch() for _ in plans]
-        totals = [plan.how.empty() for plan in plans]
-        steps, places = _shared(plans)
-        with np.errstate(all="ignore"):
-            for block in _wide(source, self.columns):
-                seen += len(block)
-                mapped = [block]
-                for place, function in steps:
-                    mapped.append(applied(mapped[place], function))
-                for index, plan in enumerate(plans):
-                    summary = summarised(mapped[places[index]], plan.how, scratches[index])
-                    totals[index] = plan.how.merge(totals[index], summary)
-        return _Found(totals, seen)
+def _folded(plans: Sequence[_Plan], source: Source) -> list[Any]:
+    scratches = [Scratch() for _ in plans]
+    totals = [plan.how.empty() for plan in plans]
+    steps, places = _shared(plans)
+    with np.errstate(all="ignore"):
+        for block in read(source):
+            mapped = [block]
+            for place, function in steps:
+                mapped.append(applied(mapped[place], function))
+            for index, plan in enumerate(plans):
+                summary = summarised(mapped[places[index]], plan.how, scratches[index])
+                totals[index] = plan.how.merge(totals[index], summary)
+    return totals
 
 
 def _shared(plans: Sequence[_Plan]) -> tuple[list[tuple[int, Block]], list[int]]:

@@ -4,21 +4,40 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.engines.fold import Floats
-from opendp_lite.errors import DataError
+from opendp_lite.errors import DataError, ParameterError
+from opendp_lite.exact import said, whole
 
-BLOCK_ENTRIES: Final = 262144
+BLOCK_ENTRIES: Final = 65536
 """Entries in a block: few calls, and working arrays that stay in a processor's cache."""
 SHARE_ENTRIES: Final = 2_000_000
 """Entries for which a further thread is worth its start."""
+_MOST_COLUMNS: Final = 2**24
+_MOST_ROWS: Final = 2**53
 _READ_ROWS: Final = 1024
 _READ_ENTRIES: Final = 4 * BLOCK_ENTRIES
+
+
+def public_columns(value: object, name: str = "columns") -> int:
+    """A public number of columns, small enough that arrays of one number each can be made."""
+    return _at_most(_MOST_COLUMNS, whole(value, name, least=1), name)
+
+
+def public_size(value: object) -> int | None:
+    """A public number of rows; None where it is private."""
+    return None if value is None else _at_most(_MOST_ROWS, whole(value, "size", least=1), "size")
+
+
+def _at_most(most: int, value: int, name: str) -> int:
+    if value > most:
+        raise ParameterError(f"{name} must be at most {most}, got {said(value)}")
+    return value
 
 
 class Source(ABC):
@@ -54,8 +73,6 @@ class InMemory(Source):
 
     columns: int
     size: int
-    at_once: ClassVar[int] = BLOCK_ENTRIES
-    """Entries in a block."""
 
     @abstractmethod
     def between(self, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
@@ -76,7 +93,7 @@ class InMemory(Source):
     def blocks_between(self, start: int, stop: int) -> Iterator[Floats]:
         """The blocks of some of the rows; many are read at once where rows are long."""
         wide = max(1, self.columns)
-        step = max(1, self.at_once // wide)
+        step = max(1, BLOCK_ENTRIES // wide)
         reading = max(step, min(_READ_ROWS, _READ_ENTRIES // wide))
         odd: set[str] = set()
         for first in range(start, stop, reading):

@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.engines.source import BLOCK_ENTRIES, InMemory, NoRows, Source
+from opendp_lite.engines.source import InMemory, NoRows, Source
 from opendp_lite.errors import DataError
 
 _LISTED = 8
@@ -19,8 +19,6 @@ _LISTED = 8
 @attrs.frozen(eq=False)
 class TableRows(InMemory):
     """Columns of one length side by side; nothing is held but what was handed over."""
-
-    at_once = BLOCK_ENTRIES // 2
 
     names: tuple[str, ...]
     parts_of_rows: tuple[InMemory, ...]
