@@ -10,12 +10,11 @@ import numpy as np
 
 from opendp_lite.bodies.body import Body
 from opendp_lite.bodies.everything import Everything
-from opendp_lite.engines.admit import as_array
-from opendp_lite.engines.chunks import Blocks
+from opendp_lite.engines.door import opened, to_array
+from opendp_lite.engines.held import held
 from opendp_lite.engines.rows import Mapped, materialise
-from opendp_lite.engines.sparse import as_rows
+from opendp_lite.engines.source import public_columns, public_size
 from opendp_lite.errors import DataError, ParameterError, SpaceError
-from opendp_lite.exact import whole
 from opendp_lite.grid import Grid
 from opendp_lite.metrics import AbsoluteDistance, L2Distance, Metric, SymmetricDistance
 
@@ -56,7 +55,7 @@ class Domain(ABC):
 
 
 def _dimension(value: int) -> int:
-    return whole(value, "columns", least=1)
+    return public_columns(value, "dimension")
 
 
 @attrs.frozen(repr=False)
@@ -70,36 +69,22 @@ class Rows(Domain):
     kind = "rows"
     bridge = "Put it before sum() or count(), where there are rows."
 
-    columns: int = attrs.field(default=1, converter=_dimension)
-    size: int | None = None
+    columns: int = attrs.field(default=1, converter=public_columns)
+    size: int | None = attrs.field(default=None, converter=public_size)
     body: Body = attrs.Factory(lambda rows: Everything(rows.columns), takes_self=True)
     names: tuple[str, ...] | None = None
 
     def __attrs_post_init__(self) -> None:
-        if self.size is not None:
-            whole(self.size, "size", least=1)
         if self.body.columns != self.columns:
             raise ParameterError(
                 f"{self.body!r} has {self.body.columns} columns, the rows have {self.columns}"
             )
 
     def admit(self, value: object) -> Mapped:
-        if isinstance(value, Blocks):
-            if value.columns != self.columns:
-                raise DataError(self._columns_message(value.columns))
-            return Mapped(value.declared(self.size, self.names))
-        rows = as_rows(value, self.names)
-        if rows.shape in ((0,), (0, 0)):
-            rows = np.empty((0, self.columns))
-        width = 1 if len(rows.shape) == 1 else rows.shape[1]
-        if width != self.columns:
-            raise DataError(self._columns_message(width))
-        if self.size is not None and rows.shape[0] != self.size:
-            raise DataError(
-                f"records(size={self.size}) was declared and the data has another number of rows; "
-                "declare the true size, or use SymmetricDistance() where it is private"
-            )
-        return Mapped(rows)
+        source = opened(value, self.names)
+        if source.columns not in (None, self.columns):
+            raise DataError(self._columns_message(source.columns))
+        return Mapped(held(source, self.columns, self.size))
 
     def _columns_message(self, found: int) -> str:
         return (
@@ -150,7 +135,7 @@ class Vectors(Domain):
     exponent: int | None = None
 
     def admit(self, value: object) -> Grid:
-        array = as_array(value)
+        array = to_array(value)
         if array.shape != (self.dimension,):
             raise DataError(f"needs a vector of {self.dimension} entries, got shape {array.shape}")
         return _admitted(array, self.exponent)
@@ -189,7 +174,7 @@ class Scalars(Domain):
     def admit(self, value: object) -> Grid:
         if isinstance(value, np.ndarray) and value.shape == ():
             value = value[()]
-        array = as_array([value])
+        array = to_array([value])
         if array.shape != (1,):
             raise DataError(f"needs one number, got {type(value).__name__}")
         return _admitted(array, self.exponent)

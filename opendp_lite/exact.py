@@ -27,6 +27,7 @@ _EXP_LIMIT = 800
 _LONG = 10**15
 _FINE = 2**55
 _SHORT = 60
+_HUGE = 10**400
 _FINEST = 2**2048
 NEGLIGIBLE = Fraction(1, 10**340)
 
@@ -81,6 +82,8 @@ def _simplest_between(low: int, high: int, below: int) -> Fraction:
 
 def said(value: object) -> str:
     """A wrong parameter in a refusal: what it is, and only if it is short what it holds."""
+    if isinstance(value, int | Fraction) and not -_HUGE < value < _HUGE:
+        return f"a huge {type(value).__name__}"
     if value is None or isinstance(value, str | bool | int | float | Fraction | Decimal):
         text = repr(value)
         return text if len(text) <= _SHORT else f"{text[:_SHORT]}..."
@@ -127,7 +130,9 @@ def whole(value: object, name: str, least: int = 0) -> int:
     """A public whole number of at least ``least``."""
     result = exact(value, name)
     if result.denominator != 1 or result < least:
-        raise ParameterError(f"{name} must be a whole number of at least {least}, got {value}")
+        raise ParameterError(
+            f"{name} must be a whole number of at least {least}, got {said(value)}"
+        )
     return int(result)
 
 

@@ -117,7 +117,8 @@ def records(
         domain = Rows(len(named), size, names=named)
     else:
         domain = Rows(cast(int, named), size)
-    spelling = _said(columns=None if named == 1 else named, size=size, metric=metric)
+    typed = named if isinstance(named, tuple) else domain.columns
+    spelling = _said(columns=None if typed == 1 else typed, size=domain.size, metric=metric)
     return Space(domain, chosen, unit=chosen.distance(1), origin=("records", spelling))
 
 
@@ -138,10 +139,9 @@ def vector(
     0.5
     """
     chosen = L2Distance() if metric is None else metric
-    spelling = _said(dimension=dimension, metric=metric, unit=None if unit == 1 else unit)
-    return Space(
-        Vectors(dimension), chosen, unit=chosen.distance(unit), origin=("vector", spelling)
-    )
+    domain = Vectors(dimension)
+    spelling = _said(dimension=domain.dimension, metric=metric, unit=None if unit == 1 else unit)
+    return Space(domain, chosen, unit=chosen.distance(unit), origin=("vector", spelling))
 
 
 @spellable

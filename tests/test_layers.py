@@ -27,6 +27,7 @@ ORDER = (
     "domains",
     "measures",
     "spaces",
+    "examples",
     "samplers",
     "explain",
     "core",

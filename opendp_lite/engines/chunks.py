@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from inspect import GEN_CREATED, getgeneratorstate, isgenerator
+from typing import Any, Final
 
 import attrs
 
-from opendp_lite.engines.rows import blocks
-from opendp_lite.engines.sparse import as_rows
+from opendp_lite.engines.door import open_rows, opened, read
+from opendp_lite.engines.source import Source, public_columns, public_size
 from opendp_lite.errors import DataError, ParameterError
+
+_ONCE: Final = (
+    "the blocks can be gone through only once, and this pipeline or an earlier one has done so; "
+    "give dp.Blocks a function that opens them anew at each call, such as "
+    "dp.Blocks(lambda: make_blocks()) where make_blocks is your generator function"
+)
 
 
 def _opens_anew(blocks: object, field: object, value: Any) -> None:
@@ -20,46 +27,109 @@ def _opens_anew(blocks: object, field: object, value: Any) -> None:
         )
 
 
+def _columns(value: int | None) -> int | None:
+    return None if value is None else public_columns(value)
+
+
+class _History:
+    """What earlier passes over some blocks were given, to know an iterator that is used up."""
+
+    def __init__(self) -> None:
+        self._last: object = None
+        self._filled = False
+
+    def begun(self, found: Iterable[object]) -> Iterator[object]:
+        """The blocks of a new pass; raises ``DataError`` where these were gone through before."""
+        blocks = iter(found)
+        used = isgenerator(blocks) and getgeneratorstate(blocks) != GEN_CREATED
+        if blocks is found and (used or blocks is self._last):
+            raise DataError(_ONCE)
+        self._last = blocks if blocks is found else None
+        return blocks
+
+    def ended(self, filled: bool) -> None:
+        """Raises ``DataError`` where this pass met no block and an earlier one did."""
+        if self._filled and not filled:
+            raise DataError(_ONCE)
+        self._filled = filled
+
+
 @attrs.frozen(eq=False)
 class Blocks:
     """Rows that come a block at a time.
 
-    Takes: ``open``, a function of no arguments that gives a fresh iterable of blocks at each
-        call (arrays, frames, sparse matrices: whatever a pipeline accepts); ``columns``, how many.
-    Because: a release is one pass; nothing but the current block is held. A block without rows may
-        have any number of columns.
+    A release holds no more than the current block. A block without rows may have any number of
+    columns.
 
-    >>> import opendp_lite as dp, numpy as np
-    >>> halves = dp.Blocks(lambda: iter([np.array([1.0, 2.0]), np.array([3.0])]))
-    >>> (dp.clamp(0, 10) >> dp.sum())(halves)
-    array([6.])
+    Args:
+        open: A function of no arguments. At each call it gives a fresh iterable of blocks:
+            arrays, frames, sparse matrices, or anything else that a pipeline accepts.
+        columns: How many columns each block has; None for as many as the pipeline is for.
+        size: The number of rows, where it is public and you want it checked.
+        names: The columns to take from blocks that are tables. A pipeline that begins with
+            ``dp.records(columns=[...])`` takes its own.
+
+    Raises:
+        ParameterError: If ``open`` cannot be called, or ``columns`` or ``size`` is no whole number.
+        DataError: When the rows are read, if ``open`` gives the same iterator twice or one that
+            is used up: a pipeline may go through the data several times.
+
+    Example:
+        >>> import opendp_lite as dp, numpy as np
+        >>> halves = dp.Blocks(lambda: iter([np.array([1.0, 2.0]), np.array([3.0])]))
+        >>> (dp.clamp(0, 10) >> dp.sum())(halves)
+        array([6.])
     """
 
     open: Callable[[], Iterable[object]] = attrs.field(validator=_opens_anew)
-    columns: int = 1
-    size: int | None = None
+    columns: int | None = attrs.field(default=1, converter=_columns)
+    size: int | None = attrs.field(default=None, converter=public_size)
     names: tuple[str, ...] | None = None
+    _history: _History = attrs.field(factory=_History, init=False, repr=False)
 
-    def declared(self, size: int | None, names: tuple[str, ...] | None) -> Blocks:
-        """The same blocks as a space says: so many rows, and columns of a table by these names."""
-        return attrs.evolve(self, size=size, names=names)
+    def begun(self) -> Iterator[object]:
+        """The blocks of a new pass, as they were handed over."""
+        return self._history.begun(self.open())
+
+    def ended(self, filled: bool) -> None:
+        """Tells whether a pass that has ended met any block."""
+        self._history.ended(filled)
 
 
-@blocks.register
-def _of_blocks(data: Blocks) -> Iterator[Any]:
-    seen = 0
-    for piece in data.open():
-        rows = as_rows(piece, data.names)
-        width = 1 if len(rows.shape) == 1 else rows.shape[1]
-        if width != data.columns:
-            if not rows.shape[0]:
-                continue
-            raise DataError(f"a block has {width} columns, {data.columns} were declared")
-        seen += rows.shape[0]
-        if data.size is not None and seen > data.size:
-            break
-        yield from blocks(rows)
-    if data.size is not None and seen != data.size:
-        raise DataError(
-            f"records(size={data.size}) was declared and the blocks hold another number of rows"
-        )
+@attrs.frozen(eq=False)
+class _BlockRows(Source):
+    """The rows of ``Blocks``, each block opened as any data is."""
+
+    given: Blocks
+    names: tuple[str, ...] | None
+
+    @property
+    def columns(self) -> int | None:  # type: ignore[override]
+        return self.given.columns
+
+    @property
+    def size(self) -> int | None:  # type: ignore[override]
+        return self.given.size
+
+    def blocks(self) -> Iterator[Any]:
+        """A block that cannot be read is refused when all others were."""
+        problems: set[str] = set()
+        rows, filled = 0, False
+        for piece in self.given.begun():
+            filled = True
+            try:
+                for block in read(opened(piece, self.names)):
+                    rows += len(block)
+                    yield block
+            except DataError as problem:
+                problems.add(str(problem))
+        self.given.ended(filled)
+        if problems:
+            raise DataError(min(problems))
+        if self.size not in (None, rows):
+            raise DataError("the blocks hold another number of rows than their size says")
+
+
+@open_rows.register
+def _of_blocks(data: Blocks, names: tuple[str, ...] | None = None) -> Source:
+    return _BlockRows(data, data.names if names is None else names)

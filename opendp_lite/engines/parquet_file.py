@@ -14,7 +14,7 @@ import pyarrow.parquet as parquet  # type: ignore[import-untyped]
 
 from opendp_lite.engines.csv_file import Column, FileError, picked
 from opendp_lite.engines.fold import Floats
-from opendp_lite.engines.rows import BLOCK_ENTRIES
+from opendp_lite.engines.source import BLOCK_ENTRIES
 
 
 def parquet_column(source: str | Path, column: str | None = None) -> Column:

@@ -2,80 +2,32 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import singledispatch
-from typing import Any, Final, Protocol
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Protocol
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.engines.fold import Block, Floats, Fold, Scratch
-from opendp_lite.errors import DataError
-
-BLOCK_ENTRIES: Final = 262144
-"""Entries in a block: few calls, and working arrays that stay in a processor's cache."""
-SHARE_ENTRIES: Final = 2_000_000
-"""Entries for which a further thread is worth its start."""
-_PROCESSORS: Final = min(4, os.cpu_count() or 1)
-
-
-@singledispatch
-def blocks(data: object) -> Iterator[Any]:
-    """The rows of a container as C-ordered float64 arrays of shape (rows, columns).
-
-    Register a container's type to add an engine. Blocks of another type come with their own
-    ways in ``applied`` and ``summarised``.
-    """
-    raise DataError(
-        f"data of type {type(data).__name__} cannot be read; give a numpy array, a list of "
-        "numbers, a pandas, polars or Arrow column or table, or dp.Blocks"
-    )
-
-
-@blocks.register
-def _of_array(data: np.ndarray) -> Iterator[Floats]:
-    rows = data if data.ndim == 2 else data.reshape(-1, 1)
-    step = max(1, BLOCK_ENTRIES // max(1, rows.shape[1]))
-    for start in range(0, len(rows), step):
-        block = rows[start : start + step]
-        yield np.ascontiguousarray(block, dtype=np.float64)
-
-
-@singledispatch
-def parts(data: object) -> list[Any]:
-    """The container in parts that are worth going through side by side; mostly one.
-
-    Folds merge exactly, so the result is the same however the rows are parted.
-    """
-    return [data]
-
-
-@parts.register
-def _of_large_array(data: np.ndarray) -> list[Any]:
-    count = min(_PROCESSORS, data.size // SHARE_ENTRIES)
-    return [data] if count < 2 else np.array_split(data, count)
-
-
-@singledispatch
-def applied(block: Any, function: Block) -> Any:
-    """What a block function makes of a block."""
-    return function(block)
-
-
-@singledispatch
-def summarised(block: Any, how: Fold[Any], scratch: Scratch) -> Any:
-    """What a fold makes of a block."""
-    return how.summarise(block, scratch)
+from opendp_lite.engines.applied import applied, summarised
+from opendp_lite.engines.door import opened, read
+from opendp_lite.engines.fold import Block, Fold, Scratch
+from opendp_lite.engines.quiet import QUIET
+from opendp_lite.engines.reduced import reduced
+from opendp_lite.engines.source import Source
 
 
 @attrs.frozen(eq=False)
 class Mapped:
-    """A container with block functions waiting to be applied to its rows."""
+    """Rows with block functions that wait to be applied to them.
 
-    source: object
+    Attributes:
+        source: A container, which is opened here.
+        functions: Applied one after the other to each block.
+    """
+
+    source: Source = attrs.field(converter=opened)
     functions: tuple[Block, ...] = ()
 
 
@@ -89,7 +41,8 @@ def materialise(rows: Mapped) -> NDArray[np.float64]:
 
     Of copies: a block that no function copied is the person's own, who may fill it anew.
     """
-    found = [np.array(_through(block, rows.functions)) for block in blocks(rows.source)]
+    with QUIET, np.errstate(all="ignore"):
+        found = [np.array(_through(block, rows.functions)) for block in read(rows.source)]
     return np.concatenate(found) if found else np.empty((0, 0))
 
 
@@ -128,24 +81,24 @@ class _Plan:
 def one_pass(waiting: Sequence[Waiting]) -> list[Any]:
     """The summaries of folds over the same source, in one pass over it."""
     plans = [_Plan.of(each) for each in waiting]
-    first, *others = parts(waiting[0].rows.source)
-    if not others:
-        return _folded(plans, first)
-    with ThreadPoolExecutor(len(others)) as pool:
-        running = [pool.submit(_folded, plans, other) for other in others]
-        totals = _folded(plans, first)
-        for each in running:
-            pairs = zip(plans, totals, each.result(), strict=True)
-            totals = [plan.how.merge(total, more) for plan, total, more in pairs]
-    return totals
+    with QUIET:
+        found: list[Any] = reduced(
+            waiting[0].rows.source, partial(_folded, plans), partial(_merged, plans)
+        )
+    return found
 
 
-def _folded(plans: Sequence[_Plan], source: object) -> list[Any]:
+def _merged(plans: Sequence[_Plan], first: list[Any], second: list[Any]) -> list[Any]:
+    pairs = zip(plans, first, second, strict=True)
+    return [plan.how.merge(one, other) for plan, one, other in pairs]
+
+
+def _folded(plans: Sequence[_Plan], source: Source) -> list[Any]:
     scratches = [Scratch() for _ in plans]
     totals = [plan.how.empty() for plan in plans]
     steps, places = _shared(plans)
     with np.errstate(all="ignore"):
-        for block in blocks(source):
+        for block in read(source):
             mapped = [block]
             for place, function in steps:
                 mapped.append(applied(mapped[place], function))

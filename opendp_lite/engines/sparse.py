@@ -12,10 +12,11 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.engines.admit import Numeric, as_array, named_columns
+from opendp_lite.engines.applied import applied, summarised
+from opendp_lite.engines.arrays import Numeric, to_array
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.layout import DENSE
-from opendp_lite.engines.rows import BLOCK_ENTRIES, applied, blocks, summarised
+from opendp_lite.engines.source import BLOCK_ENTRIES, Source
 from opendp_lite.errors import DataError
 
 Whole = NDArray[np.int64]
@@ -47,6 +48,11 @@ class SparseRows:
 
     def __len__(self) -> int:
         return len(self.ends) - 1
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self), self.columns
 
     def with_values(self, values: Floats) -> SparseRows:
         """Other values in the same places."""
@@ -88,7 +94,7 @@ class SparseRows:
 
 
 @attrs.frozen(eq=False)
-class SparseMatrix:
+class SparseMatrix(Source):
     """A sparse matrix as it was handed over, checked for its form; nothing is copied.
 
     ``shape`` is that of the rows. A block is brought to the form of ``SparseRows`` when it is
@@ -99,6 +105,27 @@ class SparseMatrix:
     indices: NDArray[Any]
     indptr: Whole
     shape: tuple[int, int]
+    names: None = None
+
+    @property
+    def columns(self) -> int:  # type: ignore[override]
+        return self.shape[1]
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        return self.shape[0]
+
+    def blocks(self) -> Iterator[SparseRows]:
+        """At least one block, so that a step is refused or not whatever the number of rows."""
+        start, rows = 0, self.size
+        while True:
+            full = self.indptr[start] + BLOCK_ENTRIES
+            reach = int(np.searchsorted(self.indptr, full, side="right")) - 1
+            stop = min(max(reach, start + 1), start + BLOCK_ENTRIES, rows)
+            yield self.block(start, stop)
+            if stop == rows:
+                return
+            start = stop
 
     def block(self, start: int, stop: int) -> SparseRows:
         """Some of the rows; entries stored twice are added up, in the order they are stored."""
@@ -139,14 +166,13 @@ def densifies(what: str) -> DataError:
     )
 
 
-def as_rows(data: object, names: tuple[str, ...] | None) -> Numeric | SparseMatrix:
-    """A sparse matrix, or else an array as ``named_columns`` makes it."""
-    if hasattr(data, "tocsr") and hasattr(data, "shape"):
-        return _sparse_matrix(data)
-    return named_columns(data, names)
+def is_sparse(data: object) -> bool:
+    """Whether this is a sparse matrix of scipy's kind, or one that becomes one."""
+    return hasattr(data, "tocsr") and hasattr(data, "shape")
 
 
-def _sparse_matrix(matrix: Any) -> SparseMatrix:
+def sparse_rows(matrix: Any) -> SparseMatrix:
+    """The rows of a sparse matrix."""
     shape = tuple(matrix.shape)
     if len(shape) != 2:
         raise DataError(
@@ -154,7 +180,7 @@ def _sparse_matrix(matrix: Any) -> SparseMatrix:
             "(n, columns)"
         )
     by_rows = matrix.tocsr()
-    data, indices, indptr = (as_array(by_rows.data), by_rows.indices, by_rows.indptr)
+    data, indices, indptr = (to_array(by_rows.data), by_rows.indices, by_rows.indptr)
     stored = _stored(data, indices, indptr, shape)
     return SparseMatrix(data[:stored], indices[:stored], indptr.astype(np.int64, copy=False), shape)
 
@@ -173,20 +199,6 @@ def _stored(data: Numeric, indices: Numeric, indptr: Numeric, shape: tuple[int, 
         "the arrays of the sparse matrix do not make a matrix of its shape; its check_format() "
         "says more"
     )
-
-
-@blocks.register
-def _of_sparse(data: SparseMatrix) -> Iterator[SparseRows]:
-    """At least one block, so that a step is refused or not whatever the number of rows."""
-    start, rows = 0, data.shape[0]
-    while True:
-        full = data.indptr[start] + BLOCK_ENTRIES
-        reach = int(np.searchsorted(data.indptr, full, side="right")) - 1
-        stop = min(max(reach, start + 1), start + BLOCK_ENTRIES, rows)
-        yield data.block(start, stop)
-        if stop == rows:
-            return
-        start = stop
 
 
 @applied.register

@@ -58,6 +58,9 @@ class SumFold(RowSum[Totals]):
         steps = ceil(radii.linf / Fraction(2) ** body.exponent()) + 1
         self._most_rows = max(1, _ROOM // steps)
 
+    def __reduce__(self) -> tuple[type[SumFold], tuple[Body]]:
+        return SumFold, (self._body,)
+
     def empty(self) -> Totals:
         return Totals(np.zeros(self._body.columns, dtype=np.int64), 0)
 

@@ -17,7 +17,7 @@ import pytest
 import opendp_lite as dp
 from opendp_lite.engines.csv_file import MISSING, Column, csv_column
 from opendp_lite.engines.parquet_file import parquet_column
-from opendp_lite.engines.rows import BLOCK_ENTRIES
+from opendp_lite.engines.source import BLOCK_ENTRIES
 
 SECRET = "hunter2"
 

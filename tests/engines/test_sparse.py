@@ -12,8 +12,8 @@ import pytest
 import scipy.sparse as sp
 
 import opendp_lite as dp
-from opendp_lite.engines import rows as engine
-from opendp_lite.engines.sparse import SparseMatrix, SparseRows, as_rows
+from opendp_lite.engines.door import opened
+from opendp_lite.engines.sparse import SparseMatrix, SparseRows
 from opendp_lite.testing.datasets import neighbours
 from opendp_lite.testing.distances import exact_norms
 
@@ -56,7 +56,7 @@ def bound(stage, rows: int, metric: dp.RowMetric | None = None, columns: int = C
 
 
 def rows_of(matrix) -> SparseRows:
-    (block,) = engine.blocks(as_rows(matrix, None))
+    (block,) = opened(matrix).blocks()
     return block
 
 
@@ -355,5 +355,5 @@ class SparseMatrixLike:
 
 def test_a_matrix_is_known_by_what_it_can_do():
     like = SparseMatrixLike(np.ones(2), np.array([0, 1]), np.array([0, 1, 2]), (2, 2))
-    assert isinstance(as_rows(like, None), SparseMatrix)
+    assert isinstance(opened(like), SparseMatrix)
     assert bound(SUMS[0], 2, columns=2)(like).tolist() == [1, 1]

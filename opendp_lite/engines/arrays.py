@@ -1,0 +1,193 @@
+"""Arrays of numbers, and lists of them.
+
+Refusals here speak of types and shapes, never of a value or of where it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from itertools import chain
+from math import inf, nan
+from typing import Any, Final
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.engines.fold import Floats
+from opendp_lite.engines.source import InMemory, NoRows, Source
+from opendp_lite.errors import DataError
+
+Numeric = NDArray[Any]
+_MISSING_TYPES = ("NAType", "NaTType")
+_KINDS = {
+    "U": "text",
+    "S": "text",
+    "T": "text",
+    "M": "dates",
+    "m": "durations",
+    "c": "complex numbers",
+}
+_FLOATS: Final = frozenset({float, bool, np.bool_, np.float16, np.float32, np.float64})
+_AS_FLOATS: Final = _FLOATS | {type(None)}
+"""Types of values that numpy makes floats of, whatever the values are."""
+_EXACT: Final = _AS_FLOATS | {int, Fraction, Decimal}
+_WHOLE: Final = (*np.sctypeDict.values(),)
+_NUMBERS: Final = _FLOATS | {int, *(kind for kind in _WHOLE if np.dtype(kind).kind in "iu")}
+"""Types of values that numpy makes numbers of, or objects where a whole number is long."""
+
+
+@attrs.frozen(eq=False)
+class ArrayRows(InMemory):
+    """The rows of a numpy array, of which nothing is copied but what is not float64."""
+
+    rows: Numeric
+    names: tuple[str, ...] | None = None
+
+    @property
+    def columns(self) -> int:  # type: ignore[override]
+        return int(self.rows.shape[1])
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        return len(self.rows)
+
+    @property
+    def by_value(self) -> bool:
+        return self.rows.dtype.kind == "O"
+
+    def between(self, start: int, stop: int, odd: set[str]) -> Numeric:
+        rows = self.rows[start:stop]
+        if isinstance(rows, np.ma.MaskedArray):
+            rows = _unmasked(rows)
+        return rows if rows.dtype.kind != "O" else floats_of(rows, odd)
+
+
+def array_rows(array: Numeric) -> Source:
+    """The rows of an array of numbers or of objects, which has one or two dimensions."""
+    if not isinstance(array, np.ma.MaskedArray):
+        array = np.asarray(array)
+    if array.shape in ((0,), (0, 0)):
+        return NoRows()
+    if array.ndim not in (1, 2):
+        raise DataError(
+            f"data has {array.ndim} dimensions; rows are an array of shape (n,) or (n, columns)"
+        )
+    require_numbers(array.dtype)
+    return ArrayRows(array if array.ndim == 2 else array.reshape(-1, 1))
+
+
+def require_numbers(dtype: np.dtype[Any]) -> None:
+    """Raises ``DataError`` for a type of which no value is a number."""
+    if dtype.kind not in "biufO":
+        raise DataError(no_numbers(_KINDS.get(dtype.kind, f"values of dtype {dtype}")))
+
+
+def no_numbers(what: str) -> str:
+    """The refusal of a column that holds something else."""
+    return f"data holds {what}, not numbers; make the column numeric first"
+
+
+def to_array(data: object) -> Numeric:
+    """A numpy array or a list as one array of numbers; a missing value becomes NaN."""
+    if not isinstance(data, np.ndarray):
+        return array_of(data) if isinstance(data, list | tuple) else np.asarray(data)
+    if isinstance(data, np.ma.MaskedArray):
+        data = _unmasked(data)
+    require_numbers(data.dtype)
+    return np.asarray(data) if data.dtype.kind != "O" else _all_floats(data)
+
+
+def array_of(data: Sequence[Any]) -> Numeric:
+    """Numbers in a list, or rows in a list of lists, as an array of numbers."""
+    kinds = set(map(type, data))
+    if not kinds <= _AS_FLOATS | _NUMBERS and any(map(_is_row, data)):
+        return _table_of(data)
+    if kinds <= _NUMBERS:
+        return _typed(np.asarray(data))
+    if kinds <= _AS_FLOATS:
+        return np.array(data, dtype=np.float64)
+    return _all_floats(np.fromiter(data, dtype=object, count=len(data)))
+
+
+def _table_of(rows: Sequence[Any]) -> Numeric:
+    if not all(map(_is_row, rows)) or len({len(row) for row in rows}) > 1:
+        raise DataError("the rows of the list differ in length")
+    kinds = set[type]().union(*(map(type, row) for row in rows))
+    if kinds <= _NUMBERS:
+        return _typed(np.asarray(rows))
+    count = len(rows) * len(rows[0])
+    cells = np.fromiter(chain.from_iterable(rows), dtype=object, count=count)
+    return _all_floats(cells.reshape(len(rows), -1))
+
+
+def _is_row(value: object) -> bool:
+    return isinstance(value, list | tuple) or getattr(value, "ndim", 0) > 0
+
+
+def _typed(array: Numeric) -> Numeric:
+    """Whole numbers beyond 64 bits make an array of objects."""
+    return array if array.dtype.kind != "O" else _all_floats(array)
+
+
+def _all_floats(values: Numeric) -> Floats:
+    odd: set[str] = set()
+    found = floats_of(values, odd)
+    if odd:
+        raise DataError(min(odd))
+    return found
+
+
+def floats_of(values: Numeric, odd: set[str]) -> Floats:
+    """The numbers in an array of objects; see ``InMemory.between`` for ``odd``."""
+    kinds = set(map(type, values.flat))
+    if kinds <= _AS_FLOATS:
+        return values.astype(np.float64, order="C")
+    if kinds <= _EXACT:
+        numbers = (nan if value is None else _nearest(value) for value in values.flat)
+    else:
+        numbers = (_number(value, odd) for value in values.flat)
+    found = np.fromiter(numbers, np.float64, values.size)
+    return found.reshape(values.shape)
+
+
+def _unmasked(array: np.ma.MaskedArray[Any, Any]) -> Numeric:
+    """What is masked is missing."""
+    if array.dtype.kind not in "biuf":
+        require_numbers(array.dtype)
+        found: Numeric = array.data.copy()
+        found[np.ma.getmaskarray(array)] = None
+        return found
+    return np.where(np.ma.getmaskarray(array), np.nan, array.data.astype(np.float64))
+
+
+def _number(value: object, odd: set[str]) -> float:
+    """One value of an object array, taken and refused as its dtype would be."""
+    if value is None or value is np.ma.masked or type(value).__name__ in _MISSING_TYPES:
+        return nan
+    if isinstance(value, str | bytes):
+        odd.add(no_numbers(_KINDS["U"]))
+        return nan
+    if isinstance(value, bool | int | float | Fraction | Decimal):
+        return _nearest(value)
+    otherwise = f"values of type {type(value).__name__}"
+    try:
+        single = np.asarray(value)
+    except Exception:
+        odd.add(no_numbers(otherwise))
+        return nan
+    if single.ndim or single.dtype.kind not in "biuf":
+        odd.add(no_numbers(_KINDS.get(single.dtype.kind, otherwise)))
+        return nan
+    return float(single)
+
+
+def _nearest(value: float | Fraction | Decimal) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return inf if value > 0 else -inf
+    except ValueError:
+        return nan

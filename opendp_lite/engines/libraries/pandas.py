@@ -1,0 +1,88 @@
+"""Columns and frames of pandas, on numpy, nullable, sparse or Arrow-backed types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+from numpy.typing import NDArray
+
+from opendp_lite.engines.arrays import no_numbers, require_numbers
+from opendp_lite.engines.door import open_rows, opened
+from opendp_lite.engines.source import InMemory, Source
+from opendp_lite.engines.table import table_rows
+from opendp_lite.errors import DataError
+
+
+@attrs.frozen(eq=False)
+class _Nullable(InMemory):
+    """A column of one of pandas' own types; NA is NaN."""
+
+    column: Any
+    columns: int = 1
+    names: None = None
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        return len(self.column)
+
+    def between(self, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
+        piece = self.column[start:stop]
+        found: NDArray[Any] = piece.to_numpy(dtype=np.float64, na_value=np.nan).reshape(-1, 1)
+        return found
+
+
+@attrs.frozen(eq=False)
+class _Converted(InMemory):
+    """A column whose type numpy is told about: sparse numbers, categories that are numbers."""
+
+    column: Any
+    columns: int = 1
+    names: None = None
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        return len(self.column)
+
+    def between(self, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
+        piece = self.column[start:stop]
+        return np.asarray(piece).reshape(-1, 1)
+
+
+@open_rows.register(pd.Series)
+@open_rows.register(pd.Index)
+def _of_series(data: Any, names: tuple[str, ...] | None = None) -> object:
+    return _of_values(data.array)
+
+
+@open_rows.register(pd.api.extensions.ExtensionArray)
+def _of_extension_array(data: Any, names: tuple[str, ...] | None = None) -> object:
+    return _of_values(data)
+
+
+def _of_values(values: Any) -> object:
+    kind = values.dtype
+    if isinstance(kind, pd.ArrowDtype):
+        return values.__arrow_array__()
+    if isinstance(kind, pd.CategoricalDtype):
+        if kind.categories.dtype.kind not in "biuf":
+            raise DataError(no_numbers("text"))
+        return _Converted(values)
+    if isinstance(kind, pd.StringDtype):
+        raise DataError(no_numbers("text"))
+    if isinstance(kind, pd.SparseDtype):
+        require_numbers(kind.subtype)
+        return _Converted(values)
+    if isinstance(values, pd.arrays.NumpyExtensionArray):
+        return values.to_numpy()
+    if kind.kind in "biuf":
+        return _Nullable(values)
+    words = {"M": "dates", "m": "durations"}
+    raise DataError(no_numbers(words.get(kind.kind, f"values of type {type(kind).__name__}")))
+
+
+@open_rows.register(pd.DataFrame)
+def _of_frame(data: Any, names: tuple[str, ...] | None = None) -> Source:
+    return table_rows(list(data.columns), names, lambda place: opened(data.iloc[:, place]))

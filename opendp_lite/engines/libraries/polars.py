@@ -1,0 +1,58 @@
+"""Columns and frames of polars."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import polars as pl
+from numpy.typing import NDArray
+
+from opendp_lite.engines.arrays import array_rows, no_numbers
+from opendp_lite.engines.door import open_rows, opened
+from opendp_lite.engines.source import InMemory, Source
+from opendp_lite.engines.table import table_rows
+from opendp_lite.errors import DataError
+
+_TEXT = (pl.String, pl.Binary, pl.Categorical, pl.Enum)
+
+
+@attrs.frozen(eq=False)
+class _SeriesRows(InMemory):
+    """A column, in one chunk or several, cast a slice at a time; null is NaN."""
+
+    column: pl.Series
+    columns: int = 1
+    names: None = None
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        return len(self.column)
+
+    def between(self, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
+        piece = self.column.slice(start, stop - start).cast(pl.Float64, strict=False)
+        return piece.to_numpy().reshape(-1, 1)
+
+
+@open_rows.register
+def _of_series(data: pl.Series, names: tuple[str, ...] | None = None) -> Any:
+    kind = data.dtype
+    if kind.is_numeric() or kind in (pl.Boolean, pl.Null):
+        return _SeriesRows(data)
+    if kind == pl.Object:
+        return array_rows(data.to_numpy())
+    if kind in _TEXT:
+        raise DataError(no_numbers("text"))
+    if kind in (pl.Date, pl.Datetime):
+        raise DataError(no_numbers("dates"))
+    raise DataError(no_numbers(f"values of type {kind.base_type().__name__}"))
+
+
+@open_rows.register
+def _of_frame(data: pl.DataFrame, names: tuple[str, ...] | None = None) -> Source:
+    return table_rows(data.columns, names, lambda place: opened(data.to_series(place)))
+
+
+@open_rows.register
+def _of_lazy_frame(data: pl.LazyFrame, names: tuple[str, ...] | None = None) -> Source:
+    raise DataError("a LazyFrame holds no rows yet; call .collect() first")

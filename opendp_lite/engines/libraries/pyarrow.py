@@ -1,0 +1,105 @@
+"""Arrow columns, tables and streams, and what speaks the protocol of Arrow streams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+import pyarrow as arrow  # type: ignore[import-untyped]
+from numpy.typing import NDArray
+
+from opendp_lite.engines.arrays import no_numbers
+from opendp_lite.engines.chunks import Blocks
+from opendp_lite.engines.door import open_rows, opened, read
+from opendp_lite.engines.source import InMemory, Source
+from opendp_lite.engines.table import table_rows
+from opendp_lite.errors import DataError
+
+
+@attrs.frozen(eq=False)
+class _ColumnRows(InMemory):
+    """A column, in one chunk or several, cast a slice at a time; null is NaN."""
+
+    column: Any
+    columns: int = 1
+    names: None = None
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        return len(self.column)
+
+    def between(self, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
+        piece = self.column.slice(start, stop - start)
+        if arrow.types.is_dictionary(piece.type):
+            piece = piece.cast(piece.type.value_type)
+        if piece.type != arrow.float64():
+            piece = piece.cast(arrow.float64(), safe=False)
+        found: NDArray[Any] = piece.to_numpy(zero_copy_only=False)
+        return found.reshape(-1, 1)
+
+
+@open_rows.register(arrow.Array)
+@open_rows.register(arrow.ChunkedArray)
+def _of_column(data: Any, names: tuple[str, ...] | None = None) -> Source:
+    require_numeric(data.type)
+    return _ColumnRows(data)
+
+
+@open_rows.register(arrow.Table)
+@open_rows.register(arrow.RecordBatch)
+def _of_table(data: Any, names: tuple[str, ...] | None = None) -> Source:
+    return table_rows(data.schema.names, names, lambda place: opened(data.column(place)))
+
+
+@open_rows.register(arrow.RecordBatchReader)
+def _of_reader(data: Any, names: tuple[str, ...] | None = None) -> Blocks:
+    """A reader can be gone through once; ``Blocks`` refuses the second time."""
+    return Blocks(lambda: data, columns=len(names or data.schema.names), names=names)
+
+
+@attrs.frozen(eq=False)
+class Stream:
+    """A container that exports a new Arrow stream whenever it is asked."""
+
+    container: Any
+
+
+@open_rows.register
+def _of_stream(data: Stream, names: tuple[str, ...] | None = None) -> Source:
+    return _StreamRows(data.container, names)
+
+
+@attrs.frozen(eq=False)
+class _StreamRows(Source):
+    """The rows of a container's Arrow streams; how many columns, only a stream says."""
+
+    container: Any
+    names: tuple[str, ...] | None
+    columns: None = None
+    size: None = None
+
+    def blocks(self) -> Iterator[Any]:
+        stream = Blocks(lambda: arrow.RecordBatchReader.from_stream(self.container), columns=None)
+        return read(opened(stream, self.names))
+
+
+def require_numeric(kind: Any) -> None:
+    """Raises ``DataError`` for a type of which no value is a number."""
+    types = arrow.types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    if (
+        types.is_integer(kind)
+        or types.is_floating(kind)
+        or types.is_decimal(kind)
+        or types.is_boolean(kind)
+        or types.is_null(kind)
+    ):
+        return
+    name = str(kind).partition("<")[0].partition("[")[0]
+    if "string" in name or "utf8" in name or "binary" in name:
+        raise DataError(no_numbers("text"))
+    if types.is_date(kind) or types.is_timestamp(kind):
+        raise DataError(no_numbers("dates"))
+    raise DataError(no_numbers(f"values of type {name}"))

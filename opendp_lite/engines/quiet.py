@@ -1,0 +1,53 @@
+"""Silence around foreign code, whose warnings and errors may quote a value."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from threading import Lock
+from typing import Final, TypeVar
+
+from opendp_lite.errors import DataError, OpenDPLiteError
+
+Result = TypeVar("Result")
+
+
+class _Quiet:
+    """Warnings off while any thread is within; the filters are the process's, not a thread's."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._within = 0
+        self._warnings = warnings.catch_warnings()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._within += 1
+            if self._within == 1:
+                self._warnings = warnings.catch_warnings()
+                self._warnings.__enter__()
+                warnings.simplefilter("ignore")
+
+    def __exit__(self, *problem: object) -> None:
+        with self._lock:
+            self._within -= 1
+            if not self._within:
+                self._warnings.__exit__(None, None, None)
+
+
+QUIET: Final = _Quiet()
+"""A context in which no warning is shown, by any library."""
+
+
+def attempted(work: Callable[[], Result], words: str) -> Result:
+    """What foreign code gives; ``DataError`` with these words where it fails.
+
+    The refusal is raised outside of the handler, so that it carries nothing of the failure.
+    """
+    try:
+        return work()
+    except (OpenDPLiteError, MemoryError):
+        raise
+    except Exception:
+        refusal = DataError(words)
+    raise refusal

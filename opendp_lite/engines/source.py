@@ -1,0 +1,148 @@
+"""Rows as the engine goes through them, whatever container they came in."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.engines.fold import Floats
+from opendp_lite.errors import DataError, ParameterError
+from opendp_lite.exact import said, whole
+
+BLOCK_ENTRIES: Final = 65536
+"""Entries in a block: few calls, and working arrays that stay in a processor's cache."""
+SHARE_ENTRIES: Final = 2_000_000
+"""Entries for which a further thread is worth its start."""
+_MOST_COLUMNS: Final = 2**24
+_MOST_ROWS: Final = 2**53
+_READ_ROWS: Final = 1024
+_READ_ENTRIES: Final = 4 * BLOCK_ENTRIES
+
+
+def public_columns(value: int, name: str = "columns") -> int:
+    """A public number of columns, small enough that arrays of one number each can be made."""
+    return _at_most(_MOST_COLUMNS, whole(value, name, least=1), name)
+
+
+def public_size(value: object) -> int | None:
+    """A public number of rows; None where it is private."""
+    return None if value is None else _at_most(_MOST_ROWS, whole(value, "size", least=1), "size")
+
+
+def _at_most(most: int, value: int, name: str) -> int:
+    if value > most:
+        raise ParameterError(f"{name} must be at most {most}, got {said(value)}")
+    return value
+
+
+class Source(ABC):
+    """A dataset that can be gone through, block by block, as often as a pipeline needs.
+
+    Attributes:
+        columns: How many there are; None where any number fits or where only the blocks know.
+        names: Of the columns, where they have some.
+        size: The number of rows, where it is known before they are read.
+    """
+
+    columns: int | None
+    names: tuple[str, ...] | None
+    size: int | None
+
+    @abstractmethod
+    def blocks(self) -> Iterator[Any]:
+        """The rows from the start, as C-ordered float64 arrays of shape (rows, columns).
+
+        Blocks of another type come with their own ways in ``applied`` and ``summarised``.
+        """
+
+    def parts(self, most: int) -> Sequence[Source]:
+        """The rows in parts, at most so many, that are worth going through side by side.
+
+        Folds merge exactly, so the result is the same however the rows are parted.
+        """
+        return (self,)
+
+
+class InMemory(Source):
+    """Rows of which any range can be read."""
+
+    columns: int
+    size: int
+
+    @abstractmethod
+    def between(self, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
+        """Some of the rows, as an array of numbers of shape (rows, columns).
+
+        What is no number counts as NaN, and the words that refuse it are added to ``odd``: the
+        refusal comes when all rows were read, so that its time does not tell where the cause was.
+        """
+
+    @property
+    def by_value(self) -> bool:
+        """Whether the type of each single value must be looked at."""
+        return False
+
+    def blocks(self) -> Iterator[Floats]:
+        return self.blocks_between(0, self.size)
+
+    def blocks_between(self, start: int, stop: int) -> Iterator[Floats]:
+        """The blocks of some of the rows; many are read at once where rows are long."""
+        wide = max(1, self.columns)
+        step = max(1, BLOCK_ENTRIES // wide)
+        reading = max(step, min(_READ_ROWS, _READ_ENTRIES // wide))
+        odd: set[str] = set()
+        for first in range(start, stop, reading):
+            found = self.between(first, min(first + reading, stop), odd)
+            rows = np.ascontiguousarray(found, dtype=np.float64)
+            for place in range(0, len(rows), step):
+                yield rows[place : place + step]
+        if odd:
+            raise DataError(min(odd))
+
+    def parts(self, most: int) -> Sequence[Source]:
+        count = min(most, self.size * self.columns // SHARE_ENTRIES)
+        if count < 2 or self.by_value:
+            return (self,)
+        ends = [self.size * part // count for part in range(count + 1)]
+        return [_Span(self, ends[part], ends[part + 1]) for part in range(count)]
+
+
+@attrs.frozen(eq=False)
+class _Span(Source):
+    """A range of rows in memory."""
+
+    whole: InMemory
+    start: int
+    stop: int
+
+    @property
+    def columns(self) -> int:  # type: ignore[override]
+        return self.whole.columns
+
+    @property
+    def names(self) -> tuple[str, ...] | None:  # type: ignore[override]
+        return self.whole.names
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        return self.stop - self.start
+
+    def blocks(self) -> Iterator[Floats]:
+        return self.whole.blocks_between(self.start, self.stop)
+
+
+@attrs.frozen(eq=False)
+class NoRows(Source):
+    """A dataset without rows, of as many columns as are asked for."""
+
+    columns: None = None
+    names: None = None
+    size: int = 0
+
+    def blocks(self) -> Iterator[Any]:
+        return iter(())

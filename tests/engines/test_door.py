@@ -1,0 +1,406 @@
+"""The one door: containers of strangers, of libraries, and what it refuses."""
+
+from __future__ import annotations
+
+import array
+import datetime
+import tracemalloc
+import warnings
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from typing import Any
+
+import attrs
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset
+import pytest
+import scipy.sparse as sp
+
+import opendp_lite as dp
+from opendp_lite.engines import reduced as reduced_module
+from opendp_lite.engines.door import open_rows, opened
+from opendp_lite.engines.reduced import reduced
+from opendp_lite.engines.source import Source
+
+TOTAL = dp.clamp(0, 10) >> dp.sum()
+FILLED = dp.impute(5) >> TOTAL
+NAMED = dp.records(columns=["b", "a"]) >> dp.clamp(0, 10) >> dp.sum()
+THREE = dp.records(columns=3) >> dp.clamp(0, 10) >> dp.sum()
+MATRIX = np.arange(12.0).reshape(4, 3)
+SECRET = "patient 42"
+
+
+@attrs.frozen(eq=False)
+class Shelf:
+    """A stranger's container: pages of rows, with names for the columns."""
+
+    pages: list[np.ndarray]
+    titles: tuple[str, ...]
+
+
+@open_rows.register(Shelf)
+def _of_shelf(data: Shelf, names: tuple[str, ...] | None = None) -> dp.Blocks:
+    picked = list(range(len(data.titles)) if names is None else map(data.titles.index, names))
+    return dp.Blocks(lambda: (page[:, picked] for page in data.pages), columns=len(picked))
+
+
+def test_a_container_of_a_stranger_takes_one_registration():
+    shelf = Shelf([MATRIX[:1], MATRIX[1:]], ("a", "text", "b"))
+    assert THREE(shelf).tolist() == [18, 22, 25]
+    assert NAMED(shelf).tolist() == [25, 18]
+    released = (NAMED.input_space >> dp.clamp(0, 10) >> dp.sum() >> dp.gaussian(rho=1))(shelf)
+    assert released.shape == (2,)
+    sized = dp.records(columns=3, size=4, metric=dp.ChangeOneDistance()) >> TOTAL
+    assert sized(shelf).tolist() == [18, 22, 25]
+    short = dp.records(columns=3, size=5, metric=dp.ChangeOneDistance()) >> TOTAL
+    with pytest.raises(dp.DataError, match="size=5"):
+        short(shelf)
+    with pytest.raises(dp.DataError, match="columns=3"):
+        TOTAL(shelf)
+    with pytest.raises(dp.DataError, match="a Shelf could not be read") as refusal:
+        (dp.records(columns=["c"]) >> TOTAL)(shelf)
+    assert refusal.value.__context__ is None
+
+
+class Query:
+    """A stranger's query, which makes a new stream of Arrow batches each time it is asked."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.table.to_reader(max_chunksize=2).__arrow_c_stream__(requested_schema)
+
+
+TABLE = pa.table({"a": [1, 2, 30], "text": ["x", "y", "z"], "b": pa.array([1.5, None, 4.0])})
+
+
+def test_what_exports_arrow_streams_needs_no_registration():
+    query = Query(TABLE)
+    for _ in range(2):
+        assert (dp.records(columns=["b", "a"]) >> FILLED)(query).tolist() == [10.5, 13]
+    assert TOTAL(Query(TABLE.select(["a"]))).tolist() == [13]
+    with pytest.raises(dp.DataError, match="text"):
+        THREE(query)
+    with pytest.raises(dp.DataError, match="2 columns, 1 were declared"):
+        TOTAL(Query(TABLE.select(["a", "b"])))
+
+
+def two_passes(ask: Any) -> tuple[int, int]:
+    """A program that goes through the data twice."""
+    query = dp.count() >> dp.gaussian(rho=100)
+    return round(ask(query)), round(ask(query))
+
+
+def test_a_record_batch_reader_is_gone_through_once():
+    both = dp.records(columns=["a"]) >> dp.adaptive(
+        two_passes, dp.ZeroConcentratedDivergence(), 1000
+    )
+    assert both(TABLE) == (3, 3)
+    reader = TABLE.to_reader()
+    with pytest.raises(dp.DataError, match="only once"):
+        both(reader)
+    assert NAMED(TABLE.drop(["text"]).to_reader())[1] == 13
+
+
+def exhausted() -> Iterator[np.ndarray]:
+    """A generator that someone has gone through."""
+    yield np.ones(3)
+
+
+def used_up() -> Iterator[np.ndarray]:
+    generator = exhausted()
+    next(generator)
+    return generator
+
+
+@pytest.mark.parametrize("wrap", [lambda once: once, lambda once: (each for each in once)])
+def test_blocks_that_are_used_up_are_refused_and_never_empty(wrap: Callable[..., Any]):
+    once = iter([np.ones(3)])
+    both = dp.adaptive(two_passes, dp.ZeroConcentratedDivergence(), 1000)
+    with pytest.raises(dp.DataError, match="only once"):
+        both(dp.Blocks(lambda: wrap(once)))
+
+
+def test_an_iterator_that_was_begun_elsewhere_is_refused():
+    begun = used_up()
+    with pytest.raises(dp.DataError, match="only once"):
+        TOTAL(dp.Blocks(lambda: begun))
+    finished = exhausted()
+    assert TOTAL(dp.Blocks(lambda: finished)).tolist() == [3]
+    with pytest.raises(dp.DataError, match="only once"):
+        TOTAL(dp.Blocks(lambda: finished))
+
+
+def test_blocks_that_open_anew_are_gone_through_as_often_as_needed():
+    both = dp.adaptive(two_passes, dp.ZeroConcentratedDivergence(), 1000)
+    for fresh in (lambda: [np.ones(3)], exhausted, lambda: iter([np.ones(3)])):
+        assert both(dp.Blocks(fresh)) == (3, 3)
+    assert TOTAL(dp.Blocks(list)).tolist() == [0]
+
+
+def one(*values: Any, kind: Any = None) -> pa.Array:
+    return pa.array(values, kind)
+
+
+DECIMALS = one(Decimal("1.5"), None)
+NUMBERS = {
+    "arrow decimals": DECIMALS,
+    "arrow wide decimals": one(Decimal("1.5"), None, kind=pa.decimal256(50, 2)),
+    "arrow dictionary": one(1.5, None).dictionary_encode(),
+    "arrow halves": pa.array(np.array([1.5, np.nan], np.float16)),
+    "arrow chunks": pa.chunked_array([[1.5], [], [None]]),
+    "polars decimals": pl.Series([Decimal("1.5"), None]),
+    "polars chunks": pl.concat([pl.Series([1.5]), pl.Series([None], dtype=pl.Float64)]),
+    "polars objects": pl.Series([Decimal("1.5"), None], dtype=pl.Object),
+    "pandas decimals": pd.Series([Decimal("1.5"), None], dtype=object),
+    "pandas Arrow decimals": pd.Series(DECIMALS, dtype=pd.ArrowDtype(DECIMALS.type)),
+    "pandas nullable": pd.Series([1.5, None], dtype="Float64"),
+    "pandas Arrow": pd.Series([1.5, None], dtype="float64[pyarrow]"),
+    "pandas sparse": pd.Series(pd.arrays.SparseArray([1.5, np.nan])),
+    "pandas categories": pd.Series([1.5, None], dtype="category"),
+    "dictionary of lists": {"x": [1.5, None]},
+    "buffer": array.array("d", [1.5, np.nan]),
+    "list with None": [1.5, None],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_and_missing_values_of_every_type(name):
+    data = NUMBERS[name]
+    assert FILLED(data).tolist() == [6.5]
+    table = data if isinstance(data, dict) else {"x": data}
+    assert (dp.records(columns=["x"]) >> FILLED)(table).tolist() == [6.5]
+
+
+def test_whole_numbers_beyond_floats_are_rounded():
+    assert TOTAL(pl.Series([1, 2, 10**30], dtype=pl.Int128)).tolist() == [13]
+    assert TOTAL(one(2**64 - 1, kind=pa.uint64())).tolist() == [10]
+
+
+class Lazy:
+    """As a dask array: ``__array__`` would load everything."""
+
+    def __init__(self, **offered: Any) -> None:
+        self.__dict__.update(offered)
+
+    def __array__(self, *arguments: Any, **named: Any) -> np.ndarray:
+        raise AssertionError("loaded whole")
+
+
+class OnDisk(Lazy):
+    """As an h5py dataset."""
+
+    shape = (3,)
+    chunks = (3,)
+
+    def __getitem__(self, key: Any) -> np.ndarray:
+        raise AssertionError("loaded whole")
+
+
+def computed() -> None:
+    """Would compute a lazy container."""
+
+
+TIMES = [datetime.time(1)], [datetime.timedelta(1)], [datetime.date(2020, 1, 1)]
+REFUSED = [
+    *[(library(values), "not numbers") for library in (pa.array, pl.Series) for values in TIMES],
+    *[(library([[1]]), "not numbers") for library in (pa.array, pl.Series)],
+    *[(library([{"secret": 1}]), "not numbers") for library in (pa.array, pl.Series)],
+    (pa.UnionArray.from_sparse(pa.array([0], pa.int8()), [pa.array([1])]), "union"),
+    (pl.Series([SECRET], dtype=pl.Enum([SECRET])), "text"),
+    (pl.Series([SECRET], dtype=pl.Categorical), "text"),
+    (pd.Series([SECRET], dtype="category"), "text"),
+    (pd.Series([SECRET], dtype="string"), "text"),
+    (pd.Series(pd.period_range("2020", periods=1)), "Period"),
+    (pa.array([SECRET]).dictionary_encode(), "text"),
+    (pyarrow.dataset.dataset(TABLE), r"dp\.Blocks\(lambda: data\.to_batches"),
+    (Lazy(compute=computed, chunks=(3,)), r"b\.compute\(\) for b in data\.blocks"),
+    (Lazy(compute=computed, partitions=()), r"p\.compute\(\) for p in data\.partitions"),
+    (Lazy(dims=(), to_dataframe=computed), r"data\.to_dataframe\(\)"),
+    (OnDisk(), r"dp\.Blocks\(lambda: \(data\[i : i"),
+    (Lazy(), "cannot be read"),
+    (pd.DataFrame, "cannot be read"),
+    (bytearray(b"1"), "cannot be read"),
+    (np.zeros(1, dtype=[("a", "f8")]), "dtype"),
+    ({"a": [1.0], "b": [2.0, 3.0]}, "differ in length"),
+    (pd.DataFrame([[1.0, 2.0]], columns=["a", "a"]), "columns=2"),
+]
+
+
+@pytest.mark.parametrize(("data", "words"), REFUSED, ids=lambda value: str(type(value)))
+def test_all_else_is_refused_in_words(data, words):
+    with pytest.raises(dp.DataError, match=words) as refusal:
+        TOTAL(data)
+    assert SECRET not in str(refusal.value)
+
+
+def test_a_name_that_stands_twice_is_refused():
+    with pytest.raises(dp.DataError, match="'a' more than once"):
+        (dp.records(columns=["a"]) >> TOTAL)(pd.DataFrame([[1.0, 2.0]], columns=["a", "a"]))
+
+
+class Broken:
+    """Fails wherever it is touched, and says too much."""
+
+    def __array__(self, *arguments: Any, **named: Any) -> np.ndarray:
+        raise RuntimeError(SECRET)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        raise RuntimeError(SECRET)
+
+
+def talkative() -> Iterator[np.ndarray]:
+    """Blocks of which the second cannot be made."""
+    yield np.ones(2)
+    warnings.warn(SECRET, stacklevel=1)
+    raise ValueError(SECRET)
+
+
+@pytest.mark.parametrize("data", [Broken(), [Broken(), 1.0], dp.Blocks(talkative)], ids=type)
+def test_no_foreign_error_or_warning_passes_the_door(data):
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        with pytest.raises(dp.DataError) as refusal:
+            TOTAL(data)
+    assert not seen
+    problem = refusal.value
+    while problem is not None:
+        assert SECRET not in str(problem)
+        problem = problem.__context__
+
+
+def looks(data: Any) -> int:
+    """How many values of a container of objects were looked at before it was refused."""
+    seen = 0
+
+    class Number(float):
+        """A float that counts who asks for it."""
+
+        def __float__(self) -> float:
+            nonlocal seen
+            seen += 1
+            return 0.5
+
+    with pytest.raises(dp.DataError, match="text"):
+        TOTAL(data(Number(0.5)))
+    return seen
+
+
+def in_blocks(values: list[Any]) -> dp.Blocks:
+    return dp.Blocks(lambda: [np.array(part, dtype=object) for part in (values[:9], values[9:])])
+
+
+@pytest.mark.parametrize("place", [0, 1, 250, 499])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        lambda values: np.array(values, dtype=object),
+        list,
+        lambda values: pd.Series(values, dtype=object),
+        lambda values: pd.DataFrame({"x": pd.Series(values, dtype=object)}),
+        lambda values: {"x": np.array(values, dtype=object)},
+        in_blocks,
+    ],
+)
+def test_text_is_refused_after_everything_was_read(kind, place):
+    def filled(number: object) -> Any:
+        values = [number] * 500
+        values[place] = "text"
+        return kind(values)
+
+    assert looks(filled) == 499
+
+
+def test_a_block_that_cannot_be_read_is_refused_after_all_others():
+    seen = []
+
+    def pieces() -> Iterator[Any]:
+        for piece in (["text"], np.array(["text"]), np.ones((2, 2)), np.ones(3)):
+            seen.append(len(piece))
+            yield piece
+
+    with pytest.raises(dp.DataError, match="text"):
+        TOTAL(dp.Blocks(pieces))
+    assert seen == [1, 1, 2, 3]
+
+
+class Spread(Source):
+    """Rows in two places."""
+
+    columns, names, size = 1, None, None
+    asked = 0
+
+    def blocks(self) -> Iterator[Any]:
+        raise AssertionError("gone through in one place")
+
+
+@reduced.register(Spread)
+def _elsewhere(source: Spread, job: Any, merge: Any) -> Any:
+    source.asked += 1
+    return merge(*map(job, [opened(np.array([1.0, 20.0])), opened([3.0])]))
+
+
+def test_a_source_may_fold_its_parts_elsewhere():
+    spread = Spread()
+    both = dp.compose(TOTAL >> dp.laplace(scale=1e-9), dp.count() >> dp.laplace(scale=1e-9))
+    total, count = both(spread)
+    assert (total.round().tolist(), count, spread.asked) == ([14], 3, 1)
+    sized = dp.records(size=4, metric=dp.ChangeOneDistance()) >> TOTAL
+    with pytest.raises(dp.DataError, match="size=4"):
+        sized(spread)
+
+
+def test_large_tables_are_folded_by_several_threads(monkeypatch):
+    monkeypatch.setattr(reduced_module, "_PROCESSORS", 3)
+    monkeypatch.setattr("opendp_lite.engines.source.SHARE_ENTRIES", 1000)
+    values = np.arange(5000.0)
+    expected = TOTAL(values[:1]) + TOTAL(values[1:])
+    for data in (values, pd.DataFrame({"x": values}), pl.Series(values), pa.array(values)):
+        assert len(opened(data).parts(3)) == 3
+        assert TOTAL(data) == expected
+    objects = values.astype(object)
+    assert len(opened(objects).parts(3)) == 1
+
+
+ROWS = 1_000_000
+
+
+def mixed() -> Iterator[tuple[str, Any]]:
+    """Tables of one content, with nulls, whole numbers, decimals and chunks."""
+    whole, real = np.arange(ROWS) % 7, np.arange(ROWS) / 7
+    real[::5] = np.nan
+    yield "pandas", pd.DataFrame({"a": whole, "text": "x", "b": real})
+    nullable = {"a": pd.array(whole, dtype="Int64"), "b": pd.array(real, dtype="Float64")}
+    yield "pandas nullable", pd.DataFrame(nullable)
+    steps = range(0, ROWS, 30_000)
+    parts = [pl.DataFrame({"a": whole[i : i + 30_000], "b": real[i : i + 30_000]}) for i in steps]
+    yield "polars", pl.concat(parts, rechunk=False)
+    exact = pa.array(whole).cast(pa.decimal128(20)).cast(pa.decimal128(22, 2))
+    yield "arrow", pa.table({"a": exact, "b": pa.array(real, from_pandas=True)})
+    yield "masked", {"a": whole, "b": np.ma.masked_invalid(real)}
+    yield "numpy", {"a": whole, "b": real}
+
+
+def test_a_table_is_read_by_column_and_block():
+    """A copy of the two columns would be 16 MB, of the largest slice read it is 1 MB."""
+    pipeline = dp.records(columns=["b", "a"]) >> dp.impute(5) >> dp.clamp(0, 10) >> dp.sum()
+    totals = {}
+    for name, table in mixed():
+        tracemalloc.start()
+        try:
+            totals[name] = pipeline(table).tolist()
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert peak < 7e6, name
+    assert len(set(map(tuple, totals.values()))) == 1
+
+
+def test_sparse_matrices_stand_where_tables_do():
+    matrix = sp.csr_array(MATRIX)
+    assert THREE(matrix).tolist() == [18, 22, 25]
+    assert THREE(dp.Blocks(lambda: [matrix, MATRIX], columns=None)).tolist() == [36, 44, 50]

@@ -1,0 +1,78 @@
+"""Folds, their summaries and rows can be sent to another process and folded there."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+
+import opendp_lite as dp
+from opendp_lite.engines.deferred import fold, identity
+from opendp_lite.engines.door import opened
+from opendp_lite.engines.fold import Fold
+from opendp_lite.engines.gather import GatherFold
+from opendp_lite.engines.rows import Mapped, map_rows
+from opendp_lite.engines.tally import TallyFold
+from opendp_lite.transformations.count import CountFold
+from opendp_lite.transformations.sum import SumFold
+
+VALUES = np.array([0.5, -3.0, np.nan, 1e9, 2.0])
+BODIES = [dp.Box(0, 10), dp.Ball(3, p=2), dp.Ball(3, p=1), dp.NonNegativeBall(2), dp.Simplex(3)]
+FOLDS: list[Fold[Any]] = [
+    *map(SumFold, BODIES),
+    CountFold(),
+    TallyFold(np.array([0.0, 1.0]), 1),
+    GatherFold(1),
+]
+
+
+def sent(value: Any) -> Any:
+    return pickle.loads(pickle.dumps(value))
+
+
+def outcome(how: Any, summary: Any) -> Any:
+    return how.finish(summary) if hasattr(how, "finish") else summary
+
+
+def released(rows: Mapped, how: Any) -> Any:
+    return fold(how, lambda summary: outcome(how, summary))(rows)
+
+
+@pytest.mark.parametrize("how", FOLDS, ids=lambda how: type(how).__name__)
+def test_folds_and_summaries_make_a_round_trip(how):
+    expected = released(Mapped(VALUES), how)
+    assert np.array_equal(released(sent(Mapped(VALUES)), sent(how)), expected, equal_nan=True)
+    halves = [released_summary(sent(how), part) for part in (VALUES[:2], VALUES[2:])]
+    merged = how.merge(*map(sent, halves))
+    assert np.array_equal(outcome(how, merged), expected, equal_nan=True)
+
+
+def released_summary(how: Any, part: np.ndarray) -> Any:
+    return fold(how, identity)(Mapped(part))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        VALUES,
+        VALUES.tolist(),
+        pd.DataFrame({"x": VALUES}),
+        pd.Series(VALUES, dtype="Float64"),
+        pl.Series(VALUES),
+        pa.chunked_array([VALUES[:2], VALUES[2:]]),
+        sp.csr_array(VALUES[:, None]),
+        {"x": VALUES},
+    ],
+    ids=lambda data: type(data).__name__,
+)
+def test_rows_with_what_waits_for_them_make_a_round_trip(data):
+    rows = map_rows(Mapped(data), np.negative) if not sp.issparse(data) else Mapped(data)
+    how = SumFold(dp.Box(-10, 10))
+    assert np.array_equal(released(sent(rows), how), released(rows, how))
+    assert sent(opened(data)).size == len(VALUES)
