@@ -21,7 +21,9 @@ from opendp_lite.bodies.body import (
 from opendp_lite.bodies.box import Box
 from opendp_lite.core import Measurement, Mechanism, mechanism
 from opendp_lite.domains import Rows
+from opendp_lite.engines.fold import Block
 from opendp_lite.engines.gather import GatherFold
+from opendp_lite.engines.missing import LEAVE_OUT, FillEntries, present
 from opendp_lite.engines.rows import fold
 from opendp_lite.engines.tally import TallyFold
 from opendp_lite.errors import ParameterError, SpaceError
@@ -156,7 +158,9 @@ def _between(
     def release(column: Floats, law: RankLaw, j: int, entropy: Entropy) -> float:
         return CellChoice(chosen[j], law).release(column, entropy)
 
-    return lambda rows: fold(rows, how, how.finish), release
+    middles = [lattice.point(lattice.cells // 2) for lattice in lattices]
+    treatment = _treatment(space, np.array(middles))
+    return lambda rows: fold(present(rows, how, treatment), how, how.finish), release
 
 
 def _among(
@@ -179,7 +183,18 @@ def _among(
         under[0] = over[-1] = 0
         return float(points[law.choose(ones, under, over, size, entropy)])
 
-    return lambda rows: fold(rows, how, lambda counts: counts), release
+    treatment = _treatment(space, points[[len(points) // 2]])
+    return lambda rows: fold(present(rows, how, treatment), how, lambda counts: counts), release
+
+
+def _treatment(space: Space[Rows], middles: Floats) -> Block:
+    """Leaves out what is missing; where the number of rows is public, fills it.
+
+    By the centre of the rows' body or, where that is unbounded, by the middle of the choices.
+    """
+    if not row_metric(space).fixed_size:
+        return LEAVE_OUT
+    return space.domain.body.filling() or FillEntries(middles)
 
 
 def _lattices(

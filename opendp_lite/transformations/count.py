@@ -11,6 +11,7 @@ from opendp_lite.bodies.body import Projection
 from opendp_lite.core import Transformation, stage
 from opendp_lite.domains import Rows, Scalars
 from opendp_lite.engines.fold import Block, Floats, Fold, Scratch
+from opendp_lite.engines.missing import LEAVE_OUT, present
 from opendp_lite.engines.rows import fold
 from opendp_lite.engines.sparse import SparseRows
 from opendp_lite.errors import SpaceError
@@ -47,7 +48,9 @@ def _moved(distance: Fraction) -> Norms:
 
 
 @stage
-def count(space: Space[Rows]) -> Transformation[Space[Rows], Space[Scalars]]:
+def count(
+    space: Space[Rows], *, missing: bool = False
+) -> Transformation[Space[Rows], Space[Scalars]]:
     """Counts the rows.
 
     Takes: rows under ``SymmetricDistance``; under ``ChangeOneDistance`` the number is public
@@ -65,9 +68,10 @@ def count(space: Space[Rows]) -> Transformation[Space[Rows], Space[Scalars]]:
             f"count: the number of rows is public, it was declared as size={space.domain.size}; "
             "use that number, or SymmetricDistance() where it is private"
         )
+    how, treatment = CountFold(), None if missing else LEAVE_OUT
     return Transformation(
         space,
         Space(Scalars(0), AbsoluteDistance(), unit=_moved(space.unit)),
-        lambda rows: fold(rows, CountFold(), _as_steps),
+        lambda rows: fold(present(rows, how, treatment), how, _as_steps),
         _moved,
     )

@@ -15,6 +15,7 @@ from opendp_lite.bodies.body import Body, Projection, RowSum
 from opendp_lite.core import Transformation, stage
 from opendp_lite.domains import Rows, Vectors
 from opendp_lite.engines.fold import Block, Floats, Scratch
+from opendp_lite.engines.missing import LEAVE_OUT, present
 from opendp_lite.engines.rows import fold
 from opendp_lite.engines.sparse import SparseRows, Whole
 from opendp_lite.errors import SpaceError
@@ -160,10 +161,12 @@ def sum(space: Space[Rows]) -> Transformation[Space[Rows], Space[Vectors]]:
     array([1.])
     """
     body = space.domain.body
-    per_row = row_metric(space).per_row(body)
+    metric = row_metric(space)
+    per_row = metric.per_row(body)
     if per_row is None:
         raise SpaceError(_UNBOUNDED)
     how: RowSum[Any] = body.own_sum() or SumFold(body)
+    treatment = body.filling() if metric.fixed_size else LEAVE_OUT
     vectors = Vectors(body.columns, body.exponent())
 
     def moved(distance: Fraction) -> Norms:
@@ -172,6 +175,6 @@ def sum(space: Space[Rows]) -> Transformation[Space[Rows], Space[Vectors]]:
     return Transformation(
         space,
         Space(vectors, NormDistance(), unit=moved(space.unit)),
-        lambda rows: fold(rows, how, how.finish),
+        lambda rows: fold(present(rows, how, treatment), how, how.finish),
         moved,
     )
