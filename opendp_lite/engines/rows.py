@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from opendp_lite.engines.fold import Block, Floats, Fold, Scratch
 from opendp_lite.errors import DataError
 
-BLOCK_ENTRIES: Final = 262144
+BLOCK_ENTRIES: Final = 65536
 """Entries in a block: few calls, and working arrays that stay in a processor's cache."""
 SHARE_ENTRIES: Final = 2_000_000
 """Entries for which a further thread is worth its start."""
