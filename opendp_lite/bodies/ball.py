@@ -29,6 +29,7 @@ from opendp_lite.bodies.body import (
 )
 from opendp_lite.bodies.box import Box
 from opendp_lite.engines.layout import DENSE, Layout
+from opendp_lite.engines.missing import FillEntries, holds_missing
 from opendp_lite.engines.sparse import SparseRows, Whole
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import sqrt_up, sum_up
@@ -104,7 +105,19 @@ class Ball(Body):
     def diameters(self) -> Norms:
         return self._reach() * 2
 
-    def contains(self, rows: Floats) -> NDArray[np.bool_]:
+    def bounds(self) -> tuple[Values, Values]:
+        kept = max(len(self.size), len(self.middle))
+        pairs = list(zip(spread(self.middle, kept), spread(self.size, kept), strict=True))
+        return tuple(c - r for c, r in pairs), tuple(c + r for c, r in pairs)
+
+    def centre(self) -> Values:
+        return self.middle
+
+    def filling(self) -> FillEntries:
+        """Entry by entry: an entry at the centre's place lengthens no row."""
+        return FillEntries(self._floats[1])
+
+    def holds(self, rows: Floats) -> NDArray[np.bool_]:
         size, middle = self._floats
         scaled = (rows - middle) / size
         slack = SLACK * (1 + float(np.max(np.abs(middle) / size)))
@@ -197,6 +210,10 @@ class Ball(Body):
         return rows.with_values(self._brought(rows.values, rows))
 
     def _brought(self, entries: Floats, layout: Layout) -> Floats:
+        if holds_missing(entries):
+            missing = np.isnan(entries)
+            known = np.where(missing, layout.of_columns(self._floats[1]), entries)
+            return np.where(missing, np.nan, self._brought(known, layout))
         out, spare = (np.empty(entries.shape[::-1]).T for _ in range(2))
         factor = layout.of_rows(self._shrink(entries, layout, out, spare, 1.0))
         shrunk = out * factor
@@ -205,8 +222,7 @@ class Ball(Body):
             shrunk *= size
         if any(self.middle):
             shrunk += middle
-        kept = np.where(factor == 1.0, entries, shrunk)
-        return np.where(np.isnan(factor), middle, kept)
+        return np.where(factor == 1.0, entries, shrunk)
 
     def exponent(self) -> int:
         largest = max(self.size) + max(abs(c) for c in self.middle)

@@ -11,7 +11,8 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.engines.fold import Fold
+from opendp_lite.engines.fold import Block, Fold
+from opendp_lite.engines.missing import FillRows
 from opendp_lite.engines.sparse import SparseRows, Whole, densifies
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import Number, exact, floor_log2, nearest, plain, shown_up
@@ -86,6 +87,14 @@ def spread(bound: Values, columns: int) -> Values:
     return bound if len(bound) == columns else bound * columns
 
 
+def unsigned(bounds: tuple[Values, Values]) -> tuple[Values, Values]:
+    """Bounds on the sizes of entries, from bounds on the entries."""
+    kept = max(map(len, bounds))
+    pairs = list(zip(*(spread(each, kept) for each in bounds), strict=True))
+    least = tuple(max(low, -high, Fraction(0)) for low, high in pairs)
+    return least, tuple(max(-low, high) for low, high in pairs)
+
+
 def grid_exponent(
     name: str, largest: Fraction, narrowest: Fraction, narrow_bits: int = _NARROW_BITS
 ) -> int:
@@ -156,8 +165,37 @@ class Body(ABC):
         """Bounds on the norms of the difference of two rows."""
 
     @abstractmethod
+    def bounds(self) -> tuple[Values, Values] | None:
+        """The least and the largest entry of each column; None where unbounded.
+
+        Each of the two holds one number for all columns, or one for each. A lower bound is always
+        below its upper one.
+        """
+
+    @abstractmethod
+    def centre(self) -> Values | None:
+        """A row in the middle, as one number for all columns or one for each; None if unbounded.
+
+        It lies in the body. Where the number of rows is public, it stands for what is missing.
+        """
+
+    @abstractmethod
+    def holds(self, rows: Floats) -> NDArray[np.bool_]:
+        """Which rows without missing entries lie in the body, up to float rounding."""
+
     def contains(self, rows: Floats) -> NDArray[np.bool_]:
-        """Which rows lie in the body, up to float rounding."""
+        """Which rows lie in the body, up to float rounding; missing entries as filled."""
+        filling = self.filling()
+        return self.holds(rows if filling is None else filling(rows))
+
+    def filling(self) -> Block | None:
+        """A block function that puts public numbers in the place of missing entries.
+
+        A row of the body stays in the body. By default every row with a missing entry becomes the
+        centre, which is right for any body.
+        """
+        middle = self.centre()
+        return None if middle is None else FillRows(array(middle))
 
     @abstractmethod
     def shift(self, offset: Values) -> Body:
@@ -177,7 +215,11 @@ class Body(ABC):
 
     @abstractmethod
     def project(self, block: Floats) -> Floats:
-        """Each row brought into the body, up to float rounding."""
+        """Each row brought into the body, up to float rounding.
+
+        A missing entry stays missing, and no other becomes missing. The others of its row are
+        brought to where they would be if ``filling`` had come first.
+        """
 
     @abstractmethod
     def exponent(self) -> int:

@@ -27,6 +27,7 @@ from opendp_lite.bodies.body import (
     values,
     width_of,
 )
+from opendp_lite.engines.missing import FillEntries
 from opendp_lite.engines.sparse import SparseRows, Whole, densifies
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import nearest, sum_up
@@ -55,10 +56,11 @@ class Box(Body):
     def __init__(self, lower: Bounds, upper: Bounds, columns: int = 1) -> None:
         low, high = values(lower, "lower bound"), values(upper, "upper bound")
         columns = width_of("Box", columns, low, high)
-        paired = list(zip(spread(low, columns), spread(high, columns), strict=True))
+        kept = max(len(low), len(high))
+        paired = zip(spread(low, kept), spread(high, kept), strict=True)
         for column, (least, most) in enumerate(paired):
             if least >= most:
-                where = f" in column {column}" if columns > 1 else ""
+                where = f" in column {column}" if kept > 1 else ""
                 advice = "they are equal" if least == most else "swap them"
                 raise ParameterError(
                     f"bounds{where}: the lower, {nearest(least):g}, must be below the upper, "
@@ -105,7 +107,18 @@ class Box(Body):
     def diameters(self) -> Norms:
         return self._norms(self._widths)
 
-    def contains(self, rows: Floats) -> NDArray[np.bool_]:
+    def bounds(self) -> tuple[Values, Values]:
+        return self.lower, self.upper
+
+    def centre(self) -> Values:
+        low, high = spread(self.lower, self._kept), spread(self.upper, self._kept)
+        return compact(tuple((a + b) / 2 for a, b in zip(low, high, strict=True)))
+
+    def filling(self) -> FillEntries:
+        """Entry by entry, since a box bounds each column by itself."""
+        return FillEntries(array(self.centre()))
+
+    def holds(self, rows: Floats) -> NDArray[np.bool_]:
         low, high = self._floats
         slack = SLACK * np.maximum(np.abs(low), np.abs(high))
         inside: NDArray[np.bool_] = np.all((rows >= low - slack) & (rows <= high + slack), axis=1)
@@ -143,11 +156,11 @@ class Box(Body):
         return np.clip(low * (1 - weight) + high * weight, low, high)
 
     def project(self, block: Floats) -> Floats:
-        return _between(block, *self._floats)
+        return np.clip(block, *self._floats)
 
     def project_sparse(self, rows: SparseRows) -> SparseRows:
         self._require_zero()
-        return rows.with_values(_between(rows.values, *map(rows.of_columns, self._floats)))
+        return rows.with_values(np.clip(rows.values, *map(rows.of_columns, self._floats)))
 
     def _require_zero(self) -> None:
         if not self._holds_zero:
@@ -209,15 +222,6 @@ class Box(Body):
     def __repr__(self) -> str:
         count = f", columns={self.columns}" if self.columns != self._kept else ""
         return f"dp.Box({shown(self.lower)}, {shown(self.upper)}{count})"
-
-
-def _between(entries: Floats, low: Floats, high: Floats) -> Floats:
-    clipped: Floats = np.clip(entries, low, high)
-    missing = np.isnan(clipped)
-    if missing.any():
-        ends = np.where(np.signbit(entries), low, high)
-        np.copyto(clipped, ends, where=missing)
-    return clipped
 
 
 def _tiled(bounds: list[int], origin: int, columns: int) -> NDArray[np.int64]:

@@ -30,7 +30,13 @@ class Everything(Body):
     def diameters(self) -> Norms | None:
         return None
 
-    def contains(self, rows: Floats) -> NDArray[np.bool_]:
+    def bounds(self) -> None:
+        return None
+
+    def centre(self) -> None:
+        return None
+
+    def holds(self, rows: Floats) -> NDArray[np.bool_]:
         return np.ones(len(rows), dtype=np.bool_)
 
     def shift(self, offset: Values) -> Everything:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from opendp_lite.bodies.ball import Ball
 from opendp_lite.bodies.body import SLACK, Body, Bounds, Floats, Snapper, Values, array, spread
 from opendp_lite.bodies.box import Box
+from opendp_lite.engines.missing import FillEntries
 from opendp_lite.engines.sparse import SparseRows, Whole
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import sqrt_up
@@ -58,9 +59,19 @@ class NonNegativeBall(Body):
         across = 2 * largest if self.ball.p == 1 else sqrt_up(2 * self.ball.squares())
         return Norms.squared(across, 2 * largest * largest, largest)
 
-    def contains(self, rows: Floats) -> NDArray[np.bool_]:
+    def bounds(self) -> tuple[Values, Values]:
+        return (Fraction(0),), self.ball.size
+
+    def centre(self) -> Values:
+        """The origin, from which lengths are measured."""
+        return self.ball.centre()
+
+    def filling(self) -> FillEntries:
+        return self.ball.filling()
+
+    def holds(self, rows: Floats) -> NDArray[np.bool_]:
         least = -SLACK * array(self.ball.size)
-        inside: NDArray[np.bool_] = np.all(rows >= least, axis=1) & self.ball.contains(rows)
+        inside: NDArray[np.bool_] = np.all(rows >= least, axis=1) & self.ball.holds(rows)
         return inside
 
     def non_negative(self) -> bool:

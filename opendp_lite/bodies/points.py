@@ -15,6 +15,7 @@ from opendp_lite.bodies.body import Body, Floats, RowSum, Snapper, Values
 from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.farthest import farthest, l1_length, l2_length
 from opendp_lite.engines.fold import Block, Scratch
+from opendp_lite.engines.missing import holds_missing, whole_rows
 from opendp_lite.engines.sparse import SparseRows, Whole, densifies
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import floor_log2
@@ -174,15 +175,25 @@ class Points(Body):
         found = np.searchsorted(mixes, self._mixed(rows))
         return places[np.minimum(found, len(places) - 1)]
 
-    def contains(self, rows: Floats) -> NDArray[np.bool_]:
+    def bounds(self) -> tuple[Values, Values]:
+        low, high = self.steps.min(axis=0), self.steps.max(axis=0)
+        unit = self._unit
+        lower = [(int(a) - (a == b)) * unit for a, b in zip(low, high, strict=True)]
+        return tuple(lower), tuple(int(b) * unit for b in high)
+
+    def centre(self) -> Values:
+        """The point of the middle cell."""
+        return tuple(int(step) * self._unit for step in self.steps[len(self.steps) // 2])
+
+    def filling(self) -> Middle:
+        return Middle(self)
+
+    def holds(self, rows: Floats) -> NDArray[np.bool_]:
         inside: NDArray[np.bool_] = (self.at(self.places_in(rows)) == rows).all(axis=1)
         return inside
 
     def _box(self) -> Box:
-        low, high = self.steps.min(axis=0), self.steps.max(axis=0)
-        unit = self._unit
-        lower = [(int(a) - (a == b)) * unit for a, b in zip(low, high, strict=True)]
-        return Box(lower, [int(b) * unit for b in high], self.columns)
+        return Box(*self.bounds(), self.columns)
 
     def shift(self, offset: Values) -> Box:
         return self._box().shift(offset)
@@ -207,7 +218,7 @@ class Points(Body):
         return self.at(np.where(generator.random(count) < 0.5, extreme, anywhere))
 
     def project(self, block: Floats) -> Floats:
-        return self.at(self.places_in(block))
+        return _with_missing(self.at(self.places_in(block)), block)
 
     def exponent(self) -> int:
         return self.grid
@@ -227,6 +238,36 @@ class Points(Body):
         return f"<{len(self.steps)} points of {self.key!r}>"
 
 
+def _with_missing(rows: Floats, before: Floats) -> Floats:
+    """New rows, those that come of a row with a missing entry made missing."""
+    if holds_missing(before):
+        rows[~whole_rows(before)] = np.nan
+    return rows
+
+
+@attrs.frozen
+class Middle:
+    """A block function that puts the middle point in the place of what is missing.
+
+    Blocks are rows of points or, where a sum takes numbers for points itself, the numbers: then it
+    puts a number of the middle cell.
+    """
+
+    body: Points
+
+    def __call__(self, block: Floats) -> Floats:
+        if not holds_missing(block):
+            return block
+        body, edges = self.body, self.body.edges
+        middle = len(body.steps) // 2
+        if block.shape[1] == body.columns:
+            return np.where(whole_rows(block)[:, None], block, body.at(np.array([middle])))
+        return np.where(np.isnan(block), edges[middle - 1] if len(edges) else 0.0, block)
+
+    def on_sparse(self, rows: SparseRows) -> SparseRows:
+        raise densifies("basis_features")
+
+
 @attrs.frozen
 class PointOf:
     """A block function from one column of numbers to the points that they belong to."""
@@ -234,7 +275,7 @@ class PointOf:
     body: Points
 
     def __call__(self, block: Floats) -> Floats:
-        return self.body.at(self.body.places_of(block[:, 0]))
+        return _with_missing(self.body.at(self.body.places_of(block[:, 0])), block)
 
     def on_sparse(self, rows: SparseRows) -> SparseRows:
         raise densifies("basis_features")

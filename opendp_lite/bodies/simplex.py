@@ -15,10 +15,12 @@ from opendp_lite.bodies.body import (
     Floats,
     Snapper,
     Values,
+    array,
     fitting_width,
     grid_exponent,
 )
 from opendp_lite.bodies.box import Box
+from opendp_lite.engines.missing import FillRows, holds_missing
 from opendp_lite.exact import Number, plain, positive
 from opendp_lite.fields import initialise
 from opendp_lite.norms import Norms
@@ -52,12 +54,23 @@ class Simplex(Body):
             return self.radii()
         return Norms.squared(2 * self.total, 2 * self.total**2, self.total)
 
-    def contains(self, rows: Floats) -> NDArray[np.bool_]:
+    def bounds(self) -> tuple[Values, Values]:
+        return (Fraction(0),), (self.total,)
+
+    def centre(self) -> Values:
+        """The row of equal entries that sum to the total."""
+        return (self.total / self.columns,)
+
+    def holds(self, rows: Floats) -> NDArray[np.bool_]:
         total = float(self.total)
         inside: NDArray[np.bool_] = np.all(rows >= -SLACK * total, axis=1) & (
             rows.sum(axis=1) <= total * (1 + SLACK)
         )
         return inside
+
+    def filling(self) -> FillRows:
+        """The whole row: any entry alone might lead beyond the total."""
+        return FillRows(array(self.centre()))
 
     def _box(self) -> Box:
         return Box(0, self.total, self.columns)
@@ -86,6 +99,9 @@ class Simplex(Body):
         return shares[:, : self.columns] * float(self.total)
 
     def project(self, block: Floats) -> Floats:
+        if holds_missing(block):
+            missing = np.isnan(block)
+            return np.where(missing, np.nan, self.project(self.filling()(block)))
         inside = self._box().project(block)
         left = np.full(len(inside), float(self.total))
         for column in range(self.columns):

@@ -9,12 +9,14 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from opendp_lite.bodies.body import Values, spread
 from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.everything import Everything
 from opendp_lite.core import Facts, Measurement
 from opendp_lite.domains import Rows
-from opendp_lite.engines.deferred import Released, fold
+from opendp_lite.engines.deferred import Released
 from opendp_lite.engines.gather import GatherFold
+from opendp_lite.engines.missing import LEAVE_OUT, fold_present
 from opendp_lite.engines.rows import Mapped
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import said, whole
@@ -73,7 +75,8 @@ def on_random_pairs(
         raise ParameterError(f"on_random_pairs: a group has at most {_MOST_ROWS // 2} pairs")
     inner = mechanism.bind(_of_groups(space, rows))
     gather = GatherFold(space.domain.columns)
-    factor = 1 if row_metric(space).fixed_size else 2
+    sized = row_metric(space).fixed_size
+    factor, treatment = (1, space.domain.body.filling()) if sized else (2, LEAVE_OUT)
 
     def release(columns: Floats, entropy: Entropy) -> Any:
         order = _shuffled(columns.shape[1], entropy)
@@ -88,7 +91,7 @@ def on_random_pairs(
     return Measurement(
         space,
         inner.output_measure,
-        Released(fold(gather, gather.finish), release),
+        Released(fold_present(gather, treatment, gather.finish), release),
         privacy_map,
         Facts(explanation=f"{inner.facts.explanation}; one row moves {factor} of the groups' rows"),
     )
@@ -97,14 +100,20 @@ def on_random_pairs(
 def _of_groups(space: Space[Rows], rows: int) -> Space[Rows]:
     """The space of groups of so many rows."""
     domain, metric = space.domain, row_metric(space)
-    diameters = domain.body.diameters()
-    widest = None if diameters is None else diameters.linf
-    body = Box(0, widest * widest / 2, domain.columns) if widest else Everything(domain.columns)
+    ends = domain.body.bounds()
+    body = Everything(domain.columns) if ends is None else _halves(*ends, domain.columns)
     size = None if domain.size is None else domain.size // rows
     if size == 0:
         raise SpaceError(f"on_random_pairs: {domain.size} rows make no group of {rows}")
     factor = 1 if metric.fixed_size else 2
     return Space(attrs.evolve(domain, size=size, body=body), metric, unit=space.unit * factor)
+
+
+def _halves(lower: Values, upper: Values, columns: int) -> Box:
+    """Where half of the squared difference of two rows between bounds lies."""
+    kept = max(len(lower), len(upper))
+    pairs = zip(spread(lower, kept), spread(upper, kept), strict=True)
+    return Box(0, [(high - low) ** 2 / 2 for low, high in pairs], columns)
 
 
 def _shuffled(count: int, entropy: Entropy) -> NDArray[np.intp]:

@@ -13,7 +13,6 @@ from opendp_lite.exact import Number, exact, nearest, reading
 from opendp_lite.recipes import Stage
 from opendp_lite.spaces import Space, row_metric
 from opendp_lite.transformations.clamp import clamp
-from opendp_lite.transformations.drop_nan import drop_nan
 from opendp_lite.transformations.impute import impute
 
 Rowwise = Stage[Space[Rows], Space[Rows]]
@@ -72,9 +71,13 @@ class Column:
         return nearest(self.lower), nearest(self.upper)
 
     def rows(self, space: Space[Rows]) -> Rowwise:
-        """The rows in bounds: a missing value leaves, or is the middle where the size is public."""
-        present = impute(self.middle) if row_metric(space).fixed_size else drop_nan()
-        return present >> clamp(*self.typed)
+        """The rows in bounds; where their number is public, the middle for what is missing.
+
+        Sums of other powers of the rows then agree on it. Where the number is private, each sum and
+        count leaves out the same rows by itself.
+        """
+        inside = clamp(*self.typed)
+        return impute(self.middle) >> inside if row_metric(space).fixed_size else inside
 
     def public(self, value: Number | None, name: str) -> Fraction | None:
         """A guess inside the bounds."""

@@ -21,7 +21,8 @@ from opendp_lite.estimators.report import Report, Sampled
 from opendp_lite.estimators.settings import moderate
 from opendp_lite.exact import Number
 from opendp_lite.recipes import Mechanism, mechanism
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, row_metric
+from opendp_lite.transformations.impute import impute
 from opendp_lite.transformations.norm import norm
 from opendp_lite.transformations.square import square
 from opendp_lite.transformations.sum import sum
@@ -66,6 +67,8 @@ def weighted_mean(
     whole = loss_of("weighted_mean", rho, epsilon, delta)
     report = Report.of("weighted_mean", confidence, sampling)
     loss, rows = report.for_mean(whole), weigh(lower, upper, heaviest)
+    if row_metric(space).fixed_size:
+        rows = impute([column.middle, 0]) >> rows
     reach = loss.reach((rows >> sum()).bind(space).output_space.unit)
     plan = _Weighted(column, loss, float(heaviest), reach)
     noisy: Mechanism[Space[Rows], Any] = rows >> sum() >> loss.noise() >> plan.read

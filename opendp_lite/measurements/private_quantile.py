@@ -21,8 +21,10 @@ from opendp_lite.bodies.body import (
 from opendp_lite.bodies.box import Box
 from opendp_lite.core import Facts, Measurement
 from opendp_lite.domains import Rows
-from opendp_lite.engines.deferred import Released, fold, identity
+from opendp_lite.engines.deferred import Released, identity
+from opendp_lite.engines.fold import Block
 from opendp_lite.engines.gather import GatherFold
+from opendp_lite.engines.missing import LEAVE_OUT, FillEntries, fold_present
 from opendp_lite.engines.tally import TallyFold
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import Number, exact, floor_log2, nearest, positive, sqrt_up, whole
@@ -199,7 +201,8 @@ def _between(
     def release(column: Floats, law: RankLaw, j: int, entropy: Entropy) -> float:
         return CellChoice(chosen[j], law).release(column, entropy)
 
-    return fold(how, how.finish), release
+    middles = [lattice.point(lattice.cells // 2) for lattice in lattices]
+    return fold_present(how, _treatment(space, np.array(middles)), how.finish), release
 
 
 def _among(
@@ -222,7 +225,18 @@ def _among(
         under[0] = over[-1] = 0
         return float(points[law.choose(ones, under, over, size, entropy)])
 
-    return fold(how, identity), release
+    treatment = _treatment(space, points[[len(points) // 2]])
+    return fold_present(how, treatment, identity), release
+
+
+def _treatment(space: Space[Rows], middles: Floats) -> Block:
+    """Leaves out missing values; where the number of rows is public, fills them.
+
+    By the centre of the rows' body or, where that is unbounded, by the middle of the choices.
+    """
+    if not row_metric(space).fixed_size:
+        return LEAVE_OUT
+    return space.domain.body.filling() or FillEntries(middles)
 
 
 def _lattices(

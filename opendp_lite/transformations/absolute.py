@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from typing import cast
+
 import attrs
 import numpy as np
 
-from opendp_lite.bodies.body import Floats
+from opendp_lite.bodies.body import Body, Floats, unsigned
 from opendp_lite.bodies.box import Box
-from opendp_lite.bodies.everything import Everything
+from opendp_lite.bodies.non_negative_ball import NonNegativeBall
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.engines.sparse import SparseRows
@@ -40,7 +43,18 @@ def absolute(space: Space[Rows]) -> Transformation[Space[Rows], Space[Rows]]:
     >>> (dp.absolute() >> dp.clamp(0, 5) >> dp.sum())([-3.0, 1.0])
     array([4.])
     """
-    radii, columns = space.domain.body.radii(), space.domain.columns
-    largest = None if radii is None else radii.linf
-    body = Box(0, largest, columns) if largest else Everything(columns)
-    return lifted(space, Unsigned(), body, space.domain.names)
+    return lifted(space, Unsigned(), _unsigned(space.domain.body), space.domain.names)
+
+
+def _unsigned(body: Body) -> Body:
+    """The box of the entries' bounds, or a ball where that lets a sum move less."""
+    ends, radii = body.bounds(), body.radii()
+    if ends is None or radii is None or body.non_negative():
+        return body
+    box = Box(*unsigned(ends), body.columns)
+    total, length = radii.of(1), radii.of(2)
+    if length is None or length * length >= cast(Fraction, box.radii().l2_squared):
+        return box
+    if total is not None and total <= length:
+        return NonNegativeBall(total, p=1, columns=body.columns)
+    return NonNegativeBall(length, columns=body.columns)

@@ -9,8 +9,8 @@ import numpy as np
 from opendp_lite.bodies.body import Projection
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows, Scalars
-from opendp_lite.engines.deferred import fold
 from opendp_lite.engines.fold import Block, Floats, Fold, Scratch
+from opendp_lite.engines.missing import LEAVE_OUT, fold_present
 from opendp_lite.engines.sparse import SparseRows
 from opendp_lite.errors import SpaceError
 from opendp_lite.grid import Grid
@@ -48,7 +48,9 @@ def _moved(distance: Fraction) -> Norms:
 
 
 @stage
-def count(space: Space[Rows]) -> Transformation[Space[Rows], Space[Scalars]]:
+def count(
+    space: Space[Rows], *, missing: bool = False
+) -> Transformation[Space[Rows], Space[Scalars]]:
     """Counts the rows.
 
     Takes: rows under ``SymmetricDistance``; under ``ChangeOneDistance`` the number is public
@@ -69,6 +71,6 @@ def count(space: Space[Rows]) -> Transformation[Space[Rows], Space[Scalars]]:
     return Transformation(
         space,
         Space(Scalars(0), AbsoluteDistance(), unit=_moved(space.unit)),
-        fold(CountFold(), _as_grid),
+        fold_present(CountFold(), None if missing else LEAVE_OUT, _as_grid),
         _moved,
     )

@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from opendp_lite.bodies.body import Floats
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
+from opendp_lite.engines.missing import LEAVE_OUT
 from opendp_lite.errors import SpaceError
 from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space, row_metric
 from opendp_lite.transformations.row_map import lifted
-
-
-def _without_nan(block: Floats) -> Floats:
-    missing = np.isnan(block)
-    if not missing.any():
-        return block
-    if block.shape[1] == 1:
-        return block.reshape(-1)[~missing.reshape(-1)].reshape(-1, 1)
-    kept: Floats = block[~missing.any(axis=1)]
-    return kept
 
 
 @stage
@@ -42,4 +30,4 @@ def drop_nan(space: Space[Rows]) -> Transformation[Space[Rows], Space[Rows]]:
             "drop_nan changes the number of rows, which ChangeOneDistance holds fixed; "
             "use impute(value) instead"
         )
-    return lifted(space, _without_nan, space.domain.body, space.domain.names)
+    return lifted(space, LEAVE_OUT, space.domain.body, space.domain.names)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from opendp_lite.bodies.body import Bounds, Floats, array, spread, values
+from opendp_lite.bodies.body import Bounds, array, values
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
+from opendp_lite.engines.missing import FillEntries
 from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.row_map import lifted
@@ -28,9 +27,6 @@ def impute(space: Space[Rows], value: Bounds) -> Transformation[Space[Rows], Spa
     array([1., 2.])
     """
     domain = space.domain
-    filling = array(spread(fitting(values(value, "value"), space, "impute"), domain.columns))
+    filling = array(fitting(values(value, "value"), space, "impute"))
 
-    def filled(block: Floats) -> Floats:
-        return np.where(np.isnan(block), filling, block)
-
-    return lifted(space, filled, domain.body, domain.names)
+    return lifted(space, FillEntries(filling), domain.body, domain.names)

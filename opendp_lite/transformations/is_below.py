@@ -8,6 +8,7 @@ from opendp_lite.bodies.body import Bounds, Floats, array, values
 from opendp_lite.bodies.box import Box
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
+from opendp_lite.engines.missing import holds_missing
 from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.row_map import lifted
@@ -30,6 +31,9 @@ def is_below(space: Space[Rows], threshold: Bounds) -> Transformation[Space[Rows
     limit = array(fitting(values(threshold, "threshold"), space, "is_below"))
 
     def flags(block: Floats) -> Floats:
-        return np.less(block, limit).astype(np.float64)
+        found = np.less(block, limit).astype(np.float64)
+        if holds_missing(block):
+            found[np.isnan(block)] = np.nan
+        return found
 
     return lifted(space, flags, Box(0, 1, space.domain.columns), space.domain.names)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from math import inf
 
 import attrs
 import numpy as np
 
-from opendp_lite.bodies.body import Floats
+from opendp_lite.bodies.body import Floats, Values, unsigned
 from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.everything import Everything
 from opendp_lite.core import Transformation
@@ -15,7 +16,7 @@ from opendp_lite.domains import Rows
 from opendp_lite.engines.layout import DENSE, Layout
 from opendp_lite.engines.sparse import SparseRows
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import nearest
+from opendp_lite.exact import nearest, sqrt_up
 from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.row_map import lifted
@@ -58,7 +59,19 @@ def norm(space: Space[Rows], p: float = 2) -> Transformation[Space[Rows], Space[
     """
     if p not in (1, 2):
         raise ParameterError(f"norm: p must be 1 or 2, got {p}")
-    radii = space.domain.body.radii()
+    body = space.domain.body
+    ends, radii = body.bounds(), body.radii()
     largest = None if radii is None else radii.of(p)
-    lengths = Lengths(p, nearest(largest) if largest else inf)
-    return lifted(space, lengths, Box(0, largest) if largest else Everything(1))
+    if ends is None or not largest:
+        return lifted(space, Lengths(p, inf), Everything(1))
+    least = _shortest(unsigned(ends)[0], p, body.columns)
+    return lifted(space, Lengths(p, nearest(largest)), Box(least, largest))
+
+
+def _shortest(entries: Values, p: float, columns: int) -> Fraction:
+    """A norm that no row of entries of at least these sizes is below."""
+    repeats = columns // len(entries)
+    if p == 1:
+        return sum(entries, Fraction(0)) * repeats
+    square = sum((entry * entry for entry in entries), Fraction(0)) * repeats
+    return square / sqrt_up(square) if square else square

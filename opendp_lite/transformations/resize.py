@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 from opendp_lite.bodies.body import Bounds, Floats, array, spread, values
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
-from opendp_lite.engines.rows import Mapped, materialise
+from opendp_lite.engines.missing import LEAVE_OUT
+from opendp_lite.engines.rows import Mapped, map_rows, materialise
 from opendp_lite.errors import SpaceError
 from opendp_lite.exact import whole
 from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.recipes import stage
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, row_metric
+from opendp_lite.transformations.row_map import plain_nan
 from opendp_lite.transformations.widths import fitting
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -54,9 +56,12 @@ def resize(
     domain = space.domain
     count = whole(size, "size", least=1)
     filling = _even(space) if fill is None else _equal(space, fill)
+    sized = row_metric(space).fixed_size
 
     def resized(rows: Mapped) -> Mapped:
-        found = materialise(rows).reshape(-1, domain.columns)
+        with np.errstate(all="ignore"):
+            complete = rows if sized else map_rows(rows, LEAVE_OUT)
+            found = plain_nan(materialise(complete).reshape(-1, domain.columns))
         kept = found[hashed_order(found)[:count]]
         return Mapped(np.concatenate([kept, filling(count - len(kept))]))
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
+from math import nan
+from numbers import Complex
 from typing import Any
 
 import attrs
@@ -12,6 +15,7 @@ from numpy.typing import NDArray
 from opendp_lite.bodies.body import Body
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
+from opendp_lite.engines.missing import holds_missing, whole_rows
 from opendp_lite.engines.rows import map_rows
 from opendp_lite.errors import SpaceError
 from opendp_lite.spaces import Space, row_metric
@@ -20,13 +24,40 @@ Floats = NDArray[np.float64]
 
 
 def plain_nan(rows: Floats) -> Floats:
-    """The rows, changed in place, with every NaN the usual one, with a clear sign bit.
+    """The rows, changed in place, with every NaN the usual one.
 
-    Because: which of two NaN an operation keeps may depend on where in a block they stand, and
-    ``clamp`` sends NaN to one bound or the other by their sign.
+    Which of two NaN an operation keeps, and so its sign, may depend on where in a block they stand.
     """
     rows[np.isnan(rows)] = np.nan
     return rows
+
+
+def _number(value: object) -> float:
+    """A real number as a float; NaN for anything else."""
+    if not isinstance(value, Complex | Decimal):
+        return nan
+    try:
+        number = complex(value)
+    except (OverflowError, ValueError):
+        return nan
+    return number.real if number.imag == 0 else nan
+
+
+def _real(found: object) -> Floats:
+    """An array of floats of ones own; NaN for each entry that is no real number.
+
+    Of which type an array is may depend on its values (``numpy.emath.sqrt`` turns complex at the
+    first negative number), so no type is refused and none warns.
+    """
+    if isinstance(found, np.ma.MaskedArray):
+        return np.where(np.ma.getmaskarray(found), np.nan, _real(found.data))
+    entries = np.asarray(found)
+    if entries.dtype.kind in "biuf":
+        return np.array(entries, dtype=np.float64)
+    if entries.dtype.kind == "c":
+        return np.where(entries.imag == 0, entries.real, np.nan).astype(np.float64)
+    flat = np.fromiter(map(_number, entries.flat), np.float64, entries.size)
+    return flat.reshape(entries.shape)
 
 
 @attrs.frozen
@@ -36,18 +67,35 @@ class RowByRow:
     function: Callable[[Floats], Floats]
     columns: int
     drops: bool
+    missing: bool = False
 
     def __call__(self, block: Floats) -> Floats:
-        rows = np.array(self.function(block.copy()), dtype=np.float64)
+        if self.missing or not holds_missing(block):
+            return self._made(block.copy())
+        whole = whole_rows(block)
+        made = self._made(block[whole]) if whole.any() else np.empty((0, self.columns))
+        if self.drops:
+            return made
+        rows = np.full((len(block), self.columns), np.nan)
+        rows[whole] = made
+        return rows
+
+    def _made(self, block: Floats) -> Floats:
+        count = len(block)
+        with np.errstate(all="ignore"):
+            rows = _real(self.function(block))
         fits = rows.ndim == 2 and rows.shape[1] == self.columns
-        dropped = len(block) - len(rows)
+        dropped = count - len(rows) if fits else 0
         if not fits or dropped < 0 or (dropped and not self.drops):
-            count = "at most as many rows" if self.drops else "as many rows"
-            raise SpaceError(
-                f"row_map: the function must give an array of {count} as it got and of "
-                f"{self.columns} columns; say drops=True where it leaves rows out"
-            )
+            raise self._refused()
         return plain_nan(rows)
+
+    def _refused(self) -> SpaceError:
+        count = "at most as many rows" if self.drops else "as many rows"
+        return SpaceError(
+            f"row_map: the function must give an array of {count} as it got and of "
+            f"{self.columns} columns; say drops=True where it leaves rows out"
+        )
 
 
 def row_map(
@@ -57,6 +105,7 @@ def row_map(
     names: tuple[str, ...] | None = None,
     *,
     drops: bool = False,
+    missing: bool = False,
 ) -> Transformation[Space[Rows], Space[Rows]]:
     """A transformation that treats each row by itself.
 
@@ -84,7 +133,7 @@ def row_map(
         raise SpaceError(
             f"row_map: leaving rows out changes their number, which {space.metric!r} holds fixed"
         )
-    return lifted(space, RowByRow(function, body.columns, drops), body, names)
+    return lifted(space, RowByRow(function, body.columns, drops, missing), body, names)
 
 
 def lifted(

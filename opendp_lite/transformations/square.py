@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from typing import cast
+
 import attrs
 import numpy as np
 
-from opendp_lite.bodies.body import Body, Floats
+from opendp_lite.bodies.body import Body, Floats, unsigned
 from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.everything import Everything
 from opendp_lite.bodies.non_negative_ball import NonNegativeBall
@@ -48,10 +51,11 @@ def square(space: Space[Rows]) -> Transformation[Space[Rows], Space[Rows]]:
 
 
 def _squared(body: Body) -> Body:
-    radii = body.radii()
-    if radii is None or not radii.linf:
+    ends, radii = body.bounds(), body.radii()
+    if ends is None or radii is None:
         return Everything(body.columns)
-    largest, together = radii.linf * radii.linf, radii.l2_squared
-    if together is not None and together * together < body.columns * largest * largest:
+    lower, upper = (tuple(end * end for end in each) for each in unsigned(ends))
+    box, together = Box(lower, upper, body.columns), radii.l2_squared
+    if together is not None and together * together < cast(Fraction, box.radii().l2_squared):
         return NonNegativeBall(together, p=1, columns=body.columns)
-    return Box(0, largest, body.columns)
+    return box

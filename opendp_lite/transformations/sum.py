@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from opendp_lite.bodies.body import Body, Projection, RowSum
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows, Vectors
-from opendp_lite.engines.deferred import fold
 from opendp_lite.engines.fold import Block, Floats, Scratch
+from opendp_lite.engines.missing import LEAVE_OUT, fold_present
 from opendp_lite.engines.sparse import SparseRows, Whole
 from opendp_lite.errors import SpaceError
 from opendp_lite.grid import Grid
@@ -57,9 +57,6 @@ class SumFold(RowSum[Totals]):
             raise SpaceError(_UNBOUNDED)
         steps = ceil(radii.linf / Fraction(2) ** body.exponent()) + 1
         self._most_rows = max(1, _ROOM // steps)
-
-    def __reduce__(self) -> tuple[type[SumFold], tuple[Body]]:
-        return SumFold, (self._body,)
 
     def empty(self) -> Totals:
         return Totals(np.zeros(self._body.columns, dtype=np.int64), 0)
@@ -165,10 +162,12 @@ def sum(space: Space[Rows]) -> Transformation[Space[Rows], Space[Vectors]]:
     array([1.])
     """
     body = space.domain.body
-    per_row = row_metric(space).per_row(body)
+    metric = row_metric(space)
+    per_row = metric.per_row(body)
     if per_row is None:
         raise SpaceError(_UNBOUNDED)
     how: RowSum[Any] = body.own_sum() or SumFold(body)
+    treatment = body.filling() if metric.fixed_size else LEAVE_OUT
     exponent = body.exponent()
     vectors = Vectors(body.columns, exponent)
 
@@ -178,6 +177,6 @@ def sum(space: Space[Rows]) -> Transformation[Space[Rows], Space[Vectors]]:
     return Transformation(
         space,
         Space(vectors, NormDistance(), unit=moved(space.unit)),
-        fold(how, lambda totals: Grid(how.finish(totals), exponent)),
+        fold_present(how, treatment, lambda totals: Grid(how.finish(totals), exponent)),
         moved,
     )

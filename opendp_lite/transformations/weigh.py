@@ -45,6 +45,9 @@ def weigh(
             f"weigh needs two columns, values and weights; the rows have {space.domain.columns}. "
             "Start with dp.records(columns=2), or put select() before it"
         )
+    ends = space.domain.body.bounds()
+    if ends is not None and ends[1][-1] > 0:
+        heaviest = min(heaviest, ends[1][-1])
     bottom, top, limit = nearest(low), nearest(high), nearest(heaviest)
 
     def weighted(block: Floats) -> Floats:
@@ -53,7 +56,7 @@ def weigh(
         out = np.empty((len(block), 2))
         np.multiply(weight, value - bottom, out=out[:, 0])
         np.multiply(weight, top - value, out=out[:, 1])
-        out[missing] = 0.0
+        out[missing] = np.nan
         return out
 
     return lifted(space, weighted, Simplex(heaviest * (high - low), 2))

@@ -164,11 +164,11 @@ def test_a_sum_counts_and_is_exact_beyond_int64():
     body = body_of(TABLES["a curve"])
     fold = PointSum(body)
     assert fold.absorbs(PointOf(body))
-    numbers = np.array([-5.0, 0.5, 3.0, 250.0, inf, np.nan])[:, None]
+    numbers = np.array([-5.0, 0.5, 3.0, 250.0, inf])[:, None]
     counted = fold.summarise(numbers, Scratch())
     rows = fold.summarise(PointOf(body)(numbers), Scratch())
     assert np.array_equal(fold.finish(counted), fold.finish(rows))
-    assert np.array_equal(fold.finish(counted), body.steps[[0, 0, 3, 250, 499, 499]].sum(axis=0))
+    assert np.array_equal(fold.finish(counted), body.steps[[0, 0, 3, 250, 499]].sum(axis=0))
     many = fold.empty()
     many[7] = 2**50
     assert fold.finish(many).tolist() == [2**50 * int(step) for step in body.steps[7]]

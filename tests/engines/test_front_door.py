@@ -24,7 +24,8 @@ class Single:
 
 @pytest.mark.parametrize("number", [np.array(1.0), np.ma.masked, Single(), np.float32(1), True])
 def test_a_huge_neighbour_does_not_decide_what_is_taken(number):
-    assert TOTAL([number, 5]) == TOTAL([number, 2**70]) == 2
+    missing = number is np.ma.masked
+    assert TOTAL([number, 5]) == TOTAL([number, 2**70]) == (1 if missing else 2)
 
 
 @pytest.mark.parametrize("other", [1j, np.timedelta64(1, "D"), np.datetime64("2020-01-01"), "a"])
@@ -41,9 +42,9 @@ def test_masked_entries_in_lists_are_missing_without_a_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         column = list(np.ma.array([0.25, 2.0], mask=[False, True]))
-        assert TOTAL(column) == 1.25
+        assert TOTAL(column) == 0.25
         table = [list(np.ma.array([0.25, 2.0], mask=[False, True])), [0.5, 0.5]]
-        assert WIDE(table).tolist() == [0.75, 1.5]
+        assert WIDE(table).tolist() == [0.5, 0.5]
 
 
 @pytest.mark.parametrize("nothing", [[], np.array([]), np.empty((0, 5)), np.empty((0, 2))])

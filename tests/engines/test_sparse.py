@@ -228,8 +228,6 @@ def test_totals_beyond_64_bits():
 
 REFUSED = {
     "center": dp.center(1) >> dp.clamp(0, 1) >> dp.sum(),
-    "impute": dp.impute(0) >> dp.clamp(0, 1) >> dp.sum(),
-    "drop_nan": dp.drop_nan() >> dp.count(),
     "select": dp.select([0, 1]) >> dp.clamp(0, 1) >> dp.sum(),
     "clamp with bounds": dp.clamp([0, 0.5], 1) >> dp.scale(2) >> dp.sum(),
     "clamp with": dp.clamp(-2, -1) >> dp.sum(),

@@ -373,13 +373,15 @@ def test_releases_are_near_the_quantiles():
         assert np.abs(ranks - np.array(wanted)[:, None]).max() < 0.01
 
 
-def test_what_is_beyond_counts_as_the_bounds_and_nan_as_the_upper():
+def test_what_is_beyond_counts_as_the_bounds_and_nan_is_left_out():
     strict = dp.private_quantile(0.5, bounds=(-1, 1), epsilon=5000)
     assert strict([-inf] * 5 + [0.0]) == pytest.approx(-1, abs=1e-9)
-    assert strict([nan] * 5 + [0.0]) == pytest.approx(1, abs=1e-9)
-    assert strict([-nan, inf, 1e308, 0.0, -1e308]) == pytest.approx(1, abs=1e-9)
+    for missing in (nan, -nan):
+        assert strict([missing] * 5 + [-0.5]) == pytest.approx(-0.5, abs=1e-9)
+    assert strict([-nan, inf, 1e308, 0.5, -1e308, inf]) == pytest.approx(1, abs=1e-9)
     chosen = dp.private_quantile(0.5, candidates=[-1, 0, 7], epsilon=5000)
-    assert chosen([nan] * 3) == 7
+    for missing in (nan, -nan):
+        assert chosen([missing] * 3 + [-1]) == -1
     assert chosen([-inf] * 3) == -1
     assert chosen([-0.0, 0.0, 0.0, 7, -5]) == 0
 

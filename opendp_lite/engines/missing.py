@@ -1,0 +1,116 @@
+"""Missing values: seen, left out, or filled with public numbers.
+
+A missing value is NaN. Steps that treat rows one by one hand it on, and an aggregate never sees it.
+Where the number of rows is private, a row that lacks an entry is left out. Where it is public, the
+row stays and public numbers take the place of what it lacks. Either way a row's image depends on
+that row alone, so neighbouring datasets stay neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from opendp_lite.engines.deferred import Chained, fold
+from opendp_lite.engines.fold import Block, Floats, Fold
+from opendp_lite.engines.rows import Mapped
+from opendp_lite.engines.sparse import SparseRows
+
+
+def holds_missing(entries: Floats) -> bool:
+    """Whether any entry is NaN; one pass over the entries, and no array is made."""
+    return bool(np.isnan(np.minimum.reduce(entries, axis=None, initial=np.inf)))
+
+
+def whole_rows(block: Floats) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Which rows lack no entry."""
+    missing = np.isnan(block)
+    if block.shape[1] == 1:
+        return ~missing.reshape(-1)
+    whole: np.ndarray[Any, np.dtype[np.bool_]] = ~missing.any(axis=1)
+    return whole
+
+
+@attrs.frozen
+class LeaveOut:
+    """A block function that leaves out every row with a missing entry."""
+
+    def __call__(self, block: Floats) -> Floats:
+        if not holds_missing(block):
+            return block
+        kept = whole_rows(block)
+        if block.shape[1] == 1:
+            return block.reshape(-1)[kept].reshape(-1, 1)
+        return block[kept]
+
+    def on_sparse(self, rows: SparseRows) -> SparseRows:
+        missing = np.isnan(rows.values)
+        if not missing.any():
+            return rows
+        kept = np.ones(len(rows), dtype=np.bool_)
+        kept[rows.of_rows(np.arange(len(rows)))[missing]] = False
+        stored = rows.of_rows(kept)
+        ends = np.append(0, np.cumsum(np.diff(rows.ends)[kept]))
+        return SparseRows(rows.values[stored], rows.indices[stored], ends, rows.columns)
+
+
+@attrs.frozen(eq=False)
+class FillEntries:
+    """A block function that puts a public number in the place of every missing entry.
+
+    ``by`` holds one number for all columns, or one for each.
+    """
+
+    by: Floats
+
+    def __call__(self, block: Floats) -> Floats:
+        return np.where(np.isnan(block), self.by, block) if holds_missing(block) else block
+
+    def on_sparse(self, rows: SparseRows) -> SparseRows:
+        missing = np.isnan(rows.values)
+        return rows.with_values(np.where(missing, rows.of_columns(self.by), rows.values))
+
+
+@attrs.frozen(eq=False)
+class FillRows:
+    """A block function that puts a public row in the place of every row with a missing entry.
+
+    ``by`` holds one number for all columns, or one for each.
+    """
+
+    by: Floats
+
+    def __call__(self, block: Floats) -> Floats:
+        if not holds_missing(block):
+            return block
+        return np.where(whole_rows(block)[:, None], block, self.by)
+
+    def on_sparse(self, rows: SparseRows) -> SparseRows:
+        """The rows as they are: the sums over bodies that need this take no sparse rows."""
+        return rows
+
+
+LEAVE_OUT: Final = LeaveOut()
+
+
+def fold_present(
+    how: Fold[Any], treatment: Block | None, finish: Callable[[Any], Any]
+) -> Callable[[Any], Any]:
+    """As ``fold``, with missing values left out or filled before."""
+    return Chained(partial(present, how=how, treatment=treatment), fold(how, finish))
+
+
+def present(rows: Mapped, how: Fold[Any], treatment: Block | None) -> Mapped:
+    """The rows as a fold is to see them, with missing values left out or filled.
+
+    What the fold does itself is taken off first, so that it still does it while folding. That is
+    allowed because what a fold absorbs hands a missing entry on and makes no other entry missing.
+    """
+    functions = rows.functions
+    while functions and how.absorbs(functions[-1]):
+        functions = functions[:-1]
+    return Mapped(rows.source, functions if treatment is None else (*functions, treatment))
