@@ -24,12 +24,12 @@ _READ_ROWS: Final = 1024
 _READ_ENTRIES: Final = 4 * BLOCK_ENTRIES
 
 
-def public_columns(value: object, name: str = "columns") -> int:
+def public_columns(value: int, name: str = "columns") -> int:
     """A public number of columns, small enough that arrays of one number each can be made."""
     return _at_most(_MOST_COLUMNS, whole(value, name, least=1), name)
 
 
-def public_size(value: object) -> int | None:
+def public_size(value: int | None) -> int | None:
     """A public number of rows; None where it is private."""
     return None if value is None else _at_most(_MOST_ROWS, whole(value, "size", least=1), "size")
 

@@ -237,7 +237,7 @@ def test_a_query_that_fails_is_paid_for():
         raise OSError
 
     def program(ask):
-        with pytest.raises(OSError):  # noqa: PT011
+        with pytest.raises(dp.DataError):
             ask(TENTH)
         return ask.spent
 
