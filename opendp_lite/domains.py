@@ -62,8 +62,15 @@ def _dimension(value: int) -> int:
 class Rows(Domain):
     """Datasets: any number of rows, each in a body.
 
-    Takes: ``columns``; ``size``, the number of rows where that is public; ``body``; ``names`` of
-        the columns, by which a table's columns are then picked.
+    Args:
+        columns: How many columns each row has.
+        size: The number of rows, where it is public; None where it is private.
+        body: The convex set that every row lies in; ``Everything`` by default.
+        names: Of the columns. A table's columns are then picked by them.
+
+    Raises:
+        ParameterError: If ``columns`` or ``size`` is no whole number of at least 1, or the body
+            is for another number of columns.
     """
 
     kind = "rows"
@@ -121,11 +128,17 @@ class Rows(Domain):
 class Vectors(Domain):
     """Vectors of a public length.
 
-    Takes: ``dimension``; ``exponent``, where every entry is a multiple of 2^exponent (sums); None
-        for any floats. Of those NaN counts as 0, and entries beyond +-2^53, or beyond what a
-        release can tell apart, are brought to that range, whatever their type, which never moves
-        two vectors further apart. The distance of fractions is that of their float64 values;
-        longdouble is refused.
+    NaN counts as 0 in a vector of floats. Entries beyond +-2^53 count as +-2^53, and so do entries
+    beyond what a release can tell apart. This moves no two vectors further apart. The distance of
+    fractions is that of their float64 values. ``longdouble`` is refused.
+
+    Args:
+        dimension: The number of entries.
+        exponent: Of the grid, where every entry is a multiple of 2^exponent, as in sums; None
+            for any floats.
+
+    Raises:
+        ParameterError: If ``dimension`` is no whole number of at least 1.
     """
 
     kind = "a vector with a bounded distance"
@@ -164,7 +177,11 @@ class Vectors(Domain):
 
 @attrs.frozen(repr=False)
 class Scalars(Domain):
-    """One number; ``exponent`` as for ``Vectors``."""
+    """One number.
+
+    Args:
+        exponent: As for ``Vectors``.
+    """
 
     kind = "a vector or a number with a bounded distance"
     bridge = "Put sum() or count() between them."

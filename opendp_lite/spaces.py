@@ -28,8 +28,16 @@ KindCo = TypeVar("KindCo", bound=Domain, covariant=True)
 class Space(Generic[KindCo]):
     """A domain with a metric.
 
-    ``unit`` is how far one unit of privacy can push a value here: one row at the front, then
-    what the stability maps make of it. It takes no part in equality.
+    Args:
+        domain: The values.
+        metric: How far two values are apart.
+        unit: How far one unit of privacy can push a value here. At the front this is one row;
+            behind a step it is the distance that the step's stability map gives. It takes no
+            part in equality.
+        origin: The function that made this space, and its arguments; None inside a pipeline.
+
+    Raises:
+        SpaceError: If the metric does not measure the domain, or if size and metric disagree.
     """
 
     domain: KindCo
@@ -90,15 +98,25 @@ def records(
 ) -> Space[Rows]:
     """The space of datasets, where a pipeline over rows begins.
 
-    Takes: ``columns``, how many, or their names, by which a table's columns are picked; ``size``,
-        the number of rows, only where it is public; ``metric``, what neighbours are: by default
-        ``SymmetricDistance()``, one row added or removed; ``ChangeOneDistance()`` is one row
-        replaced and needs ``size``.
-    Gives: a space to put before ``>>``. Raises ``SpaceError`` where size and metric disagree.
+    Args:
+        columns: How many columns there are, or a list of their names. A table's columns are then
+            picked by name, in this order.
+        size: The number of rows, only where it is public.
+        metric: Which datasets are neighbours. ``SymmetricDistance()``, the default: one row
+            added or removed. ``ChangeOneDistance()``: one row replaced; it needs ``size``.
 
-    >>> import opendp_lite as dp
-    >>> dp.records(columns=3, size=100, metric=dp.ChangeOneDistance())
-    dp.records(columns=3, size=100, metric=dp.ChangeOneDistance())
+    Returns:
+        A space to put before ``>>``.
+
+    Raises:
+        ParameterError: If ``columns`` or ``size`` is no whole number of at least 1, if a column
+            is named twice, or if ``metric`` is no metric of datasets.
+        SpaceError: If size and metric disagree.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> dp.records(columns=3, size=100, metric=dp.ChangeOneDistance())
+        dp.records(columns=3, size=100, metric=dp.ChangeOneDistance())
     """
     chosen = SymmetricDistance() if metric is None else metric
     if not isinstance(chosen, RowMetric):
@@ -128,15 +146,27 @@ def vector(
 ) -> Space[Vectors]:
     """The space of float vectors of a public length, for a mechanism used by itself.
 
-    Takes: ``dimension``; ``metric``: ``L2Distance()`` by default, ``L1Distance()``,
-        ``LInfDistance()``, or ``NormDistance()`` with a ``Norms`` as ``unit``; ``unit``, how far
-        one unit of privacy moves the vector (what ``epsilon=`` and ``rho=`` are solved for).
-    Because: entries beyond +-2^53 count as +-2^53, which moves no two vectors further apart; use
-        another unit for larger ones.
+    Entries beyond +-2^53 count as +-2^53. This moves no two vectors further apart. If yours are
+    larger, measure them in another unit.
 
-    >>> import opendp_lite as dp
-    >>> (dp.vector(3) >> dp.gaussian(scale=1)).map(1)
-    0.5
+    Args:
+        dimension: The number of entries.
+        metric: ``L2Distance()``, the default, ``L1Distance()`` or ``LInfDistance()``; or
+            ``NormDistance()`` with a ``Norms`` as ``unit``.
+        unit: How far one unit of privacy moves the vector. ``epsilon=`` and ``rho=`` are solved
+            for this distance.
+
+    Returns:
+        A space to put before ``>>``.
+
+    Raises:
+        ParameterError: If ``dimension`` is no whole number of at least 1, or ``unit`` is no
+            distance of the metric.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> (dp.vector(3) >> dp.gaussian(scale=1)).map(1)
+        0.5
     """
     chosen = L2Distance() if metric is None else metric
     domain = Vectors(dimension)
@@ -148,9 +178,19 @@ def vector(
 def scalar(unit: Number | Norms = 1) -> Space[Scalars]:
     """The space of single numbers, for a mechanism used by itself.
 
-    >>> import opendp_lite as dp
-    >>> (dp.scalar() >> dp.laplace(scale=2)).map(1)
-    0.5
+    Args:
+        unit: How far one unit of privacy moves the number.
+
+    Returns:
+        A space to put before ``>>``.
+
+    Raises:
+        ParameterError: If ``unit`` is not a number above 0.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> (dp.scalar() >> dp.laplace(scale=2)).map(1)
+        0.5
     """
     metric = AbsoluteDistance()
     spelling = _said(unit=None if unit == 1 else unit)

@@ -29,7 +29,7 @@ def public_columns(value: int, name: str = "columns") -> int:
     return _at_most(_MOST_COLUMNS, whole(value, name, least=1), name)
 
 
-def public_size(value: object) -> int | None:
+def public_size(value: int | None) -> int | None:
     """A public number of rows; None where it is private."""
     return None if value is None else _at_most(_MOST_ROWS, whole(value, "size", least=1), "size")
 
