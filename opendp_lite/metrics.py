@@ -12,7 +12,7 @@ import attrs
 
 from opendp_lite.bodies.body import Body
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import exact, said, shown_up, whole
+from opendp_lite.exact import exact, plain, said, shown_up, whole
 from opendp_lite.norms import Norms
 
 
@@ -60,7 +60,7 @@ class RowMetric(Metric):
         return int(distance)
 
     def words(self, distance: Fraction) -> str:
-        return f"{self.verb} {'one row' if distance == 1 else f'{int(distance)} rows'}"
+        return f"{self.verb} {'one row' if distance == 1 else f'{plain(distance)} rows'}"
 
 
 @attrs.frozen(repr=False)

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import Number, digits_up, exact, shown_up, sqrt_up
+from opendp_lite.exact import Number, digits_up, exact, said, shown_up, sqrt_up
 from opendp_lite.fields import initialise
 
 
@@ -119,7 +119,7 @@ class Norms:
             return None if self.l2_squared is None else sqrt_up(self.l2_squared)
         if p == float("inf"):
             return self.linf
-        raise ParameterError(f"p must be 1, 2 or infinity, got {p}")
+        raise ParameterError(f"p must be 1, 2 or infinity, got {said(p)}")
 
     def spelled(self) -> tuple[str, Mapping[str, Any]]:
         """The public name and the bounds as floats, rounded up."""

@@ -15,7 +15,7 @@ import numpy as np
 from opendp_lite.bodies.body import Floats
 from opendp_lite.bodies.points import Points
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import Number, exact, nearest, plain, positive, reading, whole
+from opendp_lite.exact import Number, exact, nearest, plain, positive, reading, said, whole
 from opendp_lite.norms import Norms
 
 CELLS: Final = 2**14
@@ -58,7 +58,7 @@ def number_of_terms(value: int) -> int:
     """How many functions, from 2 to 64."""
     terms = whole(value, "terms", least=_FEWEST_TERMS)
     if terms > MOST_TERMS:
-        raise ParameterError(f"terms must be at most {MOST_TERMS}, got {terms}")
+        raise ParameterError(f"terms must be at most {MOST_TERMS}, got {said(terms)}")
     return terms
 
 
@@ -66,7 +66,9 @@ def power_of_two(value: int, name: str) -> int:
     """A power of two from 2 to 512."""
     found = whole(value, name, least=_FEWEST_TERMS)
     if found & (found - 1) or found > MOST_CELLS:
-        raise ParameterError(f"{name} must be a power of two from 2 to {MOST_CELLS}, got {found}")
+        raise ParameterError(
+            f"{name} must be a power of two from 2 to {MOST_CELLS}, got {said(found)}"
+        )
     return found
 
 

@@ -12,7 +12,7 @@ from opendp_lite.bases.basis import MOST_CELLS, Basis, lower_bound, upper_bound
 from opendp_lite.bases.hadamard import hadamard_matrix
 from opendp_lite.bodies.body import Floats
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import whole
+from opendp_lite.exact import said, whole
 
 _PAIR = 2
 _MOST_PRIME = 61
@@ -25,7 +25,7 @@ def _cells(value: int) -> int:
         return cells
     raise ParameterError(
         f"cells must be an odd prime up to {_MOST_PRIME} or a power of two up to "
-        f"{MOST_CELLS // 2}, got {cells}"
+        f"{MOST_CELLS // 2}, got {said(cells)}"
     )
 
 
@@ -62,7 +62,9 @@ class MutuallyUnbiased(Basis):
         self.edges()
         most = self.cells + 1 if self.cells % 2 else _PAIR
         if self.bases > most:
-            raise ParameterError(f"there are {most} bases on {self.cells} cells, not {self.bases}")
+            raise ParameterError(
+                f"there are {most} bases on {self.cells} cells, not {said(self.bases)}"
+            )
 
     @property
     def terms(self) -> int:

@@ -22,6 +22,7 @@ from opendp_lite.bodies.body import (
     compact,
     fitting_width,
     grid_exponent,
+    picked,
     shown,
     spread,
     values,
@@ -145,8 +146,7 @@ class Box(Body):
         return self.lower[0], self.upper[0] - self.lower[0]
 
     def select(self, columns: tuple[int, ...]) -> Box:
-        low, high = spread(self.lower, self.columns), spread(self.upper, self.columns)
-        return Box([low[j] for j in columns], [high[j] for j in columns], len(columns))
+        return Box(picked(self.lower, columns), picked(self.upper, columns), len(columns))
 
     def draw(self, generator: np.random.Generator, count: int) -> Floats:
         low, high = self._floats

@@ -6,7 +6,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.bodies.body import Body, Floats, Snapper, Values
+from opendp_lite.bodies.body import Body, Floats, Snapper, Values, some_columns
 from opendp_lite.errors import SpaceError
 from opendp_lite.norms import Norms
 
@@ -19,7 +19,7 @@ class Everything(Body):
     inf
     """
 
-    columns: int = 1
+    columns: int = attrs.field(default=1, converter=some_columns)
 
     def over(self, columns: int) -> Everything:
         return Everything(columns)

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.bodies.ball import Ball
-from opendp_lite.bodies.body import SLACK, Body, Bounds, Floats, Snapper, Values, array, spread
+from opendp_lite.bodies.body import SLACK, Body, Bounds, Floats, Snapper, Values, array, picked
 from opendp_lite.bodies.box import Box
 from opendp_lite.engines.missing import FillEntries
 from opendp_lite.engines.sparse import SparseRows, Whole
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import sqrt_up
+from opendp_lite.exact import said, sqrt_up
 from opendp_lite.fields import initialise
 from opendp_lite.norms import Norms
 
@@ -38,7 +38,7 @@ class NonNegativeBall(Body):
 
     def __init__(self, radius: Bounds, p: float = 2, columns: int = 1) -> None:
         if p not in (1, 2):
-            raise ParameterError(f"NonNegativeBall: p must be 1 or 2, got {p}")
+            raise ParameterError(f"NonNegativeBall: p must be 1 or 2, got {said(p)}")
         ball = Ball(radius, p, columns=columns)
         initialise(self, ball=ball, columns=ball.columns)
 
@@ -90,8 +90,7 @@ class NonNegativeBall(Body):
         return None
 
     def select(self, columns: tuple[int, ...]) -> Body:
-        size = spread(self.ball.size, self.columns)
-        kept = [size[j] for j in columns]
+        kept = picked(self.ball.size, columns)
         if len(set(columns)) < len(columns):
             return Box(0, kept, len(columns))
         return NonNegativeBall(kept, self.ball.p, len(columns))

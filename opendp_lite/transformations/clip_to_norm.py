@@ -8,7 +8,7 @@ from opendp_lite.bodies.non_negative_ball import NonNegativeBall
 from opendp_lite.core import Transformation, stage
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import Number, positive
+from opendp_lite.exact import Number, positive, said
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.row_map import lifted
 
@@ -33,7 +33,9 @@ def clip_to_norm(
            [3., 4.]])
     """
     if p not in (1, 2):
-        raise ParameterError(f"clip_to_norm: p must be 1 or 2, got {p}; clamp bounds each column")
+        raise ParameterError(
+            f"clip_to_norm: p must be 1 or 2, got {said(p)}; clamp bounds each column"
+        )
     kind = NonNegativeBall if space.domain.body.non_negative() else Ball
     body = kind(positive(radius, "radius"), p).over(space.domain.columns)
     return lifted(space, Projection(body), body, space.domain.names)

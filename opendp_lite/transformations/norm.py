@@ -16,7 +16,7 @@ from opendp_lite.domains import Rows
 from opendp_lite.engines.layout import DENSE, Layout
 from opendp_lite.engines.sparse import SparseRows
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import nearest, sqrt_up
+from opendp_lite.exact import nearest, said, sqrt_up
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.row_map import lifted
 
@@ -57,7 +57,7 @@ def norm(space: Space[Rows], p: float = 2) -> Transformation[Space[Rows], Space[
     array([5., 2.])
     """
     if p not in (1, 2):
-        raise ParameterError(f"norm: p must be 1 or 2, got {p}")
+        raise ParameterError(f"norm: p must be 1 or 2, got {said(p)}")
     body = space.domain.body
     ends, radii = body.bounds(), body.radii()
     largest = None if radii is None else radii.of(p)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,8 +28,12 @@ class Rotation:
     def __init__(self, columns: int, seed: int) -> None:
         self.columns = columns
         self.width = 1 << (columns - 1).bit_length()
-        generator = np.random.Generator(np.random.PCG64(seed))
-        self._signs = generator.choice([-1.0, 1.0], (_ROUNDS, self.width, 1))
+        self._seed = seed
+
+    @cached_property
+    def _signs(self) -> Floats:
+        generator = np.random.Generator(np.random.PCG64(self._seed))
+        return generator.choice([-1.0, 1.0], (_ROUNDS, self.width, 1))
 
     def forward(self, block: Floats) -> Floats:
         """The rotated rows."""

@@ -9,13 +9,13 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.bodies.body import Bounds, Floats, array, spread, values
+from opendp_lite.bodies.body import Bounds, Floats, array, shown, values
 from opendp_lite.core import Transformation, stage
 from opendp_lite.domains import Rows
 from opendp_lite.engines.missing import LEAVE_OUT
 from opendp_lite.engines.rows import Mapped, map_rows, materialise
-from opendp_lite.errors import SpaceError
-from opendp_lite.exact import whole
+from opendp_lite.errors import ParameterError, SpaceError
+from opendp_lite.exact import nearest, said, whole
 from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.spaces import Space, row_metric
 from opendp_lite.transformations.row_map import plain_nan
@@ -58,11 +58,14 @@ def resize(
     sized = row_metric(space).fixed_size
 
     def resized(rows: Mapped) -> Mapped:
+        made = _room(count, domain.columns)
         with np.errstate(all="ignore"):
             complete = rows if sized else map_rows(rows, LEAVE_OUT)
             found = plain_nan(materialise(complete).reshape(-1, domain.columns))
         kept = found[hashed_order(found)[:count]]
-        return Mapped(np.concatenate([kept, filling(count - len(kept))]))
+        made[: len(kept)] = kept
+        made[len(kept) :] = filling(count - len(kept))
+        return Mapped(made)
 
     return Transformation(
         space,
@@ -72,12 +75,23 @@ def resize(
     )
 
 
+def _room(size: int, columns: int) -> Floats:
+    """An array for so many rows, refused before any row is read where there is no memory for it."""
+    try:
+        return np.empty((size, columns))
+    except (MemoryError, ValueError, OverflowError):
+        raise ParameterError(f"resize: {said(size)} rows are more than memory holds") from None
+
+
 def _equal(space: Space[Rows], fill: Bounds) -> Callable[[int], Floats]:
     domain = space.domain
-    row = array(spread(fitting(values(fill, "fill"), space, "resize"), domain.columns))
-    if not domain.body.contains(row[None, :])[0]:
-        raise SpaceError(f"resize: the filling row must lie in {domain.body!r}, got {fill}")
-    return lambda missing: np.tile(row, (missing, 1))
+    entries = fitting(values(fill, "fill"), space, "resize")
+    row = np.broadcast_to(array(entries), (1, domain.columns))
+    if not domain.body.contains(row)[0]:
+        raise SpaceError(
+            f"resize: the filling row must lie in {domain.body!r}, got {shown(entries)}"
+        )
+    return lambda missing: np.broadcast_to(row, (missing, domain.columns))
 
 
 def _even(space: Space[Rows]) -> Callable[[int], Floats]:
@@ -88,7 +102,7 @@ def _even(space: Space[Rows]) -> Callable[[int], Floats]:
             f"resize: say fill=, the row that fills up; only one column in bounds can be filled "
             f"evenly, and the rows lie in {space.domain.body!r}"
         )
-    lower, width = map(float, range_)
+    lower, width = map(nearest, range_)
 
     def filled(missing: int) -> Floats:
         shares = np.modf((np.arange(missing) + 0.5) * _GOLDEN)[0]
