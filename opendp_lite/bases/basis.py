@@ -73,15 +73,16 @@ def power_of_two(value: int, name: str) -> int:
 
 
 class Basis(ABC):
-    """Functions that are orthonormal under the uniform law on [0, 1], and where numbers lie there.
+    """Orthonormal functions on an interval that is cut into public cells.
 
-    Numbers from ``lower`` to ``upper`` are told apart as public cells; a number stands for the
-    middle of its cell. What lies beyond counts in the outermost cell, a NaN in the last.
+    The functions are orthonormal under the uniform distribution on [0, 1], to which the interval is
+    scaled. A number stands for the middle of its cell. A number beyond the bounds counts in the
+    outermost cell, and a missing one nowhere.
 
-    Gives: ``terms``, how many functions; ``cells``; ``l1``, ``l2``, ``linf``, the largest norms of
-        the functions' values at one number, hence the sensitivity of their sums under add/remove,
-        and ``replacing()`` those of a difference, rounded up; ``functions()``, their values in the
-        middle of each cell; ``edges()`` of the cells.
+    ``l1``, ``l2`` and ``linf`` are the largest norms of the functions' values at one number,
+    rounded up: the sensitivity of their sums under add/remove. ``replacing()`` has those of a
+    difference. ``functions()`` has the values in the middle of each cell, and ``edges()`` the edges
+    of the cells.
     """
 
     @property

@@ -49,17 +49,29 @@ def _pywt() -> Any:
 
 @attrs.frozen(repr=False)
 class Daubechies(Basis):
-    """Daubechies wavelets, wrapped around: smooth densities with sharp places.
+    """Daubechies wavelets, for smooth densities with sharp places.
 
-    Takes: ``terms`` k, a power of two up to 64: 1 and the wavelets of all sizes down to 2 / k of
-        the interval; ``lower``, ``upper``, which count as one place; ``moments``, how many
-        vanish, up to 20: the more, the smoother and wider the wavelets; 1 is ``Haar``.
-    Gives: needs PyWavelets (``opendp_lite[wavelets]``); raises ``ParameterError`` without.
-    Because: Daubechies 1988; the inverse transform of unit vectors, on the 2^14 cells.
+    The two ends of the interval count as one place. You need PyWavelets, from ``pip install
+    opendp_lite[wavelets]``.
 
-    >>> basis = Daubechies(16, 0, 100)
-    >>> round(basis.l1, 1), round(basis.l2, 1)
-    (13.7, 4.7)
+    Args:
+        terms: How many functions, a power of two up to 64: 1 and the wavelets of all sizes down to
+            2 / terms of the interval.
+        lower: The lower end of the interval.
+        upper: The upper end.
+        moments: How many moments of a wavelet vanish, up to 20. With more, wavelets are smoother
+            and wider. With 1 this is ``Haar``.
+
+    Raises:
+        ParameterError: If PyWavelets is not installed.
+
+    Proof:
+        Daubechies 1988. The functions are the inverse transform of unit vectors, on 2^14 cells.
+
+    Example:
+        >>> basis = Daubechies(16, 0, 100)
+        >>> round(basis.l1, 1), round(basis.l2, 1)
+        (13.7, 4.7)
     """
 
     terms: int = attrs.field(converter=_terms)

@@ -35,22 +35,32 @@ def _bases(value: int) -> int:
 
 @attrs.frozen(repr=False)
 class MutuallyUnbiased(Basis):
-    """Several bases on the same cells; a function of one is spread evenly over all of another.
+    """Several bases on the same cells. A function of one is spread evenly over all functions of
+    another.
 
-    Takes: ``cells`` k, an odd prime up to 61 or a power of two up to 256; ``lower``, ``upper``;
-        ``bases``, 2 by default, from 1: the cells themselves and Hadamard's for a power of two;
-        up to k + 1 for a prime.
-    Gives: k columns for each basis of real numbers, 2 k for each complex one (real and imaginary
-        parts; a column of zeros is left out). Each basis is divided by sqrt(bases): a row is then
-        as long as in one basis, and the functions together serve as an orthonormal basis does
-        (a Parseval frame).
-    Because: Wootters, Fields 1989: for an odd prime k the vectors exp(2 pi i (r j^2 + s j) / k) /
-        sqrt(k), s = 0..k-1, are a basis for each r = 0..k-1, and any two of these and the cells
-        themselves are unbiased (Gauss sums). r = 0 is the discrete Fourier basis.
+    Each real basis has k columns and each complex one 2 k, for real and imaginary parts; a column
+    of zeros is left out. Each basis is divided by sqrt(bases). A row is then as long as in one
+    basis, and the functions together serve as an orthonormal basis does (a Parseval frame).
 
-    >>> basis = MutuallyUnbiased(7, 0, 7, bases=3)
-    >>> basis.terms, round(basis.l2**2, 6)
-    (34, 7.0)
+    Args:
+        cells: How many cells k of one width, an odd prime up to 61 or a power of two up to 256.
+        lower: The lower end of the interval.
+        upper: The upper end.
+        bases: How many bases, 2 by default. For a power of two there are two, the cells themselves
+            and Hadamard's. For a prime there are k + 1.
+
+    Raises:
+        ParameterError: If there are not so many cells or bases.
+
+    Proof:
+        Wootters and Fields 1989. For an odd prime k the vectors exp(2 pi i (r j^2 + s j) / k) /
+        sqrt(k), s = 0, ..., k - 1, are a basis for each r = 0, ..., k - 1. Any two of these and the
+        cells themselves are unbiased (Gauss sums). r = 0 is the discrete Fourier basis.
+
+    Example:
+        >>> basis = MutuallyUnbiased(7, 0, 7, bases=3)
+        >>> basis.terms, round(basis.l2**2, 6)
+        (34, 7.0)
     """
 
     cells: int = attrs.field(converter=_cells)

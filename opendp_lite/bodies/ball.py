@@ -49,13 +49,22 @@ _ORIGIN = int(np.float64(_MAGIC).view(np.int64))
 class Ball(Body):
     """Rows with ``|| (row - center) / radius ||_p <= 1``.
 
-    Takes: ``radius``, a number or one for each column (an axis-aligned ellipsoid for p = 2);
-        ``p``, 1, 2 or infinity; ``center``, a number or one for each column.
-    Because: by Hoelder, the l1 norm over {||x / r||_2 <= 1} is at most ||r||_2; norms of the
-        centre and of the ball add.
+    Args:
+        radius: A number, or one for each column: an ellipsoid along the axes where p is 2.
+        p: Which norm: 1, 2 or infinity.
+        center: The centre. A number for all columns, or one for each.
+        columns: The number of columns, where the other arguments do not say it.
 
-    >>> Ball(10), Ball(1, p=1, columns=3).diameter(2)
-    (dp.Ball(10), 2.0)
+    Raises:
+        ParameterError: If a radius is not above 0, or ``p`` is another number.
+
+    Proof:
+        By Hoelder's inequality, the l1 norm over ``|| x / r ||_2 <= 1`` is at most ``|| r ||_2``.
+        The norms of the centre and of the ball add.
+
+    Example:
+        >>> Ball(10), Ball(1, p=1, columns=3).diameter(2)
+        (dp.Ball(10), 2.0)
     """
 
     size: Values

@@ -158,11 +158,12 @@ class RowSum(Fold[Summary]):
 
 
 class Body(ABC):
-    """A convex set of rows.
+    """A convex set that rows lie in. The sensitivity of a sum follows from its shape.
 
-    Gives: ``radii`` and ``diameters`` (the largest norms of a row, of a difference of two rows;
-        None where unbounded), ``radius(p)`` and ``diameter(p)`` as floats rounded up,
-        ``contains``, ``shift``, ``scale``, ``draw``, and the grid that sums are made on.
+    ``radii()`` and ``diameters()`` bound the norms of a row and of a difference of two rows, as
+    exact rationals. ``radius(p)`` and ``diameter(p)`` are the same as floats, rounded up.
+    ``bounds()`` are the bounds of each column, and ``centre()`` is a row in the middle. All but
+    ``contains`` and ``draw`` are None or infinite for a body without bounds.
     """
 
     columns: int

@@ -13,10 +13,14 @@ from opendp_lite.norms import Norms
 
 @attrs.frozen(repr=False)
 class Everything(Body):
-    """Rows of any values, NaN and infinities included.
+    """Rows of any values, with missing values and infinities.
 
-    >>> Everything(2).radius(1)
-    inf
+    Args:
+        columns: The number of columns.
+
+    Example:
+        >>> Everything(2).radius(1)
+        inf
     """
 
     columns: int = attrs.field(default=1, converter=some_columns)

@@ -21,16 +21,25 @@ from opendp_lite.norms import Norms
 
 @attrs.frozen(init=False, repr=False)
 class NonNegativeBall(Body):
-    """Rows with no negative entry and ``|| row / radius ||_p <= 1``.
+    """Rows without negative entries and with ``|| row / radius ||_p <= 1``.
 
-    Takes: ``radius``, a number or one for each column; ``p``, 1 or 2.
-    Because: two such rows have an inner product of at least 0, so the square of their l2 distance
-        is at most the sum of their squared norms: sqrt(2) radii, not 2. By Cauchy and Schwarz
-        the l1 distance is at most sqrt(2) ||radius||_2 for p = 2. A column differs by at most the
-        larger of two entries, one radius.
+    Args:
+        radius: A number, or one for each column.
+        p: Which norm, 1 or 2.
+        columns: The number of columns, where the radius does not say it.
 
-    >>> NonNegativeBall(10).over(2).diameters()
-    dp.Norms(l1=20.0, l2=14.142135623730951, linf=10.0)
+    Raises:
+        ParameterError: If a radius is not above 0, or ``p`` is neither 1 nor 2.
+
+    Proof:
+        Two such rows have an inner product of at least 0. So the square of their l2 distance is at
+        most the sum of their squared norms: sqrt(2) radii, not 2. By the inequality of Cauchy and
+        Schwarz their l1 distance is at most sqrt(2) ``|| radius ||_2`` for p = 2. A column differs
+        by at most the larger of two entries, one radius.
+
+    Example:
+        >>> NonNegativeBall(10).over(2).diameters()
+        dp.Norms(l1=20.0, l2=14.142135623730951, linf=10.0)
     """
 
     ball: Ball

@@ -29,13 +29,22 @@ from opendp_lite.norms import Norms
 
 @attrs.frozen(init=False, repr=False)
 class Simplex(Body):
-    """Rows with no negative entry and a sum of at most ``total``.
+    """Rows without negative entries and with a sum of at most ``total``.
 
-    Because: every norm is largest at a vertex, ``total``; two rows differ by at most
-        ``2 total`` in l1 and ``sqrt(2) total`` in l2 (two vertices), ``total`` with one column.
+    Args:
+        total: The largest sum of a row, above 0.
+        columns: The number of columns.
 
-    >>> Simplex(100, columns=2).radius(1), Simplex(100, columns=2).diameter(1)
-    (100.0, 200.0)
+    Raises:
+        ParameterError: If ``total`` is not above 0.
+
+    Proof:
+        Every norm is largest at a vertex, where it is ``total``. Two rows are furthest apart at two
+        vertices: ``2 total`` in l1 and ``sqrt(2) total`` in l2, or ``total`` with one column.
+
+    Example:
+        >>> Simplex(100, columns=2).radius(1), Simplex(100, columns=2).diameter(1)
+        (100.0, 200.0)
     """
 
     total: Fraction

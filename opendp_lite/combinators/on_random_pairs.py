@@ -36,7 +36,8 @@ def on_random_pairs(
     """Pairs the rows at random and hands half of each squared difference to a mechanism.
 
     Takes: ``mechanism``, a pipeline over rows of the same columns; ``group``, of how many pairs
-        the mean is taken. Rows that make no full group are left out. Raises ``SpaceError`` where
+        the mean is taken. Rows that make no full group are left out, and rows that
+        lack a value where the number of rows is private. Raises ``SpaceError`` where
         the declared size makes no group.
     Gives: the mechanism's release on rows (x - y)^2 / 2, whose mean in each column is the
         variance.

@@ -81,8 +81,10 @@ def _private_quantile(
     Gives: the shape of ``numpy.quantile(rows, quantiles, axis=0)``, and a single number for one
         column. A number between the bounds, never a value of the data: values are brought to the
         edges of the lattice's cells and the release lies inside a cell. Values beyond the bounds,
-        or beyond the candidates, count as the outermost and NaN as the upper one; put drop_nan()
-        or impute() before. Without rows any cell is as likely. Several quantiles come in order.
+        or beyond the candidates, count as the outermost. A row that lacks a value is left out;
+        where the number of rows is public, the centre of the rows' body stands for what is
+        missing, or the middle cell or candidate where they have none. Without rows any cell is as
+        likely. Several quantiles come in order.
     Costs: epsilon under ``MaxDivergence``, or rho under ``ZeroConcentratedDivergence``.
     Because: the exponential mechanism (McSherry and Talwar 2007) over the intervals between
         sorted values (Smith 2011), with weights exp(-s |rank - q n|). One row changes
