@@ -35,8 +35,9 @@ def _bases(value: int) -> int:
 
 @attrs.frozen(repr=False)
 class MutuallyUnbiased(Basis):
-    """Several bases on the same cells. A function of one is spread evenly over all functions of
-    another.
+    """Several bases on the same cells, as different from each other as can be.
+
+    A function of one basis is spread evenly over all functions of another.
 
     Each real basis has k columns and each complex one 2 k, for real and imaginary parts; a column
     of zeros is left out. Each basis is divided by sqrt(bases). A row is then as long as in one

@@ -39,10 +39,7 @@ class LeaveOut:
     def __call__(self, block: Floats) -> Floats:
         if not holds_missing(block):
             return block
-        kept = whole_rows(block)
-        if block.shape[1] == 1:
-            return block.reshape(-1)[kept].reshape(-1, 1)
-        return block[kept]
+        return block.take(np.flatnonzero(whole_rows(block)), axis=0)
 
     def on_sparse(self, rows: SparseRows) -> SparseRows:
         missing = np.isnan(rows.values)
@@ -65,7 +62,13 @@ class FillEntries:
     by: Floats
 
     def __call__(self, block: Floats) -> Floats:
-        return np.where(np.isnan(block), self.by, block) if holds_missing(block) else block
+        if not holds_missing(block):
+            return block
+        filled = np.array(block, order="C")
+        places = np.flatnonzero(np.isnan(filled))
+        columns = places % block.shape[1] if len(self.by) > 1 else np.zeros_like(places)
+        filled.reshape(-1)[places] = self.by[columns]
+        return filled
 
     def on_sparse(self, rows: SparseRows) -> SparseRows:
         missing = np.isnan(rows.values)
@@ -84,7 +87,9 @@ class FillRows:
     def __call__(self, block: Floats) -> Floats:
         if not holds_missing(block):
             return block
-        return np.where(whole_rows(block)[:, None], block, self.by)
+        filled = np.array(block)
+        filled[np.flatnonzero(~whole_rows(block))] = self.by
+        return filled
 
     def on_sparse(self, rows: SparseRows) -> SparseRows:
         """The rows as they are: the sums over bodies that need this take no sparse rows."""

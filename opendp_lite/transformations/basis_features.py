@@ -14,8 +14,9 @@ from opendp_lite.transformations.row_map import lifted
 
 @stage
 def basis_features(space: Space[Rows], basis: Basis) -> Transformation[Space[Rows], Space[Rows]]:
-    """Replaces every number by the values of orthonormal functions there, one column for each
-    function.
+    """Replaces every number by the values of orthonormal functions there.
+
+    There is one column for each function.
 
     You need no ``clamp`` before it. A number beyond the bounds of the basis counts as the bound. A
     number stands for the middle of its cell, one of ``basis.cells`` cells.
