@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import attrs
 import numpy as np
+from numpy.typing import NDArray
 
 from opendp_lite.engines.fold import Block, Floats, Fold
 from opendp_lite.engines.rows import Mapped
@@ -23,13 +24,12 @@ def holds_missing(entries: Floats) -> bool:
     return bool(np.isnan(np.minimum.reduce(entries, axis=None, initial=np.inf)))
 
 
-def whole_rows(block: Floats) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def whole_rows(block: Floats) -> NDArray[np.bool_]:
     """Which rows lack no entry."""
     missing = np.isnan(block)
     if block.shape[1] == 1:
         return ~missing.reshape(-1)
-    whole: np.ndarray[Any, np.dtype[np.bool_]] = ~missing.any(axis=1)
-    return whole
+    return np.logical_not(missing.any(axis=1))
 
 
 @attrs.frozen

@@ -55,7 +55,7 @@ def _real(found: object) -> Floats:
     if entries.dtype.kind in "biuf":
         return np.array(entries, dtype=np.float64)
     if entries.dtype.kind == "c":
-        return np.where(entries.imag == 0, entries.real, np.nan).astype(np.float64)
+        return np.where(np.imag(entries) == 0, np.real(entries), np.nan).astype(np.float64)
     flat = np.fromiter(map(_number, entries.flat), np.float64, entries.size)
     return flat.reshape(entries.shape)
 
