@@ -27,6 +27,9 @@ _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 _BUILDING: ContextVar[bool] = ContextVar("building", default=False)
 """Whether a constructor is running: it builds each step that it types at once, and once."""
 
+_LONGEST_DECIMAL = 14_000
+"""Bits of an integer that Python still writes in decimal digits."""
+
 
 def frozen_argument(value: Any) -> Any:
     """An argument as a hashable value: arrays and lists become tuples."""
@@ -46,6 +49,8 @@ def argument_text(value: Any) -> str:
     if isinstance(value, Fraction):
         close = nearest(value)
         return plain(value) if isfinite(close) and reading(close) == value else repr(value)
+    if isinstance(value, int) and value.bit_length() > _LONGEST_DECIMAL:
+        return hex(value)
     return str(value.__name__) if inspect.isroutine(value) else repr(value)
 
 

@@ -27,7 +27,9 @@ _EXP_LIMIT = 800
 _LONG = 10**15
 _FINE = 2**55
 _SHORT = 60
-_HUGE = 10**400
+_SHORT_BITS = 200
+_MOST_BITS = 14_000
+_MOST_DIGITS = 4_000
 _FINEST = 2**2048
 NEGLIGIBLE = Fraction(1, 10**340)
 
@@ -82,8 +84,10 @@ def _simplest_between(low: int, high: int, below: int) -> Fraction:
 
 def said(value: object) -> str:
     """A wrong parameter in a refusal: what it is, and only if it is short what it holds."""
-    if isinstance(value, int | Fraction) and not -_HUGE < value < _HUGE:
-        return f"a huge {type(value).__name__}"
+    if isinstance(value, int) and value.bit_length() > _SHORT_BITS:
+        return f"a whole number of {value.bit_length()} bits"
+    if isinstance(value, Fraction) and max(map(abs, value.as_integer_ratio())) >> _SHORT_BITS:
+        return f"a fraction near {nearest(value):g}"
     if value is None or isinstance(value, str | bool | int | float | Fraction | Decimal):
         text = repr(value)
         return text if len(text) <= _SHORT else f"{text[:_SHORT]}..."
@@ -92,6 +96,13 @@ def said(value: object) -> str:
 
 def exact(value: object, name: str) -> Fraction:
     """A finite public number as a rational; ``name`` is what a refusal calls it."""
+    found = _exact(value, name)
+    if max(abs(found.numerator), found.denominator) >> _MOST_BITS:
+        raise ParameterError(f"{name} has too many digits: {said(found)}")
+    return found
+
+
+def _exact(value: object, name: str) -> Fraction:
     if isinstance(value, bool) or not isinstance(value, numbers.Number | Decimal):
         raise ParameterError(f"{name} must be a number, got {said(value)}")
     if isinstance(value, Fraction):
@@ -101,6 +112,10 @@ def exact(value: object, name: str) -> Fraction:
     if isinstance(value, Decimal):
         if not value.is_finite():
             raise ParameterError(f"{name} must be finite, got {value!r}")
+        if value and abs(value.adjusted()) > _MOST_DIGITS:
+            raise ParameterError(
+                f"{name} is too large or too small: its exponent is {value.adjusted()}"
+            )
         return Fraction(value)
     if not isinstance(value, numbers.Real):
         raise ParameterError(f"{name} must be a real number, got {said(value)}")
@@ -114,7 +129,7 @@ def positive(value: object, name: str) -> Fraction:
     """As ``exact``, refusing zero and below."""
     result = exact(value, name)
     if result <= 0:
-        raise ParameterError(f"{name} must be above 0, got {value}")
+        raise ParameterError(f"{name} must be above 0, got {plain(result)}")
     return result
 
 
@@ -122,7 +137,7 @@ def open_probability(value: object, name: str) -> Fraction:
     """A number strictly between 0 and 1."""
     result = exact(value, name)
     if not 0 < result < 1:
-        raise ParameterError(f"{name} must be between 0 and 1, got {value}")
+        raise ParameterError(f"{name} must be between 0 and 1, got {plain(result)}")
     return result
 
 
@@ -131,7 +146,7 @@ def whole(value: object, name: str, least: int = 0) -> int:
     result = exact(value, name)
     if result.denominator != 1 or result < least:
         raise ParameterError(
-            f"{name} must be a whole number of at least {least}, got {said(value)}"
+            f"{name} must be a whole number of at least {least}, got {plain(result)}"
         )
     return int(result)
 

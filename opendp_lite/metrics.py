@@ -13,7 +13,7 @@ import attrs
 from opendp_lite.bodies.body import Body
 from opendp_lite.documents import spellable
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import exact, said, shown_up, whole
+from opendp_lite.exact import exact, plain, said, shown_up, whole
 from opendp_lite.norms import Norms
 
 
@@ -45,10 +45,13 @@ class Metric(ABC):
 
 
 class RowMetric(Metric):
-    """A metric between datasets: a whole number of rows.
+    """A metric between datasets. A distance is a whole number of rows.
 
-    ``fixed_size`` says whether datasets at a finite distance have one size, which is then public;
-    ``per_row``, how far one unit of distance can move a sum of rows in a body.
+    Attributes:
+        verb: What happens to a row between neighbours, for example "replacing".
+        fixed_size: Whether datasets at a finite distance have the same number of rows, which is
+            then public. Where it is False, a row may also be left out, so ``per_row`` has to bound
+            what a sum moves by when a row is removed.
     """
 
     verb: ClassVar[str]
@@ -65,18 +68,19 @@ class RowMetric(Metric):
         return int(distance)
 
     def words(self, distance: Fraction) -> str:
-        return f"{self.verb} {'one row' if distance == 1 else f'{int(distance)} rows'}"
+        return f"{self.verb} {'one row' if distance == 1 else f'{plain(distance)} rows'}"
 
 
 @spellable
 @attrs.frozen(repr=False)
 class SymmetricDistance(RowMetric):
-    """How many rows must be added or removed to make one dataset of the other.
+    """How many rows you must add or remove to turn one dataset into the other.
 
     The number of rows is private, and so is their order.
 
-    >>> SymmetricDistance().words(SymmetricDistance().distance(2))
-    'adding or removing 2 rows'
+    Example:
+        >>> SymmetricDistance().words(SymmetricDistance().distance(2))
+        'adding or removing 2 rows'
     """
 
     verb = "adding or removing"
@@ -89,9 +93,9 @@ class SymmetricDistance(RowMetric):
 @spellable
 @attrs.frozen(repr=False)
 class ChangeOneDistance(RowMetric):
-    """How many rows must be replaced to make one dataset of the other, in any order.
+    """How many rows you must replace to turn one dataset into the other, in any order.
 
-    The number of rows is public: declare it with ``records(size=...)``.
+    The number of rows is public. Declare it with ``records(size=...)``.
     """
 
     verb = "replacing"

@@ -10,7 +10,7 @@ import attrs
 
 from opendp_lite.documents import spellable
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import Number, digits_up, exact, shown_up, sqrt_up
+from opendp_lite.exact import Number, digits_up, exact, said, shown_up, sqrt_up
 from opendp_lite.fields import initialise
 
 
@@ -22,16 +22,26 @@ def _least(*bounds: Fraction | None) -> Fraction | None:
 @spellable
 @attrs.frozen(init=False, repr=False)
 class Norms:
-    """Upper bounds on the l1, l2 and linf norms of a difference of vectors.
+    """Upper bounds on the l1, l2 and linf norms of a difference of vectors, all at once.
 
-    Takes: ``l1``, ``l2``, ``linf``, each a number or None where nothing is known.
-    Gives: a value with ``l1``, ``l2_squared`` and ``linf`` as exact rationals; what follows from
-        the others is filled in (linf <= l2 <= l1, l2^2 <= l1 linf).
-    Because: Laplace noise reads l1 and Gaussian noise l2, so one sum serves both. Squares of l2
-        are rational where l2 is not, hence they are what is kept.
+    Laplace noise needs l1 and Gaussian noise needs l2, so one sum serves both. Fields are ``l1``,
+    ``l2_squared`` and ``linf``, as exact rationals. Squares of l2 are kept since they are rational
+    where l2 is not.
 
-    >>> Norms(l1=2, linf=1)
-    dp.Norms(l1=2.0, l2=1.4142135623730951, linf=1.0)
+    Args:
+        l1: A bound on the l1 norm, or None where nothing is known.
+        l2: A bound on the l2 norm, or None.
+        linf: A bound on the linf norm, or None.
+
+    Raises:
+        ParameterError: If no bound is given, or one is negative.
+
+    Proof:
+        Bounds that follow from the others are filled in: linf <= l2 <= l1 and l2^2 <= l1 linf.
+
+    Example:
+        >>> Norms(l1=2, linf=1)
+        dp.Norms(l1=2.0, l2=1.4142135623730951, linf=1.0)
     """
 
     l1: Fraction | None
@@ -121,7 +131,7 @@ class Norms:
             return None if self.l2_squared is None else sqrt_up(self.l2_squared)
         if p == float("inf"):
             return self.linf
-        raise ParameterError(f"p must be 1, 2 or infinity, got {p}")
+        raise ParameterError(f"p must be 1, 2 or infinity, got {said(p)}")
 
     def spelled(self) -> tuple[str, Mapping[str, Any]]:
         """The public name and the bounds as floats, rounded up."""

@@ -15,7 +15,7 @@ import numpy as np
 from opendp_lite.bodies.body import Floats
 from opendp_lite.bodies.points import Points
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import Number, exact, nearest, plain, positive, reading, whole
+from opendp_lite.exact import Number, exact, nearest, plain, positive, reading, said, whole
 from opendp_lite.norms import Norms
 
 CELLS: Final = 2**14
@@ -58,7 +58,7 @@ def number_of_terms(value: int) -> int:
     """How many functions, from 2 to 64."""
     terms = whole(value, "terms", least=_FEWEST_TERMS)
     if terms > MOST_TERMS:
-        raise ParameterError(f"terms must be at most {MOST_TERMS}, got {terms}")
+        raise ParameterError(f"terms must be at most {MOST_TERMS}, got {said(terms)}")
     return terms
 
 
@@ -66,20 +66,23 @@ def power_of_two(value: int, name: str) -> int:
     """A power of two from 2 to 512."""
     found = whole(value, name, least=_FEWEST_TERMS)
     if found & (found - 1) or found > MOST_CELLS:
-        raise ParameterError(f"{name} must be a power of two from 2 to {MOST_CELLS}, got {found}")
+        raise ParameterError(
+            f"{name} must be a power of two from 2 to {MOST_CELLS}, got {said(found)}"
+        )
     return found
 
 
 class Basis(ABC):
-    """Functions that are orthonormal under the uniform law on [0, 1], and where numbers lie there.
+    """Orthonormal functions on an interval that is cut into public cells.
 
-    Numbers from ``lower`` to ``upper`` are told apart as public cells; a number stands for the
-    middle of its cell. What lies beyond counts in the outermost cell, a NaN in the last.
+    The functions are orthonormal under the uniform distribution on [0, 1], to which the interval is
+    scaled. A number stands for the middle of its cell. A number beyond the bounds counts in the
+    outermost cell, and a missing one nowhere.
 
-    Gives: ``terms``, how many functions; ``cells``; ``l1``, ``l2``, ``linf``, the largest norms of
-        the functions' values at one number, hence the sensitivity of their sums under add/remove,
-        and ``replacing()`` those of a difference, rounded up; ``functions()``, their values in the
-        middle of each cell; ``edges()`` of the cells.
+    ``l1``, ``l2`` and ``linf`` are the largest norms of the functions' values at one number,
+    rounded up: the sensitivity of their sums under add/remove. ``replacing()`` has those of a
+    difference. ``functions()`` has the values in the middle of each cell, and ``edges()`` the edges
+    of the cells.
     """
 
     @property

@@ -14,17 +14,25 @@ from opendp_lite.documents import spellable
 @spellable
 @attrs.frozen(repr=False)
 class Chebyshev(Interval):
-    """1 and sqrt(2) T_i, orthonormal under the arcsine law: moments, and detail at the ends.
+    """Chebyshev polynomials, for moments and for detail at the ends.
 
-    Takes: ``terms`` k, from 2 to 64; ``lower``, ``upper``.
-    Because: T_i(cos t) = cos(i t), and t is uniform under the arcsine law; cells are of one width
-        in t. All are largest at the ends, so l2 is sqrt(2 k - 1) and l1 is 1 + sqrt(2) (k - 1):
-        less than Legendre's for the same polynomials. A density is 1 / sqrt(u (1 - u)) times
-        their sum, of large values and large errors close to the ends.
+    The functions are 1 and sqrt(2) T_i, orthonormal under the arcsine distribution. A density is
+    their sum times 1 / sqrt(u (1 - u)), so its values and errors are large close to the ends.
 
-    >>> basis = Chebyshev(12, 0, 100)
-    >>> round(basis.l1, 1), round(basis.l2, 1)
-    (16.6, 4.8)
+    Args:
+        terms: How many functions, from 2 to 64.
+        lower: The lower end of the interval.
+        upper: The upper end.
+
+    Proof:
+        T_i(cos t) = cos(i t), and t is uniform under the arcsine distribution, so cells are of one
+        width in t. All functions are largest at the ends. With k terms l2 is sqrt(2 k - 1) and l1
+        is 1 + sqrt(2) (k - 1), less than Legendre's for the same polynomials.
+
+    Example:
+        >>> basis = Chebyshev(12, 0, 100)
+        >>> round(basis.l1, 1), round(basis.l2, 1)
+        (16.6, 4.8)
     """
 
     def functions(self) -> Floats:

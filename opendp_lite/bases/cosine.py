@@ -21,16 +21,24 @@ def cosines(cells: int, terms: int) -> Floats:
 @spellable
 @attrs.frozen(repr=False)
 class Cosine(Interval):
-    """1 and sqrt(2) cos(pi i u), for i = 1, 2, ...: smooth densities; for who need not choose.
+    """Cosines, for smooth densities. Use this basis unless you know a better one.
 
-    Takes: ``terms`` k, from 2 to 64; ``lower``, ``upper``.
-    Because: all are largest at the lower bound, so l2 is sqrt(2 k - 1) and l1 is
-        1 + sqrt(2) (k - 1). As ``Fourier`` on an interval twice as long, of which the density
-        fills one half and its mirror image the other: nothing jumps at the bounds.
+    The functions are 1 and sqrt(2) cos(pi i u) for i = 1, 2, and so on. Nothing jumps at the
+    bounds.
 
-    >>> basis = Cosine(12, 0, 100)
-    >>> round(basis.l1, 1), round(basis.l2, 1)
-    (16.6, 4.8)
+    Args:
+        terms: How many functions, from 2 to 64.
+        lower: The lower end of the interval.
+        upper: The upper end.
+
+    Proof:
+        All functions are largest at the lower end. With k terms l2 is sqrt(2 k - 1) and l1 is 1 +
+        sqrt(2) (k - 1).
+
+    Example:
+        >>> basis = Cosine(12, 0, 100)
+        >>> round(basis.l1, 1), round(basis.l2, 1)
+        (16.6, 4.8)
     """
 
     def functions(self) -> Floats:

@@ -20,7 +20,7 @@ from opendp_lite.bases.basis import (
 from opendp_lite.bodies.body import Floats
 from opendp_lite.documents import spellable
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import whole
+from opendp_lite.exact import said, whole
 
 _MOST_MOMENTS: Final = 20
 
@@ -28,14 +28,14 @@ _MOST_MOMENTS: Final = 20
 def _terms(value: int) -> int:
     terms = power_of_two(value, "terms")
     if terms > MOST_TERMS:
-        raise ParameterError(f"terms must be at most {MOST_TERMS}, got {terms}")
+        raise ParameterError(f"terms must be at most {MOST_TERMS}, got {said(terms)}")
     return terms
 
 
 def _moments(value: int) -> int:
     moments = whole(value, "moments", least=1)
     if moments > _MOST_MOMENTS:
-        raise ParameterError(f"moments must be at most {_MOST_MOMENTS}, got {moments}")
+        raise ParameterError(f"moments must be at most {_MOST_MOMENTS}, got {said(moments)}")
     return moments
 
 
@@ -51,17 +51,29 @@ def _pywt() -> Any:
 @spellable
 @attrs.frozen(repr=False)
 class Daubechies(Basis):
-    """Daubechies wavelets, wrapped around: smooth densities with sharp places.
+    """Daubechies wavelets, for smooth densities with sharp places.
 
-    Takes: ``terms`` k, a power of two up to 64: 1 and the wavelets of all sizes down to 2 / k of
-        the interval; ``lower``, ``upper``, which count as one place; ``moments``, how many
-        vanish, up to 20: the more, the smoother and wider the wavelets; 1 is ``Haar``.
-    Gives: needs PyWavelets (``opendp_lite[wavelets]``); raises ``ParameterError`` without.
-    Because: Daubechies 1988; the inverse transform of unit vectors, on the 2^14 cells.
+    The two ends of the interval count as one place. You need PyWavelets, from ``pip install
+    opendp_lite[wavelets]``.
 
-    >>> basis = Daubechies(16, 0, 100)
-    >>> round(basis.l1, 1), round(basis.l2, 1)
-    (13.7, 4.7)
+    Args:
+        terms: How many functions, a power of two up to 64: 1 and the wavelets of all sizes down to
+            2 / terms of the interval.
+        lower: The lower end of the interval.
+        upper: The upper end.
+        moments: How many moments of a wavelet vanish, up to 20. With more, wavelets are smoother
+            and wider. With 1 this is ``Haar``.
+
+    Raises:
+        ParameterError: If PyWavelets is not installed.
+
+    Proof:
+        Daubechies 1988. The functions are the inverse transform of unit vectors, on 2^14 cells.
+
+    Example:
+        >>> basis = Daubechies(16, 0, 100)
+        >>> round(basis.l1, 1), round(basis.l2, 1)
+        (13.7, 4.7)
     """
 
     terms: int = attrs.field(converter=_terms)

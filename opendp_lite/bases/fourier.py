@@ -14,15 +14,22 @@ from opendp_lite.documents import spellable
 @spellable
 @attrs.frozen(repr=False)
 class Fourier(Interval):
-    """1, sqrt(2) cos and sqrt(2) sin of 2 pi j u, for j = 1, 2, ...: what comes around.
+    """Sines and cosines, for numbers that come around, such as hours of a day or directions.
 
-    Takes: ``terms`` k, from 2 to 64: odd for pairs of cosine and sine; ``lower``, ``upper``,
-        which count as one place: hours of a day, directions.
-    Because: cos^2 + sin^2 = 1, so l2 is sqrt(k) at every number for an odd k.
+    The functions are 1, sqrt(2) cos and sqrt(2) sin of 2 pi j u, for j = 1, 2, and so on.
 
-    >>> basis = Fourier(9, 0, 24)
-    >>> round(basis.l1, 2), round(basis.l2, 3)
-    (8.6, 3.0)
+    Args:
+        terms: How many functions, from 2 to 64. An odd number keeps pairs of cosine and sine.
+        lower: The lower end of the interval, the same place as the upper end.
+        upper: The upper end.
+
+    Proof:
+        cos^2 + sin^2 = 1, so l2 is sqrt(terms) at every number where terms is odd.
+
+    Example:
+        >>> basis = Fourier(9, 0, 24)
+        >>> round(basis.l1, 2), round(basis.l2, 3)
+        (8.6, 3.0)
     """
 
     def functions(self) -> Floats:

@@ -13,16 +13,24 @@ from opendp_lite.documents import spellable
 @spellable
 @attrs.frozen(repr=False)
 class Haar(Stepped):
-    """1 and the steps up and down by halves, quarters, eighths: a histogram, coarse to fine.
+    """Haar wavelets: a histogram, from coarse to fine.
 
-    Takes: ``cells`` k of one width, a power of two up to 512; ``lower``, ``upper``.
-    Because: one wavelet of each size is not 0 at a number, +-2^(j/2), so l2 is sqrt(k) and l1 is
-        1 + (sqrt(k) - 1) / (sqrt(2) - 1), a little over 2.4 sqrt(k): with Laplace noise the least
-        of the bases on these cells. Nothing is cut off but what happens within a cell.
+    The functions are 1 and the steps up and down by halves, quarters and so on of the interval.
 
-    >>> basis = Haar(16, 0, 100)
-    >>> round(basis.l1, 2), round(basis.l2, 2)
-    (8.24, 4.0)
+    Args:
+        cells: How many cells of one width, a power of two up to 512.
+        lower: The lower end of the interval.
+        upper: The upper end.
+
+    Proof:
+        At each number one wavelet of each size is not 0, but +-2^(j/2). With k cells l2 is sqrt(k)
+        and l1 is 1 + (sqrt(k) - 1) / (sqrt(2) - 1), a little over 2.4 sqrt(k). This is the least l1
+        of all bases on these cells here.
+
+    Example:
+        >>> basis = Haar(16, 0, 100)
+        >>> round(basis.l1, 2), round(basis.l2, 2)
+        (8.24, 4.0)
     """
 
     def functions(self) -> Floats:

@@ -21,16 +21,24 @@ def hadamard_matrix(size: int) -> Floats:
 @spellable
 @attrs.frozen(repr=False)
 class Hadamard(Stepped):
-    """+-1 on each of so many cells: a histogram in which every row moves every sum alike.
+    """Walsh-Hadamard functions: a histogram in which a row moves all sums by the same amount.
 
-    Takes: ``cells`` k of one width, a power of two up to 512; ``lower``, ``upper``.
-    Because: l2 is sqrt(k) and l1 is k. In the normalised basis, a row of length 1, that is 1 and
-        sqrt(k): Free Lunch, appendix D, claims 1 for both, and Laplace noise for an l1 distance of
-        1 would lose sqrt(k) times the epsilon that it claims.
+    The functions are +1 or -1 on each cell.
 
-    >>> basis = Hadamard(16, 0, 100)
-    >>> basis.l1, basis.l2
-    (16.0, 4.0)
+    Args:
+        cells: How many cells of one width, a power of two up to 512.
+        lower: The lower end of the interval.
+        upper: The upper end.
+
+    Proof:
+        With k cells l2 is sqrt(k) and l1 is k. With rows of length 1 these are 1 and sqrt(k). Free
+        Lunch, appendix D, claims 1 for both; Laplace noise for an l1 distance of 1 would lose
+        sqrt(k) times the claimed epsilon.
+
+    Example:
+        >>> basis = Hadamard(16, 0, 100)
+        >>> basis.l1, basis.l2
+        (16.0, 4.0)
     """
 
     def functions(self) -> Floats:

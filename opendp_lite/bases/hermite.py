@@ -31,18 +31,25 @@ def _middle(value: Number) -> Fraction:
 @spellable
 @attrs.frozen(repr=False)
 class Hermite(Basis):
-    """Hermite polynomials times exp(-z^2 / 2), z = (x - middle) / scale: bells and what is near.
+    """Hermite functions, for bell-shaped densities and what is near to them.
 
-    Takes: ``terms`` k, from 2 to 64; ``middle``; ``scale``, about sqrt(2) times the spread of the
-        bell that the first function is to be. No bounds: the functions, unlike the polynomials,
-        are bounded, and vanish at sqrt(2 k) + 5 scales from the middle. What lies beyond is not
-        seen, nor counted.
-    Because: orthonormal on the real line; in units of the interval on which they do not vanish,
-        which makes them orthonormal under the uniform law there.
+    The functions are Hermite polynomials times exp(-z^2 / 2) with z = (x - middle) / scale. They
+    need no bounds, and vanish at sqrt(2 terms) + 5 scales from the middle. Numbers further away are
+    not seen.
 
-    >>> basis = Hermite(8, middle=50, scale=10)
-    >>> [float(end) for end in basis.ends], round(basis.l1 / basis.l2, 2)
-    ([-40.0, 140.0], 2.64)
+    Args:
+        terms: How many functions, from 2 to 64.
+        middle: The middle of the bell.
+        scale: About sqrt(2) times the standard deviation of the bell.
+
+    Proof:
+        Hermite functions are orthonormal on the real line. Scaled to the interval outside of which
+        they vanish, they are orthonormal under the uniform distribution there.
+
+    Example:
+        >>> basis = Hermite(8, middle=50, scale=10)
+        >>> [float(end) for end in basis.ends], round(basis.l1 / basis.l2, 2)
+        ([-40.0, 140.0], 2.64)
     """
 
     terms: int = attrs.field(converter=number_of_terms)

@@ -25,17 +25,25 @@ _BEYOND = 30
 @spellable
 @attrs.frozen(repr=False)
 class Laguerre(Basis):
-    """Laguerre polynomials times exp(-z / 2), z = (x - lower) / scale: what decays from a bound.
+    """Laguerre functions, for densities that decay from a bound.
 
-    Takes: ``terms`` k, from 2 to 64; ``scale``, about half of the mean above the bound;
-        ``lower``, the bound. No upper bound: the functions vanish at 4 k + 30 scales. What lies
-        beyond is not seen, nor counted; what lies below counts as the bound.
-    Because: orthonormal on the half line; all are 1 at the bound and nowhere larger, so in these
-        units l1 / l2 is sqrt(k).
+    The functions are Laguerre polynomials times exp(-z / 2) with z = (x - lower) / scale. They
+    vanish at 4 terms + 30 scales. Numbers further away are not seen, and numbers below the bound
+    count as it.
 
-    >>> basis = Laguerre(9, scale=10)
-    >>> [float(end) for end in basis.ends], round(basis.l1 / basis.l2, 2)
-    ([0.0, 660.0], 3.0)
+    Args:
+        terms: How many functions, from 2 to 64.
+        scale: About half of the mean distance from the bound.
+        lower: The bound.
+
+    Proof:
+        Laguerre functions are orthonormal on the half line. All are 1 at the bound and nowhere
+        larger, so l1 / l2 is sqrt(terms).
+
+    Example:
+        >>> basis = Laguerre(9, scale=10)
+        >>> [float(end) for end in basis.ends], round(basis.l1 / basis.l2, 2)
+        ([0.0, 660.0], 3.0)
     """
 
     terms: int = attrs.field(converter=number_of_terms)

@@ -15,15 +15,23 @@ from opendp_lite.documents import spellable
 @spellable
 @attrs.frozen(repr=False)
 class Legendre(Interval):
-    """Polynomials of degrees 0 to terms - 1: moments without bias, smooth densities.
+    """Legendre polynomials, for moments without bias and smooth densities.
 
-    Takes: ``terms`` k, from 2 to 64; ``lower``, ``upper``.
-    Because: all are largest at the upper bound, sqrt(2 i + 1), so l2 is k and l1 the sum of these
-        roots: much for a density far from the ends, where the values are of order 1.
+    The functions are the orthonormal polynomials of degrees 0 to terms - 1.
 
-    >>> basis = Legendre(12, 0, 100)
-    >>> round(basis.l1, 1), round(basis.l2, 1)
-    (39.2, 12.0)
+    Args:
+        terms: How many functions, from 2 to 64.
+        lower: The lower end of the interval.
+        upper: The upper end.
+
+    Proof:
+        All functions are largest at the upper end, where they are sqrt(2 i + 1). With k terms l2 is
+        k, and l1 is the sum of these roots. This is much where the density is far from the ends.
+
+    Example:
+        >>> basis = Legendre(12, 0, 100)
+        >>> round(basis.l1, 1), round(basis.l2, 1)
+        (39.2, 12.0)
     """
 
     def functions(self) -> Floats:

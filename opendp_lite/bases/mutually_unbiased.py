@@ -13,7 +13,7 @@ from opendp_lite.bases.hadamard import hadamard_matrix
 from opendp_lite.bodies.body import Floats
 from opendp_lite.documents import spellable
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import whole
+from opendp_lite.exact import said, whole
 
 _PAIR = 2
 _MOST_PRIME = 61
@@ -26,7 +26,7 @@ def _cells(value: int) -> int:
         return cells
     raise ParameterError(
         f"cells must be an odd prime up to {_MOST_PRIME} or a power of two up to "
-        f"{MOST_CELLS // 2}, got {cells}"
+        f"{MOST_CELLS // 2}, got {said(cells)}"
     )
 
 
@@ -37,22 +37,33 @@ def _bases(value: int) -> int:
 @spellable
 @attrs.frozen(repr=False)
 class MutuallyUnbiased(Basis):
-    """Several bases on the same cells; a function of one is spread evenly over all of another.
+    """Several bases on the same cells, as different from each other as can be.
 
-    Takes: ``cells`` k, an odd prime up to 61 or a power of two up to 256; ``lower``, ``upper``;
-        ``bases``, 2 by default, from 1: the cells themselves and Hadamard's for a power of two;
-        up to k + 1 for a prime.
-    Gives: k columns for each basis of real numbers, 2 k for each complex one (real and imaginary
-        parts; a column of zeros is left out). Each basis is divided by sqrt(bases): a row is then
-        as long as in one basis, and the functions together serve as an orthonormal basis does
-        (a Parseval frame).
-    Because: Wootters, Fields 1989: for an odd prime k the vectors exp(2 pi i (r j^2 + s j) / k) /
-        sqrt(k), s = 0..k-1, are a basis for each r = 0..k-1, and any two of these and the cells
-        themselves are unbiased (Gauss sums). r = 0 is the discrete Fourier basis.
+    A function of one basis is spread evenly over all functions of another.
 
-    >>> basis = MutuallyUnbiased(7, 0, 7, bases=3)
-    >>> basis.terms, round(basis.l2**2, 6)
-    (34, 7.0)
+    Each real basis has k columns and each complex one 2 k, for real and imaginary parts; a column
+    of zeros is left out. Each basis is divided by sqrt(bases). A row is then as long as in one
+    basis, and the functions together serve as an orthonormal basis does (a Parseval frame).
+
+    Args:
+        cells: How many cells k of one width, an odd prime up to 61 or a power of two up to 256.
+        lower: The lower end of the interval.
+        upper: The upper end.
+        bases: How many bases, 2 by default. For a power of two there are two, the cells themselves
+            and Hadamard's. For a prime there are k + 1.
+
+    Raises:
+        ParameterError: If there are not so many cells or bases.
+
+    Proof:
+        Wootters and Fields 1989. For an odd prime k the vectors exp(2 pi i (r j^2 + s j) / k) /
+        sqrt(k), s = 0, ..., k - 1, are a basis for each r = 0, ..., k - 1. Any two of these and the
+        cells themselves are unbiased (Gauss sums). r = 0 is the discrete Fourier basis.
+
+    Example:
+        >>> basis = MutuallyUnbiased(7, 0, 7, bases=3)
+        >>> basis.terms, round(basis.l2**2, 6)
+        (34, 7.0)
     """
 
     cells: int = attrs.field(converter=_cells)
@@ -64,7 +75,9 @@ class MutuallyUnbiased(Basis):
         self.edges()
         most = self.cells + 1 if self.cells % 2 else _PAIR
         if self.bases > most:
-            raise ParameterError(f"there are {most} bases on {self.cells} cells, not {self.bases}")
+            raise ParameterError(
+                f"there are {most} bases on {self.cells} cells, not {said(self.bases)}"
+            )
 
     @property
     def terms(self) -> int:

@@ -22,6 +22,7 @@ from opendp_lite.bodies.body import (
     compact,
     fitting_width,
     grid_exponent,
+    picked,
     shown,
     spread,
     values,
@@ -32,7 +33,7 @@ from opendp_lite.engines.layout import DENSE, Layout
 from opendp_lite.engines.missing import FillEntries, holds_missing
 from opendp_lite.engines.sparse import SparseRows, Whole
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import sqrt_up, sum_up
+from opendp_lite.exact import said, sqrt_up, sum_up
 from opendp_lite.fields import initialise
 from opendp_lite.norms import Norms
 
@@ -48,13 +49,22 @@ _ORIGIN = int(np.float64(_MAGIC).view(np.int64))
 class Ball(Body):
     """Rows with ``|| (row - center) / radius ||_p <= 1``.
 
-    Takes: ``radius``, a number or one for each column (an axis-aligned ellipsoid for p = 2);
-        ``p``, 1, 2 or infinity; ``center``, a number or one for each column.
-    Because: by Hoelder, the l1 norm over {||x / r||_2 <= 1} is at most ||r||_2; norms of the
-        centre and of the ball add.
+    Args:
+        radius: A number, or one for each column: an ellipsoid along the axes where p is 2.
+        p: Which norm: 1, 2 or infinity.
+        center: The centre. A number for all columns, or one for each.
+        columns: The number of columns, where the other arguments do not say it.
 
-    >>> Ball(10), Ball(1, p=1, columns=3).diameter(2)
-    (dp.Ball(10), 2.0)
+    Raises:
+        ParameterError: If a radius is not above 0, or ``p`` is another number.
+
+    Proof:
+        By Hoelder's inequality, the l1 norm over ``|| x / r ||_2 <= 1`` is at most ``|| r ||_2``.
+        The norms of the centre and of the ball add.
+
+    Example:
+        >>> Ball(10), Ball(1, p=1, columns=3).diameter(2)
+        (dp.Ball(10), 2.0)
     """
 
     size: Values
@@ -65,7 +75,7 @@ class Ball(Body):
     def __init__(self, radius: Bounds, p: float = 2, center: Bounds = 0, columns: int = 1) -> None:
         size, middle = values(radius, "radius"), values(center, "center")
         if p not in (1, 2, inf):
-            raise ParameterError(f"Ball: p must be 1, 2 or infinity, got {p}")
+            raise ParameterError(f"Ball: p must be 1, 2 or infinity, got {said(p)}")
         if any(value <= 0 for value in size):
             raise ParameterError(f"the radius of a ball must be above 0, got {shown(size)}")
         columns = width_of("Ball", columns, size, middle)
@@ -145,8 +155,8 @@ class Ball(Body):
     def select(self, columns: tuple[int, ...]) -> Body:
         if len(set(columns)) < len(columns):
             return self._as_box(self.middle).select(columns)
-        size, middle = spread(self.size, self.columns), spread(self.middle, self.columns)
-        return Ball([size[j] for j in columns], self.p, [middle[j] for j in columns], len(columns))
+        size, middle = picked(self.size, columns), picked(self.middle, columns)
+        return Ball(size, self.p, middle, len(columns))
 
     def draw(self, generator: np.random.Generator, count: int) -> Floats:
         direction = generator.standard_normal((count, self.columns))

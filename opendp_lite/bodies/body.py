@@ -15,7 +15,7 @@ from opendp_lite.engines.fold import Block, Fold
 from opendp_lite.engines.missing import FillRows
 from opendp_lite.engines.sparse import SparseRows, Whole, densifies
 from opendp_lite.errors import ParameterError, SpaceError
-from opendp_lite.exact import Number, exact, floor_log2, nearest, plain, shown_up
+from opendp_lite.exact import Number, exact, floor_log2, nearest, plain, said, shown_up, whole
 from opendp_lite.norms import Norms
 
 Floats = NDArray[np.float64]
@@ -29,6 +29,7 @@ GRID_BITS: Final = 40
 _MOST_BITS: Final = 50
 _NARROW_BITS: Final = 20
 _EXTREME: Final = 900
+_MOST_COLUMNS: Final = 2**31
 SLACK: Final = 2.0**-40
 """How far outside its body a row may lie through float rounding, relative to the body's size.
 
@@ -61,8 +62,17 @@ def fitting_width(body: Body, columns: int) -> int:
     return columns
 
 
+def some_columns(columns: int) -> int:
+    """A number of columns, refused where no array could have it."""
+    found = whole(columns, "columns", least=1)
+    if found > _MOST_COLUMNS:
+        raise ParameterError(f"columns must be at most 2^31, got {said(found)}")
+    return found
+
+
 def width_of(name: str, columns: int, *each: Values) -> int:
     """The number of columns, from the declared one and the lengths of the bounds."""
+    columns = some_columns(columns)
     lengths = {len(bound) for bound in each} - {1}
     if len(lengths) > 1 or (lengths and columns not in (1, *lengths)):
         raise ParameterError(
@@ -85,6 +95,11 @@ def array(bound: Values) -> Floats:
 def spread(bound: Values, columns: int) -> Values:
     """Bounds with one entry a column."""
     return bound if len(bound) == columns else bound * columns
+
+
+def picked(bound: Values, columns: tuple[int, ...]) -> Values:
+    """The bounds of some of the columns."""
+    return bound if len(bound) == 1 else tuple(bound[column] for column in columns)
 
 
 def unsigned(bounds: tuple[Values, Values]) -> tuple[Values, Values]:
@@ -143,11 +158,12 @@ class RowSum(Fold[Summary]):
 
 
 class Body(ABC):
-    """A convex set of rows.
+    """A convex set that rows lie in. The sensitivity of a sum follows from its shape.
 
-    Gives: ``radii`` and ``diameters`` (the largest norms of a row, of a difference of two rows;
-        None where unbounded), ``radius(p)`` and ``diameter(p)`` as floats rounded up,
-        ``contains``, ``shift``, ``scale``, ``draw``, and the grid that sums are made on.
+    ``radii()`` and ``diameters()`` bound the norms of a row and of a difference of two rows, as
+    exact rationals. ``radius(p)`` and ``diameter(p)`` are the same as floats, rounded up.
+    ``bounds()`` are the bounds of each column, and ``centre()`` is a row in the middle. All but
+    ``contains`` and ``draw`` are None or infinite for a body without bounds.
     """
 
     columns: int

@@ -22,6 +22,7 @@ from opendp_lite.bodies.body import (
     compact,
     fitting_width,
     grid_exponent,
+    picked,
     shown,
     spread,
     values,
@@ -42,11 +43,21 @@ _Move = Callable[[Fraction, Fraction], Fraction]
 class Box(Body):
     """Rows with ``lower[j] <= row[j] <= upper[j]``.
 
-    Takes: a number for all columns or one for each; ``lower`` below ``upper``.
-    Because: a row's p-norm is largest in a corner, a difference's along the box's sides.
+    Args:
+        lower: The lower bound. A number for all columns, or one for each.
+        upper: The upper bound, in the same form. It is above the lower one in every column.
+        columns: The number of columns, where the bounds do not say it.
 
-    >>> Box(0, 100), Box(-1, [1, 3]).diameter(1)
-    (dp.Box(0, 100), 6.0)
+    Raises:
+        ParameterError: If a lower bound is not below its upper one.
+
+    Proof:
+        The p-norm of a row is largest in a corner. That of a difference is largest along the
+        diagonal.
+
+    Example:
+        >>> Box(0, 100), Box(-1, [1, 3]).diameter(1)
+        (dp.Box(0, 100), 6.0)
     """
 
     lower: Values
@@ -145,8 +156,7 @@ class Box(Body):
         return self.lower[0], self.upper[0] - self.lower[0]
 
     def select(self, columns: tuple[int, ...]) -> Box:
-        low, high = spread(self.lower, self.columns), spread(self.upper, self.columns)
-        return Box([low[j] for j in columns], [high[j] for j in columns], len(columns))
+        return Box(picked(self.lower, columns), picked(self.upper, columns), len(columns))
 
     def draw(self, generator: np.random.Generator, count: int) -> Floats:
         low, high = self._floats

@@ -6,20 +6,24 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.bodies.body import Body, Floats, Snapper, Values
+from opendp_lite.bodies.body import Body, Floats, Snapper, Values, some_columns
 from opendp_lite.errors import SpaceError
 from opendp_lite.norms import Norms
 
 
 @attrs.frozen(repr=False)
 class Everything(Body):
-    """Rows of any values, NaN and infinities included.
+    """Rows of any values, with missing values and infinities.
 
-    >>> Everything(2).radius(1)
-    inf
+    Args:
+        columns: The number of columns.
+
+    Example:
+        >>> Everything(2).radius(1)
+        inf
     """
 
-    columns: int = 1
+    columns: int = attrs.field(default=1, converter=some_columns)
 
     def over(self, columns: int) -> Everything:
         return Everything(columns)

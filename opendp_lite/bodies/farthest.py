@@ -31,14 +31,21 @@ def l2_length(rows: Whole) -> Floats:
 
 
 def farthest(points: Whole, length: Length) -> float:
-    """A float at least the largest distance of two points, and little more.
+    """A float that is at least the largest distance of two points, and little more.
 
-    Takes: ``points``, shape (points, columns), where neighbours in the array are near each other;
-        ``length``, a norm along the last axis.
-    Gives: a bound, at most 2^-12 above the largest distance.
-    Because: points a and b of two groups are at most |a' - b'| + r + s apart, where a' and b' are
-        a member of each and r and s the groups' radii around these. Pairs of groups are halved
-        until the bound is close to a distance that was met.
+    Args:
+        points: Whole numbers, an array of shape (points, columns). Neighbours in the array should
+            be near each other.
+        length: A norm along the last axis.
+
+    Returns:
+        A bound of at most 1 + 2^-12 times the largest distance.
+
+    Proof:
+        Take two groups of points, with a member a' and b' of each and the radii r and s of the
+        groups around these. A point of one and a point of the other are at most ``|a' - b'| + r +
+        s`` apart. Pairs of groups are halved until this bound is close to a distance that two
+        points have.
     """
     size = 1 << (len(points) - 1).bit_length()
     padded = np.concatenate([points, np.repeat(points[-1:], size - len(points), axis=0)])

@@ -9,28 +9,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.bodies.ball import Ball
-from opendp_lite.bodies.body import SLACK, Body, Bounds, Floats, Snapper, Values, array, spread
+from opendp_lite.bodies.body import SLACK, Body, Bounds, Floats, Snapper, Values, array, picked
 from opendp_lite.bodies.box import Box
 from opendp_lite.engines.missing import FillEntries
 from opendp_lite.engines.sparse import SparseRows, Whole
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import sqrt_up
+from opendp_lite.exact import said, sqrt_up
 from opendp_lite.fields import initialise
 from opendp_lite.norms import Norms
 
 
 @attrs.frozen(init=False, repr=False)
 class NonNegativeBall(Body):
-    """Rows with no negative entry and ``|| row / radius ||_p <= 1``.
+    """Rows without negative entries and with ``|| row / radius ||_p <= 1``.
 
-    Takes: ``radius``, a number or one for each column; ``p``, 1 or 2.
-    Because: two such rows have an inner product of at least 0, so the square of their l2 distance
-        is at most the sum of their squared norms: sqrt(2) radii, not 2. By Cauchy and Schwarz
-        the l1 distance is at most sqrt(2) ||radius||_2 for p = 2. A column differs by at most the
-        larger of two entries, one radius.
+    Args:
+        radius: A number, or one for each column.
+        p: Which norm, 1 or 2.
+        columns: The number of columns, where the radius does not say it.
 
-    >>> NonNegativeBall(10).over(2).diameters()
-    dp.Norms(l1=20.0, l2=14.142135623730951, linf=10.0)
+    Raises:
+        ParameterError: If a radius is not above 0, or ``p`` is neither 1 nor 2.
+
+    Proof:
+        Two such rows have an inner product of at least 0. So the square of their l2 distance is at
+        most the sum of their squared norms: sqrt(2) radii, not 2. By the inequality of Cauchy and
+        Schwarz their l1 distance is at most sqrt(2) ``|| radius ||_2`` for p = 2. A column differs
+        by at most the larger of two entries, one radius.
+
+    Example:
+        >>> NonNegativeBall(10).over(2).diameters()
+        dp.Norms(l1=20.0, l2=14.142135623730951, linf=10.0)
     """
 
     ball: Ball
@@ -38,7 +47,7 @@ class NonNegativeBall(Body):
 
     def __init__(self, radius: Bounds, p: float = 2, columns: int = 1) -> None:
         if p not in (1, 2):
-            raise ParameterError(f"NonNegativeBall: p must be 1 or 2, got {p}")
+            raise ParameterError(f"NonNegativeBall: p must be 1 or 2, got {said(p)}")
         ball = Ball(radius, p, columns=columns)
         initialise(self, ball=ball, columns=ball.columns)
 
@@ -90,8 +99,7 @@ class NonNegativeBall(Body):
         return None
 
     def select(self, columns: tuple[int, ...]) -> Body:
-        size = spread(self.ball.size, self.columns)
-        kept = [size[j] for j in columns]
+        kept = picked(self.ball.size, columns)
         if len(set(columns)) < len(columns):
             return Box(0, kept, len(columns))
         return NonNegativeBall(kept, self.ball.p, len(columns))

@@ -31,14 +31,19 @@ _ROOM: Final = 1 << 62
 
 @attrs.frozen(repr=False)
 class Points(Body):
-    """Rows that are one of the rows of a public table, or their convex hull.
+    """Rows that are one of finitely many public points, or lie in their convex hull.
 
-    Takes: ``key``, by which two such bodies are the same; ``edges``, rising numbers, one fewer
-        than points: number x belongs to the point of as many edges as are at most x, NaN to the
-        last; ``steps``, the points, shape (points, columns), in whole steps of 2^``grid``.
-    Because: a norm is convex, so of a row it is largest at a point and of a difference at two. The
-        radii are maxima over the table, exact: squares of lengths stay below 2^58 steps, those of
-        differences below 2^60. For the diameters see ``farthest``.
+    Attributes:
+        key: Two such bodies with the same key and grid are the same body.
+        edges: Rising numbers, one fewer than points. A number belongs to the point whose place is
+            the number of edges that are at most it.
+        steps: The points, an array of shape (points, columns), in whole steps of ``2^grid``.
+        grid: The exponent of the grid.
+
+    Proof:
+        A norm is convex, so over rows it is largest at a point, and over differences at two. The
+        radii are maxima over the table and exact: squares of lengths stay below 2^58 steps, and
+        those of differences below 2^60. The diameters are certified by ``farthest``.
     """
 
     key: Hashable

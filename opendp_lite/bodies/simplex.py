@@ -18,30 +18,41 @@ from opendp_lite.bodies.body import (
     array,
     fitting_width,
     grid_exponent,
+    some_columns,
 )
 from opendp_lite.bodies.box import Box
 from opendp_lite.engines.missing import FillRows, holds_missing
-from opendp_lite.exact import Number, plain, positive
+from opendp_lite.exact import Number, nearest, plain, positive
 from opendp_lite.fields import initialise
 from opendp_lite.norms import Norms
 
 
 @attrs.frozen(init=False, repr=False)
 class Simplex(Body):
-    """Rows with no negative entry and a sum of at most ``total``.
+    """Rows without negative entries and with a sum of at most ``total``.
 
-    Because: every norm is largest at a vertex, ``total``; two rows differ by at most
-        ``2 total`` in l1 and ``sqrt(2) total`` in l2 (two vertices), ``total`` with one column.
+    Args:
+        total: The largest sum of a row, above 0.
+        columns: The number of columns.
 
-    >>> Simplex(100, columns=2).radius(1), Simplex(100, columns=2).diameter(1)
-    (100.0, 200.0)
+    Raises:
+        ParameterError: If ``total`` is not above 0.
+
+    Proof:
+        Every norm is largest at a vertex, where it is ``total``. Two rows are furthest apart at two
+        vertices: ``2 total`` in l1 and ``sqrt(2) total`` in l2, or ``total`` with one column.
+
+    Example:
+        >>> Simplex(100, columns=2).radius(1), Simplex(100, columns=2).diameter(1)
+        (100.0, 200.0)
     """
 
     total: Fraction
     columns: int
 
     def __init__(self, total: Number, columns: int = 1) -> None:
-        initialise(self, total=positive(total, "the total of a simplex"), columns=columns)
+        bound = positive(total, "the total of a simplex")
+        initialise(self, total=bound, columns=some_columns(columns))
 
     def over(self, columns: int) -> Simplex:
         return Simplex(self.total, fitting_width(self, columns))
@@ -62,7 +73,7 @@ class Simplex(Body):
         return (self.total / self.columns,)
 
     def holds(self, rows: Floats) -> NDArray[np.bool_]:
-        total = float(self.total)
+        total = nearest(self.total)
         inside: NDArray[np.bool_] = np.all(rows >= -SLACK * total, axis=1) & (
             rows.sum(axis=1) <= total * (1 + SLACK)
         )
@@ -96,14 +107,14 @@ class Simplex(Body):
 
     def draw(self, generator: np.random.Generator, count: int) -> Floats:
         shares = generator.dirichlet(np.full(self.columns + 1, 0.3), count)
-        return shares[:, : self.columns] * float(self.total)
+        return shares[:, : self.columns] * nearest(self.total)
 
     def project(self, block: Floats) -> Floats:
         if holds_missing(block):
             missing = np.isnan(block)
             return np.where(missing, np.nan, self.project(self.filling()(block)))
         inside = self._box().project(block)
-        left = np.full(len(inside), float(self.total))
+        left = np.full(len(inside), nearest(self.total))
         for column in range(self.columns):
             np.minimum(inside[:, column], left, out=inside[:, column])
             left -= inside[:, column]

@@ -40,7 +40,7 @@ def on_random_pairs(
     Args:
         mechanism: A pipeline over rows of the same columns that ends in noise.
         group: The mean of so many pairs becomes one row. Rows that make no full group are left
-            out.
+            out. So are rows with a missing value, where the number of rows is private.
 
     Returns:
         The mechanism's release on rows (x - y)^2 / 2. Their mean in each column is the variance.

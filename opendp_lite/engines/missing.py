@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import attrs
 import numpy as np
+from numpy.typing import NDArray
 
 from opendp_lite.engines.deferred import Chained, fold
 from opendp_lite.engines.fold import Block, Floats, Fold
@@ -26,13 +27,12 @@ def holds_missing(entries: Floats) -> bool:
     return bool(np.isnan(np.minimum.reduce(entries, axis=None, initial=np.inf)))
 
 
-def whole_rows(block: Floats) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def whole_rows(block: Floats) -> NDArray[np.bool_]:
     """Which rows lack no entry."""
     missing = np.isnan(block)
     if block.shape[1] == 1:
         return ~missing.reshape(-1)
-    whole: np.ndarray[Any, np.dtype[np.bool_]] = ~missing.any(axis=1)
-    return whole
+    return np.logical_not(missing.any(axis=1))
 
 
 @attrs.frozen
@@ -42,10 +42,7 @@ class LeaveOut:
     def __call__(self, block: Floats) -> Floats:
         if not holds_missing(block):
             return block
-        kept = whole_rows(block)
-        if block.shape[1] == 1:
-            return block.reshape(-1)[kept].reshape(-1, 1)
-        return block[kept]
+        return block.take(np.flatnonzero(whole_rows(block)), axis=0)
 
     def on_sparse(self, rows: SparseRows) -> SparseRows:
         missing = np.isnan(rows.values)
@@ -68,7 +65,13 @@ class FillEntries:
     by: Floats
 
     def __call__(self, block: Floats) -> Floats:
-        return np.where(np.isnan(block), self.by, block) if holds_missing(block) else block
+        if not holds_missing(block):
+            return block
+        filled = np.array(block, order="C")
+        places = np.flatnonzero(np.isnan(filled))
+        columns = places % block.shape[1] if len(self.by) > 1 else np.zeros_like(places)
+        filled.reshape(-1)[places] = self.by[columns]
+        return filled
 
     def on_sparse(self, rows: SparseRows) -> SparseRows:
         missing = np.isnan(rows.values)
@@ -87,7 +90,9 @@ class FillRows:
     def __call__(self, block: Floats) -> Floats:
         if not holds_missing(block):
             return block
-        return np.where(whole_rows(block)[:, None], block, self.by)
+        filled = np.array(block)
+        filled[np.flatnonzero(~whole_rows(block))] = self.by
+        return filled
 
     def on_sparse(self, rows: SparseRows) -> SparseRows:
         """The rows as they are: the sums over bodies that need this take no sparse rows."""

@@ -115,7 +115,9 @@ def private_quantile(
     Returns:
         An array of the shape of ``numpy.quantile(rows, quantiles, axis=0)``, and a single number
         for one column. A release lies inside a cell of the lattice and is never a value of the
-        data. Several quantiles come in order. Without rows every cell is as likely.
+        data. Several quantiles come in order. Without rows every cell is as likely. A row with a
+        missing value is left out. Where the number of rows is public, the centre of the rows' body
+        takes its place, or the middle cell or candidate where they have none.
 
     Raises:
         ParameterError: If the bounds, candidates or other parameters do not fit together.

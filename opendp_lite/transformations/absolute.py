@@ -32,16 +32,23 @@ class Unsigned:
 
 @stage
 def absolute(space: Space[Rows]) -> Transformation[Space[Rows], Space[Rows]]:
-    """Takes the absolute value of every entry.
+    """Replaces every entry by its absolute value.
 
-    Takes: any rows.
-    Gives: rows with no negative entry, in a box from 0 to the largest entry that the body allows.
-    Moves: d_in rows move d_in rows, under either row metric.
-    Because: row by row.
+    Returns:
+        Rows without negative entries. Each column's bounds follow from the bounds that it had
+        before. After ``clip_to_norm`` the rows also keep their largest norm. Missing values stay
+        missing.
 
-    >>> import opendp_lite as dp
-    >>> (dp.absolute() >> dp.clamp(0, 5) >> dp.sum())([-3.0, 1.0])
-    array([4.])
+    Stability:
+        ``d_out = d_in`` under either row metric.
+
+    Proof:
+        Row by row (``row_map``). An absolute value changes no norm of a row.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> (dp.absolute() >> dp.clamp(0, 5) >> dp.sum())([-3.0, 1.0])
+        array([4.])
     """
     return lifted(space, Unsigned(), _unsigned(space.domain.body), space.domain.names)
 

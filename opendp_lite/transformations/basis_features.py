@@ -15,27 +15,42 @@ from opendp_lite.transformations.row_map import lifted
 
 @stage
 def basis_features(space: Space[Rows], basis: Basis) -> Transformation[Space[Rows], Space[Rows]]:
-    """Makes of every number the values of the functions of a basis there: a column for each.
+    """Replaces every number by the values of orthonormal functions there.
 
-    Takes: one column; ``basis``, such as ``Cosine(12, 0, 100)``. Raises ``SpaceError`` for more
-        columns, ``ParameterError`` for what is no basis. No ``clamp`` is needed: what lies beyond
-        the basis' bounds counts as the bound, a NaN as the upper one. A number stands for the
-        middle of its cell, one of ``basis.cells``.
-    Gives: rows that are one of as many public points as there are cells. Their sum has the
-        sensitivity of these points and not of a box around them, exactly.
-    Moves: d_in rows move d_in rows, under either row metric.
-    Because: Free Lunch, appendix D, with the sensitivities that it should have: under add/remove
-        the largest norm of a point, under replace-one the largest distance of two (errata 1.1,
-        1 and 2 of the project). They are enforced in integers: a sum counts how often each point
-        occurs.
+    There is one column for each function.
 
-    >>> import opendp_lite as dp
-    >>> features = dp.basis_features(dp.Hadamard(4, 0, 100))
-    >>> features([10.0, 60.0])
-    array([[ 1.,  1.,  1.,  1.],
-           [ 1.,  1., -1., -1.]])
-    >>> (features >> dp.sum()).map(1)
-    dp.Norms(l1=4.0, l2=2.0, linf=1.0)
+    You need no ``clamp`` before it. A number beyond the bounds of the basis counts as the bound. A
+    number stands for the middle of its cell, one of ``basis.cells`` cells.
+
+    Args:
+        basis: The functions, for example ``Cosine(12, 0, 100)``.
+
+    Returns:
+        Rows that are one of finitely many public points, one for each cell. A missing number
+        becomes a row of missing values. Where the number of rows is public, it counts as the middle
+        cell.
+
+    Raises:
+        ParameterError: If ``basis`` is no basis.
+        SpaceError: If the rows have more than one column.
+
+    Stability:
+        ``d_out = d_in`` under either row metric. A sum afterwards has the sensitivity of the
+        points: their largest norm under add/remove, and their largest distance under replace-one.
+
+    Proof:
+        Row by row (``row_map``). A sum counts in integers how often each point occurs. The
+        sensitivities correct those of Free Lunch (Fitzsimons, Honaker, Shoemate, Singhal), appendix
+        D.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> features = dp.basis_features(dp.Hadamard(4, 0, 100))
+        >>> features([10.0, 60.0])
+        array([[ 1.,  1.,  1.,  1.],
+               [ 1.,  1., -1., -1.]])
+        >>> (features >> dp.sum()).map(1)
+        dp.Norms(l1=4.0, l2=2.0, linf=1.0)
     """
     if not isinstance(basis, Basis):
         raise ParameterError(

@@ -17,15 +17,28 @@ from opendp_lite.transformations.widths import fitting
 def center(space: Space[Rows], middle: Bounds) -> Transformation[Space[Rows], Space[Rows]]:
     """Subtracts a public point from every row.
 
-    Takes: ``middle``, a number for all columns or one for each.
-    Gives: rows in the body moved by -middle.
-    Moves: d_in rows move d_in rows, under either row metric.
-    Because: row by row. A sum of centred rows has a smaller sensitivity: for values in [L, U]
-        and their midpoint, (U - L) / 2 instead of max(|L|, |U|).
+    A sum of centred rows has a smaller sensitivity under add/remove. For values in [L, U] and their
+    midpoint it is (U - L) / 2 instead of max(abs(L), abs(U)).
 
-    >>> import opendp_lite as dp
-    >>> (dp.clamp(0, 10) >> dp.center(5) >> dp.sum()).map(1).linf
-    Fraction(5, 1)
+    Args:
+        middle: What to subtract. A number for all columns, or one for each.
+
+    Returns:
+        Rows in the body moved by ``-middle``. Missing values stay missing.
+
+    Raises:
+        SpaceError: If ``middle`` has another number of entries than the rows have columns.
+
+    Stability:
+        ``d_out = d_in`` under either row metric.
+
+    Proof:
+        Row by row (``row_map``).
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> (dp.clamp(0, 10) >> dp.center(5) >> dp.sum()).map(1).linf
+        Fraction(5, 1)
     """
     point = fitting(values(middle, "middle"), space, "center")
     offset = array(point)

@@ -15,20 +15,33 @@ from opendp_lite.transformations.row_map import lifted
 def clamp(
     space: Space[Rows], lower: Bounds, upper: Bounds
 ) -> Transformation[Space[Rows], Space[Rows]]:
-    """Brings every value into its column's bounds.
+    """Clips every value to the bounds of its column.
 
-    Takes: ``lower``, ``upper``: a number for all columns or one for each. Raises
-        ``ParameterError`` unless each lower bound is below its upper.
-    Gives: rows in ``Box(lower, upper)``. An infinity goes to the bound on its side. A NaN goes
-        where IEEE 754's totalOrder puts it: with a clear sign bit (numpy.nan, a missing cell) to
-        the upper bound, with the sign bit set to the lower; put ``impute`` or ``drop_nan`` before
-        where that is not wanted.
-    Moves: d_in rows move d_in rows, under either row metric.
-    Because: row by row. Choose the bounds without looking at the data.
+    Choose the bounds without looking at the data.
 
-    >>> import opendp_lite as dp
-    >>> dp.clamp(0, 10)([-5.0, 3.0, float("inf")])
-    array([ 0.,  3., 10.])
+    Args:
+        lower: The lower bound. A number for all columns, or one for each.
+        upper: The upper bound, in the same form. It is above the lower one in every column.
+
+    Returns:
+        Rows in ``Box(lower, upper)``. An infinity goes to the bound on its side. A missing value
+        (NaN) stays missing. A sum or a count leaves out its row or, where the number of rows is
+        public, counts it as the middle of the bounds.
+
+    Raises:
+        ParameterError: If a lower bound is not below its upper one.
+        SpaceError: If there are bounds for another number of columns.
+
+    Stability:
+        ``d_out = d_in`` under either row metric.
+
+    Proof:
+        Row by row (``row_map``).
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> dp.clamp(0, 10)([-5.0, 3.0, float("inf")])
+        array([ 0.,  3., 10.])
     """
     body = Box(lower, upper).over(space.domain.columns)
     return lifted(space, Projection(body), body, space.domain.names)

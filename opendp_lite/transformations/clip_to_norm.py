@@ -8,7 +8,7 @@ from opendp_lite.bodies.non_negative_ball import NonNegativeBall
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import Number, positive
+from opendp_lite.exact import Number, positive, said
 from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.row_map import lifted
@@ -18,23 +18,39 @@ from opendp_lite.transformations.row_map import lifted
 def clip_to_norm(
     space: Space[Rows], radius: Number, p: float = 2
 ) -> Transformation[Space[Rows], Space[Rows]]:
-    """Shortens every row that is longer than a radius, keeping its direction.
+    """Shortens every row that is longer than a radius. Its direction stays the same.
 
-    Takes: ``radius``, above 0; ``p``, 1 or 2, which norm. Raises ``ParameterError``.
-    Gives: rows in ``Ball(radius, p)``; in ``NonNegativeBall(radius, p)`` where the rows before
-        have no negative entries, as after ``clamp(0, upper)``. An infinite entry counts as 2^200
-        radii; a row with a NaN becomes the zero row.
-    Moves: d_in rows move d_in rows, under either row metric.
-    Because: row by row. Shortening keeps signs, and two non-negative rows are never opposite: a
-        sum then moves by sqrt(2) radii, not 2, when a row is replaced.
+    Args:
+        radius: The largest length, above 0.
+        p: Which norm is the length, 1 or 2.
 
-    >>> import opendp_lite as dp, numpy as np
-    >>> (dp.records(columns=2) >> dp.clip_to_norm(5))(np.array([[3.0, 4.0], [30.0, 40.0]]))
-    array([[3., 4.],
-           [3., 4.]])
+    Returns:
+        Rows in ``Ball(radius, p)``. Where no entry was negative before, as after ``clamp(0,
+        upper)``, they lie in ``NonNegativeBall(radius, p)``. An infinite entry counts as 2^200
+        radii. A missing entry stays missing, and the rest of its row is shortened as if it were 0.
+
+    Raises:
+        ParameterError: If the radius is not above 0, or ``p`` is neither 1 nor 2.
+
+    Stability:
+        ``d_out = d_in`` under either row metric. Replacing a row of a non-negative ball moves a sum
+        by sqrt(2) radii in l2, and of a ball by 2 radii.
+
+    Proof:
+        Row by row (``row_map``). Shortening keeps signs. Two non-negative rows have an inner
+        product of at least 0, so the square of their distance is at most the sum of their squared
+        lengths.
+
+    Example:
+        >>> import opendp_lite as dp, numpy as np
+        >>> (dp.records(columns=2) >> dp.clip_to_norm(5))(np.array([[3.0, 4.0], [30.0, 40.0]]))
+        array([[3., 4.],
+               [3., 4.]])
     """
     if p not in (1, 2):
-        raise ParameterError(f"clip_to_norm: p must be 1 or 2, got {p}; clamp bounds each column")
+        raise ParameterError(
+            f"clip_to_norm: p must be 1 or 2, got {said(p)}; clamp bounds each column"
+        )
     kind = NonNegativeBall if space.domain.body.non_negative() else Ball
     body = kind(positive(radius, "radius"), p).over(space.domain.columns)
     return lifted(space, Projection(body), body, space.domain.names)

@@ -53,15 +53,29 @@ def count(
 ) -> Transformation[Space[Rows], Space[Scalars]]:
     """Counts the rows.
 
-    Takes: rows under ``SymmetricDistance``; under ``ChangeOneDistance`` the number is public
-        already and ``SpaceError`` says so.
-    Gives: one whole number.
-    Moves: d_in rows added or removed change it by d_in.
-    Because: every row counts as one, whatever it holds.
+    By default it counts the rows that lack no value, as a sum or a mean of the same columns does.
+    Put ``select`` before it to say which columns have to be there.
 
-    >>> import opendp_lite as dp
-    >>> dp.count()([5.0, float("nan"), 7.0])
-    3
+    Args:
+        missing: Whether rows with missing values count, too.
+
+    Returns:
+        One whole number.
+
+    Raises:
+        SpaceError: If the number of rows is public. Use the declared size then.
+
+    Stability:
+        ``d_out = d_in``: adding or removing d_in rows changes the count by at most d_in.
+
+    Proof:
+        Each row counts as one or as nothing, by itself.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> ages = [5.0, float("nan"), 7.0]
+        >>> dp.count()(ages), dp.count(missing=True)(ages)
+        (2, 3)
     """
     if row_metric(space).fixed_size:
         raise SpaceError(

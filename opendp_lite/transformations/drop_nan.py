@@ -13,17 +13,27 @@ from opendp_lite.transformations.row_map import lifted
 
 @stage
 def drop_nan(space: Space[Rows]) -> Transformation[Space[Rows], Space[Rows]]:
-    """Leaves out every row that holds a NaN.
+    """Leaves out every row that has a missing value (NaN).
 
-    Takes: rows under ``SymmetricDistance``; under ``ChangeOneDistance`` the size would change
-        with the data, and ``SpaceError`` points to ``impute``.
-    Gives: rows without NaN, as many as there are; their number is private.
-    Moves: d_in rows move at most d_in rows.
-    Because: each row becomes itself or nothing, by itself.
+    Sums, counts and quantiles do this by themselves, for the columns that reach them. Use this step
+    where a value that is missing in any column should remove the row from all of them.
 
-    >>> import opendp_lite as dp
-    >>> dp.drop_nan()([1.0, float("nan"), 3.0])
-    array([1., 3.])
+    Returns:
+        Rows without missing values. Their number is private.
+
+    Raises:
+        SpaceError: If the number of rows is public. Use ``impute(value)`` then.
+
+    Stability:
+        ``d_out = d_in`` when rows are added or removed.
+
+    Proof:
+        Each row becomes itself or nothing, by itself.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> dp.drop_nan()([1.0, float("nan"), 3.0])
+        array([1., 3.])
     """
     if row_metric(space).fixed_size:
         raise SpaceError(

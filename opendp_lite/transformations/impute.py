@@ -14,17 +14,29 @@ from opendp_lite.transformations.widths import fitting
 
 @stage
 def impute(space: Space[Rows], value: Bounds) -> Transformation[Space[Rows], Space[Rows]]:
-    """Puts a public value in the place of every NaN.
+    """Puts a public value in the place of every missing one (NaN).
 
-    Takes: ``value``, a number for all columns or one for each. It goes before ``clamp``, after
-        which no NaN is left.
-    Gives: rows without NaN, as many as there were.
-    Moves: d_in rows move d_in rows, under either row metric.
-    Because: row by row.
+    Without this step, rows with missing values are left out of sums, counts and quantiles.
 
-    >>> import opendp_lite as dp
-    >>> dp.impute(2)([1.0, float("nan")])
-    array([1., 2.])
+    Args:
+        value: What to put there. A number for all columns, or one for each.
+
+    Returns:
+        As many rows as before, without missing values.
+
+    Raises:
+        SpaceError: If ``value`` has another number of entries than the rows have columns.
+
+    Stability:
+        ``d_out = d_in`` under either row metric.
+
+    Proof:
+        Row by row (``row_map``).
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> dp.impute(2)([1.0, float("nan")])
+        array([1., 2.])
     """
     domain = space.domain
     filling = array(fitting(values(value, "value"), space, "impute"))

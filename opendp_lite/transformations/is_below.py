@@ -17,16 +17,29 @@ from opendp_lite.transformations.widths import fitting
 
 @stage
 def is_below(space: Space[Rows], threshold: Bounds) -> Transformation[Space[Rows], Space[Rows]]:
-    """Makes 1 of an entry below a threshold and 0 of any other.
+    """Indicates which values are below a threshold: 1 where they are, 0 where they are not.
 
-    Takes: ``threshold``, a number for all columns or one for each.
-    Gives: rows of zeros and ones; NaN is not below.
-    Moves: d_in rows move d_in rows, under either row metric.
-    Because: row by row. The sum is the threshold's rank.
+    The sum is the number of values below the threshold.
 
-    >>> import opendp_lite as dp
-    >>> (dp.is_below(18) >> dp.sum())([12.0, 20.0, 17.5])
-    array([2.])
+    Args:
+        threshold: A number for all columns, or one for each.
+
+    Returns:
+        Rows in ``Box(0, 1)``. Missing values stay missing.
+
+    Raises:
+        SpaceError: If ``threshold`` has another number of entries than the rows have columns.
+
+    Stability:
+        ``d_out = d_in`` under either row metric.
+
+    Proof:
+        Row by row (``row_map``).
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> (dp.is_below(18) >> dp.sum())([12.0, 20.0, 17.5])
+        array([2.])
     """
     limit = array(fitting(values(threshold, "threshold"), space, "is_below"))
 

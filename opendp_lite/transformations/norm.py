@@ -16,7 +16,7 @@ from opendp_lite.domains import Rows
 from opendp_lite.engines.layout import DENSE, Layout
 from opendp_lite.engines.sparse import SparseRows
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import nearest, sqrt_up
+from opendp_lite.exact import nearest, said, sqrt_up
 from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.row_map import lifted
@@ -44,21 +44,33 @@ class Lengths:
 
 @stage
 def norm(space: Space[Rows], p: float = 2) -> Transformation[Space[Rows], Space[Rows]]:
-    """Makes of every row its norm: one column.
+    """Replaces every row by its norm, in one column.
 
-    Takes: ``p``, 1 or 2. Raises ``ParameterError``.
-    Gives: rows of one number, from 0 to the largest norm that the body allows; that, or infinity,
-        where a square is beyond floats.
-    Moves: d_in rows move d_in rows, under either row metric.
-    Because: row by row; the additions along a row have a fixed order, and every NaN is the usual
-        one: the sign that a sum of two NaNs has depends on where in its block a row stands.
+    Args:
+        p: Which norm, 1 or 2.
 
-    >>> import opendp_lite as dp, numpy as np
-    >>> (dp.records(columns=2) >> dp.norm())(np.array([[3.0, 4.0], [0.0, 2.0]]))
-    array([5., 2.])
+    Returns:
+        Rows of one number, between the smallest and the largest norm that the rows' bounds allow. A
+        norm whose squares are beyond floats counts as the largest. A row with a missing entry has a
+        missing norm.
+
+    Raises:
+        ParameterError: If ``p`` is neither 1 nor 2.
+
+    Stability:
+        ``d_out = d_in`` under either row metric.
+
+    Proof:
+        Row by row (``row_map``). The entries of a row are added in a fixed order, so the norm is
+        the same to the last bit wherever the row stands.
+
+    Example:
+        >>> import opendp_lite as dp, numpy as np
+        >>> (dp.records(columns=2) >> dp.norm())(np.array([[3.0, 4.0], [0.0, 2.0]]))
+        array([5., 2.])
     """
     if p not in (1, 2):
-        raise ParameterError(f"norm: p must be 1 or 2, got {p}")
+        raise ParameterError(f"norm: p must be 1 or 2, got {said(p)}")
     body = space.domain.body
     ends, radii = body.bounds(), body.radii()
     largest = None if radii is None else radii.of(p)

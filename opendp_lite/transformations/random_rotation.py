@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,14 +23,18 @@ _ROUNDS = 3
 class Rotation:
     """Three times: random signs, then the Walsh-Hadamard transform, over 2^k columns.
 
-    Elementwise additions in a fixed order, so a row's image depends on the row alone.
+    The additions are elementwise and in a fixed order, so a row's image depends on the row alone.
     """
 
     def __init__(self, columns: int, seed: int) -> None:
         self.columns = columns
         self.width = 1 << (columns - 1).bit_length()
-        generator = np.random.Generator(np.random.PCG64(seed))
-        self._signs = generator.choice([-1.0, 1.0], (_ROUNDS, self.width, 1))
+        self._seed = seed
+
+    @cached_property
+    def _signs(self) -> Floats:
+        generator = np.random.Generator(np.random.PCG64(self._seed))
+        return generator.choice([-1.0, 1.0], (_ROUNDS, self.width, 1))
 
     def forward(self, block: Floats) -> Floats:
         """The rotated rows."""
@@ -58,18 +64,32 @@ class Rotation:
 
 @stage
 def random_rotation(space: Space[Rows], seed: int = 0) -> Transformation[Space[Rows], Space[Rows]]:
-    """Rotates every row by a public random rotation.
+    """Rotates every row by a public random rotation, so that no column stands out.
 
-    Takes: ``seed`` of the rotation; it is public and need not be secret.
-    Gives: rows of 2^k columns, the least power of two that is enough, of the same length.
-    Moves: d_in rows move d_in rows, under either row metric.
-    Because: row by row. After it, entries of a row have about one size (Ailon and Chazelle 2009);
-        ``Rotation(columns, seed).back`` undoes it in a release.
+    ``Rotation(columns, seed).back`` undoes the rotation in a release.
 
-    >>> import opendp_lite as dp, numpy as np
-    >>> rotated = (dp.records(columns=3) >> dp.random_rotation())(np.array([[3.0, 0.0, 4.0]]))
-    >>> rotated.shape, round(float(np.linalg.norm(rotated)), 6)
-    ((1, 4), 5.0)
+    Args:
+        seed: The seed of the rotation, a whole number. It is public and need not be secret.
+
+    Returns:
+        Rows of 2^k columns, the least power of two that is enough, with the same l2 norm. All
+        entries of a row with a missing entry are missing.
+
+    Raises:
+        ParameterError: If ``seed`` is no whole number of at least 0.
+
+    Stability:
+        ``d_out = d_in`` under either row metric.
+
+    Proof:
+        Row by row (``row_map``), by elementwise additions in a fixed order. The entries of a
+        rotated row are of about one size (Ailon and Chazelle 2009).
+
+    Example:
+        >>> import opendp_lite as dp, numpy as np
+        >>> rotated = (dp.records(columns=3) >> dp.random_rotation())(np.array([[3.0, 0.0, 4.0]]))
+        >>> rotated.shape, round(float(np.linalg.norm(rotated)), 6)
+        ((1, 4), 5.0)
     """
     turn = Rotation(space.domain.columns, whole(seed, "seed"))
     radii = space.domain.body.radii()

@@ -9,13 +9,13 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.bodies.body import Bounds, Floats, array, spread, values
+from opendp_lite.bodies.body import Bounds, Floats, array, shown, values
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.engines.missing import LEAVE_OUT
 from opendp_lite.engines.rows import Mapped, map_rows, materialise
-from opendp_lite.errors import SpaceError
-from opendp_lite.exact import whole
+from opendp_lite.errors import ParameterError, SpaceError
+from opendp_lite.exact import nearest, said, whole
 from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space, row_metric
@@ -35,23 +35,38 @@ _GOLDEN: Final = 0.6180339887498949
 def resize(
     space: Space[Rows], size: int, fill: Bounds | None = None
 ) -> Transformation[Space[Rows], Space[Rows]]:
-    """Samples rows without replacement down to a public size, or fills up to it.
+    """Brings a dataset to a public number of rows.
 
-    Takes: ``size``, at least 1, public (a noisy count, say); ``fill``, the row that fills up, a
-        number for all columns or one for each, inside the rows' body; without it, for one column
-        in bounds, public values spread evenly over them.
-    Gives: exactly ``size`` rows. Which rows stay is decided by a fixed hash of a row's content
-        and of how often it came before, so it does not depend on the order of the rows; to the
-        data it is as a random sample. All rows are held in memory.
-    Moves: d_in rows added or removed (or replaced) become at most d_in rows replaced. The sized
-        sum after it has the sensitivity of the body's diameter: U - L for bounds [L, U].
-    Because: one more row puts one more (content, occurrence) into the hashed order, which changes
-        the first ``size`` of them in at most one place. (papers: Free Lunch, appendix C.2, whose
-        sensitivity is corrected.)
+    Where there are too many rows, it keeps a sample without replacement. Where there are too few,
+    it adds public rows. All rows are held in memory.
 
-    >>> import opendp_lite as dp
-    >>> (dp.clamp(0, 10) >> dp.resize(4, fill=5))([1.0, 2.0])
-    array([1., 2., 5., 5.])
+    Args:
+        size: The public number of rows, at least 1. It may be a noisy count.
+        fill: The row that is added. A number for all columns, or one for each. Without it, the rows
+            need one column in bounds, and values spread evenly over the bounds are added.
+
+    Returns:
+        Exactly ``size`` rows. A fixed hash of a row's content, and of how often it came before,
+        decides whether it stays. So their order does not matter. Where the number of rows was
+        private, rows with missing values are left out first.
+
+    Raises:
+        ParameterError: If ``size`` is not a whole number above 0, or memory cannot hold the rows.
+        SpaceError: If the row that is added does not lie in the rows' body, or has to be given.
+
+    Stability:
+        ``d_out = d_in``: adding, removing or replacing d_in rows replaces at most d_in rows. A sum
+        afterwards has the sensitivity of the body's diameter, U - L for bounds [L, U].
+
+    Proof:
+        One more row puts one more pair (content, occurrence) into the hashed order. This changes
+        the first ``size`` pairs in at most one place. Free Lunch (Fitzsimons, Honaker, Shoemate,
+        Singhal), appendix C.2, with the sensitivity corrected.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> (dp.clamp(0, 10) >> dp.resize(4, fill=5))([1.0, 2.0])
+        array([1., 2., 5., 5.])
     """
     domain = space.domain
     count = whole(size, "size", least=1)
@@ -59,11 +74,14 @@ def resize(
     sized = row_metric(space).fixed_size
 
     def resized(rows: Mapped) -> Mapped:
+        made = _room(count, domain.columns)
         with np.errstate(all="ignore"):
             complete = rows if sized else map_rows(rows, LEAVE_OUT)
             found = plain_nan(materialise(complete).reshape(-1, domain.columns))
         kept = found[hashed_order(found)[:count]]
-        return Mapped(np.concatenate([kept, filling(count - len(kept))]))
+        made[: len(kept)] = kept
+        made[len(kept) :] = filling(count - len(kept))
+        return Mapped(made)
 
     return Transformation(
         space,
@@ -73,12 +91,23 @@ def resize(
     )
 
 
+def _room(size: int, columns: int) -> Floats:
+    """An array for so many rows, refused before any row is read where there is no memory for it."""
+    try:
+        return np.empty((size, columns))
+    except (MemoryError, ValueError, OverflowError):
+        raise ParameterError(f"resize: {said(size)} rows are more than memory holds") from None
+
+
 def _equal(space: Space[Rows], fill: Bounds) -> Callable[[int], Floats]:
     domain = space.domain
-    row = array(spread(fitting(values(fill, "fill"), space, "resize"), domain.columns))
-    if not domain.body.contains(row[None, :])[0]:
-        raise SpaceError(f"resize: the filling row must lie in {domain.body!r}, got {fill}")
-    return lambda missing: np.tile(row, (missing, 1))
+    entries = fitting(values(fill, "fill"), space, "resize")
+    row = np.broadcast_to(array(entries), (1, domain.columns))
+    if not domain.body.contains(row)[0]:
+        raise SpaceError(
+            f"resize: the filling row must lie in {domain.body!r}, got {shown(entries)}"
+        )
+    return lambda missing: np.broadcast_to(row, (missing, domain.columns))
 
 
 def _even(space: Space[Rows]) -> Callable[[int], Floats]:
@@ -89,7 +118,7 @@ def _even(space: Space[Rows]) -> Callable[[int], Floats]:
             f"resize: say fill=, the row that fills up; only one column in bounds can be filled "
             f"evenly, and the rows lie in {space.domain.body!r}"
         )
-    lower, width = map(float, range_)
+    lower, width = map(nearest, range_)
 
     def filled(missing: int) -> Floats:
         shares = np.modf((np.arange(missing) + 0.5) * _GOLDEN)[0]

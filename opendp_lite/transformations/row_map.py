@@ -55,7 +55,7 @@ def _real(found: object) -> Floats:
     if entries.dtype.kind in "biuf":
         return np.array(entries, dtype=np.float64)
     if entries.dtype.kind == "c":
-        return np.where(entries.imag == 0, entries.real, np.nan).astype(np.float64)
+        return np.where(np.imag(entries) == 0, np.real(entries), np.nan).astype(np.float64)
     flat = np.fromiter(map(_number, entries.flat), np.float64, entries.size)
     return flat.reshape(entries.shape)
 
@@ -107,27 +107,47 @@ def row_map(
     drops: bool = False,
     missing: bool = False,
 ) -> Transformation[Space[Rows], Space[Rows]]:
-    """A transformation that treats each row by itself.
+    """Makes a transformation from a function that treats each row by itself.
 
-    Takes: ``function``, from a block of shape (rows, columns) to one of shape
-        (rows, body.columns); what it makes of a row may depend on that row alone, not on its
-        position or its neighbours, to the last bit: elementwise operations do, a matrix product
-        or a sum along rows may not. It must not raise. The block is a copy, its to change; for
-        large arrays several threads call it at once. ``body``, where the new rows lie; ``drops``,
-        whether the function leaves some rows out, which a metric of fixed size refuses with
-        ``SpaceError``.
-    Gives: rows in ``body``; every NaN is the usual one, with a clear sign bit.
-    Moves: d_in rows move at most d_in rows, for every metric between datasets.
-    Because: a row that is in both datasets has the same image in both, so the images differ in at
-        most as many rows. A sum enforces the body in integers whatever the floats did.
+    Use it to write a step of your own.
 
-    >>> import opendp_lite as dp, numpy as np
-    >>> Tables = dp.Space[dp.Rows]
-    >>> @dp.stage
-    ... def root(space: Tables) -> dp.Transformation[Tables, Tables]:
-    ...     return dp.row_map(space, np.sqrt, dp.Box(0, 10))
-    >>> (dp.clamp(0, 100) >> root())([4.0, 9.0])
-    array([2., 3.])
+    Args:
+        space: Where the rows come from.
+        function: Takes a block, an array of shape (rows, columns), and gives one of shape (rows,
+            body.columns). What it makes of a row may depend on nothing but that row, to the last
+            bit. Elementwise operations are like that; a matrix product or a sum along rows may not
+            be. It must not raise. The block is a copy that the function may change. For large
+            arrays several threads call it at once.
+        body: Where the new rows lie, for example ``Box(0, 10)``.
+        names: The names of the new columns.
+        drops: Whether the function leaves out some rows.
+        missing: Whether the function is also given rows with missing values. By default it is not,
+            and such a row becomes a row of missing values (with ``drops``, it is left out).
+
+    Returns:
+        A transformation to rows in ``body``. An entry that is no real number counts as missing,
+        whatever the type of the array: a complex number, None or a text. It never warns or raises.
+
+    Raises:
+        SpaceError: If ``drops`` is set and the number of rows is public, or if the function gives
+            an array of another shape.
+
+    Stability:
+        ``d_out = d_in`` for every metric between datasets, if the function keeps to the above.
+
+    Proof:
+        A row that is in both datasets has the same image in both. So the images differ in at most
+        as many rows. A sum brings every row into ``body`` in integers, whatever the function
+        returned.
+
+    Example:
+        >>> import opendp_lite as dp, numpy as np
+        >>> Tables = dp.Space[dp.Rows]
+        >>> @dp.stage
+        ... def root(space: Tables) -> dp.Transformation[Tables, Tables]:
+        ...     return dp.row_map(space, np.sqrt, dp.Box(0, 10))
+        >>> (dp.clamp(0, 100) >> root())([4.0, 9.0])
+        array([2., 3.])
     """
     if drops and row_metric(space).fixed_size:
         raise SpaceError(

@@ -33,15 +33,28 @@ class Multiplied:
 def scale(space: Space[Rows], factor: Bounds) -> Transformation[Space[Rows], Space[Rows]]:
     """Multiplies every row by public factors.
 
-    Takes: ``factor``, a number for all columns or one for each, none of them 0. Raises
-        ``ParameterError``.
-    Gives: rows in the scaled body.
-    Moves: d_in rows move d_in rows, under either row metric.
-    Because: row by row. Columns of different widths brought to one width share one noise fairly.
+    Columns of different widths that are brought to one width share one noise fairly.
 
-    >>> import opendp_lite as dp
-    >>> (dp.clamp(0, 10) >> dp.scale(0.1) >> dp.sum()).map(1)
-    dp.Norms(l1=1.0, l2=1.0, linf=1.0)
+    Args:
+        factor: A number for all columns, or one for each. None of them is 0.
+
+    Returns:
+        Rows in the scaled body. Missing values stay missing.
+
+    Raises:
+        ParameterError: If a factor is 0.
+        SpaceError: If ``factor`` has another number of entries than the rows have columns.
+
+    Stability:
+        ``d_out = d_in`` under either row metric.
+
+    Proof:
+        Row by row (``row_map``).
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> (dp.clamp(0, 10) >> dp.scale(0.1) >> dp.sum()).map(1)
+        dp.Norms(l1=1.0, l2=1.0, linf=1.0)
     """
     factors = fitting(values(factor, "factor"), space, "scale")
     if any(value == 0 for value in factors):

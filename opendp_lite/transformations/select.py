@@ -22,15 +22,29 @@ def select(
 ) -> Transformation[Space[Rows], Space[Rows]]:
     """Keeps one or several columns.
 
-    Takes: ``columns``, positions from 0, or names where ``records(columns=[...])`` gave some.
-        Raises ``SpaceError`` for a column that is not there, with the nearest name.
-    Gives: rows of these columns, in this order.
-    Moves: d_in rows move d_in rows, under either row metric.
-    Because: row by row.
+    Sums and counts afterwards leave out only rows that lack a value in these columns.
 
-    >>> import opendp_lite as dp, numpy as np
-    >>> (dp.records(columns=["age", "visits"]) >> dp.select("visits"))(np.array([[30.0, 2.0]]))
-    array([2.])
+    Args:
+        columns: A position from 0, a name, or a list of either. Names need
+            ``records(columns=["age", ...])``.
+
+    Returns:
+        Rows of these columns, in this order.
+
+    Raises:
+        ParameterError: If a column is neither a position nor a name.
+        SpaceError: If there is no such column. The message names the nearest one.
+
+    Stability:
+        ``d_out = d_in`` under either row metric.
+
+    Proof:
+        Row by row (``row_map``).
+
+    Example:
+        >>> import opendp_lite as dp, numpy as np
+        >>> (dp.records(columns=["age", "visits"]) >> dp.select("visits"))(np.array([[30.0, 2.0]]))
+        array([2.])
     """
     asked = tuple(columns) if isinstance(columns, tuple | list) else (columns,)
     kept = tuple(_position(column, space.domain) for column in asked)

@@ -17,21 +17,31 @@ from opendp_lite.transformations.row_map import lifted, plain_nan
 
 @stage
 def simplex_augment(space: Space[Rows]) -> Transformation[Space[Rows], Space[Rows]]:
-    """Adds the column of what is missing to the bound, at no cost in sensitivity.
+    """Adds a column with the distance to the bound, so that one sum holds the total and the count.
 
-    Takes: one column in [L, U] (after ``clamp``), or d non-negative columns of a bounded total R
-        (a ``Simplex``). Raises ``SpaceError`` for other rows.
-    Gives: from one column, rows (x - L, U - x); from d columns, (x_1, ..., x_d, R - sum x). The
-        entries of a row are at least 0 and sum to R, so the sum of all sums is R times the count.
-    Moves: d_in rows move d_in rows, under either row metric. Under add/remove the sum's l1 and l2
-        sensitivity is R; under replace-one 2 R and sqrt(2) R.
-    Because: Free Lunch (Fitzsimons, Honaker, Shoemate, Singhal), sections 3-4, with the
-        requirement of appendix B corrected to non-negative rows with ||x||_1 <= R.
+    Returns:
+        From one column in [L, U], rows (x - L, U - x). From d non-negative columns of a total of at
+        most R, rows (x_1, ..., x_d, R - sum x). Entries are at least 0 and a row sums to R, so the
+        entries of a sum add up to R times the count. A row with a missing entry lacks the new one,
+        too.
 
-    >>> import opendp_lite as dp
-    >>> (dp.clamp(0, 100) >> dp.simplex_augment())([20.0, 150.0])
-    array([[ 20.,  80.],
-           [100.,   0.]])
+    Raises:
+        SpaceError: If the rows are neither one column in bounds nor in a ``Simplex``.
+
+    Stability:
+        ``d_out = d_in`` under either row metric. A sum afterwards moves by R in l1 and l2 when a
+        row is added or removed. When a row is replaced it moves by 2 R in l1 and sqrt(2) R in l2.
+
+    Proof:
+        Row by row (``row_map``). Free Lunch (Fitzsimons, Honaker, Shoemate, Singhal), sections 3
+        and 4. The requirement of appendix B is corrected to non-negative rows with an l1 norm of at
+        most R.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> (dp.clamp(0, 100) >> dp.simplex_augment())([20.0, 150.0])
+        array([[ 20.,  80.],
+               [100.,   0.]])
     """
     body = space.domain.body
     range_ = body.total_range()

@@ -33,18 +33,22 @@ class Squared:
 
 @stage
 def square(space: Space[Rows]) -> Transformation[Space[Rows], Space[Rows]]:
-    """Squares every entry, as a variance needs it.
+    """Squares every entry, for example for a variance.
 
-    Takes: rows of any number of columns.
-    Gives: non-negative rows, with a total of at most the square of the largest l2 norm or in the
-        box of the square of the largest entry, whichever moves a sum less; rows that may hold
-        anything still may.
-    Moves: d_in rows move d_in rows, under either row metric.
-    Because: row by row.
+    Returns:
+        Non-negative rows. They lie in the box of the squared bounds of each column, or in a ball of
+        the squared largest l2 norm where a sum then moves less. Missing values stay missing.
 
-    >>> import opendp_lite as dp
-    >>> (dp.clamp(-3, 2) >> dp.square())([-5.0, 1.0])
-    array([9., 1.])
+    Stability:
+        ``d_out = d_in`` under either row metric.
+
+    Proof:
+        Row by row (``row_map``). The squares of a row add up to the square of its l2 norm.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> (dp.clamp(-3, 2) >> dp.square())([-5.0, 1.0])
+        array([9., 1.])
     """
     domain = space.domain
     return lifted(space, Squared(), _squared(domain.body), domain.names)

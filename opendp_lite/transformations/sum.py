@@ -45,8 +45,8 @@ class Totals:
 class SumFold(RowSum[Totals]):
     """Rounds every row to the body's grid, inside the body, and adds integers.
 
-    Because: an entry is at most the body's radius in grid steps, so the sum of ``_most_rows`` of
-    them stays within 2^62 and is known from its value modulo 2^64.
+    An entry is at most the body's radius in grid steps. So the sum of ``_most_rows`` of them stays
+    within 2^62 and is known from its value modulo 2^64.
     """
 
     def __init__(self, body: Body) -> None:
@@ -146,20 +146,32 @@ _UNBOUNDED = (
 def sum(space: Space[Rows]) -> Transformation[Space[Rows], Space[Vectors]]:
     """Adds up the rows, exactly.
 
-    Takes: rows in a bounded body. Raises ``SpaceError`` for unbounded rows.
-    Gives: a vector with the total of each column. Each row is first rounded to a public grid of
-        about 2^-40 of the body's radius and enforced to lie in the body, in integers; the total
-        is then the same for every order of the rows, every cutting into blocks, every machine,
-        and any number of rows.
-    Moves: under add/remove d_in times the body's radius, under replace-one d_in times its
-        diameter, in l1, l2 and linf at once.
-    Because: one row adds at most itself; replacing one adds a difference of two.
+    Each row is first rounded to a public grid of about 2^-40 of the body's radius and kept inside
+    the body, in integers. The total is the same for every order of the rows, every cutting into
+    blocks, every machine, and any number of rows.
 
-    >>> import opendp_lite as dp
-    >>> (dp.clamp(-1, 3) >> dp.sum()).map(1).l1
-    Fraction(3, 1)
-    >>> (dp.clamp(-1, 3) >> dp.sum())([0.1] * 10)
-    array([1.])
+    Returns:
+        A vector with the total of each column. Where the number of rows is private, a row with a
+        missing value (NaN) is left out. Where it is public, the centre of the rows' body stands for
+        what is missing: entry by entry in a box or a ball, and for the whole row in other bodies.
+
+    Raises:
+        SpaceError: If the rows have no bounds. Put ``clamp`` or ``clip_to_norm`` before it.
+
+    Stability:
+        Under add/remove ``d_out`` is d_in times the body's radius. Under replace-one it is d_in
+        times the body's diameter. Both hold in l1, l2 and linf at once.
+
+    Proof:
+        One row adds at most itself, and replacing one adds the difference of two. Leaving out or
+        filling a row depends on that row alone.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> (dp.clamp(-1, 3) >> dp.sum()).map(1).l1
+        Fraction(3, 1)
+        >>> (dp.clamp(-1, 3) >> dp.sum())([0.1] * 10)
+        array([1.])
     """
     body = space.domain.body
     metric = row_metric(space)

@@ -19,22 +19,37 @@ from opendp_lite.transformations.row_map import lifted
 def weigh(
     space: Space[Rows], lower: Number, upper: Number, most: Number
 ) -> Transformation[Space[Rows], Space[Rows]]:
-    """Makes of a value x and a weight w the row (w (x - lower), w (upper - x)).
+    """Turns a value x and its weight w into the row (w (x - lower), w (upper - x)).
 
-    Takes: two columns, the values and the weights; bounds on the values; ``most``, above 0, of a
-        weight. Raises ``SpaceError`` for another number of columns.
-    Gives: two columns of entries of at least 0, whose total over upper - lower is the weight.
-        Values and weights beyond their bounds count as the bound, and a row with a NaN as one
-        of the weight 0.
-    Moves: d_in rows move d_in rows, under either row metric. Under add/remove the sum's l1 and l2
-        sensitivity is most (upper - lower); under replace-one 2 and sqrt(2) times that.
-    Because: Free Lunch (Fitzsimons, Honaker, Shoemate, Singhal), appendix A, corrected: of rows
-        (w x, R - w x) the total over R is the number of rows, not the sum of the weights.
+    Args:
+        lower: The lower bound of the values.
+        upper: The upper bound of the values.
+        most: The largest weight, above 0.
 
-    >>> import opendp_lite as dp, numpy as np
-    >>> (dp.records(columns=2) >> dp.weigh(0, 10, most=2))(np.array([[4.0, 0.5], [12.0, 3.0]]))
-    array([[ 2.,  3.],
-           [20.,  0.]])
+    Returns:
+        Rows of two entries of at least 0. Their total over ``upper - lower`` is the weight. Values
+        and weights beyond their bounds count as the bound. A row that lacks either is missing.
+
+    Raises:
+        ParameterError: If ``lower`` is not below ``upper``, or ``most`` is not above 0.
+        SpaceError: If the rows have another number of columns than two.
+
+    Stability:
+        ``d_out = d_in`` under either row metric. A sum afterwards moves by most (upper - lower) in
+        l1 and l2 when a row is added or removed. When a row is replaced it moves by twice that in
+        l1 and sqrt(2) times that in l2. ``most`` counts only as far as the rows' own bounds allow
+        it.
+
+    Proof:
+        Row by row (``row_map``). Free Lunch (Fitzsimons, Honaker, Shoemate, Singhal), appendix A,
+        corrected: of rows (w x, R - w x) the total over R is the number of rows, not the sum of the
+            weights.
+
+    Example:
+        >>> import opendp_lite as dp, numpy as np
+        >>> (dp.records(columns=2) >> dp.weigh(0, 10, most=2))(np.array([[4.0, 0.5], [12.0, 3.0]]))
+        array([[ 2.,  3.],
+               [20.,  0.]])
     """
     low, high = exact(lower, "weigh: lower"), exact(upper, "weigh: upper")
     heaviest = positive(most, "weigh: most")

@@ -52,6 +52,11 @@ def test_numbers_of_the_specification():
     curve = GaussianProfile(Fraction(1))
     assert round(float(curve.epsilon(Fraction(1, 10**6))), 4) == 4.8866
     assert round(float(gaussian_ratio(Fraction(1), Fraction(1, 10**6))) ** -0.5, 4) == 4.2247
+    for epsilon in (Fraction(1, 10), Fraction(1), Fraction(8)):
+        for delta in (Fraction(1, 10**12), Fraction(1, 10**6), Fraction(1, 10)):
+            found = gaussian_ratio(epsilon, delta)
+            assert GaussianProfile(found).delta(epsilon) <= delta
+            assert GaussianProfile(found * (1 + Fraction(1, 10**11))).delta(epsilon) > delta
     assert round(float(gaussian_ratio(Fraction(1), Fraction(1, 10**5))) ** -0.5, 4) == 3.7306
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -83,3 +85,37 @@ def test_a_metric_of_ones_own_says_how_far_a_sum_moves():
 
     space = dp.Space(dp.Rows(), ReplaceHidden(), unit=ReplaceHidden().distance(1))
     assert (dp.clamp(-1, 1) >> dp.sum()).bind(space).map(1).l1 == 2
+
+
+OTHERS = {
+    "complex where negative": np.emath.sqrt,
+    "always complex": lambda block: block.astype(complex) ** 0.5,
+    "objects": lambda block: np.array([[x**0.5 for x in row] for row in block.tolist()], object),
+    "texts where negative": lambda block: np.array(
+        [["none" if x < 0 else x**0.5 for x in row] for row in block.tolist()], object
+    ),
+    "masked": lambda block: np.ma.array(np.abs(block) ** 0.5, mask=block < 0),
+    "lists": lambda block: [[x**0.5 for x in row] for row in block.tolist()],
+}
+
+
+@pytest.mark.parametrize("function", OTHERS.values(), ids=OTHERS)
+def test_what_is_no_real_number_is_missing_without_a_word(function):
+    """Of which type an array is may depend on its values: nothing may warn or raise by it."""
+    roots = step(function, body=dp.Box(0, 9))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for data in ([4.0, 9.0], [4.0, -4.0], [-4.0, -9.0], [-4.0], []):
+            found = roots(data)
+            known = [x**0.5 if x >= 0 else np.nan for x in data]
+            assert np.array_equal(found, known, equal_nan=True)
+            assert (roots >> dp.sum())(data) == sum(x**0.5 for x in data if x > 0)
+    dp.assert_stable(roots >> dp.sum(), trials=16)
+
+
+def test_numbers_of_other_types_keep_their_values():
+    for kind in (np.float32, np.int64, np.bool_, np.complex128, np.longdouble, object):
+        doubled = step(lambda block, kind=kind: block.astype(kind), body=dp.Box(0, 9))
+        assert doubled([1.0, 0.0, 1.0]).tolist() == [1, 0, 1]
+    huge = step(lambda block: np.array([[10**400]] * len(block), object), body=dp.Box(0, 9))
+    assert np.isnan(huge([1.0])).all()

@@ -423,3 +423,4 @@ def refusals() -> Mapping[str, Exception]:
 
 
 assert_type(refusals(), Mapping[str, Exception])
+assert_type(dp.count(missing=True), dp.Stage[Tables, Counts])

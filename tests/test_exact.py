@@ -1,0 +1,92 @@
+"""Certified numbers lie on the side that their names say, and close to the true value."""
+
+from __future__ import annotations
+
+import random
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+
+from opendp_lite.errors import ParameterError
+from opendp_lite.exact import (
+    digits_up,
+    exact,
+    nearest,
+    open_probability,
+    plain,
+    positive,
+    reading,
+    shown_up,
+    sqrt_up,
+    sum_up,
+    whole,
+)
+
+
+def rationals(count: int, bits: int = 90) -> list[Fraction]:
+    chooser = random.Random(1)
+    return [
+        Fraction(chooser.getrandbits(bits) + 1, chooser.getrandbits(chooser.randrange(1, bits)) + 1)
+        for _ in range(count)
+    ]
+
+
+def test_what_is_shown_is_never_below_and_the_next_float_below_would_be():
+    """Rounding to nearest would lie below for about half of them."""
+    below = 0
+    for value in rationals(2000):
+        shown = shown_up(value)
+        assert reading(shown) >= value
+        assert shown <= nearest(value) * (1 + 2.0**-50)
+        below += reading(nearest(value)) < value
+    assert below > 500
+
+
+def test_digits_are_never_below():
+    for value in rationals(500):
+        assert Fraction(digits_up(value)) >= value
+        assert Fraction(digits_up(value)) <= value * (1 + Fraction(1, 10**5))
+
+
+def test_a_square_root_is_never_below_and_close():
+    squares = [Fraction(1), Fraction(9, 4), Fraction(0)]
+    assert [sqrt_up(square) for square in squares] == [1, Fraction(3, 2), 0]
+    for value in [*rationals(1000), *(Fraction(2) ** k for k in range(-1801, 1800, 7))]:
+        root = sqrt_up(value)
+        assert root * root >= value
+        assert (root * (1 - Fraction(1, 2**68))) ** 2 < value
+
+
+def test_a_sum_is_never_below_and_close():
+    for start in range(0, 1000, 100):
+        values = rationals(1000)[start : start + 100]
+        assert 0 <= sum_up(values) - sum(values) <= Fraction(100, 2**2048)
+
+
+@pytest.mark.parametrize("value", [10**400, -(10**400), Fraction(10**400, 3), Fraction(1, 10**400)])
+def test_numbers_beyond_floats_show(value):
+    assert plain(Fraction(value))
+    assert exact(value, "x") == value
+    assert shown_up(abs(Fraction(value))) > 0
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: exact(True, "x"), "x must be a number"),
+        (lambda: exact("1", "x"), "x must be a number"),
+        (lambda: exact(1j, "x"), "x must be a real number"),
+        (lambda: exact(float("inf"), "x"), "x must be finite"),
+        (lambda: positive(0, "x"), "x must be above 0"),
+        (lambda: whole(1.5, "x"), "x must be a whole number of at least 0"),
+        (lambda: whole(-(10**5000), "x"), "x has too many digits"),
+        (lambda: positive(Fraction(-(10**5000), 3), "x"), "x has too many digits"),
+        (lambda: exact(Decimal("1e9999999"), "x"), "x is too large"),
+        (lambda: exact(Decimal("1e-9999999"), "x"), "x is too"),
+        (lambda: open_probability(10**400, "x"), "x must be between 0 and 1"),
+    ],
+)
+def test_refusals(make, words):
+    with pytest.raises(ParameterError, match=words):
+        make()

@@ -1,0 +1,114 @@
+"""Huge public parameters are refused with a ParameterError, and many columns cost nothing."""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+from contextlib import suppress
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+
+import opendp_lite as dp
+
+HUGE = [
+    10**400,
+    -(10**400),
+    Fraction(10**400, 3),
+    Fraction(1, 10**400),
+    Decimal("1e400"),
+    Decimal("1e9999999"),
+    10**6000,
+    1e308,
+    5e-324,
+    2**70,
+]
+TAILS = [
+    dp.sum(),
+    dp.absolute() >> dp.sum(),
+    dp.square() >> dp.sum(),
+    dp.norm() >> dp.sum(),
+    dp.random_rotation() >> dp.sum(),
+    dp.simplex_augment() >> dp.sum(),
+    dp.resize(3),
+]
+STEPS = {
+    "center": dp.center,
+    "scale": dp.scale,
+    "impute": dp.impute,
+    "is_below": dp.is_below,
+    "clip_to_norm": dp.clip_to_norm,
+    "clamp above 0": lambda value: dp.clamp(0, value),
+    "clamp below 0": lambda value: dp.clamp(value, 0),
+    "random_rotation": dp.random_rotation,
+    "norm": lambda value: dp.norm(p=value),
+    "resize": lambda value: dp.clamp(0, 5) >> dp.resize(value),
+    "fill": lambda value: dp.clamp(-1e300, 1e300) >> dp.resize(4, fill=value),
+}
+BODIES = {
+    "Box": lambda value: dp.Box(-1, value),
+    "Ball": dp.Ball,
+    "centre": lambda value: dp.Ball(1, center=value),
+    "p": lambda value: dp.Ball(1, p=value),
+    "NonNegativeBall": dp.NonNegativeBall,
+    "Simplex": lambda value: dp.Simplex(value, columns=2),
+    "Box, columns": lambda value: dp.Box(0, 1, columns=value),
+    "Ball, columns": lambda value: dp.Ball(1, columns=value),
+    "NonNegativeBall, columns": lambda value: dp.NonNegativeBall(1, columns=value),
+    "Simplex, columns": lambda value: dp.Simplex(1, columns=value),
+    "Everything, columns": dp.Everything,
+    "Norms": lambda value: dp.Norms(l1=value, l2=value),
+    "terms": lambda value: dp.Cosine(value, 0, 1),
+    "upper": lambda value: dp.Legendre(3, 0, value).points(),
+    "cells": lambda value: dp.Haar(value, 0, 1),
+    "bases": lambda value: dp.MutuallyUnbiased(5, 0, 1, bases=value),
+    "moments": lambda value: dp.Daubechies(8, 0, 1, moments=value),
+    "distance": lambda value: dp.L2Distance().words(dp.L2Distance().distance(value)),
+    "rows": lambda value: dp.SymmetricDistance().words(dp.SymmetricDistance().distance(value)),
+}
+
+
+def shortly(value: object) -> str:
+    return f"{type(value).__name__}{hash(value) % 997}"
+
+
+@pytest.mark.parametrize("value", HUGE, ids=shortly)
+@pytest.mark.parametrize("name", STEPS)
+def test_a_step_works_or_is_refused(name, value):
+    for space in (dp.records(), dp.records(size=3, metric=dp.ChangeOneDistance())):
+        for tail in TAILS:
+            with suppress(dp.OpenDPLiteError):
+                (STEPS[name](value) >> tail).bind(space)([1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize("value", [*HUGE, 0, -1, 1.5, 2**40], ids=shortly)
+@pytest.mark.parametrize("name", BODIES)
+def test_a_body_is_made_or_refused(name, value):
+    with suppress(dp.OpenDPLiteError):
+        assert repr(BODIES[name](value))
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        dp.clamp(-1, 1) >> dp.scale(2) >> dp.center(1) >> dp.sum(),
+        dp.clip_to_norm(1) >> dp.select([0, 3]) >> dp.sum(),
+        dp.clamp(0, 1) >> dp.select([0, 3]) >> dp.sum(),
+        dp.random_rotation() >> dp.clip_to_norm(1) >> dp.sum(),
+        dp.impute(0) >> dp.clamp(0, 1) >> dp.absolute() >> dp.square() >> dp.norm() >> dp.sum(),
+        dp.clamp(0, 1) >> dp.clip_to_norm(1, p=1) >> dp.simplex_augment() >> dp.sum(),
+        dp.drop_nan() >> dp.is_below(1) >> dp.count(),
+    ],
+    ids=repr,
+)
+def test_many_columns_are_bound_at_once(steps):
+    """Nothing is made for each column before there are data; 10^7 of anything is 80 MB and more."""
+    space = dp.records(columns=10**7)
+    tracemalloc.start()
+    start = time.process_time()
+    steps.bind(space).map(1)
+    spent, (_, peak) = time.process_time() - start, tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert spent < 1
+    assert peak < 10**7

@@ -1,0 +1,72 @@
+"""Bounds on norms: what follows from what, and what is within what."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+from math import inf
+
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.exact import reading
+
+
+def test_a_norm_of_which_nothing_is_known_is_within_no_bound():
+    known = dp.Norms(l2=1)
+    assert known.l1 is None
+    assert not known.within(dp.Norms(l1=10**9))
+    assert not dp.Norms(linf=1).within(dp.Norms(l2=10**9))
+    assert not dp.Norms(linf=1).within(dp.Norms(l1=10**9, linf=2))
+    assert (
+        not (dp.vector(3) >> dp.gaussian(scale=1))
+        .input_space.metric.distance(1)
+        .within(dp.Norms(l1=10**9))
+    )
+
+
+def test_a_bound_that_says_nothing_asks_for_nothing():
+    """What is filled in from others is asked for: linf <= l2 <= l1."""
+    assert dp.Norms(l1=1).within(dp.Norms(linf=1))
+    assert dp.Norms(l1=3, l2=2, linf=1).within(dp.Norms(l2=2))
+    assert not dp.Norms(l1=3, l2=2).within(dp.Norms(l1=3, l2=1))
+
+
+@pytest.mark.parametrize("which", ["l1", "l2", "linf"])
+def test_each_norm_is_compared(which):
+    bounds = {"l1": 5, "l2": 3, "linf": 2}
+    norms = dp.Norms(**bounds)
+    assert norms.within(norms)
+    tighter = dp.Norms(**{**bounds, which: bounds[which] - Fraction(1, 10**30)})
+    assert tighter.within(norms)
+    assert not norms.within(tighter)
+
+
+def test_what_is_filled_in_holds_for_vectors():
+    """Over all small vectors of whole numbers."""
+    for vector in product(range(-2, 3), repeat=3):
+        l1, square, linf = sum(map(abs, vector)), sum(v * v for v in vector), max(map(abs, vector))
+        filled = dp.Norms(l1=l1, linf=linf)
+        assert filled.l2_squared >= square
+        spread = dp.Norms(linf=linf).over(3)
+        assert spread.l2_squared >= square
+        assert spread.l1 >= l1
+        for p, true in ((1, l1), (inf, linf)):
+            assert filled.of(p) == true
+
+
+def test_sums_and_multiples_are_those_of_the_norms():
+    first, second = dp.Norms(l1=9, l2=2, linf=1), dp.Norms(l1=9, l2=4, linf=3)
+    both = first + second
+    assert (both.l1, both.l2_squared, both.linf) == (18, 36, 4)
+    assert (first * -3).l2_squared == 36
+    assert (dp.Norms(l2=1) + dp.Norms(l1=1)).l1 is None
+
+
+def test_what_is_shown_is_never_below():
+    for numerator in range(1, 300):
+        square = Fraction(numerator, 7)
+        norms = dp.Norms.squared(None, square, None)
+        assert reading(norms.l2) ** 2 >= square
+        assert norms.of(2) ** 2 >= square
+        assert norms.linf**2 >= square
