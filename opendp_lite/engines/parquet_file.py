@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as arrow  # type: ignore[import-untyped]
 import pyarrow.parquet as parquet  # type: ignore[import-untyped]
 
-from opendp_lite.engines.csv_file import Column, FileError, picked
+from opendp_lite.engines.file_column import Column, FileError, picked
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.rows import BLOCK_ENTRIES
 
