@@ -145,7 +145,7 @@ class _Wish:
         names = tuple(name.strip() for name in first)
         if self.header:
             return self._declared(source, rows, names)
-        if not all(map(self._is_name, names)) or self.column is None and len(names) != 1:
+        if not all(map(self._is_name, names)) or (self.column is None and len(names) != 1):
             raise FileError(self._no_header())
         index = 0 if self.column is None else self._place(names)
         return _Table(self, source, rows, index, len(names), self._typed)
