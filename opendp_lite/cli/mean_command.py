@@ -17,7 +17,7 @@ import opendp_lite as dp
 from opendp_lite.cli.mean_report import MeanReport, PrivacyClaim
 from opendp_lite.cli.numbers import as_typed, short
 from opendp_lite.engines.csv_file import csv_column
-from opendp_lite.engines.file_column import Column, FileError
+from opendp_lite.engines.file_column import FileColumn, FileError
 from opendp_lite.estimators.report import confidence_of
 from opendp_lite.exact import exact, open_probability, positive, shown_up, whole
 
@@ -204,7 +204,7 @@ def _budget(arguments: argparse.Namespace) -> dict[str, float]:
     return parts
 
 
-def _column(arguments: argparse.Namespace) -> Column:
+def _column(arguments: argparse.Namespace) -> FileColumn:
     if Path(arguments.file).suffix.lower() == ".parquet":
         return _parquet_column(arguments)
     return csv_column(
@@ -225,7 +225,7 @@ def _asked(arguments: argparse.Namespace) -> str | int | None:
     return column
 
 
-def _label(arguments: argparse.Namespace, column: Column) -> str:
+def _label(arguments: argparse.Namespace, column: FileColumn) -> str:
     """The column in words that are public: as you typed it or as a declared header names it."""
     if not column.name:
         return "the only column"
@@ -239,10 +239,9 @@ def _standard_input() -> BinaryIO:
     return stream
 
 
-def _parquet_column(arguments: argparse.Namespace) -> Column:
-    defaults = (None, ",", [], "refuse")
-    given = (arguments.header, arguments.delimiter, arguments.na, arguments.text)
-    if given != defaults:
+def _parquet_column(arguments: argparse.Namespace) -> FileColumn:
+    usual = (arguments.delimiter, arguments.text) == (",", "refuse")
+    if arguments.header is not None or arguments.na or not usual:
         raise dp.ParameterError(
             "--header, --no-header, --delimiter, --na and --text are for CSV files; leave them "
             "out, as a Parquet file declares its columns and their types"
@@ -253,7 +252,7 @@ def _parquet_column(arguments: argparse.Namespace) -> Column:
         raise dp.ParameterError(
             'reading a .parquet file needs pyarrow; type: pip install "opendp_lite[arrow]"'
         ) from None
-    column: Column = engine.parquet_column(arguments.file, arguments.column)
+    column: FileColumn = engine.parquet_column(arguments.file, arguments.column)
     return column
 
 

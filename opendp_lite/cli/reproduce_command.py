@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import opendp_lite as dp
 from opendp_lite.exact import positive, whole
-from opendp_lite.reproduce.free_lunch import settings as free_lunch
-from opendp_lite.reproduce.free_lunch.laws import Law
-from opendp_lite.reproduce.settings import EXPERIMENTS, Size
+from opendp_lite.reproduce.free_lunch import free_lunch_settings as free_lunch
+from opendp_lite.reproduce.free_lunch.noise_laws import NoiseLaw
+from opendp_lite.reproduce.plan_settings import EXPERIMENTS, Size
 
 TITLES: Final = {
     **{name: each.title for name, each in EXPERIMENTS.items()},
@@ -21,8 +21,8 @@ TITLES: Final = {
 }
 """What each experiment shows, by its name."""
 
-_PLAN: Final = "opendp_lite.reproduce.command"
-_FREE_LUNCH: Final = "opendp_lite.reproduce.free_lunch.command"
+_PLAN: Final = "opendp_lite.reproduce.plan_command"
+_FREE_LUNCH: Final = "opendp_lite.reproduce.free_lunch.free_lunch_command"
 _TRANSACTIONS: Final = "opendp_lite.reproduce.transaction_runs"
 
 
@@ -61,7 +61,7 @@ def _plan(arguments: argparse.Namespace) -> str:
     command = _needs_plots(_PLAN)
     if arguments.data is not None:
         return _on_file(arguments, rhos, whole(runs, "--runs", least=1))
-    order = command.Order(
+    order = command.PlanOrder(
         experiment,
         size,
         tuple(dict.fromkeys(map(float, rhos))),
@@ -109,11 +109,15 @@ def _free_lunch(arguments: argparse.Namespace) -> str:
     if runs > free_lunch.MOST_RUNS:
         raise dp.ParameterError(f"--runs: {name} holds at most {free_lunch.MOST_RUNS}, got {runs}")
     command = _needs_plots(_FREE_LUNCH)
-    text: str = command.reproduce(command.Order(experiment, losses, runs, Path(arguments.out)))
+    text: str = command.reproduce(
+        command.FreeLunchOrder(experiment, losses, runs, Path(arguments.out))
+    )
     return text
 
 
-def _losses(arguments: argparse.Namespace, experiment: free_lunch.Experiment) -> dict[Law, float]:
+def _losses(
+    arguments: argparse.Namespace, experiment: free_lunch.FreeLunchExperiment
+) -> dict[NoiseLaw, float]:
     """The loss for each noise of the experiment: as given, else as published."""
     name, least, most = experiment.name, free_lunch.LEAST_LOSS, free_lunch.MOST_LOSS
     losses = {law: law.loss for law in experiment.laws}

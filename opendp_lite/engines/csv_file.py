@@ -22,7 +22,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.engines.csv_rows import CsvRows, Fault
-from opendp_lite.engines.file_column import Column, FileError, picked
+from opendp_lite.engines.file_column import FileColumn, FileError, picked
 from opendp_lite.engines.fold import Floats
 from opendp_lite.errors import ParameterError
 
@@ -44,7 +44,7 @@ def csv_column(
     delimiter: str = ",",
     na: Collection[str] = (),
     text: Text = "refuse",
-) -> Column:
+) -> FileColumn:
     """Reads a numeric column of a CSV file, which may be larger than memory.
 
     The file is UTF-8, with or without a byte order mark, packed with gzip or not. Numbers are
@@ -97,25 +97,26 @@ def csv_column(
             stream = held.enter_context(path.open("rb"))
             table = wish.table(stream)
             if path.is_file():
-                return Column(partial(_again, path, wish), name=table.name)
+                return FileColumn(partial(_again, path, wish), name=table.name)
             held.pop_all()
-            return Column(_Once(_closing(stream, table)), name=table.name)
+            return FileColumn(_Once(_closing(stream, table)), name=table.name)
     table = wish.table(source)
-    return Column(_Once(table.blocks()), name=table.name)
+    return FileColumn(_Once(table.blocks()), name=table.name)
 
 
 def _fits(wish: _Wish, field: object, column: str | int | None) -> None:
-    numbered = isinstance(column, int) and not isinstance(column, bool)
-    if wish.header is False:
-        if column is not None and not (numbered and column >= 1):
+    if column is None:
+        return
+    if wish.header is not False:
+        if not isinstance(column, str):
             raise ParameterError(
-                "without a header a column has a number that counts from 1 (header=False with "
-                f"column=3, or --no-header --column 3), got {column!r}"
+                f"a column of a table with a header has a name, got {column!r}; for a column "
+                "number say that there is no header (header=False, or --no-header)"
             )
-    elif not (column is None or isinstance(column, str)):
+    elif isinstance(column, str | bool) or column < 1:
         raise ParameterError(
-            f"a column of a table with a header has a name, got {column!r}; for a column number "
-            "say that there is no header (header=False, or --no-header)"
+            "without a header a column has a number that counts from 1 (header=False with "
+            f"column=3, or --no-header --column 3), got {column!r}"
         )
 
 

@@ -19,7 +19,7 @@ class FileError(DataError):
 
 
 @attrs.frozen(eq=False)
-class Column(Blocks):
+class FileColumn(Blocks):
     """A column of a file as blocks for a pipeline.
 
     ``name`` is public: you typed it, or the file declares its names. Otherwise it is empty.
@@ -32,7 +32,7 @@ def picked(names: Sequence[str], column: str | None) -> str:
     """Finds the column that you asked for.
 
     Args:
-        names: Column names that are known to be public. A refusal lists them.
+        names: FileColumn names that are known to be public. A refusal lists them.
         column: The name that you typed, or None for the only column.
 
     Returns:

@@ -18,7 +18,7 @@ import pytest
 import opendp_lite as dp
 from opendp_lite.engines.csv_file import MISSING, csv_column
 from opendp_lite.engines.csv_rows import LONGEST_CELL
-from opendp_lite.engines.file_column import Column
+from opendp_lite.engines.file_column import FileColumn
 from opendp_lite.engines.parquet_file import parquet_column
 from opendp_lite.engines.rows import BLOCK_ENTRIES
 
@@ -31,7 +31,7 @@ def read(data: str | bytes, column: str | None = None, **options) -> list[float]
     return values(csv_column(io.BytesIO(data), column, **options))
 
 
-def values(column: Column) -> list[float]:
+def values(column: FileColumn) -> list[float]:
     blocks = list(column.open())
     assert all(block.dtype == np.float64 and block.ndim == 1 for block in blocks)
     return [float(value) for block in blocks for value in block]
