@@ -136,9 +136,8 @@ class _Wish:
         rows = iter(source)
         first = next((row for row in rows if row), None)
         if source.faults:
-            for _ in rows:
+            for _ in _Table(self, source, rows, 0, len(first or ()), "").blocks():
                 pass
-            source.refuse_faults(self.label)
         if self.header is False:
             return self._headless(source, rows, first)
         if first is None:
@@ -249,16 +248,23 @@ class _Table:
 
     def blocks(self) -> Iterator[Floats]:
         """The blocks of the column; a fault is refused after the last of them."""
-        numbers = self._numbers()
-        while len(block := np.fromiter(islice(numbers, _BLOCK_ROWS), np.float64)):
+        read = 0
+        for block in self._blocks(self.rows):
+            read += len(block)
             yield block
+        yield from self._blocks(self.source.instead_of_swallowed(read, self.width))
         self.source.refuse_faults(self.wish.label)
 
-    def _numbers(self) -> Iterator[float]:
+    def _blocks(self, rows: Iterator[list[str]]) -> Iterator[Floats]:
+        numbers = self._numbers(rows)
+        while len(block := np.fromiter(islice(numbers, _BLOCK_ROWS), np.float64)):
+            yield block
+
+    def _numbers(self, rows: Iterator[list[str]]) -> Iterator[float]:
         index, width, number = self.index, self.width, self.wish.number
         faults = self.source.faults
         refused = self.wish.text == "refuse"
-        for row in self.rows:
+        for row in rows:
             if len(row) != width:
                 if not row:
                     continue
