@@ -43,7 +43,8 @@ examples:
   cut -d, -f1 visits.csv | opendp-lite mean - --bounds 0 40 --epsilon 1 --delta 1e-6
 
 Choose the bounds, like all options, without looking at the data. Each run is one more release: the
-losses of several runs on the same data add up."""
+losses of several runs on the same data add up. The loss is for one row: a person with several rows
+is protected less."""
 
 
 def parsed(argv: Sequence[str]) -> argparse.Namespace:

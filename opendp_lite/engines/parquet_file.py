@@ -20,8 +20,8 @@ from opendp_lite.engines.rows import BLOCK_ENTRIES
 def parquet_column(source: str | Path, column: str | None = None) -> FileColumn:
     """Reads a numeric column of a Parquet file, which may be larger than memory.
 
-    The file declares the names and types of its columns, so a column of text is refused before
-    any value is read.
+    The file declares the names and types of its columns, which are public. A refusal may list the
+    names, and a column of text is refused before any value is read.
 
     Args:
         source: A path.
