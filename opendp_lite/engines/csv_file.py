@@ -136,7 +136,7 @@ class _Wish:
         rows = iter(source)
         first = next((row for row in rows if row), None)
         if source.faults:
-            for _ in _Table(self, source, rows, 0, len(first or ()), "").blocks():
+            for _ in _Table(self, source, rows, 0, len(first or [""]), "").blocks():
                 pass
         if self.header is False:
             return self._headless(source, rows, first)
@@ -252,7 +252,8 @@ class _Table:
         for block in self._blocks(self.rows):
             read += len(block)
             yield block
-        yield from self._blocks(self.source.instead_of_swallowed(read, self.width))
+        for _ in self._blocks(self.source.instead_of_swallowed(read, self.width)):
+            pass
         self.source.refuse_faults(self.wish.label)
 
     def _blocks(self, rows: Iterator[list[str]]) -> Iterator[Floats]:

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import opendp_lite as dp
+from opendp_lite.engines import csv_file
 from opendp_lite.engines.csv_file import MISSING, csv_column
 from opendp_lite.engines.csv_rows import LONGEST_CELL
 from opendp_lite.engines.file_column import FileColumn
@@ -298,6 +299,11 @@ class Watched(io.BytesIO):
         return got
 
 
+def text_of(lines: list[str]) -> bytes:
+    """A table of these rows with columns x and y."""
+    return ("x,y\n" + "\n".join(lines)).encode()
+
+
 def until_refused(column: FileColumn) -> tuple[int, str]:
     """The rows that are gone through before a refusal, and its message."""
     rows, blocks = 0, iter(column.open())
@@ -326,20 +332,33 @@ def test_a_refusal_comes_after_the_whole_file(fault, header):
     assert len(seen) == 1
 
 
-def test_an_open_quote_is_refused_after_the_whole_file():
-    """As many rows are gone through, though the quote swallows those after it."""
+def test_an_open_quote_is_refused_after_the_whole_file(monkeypatch):
+    """As many cells are read, though the quote swallows those after it."""
+    cells, number = [], csv_file._Wish.number
+    monkeypatch.setattr(
+        csv_file._Wish, "number", lambda wish, cell: cells.append(cell) or number(wish, cell)
+    )
     for place in (0, 5, 99_999):
+        cells.clear()
         lines = ["1,2"] * 100_000
         lines[place] = f'1,"{SECRET}'
         stream = Watched(("x,y\n" + "\n".join(lines)).encode())
-        rows, message = until_refused(csv_column(stream, "y"))
-        assert "not proper CSV" in message
+        assert "not proper CSV" in until_refused(csv_column(stream, "y"))[1]
         assert stream.at_end
-        assert abs(rows - 100_000) <= 1
+        assert abs(len(cells) - 100_000) <= 5
     stream = Watched((f'"{SECRET}"x,y\n' + "1,2\n" * 100_000).encode())
     with pytest.raises(dp.DataError, match="not proper CSV"):
         csv_column(stream, "y")
     assert stream.at_end
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_broken_quote_is_named_whatever_size_is_declared(place):
+    lines = ["1,2", "3,4", "5,6"]
+    lines[place] = f'1,"{SECRET}'
+    space = dp.records(size=3, metric=dp.ChangeOneDistance())
+    with pytest.raises(dp.DataError, match="not proper CSV"):
+        (space >> dp.clamp(0, 1) >> dp.sum())(csv_column(Watched(text_of(lines)), "y"))
 
 
 def test_which_of_several_faults_is_named_does_not_tell_their_order():
