@@ -241,6 +241,56 @@ def test_a_private_row_is_not_shown():
     assert "HIV" not in message
 
 
+NASTY = [
+    "Zoe Quux",
+    "zquux",
+    "ZQUUX",
+    "zquux;zage",
+    "zquux\tzage",
+    "zquux|positive",
+    "",
+    "77177",
+    "-77177.5",
+    "NA",
+    '"zquux, zage"',
+    '"zquux',
+    'z"quux',
+    '"zquux"z',
+    "\x1b[31mzquux",
+    "\x00zquux",
+    "\ufffdzquux",
+    "\u202ezquux",
+    "77177-01-01",
+    "=zquux()",
+    "_zquux",
+]
+
+
+def test_no_cell_shows_in_any_refusal():
+    """2000 random tables, read in all ways but with a declared header; the seed is fixed."""
+    random = np.random.default_rng(5)
+    refused = 0
+    for _ in range(2000):
+        rows, columns = random.integers(1, 4), random.integers(1, 5)
+        text = "\n".join(",".join(random.choice(NASTY, columns)) for _ in range(rows))
+        headless = bool(random.integers(2))
+        column = random.choice([None, 1, 2, 9] if headless else [None, "age", "2", "zag", "zage"])
+        try:
+            read(
+                text,
+                column,
+                header=False if headless else None,
+                delimiter=random.choice([",", ";", "\t"]),
+                text=random.choice(["refuse", "missing"]),
+            )
+        except dp.DataError as problem:
+            message = "".join(traceback.format_exception(problem))
+            message = message.replace(repr(column), "").lower()
+            refused += 1
+            assert not [word for word in ("quux", "zage", "77177", "positive") if word in message]
+    assert refused > 1000
+
+
 @pytest.mark.parametrize(
     ("text", "column"), [("1,2\n3,4\n", "2"), ("Ann,2\nBob,4\n", "Ann"), (",x\n1,2\n", "x")]
 )
