@@ -6,8 +6,8 @@ import json
 
 import attrs
 
+import opendp_lite as dp
 from opendp_lite.cli.numbers import rounded_up, short
-from opendp_lite.estimators.estimate import Estimate
 
 _HIDDEN = "the noise hides the mean: use more rows, narrower bounds or a larger budget"
 _NEXT = "add up the losses of all releases of this data; --explain shows each step and its loss"
@@ -56,7 +56,7 @@ class MeanReport:
     """One release with its claim and with what the command did to the values."""
 
     column: str
-    estimate: Estimate
+    estimate: dp.Estimate
     claim: PrivacyClaim
     clipped: str
     hidden: bool
