@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -37,6 +38,7 @@ METHODS: Final[dict[str, Callable[..., dp.Mechanism[dp.Space[dp.Rows], Any]]]] =
 """Estimators by the word after ``--method``."""
 
 _Rows = dp.Space[dp.Rows]
+_STEP: Final = re.compile(r"^\w+: (?=(bounds|rho|epsilon|delta)\b)")
 _PARQUET: Final = "opendp_lite.engines.parquet_file"
 
 
@@ -105,8 +107,9 @@ def run_mean(arguments: argparse.Namespace) -> str:
         ParameterError: If an argument is out of range or contradicts another.
         DataError: If the file is not as declared.
     """
-    setting = mean_setting(arguments)
-    measurement = setting.pipeline
+    with _flags_named():
+        setting = mean_setting(arguments)
+        measurement = setting.pipeline
     claim = setting.claim(measurement, explain=arguments.explain)
     column = _column(arguments)
     with _declared(arguments.size):
@@ -254,6 +257,15 @@ def _parquet_column(arguments: argparse.Namespace) -> FileColumn:
         ) from None
     column: FileColumn = engine.parquet_column(arguments.file, arguments.column)
     return column
+
+
+@contextmanager
+def _flags_named() -> Iterator[None]:
+    """An argument that an estimator refuses, under the name of its flag."""
+    try:
+        yield
+    except dp.ParameterError as problem:
+        raise dp.ParameterError(_STEP.sub("--", str(problem))) from None
 
 
 @contextmanager
