@@ -14,7 +14,7 @@ VENV = os.path.join(HERE, ".venv")
 BIN = os.path.join(VENV, "Scripts" if os.name == "nt" else "bin")
 PYTHON = os.path.join(BIN, "python")
 DATA = os.path.join("docs", "data", "rand_hie.csv")
-DEMO = ["mean", DATA, "--column", "mdvis", "--bounds", "0", "40", "--rho", "0.5", "--explain"]
+DEMO = ["mean", DATA, "--column", "mdvis", "--bounds", "0", "40", "--epsilon", "1", "--explain"]
 JOBS = {
     "demo": ("", [[PYTHON, "-m", "opendp_lite", *DEMO]]),
     "test": (

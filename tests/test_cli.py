@@ -1,4 +1,8 @@
-"""The command line: what it prints, what it refuses, and that values never show."""
+"""The command line: what it prints, what it refuses, and that values never show.
+
+Where noise is not seeded, a bound is at least 11 standard deviations of Gaussian noise or 50 of
+Laplace noise away: a false failure has a chance below 1e-20.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +24,9 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite import cli
+from opendp_lite.cli import mean_command
+from opendp_lite.cli.arguments import parsed
+from opendp_lite.cli.numbers import rounded_up
 from opendp_lite.estimators.count_ratio import count_ratio, size_ratio
 
 RAND_HIE = Path(__file__).parent.parent / "docs" / "data" / "rand_hie.csv"
@@ -106,21 +113,42 @@ def lines(text: str) -> dict[str, str]:
     return dict(re.split(r"\s{2,}", line, maxsplit=1) for line in text.splitlines())
 
 
+@pytest.mark.parametrize(
+    ("words", "clipped"),
+    [
+        ([], "rows without a value are left out"),
+        (["--missing", "drop"], "rows without a value are left out"),
+        (["--missing", "3"], "a missing value counts as 3"),
+        (["--size", ROWS], "a missing value counts as 20"),
+        (["--size", ROWS, "--missing", "0.5"], "a missing value counts as 0.5"),
+    ],
+)
+def test_what_was_clipped_is_said(mean, words, clipped):
+    bounds = "values below 0 count as 0, values above 40 as 40"
+    assert lines(mean("--epsilon", "1", *words))["clipped"] == f"{bounds}; {clipped}"
+
+
 def test_human_output(mean):
+    """The noise has a deviation of 0.0018; a digit of 2.8397 changes at 0.04, 20 deviations."""
     found = lines(mean("--rho", "0.5"))
     assert list(found) == [
         "mean of mdvis",
-        "standard error",
         "95 % interval",
-        "privacy",
+        "standard error",
+        "protected",
+        "clipped",
+        "next",
         "pipeline",
     ]
-    assert re.fullmatch(r"2\.8\d\d\d", found["mean of mdvis"])
-    assert re.fullmatch(r"0\.0018 \(noise only\)|0\.0019 \(noise only\)", found["standard error"])
-    assert found["privacy"] == (
-        "rho = 0.5 zCDP for adding or removing one row; that is epsilon = 4.89 at delta = 1e-6"
+    number = r"2\.8\d\d\d"
+    assert re.fullmatch(number, found["mean of mdvis"])
+    assert re.fullmatch(r"0\.001[89] \(noise only\)", found["standard error"])
+    assert found["protected"] == (
+        "any one row, added or removed: rho = 0.5 zCDP, which is epsilon = 4.89 at delta = 1e-6"
     )
-    assert re.fullmatch(r"2\.8\d\d\d to 2\.8\d\d\d \(noise only\)", found["95 % interval"])
+    interval = rf"{number} to {number} for the mean of the clipped values"
+    assert re.fullmatch(interval, found["95 % interval"])
+    assert found["next"].startswith("add up the losses of all releases of this data")
     assert found["pipeline"] == "dp.mean(0, 40, rho=0.5, confidence=0.95)"
 
 
@@ -133,15 +161,15 @@ def test_values_are_aligned(mean):
 @pytest.mark.parametrize(
     ("words", "privacy"),
     [
-        (["--epsilon", "1"], "epsilon = 1 for adding or removing one row (pure differential"),
-        (["--epsilon", "0.25", "--delta", "1e-7"], "epsilon = 0.25 at delta = 1e-7 for adding or"),
-        (["--epsilon", "1", "--size", ROWS], "epsilon = 1 for replacing one of 20190 rows (pure"),
-        (["--rho", "0.1", "--method", "centered"], "rho = 0.1 zCDP for adding or removing one"),
+        (["--epsilon", "1"], "added or removed: epsilon = 1 (pure differential privacy)"),
+        (["--epsilon", "0.25", "--delta", "1e-7"], "removed: epsilon = 0.25 at delta = 1e-7"),
+        (["--epsilon", "1", "--size", ROWS], "any one row, replaced by any other: epsilon = 1 ("),
+        (["--rho", "0.03"], "removed: rho = 0.03 zCDP, which is epsilon = 1.04 at delta = 1e-6"),
         (["--epsilon", "0.7", "--delta", "1e-5", "--method", "plug-in"], "epsilon = 0.7 at delta"),
     ],
 )
 def test_loss_in_words(mean, words, privacy):
-    assert lines(mean(*words))["privacy"].startswith(privacy)
+    assert privacy in lines(mean(*words))["protected"]
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -179,8 +207,7 @@ def test_almost_no_noise_gives_the_clamped_mean(mean, method):
 def estimates(words: list[str], data: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     """The means and standard errors of so many releases with fixed seeds."""
     command = ["mean", "-", "--bounds", "-20", "40", *words]
-    arguments = cli._parser().parse_args(cli._shielded(command))
-    measurement = cli._setting(arguments).pipeline
+    measurement = mean_command.mean_setting(parsed(command)).pipeline
     found = [measurement.insecure_release(data, seed=s).value for s in range(count)]
     return np.array([e.mean for e in found]), np.array([e.standard_error for e in found])
 
@@ -236,11 +263,11 @@ def test_digits(mean, error, shown):
 
 
 def test_epsilon_is_rounded_up():
-    assert cli._rounded_up(4.8801) == "4.89"
-    assert cli._rounded_up(4.88) == "4.88"
-    assert cli._rounded_up(0.0010001) == "0.00101"
-    assert cli._rounded_up(1.0e-9) == "1e-9"
-    assert cli._rounded_up(123456.0) == "124000"
+    assert rounded_up(4.8801) == "4.89"
+    assert rounded_up(4.88) == "4.88"
+    assert rounded_up(0.0010001) == "0.00101"
+    assert rounded_up(1.0e-9) == "1e-9"
+    assert rounded_up(123456.0) == "124000"
 
 
 def test_missing_values(run, table):
@@ -282,7 +309,40 @@ def test_shapes_of_input(run, table, monkeypatch):
 def test_the_only_column_needs_no_name(run, table):
     status, out, _ = run("mean", table("size\n1\n2\n"), "--bounds", -5, 5, "--rho", 1)
     assert status == 0
+    assert out.startswith("mean of the only column ")
+    status, out, _ = run("mean", table("size\n1\n2\n"), "--header", "--bounds", -5, 5, "--rho", 1)
+    assert status == 0
     assert out.startswith("mean of size ")
+
+
+def test_a_private_row_is_not_printed(run, refused, table):
+    """The first line of a table without a header is a person."""
+    path = table("Alice Smith,HIV positive,\nBob,negative,31\n")
+    options = ["--bounds", 0, 100, "--epsilon", 1]
+    for column in ("age", "Alice", "31", "3"):
+        error = refused("mean", path, "--column", column, *options)
+        assert "--no-header --column 3" in error
+        assert "HIV" not in error
+        assert "Smith" not in error
+    status, out, err = run("mean", path, "--no-header", "--column", 3, *options)
+    assert (status, err) == (0, "")
+    assert out.startswith("mean of column 3 ")
+    status, out, err = run("mean", path, "--no-header", "--column", 3, "--json", *options)
+    assert json.loads(out)["column"] == "column 3"
+
+
+def test_a_value_of_the_first_row_is_not_taken_for_a_name(refused, table):
+    options = ["--bounds", 0, 100, "--epsilon", 1]
+    assert "no header" in refused("mean", table("1,2\n3,4\n"), "--column", 2, *options)
+
+
+def test_text_may_count_as_missing(run, refused, table):
+    path = table("name,age\nAnn,41\nBob,unknown\n")
+    options = ["--column", "age", "--bounds", 0, 100, *EXACTLY, "--json"]
+    assert "--text missing" in refused("mean", path, *options)
+    status, out, err = run("mean", path, "--text", "missing", *options)
+    assert (status, err) == (0, "")
+    assert json.loads(out)["mean"] == pytest.approx(41, abs=0.01)
 
 
 @pytest.mark.parametrize("method", ["best", "simplex", "centered", "plug-in", "resized"])
@@ -302,12 +362,12 @@ def test_values_change_nothing_but_the_numbers(run, table, method, budget):
     texts, documents = set(), set()
     for name, cells in columns.items():
         path = table(f"x\n{cells}", f"{name}.csv")
-        status, out, err = run("mean", path, *options)
+        status, out, err = run("mean", path, "--header", *options)
         assert (status, err) == (0, "")
-        without_note = re.sub(r"(?m)^note .*\n", "", out)
+        without_next = re.sub(r"(?m)^next .*\n", "", out)
         labels = r"(?m)^(mean of x|standard error|95 % interval) +[-+.e\d]+( to [-+.e\d]+)?"
-        texts.add(re.sub(labels, r"\1", without_note))
-        status, out, err = run("mean", path, "--json", *options)
+        texts.add(re.sub(labels, r"\1", without_next))
+        status, out, err = run("mean", path, "--header", "--json", *options)
         assert (status, err) == (0, "")
         found = json.loads(out)
         assert type(found["mean"]) is type(found["standard_error"]) is float
@@ -318,10 +378,13 @@ def test_values_change_nothing_but_the_numbers(run, table, method, budget):
     assert len(texts) == len(documents) == 1
 
 
-def test_too_much_noise_is_pointed_out(run, table, mean):
-    _, out, _ = run("mean", table("x\n1\n"), "--bounds", 0, 1, "--rho", "1e-9")
-    assert lines(out)["note"].startswith("the noise hides the mean")
-    assert "note" not in lines(mean("--rho", "1"))
+def test_too_much_noise_is_pointed_out(run, mean, table, monkeypatch):
+    """From a release that is given, so that no noise decides."""
+    for error, start in ((0.25, "the noise hides the mean: use more rows"), (0.2499, "add up the")):
+        found = dp.Estimate(0.5, error, (0.0, 1.0), 0.95, 1.0)
+        monkeypatch.setattr(dp.Measurement, "_release", lambda *_, found=found: found)
+        _, out, _ = run("mean", table("x\n1\n"), "--bounds", 0, 1, "--rho", 1)
+        assert lines(out)["next"].startswith(start)
 
 
 @pytest.mark.parametrize(
@@ -332,13 +395,15 @@ def test_too_much_noise_is_pointed_out(run, table, mean):
         ("--bounds nan 4 --rho 1", "--bounds: the lower bound must be finite, got nan"),
         ("--bounds 0 inf --rho 1", "--bounds: the upper bound must be finite, got inf"),
         ("--bounds -inf 0 --rho 1", "--bounds: the lower bound must be finite, got -inf"),
-        ("--bounds -1e308 1e308 --rho 1", "bounds beyond 1e+100"),
-        ("--bounds 0 1e-300 --rho 1", "less than 1e-100 apart"),
+        ("--bounds -1e308 1e308 --rho 1", "1e+100"),
+        ("--bounds 0 1e-300 --rho 1", "error: --bounds "),
         ("--bounds 0 1,000 --rho 1", "argument --bounds: '1,000' is not a number"),
         ("--bounds 0 --rho 1", "argument --bounds: expected 2 arguments"),
         ("--rho 1", "the following arguments are required: --bounds"),
-        ("--bounds 0 1", "say how private the release is to be, with --rho R, with --epsilon E"),
-        ("--bounds 0 1 --delta 0.1", "--delta goes with --epsilon; say how private"),
+        ("--bounds 0 1", "Choose how private the release is: --epsilon E (1 is a common choice)"),
+        ("--bounds 0 1 --rho 1e-300", "error: --rho must lie between"),
+        ("--bounds 0 1 --epsilon 1e300", "error: --epsilon must lie between"),
+        ("--bounds 0 1 --delta 0.1", "--delta goes with --epsilon. Choose how private"),
         ("--bounds 0 1 --rho 1 --epsilon 1", "--rho and --epsilon belong to different privacy"),
         ("--bounds 0 1 --rho 1 --delta 0.1", "--rho and --delta belong to different privacy"),
         ("--bounds 0 1 --rho 0", "--rho must be above 0, got 0"),
@@ -354,7 +419,7 @@ def test_too_much_noise_is_pointed_out(run, table, mean):
         ("--bounds 0 1 --epsilon 1 --delta -1e-6", "--delta must be between 0 and 1, got -1e-06"),
         ("--bounds 0 1 --epsilon 1 --delta 1", "--delta must be between 0 and 1, got 1"),
         ("--bounds 0 1 --epsilon 1 --delta nan", "--delta must be finite, got nan"),
-        ("--bounds 0 1 --rho 1 --confidence 95", "got 95; 95 % is 0.95"),
+        ("--bounds 0 1 --rho 1 --confidence 95", "--confidence must be between 0 and 1, got 95; "),
         ("--bounds 0 1 --rho 1 --size -3", "--size must be a whole number of at least 1, got -3"),
         ("--bounds 0 1 --rho 1 --size 0", "--size must be a whole number of at least 1, got 0"),
         ("--bounds 0 1 --rho 1 --size 2.5", "--size must be a whole number of at least 1"),
@@ -369,9 +434,17 @@ def test_too_much_noise_is_pointed_out(run, table, mean):
         ("--bounds 0 1 --rho 1 --missing mean", "argument --missing: give the word drop or a num"),
         ("--bounds 0 1 --rho 1 --missing nan", "--missing must be finite, got nan"),
         ("--bounds 0 1 --rho 1 --delimiter ;;", "--delimiter must be one character such as"),
-        ("--bounds 0 1 --rho 1 --delimiter ;", "the first line holds ',' and not ';' between"),
-        ("--bounds 0 1 --rho 1 --column mdvs", "there is no column 'mdvs'; did you mean 'mdvis'?"),
-        ("--bounds 0 1 --rho 1 --column x", "the columns are 'mdvis', 'lncoins', 'idp'"),
+        ("--bounds 0 1 --rho 1 --delimiter ;", "--delimiter) changes it"),
+        ("--bounds 0 1 --rho 1 --delimiter ; --header", "the first line holds ',' and not ';'"),
+        ("--bounds 0 1 --rho 1 --column mdvs", "the first line is no header with a column 'mdvs'"),
+        ("--bounds 0 1 --rho 1 --column mdvs --header", "did you mean 'mdvis'?"),
+        ("--bounds 0 1 --rho 1 --column x --header", "the columns are 'mdvis', 'lncoins', 'idp'"),
+        ("--bounds 0 1 --rho 1 --no-header", "without a header a column has a number that counts"),
+        ("--bounds 0 1 --rho 1 --column 0 --no-header", "without a header a column has a number"),
+        ("--bounds 0 1 --rho 1 --column -1 --no-header", "without a header a column has a number"),
+        ("--bounds 0 1 --rho 1 --column 99 --no-header", "column 99: the first line has fewer"),
+        ("--bounds 0 1 --rho 1 --column 1 --no-header", "column 1 holds text, not numbers"),
+        ("--bounds 0 1 --rho 1 --text drop", "argument --text: invalid choice: 'drop'"),
         ("--bounds 0 1 --eps 1", "unrecognized arguments: --eps 1"),
     ],
 )
@@ -386,9 +459,13 @@ def test_refusals_of_files(refused, table, tmp_path):
         tmp_path: "is a folder; give a file in it",
         tmp_path / "none.parquet": "there is no file",
         table("", "empty.csv"): "the file is empty; its first line must hold the names",
-        table("x,y\n1,2\n", "two.csv"): "say which column is meant (column=, or --column NAME)",
-        table(f"x\n1\n{SECRET}\n", "text.csv"): "column 'x' holds text, not numbers; leave only",
-        table(f"{SECRET},1\n", "bare.csv"): "does not look like names of columns",
+        table(
+            "x,y\n1,2\n", "two.csv"
+        ): "choose a column (column=, or --column NAME), as the first line is not",
+        table(
+            f"x\n1\n{SECRET}\n", "text.csv"
+        ): "the only column holds text, not numbers. Leave only",
+        table(f"{SECRET},1\n", "bare.csv"): "It is not shown, as it may be a person's row",
         table(
             gzip.compress(b"x\n" + b"1\n" * 999)[:-9], "cut.csv"
         ): "the gzip file is damaged or cut",
@@ -400,7 +477,7 @@ def test_refusals_of_files(refused, table, tmp_path):
         assert message in error
         assert SECRET not in error
     csv_only = refused("mean", table("", "x.parquet"), *options, "--na", "x")
-    assert "--na and --delimiter are for CSV files" in csv_only
+    assert "--delimiter, --na and --text are for CSV files" in csv_only
 
 
 def test_text_late_in_the_file_releases_nothing(refused, table):
@@ -412,7 +489,7 @@ def test_text_late_in_the_file_releases_nothing(refused, table):
 def test_missing_pyarrow_is_said(refused, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "opendp_lite.engines.parquet_file", None)
     error = refused("mean", tmp_path / "x.parquet", "--bounds", 0, 1, "--rho", 1)
-    assert 'install it: pip install "opendp_lite[arrow]"' in error
+    assert 'needs pyarrow; type: pip install "opendp_lite[arrow]"' in error
 
 
 def test_no_standard_input(refused, monkeypatch):
@@ -425,9 +502,9 @@ def test_what_is_unforeseen_shows_no_value(refused, monkeypatch):
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError(SECRET)
 
-    monkeypatch.setattr(cli, "csv_column", broken)
+    monkeypatch.setattr(mean_command, "csv_column", broken)
     error = refused("mean", "x.csv", "--bounds", 0, 1, "--rho", 1)
-    assert "this should not happen (ZeroDivisionError), and no result is shown" in error
+    assert "opendp-lite failed (ZeroDivisionError) and shows no result" in error
     assert SECRET not in error
 
 
@@ -457,7 +534,9 @@ def test_help_and_version(run):
 
 def test_names_that_a_terminal_should_not_see(run, table):
     path = table("\x1b[31mred,b\n1,2\n")
-    status, out, _ = run("mean", path, "--column", "\x1b[31mred", "--bounds", 0, 1, "--rho", 1)
+    status, out, _ = run(
+        "mean", path, "--header", "--column", "\x1b[31mred", "--bounds", 0, 1, "--rho", 1
+    )
     assert status == 0
     assert "\x1b" not in out
 
@@ -488,7 +567,7 @@ def test_as_a_process(tmp_path):
 def test_narrow_encodings(table):
     path = table("été\n1\n")
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    done = process("mean", path, "--bounds", 0, 1, "--rho", 1, env=environment)
+    done = process("mean", path, "--header", "--bounds", 0, 1, "--rho", 1, env=environment)
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.startswith(rb"mean of \xe9t\xe9 ")
 
@@ -541,6 +620,9 @@ import resource, sys
 from pathlib import Path
 import numpy as np
 from opendp_lite import cli
+from opendp_lite.cli import mean_command
+from opendp_lite.cli.arguments import parsed
+from opendp_lite.cli.numbers import rounded_up
 from opendp_lite.engines import csv_file
 
 def peak():

@@ -1,149 +1,169 @@
 """One numeric column of a CSV file, a block at a time.
 
-Refusals here speak of the file's format, of its header and of types: never of a value, of where it
-stands or of how many there are.
+Three sentences on what a refusal may show:
+
+Others may read a refusal in a log or over your shoulder, so it never shows a cell, a row's place
+or a number of rows. The first line of a file without a header is a person's row, and no rule can
+be sure which it is, so no cell of it is shown unless you declare a header. A refusal still says
+that the file breaks its declared format: this bit is outside of the stated privacy loss.
 """
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
-import zlib
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from difflib import get_close_matches
+from collections.abc import Collection, Iterator
+from contextlib import ExitStack
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from math import nan
 from pathlib import Path
-from typing import Any, BinaryIO, Final, cast
+from typing import BinaryIO, Final, Literal
 
 import attrs
 import numpy as np
 
-from opendp_lite.engines.chunks import Blocks
+from opendp_lite.engines.csv_rows import CsvRows, Fault
+from opendp_lite.engines.file_column import FileColumn, FileError, picked
 from opendp_lite.engines.fold import Floats
-from opendp_lite.errors import DataError, ParameterError
+from opendp_lite.errors import ParameterError
 
 MISSING: Final = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "."})
 """Cells that always mean a missing value."""
 
-_GZIP = b"\x1f\x8b"
-_NOT_CSV: Final = {
-    b"PK\x03\x04": "an Excel workbook or a zip archive; save the table as CSV",
-    b"\xd0\xcf\x11\xe0": "an old Excel workbook; save the table as CSV",
-    b"PAR1": "a Parquet file; give it a name that ends in .parquet",
-    b"BZh": "packed with bzip2; unpack it, or pack it with gzip",
-    b"\xfd7zX": "packed with xz; unpack it, or pack it with gzip",
-    b"\x28\xb5\x2f\xfd": "packed with zstandard; unpack it, or pack it with gzip",
-    b"\xff\xfe": "UTF-16 text; save it as UTF-8",
-    b"\xfe\xff": "UTF-16 text; save it as UTF-8",
-}
-_LONGEST_MARK = 4
+Text = Literal["refuse", "missing"]
+"""A cell that is neither a number nor a missing value: refuse the file, or count it as missing."""
+
 _OTHER_DELIMITERS = (";", "\t", "|", ",")
-_LISTED = 20
 _BLOCK_ROWS = 65536
-
-
-class FileError(DataError):
-    """A file that is not what it should be, or has no such column."""
-
-
-@attrs.frozen(eq=False)
-class Column(Blocks):
-    """A column of a file as blocks for a pipeline; ``name`` is that in its header."""
-
-    name: str = attrs.field(default="", kw_only=True)
 
 
 def csv_column(
     source: str | Path | BinaryIO,
-    column: str | None = None,
+    column: str | int | None = None,
     *,
+    header: bool | None = None,
     delimiter: str = ",",
     na: Collection[str] = (),
-) -> Column:
-    """A numeric column of a CSV file that may be larger than memory.
+    text: Text = "refuse",
+) -> FileColumn:
+    """Reads a numeric column of a CSV file, which may be larger than memory.
 
-    Takes: ``source``, a path, or an open binary stream, which can be gone through only once (as
-        can a path that is a pipe). The first line holds the names of the columns. UTF-8, with or
-        without a byte order mark; packed with gzip or not. ``column``, a name of the header; not
-        needed where there is only one. ``delimiter``. ``na``, cells that mean a missing value,
-        besides the empty cell, NA, N/A, NaN, nan, null, None and the single point.
-    Gives: ``Column``. A missing value is NaN, also in a row that is too short; an empty line is no
-        row. Numbers are written as 12, -3.5, 1e6 or inf. Raises ``DataError`` for text in the
-        column, and tells nothing else about it; for a file that is not proper CSV, for a missing
-        column. Raises ``OSError`` where the file cannot be opened.
-    Because: that a column holds numbers, and that the file is CSV, are declared like a dtype; the
-        bit that they are not is all that a refusal tells.
+    The file is UTF-8, with or without a byte order mark, packed with gzip or not. Numbers are
+    written as 12, -3.5, 1e6 or inf. An empty line is no row. A row that is too short lacks its
+    last values.
 
-    >>> import io
-    >>> import opendp_lite as dp
-    >>> ages = csv_column(io.BytesIO(b"name,age\\nAnn,41\\nBob,NA\\n"), "age")
-    >>> (dp.drop_nan() >> dp.clamp(0, 100) >> dp.sum())(ages)
-    array([41.])
+    Args:
+        source: A path, or an open binary stream. A stream or a pipe can be read only once.
+        column: A name in the header, or with ``header=False`` a number that counts from 1. A file
+            with one column needs neither.
+        header: Whether the first line holds the names of the columns. True says that these names
+            are public: a refusal may list them. False says that the first line is data. By
+            default it is a header if every cell looks like a name and one is ``column``; no
+            refusal shows a cell of it.
+        delimiter: The character between cells.
+        na: Cells that mean a missing value, besides the empty cell, NA, N/A, NaN, nan, null, NULL,
+            None and a single point.
+        text: ``"refuse"`` refuses a column that holds any other text. ``"missing"`` counts such a
+            cell as a missing value, for tables that people fill in.
+
+    Returns:
+        The column as blocks for a pipeline. A missing value is NaN.
+
+    Raises:
+        ParameterError: If the arguments do not fit together.
+        DataError: If the file is not CSV, has no such column, or holds text in it. Text, broken
+            quotes and extra cells are refused only after the whole file was read.
+        OSError: If the file cannot be opened.
+
+    Privacy:
+        That the file is CSV and the column numeric is declared, like a dtype. A refusal tells one
+        bit about the data that no privacy loss counts. ``text="missing"`` tells nothing about
+        text.
+
+    Example:
+        >>> import io
+        >>> import opendp_lite as dp
+        >>> ages = csv_column(io.BytesIO(b"name,age\\nAnn,41\\nBob,NA\\n"), "age")
+        >>> (dp.drop_nan() >> dp.clamp(0, 100) >> dp.sum())(ages)
+        array([41.])
+        >>> ages = csv_column(io.BytesIO(b"Ann,41\\nBob,NA\\n"), 2, header=False)
+        >>> (dp.drop_nan() >> dp.clamp(0, 100) >> dp.sum())(ages)
+        array([41.])
     """
-    dialect = _Dialect(_one_character(delimiter), MISSING | {mark.strip() for mark in na})
+    marks = MISSING | {mark.strip() for mark in na}
+    wish = _Wish(column, header, _one_character(delimiter), marks, _known(text))
     if isinstance(source, str | Path):
         path = Path(source)
         with ExitStack() as held:
             stream = held.enter_context(path.open("rb"))
-            table = dialect.table(stream)
-            name = table.picked(column)
+            table = wish.table(stream)
             if path.is_file():
-                return Column(partial(_again, path, name, dialect), name=name)
+                return FileColumn(partial(_again, path, wish), name=table.name)
             held.pop_all()
-            return Column(_Once(_closing(stream, table, name)), name=name)
-    table = dialect.table(source)
-    name = table.picked(column)
-    return Column(_Once(table.column(name)), name=name)
+            return FileColumn(_Once(_closing(stream, table)), name=table.name)
+    table = wish.table(source)
+    return FileColumn(_Once(table.blocks()), name=table.name)
 
 
-def picked(names: Sequence[str], column: str | None) -> str:
-    """The column that is meant, of those in a header; refused where there is none or two.
-
-    The first line of a file without a header is a row of data, and is never repeated in a refusal.
-    """
+def _fits(wish: _Wish, field: object, column: str | int | None) -> None:
     if column is None:
-        if len(names) == 1:
-            return names[0]
-        raise FileError(
-            f"say which column is meant (column=, or --column NAME); the {_listing(names)}"
+        return
+    if wish.header is not False:
+        if not isinstance(column, str):
+            raise ParameterError(
+                f"a column of a table with a header has a name, got {column!r}; for a column "
+                "number say that there is no header (header=False, or --no-header)"
+            )
+    elif isinstance(column, str | bool) or column < 1:
+        raise ParameterError(
+            "without a header a column has a number that counts from 1 (header=False with "
+            f"column=3, or --no-header --column 3), got {column!r}"
         )
-    wanted = column.strip()
-    if names.count(wanted) == 1:
-        return wanted
-    if wanted in names:
-        raise FileError(f"the header has the column {wanted!r} more than once; rename one of them")
-    same = [name for name in names if name.casefold() == wanted.casefold()]
-    near = same or get_close_matches(wanted, names, n=1, cutoff=0.5)
-    hint = f"; did you mean {near[0]!r}? The" if near else "; the"
-    raise FileError(f"there is no column {wanted!r}{hint} {_listing(names)}")
-
-
-def _listing(names: Sequence[str]) -> str:
-    texts = [repr(name) for name in names if name]
-    more = f" and {len(texts) - _LISTED} more" if len(texts) > _LISTED else ""
-    columns = "column is" if len(texts) == 1 else "columns are"
-    return f"{columns} {', '.join(texts[:_LISTED])}{more}"
 
 
 @attrs.frozen
-class _Dialect:
-    """How rows are cut into cells, and which cells mean a missing value."""
+class _Wish:
+    """The column that you ask for and how its cells are to be read."""
 
+    column: str | int | None = attrs.field(validator=_fits)
+    header: bool | None = attrs.field()
     delimiter: str
     missing: frozenset[str]
+    text: Text
 
     def table(self, stream: BinaryIO) -> _Table:
-        """The rows of a stream with the names in its first line."""
-        rows = _rows(stream, self.delimiter)
-        with _reading():
-            first = next((row for row in rows if row), None)
+        """The rows of a stream with the place of the column in them."""
+        source = CsvRows.of(stream, self.delimiter)
+        rows = iter(source)
+        first = next((row for row in rows if row), None)
+        if source.faults:
+            for _ in _Table(self, source, rows, 0, len(first or [""]), "").blocks():
+                pass
+        if self.header is False:
+            return self._headless(source, rows, first)
         if first is None:
             raise FileError("the file is empty; its first line must hold the names of the columns")
-        return _Table(tuple(name.strip() for name in first), rows, self)
+        names = tuple(name.strip() for name in first)
+        if self.header:
+            return self._declared(source, rows, names)
+        if not all(map(self._is_name, names)) or (self.column is None and len(names) != 1):
+            raise FileError(self._no_header())
+        index = 0 if self.column is None else self._place(names)
+        return _Table(self, source, rows, index, len(names), self._typed)
+
+    @property
+    def _typed(self) -> str:
+        return "" if self.column is None else str(self.column).strip()
+
+    @property
+    def label(self) -> str:
+        """The column in the words of the person who asks for it."""
+        match self.column:
+            case None:
+                return "the only column"
+            case int():
+                return f"column {self.column}"
+            case _:
+                return f"column {self._typed!r}"
 
     def number(self, cell: str) -> float:
         """The number in a cell; raises ``ValueError`` for text."""
@@ -155,80 +175,109 @@ class _Dialect:
         number = float(text)
         return number if number == number else nan
 
-
-@attrs.frozen
-class _Table:
-    """A header and the rows that are still to come."""
-
-    names: tuple[str, ...]
-    rows: Iterator[list[str]]
-    dialect: _Dialect
-
-    def picked(self, column: str | None) -> str:
-        """See ``picked``."""
-        if column is not None and column.strip() in self.names:
-            return picked(self.names, column)
-        if not all(self._is_name(name) for name in self.names):
-            asked = "" if column is None else f"there is no column {column.strip()!r}, and "
+    def _headless(
+        self, source: CsvRows, rows: Iterator[list[str]], first: list[str] | None
+    ) -> _Table:
+        width = 0 if first is None else len(first)
+        place = int(self.column) if self.column is not None else 1
+        if first is not None and place > width:
+            raise FileError(f"there is no column {place}: the first line has fewer cells")
+        if self.column is None and width > 1:
             raise FileError(
-                f"{asked}the first line of the file does not look like names of columns, which "
-                "begin with a letter; put a line with the names at the top, or give the column's "
-                "exact name (column=, or --column NAME)"
+                "choose a column by its number, which counts from 1 (column=3, or --column 3)"
             )
-        if len(self.names) == 1:
-            other = next((mark for mark in _OTHER_DELIMITERS if mark in self.names[0]), None)
+        every = rows if first is None else chain([first], rows)
+        return _Table(self, source, every, place - 1, width, self._typed)
+
+    def _declared(
+        self, source: CsvRows, rows: Iterator[list[str]], names: tuple[str, ...]
+    ) -> _Table:
+        if len(names) == 1 and self._typed != names[0]:
+            other = next((mark for mark in _OTHER_DELIMITERS if mark in names[0]), None)
             if other is not None:
                 shown = "tab" if other == "\t" else f"'{other}'"
                 raise FileError(
-                    f"the first line holds {other!r} and not {self.dialect.delimiter!r} between "
-                    f"the names of the columns; try --delimiter {shown}"
+                    f"the first line holds {other!r} and not {self.delimiter!r} between the names "
+                    f"of the columns; try --delimiter {shown}"
                 )
-        return picked(self.names, column)
+        name = picked(names, None if self.column is None else self._typed)
+        return _Table(self, source, rows, names.index(name), len(names), name)
 
-    def _is_name(self, name: str) -> bool:
-        if not name:
-            return True
-        begins = name[0].isalpha() or name[0] == "_"
-        readable = name.replace("\t", " ").isprintable() and "\ufffd" not in name
-        return begins and readable and not self._is_value(name)
+    def _place(self, names: tuple[str, ...]) -> int:
+        if self._typed not in names:
+            raise FileError(self._no_header())
+        if names.count(self._typed) > 1:
+            raise FileError(f"two columns have the name {self._typed!r}; rename one of them")
+        return names.index(self._typed)
 
-    def _is_value(self, name: str) -> bool:
+    def _no_header(self) -> str:
+        """One text for all first lines: it tells only that this one is not as declared."""
+        if self.column is None:
+            found = "choose a column (column=, or --column NAME), as the first line is not one name"
+        else:
+            found = f"the first line is no header with a column {self._typed!r}"
+        return (
+            f"{found}. It is not shown, as it may be a person's row. If it holds column names, "
+            "header=True (--header) lists them. If it is data, ask for a column by its number: "
+            "column=3, header=False (--no-header --column 3). The character between cells is "
+            f"{self.delimiter!r}; delimiter= (--delimiter) changes it"
+        )
+
+    def _is_name(self, cell: str) -> bool:
+        begins = cell[:1].isalpha() or cell[:1] == "_"
+        return begins and cell.isprintable() and "\ufffd" not in cell and not self._is_value(cell)
+
+    def _is_value(self, cell: str) -> bool:
         try:
-            self.dialect.number(name)
+            self.number(cell)
         except ValueError:
             return False
         return True
 
-    def column(self, name: str) -> Iterator[Floats]:
-        """The blocks of a column."""
-        numbers = self._numbers(name)
-        with _reading():
-            while len(block := np.fromiter(islice(numbers, _BLOCK_ROWS), np.float64)):
-                yield block
 
-    def _numbers(self, name: str) -> Iterator[float]:
-        index, width, number = self.names.index(name), len(self.names), self.dialect.number
-        for row in self.rows:
+@attrs.frozen(eq=False)
+class _Table:
+    """Rows that are still to come and the place of a column in them."""
+
+    wish: _Wish
+    source: CsvRows
+    rows: Iterator[list[str]]
+    index: int
+    width: int
+    name: str
+
+    def blocks(self) -> Iterator[Floats]:
+        """The blocks of the column; a fault is refused after the last of them."""
+        read = 0
+        for block in self._blocks(self.rows):
+            read += len(block)
+            yield block
+        for _ in self._blocks(self.source.instead_of_swallowed(read, self.width)):
+            pass
+        self.source.refuse_faults(self.wish.label)
+
+    def _blocks(self, rows: Iterator[list[str]]) -> Iterator[Floats]:
+        numbers = self._numbers(rows)
+        while len(block := np.fromiter(islice(numbers, _BLOCK_ROWS), np.float64)):
+            yield block
+
+    def _numbers(self, rows: Iterator[list[str]]) -> Iterator[float]:
+        index, width, number = self.index, self.width, self.wish.number
+        faults = self.source.faults
+        refused = self.wish.text == "refuse"
+        for row in rows:
             if len(row) != width:
                 if not row:
                     continue
                 if any(cell.strip() for cell in row[width:]):
-                    raise FileError(
-                        "the file has rows with more cells than its header has names; a cell that "
-                        f"holds {self.dialect.delimiter!r} must stand in double quotes"
-                    )
+                    faults.add(Fault.WIDE)
             try:
                 value = number(row[index]) if index < len(row) else nan
             except ValueError:
-                break
+                value = nan
+                if refused:
+                    faults.add(Fault.TEXT)
             yield value
-        else:
-            return
-        raise FileError(
-            f"column {name!r} holds text, not numbers; leave only numbers such as 1234.5 in it (no "
-            "units, no thousands separators, a point for decimals), and name what stands for a "
-            "missing value (na=, or --na MARK)"
-        )
 
 
 class _Once:
@@ -241,54 +290,27 @@ class _Once:
         blocks, self._left = self._left, None
         if blocks is None:
             raise FileError(
-                "standard input or a pipe can be read only once, and this pipeline goes through "
-                "the data again; save the data to a file first"
+                "standard input or a pipe can be read only once, and this pipeline reads the data "
+                "again; save the data to a file first"
             )
         return blocks
 
 
-def _closing(stream: BinaryIO, table: _Table, name: str) -> Iterator[Floats]:
+def _closing(stream: BinaryIO, table: _Table) -> Iterator[Floats]:
     with stream:
-        yield from table.column(name)
+        yield from table.blocks()
 
 
-def _again(path: Path, name: str, dialect: _Dialect) -> Iterator[Floats]:
+def _again(path: Path, wish: _Wish) -> Iterator[Floats]:
     with path.open("rb") as stream:
-        table = dialect.table(stream)
-        yield from table.column(table.picked(name))
+        table = wish.table(stream)
+        yield from table.blocks()
 
 
-def _rows(stream: BinaryIO, delimiter: str) -> Iterator[list[str]]:
-    """The rows of a stream, whose first bytes say whether it is packed.
-
-    Strict, since in a lenient reading a quote that is not closed swallows the rows after it.
-    """
-    buffered = (
-        stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(cast(Any, stream))
-    )
-    start = buffered.peek(_LONGEST_MARK)
-    for mark, what in _NOT_CSV.items():
-        if start.startswith(mark):
-            raise FileError(f"the file is {what}")
-    unpacked: Any = gzip.GzipFile(fileobj=buffered) if start.startswith(_GZIP) else buffered
-    text: Iterable[str] = io.TextIOWrapper(
-        unpacked, encoding="utf-8-sig", errors="replace", newline=""
-    )
-    return csv.reader(text, delimiter=delimiter, strict=True)
-
-
-@contextmanager
-def _reading() -> Iterator[None]:
-    """Failures of the readers below, in words."""
-    try:
-        yield
-    except (gzip.BadGzipFile, EOFError, zlib.error):
-        raise FileError("the gzip file is damaged or cut short") from None
-    except csv.Error:
-        raise FileError(
-            "the file is not proper CSV: a double quote is not closed or stands within a cell, or "
-            "a cell is very long"
-        ) from None
+def _known(text: Text) -> Text:
+    if text not in ("refuse", "missing"):
+        raise ParameterError(f"text must be 'refuse' or 'missing', got {text!r}")
+    return text
 
 
 def _one_character(delimiter: str) -> str:

@@ -12,18 +12,28 @@ import numpy as np
 import pyarrow as arrow  # type: ignore[import-untyped]
 import pyarrow.parquet as parquet  # type: ignore[import-untyped]
 
-from opendp_lite.engines.csv_file import Column, FileError, picked
+from opendp_lite.engines.file_column import FileColumn, FileError, picked
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.source import BLOCK_ENTRIES
 
 
-def parquet_column(source: str | Path, column: str | None = None) -> Column:
-    """A numeric column of a Parquet file that may be larger than memory.
+def parquet_column(source: str | Path, column: str | None = None) -> FileColumn:
+    """Reads a numeric column of a Parquet file, which may be larger than memory.
 
-    Takes: ``source``, a path; ``column``, a name; not needed where there is only one.
-    Gives: ``Column``. A null is NaN. Raises ``DataError`` for a column that the file declares as
-        anything but numbers, for a missing column, for a file that is not Parquet. Raises
-        ``OSError`` where the file cannot be opened.
+    The file declares the names and types of its columns, which are public. A refusal may list the
+    names, and a column of text is refused before any value is read.
+
+    Args:
+        source: A path.
+        column: A name. A file with one column needs none.
+
+    Returns:
+        The column as blocks for a pipeline. A null is NaN.
+
+    Raises:
+        DataError: If the file is not Parquet, has no such column, or declares it as anything but
+            numbers.
+        OSError: If the file cannot be opened.
     """
     path = Path(source)
     with path.open("rb") as stream, _reading():
@@ -33,7 +43,7 @@ def parquet_column(source: str | Path, column: str | None = None) -> Column:
     if not _is_numeric(kind):
         words = "text" if "string" in str(kind) else str(kind)
         raise FileError(f"column {name!r} holds {words}, not numbers; make it numeric first")
-    return Column(partial(_blocks, path, name), name=name)
+    return FileColumn(partial(_blocks, path, name), name=name)
 
 
 def _blocks(path: Path, name: str) -> Iterator[Floats]:

@@ -14,10 +14,11 @@ import numpy as np
 from tqdm import tqdm
 
 import opendp_lite as dp
-from opendp_lite.reproduce.figures import draw_by_rho
-from opendp_lite.reproduce.settings import Dataset
-from opendp_lite.reproduce.summary import aligned
-from opendp_lite.reproduce.table import Result, Run, Table
+from opendp_lite.reproduce.output import make_folder
+from opendp_lite.reproduce.plan_figures import draw_by_rho
+from opendp_lite.reproduce.plan_settings import PlanDataset
+from opendp_lite.reproduce.plan_summary import aligned
+from opendp_lite.reproduce.plan_table import Result, Run, Table
 from opendp_lite.reproduce.transactions import read_transactions
 
 LABELS: Final = {
@@ -28,17 +29,30 @@ LABELS: Final = {
 
 
 def on_file(path: Path, rhos: Sequence[float], runs: int, folder: Path) -> str:
-    """Makes the runs that are missing, draws the figure; gives the text to print.
+    """Makes the runs that are missing and draws the figure.
 
-    An error is half the l1 distance to the shares of the items in the file; the items that occur
-    are taken for public, which they are not where the file is private.
+    An error is half the l1 distance to the shares of the items in the file. The items that occur
+    are treated as public. If the file is private, they are not.
+
+    Args:
+        path: A file of transactions.
+        rhos: The budgets.
+        runs: How often each estimator runs at each budget.
+        folder: Where the table and the figure go.
+
+    Returns:
+        The text to print.
+
+    Raises:
+        DataError: If a line of the file is no transaction.
+        OutputError: If a file cannot be written. The runs in the table are kept.
     """
     rows = read_transactions(path)
     size, columns = len(rows.indptr) - 1, rows.sum(axis=0).size
     shares = np.asarray(rows.sum(axis=0)).ravel() / max(size, 1)
     contents = sha256(path.read_bytes()).hexdigest()[:16]
-    dataset = Dataset(f"transactions {contents}", size, columns, 0.0)
-    folder.mkdir(parents=True, exist_ok=True)
+    dataset = PlanDataset(f"transactions {contents}", size, columns, 0.0)
+    make_folder(folder)
     table = Table(folder / f"plan-binary-{path.name.partition('.')[0]}.csv")
     known = table.results()
     wanted = [

@@ -25,7 +25,7 @@ _SOME: Final = 1000
 
 @attrs.frozen
 class Shape:
-    """So many rows and columns, with so many ones in them."""
+    """The number of rows, columns and ones of a matrix."""
 
     rows: int
     columns: int
@@ -39,16 +39,24 @@ POS: Final = Shape(515_596, 1657, 3_367_019)
 def read_transactions(
     path: str | Path, layout: Layout | None = None, items: Sequence[int] | None = None
 ) -> csr_array:
-    """A file of transactions: a row for each, a column for each item, 1 where it is in it.
+    """Reads a file of transactions as a matrix of zeros and ones.
 
-    Takes: ``path``, a text file, gzip where its name ends in .gz; ``layout``: "baskets", a line of
-        item numbers for each transaction (FIMI), or "pairs", a transaction number and an item
-        number on each line, after commas, tabs or spaces, with or without a header; found from
-        the first lines where left out; ``items``, the item numbers that get a column, in order:
-        public knowledge, and needed where the result is released. Without it every item that
-        occurs gets one, in the order of the numbers, and the columns give away what occurs.
-    Gives: a matrix of floats. An item twice in a transaction counts once.
-    Raises: ``DataError`` for a line of something else, ``OSError``.
+    Args:
+        path: A text file, packed with gzip if its name ends in .gz.
+        layout: ``"baskets"`` for a line of item numbers a transaction (FIMI), or ``"pairs"`` for a
+            transaction number and an item number a line, between commas, tabs or spaces, with or
+            without a header. By default the first lines decide.
+        items: The item numbers that get a column, in this order. They must be public if you
+            release the result. By default every item in the file gets a column, which tells
+            which items occur.
+
+    Returns:
+        A row for each transaction, a column for each item. An item twice in a transaction counts
+        once.
+
+    Raises:
+        DataError: If a line has another form.
+        OSError: If the file cannot be read.
     """
     name = Path(path)
     with gzip.open(name, "rt") if name.suffix == ".gz" else name.open() as stream:
@@ -62,12 +70,19 @@ def read_transactions(
 
 
 def synthetic_transactions(shape: Shape, seed: int = 0, skew: float = 1.0) -> csr_array:
-    """Transactions of a given shape that are drawn, not recorded.
+    """Draws random transactions of a given shape.
 
-    Takes: ``shape``; ``seed``; ``skew``: item i is drawn in proportion to i^-skew. The rows'
-        lengths are skewed too, and at least 1 where there are ones enough.
-    Gives: a matrix of floats with exactly that many ones. Raises ``ParameterError`` where they
-        would fill more than half of it.
+    Args:
+        shape: The number of rows, columns and ones.
+        seed: The same seed gives the same matrix.
+        skew: Item i is drawn in proportion to i^-skew. The lengths of the rows are skewed too, and
+            at least 1 if there are enough ones.
+
+    Returns:
+        A matrix of floats with exactly that many ones.
+
+    Raises:
+        ParameterError: If the ones would fill more than half of the matrix.
     """
     if shape.ones > _MOST_FULL * shape.rows * shape.columns:
         raise dp.ParameterError(f"{shape} is more than half full; ask for fewer ones")
@@ -87,7 +102,7 @@ def synthetic_transactions(shape: Shape, seed: int = 0, skew: float = 1.0) -> cs
 
 
 def _drawn(weights: NDArray[np.float64], size: int, random: np.random.Generator) -> Whole:
-    """Places drawn in proportion to weights that are given as running totals."""
+    """Draws places in proportion to weights, given as running totals."""
     found: Whole = np.searchsorted(weights, random.random(size) * weights[-1], side="right")
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gc
 import gzip
 import io
@@ -15,29 +16,32 @@ import pyarrow.parquet as pq
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.engines.csv_file import MISSING, Column, csv_column
+from opendp_lite.engines import csv_file
+from opendp_lite.engines.csv_file import MISSING, csv_column
+from opendp_lite.engines.csv_rows import LONGEST_CELL
+from opendp_lite.engines.file_column import FileColumn
 from opendp_lite.engines.parquet_file import parquet_column
 from opendp_lite.engines.source import BLOCK_ENTRIES
 
 SECRET = "hunter2"
 
 
-def read(text: str | bytes, column: str | None = None, **options) -> list[float]:
+def read(data: str | bytes, column: str | None = None, **options) -> list[float]:
     """The values of a column of this text."""
-    data = text.encode() if isinstance(text, str) else text
+    data = data.encode() if isinstance(data, str) else data
     return values(csv_column(io.BytesIO(data), column, **options))
 
 
-def values(column: Column) -> list[float]:
+def values(column: FileColumn) -> list[float]:
     blocks = list(column.open())
     assert all(block.dtype == np.float64 and block.ndim == 1 for block in blocks)
     return [float(value) for block in blocks for value in block]
 
 
-def refusal(text: str | bytes, column: str | None = None, **options) -> str:
+def refusal(data: str | bytes, column: str | None = None, **options) -> str:
     """The message of the ``DataError``, which names no value in any part of its traceback."""
     with pytest.raises(dp.DataError) as caught:
-        read(text, column, **options)
+        read(data, column, **options)
     assert SECRET not in "".join(traceback.format_exception(caught.value))
     assert SECRET not in repr(caught.value.__context__)
     return str(caught.value)
@@ -110,7 +114,7 @@ SEPARATED = ['"1,234"', "1 234", "1_234", '"1,5"', "1.234.5"]
 def test_text_is_refused_and_not_shown(cell):
     for before in (0, 7, BLOCK_ENTRIES + 5):
         message = refusal("a,x\n" + "1,2\n" * before + f"1,{cell}\n", "x")
-        assert message.startswith("column 'x' holds text, not numbers; ")
+        assert message.startswith("column 'x' holds text, not numbers. ")
         assert cell.strip('"') not in message.replace("1234.5", "")
         assert not set("6789") & set(message), "neither a place nor a number of rows"
     assert refusal(f"a,x\n1,{cell}\n", "x") == message
@@ -130,11 +134,11 @@ def test_undecodable_bytes_in_the_column_are_text():
         ("", "the file is empty; its first line must hold the names of the columns"),
         ("\n\n", "the file is empty"),
         (gzip.compress(b"", mtime=0), "the file is empty"),
-        (f"x,y\n{SECRET},1,2\n", "more cells than its header"),
-        ("x,y\n1,234,5\n", "more cells than its header"),
+        (f"x,y\n{SECRET},1,2\n", "more cells than the first line"),
+        ("x,y\n1,234,5\n", "more cells than the first line"),
         (f'x,y\n1,2\n3,"{SECRET}\n4,5\n', "not proper CSV"),
         (f'x,y\n1,2\n3,"a"{SECRET}\n4,5\n', "not proper CSV"),
-        (f"x,y\n1,{SECRET * 30000}\n", "not proper CSV"),
+        (f"x,y\n1,{'h' * (LONGEST_CELL + 1)}\n", "longer than 16 million"),
         (b"PK\x03\x04" + SECRET.encode(), "an Excel workbook"),
         (b"PAR1" + SECRET.encode(), "a Parquet file"),
         (b"\xff\xfex\x00", "UTF-16 text; save it as UTF-8"),
@@ -157,11 +161,17 @@ def test_broken_gzip(cut):
 
 def test_column_is_named_or_the_only_one():
     assert read("x\n1\n") == [1.0]
-    assert csv_column(io.BytesIO(b" size \n1\n")).name == "size"
     assert csv_column(io.BytesIO(b"a, size \n1,2\n"), "size ").name == "size"
-    assert refusal("a,b\n1,2\n") == (
-        "say which column is meant (column=, or --column NAME); the columns are 'a', 'b'"
+    assert refusal("a,b\n1,2\n", header=True) == (
+        "choose a column (column=, or --column NAME); the columns are 'a', 'b'"
     )
+
+
+def test_a_name_that_you_neither_typed_nor_declared_is_not_told():
+    """The first line of a file without header may be a person's value."""
+    assert csv_column(io.BytesIO(b" size \n1\n")).name == ""
+    assert csv_column(io.BytesIO(b" size \n1\n"), header=True).name == "size"
+    assert csv_column(io.BytesIO(b"5,1\n"), 2, header=False).name == "2"
 
 
 @pytest.mark.parametrize(
@@ -180,34 +190,251 @@ def test_column_is_named_or_the_only_one():
         ("visits,age", "zzz", "no column 'zzz'; the columns are 'visits', 'age'"),
         ("visits", "zzz", "no column 'zzz'; the column is 'visits'"),
         (",visits", "zzz", "no column 'zzz'; the column is 'visits'"),
-        ("age,age", "age", "the column 'age' more than once"),
-        ("age,age,7", "age", "the column 'age' more than once"),
+        ("age,age", "age", "two columns have the name 'age'"),
+        ("age,age,7", "age", "two columns have the name 'age'"),
         ("a;b", "a", "holds ';' and not ',' between the names of the columns; try --delimiter ';'"),
         ("a\tb", "a", "try --delimiter tab"),
         ("a;b", None, "try --delimiter ';'"),
         (",".join(f"c{i}" for i in range(50)), "zzz", "'c19' and 30 more"),
     ],
 )
-def test_column_that_is_not_there(header, wanted, message):
-    assert message in refusal(f"{header}\n1,2\n", wanted)
+def test_column_that_is_not_among_declared_names(header, wanted, message):
+    assert message in refusal(f"{header}\n1,2\n", wanted, header=True)
 
 
-@pytest.mark.parametrize("cell", ["41", "NA", "$5", "-1", "1;5", "2020-01-01", "a\x1b[31m"])
-def test_first_row_of_a_file_without_header_is_not_shown(cell):
-    message = refusal(f"{SECRET},{cell}\n{SECRET},{cell}\n", "age")
-    assert "no column 'age', and the first line of the file does not look like names" in message
-    message = refusal(f"{cell}\n{cell}\n")
-    assert message.startswith("the first line of the file does not look like names of columns")
+HEADLESS = [
+    f"{SECRET},41",
+    f"{SECRET},NA",
+    f"{SECRET},",
+    f"{SECRET},$5",
+    f"{SECRET},-1",
+    f"{SECRET},2020-01-01",
+    f"{SECRET},a\x1b[31m",
+    f"Alice {SECRET},HIV positive",
+    f"{SECRET},age2,Alice",
+    f"{SECRET},AGE",
+    f"{SECRET};age",
+    SECRET,
+    "41",
+    "2",
+    "age\t41",
+    b"\xff" + SECRET.encode() + b",a",
+]
 
 
-def test_bytes_that_are_no_text_are_not_shown():
-    message = refusal(b"\xff" + SECRET.encode() + b",a\n1,2\n", "age")
-    assert "does not look like names" in message
+@pytest.mark.parametrize("row", HEADLESS)
+@pytest.mark.parametrize("column", ["age", "2", None])
+def test_nothing_of_a_first_line_shows(row, column):
+    """The refusal is the same text whatever the first line holds."""
+    row = row if isinstance(row, bytes) else row.encode()
+    if column is None and b"," not in row:
+        row += b",x"
+    assert refusal(row + b"\n" + row + b"\n", column) == refusal("a,41\n", column)
 
 
-def test_unusual_names_may_be_named_exactly():
-    assert read("2019,2020\n1,2\n", "2020") == [2.0]
-    assert read(",x\n1,2\n", "") == [1.0]
+def test_a_private_row_is_not_shown():
+    message = refusal("Alice Smith,HIV positive,\nBob,negative,31\n", "age")
+    assert message.startswith("the first line is no header with a column 'age'. It is not shown, ")
+    assert "--header" in message
+    assert "--no-header --column 3" in message
+    assert "Alice" not in message
+    assert "HIV" not in message
+
+
+NASTY = [
+    "Zoe Quux",
+    "zquux",
+    "ZQUUX",
+    "zquux;zage",
+    "zquux\tzage",
+    "zquux|positive",
+    "",
+    "77177",
+    "-77177.5",
+    "NA",
+    '"zquux, zage"',
+    '"zquux',
+    'z"quux',
+    '"zquux"z',
+    "\x1b[31mzquux",
+    "\x00zquux",
+    "\ufffdzquux",
+    "\u202ezquux",
+    "77177-01-01",
+    "=zquux()",
+    "_zquux",
+]
+
+
+def test_no_cell_shows_in_any_refusal():
+    """2000 random tables, read in all ways but with a declared header; the seed is fixed."""
+    random = np.random.default_rng(5)
+    refused = 0
+    for _ in range(2000):
+        rows, columns = random.integers(1, 4), random.integers(1, 5)
+        text = "\n".join(",".join(random.choice(NASTY, columns)) for _ in range(rows))
+        headless = bool(random.integers(2))
+        column = random.choice([None, 1, 2, 9] if headless else [None, "age", "2", "zag", "zage"])
+        try:
+            read(
+                text,
+                column,
+                header=False if headless else None,
+                delimiter=random.choice([",", ";", "\t"]),
+                text=random.choice(["refuse", "missing"]),
+            )
+        except dp.DataError as problem:
+            message = "".join(traceback.format_exception(problem))
+            message = message.replace(repr(column), "").lower()
+            refused += 1
+            assert not [word for word in ("quux", "zage", "77177", "positive") if word in message]
+    assert refused > 1000
+
+
+@pytest.mark.parametrize(
+    ("text", "column"), [("1,2\n3,4\n", "2"), ("Ann,2\nBob,4\n", "Ann"), (",x\n1,2\n", "x")]
+)
+def test_a_value_of_the_first_row_is_no_name(text, column):
+    """Only a line of names is a header, also where a value of it is what you asked for."""
+    assert "is no header with a column" in refusal(text, column)
+
+
+def test_unusual_names_are_declared():
+    assert read("2019,2020\n1,2\n", "2020", header=True) == [2.0]
+    assert read(",x\n1,2\n", "x", header=True) == [2.0]
+    assert read(",x\n1,2\n", "", header=True) == [1.0]
+    assert read("Age at visit (years),x\n1,2\n", "Age at visit (years)") == [1.0]
+
+
+def test_without_a_header_the_first_line_is_data():
+    assert read("1,2\n3,4\n5,6\n", 2, header=False) == [2, 4, 6]
+    assert read("1\n3\n", header=False) == [1, 3]
+    assert read("", 7, header=False) == read("\n", header=False) == []
+    assert "holds text" in refusal(f"1,{SECRET}\n3,4\n", 2, header=False)
+    assert np.isnan(read(f"1,{SECRET}\n3\n", 2, header=False, text="missing")).all()
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [(3, "no column 3: the first line has fewer cells"), (None, "choose a column by its number")],
+)
+def test_numbers_that_are_no_column(column, message):
+    assert message in refusal(f"{SECRET},2\n", column, header=False)
+
+
+@pytest.mark.parametrize(
+    ("column", "header"),
+    [("x", False), (0, False), (-1, False), (True, False), (1, None), (1, True)],
+)
+def test_names_go_with_a_header_and_numbers_without(column, header):
+    with pytest.raises(dp.ParameterError, match=r"--no-header"):
+        read("x\n1\n", column, header=header)
+
+
+FAULTS = {
+    "text": f"1,{SECRET}",
+    "extra cells": f"1,2,{SECRET}",
+    "a quote within": f'1,"2"{SECRET}',
+}
+
+
+class Watched(io.BytesIO):
+    """A stream that knows whether it was read to its end."""
+
+    at_end = False
+
+    def readinto(self, buffer) -> int:
+        got = super().readinto(buffer)
+        self.at_end = not got
+        return got
+
+
+def text_of(lines: list[str]) -> bytes:
+    """A table of these rows with columns x and y."""
+    return ("x,y\n" + "\n".join(lines)).encode()
+
+
+def until_refused(column: FileColumn) -> tuple[int, str]:
+    """The rows that are gone through before a refusal, and its message."""
+    rows, blocks = 0, iter(column.open())
+    while True:
+        try:
+            rows += len(next(blocks))
+        except dp.DataError as refused:
+            return rows, str(refused)
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+@pytest.mark.parametrize("header", [True, False])
+def test_a_refusal_comes_after_the_whole_file(fault, header):
+    """As many blocks are gone through before the refusal wherever the fault stands."""
+    places, top = (0, 70_000, 199_999), "x,y\n" if header else "1,2\n"
+    seen = set()
+    for place in places:
+        lines = ["1,2"] * 200_000
+        lines[place] = fault
+        stream = Watched((top + "\n".join(lines)).encode())
+        column = csv_column(stream, "y" if header else 2, header=header)
+        rows, message = until_refused(column)
+        assert stream.at_end
+        assert SECRET not in message
+        seen.add((round(rows, -1), message))
+    assert len(seen) == 1
+
+
+def test_an_open_quote_is_refused_after_the_whole_file(monkeypatch):
+    """As many cells are read, though the quote swallows those after it."""
+    cells, number = [], csv_file._Wish.number
+    monkeypatch.setattr(
+        csv_file._Wish, "number", lambda wish, cell: cells.append(cell) or number(wish, cell)
+    )
+    for place in (0, 5, 99_999):
+        cells.clear()
+        lines = ["1,2"] * 100_000
+        lines[place] = f'1,"{SECRET}'
+        stream = Watched(("x,y\n" + "\n".join(lines)).encode())
+        assert "not proper CSV" in until_refused(csv_column(stream, "y"))[1]
+        assert stream.at_end
+        assert abs(len(cells) - 100_000) <= 5
+    stream = Watched((f'"{SECRET}"x,y\n' + "1,2\n" * 100_000).encode())
+    with pytest.raises(dp.DataError, match="not proper CSV"):
+        csv_column(stream, "y")
+    assert stream.at_end
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_broken_quote_is_named_whatever_size_is_declared(place):
+    lines = ["1,2", "3,4", "5,6"]
+    lines[place] = f'1,"{SECRET}'
+    space = dp.records(size=3, metric=dp.ChangeOneDistance())
+    with pytest.raises(dp.DataError, match="not proper CSV"):
+        (space >> dp.clamp(0, 1) >> dp.sum())(csv_column(Watched(text_of(lines)), "y"))
+
+
+def test_which_of_several_faults_is_named_does_not_tell_their_order():
+    lines = list(FAULTS.values())
+    for order in (lines, lines[::-1], lines[1:] + lines[:1]):
+        assert "not proper CSV" in refusal("x,y\n" + "\n".join(order), "y")
+    lines = lines[:2]
+    for order in (lines, lines[::-1]):
+        assert "more cells" in refusal("x,y\n" + "\n".join(order), "y")
+
+
+def test_text_may_count_as_missing():
+    cells = [*TEXTS, *SEPARATED]
+    found = read("a,x\n" + "".join(f"1,{cell}\n" for cell in cells) + "1,5\n", "x", text="missing")
+    assert np.isnan(found).tolist() == [True] * len(cells) + [False]
+    with pytest.raises(dp.ParameterError, match="text must be"):
+        read("x\n1\n", text="drop")
+
+
+def test_a_long_cell_of_another_column_is_read():
+    """The limit of the csv module, which is one for the whole process, is not touched."""
+    limit = csv.field_size_limit()
+    assert read(f"x,y\n1,{'h' * 1_000_000}\n2,3\n", "x") == [1.0, 2.0]
+    assert csv.field_size_limit() == limit
+    with pytest.raises(csv.Error):
+        list(csv.reader(["h" * (limit + 1)]))
 
 
 def test_header_only():
@@ -328,7 +555,7 @@ def test_parquet_refusals(tmp_path):
         "name": "column 'name' holds text, not numbers",
         "when": "column 'when' holds timestamp",
         "nme": "did you mean 'name'?",
-        None: "say which column is meant",
+        None: "choose a column",
     }.items():
         with pytest.raises(dp.DataError) as caught:
             parquet_column(path, column)

@@ -14,13 +14,17 @@ import pytest
 from scipy.stats import ks_2samp
 
 from opendp_lite.estimators.truth import Truth
-from opendp_lite.reproduce.free_lunch import cells as made
-from opendp_lite.reproduce.free_lunch.cells import Cell, cell, cells, estimators_of
-from opendp_lite.reproduce.free_lunch.estimators import ESTIMATORS, Setting
-from opendp_lite.reproduce.free_lunch.laws import GAUSSIAN, LAPLACE, Errors, Law
-from opendp_lite.reproduce.free_lunch.published import TABLE_1
-from opendp_lite.reproduce.free_lunch.rows import rows, truth
-from opendp_lite.reproduce.free_lunch.settings import (
+from opendp_lite.reproduce.free_lunch import free_lunch_cells as made
+from opendp_lite.reproduce.free_lunch.free_lunch_cells import (
+    FreeLunchCell,
+    cell,
+    cells,
+    estimators_of,
+)
+from opendp_lite.reproduce.free_lunch.free_lunch_estimators import ESTIMATORS, FreeLunchSetting
+from opendp_lite.reproduce.free_lunch.free_lunch_published import TABLE_1
+from opendp_lite.reproduce.free_lunch.free_lunch_rows import rows, truth
+from opendp_lite.reproduce.free_lunch.free_lunch_settings import (
     EXPERIMENTS,
     LAWS,
     LOG_NORMAL,
@@ -28,10 +32,11 @@ from opendp_lite.reproduce.free_lunch.settings import (
     ROWS,
     RUNS,
     UNIFORM,
-    Dataset,
+    FreeLunchDataset,
 )
-from opendp_lite.reproduce.free_lunch.summary import comparison
-from opendp_lite.reproduce.free_lunch.table import FIELDS
+from opendp_lite.reproduce.free_lunch.free_lunch_summary import comparison
+from opendp_lite.reproduce.free_lunch.free_lunch_table import FIELDS
+from opendp_lite.reproduce.free_lunch.noise_laws import GAUSSIAN, LAPLACE, ErrorPair, NoiseLaw
 
 DATASETS = (LOG_NORMAL, NORMAL, UNIFORM)
 PUBLISHED = {LAPLACE: 0.5, GAUSSIAN: 0.5}
@@ -46,7 +51,7 @@ def sure(checks: int) -> float:
 
 
 @pytest.fixture(scope="module")
-def many() -> list[Cell]:
+def many() -> list[FreeLunchCell]:
     """All cells of the table, far more exactly than printed."""
     return cells(EXPERIMENTS["table1"], PUBLISHED, MANY, int)
 
@@ -57,7 +62,7 @@ def lines(path) -> list[dict[str, str]]:
         return list(csv.DictReader(stream))
 
 
-def standard_errors(found: Cell) -> list[float]:
+def standard_errors(found: FreeLunchCell) -> list[float]:
     """How far both errors of a cell lie from the printed ones."""
     off = [found.absolute.standard_errors, found.squared.standard_errors]
     return [each for each in off if each is not None]
@@ -119,19 +124,19 @@ def test_another_share_of_the_budget_would_be_seen(law):
     other = attrs.evolve(law, share=lambda widths: 0.4)
     for estimator in estimators_of(law):
         if estimator.name in ("plug-in", "center", "resize"):
-            here = cell(estimator, Setting(UNIFORM, law, 0.5), MANY, int).squared
-            there = estimator.expected(Setting(UNIFORM, other, 0.5)).squared
+            here = cell(estimator, FreeLunchSetting(UNIFORM, law, 0.5), MANY, int).squared
+            there = estimator.expected(FreeLunchSetting(UNIFORM, other, 0.5)).squared
             assert abs(there - here.printed) > 5 * here.standard_error * sqrt(MANY / RUNS)
 
 
-def closed_forms() -> list[tuple[Dataset, Law, str]]:
+def closed_forms() -> list[tuple[FreeLunchDataset, NoiseLaw, str]]:
     """All cells with a closed form."""
     return [
         (dataset, law, estimator.name)
         for dataset in DATASETS
         for law in LAWS
         for estimator in estimators_of(law)
-        if estimator.expected(Setting(dataset, law, 0.5)) != Errors()
+        if estimator.expected(FreeLunchSetting(dataset, law, 0.5)) != ErrorPair()
     ]
 
 
@@ -140,7 +145,7 @@ def closed_forms() -> list[tuple[Dataset, Law, str]]:
 )
 def test_closed_forms(dataset, law, name):
     """Where rows are so many that the first order is all, the errors are those of the formulas."""
-    setting = Setting(dataset, law, 0.5)
+    setting = FreeLunchSetting(dataset, law, 0.5)
     estimator = next(each for each in estimators_of(law) if each.name == name)
     random = np.random.default_rng(20_000)
     crowd = 10**7
@@ -155,7 +160,7 @@ def test_closed_forms(dataset, law, name):
         assert abs(distances.mean() - expected.absolute) < limit
 
 
-def every_cell() -> list[tuple[Dataset, Law, str]]:
+def every_cell() -> list[tuple[FreeLunchDataset, NoiseLaw, str]]:
     """All cells of the table."""
     return [
         (dataset, law, estimator.name)
@@ -170,7 +175,7 @@ def every_cell() -> list[tuple[Dataset, Law, str]]:
 )
 def test_releases_follow_the_forecast(dataset, law, name):
     """What is simulated is what the rows get, at the loss that is stated."""
-    setting = Setting(dataset, law, 0.5)
+    setting = FreeLunchSetting(dataset, law, 0.5)
     estimator = next(each for each in estimators_of(law) if each.name == name)
     mechanism = estimator.mechanism(setting)
     assert mechanism.map(1) == 0.5
@@ -200,7 +205,7 @@ def test_a_cell_is_the_same_at_every_call(many):
 
 def test_monte_carlo_errors_are_as_stated(monkeypatch):
     """The spread of a cell over seeds is its standard error."""
-    setting = Setting(UNIFORM, GAUSSIAN, 0.5)
+    setting = FreeLunchSetting(UNIFORM, GAUSSIAN, 0.5)
     found = []
     for seed in range(400):
         monkeypatch.setattr(made, "_seed", lambda *names, seed=seed: seed)

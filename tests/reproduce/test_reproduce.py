@@ -18,12 +18,12 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.reproduce import command, runner
-from opendp_lite.reproduce.data import deviations, draw, fair_bits
-from opendp_lite.reproduce.estimators import estimators_of
-from opendp_lite.reproduce.published import PUBLISHED
-from opendp_lite.reproduce.settings import EXPERIMENTS, Dataset, Grid, Series
-from opendp_lite.reproduce.table import FIELDS, Table
+from opendp_lite.reproduce import plan_command, plan_runner
+from opendp_lite.reproduce.plan_data import deviations, draw, fair_bits
+from opendp_lite.reproduce.plan_estimators import estimators_of
+from opendp_lite.reproduce.plan_published import PUBLISHED
+from opendp_lite.reproduce.plan_settings import EXPERIMENTS, PlanDataset, Series, SettingGrid
+from opendp_lite.reproduce.plan_table import FIELDS, Table
 
 NAMES = [
     "plan-a",
@@ -52,7 +52,7 @@ def tiny(monkeypatch):
 
 def small(series: Series) -> dict[str, Any]:
     """Few short rows in place of a series' own."""
-    grid = Grid((4, 8), (0.0,)) if series.axis == "d" else Grid((4,), (0.0, 1.0))
+    grid = SettingGrid((4, 8), (0.0,)) if series.axis == "d" else SettingGrid((4,), (0.0, 1.0))
     if series.name == "plan-variance":
         grid = series.full
     return {"n": 300, "quick": grid, "usual": grid, "full": grid}
@@ -69,7 +69,7 @@ def settings(path) -> list[tuple[str, ...]]:
     return [tuple(line[field] for field in FIELDS[:8]) for line in lines(path)]
 
 
-def datasets(name: str, size="full") -> list[Dataset]:
+def datasets(name: str, size="full") -> list[PlanDataset]:
     """All datasets of an experiment."""
     return [each for series in EXPERIMENTS[name].series for each in series.datasets(size)]
 
@@ -99,7 +99,7 @@ def test_names_and_budgets():
     ],
 )
 def test_grids_are_the_papers(name, series, n, columns, alphas):
-    wanted = {Dataset(series, n, d, alpha) for d, alpha in itertools.product(columns, alphas)}
+    wanted = {PlanDataset(series, n, d, alpha) for d, alpha in itertools.product(columns, alphas)}
     assert {each for each in datasets(name) if each.experiment == series} == wanted
 
 
@@ -112,7 +112,7 @@ def test_smaller_sizes_have_fewer_settings(name, size):
 
 
 def test_flat_rows():
-    sample = draw(Dataset("plan-a", 4000, 16, 0.0), 0)
+    sample = draw(PlanDataset("plan-a", 4000, 16, 0.0), 0)
     assert sample.bound == 100
     assert not sample.true.any()
     assert np.allclose(sample.rows.std(axis=0), 1, atol=0.05)
@@ -122,7 +122,7 @@ def test_flat_rows():
 
 @pytest.mark.parametrize("name", ["plan-b", "plan-c", "plan-low-b", "plan-correlated-c"])
 def test_skewed_rows(name):
-    dataset = Dataset(name, 10_000, 16, 2.0)
+    dataset = PlanDataset(name, 10_000, 16, 2.0)
     sample = draw(dataset, 0)
     assert np.allclose(deviations(dataset) ** 2, (16 / np.arange(1, 17)) ** 2)
     assert np.allclose(sample.rows.std(axis=0), deviations(dataset), rtol=0.05)
@@ -134,7 +134,7 @@ def test_skewed_rows(name):
 
 
 def test_flat_correlated_rows():
-    sample = draw(Dataset("plan-correlated-a", 40_000, 16, 0.0), 0)
+    sample = draw(PlanDataset("plan-correlated-a", 40_000, 16, 0.0), 0)
     covariance = np.cov(sample.rows.T)
     assert (np.diag(covariance) > 0.95).all()
     assert (np.diag(covariance) < 2).all()
@@ -143,7 +143,7 @@ def test_flat_correlated_rows():
 
 
 def test_bits():
-    dataset = Dataset("plan-binary", 4096, 256, 0.25)
+    dataset = PlanDataset("plan-binary", 4096, 256, 0.25)
     assert fair_bits(dataset) == 64
     assert fair_bits(attrs.evolve(dataset, d=6)) == 2
     sample = draw(dataset, 0)
@@ -155,14 +155,14 @@ def test_bits():
 
 
 def test_one_column():
-    sample = draw(Dataset("plan-variance", 10_000, 1, 0.001), 0)
+    sample = draw(PlanDataset("plan-variance", 10_000, 1, 0.001), 0)
     assert sample.true == [0.001]
     assert abs(sample.rows.mean() - 10) < 0.01
     assert sample.distance(np.array([0.0015]), sample.true) == pytest.approx(0.5)
 
 
 def test_draws_depend_on_the_setting_and_the_run_alone():
-    dataset = Dataset("plan-a", 50, 4, 0.0)
+    dataset = PlanDataset("plan-a", 50, 4, 0.0)
     first = draw(dataset, 0).rows
     assert not np.array_equal(draw(dataset, 1).rows, first)
     assert np.array_equal(draw(dataset, 0).rows, first)
@@ -193,7 +193,7 @@ def test_from_the_runs_to_the_figure(run, tiny, tmp_path, name):
     ]
     assert "below ours" in out
     assert ("printed" in out) == (name == "plan-variance")
-    planned = runner.planned(EXPERIMENTS[name], "usual", rhos, 2)
+    planned = plan_runner.planned(EXPERIMENTS[name], "usual", rhos, 2)
     assert set(Table(table).results()) == set(planned)
     assert tuple(lines(table)[0]) == FIELDS
     for line in lines(table):
@@ -208,7 +208,7 @@ def test_from_the_runs_to_the_figure(run, tiny, tmp_path, name):
 
 
 def test_releases_differ_and_have_an_entry_for_each_column():
-    sample = draw(Dataset("plan-a", 300, 4, 0.0), 0)
+    sample = draw(PlanDataset("plan-a", 300, 4, 0.0), 0)
     for name in ("plan", "plan-unscaled", "iome", "ours", "ours-add-remove"):
         found = estimators_of("plan-a")[name].release(sample, 1.0)
         assert found.shape == (4,)
@@ -311,17 +311,19 @@ def test_the_number_of_processes_does_not_matter(run, tiny, tmp_path):
 
 def test_expected_time_grows_with_the_work():
     experiment = EXPERIMENTS["plan-a"]
-    few, many = (runner.planned(experiment, "usual", (1.0,), runs) for runs in (1, 10))
-    assert runner.expected_seconds(few, 1) * 10 == pytest.approx(runner.expected_seconds(many, 1))
-    assert runner.expected_seconds(few, 2) < runner.expected_seconds(few, 1)
-    assert runner.planned(experiment, "usual", (1.0, 0.5), 1)[0].rho == inf
+    few, many = (plan_runner.planned(experiment, "usual", (1.0,), runs) for runs in (1, 10))
+    assert plan_runner.expected_seconds(few, 1) * 10 == pytest.approx(
+        plan_runner.expected_seconds(many, 1)
+    )
+    assert plan_runner.expected_seconds(few, 2) < plan_runner.expected_seconds(few, 1)
+    assert plan_runner.planned(experiment, "usual", (1.0, 0.5), 1)[0].rho == inf
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_quick_is_planned_to_take_less_than_half_a_minute(name):
     experiment = EXPERIMENTS[name]
-    runs = runner.planned(experiment, "quick", experiment.quick_rhos, experiment.quick_runs)
-    assert runner.expected_seconds(runs, 2) < 30
+    runs = plan_runner.planned(experiment, "quick", experiment.quick_rhos, experiment.quick_runs)
+    assert plan_runner.expected_seconds(runs, 2) < 30
 
 
 @pytest.mark.parametrize(
@@ -386,11 +388,11 @@ def test_missing_extra(run, monkeypatch, tmp_path, package):
 
 
 def test_a_process_that_dies(monkeypatch):
-    monkeypatch.setattr(runner, "measure", os._exit)
+    monkeypatch.setattr(plan_runner, "measure", os._exit)
     with pytest.raises(dp.OpenDPLiteError, match="give the same command again with --workers 1"):
-        list(runner._results([1, 1], 2))
+        list(plan_runner._results([1, 1], 2))
 
 
 def test_durations():
-    assert command._duration(0) == "10 seconds"
-    assert command._duration(59) == "60 seconds"
+    assert plan_command._duration(0) == "10 seconds"
+    assert plan_command._duration(59) == "60 seconds"

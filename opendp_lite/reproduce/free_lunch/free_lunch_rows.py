@@ -10,19 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.estimators.truth import Truth
-from opendp_lite.reproduce.free_lunch.settings import (
+from opendp_lite.reproduce.free_lunch.free_lunch_settings import (
     LOG_NORMAL,
     NORMAL,
     ROWS,
     UNIFORM,
-    Dataset,
+    FreeLunchDataset,
 )
 
 Floats = NDArray[np.float64]
 
 _SEED: Final = 20_240_819
 _HALVINGS: Final = 100
-_LAWS: Final[dict[Dataset, Callable[[np.random.Generator], Floats]]] = {
+_LAWS: Final[dict[FreeLunchDataset, Callable[[np.random.Generator], Floats]]] = {
     LOG_NORMAL: lambda random: random.lognormal(0, 1, ROWS),
     NORMAL: lambda random: random.normal(0, 1, ROWS),
     UNIFORM: lambda random: random.uniform(0, 100, ROWS),
@@ -30,11 +30,11 @@ _LAWS: Final[dict[Dataset, Callable[[np.random.Generator], Floats]]] = {
 
 
 @cache
-def rows(dataset: Dataset) -> Floats:
-    """Clamped rows whose mean is the dataset's.
+def rows(dataset: FreeLunchDataset) -> Floats:
+    """Draws clipped rows whose mean is the dataset's.
 
-    Because: a shift of the drawn rows moves the mean of the clamped ones continuously and one
-        way, so halving finds the shift.
+    A shift of the drawn rows moves the mean of the clipped ones continuously and one way, so
+    bisection finds the shift.
     """
     drawn = _LAWS[dataset](np.random.default_rng(_SEED))
 
@@ -51,6 +51,6 @@ def rows(dataset: Dataset) -> Floats:
     return found
 
 
-def truth(dataset: Dataset) -> Truth:
-    """Of the rows of a dataset."""
+def truth(dataset: FreeLunchDataset) -> Truth:
+    """The number of rows, mean and variance of a dataset."""
     return Truth(ROWS, dataset.mean, float(rows(dataset).var()))

@@ -1,4 +1,4 @@
-"""How all figures look, and how they are written. Needs ``opendp_lite[plot]``."""
+"""The style of all figures, and writing them. Needs ``opendp_lite[plot]``."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+
+from opendp_lite.reproduce.output import writing
 
 RULES: Final[Any] = {
     "font.size": 9,
@@ -26,8 +28,15 @@ _DPI: Final = 150
 
 
 def write(figure: Figure, paths: Sequence[Path]) -> None:
-    """To every path, by its ending; without a date, so that the same runs give the same file."""
+    """Writes a figure to every path, in the format of its ending.
+
+    It has no date, so that the same runs give the same file.
+
+    Raises:
+        OutputError: If a file cannot be written.
+    """
     FigureCanvasAgg(figure)
     for path in paths:
         undated = {"Date": None} if path.suffix == ".svg" else {}
-        figure.savefig(path, dpi=_DPI, bbox_inches="tight", metadata=undated)
+        with writing(path):
+            figure.savefig(path, dpi=_DPI, bbox_inches="tight", metadata=undated)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from opendp_lite.reproduce.free_lunch.laws import GAUSSIAN, LAPLACE, Errors
-from opendp_lite.reproduce.free_lunch.settings import LOG_NORMAL, NORMAL, UNIFORM
+from opendp_lite.reproduce.free_lunch.free_lunch_settings import LOG_NORMAL, NORMAL, UNIFORM
+from opendp_lite.reproduce.free_lunch.noise_laws import GAUSSIAN, LAPLACE, ErrorPair
 
 ESTIMATORS: Final = ("plug-in", "simplex", "center", "resize")
 
@@ -28,7 +28,7 @@ _SQUARED: Final = (
 )
 
 TABLE_1: Final = {
-    (*column, estimator): Errors(absolute, squared)
+    (*column, estimator): ErrorPair(absolute, squared)
     for estimator, absolutes, squares in zip(ESTIMATORS, _ABSOLUTE, _SQUARED, strict=True)
     for column, absolute, squared in zip(_COLUMNS, absolutes, squares, strict=True)
 }
@@ -39,7 +39,7 @@ UNEXPLAINED: Final = dict.fromkeys(
     "no bounds give all the printed rows of Normal: simplex fits ±5.00, which are used here, the "
     "other three fit ±4.80",
 )
-"""Why the cells of a dataset and an estimator cannot be had, in words."""
+"""Why the cells of a dataset and an estimator cannot be reproduced."""
 
 DEDUCED: Final = (
     "The paper gives neither bounds nor means nor shares of the budget. Deduced from its numbers: "

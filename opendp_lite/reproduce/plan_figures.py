@@ -16,12 +16,19 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter, NullLocator
 
-from opendp_lite.reproduce.estimators import EMPIRICAL, estimators_of
-from opendp_lite.reproduce.published import PUBLISHED, Published
-from opendp_lite.reproduce.settings import Axis, Dataset, Error, Experiment, Series, Size
-from opendp_lite.reproduce.style import RULES, write
-from opendp_lite.reproduce.summary import Cell, errors_by_cell
-from opendp_lite.reproduce.table import Result
+from opendp_lite.reproduce.figure_style import RULES, write
+from opendp_lite.reproduce.plan_estimators import EMPIRICAL, estimators_of
+from opendp_lite.reproduce.plan_published import PUBLISHED, Published
+from opendp_lite.reproduce.plan_settings import (
+    Axis,
+    Error,
+    PlanDataset,
+    PlanExperiment,
+    Series,
+    Size,
+)
+from opendp_lite.reproduce.plan_summary import CellKey, errors_by_cell
+from opendp_lite.reproduce.plan_table import Result
 
 _STYLES: Final[Mapping[str, Mapping[str, Any]]] = {
     "empirical": {"color": "0.45", "linestyle": ":", "marker": "", "linewidth": 1.4},
@@ -63,7 +70,7 @@ class _Place:
 
 
 def draw(
-    experiment: Experiment,
+    experiment: PlanExperiment,
     size: Size,
     rhos: Sequence[float],
     results: Sequence[Result],
@@ -79,7 +86,7 @@ def draw(
 
 
 def _curves_figure(
-    experiment: Experiment, size: Size, rhos: Sequence[float], results: Sequence[Result]
+    experiment: PlanExperiment, size: Size, rhos: Sequence[float], results: Sequence[Result]
 ) -> Figure:
     shown = [series for series in experiment.series if series.datasets(size)]
     panels = _panels(shown, rhos)
@@ -90,7 +97,7 @@ def _curves_figure(
     grid = figure.subplots(
         height, width, squeeze=False, sharex=len(rhos) > 1 and "row", sharey=len(rhos) > 1 and "row"
     )
-    errors: dict[Error, dict[Cell, list[float]]] = {
+    errors: dict[Error, dict[CellKey, list[float]]] = {
         error: errors_by_cell(results, error) for error in ("true", "empirical")
     }
     names = experiment.estimators
@@ -136,7 +143,11 @@ def _panels(shown: Sequence[Series], rhos: Sequence[float]) -> list[list[Panel]]
 
 
 def _fill(
-    axes: Axes, panel: Panel, size: Size, names: Sequence[str], errors: Mapping[Cell, list[float]]
+    axes: Axes,
+    panel: Panel,
+    size: Size,
+    names: Sequence[str],
+    errors: Mapping[CellKey, list[float]],
 ) -> None:
     datasets = panel.series.datasets(size)
     for name in names:
@@ -165,7 +176,7 @@ def _fill(
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
 
 
-def _place(panel: Panel, dataset: Dataset) -> float:
+def _place(panel: Panel, dataset: PlanDataset) -> float:
     return dataset.d if panel.series.axis == "d" else dataset.alpha
 
 
@@ -196,8 +207,8 @@ def _mean_style(colour: str) -> dict[str, Any]:
     return {"marker": "o", "markersize": 7, "color": colour, "linestyle": "", "zorder": 4, **edge}
 
 
-def _label(panel: Panel, axes: Axes, place: _Place, experiment: Experiment) -> None:
-    """What no other panel of the line or the column says."""
+def _label(panel: Panel, axes: Axes, place: _Place, experiment: PlanExperiment) -> None:
+    """The labels that no other panel of the row or the column has."""
     series, binary = panel.series, experiment.name == "plan-binary"
     if place.first_line:
         axes.set_title(f"ρ = {panel.rho:g}" if place.by_rho else place.name)
@@ -212,12 +223,12 @@ def _label(panel: Panel, axes: Axes, place: _Place, experiment: Experiment) -> N
 
 def _frame(
     figure: Figure,
-    experiment: Experiment,
+    experiment: PlanExperiment,
     handles: Sequence[Line2D],
     note: str,
     rhos: Sequence[float],
 ) -> None:
-    """The title, and below the panels what the signs mean."""
+    """The title, and a legend below the panels."""
     budget = f", ρ = {rhos[0]:g}" if len(rhos) == 1 else ""
     figure.suptitle(f"{experiment.title}{budget}", fontsize=10)
     width = figure.get_figwidth()
@@ -231,7 +242,7 @@ def _frame(
     )
 
 
-def _curve_handles(experiment: Experiment, marks: Sequence[Published]) -> list[Line2D]:
+def _curve_handles(experiment: PlanExperiment, marks: Sequence[Published]) -> list[Line2D]:
     labels = estimators_of(experiment.name)
     handles = [
         Line2D([], [], label=labels[name].label, **_STYLES[name]) for name in experiment.estimators
@@ -242,7 +253,7 @@ def _curve_handles(experiment: Experiment, marks: Sequence[Published]) -> list[L
 
 
 def _variance_figure(
-    experiment: Experiment, size: Size, rhos: Sequence[float], results: Sequence[Result]
+    experiment: PlanExperiment, size: Size, rhos: Sequence[float], results: Sequence[Result]
 ) -> Figure:
     """A panel for each variance and rho; a line of points for each estimator."""
     datasets = experiment.series[0].datasets(size)

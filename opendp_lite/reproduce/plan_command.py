@@ -9,19 +9,19 @@ from pathlib import Path
 import attrs
 from tqdm import tqdm
 
-import opendp_lite as dp
-from opendp_lite.reproduce.figures import draw
-from opendp_lite.reproduce.runner import expected_seconds, planned, run_all
-from opendp_lite.reproduce.settings import Experiment, Size
-from opendp_lite.reproduce.summary import comparison, variances
-from opendp_lite.reproduce.table import Result, Run, Table
+from opendp_lite.reproduce.output import make_folder
+from opendp_lite.reproduce.plan_figures import draw
+from opendp_lite.reproduce.plan_runner import expected_seconds, planned, run_all
+from opendp_lite.reproduce.plan_settings import PlanExperiment, Size
+from opendp_lite.reproduce.plan_summary import comparison, variances
+from opendp_lite.reproduce.plan_table import Result, Run, Table
 
 
 @attrs.frozen
-class Order:
-    """What is to be run, and where its files go."""
+class PlanOrder:
+    """The runs and the folder for their files."""
 
-    experiment: Experiment
+    experiment: PlanExperiment
     size: Size
     rhos: tuple[float, ...]
     runs: int
@@ -29,14 +29,20 @@ class Order:
     folder: Path
 
 
-def reproduce(order: Order) -> str:
-    """Makes the runs that are missing, draws the figure; gives the text to print."""
-    try:
-        order.folder.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError):
-        raise dp.ParameterError(
-            f"--out: {str(order.folder)!r} is no folder; give another"
-        ) from None
+def reproduce(order: PlanOrder) -> str:
+    """Makes the runs that are missing and draws the figure.
+
+    Args:
+        order: The experiment with its budgets and its number of runs.
+
+    Returns:
+        The text to print.
+
+    Raises:
+        DataError: If the table holds lines of another program.
+        OutputError: If a file cannot be written. The runs in the table are kept.
+    """
+    make_folder(order.folder)
     name = order.experiment.name
     table = Table(order.folder / f"{name}.csv")
     known = table.results()
@@ -75,7 +81,7 @@ def _made(missing: Sequence[Run], table: Table, workers: int) -> list[Result]:
     return found
 
 
-def _text(order: Order, results: Sequence[Result], files: Sequence[Path]) -> str:
+def _text(order: PlanOrder, results: Sequence[Result], files: Sequence[Path]) -> str:
     parts = [comparison(order.experiment, order.rhos, results)]
     if order.experiment.name == "plan-variance":
         parts.insert(0, variances(order.rhos, results))
@@ -92,8 +98,9 @@ def _counted(runs: Sequence[object], missing: Sequence[object]) -> str:
 def _duration(seconds: float) -> str:
     """In words.
 
-    >>> _duration(3), _duration(100), _duration(4000)
-    ('10 seconds', '2 minutes', '1.1 hours')
+    Example:
+        >>> _duration(3), _duration(100), _duration(4000)
+        ('10 seconds', '2 minutes', '1.1 hours')
     """
     if seconds < 60:
         return f"{max(round(seconds, -1), 10):.0f} seconds"

@@ -1,4 +1,4 @@
-"""The two noises of the experiments, and what they make of an error in closed form."""
+"""The two noises of the experiments, with their errors in closed form."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import attrs
 
 
 @attrs.frozen
-class Errors:
-    """The mean absolute and the root mean squared error; None where there is none to be had."""
+class ErrorPair:
+    """The mean absolute and the root mean squared error, None if unknown."""
 
     absolute: float | None = None
     squared: float | None = None
 
 
 @attrs.frozen
-class Law:
+class NoiseLaw:
     """A noise and the privacy it serves.
 
-    ``scale`` takes a sensitivity and a loss; ``errors`` the scales of two independent noises that
-    add up to an error; ``share`` the width of the bounds over the sensitivity of a sum, and gives
-    the share of the budget at which the noise of the sum is as large as the width times that of
-    the count: the rule behind the printed table.
+    ``scale`` takes a sensitivity and a loss. ``errors`` takes the scales of two independent noises
+    that add up to an error. ``share`` takes the width of the bounds over the sensitivity of a sum.
+    It returns the share of the budget at which the noise of the sum is as large as the width times
+    the noise of the count, which is the rule behind the printed table.
     """
 
     name: str
@@ -32,22 +32,22 @@ class Law:
     symbol: str
     loss: float
     scale: Callable[[float, float], float]
-    errors: Callable[[float, float], Errors]
+    errors: Callable[[float, float], ErrorPair]
     share: Callable[[float], float]
 
 
-def _of_gaussian(first: float, second: float) -> Errors:
+def _of_gaussian(first: float, second: float) -> ErrorPair:
     deviation = hypot(first, second)
-    return Errors(sqrt(2 / pi) * deviation, deviation)
+    return ErrorPair(sqrt(2 / pi) * deviation, deviation)
 
 
-def _of_laplace(first: float, second: float) -> Errors:
-    """Because: E|X + Y| = (a^2 + a b + b^2) / (a + b) for scales a, b."""
+def _of_laplace(first: float, second: float) -> ErrorPair:
+    """E|X + Y| = (a^2 + a b + b^2) / (a + b) for scales a and b."""
     absolute = (first * first + first * second + second * second) / (first + second)
-    return Errors(absolute, sqrt(2) * hypot(first, second))
+    return ErrorPair(absolute, sqrt(2) * hypot(first, second))
 
 
-LAPLACE: Final = Law(
+LAPLACE: Final = NoiseLaw(
     name="Laplace",
     option="epsilon",
     symbol="ε",
@@ -56,7 +56,7 @@ LAPLACE: Final = Law(
     errors=_of_laplace,
     share=lambda widths: 1 / (1 + widths),
 )
-GAUSSIAN: Final = Law(
+GAUSSIAN: Final = NoiseLaw(
     name="Gaussian",
     option="rho",
     symbol="ρ",

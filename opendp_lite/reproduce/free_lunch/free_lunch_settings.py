@@ -1,4 +1,4 @@
-"""Which experiments there are, and their settings as published or, where not said, deduced."""
+"""The experiments with their settings, as published or deduced."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from typing import Final
 
 import attrs
 
-from opendp_lite.reproduce.free_lunch.laws import GAUSSIAN, LAPLACE, Law
+from opendp_lite.reproduce.free_lunch.noise_laws import GAUSSIAN, LAPLACE, NoiseLaw
 
 RUNS: Final = 10_000
 """How often the paper released each estimate."""
 MOST_RUNS: Final = 1_000_000
-"""So many fit into memory."""
+"""The most releases that fit into memory."""
 LEAST_LOSS, MOST_LOSS = 1e-3, 1e3
-"""Below, every estimate of 100 rows is noise alone; above, none has any to speak of."""
+"""Below this loss an estimate of 100 rows is only noise; above the next it has almost none."""
 ROWS: Final = 100
 LAWS: Final = (LAPLACE, GAUSSIAN)
 
 
 @attrs.frozen
-class Dataset:
+class FreeLunchDataset:
     """One of the three datasets, of ``ROWS`` rows.
 
     The paper gives no bounds and no means: these are the ones with which its numbers agree.
@@ -33,7 +33,7 @@ class Dataset:
 
     @property
     def width(self) -> float:
-        """From the lower bound to the upper."""
+        """The distance between the bounds."""
         return self.upper - self.lower
 
     @property
@@ -43,7 +43,7 @@ class Dataset:
 
     @property
     def middle(self) -> float:
-        """Of the bounds."""
+        """The middle of the bounds."""
         return (self.lower + self.upper) / 2
 
     @property
@@ -53,23 +53,23 @@ class Dataset:
 
     @property
     def offset(self) -> float:
-        """How far the mean lies from the middle."""
+        """The distance of the mean from the middle."""
         return abs(self.mean - self.middle)
 
 
-LOG_NORMAL: Final = Dataset("LogNormal", "LogNormal, clamped to ±6.43", -6.43, 6.43, 1.65)
-NORMAL: Final = Dataset("Normal", "Normal, clamped to ±5", -5.0, 5.0, 0.0)
-UNIFORM: Final = Dataset("Uniform", "Uniform, in [0, 100]", 0.0, 100.0, 50.0)
+LOG_NORMAL: Final = FreeLunchDataset("LogNormal", "LogNormal, clamped to ±6.43", -6.43, 6.43, 1.65)
+NORMAL: Final = FreeLunchDataset("Normal", "Normal, clamped to ±5", -5.0, 5.0, 0.0)
+UNIFORM: Final = FreeLunchDataset("Uniform", "Uniform, in [0, 100]", 0.0, 100.0, 50.0)
 
 
 @attrs.frozen
-class Experiment:
-    """What one command runs: every estimator under every law on every dataset."""
+class FreeLunchExperiment:
+    """One command: every estimator under every noise on every dataset."""
 
     name: str
     title: str
-    datasets: tuple[Dataset, ...]
-    laws: tuple[Law, ...]
+    datasets: tuple[FreeLunchDataset, ...]
+    laws: tuple[NoiseLaw, ...]
     quick_runs: int = 1000
 
 
@@ -78,14 +78,16 @@ _ALL: Final = ((LOG_NORMAL, NORMAL, UNIFORM), LAWS)
 EXPERIMENTS: Final = {
     each.name: each
     for each in (
-        Experiment("table1", "Free Lunch, table 1: errors of means of 100 rows", *_ALL),
-        Experiment(
+        FreeLunchExperiment("table1", "Free Lunch, table 1: errors of means of 100 rows", *_ALL),
+        FreeLunchExperiment(
             "figure2",
             "Free Lunch, figure 2: means of 100 uniform rows, Gaussian noise",
             (UNIFORM,),
             (GAUSSIAN,),
         ),
-        Experiment("figure3", "Free Lunch, figure 3: estimates and tails of their errors", *_ALL),
+        FreeLunchExperiment(
+            "figure3", "Free Lunch, figure 3: estimates and tails of their errors", *_ALL
+        ),
     )
 }
 """By the name on the command line."""

@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.reproduce.settings import Dataset
+from opendp_lite.reproduce.plan_settings import PlanDataset
 
 Floats = NDArray[np.float64]
 Distance = Callable[[Floats, Floats], float]
@@ -23,7 +23,7 @@ _WIDE: Final = 100.0
 
 @attrs.frozen(eq=False)
 class Sample:
-    """Rows with entries in [-bound, bound], and what an estimate of them is compared with."""
+    """Rows with entries in [-bound, bound], and the targets of an estimate."""
 
     rows: Floats
     bound: float
@@ -34,35 +34,35 @@ class Sample:
 
 
 @lru_cache(maxsize=1)
-def draw(dataset: Dataset, run: int) -> Sample:
-    """The same rows for every estimator and budget: they depend on nothing else."""
+def draw(dataset: PlanDataset, run: int) -> Sample:
+    """Draws the rows of a run, the same for every estimator and budget."""
     seed = dataset.seed(run)
     random = np.random.default_rng(seed)
     return _LAWS[dataset.experiment](dataset, seed, random)
 
 
-def deviations(dataset: Dataset) -> Floats:
+def deviations(dataset: PlanDataset) -> Floats:
     """sigma_i with sigma_i^2 = (d / i)^alpha."""
     d = dataset.d
     return np.power(d / np.arange(1, d + 1, dtype=np.float64), dataset.alpha / 2)
 
 
-def fair_bits(dataset: Dataset) -> int:
+def fair_bits(dataset: PlanDataset) -> int:
     """How many columns hold fair bits."""
     return ceil(dataset.alpha * dataset.d)
 
 
-def _flat(dataset: Dataset, seed: int, random: np.random.Generator) -> Sample:
+def _flat(dataset: PlanDataset, seed: int, random: np.random.Generator) -> Sample:
     rows = random.standard_normal((dataset.n, dataset.d))
     return _of_mean(rows, 25 * sqrt(dataset.d), seed, np.zeros(dataset.d))
 
 
-def _skewed(dataset: Dataset, seed: int, random: np.random.Generator) -> Sample:
+def _skewed(dataset: PlanDataset, seed: int, random: np.random.Generator) -> Sample:
     rows = random.standard_normal((dataset.n, dataset.d))
     return _about_ten(dataset, rows, seed)
 
 
-def _flat_correlated(dataset: Dataset, seed: int, random: np.random.Generator) -> Sample:
+def _flat_correlated(dataset: PlanDataset, seed: int, random: np.random.Generator) -> Sample:
     """Covariance L L' + 1, L above the diagonal uniform in [0, 1 / sqrt(d))."""
     n, d = dataset.n, dataset.d
     mixing = np.triu(random.uniform(0, 1 / sqrt(d), (d, d)), k=1)
@@ -71,14 +71,14 @@ def _flat_correlated(dataset: Dataset, seed: int, random: np.random.Generator) -
     return _of_mean(rows, 25 * sqrt(d), seed, np.zeros(d))
 
 
-def _skewed_correlated(dataset: Dataset, seed: int, random: np.random.Generator) -> Sample:
+def _skewed_correlated(dataset: PlanDataset, seed: int, random: np.random.Generator) -> Sample:
     """Any two columns have correlation one half: they share half of their variance."""
     shared = random.standard_normal((dataset.n, 1))
     rows = sqrt(0.5) * (random.standard_normal((dataset.n, dataset.d)) + shared)
     return _about_ten(dataset, rows, seed)
 
 
-def _about_ten(dataset: Dataset, rows: Floats, seed: int) -> Sample:
+def _about_ten(dataset: PlanDataset, rows: Floats, seed: int) -> Sample:
     sigma = deviations(dataset)
     rows *= sigma
     rows += _MIDDLE
@@ -86,14 +86,14 @@ def _about_ten(dataset: Dataset, rows: Floats, seed: int) -> Sample:
     return _of_mean(rows, bound, seed, np.full(dataset.d, _MIDDLE))
 
 
-def _bits(dataset: Dataset, seed: int, random: np.random.Generator) -> Sample:
+def _bits(dataset: PlanDataset, seed: int, random: np.random.Generator) -> Sample:
     chances = np.full(dataset.d, _RARE)
     chances[: fair_bits(dataset)] = _FAIR
     rows = (random.random((dataset.n, dataset.d)) < chances).astype(np.float64)
     return Sample(rows, 1.0, seed, chances, rows.mean(axis=0), _half_l1)
 
 
-def _one_column(dataset: Dataset, seed: int, random: np.random.Generator) -> Sample:
+def _one_column(dataset: PlanDataset, seed: int, random: np.random.Generator) -> Sample:
     rows = random.normal(_MIDDLE, sqrt(dataset.alpha), (dataset.n, 1))
     true, empirical = np.array([dataset.alpha]), np.atleast_1d(rows.var(ddof=1))
     return Sample(rows, _WIDE, seed, true, empirical, _relative)

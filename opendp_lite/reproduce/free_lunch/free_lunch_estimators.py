@@ -1,4 +1,4 @@
-"""The columns of the table: what each releases, and its errors in closed form."""
+"""The estimators of the table and their errors in closed form."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ import numpy as np
 
 import opendp_lite as dp
 from opendp_lite.estimators.truth import Truth
-from opendp_lite.reproduce.free_lunch.laws import GAUSSIAN, LAPLACE, Errors, Law
-from opendp_lite.reproduce.free_lunch.rows import Floats
-from opendp_lite.reproduce.free_lunch.settings import ROWS, Dataset
+from opendp_lite.reproduce.free_lunch.free_lunch_rows import Floats
+from opendp_lite.reproduce.free_lunch.free_lunch_settings import ROWS, FreeLunchDataset
+from opendp_lite.reproduce.free_lunch.noise_laws import GAUSSIAN, LAPLACE, ErrorPair, NoiseLaw
 
 _MOST_OF_IT: Final = 0.75
 
 
 @attrs.frozen
-class Setting:
-    """What an estimator is told: the bounds, and the loss that it may cost."""
+class FreeLunchSetting:
+    """The dataset, the noise and the privacy loss of a release."""
 
-    dataset: Dataset
-    law: Law
+    dataset: FreeLunchDataset
+    law: NoiseLaw
     loss: float
 
     def share(self, sensitivity: float) -> float:
-        """Of the budget for a sum of this sensitivity, as in the printed table."""
+        """The share of the budget for a sum of this sensitivity, as in the printed table."""
         return self.law.share(self.dataset.width / sensitivity)
 
     def of(self, mean: Callable[..., Any], **others: float) -> Any:
@@ -37,8 +37,8 @@ class Setting:
 
 
 @attrs.frozen
-class Estimator:
-    """A name for the table, a label for people, and what it does.
+class FreeLunchEstimator:
+    """An estimator with a name for the table and a label for people.
 
     ``mechanism`` is what it releases; ``expected`` gives the errors to the first order in the
     noise, where they have a closed form.
@@ -46,13 +46,13 @@ class Estimator:
 
     name: str
     label: str
-    laws: tuple[Law, ...]
+    laws: tuple[NoiseLaw, ...]
     ours: bool
-    mechanism: Callable[[Setting], Any]
-    expected: Callable[[Setting], Errors]
+    mechanism: Callable[[FreeLunchSetting], Any]
+    expected: Callable[[FreeLunchSetting], ErrorPair]
 
     def forecast(
-        self, setting: Setting, truth: Truth, runs: int, random: np.random.Generator
+        self, setting: FreeLunchSetting, truth: Truth, runs: int, random: np.random.Generator
     ) -> Floats:
         """Simulated releases."""
         bound = self.mechanism(setting).bind(dp.records())
@@ -60,20 +60,20 @@ class Estimator:
         return found
 
 
-def _plug_in(setting: Setting) -> Any:
+def _plug_in(setting: FreeLunchSetting) -> Any:
     return setting.of(dp.plug_in_mean, share=setting.share(setting.dataset.reach))
 
 
-def _plug_in_errors(setting: Setting) -> Errors:
+def _plug_in_errors(setting: FreeLunchSetting) -> ErrorPair:
     reach = setting.dataset.reach
     return _of_sum_and_count(setting, 0.0, reach, setting.share(reach))
 
 
-def _simplex(setting: Setting) -> Any:
+def _simplex(setting: FreeLunchSetting) -> Any:
     return setting.of(dp.simplex_mean)
 
 
-def _simplex_errors(setting: Setting) -> Errors:
+def _simplex_errors(setting: FreeLunchSetting) -> ErrorPair:
     data = setting.dataset
     scales = (
         setting.law.scale(distance, setting.loss) / ROWS
@@ -82,38 +82,40 @@ def _simplex_errors(setting: Setting) -> Errors:
     return setting.law.errors(*scales)
 
 
-def _center(setting: Setting) -> Any:
+def _center(setting: FreeLunchSetting) -> Any:
     return setting.of(dp.centered_mean, share=setting.share(setting.dataset.half))
 
 
-def _center_errors(setting: Setting) -> Errors:
+def _center_errors(setting: FreeLunchSetting) -> ErrorPair:
     data = setting.dataset
     return _of_sum_and_count(setting, data.middle, data.half, setting.share(data.half))
 
 
-def _swapped(setting: Setting) -> float:
+def _swapped(setting: FreeLunchSetting) -> float:
     return 1 - setting.share(setting.dataset.reach)
 
 
-def _resize(setting: Setting) -> Any:
+def _resize(setting: FreeLunchSetting) -> Any:
     return setting.of(dp.resized_mean, share=_swapped(setting), fill=setting.dataset.mean)
 
 
-def _resize_errors(setting: Setting) -> Errors:
+def _resize_errors(setting: FreeLunchSetting) -> ErrorPair:
     scale = setting.law.scale(setting.dataset.width, _swapped(setting) * setting.loss)
     return setting.law.errors(scale / ROWS, 0)
 
 
-def _three_quarters(setting: Setting) -> Any:
+def _three_quarters(setting: FreeLunchSetting) -> Any:
     return setting.of(dp.centered_mean, share=_MOST_OF_IT)
 
 
-def _three_quarters_errors(setting: Setting) -> Errors:
+def _three_quarters_errors(setting: FreeLunchSetting) -> ErrorPair:
     data = setting.dataset
     return _of_sum_and_count(setting, data.middle, data.half, _MOST_OF_IT)
 
 
-def _of_sum_and_count(setting: Setting, origin: float, sensitivity: float, share: float) -> Errors:
+def _of_sum_and_count(
+    setting: FreeLunchSetting, origin: float, sensitivity: float, share: float
+) -> ErrorPair:
     """A sum of x - origin with a share of the budget, and a count with the rest."""
     law, offset = setting.law, abs(setting.dataset.mean - origin)
     of_sum = law.scale(sensitivity, share * setting.loss)
@@ -121,38 +123,38 @@ def _of_sum_and_count(setting: Setting, origin: float, sensitivity: float, share
     return law.errors(of_sum / ROWS, of_count / ROWS)
 
 
-def _recentred(setting: Setting) -> Any:
+def _recentred(setting: FreeLunchSetting) -> Any:
     return setting.of(dp.recentred_mean)
 
 
-def _no_closed_form(setting: Setting) -> Errors:
-    return Errors()
+def _no_closed_form(setting: FreeLunchSetting) -> ErrorPair:
+    return ErrorPair()
 
 
-def _core(stretch: float) -> Estimator:
-    def mechanism(setting: Setting) -> Any:
+def _core(stretch: float) -> FreeLunchEstimator:
+    def mechanism(setting: FreeLunchSetting) -> Any:
         return setting.of(dp.core_mean, stretch=stretch)
 
-    def expected(setting: Setting) -> Errors:
+    def expected(setting: FreeLunchSetting) -> ErrorPair:
         of_sum = (8 + 2 * stretch) / (2 + stretch)
         of_count = (24 + 18 * stretch + 6 * stretch**2 + stretch**3) / (3 * (2 + stretch))
         data = setting.dataset
         error = hypot(data.half * sqrt(of_sum), data.offset * sqrt(of_count))
-        return Errors(None, error / setting.loss / ROWS)
+        return ErrorPair(None, error / setting.loss / ROWS)
 
     label = f"ours: core, stretch {stretch:g}"
-    return Estimator(f"core-{stretch:g}", label, (LAPLACE,), True, mechanism, expected)
+    return FreeLunchEstimator(f"core-{stretch:g}", label, (LAPLACE,), True, mechanism, expected)
 
 
 _BOTH: Final = (LAPLACE, GAUSSIAN)
 _ONE: Final = (GAUSSIAN,)
 
 ESTIMATORS: Final = (
-    Estimator("plug-in", "plug-in", _BOTH, False, _plug_in, _plug_in_errors),
-    Estimator("simplex", "simplex", _BOTH, False, _simplex, _simplex_errors),
-    Estimator("center", "center", _BOTH, False, _center, _center_errors),
-    Estimator("resize", "resize", _BOTH, False, _resize, _resize_errors),
-    Estimator(
+    FreeLunchEstimator("plug-in", "plug-in", _BOTH, False, _plug_in, _plug_in_errors),
+    FreeLunchEstimator("simplex", "simplex", _BOTH, False, _simplex, _simplex_errors),
+    FreeLunchEstimator("center", "center", _BOTH, False, _center, _center_errors),
+    FreeLunchEstimator("resize", "resize", _BOTH, False, _resize, _resize_errors),
+    FreeLunchEstimator(
         "three-quarters",
         "ours: 3/4 on the sum",
         _ONE,
@@ -161,7 +163,7 @@ ESTIMATORS: Final = (
         _three_quarters_errors,
     ),
     _core(1),
-    Estimator("recentred", "ours: recentred", _ONE, True, _recentred, _no_closed_form),
+    FreeLunchEstimator("recentred", "ours: recentred", _ONE, True, _recentred, _no_closed_form),
     _core(2.35),
 )
 """In the order of the table: those of the paper, then ours."""

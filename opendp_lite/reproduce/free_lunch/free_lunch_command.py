@@ -9,34 +9,40 @@ from pathlib import Path
 import attrs
 from tqdm import tqdm
 
-import opendp_lite as dp
-from opendp_lite.reproduce.free_lunch.cells import cells, estimators_of
-from opendp_lite.reproduce.free_lunch.figures import FIGURES, draw
-from opendp_lite.reproduce.free_lunch.laws import Law
-from opendp_lite.reproduce.free_lunch.settings import Experiment
-from opendp_lite.reproduce.free_lunch.summary import comparison
-from opendp_lite.reproduce.free_lunch.table import refuse_others, write
+from opendp_lite.reproduce.free_lunch.free_lunch_cells import cells, estimators_of
+from opendp_lite.reproduce.free_lunch.free_lunch_figures import FIGURES, draw
+from opendp_lite.reproduce.free_lunch.free_lunch_settings import FreeLunchExperiment
+from opendp_lite.reproduce.free_lunch.free_lunch_summary import comparison
+from opendp_lite.reproduce.free_lunch.free_lunch_table import refuse_others, write
+from opendp_lite.reproduce.free_lunch.noise_laws import NoiseLaw
+from opendp_lite.reproduce.output import make_folder
 
 
 @attrs.frozen
-class Order:
-    """What is to be simulated, at which loss of each law, and where its files go."""
+class FreeLunchOrder:
+    """The simulation, the loss for each noise, and the folder for its files."""
 
-    experiment: Experiment
-    losses: Mapping[Law, float]
+    experiment: FreeLunchExperiment
+    losses: Mapping[NoiseLaw, float]
     runs: int
     folder: Path
 
 
-def reproduce(order: Order) -> str:
-    """Simulates all cells, writes the table and the figure; gives the text to print."""
+def reproduce(order: FreeLunchOrder) -> str:
+    """Simulates all cells and writes the table and the figure.
+
+    Args:
+        order: The experiment with its losses and its number of releases.
+
+    Returns:
+        The text to print.
+
+    Raises:
+        DataError: If a file of another kind has the table's name.
+        OutputError: If a file cannot be written.
+    """
     experiment = order.experiment
-    try:
-        order.folder.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError):
-        raise dp.ParameterError(
-            f"--out: {str(order.folder)!r} is no folder; give another"
-        ) from None
+    make_folder(order.folder)
     path = order.folder / f"{experiment.name}.csv"
     refuse_others(path)
     number = len(experiment.datasets) * sum(len(estimators_of(law)) for law in experiment.laws)

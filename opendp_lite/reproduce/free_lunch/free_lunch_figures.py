@@ -13,11 +13,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from opendp_lite.reproduce.free_lunch.cells import Cell
-from opendp_lite.reproduce.free_lunch.laws import Law
-from opendp_lite.reproduce.free_lunch.rows import Floats
-from opendp_lite.reproduce.free_lunch.settings import ROWS, Dataset
-from opendp_lite.reproduce.style import RULES, write
+from opendp_lite.reproduce.figure_style import RULES, write
+from opendp_lite.reproduce.free_lunch.free_lunch_cells import FreeLunchCell
+from opendp_lite.reproduce.free_lunch.free_lunch_rows import Floats
+from opendp_lite.reproduce.free_lunch.free_lunch_settings import ROWS, FreeLunchDataset
+from opendp_lite.reproduce.free_lunch.noise_laws import NoiseLaw
 
 _DASHED: Final[Mapping[str, Any]] = {
     "color": "#0072B2",
@@ -43,7 +43,7 @@ _FEWEST: Final = 5
 _POINTS: Final = 300
 
 
-def figure_2(cells: Sequence[Cell]) -> Figure:
+def figure_2(cells: Sequence[FreeLunchCell]) -> Figure:
     """The density of the estimates of one dataset under one noise."""
     figure = Figure(figsize=(6.2, 4.2), layout="constrained")
     axes = figure.subplots()
@@ -57,9 +57,9 @@ def figure_2(cells: Sequence[Cell]) -> Figure:
     return figure
 
 
-def figure_3(cells: Sequence[Cell]) -> Figure:
-    """A line for each dataset; of each noise the densities and the tails of the errors."""
-    found: dict[Dataset, dict[Law, list[Cell]]] = {}
+def figure_3(cells: Sequence[FreeLunchCell]) -> Figure:
+    """A row of axes for each dataset: for each noise the densities and tails of the errors."""
+    found: dict[FreeLunchDataset, dict[NoiseLaw, list[FreeLunchCell]]] = {}
     for cell in cells:
         by_law = found.setdefault(cell.setting.dataset, {})
         by_law.setdefault(cell.setting.law, []).append(cell)
@@ -83,25 +83,25 @@ def figure_3(cells: Sequence[Cell]) -> Figure:
     return figure
 
 
-FIGURES: Final[Mapping[str, Callable[[Sequence[Cell]], Figure]]] = {
+FIGURES: Final[Mapping[str, Callable[[Sequence[FreeLunchCell]], Figure]]] = {
     "figure2": figure_2,
     "figure3": figure_3,
 }
 """By the name of the experiment; table 1 has none."""
 
 
-def draw(name: str, cells: Sequence[Cell], paths: Sequence[Path]) -> None:
+def draw(name: str, cells: Sequence[FreeLunchCell], paths: Sequence[Path]) -> None:
     """Draws the figure of an experiment and writes it to every path, by its ending."""
     with mpl.rc_context(RULES):
         write(FIGURES[name](cells), paths)
 
 
-def _noise(cells: Sequence[Cell]) -> str:
+def _noise(cells: Sequence[FreeLunchCell]) -> str:
     setting = cells[0].setting
     return f"{setting.law.name} noise, {setting.law.symbol} = {setting.loss:g}"
 
 
-def _densities(axes: Axes, cells: Sequence[Cell]) -> None:
+def _densities(axes: Axes, cells: Sequence[FreeLunchCell]) -> None:
     mean = cells[0].setting.dataset.mean
     reach = _SPREADS * max(cell.squared.found for cell in cells)
     axes.axvline(mean, color="0.6", linewidth=0.8, zorder=0)
@@ -116,10 +116,10 @@ def _densities(axes: Axes, cells: Sequence[Cell]) -> None:
 
 
 def _density(estimates: Floats, low: float, high: float) -> tuple[Floats, Floats]:
-    """A histogram of narrow bins, smoothed by a normal law as wide as the estimates allow.
+    """Smooths a histogram of narrow bins by a normal density.
 
-    Because: 0.9 min(deviation, quartile range / 1.34) / n^(1/5) suits laws near the normal
-        (Silverman 1986); bins beyond the ends keep the smoothing from losing mass there.
+    Its width, 0.9 min(deviation, quartile range / 1.34) / n^(1/5), suits laws near the normal
+    (Silverman 1986). Bins beyond the ends keep the smoothing from losing mass there.
     """
     margin = (high - low) / 2
     counts, edges = np.histogram(estimates, _BINS, (low - margin, high + margin))
@@ -134,7 +134,7 @@ def _density(estimates: Floats, low: float, high: float) -> tuple[Floats, Floats
     return places[shown], heights[shown]
 
 
-def _tails(axes: Axes, cells: Sequence[Cell]) -> None:
+def _tails(axes: Axes, cells: Sequence[FreeLunchCell]) -> None:
     runs = len(cells[0].estimates)
     for cell in cells:
         errors = np.sort(np.abs(cell.estimates - cell.setting.dataset.mean))
@@ -149,8 +149,8 @@ def _tails(axes: Axes, cells: Sequence[Cell]) -> None:
     axes.grid(visible=True)
 
 
-def _legend(figure: Figure, cells: Sequence[Cell], columns: int) -> None:
-    """A line for each style: what stands for two estimators has both labels."""
+def _legend(figure: Figure, cells: Sequence[FreeLunchCell], columns: int) -> None:
+    """A line for each style. A style of two estimators has both labels."""
     labels: dict[int, list[str]] = {}
     styles: dict[int, Mapping[str, Any]] = {}
     for estimator in sorted({cell.estimator: None for cell in cells}, key=lambda each: each.ours):

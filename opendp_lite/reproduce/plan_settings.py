@@ -1,4 +1,4 @@
-"""Which experiments there are, and their settings as published."""
+"""The experiments with their settings as published."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ VARIANCE: Final = ("direct-075", "direct-0841", "direct-09", "general-1", "gener
 
 
 @attrs.frozen
-class Dataset:
-    """What is drawn: ``alpha`` is the skew, the ratio of fair bits, or the variance."""
+class PlanDataset:
+    """A dataset to draw. ``alpha`` is the skew, the ratio of fair bits, or the variance."""
 
     experiment: str
     n: int
@@ -38,14 +38,14 @@ class Dataset:
 
 
 @attrs.frozen
-class Grid:
-    """Which dimensions and alphas."""
+class SettingGrid:
+    """The numbers of columns and the alphas of a series."""
 
     columns: tuple[int, ...]
     alphas: tuple[float, ...]
 
 
-NOTHING: Final = Grid((), ())
+NOTHING: Final = SettingGrid((), ())
 
 
 @attrs.frozen
@@ -57,15 +57,15 @@ class Series:
     n: int
     axis: Axis
     errors: tuple[Error, ...]
-    quick: Grid
-    usual: Grid
-    full: Grid
+    quick: SettingGrid
+    usual: SettingGrid
+    full: SettingGrid
 
-    def datasets(self, size: Size) -> tuple[Dataset, ...]:
-        """Along the axis."""
-        grid: Grid = {"quick": self.quick, "usual": self.usual, "full": self.full}[size]
+    def datasets(self, size: Size) -> tuple[PlanDataset, ...]:
+        """The datasets along the axis."""
+        grid: SettingGrid = {"quick": self.quick, "usual": self.usual, "full": self.full}[size]
         return tuple(
-            Dataset(self.name, self.n, columns, alpha)
+            PlanDataset(self.name, self.n, columns, alpha)
             for columns in grid.columns
             for alpha in grid.alphas
         )
@@ -77,8 +77,8 @@ class Series:
 
 
 @attrs.frozen
-class Experiment:
-    """What one command runs: every estimator at every rho on every dataset of the series."""
+class PlanExperiment:
+    """One command: every estimator at every rho on every dataset of the series."""
 
     name: str
     title: str
@@ -108,18 +108,18 @@ def _by_columns(
     quick: tuple[int, ...] = (16, 64, 256),
     usual: tuple[int, ...] = POWERS,
 ) -> Series:
-    few, some, all_ = (Grid(columns, (alpha,)) for columns in (quick, usual, POWERS))
+    few, some, all_ = (SettingGrid(columns, (alpha,)) for columns in (quick, usual, POWERS))
     return Series(name, title, n, "d", errors, few, some, all_)
 
 
 def _by_skew(name: str, title: str, n: int, columns: int, quick_columns: int) -> Series:
-    few = Grid((quick_columns,), (0.0, 1.0, 2.0))
-    some = Grid((columns,), HALVES)
+    few = SettingGrid((quick_columns,), (0.0, 1.0, 2.0))
+    some = SettingGrid((columns,), HALVES)
     return Series(name, title, n, "alpha", ("true", "empirical"), few, some, some)
 
 
 def _binary(columns: int, errors: tuple[Error, ...], sizes: tuple[Size, ...]) -> Series:
-    few, some = Grid((columns,), (0.0, 0.5, 1.0)), Grid((columns,), QUARTERS)
+    few, some = SettingGrid((columns,), (0.0, 0.5, 1.0)), SettingGrid((columns,), QUARTERS)
     return Series(
         "plan-binary",
         "bits",
@@ -139,7 +139,7 @@ _LOW_QUICK, _LOW_USUAL = (16, 32), POWERS[:5]
 EXPERIMENTS: Final = {
     each.name: each
     for each in (
-        Experiment(
+        PlanExperiment(
             name="plan-a",
             title="Gaussian A: no skew, n = 4000",
             series=(_by_columns("plan-a", "Gaussian A", 4000, 0.0, _A),),
@@ -149,7 +149,7 @@ EXPERIMENTS: Final = {
             quick_runs=2,
             runs=5,
         ),
-        Experiment(
+        PlanExperiment(
             name="plan-b",
             title="Gaussian B: growing skew, n = 10 000",
             series=(_by_skew("plan-b", "Gaussian B", 10_000, 512, 128),),
@@ -159,7 +159,7 @@ EXPERIMENTS: Final = {
             quick_runs=2,
             runs=3,
         ),
-        Experiment(
+        PlanExperiment(
             name="plan-c",
             title="Gaussian C: skewed (alpha = 2), n = 10 000",
             series=(_by_columns("plan-c", "Gaussian C", 10_000, 2.0, _C),),
@@ -169,7 +169,7 @@ EXPERIMENTS: Final = {
             quick_runs=1,
             runs=3,
         ),
-        Experiment(
+        PlanExperiment(
             name="plan-low",
             title="A small budget, n = 100 000",
             series=(
@@ -183,7 +183,7 @@ EXPERIMENTS: Final = {
             quick_runs=1,
             runs=3,
         ),
-        Experiment(
+        PlanExperiment(
             name="plan-binary",
             title="Bits: a share of them fair, the others 1 with probability 1/100, n = 4096",
             series=(
@@ -198,7 +198,7 @@ EXPERIMENTS: Final = {
             quick_runs=1,
             runs=3,
         ),
-        Experiment(
+        PlanExperiment(
             name="plan-correlated",
             title="Correlated columns",
             series=(
@@ -213,7 +213,7 @@ EXPERIMENTS: Final = {
             quick_runs=1,
             runs=3,
         ),
-        Experiment(
+        PlanExperiment(
             name="plan-variance",
             title="The variance of one column, n = 10 000",
             series=(
@@ -223,7 +223,7 @@ EXPERIMENTS: Final = {
                     10_000,
                     "alpha",
                     ("true",),
-                    *(Grid((1,), (0.001, 1.0)),) * 3,
+                    *(SettingGrid((1,), (0.001, 1.0)),) * 3,
                 ),
             ),
             rhos=(1e-3, 1e-2),

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Final
 
 import opendp_lite as dp
-from opendp_lite.reproduce.free_lunch.cells import Cell, Entry
+from opendp_lite.reproduce.free_lunch.free_lunch_cells import ErrorEntry, FreeLunchCell
+from opendp_lite.reproduce.output import writing
 
 FIELDS: Final = (
     "dataset",
@@ -29,7 +30,7 @@ FIELDS: Final = (
 
 
 def refuse_others(path: Path) -> None:
-    """Raises ``DataError`` where a file of something else would be lost."""
+    """Raises ``DataError`` if a file of another kind would be overwritten."""
     if not path.exists():
         return
     with path.open("rb") as stream:
@@ -41,23 +42,23 @@ def refuse_others(path: Path) -> None:
         )
 
 
-def write(path: Path, cells: Sequence[Cell]) -> None:
-    """In place of what was there before: the same command gives the same table."""
-    with path.open("w", newline="", encoding="utf-8") as stream:
+def write(path: Path, cells: Sequence[FreeLunchCell]) -> None:
+    """Overwrites the table. The same command gives the same table."""
+    with writing(path), path.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(FIELDS)
         for cell in cells:
             writer.writerows(_lines(cell))
 
 
-def _lines(cell: Cell) -> Iterator[tuple[object, ...]]:
+def _lines(cell: FreeLunchCell) -> Iterator[tuple[object, ...]]:
     setting = cell.setting
     names = (setting.dataset.name, setting.law.name, cell.estimator.name)
     for kind, entry in (("mean absolute", cell.absolute), ("root mean squared", cell.squared)):
         yield (*names, setting.loss, entry.runs, kind, *_numbers(entry), *_why(cell))
 
 
-def _numbers(entry: Entry) -> tuple[str, ...]:
+def _numbers(entry: ErrorEntry) -> tuple[str, ...]:
     numbers = (entry.found, entry.standard_error, entry.expected, entry.printed)
     off = (entry.percent, entry.standard_errors)
     return (
@@ -66,7 +67,7 @@ def _numbers(entry: Entry) -> tuple[str, ...]:
     )
 
 
-def _why(cell: Cell) -> tuple[str, str]:
+def _why(cell: FreeLunchCell) -> tuple[str, str]:
     if cell.squared.printed is None:
         return "", ""
     return ("yes", "") if cell.unexplained is None else ("no", cell.unexplained)

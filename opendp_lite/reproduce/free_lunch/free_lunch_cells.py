@@ -10,17 +10,25 @@ from typing import Final
 import attrs
 import numpy as np
 
-from opendp_lite.reproduce.free_lunch.estimators import ESTIMATORS, Estimator, Setting
-from opendp_lite.reproduce.free_lunch.laws import Errors, Law
-from opendp_lite.reproduce.free_lunch.published import TABLE_1, UNEXPLAINED
-from opendp_lite.reproduce.free_lunch.rows import Floats, truth
-from opendp_lite.reproduce.free_lunch.settings import RUNS, Dataset, Experiment
+from opendp_lite.reproduce.free_lunch.free_lunch_estimators import (
+    ESTIMATORS,
+    FreeLunchEstimator,
+    FreeLunchSetting,
+)
+from opendp_lite.reproduce.free_lunch.free_lunch_published import TABLE_1, UNEXPLAINED
+from opendp_lite.reproduce.free_lunch.free_lunch_rows import Floats, truth
+from opendp_lite.reproduce.free_lunch.free_lunch_settings import (
+    RUNS,
+    FreeLunchDataset,
+    FreeLunchExperiment,
+)
+from opendp_lite.reproduce.free_lunch.noise_laws import ErrorPair, NoiseLaw
 
 _BLOCK: Final = 50_000
 
 
 @attrs.frozen
-class Entry:
+class ErrorEntry:
     """An error: found with its Monte Carlo standard error, expected, and printed.
 
     The last two are None where there is no closed form and where nothing was printed.
@@ -47,50 +55,50 @@ class Entry:
 
 
 @attrs.frozen(eq=False)
-class Cell:
-    """What an estimator made of a dataset; ``absolute`` and ``squared`` are its two errors."""
+class FreeLunchCell:
+    """The estimates of a dataset by one estimator, with the two errors."""
 
-    setting: Setting
-    estimator: Estimator
+    setting: FreeLunchSetting
+    estimator: FreeLunchEstimator
     estimates: Floats
-    absolute: Entry
-    squared: Entry
+    absolute: ErrorEntry
+    squared: ErrorEntry
 
     @property
     def unexplained(self) -> str | None:
-        """Why the printed errors cannot be had; None where they can, or where there are none."""
+        """Why the printed errors cannot be reproduced, or None."""
         if self.squared.printed is None:
             return None
         return UNEXPLAINED.get((self.setting.dataset.name, self.estimator.name))
 
 
 def cells(
-    experiment: Experiment,
-    losses: Mapping[Law, float],
+    experiment: FreeLunchExperiment,
+    losses: Mapping[NoiseLaw, float],
     runs: int,
     made: Callable[[int], object],
-) -> list[Cell]:
-    """All cells of an experiment; ``made`` hears of releases as they are made."""
+) -> list[FreeLunchCell]:
+    """All cells of an experiment. ``made`` is called with the number of new releases."""
     return [
-        cell(estimator, Setting(dataset, law, losses[law]), runs, made)
+        cell(estimator, FreeLunchSetting(dataset, law, losses[law]), runs, made)
         for dataset in experiment.datasets
         for law in experiment.laws
         for estimator in estimators_of(law)
     ]
 
 
-def estimators_of(law: Law) -> list[Estimator]:
-    """Those that use this noise."""
+def estimators_of(law: NoiseLaw) -> list[FreeLunchEstimator]:
+    """The estimators that use this noise."""
     return [each for each in ESTIMATORS if law in each.laws]
 
 
 def cell(
-    estimator: Estimator,
-    setting: Setting,
+    estimator: FreeLunchEstimator,
+    setting: FreeLunchSetting,
     runs: int,
     made: Callable[[int], object],
-) -> Cell:
-    """So many releases, the same at every call, and their errors."""
+) -> FreeLunchCell:
+    """The errors of ``runs`` releases, the same at every call."""
     random = np.random.default_rng(_seed(setting.dataset, setting.law, estimator))
     estimates = np.empty(runs)
     for start in range(0, runs, _BLOCK):
@@ -101,18 +109,18 @@ def cell(
     squares = distances**2
     root = sqrt(squares.mean())
     expected, printed = estimator.expected(setting), _printed(setting, estimator)
-    return Cell(
+    return FreeLunchCell(
         setting,
         estimator,
         estimates,
-        Entry(
+        ErrorEntry(
             float(distances.mean()),
             _standard_error(distances),
             expected.absolute,
             printed.absolute,
             runs,
         ),
-        Entry(
+        ErrorEntry(
             root,
             _standard_error(squares) / (2 * root),
             expected.squared,
@@ -126,13 +134,13 @@ def _standard_error(values: Floats) -> float:
     return float(values.std(ddof=1)) / sqrt(len(values))
 
 
-def _printed(setting: Setting, estimator: Estimator) -> Errors:
+def _printed(setting: FreeLunchSetting, estimator: FreeLunchEstimator) -> ErrorPair:
     """Nothing was printed at other losses."""
     if setting.loss != setting.law.loss:
-        return Errors()
-    return TABLE_1.get((setting.dataset.name, setting.law.name, estimator.name), Errors())
+        return ErrorPair()
+    return TABLE_1.get((setting.dataset.name, setting.law.name, estimator.name), ErrorPair())
 
 
-def _seed(dataset: Dataset, law: Law, estimator: Estimator) -> int:
+def _seed(dataset: FreeLunchDataset, law: NoiseLaw, estimator: FreeLunchEstimator) -> int:
     name = f"{dataset.name} {law.name} {estimator.name}"
     return int.from_bytes(sha256(name.encode()).digest()[:6], "big")

@@ -1,4 +1,4 @@
-"""The estimators that are compared, each at its true loss rho."""
+"""The compared estimators, each at its true loss rho."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 import opendp_lite as dp
-from opendp_lite.reproduce.data import Floats, Sample
+from opendp_lite.reproduce.plan_data import Floats, Sample
 
 Recipe = Callable[[Sample, float], Any]
 
@@ -19,8 +19,8 @@ _ROTATIONS: Final = 2**32
 
 
 @attrs.frozen
-class Estimator:
-    """A name for tables, a label for people, and what it does with rows at a budget.
+class PlanEstimator:
+    """An estimator with a name for tables and a label for people.
 
     ``cost`` is about how many seconds it takes for each million entries on one core.
     """
@@ -99,40 +99,40 @@ def _variance(by: Any, group: int) -> Recipe:
 
 EMPIRICAL: Final = "empirical"
 OURS: Final = ("ours", "magnitude")
-"""What the others are compared with."""
+"""The estimators that the others are compared with."""
 
-_SAMPLE_MEAN = Estimator("empirical mean (not private)", _empirical, 0.0)
-_IOME = Estimator("IOME", _iome, 1.7)
+_SAMPLE_MEAN = PlanEstimator("empirical mean (not private)", _empirical, 0.0)
+_IOME = PlanEstimator("IOME", _iome, 1.7)
 _OURS_LABEL = "ours (plan_plus_mean)"
 _ADD_REMOVE_LABEL = "ours, add/remove (weaker unit)"
 
 GAUSSIAN: Final = {
     EMPIRICAL: _SAMPLE_MEAN,
-    "plan": Estimator("PLAN", _plan("pairs", 2), 0.25),
-    "plan-unscaled": Estimator("PLAN without scaling", _plan("none", 2), 0.12),
+    "plan": PlanEstimator("PLAN", _plan("pairs", 2), 0.25),
+    "plan-unscaled": PlanEstimator("PLAN without scaling", _plan("none", 2), 0.12),
     "iome": _IOME,
-    "ours": Estimator(_OURS_LABEL, _ours(replace_one), 0.35),
-    "ours-add-remove": Estimator(_ADD_REMOVE_LABEL, _ours(add_remove), 0.35),
+    "ours": PlanEstimator(_OURS_LABEL, _ours(replace_one), 0.35),
+    "ours-add-remove": PlanEstimator(_ADD_REMOVE_LABEL, _ours(add_remove), 0.35),
 }
 BINARY: Final = {
     EMPIRICAL: _SAMPLE_MEAN,
-    "plan": Estimator("PLAN for bits", _bits(replace_one, published=True), 0.1),
-    "plan-unscaled": Estimator("PLAN without scaling", _plan("none", 1), 0.12),
+    "plan": PlanEstimator("PLAN for bits", _bits(replace_one, published=True), 0.1),
+    "plan-unscaled": PlanEstimator("PLAN without scaling", _plan("none", 1), 0.12),
     "iome": _IOME,
-    "ours": Estimator("ours (binary_mean)", _bits(replace_one, published=False), 0.1),
-    "ours-add-remove": Estimator(_ADD_REMOVE_LABEL, _bits(add_remove, published=False), 0.1),
+    "ours": PlanEstimator("ours (binary_mean)", _bits(replace_one, published=False), 0.1),
+    "ours-add-remove": PlanEstimator(_ADD_REMOVE_LABEL, _bits(add_remove, published=False), 0.1),
 }
 VARIANCE: Final = {
-    "direct-075": Estimator("direct, 0.75", _direct(Fraction(75, 100)), 1.0),
-    "direct-0841": Estimator("direct, 0.841", _direct(Fraction(841, 1000)), 1.0),
-    "direct-09": Estimator("direct, 0.9", _direct(Fraction(9, 10)), 1.0),
-    "general-1": Estimator("pairs, k = 1", _variance("pairs", 1), 1.0),
-    "general-4": Estimator("pairs, k = 4", _variance("pairs", 4), 1.0),
-    "magnitude": Estimator("ours (magnitude)", _variance("magnitude", 1), 1.0),
+    "direct-075": PlanEstimator("direct, 0.75", _direct(Fraction(75, 100)), 1.0),
+    "direct-0841": PlanEstimator("direct, 0.841", _direct(Fraction(841, 1000)), 1.0),
+    "direct-09": PlanEstimator("direct, 0.9", _direct(Fraction(9, 10)), 1.0),
+    "general-1": PlanEstimator("pairs, k = 1", _variance("pairs", 1), 1.0),
+    "general-4": PlanEstimator("pairs, k = 4", _variance("pairs", 4), 1.0),
+    "magnitude": PlanEstimator("ours (magnitude)", _variance("magnitude", 1), 1.0),
 }
 
 
-def estimators_of(experiment: str) -> dict[str, Estimator]:
+def estimators_of(experiment: str) -> dict[str, PlanEstimator]:
     """The estimators of an experiment or one of its series, by their names in the table."""
     return {"plan-binary": BINARY, "plan-variance": VARIANCE}.get(experiment, GAUSSIAN)
 

@@ -10,14 +10,15 @@ from pathlib import Path
 import attrs
 
 import opendp_lite as dp
-from opendp_lite.reproduce.settings import Dataset
+from opendp_lite.reproduce.output import writing
+from opendp_lite.reproduce.plan_settings import PlanDataset
 
 
 @attrs.frozen
 class Run:
-    """One release: ``rho`` is infinite where nothing is private."""
+    """One release. ``rho`` is infinite if nothing is private."""
 
-    dataset: Dataset
+    dataset: PlanDataset
     estimator: str
     rho: float
     run: int
@@ -50,24 +51,36 @@ FIELDS = (
 
 @attrs.frozen
 class Table:
-    """A CSV file of results; what was written last may be cut off."""
+    """A CSV file of results. Its last line may be cut off."""
 
     path: Path
 
     def results(self) -> dict[Run, Result]:
-        """The finished runs, none where there is no file yet. Raises ``DataError``."""
+        """The finished runs.
+
+        Raises:
+            DataError: If the file holds something else.
+        """
         return {each.run: each for each in self._lines()}
 
     def open(self) -> None:
-        """Makes the file ready for more lines: with a header, without a broken last line."""
+        """Writes the header if there is none, and removes a broken last line."""
         text = self.path.read_bytes() if self.path.exists() else b""
         whole = text[: text.rfind(b"\n") + 1]
         if whole != text or not whole:
-            self.path.write_bytes(whole or _line(FIELDS).encode())
+            with writing(self.path):
+                self.path.write_bytes(whole or _line(FIELDS).encode())
 
     def append(self, result: Result) -> None:
-        """Writes a line, all of it before the next."""
-        with self.path.open("a", newline="", encoding="utf-8") as stream:
+        """Appends a line.
+
+        Raises:
+            OutputError: If it cannot be written.
+        """
+        with (
+            writing(self.path),
+            self.path.open("a", newline="", encoding="utf-8") as stream,
+        ):
             stream.write(_line(_cells(result)))
 
     def _lines(self) -> Iterator[Result]:
@@ -103,7 +116,7 @@ def _cells(result: Result) -> tuple[object, ...]:
 
 def _result(cells: list[str]) -> Result:
     experiment, estimator, n, d, alpha, rho, run, seed, true, empirical, seconds = cells
-    dataset = Dataset(experiment, int(n), int(d), float(alpha))
+    dataset = PlanDataset(experiment, int(n), int(d), float(alpha))
     if dataset.seed(int(run)) != int(seed):
         raise ValueError(seed)
     which = Run(dataset, estimator, float(rho), int(run))

@@ -1,21 +1,21 @@
-"""What a person reads at the end: each estimator beside ours."""
+"""The text after an experiment: each estimator beside ours."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from statistics import mean, median
 
-from opendp_lite.reproduce.estimators import EMPIRICAL, OURS, estimators_of
-from opendp_lite.reproduce.published import PUBLISHED
-from opendp_lite.reproduce.settings import Dataset, Error, Experiment
-from opendp_lite.reproduce.table import Result
+from opendp_lite.reproduce.plan_estimators import EMPIRICAL, OURS, estimators_of
+from opendp_lite.reproduce.plan_published import PUBLISHED
+from opendp_lite.reproduce.plan_settings import Error, PlanDataset, PlanExperiment
+from opendp_lite.reproduce.plan_table import Result
 
-Cell = tuple[Dataset, str, float]
+CellKey = tuple[PlanDataset, str, float]
 
 
-def errors_by_cell(results: Iterable[Result], error: Error) -> dict[Cell, list[float]]:
+def errors_by_cell(results: Iterable[Result], error: Error) -> dict[CellKey, list[float]]:
     """The errors of all runs of each estimator on each dataset at each rho."""
-    found: dict[Cell, list[float]] = {}
+    found: dict[CellKey, list[float]] = {}
     for each in results:
         key = (each.run.dataset, each.run.estimator, each.run.rho)
         value = each.error_true if error == "true" else each.error_empirical
@@ -23,7 +23,7 @@ def errors_by_cell(results: Iterable[Result], error: Error) -> dict[Cell, list[f
     return found
 
 
-def comparison(experiment: Experiment, rhos: Sequence[float], results: Iterable[Result]) -> str:
+def comparison(experiment: PlanExperiment, rhos: Sequence[float], results: Iterable[Result]) -> str:
     """Median errors relative to ours, a line for each estimator and a column for each rho."""
     ours = next(name for name in OURS if name in experiment.estimators)
     medians = {
@@ -63,7 +63,7 @@ def variances(rhos: Sequence[float], results: Iterable[Result]) -> str:
     return aligned(lines)
 
 
-def _by_setting(item: tuple[Cell, list[float]]) -> tuple[float, float]:
+def _by_setting(item: tuple[CellKey, list[float]]) -> tuple[float, float]:
     (data, _, rho), _ = item
     return rho, data.alpha
 

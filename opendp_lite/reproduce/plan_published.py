@@ -6,7 +6,7 @@ from typing import Final
 
 import attrs
 
-from opendp_lite.reproduce.settings import Dataset, Error
+from opendp_lite.reproduce.plan_settings import Error, PlanDataset
 
 PLAN_FILES: Final = "the CSV files of the authors' code, at 1.3 to 3.8 times the rho stated"
 BINARY_FILES: Final = "the CSV files of the authors' code"
@@ -21,7 +21,7 @@ TABLE_2: Final = "table 2"
 class Published:
     """One error that others report for a dataset, an estimator and a rho."""
 
-    dataset: Dataset
+    dataset: PlanDataset
     estimator: str
     rho: float
     error: Error
@@ -30,21 +30,21 @@ class Published:
 
 
 def _plan(series: str, n: int, d: int, alpha: float, value: float) -> Published:
-    return Published(Dataset(series, n, d, alpha), "plan", 0.5, "true", value, PLAN_FILES)
+    return Published(PlanDataset(series, n, d, alpha), "plan", 0.5, "true", value, PLAN_FILES)
 
 
 def _binary(alpha: float, value: float) -> Published:
-    dataset = Dataset("plan-binary", 4096, 1024, alpha)
+    dataset = PlanDataset("plan-binary", 4096, 1024, alpha)
     return Published(dataset, "plan", 0.5, "true", value, BINARY_FILES)
 
 
 def _correlated(estimator: str, rho: float, value: float) -> Published:
-    dataset = Dataset("plan-correlated-c", 10_000, 1024, 2.0)
+    dataset = PlanDataset("plan-correlated-c", 10_000, 1024, 2.0)
     return Published(dataset, estimator, rho, "empirical", value, APPENDIX_E)
 
 
 def _variance(rho: float, variance: float, values: tuple[float, ...]) -> tuple[Published, ...]:
-    dataset = Dataset("plan-variance", 10_000, 1, variance)
+    dataset = PlanDataset("plan-variance", 10_000, 1, variance)
     names = ("direct-075", "direct-0841", "direct-09", "general-1", "general-4")
     return tuple(
         Published(dataset, name, rho, "true", value, TABLE_2)

@@ -1,4 +1,4 @@
-"""Runs what is not in the table yet, on all cores."""
+"""Makes the runs that are not in the table yet, on all cores."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from math import inf
 from time import perf_counter
 
 import opendp_lite as dp
-from opendp_lite.reproduce.data import draw
-from opendp_lite.reproduce.estimators import EMPIRICAL, estimate, estimators_of
-from opendp_lite.reproduce.settings import Experiment, Size
-from opendp_lite.reproduce.table import Result, Run, Table
+from opendp_lite.reproduce.plan_data import draw
+from opendp_lite.reproduce.plan_estimators import EMPIRICAL, estimate, estimators_of
+from opendp_lite.reproduce.plan_settings import PlanExperiment, Size
+from opendp_lite.reproduce.plan_table import Result, Run, Table
 
 _OVERHEAD = 0.03
 
 
 def planned(
-    experiment: Experiment, size: Size, rhos: Sequence[float], runs: int
+    experiment: PlanExperiment, size: Size, rhos: Sequence[float], runs: int
 ) -> tuple[Run, ...]:
     """All runs of an experiment: once through every setting, then again."""
     return tuple(
@@ -56,7 +56,7 @@ def expected_seconds(runs: Sequence[Run], workers: int) -> float:
 def run_all(
     runs: Sequence[Run], table: Table, workers: int, finished: Callable[[Result], None]
 ) -> None:
-    """Runs and writes each result when it is there."""
+    """Makes the runs and appends each result to the table at once."""
     with closing(_results(runs, workers)) as results:
         for result in results:
             table.append(result)
@@ -73,14 +73,14 @@ def _results(runs: Sequence[Run], workers: int) -> Generator[Result, None, None]
                 yield future.result()
         except BrokenProcessPool:
             raise dp.OpenDPLiteError(
-                "a process was ended from outside, perhaps for want of memory; what was finished "
-                "is kept: give the same command again with --workers 1"
+                "a process was ended from outside, perhaps because memory ran out. Finished runs "
+                "are kept; give the same command again with --workers 1"
             ) from None
 
 
 @contextmanager
 def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
-    """Processes of their own, which share no randomness; ended at once where this one stops."""
+    """New processes, which share no randomness and end with this one."""
     before = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(
         workers,

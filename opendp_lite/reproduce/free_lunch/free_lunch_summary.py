@@ -1,4 +1,4 @@
-"""What a person reads at the end: the printed table with ours beside it."""
+"""The text after an experiment: the printed table with ours beside it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Final
 
 import attrs
 
-from opendp_lite.reproduce.free_lunch.cells import Cell, Entry
-from opendp_lite.reproduce.free_lunch.published import DEDUCED
-from opendp_lite.reproduce.summary import aligned
+from opendp_lite.reproduce.free_lunch.free_lunch_cells import ErrorEntry, FreeLunchCell
+from opendp_lite.reproduce.free_lunch.free_lunch_published import DEDUCED
+from opendp_lite.reproduce.plan_summary import aligned
 
 _WIDTH: Final = 100
 _SURE: Final = 5.0
@@ -22,7 +22,7 @@ class Kind:
     """One of the two errors of a cell."""
 
     title: str
-    of: Callable[[Cell], Entry]
+    of: Callable[[FreeLunchCell], ErrorEntry]
 
 
 _KINDS: Final = (
@@ -31,8 +31,8 @@ _KINDS: Final = (
 )
 
 
-def comparison(cells: Sequence[Cell]) -> str:
-    """A block for each kind of error, then what is to be said of the differences."""
+def comparison(cells: Sequence[FreeLunchCell]) -> str:
+    """A block for each kind of error, then remarks on the differences."""
     blocks = [_block(kind, cells) for kind in _KINDS]
     printed = [cell for cell in cells if cell.squared.printed is not None]
     explained = [cell for cell in printed if cell.unexplained is None]
@@ -44,7 +44,7 @@ def comparison(cells: Sequence[Cell]) -> str:
     return "\n\n".join(blocks)
 
 
-def _block(kind: Kind, cells: Sequence[Cell]) -> str:
+def _block(kind: Kind, cells: Sequence[FreeLunchCell]) -> str:
     columns = list(dict.fromkeys((cell.setting.dataset, cell.setting.law) for cell in cells))
     found = {(cell.estimator, cell.setting.dataset, cell.setting.law): cell for cell in cells}
     lines = [
@@ -62,18 +62,18 @@ def _block(kind: Kind, cells: Sequence[Cell]) -> str:
     return aligned(lines)
 
 
-def _printed(cell: Cell | None, kind: Kind) -> str:
+def _printed(cell: FreeLunchCell | None, kind: Kind) -> str:
     value = None if cell is None else kind.of(cell).printed
     return "" if value is None else f"{value:.4f} "
 
 
-def _found(cell: Cell | None, kind: Kind) -> str:
+def _found(cell: FreeLunchCell | None, kind: Kind) -> str:
     if cell is None:
         return ""
     return f"{kind.of(cell).found:.4f}{'*' if cell.unexplained else ' '}"
 
 
-def _agreement(cells: Sequence[Cell]) -> str:
+def _agreement(cells: Sequence[FreeLunchCell]) -> str:
     off = {
         f"{_name(cell)}, {kind.title}": abs(kind.of(cell).standard_errors or 0.0)
         for cell in cells
@@ -89,12 +89,12 @@ def _agreement(cells: Sequence[Cell]) -> str:
     return f"{how}: the farthest ({farthest}) is {off[farthest]:.1f} standard errors off."
 
 
-def _name(cell: Cell) -> str:
+def _name(cell: FreeLunchCell) -> str:
     return f"{cell.setting.dataset.name}, {cell.setting.law.name}, {cell.estimator.label}"
 
 
-def _differences(cells: Sequence[Cell]) -> list[tuple[str, str]]:
-    """Each reason that a printed value cannot be had, and how far off the cells are."""
+def _differences(cells: Sequence[FreeLunchCell]) -> list[tuple[str, str]]:
+    """Each reason that a printed value cannot be reproduced, with the differences."""
     found: list[tuple[str, str]] = []
     for why in dict.fromkeys(cell.unexplained for cell in cells if cell.unexplained):
         lines = [["  above the printed value", *(f"{kind.title}  " for kind in _KINDS)]]
@@ -105,5 +105,5 @@ def _differences(cells: Sequence[Cell]) -> list[tuple[str, str]]:
     return found
 
 
-def _off(entry: Entry) -> str:
+def _off(entry: ErrorEntry) -> str:
     return f"{entry.percent:+.1f} %, {entry.standard_errors:+.1f} standard errors"

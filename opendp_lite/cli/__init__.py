@@ -1,0 +1,39 @@
+"""The command line: a private mean of one column of a file, and the published experiments."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from opendp_lite.cli.arguments import parsed
+from opendp_lite.cli.printing import describe_file_trouble, print_text, refuse
+from opendp_lite.errors import OpenDPLiteError
+
+_INTERRUPTED = 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command line.
+
+    Args:
+        argv: The words after the name of the program, or None for those of this process.
+
+    Returns:
+        The exit status: 0 for a result, 2 for a refusal, 130 for an interruption, 141 if nobody
+        reads the output.
+    """
+    arguments = parsed(sys.argv[1:] if argv is None else argv)
+    try:
+        return print_text(arguments.run(arguments))
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except OpenDPLiteError as problem:
+        return refuse(str(problem))
+    except OSError as problem:
+        return refuse(describe_file_trouble(problem))
+    except Exception as problem:
+        # The text of an unforeseen exception may quote the data: only its type is shown.
+        return refuse(
+            f"opendp-lite failed ({type(problem).__name__}) and shows no result; please report "
+            "the command that you typed, without the data"
+        )
