@@ -12,7 +12,6 @@ import opendp_lite as dp
 from opendp_lite.bodies.body import Projection
 from opendp_lite.engines.fold import Fold
 from opendp_lite.engines.rows import fold
-from opendp_lite.measures.profile import PureProfile
 from opendp_lite.samplers.rounded_laplace import RoundedLaplace
 
 Tables = dp.Space[dp.Rows]
@@ -140,41 +139,3 @@ def test_a_law_of_half_the_scale_exceeds_the_claim():
         law.log_probability(points, Fraction(0)) - law.log_probability(points, Fraction(1))
     ).max()
     assert gap > (dp.scalar() >> dp.laplace(scale=8)).map(1) * 1.9
-
-
-class Unlawful(dp.MaxDivergence):
-    """Composes to the largest loss instead of the sum."""
-
-    def compose(self, losses):
-        return max(losses, default=Fraction(0))
-
-
-class Forgetful(dp.MaxDivergence):
-    """Ignores the size of a group."""
-
-    def group(self, loss, size):
-        return loss
-
-
-class Generous(dp.MaxDivergence):
-    """Splits into shares that are each the whole."""
-
-    def split(self, loss, shares):
-        return tuple(loss for _ in shares)
-
-
-class Optimistic(dp.MaxDivergence):
-    """A profile that rises."""
-
-    def profile(self, loss):
-        class Rising(PureProfile):
-            def delta(self, epsilon):
-                return min(Fraction(1), epsilon / 100)
-
-        return Rising(loss)
-
-
-@pytest.mark.parametrize("measure", [Unlawful(), Forgetful(), Generous(), Optimistic()], ids=repr)
-def test_assert_lawful_catches(measure):
-    with pytest.raises(AssertionError):
-        dp.assert_lawful(measure, [0, 0.5, 2])
