@@ -33,7 +33,7 @@ _ALL_CONTAINERS = 5
 """Every so many pairs are also read from every container."""
 _LARGEST = 8192
 _FEW_ROWS = 6
-_CUTS = 60
+_CUTS = 30
 
 
 def assert_stable(

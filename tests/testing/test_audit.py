@@ -90,7 +90,8 @@ LIES = {
 
 CAUGHT = [
     *[(lie, PURE, 24_000 if "0.5 %" in lie else 3000) for lie in LIES],
-    *[(lie, ZCDP, 16_000 if "5 %" in lie else 6000) for lie in LIES if "0.5 %" not in lie],
+    ("the exact value in 5 % of releases", ZCDP, 16_000),
+    *[(lie, ZCDP, 6000) for lie in ("noise made in floats", "NaN for one dataset")],
     *[(lie, SMOOTH, 3000) for lie in ("None for one dataset", "the parity of the value")],
 ]
 
