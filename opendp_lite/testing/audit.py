@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import exp, inf, log, log1p
+from collections.abc import Callable, Sequence
+from math import log
 from typing import Any
 
 import attrs
@@ -13,22 +13,35 @@ from scipy.stats import beta
 
 from opendp_lite.core import Measurement
 from opendp_lite.errors import ParameterError
-from opendp_lite.measures.approximate import ApproximateDivergence
-from opendp_lite.measures.max_divergence import MaxDivergence
-from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.recipes import Mechanism
+from opendp_lite.testing.events import Counts, Event, best_events, scores
+from opendp_lite.testing.leaves import Readings, readings
+from opendp_lite.testing.promises import Promise, promises
 from opendp_lite.testing.require import require
 
 Floats = NDArray[np.float64]
 _FEWEST = 100
-_ORDERS = 1 + np.geomspace(1e-3, 1e4, 200)
+_LEARNT = 3
+"""One release of so many is learnt from; the others are counted."""
+_TRIED = 3
+"""Events that are counted for each of the two orders of the datasets."""
+_CELLS = 64
+_SPREAD = 3.5
+"""Standard deviations by which a count that an event was chosen for may flatter it."""
 
 
 @attrs.frozen
 class Audit:
-    """What an audit found: ``lower_bound`` on the loss with the stated confidence.
+    """The result of an audit.
 
-    Under ``ApproximateDivergence`` the bound is on epsilon at the claimed delta.
+    Attributes:
+        lower_bound: The loss is at least this, with the stated confidence. Under
+            ``ApproximateDivergence``, and for a measure of your own, it bounds epsilon at a delta.
+        claim: The loss that the pipeline claims, in the same unit.
+        hits: Counted releases of the data in which the event came.
+        neighbour_hits: The same for the neighbour.
+        releases: Counted releases of each dataset.
+        event: The event that told most, in words.
     """
 
     lower_bound: float
@@ -36,6 +49,7 @@ class Audit:
     hits: int
     neighbour_hits: int
     releases: int
+    event: str = ""
 
 
 def audit(
@@ -45,129 +59,172 @@ def audit(
     d_in: object = 1,
     releases: int = 20_000,
     failure: float = 1e-7,
-    score: Callable[[Any], float] | None = None,
+    score: Callable[[Any], Any] | None = None,
 ) -> Audit:
-    """Tries to show that a pipeline's loss is larger than its privacy map claims.
+    """Tries to show that a pipeline loses more privacy than its map claims.
 
-    Takes: a pipeline; two datasets at most ``d_in`` apart, as adversarial as you can find; how
-        many ``releases`` of each; ``score``, a number from a release, by default its component
-        along the difference of the mean releases; ``failure``, the probability that a correct
-        pipeline fails.
-    Gives: an ``Audit``; raises ``AssertionError`` where the lower bound exceeds the claim.
-    Because: half of the releases choose a threshold on the score, the other half count how often
-        it is passed. Clopper-Pearson bounds on the two probabilities p and q bound the loss: for
-        epsilon, ln((p - delta) / q); for zCDP, the Renyi divergence of the two coins over its
-        order, by the data processing inequality.
+    It releases both datasets many times and looks for an event that is more frequent in one of
+    them than the claim allows. A third of the releases choose the events, and the others count
+    them. The events tried are:
 
-    >>> import opendp_lite as dp
-    >>> honest = dp.clamp(0, 1) >> dp.sum() >> dp.laplace(epsilon=1)
-    >>> found = dp.audit(honest, [0.0] * 9, [0.0] * 9 + [1.0], releases=2000)
-    >>> 0 < found.lower_bound <= found.claim
-    True
+    - a number above, below or between two levels, for every entry of the release, for the
+      entries along the difference of the means, and for differences of two entries;
+    - a number that comes back exactly (an atom);
+    - the place of a number's lowest bit, and its remainder on the declared grid: both tell of
+      noise that was made in floats;
+    - the release's form: its type, shape, keys and texts, None, and where it is NaN or infinite.
+
+    It is a falsifier and never a proof. It sees two datasets of your choice, and no event whose
+    probability is below about 30 / ``releases``. It does not see noise that a cheat can predict
+    (a fixed seed or a weak generator), time, memory, or a leak that needs an event of another
+    kind, such as one of many bits of many entries together: give such an event as ``score``.
+
+    Args:
+        measurement: A pipeline that ends in noise, bound to a space or not.
+        data: A dataset.
+        neighbour: Another, at most ``d_in`` from it. Make the two as adversarial as you can.
+        d_in: Their distance, in the pipeline's metric.
+        releases: How many releases to make of each.
+        failure: The probability, at most, that a correct pipeline fails.
+        score: A function from a release to one or more numbers. The events are then those of
+            its result.
+
+    Returns:
+        An ``Audit``, with the bound and the event that gave it.
+
+    Raises:
+        AssertionError: If the lower bound is above the claim.
+        ParameterError: For fewer than 100 releases.
+
+    Proof:
+        Events are chosen before the releases that count them are looked at. For one event let x
+        and y be its counts. The tail probabilities P(X >= x) and P(Y <= y) at the true p and q
+        are independent and at least uniform, so their product is below t with probability at
+        most t (1 - ln t) (Fisher's method). That gives a joint confidence region for p and q, by
+        Clopper-Pearson. ``failure`` is divided by the number of events that are counted. For an
+        epsilon the bound is the least ln((p - delta) / q) of the region. For zCDP it is the least
+        Renyi divergence of the two coins over its order, by the data processing inequality.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> honest = dp.clamp(0, 1) >> dp.sum() >> dp.laplace(epsilon=1)
+        >>> found = dp.audit(honest, [0.0] * 9, [0.0] * 9 + [1.0], releases=2000)
+        >>> 0 < found.lower_bound <= found.claim
+        True
     """
     bound = measurement.bound
     if releases < _FEWEST:
         raise ParameterError(f"audit needs at least {_FEWEST} releases, got {releases}")
-    first = _scores([bound(data) for _ in range(releases)], score)
-    second = _scores([bound(neighbour) for _ in range(releases)], score)
-    half = releases // 2
-    direction = first[:half].mean(axis=0) - second[:half].mean(axis=0)
-    if not direction.any():
-        direction = np.ones_like(direction)
-    a, b = first @ direction, second @ direction
-    loss = bound.loss(d_in)
-    found = [
-        _bound_along(sign * one, sign * two, half, bound, loss, failure / 4)
-        for one, two in ((a, b), (b, a))
-        for sign in (1.0, -1.0)
+    look = _itself if score is None else score
+    first = readings([look(bound(data)) for _ in range(releases)])
+    second = readings([look(bound(neighbour)) for _ in range(releases)], first.usual)
+    claims = promises(bound, d_in)
+    train = releases // _LEARNT
+    events = _chosen(first, second, train, _declared_grid(bound), claims)
+    seen = [Seen.of(event, train, failure / len(events)) for event in events]
+    found = [_audited(claim, seen, releases - train) for claim in claims]
+    for audited, claim in zip(found, claims, strict=True):
+        require(
+            audited.lower_bound <= audited.claim,
+            f"{measurement!r} claims {claim.words} of {audited.claim:.6g}, and with a failure "
+            f"probability of {failure:g} it is at least {audited.lower_bound:.6g}: "
+            f"{audited.event} came in {audited.hits} of {audited.releases} releases of the data "
+            f"and {audited.neighbour_hits} of its neighbour",
+        )
+    return found[0]
+
+
+def _itself(release: Any) -> Any:
+    return release
+
+
+def _declared_grid(measurement: Measurement[Any, Any]) -> int | None:
+    """The exponent of the coarsest grid that the noise declares, if it declares any."""
+    exponents = [law.exponent for law in measurement.facts.laws]
+    return max(exponents, default=None)
+
+
+def _chosen(
+    first: Readings, second: Readings, train: int, grid: int | None, claims: Sequence[Promise]
+) -> list[Event]:
+    """The events to count."""
+    rest = len(first.forms) - train
+
+    def rank(hits: Counts, others: Counts) -> Floats:
+        p, q = _guess(hits, train, rest, -_SPREAD), _guess(others, train, rest, _SPREAD)
+        return np.max([claim.strain(p, q) for claim in claims], axis=0)
+
+    ranked = [
+        each
+        for score in scores(first, second, train, grid)
+        for each in best_events(score, train, rank)
     ]
-    best = max(found, key=lambda each: each.lower_bound)
-    require(
-        best.lower_bound <= best.claim,
-        f"{measurement!r} claims a loss of {best.claim:.6g}, and with a failure probability of "
-        f"{failure:g} it is at least {best.lower_bound:.6g}: an event came in {best.hits} of "
-        f"{best.releases} releases of the data and {best.neighbour_hits} of its neighbour",
-    )
-    return best
-
-
-def _scores(releases: list[Any], score: Callable[[Any], float] | None) -> Floats:
-    chosen = releases if score is None else [score(release) for release in releases]
-    return np.array([_flat(release) for release in chosen])
-
-
-def _flat(release: Any) -> Floats:
-    parts = release if isinstance(release, tuple) else (release,)
-    return np.concatenate([np.atleast_1d(np.asarray(part, dtype=np.float64)) for part in parts])
-
-
-def _bound_along(
-    a: Floats,
-    b: Floats,
-    half: int,
-    measurement: Measurement[Any, Any],
-    loss: Any,
-    failure: float,
-) -> Audit:
-    """The bound for events {score > threshold}, the threshold chosen on the first halves."""
-    levels = np.unique(np.quantile(np.concatenate([a[:half], b[:half]]), np.linspace(0, 1, 201)))
-    trained = [
-        _lower(_count(a[:half], t), _count(b[:half], t), half, measurement, loss, failure)
-        for t in levels
+    ranked.sort(key=lambda each: -each.rank)
+    return [
+        each.event
+        for swapped in (False, True)
+        for each in [each for each in ranked if each.event.swapped == swapped][:_TRIED]
     ]
-    threshold = levels[int(np.argmax(trained))]
-    rest = len(a) - half
-    hits, others = _count(a[half:], threshold), _count(b[half:], threshold)
-    lower = _lower(hits, others, rest, measurement, loss, failure)
-    return Audit(lower, _claim(measurement, loss), hits, others, rest)
 
 
-def _count(scores: Floats, threshold: float) -> int:
-    return int(np.count_nonzero(scores > threshold))
+def _guess(counts: Counts, train: int, rest: int, spread: float) -> Floats:
+    """A probability so many standard deviations off, for as many releases as will be counted."""
+    share = (counts + 0.5) / (train + 1)
+    centre = share + spread * spread / (2 * rest)
+    width = np.sqrt(share * (1 - share) / rest + spread * spread / (4 * rest * rest))
+    found: Floats = (centre + spread * width) / (1 + spread * spread / rest)
+    return found
 
 
-def _claim(measurement: Measurement[Any, Any], loss: Any) -> float:
-    shown = measurement.output_measure.show(loss)
-    return float(shown[0] if isinstance(shown, tuple) else shown)
+@attrs.frozen(eq=False)
+class Seen:
+    """An event with its counts, and the cells of p and q that its confidence region lies in."""
+
+    event: Event
+    hits: int
+    neighbour_hits: int
+    least: Floats
+    most: Floats
+
+    @classmethod
+    def of(cls, event: Event, start: int, failure: float) -> Seen:
+        """The event in the releases from this one on."""
+        hits, others = event.counts(start)
+        x, y = (others, hits) if event.swapped else (hits, others)
+        return cls(event, hits, others, *region(x, y, len(event.score.data) - start, failure))
 
 
-def _lower(
-    hits: int,
-    others: int,
-    count: int,
-    measurement: Measurement[Any, Any],
-    loss: Any,
-    failure: float,
-) -> float:
-    p = float(beta.ppf(failure / 2, hits, count - hits + 1)) if hits else 0.0
-    q = float(beta.isf(failure / 2, others + 1, count - others)) if others < count else 1.0
-    return _BOUNDS[type(measurement.output_measure)](p, q, loss)
+def _audited(claim: Promise, seen: Sequence[Seen], count: int) -> Audit:
+    """The largest of the events' bounds on one number."""
+    bounds = [float(claim.least(each.least, each.most).min()) for each in seen]
+    if not bounds:
+        return Audit(0.0, claim.claim, 0, 0, count, "no event")
+    best = seen[int(np.argmax(bounds))]
+    return Audit(max(bounds), claim.claim, best.hits, best.neighbour_hits, count, str(best.event))
 
 
-def _pure(p: float, q: float, loss: Any) -> float:
-    return log(p / q) if p > q else 0.0
+def region(x: int, y: int, count: int, failure: float) -> tuple[Floats, Floats]:
+    """Least p and largest q of cells that cover the confidence region of the two.
+
+    Args:
+        x: Hits among ``count`` trials of probability p.
+        y: Hits among as many of probability q.
+        count: The number of trials of each.
+        failure: The probability, at most, that (p, q) lies in no cell.
+
+    Returns:
+        For each cell the least p in it, and the largest q.
+    """
+    product = fisher(failure)
+    tails = np.geomspace(product, 1.0, _CELLS)
+    least = beta.ppf(tails[:-1], x, count - x + 1) if x else np.zeros(_CELLS - 1)
+    most = beta.isf(product / tails[1:], y + 1, count - y) if y < count else np.ones(_CELLS - 1)
+    return least, most
 
 
-def _approximate(p: float, q: float, loss: Any) -> float:
-    return _pure(p - float(loss[1]), q, loss)
-
-
-def _concentrated(p: float, q: float, loss: Any) -> float:
-    """sup over orders of the Renyi divergence of coins p and q, over the order."""
-    if p <= q:
-        return 0.0
-    best = -inf
-    for order in _ORDERS:
-        hit = order * log(p) + (1 - order) * log(q)
-        miss = order * log1p(-p) + (1 - order) * log1p(-q) if p < 1 and q < 1 else -inf
-        high = max(hit, miss)
-        total = high + log(exp(hit - high) + exp(miss - high))
-        best = max(best, total / (order - 1) / order)
-    return best
-
-
-_BOUNDS: dict[type[Any], Callable[[float, float, Any], float]] = {
-    MaxDivergence: _pure,
-    ApproximateDivergence: _approximate,
-    ZeroConcentratedDivergence: _concentrated,
-}
+def fisher(failure: float) -> float:
+    """The largest t for which t (1 - ln t) is at most the failure, a little less."""
+    t = failure
+    for _ in range(50):
+        t = failure / (1 - log(t))
+    return t * (1 - 1e-9)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Final
@@ -11,49 +11,181 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from opendp_lite.bodies.body import Body
 from opendp_lite.domains import Rows
 from opendp_lite.engines.chunks import Blocks
+from opendp_lite.engines.door import opened
+from opendp_lite.engines.rows import Mapped
+from opendp_lite.engines.source import Source
 from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.spaces import Space
 
 Floats = NDArray[np.float64]
-SIZES: Final = (0, 1, 2, 3, 7, 40, 130, 1000)
+FEW: Final = (0, 1, 2, 3, 7)
+MANY: Final = ((8, 130), (130, 1000), (1000, 10_000))
+"""Ranges of sizes, each drawn evenly on a logarithmic scale."""
+FARTHEST: Final = 8
+_POOL = 128
+_SOME = 16
 
 
 @attrs.frozen(eq=False)
 class Neighbours:
-    """Two datasets that are at most ``distance`` rows apart, in the space's metric."""
+    """Two datasets that are at most ``distance`` rows apart, in the space's metric.
 
-    data: Floats
-    other: Floats
+    Attributes:
+        common: The rows of both.
+        gone: Rows of the first alone.
+        fresh: Rows of the second alone.
+        distance: How far apart the two are, at most.
+        trial: The number of the pair, by which it is drawn again.
+        order: The order of the second's rows; None for the common rows first.
+    """
+
+    common: Floats
+    gone: Floats
+    fresh: Floats
     distance: int
+    trial: int
+    order: NDArray[np.int64] | None = None
+
+    @property
+    def data(self) -> Floats:
+        """The first dataset."""
+        return np.concatenate([self.common, self.gone])
+
+    @property
+    def other(self) -> Floats:
+        """The second dataset."""
+        rows = np.concatenate([self.common, self.fresh])
+        return rows if self.order is None else rows[self.order]
 
 
-def neighbours(space: Space[Rows], seed: int, trials: int) -> Iterator[Neighbours]:
+def neighbours(
+    space: Space[Rows],
+    seed: int,
+    trials: int,
+    rare: Sequence[float] = (),
+    trial: int | None = None,
+) -> Iterator[Neighbours]:
     """Pairs of datasets of a space: rows added, removed, replaced, and put in another order.
 
     The rows come from the body's ``draw``: extreme ones, and without a body NaN, infinities,
-    subnormal and huge values.
+    subnormal and huge values. Some of the entries are ``rare`` values, if the body holds them.
+    In half of the pairs the changed rows all push the same way.
+
+    Args:
+        space: Where the rows lie.
+        seed: Each pair follows from it and from the pair's number alone.
+        trials: How many pairs to draw; after them comes one pair for each rare value.
+        rare: Values to look at.
+        trial: The number of the only pair to draw; None for all.
+
+    Returns:
+        The pairs, one after another.
     """
-    generator = np.random.default_rng(seed)
+    rows = _Rows(space.domain.body, rare, seed)
     replaces = isinstance(space.metric, ChangeOneDistance)
-    for trial in range(trials):
-        size = space.domain.size or SIZES[trial % len(SIZES)]
-        data = space.domain.body.draw(generator, size)
-        distance = trial // len(SIZES) % 4
-        other = data.copy()
-        if replaces:
-            distance = min(distance, size)
-            changed = generator.permutation(size)[:distance]
-            other[changed] = space.domain.body.draw(generator, distance)
+    numbers = range(trials + len(rare)) if trial is None else (trial,)
+    for number in numbers:
+        generator = np.random.default_rng([seed, number])
+        if number < trials:
+            pair = _drawn(rows, generator, space.domain.size, replaces, number)
         else:
-            gone = min(int(generator.integers(0, distance + 1)), size)
-            fresh = space.domain.body.draw(generator, distance - gone)
-            other = np.concatenate([other[generator.permutation(size)[gone:]], fresh])
-        yield Neighbours(data, generator.permutation(other), distance)
+            size = space.domain.size or int(generator.integers(1, 5))
+            value = rare[number - trials]
+            pair = _with_value(rows, generator, size, replaces, value, number)
+        if pair is not None:
+            yield pair
 
 
-def _cut(data: Floats, lengths: tuple[int, ...]) -> Blocks:
+@attrs.frozen(eq=False)
+class _Rows:
+    """Draws rows of a body."""
+
+    body: Body
+    rare: Sequence[float]
+    seed: int
+
+    def draw(self, generator: np.random.Generator, count: int) -> Floats:
+        """Rows of the body, with rare values in some of them."""
+        rows = self.body.draw(generator, count)
+        if len(self.rare) and generator.random() < 0.5:
+            odd = np.where(
+                generator.random(rows.shape) < 0.2, generator.choice(self.rare, rows.shape), rows
+            )
+            inside = self.body.contains(odd)
+            rows = np.where(inside[:, None], odd, rows)
+        return rows
+
+    def opposite(self, generator: np.random.Generator, rows: Floats) -> Floats:
+        """Rows as far from these as the body has them: mirrored at its centre, or drawn."""
+        pool = self.body.draw(generator, _POOL)
+        with np.errstate(all="ignore"):
+            middle = np.nan_to_num((pool.min(axis=0) + pool.max(axis=0)) / 2)
+            mirrored = 2 * middle - rows
+            mirrored = np.where(np.isnan(mirrored), -rows, mirrored)
+            gaps = np.nan_to_num(np.abs(rows[:, None, :] - pool[None, :, :])).sum(axis=2)
+        farthest = pool[gaps.argmax(axis=1)] if len(rows) else rows
+        inside = self.body.contains(mirrored)
+        return np.where(inside[:, None], mirrored, farthest)
+
+
+def _drawn(
+    rows: _Rows, generator: np.random.Generator, fixed: int | None, replaces: bool, trial: int
+) -> Neighbours:
+    kinds = len(FEW) + len(MANY)
+    size = fixed or _size(generator, trial % kinds)
+    distance = trial // kinds % (FARTHEST + 1)
+    if replaces:
+        distance = min(distance, size)
+    lost = distance if replaces else min(_lost(generator, distance), size)
+    found = distance if replaces else distance - lost
+    base = rows.draw(generator, size - lost)
+    if generator.random() < 0.5:
+        some = rows.draw(generator, _SOME if generator.random() < 0.5 else 1)
+        one = some[[np.abs(np.nan_to_num(some)).max(axis=1).argmax()]]
+        gone, fresh = one.repeat(lost, axis=0), rows.opposite(generator, one).repeat(found, axis=0)
+    else:
+        gone, fresh = rows.draw(generator, lost), rows.draw(generator, found)
+    order = generator.permutation(size - lost + found)
+    return Neighbours(base, gone, fresh, distance, trial, order)
+
+
+def _lost(generator: np.random.Generator, distance: int) -> int:
+    """How many rows are removed; the others are added."""
+    if generator.random() < 0.5:
+        return int(generator.integers(0, distance + 1))
+    return distance * int(generator.integers(0, 2))
+
+
+def _size(generator: np.random.Generator, kind: int) -> int:
+    if kind < len(FEW):
+        return FEW[kind]
+    low, high = MANY[kind - len(FEW)]
+    return int(low * (high / low) ** generator.random())
+
+
+def _with_value(
+    rows: _Rows,
+    generator: np.random.Generator,
+    size: int,
+    replaces: bool,
+    value: float,
+    trial: int,
+) -> Neighbours | None:
+    """A row with this value in it, added or put for another; None where the body has none."""
+    base = rows.body.draw(generator, size)
+    fresh = np.full((1, rows.body.columns), value)
+    if rows.body.columns > 1 and generator.random() < 0.5:
+        fresh[0, 1:] = rows.body.draw(generator, 1)[0, 1:]
+    if not rows.body.contains(fresh).all():
+        return None
+    kept = size - 1 if replaces else size
+    return Neighbours(base[:kept], base[kept:], fresh, 1, trial)
+
+
+def _cut(data: Floats, lengths: Sequence[int]) -> Blocks:
     ends = np.cumsum([0, *lengths])
 
     def opened() -> list[Floats]:
@@ -66,17 +198,46 @@ def _reversed_view(data: Floats) -> Floats:
     return np.ascontiguousarray(data[::-1])[::-1]
 
 
+def in_pieces(data: Floats) -> Iterator[tuple[str, Blocks]]:
+    """The same rows, cut into blocks in two ways."""
+    yield "Blocks", _cut(data, [n for n in (1, 0, 2) if n <= len(data)])
+    if len(data) > 3:
+        yield "Blocks of a third", _cut(data, [len(data) // 3] * 2)
+
+
 def containers(data: Floats) -> Iterator[tuple[str, Any]]:
     """The same rows in every kind of container that is installed here."""
-    yield "array in Fortran order", np.asfortranarray(data)
-    yield "array with negative strides", _reversed_view(data)
-    yield "Blocks", _cut(data, tuple(n for n in (1, 0, 2) if n <= len(data)))
+    yield "an array in Fortran order", np.asfortranarray(data)
+    yield "an array with negative strides", _reversed_view(data)
+    yield from in_pieces(data)
     if not len(data):
         return
-    yield "list", data[:, 0].tolist() if data.shape[1] == 1 else data.tolist()
+    yield "a list", data[:, 0].tolist() if data.shape[1] == 1 else data.tolist()
     for library, make in _FRAMES.items():
         if find_spec(library) is not None:
             yield library, make(import_module(library), data)
+
+
+@attrs.frozen(eq=False)
+class _Shares(Source):
+    """Rows in parts that threads go through side by side."""
+
+    each: Sequence[Source]
+    columns: int
+    names: None = None
+    size: None = None
+
+    def blocks(self) -> Iterator[Any]:
+        for share in self.each:
+            yield from share.blocks()
+
+    def parts(self, most: int) -> Sequence[Source]:
+        return self.each
+
+
+def in_threads(data: Floats) -> Mapped:
+    """The same rows, admitted, in three parts for three threads."""
+    return Mapped(_Shares([opened(part) for part in np.array_split(data, 3)], data.shape[1]))
 
 
 def _names(data: Floats) -> list[str]:

@@ -1,0 +1,87 @@
+"""What makes releases unpredictable: every word comes from OpenSSL's generator."""
+
+from __future__ import annotations
+
+import os
+import ssl
+
+import numpy as np
+import pytest
+
+import opendp_lite as dp
+
+NINE = dp.records(columns=9)
+HUNDRED = dp.records(columns=100)
+TOTAL = dp.clamp(0, 1) >> dp.sum()
+PIPELINES = {
+    "one number": (dp.records() >> dp.count() >> dp.laplace(epsilon=1e-4), 1, 1),
+    "one float": (dp.records() >> TOTAL >> dp.gaussian(rho=0.5), 1, 1),
+    "nine entries": (NINE >> TOTAL >> dp.laplace(epsilon=1), 9, 9),
+    "a hundred entries": (HUNDRED >> TOTAL >> dp.gaussian(rho=0.5), 100, 100),
+    "a hundred of Laplace": (HUNDRED >> TOTAL >> dp.laplace(epsilon=1), 100, 100),
+    "the l2 mechanism": (NINE >> dp.clip_to_norm(1) >> dp.sum() >> dp.l2_gamma(epsilon=1), 9, 9),
+    "sum and count": (NINE >> dp.clamp(0, 1) >> dp.core(epsilon=1), 9, 10),
+    "a quantile": (dp.records() >> dp.private_quantile(0.5, bounds=(0, 1), rho=0.5), 1, 1),
+    "two parts": (
+        NINE >> dp.compose(TOTAL >> dp.laplace(epsilon=1), TOTAL >> dp.laplace(epsilon=1)),
+        9,
+        18,
+    ),
+}
+"""A pipeline, the columns of its data, and the fewest draws that a release needs."""
+
+
+class Spy:
+    """A stand-in for OpenSSL's generator that can be repeated, and counts its bytes."""
+
+    def __init__(self, seed: int) -> None:
+        self.generator = np.random.default_rng(seed)
+        self.bytes = 0
+
+    def __call__(self, count: int) -> bytes:
+        self.bytes += count
+        return self.generator.bytes(count)
+
+
+def released(name: str, seed: int, patch: pytest.MonkeyPatch) -> tuple[list[float], int]:
+    """A release whose words are all the spy's, flat, and how many bytes it took."""
+    pipeline, columns, _ = PIPELINES[name]
+    spy = Spy(seed)
+    with patch.context() as inside:
+        inside.setattr(ssl, "RAND_bytes", spy)
+        release = pipeline(np.zeros((4, columns)))
+    parts = release if isinstance(release, tuple) else (release,)
+    return [float(x) for part in parts for x in np.atleast_1d(part)], spy.bytes
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_every_word_of_a_release_is_openssls(name, monkeypatch):
+    """The same bytes give the same release, others another, and each draw has 8 of its own."""
+    first, count = released(name, 1, monkeypatch)
+    again, _ = released(name, 1, monkeypatch)
+    other, _ = released(name, 2, monkeypatch)
+    assert first == again
+    assert first != other
+    assert count >= 8 * PIPELINES[name][2]
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_no_generator_of_numpy_takes_part(name, monkeypatch):
+    def refused(*args, **kwargs):
+        raise AssertionError("a release asked numpy for random numbers")
+
+    pipeline, columns, _ = PIPELINES[name]
+    for generator in ("default_rng", "Generator", "PCG64", "PCG64DXSM", "Philox", "RandomState"):
+        monkeypatch.setattr(np.random, generator, refused)
+    pipeline(np.zeros((4, columns)))
+
+
+def test_kernel_entropy_is_mixed_in_at_each_release(monkeypatch):
+    mixed = []
+    monkeypatch.setattr(os, "urandom", lambda count: b"\x07" * count)
+    monkeypatch.setattr(ssl, "RAND_add", lambda data, entropy: mixed.append((data, entropy)))
+    pipeline = dp.count() >> dp.laplace(epsilon=1)
+    for _ in range(3):
+        pipeline([1.0])
+    assert len(mixed) == 3
+    assert all(set(data) == {7} and len(data) == entropy >= 32 for data, entropy in mixed)

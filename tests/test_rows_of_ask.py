@@ -1,0 +1,56 @@
+"""Nobody but ``adaptive`` reads the rows that ``ask`` holds."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from pathlib import Path
+
+import opendp_lite
+
+ROOT = Path(opendp_lite.__file__).parent
+HELD = "_rows"
+HOLDER = "combinators/adaptive.py"
+
+
+def readers(sources: Mapping[str, str]) -> list[str]:
+    """Where an object's ``_rows`` is read that is not the reader's own."""
+    return [
+        f"{path}:{node.lineno}"
+        for path, text in sources.items()
+        if path != HOLDER
+        for node in ast.walk(ast.parse(text))
+        if reads(node)
+    ]
+
+
+def reads(node: ast.AST) -> bool:
+    """Whether this is ``x._rows`` for an x other than self, or the name as a text."""
+    if isinstance(node, ast.Attribute) and node.attr == HELD:
+        return not (isinstance(node.value, ast.Name) and node.value.id == "self")
+    return isinstance(node, ast.Constant) and node.value == HELD
+
+
+def sources() -> dict[str, str]:
+    return {
+        str(path.relative_to(ROOT).as_posix()): path.read_text("utf-8")
+        for path in ROOT.rglob("*.py")
+    }
+
+
+def test_nobody_reads_the_rows_of_ask() -> None:
+    found = sources()
+    assert f"self.{HELD}" in found[HOLDER], "ask holds its rows by another name: say it in HELD"
+    assert readers(found) == []
+
+
+def test_planted_readers_are_caught() -> None:
+    for text in (
+        "def f(ask):\n    return len(ask._rows)\n",
+        "def f(ask):\n    return self.ask._rows.source\n",
+        "def f(ask):\n    return getattr(ask, '_rows')\n",
+        "def f(ask):\n    return vars(ask)['_rows']\n",
+        "def f(ask):\n    ask._rows = 3\n",
+    ):
+        assert readers({"estimators/extra.py": text}) == ["estimators/extra.py:2"]
+    assert readers({"estimators/extra.py": "def f(self):\n    return self._rows\n"}) == []

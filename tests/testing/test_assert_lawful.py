@@ -1,0 +1,174 @@
+"""Measures that break a law: ``assert_lawful`` must catch each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.measures.max_divergence import AdditiveMeasure
+from opendp_lite.measures.measure import proportions
+from opendp_lite.measures.profile import ConcentratedProfile, PointProfile, PureProfile
+from opendp_lite.testing.pairs import Gaussians, randomised_response
+
+PURE, ZCDP = dp.MaxDivergence, dp.ZeroConcentratedDivergence
+APPROXIMATE = dp.ApproximateDivergence
+ZERO = Fraction(0)
+NUMBERS = [0, 0.5, 2]
+PAIRS = [(0, 0), (1, 0)]
+
+
+def rising(measure: Any, loss: Any) -> PureProfile:
+    """A curve that rises."""
+
+    class Rising(PureProfile):
+        """Rises."""
+
+        def delta(self, epsilon: Fraction) -> Fraction:
+            return min(Fraction(1), epsilon / 100)
+
+    return Rising(loss)
+
+
+def down(loss: Fraction) -> float:
+    """Three digits, rounded down."""
+    return int(loss * 1000) / 1000
+
+
+LIES: dict[str, tuple[type, dict[str, Callable[..., Any]]]] = {
+    "the largest loss for the sum": (PURE, {"compose": lambda m, xs: max(xs, default=ZERO)}),
+    "99 % of the sum": (PURE, {"compose": lambda m, xs: sum(xs, ZERO) * Fraction(99, 100)}),
+    "groups are as one": (PURE, {"group": lambda m, x, k: x}),
+    "a group of 3 and more is as 3": (PURE, {"group": lambda m, x, k: x * min(k, 3)}),
+    "shares are the whole": (PURE, {"split": lambda m, x, s: tuple(x for _ in s)}),
+    "a profile that rises": (PURE, {"profile": rising}),
+    "a profile of half": (PURE, {"profile": lambda m, x: PureProfile(x / 2)}),
+    "a profile of 99 %": (PURE, {"profile": lambda m, x: PureProfile(x * Fraction(99, 100))}),
+    "half of what is typed": (PURE, {"loss": lambda m, x: PURE().loss(x) / 2}),
+    "shown rounded down": (PURE, {"show": lambda m, x: down(x)}),
+    "left is the whole": (PURE, {"left": lambda m, b, s: b}),
+    "1 % is forgiven": (PURE, {"within": lambda m, x, b: x <= b * Fraction(101, 100)}),
+    "zCDP in k, not its square": (ZCDP, {"group": lambda m, x, k: x * k}),
+    "zCDP in 99 % of the square": (
+        ZCDP,
+        {"group": lambda m, x, k: x * (k * k * Fraction(99, 100) if k > 2 else k * k)},
+    ),
+    "a zCDP profile of 1/100": (ZCDP, {"profile": lambda m, x: ConcentratedProfile(x / 100)}),
+    "a zCDP profile of 1/2": (ZCDP, {"profile": lambda m, x: ConcentratedProfile(x / 2)}),
+    "rho is not epsilon": (ZCDP, {"profile": lambda m, x: PureProfile(x)}),
+    "half of the rho typed": (ZCDP, {"loss": lambda m, x: ZCDP().loss(x) / 2}),
+    "zCDP left is the whole": (ZCDP, {"left": lambda m, b, s: b}),
+    "zCDP shown rounded down": (ZCDP, {"show": lambda m, x: down(x)}),
+    "zCDP forgives 1 %": (ZCDP, {"within": lambda m, x, b: x <= b * Fraction(101, 100)}),
+    "k delta": (APPROXIMATE, {"group": lambda m, x, k: (x[0] * k, min(Fraction(1), x[1] * k))}),
+    "the largest delta": (
+        APPROXIMATE,
+        {
+            "compose": lambda m, xs: (
+                sum((e for e, _ in xs), ZERO),
+                max((d for _, d in xs), default=ZERO),
+            )
+        },
+    ),
+    "the largest epsilon": (
+        APPROXIMATE,
+        {
+            "compose": lambda m, xs: (
+                max((e for e, _ in xs), default=ZERO),
+                min(Fraction(1), sum((d for _, d in xs), ZERO)),
+            )
+        },
+    ),
+    "no delta": (APPROXIMATE, {"profile": lambda m, x: PointProfile(x[0], ZERO)}),
+    "a curve of half epsilon": (
+        APPROXIMATE,
+        {"profile": lambda m, x: PointProfile(x[0] / 2, x[1])},
+    ),
+    "half of the delta typed": (
+        APPROXIMATE,
+        {"loss": lambda m, x: (APPROXIMATE().loss(x)[0], APPROXIMATE().loss(x)[1] / 2)},
+    ),
+    "delta shown rounded down": (
+        APPROXIMATE,
+        {"show": lambda m, x: (APPROXIMATE().show(x)[0], down(x[1]))},
+    ),
+    "delta left is the whole": (
+        APPROXIMATE,
+        {"left": lambda m, b, s: (max(b[0] - s[0], ZERO), b[1])},
+    ),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_assert_lawful_catches(lie: str) -> None:
+    base, methods = LIES[lie]
+    measure = type("Lying", (base,), methods)()
+    with pytest.raises(AssertionError):
+        dp.assert_lawful(measure, PAIRS if base is APPROXIMATE else NUMBERS)
+
+
+class Renyi(AdditiveMeasure):
+    """Somebody's own measure: zCDP, and no relative of its class."""
+
+    def loss(self, value: object) -> Fraction:
+        return ZCDP().loss(value)
+
+    def group(self, loss: Fraction, size: int) -> Fraction:
+        return loss * size * size
+
+    def profile(self, loss: Fraction) -> ConcentratedProfile:
+        return ConcentratedProfile(loss)
+
+    def words(self, loss: Fraction) -> str:
+        return f"{loss}"
+
+
+OWN: dict[str, dict[str, Callable[..., Any]]] = {
+    "loses less for two": {"group": lambda m, x, k: x * (k if k < 2 else Fraction(k, 2))},
+    "left is the whole": {"left": lambda m, b, s: b},
+    "1 % is forgiven": {"within": lambda m, x, b: x <= b * Fraction(101, 100)},
+    "shown rounded down": {"show": lambda m, x: down(x)},
+    "half of what is typed": {"loss": lambda m, x: ZCDP().loss(x) / 2},
+    "a curve that falls with rho": {
+        "profile": lambda m, x: ConcentratedProfile(1 / (1 + x)),
+    },
+    "shares that sum to 2": {"split": lambda m, x, s: tuple(2 * x * p for p in proportions(s))},
+}
+
+
+def test_a_measure_of_ones_own_is_tested_by_what_follows_from_its_own_curve() -> None:
+    dp.assert_lawful(Renyi(), NUMBERS)
+    for methods in OWN.values():
+        with pytest.raises(AssertionError):
+            dp.assert_lawful(type("Lying", (Renyi,), methods)(), NUMBERS)
+
+
+def test_what_cannot_be_seen_of_a_measure_of_ones_own() -> None:
+    """As the docstring says: no pair is known of it, so a consistent lie passes."""
+    dp.assert_lawful(type("Lying", (Renyi,), {"group": lambda m, x, k: x * k})(), NUMBERS)
+
+
+def test_known_pairs_never_exceed_what_they_are_known_for() -> None:
+    for epsilon, spill in ((0.3, 0), (2, 1e-9), (400, 0.5)):
+        pair = randomised_response(Fraction(epsilon), Fraction(spill))
+        assert sum(p for p, _ in pair.masses) == sum(q for _, q in pair.masses) == 1
+        curve = PointProfile(Fraction(epsilon), Fraction(spill))
+        for level in pair.levels():
+            assert pair.delta(level) <= curve.delta(level)
+    assert float(randomised_response(Fraction(1)).delta(ZERO)) == pytest.approx(0.46211715726)
+    assert float(Gaussians(Fraction(1, 2)).delta(Fraction(1))) == pytest.approx(0.12693673750664)
+    assert float((Gaussians(Fraction(1, 2)) * Gaussians(Fraction(3, 2))).delta(ZERO)) == (
+        pytest.approx(0.6826894921)
+    )
+
+
+def test_the_laws_of_the_library_hold_within_a_second() -> None:
+    start = time.process_time()
+    dp.assert_lawful(PURE(), [0, 0.1, 1, 7, 1000])
+    dp.assert_lawful(ZCDP(), [0, 0.1, 1, 50])
+    dp.assert_lawful(APPROXIMATE(), [(0, 0), (1, 1e-9), (5, 0.01), (0, 1), (3, 0)])
+    assert time.process_time() - start < 5

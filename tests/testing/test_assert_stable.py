@@ -1,0 +1,240 @@
+"""Lies that ``assert_stable`` must catch, and what it says of them."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.bodies.body import Projection
+from opendp_lite.engines.rows import materialise
+from opendp_lite.testing.constants import USUAL, constants
+from opendp_lite.testing.datasets import FARTHEST, neighbours
+
+Tables = dp.Space[dp.Rows]
+Sums = dp.Space[dp.Vectors]
+REPLACE = dp.ChangeOneDistance()
+UNIT = dp.clamp(0, 1)
+
+
+def steps(rows: Any, honest: Any, more: float) -> Any:
+    """The exact sum in steps of its grid, and so much more."""
+    exponent = honest.output_space.domain.exponent
+    more_steps = int(Fraction(more) / Fraction(2) ** exponent)
+    return dp.Grid(honest.function(rows).steps + more_steps, exponent)
+
+
+@dp.stage
+def crooked(space: Tables, extra: Callable[[np.ndarray], float]) -> dp.Transformation[Tables, Sums]:
+    """A sum to which something is added that depends on the rows."""
+    honest = dp.sum().bind(space)
+    return attrs.evolve(honest, function=lambda rows: steps(rows, honest, extra(materialise(rows))))
+
+
+@dp.stage
+def mapped(
+    space: Tables, function: Callable[[np.ndarray], Any]
+) -> dp.Transformation[Tables, Tables]:
+    """Rows of the same body, made by any function of the block."""
+    return dp.row_map(space, function, space.domain.body)
+
+
+@dp.stage
+def claiming(space: Tables, claim: Callable[[Any, Any], Any]) -> dp.Transformation[Tables, Sums]:
+    """A sum with another map."""
+    honest = dp.sum().bind(space)
+    return attrs.evolve(honest, stability_map=lambda d: claim(honest.stability_map, d))
+
+
+@dp.stage
+def halved(space: Tables) -> dp.Transformation[Tables, Tables]:
+    """The rows themselves, said to be half as far apart."""
+    honest = dp.row_map(space, lambda block: block, space.domain.body)
+    return attrs.evolve(honest, stability_map=lambda d: d / 2)
+
+
+class Counter:
+    """Counts its calls."""
+
+    def __init__(self) -> None:
+        self.calls = itertools.count()
+
+    def __call__(self, block: np.ndarray) -> np.ndarray:
+        return block if next(self.calls) % 2 else np.zeros_like(block)
+
+
+LIES = {
+    "a block shorter than 2000": UNIT >> mapped(lambda x: x if len(x) < 2000 else 1 - x),
+    "a block longer than 5000": UNIT >> mapped(lambda x: x if len(x) < 5000 else 1 - x),
+    "the mean of the block": UNIT >> mapped(lambda x: np.clip(x - x.mean(axis=0), 0, 1)),
+    "the order": UNIT >> mapped(lambda x: np.maximum.accumulate(x, axis=0)),
+    "every second call": UNIT >> mapped(Counter()),
+    "the thread": UNIT
+    >> mapped(lambda x: x if threading.current_thread() is threading.main_thread() else 1 - x),
+    "half of the rows": UNIT >> halved(),
+    "the first row": UNIT >> crooked(lambda x: 5 * bool(len(x) > 9 and x[0] > x[-1])),
+    "leaving the body at 0.7": UNIT >> mapped(lambda x: np.where(x == 0.7, 2.0, x)),
+    **{
+        f"more than {size} rows": UNIT >> crooked(lambda x, size=size: 3 * (len(x) > size))
+        for size in (50, 500, 1234, 5000)
+    },
+    "more than 50 * 50 rows": UNIT >> crooked(lambda x: 3 * (len(x) > 50**2)),
+    **{
+        f"{value} among the rows": UNIT >> crooked(lambda x, value=value: 5 * (value in x))
+        for value in (0.5, 0.25, 1 / 3, 0.7, 0, 1, 0.123)
+    },
+    "the bounds among the rows": dp.clamp(0.3, 7.7) >> crooked(lambda x: 20 * (7.7 in x)),
+    "many alike": UNIT >> crooked(lambda x: 5 * (len(x) - len(np.unique(x)) > 3)),
+    "at most 3 rows": UNIT >> claiming(lambda honest, d: honest(min(d, 3))),
+    "at most 3 rows, of both signs": dp.clamp(-1, 1) >> claiming(lambda f, d: f(min(d, 3))),
+    "at most 6 rows": UNIT >> claiming(lambda honest, d: honest(min(d, 6))),
+    "half": UNIT >> claiming(lambda honest, d: honest(d) * Fraction(1, 2)),
+    "99 %": UNIT >> claiming(lambda honest, d: honest(d) * Fraction(99, 100)),
+    "l2 is linf": UNIT >> claiming(lambda f, d: dp.Norms(l1=f(d).l1, l2=f(d).linf, linf=f(d).linf)),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_assert_stable_catches(lie: str) -> None:
+    with pytest.raises(AssertionError, match=r"seed 0, trial \d+"):
+        dp.assert_stable(LIES[lie])
+
+
+@attrs.frozen(init=False, repr=False)
+class Shrunk(dp.Ball):
+    """A ball that says its diameter is smaller than it is."""
+
+    share = Fraction(9, 10)
+
+    def diameters(self) -> dp.Norms:
+        return super().diameters() * self.share
+
+
+@dp.stage
+def shrunk(space: Tables) -> dp.Transformation[Tables, Tables]:
+    """Clips to a norm and claims less."""
+    body = Shrunk(1, columns=space.domain.columns)
+    return dp.row_map(space, Projection(body), body)
+
+
+@pytest.mark.parametrize("columns", [1, 2, 20])
+def test_assert_stable_catches_a_diameter_10_percent_too_small(columns: int) -> None:
+    space = dp.records(columns=columns, size=20, metric=REPLACE)
+    with pytest.raises(AssertionError, match="claimed"):
+        dp.assert_stable(shrunk() >> dp.sum(), space)
+    dp.assert_stable(dp.clip_to_norm(1) >> dp.sum(), space)
+
+
+@attrs.frozen(init=False, repr=False)
+class ShrunkBox(dp.Box):
+    """A box that says its diameter is smaller than it is."""
+
+    def diameters(self) -> dp.Norms:
+        return super().diameters() * Fraction(99, 100)
+
+
+def test_assert_stable_catches_a_box_too_small_off_the_origin() -> None:
+    @dp.stage
+    def boxed(space: Tables) -> dp.Transformation[Tables, Tables]:
+        body = ShrunkBox(2, 5, space.domain.columns)
+        return dp.row_map(space, Projection(body), body)
+
+    for columns in (1, 4):
+        with pytest.raises(AssertionError, match="claimed"):
+            dp.assert_stable(boxed() >> dp.sum(), dp.records(columns, size=9, metric=REPLACE))
+
+
+def test_a_bound_step_is_tested_as_a_recipe_is() -> None:
+    bound = dp.records(columns=2) >> UNIT >> dp.sum()
+    dp.assert_stable(bound, trials=16)
+    dp.assert_stable(dp.records(size=5, metric=REPLACE) >> UNIT >> dp.sum(), trials=16)
+    lie = dp.records() >> LIES["more than 500 rows"]
+    with pytest.raises(AssertionError, match="claimed"):
+        dp.assert_stable(lie)
+    by_hand = attrs.evolve(bound, stability_map=lambda d: bound.stability_map(d / 2), recipe=())
+    with pytest.raises(AssertionError, match="claimed"):
+        dp.assert_stable(by_hand)
+    with pytest.raises(dp.ParameterError, match="leave out space"):
+        dp.assert_stable(bound, dp.records())
+    with pytest.raises(dp.ParameterError, match="audit"):
+        dp.assert_stable(dp.count() >> dp.laplace(epsilon=1))
+
+
+def failure(lie: Any, **options: Any) -> str:
+    with pytest.raises(AssertionError) as caught:
+        dp.assert_stable(lie, **options)
+    return str(caught.value)
+
+
+def test_messages_name_the_rule_the_trial_and_few_rows() -> None:
+    text = failure(LIES["0.5 among the rows"])
+    assert "the stability map must bound the distance" in text
+    assert "for [] and [[0.5]]" in text
+    text = failure(LIES["the mean of the block"])
+    assert "row's result must not depend on its block or place. As " in text
+    assert "In threads they differ" in failure(LIES["the thread"])
+    assert "Asked twice" in failure(LIES["every second call"])
+    assert "not in dp.Box(0, 1): [2.0]" in failure(LIES["leaving the body at 0.7"])
+    text = failure(LIES["at most 3 rows"])
+    number = int(text.split("trial ")[1].split(",")[0])
+    assert failure(LIES["at most 3 rows"], trial=number) == text
+    dp.assert_stable(LIES["at most 3 rows"], trial=0)
+
+
+def test_what_cannot_be_seen() -> None:
+    """As the docstring says: a falsifier, never a proof."""
+    dp.assert_stable(UNIT >> crooked(lambda x: 5 * bool(0 < abs(np.sum(x) - 9.87654) < 1e-9)))
+
+
+def test_pairs_lie_as_far_apart_as_they_say() -> None:
+    """Distances to 8, sizes to thousands, other orders, rare values, opposite rows."""
+    for space in (dp.records(), dp.records(size=30, metric=REPLACE)):
+        pairs = list(neighbours(space, 0, 96, (0.5,)))
+        assert {pair.distance for pair in pairs} == set(range(FARTHEST + 1))
+        for pair in pairs:
+            assert max(len(pair.gone), len(pair.fresh)) <= pair.distance
+            if space.domain.size:
+                assert len(pair.data) == len(pair.other) == 30
+            else:
+                assert len(pair.gone) + len(pair.fresh) <= pair.distance
+        plain = [np.concatenate([pair.common, pair.fresh]) for pair in pairs[:96]]
+        assert not all(
+            np.array_equal(pair.other, rows, equal_nan=True)
+            for pair, rows in zip(pairs, plain, strict=False)
+        )
+        assert pairs[-1].fresh.tolist() == [[0.5]]
+        again = next(neighbours(space, 0, 96, (0.5,), trial=40))
+        assert np.array_equal(again.other, pairs[40].other, equal_nan=True)
+    sizes = [len(pair.data) for pair in neighbours(dp.records(), 0, 96)]
+    assert max(sizes) > 5000
+    assert {0, 1, 2, 3, 7} <= set(sizes)
+    apart = [
+        float(np.abs(pair.gone[0, 0] - pair.fresh[0, 0]))
+        for pair in neighbours(dp.Space(dp.Rows(1, 9, dp.Box(2, 5)), REPLACE, unit=1), 0, 96)
+        if pair.distance
+    ]
+    assert sum(gap == 3 for gap in apart) > 20
+
+
+def test_numbers_in_the_code_are_found() -> None:
+    limit = 17.25
+
+    def inner(x: np.ndarray) -> Any:
+        return x > limit
+
+    found = constants(lambda x: inner(x) + 123.5, ("lower", 0.375), dp.Box(-9, 4))
+    assert {17.25, 123.5, 0.375, -9, 4, *USUAL} <= set(found)
+
+
+def test_a_run_takes_about_a_second() -> None:
+    start = time.process_time()
+    dp.assert_stable(UNIT >> dp.sum())
+    assert time.process_time() - start < 4

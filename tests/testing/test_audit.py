@@ -1,0 +1,264 @@
+"""Lies that ``audit`` must catch, and honest releases of every type that it must let pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from math import log
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import opendp_lite as dp
+from opendp_lite.core import Measurement
+from opendp_lite.samplers.entropy import Entropy
+from opendp_lite.testing.audit import fisher, region
+from opendp_lite.testing.events import lowest_bit
+from opendp_lite.testing.leaves import readings
+from opendp_lite.testing.promises import _renyi
+
+pytestmark = pytest.mark.usefixtures("seeded")
+TOTAL = dp.clamp(0, 1) >> dp.sum()
+NONE, ONE = [0.5], [0.5, 1.0]
+
+
+def uniform(entropy: Entropy) -> float:
+    """Above 0 and below 1."""
+    return ((entropy.word() >> 11) + 0.5) * 2.0**-53
+
+
+def textbook_laplace(entropy: Entropy) -> float:
+    """The inverse of the distribution function, in floats."""
+    share = uniform(entropy)
+    return log(2 * share) if share < 0.5 else -log(2 - 2 * share)
+
+
+def lying(honest: Any, function: Callable[[Any, Any, Entropy], Any]) -> Measurement[Any, Any]:
+    """The honest map, with a function of the honest release, the exact sum and entropy."""
+    bound = honest.bind(dp.records())
+    exact = TOTAL.bind(dp.records()).function
+
+    def release(value: Any, entropy: Entropy) -> Any:
+        return function(bound.function(value, entropy), float(exact(value)), entropy)
+
+    return attrs.evolve(bound, function=release)
+
+
+PURE = TOTAL >> dp.laplace(epsilon=1)
+ZCDP = TOTAL >> dp.gaussian(rho=0.5)
+SMOOTH = TOTAL >> dp.gaussian(epsilon=1, delta=1e-6)
+
+LIES = {
+    "the exact value in 5 % of releases": lambda noisy, exact, entropy: (
+        exact if uniform(entropy) < 0.05 else noisy[0]
+    ),
+    "nearly the exact value in 5 % of releases": lambda noisy, exact, entropy: (
+        exact + 1e-9 * uniform(entropy) if uniform(entropy) < 0.05 else noisy[0]
+    ),
+    "a billion times the value in 0.5 % of releases": lambda noisy, exact, entropy: (
+        1e9 * exact if uniform(entropy) < 0.005 else noisy[0]
+    ),
+    "a billion times the value and noise in 0.5 % of releases": lambda noisy, exact, entropy: (
+        1e9 * (exact + uniform(entropy)) if uniform(entropy) < 0.005 else noisy[0]
+    ),
+    "noise made in floats": lambda noisy, exact, entropy: exact + textbook_laplace(entropy),
+    "noise made in 32-bit floats": lambda noisy, exact, entropy: np.float32(
+        np.float32(exact) + np.float32(textbook_laplace(entropy))
+    ),
+    "the value in the low bits": lambda noisy, exact, entropy: noisy[0] + exact * 2.0**-30,
+    "the parity of the value": lambda noisy, exact, entropy: 2 * np.floor(noisy[0]) + (exact > 1),
+    "NaN for one dataset": lambda noisy, exact, entropy: np.nan if exact > 1 else noisy[0],
+    "an infinity for one dataset": lambda noisy, exact, entropy: np.array(
+        [np.inf if exact > 1 else 0.0, noisy[0]]
+    ),
+    "None for one dataset": lambda noisy, exact, entropy: None if exact > 1 else noisy[0],
+    "another type for one dataset": lambda noisy, exact, entropy: (
+        int(noisy[0]) if exact > 1 else float(int(noisy[0]))
+    ),
+    "another shape for one dataset": lambda noisy, exact, entropy: np.repeat(noisy, int(exact + 1)),
+    "another key for one dataset": lambda noisy, exact, entropy: {str(exact): noisy[0]},
+    "a text": lambda noisy, exact, entropy: {"noisy": noisy[0], "exact": str(exact)},
+    "two entries with one noise": lambda noisy, exact, entropy: (noisy[0], noisy[0] + exact),
+    "a scale that depends on the value": lambda noisy, exact, entropy: (
+        exact + textbook_laplace(entropy) * (1 + 2 * (exact > 1))
+    ),
+}
+
+
+CAUGHT = [
+    *[(lie, PURE, 24_000 if "0.5 %" in lie else 3000) for lie in LIES],
+    ("the exact value in 5 % of releases", ZCDP, 16_000),
+    *[(lie, ZCDP, 6000) for lie in ("noise made in floats", "NaN for one dataset")],
+    *[(lie, SMOOTH, 3000) for lie in ("None for one dataset", "the parity of the value")],
+]
+
+
+@pytest.mark.parametrize(("lie", "honest", "releases"), CAUGHT, ids=str)
+def test_audit_catches(lie: str, honest: Any, releases: int) -> None:
+    """A rarer event needs more releases, under zCDP many more."""
+    with pytest.raises(AssertionError, match="came in"):
+        dp.audit(lying(honest, LIES[lie]), NONE, ONE, releases=releases)
+
+
+@pytest.mark.parametrize("honest", [PURE, ZCDP, SMOOTH], ids=["pure", "zCDP", "approximate"])
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda noisy: float(noisy[0]),
+        lambda noisy: round(float(noisy[0])),
+        lambda noisy: None if noisy[0] < 0 else noisy,
+        lambda noisy: (noisy, np.inf, {"rows": noisy[0]}, [None, "text"]),
+        lambda noisy: np.where(noisy > 1, np.nan, noisy),
+        lambda noisy: 10**400 if noisy[0] > 1 else -1,
+        lambda noisy: np.tile(noisy, 20),
+        lambda noisy: np.float32(noisy[0]),
+        lambda noisy: "above" if noisy[0] > 1 else "below",
+        lambda noisy: {"above"} if noisy[0] > 1 else frozenset(),
+        lambda noisy: Estimate(noisy[0], "for all"),
+        lambda noisy: noisy.astype(object),
+        lambda noisy: [0.0] * (3 + int(noisy[0] > 1)),
+        lambda noisy: object(),
+    ],
+)
+def test_audit_lets_any_function_of_an_honest_release_pass(made: Any, honest: Any) -> None:
+    """Each fails by chance with a probability below 1e-7; the seed is fixed."""
+    found = dp.audit(honest >> made, NONE, ONE, releases=1000)
+    assert found.lower_bound <= found.claim
+
+
+@attrs.frozen
+class Estimate:
+    """A release with fields."""
+
+    value: float
+    words: str
+
+
+def test_audit_names_the_event() -> None:
+    with pytest.raises(AssertionError, match=r"the form 'NoneType|the form 'None"):
+        dp.audit(lying(PURE, LIES["None for one dataset"]), NONE, ONE, releases=300)
+    with pytest.raises(AssertionError, match=r"equal to [01]\.5 came in \d+ of 2000"):
+        dp.audit(lying(PURE, LIES["the exact value in 5 % of releases"]), NONE, ONE, releases=3000)
+    with pytest.raises(AssertionError, match="the lowest bit of the release"):
+        dp.audit(lying(PURE, LIES["noise made in floats"]), NONE, ONE, releases=3000)
+
+
+def test_audit_comes_near_the_claims() -> None:
+    """Fixed seeds: without power an audit would say nothing."""
+    assert dp.audit(PURE, NONE, ONE, releases=3000).lower_bound > 0.6
+    assert dp.audit(ZCDP, NONE, ONE, releases=6000).lower_bound > 0.18
+    found = dp.audit(PURE, [0.5] * 3, [0.5] * 3 + [1.0] * 3, d_in=3, releases=3000)
+    assert 1.5 < found.lower_bound <= found.claim == 3
+
+
+def test_audit_of_a_measure_of_ones_own_reads_its_curve() -> None:
+    class Curve(dp.ZeroConcentratedDivergence.__mro__[1]):  # type: ignore[misc,name-defined]
+        """Additive, with the curve of zCDP, and no relative of its class."""
+
+        loss = staticmethod(dp.ZeroConcentratedDivergence().loss)
+        group = staticmethod(dp.ZeroConcentratedDivergence().group)
+        profile = staticmethod(dp.ZeroConcentratedDivergence().profile)
+        words = staticmethod(dp.ZeroConcentratedDivergence().words)
+
+    honest = attrs.evolve(ZCDP.bind(dp.records()), output_measure=Curve())
+    found = dp.audit(honest, NONE, ONE, releases=2000)
+    assert found.lower_bound <= found.claim
+    lie = attrs.evolve(lying(ZCDP, LIES["None for one dataset"]), output_measure=Curve())
+    with pytest.raises(AssertionError, match="None"):
+        dp.audit(lie, NONE, ONE, releases=300)
+
+
+def test_where_a_lowest_bit_lies() -> None:
+    found = lowest_bit(np.array([1.0, 3.0, -6.0, 0.5, 0.1, 2.0**60, 5e-324, -0.0]))
+    assert found.tolist() == [0, 0, 1, -1, -55, 60, -1074, np.inf]
+    assert np.isnan(lowest_bit(np.array([np.nan]))).all()
+
+
+def test_readings_keep_the_form_apart() -> None:
+    found = readings([1.0, 2.0, np.nan, None, 4.0])
+    assert found.numbers[:, 0].tolist()[:2] == [1.0, 2.0]
+    assert len(set(found.forms)) == 3
+    assert np.isnan(found.numbers[2:4]).all()
+
+
+@pytest.mark.parametrize(("x", "y"), [(0, 0), (3, 0), (60, 40), (199, 3), (200, 200), (0, 200)])
+def test_the_confidence_region_covers(x: int, y: int) -> None:
+    """No pair of probabilities outside of the cells has tails whose product is above t."""
+    count, product = 200, fisher(1e-3)
+    assert product * (1 - log(product)) <= 1e-3
+    least, most = region(x, y, count, 1e-3)
+    grid = np.linspace(0, 1, 401)
+    p, q = np.meshgrid(grid, grid)
+    inside = binom.sf(x - 1, count, p) * binom.cdf(y, count, q) > product
+    covered = np.zeros_like(inside)
+    for low, high in zip(least, most, strict=True):
+        covered |= (p >= low) & (q <= high)
+    assert not (inside & ~covered).any()
+
+
+def test_the_bound_exceeds_the_truth_as_seldom_as_it_says() -> None:
+    """Exactly, over all counts, for two coins with a loss of ln 3 and of ln 1."""
+    count, failure = 40, 0.05
+    for p, q in ((0.3, 0.1), (0.9, 0.3), (0.5, 0.5), (0.02, 0.02 / 3)):
+        exceeded = 0.0
+        for x in range(count + 1):
+            for y in range(count + 1):
+                chance = binom.pmf(x, count, p) * binom.pmf(y, count, q)
+                if chance < 1e-9:
+                    continue
+                least, most = region(x, y, count, failure)
+                with np.errstate(divide="ignore"):
+                    bound = np.log(least / most).min()
+                exceeded += chance * (bound > log(p / q) + 1e-12)
+        assert exceeded <= failure
+
+
+def test_the_divergence_of_two_coins() -> None:
+    p, q = np.array([0.3, 0.9]), np.array([0.1, 0.4])
+    for order in (2.0, 11.0):
+        exact = np.log(p**order * q ** (1 - order) + (1 - p) ** order * (1 - q) ** (1 - order))
+        assert (_renyi(p, q) >= exact / (order - 1) / order * (1 - 1e-3)).all()
+    assert _renyi(q, p).tolist() == [0, 0]
+
+
+@dp.mechanism
+def half_noise(
+    space: dp.Space[dp.Vectors], scale: float
+) -> dp.Measurement[dp.Space[dp.Vectors], dp.MaxDivergence]:
+    """Laplace noise of half the scale that its map is for."""
+    honest = dp.laplace(scale=scale).bind(space)
+    careless = dp.laplace(scale=scale / 2).bind(space)
+    return attrs.evolve(honest, function=careless.function)
+
+
+@dp.mechanism
+def half_gaussian(
+    space: dp.Space[dp.Vectors], rho: float
+) -> dp.Measurement[dp.Space[dp.Vectors], dp.ZeroConcentratedDivergence]:
+    """Gaussian noise of half the scale that its map is for."""
+    honest = dp.gaussian(rho=rho).bind(space)
+    return attrs.evolve(honest, function=dp.gaussian(rho=rho * 4).bind(space).function)
+
+
+@pytest.mark.parametrize(
+    ("lie", "releases"), [(half_noise(1.0), 1000), (half_gaussian(Fraction(1, 2)), 2000)], ids=repr
+)
+def test_audit_catches_half_of_the_noise(lie: Any, releases: int) -> None:
+    with pytest.raises(AssertionError, match="at least"):
+        dp.audit(TOTAL >> lie, NONE, ONE, releases=releases)
+
+
+def test_audit_catches_approximate_privacy_without_enough_noise() -> None:
+    bound = (TOTAL >> dp.gaussian(epsilon=1, delta=1e-3)).bind(dp.records())
+    small = (TOTAL >> dp.gaussian(scale=0.5)).bind(dp.records())
+    with pytest.raises(AssertionError, match="at least"):
+        dp.audit(attrs.evolve(bound, function=small.function), NONE, ONE, releases=1000)
+
+
+def test_audit_catches_a_release_that_depends_on_emptiness() -> None:
+    lie = lying(PURE, lambda noisy, exact, entropy: noisy * (exact != 0))
+    with pytest.raises(AssertionError, match="at least"):
+        dp.audit(lie, [], [1.0], releases=1000)
