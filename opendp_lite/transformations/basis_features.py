@@ -24,9 +24,9 @@ def basis_features(space: Space[Rows], basis: Basis) -> Transformation[Space[Row
         sensitivity of these points and not of a box around them, exactly.
     Moves: d_in rows move d_in rows, under either row metric.
     Because: Free Lunch, appendix D, with the sensitivities that it should have: under add/remove
-        the largest norm of a point, under replace-one the largest distance of two (errata 1.1,
-        1 and 2 of the project). They are enforced in integers: a sum counts how often each point
-        occurs.
+        the largest norm of a point, under replace-one the largest distance of two
+        (``docs/errata.md``, 1.1.1 and 1.1.2). They are enforced in integers: a sum counts how
+        often each point occurs.
 
     >>> import opendp_lite as dp
     >>> features = dp.basis_features(dp.Hadamard(4, 0, 100))
