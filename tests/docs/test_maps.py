@@ -84,3 +84,13 @@ def test_post_processing_costs_nothing() -> None:
     told = read >> dp.distribution(basis, deviation=2)
     assert told.loss(2) == 4 * THIRD
     assert np.isfinite(told([1.0] * 500).mean().value)
+
+
+def test_the_joint_noise_follows_the_l2_radius() -> None:
+    """A box of 16 columns reaches as far as a ball of radius 4, so both have the same noise."""
+    table, empty = dp.records(columns=16), np.empty((0, 16))
+    inside = (dp.clamp(-1, 1), dp.clip_to_norm(4))
+    pipelines = [table >> rows >> dp.core(epsilon=1) for rows in inside]
+    found = [each.insecure_release(empty, seed=5).value for each in pipelines]
+    assert np.array_equal(found[0][0], found[1][0])
+    assert found[0][1] == found[1][1]
