@@ -29,6 +29,17 @@ def test_a_page_that_is_not_there_is_found() -> None:
     assert missing(f"see {absent}, docs/privacy.md and README.md", ROOT) == [absent]
 
 
+def test_tests_that_pages_name_exist_once() -> None:
+    """A page names a test by its file, which has a unique name, and a function by file::name."""
+    for path in FILES:
+        if path.suffix != ".md":
+            continue
+        for name, function in re.findall(r"\b(test_\w+\.py)(?:::(\w+))?", path.read_text()):
+            files = list((ROOT / "tests").rglob(name))
+            assert len(files) == 1, f"{path.name}: {name} is {len(files)} files"
+            assert f"def {function}" in files[0].read_text(), f"{path.name}: {name}::{function}"
+
+
 def test_links_to_headings_lead_to_one() -> None:
     """A link [text](page.md#heading) names a heading as GitHub writes it."""
     for path in FILES:

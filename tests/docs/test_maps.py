@@ -18,7 +18,8 @@ Tables = dp.Space[dp.Rows]
 @dp.stage
 def halved(space: Tables) -> dp.Transformation[Tables, Tables]:
     """Half of every value, by a function of one's own."""
-    return dp.row_map(space, lambda block: block / 2, dp.Box(0, 5))
+    box = dp.Box(0, 5, columns=space.domain.columns)
+    return dp.row_map(space, lambda block: block / 2, box)
 
 
 def test_a_row_map_moves_as_many_rows_as_it_is_given() -> None:
