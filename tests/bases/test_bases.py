@@ -174,7 +174,7 @@ def test_sensitivities_of_steps_in_closed_form(power):
 
 
 def test_legendre_on_minus_one_to_one_grows_as_the_erratum_says():
-    """Sum (2 i + 1) / 2 = k^2 / 2 under du on [-1, 1] is k^2 under the uniform law."""
+    """docs/errata.md, 1.1.2: k^2 / 2 under du on [-1, 1] is k^2 under the uniform law."""
     sizes = [dp.Legendre(k, -1, 1).l2 / sqrt(2) for k in (2, 4, 8, 16)]
     assert sizes == pytest.approx([k / sqrt(2) for k in (2, 4, 8, 16)], rel=0.005)
 

@@ -24,11 +24,12 @@ import quantile
 import scalars
 import sparse
 import sums
+import value_times
 from compare import Clock, Row, table
 
 LIBRARIES = ("numpy", "opendp", "diffprivlib")
 OPENDP_ENTRIES = 5_000
-BY_NAME_ONLY = {"plan", "distributions", "mean_grid"}
+BY_NAME_ONLY = {"plan", "distributions", "mean_grid", "value_times"}
 """Groups that take long, and run where they are asked for."""
 
 
@@ -80,6 +81,7 @@ def main() -> None:
         "quantile": quantile.rows,
         "sparse": sparse.rows,
         "imports": imports.rows,
+        "value_times": value_times.rows,
         "distributions": distributions.rows,
         "mean_grid": mean_grid.rows,
         "plan": lambda: plan.rows(arguments.experiments, arguments.runs, arguments.failures),

@@ -1,4 +1,4 @@
-"""The error of shares of rows, basis by basis: the table of docs/distributions.md."""
+"""The error of shares of rows, basis by basis: the table of docs/accuracy.md."""
 
 from __future__ import annotations
 

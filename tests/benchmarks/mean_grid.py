@@ -1,4 +1,4 @@
-"""How far off the mean of one column is, beside simplex_mean: the tables of docs/mean.md."""
+"""How far off the mean of one column is, beside simplex_mean: the tables of docs/accuracy.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The private error of means of many columns, against the table of papers.md, section 4.2."""
+"""The private error of means of many columns, against docs/errata.md, 4.2."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def line(work: str, error: float, duration: float, known: float, most: float) ->
     return Row(
         work,
         f"{error:.4g} in {shown(duration)}",
-        "papers.md 4.2",
+        "docs/errata.md 4.2",
         f"{known:.4g}",
         f"{ratio:.3g}",
         target.words(),

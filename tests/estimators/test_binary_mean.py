@@ -31,7 +31,10 @@ def half_l1(release, rows):
     ("ratio", "replaced", "added"), [(0.25, 1.135, 0.865), (0.0, 0.593, 0.442), (1.0, 3.325, 2.518)]
 )
 def test_the_error_is_that_of_the_study(ratio, replaced, added):
-    """Medians of three runs; a run's error varies by about 3 %, so 10 % is over six deviations."""
+    """Of docs/errata.md, 4.3: medians of three runs.
+
+    A run's error varies by about 3 %, so 10 % is over six deviations.
+    """
     rows = drawn(7, 4096, 1024, ratio)
     sparse = sp.csr_array(rows)
     limits = {False: added, True: replaced}

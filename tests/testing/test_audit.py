@@ -42,7 +42,7 @@ def lying(honest: Any, function: Callable[[Any, Any, Entropy], Any]) -> Measurem
     exact = TOTAL.bind(dp.records()).function
 
     def release(value: Any, entropy: Entropy) -> Any:
-        return function(bound.function(value, entropy), float(exact(value)), entropy)
+        return function(bound.function(value, entropy), exact(value).floats[0], entropy)
 
     return attrs.evolve(bound, function=release)
 

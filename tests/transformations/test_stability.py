@@ -173,7 +173,7 @@ def test_maps_are_attained(stage, added, before, after):
 
 
 def test_sensitivities_of_the_specification():
-    """papers.md, section 0, for [L, U] = [-2, 5]."""
+    """docs/errata.md, section 0, for [L, U] = [-2, 5]."""
     sized = dp.records(size=9, metric=dp.ChangeOneDistance())
     total = dp.clamp(-2, 5) >> dp.sum()
     assert (total.map(1).l1, total.bind(sized).map(1).l1) == (5, 7)

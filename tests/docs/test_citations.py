@@ -1,0 +1,52 @@
+"""Every page that code, tests or pages cite exists."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PLACES = ("opendp_lite/**/*.py", "tests/**/*.py", "tests/**/*.md", "docs/**/*.md", "*.md", "*.toml")
+FILES = sorted({path for place in PLACES for path in ROOT.glob(place)} - {Path(__file__)})
+PAGE = re.compile(r"(?<![\w/.*-])[\w./-]*\w\.md\b")
+
+
+def missing(text: str, folder: Path) -> list[str]:
+    """The pages named in a text that stand neither beside it nor at the root."""
+    named = sorted(set(PAGE.findall(text)))
+    return [page for page in named if not any((at / page).is_file() for at in (ROOT, folder))]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_cited_pages_exist(path: Path) -> None:
+    assert missing(path.read_text(), path.parent) == []
+
+
+def test_a_page_that_is_not_there_is_found() -> None:
+    absent = "old" + ".md"
+    assert missing(f"see {absent}, docs/privacy.md and README.md", ROOT) == [absent]
+
+
+def test_tests_that_pages_name_exist_once() -> None:
+    """A page names a test by its file, which has a unique name, and a function by file::name."""
+    for path in FILES:
+        if path.suffix != ".md":
+            continue
+        for name, function in re.findall(r"\b(test_\w+\.py)(?:::(\w+))?", path.read_text()):
+            files = list((ROOT / "tests").rglob(name))
+            assert len(files) == 1, f"{path.name}: {name} is {len(files)} files"
+            assert f"def {function}" in files[0].read_text(), f"{path.name}: {name}::{function}"
+
+
+def test_links_to_headings_lead_to_one() -> None:
+    """A link [text](page.md#heading) names a heading as GitHub writes it."""
+    for path in FILES:
+        if path.suffix != ".md":
+            continue
+        for page, heading in re.findall(r"\]\(([\w./-]*)#([\w-]+)\)", path.read_text()):
+            target = path.parent / page if page else path
+            titles = re.findall(r"^#+ (.+)$", target.read_text(), re.MULTILINE)
+            slugs = [re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles]
+            assert heading in slugs, f"{path.name}: {page}#{heading}"
