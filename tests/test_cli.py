@@ -20,7 +20,7 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite import cli
-from opendp_lite.estimators.count_ratio import count_ratio, size_ratio
+from opendp_lite.estimators.one_column.count_ratio import count_ratio, size_ratio
 
 RAND_HIE = Path(__file__).parent.parent / "docs" / "data" / "rand_hie.csv"
 CLAMPED_MEAN = 2.839722634967806

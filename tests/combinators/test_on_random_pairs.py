@@ -13,7 +13,7 @@ from scipy.stats import chi2
 
 import opendp_lite as dp
 from opendp_lite.combinators import on_random_pairs as module
-from opendp_lite.estimators.private_variance import median_of_mean_square
+from opendp_lite.estimators.many_columns.private_variance import median_of_mean_square
 from opendp_lite.testing.distances import change_one_distance, symmetric_distance
 
 REPLACE = dp.ChangeOneDistance()

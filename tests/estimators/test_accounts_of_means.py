@@ -10,10 +10,10 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.estimators import recentred_mean as module
-from opendp_lite.estimators.column import Column
-from opendp_lite.estimators.loss import loss_of
-from opendp_lite.estimators.report import Report
-from opendp_lite.estimators.truth import Truth
+from opendp_lite.estimators.inference.bounded_column import Column
+from opendp_lite.estimators.inference.budget import loss_of
+from opendp_lite.estimators.inference.scenario import Truth
+from opendp_lite.estimators.inference.uncertainty_options import Report
 
 REPLACE = dp.ChangeOneDistance()
 THIRD = Fraction(1, 3)

@@ -134,7 +134,9 @@ def test_no_search_ends_at_a_radius_of_nothing(monkeypatch):
         return dp.private_quantile(0.5, candidates=[0.0, 1e-300], rho=rho)
 
     monkeypatch.setattr(
-        import_module("opendp_lite.estimators.iome_mean"), "quantile_by_search", nothing
+        import_module("opendp_lite.estimators.many_columns.iome_mean"),
+        "quantile_by_search",
+        nothing,
     )
     space = dp.records(columns=1, size=10, metric=REPLACE)
     assert np.isfinite((space >> dp.iome_mean(1, rho=1))(np.zeros(10))).all()

@@ -14,8 +14,8 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.combinators.compose import compose
-from opendp_lite.estimators.report import Report
-from opendp_lite.estimators.weighted_mean import _Weighted
+from opendp_lite.estimators.inference.uncertainty_options import Report
+from opendp_lite.estimators.one_column.weighted_mean import _Weighted
 
 pytestmark = pytest.mark.usefixtures("seeded")
 ASKED = {"confidence": 0.9, "sampling": True}

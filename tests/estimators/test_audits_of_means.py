@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.estimators.report import Report
+from opendp_lite.estimators.inference.uncertainty_options import Report
 
 pytestmark = pytest.mark.usefixtures("seeded")
 REPLACE = dp.ChangeOneDistance()

@@ -15,9 +15,9 @@ import pytest
 from scipy.stats import ks_2samp, norm
 
 import opendp_lite as dp
-from opendp_lite.estimators.reading import Reading
-from opendp_lite.estimators.report import Report
-from opendp_lite.estimators.truth import Truth
+from opendp_lite.estimators.inference.noisy_totals import Reading
+from opendp_lite.estimators.inference.scenario import Truth
+from opendp_lite.estimators.inference.uncertainty_options import Report
 
 REPLACE = dp.ChangeOneDistance()
 LOW, HIGH = -3, 5

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.estimators.ball_pair import BallPair
-from opendp_lite.estimators.pairs import CorePair, LaplacePair, NormalPair
-from opendp_lite.estimators.shared_laplace_pair import SharedLaplacePair
+from opendp_lite.estimators.inference.ball_noise import BallPair
+from opendp_lite.estimators.inference.joint_noise import CorePair, LaplacePair, NormalPair
+from opendp_lite.estimators.inference.shared_laplace_noise import SharedLaplacePair
 
 TABLE = dp.records(columns=2)
 REPLACE = dp.ChangeOneDistance()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstest, norm
 
-from opendp_lite.estimators.pairs import CorePair, LaplacePair, NormalPair, Pair
+from opendp_lite.estimators.inference.joint_noise import CorePair, LaplacePair, NormalPair, Pair
 
 DRAWS = 400_000
 GAPS = np.array([-9.0, -2.5, -1.0, -0.3, 0.1, 0.8, 2.0, 5.0])

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from opendp_lite.estimators.pairs import CorePair, LaplacePair, NormalPair
-from opendp_lite.estimators.quotient import Quotient, _accepted
+from opendp_lite.estimators.inference.joint_noise import CorePair, LaplacePair, NormalPair
+from opendp_lite.estimators.inference.ratio_of_noisy_sums import Quotient, _accepted
 
 NORMAL = Quotient(-1.0, 3.0, 1.0, NormalPair(4.0, 1.5))
 QUOTIENTS = {

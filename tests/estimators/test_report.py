@@ -7,9 +7,9 @@ from fractions import Fraction
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.estimators.column import Column
-from opendp_lite.estimators.loss import Concentrated, Pure
-from opendp_lite.estimators.report import _Squares
+from opendp_lite.estimators.inference.bounded_column import Column
+from opendp_lite.estimators.inference.budget import Concentrated, Pure
+from opendp_lite.estimators.inference.uncertainty_options import _Squares
 
 SPACES = [dp.records(), dp.records(size=7, metric=dp.ChangeOneDistance())]
 

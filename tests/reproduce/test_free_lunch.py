@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
-from opendp_lite.estimators.truth import Truth
+from opendp_lite.estimators.inference.scenario import Truth
 from opendp_lite.reproduce.free_lunch import cells as made
 from opendp_lite.reproduce.free_lunch.cells import Cell, cell, cells, estimators_of
 from opendp_lite.reproduce.free_lunch.estimators import ESTIMATORS, Setting

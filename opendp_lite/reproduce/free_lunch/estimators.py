@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 
 import opendp_lite as dp
-from opendp_lite.estimators.truth import Truth
+from opendp_lite.estimators.inference.scenario import Truth
 from opendp_lite.reproduce.free_lunch.laws import GAUSSIAN, LAPLACE, Errors, Law
 from opendp_lite.reproduce.free_lunch.rows import Floats
 from opendp_lite.reproduce.free_lunch.settings import ROWS, Dataset

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.estimators.truth import Truth
+from opendp_lite.estimators.inference.scenario import Truth
 from opendp_lite.reproduce.free_lunch.settings import (
     LOG_NORMAL,
     NORMAL,

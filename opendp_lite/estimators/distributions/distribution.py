@@ -1,0 +1,296 @@
+"""What noisy sums of a basis' functions say of the numbers: density, quantiles, moments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property, lru_cache
+from math import sqrt
+from typing import Any, cast
+
+import attrs
+import numpy as np
+from numpy.typing import ArrayLike
+
+from opendp_lite.bases.basis import Basis
+from opendp_lite.calls import Call
+from opendp_lite.errors import ParameterError
+from opendp_lite.estimators.distributions.uncertain import Uncertain
+from opendp_lite.estimators.inference.parameters import Floats
+from opendp_lite.exact import Number, exact, nearest, positive, said, whole
+from opendp_lite.postprocessor import postprocessor, suited
+
+
+@attrs.frozen(eq=False)
+class _Shares:
+    """What each sum says of the rows: in each cell, below each edge, in all.
+
+    Shapes (cells, terms), (cells + 1, terms), (terms,); with the ``edges`` of the cells and the
+    numbers in their ``middles``.
+    """
+
+    inside: Floats
+    below: Floats
+    whole: Floats
+    edges: Floats
+    middles: Floats
+
+
+@lru_cache(maxsize=8)
+def _shares(basis: Basis) -> _Shares:
+    inside = basis.points().at(np.arange(basis.cells)) / basis.cells
+    below = np.concatenate([np.zeros((1, basis.terms)), np.cumsum(inside, axis=0)])
+    return _Shares(inside, below, below[-1], basis.edges(), basis.middles())
+
+
+def _numbers(given: Any, name: str) -> Floats:
+    """A number or an array of numbers, in floats."""
+    try:
+        found = np.asarray(given)
+        if found.dtype.kind not in "biufO":
+            raise TypeError(found.dtype)
+        numbers: Floats = found.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"{name} must be a number or an array of numbers, got {said(given)}"
+        ) from None
+    if np.isnan(numbers).any():
+        raise ParameterError(f"{name} must be numbers, got NaN")
+    return numbers
+
+
+def _sums(given: Any) -> Floats:
+    return _numbers(given, "distribution: the sums")
+
+
+@attrs.frozen(eq=False, repr=False)
+class Distribution:
+    """How numbers are distributed, as far as noisy sums of a basis' functions say.
+
+    Takes: ``basis``; ``sums``, one for each function; ``deviation``, the standard deviation of
+        their noise; ``size``, the number of rows where that is public, else None: it is then
+        estimated as the integral, which is the first sum where the first function is 1.
+    Gives: ``count``, ``density(x)``, ``cdf(x)``, ``quantile(q)``, ``mean()``,
+        ``standard_deviation()``, ``moment(order)`` and ``expectation(function)``, each an
+        ``Uncertain`` with a standard error through the noise. What the basis cannot show (finer
+        detail than its last function, what happens within a cell, what lies beyond its bounds) is
+        not in the standard errors: take more functions and see what changes.
+    """
+
+    basis: Basis
+    sums: Floats = attrs.field(converter=_sums)
+    deviation: float
+    size: int | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if self.sums.shape != (self.basis.terms,):
+            raise ParameterError(
+                f"{self.basis!r} needs {self.basis.terms} sums, got shape {self.sums.shape}"
+            )
+
+    @property
+    def _shares(self) -> _Shares:
+        return _shares(self.basis)
+
+    @cached_property
+    def _rows(self) -> float:
+        counted = float(self._shares.whole @ self.sums) if self.size is None else float(self.size)
+        return max(counted, 1.0)
+
+    @cached_property
+    def _per_row(self) -> Floats:
+        """The sums divided by the number of rows; brought to a public number where there is one.
+
+        Because: of all changes of the sums that give the public number this is the shortest, and
+        for independent noise of one size the best.
+        """
+        sums, one = self.sums, self._shares.whole
+        if self.size is not None:
+            sums = sums + one * ((self.size - one @ sums) / (one @ one))
+        return sums / self._rows
+
+    def _linear(self, weights: Floats) -> Uncertain:
+        """The estimates of weights @ sums / rows, for weights of shape (..., terms).
+
+        The first order of the ratio: an error e of the sums moves it by (w - value one) @ e /
+        rows; where the number of rows is public the part of e along ``one`` does not matter.
+        """
+        one, value = self._shares.whole, weights @ self._per_row
+        along = value if self.size is None else weights @ one / (one @ one)
+        rest = weights - np.multiply.outer(along, one)
+        return Uncertain(value, _lengths(rest) * (self.deviation / self._rows))
+
+    @property
+    def count(self) -> Uncertain:
+        """The number of rows."""
+        if self.size is not None:
+            return Uncertain(float(self.size), 0.0)
+        error = self.deviation * float(np.linalg.norm(self._shares.whole))
+        return Uncertain(float(self._shares.whole @ self.sums), error)
+
+    def _cells_of(self, numbers: Floats) -> Any:
+        return self.basis.points().places_of(numbers)
+
+    def density(self, x: ArrayLike) -> Uncertain:
+        """The density at x; a negative estimate counts as 0. Beyond the bounds it is 0."""
+        numbers = _numbers(x, "density: x")
+        edges, places = self._shares.edges, self._cells_of(numbers)
+        inside = (numbers >= edges[0]) & (numbers <= edges[-1])
+        widths = np.where(inside, np.diff(edges)[places], np.inf)
+        found = self._linear(self._shares.inside[places] / widths[..., None])
+        return _plain(np.maximum(found.value, 0.0), found.standard_error)
+
+    def cdf(self, x: ArrayLike) -> Uncertain:
+        """The share of rows up to x, from 0 to 1."""
+        found = self._linear(self._below(_numbers(x, "cdf: x")))
+        return _plain(np.clip(found.value, 0.0, 1.0), found.standard_error)
+
+    def _below(self, numbers: Floats) -> Floats:
+        edges, places = self._shares.edges, self._cells_of(numbers)
+        part = ((numbers - edges[places]) / np.diff(edges)[places]).clip(0, 1)[..., None]
+        below = self._shares.below
+        return cast(Floats, below[places] * (1 - part) + below[places + 1] * part)
+
+    @cached_property
+    def _rising(self) -> Floats:
+        """The share of rows below each edge, made to rise from 0 to 1."""
+        shares = self._shares.below @ self._per_row
+        rising: Floats = np.maximum.accumulate(np.clip(shares, 0, 1))
+        return rising
+
+    def _where(self, shares: Floats) -> Floats:
+        """The least number up to which there is such a share of rows."""
+        edges, rising = self._shares.edges, self._rising
+        after = np.searchsorted(rising, shares).clip(1, len(rising) - 1)
+        low, high = rising[after - 1], rising[after]
+        part = ((shares - low) / np.where(high > low, high - low, 1.0)).clip(0, 1)
+        return cast(Floats, edges[after - 1] * (1 - part) + edges[after] * part)
+
+    def quantile(self, q: ArrayLike) -> Uncertain:
+        """The number up to which there is a share q of the rows.
+
+        The standard error is half of what lies between the quantiles a standard error of the
+        share lower and higher; a share of 0 or 1 is that up to a bound. Where q is not some
+        standard errors of the share away from 0 and 1, there is little to be known.
+        """
+        shares = _numbers(q, "quantile: q")
+        if not ((shares >= 0) & (shares <= 1)).all():
+            wrong = shares[(shares < 0) | (shares > 1)].flat[0]
+            raise ParameterError(
+                f"quantile: q is a share between 0 and 1, 0.5 for the median; got {wrong:g}"
+            )
+        found = self._where(shares)
+        error = self._linear(self._below(found)).standard_error
+        more, low = shares + error, self._where((shares - error).clip(0, 1))
+        high = np.where(more < 1, self._where(more.clip(0, 1)), self._shares.edges[-1])
+        return _plain(found, (high - low) / 2)
+
+    def expectation(self, function: Callable[[Floats], Floats]) -> Uncertain:
+        """The mean of a function of the numbers, which maps an array of them to another."""
+        values = _numbers(
+            function(self._shares.middles.copy()), "expectation: what the function gives"
+        )
+        return self._mean_of(values, "expectation: the function")
+
+    def _mean_of(self, values: Floats, name: str) -> Uncertain:
+        cells = self.basis.cells
+        if values.shape[-1:] != (cells,):
+            raise ParameterError(
+                f"{name} must give one number for each of the {cells} in the array that it gets, "
+                f"got shape {values.shape}; np.where and np.full_like make such arrays"
+            )
+        if not np.isfinite(values).all():
+            wrong = self._shares.middles[~np.isfinite(values).reshape(-1, cells).all(axis=0)][0]
+            raise ParameterError(
+                f"{name} must be finite between the bounds; it is not at {wrong:g}"
+            )
+        found = self._linear(values @ self._shares.inside)
+        return _plain(found.value, found.standard_error)
+
+    def moment(self, order: int, about: Number = 0) -> Uncertain:
+        """The mean of (x - about)^order."""
+        power, middle = whole(order, "order", least=1), nearest(exact(about, "about"))
+        with np.errstate(over="ignore"):
+            powers = (self._shares.middles - middle) ** power
+        return self._mean_of(powers, f"moment: the power of order {power}")
+
+    def mean(self) -> Uncertain:
+        """The mean, within the cells."""
+        found, edges = self.moment(1), self._shares.edges
+        return attrs.evolve(found, value=float(np.clip(found.value, edges[0], edges[-1])))
+
+    def standard_deviation(self) -> Uncertain:
+        """The standard deviation of the numbers; 0 where their variance seems to be negative.
+
+        Where the variance is not above two standard errors of it, the root of one of them is
+        that of the deviation: there the tangent of the root, which is taken elsewhere, is too flat.
+        """
+        variance = self.moment(2, about=self.mean().value)
+        found = sqrt(max(variance.value, 0.0))
+        error = variance.standard_error
+        return Uncertain(found, error / (2 * found) if found**2 > 2 * error else sqrt(error))
+
+    def __repr__(self) -> str:
+        return f"<about {self._rows:.0f} rows by {self.basis!r}>"
+
+
+def _lengths(rows: Floats) -> Floats:
+    """The l2 norms along the last axis, of numbers whose squares are beyond floats too."""
+    largest = np.abs(rows).max(axis=-1, keepdims=True)
+    units = np.where(largest > 0, largest, 1.0)
+    lengths: Floats = units[..., 0] * np.linalg.norm(rows / units, axis=-1)
+    return lengths
+
+
+def _plain(value: Any, error: Any) -> Uncertain:
+    """Floats for one number, arrays for many."""
+    if np.ndim(value):
+        return Uncertain(value, error)
+    return Uncertain(float(value), float(error))
+
+
+def _suits(
+    recipe: tuple[Any, ...], basis: Basis, deviation: Number, size: int | None = None
+) -> str | None:
+    _read(basis, deviation, size)
+    calls = [(call.name, dict(call.arguments)) for call in recipe if isinstance(call, Call)]
+    summed = [at for at, (name, _) in enumerate(calls) if name == "sum"]
+    if all(at and calls[at - 1] == ("basis_features", {"basis": basis}) for at in summed):
+        return None
+    return (
+        "distribution needs the sums of the basis, with nothing between; "
+        f"put basis_features({basis!r}) >> sum()"
+    )
+
+
+def _read(basis: Basis, deviation: Number, size: int | None) -> tuple[float, int | None]:
+    """The deviation and the size, refused where they, or the basis, are none."""
+    if not isinstance(basis, Basis):
+        raise ParameterError(
+            f"distribution needs a basis such as dp.Cosine(12, 0, 100), got {said(basis)}"
+        )
+    declared = None if size is None else whole(size, "size", least=1)
+    return nearest(positive(deviation, "deviation")), declared
+
+
+@postprocessor
+@suited(_suits)
+def distribution(
+    sums: Any, basis: Basis, deviation: Number, size: int | None = None
+) -> Distribution:
+    """Reads noisy sums of a basis' functions as a distribution.
+
+    Takes: a release of ``basis_features(basis) >> sum()`` with noise; the same basis; the standard
+        deviation of the noise; ``size``, the number of rows where that is public.
+    Gives: a ``Distribution``.
+    Costs: nothing; it is post-processing.
+    Because: the functions are orthonormal, so the density, in the coordinate in which they are, is
+        the sum of the functions, each times its mean over the rows. ``basis_distribution`` does
+        all of it, and knows the deviation.
+
+    >>> import opendp_lite as dp
+    >>> basis = dp.Hadamard(2, 0, 10)
+    >>> found = dp.distribution(basis, deviation=1)([100.0, 50.0])
+    >>> found.cdf(5).value, found.count
+    (0.75, Uncertain(value=100.0, standard_error=1.0))
+    """
+    return Distribution(basis, sums, *_read(basis, deviation, size))

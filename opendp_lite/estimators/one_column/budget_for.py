@@ -1,0 +1,67 @@
+"""What an error costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import ceil, floor, log10
+from typing import Any, Final
+
+from opendp_lite.core import Measurement, Mechanism
+from opendp_lite.errors import ParameterError
+from opendp_lite.estimators.one_column.expected_error import error_of
+from opendp_lite.exact import Number, nearest, positive
+
+_LEAST: Final = -12
+_MOST: Final = 12
+_DIGITS: Final = 3
+_CLOSE: Final = 1e-4
+"""Of powers of ten: far less than a step of the third digit."""
+
+
+def loss_for(
+    make: Callable[[float], Mechanism[Any, Any] | Measurement[Any, Any]],
+    error: Number,
+    n: int,
+    guess: Number,
+    spread: Number = 0,
+) -> float:
+    """The least budget, to three digits, at which an estimator errs by no more than that.
+
+    Takes: ``make``, from a rho or an epsilon to an estimator; ``error``, the root mean square
+        error that is allowed; ``n``, ``guess`` and ``spread`` as for ``error_of``. Raises
+        ``ParameterError`` where no loss from 1e-12 to 1e12 will do, or any.
+    Gives: the argument of ``make``.
+    Because: the error falls as the loss grows; it is sought by bisection.
+
+    >>> import opendp_lite as dp
+    >>> dp.loss_for(lambda rho: dp.mean(0, 100, rho=rho), error=0.1, n=1000, guess=40)
+    0.181
+    """
+    if isinstance(make, Mechanism | Measurement):
+        raise ParameterError(
+            "loss_for takes a function that makes an estimator of a loss, such as "
+            f"lambda rho: dp.mean(0, 100, rho=rho); got the estimator {make!r}"
+        )
+    allowed = nearest(positive(error, "error"))
+
+    def meets(power: float) -> bool:
+        return error_of(make(_rounded_up(10.0**power)), n, guess, spread) <= allowed
+
+    low, high = float(_LEAST), float(_MOST)
+    if not meets(high):
+        raise ParameterError(f"loss_for: no loss up to 1e{_MOST} makes the error {allowed:g}")
+    if meets(low):
+        raise ParameterError(
+            f"loss_for: an error of {allowed:g} is met by noise alone, whatever the data; ask for "
+            "less"
+        )
+    while high - low > _CLOSE:
+        middle = (low + high) / 2
+        low, high = (low, middle) if meets(middle) else (middle, high)
+    return _rounded_up(10.0**high)
+
+
+def _rounded_up(loss: float) -> float:
+    """Three digits, upwards."""
+    place = _DIGITS - 1 - floor(log10(loss))
+    return float(f"{ceil(round(loss * 10.0**place, 6))}e{-place}")
