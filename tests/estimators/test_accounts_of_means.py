@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import partial
+from importlib import import_module
 
 import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.estimators import recentred_mean as module
-from opendp_lite.estimators.inference.bounded_column import Column
-from opendp_lite.estimators.inference.budget import loss_of
-from opendp_lite.estimators.inference.scenario import Truth
-from opendp_lite.estimators.inference.uncertainty_options import Report
+from opendp_lite.estimators.inference.bounded_column import BoundedColumn
+from opendp_lite.estimators.inference.budget import budget_of
+from opendp_lite.estimators.inference.request import Request
+from opendp_lite.estimators.inference.scenario import Scenario
 
+module = import_module("opendp_lite.estimators.one_column.recentred_mean")
 REPLACE = dp.ChangeOneDistance()
 THIRD = Fraction(1, 3)
 WILD = [0.0, -0.0, 1.0, -1.0, 0.5, 1e-300, -5e-324, 1e10, -1e10, 1e308, -1e308]
@@ -26,28 +27,30 @@ FIRSTS = (Fraction(1, 10), Fraction(1, 10**9), 1 - Fraction(1, 10**9), THIRD)
 @pytest.mark.parametrize("bounds", [(-3, 4), (0, 1e-90), (-1e90, 1)], ids=str)
 def test_both_rounds_of_a_recentred_mean_cost_rho(first, rho, bounds):
     """For any first release; of a round neither the sum nor the count gets all or nothing."""
-    plan = module._Recentred(Column.between(*bounds, "here"), rho, first, 1.0)
-    look = plan.look()
+    plan = module._Recentred(BoundedColumn.between(*bounds, "here"), rho, first, 1.0)
+    pilot = plan.pilot()
     random = np.random.default_rng(1).normal(0, 100, (40, 2))
     with np.errstate(all="ignore"):
         for total, rows in [*random, *((a, b) for a in WILD for b in WILD)]:
-            rest = plan.rest(total * float(plan.column.half), rows)
-            costs = look.of_total, look.of_rows, rest.of_total, rest.of_rows
+            rest = plan.main_round(total * float(plan.column.half), rows)
+            costs = pilot.of_total, pilot.of_rows, rest.of_total, rest.of_rows
             assert all(type(each) is Fraction and each > 0 for each in costs)
-            assert look.of_total + look.of_rows == rho * first
+            assert pilot.of_total + pilot.of_rows == rho * first
             assert sum(costs) == rho
             assert Fraction(1, 128) <= rest.of_total / (rho * (1 - first)) <= Fraction(127, 128)
 
 
 def test_the_second_round_follows_the_first():
     """With many rows the sum gets what is best for the mean found: h / (h + D) of everything."""
-    plan = module._Recentred(Column.between(-1, 1, "here"), Fraction(1, 2), Fraction(1, 10), 1.0)
+    plan = module._Recentred(
+        BoundedColumn.between(-1, 1, "here"), Fraction(1, 2), Fraction(1, 10), 1.0
+    )
     for mean in (0.0, 0.25, 0.5, -0.5, 1.0, -1.0):
-        rest = plan.rest(1e6 * mean, 1e6)
-        share = (plan.look().of_total + rest.of_total) / Fraction(1, 2)
+        rest = plan.main_round(1e6 * mean, 1e6)
+        share = (plan.pilot().of_total + rest.of_total) / Fraction(1, 2)
         expected = min(1 / (1 + abs(mean)), 0.965)
         assert float(share) == pytest.approx(expected, abs=1 / 128)
-    nothing = plan.rest(0.0, 0.0)
+    nothing = plan.main_round(0.0, 0.0)
     assert float(nothing.of_total / plan.rho) == pytest.approx(0.57, abs=0.02)
 
 
@@ -128,14 +131,16 @@ def test_epsilon_and_delta_are_those_of_one_gaussian():
     "loss", [{"rho": THIRD}, {"epsilon": THIRD}, {"epsilon": 1, "delta": 1e-6}], ids=str
 )
 def test_sampling_takes_a_twentieth(loss):
-    whole = loss_of("here", loss.get("rho"), loss.get("epsilon"), loss.get("delta"))
-    parts = [Report.of("here", *each).for_mean(whole).budget for each in ((None, False), (0.9, 0))]
-    assert parts == [whole.budget, whole.budget]
-    assert Report.of("here", 0.9, True).for_mean(whole).budget == whole.budget * Fraction(19, 20)
+    whole = budget_of("here", loss.get("rho"), loss.get("epsilon"), loss.get("delta"))
+    parts = [Request.of("here", *each, **loss).budget for each in ((None, False), (0.9, 0))]
+    assert [each.amount for each in parts] == [whole.amount, whole.amount]
+    asked = Request.of("here", 0.9, True, **loss)
+    assert asked.budget.amount == whole.amount * Fraction(19, 20)
+    assert asked.for_squares.amount == whole.amount / 20
 
 
 def test_a_sampling_mean_has_the_noise_of_what_is_left():
-    truth = Truth(30, 1.0)
+    truth = Scenario(30, 1.0)
     for name, make in BOTH.items():
         for loss in ({"rho": Fraction(1, 2)}, {"epsilon": 1}):
             sampling = bound(name, make, **loss, confidence=0.9, sampling=True)
@@ -164,7 +169,7 @@ def test_published_shares_come_to_the_published_errors(
     for make, expected in makes.items():
         for loss, error in zip(({"epsilon": 0.5}, {"rho": 0.5}), expected, strict=True):
             estimator = make(*bounds, **loss).bind_front()
-            quotient = estimator.forecast(Truth(100, mean), 1, np.random.default_rng(0)).quotient
+            quotient = estimator.forecast(Scenario(100, mean), 1, np.random.default_rng(0)).ratio
             found = quotient.errors.deviation(np.array(mean - quotient.about)) / 100
             assert float(found) == pytest.approx(error, rel=2e-3)
     for loss, error in zip(({"epsilon": 0.5}, {"rho": 0.5}), resize or (), strict=False):
@@ -174,7 +179,7 @@ def test_published_shares_come_to_the_published_errors(
 
 def test_the_published_splits():
     """Var(sum) = width^2 Var(count), exactly."""
-    rho, epsilon = loss_of("here", 1, None, None), loss_of("here", None, 1, None)
+    rho, epsilon = budget_of("here", rho=1).family, budget_of("here", epsilon=1).family
     assert rho.even_share(Fraction(100), Fraction(100)) == Fraction(1, 2)
     assert rho.even_share(Fraction(50), Fraction(100)) == Fraction(1, 5)
     assert epsilon.even_share(Fraction(100), Fraction(100)) == Fraction(1, 2)
@@ -182,7 +187,7 @@ def test_the_published_splits():
     for name in ("plug_in_mean", "centered_mean"):
         for loss in ({"rho": 0.3}, {"epsilon": 0.3}):
             estimator = BOTH[name](20, 100, **loss).bind_front()
-            errors = estimator.forecast(Truth(9, 30), 1, np.random.default_rng(0)).quotient.errors
+            errors = estimator.forecast(Scenario(9, 30), 1, np.random.default_rng(0)).ratio.errors
             assert errors.total_deviation == pytest.approx(80 * errors.rows_deviation, rel=1e-12)
 
 
@@ -191,8 +196,8 @@ def test_the_share_for_a_guess_is_the_best():
     shares = [Fraction(i, 50) for i in range(1, 50)]
 
     def off(estimator, mean):
-        reading = estimator.bind_front().forecast(Truth(9, mean), 1, np.random.default_rng(0))
-        return float(reading.quotient.errors.deviation(np.array(mean - reading.quotient.about)))
+        reading = estimator.bind_front().forecast(Scenario(9, mean), 1, np.random.default_rng(0))
+        return float(reading.ratio.errors.deviation(np.array(mean - reading.ratio.about)))
 
     for name in ("plug_in_mean", "centered_mean"):
         make = partial(BOTH[name], -3, 7)
