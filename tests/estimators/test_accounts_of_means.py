@@ -216,19 +216,22 @@ def test_the_share_for_a_guess_is_the_best():
         (lambda: dp.mean(0, 1, rho=1, epsilon=1), "rho"),
         (lambda: dp.mean(0, 1, rho=0), "mean: rho must be above 0"),
         (lambda: dp.mean(0, 1, epsilon=-1), "mean: epsilon must be above 0"),
-        (lambda: dp.mean(0, 1, delta=1e-6), "epsilon and delta go together, epsilon is missing"),
+        (lambda: dp.mean(0, 1, delta=1e-6), "delta goes with epsilon, which is missing"),
         (lambda: dp.mean(0, 1, epsilon=1, delta=0), "mean: delta"),
         (lambda: dp.mean(0, 1, epsilon=1, delta=1), "mean: delta"),
         (lambda: dp.mean(0, 1, rho=1, confidence=1), "mean: confidence must be between 0 and 1"),
         (lambda: dp.mean(0, 1, rho=1, confidence=95), "mean: confidence must be between 0 and 1"),
-        (lambda: dp.mean(0, 1, rho=1, sampling=True), "widens an interval; say confidence=0.95"),
+        (lambda: dp.mean(0, 1, rho=1, sampling=True), "widens an interval; add confidence=0.95"),
         (lambda: dp.mean(float("nan"), 1, rho=1), "mean: lower"),
         (lambda: dp.recentred_mean(0, 1, epsilon=1), "needs Gaussian noise.*core_mean"),
         (lambda: dp.recentred_mean(0, 1, rho=1, first=0), "recentred_mean: first must be between"),
         (lambda: dp.recentred_mean(0, 1, rho=1, first=1), "recentred_mean: first must be between"),
         (lambda: dp.core_mean(0, 1, epsilon=1, stretch=-1), "stretch is at least 0, got -1"),
         (lambda: dp.core_mean(0, 1, epsilon=0), "core_mean: epsilon must be above 0"),
-        (lambda: dp.simplex_mean(0, 1, rho=1, extra_count=1), "share of the loss, from 0 to below"),
+        (
+            lambda: dp.simplex_mean(0, 1, rho=1, extra_count=1),
+            "share of the budget, from 0 to below",
+        ),
         (lambda: dp.simplex_mean(0, 1, rho=1, extra_count=-0.1), "got -0.1"),
         (lambda: dp.centered_mean(0, 1, rho=1, share=0), "centered_mean: share must be between"),
         (lambda: dp.plug_in_mean(0, 1, rho=1, share=1), "plug_in_mean: share must be between"),
@@ -255,7 +258,7 @@ PRIVATE = [name for name in BOTH if name not in ("mean", "sized_mean")]
 def test_a_public_number_of_rows_is_sent_to_the_sized_mean(name):
     makes = {"recentred_mean": dp.recentred_mean, "core_mean": dp.core_mean, **BOTH}
     loss = {"epsilon": 1} if name == "core_mean" else {"rho": 1}
-    with pytest.raises(dp.SpaceError, match=r"public size=9 use sized_mean\(\)"):
+    with pytest.raises(dp.SpaceError, match=r"public, size=9: use sized_mean\(\)"):
         dp.records(size=9, metric=REPLACE) >> makes[name](0, 1, **loss)
 
 
@@ -263,7 +266,7 @@ def test_other_spaces_that_are_refused():
     with pytest.raises(dp.SpaceError, match=r"sized_mean.*ChangeOneDistance"):
         dp.records() >> dp.sized_mean(0, 1, rho=1)
     for make in (dp.mean, dp.recentred_mean, dp.simplex_mean, dp.resized_mean):
-        with pytest.raises(dp.SpaceError, match=r"one column, the rows have 3; put select\(\)"):
+        with pytest.raises(dp.SpaceError, match=r"one column, the rows have 3. Put select\(\)"):
             dp.records(columns=3) >> make(0, 1, rho=1)
 
 
@@ -287,12 +290,12 @@ def test_budgets_at_the_ends_release_numbers(bounds, loss):
 def test_a_mean_says_which_was_chosen():
     sized = dp.records(size=9, metric=REPLACE)
     chosen = {
-        "recentred_mean was chosen": dp.mean(0, 1, rho=1).explain(),
-        "core_mean was chosen": dp.mean(0, 1, epsilon=1).explain(),
-        "sized_mean was chosen": (sized >> dp.mean(0, 1, epsilon=1)).explain(),
+        "the estimator is recentred_mean: ": dp.mean(0, 1, rho=1).explain(),
+        "the estimator is core_mean: ": dp.mean(0, 1, epsilon=1).explain(),
+        "the estimator is sized_mean: ": (sized >> dp.mean(0, 1, epsilon=1)).explain(),
     }
     assert all(words in text for words, text in chosen.items())
-    assert "recentred_mean was chosen" in dp.mean(0, 1, epsilon=1, delta=1e-6).explain()
+    assert "the estimator is recentred_mean: " in dp.mean(0, 1, epsilon=1, delta=1e-6).explain()
     for make, other, loss in (
         (dp.mean, dp.recentred_mean, {"rho": 0.2}),
         (dp.mean, dp.core_mean, {"epsilon": 0.2}),

@@ -130,7 +130,7 @@ def test_a_mean_of_any_radius_stays_in_its_ball(name):
 def test_no_search_ends_at_a_radius_of_nothing(monkeypatch):
     """Where one did, an exception came in place of a release."""
 
-    def nothing(quantile, bounds, rho, steps):
+    def nothing(quantile, lower, upper, rho, steps):
         return dp.private_quantile(0.5, candidates=[0.0, 1e-300], rho=rho)
 
     monkeypatch.setattr(
@@ -171,7 +171,7 @@ def test_budgets_and_bounds_out_of_range_are_refused_in_words(name, bad):
         (lambda: dp.iome_mean(1, rho=1, steps=0), "steps must be a whole number of at least 1"),
         (lambda: dp.plan_plus_mean(1e101, rho=1), "bound must lie between 1e-100 and 1e100"),
         (lambda: dp.gaussian_mean(1e-101, rho=1), "radius must lie between 1e-100 and 1e100"),
-        (lambda: dp.elliptical_mean(1, 1, rho=1), "below the upper"),
+        (lambda: dp.elliptical_mean(1, 1, rho=1), "must be below its upper"),
         (lambda: dp.elliptical_mean([0, 0, 0], 1, rho=1), "3 numbers for 2 columns"),
         (
             lambda: dp.elliptical_mean(Fraction(1, 3), Fraction(1, 3) + TINY, rho=1),
@@ -189,7 +189,7 @@ def test_budgets_and_bounds_out_of_range_are_refused_in_words(name, bad):
             lambda: dp.quantile_by_search(0.5, [0, 1, 2], 5, rho=1),
             "3 numbers for 2 columns",
         ),
-        (lambda: dp.quantile_by_search(0.5, 1, 0, rho=1), "below the upper"),
+        (lambda: dp.quantile_by_search(0.5, 1, 0, rho=1), "must be below its upper"),
         (lambda: dp.quantile_by_search(0.5, 0, 1, rho=1, steps=0), "steps must be"),
     ],
 )

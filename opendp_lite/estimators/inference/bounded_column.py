@@ -40,7 +40,7 @@ class BoundedColumn:
         """The bounds, refused where they hold nothing."""
         bounds = exact(lower, f"{step}: lower"), exact(upper, f"{step}: upper")
         if bounds[0] >= bounds[1]:
-            advice = "they are equal" if bounds[0] == bounds[1] else f"write {upper}, {lower}"
+            advice = "they are equal" if bounds[0] == bounds[1] else f"swap them: {upper}, {lower}"
             raise ParameterError(
                 f"{step}: lower must be below upper, got {lower}, {upper}; {advice}"
             )

@@ -69,7 +69,7 @@ def multivariate_mean(
         >>> mean = dp.records(columns=2) >> dp.multivariate_mean(bound=100, rho=0.03)
         >>> mean(rows).round(0)
         array([ 1., 20.])
-        >>> "because plan_plus_mean" in mean.explain()
+        >>> "the estimator is plan_plus_mean" in mean.explain()
         True
     """
     most = coordinate_bound(bound)
@@ -81,7 +81,7 @@ def multivariate_mean(
     if one_of("multivariate_mean", rho=rho, epsilon=epsilon) == "rho":
         chosen = plan_plus_mean(bound, rho=cast(Number, rho), p=p).bind(space)
         why = (
-            "plan_plus_mean: the budget is rho\n"
+            "the estimator is plan_plus_mean: the budget is rho\n"
             "  about a tenth of it finds where the columns lie and how wide they are\n"
             "  the noise fits that, so the error follows the data and not the bound"
         )
@@ -89,7 +89,7 @@ def multivariate_mean(
     radius = most * sqrt(space.domain.columns)
     pure = l2_gamma_mean(radius, epsilon=cast(Number, epsilon)).bind(space)
     why = (
-        "l2_gamma_mean: the budget is a pure epsilon\n"
+        "the estimator is l2_gamma_mean: the budget is a pure epsilon\n"
         "  it has the least error of the means here for that\n"
         "  the error follows the bound; with rho= a bound far above the data costs much less"
     )

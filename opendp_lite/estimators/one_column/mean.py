@@ -130,17 +130,20 @@ def _chosen(
 ) -> tuple[EstimatorPlan, str]:
     """The best plan for the setting, and why."""
     if space.domain.size is not None:
-        why = "sized_mean: the number of rows is public\n  all of the budget is for the sum"
+        why = (
+            "the estimator is sized_mean: the number of rows is public\n"
+            "  all of the budget is for the sum"
+        )
         return known_size_plan(space, column, request), why
     if request.whole.measure == MaxDivergence():
         why = (
-            "core_mean: the number of rows is private\n"
+            "the estimator is core_mean: the number of rows is private\n"
             "  sum and count share one noise\n"
             "  the error is close to the least that pure privacy allows"
         )
         return joint_plan(space, column, request), why
     why = (
-        "recentred_mean: the number of rows is private\n"
+        "the estimator is recentred_mean: the number of rows is private\n"
         "  a tenth of the budget finds roughly where the mean lies\n"
         "  the rest is divided accordingly between sum and count\n"
         "  the error is close to the least that Gaussian noise allows"
