@@ -41,36 +41,34 @@ from opendp_lite.errors import (
     ParameterError,
     SpaceError,
 )
-from opendp_lite.estimators.basis_distribution import basis_distribution
-from opendp_lite.estimators.binary_mean import binary_mean
-from opendp_lite.estimators.centered_mean import centered_mean
-from opendp_lite.estimators.core_mean import core_mean
-from opendp_lite.estimators.count_ratio import count_ratio, size_ratio
-from opendp_lite.estimators.distribution import Distribution, distribution
-from opendp_lite.estimators.elliptical_mean import elliptical_mean
-from opendp_lite.estimators.error_of import error_of
-from opendp_lite.estimators.estimate import Estimate
-from opendp_lite.estimators.gaussian_mean import gaussian_mean
-from opendp_lite.estimators.iome_mean import iome_mean
-from opendp_lite.estimators.l2_gamma_mean import l2_gamma_mean
-from opendp_lite.estimators.laplace_mean import laplace_mean
-from opendp_lite.estimators.loss_for import loss_for
-from opendp_lite.estimators.mean import mean
-from opendp_lite.estimators.multivariate_mean import multivariate_mean
-from opendp_lite.estimators.plan_mean import plan_mean
-from opendp_lite.estimators.plan_plus_mean import plan_plus_mean
-from opendp_lite.estimators.plug_in_mean import plug_in_mean
-from opendp_lite.estimators.private_variance import private_variance
-from opendp_lite.estimators.quantile_by_search import quantile_by_search
-from opendp_lite.estimators.recentred_mean import recentred_mean
-from opendp_lite.estimators.resized_mean import resized_mean
-from opendp_lite.estimators.scaled_mean import scaled_mean
-from opendp_lite.estimators.simplex_mean import simplex_mean
-from opendp_lite.estimators.simplex_means import simplex_means
-from opendp_lite.estimators.simplex_ratio import simplex_ratio
-from opendp_lite.estimators.sized_mean import sized_mean
-from opendp_lite.estimators.uncertain import Uncertain
-from opendp_lite.estimators.weighted_mean import weighted_mean
+from opendp_lite.estimators.distributions.basis_distribution import basis_distribution
+from opendp_lite.estimators.distributions.distribution import Distribution, distribution
+from opendp_lite.estimators.distributions.uncertain import Uncertain
+from opendp_lite.estimators.inference.estimate import Estimate
+from opendp_lite.estimators.many_columns.ball_mean import gaussian_mean, laplace_mean
+from opendp_lite.estimators.many_columns.binary_mean import binary_mean
+from opendp_lite.estimators.many_columns.elliptical_mean import elliptical_mean
+from opendp_lite.estimators.many_columns.iome_mean import iome_mean
+from opendp_lite.estimators.many_columns.l2_mechanism_mean import l2_gamma_mean
+from opendp_lite.estimators.many_columns.multivariate_mean import multivariate_mean
+from opendp_lite.estimators.many_columns.plan_mean import plan_mean
+from opendp_lite.estimators.many_columns.plan_plus_mean import plan_plus_mean
+from opendp_lite.estimators.many_columns.private_variance import private_variance
+from opendp_lite.estimators.many_columns.quantile_by_search import quantile_by_search
+from opendp_lite.estimators.many_columns.scaled_mean import scaled_mean
+from opendp_lite.estimators.many_columns.simplex_vector_mean import simplex_means
+from opendp_lite.estimators.one_column.budget_for import loss_for
+from opendp_lite.estimators.one_column.count_ratio import count_ratio, size_ratio
+from opendp_lite.estimators.one_column.expected_error import error_of
+from opendp_lite.estimators.one_column.joint_mean import core_mean
+from opendp_lite.estimators.one_column.known_size_mean import sized_mean
+from opendp_lite.estimators.one_column.mean import mean
+from opendp_lite.estimators.one_column.plug_in_mean import centered_mean, plug_in_mean
+from opendp_lite.estimators.one_column.recentred_mean import recentred_mean
+from opendp_lite.estimators.one_column.resized_mean import resized_mean
+from opendp_lite.estimators.one_column.simplex_mean import simplex_mean
+from opendp_lite.estimators.one_column.simplex_ratio import simplex_ratio
+from opendp_lite.estimators.one_column.weighted_mean import weighted_mean
 from opendp_lite.grid import Grid
 from opendp_lite.measurements.core import core
 from opendp_lite.measurements.gaussian import gaussian

@@ -27,7 +27,7 @@ from opendp_lite import cli
 from opendp_lite.cli import mean_command
 from opendp_lite.cli.arguments import parsed
 from opendp_lite.cli.numbers import rounded_up
-from opendp_lite.estimators.count_ratio import count_ratio, size_ratio
+from opendp_lite.estimators.one_column.count_ratio import count_ratio, size_ratio
 
 RAND_HIE = Path(__file__).parent.parent / "docs" / "data" / "rand_hie.csv"
 CLAMPED_MEAN = 2.839722634967806

@@ -38,6 +38,10 @@ ORDER = (
     "measurements",
     "combinators",
     "estimators",
+    "estimators.inference",
+    "estimators.one_column",
+    "estimators.many_columns",
+    "estimators.distributions",
     "testing",
     "serialise",
     "__init__",
@@ -46,6 +50,9 @@ ORDER = (
     "__main__",
 )
 """Modules, and folders of modules, from the top."""
+
+WINGED = {"estimators"}
+"""Folders whose folders are rooms of their own."""
 
 CIRCLE = {("serialise", "__init__")}
 """``from_json`` is a name of the front door and looks the other names up there, when called."""
@@ -67,8 +74,12 @@ def sources() -> Mapping[str, str]:
 
 
 def room(module: str) -> str:
-    """``transformations`` for ``transformations.clamp``, ``core`` for ``core``."""
-    return module.partition(".")[0]
+    """``transformations`` for ``transformations.clamp``, ``core`` for ``core``.
+
+    In a winged folder a wing is a room: ``estimators.one_column``.
+    """
+    first, *rest = module.split(".")
+    return f"{first}.{rest[0]}" if first in WINGED and len(rest) > 1 else first
 
 
 def imported(node: ast.stmt, modules: Mapping[str, str]) -> Iterator[str]:
@@ -135,6 +146,9 @@ def problems(modules: Mapping[str, str]) -> list[str]:
 def objections(module: str, target: str) -> Iterator[str]:
     """Why one module may not import another."""
     here, there = room(module), room(target)
+    name = target.rpartition(".")[2]
+    if here != there and name.startswith("_") and not name.startswith("__"):
+        yield f"which is private to {there}"
     if there not in ORDER:
         yield "which stands nowhere in ORDER"
     elif here == there:
@@ -215,6 +229,7 @@ def test_planted_downward_imports_are_caught() -> None:
         ("transformations.extra", "from opendp_lite.measurements.noise import bounded"),
         ("transformations.extra", "import opendp_lite as dp"),
         ("estimators.extra", "from opendp_lite import clamp, gaussian"),
+        ("estimators.inference.extra", "from opendp_lite.estimators.one_column.mean import mean"),
         ("measurements.extra", "from opendp_lite.combinators.compose import compose"),
     ):
         found = planted(module, f'"""Planted."""\n\n{line}\n')
@@ -249,6 +264,14 @@ def test_planted_neighbours_are_caught() -> None:
     ):
         found = planted(module, f"{line}\n")
         assert any("stand by themselves" in each for each in found), (module, line, found)
+
+
+def test_planted_imports_of_private_modules_are_caught() -> None:
+    line = "from opendp_lite.estimators.many_columns._columns import dyadic\n"
+    found = planted("estimators.distributions.extra", line)
+    assert len(found) == 1, found
+    assert "private to estimators.many_columns" in found[0], found
+    assert not planted("estimators.many_columns.extra", line)
 
 
 def test_planted_circles_are_caught() -> None:

@@ -19,7 +19,7 @@ from opendp_lite.cli.mean_report import MeanReport, PrivacyClaim
 from opendp_lite.cli.numbers import as_typed, short
 from opendp_lite.engines.csv_file import csv_column
 from opendp_lite.engines.file_column import FileColumn, FileError
-from opendp_lite.estimators.report import confidence_of
+from opendp_lite.estimators.inference.parameters import confidence_of
 from opendp_lite.exact import exact, open_probability, positive, shown_up, whole
 
 DELTA: Final = Fraction(1, 10**6)

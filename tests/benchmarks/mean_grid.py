@@ -1,4 +1,4 @@
-"""How far off the mean of one column is, beside simplex_mean: the tables of docs/accuracy.md."""
+"""How far off the mean of one column is, beside simplex_mean: the tables of docs/mean.md."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from compare import Row, power
 
 import opendp_lite as dp
-from opendp_lite.estimators.truth import Truth
+from opendp_lite.estimators.inference.scenario import Scenario
 
 LOSSES = {
     "rho": (0.01, 0.05, 0.1, 0.5, 1, 5),
@@ -31,7 +31,7 @@ SEED = 1
 
 def forecast(release: Any, count: int, mean: float, runs: int) -> Any:
     """Simulated releases."""
-    return release.facts.simulate(Truth(count, mean), runs, np.random.default_rng(SEED))
+    return release.facts.simulate(Scenario(count, mean), runs, np.random.default_rng(SEED))
 
 
 def errors(release: Any, count: int) -> np.ndarray:

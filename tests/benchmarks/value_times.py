@@ -38,7 +38,7 @@ def rows() -> Iterator[Row]:
         ("Chebyshev(16), random rows", FEATURES, plain, "equal rows", even, SIZE),
     ]
     for work, release, slow, peer, quick, size in cases:
-        bound = release.bind_front()
+        bound = release.bound
         yield compared(
             f"{work}, {power(size)} rows",
             partial(bound, slow),

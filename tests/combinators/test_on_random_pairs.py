@@ -14,7 +14,7 @@ from scipy.stats import chi2
 import opendp_lite as dp
 from opendp_lite.combinators import on_random_pairs as module
 from opendp_lite.engines.rows import materialise
-from opendp_lite.estimators.private_variance import median_of_mean_square
+from opendp_lite.estimators.many_columns.private_variance import median_of_mean_square
 from opendp_lite.testing.distances import change_one_distance, symmetric_distance
 
 REPLACE = dp.ChangeOneDistance()
@@ -102,7 +102,7 @@ def test_the_loss_is_that_of_two_rows_where_one_is_added():
     assert dp.on_random_pairs(dp.on_random_pairs(fixed)).map(1) == 16 * fixed.map(1)
     resized = dp.clamp(0, 1) >> dp.resize(8, fill=0) >> dp.on_random_pairs(fixed)
     assert resized.map(1) == fixed.map(1)
-    searched = dp.quantile_by_search(0.5, bounds=(0, 1), rho=0.1)
+    searched = dp.quantile_by_search(0.5, 0, 1, rho=0.1)
     assert dp.on_random_pairs(searched).map(1) == 0.1
 
 

@@ -6,7 +6,6 @@ import numpy as np
 
 from opendp_lite.engines.deferred import Deferred, evaluate
 from opendp_lite.engines.door import opened
-from opendp_lite.engines.deferred import Deferred, evaluate
 from opendp_lite.engines.gather import GatherFold
 from opendp_lite.engines.rows import Mapped, map_rows
 from opendp_lite.engines.source import BLOCK_ENTRIES

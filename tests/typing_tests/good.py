@@ -120,7 +120,7 @@ assert_type(dp.laplace_mean(5, epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence
 assert_type(dp.elliptical_mean([0, 1], 5, rho=1), Released)
 assert_type(dp.scaled_mean(np.ones(3), rho=1, searched=True), Released)
 assert_type(dp.private_variance(5, rho=1, by="direct"), Released)
-assert_type(dp.quantile_by_search(0.5, bounds=(0, 1), rho=1), Released)
+assert_type(dp.quantile_by_search(0.5, 0, 1, rho=1), Released)
 assert_type(
     dp.on_random_pairs(dp.private_quantile(0.5, bounds=(0, 1), epsilon=1)),
     dp.Mechanism[Tables, dp.MaxDivergence],
@@ -402,7 +402,7 @@ assert_type(summed(dp.Blocks(blocks)), Any)
 ages = dp.csv_column(BytesIO(b"age;visits\n41;2\n-;3\n"), "age", delimiter=";", na={"-"})
 as_blocks: dp.Blocks = ages
 assert_type(dp.csv_column(BytesIO(b"age\n41\n")).name, str)
-assert_type(dp.csv_column(BytesIO(b"Ann,41\n"), 2, header=False, text="missing").columns, int)
+assert_type(dp.csv_column(BytesIO(b"Ann,41\n"), 2, header=False, text="missing").columns, int | None)
 again: dp.Mechanism[Tables, Zcdp] = dp.from_json(summed.to_json())
 with_own_step: dp.Stage[Tables, Tables] = dp.from_json(halve().to_json(), extra=[halve])
 dp.assert_lawful(dp.MaxDivergence(), [0, 0.5, 1])

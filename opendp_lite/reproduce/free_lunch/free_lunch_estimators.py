@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 
 import opendp_lite as dp
-from opendp_lite.estimators.truth import Truth
+from opendp_lite.estimators.inference.scenario import Scenario
 from opendp_lite.reproduce.free_lunch.free_lunch_rows import Floats
 from opendp_lite.reproduce.free_lunch.free_lunch_settings import ROWS, FreeLunchDataset
 from opendp_lite.reproduce.free_lunch.noise_laws import GAUSSIAN, LAPLACE, ErrorPair, NoiseLaw
@@ -52,7 +52,7 @@ class FreeLunchEstimator:
     expected: Callable[[FreeLunchSetting], ErrorPair]
 
     def forecast(
-        self, setting: FreeLunchSetting, truth: Truth, runs: int, random: np.random.Generator
+        self, setting: FreeLunchSetting, truth: Scenario, runs: int, random: np.random.Generator
     ) -> Floats:
         """Simulated releases."""
         bound = self.mechanism(setting).bind(dp.records())

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.estimators.truth import Truth
+from opendp_lite.estimators.inference.scenario import Scenario
 from opendp_lite.reproduce.free_lunch.free_lunch_settings import (
     LOG_NORMAL,
     NORMAL,
@@ -51,6 +51,6 @@ def rows(dataset: FreeLunchDataset) -> Floats:
     return found
 
 
-def truth(dataset: FreeLunchDataset) -> Truth:
+def truth(dataset: FreeLunchDataset) -> Scenario:
     """The number of rows, mean and variance of a dataset."""
-    return Truth(ROWS, dataset.mean, float(rows(dataset).var()))
+    return Scenario(ROWS, dataset.mean, float(rows(dataset).var()))

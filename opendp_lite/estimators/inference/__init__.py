@@ -1,0 +1,1 @@
+"""What every estimator shares: budgets, bounds, noise laws, estimates and their intervals."""

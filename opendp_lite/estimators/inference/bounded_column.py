@@ -1,0 +1,134 @@
+"""A column with bounds, as every mean of one column begins."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from functools import wraps
+from typing import Any, Final, ParamSpec, TypeVar, cast
+
+import attrs
+
+from opendp_lite.domains import Rows
+from opendp_lite.errors import ParameterError, SpaceError
+from opendp_lite.exact import Number, exact, nearest, reading
+from opendp_lite.recipes import Stage
+from opendp_lite.spaces import Space, row_metric
+from opendp_lite.transformations.clamp import clamp
+from opendp_lite.transformations.impute import impute
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_MOST: Final = reading(1e100)
+_LEAST: Final = 1 / _MOST
+_BOUNDS: Final = 2
+
+
+@attrs.frozen
+class BoundedColumn:
+    """The bounds that a person gave, as typed and exactly."""
+
+    typed: tuple[Number, Number]
+    lower: Fraction
+    upper: Fraction
+
+    @classmethod
+    def between(cls, lower: Number, upper: Number, step: str) -> BoundedColumn:
+        """The bounds, refused where they hold nothing."""
+        bounds = exact(lower, f"{step}: lower"), exact(upper, f"{step}: upper")
+        if bounds[0] >= bounds[1]:
+            advice = "they are equal" if bounds[0] == bounds[1] else f"swap them: {upper}, {lower}"
+            raise ParameterError(
+                f"{step}: lower must be below upper, got {lower}, {upper}; {advice}"
+            )
+        if max(map(abs, bounds)) > _MOST or bounds[1] - bounds[0] < _LEAST:
+            raise ParameterError(
+                f"{step}: bounds beyond {float(_MOST):g}, or less than {float(_LEAST):g} apart, "
+                "have squares that floats cannot hold; write the column in another unit"
+            )
+        return cls((lower, upper), *bounds)
+
+    @classmethod
+    def of(cls, space: Space[Rows], lower: Number, upper: Number, step: str) -> BoundedColumn:
+        """As ``between``, for a space of one column."""
+        found = cls.between(lower, upper, step)
+        if space.domain.columns != 1:
+            raise SpaceError(
+                f"{step} is the mean of one column, the rows have {space.domain.columns}. Put "
+                "select() before it, or use multivariate_mean()"
+            )
+        return found
+
+    @property
+    def middle(self) -> Fraction:
+        """Halfway between the bounds."""
+        return (self.lower + self.upper) / 2
+
+    @property
+    def half(self) -> Fraction:
+        """Half the width."""
+        return (self.upper - self.lower) / 2
+
+    @property
+    def floats(self) -> tuple[float, float]:
+        """The bounds as floats."""
+        return nearest(self.lower), nearest(self.upper)
+
+    def rows(self, space: Space[Rows]) -> Stage[Space[Rows], Space[Rows]]:
+        """The rows in bounds; where their number is public, the middle for a missing value.
+
+        Sums of other powers of the rows then agree on it. Where the number is private, each sum and
+        count leaves out the same rows by itself.
+        """
+        inside = clamp(*self.typed)
+        return impute(self.middle) >> inside if row_metric(space).fixed_size else inside
+
+    def public(self, value: Number | None, name: str) -> Fraction | None:
+        """A guess inside the bounds."""
+        if value is None:
+            return None
+        found = exact(value, name)
+        if not self.lower <= found <= self.upper:
+            raise ParameterError(f"{name} must lie in the bounds {self.typed}, got {value}")
+        return found
+
+
+def bounds_come_first(rest: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Says what to type where an estimator is given data, a name or a pair in place of bounds.
+
+    Args:
+        rest: The arguments after the bounds, for the example in the message.
+    """
+
+    def checking(recipe: Callable[P, R]) -> Callable[P, R]:
+        @wraps(recipe)
+        def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+            _check_bounds(recipe.__name__, rest, args, kwargs)
+            return recipe(*args, **kwargs)
+
+        # The constructor itself, by which ``calls`` pickles a recipe.
+        cast(Any, checked).__wrapped__ = cast(Any, recipe).__wrapped__
+        return checked
+
+    return checking
+
+
+def _check_bounds(name: str, rest: str, args: tuple[Any, ...], given: dict[str, Any]) -> None:
+    example = f"dp.{name}(0, 100, {rest})"
+    first = args[0] if args else given.get("lower", 0)
+    if isinstance(first, str):
+        raise ParameterError(
+            f"{name} takes bounds on the values, not a column's name: write "
+            f"dp.select({first!r}) >> {example}"
+        )
+    if isinstance(first, bool) or not isinstance(first, numbers.Number | Decimal):
+        raise ParameterError(
+            f"{name} takes its bounds as two numbers, and the data in a second call: write "
+            f"{example}(data)"
+        )
+    if len(args) == 1 and "upper" not in given:
+        raise ParameterError(f"{name} takes two bounds, lower and upper: write {example}")
+    if len(args) > _BOUNDS:
+        raise ParameterError(f"{name} takes its arguments after the bounds by name: {example}")

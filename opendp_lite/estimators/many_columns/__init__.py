@@ -1,0 +1,1 @@
+"""Means, variances and quantiles of many columns."""

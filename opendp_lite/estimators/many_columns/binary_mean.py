@@ -1,0 +1,127 @@
+"""The share of ones in each of many columns, dense or sparse."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import sqrt
+from typing import Final
+
+import numpy as np
+
+from opendp_lite.combinators.adaptive import Ask, programmed
+from opendp_lite.core import Measurement
+from opendp_lite.domains import Rows
+from opendp_lite.estimators.inference.parameters import Floats, moderate, public_size
+from opendp_lite.estimators.many_columns._columns import dyadic, each_column
+from opendp_lite.estimators.many_columns._row_count import RowCount
+from opendp_lite.exact import Number
+from opendp_lite.measurements.gaussian import gaussian
+from opendp_lite.measurements.private_quantile import private_quantile
+from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
+from opendp_lite.recipes import mechanism
+from opendp_lite.spaces import Space
+from opendp_lite.transformations.clamp import clamp
+from opendp_lite.transformations.clip_to_norm import clip_to_norm
+from opendp_lite.transformations.norm import norm
+from opendp_lite.transformations.scale import scale
+from opendp_lite.transformations.sum import sum
+
+_LENGTH_SHARE: Final = Fraction(1, 100)
+_FIRST_SHARE: Final = Fraction(15, 100)
+_CLEAR: Final = 2.5
+_REGULAR: Final = 0.05
+_SHORTEST: Final = 0.5
+Zcdp = ZeroConcentratedDivergence
+
+
+@mechanism
+def binary_mean(
+    space: Space[Rows], *, rho: Number, published: bool = False
+) -> Measurement[Space[Rows], ZeroConcentratedDivergence]:
+    """The share of ones in each column, with a small l1 error where most entries are 0.
+
+    Args:
+        rho: The budget. 83 hundredths of it go to the last sum.
+        published: Whether to use PLAN as published, where rows are replaced. If not, the improved
+            algorithm, also where they are added or removed.
+
+    Returns:
+        A number from 0 to 1 for each column. Rows may be dense, or a scipy sparse matrix, which is
+        never made dense. Entries are clipped to 0 and 1.
+
+    Privacy:
+        Rho under ``ZeroConcentratedDivergence``.
+
+    Proof:
+        Aumueller, Lebeda, Nelson, Pagh 2024, section 7.1 and listing 1 for p = 1. Improved: rows
+        without negative entries differ by sqrt(2) times their length, not twice. The best factors
+        for rows that are not centred are q^(-1/3). A first release of all shares finds them and is
+        combined with the last one.
+
+    Example:
+        >>> import opendp_lite as dp, numpy as np
+        >>> rows = np.random.default_rng(0).random((100_000, 3)) < [0.5, 0.1, 0.01]
+        >>> (dp.records(columns=3) >> dp.binary_mean(rho=0.03))(rows).round(1) + 0
+        array([0.5, 0.1, 0. ])
+    """
+    whole = moderate(rho, "rho")
+    if published:
+        public_size(space, "binary_mean(published=True)", "leave published out")
+
+    def program(ask: Ask[Zcdp]) -> Floats:
+        found = _published(ask, whole) if published else _improved(ask, whole)
+        shares: Floats = np.nan_to_num(found).clip(0, 1)
+        return shares
+
+    if published:
+        spent = "of rho 4/16 is for the variances, 3/16 for the radius, 9/16 for the sum"
+    else:
+        spent = "of rho 1/100 is for each of two radii, 15/100 for a first sum, the rest for a last"
+    return programmed(space, program, Zcdp(), whole, spent)
+
+
+def _published(ask: Ask[Zcdp], rho: Fraction) -> Floats:
+    columns, n = ask.space.domain.columns, public_size(ask.space, "binary_mean")
+    rho_spread, rho_radius, rho_sum = rho / 4, rho * 3 / 16, rho * 9 / 16
+    shares = each_column(ask(clamp(0, 1) >> sum() >> gaussian(rho=rho_spread))) / n
+    variance = np.maximum(shares * (1 - shares), columns**-0.4)
+    factors = variance ** (-1 / 3)
+    rows = scale(dyadic(factors))
+    quantile = max(1 - (sqrt(n) + 10 / sqrt(rho_radius)) / n, 0.5)
+    longest = float(np.linalg.norm(factors))
+    length = private_quantile(quantile, bounds=(0, longest), rho=rho_radius)
+    radius = ask(rows >> norm() >> length)
+    total = ask(rows >> clip_to_norm(radius) >> sum() >> gaussian(rho=rho_sum))
+    found: Floats = each_column(total) / n / factors
+    return found
+
+
+def _improved(ask: Ask[Zcdp], rho: Fraction) -> Floats:
+    columns = ask.space.domain.columns
+    people = RowCount.of(ask, rho)
+    ends = (_SHORTEST, 2 * sqrt(columns))
+    radius = people.radius(clamp(0, 1), ends, _LENGTH_SHARE * rho)
+    summed = clamp(0, 1) >> clip_to_norm(radius) >> sum()
+    first, people = people.total(summed, _FIRST_SHARE * rho)
+    shares = _smoothed(first / people.rows, radius / people.rows / sqrt(float(_FIRST_SHARE * rho)))
+    roots = np.cbrt(shares)
+    factors = 1 / (roots + _REGULAR * roots.mean())
+    rows = clamp(0, 1) >> scale(dyadic(factors))
+    longest = float(np.linalg.norm(factors))
+    ends = (_SHORTEST * float(factors.min()), 2 * longest)
+    length = people.radius(rows, ends, _LENGTH_SHARE * rho)
+    left = ask.left
+    last, people = people.total(rows >> clip_to_norm(length) >> sum(), left)
+    trust = float(left) * (factors / length) ** 2
+    before = float(_FIRST_SHARE * rho) / radius**2
+    both = (trust * (last / factors) + before * first) / (trust + before)
+    return people.mean(both)
+
+
+def _smoothed(shares: Floats, deviation: float) -> Floats:
+    """Shares that stand out of the noise, and one common share for all others."""
+    clear = shares > _CLEAR * deviation
+    rest = shares[~clear]
+    common = max(float(rest.mean()) if len(rest) else 0.0, deviation / len(shares))
+    found: Floats = np.where(clear, shares, common)
+    return found

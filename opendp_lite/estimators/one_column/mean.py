@@ -1,0 +1,210 @@
+"""The mean of a column."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import exp
+from typing import Any, Final, overload
+
+import attrs
+import numpy as np
+
+from opendp_lite.core import Measurement
+from opendp_lite.domains import Rows
+from opendp_lite.estimators.inference.bounded_column import BoundedColumn, bounds_come_first
+from opendp_lite.estimators.inference.estimator_plan import EstimatorPlan
+from opendp_lite.estimators.inference.request import Request
+from opendp_lite.estimators.inference.scenario import Scenario
+from opendp_lite.estimators.one_column.joint_mean import joint_plan
+from opendp_lite.estimators.one_column.known_size_mean import known_size_plan
+from opendp_lite.estimators.one_column.recentred_mean import recentred_plan
+from opendp_lite.exact import Number, digits_up, reading
+from opendp_lite.measures.approximate import ApproximateDivergence
+from opendp_lite.measures.max_divergence import MaxDivergence
+from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
+from opendp_lite.recipes import Mechanism, mechanism
+from opendp_lite.spaces import Space
+
+_LARGEST: Final = 20.0
+_ROWS: Final = 1000
+_RUNS: Final = 2000
+_SEED: Final = 4
+
+
+@overload
+def mean(
+    lower: Number, upper: Number, *, rho: Number, confidence: None = None
+) -> Mechanism[Space[Rows], ZeroConcentratedDivergence]: ...
+@overload
+def mean(
+    lower: Number, upper: Number, *, rho: Number, confidence: Number | None, sampling: bool = False
+) -> Mechanism[Space[Rows], ZeroConcentratedDivergence]: ...
+@overload
+def mean(
+    lower: Number, upper: Number, *, epsilon: Number, confidence: None = None
+) -> Mechanism[Space[Rows], MaxDivergence]: ...
+@overload
+def mean(
+    lower: Number,
+    upper: Number,
+    *,
+    epsilon: Number,
+    confidence: Number | None,
+    sampling: bool = False,
+) -> Mechanism[Space[Rows], MaxDivergence]: ...
+@overload
+def mean(
+    lower: Number, upper: Number, *, epsilon: Number, delta: Number, confidence: None = None
+) -> Mechanism[Space[Rows], ApproximateDivergence]: ...
+@overload
+def mean(
+    lower: Number,
+    upper: Number,
+    *,
+    epsilon: Number,
+    delta: Number,
+    confidence: Number | None,
+    sampling: bool = False,
+) -> Mechanism[Space[Rows], ApproximateDivergence]: ...
+@bounds_come_first("epsilon=1")
+@mechanism
+def mean(
+    space: Space[Rows],
+    lower: Number,
+    upper: Number,
+    *,
+    rho: Number | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    confidence: Number | None = None,
+    sampling: bool = False,
+) -> Measurement[Space[Rows], Any]:
+    """The mean of one column, by the best estimator for the setting.
+
+    ``explain()`` names the estimator, what is protected and how far off the mean may be.
+
+    Args:
+        lower: The lower bound of the values, chosen without looking at the data. Values below it
+            are clipped to it.
+        upper: The upper bound, likewise.
+        rho: The budget of zero-concentrated privacy, 0.03 say.
+        epsilon: The budget of pure privacy, 1 say; with ``delta`` of approximate privacy.
+        delta: With ``epsilon``: the probability that its bound may fail, 1e-6 say.
+        confidence: 0.95, say, asks for an interval too.
+        sampling: Whether the interval is for the mean of the population, of which the rows are a
+            random sample. It then costs a twentieth of the budget.
+
+    Returns:
+        A number in the bounds, or with a confidence an ``Estimate``. Missing values are left out;
+        where the number of rows is public they count as the middle of the bounds.
+
+    Raises:
+        ParameterError: If a bound or the budget is missing or impossible.
+
+    Privacy:
+        The budget that was given, under ``ZeroConcentratedDivergence`` (rho), ``MaxDivergence``
+        (epsilon) or ``ApproximateDivergence`` (epsilon and delta).
+
+    Proof:
+        That of the estimator which it picks: ``recentred_mean``, for a pure budget ``core_mean``,
+        for a public number of rows ``sized_mean``. ``docs/mean.md`` compares them.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> ages = [23.0, 31.0, 38.0, 45.0, 52.0, 67.0] * 1000
+        >>> round(dp.mean(0, 100, epsilon=1)(ages))
+        43
+        >>> estimate = dp.mean(0, 100, epsilon=1, confidence=0.95)(ages)
+        >>> low, high = estimate.interval
+        >>> 0 < high - low < 0.2
+        True
+    """
+    column = BoundedColumn.of(space, lower, upper, "mean")
+    request = Request.of("mean", confidence, sampling, rho, epsilon, delta)
+    plan, why = _chosen(space, column, request)
+    made = request.measured(space, plan, "")
+    return made.explained(_Explanation(why, made, request, plan, space.domain.size))
+
+
+def _chosen(
+    space: Space[Rows], column: BoundedColumn, request: Request
+) -> tuple[EstimatorPlan, str]:
+    """The best plan for the setting, and why."""
+    if space.domain.size is not None:
+        why = (
+            "the estimator is sized_mean: the number of rows is public\n"
+            "  all of the budget is for the sum"
+        )
+        return known_size_plan(space, column, request), why
+    if request.whole.measure == MaxDivergence():
+        why = (
+            "the estimator is core_mean: the number of rows is private\n"
+            "  sum and count share one noise\n"
+            "  the error is close to the least that pure privacy allows"
+        )
+        return joint_plan(space, column, request), why
+    why = (
+        "the estimator is recentred_mean: the number of rows is private\n"
+        "  a tenth of the budget finds roughly where the mean lies\n"
+        "  the rest is divided accordingly between sum and count\n"
+        "  the error is close to the least that Gaussian noise allows"
+    )
+    return recentred_plan(space, column, request), why
+
+
+@attrs.frozen(eq=False)
+class _Explanation:
+    """Why this estimator, what is protected, and how far off it is: simulated when shown."""
+
+    why: str
+    made: Measurement[Space[Rows], Any]
+    request: Request
+    plan: EstimatorPlan
+    size: int | None
+
+    def __str__(self) -> str:
+        return "\n".join([self.why, self._protected(), *self._how_far_off()])
+
+    def _protected(self) -> str:
+        """The promise, as it is defined: on the probability of any conclusion."""
+        told_at = self.request.whole.reporting_delta
+        power = self.made.epsilon(told_at)
+        factor = f"e^{digits_up(reading(power), 3)}"
+        if power < _LARGEST:
+            factor += f" = {digits_up(Fraction(exp(power)), 3)}"
+        change = "adding or removing" if self.size is None else "replacing"
+        plus = f", plus {float(told_at):g}" if told_at else ""
+        return (
+            f"protected: any one row\n  {change} it makes any conclusion at most {factor} times as "
+            f"likely{plus}\n  several rows of one person are protected less: see map(2)"
+        )
+
+    def _how_far_off(self) -> list[str]:
+        """Errors from releases of made-up data, and what they leave out."""
+        if self.size is None:
+            few, many = self._errors(_ROWS), self._errors(10 * _ROWS)
+            noise = f"{few} with {_ROWS} rows, {many} with {10 * _ROWS}"
+        else:
+            noise = f"{self._errors(self.size)}"
+        return [
+            f"how far off: the noise moves the mean by about {noise}",
+            "  a range depends on where the mean lies between the bounds",
+            "  values beyond the bounds are clipped; no interval shows the effect of that",
+            f"interval: {self._interval()}",
+        ]
+
+    def _errors(self, rows: int) -> str:
+        errors = sorted(_error(self.plan, rows, share) for share in (0, 1))
+        return " to ".join(dict.fromkeys(f"{error:.2g}" for error in errors))
+
+    def _interval(self) -> str:
+        if self.request.confidence is None:
+            return "add confidence=0.95 to get one with each release"
+        covers = "noise and sampling" if self.request.sampling else "the noise alone"
+        return f"each release has one, which covers {covers}"
+
+
+def _error(plan: EstimatorPlan, rows: int, share: int) -> float:
+    mean = float(plan.column.middle + share * plan.column.half * 3 / 4)
+    found = plan.simulate(Scenario(rows, mean), _RUNS, np.random.default_rng(_SEED)).mean
+    return float(np.sqrt(np.mean((found - mean) ** 2)))

@@ -1,0 +1,90 @@
+"""What ``explain`` says of a mean: to be understood, and true."""
+
+from __future__ import annotations
+
+import re
+from itertools import takewhile
+from math import log
+
+import numpy as np
+import pytest
+
+import opendp_lite as dp
+
+SIZED = dp.records(size=300, metric=dp.ChangeOneDistance())
+LOSSES = [
+    {"rho": 0.5},
+    {"rho": 1e-6},
+    {"epsilon": 0.01},
+    {"epsilon": 1e-4},
+    {"epsilon": 0.3, "delta": 1e-6},
+]
+
+
+def line(pipeline, start):
+    """The paragraph of the explanation that starts so."""
+    lines = pipeline.explain().splitlines()
+    (at,) = [i for i, each in enumerate(lines) if each.startswith(start)]
+    more = takewhile(lambda each: each.startswith(" "), lines[at + 1 :])
+    return " ".join([lines[at], *map(str.strip, more)])
+
+
+@pytest.mark.parametrize("space", [dp.records(), SIZED], ids=str)
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_what_is_protected_is_so_by_definition(loss, space):
+    """No event is more than ``factor`` times as likely, plus delta: not that odds stay within it.
+
+    At rho = 0.5 the odds change by more than e^4.89 with a chance of 5.7e-6, not of 1e-6.
+    """
+    pipeline = space >> dp.mean(0, 40, **loss)
+    said = line(pipeline, "protected: ")
+    found = re.search(r"makes any conclusion at most e\^(\S+) = ([^\s,]+) times as likely", said)
+    power, factor = map(float, found.groups())
+    plus = re.search(r"likely, plus (\S+)", said)
+    assert (plus is None) == (loss.keys() == {"epsilon"})
+    assert pipeline.delta(power) <= (float(plus[1]) if plus else 0)
+    assert power <= log(factor)
+    change = "replacing it" if space is SIZED else "adding or removing it"
+    assert f"protected: any one row {change} makes" in said
+    if plus is None:
+        assert power == loss["epsilon"]
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_how_far_off_is_told_for_few_rows_and_for_many(loss):
+    """Where the noise hides the mean, ten times as many rows do not divide the error by ten."""
+    mean = dp.mean(0, 40, **loss)
+    said = line(mean, "how far off: ")
+    pairs = re.findall(r"(\S+) to (\S+) with (?:1000 rows|10000)", said)
+    assert len(pairs) == 2
+    for rows, pair in zip((1000, 10_000), pairs, strict=True):
+        told = [float(each) for each in pair]
+        assert told == sorted(told)
+        known = sorted(dp.error_of(mean, n=rows, guess=guess) for guess in (20, 35))
+        assert np.allclose(told, known, rtol=0.15)
+
+
+def test_it_says_what_no_interval_shows():
+    for asked, words in [
+        ({}, "add confidence=0.95 to get one"),
+        ({"confidence": 0.9}, "each release has one, which covers the noise alone"),
+        ({"confidence": 0.9, "sampling": True}, "which covers noise and sampling"),
+    ]:
+        for space in (dp.records(), SIZED):
+            mean = space >> dp.mean(0, 40, rho=0.5, **asked)
+            clipped = "values beyond the bounds are clipped; no interval shows the effect of that"
+            assert clipped in line(mean, "how far off: ")
+            assert words in line(mean, "interval: ")
+
+
+def test_nothing_is_simulated_before_it_is_shown(monkeypatch):
+    """It took 20 times as long as the release."""
+
+    def simulated(seed):
+        raise AssertionError
+
+    monkeypatch.setattr(np.random, "default_rng", simulated)
+    pipeline = dp.records() >> dp.mean(0, 7, rho=0.5)
+    pipeline([1.0, 2.0])
+    with pytest.raises(AssertionError):
+        pipeline.explain()
