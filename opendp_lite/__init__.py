@@ -53,12 +53,11 @@ from opendp_lite.estimators.distributions.basis_distribution import basis_distri
 from opendp_lite.estimators.distributions.distribution import Distribution, distribution
 from opendp_lite.estimators.distributions.uncertain import Uncertain
 from opendp_lite.estimators.inference.estimate import Estimate
+from opendp_lite.estimators.many_columns.ball_mean import gaussian_mean, laplace_mean
 from opendp_lite.estimators.many_columns.binary_mean import binary_mean
 from opendp_lite.estimators.many_columns.elliptical_mean import elliptical_mean
-from opendp_lite.estimators.many_columns.gaussian_mean import gaussian_mean
 from opendp_lite.estimators.many_columns.iome_mean import iome_mean
 from opendp_lite.estimators.many_columns.l2_mechanism_mean import l2_gamma_mean
-from opendp_lite.estimators.many_columns.laplace_mean import laplace_mean
 from opendp_lite.estimators.many_columns.multivariate_mean import multivariate_mean
 from opendp_lite.estimators.many_columns.plan_mean import plan_mean
 from opendp_lite.estimators.many_columns.plan_plus_mean import plan_plus_mean
@@ -67,13 +66,12 @@ from opendp_lite.estimators.many_columns.quantile_by_search import quantile_by_s
 from opendp_lite.estimators.many_columns.scaled_mean import scaled_mean
 from opendp_lite.estimators.many_columns.simplex_vector_mean import simplex_means
 from opendp_lite.estimators.one_column.budget_for import loss_for
-from opendp_lite.estimators.one_column.centered_mean import centered_mean
 from opendp_lite.estimators.one_column.count_ratio import count_ratio, size_ratio
 from opendp_lite.estimators.one_column.expected_error import error_of
 from opendp_lite.estimators.one_column.joint_mean import core_mean
 from opendp_lite.estimators.one_column.known_size_mean import sized_mean
 from opendp_lite.estimators.one_column.mean import mean
-from opendp_lite.estimators.one_column.plug_in_mean import plug_in_mean
+from opendp_lite.estimators.one_column.plug_in_mean import centered_mean, plug_in_mean
 from opendp_lite.estimators.one_column.recentred_mean import recentred_mean
 from opendp_lite.estimators.one_column.resized_mean import resized_mean
 from opendp_lite.estimators.one_column.simplex_mean import simplex_mean

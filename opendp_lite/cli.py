@@ -19,7 +19,7 @@ import attrs
 
 import opendp_lite as dp
 from opendp_lite.engines.csv_file import Column, FileError, csv_column
-from opendp_lite.estimators.inference.uncertainty_options import confidence_of
+from opendp_lite.estimators.inference.parameters import confidence_of
 from opendp_lite.exact import exact, open_probability, positive, shown_up, whole
 from opendp_lite.reproduce.free_lunch import settings as free_lunch
 from opendp_lite.reproduce.free_lunch.laws import Law

@@ -264,11 +264,11 @@ def test_planted_neighbours_are_caught() -> None:
 
 
 def test_planted_imports_of_private_modules_are_caught() -> None:
-    line = "from opendp_lite.estimators.one_column._sum_and_count import SumAndCount\n"
-    found = planted("estimators.many_columns.extra", line)
+    line = "from opendp_lite.estimators.many_columns._columns import dyadic\n"
+    found = planted("estimators.distributions.extra", line)
     assert len(found) == 1, found
-    assert "private to estimators.one_column" in found[0], found
-    assert not planted("estimators.one_column.extra", line)
+    assert "private to estimators.many_columns" in found[0], found
+    assert not planted("estimators.many_columns.extra", line)
 
 
 def test_planted_circles_are_caught() -> None:

@@ -124,7 +124,7 @@ PIPELINES: list[tuple[dp.Space[Any], Any]] = [
     (TABLE, dp.scaled_mean([1, 0.1], rho=1, middle=[3, 4], beyond=0.1, searched=True)),
     (dp.records(), dp.private_variance(10, rho=1, by="pairs", group=2)),
     (TABLE, dp.on_random_pairs(dp.private_quantile(0.5, bounds=(0, 9), epsilon=1), group=3)),
-    (dp.records(), dp.quantile_by_search(0.25, bounds=(0, 10), rho=1, steps=5)),
+    (dp.records(), dp.quantile_by_search(0.25, 0, 10, rho=1, steps=5)),
     (dp.records(3), dp.random_rotation(seed=5) >> dp.norm()),
     (dp.records(2), dp.absolute() >> dp.norm(p=1) >> dp.is_below(0.5) >> dp.sum()),
     (dp.records(), dp.private_quantile(0.5, bounds=(0, 1), rho=0.1)),

@@ -10,7 +10,7 @@ import numpy as np
 from compare import Row, power
 
 import opendp_lite as dp
-from opendp_lite.estimators.inference.scenario import Truth
+from opendp_lite.estimators.inference.scenario import Scenario
 
 LOSSES = {
     "rho": (0.01, 0.05, 0.1, 0.5, 1, 5),
@@ -31,7 +31,7 @@ SEED = 1
 
 def forecast(release: Any, count: int, mean: float, runs: int) -> Any:
     """Simulated releases."""
-    return release.forecast(Truth(count, mean), runs, np.random.default_rng(SEED))
+    return release.forecast(Scenario(count, mean), runs, np.random.default_rng(SEED))
 
 
 def errors(release: Any, count: int) -> np.ndarray:

@@ -101,7 +101,7 @@ def test_the_loss_is_that_of_two_rows_where_one_is_added():
     assert dp.on_random_pairs(dp.on_random_pairs(fixed)).map(1) == 16 * fixed.map(1)
     resized = dp.clamp(0, 1) >> dp.resize(8, fill=0) >> dp.on_random_pairs(fixed)
     assert resized.map(1) == fixed.map(1)
-    searched = dp.quantile_by_search(0.5, bounds=(0, 1), rho=0.1)
+    searched = dp.quantile_by_search(0.5, 0, 1, rho=0.1)
     assert dp.on_random_pairs(searched).map(1) == 0.1
 
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import partial
+from importlib import import_module
 
 import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.estimators import recentred_mean as module
-from opendp_lite.estimators.inference.bounded_column import Column
-from opendp_lite.estimators.inference.budget import loss_of
-from opendp_lite.estimators.inference.scenario import Truth
-from opendp_lite.estimators.inference.uncertainty_options import Report
+from opendp_lite.estimators.inference.bounded_column import BoundedColumn
+from opendp_lite.estimators.inference.budget import budget_of
+from opendp_lite.estimators.inference.request import Request
+from opendp_lite.estimators.inference.scenario import Scenario
 
+module = import_module("opendp_lite.estimators.one_column.recentred_mean")
 REPLACE = dp.ChangeOneDistance()
 THIRD = Fraction(1, 3)
 WILD = [0.0, -0.0, 1.0, -1.0, 0.5, 1e-300, -5e-324, 1e10, -1e10, 1e308, -1e308]
@@ -26,28 +27,30 @@ FIRSTS = (Fraction(1, 10), Fraction(1, 10**9), 1 - Fraction(1, 10**9), THIRD)
 @pytest.mark.parametrize("bounds", [(-3, 4), (0, 1e-90), (-1e90, 1)], ids=str)
 def test_both_rounds_of_a_recentred_mean_cost_rho(first, rho, bounds):
     """For any first release; of a round neither the sum nor the count gets all or nothing."""
-    plan = module._Recentred(Column.between(*bounds, "here"), rho, first, 1.0)
-    look = plan.look()
+    plan = module._Recentred(BoundedColumn.between(*bounds, "here"), rho, first, 1.0)
+    pilot = plan.pilot()
     random = np.random.default_rng(1).normal(0, 100, (40, 2))
     with np.errstate(all="ignore"):
         for total, rows in [*random, *((a, b) for a in WILD for b in WILD)]:
-            rest = plan.rest(total * float(plan.column.half), rows)
-            costs = look.of_total, look.of_rows, rest.of_total, rest.of_rows
+            rest = plan.main_round(total * float(plan.column.half), rows)
+            costs = pilot.of_total, pilot.of_rows, rest.of_total, rest.of_rows
             assert all(type(each) is Fraction and each > 0 for each in costs)
-            assert look.of_total + look.of_rows == rho * first
+            assert pilot.of_total + pilot.of_rows == rho * first
             assert sum(costs) == rho
             assert Fraction(1, 128) <= rest.of_total / (rho * (1 - first)) <= Fraction(127, 128)
 
 
 def test_the_second_round_follows_the_first():
     """With many rows the sum gets what is best for the mean found: h / (h + D) of everything."""
-    plan = module._Recentred(Column.between(-1, 1, "here"), Fraction(1, 2), Fraction(1, 10), 1.0)
+    plan = module._Recentred(
+        BoundedColumn.between(-1, 1, "here"), Fraction(1, 2), Fraction(1, 10), 1.0
+    )
     for mean in (0.0, 0.25, 0.5, -0.5, 1.0, -1.0):
-        rest = plan.rest(1e6 * mean, 1e6)
-        share = (plan.look().of_total + rest.of_total) / Fraction(1, 2)
+        rest = plan.main_round(1e6 * mean, 1e6)
+        share = (plan.pilot().of_total + rest.of_total) / Fraction(1, 2)
         expected = min(1 / (1 + abs(mean)), 0.965)
         assert float(share) == pytest.approx(expected, abs=1 / 128)
-    nothing = plan.rest(0.0, 0.0)
+    nothing = plan.main_round(0.0, 0.0)
     assert float(nothing.of_total / plan.rho) == pytest.approx(0.57, abs=0.02)
 
 
@@ -128,14 +131,16 @@ def test_epsilon_and_delta_are_those_of_one_gaussian():
     "loss", [{"rho": THIRD}, {"epsilon": THIRD}, {"epsilon": 1, "delta": 1e-6}], ids=str
 )
 def test_sampling_takes_a_twentieth(loss):
-    whole = loss_of("here", loss.get("rho"), loss.get("epsilon"), loss.get("delta"))
-    parts = [Report.of("here", *each).for_mean(whole).budget for each in ((None, False), (0.9, 0))]
-    assert parts == [whole.budget, whole.budget]
-    assert Report.of("here", 0.9, True).for_mean(whole).budget == whole.budget * Fraction(19, 20)
+    whole = budget_of("here", loss.get("rho"), loss.get("epsilon"), loss.get("delta"))
+    parts = [Request.of("here", *each, **loss).budget for each in ((None, False), (0.9, 0))]
+    assert [each.amount for each in parts] == [whole.amount, whole.amount]
+    asked = Request.of("here", 0.9, True, **loss)
+    assert asked.budget.amount == whole.amount * Fraction(19, 20)
+    assert asked.for_squares.amount == whole.amount / 20
 
 
 def test_a_sampling_mean_has_the_noise_of_what_is_left():
-    truth = Truth(30, 1.0)
+    truth = Scenario(30, 1.0)
     for name, make in BOTH.items():
         for loss in ({"rho": Fraction(1, 2)}, {"epsilon": 1}):
             sampling = bound(name, make, **loss, confidence=0.9, sampling=True)
@@ -164,7 +169,7 @@ def test_published_shares_come_to_the_published_errors(
     for make, expected in makes.items():
         for loss, error in zip(({"epsilon": 0.5}, {"rho": 0.5}), expected, strict=True):
             estimator = make(*bounds, **loss).bind_front()
-            quotient = estimator.forecast(Truth(100, mean), 1, np.random.default_rng(0)).quotient
+            quotient = estimator.forecast(Scenario(100, mean), 1, np.random.default_rng(0)).ratio
             found = quotient.errors.deviation(np.array(mean - quotient.about)) / 100
             assert float(found) == pytest.approx(error, rel=2e-3)
     for loss, error in zip(({"epsilon": 0.5}, {"rho": 0.5}), resize or (), strict=False):
@@ -174,7 +179,7 @@ def test_published_shares_come_to_the_published_errors(
 
 def test_the_published_splits():
     """Var(sum) = width^2 Var(count), exactly."""
-    rho, epsilon = loss_of("here", 1, None, None), loss_of("here", None, 1, None)
+    rho, epsilon = budget_of("here", rho=1).family, budget_of("here", epsilon=1).family
     assert rho.even_share(Fraction(100), Fraction(100)) == Fraction(1, 2)
     assert rho.even_share(Fraction(50), Fraction(100)) == Fraction(1, 5)
     assert epsilon.even_share(Fraction(100), Fraction(100)) == Fraction(1, 2)
@@ -182,7 +187,7 @@ def test_the_published_splits():
     for name in ("plug_in_mean", "centered_mean"):
         for loss in ({"rho": 0.3}, {"epsilon": 0.3}):
             estimator = BOTH[name](20, 100, **loss).bind_front()
-            errors = estimator.forecast(Truth(9, 30), 1, np.random.default_rng(0)).quotient.errors
+            errors = estimator.forecast(Scenario(9, 30), 1, np.random.default_rng(0)).ratio.errors
             assert errors.total_deviation == pytest.approx(80 * errors.rows_deviation, rel=1e-12)
 
 
@@ -191,8 +196,8 @@ def test_the_share_for_a_guess_is_the_best():
     shares = [Fraction(i, 50) for i in range(1, 50)]
 
     def off(estimator, mean):
-        reading = estimator.bind_front().forecast(Truth(9, mean), 1, np.random.default_rng(0))
-        return float(reading.quotient.errors.deviation(np.array(mean - reading.quotient.about)))
+        reading = estimator.bind_front().forecast(Scenario(9, mean), 1, np.random.default_rng(0))
+        return float(reading.ratio.errors.deviation(np.array(mean - reading.ratio.about)))
 
     for name in ("plug_in_mean", "centered_mean"):
         make = partial(BOTH[name], -3, 7)
@@ -211,19 +216,22 @@ def test_the_share_for_a_guess_is_the_best():
         (lambda: dp.mean(0, 1, rho=1, epsilon=1), "rho"),
         (lambda: dp.mean(0, 1, rho=0), "mean: rho must be above 0"),
         (lambda: dp.mean(0, 1, epsilon=-1), "mean: epsilon must be above 0"),
-        (lambda: dp.mean(0, 1, delta=1e-6), "epsilon and delta go together, epsilon is missing"),
+        (lambda: dp.mean(0, 1, delta=1e-6), "delta goes with epsilon, which is missing"),
         (lambda: dp.mean(0, 1, epsilon=1, delta=0), "mean: delta"),
         (lambda: dp.mean(0, 1, epsilon=1, delta=1), "mean: delta"),
         (lambda: dp.mean(0, 1, rho=1, confidence=1), "mean: confidence must be between 0 and 1"),
         (lambda: dp.mean(0, 1, rho=1, confidence=95), "mean: confidence must be between 0 and 1"),
-        (lambda: dp.mean(0, 1, rho=1, sampling=True), "widens an interval; say confidence=0.95"),
+        (lambda: dp.mean(0, 1, rho=1, sampling=True), "widens an interval; add confidence=0.95"),
         (lambda: dp.mean(float("nan"), 1, rho=1), "mean: lower"),
         (lambda: dp.recentred_mean(0, 1, epsilon=1), "needs Gaussian noise.*core_mean"),
         (lambda: dp.recentred_mean(0, 1, rho=1, first=0), "recentred_mean: first must be between"),
         (lambda: dp.recentred_mean(0, 1, rho=1, first=1), "recentred_mean: first must be between"),
         (lambda: dp.core_mean(0, 1, epsilon=1, stretch=-1), "stretch is at least 0, got -1"),
         (lambda: dp.core_mean(0, 1, epsilon=0), "core_mean: epsilon must be above 0"),
-        (lambda: dp.simplex_mean(0, 1, rho=1, extra_count=1), "share of the loss, from 0 to below"),
+        (
+            lambda: dp.simplex_mean(0, 1, rho=1, extra_count=1),
+            "share of the budget, from 0 to below",
+        ),
         (lambda: dp.simplex_mean(0, 1, rho=1, extra_count=-0.1), "got -0.1"),
         (lambda: dp.centered_mean(0, 1, rho=1, share=0), "centered_mean: share must be between"),
         (lambda: dp.plug_in_mean(0, 1, rho=1, share=1), "plug_in_mean: share must be between"),
@@ -250,7 +258,7 @@ PRIVATE = [name for name in BOTH if name not in ("mean", "sized_mean")]
 def test_a_public_number_of_rows_is_sent_to_the_sized_mean(name):
     makes = {"recentred_mean": dp.recentred_mean, "core_mean": dp.core_mean, **BOTH}
     loss = {"epsilon": 1} if name == "core_mean" else {"rho": 1}
-    with pytest.raises(dp.SpaceError, match=r"public size=9 use sized_mean\(\)"):
+    with pytest.raises(dp.SpaceError, match=r"public, size=9: use sized_mean\(\)"):
         dp.records(size=9, metric=REPLACE) >> makes[name](0, 1, **loss)
 
 
@@ -258,7 +266,7 @@ def test_other_spaces_that_are_refused():
     with pytest.raises(dp.SpaceError, match=r"sized_mean.*ChangeOneDistance"):
         dp.records() >> dp.sized_mean(0, 1, rho=1)
     for make in (dp.mean, dp.recentred_mean, dp.simplex_mean, dp.resized_mean):
-        with pytest.raises(dp.SpaceError, match=r"one column, the rows have 3; put select\(\)"):
+        with pytest.raises(dp.SpaceError, match=r"one column, the rows have 3. Put select\(\)"):
             dp.records(columns=3) >> make(0, 1, rho=1)
 
 
@@ -282,12 +290,12 @@ def test_budgets_at_the_ends_release_numbers(bounds, loss):
 def test_a_mean_says_which_was_chosen():
     sized = dp.records(size=9, metric=REPLACE)
     chosen = {
-        "recentred_mean was chosen": dp.mean(0, 1, rho=1).explain(),
-        "core_mean was chosen": dp.mean(0, 1, epsilon=1).explain(),
-        "sized_mean was chosen": (sized >> dp.mean(0, 1, epsilon=1)).explain(),
+        "the estimator is recentred_mean: ": dp.mean(0, 1, rho=1).explain(),
+        "the estimator is core_mean: ": dp.mean(0, 1, epsilon=1).explain(),
+        "the estimator is sized_mean: ": (sized >> dp.mean(0, 1, epsilon=1)).explain(),
     }
     assert all(words in text for words, text in chosen.items())
-    assert "recentred_mean was chosen" in dp.mean(0, 1, epsilon=1, delta=1e-6).explain()
+    assert "the estimator is recentred_mean: " in dp.mean(0, 1, epsilon=1, delta=1e-6).explain()
     for make, other, loss in (
         (dp.mean, dp.recentred_mean, {"rho": 0.2}),
         (dp.mean, dp.core_mean, {"epsilon": 0.2}),

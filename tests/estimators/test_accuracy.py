@@ -155,7 +155,7 @@ def test_variances_of_zeros_and_ones():
 @pytest.mark.parametrize("quantile", [0.1, 0.5, 0.9])
 def test_a_search_finds_its_quantile(quantile):
     rows = normal(10_000, np.array([1.0, 5.0]), 2, seed=7)
-    bound = sized(rows, dp.quantile_by_search(quantile, bounds=(-100, 100), rho=2))
+    bound = sized(rows, dp.quantile_by_search(quantile, -100, 100, rho=2))
     found = bound.insecure_release(rows, seed=1).value
     below = (rows < found).mean(axis=0)
     assert np.abs(below - quantile).max() < 0.01

@@ -25,7 +25,7 @@ BOUNDED = {
     "laplace_mean": lambda bound, rho: dp.laplace_mean(bound, epsilon=rho),
     "elliptical_mean": lambda bound, rho: dp.elliptical_mean(-bound, bound, rho=rho),
     "quantile_by_search": lambda bound, rho: dp.quantile_by_search(
-        0.3, bounds=(-bound, bound), rho=rho, steps=5
+        0.3, -bound, bound, rho=rho, steps=5
     ),
 }
 UNBOUNDED = {
@@ -130,7 +130,7 @@ def test_a_mean_of_any_radius_stays_in_its_ball(name):
 def test_no_search_ends_at_a_radius_of_nothing(monkeypatch):
     """Where one did, an exception came in place of a release."""
 
-    def nothing(quantile, bounds, rho, steps):
+    def nothing(quantile, lower, upper, rho, steps):
         return dp.private_quantile(0.5, candidates=[0.0, 1e-300], rho=rho)
 
     monkeypatch.setattr(
@@ -171,7 +171,7 @@ def test_budgets_and_bounds_out_of_range_are_refused_in_words(name, bad):
         (lambda: dp.iome_mean(1, rho=1, steps=0), "steps must be a whole number of at least 1"),
         (lambda: dp.plan_plus_mean(1e101, rho=1), "bound must lie between 1e-100 and 1e100"),
         (lambda: dp.gaussian_mean(1e-101, rho=1), "radius must lie between 1e-100 and 1e100"),
-        (lambda: dp.elliptical_mean(1, 1, rho=1), "below the upper"),
+        (lambda: dp.elliptical_mean(1, 1, rho=1), "must be below its upper"),
         (lambda: dp.elliptical_mean([0, 0, 0], 1, rho=1), "3 numbers for 2 columns"),
         (
             lambda: dp.elliptical_mean(Fraction(1, 3), Fraction(1, 3) + TINY, rho=1),
@@ -184,15 +184,13 @@ def test_budgets_and_bounds_out_of_range_are_refused_in_words(name, bad):
         (lambda: dp.scaled_mean(1, rho=1, beyond=1), "beyond must be between 0 and 1"),
         (lambda: dp.private_variance(1, rho=1, by="median"), '"pairs", "direct"'),
         (lambda: dp.private_variance(1, rho=1, by="none"), "by is"),
-        (lambda: dp.quantile_by_search(1.1, bounds=(0, 1), rho=1), "between 0 and 1"),
-        (lambda: dp.quantile_by_search(0.5, bounds=5, rho=1), r"bounds=\(lower, upper\)"),
-        (lambda: dp.quantile_by_search(0.5, bounds=(0, 1, 2), rho=1), r"bounds=\(lower, upper\)"),
+        (lambda: dp.quantile_by_search(1.1, 0, 1, rho=1), "between 0 and 1"),
         (
-            lambda: dp.quantile_by_search(0.5, bounds=([0, 1, 2], 5), rho=1),
+            lambda: dp.quantile_by_search(0.5, [0, 1, 2], 5, rho=1),
             "3 numbers for 2 columns",
         ),
-        (lambda: dp.quantile_by_search(0.5, bounds=(1, 0), rho=1), "below the upper"),
-        (lambda: dp.quantile_by_search(0.5, bounds=(0, 1), rho=1, steps=0), "steps must be"),
+        (lambda: dp.quantile_by_search(0.5, 1, 0, rho=1), "must be below its upper"),
+        (lambda: dp.quantile_by_search(0.5, 0, 1, rho=1, steps=0), "steps must be"),
     ],
 )
 def test_other_refusals(make, words):

@@ -31,7 +31,7 @@ SLOW = [
     dp.plan_plus_mean(FAR, rho=0.5),
     dp.private_variance(FAR, rho=0.5),
     dp.private_variance(FAR, rho=0.5, by="pairs"),
-    dp.quantile_by_search(0.5, bounds=(-FAR, FAR), rho=0.5, steps=1),
+    dp.quantile_by_search(0.5, -FAR, FAR, rho=0.5, steps=1),
 ]
 SIZED = [
     dp.plan_mean(FAR, rho=0.5),

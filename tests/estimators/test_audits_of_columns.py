@@ -14,7 +14,7 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.combinators.compose import compose
-from opendp_lite.estimators.inference.uncertainty_options import Report
+from opendp_lite.estimators.inference.request import Request
 from opendp_lite.estimators.one_column.weighted_mean import _Weighted
 
 pytestmark = pytest.mark.usefixtures("seeded")
@@ -75,12 +75,12 @@ HALF_THE_NOISE = {"rho": {"rho": 2}, "epsilon": {"epsilon": 2}, "epsilon, delta"
 def as_released(monkeypatch: pytest.MonkeyPatch) -> None:
     """A release is what it would be read from."""
 
-    def raw(self, space, rows, noisy, vector, readings, loss):
-        squares = rows >> dp.square() >> dp.sum() >> self.for_squares(loss).noise()
+    def raw(self, space, rows, noisy, vector, totals):
+        squares = rows >> dp.square() >> dp.sum() >> self.for_squares.noise()
         return compose(noisy, squares).bind(space)
 
-    monkeypatch.setattr(Report, "of_columns", raw)
-    monkeypatch.setattr(Report, "told", lambda _, found: found)
+    monkeypatch.setattr(Request, "of_columns", raw)
+    monkeypatch.setattr(Request, "as_estimate", lambda _, found: found)
     monkeypatch.setattr(_Weighted, "read", lambda _, sums: sums)
     monkeypatch.setattr(_Weighted, "sampled", lambda *given: given[-1])
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.estimators.inference.uncertainty_options import Report
+from opendp_lite.estimators.inference.request import Request
 
 pytestmark = pytest.mark.usefixtures("seeded")
 REPLACE = dp.ChangeOneDistance()
@@ -62,7 +62,9 @@ REPLACED = {"top": ([-1.0] * 2, [-1.0, 1.0]), "bottom": ([1.0, -1.0], [-1.0, -1.
 @pytest.fixture(autouse=True)
 def as_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """A release is what it would be read from."""
-    monkeypatch.setattr(Report, "told", lambda _, found: (float(found.total), float(found.rows)))
+    monkeypatch.setattr(
+        Request, "as_estimate", lambda _, found: (float(found.total), float(found.rows))
+    )
 
 
 def bound(name: str, loss: dict[str, Any]) -> dp.Measurement:

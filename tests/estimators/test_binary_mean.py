@@ -98,5 +98,5 @@ def test_audits_find_nothing():
 def test_wrong_parameters_are_refused_in_words():
     with pytest.raises(dp.ParameterError, match="rho must"):
         dp.binary_mean(rho=0)
-    with pytest.raises(dp.SpaceError, match="rows are replaced and their number is public"):
+    with pytest.raises(dp.SpaceError, match="needs a public number of rows"):
         dp.records(columns=2) >> dp.binary_mean(rho=1, published=True)

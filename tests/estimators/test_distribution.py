@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 from math import inf, nan, sqrt
 
@@ -240,7 +241,7 @@ def test_the_parts_make_the_whole():
     found = (parts >> dp.distribution(basis, deviation=3))(BELL[:1000])
     assert found.deviation == 3
     assert found.count.value == pytest.approx(1000, abs=25)
-    assert repr(found).startswith("<about ")
+    assert repr(found).startswith("<Distribution of about ")
     assert "+-" in str(found.mean())
 
 
@@ -286,9 +287,16 @@ def test_what_is_asked_wrongly_is_answered_in_words():
     assert both.value == pytest.approx([50, 1])
 
 
-@pytest.mark.parametrize("given", [{}, {"rho": 1, "delta": 1e-6}, {"delta": 1e-6}])
-def test_a_loss_is_refused_in_the_words_of_the_estimator(given):
-    words = f"basis_distribution takes .* got {' and '.join(given) or 'none'}$"
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({}, "basis_distribution needs a privacy budget: add epsilon=1, or rho=0.03"),
+        ({"rho": 1, "delta": 1e-6}, "basis_distribution: delta goes with epsilon, got it with rho"),
+        ({"delta": 1e-6}, "basis_distribution: delta goes with epsilon, which is missing"),
+        ({"rho": 1, "epsilon": 1}, "basis_distribution takes one of rho= or epsilon="),
+    ],
+)
+def test_a_loss_is_refused_in_the_words_of_the_estimator(given, words):
     with pytest.raises(dp.ParameterError, match=words):
         dp.basis_distribution(dp.Cosine(6, 0, 100), **given)
 
@@ -370,3 +378,25 @@ def test_an_audit_catches_the_published_l1_claim():
     claiming = attrs.evolve(published, privacy_map=lambda distance: distance)
     with pytest.raises(AssertionError, match="claims a loss of 1"):
         dp.audit(claiming, [], [0.0], releases=40_000, score=likelihood)
+
+
+def test_results_are_shown_short_and_go_to_json(seeded):
+    basis = dp.Cosine(6, 0, 100)
+    found = (dp.records() >> dp.basis_distribution(basis, epsilon=1))(BELL[:1000])
+    assert len(repr(found)) < 120
+    assert len(repr(found.density(np.linspace(0, 100, 50)))) < 80
+    for shown in (found, found.mean(), found.cdf([10, 90])):
+        assert shown._repr_html_().startswith("<table>")
+        written = json.dumps(shown.as_dict(), allow_nan=False)
+        assert json.loads(written) == shown.as_dict()
+    summary = found.as_dict()
+    assert summary["mean"]["value"] == float(found.mean())
+    assert [each["q"] for each in summary["quantiles"]] == [0.05, 0.25, 0.5, 0.75, 0.95]
+    assert summary["quantiles"][2]["value"] == found.quantile(0.5).value
+
+
+def test_numbers_that_json_does_not_have_are_none():
+    shown = dp.Uncertain(np.array([[1.0, np.nan], [np.inf, 2.0]]), 0.5)
+    assert shown.as_dict() == {"value": [[1.0, None], [None, 2.0]], "standard_error": 0.5}
+    assert f"{dp.Uncertain(1.25, 0.1):.1f}" == "1.2"
+    assert float(dp.Uncertain(1.25, 0.1)) == 1.25

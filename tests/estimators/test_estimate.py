@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+
+import numpy as np
 import pytest
 
 import opendp_lite as dp
@@ -57,3 +60,52 @@ def test_a_released_one_is_shown_to_its_digits(seeded):
     low, _, high = rest.removesuffix(", from the noise alone)").partition(" to ")
     assert [len(each.partition(".")[2]) for each in (mean, low, high)] == [3] * 3
     assert float(low) < float(mean) < float(high)
+
+
+INF, NAN = float("inf"), float("nan")
+
+
+def test_it_is_shown_short_and_in_digits_that_its_error_leaves():
+    shown = estimate(41.2587, 0.0821, 41.097, 41.421)
+    words = "41.259 +- 0.082, 95 % interval 41.097 to 41.421, from the noise alone"
+    assert repr(shown) == f"<Estimate {words}>"
+    assert len(repr(shown)) <= 80
+    html = shown._repr_html_()
+    for each in ("41.259", "0.082", "41.097 to 41.421", "95 % interval", "the noise alone", "100"):
+        assert each in html
+    assert html.count("<tr>") == 5
+
+
+def test_it_is_formatted_as_its_mean():
+    shown = estimate(41.2587, 0.0821, 41.097, 41.421)
+    assert f"{shown:.1f}" == "41.3"
+    assert f"{shown}" == str(shown)
+
+
+def test_it_goes_to_json_and_back():
+    shown = estimate(np.float64(1.25), 0.1, np.float64(1.0), 1.5, sampling=np.True_)
+    found = json.loads(json.dumps(shown.as_dict()))
+    assert found == {
+        "mean": 1.25,
+        "standard_error": 0.1,
+        "interval": [1.0, 1.5],
+        "confidence": 0.95,
+        "rows": 100.0,
+        "sampling": True,
+    }
+    assert dp.Estimate(**found | {"interval": tuple(found["interval"])}) == shown
+
+
+def test_numbers_that_json_does_not_have_are_none():
+    found = estimate(NAN, INF, -INF, 1.0).as_dict()
+    assert found["mean"] is found["standard_error"] is None
+    assert found["interval"] == [None, 1.0]
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    assert repr(estimate(NAN, INF, -INF, 1.0)).startswith("<Estimate nan +- inf")
+
+
+def test_a_released_one_goes_to_json(seeded):
+    for space in (dp.records(), dp.records(size=9, metric=dp.ChangeOneDistance())):
+        released = (space >> dp.mean(0, 1, epsilon=1, confidence=0.9, sampling=True))([0.5] * 9)
+        found = json.loads(json.dumps(released.as_dict(), allow_nan=False))
+        assert found["mean"] == float(released)

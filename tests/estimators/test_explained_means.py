@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import takewhile
 from math import log
 
 import numpy as np
@@ -21,9 +22,11 @@ LOSSES = [
 
 
 def line(pipeline, start):
-    """The line of the explanation that starts so."""
-    (found,) = [each for each in pipeline.explain().splitlines() if each.startswith(start)]
-    return found
+    """The paragraph of the explanation that starts so."""
+    lines = pipeline.explain().splitlines()
+    (at,) = [i for i, each in enumerate(lines) if each.startswith(start)]
+    more = takewhile(lambda each: each.startswith(" "), lines[at + 1 :])
+    return " ".join([lines[at], *map(str.strip, more)])
 
 
 @pytest.mark.parametrize("space", [dp.records(), SIZED], ids=str)
@@ -35,17 +38,14 @@ def test_what_is_protected_is_so_by_definition(loss, space):
     """
     pipeline = space >> dp.mean(0, 40, **loss)
     said = line(pipeline, "protected: ")
-    found = re.search(
-        r"any conclusion .* at most e\^(\S+) = (\S+) times as likely with it as", said
-    )
+    found = re.search(r"makes any conclusion at most e\^(\S+) = ([^\s,]+) times as likely", said)
     power, factor = map(float, found.groups())
-    plus = re.search(r", plus (\S+);", said)
+    plus = re.search(r"likely, plus (\S+)", said)
     assert (plus is None) == (loss.keys() == {"epsilon"})
     assert pipeline.delta(power) <= (float(plus[1]) if plus else 0)
     assert power <= log(factor)
-    assert (
-        "with any other in its place" if space is SIZED else "without it, or the reverse"
-    ) in said
+    change = "replacing it" if space is SIZED else "adding or removing it"
+    assert f"protected: any one row {change} makes" in said
     if plus is None:
         assert power == loss["epsilon"]
 
@@ -55,9 +55,7 @@ def test_how_far_off_is_told_for_few_rows_and_for_many(loss):
     """Where the noise hides the mean, ten times as many rows do not divide the error by ten."""
     mean = dp.mean(0, 40, **loss)
     said = line(mean, "how far off: ")
-    assert "with 1000 rows" in said
-    assert ", with 10000 by" in said
-    pairs = re.findall(r"by (?:about )?(\S+) to ([^\s,]+)", said)
+    pairs = re.findall(r"(\S+) to (\S+) with (?:1000 rows|10000)", said)
     assert len(pairs) == 2
     for rows, pair in zip((1000, 10_000), pairs, strict=True):
         told = [float(each) for each in pair]
@@ -68,14 +66,15 @@ def test_how_far_off_is_told_for_few_rows_and_for_many(loss):
 
 def test_it_says_what_no_interval_shows():
     for asked, words in [
-        ({}, "confidence=0.95 asks for an interval"),
-        ({"confidence": 0.9}, "each release has its interval, for the noise alone"),
-        ({"confidence": 0.9, "sampling": True}, "its interval, for noise and sampling"),
+        ({}, "add confidence=0.95 to get one"),
+        ({"confidence": 0.9}, "each release has one, which covers the noise alone"),
+        ({"confidence": 0.9, "sampling": True}, "which covers noise and sampling"),
     ]:
         for space in (dp.records(), SIZED):
-            said = line(space >> dp.mean(0, 40, rho=0.5, **asked), "how far off: ")
-            assert "values beyond the bounds count as the bound, which no interval shows" in said
-            assert said.endswith(words)
+            mean = space >> dp.mean(0, 40, rho=0.5, **asked)
+            clipped = "values beyond the bounds are clipped; no interval shows the effect of that"
+            assert clipped in line(mean, "how far off: ")
+            assert words in line(mean, "interval: ")
 
 
 def test_nothing_is_simulated_before_it_is_shown(monkeypatch):

@@ -15,9 +15,9 @@ import pytest
 from scipy.stats import ks_2samp, norm
 
 import opendp_lite as dp
-from opendp_lite.estimators.inference.noisy_totals import Reading
-from opendp_lite.estimators.inference.scenario import Truth
-from opendp_lite.estimators.inference.uncertainty_options import Report
+from opendp_lite.estimators.inference.noisy_totals import NoisyTotals
+from opendp_lite.estimators.inference.request import Request
+from opendp_lite.estimators.inference.scenario import Scenario
 
 REPLACE = dp.ChangeOneDistance()
 LOW, HIGH = -3, 5
@@ -45,14 +45,16 @@ def bound(make, rows: int, low=LOW, high=HIGH, **asked) -> dp.Measurement:
     return (sized if make is dp.sized_mean else dp.records()) >> make(low, high, **asked)
 
 
-def forecast(measurement: dp.Measurement, truth: Truth, runs: int, seed: int = 1) -> Reading:
+def forecast(measurement: dp.Measurement, truth: Scenario, runs: int, seed: int = 1) -> NoisyTotals:
     return measurement.forecast(truth, runs, np.random.default_rng(seed))
 
 
 def read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Releases tell what they were read from."""
     monkeypatch.setattr(
-        Report, "told", lambda _, found: (float(found.total), float(found.rows), float(found.mean))
+        Request,
+        "as_estimate",
+        lambda _, found: (float(found.total), float(found.rows), float(found.mean)),
     )
 
 
@@ -76,7 +78,7 @@ def test_releases_are_as_forecast(name, loss, data, monkeypatch, seeded):
     measurement = bound(make, len(data), **loss)
     runs = RELEASES // 3 if name in RESIZED else RELEASES
     found = np.array([measurement(data) for _ in range(runs)])
-    truth = Truth(len(data), float(np.mean(data)), float(np.var(data)))
+    truth = Scenario(len(data), float(np.mean(data)), float(np.var(data)))
     expected = forecast(measurement, truth, 40_000)
     for drawn, made in zip(found.T, (expected.total, expected.rows, expected.mean), strict=True):
         assert ks_2samp(drawn, made).pvalue > 5e-9
@@ -93,8 +95,8 @@ def test_the_noise_is_as_its_quotient_says(loss):
     for name, make in makes.items():
         if name == "recentred_mean" or name in RESIZED:
             continue
-        found = forecast(bound(make, 500, **loss), Truth(500, 2.0), 40_000)
-        errors = found.quotient.errors
+        found = forecast(bound(make, 500, **loss), Scenario(500, 2.0), 40_000)
+        errors = found.ratio.errors
         assert np.std(found.total) == pytest.approx(errors.total_deviation, rel=0.04)
         assert np.std(found.rows) == pytest.approx(errors.rows_deviation, rel=0.04)
 
@@ -105,8 +107,8 @@ def test_the_second_look_weighs_what_it_saw():
     For 100 000 a mean, a variance and a covariance at six deviations each.
     """
     for rows, mean in ((5, 4.9), (300, 1.0), (300, -2.9), (100_000, 3.0)):
-        found = forecast(bound(dp.recentred_mean, rows, rho=0.1), Truth(rows, mean), 100_000)
-        errors = found.quotient.errors
+        found = forecast(bound(dp.recentred_mean, rows, rho=0.1), Scenario(rows, mean), 100_000)
+        errors = found.ratio.errors
         total = (found.total - rows * (mean - 1)) / errors.total_deviation
         counted = (found.rows - rows) / errors.rows_deviation
         for each in (total, counted):
@@ -117,7 +119,7 @@ def test_the_second_look_weighs_what_it_saw():
 
 def error(make, rows: int, mean: float, runs: int = 200_000, seed: int = 1, **asked) -> float:
     """Root mean square."""
-    found = forecast(bound(make, rows, **asked), Truth(rows, mean), runs, seed).mean
+    found = forecast(bound(make, rows, **asked), Scenario(rows, mean), runs, seed).mean
     return float(np.sqrt(np.mean((found - mean) ** 2)))
 
 
@@ -157,7 +159,7 @@ def integrated(make, rows: int, mean: float, epsilon: float, stretch: float, nod
     The noise of ``simplex_mean`` is the joint one with a stretch of 0.
     """
     measurement = bound(make, rows, low=-1, high=1, epsilon=epsilon)
-    quotient = forecast(measurement, Truth(rows, mean), 1).quotient
+    quotient = forecast(measurement, Scenario(rows, mean), 1).ratio
     core = np.linspace(0, 25, nodes, endpoint=False) + 12.5 / nodes
     density = core * np.exp(-core) * (core + stretch)
     one, two = np.meshgrid(*[np.linspace(-1, 1, nodes, endpoint=False) + 1 / nodes] * 2)
@@ -201,13 +203,13 @@ def test_integrals_are_the_errors_of_forecasts():
 RUNS = 20_000
 
 
-def covered(found: Reading, mean: float, spread: float = 0.0) -> float:
+def covered(found: NoisyTotals, mean: float, spread: float = 0.0) -> float:
     """The share of releases whose interval holds the mean."""
     total, rows = np.broadcast_arrays(found.total, found.rows)
-    return float(found.quotient.fits(np.full(len(total), mean), total, rows, 0.95, spread).mean())
+    return float(found.ratio.fits(np.full(len(total), mean), total, rows, 0.95, spread).mean())
 
 
-def in_parts(measurement: dp.Measurement, truth: Truth, runs: int = RUNS) -> float:
+def in_parts(measurement: dp.Measurement, truth: Scenario, runs: int = RUNS) -> float:
     """Some laws are integrals over a thousand nodes: not all runs at once."""
     parts = [
         covered(forecast(measurement, truth, 1000, s), truth.mean) for s in range(runs // 1000)
@@ -228,7 +230,7 @@ def in_parts(measurement: dp.Measurement, truth: Truth, runs: int = RUNS) -> flo
 def test_intervals_hold_the_mean_in_95_of_100_releases(name, loss, rows, t):
     """A coverage of 95 % is found to be 94 % or 97 % in 1e-10 of all tests."""
     measurement = bound(GAUSSIAN[name], rows, low=-1, high=1, **loss)
-    assert 0.94 <= covered(forecast(measurement, Truth(rows, t), RUNS, 7), t) <= 0.97
+    assert 0.94 <= covered(forecast(measurement, Scenario(rows, t), RUNS, 7), t) <= 0.97
 
 
 @pytest.mark.parametrize(
@@ -241,7 +243,7 @@ def test_intervals_hold_the_mean_in_95_of_100_releases(name, loss, rows, t):
 def test_intervals_of_a_joint_noise(name, epsilon, rows, t):
     """As above."""
     measurement = bound(CORE[name], rows, low=-1, high=1, epsilon=epsilon)
-    assert 0.94 <= in_parts(measurement, Truth(rows, t)) <= 0.97
+    assert 0.94 <= in_parts(measurement, Scenario(rows, t)) <= 0.97
 
 
 @pytest.mark.parametrize("loss", [{"rho": 0.5}, {"epsilon": 0.5}], ids=str)
@@ -249,14 +251,14 @@ def test_intervals_of_resized_rows_hold_at_least_as_often(loss):
     for rows in (20, 1000):
         for t, variance in ((0.5, 0.0), (0.5, 0.7), (-0.9, 0.1)):
             measurement = bound(dp.resized_mean, rows, low=-1, high=1, **loss)
-            assert in_parts(measurement, Truth(rows, t, variance)) > 0.94
+            assert in_parts(measurement, Scenario(rows, t, variance)) > 0.94
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.9, 0.99])
 def test_other_confidences(confidence):
     """Six deviations of a share of 20 000."""
-    found = forecast(bound(dp.mean, 50, rho=0.1), Truth(50, 3.0), RUNS)
-    share = found.quotient.fits(np.full(RUNS, 3.0), found.total, found.rows, confidence).mean()
+    found = forecast(bound(dp.mean, 50, rho=0.1), Scenario(50, 3.0), RUNS)
+    share = found.ratio.fits(np.full(RUNS, 3.0), found.total, found.rows, confidence).mean()
     assert abs(share - confidence) < 6 * sqrt(confidence * (1 - confidence) / RUNS) + 0.002
 
 
@@ -264,7 +266,7 @@ def test_other_confidences(confidence):
 def test_intervals_for_whom_the_rows_are_a_sample_of(rows, deviation):
     """With the spread as it is; the rows of a normal sum."""
     generator = np.random.default_rng(5)
-    found = forecast(bound(dp.mean, rows, low=-1, high=1, rho=0.5), Truth(rows, 0.3), RUNS)
+    found = forecast(bound(dp.mean, rows, low=-1, high=1, rho=0.5), Scenario(rows, 0.3), RUNS)
     sampled = sqrt(rows) * deviation * generator.standard_normal(RUNS)
     moved = attrs.evolve(found, total=found.total + sampled)
     assert 0.94 <= covered(moved, 0.3, deviation) <= 0.97
@@ -274,10 +276,10 @@ def test_intervals_for_whom_the_rows_are_a_sample_of(rows, deviation):
 def test_intervals_with_the_spread_of_the_rows_themselves(loss, monkeypatch, seeded):
     """1000 samples of uniform rows: 95 % are found to be 91 % in 1e-7 of all tests."""
     monkeypatch.setattr(
-        Report,
-        "told",
+        Request,
+        "as_estimate",
         lambda _, found: bool(
-            found.quotient.fits(np.array(0.2), found.total, found.rows, 0.95, found.spread)
+            found.ratio.fits(np.array(0.2), found.total, found.rows, 0.95, found.spread)
         ),
     )
     asked = {"confidence": 0.95, "sampling": True}
@@ -301,7 +303,7 @@ def test_an_estimate_is_read_from_the_release_without_one(name, monkeypatch):
     total, counted, mean = parts.insecure_release(rows, seed=5).value
     assert (mean, max(counted, 0)) == (plain, told.rows)
     if name != "recentred_mean":
-        quotient = forecast(asked, Truth(60, 2.0), 1).quotient
+        quotient = forecast(asked, Scenario(60, 2.0), 1).ratio
         assert quotient.interval(total, counted, 0.95) == told.interval
         assert quotient.standard_error(total, counted) == told.standard_error
     low, high = told.interval

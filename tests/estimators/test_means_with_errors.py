@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.estimators.inference.ball_noise import BallPair
-from opendp_lite.estimators.inference.joint_noise import CorePair, LaplacePair, NormalPair
-from opendp_lite.estimators.inference.shared_laplace_noise import SharedLaplacePair
+from opendp_lite.estimators.inference.ball_noise import JointBall
+from opendp_lite.estimators.inference.joint_noise import JointLaplace, JointNormal, JointSumAndCount
+from opendp_lite.estimators.inference.shared_laplace_noise import SharedLaplace
 
 TABLE = dp.records(columns=2)
 REPLACE = dp.ChangeOneDistance()
@@ -16,21 +16,21 @@ DRAWS = 100_000
 CLOSE = 0.0086
 """Kolmogorov: so far off by chance with a probability below 2 exp(-2 DRAWS CLOSE^2) = 1e-6."""
 TESTED = [
-    BallPair(1.5, 1, 2.0, 1.0),
-    BallPair(1.5, 3, 2.0, 1.0),
-    BallPair(2.0, 40, 0.5, 2.39),
-    BallPair.alone(3.0, 1),
-    BallPair.alone(3.0, 7),
-    SharedLaplacePair(3.0, 2, 7.0),
-    SharedLaplacePair(0.2, 4, 0.5),
-    SharedLaplacePair(3.0, 60, 7.0),
+    JointBall(1.5, 1, 2.0, 1.0),
+    JointBall(1.5, 3, 2.0, 1.0),
+    JointBall(2.0, 40, 0.5, 2.39),
+    JointBall.alone(3.0, 1),
+    JointBall.alone(3.0, 7),
+    SharedLaplace(3.0, 2, 7.0),
+    SharedLaplace(0.2, 4, 0.5),
+    SharedLaplace(3.0, 60, 7.0),
 ]
 
 
-def drawn(pair: BallPair | SharedLaplacePair) -> tuple[np.ndarray, np.ndarray]:
+def drawn(pair: JointBall | SharedLaplace) -> tuple[np.ndarray, np.ndarray]:
     """From the definition of each law, not from the tables of the pair."""
     generator = np.random.default_rng(8)
-    if isinstance(pair, SharedLaplacePair):
+    if isinstance(pair, SharedLaplace):
         noises = generator.laplace(scale=pair.scale, size=(DRAWS, pair.count))
         whole = noises.sum(axis=1)
         return noises[:, 0] - whole / pair.count, whole / pair.width
@@ -50,7 +50,7 @@ def test_laws_are_those_of_draws(pair):
     again = pair.draw(DRAWS, np.random.default_rng(9))
     far = pair.total_deviation / max(pair.rows_deviation, 1e-3)
     for theta in (0.0, 0.3 * far, -far, 4 * far):
-        if isinstance(pair, SharedLaplacePair):
+        if isinstance(pair, SharedLaplace):
             theta = min(max(theta, -pair.width / pair.count), pair.width * (1 - 1 / pair.count))
         for s, k in ((total, rows), again):
             gaps = np.sort(s - theta * k)[:: DRAWS // 200]
@@ -63,14 +63,14 @@ def test_laws_are_those_of_draws(pair):
 
 def test_the_ball_of_one_column_is_the_core():
     theta, gap = np.full(41, 0.7), np.linspace(-40, 40, 41)
-    ball, core = BallPair(2.0, 1, 2.0, 1.0), CorePair(2.0, 0.5, 1.0)
+    ball, core = JointBall(2.0, 1, 2.0, 1.0), JointSumAndCount(2.0, 0.5, 1.0)
     assert np.abs(ball.below(theta, gap) - core.below(theta, gap)).max() < 1e-3
 
 
 def test_two_totals_are_a_simplex_of_one_column():
     """(z_1 - z_2) / 2 and (z_1 + z_2) / 7."""
-    shared = SharedLaplacePair(3.0, 2, 7.0)
-    pair = LaplacePair(np.array([1.5, -1.5]), np.array([3.0, 3.0]) / 7)
+    shared = SharedLaplace(3.0, 2, 7.0)
+    pair = JointLaplace(np.array([1.5, -1.5]), np.array([3.0, 3.0]) / 7)
     for theta in (-3.5, -1.0, 0.0, 2.0, 3.5):
         gap = np.linspace(-20, 20, 31)
         thetas = np.full(31, theta)
@@ -192,7 +192,7 @@ def test_squares_of_rows_in_a_ball_move_a_sum_by_the_square_of_the_radius():
 
 def test_normal_pairs_of_shared_noise_are_uncorrelated():
     """The gap of z_1 - t (z_1 + z_2 + z_3) / 6 has the deviation of its coefficients."""
-    pair = NormalPair(np.sqrt(2 / 3), np.sqrt(3) / 6)
+    pair = JointNormal(np.sqrt(2 / 3), np.sqrt(3) / 6)
     for theta in (0.0, 1.0, 5.0):
         stated = pair.deviation(np.float64(theta - 2))
         assert stated == pytest.approx(np.linalg.norm([1 - theta / 6, theta / 6, theta / 6]))

@@ -8,26 +8,31 @@ import numpy as np
 import pytest
 from scipy.stats import kstest, norm
 
-from opendp_lite.estimators.inference.joint_noise import CorePair, LaplacePair, NormalPair, Pair
+from opendp_lite.estimators.inference.joint_noise import (
+    JointLaplace,
+    JointNoise,
+    JointNormal,
+    JointSumAndCount,
+)
 
 DRAWS = 400_000
 GAPS = np.array([-9.0, -2.5, -1.0, -0.3, 0.1, 0.8, 2.0, 5.0])
 THETAS = (-2.0, -0.4, 0.0, 0.4, 1.0, 3.0)
 PAIRS = {
-    "normal": NormalPair(0.7, 1.3),
-    "normal, sum alone": NormalPair(0.7, 0.0),
-    "one laplace": LaplacePair(np.array([0.8]), np.array([0.0])),
-    "sum and count": LaplacePair(np.array([0.5, 0.0]), np.array([0.0, 1.5])),
-    "of equal scales": LaplacePair(np.array([1.0, 0.0]), np.array([0.0, 1.0])),
-    "simplex": LaplacePair(np.array([0.5, -0.5]), np.array([1.0, 1.0])),
-    "simplex and count": LaplacePair(np.array([0.5, -0.5, 0.0]), np.array([0.6, 0.6, 0.7])),
-    "core": CorePair(0.8, 1.0, 1.0),
-    "core, not stretched": CorePair(2.0, 0.5, 0.0),
-    "core, stretched": CorePair(0.4, 2.0, 2.39),
+    "normal": JointNormal(0.7, 1.3),
+    "normal, sum alone": JointNormal(0.7, 0.0),
+    "one laplace": JointLaplace(np.array([0.8]), np.array([0.0])),
+    "sum and count": JointLaplace(np.array([0.5, 0.0]), np.array([0.0, 1.5])),
+    "of equal scales": JointLaplace(np.array([1.0, 0.0]), np.array([0.0, 1.0])),
+    "simplex": JointLaplace(np.array([0.5, -0.5]), np.array([1.0, 1.0])),
+    "simplex and count": JointLaplace(np.array([0.5, -0.5, 0.0]), np.array([0.6, 0.6, 0.7])),
+    "core": JointSumAndCount(0.8, 1.0, 1.0),
+    "core, not stretched": JointSumAndCount(2.0, 0.5, 0.0),
+    "core, stretched": JointSumAndCount(0.4, 2.0, 2.39),
 }
 
 
-def law(pair: Pair, theta: float):
+def law(pair: JointNoise, theta: float):
     """The distribution function of s - theta k."""
     return lambda gaps: np.concatenate(
         [pair.below(np.full(len(part), theta), part) for part in np.array_split(gaps, 50)]
@@ -82,33 +87,33 @@ def test_a_law_is_symmetric_and_ends_at_0_and_1(name):
 
 def test_normal_closed_form():
     gaps = np.linspace(-7, 7, 99)
-    pair = NormalPair(3.0, 4.0)
+    pair = JointNormal(3.0, 4.0)
     assert np.allclose(law(pair, 1.0)(gaps), norm.cdf(gaps / 5), rtol=1e-9, atol=1e-15)
 
 
 def test_deviations_of_each_release():
     """As in the second round of a recentred mean."""
-    pair = NormalPair(np.array([1.0, 2.0]), np.array([0.0, 3.0]))
+    pair = JointNormal(np.array([1.0, 2.0]), np.array([0.0, 3.0]))
     found = pair.below(np.array([5.0, 1.0]), np.array([1.0, 1.0]))
     assert np.allclose(found, norm.cdf([1.0, 1 / sqrt(13)]))
 
 
 def test_laplace_closed_forms():
     """One Laplace variable, two of different scales, two and three of the same, moved apart."""
-    one = LaplacePair(np.array([2.0]), np.array([0.0]))
+    one = JointLaplace(np.array([2.0]), np.array([0.0]))
     assert law(one, 3.0)(np.array([1.0]))[0] == pytest.approx(1 - exp(-0.5) / 2, rel=1e-12)
-    two = LaplacePair(np.array([2.0, 0.0]), np.array([0.0, 1.0]))
+    two = JointLaplace(np.array([2.0, 0.0]), np.array([0.0, 1.0]))
     beyond = (4 * exp(-3 / 2) - exp(-3)) / (2 * (4 - 1))
     assert law(two, 1.0)(np.array([3.0]))[0] == pytest.approx(1 - beyond, rel=1e-9)
     same = law(two, 2.0)(np.array([3.0]))[0]
     assert same == pytest.approx(1 - (2 + 1.5) / 4 * exp(-1.5), abs=2e-4)
-    three = LaplacePair(np.array([1.0, 1.0, 1.0]), np.zeros(3))
+    three = JointLaplace(np.array([1.0, 1.0, 1.0]), np.zeros(3))
     exactly = 1 - exp(-2.0) * (8 + 5 * 2 + 2**2) / 16
     assert law(three, 0.0)(np.array([2.0]))[0] == pytest.approx(exactly, abs=3e-4)
 
 
 def test_core_closed_form():
     """Without a stretch and with theta = 0: a uniform times Gamma(3) is a sum of two Laplace."""
-    pair = CorePair(1.0, 1.0, 0.0)
+    pair = JointSumAndCount(1.0, 1.0, 0.0)
     gaps = np.linspace(0, 8, 9)
     assert np.allclose(law(pair, 0.0)(gaps), 1 - (2 + gaps) / 4 * np.exp(-gaps), atol=2e-5)

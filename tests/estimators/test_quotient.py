@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from opendp_lite.estimators.inference.joint_noise import CorePair, LaplacePair, NormalPair
-from opendp_lite.estimators.inference.ratio_of_noisy_sums import Quotient, _accepted
+from opendp_lite.estimators.inference.joint_noise import JointLaplace, JointNormal, JointSumAndCount
+from opendp_lite.estimators.inference.ratio_of_noisy_sums import RatioOfNoisySums, _accepted
 
-NORMAL = Quotient(-1.0, 3.0, 1.0, NormalPair(4.0, 1.5))
+NORMAL = RatioOfNoisySums(-1.0, 3.0, 1.0, JointNormal(4.0, 1.5))
 QUOTIENTS = {
     "normal": NORMAL,
     "ridge": attrs.evolve(NORMAL, ridge=0.25),
     "weights": attrs.evolve(NORMAL, least=0.1),
     "about 0": attrs.evolve(NORMAL, about=0.0),
-    "no noise on the rows": attrs.evolve(NORMAL, errors=NormalPair(4.0, 0.0)),
+    "no noise on the rows": attrs.evolve(NORMAL, errors=JointNormal(4.0, 0.0)),
     "laplace": attrs.evolve(
-        NORMAL, errors=LaplacePair(np.array([2.0, -2.0]), np.array([1.0, 1.0]))
+        NORMAL, errors=JointLaplace(np.array([2.0, -2.0]), np.array([1.0, 1.0]))
     ),
-    "core": attrs.evolve(NORMAL, errors=CorePair(4.0, 1.0, 1.0), ridge=0.25),
+    "core": attrs.evolve(NORMAL, errors=JointSumAndCount(4.0, 1.0, 1.0), ridge=0.25),
 }
 RELEASES = [(0.0, 30.0), (25.0, 30.0), (70.0, 30.0), (-200.0, 40.0), (1.0, 0.3), (-3.0, -5.0)]
 

@@ -7,17 +7,17 @@ from fractions import Fraction
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.estimators.inference.bounded_column import Column
-from opendp_lite.estimators.inference.budget import Concentrated, Pure
-from opendp_lite.estimators.inference.uncertainty_options import _Squares
+from opendp_lite.estimators.inference.bounded_column import BoundedColumn
+from opendp_lite.estimators.inference.budget import concentrated, pure
+from opendp_lite.estimators.inference.request import SumOfSquares
 
 SPACES = [dp.records(), dp.records(size=7, metric=dp.ChangeOneDistance())]
 
 
 @pytest.mark.parametrize("space", SPACES, ids=repr)
-@pytest.mark.parametrize("loss", [Pure(Fraction(1, 20)), Concentrated(Fraction(1, 20))], ids=repr)
+@pytest.mark.parametrize("loss", [pure(Fraction(1, 20)), concentrated(Fraction(1, 20))], ids=repr)
 def test_the_noise_of_the_squares_is_known(space, loss):
     """A replaced row moves their sum twice as far as one that is added."""
-    squares = _Squares.of(space, Column.between(-3, 4, "test"), loss)
+    squares = SumOfSquares.of(space, BoundedColumn.between(-3, 4, "test"), loss)
     (law,) = (space >> dp.clamp(-3, 4) >> squares.mechanism()).laws
     assert loss.deviation(squares.reach) == pytest.approx(law.standard_deviation, rel=1e-6)

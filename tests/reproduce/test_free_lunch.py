@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
-from opendp_lite.estimators.inference.scenario import Truth
+from opendp_lite.estimators.inference.scenario import Scenario
 from opendp_lite.reproduce.free_lunch import cells as made
 from opendp_lite.reproduce.free_lunch.cells import Cell, cell, cells, estimators_of
 from opendp_lite.reproduce.free_lunch.estimators import ESTIMATORS, Setting
@@ -144,7 +144,7 @@ def test_closed_forms(dataset, law, name):
     estimator = next(each for each in estimators_of(law) if each.name == name)
     random = np.random.default_rng(20_000)
     crowd = 10**7
-    estimates = estimator.forecast(setting, Truth(crowd, dataset.mean), MANY, random)
+    estimates = estimator.forecast(setting, Scenario(crowd, dataset.mean), MANY, random)
     distances = np.abs(estimates - dataset.mean) * (crowd / ROWS)
     squares = distances**2
     expected, checks = estimator.expected(setting), 2 * len(closed_forms())

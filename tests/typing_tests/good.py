@@ -120,7 +120,7 @@ assert_type(dp.laplace_mean(5, epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence
 assert_type(dp.elliptical_mean([0, 1], 5, rho=1), Released)
 assert_type(dp.scaled_mean(np.ones(3), rho=1, searched=True), Released)
 assert_type(dp.private_variance(5, rho=1, by="direct"), Released)
-assert_type(dp.quantile_by_search(0.5, bounds=(0, 1), rho=1), Released)
+assert_type(dp.quantile_by_search(0.5, 0, 1, rho=1), Released)
 assert_type(
     dp.on_random_pairs(dp.private_quantile(0.5, bounds=(0, 1), epsilon=1)),
     dp.Mechanism[Tables, dp.MaxDivergence],

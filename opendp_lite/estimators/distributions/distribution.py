@@ -1,11 +1,11 @@
-"""What noisy sums of a basis' functions say of the numbers: density, quantiles, moments."""
+"""The distribution of numbers from noisy sums of a basis' functions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, lru_cache
 from math import sqrt
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import attrs
 import numpy as np
@@ -16,16 +16,23 @@ from opendp_lite.calls import Call
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.distributions.uncertain import Uncertain
 from opendp_lite.estimators.inference.parameters import Floats
+from opendp_lite.estimators.inference.shown_results import html_table, plain
 from opendp_lite.exact import Number, exact, nearest, positive, said, whole
 from opendp_lite.postprocessor import postprocessor, suited
+
+_SHOWN: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 @attrs.frozen(eq=False)
 class _Shares:
-    """What each sum says of the rows: in each cell, below each edge, in all.
+    """The weights of the sums in the rows of each cell, below each edge, and in all.
 
-    Shapes (cells, terms), (cells + 1, terms), (terms,); with the ``edges`` of the cells and the
-    numbers in their ``middles``.
+    Args:
+        inside: Of shape (cells, terms).
+        below: Of shape (cells + 1, terms).
+        whole: Of shape (terms,).
+        edges: Of the cells.
+        middles: Of the cells.
     """
 
     inside: Floats
@@ -64,16 +71,19 @@ def _sums(given: Any) -> Floats:
 
 @attrs.frozen(eq=False, repr=False)
 class Distribution:
-    """How numbers are distributed, as far as noisy sums of a basis' functions say.
+    """How numbers are distributed, from noisy sums of a basis' functions.
 
-    Takes: ``basis``; ``sums``, one for each function; ``deviation``, the standard deviation of
-        their noise; ``size``, the number of rows where that is public, else None: it is then
-        estimated as the integral, which is the first sum where the first function is 1.
-    Gives: ``count``, ``density(x)``, ``cdf(x)``, ``quantile(q)``, ``mean()``,
-        ``standard_deviation()``, ``moment(order)`` and ``expectation(function)``, each an
-        ``Uncertain`` with a standard error through the noise. What the basis cannot show (finer
-        detail than its last function, what happens within a cell, what lies beyond its bounds) is
-        not in the standard errors: take more functions and see what changes.
+    ``count``, ``density(x)``, ``cdf(x)``, ``quantile(q)``, ``mean()``, ``standard_deviation()``,
+    ``moment(order)`` and ``expectation(function)`` are each an ``Uncertain`` with the standard
+    error that the noise makes. The standard errors leave out detail that the basis cannot show:
+    finer than its last function, within a cell, or beyond its bounds. To see how much there is,
+    take more functions and compare.
+
+    Args:
+        basis: The functions.
+        sums: One for each function.
+        deviation: The standard deviation of their noise.
+        size: The number of rows where that is public. If None it is estimated as the integral.
     """
 
     basis: Basis
@@ -100,8 +110,9 @@ class Distribution:
     def _per_row(self) -> Floats:
         """The sums divided by the number of rows; brought to a public number where there is one.
 
-        Because: of all changes of the sums that give the public number this is the shortest, and
-        for independent noise of one size the best.
+        Proof:
+            Of all changes of the sums that give the public number this is the shortest, and for
+            independent noise of one size the best.
         """
         sums, one = self.sums, self._shares.whole
         if self.size is not None:
@@ -168,9 +179,9 @@ class Distribution:
     def quantile(self, q: ArrayLike) -> Uncertain:
         """The number up to which there is a share q of the rows.
 
-        The standard error is half of what lies between the quantiles a standard error of the
-        share lower and higher; a share of 0 or 1 is that up to a bound. Where q is not some
-        standard errors of the share away from 0 and 1, there is little to be known.
+        The standard error is half the distance between the quantiles that lie a standard error of
+        the share lower and higher. A share of 0 or 1 is a bound. Where q is within some standard
+        errors of 0 or 1, the release says little.
         """
         shares = _numbers(q, "quantile: q")
         if not ((shares >= 0) & (shares <= 1)).all():
@@ -187,7 +198,7 @@ class Distribution:
     def expectation(self, function: Callable[[Floats], Floats]) -> Uncertain:
         """The mean of a function of the numbers, which maps an array of them to another."""
         values = _numbers(
-            function(self._shares.middles.copy()), "expectation: what the function gives"
+            function(self._shares.middles.copy()), "expectation: the function's values"
         )
         return self._mean_of(values, "expectation: the function")
 
@@ -229,8 +240,31 @@ class Distribution:
         error = variance.standard_error
         return Uncertain(found, error / (2 * found) if found**2 > 2 * error else sqrt(error))
 
+    def _summary(self) -> dict[str, Uncertain]:
+        """The numbers that a person looks at first."""
+        named = {f"quantile {q:g}": self.quantile(q) for q in _SHOWN}
+        return {"mean": self.mean(), "standard deviation": self.standard_deviation(), **named}
+
     def __repr__(self) -> str:
-        return f"<about {self._rows:.0f} rows by {self.basis!r}>"
+        mean = self.mean()
+        return f"<Distribution of about {self._rows:.0f} rows, mean {mean}, by {self.basis!r}>"
+
+    def _repr_html_(self) -> str:
+        rows = {"rows, about": f"{self._rows:.0f}", "basis": repr(self.basis)}
+        return html_table(rows | {name: str(found) for name, found in self._summary().items()})
+
+    def as_dict(self) -> dict[str, Any]:
+        """The release and a summary, for ``json.dumps``. A number that is not finite is None."""
+        return {
+            "basis": repr(self.basis),
+            "sums": plain(self.sums),
+            "deviation": plain(self.deviation),
+            "size": self.size,
+            "count": self.count.as_dict(),
+            "mean": self.mean().as_dict(),
+            "standard_deviation": self.standard_deviation().as_dict(),
+            "quantiles": [{"q": q, **self.quantile(q).as_dict()} for q in _SHOWN],
+        }
 
 
 def _lengths(rows: Floats) -> Floats:
@@ -279,18 +313,29 @@ def distribution(
 ) -> Distribution:
     """Reads noisy sums of a basis' functions as a distribution.
 
-    Takes: a release of ``basis_features(basis) >> sum()`` with noise; the same basis; the standard
-        deviation of the noise; ``size``, the number of rows where that is public.
-    Gives: a ``Distribution``.
-    Costs: nothing; it is post-processing.
-    Because: the functions are orthonormal, so the density, in the coordinate in which they are, is
-        the sum of the functions, each times its mean over the rows. ``basis_distribution`` does
-        all of it, and knows the deviation.
+    ``basis_distribution`` makes the release as well, and knows the deviation.
 
-    >>> import opendp_lite as dp
-    >>> basis = dp.Hadamard(2, 0, 10)
-    >>> found = dp.distribution(basis, deviation=1)([100.0, 50.0])
-    >>> found.cdf(5).value, found.count
-    (0.75, Uncertain(value=100.0, standard_error=1.0))
+    Args:
+        sums: A release of ``basis_features(basis) >> sum()`` with noise.
+        basis: The same basis.
+        deviation: The standard deviation of the noise.
+        size: The number of rows, where that is public.
+
+    Returns:
+        A ``Distribution``.
+
+    Privacy:
+        Costs nothing: it is post-processing.
+
+    Proof:
+        The functions are orthonormal. So the density, in their coordinate, is the sum of the
+        functions, each times its mean over the rows.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> basis = dp.Hadamard(2, 0, 10)
+        >>> found = dp.distribution(basis, deviation=1)([100.0, 50.0])
+        >>> found.cdf(5).value, found.count
+        (0.75, <100.0 +- 1.0>)
     """
     return Distribution(basis, sums, *_read(basis, deviation, size))

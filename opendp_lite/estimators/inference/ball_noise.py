@@ -9,7 +9,7 @@ from typing import Final
 import attrs
 import numpy as np
 
-from opendp_lite.estimators.inference.joint_noise import Drawn, Pair
+from opendp_lite.estimators.inference.joint_noise import Drawn, JointNoise
 from opendp_lite.estimators.inference.parameters import Floats
 
 _CORES: Final = 240
@@ -20,7 +20,7 @@ _BEYOND: Final = 45.0
 
 
 @attrs.frozen(eq=False, slots=False)
-class BallPair(Pair):
+class JointBall(JointNoise):
     """The noise (s, k) of an entry and of the rows: s = reach c B, k = (c + stretch) V per_row.
 
     B is an entry of a point in the unit ball of that many ``columns``, V lies in (-1, 1), both
@@ -35,7 +35,7 @@ class BallPair(Pair):
     stretch: float
 
     @classmethod
-    def alone(cls, reach: float, columns: int) -> BallPair:
+    def alone(cls, reach: float, columns: int) -> JointBall:
         """Noise on the total without a count (``l2_gamma``)."""
         return cls(reach, columns, 0.0, float("inf"))
 

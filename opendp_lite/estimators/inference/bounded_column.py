@@ -1,9 +1,13 @@
-"""A column in bounds, as every mean of one column begins."""
+"""A column with bounds, as every mean of one column begins."""
 
 from __future__ import annotations
 
+import numbers
+from collections.abc import Callable
+from decimal import Decimal
 from fractions import Fraction
-from typing import Final
+from functools import wraps
+from typing import Any, Final, ParamSpec, TypeVar, cast
 
 import attrs
 
@@ -16,13 +20,15 @@ from opendp_lite.transformations.clamp import clamp
 from opendp_lite.transformations.drop_nan import drop_nan
 from opendp_lite.transformations.impute import impute
 
-Rowwise = Stage[Space[Rows], Space[Rows]]
+P = ParamSpec("P")
+R = TypeVar("R")
 _MOST: Final = reading(1e100)
 _LEAST: Final = 1 / _MOST
+_BOUNDS: Final = 2
 
 
 @attrs.frozen
-class Column:
+class BoundedColumn:
     """The bounds that a person gave, as typed and exactly."""
 
     typed: tuple[Number, Number]
@@ -30,28 +36,28 @@ class Column:
     upper: Fraction
 
     @classmethod
-    def between(cls, lower: Number, upper: Number, step: str) -> Column:
+    def between(cls, lower: Number, upper: Number, step: str) -> BoundedColumn:
         """The bounds, refused where they hold nothing."""
         bounds = exact(lower, f"{step}: lower"), exact(upper, f"{step}: upper")
         if bounds[0] >= bounds[1]:
-            advice = "they are equal" if bounds[0] == bounds[1] else "swap them"
+            advice = "they are equal" if bounds[0] == bounds[1] else f"swap them: {upper}, {lower}"
             raise ParameterError(
                 f"{step}: lower must be below upper, got {lower}, {upper}; {advice}"
             )
         if max(map(abs, bounds)) > _MOST or bounds[1] - bounds[0] < _LEAST:
             raise ParameterError(
-                f"{step}: bounds beyond {float(_MOST):g}, or less than {float(_LEAST):g} apart, "
-                "have squares beyond floats; write the column in another unit"
+                f"{step}: bounds must lie within {float(_MOST):g} and at least {float(_LEAST):g} "
+                "apart, since floats hold no squares beyond; write the column in another unit"
             )
         return cls((lower, upper), *bounds)
 
     @classmethod
-    def of(cls, space: Space[Rows], lower: Number, upper: Number, step: str) -> Column:
+    def of(cls, space: Space[Rows], lower: Number, upper: Number, step: str) -> BoundedColumn:
         """As ``between``, for a space of one column."""
         found = cls.between(lower, upper, step)
         if space.domain.columns != 1:
             raise SpaceError(
-                f"{step} is the mean of one column, the rows have {space.domain.columns}; put "
+                f"{step} is the mean of one column, the rows have {space.domain.columns}. Put "
                 "select() before it, or use multivariate_mean()"
             )
         return found
@@ -71,7 +77,7 @@ class Column:
         """The bounds as floats."""
         return nearest(self.lower), nearest(self.upper)
 
-    def rows(self, space: Space[Rows]) -> Rowwise:
+    def rows(self, space: Space[Rows]) -> Stage[Space[Rows], Space[Rows]]:
         """The rows in bounds: a missing value leaves, or is the middle where the size is public."""
         present = impute(self.middle) if row_metric(space).fixed_size else drop_nan()
         return present >> clamp(*self.typed)
@@ -84,3 +90,42 @@ class Column:
         if not self.lower <= found <= self.upper:
             raise ParameterError(f"{name} must lie in the bounds {self.typed}, got {value}")
         return found
+
+
+def bounds_come_first(rest: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Says what to type where an estimator is given data, a name or a pair in place of bounds.
+
+    Args:
+        rest: The arguments after the bounds, for the example in the message.
+    """
+
+    def checking(recipe: Callable[P, R]) -> Callable[P, R]:
+        @wraps(recipe)
+        def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+            _check_bounds(recipe.__name__, rest, args, kwargs)
+            return recipe(*args, **kwargs)
+
+        # The constructor itself, by which ``calls`` pickles a recipe.
+        cast(Any, checked).__wrapped__ = cast(Any, recipe).__wrapped__
+        return checked
+
+    return checking
+
+
+def _check_bounds(name: str, rest: str, args: tuple[Any, ...], given: dict[str, Any]) -> None:
+    example = f"dp.{name}(0, 100, {rest})"
+    first = args[0] if args else given.get("lower", 0)
+    if isinstance(first, str):
+        raise ParameterError(
+            f"{name} takes bounds on the values, not a column's name: write "
+            f"dp.select({first!r}) >> {example}"
+        )
+    if isinstance(first, bool) or not isinstance(first, numbers.Number | Decimal):
+        raise ParameterError(
+            f"{name} takes its bounds as two numbers, and the data in a second call: write "
+            f"{example}(data)"
+        )
+    if len(args) == 1 and "upper" not in given:
+        raise ParameterError(f"{name} takes two bounds, lower and upper: write {example}")
+    if len(args) > _BOUNDS:
+        raise ParameterError(f"{name} takes its arguments after the bounds by name: {example}")

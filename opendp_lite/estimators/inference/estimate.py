@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import attrs
 
-from opendp_lite.estimators.inference.significant_digits import justified
+from opendp_lite.estimators.inference.shown_results import html_table, plain, significant
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Estimate:
-    """A released mean with its standard error and an interval, all of it private.
+    """A released mean with its standard error and an interval. All of it is private.
 
-    ``mean``; ``standard_error``, to the first order; ``interval``, which in ``confidence`` of all
-    releases holds the mean of the values once they are brought into the bounds; ``rows``, about
-    how many there are. Both errors are those of the noise alone, or, where ``sampling``, also of
-    taking the rows for a random sample.
+    Args:
+        mean: The estimate.
+        standard_error: Of the mean, to the first order.
+        interval: Holds the mean of the clipped values in a share ``confidence`` of all releases.
+        confidence: Such as 0.95.
+        rows: About how many rows there are.
+        sampling: Whether both errors also cover that the rows are a random sample. If not, they
+            are those of the noise alone.
 
-    >>> print(Estimate(41.2587, 0.0821, (41.097, 41.421), 0.95, 600.2))
-    41.259 (95 % interval 41.097 to 41.421, from the noise alone)
+    Example:
+        >>> estimate = Estimate(41.2587, 0.0821, (41.097, 41.421), 0.95, 600.2)
+        >>> estimate
+        <Estimate 41.259 +- 0.082, 95 % interval 41.097 to 41.421, from the noise alone>
+        >>> float(estimate), f"{estimate:.1f}"
+        (41.2587, '41.3')
+        >>> estimate.as_dict()["interval"]
+        [41.097, 41.421]
     """
 
     mean: float
@@ -30,13 +42,50 @@ class Estimate:
     def __float__(self) -> float:
         return self.mean
 
+    def __format__(self, spec: str) -> str:
+        return format(self.mean, spec) if spec else str(self)
+
     def __str__(self) -> str:
-        low, high = self.interval
-        mean, low_text, high_text = self.justified(self.mean, low, high)
-        source = "from noise and sampling" if self.sampling else "from the noise alone"
-        share = f"{100 * self.confidence:.12g} %"
-        return f"{mean} ({share} interval {low_text} to {high_text}, {source})"
+        return f"{self.justified(self.mean)[0]} ({self._interval()}, {self._source()})"
+
+    def __repr__(self) -> str:
+        mean, error = self.justified(self.mean, self.standard_error)
+        return f"<Estimate {mean} +- {error}, {self._interval()}, {self._source()}>"
+
+    def _repr_html_(self) -> str:
+        mean, error = self.justified(self.mean, self.standard_error)
+        low, high = self.justified(*self.interval)
+        return html_table(
+            {
+                "mean": mean,
+                "standard error": error,
+                f"{self._share()} interval": f"{low} to {high}",
+                "covers": self._source().removeprefix("from "),
+                "rows, about": f"{self.rows:.0f}",
+            }
+        )
+
+    def _share(self) -> str:
+        return f"{100 * self.confidence:.12g} %"
+
+    def _interval(self) -> str:
+        low, high = self.justified(*self.interval)
+        return f"{self._share()} interval {low} to {high}"
+
+    def _source(self) -> str:
+        return "from noise and sampling" if self.sampling else "from the noise alone"
 
     def justified(self, *numbers: float) -> tuple[str, ...]:
         """Numbers with as many digits as the second of the standard error."""
-        return justified(self.standard_error, *numbers)
+        return significant(self.standard_error, *numbers)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields by name, for ``json.dumps``. A number that is not finite is None."""
+        return {
+            "mean": plain(self.mean),
+            "standard_error": plain(self.standard_error),
+            "interval": plain(self.interval),
+            "confidence": plain(self.confidence),
+            "rows": plain(self.rows),
+            "sampling": bool(self.sampling),
+        }

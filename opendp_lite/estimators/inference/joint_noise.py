@@ -27,7 +27,7 @@ def normal_below(scores: Floats) -> Floats:
     return found
 
 
-class Pair(ABC):
+class JointNoise(ABC):
     """The noise (s, k) of a total and of a number of rows; the two are uncorrelated.
 
     A mean theta fits them as well as s - theta k is small: the law of that, for a theta that is
@@ -52,7 +52,7 @@ class Pair(ABC):
 
 
 @attrs.frozen(eq=False)
-class NormalPair(Pair):
+class JointNormal(JointNoise):
     """Independent normals; deviations are numbers, or arrays with one for each release."""
 
     total_deviation: Any
@@ -67,7 +67,7 @@ class NormalPair(Pair):
 
 
 @attrs.frozen(eq=False)
-class LaplacePair(Pair):
+class JointLaplace(JointNoise):
     """Sums of the same independent Laplace variates, which ``total`` and ``rows`` multiply."""
 
     total: Floats
@@ -112,7 +112,7 @@ def _apart(scales: Floats) -> Floats:
 
 
 @attrs.frozen(eq=False)
-class CorePair(Pair):
+class JointSumAndCount(JointNoise):
     """The noise of ``core`` on one column: s = reach c U, k = (c + stretch) V / epsilon.
 
     c is Gamma(3) with probability 2 / (2 + stretch), else Gamma(2); U and V are uniform in

@@ -10,36 +10,58 @@ from numpy.typing import NDArray
 
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError, SpaceError
-from opendp_lite.exact import nearest, positive, reading
+from opendp_lite.exact import exact, nearest, open_probability, positive, reading
 from opendp_lite.spaces import Space
 
 Floats = NDArray[np.float64]
 _FARTHEST: Final = reading(1e100)
+_LEAST_SHARE: Final = Fraction(1, 10**6)
 
 
 def moderate(given: object, name: str) -> Fraction:
-    """A public number above 0, within what squares of floats can hold."""
+    """A public number above 0 whose square floats can hold."""
     found = positive(given, name)
     if not 1 / _FARTHEST <= found <= _FARTHEST:
         raise ParameterError(f"{name} must lie between 1e-100 and 1e100, got {nearest(found):g}")
     return found
 
 
+def share_of(given: object, name: str) -> Fraction:
+    """A share of the budget that leaves something for both parts."""
+    found = open_probability(given, name)
+    if not _LEAST_SHARE <= found <= 1 - _LEAST_SHARE:
+        raise ParameterError(
+            f"{name} must leave at least {float(_LEAST_SHARE):g} for either part, got {given}"
+        )
+    return found
+
+
+def confidence_of(given: object, name: str) -> Fraction:
+    """A share of all releases, refused where it is a percentage."""
+    found = exact(given, name)
+    if 1 < found < 100:
+        raise ParameterError(
+            f"{name} must be between 0 and 1, got {given}; for {given} % write "
+            f"{nearest(found / 100):g}"
+        )
+    return open_probability(given, name)
+
+
 def public_size(space: Space[Rows], name: str, instead: str = "use multivariate_mean()") -> int:
     """The declared number of rows; ``instead`` is what also works where it is private."""
     if space.domain.size is None:
         raise SpaceError(
-            f"{name} is private where rows are replaced and their number is public: start with "
-            f"dp.records(columns=..., size=..., metric=dp.ChangeOneDistance()), or {instead}, "
-            "which also works where rows are added or removed"
+            f"{name} needs a public number of rows. Start with dp.records(columns=..., size=..., "
+            f"metric=dp.ChangeOneDistance()), or {instead}, which also works where rows are added "
+            "or removed"
         )
     return space.domain.size
 
 
-def private_size(space: Space[Rows], step: str) -> None:
+def private_size(space: Space[Rows], name: str) -> None:
     """Refuses a public number of rows, for estimators of a private one."""
     if space.domain.size is not None:
         raise SpaceError(
-            f"{step} is for a private number of rows; with the public size={space.domain.size} use "
-            "sized_mean(), which has no count to pay for"
+            f"{name} is for a private number of rows. The number here is public, "
+            f"size={space.domain.size}: use sized_mean(), which spends nothing on a count"
         )

@@ -8,7 +8,7 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from opendp_lite.estimators.inference.joint_noise import Pair, normal_below
+from opendp_lite.estimators.inference.joint_noise import JointNoise, normal_below
 from opendp_lite.estimators.inference.parameters import Floats
 
 _GRID: Final = 101
@@ -22,18 +22,23 @@ for means near the middle and more for means near a bound; at 1/4 no mean loses 
 
 
 @attrs.frozen(eq=False)
-class Quotient:
+class RatioOfNoisySums:
     """The mean of values in [lower, upper] from a total of (x - about) and the rows.
 
-    ``errors`` is the noise of both. Fewer rows than ``least`` count as that many. ``ridge`` brings
-    the quotient towards ``about`` where the rows are hardly told from none: by ridge * variance
-    of the rows over their square.
+    Args:
+        lower: The bounds of the mean.
+        upper: As ``lower``.
+        about: The number that was subtracted from each value.
+        errors: The noise of the total and of the rows.
+        least: Fewer rows count as that many.
+        ridge: Brings the ratio towards ``about`` where the rows are hardly told from none, by
+            ridge * variance of the rows over their square.
     """
 
     lower: float
     upper: float
     about: float
-    errors: Pair
+    errors: JointNoise
     least: float = 1.0
     ridge: float = 0.0
 
@@ -59,13 +64,21 @@ class Quotient:
     def interval(
         self, total: float, rows: float, confidence: float, spread: float = 0.0
     ) -> tuple[float, float]:
-        """All means that fit the release: over many releases the share that hold it is so large.
+        """All means that fit the release.
 
-        Takes: one release; ``spread`` as above.
-        Because: of a mean theta the law of total - rows (theta - about) is that of the noise,
-            whatever the number of rows (Fieller 1954). Which gaps fit is ordered by likelihood
-            (Feldman and Cousins 1998), since the mean lies in the bounds: near a bound a gap
-            beyond it says nothing against theta. So the interval is never empty.
+        Args:
+            total: Of one release.
+            rows: Of the same release.
+            confidence: Such as 0.95.
+            spread: The standard deviation of the values, where the rows are taken for a sample.
+
+        Returns:
+            The ends. The interval is never empty.
+
+        Proof:
+            For a mean theta, total - rows (theta - about) has the law of the noise, whatever the
+            number of rows (Fieller 1954). Gaps are ordered by likelihood (Feldman and Cousins
+            1998): the mean lies in the bounds, so a gap beyond them says nothing against it.
         """
         best = float(np.clip(self.about + total / max(rows, self.least), self.lower, self.upper))
         shown = float(self.mean(np.float64(total), np.float64(rows)))

@@ -1,4 +1,4 @@
-"""Data as a forecast knows it."""
+"""Made-up data, as a simulation knows it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import attrs
 
 
 @attrs.frozen
-class Truth:
+class Scenario:
     """So many rows of this mean and this variance, all inside the bounds."""
 
     rows: int

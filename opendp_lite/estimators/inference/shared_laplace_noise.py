@@ -8,7 +8,7 @@ from typing import Final
 import attrs
 import numpy as np
 
-from opendp_lite.estimators.inference.joint_noise import Drawn, Pair, normal_below
+from opendp_lite.estimators.inference.joint_noise import Drawn, JointNoise, normal_below
 from opendp_lite.estimators.inference.parameters import Floats
 
 _ONE_NODES: Final = 100
@@ -18,7 +18,7 @@ _AROUND: Final = 4.5
 
 
 @attrs.frozen(eq=False)
-class SharedLaplacePair(Pair):
+class SharedLaplace(JointNoise):
     """The noise of a total less its share of the rows, and of the rows.
 
     Of m totals with independent Laplace noises z of one ``scale``, which come to ``width`` times
@@ -40,9 +40,10 @@ class SharedLaplacePair(Pair):
     def below(self, theta: Floats, gap: Floats) -> Floats:
         """Of (1 - a) z_1 - a (z_2 + ... + z_m), where a is the theta from 0 over the width.
 
-        Because: Laplace noise is a normal whose variance is twice an exponential; so the whole is
-            one whose variance is twice (1 - a)^2 E + a^2 G with E of Gamma(1) and G of
-            Gamma(m - 1). Their roots have smooth densities: sums over even steps will do.
+        Proof:
+            Laplace noise is a normal whose variance is twice an exponential. So the whole is one
+            whose variance is twice (1 - a)^2 E + a^2 G, with E of Gamma(1) and G of Gamma(m - 1).
+            Their roots have smooth densities, so sums over even steps will do.
         """
         share = np.asarray(theta)[..., None, None] / self.width + 1 / self.count
         one, of_one = _roots(1, 0.0, _FARTHEST, _ONE_NODES)

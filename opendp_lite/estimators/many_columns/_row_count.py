@@ -1,4 +1,4 @@
-"""The number of rows: public, or counted in private once and again."""
+"""The number of rows: public, or counted in private."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from opendp_lite.combinators.compose import compose
 from opendp_lite.core import Stage
 from opendp_lite.domains import Rows
 from opendp_lite.estimators.inference.parameters import Floats
-from opendp_lite.estimators.many_columns._parameters import each_column, ratio
+from opendp_lite.estimators.many_columns._columns import each_column, ratio
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.private_quantile import private_quantile
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
@@ -23,11 +23,11 @@ from opendp_lite.transformations.norm import norm
 
 _FIRST: Final = Fraction(1, 200)
 _WITH_SUM: Final = Fraction(1, 101)
-"""Of a last release: as much as a constant column of a tenth of the radius would take."""
+"""Of a last release, for the count: the best for a constant column of a tenth of the radius."""
 _MOST_SHORTENED: Final = 0.25
 _NATS: Final = 17
-"""By so much a length that the share of rows exceeds outweighs one beyond all rows: those are most
-of the lattice, e^7 cells of it."""
+"""How much more likely than one beyond all rows a length is that the share of rows exceeds. Lengths
+beyond all rows are most of the lattice: e^7 cells of it."""
 _BITS: Final = 6
 """Cells to a doubling of the radius."""
 _TRADE: Final = 16
@@ -37,11 +37,15 @@ Rowwise = Stage[Space[Rows], Space[Rows]]
 
 
 @attrs.frozen
-class Headcount:
-    """How many rows there are, as far as a program under zCDP may know it.
+class RowCount:
+    """The number of rows that a program under zCDP may use.
 
-    ``counted`` is None where the number is public; else ``weight`` is the rho that was spent on
-    it: a count that costs rho has a variance of 1 / (2 rho).
+    Args:
+        ask: The program's.
+        rows: The number, at least 1.
+        counted: The noisy number; None where the number is public.
+        weight: The rho that was spent on it. A count that costs rho has a variance of 1 / (2 rho).
+        budget: All of the program's rho.
     """
 
     ask: Ask[ZeroConcentratedDivergence]
@@ -51,7 +55,7 @@ class Headcount:
     budget: Fraction
 
     @classmethod
-    def of(cls, ask: Ask[ZeroConcentratedDivergence], rho: Fraction) -> Headcount:
+    def of(cls, ask: Ask[ZeroConcentratedDivergence], rho: Fraction) -> RowCount:
         """The public number, or a first count that costs 1/200 of rho."""
         size = ask.space.domain.size
         if size is not None:
@@ -68,9 +72,9 @@ class Headcount:
     def radius(self, rows: Rowwise, ends: tuple[float, float], rho: Fraction) -> float:
         """A length between the ends that few rows exceed.
 
-        The fewer, the less noise the budget leaves in a mean: then a shortened row costs more than
-        noise. Spends rho, or up to ten times as much where that few can be told from none only
-        so; where no share can be told, the larger end, and nothing is spent.
+        The less noise the budget leaves in a mean, the fewer rows are shortened. It spends rho, or
+        up to ten times as much where so few rows cannot be told from none otherwise. Where no share
+        can be told it is the larger end, and nothing is spent.
         """
         most = 0.07 if self.counted is None else 0.03
         noise = sqrt(self.ask.space.domain.columns / float(self.budget)) / self.rows
@@ -84,7 +88,7 @@ class Headcount:
         length = private_quantile(1 - share, bounds=ends, scale="log", rho=cost, bits=_BITS)
         return float(self.ask(rows >> norm() >> length))
 
-    def total(self, rows: Stage[Space[Rows], Any], rho: Fraction) -> tuple[Floats, Headcount]:
+    def total(self, rows: Stage[Space[Rows], Any], rho: Fraction) -> tuple[Floats, RowCount]:
         """A release of a sum, and the number of rows as it is known after it."""
         if self.counted is None:
             return each_column(self.ask(rows >> gaussian(rho=rho))), self
@@ -94,7 +98,7 @@ class Headcount:
         together = self.weight + weight
         share = float(weight / together)
         counted = share * float(again) + (1 - share) * self.counted
-        known = Headcount(self.ask, max(counted, 1.0), counted, together, self.budget)
+        known = RowCount(self.ask, max(counted, 1.0), counted, together, self.budget)
         return each_column(found), known
 
     def mean(self, total: Floats) -> Floats:

@@ -12,8 +12,8 @@ from opendp_lite.combinators.adaptive import Ask, programmed
 from opendp_lite.core import Measurement, mechanism
 from opendp_lite.domains import Rows
 from opendp_lite.estimators.inference.parameters import Floats, moderate, public_size
-from opendp_lite.estimators.many_columns._parameters import dyadic, each_column
-from opendp_lite.estimators.many_columns._row_count import Headcount
+from opendp_lite.estimators.many_columns._columns import dyadic, each_column
+from opendp_lite.estimators.many_columns._row_count import RowCount
 from opendp_lite.exact import Number
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.private_quantile import private_quantile
@@ -30,11 +30,6 @@ _FIRST_SHARE: Final = Fraction(15, 100)
 _CLEAR: Final = 2.5
 _REGULAR: Final = 0.05
 _SHORTEST: Final = 0.5
-_SHARES: Final = (
-    "of rho 1/100 for each of two radii, 15/100 for a first sum, the rest for the last, which "
-    "are combined"
-)
-_PUBLISHED_SHARES: Final = "of rho 4/16 for the variances, 3/16 for the radius, 9/16 for the sum"
 Zcdp = ZeroConcentratedDivergence
 
 
@@ -44,20 +39,29 @@ def binary_mean(
 ) -> Measurement[Space[Rows], ZeroConcentratedDivergence]:
     """The share of ones in each column, with a small l1 error where most entries are 0.
 
-    Takes: rows of zeros and ones, dense or a scipy sparse matrix, which is never made dense;
-        ``rho``. ``published``: by PLAN as published, where rows are replaced; else by the
-        improved algorithm, also where they are added or removed.
-    Gives: d numbers from 0 to 1. Entries beyond 0 and 1 count as these.
-    Costs: rho, of which 83 hundredths go to the last sum.
-    Because: Aumueller, Lebeda, Nelson, Pagh 2024, section 7.1 and listing 1 for p = 1. Improved:
-        rows without negative entries differ by sqrt(2) times their length and not twice; the
-        best factors for rows that are not centred are q^(-1/3); a first release of all shares
-        finds them and is combined with the last one.
+    Args:
+        rho: The budget. 83 hundredths of it go to the last sum.
+        published: Whether to use PLAN as published, where rows are replaced. If not, the improved
+            algorithm, also where they are added or removed.
 
-    >>> import opendp_lite as dp, numpy as np
-    >>> rows = np.random.default_rng(0).random((20_000, 3)) < [0.5, 0.1, 0.01]
-    >>> (dp.records(columns=3) >> dp.binary_mean(rho=1))(rows).round(1) + 0
-    array([0.5, 0.1, 0. ])
+    Returns:
+        A number from 0 to 1 for each column. Rows may be dense, or a scipy sparse matrix, which is
+        never made dense. Entries are clipped to 0 and 1.
+
+    Privacy:
+        Rho under ``ZeroConcentratedDivergence``.
+
+    Proof:
+        Aumueller, Lebeda, Nelson, Pagh 2024, section 7.1 and listing 1 for p = 1. Improved: rows
+        without negative entries differ by sqrt(2) times their length, not twice. The best factors
+        for rows that are not centred are q^(-1/3). A first release of all shares finds them and is
+        combined with the last one.
+
+    Example:
+        >>> import opendp_lite as dp, numpy as np
+        >>> rows = np.random.default_rng(0).random((100_000, 3)) < [0.5, 0.1, 0.01]
+        >>> (dp.records(columns=3) >> dp.binary_mean(rho=0.03))(rows).round(1) + 0
+        array([0.5, 0.1, 0. ])
     """
     whole = moderate(rho, "rho")
     if published:
@@ -68,8 +72,11 @@ def binary_mean(
         shares: Floats = np.nan_to_num(found).clip(0, 1)
         return shares
 
-    formula = _PUBLISHED_SHARES if published else _SHARES
-    return programmed(space, program, Zcdp(), whole, formula)
+    if published:
+        spent = "of rho 4/16 is for the variances, 3/16 for the radius, 9/16 for the sum"
+    else:
+        spent = "of rho 1/100 is for each of two radii, 15/100 for a first sum, the rest for a last"
+    return programmed(space, program, Zcdp(), whole, spent)
 
 
 def _published(ask: Ask[Zcdp], rho: Fraction) -> Floats:
@@ -90,7 +97,7 @@ def _published(ask: Ask[Zcdp], rho: Fraction) -> Floats:
 
 def _improved(ask: Ask[Zcdp], rho: Fraction) -> Floats:
     columns = ask.space.domain.columns
-    people = Headcount.of(ask, rho)
+    people = RowCount.of(ask, rho)
     ends = (_SHORTEST, 2 * sqrt(columns))
     radius = people.radius(clamp(0, 1), ends, _LENGTH_SHARE * rho)
     summed = clamp(0, 1) >> clip_to_norm(radius) >> sum()

@@ -9,8 +9,8 @@ from opendp_lite.core import Measurement, mechanism
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.inference.parameters import Floats, moderate
-from opendp_lite.estimators.many_columns._ball import noisy_mean
-from opendp_lite.estimators.many_columns._parameters import dyadic
+from opendp_lite.estimators.many_columns._columns import dyadic
+from opendp_lite.estimators.many_columns._noisy_mean import noisy_mean
 from opendp_lite.exact import Number
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.spaces import Space
@@ -26,26 +26,39 @@ def elliptical_mean(
 ) -> Measurement[Space[Rows], ZeroConcentratedDivergence]:
     """The mean of columns with bounds of their own, with noise that fits the widths.
 
-    Takes: ``lower`` and ``upper``, a number or one for each column; NaN counts as
-        the upper bound; ``rho``.
-    Gives: a mean between the bounds for each column.
-    Costs: rho; of it 1 / (2 sqrt(d) + 2) for the number of rows where that is private.
-    Because: with half widths w, the noise of column j has a variance in proportion to w_j sum(w):
-        of all Gaussian noises for this box it has the least expected squared length,
-        (2 sum(w))^2 / (2 rho n^2) where a row is replaced (Poulsen, *DP vector aggregation for
-        multivariate Gaussian data*, the elliptical mechanism, with the 2 that is missing there).
+    Args:
+        lower: The lower bound: a number, or one for each column.
+        upper: The upper bound, likewise. Missing values count as it.
+        rho: The budget. A share 1 / (2 sqrt(d) + 2) of it is for the number of rows, where that is
+            private and there are d columns.
 
-    >>> import opendp_lite as dp, numpy as np
-    >>> rows = np.full((1000, 2), [3.0, 400.0])
-    >>> (dp.records(columns=2) >> dp.elliptical_mean(0, [10, 1000], rho=1))(rows).round(-1)
-    array([  0., 400.])
+    Returns:
+        A mean between the bounds for each column.
+
+    Raises:
+        ParameterError: If a lower bound is not below its upper.
+
+    Privacy:
+        Rho under ``ZeroConcentratedDivergence``.
+
+    Proof:
+        With half widths w, the noise of column j has a variance in proportion to w_j sum(w). Of all
+        Gaussian noises for this box it has the least expected squared length,
+        (2 sum(w))^2 / (2 rho n^2) where a row is replaced: Poulsen, *DP vector aggregation for
+        multivariate Gaussian data*, the elliptical mechanism, with the 2 that is missing there.
+
+    Example:
+        >>> import opendp_lite as dp, numpy as np
+        >>> rows = np.full((4000, 2), [3.0, 400.0])
+        >>> (dp.records(columns=2) >> dp.elliptical_mean(0, [10, 1000], rho=0.03))(rows).round(-1)
+        array([  0., 400.])
     """
     columns = space.domain.columns
     name = "elliptical_mean"
     ends = (fitting(values(each, "bounds"), space, name) for each in (lower, upper))
     low, high = (spread(each, columns) for each in ends)
     if any(least >= most for least, most in zip(low, high, strict=True)):
-        raise ParameterError("elliptical_mean: lower bounds must be below the upper ones")
+        raise ParameterError("elliptical_mean: each lower bound must be below its upper bound")
     middle = tuple((least + most) / 2 for least, most in zip(low, high, strict=True))
     widths = [moderate(most - least, "a width") for least, most in zip(low, high, strict=True)]
     factors = dyadic(1 / np.sqrt(array(tuple(widths)) / 2))

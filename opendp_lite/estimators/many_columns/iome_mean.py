@@ -8,7 +8,7 @@ from opendp_lite.combinators.adaptive import Ask, programmed
 from opendp_lite.core import Measurement, mechanism
 from opendp_lite.domains import Rows
 from opendp_lite.estimators.inference.parameters import Floats, moderate, public_size
-from opendp_lite.estimators.many_columns._parameters import (
+from opendp_lite.estimators.many_columns._columns import (
     coordinate_bound,
     dyadic,
     each_column,
@@ -31,11 +31,6 @@ _SHORTEST = 2.0**-60
 _SURE = 3
 """Standard deviations of a rank in the search for the radius."""
 
-_SHARES = (
-    "a quarter of rho for medians of the rotated columns, a hundredth of the rest for the radius, "
-    "the remainder for the sum"
-)
-
 
 @mechanism
 def iome_mean(
@@ -43,20 +38,33 @@ def iome_mean(
 ) -> Measurement[Space[Rows], ZeroConcentratedDivergence]:
     """The mean of each column by instance-optimal mean estimation.
 
-    Takes: rows under ``ChangeOneDistance``; ``bound`` M, the entries lie in [-M, M]; ``rho``;
-        ``steps`` of every binary search; ``seed`` of the public rotation.
-    Gives: d numbers in [-M, M].
-    Costs: rho, a quarter of it for the medians of the rotated columns, a hundredth of the rest
-        for the radius.
-    Because: Huang, Liang, Yi 2021, section 4, with the radius at twice the published offset as in
-        Aumueller, Lebeda, Nelson, Pagh 2024, section 7.2, and at no fewer rows than a search with
-        a hundredth of the budget can tell from none. A rival of ``plan_mean``.
+    Args:
+        bound: M. The entries lie in [-M, M].
+        rho: The budget. A quarter is for the medians of the rotated columns, a hundredth of the
+            rest for the radius.
+        steps: Of each binary search.
+        seed: Of the public rotation.
 
-    >>> import opendp_lite as dp, numpy as np
-    >>> rows = np.random.default_rng(0).normal([1, 20], 2, (4000, 2))
-    >>> space = dp.records(columns=2, size=4000, metric=dp.ChangeOneDistance())
-    >>> (space >> dp.iome_mean(100, rho=1))(rows).round(0)
-    array([ 1., 20.])
+    Returns:
+        A number in [-M, M] for each column.
+
+    Raises:
+        SpaceError: If the number of rows is private.
+
+    Privacy:
+        Rho under ``ZeroConcentratedDivergence``.
+
+    Proof:
+        Huang, Liang, Yi 2021, section 4. The radius is at twice the published offset, as in
+        Aumueller, Lebeda, Nelson, Pagh 2024, section 7.2, and at no fewer rows than a search with a
+        hundredth of the budget can tell from none. It is a rival of ``plan_mean``.
+
+    Example:
+        >>> import opendp_lite as dp, numpy as np
+        >>> rows = np.random.default_rng(0).normal([1, 20], 2, (20_000, 2))
+        >>> space = dp.records(columns=2, size=20_000, metric=dp.ChangeOneDistance())
+        >>> (space >> dp.iome_mean(100, rho=0.03))(rows).round(0)
+        array([ 1., 20.])
     """
     most, budget = coordinate_bound(bound), moderate(rho, "rho")
     rounds, start = whole(steps, "steps", least=1), whole(seed, "seed")
@@ -69,15 +77,17 @@ def iome_mean(
     misses = _SURE * sqrt(rounds / (2 * float(rho_radius)))
     beyond = min(max(2 * sqrt(2 * turn.width / float(rho_sum)), misses) / size, 0.5)
 
+    spent = "a quarter of rho is for the medians, a hundredth of the rest for the radius"
+
     def program(ask: Ask[ZeroConcentratedDivergence]) -> Floats:
         rotated = random_rotation(start)
-        median = quantile_by_search(0.5, bounds=(-longest, longest), rho=rho_center, steps=rounds)
+        median = quantile_by_search(0.5, -longest, longest, rho=rho_center, steps=rounds)
         middle = each_column(ask(rotated >> median))
         shifted = rotated >> center(dyadic(middle))
         ends = (0, 2 * longest)
-        length = quantile_by_search(1 - beyond, bounds=ends, rho=rho_radius, steps=rounds)
+        length = quantile_by_search(1 - beyond, *ends, rho=rho_radius, steps=rounds)
         radius = max(ask(shifted >> norm() >> length), longest * _SHORTEST)
         total = ask(shifted >> clip_to_norm(radius) >> sum() >> gaussian(rho=rho_sum))
         return within(turn.back(middle + each_column(total) / size), most)
 
-    return programmed(space, program, ZeroConcentratedDivergence(), budget, _SHARES)
+    return programmed(space, program, ZeroConcentratedDivergence(), budget, spent)

@@ -1,4 +1,4 @@
-"""The mean of rows in a ball, with noise whose length is gamma distributed."""
+"""The mean of rows in a ball, with the noise of the l2 mechanism."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Final, cast
 
 from opendp_lite.core import Measurement, mechanism
 from opendp_lite.domains import Rows
-from opendp_lite.estimators.inference.ball_noise import BallPair
-from opendp_lite.estimators.inference.budget import Pure
+from opendp_lite.estimators.inference.ball_noise import JointBall
+from opendp_lite.estimators.inference.budget import pure
 from opendp_lite.estimators.inference.parameters import moderate
-from opendp_lite.estimators.inference.uncertainty_options import Report
-from opendp_lite.estimators.many_columns._ball import of_ball
+from opendp_lite.estimators.inference.request import Request
+from opendp_lite.estimators.many_columns._noisy_mean import of_ball
 from opendp_lite.exact import Number
 from opendp_lite.measurements.core import core
 from opendp_lite.measurements.l2_gamma import l2_gamma
@@ -32,34 +32,47 @@ def l2_gamma_mean(
     confidence: Number | None = None,
     sampling: bool = False,
 ) -> Measurement[Space[Rows], MaxDivergence]:
-    """The mean of rows of length at most a radius, with the best noise for pure privacy there.
+    """The mean of each column for rows in an l2 ball, with the best noise for pure privacy there.
 
-    Takes: ``radius`` r of the l2 ball, to which longer rows are shortened, rows with NaN to
-        0; ``epsilon``; ``confidence`` and ``sampling`` as for ``mean``.
-    Gives: d numbers, together of length at most r; with a confidence a tuple of d ``Estimate``,
-        each interval by itself.
-    Costs: epsilon.
-    Because: noise with a density in proportion to exp(-epsilon |z| / D) for rows that move the
-        sum by D, that is an error of 2 r sqrt(d (d + 1)) / (n epsilon) where a row is replaced
-        (Hardt and Talwar 2010): below 13 to 17 columns less than that of Gaussian noise at
-        epsilon = 1 and a delta of 1e-5 to 1e-6, and never more than ``laplace_mean``. A private
-        number of rows shares its noise with the sum (``core``), which for few columns errs by a
-        quarter to a third less than parts of the loss for each.
+    Args:
+        radius: The radius r of the ball. Longer rows are shortened to it, rows with a missing
+            value to 0.
+        epsilon: The budget.
+        confidence: As for ``mean``.
+        sampling: As for ``mean``.
 
-    >>> import opendp_lite as dp, numpy as np
-    >>> rows = np.full((1000, 2), [3.0, 4.0])
-    >>> (dp.records(columns=2) >> dp.l2_gamma_mean(5, epsilon=5))(rows).round(0)
-    array([3., 4.])
+    Returns:
+        d numbers, together of length at most r. With a confidence a tuple of d ``Estimate``, each
+        with an interval for its column alone.
+
+    Privacy:
+        Epsilon under ``MaxDivergence``.
+
+    Proof:
+        The density of the noise is in proportion to exp(-epsilon |z| / D) for rows that move the
+        sum by D (Hardt and Talwar 2010). Where a row is replaced the error is
+        2 r sqrt(d (d + 1)) / (n epsilon): never more than that of ``laplace_mean``, and below 13 to
+        17 columns less than that of Gaussian noise at epsilon = 1 and a delta of 1e-5 to 1e-6. A
+        private number of rows shares its noise with the sum (``core``). For few columns that errs
+        by a quarter to a third less than a part of the budget for each.
+
+    Example:
+        >>> import opendp_lite as dp, numpy as np
+        >>> rows = np.full((4000, 2), [3.0, 4.0])
+        >>> (dp.records(columns=2) >> dp.l2_gamma_mean(5, epsilon=1))(rows).round(0)
+        array([3., 4.])
     """
-    length, whole = moderate(radius, "radius"), Pure(moderate(epsilon, "epsilon"))
-    report = Report.of("l2_gamma_mean", confidence, sampling)
-    rows, loss, columns = clip_to_norm(length), report.for_mean(whole).budget, space.domain.columns
+    length = moderate(radius, "radius")
+    budget = pure(moderate(epsilon, "epsilon"))
+    request = Request.within(budget, "l2_gamma_mean", confidence, sampling)
+    rows, amount = clip_to_norm(length), request.budget.amount
+    columns = space.domain.columns
     if space.domain.size is None:
-        each = float(loss / cast(Fraction, space.unit))
-        errors = BallPair(float(length) / each, columns, 1 / each, float(_STRETCH))
-        joint = rows >> core(epsilon=loss, stretch=_STRETCH)
-        return of_ball(space, report, length, joint, errors, whole)
+        each = float(amount / cast(Fraction, space.unit))
+        errors = JointBall(float(length) / each, columns, 1 / each, float(_STRETCH))
+        joint = rows >> core(epsilon=amount, stretch=_STRETCH)
+        return of_ball(space, request, length, joint, errors)
     total = rows >> sum()
     moved = total.bind(space).output_space.unit.of(2)
-    errors = BallPair.alone(float(moved / loss), columns)
-    return of_ball(space, report, length, total >> l2_gamma(epsilon=loss), errors, whole)
+    errors = JointBall.alone(float(moved / amount), columns)
+    return of_ball(space, request, length, total >> l2_gamma(epsilon=amount), errors)

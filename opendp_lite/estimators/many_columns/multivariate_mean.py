@@ -1,15 +1,16 @@
-"""The mean of many columns, for who need not know the literature."""
+"""The mean of many columns."""
 
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any, Protocol, cast, overload
+from typing import Any, cast, overload
 
 import attrs
 
 from opendp_lite.core import Measurement, Mechanism, mechanism
 from opendp_lite.domains import Rows
-from opendp_lite.estimators.many_columns._parameters import coordinate_bound
+from opendp_lite.errors import ParameterError
+from opendp_lite.estimators.many_columns._columns import coordinate_bound
 from opendp_lite.estimators.many_columns.l2_mechanism_mean import l2_gamma_mean
 from opendp_lite.estimators.many_columns.plan_plus_mean import plan_plus_mean
 from opendp_lite.exact import Number
@@ -18,18 +19,17 @@ from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.spaces import Space
 
-_BY_PLAN_PLUS = (
-    "plan_plus_mean was chosen: it learns from about a tenth of rho where the columns lie and how "
-    "wide they are, and fits the noise to that, so the error follows the data and not the bound"
-)
-_BY_L2_GAMMA = (
-    "l2_gamma_mean was chosen: of the mechanisms here it has the least error for a pure loss; "
-    "that error follows the bound, so with rho= a bound far above the data costs much less"
-)
 
-
+@overload
+def multivariate_mean(
+    bound: Number, *, rho: Number, p: Number = 2
+) -> Mechanism[Space[Rows], ZeroConcentratedDivergence]: ...
+@overload
+def multivariate_mean(
+    bound: Number, *, epsilon: Number
+) -> Mechanism[Space[Rows], MaxDivergence]: ...
 @mechanism
-def _multivariate_mean(
+def multivariate_mean(
     space: Space[Rows],
     bound: Number,
     *,
@@ -37,43 +37,60 @@ def _multivariate_mean(
     epsilon: Number | None = None,
     p: Number = 2,
 ) -> Measurement[Space[Rows], Any]:
-    """The mean of each column by the best estimator here for the setting; ``explain()`` says which.
+    """The mean of each column, by the best estimator for the setting.
 
-    Takes: rows of any number d of columns, under either row metric; ``bound`` M, the entries lie
-        in [-M, M]; one of ``rho`` and ``epsilon``; ``p``, at least 1, of the l_p error to be small
-        (with ``rho``). For zeros and ones, and for sparse matrices, use ``binary_mean``.
-    Gives: d numbers in [-M, M]. Larger entries only cost accuracy. With few rows for so many
-        columns, or a tiny loss, the error may reach the bound.
-    Costs: rho under ``ZeroConcentratedDivergence``: ``plan_plus_mean``. Epsilon under
-        ``MaxDivergence``: ``l2_gamma_mean`` with the radius M sqrt(d).
-    Because: measured side by side in ``docs/means.md``.
+    ``explain()`` names the estimator. For zeros and ones, and for sparse matrices, use
+    ``binary_mean``.
 
-    >>> import opendp_lite as dp, numpy as np
-    >>> rows = np.random.default_rng(0).normal([1, 20], [0.1, 5], (4000, 2))
-    >>> mean = dp.records(columns=2) >> dp.multivariate_mean(bound=100, rho=1)
-    >>> mean(rows).round(1)
-    array([ 1., 20.])
-    >>> print(mean.explain().splitlines()[-1][:42])
-    because plan_plus_mean was chosen: it lear
+    Args:
+        bound: M. The entries lie in [-M, M], in any number of columns. Larger ones are clipped.
+        rho: The budget of zero-concentrated privacy.
+        epsilon: In its place, the budget of pure privacy.
+        p: With ``rho``, at least 1: the l_p error is to be small.
+
+    Returns:
+        A number in [-M, M] for each column. With few rows for so many columns, or a tiny budget,
+        the error may reach the bound.
+
+    Raises:
+        ParameterError: If the budget is missing, or both are given.
+
+    Privacy:
+        Rho under ``ZeroConcentratedDivergence``, or epsilon under ``MaxDivergence``; under either
+        row metric.
+
+    Proof:
+        That of ``plan_plus_mean`` (rho), or of ``l2_gamma_mean`` with the radius M sqrt(d)
+        (epsilon). ``docs/means.md`` compares them.
+
+    Example:
+        >>> import opendp_lite as dp, numpy as np
+        >>> rows = np.random.default_rng(0).normal([1, 20], [0.1, 5], (20_000, 2))
+        >>> mean = dp.records(columns=2) >> dp.multivariate_mean(bound=100, rho=0.03)
+        >>> mean(rows).round(0)
+        array([ 1., 20.])
+        >>> "the estimator is plan_plus_mean" in mean.explain()
+        True
     """
     most = coordinate_bound(bound)
+    if rho is epsilon is None:
+        raise ParameterError(
+            "multivariate_mean needs a privacy budget: add rho=0.03, or epsilon=1, which protects "
+            "about as well"
+        )
     if one_of("multivariate_mean", rho=rho, epsilon=epsilon) == "rho":
         chosen = plan_plus_mean(bound, rho=cast(Number, rho), p=p).bind(space)
-        return attrs.evolve(chosen, formula=_BY_PLAN_PLUS, arrows=(), recipe=())
+        why = (
+            "the estimator is plan_plus_mean: the budget is rho\n"
+            "  about a tenth of it finds where the columns lie and how wide they are\n"
+            "  the noise fits that, so the error follows the data and not the bound"
+        )
+        return attrs.evolve(chosen, formula=why, arrows=(), recipe=())
     radius = most * sqrt(space.domain.columns)
     pure = l2_gamma_mean(radius, epsilon=cast(Number, epsilon)).bind(space)
-    return attrs.evolve(pure, formula=_BY_L2_GAMMA)
-
-
-class _MultivariateMean(Protocol):
-    @overload
-    def __call__(
-        self, bound: Number, *, rho: Number, p: Number = 2
-    ) -> Mechanism[Space[Rows], ZeroConcentratedDivergence]: ...
-    @overload
-    def __call__(
-        self, bound: Number, *, epsilon: Number
-    ) -> Mechanism[Space[Rows], MaxDivergence]: ...
-
-
-multivariate_mean: _MultivariateMean = cast(_MultivariateMean, _multivariate_mean)
+    why = (
+        "the estimator is l2_gamma_mean: the budget is a pure epsilon\n"
+        "  it has the least error of the means here for that\n"
+        "  the error follows the bound; with rho= a bound far above the data costs much less"
+    )
+    return attrs.evolve(pure, formula=why)

@@ -9,7 +9,7 @@ from opendp_lite.combinators.adaptive import Ask, programmed
 from opendp_lite.core import Measurement, mechanism
 from opendp_lite.domains import Rows
 from opendp_lite.estimators.inference.parameters import Floats, moderate, public_size
-from opendp_lite.estimators.many_columns._parameters import (
+from opendp_lite.estimators.many_columns._columns import (
     coordinate_bound,
     dyadic,
     each_column,
@@ -30,10 +30,6 @@ from opendp_lite.transformations.sum import sum
 
 _QUARTER = Fraction(1, 4)
 _MISS = 0.1
-_SHARES = (
-    "rho is split in sixteenths: 1 for the centre, 3 for the spread of the columns, 3 for the "
-    "radius, 9 for the sum"
-)
 
 
 @mechanism
@@ -48,23 +44,34 @@ def plan_mean(
 ) -> Measurement[Space[Rows], ZeroConcentratedDivergence]:
     """The mean of each column by PLAN, as published, at its true loss.
 
-    Takes: rows of any number d of columns under ``ChangeOneDistance``; ``bound`` M, the entries
-        lie in [-M, M]; ``rho``, the whole loss; ``p``, at least 1, of the l_p error to be small;
-        ``variances``: "pairs" by random pairs, ``group`` of them averaged; "direct" from the 0.841
-        quantile; "binary" for entries 0 and 1; "none" for PLAN without scaling (section 6).
-    Gives: d numbers in [-M, M]. Larger entries only cost accuracy; a row with NaN counts as the
-        centre.
-    Costs: rho, a sixteenth of it for the centre, three for the variances, three for the radius,
-        nine for the sum.
-    Because: Aumueller, Lebeda, Nelson, Pagh 2024, algorithm 1, section 7.1 and appendix D, with
-        one copy of the data, ranks that move by 1, rows in random pairs. ``plan_plus_mean`` errs
-        less.
+    Args:
+        bound: M. The entries lie in [-M, M]. Larger entries only cost accuracy.
+        rho: The budget: a sixteenth for the centre, three for the variances, three for the radius,
+            nine for the sum.
+        p: At least 1. The l_p error is to be small.
+        variances: "pairs", by random pairs; "direct", from the 0.841 quantile; "binary", for
+            entries 0 and 1; "none", for PLAN without scaling (section 6).
+        group: With "pairs": how many of them are averaged.
 
-    >>> import opendp_lite as dp, numpy as np
-    >>> rows = np.random.default_rng(0).normal([1, 20], [0.1, 5], (1000, 2))
-    >>> space = dp.records(columns=2, size=1000, metric=dp.ChangeOneDistance())
-    >>> (space >> dp.plan_mean(100, rho=1))(rows).round(0)
-    array([ 1., 20.])
+    Returns:
+        A number in [-M, M] for each column. A row with a missing value counts as the centre.
+
+    Raises:
+        SpaceError: If the number of rows is private.
+
+    Privacy:
+        Rho under ``ZeroConcentratedDivergence``.
+
+    Proof:
+        Aumueller, Lebeda, Nelson, Pagh 2024, algorithm 1, section 7.1 and appendix D, with one copy
+        of the data, ranks that move by 1, and rows in random pairs. ``plan_plus_mean`` errs less.
+
+    Example:
+        >>> import opendp_lite as dp, numpy as np
+        >>> rows = np.random.default_rng(0).normal([1, 20], [0.1, 5], (20_000, 2))
+        >>> space = dp.records(columns=2, size=20_000, metric=dp.ChangeOneDistance())
+        >>> (space >> dp.plan_mean(100, rho=0.03))(rows).round(0)
+        array([ 1., 20.])
     """
     most, power, whole = coordinate_bound(bound), error_power(p), moderate(rho, "rho")
     n = public_size(space, "plan_mean")
@@ -89,9 +96,13 @@ def plan_mean(
         total = ask(y >> clip_to_norm(radius) >> sum() >> gaussian(rho=rho_sum))
         return within(middle + shape * total / n, most)
 
-    return programmed(space, plan, ZeroConcentratedDivergence(), whole, _SHARES)
+    spent = (
+        "of rho 1/16 is for the centre, 3/16 for the spread of the columns, 3/16 for the radius, "
+        "9/16 for the sum"
+    )
+    return programmed(space, plan, ZeroConcentratedDivergence(), whole, spent)
 
 
 def _longest(spreads: Floats, n: int) -> float:
-    """Which length no row exceeds, but with probability 0.1 (section 7.1)."""
+    """A length that rows exceed with probability 0.1 (section 7.1)."""
     return sqrt(log(n + 1) * log(1 / _MISS) * float(spreads @ spreads))

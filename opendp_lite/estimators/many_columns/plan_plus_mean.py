@@ -14,14 +14,14 @@ from opendp_lite.combinators.adaptive import Ask, programmed
 from opendp_lite.core import Measurement, mechanism
 from opendp_lite.domains import Rows
 from opendp_lite.estimators.inference.parameters import Floats, moderate
-from opendp_lite.estimators.many_columns._parameters import (
+from opendp_lite.estimators.many_columns._columns import (
     coordinate_bound,
     dyadic,
     each_column,
     error_power,
     within,
 )
-from opendp_lite.estimators.many_columns._row_count import Headcount
+from opendp_lite.estimators.many_columns._row_count import RowCount
 from opendp_lite.estimators.many_columns.private_variance import deviations
 from opendp_lite.exact import Number
 from opendp_lite.measurements.private_quantile import private_quantile
@@ -34,7 +34,7 @@ from opendp_lite.transformations.scale import scale
 from opendp_lite.transformations.sum import sum
 
 _NEAR: Final = 2.0**-30
-"""Entries within this share of the bound are told apart evenly, beyond by their magnitude."""
+"""Entries within this share of the bound are on an even grid, others on a logarithmic one."""
 _NARROWEST: Final = 2.0**-40
 _SURE, _LIKELY = 4, 2
 _FINE_BITS, _COARSE_BITS = 12, 6
@@ -47,10 +47,6 @@ _MOST: Final = 0.3
 _REACH: Final = 6
 _FINE: Final = 2**24
 _RESOLUTION: Final = 0.2
-_SHARES: Final = (
-    "about a tenth of rho says where the columns lie and how wide they are; the rest goes to their "
-    "sum, with noise that fits"
-)
 Zcdp = ZeroConcentratedDivergence
 
 
@@ -60,44 +56,53 @@ def plan_plus_mean(
 ) -> Measurement[Space[Rows], ZeroConcentratedDivergence]:
     """The mean of each column, with noise that fits the columns' spread: PLAN, improved.
 
-    Takes: rows of any number d of columns; ``bound`` M, the entries lie in [-M, M]: a bound far
-        too large costs little; ``rho``, the whole loss; ``p``, at least 1, of the l_p error to be
-        small. The number of rows may be public (``ChangeOneDistance``) or private.
-    Gives: d numbers in [-M, M]. A row with NaN counts as the centre; use drop_nan() before. Few
-        rows that reach far are shortened, fewer the more rows and the larger rho: a column with a
-        long tail comes out a little low. With public bounds close to the data
-        ``elliptical_mean`` errs less.
-    Costs: rho. About nine tenths go to the sum; the rest finds, of each column, a median and a
-        spread, and a radius for the rows; where rows are added or removed, also their number.
-    Because: the noise of algorithm 1 of Aumueller, Lebeda, Nelson, Pagh 2024, with sensitivities as
-        they are, all rows in every step, spreads and radius sought by their magnitude, and shares
-        of the budget from what a median of so many rows needs. Where that is more than there is,
-        the rows are clipped around 0 and not scaled.
+    Args:
+        bound: M. The entries lie in [-M, M]. A bound far too large costs little.
+        rho: The budget. About nine tenths go to the sum. The rest finds a median and a spread of
+            each column, a radius for the rows, and where it is private their number.
+        p: At least 1. The l_p error is to be small.
 
-    >>> import opendp_lite as dp, numpy as np
-    >>> rows = np.random.default_rng(0).normal([1, 20], [0.1, 5], (4000, 2))
-    >>> (dp.records(columns=2) >> dp.plan_plus_mean(100, rho=1))(rows).round(1)
-    array([ 1., 20.])
+    Returns:
+        A number in [-M, M] for each column. A row with a missing value counts as the centre; to
+        leave it out put ``drop_nan()`` before. Rows that reach far are shortened, so the mean of a
+        column with a long tail comes out a little low. With public bounds close to the data
+        ``elliptical_mean`` errs less.
+
+    Privacy:
+        Rho under ``ZeroConcentratedDivergence``, under either row metric.
+
+    Proof:
+        The noise of algorithm 1 of Aumueller, Lebeda, Nelson, Pagh 2024, with its true
+        sensitivities and all rows in every step. Spreads and radius are sought on a logarithmic
+        grid. A median of so many rows needs a certain share of the budget; where that is more than
+        there is, rows are clipped around 0 and not scaled.
+
+    Example:
+        >>> import opendp_lite as dp, numpy as np
+        >>> rows = np.random.default_rng(0).normal([1, 20], [0.1, 5], (20_000, 2))
+        >>> (dp.records(columns=2) >> dp.plan_plus_mean(100, rho=0.03))(rows).round(0)
+        array([ 1., 20.])
     """
     most, power, whole = coordinate_bound(bound), error_power(p), moderate(rho, "rho")
 
     def program(ask: Ask[Zcdp]) -> Floats:
-        people, columns = Headcount.of(ask, whole), space.domain.columns
+        people, columns = RowCount.of(ask, whole), space.domain.columns
         return _PlanPlus(ask, most, power, whole, columns, people).mean()
 
-    return programmed(space, program, Zcdp(), whole, _SHARES)
+    spent = "about a tenth of rho finds where the columns lie and how wide they are"
+    return programmed(space, program, Zcdp(), whole, f"{spent}, the rest is for their sum")
 
 
 @attrs.frozen
 class _PlanPlus:
-    """One run: what is asked, and what is public or was released before."""
+    """One run: public numbers, and releases so far."""
 
     ask: Ask[Zcdp]
     bound: float
     power: float
     rho: Fraction
     columns: int
-    people: Headcount
+    people: RowCount
 
     def mean(self) -> Floats:
         """The estimate."""
@@ -138,8 +143,8 @@ class _PlanPlus:
     def _tails(self, middle: Floats, nats: float) -> Floats:
         """The spread by a quantile far out, where the budget finds one; else 0.
 
-        It says what a median of |x - middle| cannot: how far the rows reach of which most are
-        equal, or of a column with a long tail.
+        A median of |x - middle| misses two cases: a column in which most rows are equal, and a
+        long tail.
         """
         rho = self._part(_TAIL_SHARE)
         slope = sqrt(2 * float(rho) / self.columns)

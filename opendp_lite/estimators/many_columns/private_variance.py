@@ -14,7 +14,7 @@ from opendp_lite.core import Measurement, mechanism
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.inference.parameters import Floats, moderate, public_size
-from opendp_lite.estimators.many_columns._parameters import coordinate_bound, dyadic, each_column
+from opendp_lite.estimators.many_columns._columns import coordinate_bound, dyadic, each_column
 from opendp_lite.exact import Number, said, whole
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.private_quantile import private_quantile
@@ -46,50 +46,64 @@ def private_variance(
 ) -> Measurement[Space[Rows], ZeroConcentratedDivergence]:
     """The variance of each column.
 
-    Takes: ``bound`` M, the entries lie in [-M, M]; ``rho``. ``by``: "magnitude", a median of
-        |x - median| sought by its magnitude; "pairs", the median of half the squared differences
-        of random pairs, ``group`` of them averaged; "direct", the 0.841 quantile less the median;
-        "binary", q (1 - q) for entries 0 and 1, where rows are replaced. Raises
-        ``ParameterError``.
-    Gives: d numbers of at most M^2, right for normal columns ("binary" for columns of zeros and
-        ones, and at least 1 / (4 n)); "pairs" with a group of 8 or more also for many others, and 1
-        where the public number of rows makes no group.
-    Costs: rho; "magnitude" and "direct" spend a quarter of it on the medians.
-    Because: Aumueller, Lebeda, Nelson, Pagh 2024, appendix D and section 7.1. The median of k
-        pairs' mean is brought to their mean with the chi-squared distribution of k degrees of
-        freedom, and that of |x - median| with the normal one.
+    Args:
+        bound: M. The entries lie in [-M, M].
+        rho: The budget. "magnitude" and "direct" spend a quarter of it on the medians.
+        by: "magnitude", a median of |x - median| on a logarithmic grid; "pairs", the median of half
+            the squared differences of random pairs; "direct", the 0.841 quantile less the median;
+            "binary", q (1 - q) for entries 0 and 1, where rows are replaced.
+        group: With "pairs": how many of them are averaged.
 
-    >>> import opendp_lite as dp, numpy as np
-    >>> rows = np.random.default_rng(0).normal(50, 3, 10_000)
-    >>> round(dp.private_variance(1e6, rho=1)(rows)[0])
-    9
+    Returns:
+        A number of at most M^2 for each column. It is right for normal columns; by "binary" for
+        columns of zeros and ones, where it is at least 1 / (4 n); by "pairs" with a group of 8 or
+        more also for many others. By "pairs" it is 1 where the public number of rows makes no
+        group.
+
+    Raises:
+        ParameterError: If ``by`` is none of these.
+        SpaceError: If ``by`` is "binary" and the number of rows is private.
+
+    Privacy:
+        Rho under ``ZeroConcentratedDivergence``.
+
+    Proof:
+        Aumueller, Lebeda, Nelson, Pagh 2024, appendix D and section 7.1. The median of the mean of
+        k pairs is brought to their mean by the chi-squared distribution of k degrees of freedom,
+        and that of |x - median| by the normal one.
+
+    Example:
+        >>> import opendp_lite as dp, numpy as np
+        >>> rows = np.random.default_rng(0).normal(50, 3, 100_000)
+        >>> round(dp.private_variance(1e6, rho=0.03)(rows)[0])
+        9
     """
-    most, loss = coordinate_bound(bound), moderate(rho, "rho")
+    most, budget = coordinate_bound(bound), moderate(rho, "rho")
     check_way(by, group)
     if by == "none":
         raise ParameterError('private_variance: by is "magnitude", "pairs", "direct" or "binary"')
     if by == "binary":
-        public_size(space, 'private_variance(by="binary")', 'say by="pairs"')
+        public_size(space, 'private_variance(by="binary")', 'use by="pairs"')
 
     def program(ask: Ask[Zcdp]) -> Floats:
-        first = loss / 4 if by in ("direct", "magnitude") else Fraction(0)
+        first = budget / 4 if by in ("direct", "magnitude") else Fraction(0)
         middle = np.zeros(space.domain.columns)
         if first:
             middle = each_column(ask(private_quantile(0.5, bounds=(-most, most), rho=first)))
-        found: Floats = deviations(ask, by, middle, most, loss - first, group) ** 2
+        found: Floats = deviations(ask, by, middle, most, budget - first, group) ** 2
         return found.clip(max=most**2)
 
-    return programmed(space, program, Zcdp(), loss, _shares(by))
+    return programmed(space, program, Zcdp(), budget, _spent(by))
 
 
-def _shares(by: Deviations) -> str:
+def _spent(by: Deviations) -> str:
     if by in ("direct", "magnitude"):
-        return "a quarter of rho for the medians, the rest for the spread around them"
-    return "all of rho for one release"
+        return "a quarter of rho is for the medians, the rest for the spread around them"
+    return "all of rho is for one release"
 
 
 def check_way(by: object, group: object) -> None:
-    """Refuses what ``deviations`` does not know."""
+    """Refuses ways and groups that ``deviations`` does not know."""
     if by not in _WAYS:
         ways = ", ".join(f'"{each}"' for each in _WAYS)
         raise ParameterError(f"variances are estimated by one of {ways}; got {said(by)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Final
 
@@ -14,7 +13,7 @@ from opendp_lite.core import Measurement, mechanism
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.inference.parameters import Floats
-from opendp_lite.estimators.many_columns._parameters import dyadic
+from opendp_lite.estimators.many_columns._columns import dyadic
 from opendp_lite.exact import Number, exact, positive, whole
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
@@ -31,44 +30,58 @@ _FARTHEST: Final = Fraction(2) ** 900
 def quantile_by_search(
     space: Space[Rows],
     quantile: Number,
+    lower: Bounds,
+    upper: Bounds,
     *,
-    bounds: tuple[Bounds, Bounds],
     rho: Number,
     steps: int = 20,
 ) -> Measurement[Space[Rows], ZeroConcentratedDivergence]:
-    """A quantile of each column by noisy binary search: counts alone, so for any number of rows.
+    """A quantile of each column by noisy binary search, for any number of rows.
 
-    Takes: ``quantile``, from 0 to 1; ``bounds``, two numbers or two for each column; ``rho``;
-        ``steps``, in each of which the range is halved. Raises ``ParameterError``.
-    Gives: a number for one column, else one for each. Data in blocks is gone through once a
-        step and never held.
-    Costs: rho, an equal part of it in every step.
-    Because: rank - quantile n is a sum of 1 - quantile for a row below, and of -quantile for any
-        other; its sign, with Gaussian noise, says which half to keep (Huang, Liang, Yi 2021,
-        section 3). ``private_quantile`` errs less.
+    Args:
+        quantile: From 0 to 1; 0.5 is the median.
+        lower: The lower bound of the search: a number, or one for each column.
+        upper: The upper bound, likewise.
+        rho: The budget, in equal parts for all steps.
+        steps: In each of them the range is halved.
 
-    >>> import opendp_lite as dp
-    >>> round(dp.quantile_by_search(0.5, bounds=(0, 1000), rho=1)(list(range(1000)) * 10), -1)
-    500.0
+    Returns:
+        A number for one column, else one for each. Each step is a pass over the data, which is
+        never held in memory.
+
+    Raises:
+        ParameterError: If the quantile, the bounds or the steps are impossible.
+
+    Privacy:
+        Rho under ``ZeroConcentratedDivergence``.
+
+    Proof:
+        rank - quantile n is a sum of 1 - quantile for each row below and of -quantile for any
+        other. Its sign, with Gaussian noise, says which half to keep: Huang, Liang, Yi 2021,
+        section 3. ``private_quantile`` errs less.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> rows = list(range(1000)) * 100
+        >>> round(dp.quantile_by_search(0.5, 0, 1000, rho=0.03)(rows), -2)
+        500.0
     """
     share, cost = exact(quantile, "quantile"), positive(rho, "rho")
     rounds = whole(steps, "steps", least=1)
     if not 0 <= share <= 1:
-        raise ParameterError(f"a quantile is between 0 and 1, got {quantile}")
+        raise ParameterError(f"quantile_by_search: a quantile is between 0 and 1, got {quantile}")
     columns = space.domain.columns
-    if not isinstance(bounds, Sequence | np.ndarray) or len(bounds) != 2:
-        raise ParameterError("quantile_by_search takes bounds=(lower, upper)")
-    ends = (fitting(values(each, "bounds"), space, "quantile_by_search") for each in bounds)
-    lower, upper = (spread(each, columns) for each in ends)
+    ends = (fitting(values(each, "bounds"), space, "quantile_by_search") for each in (lower, upper))
+    least, most = (spread(each, columns) for each in ends)
     if not all(
-        -_FARTHEST <= low < high <= _FARTHEST for low, high in zip(lower, upper, strict=True)
+        -_FARTHEST <= low < high <= _FARTHEST for low, high in zip(least, most, strict=True)
     ):
         raise ParameterError(
-            "quantile_by_search: lower bounds must be below the upper ones, all within 2^900"
+            "quantile_by_search: each lower bound must be below its upper bound, all within 2^900"
         )
 
     def search(ask: Ask[ZeroConcentratedDivergence]) -> Any:
-        low, high = array(lower), array(upper)
+        low, high = array(least), array(most)
         for _ in range(rounds):
             middle: Floats = low / 2 + high / 2
             above = is_below(dyadic(middle)) >> center(share)
@@ -77,5 +90,5 @@ def quantile_by_search(
         found = low / 2 + high / 2
         return float(found[0]) if columns == 1 else found
 
-    formula = f"rho in {rounds} equal parts, one a step"
-    return programmed(space, search, ZeroConcentratedDivergence(), cost, formula)
+    spent = f"rho is divided evenly among {rounds} steps"
+    return programmed(space, search, ZeroConcentratedDivergence(), cost, spent)

@@ -13,8 +13,8 @@ from opendp_lite.combinators.adaptive import Ask, programmed
 from opendp_lite.core import Measurement, Mechanism, mechanism
 from opendp_lite.domains import Rows
 from opendp_lite.estimators.inference.parameters import Floats, moderate
-from opendp_lite.estimators.many_columns._ball import noisy_mean
-from opendp_lite.estimators.many_columns._parameters import dyadic
+from opendp_lite.estimators.many_columns._columns import dyadic
+from opendp_lite.estimators.many_columns._noisy_mean import noisy_mean
 from opendp_lite.exact import Number, open_probability
 from opendp_lite.measurements.private_quantile import private_quantile
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
@@ -42,22 +42,34 @@ def scaled_mean(
 ) -> Measurement[Space[Rows], ZeroConcentratedDivergence]:
     """The mean of columns whose spread is public, with noise that fits it.
 
-    Takes: ``sigma``, the standard deviations, a number or one for each column, known or estimated
-        in private; ``rho``; ``middle``, about where the columns lie; ``beyond``, the share of the
-        rows that may be shortened; ``searched``: whether the length to which they are is sought
-        in private, with a hundredth of rho, in place of a bound for normal rows.
-    Gives: d numbers. What is far from the middle, seen in sigmas, is shortened.
-    Costs: rho; of it about 1 / (2 sqrt(d) + 2) for the number of rows where that is private.
-    Because: column j is multiplied by 1 / sqrt(sigma_j sum(sigma)), which gives the noise the least
-        squared length (Poulsen, *DP vector aggregation for multivariate Gaussian data*, theorem 4).
-        A normal row is then longer than C with probability at most ``beyond`` for C^2 =
-        1 + 2 sqrt(s) |sigma|_2 / |sigma|_1 + 2 s max(sigma) / |sigma|_1, s = -ln(beyond) (Laurent
-        and Massart 2000, lemma 1; the report's theorem 5 does not hold as stated).
+    Args:
+        sigma: The standard deviations, known or estimated in private: a number, or one for each
+            column.
+        rho: The budget. About 1 / (2 sqrt(d) + 2) of it is for the number of rows, where that is
+            private and there are d columns.
+        middle: About where the columns lie: a number, or one for each.
+        beyond: The share of the rows that may be shortened.
+        searched: Whether the length to which rows are shortened is sought in private, with a
+            hundredth of rho. If not, it is a bound for normal rows.
 
-    >>> import opendp_lite as dp, numpy as np
-    >>> rows = np.random.default_rng(0).normal(0, [1, 100], (4000, 2))
-    >>> (dp.records(columns=2) >> dp.scaled_mean([1, 100], rho=1))(rows).round(-1) + 0
-    array([0., 0.])
+    Returns:
+        d numbers. Rows far from the middle, seen in sigmas, are shortened.
+
+    Privacy:
+        Rho under ``ZeroConcentratedDivergence``.
+
+    Proof:
+        Column j is multiplied by 1 / sqrt(sigma_j sum(sigma)), which gives the noise the least
+        squared length: Poulsen, *DP vector aggregation for multivariate Gaussian data*, theorem 4.
+        A normal row is then longer than C with probability at most ``beyond`` for C^2 =
+        1 + 2 sqrt(s) |sigma|_2 / |sigma|_1 + 2 s max(sigma) / |sigma|_1, s = -ln(beyond): Laurent
+        and Massart 2000, lemma 1. The report's theorem 5 does not hold as stated.
+
+    Example:
+        >>> import opendp_lite as dp, numpy as np
+        >>> rows = np.random.default_rng(0).normal(0, [1, 100], (20_000, 2))
+        >>> (dp.records(columns=2) >> dp.scaled_mean([1, 100], rho=0.03))(rows).round(-1) + 0
+        array([0., 0.])
     """
     columns = space.domain.columns
     given = fitting(values(sigma, "sigma"), space, "scaled_mean")
@@ -84,6 +96,6 @@ def scaled_mean(
         return ask(mean_within(ask(rows >> norm() >> length), ask.left))
 
     if searched:
-        formula = f"rho / {_SEARCH} for the radius, the rest for the sum"
-        return programmed(space, program, Zcdp(), whole, formula)
+        spent = f"rho / {_SEARCH} is for the radius, the rest for the sum"
+        return programmed(space, program, Zcdp(), whole, spent)
     return mean_within(bound, whole).bind(space)

@@ -1,4 +1,4 @@
-"""What an error costs."""
+"""The budget that a wanted error takes."""
 
 from __future__ import annotations
 
@@ -25,22 +25,33 @@ def loss_for(
     guess: Number,
     spread: Number = 0,
 ) -> float:
-    """The least budget, to three digits, at which an estimator errs by no more than that.
+    """The least budget, to three digits, at which a mean errs by no more than allowed.
 
-    Takes: ``make``, from a rho or an epsilon to an estimator; ``error``, the root mean square
-        error that is allowed; ``n``, ``guess`` and ``spread`` as for ``error_of``. Raises
-        ``ParameterError`` where no loss from 1e-12 to 1e12 will do, or any.
-    Gives: the argument of ``make``.
-    Because: the error falls as the loss grows; it is sought by bisection.
+    Args:
+        make: A function from a rho or an epsilon to an estimator.
+        error: The root mean square error that is allowed.
+        n: As for ``error_of``.
+        guess: As for ``error_of``.
+        spread: As for ``error_of``.
 
-    >>> import opendp_lite as dp
-    >>> dp.loss_for(lambda rho: dp.mean(0, 100, rho=rho), error=0.1, n=1000, guess=40)
-    0.181
+    Returns:
+        The argument of ``make``, such as a rho.
+
+    Raises:
+        ParameterError: If no budget from 1e-12 to 1e12 will do, or any.
+
+    Proof:
+        The error falls as the budget grows; bisection finds the budget.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> dp.loss_for(lambda rho: dp.mean(0, 100, rho=rho), error=0.25, n=1000, guess=40)
+        0.0289
     """
     if isinstance(make, Mechanism | Measurement):
         raise ParameterError(
-            "loss_for takes a function that makes an estimator of a loss, such as "
-            f"lambda rho: dp.mean(0, 100, rho=rho); got the estimator {make!r}"
+            "loss_for takes a function from a budget to an estimator: write "
+            f"lambda rho: dp.mean(0, 100, rho=rho). Got the estimator {make!r}"
         )
     allowed = nearest(positive(error, "error"))
 
@@ -49,11 +60,13 @@ def loss_for(
 
     low, high = float(_LEAST), float(_MOST)
     if not meets(high):
-        raise ParameterError(f"loss_for: no loss up to 1e{_MOST} makes the error {allowed:g}")
+        raise ParameterError(
+            f"loss_for: no budget up to 1e{_MOST} brings the error down to {allowed:g}"
+        )
     if meets(low):
         raise ParameterError(
-            f"loss_for: an error of {allowed:g} is met by noise alone, whatever the data; ask for "
-            "less"
+            f"loss_for: the smallest budget already meets an error of {allowed:g}; ask for a "
+            "smaller error"
         )
     while high - low > _CLOSE:
         middle = (low + high) / 2
@@ -61,7 +74,7 @@ def loss_for(
     return _rounded_up(10.0**high)
 
 
-def _rounded_up(loss: float) -> float:
+def _rounded_up(budget: float) -> float:
     """Three digits, upwards."""
-    place = _DIGITS - 1 - floor(log10(loss))
-    return float(f"{ceil(round(loss * 10.0**place, 6))}e{-place}")
+    place = _DIGITS - 1 - floor(log10(budget))
+    return float(f"{ceil(round(budget * 10.0**place, 6))}e{-place}")

@@ -11,7 +11,7 @@ from opendp_lite.postprocessor import postprocessor, suited
 
 
 def _suits(recipe: tuple[Any, ...], lower: float, upper: float, middle: float = 0) -> str | None:
-    """Looks for the centre of the sum that is composed with the count."""
+    """Refuses bounds, steps or a centre that do not belong to the release."""
     composed = next((c for c in recipe if isinstance(c, Call) and c.name == "compose"), None)
     if lower >= upper:
         return f"count_ratio: the lower bound, {lower}, must be below the upper, {upper}"
@@ -25,7 +25,7 @@ def _suits(recipe: tuple[Any, ...], lower: float, upper: float, middle: float = 
     before = [*recipe[: recipe.index(composed)], *parts[0].calls]
     centre = [dict(c.arguments)["middle"] for c in before if c.name == "center"]
     if len(centre) == 1 and centre[0] != middle:
-        return f"count_ratio follows center({centre[0]}); say middle={centre[0]}"
+        return f"count_ratio follows center({centre[0]}): write middle={centre[0]}"
     return None
 
 
@@ -34,14 +34,25 @@ def _suits(recipe: tuple[Any, ...], lower: float, upper: float, middle: float = 
 def count_ratio(sum_and_count: Any, lower: float, upper: float, middle: float = 0) -> float:
     """The mean from a noisy sum of (x - middle) and a noisy count.
 
-    Takes: a release of ``compose(clamp(lower, upper) >> center(middle) >> sum() >> noise,
-        count() >> noise)``; the same bounds and middle. The middle is 0 without ``center``.
-    Gives: middle + sum / count, inside the bounds, where the count counts as at least 1.
-    Costs: nothing; it is post-processing.
-    Because: the mean of x is the middle plus the mean of x - middle, whatever the middle is.
+    Args:
+        sum_and_count: A release of ``compose(clamp(lower, upper) >> center(middle) >> sum() >>
+            noise, count() >> noise)``.
+        lower: As in ``clamp``.
+        upper: As in ``clamp``.
+        middle: As in ``center``; 0 without it.
 
-    >>> count_ratio(0, 10, middle=5)([[-8.0], 4.0])
-    3.0
+    Returns:
+        middle + sum / count, inside the bounds. A count below 1 counts as 1.
+
+    Privacy:
+        Costs nothing: it is post-processing.
+
+    Proof:
+        The mean of x is the middle plus the mean of x - middle.
+
+    Example:
+        >>> count_ratio(0, 10, middle=5)([[-8.0], 4.0])
+        3.0
     """
     total, rows = _sum_and_count(sum_and_count)
     return _inside(float(middle) + total / max(rows, 1.0), lower, upper)
@@ -51,14 +62,24 @@ def count_ratio(sum_and_count: Any, lower: float, upper: float, middle: float = 
 def size_ratio(sums: Any, size: int, lower: float, upper: float) -> float:
     """The mean from a noisy sum and a public number of rows.
 
-    Takes: a release of ``clamp(lower, upper) >> sum() >> noise`` under ``ChangeOneDistance``; the
-        declared size; the same bounds.
-    Gives: sum / size, inside the bounds.
-    Costs: nothing; it is post-processing.
-    Because: the number of rows is public, so the noise of the sum is all the noise there is.
+    Args:
+        sums: A release of ``clamp(lower, upper) >> sum() >> noise`` under ``ChangeOneDistance``.
+        size: The declared number of rows.
+        lower: As in ``clamp``.
+        upper: As in ``clamp``.
 
-    >>> size_ratio(4, 0, 10)([12.0])
-    3.0
+    Returns:
+        sum / size, inside the bounds.
+
+    Privacy:
+        Costs nothing: it is post-processing.
+
+    Proof:
+        The number of rows is public, so the noise of the sum is the only noise.
+
+    Example:
+        >>> size_ratio(4, 0, 10)([12.0])
+        3.0
     """
     return _inside(_one(sums) / size, lower, upper)
 

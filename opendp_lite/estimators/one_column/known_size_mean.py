@@ -9,19 +9,21 @@ import numpy as np
 
 from opendp_lite.core import Measurement, Mechanism, mechanism
 from opendp_lite.domains import Rows
-from opendp_lite.estimators.inference.bounded_column import Column
-from opendp_lite.estimators.inference.budget import Loss, loss_of
-from opendp_lite.estimators.inference.noisy_totals import Reading
+from opendp_lite.estimators.inference.bounded_column import BoundedColumn, bounds_come_first
+from opendp_lite.estimators.inference.budget import Budget
+from opendp_lite.estimators.inference.estimator_plan import OneRoundPlan
+from opendp_lite.estimators.inference.noisy_totals import NoisyTotals
 from opendp_lite.estimators.inference.parameters import public_size
-from opendp_lite.estimators.inference.ratio_of_noisy_sums import Quotient
-from opendp_lite.estimators.inference.scenario import Truth
-from opendp_lite.estimators.inference.uncertainty_options import Plan, Report
+from opendp_lite.estimators.inference.ratio_of_noisy_sums import RatioOfNoisySums
+from opendp_lite.estimators.inference.request import Request
+from opendp_lite.estimators.inference.scenario import Scenario
 from opendp_lite.exact import Number
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.sum import sum
 
 
+@bounds_come_first("epsilon=1")
 @mechanism
 def sized_mean(
     space: Space[Rows],
@@ -36,51 +38,68 @@ def sized_mean(
 ) -> Measurement[Space[Rows], Any]:
     """The mean of one column whose number of rows is public: a noisy sum over that number.
 
-    Takes: bounds; one of ``rho``, ``epsilon``, ``epsilon`` with ``delta``; ``confidence`` and
-        ``sampling`` as for ``mean``. Neighbours replace one row (``ChangeOneDistance``).
-    Gives: a number in the bounds; an ``Estimate`` where there is a confidence. Rows with NaN count
-        as the middle of the bounds, since leaving them out would change a public number.
-    Costs: the loss that was given, in its measure.
-    Because: a replaced row moves the sum by the width of the bounds, so with n rows the error is
-        width / (n sqrt(2 rho)). The simplex of Free Lunch, section 4.2, gains nothing here: a
-        replaced row moves both its sums, sqrt(2) times as far together, which is what averaging
-        them wins. Nor is the public number free: to protect it, leave ``size`` out.
+    Args:
+        lower: The lower bound of the values. Values below it are clipped to it.
+        upper: The upper bound, likewise.
+        rho: The budget of zero-concentrated privacy.
+        epsilon: The budget of pure privacy; with ``delta`` of approximate privacy.
+        delta: With ``epsilon``.
+        confidence: As for ``mean``.
+        sampling: As for ``mean``.
 
-    >>> import opendp_lite as dp
-    >>> people = dp.records(size=10_000, metric=dp.ChangeOneDistance())
-    >>> round((people >> dp.sized_mean(0, 10, epsilon=0.5))([3.0] * 10_000), 1)
-    3.0
+    Returns:
+        A number in the bounds, or with a confidence an ``Estimate``. Missing values count as the
+        middle of the bounds, since leaving them out would change a public number.
+
+    Raises:
+        SpaceError: If the number of rows is private. To protect it, leave ``size`` out.
+
+    Privacy:
+        The budget that was given, where one row is replaced (``ChangeOneDistance``).
+
+    Proof:
+        A replaced row moves the sum by the width of the bounds, so with n rows the error is
+        width / (n sqrt(2 rho)). The simplex of Free Lunch, section 4.2, gains nothing here: a
+        replaced row moves both of its sums, sqrt(2) times as far together, and averaging them
+        wins that back.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> people = dp.records(size=10_000, metric=dp.ChangeOneDistance())
+        >>> round((people >> dp.sized_mean(0, 10, epsilon=1))([3.0] * 10_000), 1)
+        3.0
     """
-    column = Column.of(space, lower, upper, "sized_mean")
+    column = BoundedColumn.of(space, lower, upper, "sized_mean")
+    request = Request.of("sized_mean", confidence, sampling, rho, epsilon, delta)
+    plan = known_size_plan(space, column, request)
+    return request.measured(space, plan, "all of the budget is for the sum")
+
+
+def known_size_plan(space: Space[Rows], column: BoundedColumn, request: Request) -> _KnownSize:
+    """The plan on a space with a public number of rows."""
     size = public_size(space, "sized_mean", "use mean()")
-    loss = loss_of("sized_mean", rho, epsilon, delta)
-    report = Report.of("sized_mean", confidence, sampling)
-    plan = _Sized(column, report.for_mean(loss), max(size, 1), float(space.unit))
-    return report.measured(space, plan, loss, "all of the loss is for the sum")
+    return _KnownSize(column, request.budget, max(size, 1), float(space.unit))
 
 
 @attrs.frozen
-class _Sized(Plan):
+class _KnownSize(OneRoundPlan):
     """The sum of (x - middle) over the public number."""
 
-    column: Column
-    loss: Loss
+    column: BoundedColumn
+    budget: Budget
     size: int
     unit: float
 
     def mechanism(self) -> Mechanism[Space[Rows], Any]:
-        return center(self.column.middle) >> sum() >> self.loss.noise() >> self._read
+        return center(self.column.middle) >> sum() >> self.budget.noise() >> self._read
 
-    def _read(self, release: Any) -> Reading:
-        return Reading(self._quotient(), float(release[0]), self.size)
+    def _read(self, release: Any) -> NoisyTotals:
+        return NoisyTotals(self.ratio(), float(release[0]), self.size)
 
-    def _quotient(self) -> Quotient:
-        scale = self.loss.scale(self.unit * 2 * float(self.column.half))
-        errors = self.loss.errors(np.array([scale]), np.array([0.0]))
-        return Quotient(*self.column.floats, float(self.column.middle), errors)
+    def ratio(self) -> RatioOfNoisySums:
+        scale = self.budget.scale(self.unit * 2 * float(self.column.half))
+        errors = self.budget.family.errors(np.array([scale]), np.array([0.0]))
+        return RatioOfNoisySums(*self.column.floats, float(self.column.middle), errors)
 
-    def forecast(self, truth: Truth, runs: int, generator: np.random.Generator) -> Reading:
-        quotient = self._quotient()
-        total, _ = quotient.errors.draw(runs, generator)
-        moved = self.size * (truth.mean - quotient.about)
-        return Reading(quotient, moved + total, np.full(runs, float(self.size)))
+    def rows(self, scenario: Scenario) -> float:
+        return self.size

@@ -1,4 +1,4 @@
-"""The mean with a first look at where it lies."""
+"""The mean with a pilot round that finds roughly where it lies."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 from opendp_lite.core import Measurement, Mechanism, mechanism
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError
-from opendp_lite.estimators.inference.bounded_column import Column
-from opendp_lite.estimators.inference.budget import loss_of, share_of
-from opendp_lite.estimators.inference.joint_noise import NormalPair
-from opendp_lite.estimators.inference.noisy_totals import Reading
-from opendp_lite.estimators.inference.parameters import Floats, private_size
-from opendp_lite.estimators.inference.ratio_of_noisy_sums import RIDGE, Quotient
-from opendp_lite.estimators.inference.scenario import Truth
-from opendp_lite.estimators.inference.uncertainty_options import Plan, Report
+from opendp_lite.estimators.inference.bounded_column import BoundedColumn, bounds_come_first
+from opendp_lite.estimators.inference.estimator_plan import EstimatorPlan
+from opendp_lite.estimators.inference.joint_noise import JointNormal
+from opendp_lite.estimators.inference.noisy_totals import NoisyTotals
+from opendp_lite.estimators.inference.parameters import Floats, private_size, share_of
+from opendp_lite.estimators.inference.ratio_of_noisy_sums import RIDGE, RatioOfNoisySums
+from opendp_lite.estimators.inference.request import Request
+from opendp_lite.estimators.inference.scenario import Scenario
 from opendp_lite.exact import Number
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measures.profile import GaussianProfile
@@ -31,12 +31,13 @@ from opendp_lite.transformations.sum import sum
 
 _FIRST: Final = Fraction(1, 10)
 _FIRST_SHARE: Final = Fraction(13, 20)
-"""In ignorance of the mean: what is best where its square is a third of that of the bounds."""
+"""Best where the mean is unknown: where its square is a third of that of the bounds."""
 _UNKNOWN: Final = 1 / 3
 _FINEST: Final = 128
 _Noises = tuple[Measurement[Any, Any], Measurement[Any, Any]]
 
 
+@bounds_come_first("rho=0.03")
 @mechanism
 def recentred_mean(
     space: Space[Rows],
@@ -50,51 +51,74 @@ def recentred_mean(
     confidence: Number | None = None,
     sampling: bool = False,
 ) -> Measurement[Space[Rows], Any]:
-    """The mean of one column, for which a first look says how to spend the rest of the budget.
+    """The mean of one column, for which a pilot round says how to spend the rest of the budget.
 
-    Takes: bounds; one of ``rho`` and ``epsilon`` with ``delta``; ``first``, the share of the loss
-        for the first look. ``confidence`` and ``sampling`` as for ``mean``. The number of rows is
-        private.
-    Gives: a number in the bounds; an ``Estimate`` where there is a confidence. Rows with NaN are
-        left out; less than one row counts as one.
-    Costs: the loss that was given, in its measure; for epsilon and delta by the exact curve of
-        the Gaussians together.
-    Because: with half the width h and the mean at a distance D of the middle, no additive Gaussian
+    Args:
+        lower: The lower bound of the values. Values below it are clipped to it.
+        upper: The upper bound, likewise.
+        rho: The budget of zero-concentrated privacy.
+        epsilon: With ``delta``, the budget of approximate privacy.
+        delta: With ``epsilon``.
+        first: The share of the budget for the pilot round.
+        confidence: As for ``mean``.
+        sampling: As for ``mean``.
+
+    Returns:
+        A number in the bounds, or with a confidence an ``Estimate``. Missing values are left out;
+        less than one row counts as one.
+
+    Raises:
+        ParameterError: If the budget is pure, which Gaussian noise cannot meet.
+        SpaceError: If the number of rows is public.
+
+    Privacy:
+        The budget that was given, in its measure. For epsilon and delta it is met by the exact
+        curve of the Gaussian noises together.
+
+    Proof:
+        With half the width h and the mean at a distance D from the middle, no additive Gaussian
         noise has an error below (h + D) / (n sqrt(2 rho)). A sum of (x - middle) with the share
-        h / (h + D) of the loss and a count with the rest attain it. A tenth of the loss finds D
-        well enough, and counts as well: all releases are combined by inverse variances. A sum
-        centred anew at the mean found, with a companion sum at no cost, is the same experiment:
-        its Fisher information of (sum, rows) is that of these shares, entry by entry.
+        h / (h + D) of the budget, and a count with the rest, attain it. A tenth of the budget finds
+        D well enough, and is not lost: all releases are combined by inverse variances. A sum
+        centred anew at the mean that was found, with a companion sum at no cost, is the same
+        experiment: its Fisher information of (sum, rows) is that of these shares.
 
-    >>> import opendp_lite as dp
-    >>> dp.recentred_mean(0, 10, rho=0.5).map(1)
-    0.5
-    >>> round(dp.recentred_mean(0, 10, rho=0.5)([3.0] * 10_000), 1)
-    3.0
+    Example:
+        >>> import opendp_lite as dp
+        >>> dp.recentred_mean(0, 10, rho=0.03).map(1)
+        0.03
+        >>> round(dp.recentred_mean(0, 10, rho=0.03)([3.0] * 10_000), 1)
+        3.0
     """
-    column = Column.of(space, lower, upper, "recentred_mean")
-    private_size(space, "recentred_mean")
-    loss = loss_of("recentred_mean", rho, epsilon, delta)
-    if loss.measure != ZeroConcentratedDivergence():
-        raise ParameterError(
-            "recentred_mean needs Gaussian noise: give rho=, or epsilon= with delta=; "
-            "core_mean(epsilon=) is for a pure loss"
-        )
-    report = Report.of("recentred_mean", confidence, sampling)
-    looked = share_of(first, "recentred_mean: first")
-    plan = _Recentred(column, report.for_mean(loss).budget, looked, float(space.unit))
-    formula = (
-        f"{float(looked):.3g} of the loss is for a first look, which says how to divide the rest "
-        "between sum and count"
+    column = BoundedColumn.of(space, lower, upper, "recentred_mean")
+    request = Request.of("recentred_mean", confidence, sampling, rho, epsilon, delta)
+    plan = recentred_plan(space, column, request, first)
+    explanation = (
+        f"{float(plan.first):.3g} of the budget is for a pilot round, which says how to divide "
+        "the rest between sum and count"
     )
-    return report.measured(space, plan, loss, formula)
+    return request.measured(space, plan, explanation)
+
+
+def recentred_plan(
+    space: Space[Rows], column: BoundedColumn, request: Request, first: Number = _FIRST
+) -> _Recentred:
+    """The plan on a space with a private number of rows."""
+    private_size(space, "recentred_mean")
+    if request.whole.measure != ZeroConcentratedDivergence():
+        raise ParameterError(
+            "recentred_mean needs Gaussian noise: give rho=, or epsilon= with delta=. For a pure "
+            "budget use core_mean(epsilon=)"
+        )
+    pilot = share_of(first, "recentred_mean: first")
+    return _Recentred(column, request.budget.amount, pilot, float(space.unit))
 
 
 @attrs.frozen
-class _Recentred(Plan):
+class _Recentred(EstimatorPlan):
     """Two rounds of a sum and a count, on one pass over the data."""
 
-    column: Column
+    column: BoundedColumn
     rho: Fraction
     first: Fraction
     unit: float
@@ -102,11 +126,11 @@ class _Recentred(Plan):
     def mechanism(self) -> Mechanism[Space[Rows], Any]:
         return _two_rounds(self)
 
-    def look(self) -> _Round:
+    def pilot(self) -> _Round:
         """The first round."""
         return self._round(self.rho * self.first, _FIRST_SHARE)
 
-    def rest(self, total: float, rows: float) -> _Round:
+    def main_round(self, total: float, rows: float) -> _Round:
         """The second round, in the light of a release of the first."""
         share = self._whole_share(self._share(total, rows))
         return self._round(self.rho * (1 - self.first), Fraction(int(share), _FINEST))
@@ -117,17 +141,17 @@ class _Recentred(Plan):
         )
 
     def _share(self, total: Any, rows: Any) -> Floats:
-        """The share of the sum in the second round, with the first look's doubts.
+        """The share of the sum in the main round, which allows for the pilot's error.
 
-        In units of half the width: a first guess d of the mean with the variance s^2 makes the
-        expected square of the distance about d^2 + s^2 where s is small, and what it is in
-        ignorance where the look says little.
+        In units of half the width: a pilot d of the mean with the variance s^2 makes the expected
+        square of the distance about d^2 + s^2 where s is small. Where the pilot says little, it is
+        that of a mean of which nothing is known.
         """
-        look, half = self.look(), float(self.column.half)
+        pilot, half = self.pilot(), float(self.column.half)
         counted = np.maximum(rows, 1.0)
         found = np.clip(total / counted / half, -1.0, 1.0)
         doubt = (
-            (look.total_deviation / half) ** 2 + (found * look.rows_deviation) ** 2
+            (pilot.total_deviation / half) ** 2 + (found * pilot.rows_deviation) ** 2
         ) / counted**2
         trust = _UNKNOWN / (_UNKNOWN + doubt)
         square = trust * np.minimum(found**2 + trust * doubt, 1.0) + (1 - trust) * _UNKNOWN
@@ -137,11 +161,11 @@ class _Recentred(Plan):
         return share
 
     def _whole_share(self, share: Floats) -> Floats:
-        """In whole parts of which neither sum nor count is without one."""
+        """In whole parts, at least one for the sum and one for the count."""
         found: Floats = np.clip(np.rint(share * _FINEST), 1, _FINEST - 1)
         return found
 
-    def combined(self, first: Any, second: Any, rounds: tuple[_Round, _Round]) -> Reading:
+    def combined(self, first: Any, second: Any, rounds: tuple[_Round, _Round]) -> NoisyTotals:
         """Both rounds, by inverse variances."""
         deviations, values = [], []
         for which in range(2):
@@ -150,18 +174,24 @@ class _Recentred(Plan):
             values.append(trust * first[which] + (1 - trust) * second[which])
             deviations.append((early**-2 + late**-2) ** -0.5)
         about = float(self.column.middle)
-        quotient = Quotient(*self.column.floats, about, NormalPair(*deviations), ridge=RIDGE)
-        return Reading(quotient, *values)
+        ratio = RatioOfNoisySums(*self.column.floats, about, JointNormal(*deviations), ridge=RIDGE)
+        return NoisyTotals(ratio, *values)
 
-    def forecast(self, truth: Truth, runs: int, generator: np.random.Generator) -> Reading:
-        moved = truth.rows * (truth.mean - float(self.column.middle)), truth.rows
-        look = self.look()
-        first = [moved[i] + generator.standard_normal(runs) * look.deviations[i] for i in range(2)]
+    def simulate(
+        self, scenario: Scenario, runs: int, generator: np.random.Generator
+    ) -> NoisyTotals:
+        moved = scenario.rows * (scenario.mean - float(self.column.middle)), scenario.rows
+
+        def released(costs: _Round) -> list[Floats]:
+            noise = (generator.standard_normal(runs) * each for each in costs.deviations)
+            return [total + off for total, off in zip(moved, noise, strict=True)]
+
+        pilot = self.pilot()
+        first = released(pilot)
         share = self._whole_share(self._share(*first)) / _FINEST
         spent = float(self.rho * (1 - self.first))
-        rest = attrs.evolve(look, of_total=spent * share, of_rows=spent * (1 - share))
-        second = [moved[i] + generator.standard_normal(runs) * rest.deviations[i] for i in range(2)]
-        return self.combined(first, second, (look, rest))
+        main = attrs.evolve(pilot, of_total=spent * share, of_rows=spent * (1 - share))
+        return self.combined(first, released(main), (pilot, main))
 
 
 @mechanism
@@ -170,8 +200,8 @@ def _two_rounds(
 ) -> Measurement[Space[Rows], ZeroConcentratedDivergence]:
     """Both rounds on the same exact sum and count, which are made once.
 
-    Each round is a Gaussian release of each, at a loss that is fixed beforehand for the round and
-    divided between the two by what was released: fully adaptive composition.
+    Each round is a Gaussian release of both, at a loss that is fixed beforehand. The pilot's
+    release decides how the main round divides its loss: fully adaptive composition.
     """
     total, counted = (center(plan.column.middle) >> sum()).bind(space), count().bind(space)
     rho, unit = plan.rho, space.unit
@@ -184,13 +214,13 @@ def _two_rounds(
         found = noises[0].function(values[0], entropy)
         return float(found[0]), float(noises[1].function(values[1], entropy))
 
-    look = plan.look()
-    of_look = noises(look)
+    pilot = plan.pilot()
+    of_pilot = noises(pilot)
 
-    def function(values: Any, entropy: Entropy) -> Reading:
-        first = released(values, of_look, entropy)
-        rest = plan.rest(*first)
-        return plan.combined(first, released(values, noises(rest), entropy), (look, rest))
+    def function(values: Any, entropy: Entropy) -> NoisyTotals:
+        first = released(values, of_pilot, entropy)
+        main = plan.main_round(*first)
+        return plan.combined(first, released(values, noises(main), entropy), (pilot, main))
 
     return Measurement(
         space,
@@ -204,7 +234,7 @@ def _two_rounds(
 
 @attrs.frozen(eq=False)
 class _Round:
-    """What a sum and a count cost, and what their noise comes to."""
+    """The rho of a sum and of a count, and the deviations of their noise."""
 
     of_total: Any
     of_rows: Any

@@ -31,16 +31,25 @@ def _suits(recipe: tuple[Any, ...], lower: float, upper: float) -> str | None:
 def simplex_ratio(sums: Any, lower: float, upper: float) -> float:
     """The mean from noisy sums of (x - lower) and (upper - x).
 
-    Takes: a release of ``clamp(lower, upper) >> simplex_augment() >> sum()`` with noise; the same
-        bounds.
-    Gives: lower + (upper - lower) m1 / (m1 + m2), inside the bounds, where (m1 + m2) /
-        (upper - lower) estimates the number of rows and counts as at least 1.
-    Costs: nothing; it is post-processing.
-    Because: Free Lunch, section 4; the transformed-noise estimator of Kulesza, Suresh, Wang 2024.
+    Args:
+        sums: A release of ``clamp(lower, upper) >> simplex_augment() >> sum()`` with noise.
+        lower: As in ``clamp``.
+        upper: As in ``clamp``.
 
-    >>> import opendp_lite as dp
-    >>> dp.simplex_ratio(0, 10)([30.0, 70.0])
-    3.0
+    Returns:
+        lower + (upper - lower) m1 / (m1 + m2), inside the bounds, for the sums m1 and m2. The
+        number of rows, (m1 + m2) / (upper - lower), counts as at least 1.
+
+    Privacy:
+        Costs nothing: it is post-processing.
+
+    Proof:
+        Free Lunch, section 4; the transformed-noise estimator of Kulesza, Suresh, Wang 2024.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> dp.simplex_ratio(0, 10)([30.0, 70.0])
+        3.0
     """
     width = float(upper) - float(lower)
     both = np.asarray(sums, dtype=np.float64)

@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 
 import opendp_lite as dp
-from opendp_lite.estimators.inference.scenario import Truth
+from opendp_lite.estimators.inference.scenario import Scenario
 from opendp_lite.reproduce.free_lunch.laws import GAUSSIAN, LAPLACE, Errors, Law
 from opendp_lite.reproduce.free_lunch.rows import Floats
 from opendp_lite.reproduce.free_lunch.settings import ROWS, Dataset
@@ -52,7 +52,7 @@ class Estimator:
     expected: Callable[[Setting], Errors]
 
     def forecast(
-        self, setting: Setting, truth: Truth, runs: int, random: np.random.Generator
+        self, setting: Setting, truth: Scenario, runs: int, random: np.random.Generator
     ) -> Floats:
         """Simulated releases."""
         bound = self.mechanism(setting).bind(dp.records())

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.estimators.inference.scenario import Truth
+from opendp_lite.estimators.inference.scenario import Scenario
 from opendp_lite.reproduce.free_lunch.settings import (
     LOG_NORMAL,
     NORMAL,
@@ -51,6 +51,6 @@ def rows(dataset: Dataset) -> Floats:
     return found
 
 
-def truth(dataset: Dataset) -> Truth:
+def truth(dataset: Dataset) -> Scenario:
     """Of the rows of a dataset."""
-    return Truth(ROWS, dataset.mean, float(rows(dataset).var()))
+    return Scenario(ROWS, dataset.mean, float(rows(dataset).var()))

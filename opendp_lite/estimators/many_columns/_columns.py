@@ -33,8 +33,9 @@ def each_column(release: Any) -> Floats:
 def ratio(total: Floats, rows: float, variance: float) -> Floats:
     """The total over a noisy number of rows of this variance.
 
-    Because: total rows / (rows^2 + variance) has the least error near few rows, where the plain
-        ratio has no variance at all; it goes to 0 there.
+    Proof:
+        total rows / (rows^2 + variance) has the least error near few rows, where the plain ratio
+        has no variance at all. It goes to 0 there.
     """
     counted = max(rows, 0.0)
     return total * (counted / (counted * counted + variance))
@@ -47,5 +48,5 @@ def within(estimate: Any, bound: float) -> Floats:
 
 
 def dyadic(numbers: Floats) -> tuple[Fraction, ...]:
-    """The floats as the fractions that they are: with powers of two below, which add up fast."""
+    """The floats as the fractions that they are, over powers of two, which add up fast."""
     return tuple(map(Fraction, numbers.tolist()))

@@ -1,0 +1,57 @@
+"""How results are shown: in digits that their error leaves, in tables, and as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from math import floor, isfinite, log10
+from typing import Any, Final
+
+import numpy as np
+
+_MOST_PLACES: Final = 15
+
+
+def significant(error: float, *numbers: float) -> tuple[str, ...]:
+    """Numbers with as many digits as the second of a standard error.
+
+    Example:
+        >>> significant(0.0312, 38.2517, 0.0312)
+        ('38.252', '0.031')
+    """
+    if not (error > 0 and isfinite(error)):
+        return tuple(f"{number:.15g}" for number in numbers)
+    places = 1 - int(f"{error:.1e}".partition("e")[2])
+    if abs(places) <= _MOST_PLACES:
+        shown = max(places, 0)
+        return tuple(f"{round(number, places) + 0.0:.{shown}f}" for number in numbers)
+    return tuple(_scientific(number, places) for number in numbers)
+
+
+def _scientific(number: float, places: int) -> str:
+    shown = round(number, places) + 0.0
+    digits = min(max(floor(log10(abs(shown))) + places, 0), _MOST_PLACES) if shown else 0
+    return f"{shown:.{digits}e}"
+
+
+def plain(value: Any) -> Any:
+    """Floats, lists of floats, or None for NaN and infinities, which JSON does not have.
+
+    Example:
+        >>> plain(np.array([0.5, np.nan]))
+        [0.5, None]
+    """
+    if np.ndim(value):
+        return [plain(each) for each in value]
+    number = float(value)
+    return number if isfinite(number) else None
+
+
+def html_table(rows: Mapping[str, str]) -> str:
+    """A table of two columns, for notebooks."""
+    cells = "".join(
+        f"<tr><th style='text-align:left'>{escape(name)}</th>"
+        f"<td style='text-align:left'>{escape(text)}</td></tr>"
+        for name, text in rows.items()
+    )
+    return f"<table>{cells}</table>"
