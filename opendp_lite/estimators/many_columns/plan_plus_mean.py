@@ -143,7 +143,7 @@ class _PlanPlus:
     def _tails(self, middle: Floats, nats: float) -> Floats:
         """The spread by a quantile far out, where the budget finds one; else 0.
 
-        A median of |x - middle| misses two cases: a column in which most rows are equal, and a
+        A median of ``|x - middle|`` misses two cases: a column in which most rows are equal, and a
         long tail.
         """
         rho = self._part(_TAIL_SHARE)

@@ -49,7 +49,7 @@ def private_variance(
     Args:
         bound: M. The entries lie in [-M, M].
         rho: The budget. "magnitude" and "direct" spend a quarter of it on the medians.
-        by: "magnitude", a median of |x - median| on a logarithmic grid; "pairs", the median of half
+        by: "magnitude", a median of ``|x - median|`` on a logarithmic grid; "pairs", the median of half
             the squared differences of random pairs; "direct", the 0.841 quantile less the median;
             "binary", q (1 - q) for entries 0 and 1, where rows are replaced.
         group: With "pairs": how many of them are averaged.
@@ -70,7 +70,7 @@ def private_variance(
     Proof:
         Aumueller, Lebeda, Nelson, Pagh 2024, appendix D and section 7.1. The median of the mean of
         k pairs is brought to their mean by the chi-squared distribution of k degrees of freedom,
-        and that of |x - median| by the normal one.
+        and that of ``|x - median|`` by the normal one.
 
     Example:
         >>> import opendp_lite as dp, numpy as np

@@ -61,9 +61,10 @@ def scaled_mean(
     Proof:
         Column j is multiplied by 1 / sqrt(sigma_j sum(sigma)), which gives the noise the least
         squared length: Poulsen, *DP vector aggregation for multivariate Gaussian data*, theorem 4.
-        A normal row is then longer than C with probability at most ``beyond`` for C^2 =
-        1 + 2 sqrt(s) |sigma|_2 / |sigma|_1 + 2 s max(sigma) / |sigma|_1, s = -ln(beyond): Laurent
-        and Massart 2000, lemma 1. The report's theorem 5 does not hold as stated.
+        With the l1 norm a and the l2 norm b of sigma, and s = -ln(beyond), a normal row is then
+        longer than C with probability at most ``beyond`` for
+        C^2 = 1 + 2 sqrt(s) b / a + 2 s max(sigma) / a: Laurent and Massart 2000, lemma 1. The
+        report's theorem 5 does not hold as stated.
 
     Example:
         >>> import opendp_lite as dp, numpy as np
