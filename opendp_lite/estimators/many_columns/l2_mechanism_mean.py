@@ -49,7 +49,7 @@ def l2_gamma_mean(
         Epsilon under ``MaxDivergence``.
 
     Proof:
-        The density of the noise is in proportion to ``exp(-epsilon |z| / D)`` for rows that move the
+        The noise has a density in proportion to ``exp(-epsilon |z| / D)`` for rows that move the
         sum by D (Hardt and Talwar 2010). Where a row is replaced the error is
         2 r sqrt(d (d + 1)) / (n epsilon): never more than that of ``laplace_mean``, and below 13 to
         17 columns less than that of Gaussian noise at epsilon = 1 and a delta of 1e-5 to 1e-6. A

@@ -49,9 +49,9 @@ def private_variance(
     Args:
         bound: M. The entries lie in [-M, M].
         rho: The budget. "magnitude" and "direct" spend a quarter of it on the medians.
-        by: "magnitude", a median of ``|x - median|`` on a logarithmic grid; "pairs", the median of half
-            the squared differences of random pairs; "direct", the 0.841 quantile less the median;
-            "binary", q (1 - q) for entries 0 and 1, where rows are replaced.
+        by: "magnitude", a median of ``|x - median|`` on a logarithmic grid; "pairs", the median of
+            half the squared differences of random pairs; "direct", the 0.841 quantile less the
+            median; "binary", q (1 - q) for entries 0 and 1, where rows are replaced.
         group: With "pairs": how many of them are averaged.
 
     Returns:

@@ -68,10 +68,10 @@ def read(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
     ids=str,
 )
-def test_releases_are_as_forecast(name, loss, data, monkeypatch, seeded):
+def test_releases_are_as_simulated(name, loss, data, monkeypatch, seeded):
     """108 tests of Kolmogorov and Smirnov at 5e-9 each, 72 of a spread at 5.9 deviations.
 
-    Counts are whole numbers and forecasts are not: the noise is wide, so that they look the same.
+    Counts are whole numbers and simulated ones are not: the noise is wide, so that they look the same.
     """
     read(monkeypatch)
     make = (PURE if loss.keys() == {"epsilon"} else GAUSSIAN)[name]
@@ -191,7 +191,7 @@ def test_a_mean_at_its_worst(rows):
     assert 1.04 < integrated(dp.mean, rows, 1.0, 0.05, 1, nodes=160) / simplex < 1.05
 
 
-def test_integrals_are_the_errors_of_forecasts():
+def test_integrals_are_the_errors_of_simulations():
     """Known to 0.3 %, of which six."""
     for make, stretch in ((dp.mean, 1), (dp.simplex_mean, 0)):
         for rows, t in ((80, 0.5), (1000, 1.0)):

@@ -16,6 +16,7 @@ import opendp_lite as dp
 from opendp_lite.combinators.compose import compose
 from opendp_lite.estimators.inference.request import Request
 from opendp_lite.estimators.one_column.weighted_mean import _Weighted
+from opendp_lite.exact import reading
 
 pytestmark = pytest.mark.usefixtures("seeded")
 ASKED = {"confidence": 0.9, "sampling": True}
@@ -119,3 +120,11 @@ def test_columns(name):
     dp.audit(honest, *pair, releases=releases, score=Score(honest, pair, pure))
     with pytest.raises(AssertionError, match="at least"):
         dp.audit(false, *pair, releases=releases, score=Score(false, pair, pure))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_loss_is_what_was_given(name):
+    space, make, budget, *_ = CASES[name]
+    exactly = tuple(map(reading, map(float, budget.values())))
+    found = (space >> make(**budget)).loss(1)
+    assert (found if type(found) is tuple else (found,)) == exactly

@@ -12,7 +12,7 @@ import opendp_lite as dp
 
 REPLACE = dp.ChangeOneDistance()
 SIZE = 20_000
-FILE = Path(__file__).parents[2] / "docs" / "data" / "rand_hie.csv"
+FILE = Path(__file__).parents[3] / "docs" / "data" / "rand_hie.csv"
 COLUMNS = ["mdvis", "lncoins", "idp", "lpi", "fmde", "physlm", "disea", "hlthg", "hlthf", "hlthp"]
 
 

@@ -1,0 +1,241 @@
+"""Which test guards an estimator: the table, and that it is true.
+
+For each public name:
+
+- privacy fails where a release tells more than it claims. For noise on sums half of it is found;
+  for programs a leak of values or of control flow, and what they ask is audited by itself;
+- budget fails where the loss is not the one that was given;
+- error fails where the error, or the interval, is not the stated one;
+- data fails where data of some kind has no release in the bounds, or of another shape;
+- parameters fails where a wrong one is not refused in words.
+
+Where an estimator picks another one, the test that it does stands for the privacy of both. What
+only reads a release costs nothing: its test is of the loss that is kept, under budget.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import attrs
+import pytest
+
+import opendp_lite as dp
+
+HERE = Path(__file__).parent
+
+
+@attrs.frozen
+class Guards:
+    """A test for each purpose, None where there is nothing to guard."""
+
+    privacy: str | None
+    budget: str | None
+    error: str | None
+    data: str | None
+    parameters: str | None
+
+
+MEANS = Guards(
+    privacy="one_column/test_audits_of_means.py::test_half_the_noise_would_be_found",
+    budget="one_column/test_budgets_of_means.py::test_the_loss_is_what_was_given",
+    error="one_column/test_errors_of_means.py::test_releases_are_as_simulated",
+    data="one_column/test_means_on_any_data.py::test_rows_added_or_removed",
+    parameters="one_column/test_what_to_type.py::test_the_message_says_what_to_type",
+)
+BALLS = Guards(
+    privacy="many_columns/test_audits_of_columns.py::test_columns",
+    budget="many_columns/test_audits_of_columns.py::test_the_loss_is_what_was_given",
+    error="many_columns/test_columns_with_errors.py::test_each_column_has_its_error_and_interval",
+    data="many_columns/test_columns_with_errors.py::test_any_data",
+    parameters="many_columns/test_tables_of_any_data.py::test_other_refusals",
+)
+PROGRAMS = Guards(
+    privacy="many_columns/test_audits_of_programs.py::"
+    "test_nothing_is_found_in_programs_where_a_row_is_replaced",
+    budget="many_columns/test_tables_of_any_data.py::test_the_loss_is_what_was_asked_for",
+    error="many_columns/test_accuracy.py::test_the_private_error_on_gaussian_a",
+    data="many_columns/test_tables_of_any_data.py::test_rows_replaced",
+    parameters="many_columns/test_tables_of_any_data.py::test_other_refusals",
+)
+NOISES = attrs.evolve(
+    PROGRAMS,
+    privacy="many_columns/test_audits_of_programs.py::"
+    "test_the_audit_comes_near_the_claim_where_the_noise_is_all_there_is",
+    error="many_columns/test_accuracy.py::test_the_noise_has_the_stated_covariance",
+)
+SIMPLEX = "many_columns/test_simplex_vector_mean.py"
+WEIGHTED = "one_column/test_weighted_mean.py"
+BINARY = "many_columns/test_binary_mean.py"
+PICKED = "many_columns/test_multivariate_mean.py"
+RATIOS = "one_column/test_ratios.py"
+PLANNING = "one_column/test_planning.py"
+BASES = "distributions/test_distribution.py"
+CHOSEN = "one_column/test_budgets_of_means.py::test_a_mean_says_which_was_chosen"
+TWO_ROUNDS = "test_both_rounds_of_a_recentred_mean_cost_rho"
+REFUSED = "one_column/test_budgets_of_means.py::test_parameters_that_no_space_could_mend"
+GUARDS = {
+    "mean": attrs.evolve(MEANS, privacy=CHOSEN),
+    "recentred_mean": attrs.evolve(
+        MEANS, budget=f"one_column/test_budgets_of_means.py::{TWO_ROUNDS}"
+    ),
+    "core_mean": attrs.evolve(MEANS, budget=REFUSED),
+    "sized_mean": attrs.evolve(
+        MEANS, data="one_column/test_means_on_any_data.py::test_rows_replaced"
+    ),
+    "simplex_mean": MEANS,
+    "centered_mean": MEANS,
+    "plug_in_mean": attrs.evolve(
+        MEANS, privacy="one_column/test_audits_of_means.py::test_nothing_is_found_with_another_loss"
+    ),
+    "resized_mean": attrs.evolve(
+        MEANS, data="one_column/test_means_on_any_data.py::test_rows_brought_to_a_noisy_number"
+    ),
+    "weighted_mean": Guards(
+        privacy="one_column/test_audits_of_means.py::test_weighted_means",
+        budget=f"{WEIGHTED}::test_the_loss_is_what_was_given",
+        error=f"{WEIGHTED}::test_its_error_is_that_of_a_simplex_of_weights",
+        data="one_column/test_means_on_any_data.py::test_weighted_means",
+        parameters=f"{WEIGHTED}::test_refusals",
+    ),
+    "gaussian_mean": attrs.evolve(
+        BALLS, error="many_columns/test_accuracy.py::test_the_noise_has_the_stated_covariance"
+    ),
+    "laplace_mean": BALLS,
+    "l2_gamma_mean": attrs.evolve(
+        BALLS,
+        error=f"{PICKED}::test_the_mean_of_a_ball_is_unbiased_and_as_noisy_as_stated",
+        parameters="many_columns/test_columns_with_errors.py::test_intervals_are_refused_in_words",
+    ),
+    "simplex_means": Guards(
+        privacy="many_columns/test_audits_of_columns.py::test_columns",
+        budget=f"{SIMPLEX}::test_the_loss_is_what_was_given",
+        error=f"{SIMPLEX}::test_errors_are_those_of_d_plus_one_noises",
+        data="one_column/test_means_on_any_data.py::test_simplex_means",
+        parameters=f"{SIMPLEX}::test_refusals",
+    ),
+    "elliptical_mean": NOISES,
+    "scaled_mean": NOISES,
+    "plan_mean": PROGRAMS,
+    "plan_plus_mean": PROGRAMS,
+    "iome_mean": PROGRAMS,
+    "private_variance": attrs.evolve(
+        PROGRAMS, error="many_columns/test_accuracy.py::test_variances_of_normal_columns"
+    ),
+    "quantile_by_search": attrs.evolve(
+        PROGRAMS, error="many_columns/test_accuracy.py::test_a_search_finds_its_quantile"
+    ),
+    "binary_mean": Guards(
+        privacy=f"{BINARY}::test_audits_find_nothing",
+        budget=f"{BINARY}::test_any_data_gives_shares",
+        error=f"{BINARY}::test_the_error_is_that_of_the_study",
+        data=f"{BINARY}::test_any_data_gives_shares",
+        parameters=f"{BINARY}::test_wrong_parameters_are_refused_in_words",
+    ),
+    "multivariate_mean": Guards(
+        privacy=f"{PICKED}::test_the_explanation_says_which_and_why",
+        budget=f"{PICKED}::test_any_data_gives_a_mean_within_the_bound",
+        error=f"{PICKED}::test_the_explanation_says_which_and_why",
+        data=f"{PICKED}::test_any_data_gives_a_mean_within_the_bound",
+        parameters=f"{PICKED}::test_one_of_rho_and_epsilon",
+    ),
+    "basis_distribution": Guards(
+        privacy=f"{BASES}::test_nothing_is_found_where_a_row_is_added",
+        budget=f"{BASES}::test_the_noise_follows_the_sensitivity",
+        error=f"{BASES}::test_standard_errors_are_the_spread_of_the_estimates",
+        data=f"{BASES}::test_any_data_gives_finite_answers",
+        parameters=f"{BASES}::test_wrong_parameters_are_refused_before_a_release_is_spent",
+    ),
+    "distribution": Guards(
+        privacy=None,
+        budget=f"{BASES}::test_the_parts_make_the_whole",
+        error=f"{BASES}::test_without_noise_the_truth_is_read",
+        data=None,
+        parameters=f"{BASES}::test_what_is_refused",
+    ),
+    "Distribution": Guards(
+        privacy=None,
+        budget=None,
+        error=f"{BASES}::test_two_standard_errors_cover_as_often_as_they_should",
+        data=f"{BASES}::test_numbers_that_json_does_not_have_are_none",
+        parameters=f"{BASES}::test_what_is_asked_wrongly_is_answered_in_words",
+    ),
+    "Uncertain": Guards(
+        privacy=None,
+        budget=None,
+        error=None,
+        data=f"{BASES}::test_numbers_that_json_does_not_have_are_none",
+        parameters=None,
+    ),
+    "Estimate": Guards(
+        privacy=None,
+        budget=None,
+        error="inference/test_estimate.py::test_as_many_digits_as_the_second_of_the_error",
+        data="inference/test_estimate.py::test_numbers_that_json_does_not_have_are_none",
+        parameters=None,
+    ),
+    "error_of": Guards(
+        privacy=f"{PLANNING}::test_asking_twice_comes_to_the_same_and_spends_no_entropy",
+        budget=None,
+        error=f"{PLANNING}::test_it_is_the_error_of_releases",
+        data=None,
+        parameters=f"{PLANNING}::test_refusals",
+    ),
+    "loss_for": Guards(
+        privacy=None,
+        budget=None,
+        error=f"{PLANNING}::test_the_loss_for_an_error_is_the_least_of_three_digits",
+        data=None,
+        parameters=f"{PLANNING}::test_errors_that_no_loss_or_any_meets",
+    ),
+    "simplex_ratio": Guards(
+        privacy=None,
+        budget=f"{RATIOS}::test_post_processing_keeps_the_map",
+        error=f"{RATIOS}::test_ratio_of_exact_sums_is_the_mean",
+        data=f"{RATIOS}::test_ratio_stays_inside_the_bounds",
+        parameters=f"{RATIOS}::test_what_does_not_fit_the_release_is_refused",
+    ),
+    "count_ratio": Guards(
+        privacy=None,
+        budget=f"{RATIOS}::test_count_and_size_keep_the_map",
+        error=f"{RATIOS}::test_sums_over_counts_are_means",
+        data=f"{RATIOS}::test_sums_over_counts_are_means",
+        parameters=f"{RATIOS}::test_what_does_not_fit_the_release_is_refused",
+    ),
+    "size_ratio": Guards(
+        privacy=None,
+        budget=f"{RATIOS}::test_count_and_size_keep_the_map",
+        error=f"{RATIOS}::test_sums_over_counts_are_means",
+        data=f"{RATIOS}::test_sums_over_counts_are_means",
+        parameters=None,
+    ),
+}
+"""Files and tests below this folder."""
+
+
+def public() -> set[str]:
+    """The public names that the estimators' rooms define."""
+    package = "opendp_lite.estimators."
+    places = {name: getattr(getattr(dp, name), "__module__", "") for name in dp.__all__}
+    return {name for name, place in places.items() if str(place).startswith(package)}
+
+
+@cache
+def tests_in(file: str) -> frozenset[str]:
+    tree = ast.parse((HERE / file).read_text("utf-8"))
+    return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
+
+
+def test_every_estimator_has_its_guards():
+    assert public() == set(GUARDS)
+
+
+@pytest.mark.parametrize("name", GUARDS)
+def test_the_guards_exist_and_their_files_name_the_estimator(name):
+    for guard in filter(None, attrs.astuple(GUARDS[name])):
+        file, _, test = guard.partition("::")
+        assert test in tests_in(file), guard
+        assert re.search(rf"\b{name}\b", (HERE / file).read_text("utf-8")), (name, guard)
