@@ -26,33 +26,33 @@ HALF = 2**-0.5
 NONE = np.empty((0, 2))
 ADDED, ADDED_DIAGONALLY = (NONE, np.array([[1.0, 0.0]])), (NONE, np.array([[HALF, HALF]]))
 TURNED = np.array([[0.0, 0.0], [1.0, 0.0]]), np.array([[0.0, 0.0], [-1.0, 0.0]])
-RHO, EPSILON = {"rho": 0.5}, {"epsilon": 1}
+RHO, EPSILON = {"rho": 1}, {"epsilon": 2}
 SPILL = {"epsilon": 1, "delta": 0.01}
 CASES = {
-    "gaussian_mean": (TABLE, lambda **b: dp.gaussian_mean(1, **b, **ASKED), RHO, ADDED, 4000),
+    "gaussian_mean": (TABLE, lambda **b: dp.gaussian_mean(1, **b, **ASKED), RHO, ADDED, 1500),
     "gaussian_mean, replaced": (
         PAIR,
         lambda **b: dp.gaussian_mean(1, **b, **ASKED),
         RHO,
         TURNED,
-        4000,
+        1500,
     ),
     "laplace_mean": (
         TABLE,
         lambda **b: dp.laplace_mean(1, **b, **ASKED),
         EPSILON,
         ADDED_DIAGONALLY,
-        7000,
+        3000,
     ),
-    "l2_gamma_mean": (TABLE, lambda **b: dp.l2_gamma_mean(1, **b, **ASKED), EPSILON, ADDED, 7000),
+    "l2_gamma_mean": (TABLE, lambda **b: dp.l2_gamma_mean(1, **b, **ASKED), EPSILON, ADDED, 3000),
     "l2_gamma_mean, replaced": (
         PAIR,
         lambda **b: dp.l2_gamma_mean(1, **b, **ASKED),
         EPSILON,
         TURNED,
-        5000,
+        3000,
     ),
-    "simplex_means": (TABLE, lambda **b: dp.simplex_means(1, **b, **ASKED), EPSILON, ADDED, 6000),
+    "simplex_means": (TABLE, lambda **b: dp.simplex_means(1, **b, **ASKED), EPSILON, ADDED, 2500),
     "simplex_means, spill": (
         TABLE,
         lambda **b: dp.simplex_means(1, **b, **ASKED),
@@ -65,11 +65,11 @@ CASES = {
         lambda **b: dp.weighted_mean(0, 1, most=1, **b, **ASKED),
         EPSILON,
         (NONE, np.array([[1.0, 1.0]])),
-        7000,
+        3000,
     ),
 }
 """A space, an estimator, its budget, neighbours, and how many releases find half the noise."""
-HALF_THE_NOISE = {"rho": {"rho": 2}, "epsilon": {"epsilon": 2}, "epsilon, delta": {"rho": 2}}
+HALF_THE_NOISE = {"rho": {"rho": 4}, "epsilon": {"epsilon": 4}, "epsilon, delta": {"rho": 2}}
 
 
 @pytest.fixture(autouse=True)
@@ -96,7 +96,7 @@ class Score:
     """How much more likely a release is under the second dataset, from releases of its own."""
 
     def __init__(self, pipeline: dp.Measurement, pair: Any, pure: bool) -> None:
-        drawn = [np.array([flat(pipeline(data)) for _ in range(600)]) for data in pair]
+        drawn = [np.array([flat(pipeline(data)) for _ in range(300)]) for data in pair]
         self.first, self.second = (np.median(each, axis=0) for each in drawn)
         both = zip(drawn, (self.first, self.second), strict=True)
         self.size = sum(np.abs(each - middle).mean(axis=0) / 2 for each, middle in both)

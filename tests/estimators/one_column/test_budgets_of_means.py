@@ -117,6 +117,14 @@ def test_the_loss_is_what_was_given(name, asked):
     assert 2 * THIRD < level < 3 * THIRD
 
 
+@pytest.mark.parametrize("asked", ASKED, ids=str)
+@pytest.mark.parametrize("stretch", [0, 1, 2.39])
+def test_the_loss_of_a_joint_noise(stretch, asked):
+    bound = dp.core_mean(-3, 4, epsilon=THIRD, stretch=stretch, **asked).bind_front()
+    assert bound.output_measure == dp.MaxDivergence()
+    assert (bound.loss(0), bound.loss(1), bound.loss(2)) == (0, THIRD, 2 * THIRD)
+
+
 def test_epsilon_and_delta_are_those_of_one_gaussian():
     """All noises together have the curve of one Gaussian: no looser composition is paid for."""
     for name in ("mean", "simplex_mean", "centered_mean", "resized_mean"):

@@ -71,7 +71,8 @@ def read(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_releases_are_as_simulated(name, loss, data, monkeypatch, seeded):
     """108 tests of Kolmogorov and Smirnov at 5e-9 each, 72 of a spread at 5.9 deviations.
 
-    Counts are whole numbers and simulated ones are not: the noise is wide, so that they look the same.
+    Counts are whole numbers and simulated ones are not: wide noise makes
+    them look the same.
     """
     read(monkeypatch)
     make = (PURE if loss.keys() == {"epsilon"} else GAUSSIAN)[name]
