@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import attrs
 import numpy as np
 import pytest
 
@@ -111,11 +110,11 @@ class Score:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_columns(name):
+def test_columns(name, falsely):
     """Nothing is found, with probability 2e-7 of it by chance; half the noise would be."""
     space, make, budget, pair, releases = CASES[name]
     honest, less = space >> make(**budget), space >> make(**HALF_THE_NOISE[", ".join(budget)])
-    false = attrs.evolve(honest, query=less.query, function=less.function)
+    false = falsely(honest, less)
     pure = list(budget) == ["epsilon"]
     dp.audit(honest, *pair, releases=releases, score=Score(honest, pair, pure))
     with pytest.raises(AssertionError, match="at least"):

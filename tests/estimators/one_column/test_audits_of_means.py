@@ -10,7 +10,6 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-import attrs
 import numpy as np
 import pytest
 
@@ -73,11 +72,6 @@ def bound(name: str, loss: dict[str, Any]) -> dp.Measurement:
     return space >> make(-1, 1, **loss)
 
 
-def falsely(honest: dp.Measurement, less: dp.Measurement) -> dp.Measurement:
-    """With the noise of one, and the claim of the other."""
-    return attrs.evolve(honest, query=less.query, function=less.function)
-
-
 Release = tuple[float, float]
 
 
@@ -137,7 +131,7 @@ def test_nothing_is_found_with_another_loss(name, kind):
 
 
 @pytest.mark.parametrize(("name", "kind"), CASES)
-def test_half_the_noise_would_be_found(name, kind):
+def test_half_the_noise_would_be_found(name, kind, falsely):
     """Among as many releases."""
     data, other = (REPLACED if name == "sized_mean" else ADDED)["top"]
     false = falsely(bound(name, LOSSES[kind]), bound(name, HALF_THE_NOISE[kind]))
@@ -151,7 +145,7 @@ ONES, NO_ROWS = np.array([[1.0, 2.0]]), np.empty((0, 2))
 
 
 @pytest.mark.parametrize("kind", ["rho", "epsilon"])
-def test_weighted_means(kind):
+def test_weighted_means(kind, falsely):
     """A row of the largest weight at either end; replaced, from one end to the other."""
     make = partial(dp.weighted_mean, -1, 1, most=2)
     honest, less = (TABLE >> make(**each[kind]) for each in (LOSSES, HALF_THE_NOISE))
@@ -164,7 +158,7 @@ def test_weighted_means(kind):
 
 
 @pytest.mark.parametrize("kind", ["rho", "epsilon"])
-def test_simplex_means(kind):
+def test_simplex_means(kind, falsely):
     """As released, which tells less than the sums: half the noise is not found, a sixth is."""
     make = partial(dp.simplex_means, 3)
     honest = TABLE >> make(**LOSSES[kind])
