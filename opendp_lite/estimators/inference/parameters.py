@@ -41,8 +41,7 @@ def confidence_of(given: object, name: str) -> Fraction:
     found = exact(given, name)
     if 1 < found < 100:
         raise ParameterError(
-            f"{name} must be between 0 and 1, got {given}; for {given} % write "
-            f"{nearest(found / 100):g}"
+            f"{name} must be between 0 and 1, got {given}; {given} % is {nearest(found / 100):g}"
         )
     return open_probability(given, name)
 

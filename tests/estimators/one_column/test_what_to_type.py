@@ -27,7 +27,7 @@ EXAMPLE = "dp.mean(0, 100, epsilon=1)"
         (lambda: dp.mean(0, 100, 1), f"after the bounds by name: {EXAMPLE}"),
         (lambda: dp.mean(0, epsilon=1), f"two bounds, lower and upper: write {EXAMPLE}"),
         (lambda: dp.mean(100, 0, epsilon=1), "got 100, 0; swap them: 0, 100"),
-        (lambda: dp.mean(0, 100, epsilon=1, confidence=95), "for 95 % write 0.95"),
+        (lambda: dp.mean(0, 100, epsilon=1, confidence=95), "95 % is 0.95"),
         (lambda: dp.mean(0, 100, epsilon=1, sampling=True), "add confidence=0.95"),
         (lambda: dp.mean(0, 100, delta=1e-6), "delta goes with epsilon, .*; add epsilon=1"),
         (lambda: dp.mean(0, 100, rho=1, delta=1e-6), "leave delta out, or give epsilon"),
