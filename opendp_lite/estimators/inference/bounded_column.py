@@ -46,8 +46,8 @@ class BoundedColumn:
             )
         if max(map(abs, bounds)) > _MOST or bounds[1] - bounds[0] < _LEAST:
             raise ParameterError(
-                f"{step}: bounds beyond {float(_MOST):g}, or less than {float(_LEAST):g} apart, have "
-                "squares that floats cannot hold; write the column in another unit"
+                f"{step}: bounds beyond {float(_MOST):g}, or less than {float(_LEAST):g} apart, "
+                "have squares that floats cannot hold; write the column in another unit"
             )
         return cls((lower, upper), *bounds)
 

@@ -19,11 +19,11 @@ from opendp_lite.estimators.inference.request import Request
 pytestmark = pytest.mark.usefixtures("seeded")
 REPLACE = dp.ChangeOneDistance()
 LOSSES = {
-    "rho": {"rho": Fraction(1, 2)},
-    "epsilon": {"epsilon": 1},
+    "rho": {"rho": 1},
+    "epsilon": {"epsilon": 2},
     "spill": {"epsilon": 1, "delta": Fraction(1, 100)},
 }
-HALF_THE_NOISE = {"rho": {"rho": 2}, "epsilon": {"epsilon": 2}, "spill": {"rho": 2}}
+HALF_THE_NOISE = {"rho": {"rho": 4}, "epsilon": {"epsilon": 4}, "spill": {"rho": 2}}
 MAKES = {
     "recentred_mean": dp.recentred_mean,
     "core_mean": dp.core_mean,
@@ -34,13 +34,13 @@ MAKES = {
     "resized_mean": partial(dp.resized_mean, share=Fraction(9, 10), fill=-1),
 }
 CASES = {
-    ("simplex_mean", "rho"): 1600,
-    ("centered_mean", "rho"): 1600,
-    ("sized_mean", "rho"): 2000,
-    ("core_mean", "epsilon"): 1600,
-    ("simplex_mean", "epsilon"): 1600,
-    ("centered_mean", "epsilon"): 2600,
-    ("sized_mean", "epsilon"): 1600,
+    ("simplex_mean", "rho"): 1300,
+    ("centered_mean", "rho"): 1300,
+    ("sized_mean", "rho"): 1100,
+    ("core_mean", "epsilon"): 1100,
+    ("simplex_mean", "epsilon"): 1300,
+    ("centered_mean", "epsilon"): 1900,
+    ("sized_mean", "epsilon"): 1100,
     ("recentred_mean", "spill"): 900,
     ("simplex_mean", "spill"): 700,
     ("sized_mean", "spill"): 700,
@@ -91,10 +91,10 @@ def clipped(release: Release) -> tuple[float, ...]:
 
 
 def by_core(release: Release) -> tuple[float, ...]:
-    """The likelihood ratio of a joint noise of an epsilon of 2."""
+    """The likelihood ratio of a joint noise of an epsilon of 4."""
 
     def size(total: float, rows: float) -> float:
-        return max(abs(total), abs(rows) - 1 / 2)
+        return max(abs(total), abs(rows) - 1 / 4)
 
     total, rows = release
     return (size(total, rows) - size(total - 1, rows - 1),)
@@ -149,10 +149,10 @@ def test_weighted_means(kind, falsely):
     """A row of the largest weight at either end; replaced, from one end to the other."""
     make = partial(dp.weighted_mean, -1, 1, most=2)
     honest, less = (TABLE >> make(**each[kind]) for each in (LOSSES, HALF_THE_NOISE))
-    dp.audit(honest, NO_ROWS, ONES, releases=1600)
+    dp.audit(honest, NO_ROWS, ONES, releases=1300)
     dp.audit(honest, NO_ROWS, ONES * [-1, 1], releases=150)
     with pytest.raises(AssertionError, match="at least"):
-        dp.audit(falsely(honest, less), NO_ROWS, ONES, releases=1600)
+        dp.audit(falsely(honest, less), NO_ROWS, ONES, releases=1300)
     space = dp.records(columns=2, size=1, metric=REPLACE)
     dp.audit(space >> make(**LOSSES[kind]), ONES * [-1, 1], ONES, releases=150)
 
@@ -162,7 +162,7 @@ def test_simplex_means(kind, falsely):
     """As released, which tells less than the sums: half the noise is not found, a sixth is."""
     make = partial(dp.simplex_means, 3)
     honest = TABLE >> make(**LOSSES[kind])
-    less = TABLE >> make(**({"rho": 18} if kind == "rho" else {"epsilon": 6}))
+    less = TABLE >> make(**({"rho": 36} if kind == "rho" else {"epsilon": 12}))
     for row in ([3.0, 0.0], [0.0, 0.0], [1.5, 1.5]):
         dp.audit(honest, NO_ROWS, np.array([row]), releases=150)
     with pytest.raises(AssertionError, match="at least"):
