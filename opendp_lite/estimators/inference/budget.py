@@ -60,7 +60,7 @@ class Budget:
 
     @property
     def reporting_delta(self) -> Fraction:
-        """The delta at which the loss is told as an epsilon."""
+        """The delta at which the loss is reported as an epsilon."""
         return self.family.reporting_delta
 
     def with_claimed_loss(self, measurement: Measurement[Any, Any]) -> Measurement[Any, Any]:

@@ -43,7 +43,7 @@ class JointNoise(ABC):
 
     @abstractmethod
     def draw(self, runs: int, generator: np.random.Generator) -> Drawn:
-        """So many pairs, from floats and not secure: for forecasts, never for releases."""
+        """So many pairs, from floats and not secure: for simulations, never for releases."""
 
     def deviation(self, theta: Floats) -> Floats:
         """The standard deviation of s - theta k."""

@@ -39,7 +39,7 @@ class NoiseFamily(ABC):
     @property
     @abstractmethod
     def reporting_delta(self) -> Fraction:
-        """The delta at which a loss is told as an epsilon."""
+        """The delta at which a loss is reported as an epsilon."""
 
     @abstractmethod
     def noise(self, amount: Fraction) -> Mechanism[Any, Any]:

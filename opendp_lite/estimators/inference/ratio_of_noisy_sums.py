@@ -17,8 +17,8 @@ _LEVEL_HALVINGS: Final = 30
 _NO_ROW: Final = 0.5
 _TINY: Final = 1e-300
 RIDGE: Final = 0.25
-"""Brings a mean towards the middle where the rows are hardly told from none. More of it errs less
-for means near the middle and more for means near a bound; at 1/4 no mean loses 3 %."""
+"""Brings a mean towards the middle where the noise hides whether there are rows. More of it errs less
+for means near the middle, and more for means near a bound. At 1/4 no mean loses 3 %."""
 
 
 @attrs.frozen(eq=False)
@@ -31,7 +31,7 @@ class RatioOfNoisySums:
         about: The number that was subtracted from each value.
         errors: The noise of the total and of the rows.
         least: Fewer rows count as that many.
-        ridge: Brings the ratio towards ``about`` where the rows are hardly told from none, by
+        ridge: Brings the ratio towards ``about`` where the noise hides whether there are rows, by
             ridge * variance of the rows over their square.
     """
 

@@ -1,4 +1,4 @@
-"""What was asked of a mean: a budget, and how its error is to be told."""
+"""What was asked of a mean: a budget, and how its error is reported."""
 
 from __future__ import annotations
 

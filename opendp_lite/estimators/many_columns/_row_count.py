@@ -73,8 +73,8 @@ class RowCount:
         """A length between the ends that few rows exceed.
 
         The less noise the budget leaves in a mean, the fewer rows are shortened. It spends rho, or
-        up to ten times as much where so few rows cannot be told from none otherwise. Where no share
-        can be told it is the larger end, and nothing is spent.
+        up to ten times as much where so few rows are found only by that. Where none are found it is
+        the larger end, and nothing is spent.
         """
         most = 0.07 if self.counted is None else 0.03
         noise = sqrt(self.ask.space.domain.columns / float(self.budget)) / self.rows

@@ -1,4 +1,4 @@
-"""How exact the estimators are, against closed forms and the table of papers.md, section 4.2.
+"""How exact the estimators are, against closed forms and the table of docs/errata.md, section 4.2.
 
 Data and releases have fixed seeds, so a test fails for a change of the code and not by chance; the
 limits leave at least five standard deviations of the statistic over seeds.

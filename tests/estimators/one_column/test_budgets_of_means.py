@@ -172,7 +172,7 @@ def test_a_sampling_mean_has_the_noise_of_what_is_left():
 def test_published_shares_come_to_the_published_errors(
     bounds, mean, plug_in, center, simplex, resize
 ):
-    """papers.md, section 2: 100 rows, epsilon or rho of 1/2, to first order."""
+    """docs/errata.md, section 2: 100 rows, epsilon or rho of 1/2, to first order."""
     makes = {dp.plug_in_mean: plug_in, dp.centered_mean: center, dp.simplex_mean: simplex}
     for make, expected in makes.items():
         for loss, error in zip(({"epsilon": 0.5}, {"rho": 0.5}), expected, strict=True):

@@ -137,7 +137,7 @@ LOG_NORMAL = exp(0.5) * norm.cdf(log(6.43) - 1) + 6.43 * norm.sf(log(6.43))
     ],
 )
 def test_the_cells_of_the_table(bounds, mean, recentred, stretched, simplex):
-    """papers.md, section 3.4, 100 rows: 200 000 releases know an error to 0.2 %, 2 % is asked."""
+    """docs/errata.md, section 3.4: 200 000 releases know an error to 0.2 %, 2 % is asked."""
     low, high = bounds
     found = partial(error, rows=100, mean=mean, low=low, high=high)
     assert found(dp.recentred_mean, rho=0.5) == pytest.approx(recentred, rel=0.02)
