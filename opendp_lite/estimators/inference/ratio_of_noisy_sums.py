@@ -17,7 +17,7 @@ _LEVEL_HALVINGS: Final = 30
 _NO_ROW: Final = 0.5
 _TINY: Final = 1e-300
 RIDGE: Final = 0.25
-"""Brings a mean towards the middle where the noise hides whether there are rows. More of it errs less
+"""Brings a mean towards the middle where noise hides whether there are rows. More of it errs less
 for means near the middle, and more for means near a bound. At 1/4 no mean loses 3 %."""
 
 
