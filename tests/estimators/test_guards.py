@@ -130,14 +130,14 @@ GUARDS = {
     ),
     "binary_mean": Guards(
         privacy=f"{BINARY}::test_audits_find_nothing",
-        budget=f"{BINARY}::test_any_data_gives_shares",
+        budget=f"{BINARY}::test_the_loss_is_what_was_given",
         error=f"{BINARY}::test_the_error_is_that_of_the_study",
         data=f"{BINARY}::test_any_data_gives_shares",
         parameters=f"{BINARY}::test_wrong_parameters_are_refused_in_words",
     ),
     "multivariate_mean": Guards(
         privacy=f"{PICKED}::test_the_explanation_says_which_and_why",
-        budget=f"{PICKED}::test_any_data_gives_a_mean_within_the_bound",
+        budget=f"{PICKED}::test_the_loss_is_what_was_given",
         error=f"{PICKED}::test_the_explanation_says_which_and_why",
         data=f"{PICKED}::test_any_data_gives_a_mean_within_the_bound",
         parameters=f"{PICKED}::test_one_of_rho_and_epsilon",

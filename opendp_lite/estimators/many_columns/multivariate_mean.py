@@ -43,14 +43,15 @@ def multivariate_mean(
     ``binary_mean``.
 
     Args:
-        bound: M. The entries lie in [-M, M], in any number of columns. Larger ones are clipped.
+        bound: M. The entries of the d columns lie in [-M, M]. Larger ones only cost accuracy.
         rho: The budget of zero-concentrated privacy.
         epsilon: In its place, the budget of pure privacy.
         p: With ``rho``, at least 1: the l_p error is to be small.
 
     Returns:
-        A number in [-M, M] for each column. With few rows for so many columns, or a tiny budget,
-        the error may reach the bound.
+        A number for each column: with rho in [-M, M], with epsilon all together of length at most
+        M sqrt(d). With few rows for so many columns, or a tiny budget, the error may reach the
+        bound.
 
     Raises:
         ParameterError: If the budget is missing, or both are given.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -93,6 +95,15 @@ def test_audits_find_nothing(seeded):
     for published in (False, True):
         dp.audit(replaced >> dp.binary_mean(rho=0.5, published=published), one, none, releases=100)
     dp.audit(dp.records(columns=3) >> dp.binary_mean(rho=0.5), one, one[:3], releases=100)
+
+
+def test_the_loss_is_what_was_given():
+    for space in spaces(3, 7):
+        fixed = space.domain.size is not None
+        for published in (False, True)[: 1 + fixed]:
+            bound = space >> dp.binary_mean(rho=Fraction(1, 3), published=published)
+            assert bound.output_measure == dp.ZeroConcentratedDivergence()
+            assert (bound.loss(1), bound.loss(2)) == (Fraction(1, 3), Fraction(4, 3))
 
 
 def test_wrong_parameters_are_refused_in_words():

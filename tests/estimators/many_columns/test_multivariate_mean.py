@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -37,6 +39,18 @@ def test_any_data_gives_a_mean_within_the_bound(loss, size, bound):
             assert release.shape == (columns,)
             assert np.isfinite(release).all()
             assert np.abs(release).max() <= bound * np.sqrt(columns) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("columns", [1, 20])
+def test_the_loss_is_what_was_given(columns):
+    sized = dp.records(columns=columns, size=9, metric=REPLACE)
+    for space in (dp.records(columns=columns), sized):
+        zcdp = space >> dp.multivariate_mean(5, rho=Fraction(1, 3))
+        assert zcdp.output_measure == dp.ZeroConcentratedDivergence()
+        assert zcdp.loss(1) == Fraction(1, 3)
+        pure = space >> dp.multivariate_mean(5, epsilon=Fraction(1, 3))
+        assert pure.output_measure == dp.MaxDivergence()
+        assert pure.loss(1) == Fraction(1, 3)
 
 
 def test_the_mean_of_a_ball_is_unbiased_and_as_noisy_as_stated():
