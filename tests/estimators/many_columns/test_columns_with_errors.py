@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from math import sqrt
+
 import numpy as np
 import pytest
 
@@ -227,3 +230,28 @@ def test_a_spread_whose_squares_are_no_floats_is_told():
         assert found.standard_error == pytest.approx(unit / 200, rel=0.01)
     found = (TABLE >> dp.gaussian_mean(1e99, rho=1, confidence=0.9, sampling=True))(rows)
     assert all(np.isfinite(column.standard_error) for column in found)
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+@pytest.mark.parametrize("name", ["gaussian_mean", "laplace_mean"])
+def test_the_errors_of_a_ball_are_those_of_its_noises(name, columns, monkeypatch):
+    """Sum and count, each with its share: the count's is too small to be seen in a spread."""
+    module = import_module("opendp_lite.estimators.many_columns.ball_mean")
+    seen = []
+
+    def spied(space, request, radius, noisy, errors):
+        seen.append(errors)
+        return of_ball(space, request, radius, noisy, errors)
+
+    of_ball = module.of_ball
+    monkeypatch.setattr(module, "of_ball", spied)
+    COLUMNS[name]().bind(dp.records(columns=columns))
+    found = seen[-1].total_deviation, seen[-1].rows_deviation
+    if name == "gaussian_mean":
+        for_rows = 1 / (2 * columns**0.5 + 2)
+        expected = 6 / sqrt(0.2 * (1 - for_rows)), 1 / sqrt(0.2 * for_rows)
+    else:
+        for_rows = 1 / (1 + columns ** (2 / 3))
+        reach = 6 * sqrt(columns)
+        expected = sqrt(2) * reach / (0.5 * (1 - for_rows)), sqrt(2) / (0.5 * for_rows)
+    assert found == pytest.approx(expected, rel=1e-4)
