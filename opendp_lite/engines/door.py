@@ -1,7 +1,7 @@
 """The one door: whatever a person hands over becomes a ``Source`` here, or is refused.
 
 ``open_rows`` is a ``functools.singledispatch``: register a type to open a container of your own.
-A library's containers are registered by the file of the library's name in ``libraries``, which is
+A library's containers are registered by the file ``libraries/of_LIBRARY.py``, which is
 imported when the first of them is handed over.
 """
 
@@ -103,7 +103,7 @@ def _import_library(kind: type) -> None:
 
 @cache
 def _registered(library: str) -> None:
-    name = f"{_LIBRARIES}.{library}"
+    name = f"{_LIBRARIES}.of_{library}"
     if find_spec(name) is not None:
         import_module(name)
 
@@ -120,7 +120,7 @@ def _by_protocol(data: Any) -> object | None:
     if is_sparse(data):
         return sparse_rows(data)
     if hasattr(data, "__arrow_c_stream__") and find_spec("pyarrow") is not None:
-        stream: object = import_module(f"{_LIBRARIES}.pyarrow").Stream(data)
+        stream: object = import_module(f"{_LIBRARIES}.of_pyarrow").Stream(data)
         return stream
     if hasattr(data, "__array_interface__") or _is_buffer(data):
         array = np.asarray(data)

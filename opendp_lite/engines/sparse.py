@@ -105,14 +105,13 @@ class SparseMatrix(Source):
     indices: NDArray[Any]
     indptr: Whole
     shape: tuple[int, int]
-    names: None = None
 
     @property
-    def columns(self) -> int:  # type: ignore[override]
+    def columns(self) -> int:
         return self.shape[1]
 
     @property
-    def size(self) -> int:  # type: ignore[override]
+    def size(self) -> int:
         return self.shape[0]
 
     def blocks(self) -> Iterator[SparseRows]:
