@@ -69,8 +69,7 @@ def opened(data: object, names: tuple[str, ...] | None = None) -> Source:
     words = f"a {type(data).__name__} could not be read; its own library says why"
     with QUIET:
         while not isinstance(data, Source):
-            _import_library(type(data))
-            data = attempted(partial(open_rows, data, names), words)
+            data = attempted(partial(_opened_once, data, names), words)
     return data
 
 
@@ -95,10 +94,11 @@ def to_array(data: object) -> np.ndarray:
     return found[:, 0] if found.shape[1] == 1 else found
 
 
-def _import_library(kind: type) -> None:
-    """Lets the libraries that a container's type is made of register what they have."""
-    for base in kind.__mro__:
+def _opened_once(data: object, names: tuple[str, ...] | None) -> object:
+    """As ``open_rows``, once the libraries that the type comes from have registered theirs."""
+    for base in type(data).__mro__:
         _registered(base.__module__.partition(".")[0])
+    return open_rows(data, names)
 
 
 @cache
