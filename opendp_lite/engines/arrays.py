@@ -44,14 +44,13 @@ class ArrayRows(InMemory):
     """The rows of a numpy array, of which nothing is copied but what is not float64."""
 
     rows: Numeric
-    names: tuple[str, ...] | None = None
 
     @property
-    def columns(self) -> int:  # type: ignore[override]
+    def columns(self) -> int:
         return int(self.rows.shape[1])
 
     @property
-    def size(self) -> int:  # type: ignore[override]
+    def size(self) -> int:
         return len(self.rows)
 
     @property

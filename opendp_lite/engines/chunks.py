@@ -101,14 +101,14 @@ class _BlockRows(Source):
     """The rows of ``Blocks``, each block opened as any data is."""
 
     given: Blocks
-    names: tuple[str, ...] | None
+    asked: tuple[str, ...] | None
 
     @property
-    def columns(self) -> int | None:  # type: ignore[override]
+    def columns(self) -> int | None:
         return self.given.columns
 
     @property
-    def size(self) -> int | None:  # type: ignore[override]
+    def size(self) -> int | None:
         return self.given.size
 
     def blocks(self) -> Iterator[Any]:
@@ -118,7 +118,7 @@ class _BlockRows(Source):
         for piece in self.given.begun():
             filled = True
             try:
-                for block in read(opened(piece, self.names)):
+                for block in read(opened(piece, self.asked)):
                     rows += len(block)
                     yield block
             except DataError as problem:

@@ -1,7 +1,7 @@
 """The one door: whatever a person hands over becomes a ``Source`` here, or is refused.
 
 ``open_rows`` is a ``functools.singledispatch``: register a type to open a container of your own.
-A library's containers are registered by the file of the library's name in ``libraries``, which is
+A library's containers are registered by the file ``libraries/of_LIBRARY.py``, which is
 imported when the first of them is handed over.
 """
 
@@ -69,8 +69,7 @@ def opened(data: object, names: tuple[str, ...] | None = None) -> Source:
     words = f"a {type(data).__name__} could not be read; its own library says why"
     with QUIET:
         while not isinstance(data, Source):
-            _import_library(type(data))
-            data = attempted(partial(open_rows, data, names), words)
+            data = attempted(partial(_opened_once, data, names), words)
     return data
 
 
@@ -95,15 +94,16 @@ def to_array(data: object) -> np.ndarray:
     return found[:, 0] if found.shape[1] == 1 else found
 
 
-def _import_library(kind: type) -> None:
-    """Lets the libraries that a container's type is made of register what they have."""
-    for base in kind.__mro__:
+def _opened_once(data: object, names: tuple[str, ...] | None) -> object:
+    """As ``open_rows``, once the libraries that the type comes from have registered theirs."""
+    for base in type(data).__mro__:
         _registered(base.__module__.partition(".")[0])
+    return open_rows(data, names)
 
 
 @cache
 def _registered(library: str) -> None:
-    name = f"{_LIBRARIES}.{library}"
+    name = f"{_LIBRARIES}.of_{library}"
     if find_spec(name) is not None:
         import_module(name)
 
@@ -120,7 +120,7 @@ def _by_protocol(data: Any) -> object | None:
     if is_sparse(data):
         return sparse_rows(data)
     if hasattr(data, "__arrow_c_stream__") and find_spec("pyarrow") is not None:
-        stream: object = import_module(f"{_LIBRARIES}.pyarrow").Stream(data)
+        stream: object = import_module(f"{_LIBRARIES}.of_pyarrow").Stream(data)
         return stream
     if hasattr(data, "__array_interface__") or _is_buffer(data):
         array = np.asarray(data)

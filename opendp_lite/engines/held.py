@@ -36,49 +36,54 @@ class _Held(Source):
     """Rows of which the width or the number is known once they were read."""
 
     source: Source
-    columns: int
-    size: int | None
+    width: int
+    declared: int | None
 
     @property
-    def names(self) -> tuple[str, ...] | None:  # type: ignore[override]
+    def columns(self) -> int:
+        return self.width
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
         return self.source.names
 
     def blocks(self) -> Iterator[Any]:
-        counted = _Counted(self.source, self.columns)
+        counted = _Counted(self.source, self.width)
         yield from counted.blocks()
-        _require(counted.rows, self.size)
+        _require(counted.rows, self.declared)
 
 
+@attrs.define(eq=False)
 class _Counted(Source):
     """Rows of one width, which are counted as they are read."""
 
-    names = None
-    size = None
+    source: Source
+    width: int
+    rows: int = 0
 
-    def __init__(self, source: Source, columns: int) -> None:
-        self._source = source
-        self.columns = columns
-        self.rows = 0
+    @property
+    def columns(self) -> int:
+        return self.width
 
     def blocks(self) -> Iterator[Any]:
         others: set[int] = set()
-        for block in read(self._source):
+        for block in read(self.source):
             self.rows += len(block)
-            if block.shape[1] == self.columns:
+            if block.shape[1] == self.width:
                 yield block
             elif len(block):
                 others.add(block.shape[1])
         if others:
-            raise DataError(f"a block has {min(others)} columns, {self.columns} were declared")
+            raise DataError(f"a block has {min(others)} columns, {self.width} were declared")
 
 
 @reduced.register
 def _of_held(source: _Held, job: Job, merge: Merge) -> Any:
     """As the source itself does it, the rows counted on the way."""
     found, rows = reduced(
-        source.source, partial(_with_count, job, source.columns), partial(_both, merge)
+        source.source, partial(_with_count, job, source.width), partial(_both, merge)
     )
-    _require(rows, source.size)
+    _require(rows, source.declared)
     return found
 
 

@@ -41,17 +41,22 @@ def _at_most(most: int, value: int, name: str) -> int:
 
 
 class Source(ABC):
-    """A dataset that can be gone through, block by block, as often as a pipeline needs.
+    """A dataset that can be gone through, block by block, as often as a pipeline needs."""
 
-    Attributes:
-        columns: How many there are; None where any number fits or where only the blocks know.
-        names: Of the columns, where they have some.
-        size: The number of rows, where it is known before they are read.
-    """
+    @property
+    @abstractmethod
+    def columns(self) -> int | None:
+        """How many there are; None where any number fits or where only the blocks know."""
 
-    columns: int | None
-    names: tuple[str, ...] | None
-    size: int | None
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Those of the columns, where they have some."""
+        return None
+
+    @property
+    def size(self) -> int | None:
+        """The number of rows, where it is known before they are read."""
+        return None
 
     @abstractmethod
     def blocks(self) -> Iterator[Any]:
@@ -69,10 +74,15 @@ class Source(ABC):
 
 
 class InMemory(Source):
-    """Rows of which any range can be read."""
+    """Rows of which any range can be read; of one column, where a subclass does not say more."""
 
-    columns: int
-    size: int
+    @property
+    def columns(self) -> int:
+        return 1
+
+    @property
+    @abstractmethod
+    def size(self) -> int: ...
 
     @abstractmethod
     def between(self, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
@@ -121,15 +131,15 @@ class _Span(Source):
     stop: int
 
     @property
-    def columns(self) -> int:  # type: ignore[override]
+    def columns(self) -> int:
         return self.whole.columns
 
     @property
-    def names(self) -> tuple[str, ...] | None:  # type: ignore[override]
+    def names(self) -> tuple[str, ...] | None:
         return self.whole.names
 
     @property
-    def size(self) -> int:  # type: ignore[override]
+    def size(self) -> int:
         return self.stop - self.start
 
     def blocks(self) -> Iterator[Floats]:
@@ -140,9 +150,13 @@ class _Span(Source):
 class NoRows(Source):
     """A dataset without rows, of as many columns as are asked for."""
 
-    columns: None = None
-    names: None = None
-    size: int = 0
+    @property
+    def columns(self) -> None:
+        return None
+
+    @property
+    def size(self) -> int:
+        return 0
 
     def blocks(self) -> Iterator[Any]:
         return iter(())

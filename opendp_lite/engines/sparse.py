@@ -6,7 +6,7 @@ scipy is not imported: whatever has ``tocsr`` is taken for a sparse matrix.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Never, Protocol, cast
+from typing import Any, Final, Never, Protocol, cast
 
 import attrs
 import numpy as np
@@ -16,10 +16,12 @@ from opendp_lite.engines.applied import applied, summarised
 from opendp_lite.engines.arrays import Numeric, to_array
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.layout import DENSE
-from opendp_lite.engines.source import BLOCK_ENTRIES, Source
+from opendp_lite.engines.source import Source
 from opendp_lite.errors import DataError
 
 Whole = NDArray[np.int64]
+BLOCK_ENTRIES: Final = 262144
+"""Stored entries in a block: each block costs a total of every column, so they are few."""
 
 
 class OnSparse(Protocol):
@@ -105,14 +107,13 @@ class SparseMatrix(Source):
     indices: NDArray[Any]
     indptr: Whole
     shape: tuple[int, int]
-    names: None = None
 
     @property
-    def columns(self) -> int:  # type: ignore[override]
+    def columns(self) -> int:
         return self.shape[1]
 
     @property
-    def size(self) -> int:  # type: ignore[override]
+    def size(self) -> int:
         return self.shape[0]
 
     def blocks(self) -> Iterator[SparseRows]:

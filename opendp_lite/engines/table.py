@@ -20,33 +20,37 @@ _LISTED = 8
 class TableRows(InMemory):
     """Columns of one length side by side; nothing is held but what was handed over."""
 
-    names: tuple[str, ...]
-    parts_of_rows: tuple[InMemory, ...]
+    titles: tuple[str, ...]
+    held: tuple[InMemory, ...]
 
     @property
-    def columns(self) -> int:  # type: ignore[override]
-        return len(self.parts_of_rows)
+    def names(self) -> tuple[str, ...]:
+        return self.titles
 
     @property
-    def size(self) -> int:  # type: ignore[override]
-        return self.parts_of_rows[0].size
+    def columns(self) -> int:
+        return len(self.held)
+
+    @property
+    def size(self) -> int:
+        return self.held[0].size
 
     @property
     def by_value(self) -> bool:
-        return any(column.by_value for column in self.parts_of_rows)
+        return any(column.by_value for column in self.held)
 
     def between(self, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
-        if len(self.names) == 1:
+        if len(self.held) == 1:
             return self._column(0, start, stop, odd)
-        found = np.empty((stop - start, len(self.names)))
-        for place in range(len(self.names)):
+        found = np.empty((stop - start, len(self.held)))
+        for place in range(len(self.held)):
             found[:, place] = self._column(place, start, stop, odd)[:, 0]
         return found
 
     def _column(self, place: int, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
         here: set[str] = set()
-        found = self.parts_of_rows[place].between(start, stop, here)
-        odd.update(_of_column(self.names[place], words) for words in here)
+        found = self.held[place].between(start, stop, here)
+        odd.update(_of_column(self.titles[place], words) for words in here)
         return found
 
 
@@ -86,9 +90,9 @@ def _opened(name: str, place: int, column: Callable[[int], Any]) -> InMemory:
 class _Nothing(InMemory):
     """A column without rows."""
 
-    columns: int = 1
-    names: None = None
-    size: int = 0
+    @property
+    def size(self) -> int:
+        return 0
 
     def between(self, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
         return np.empty((0, 1))

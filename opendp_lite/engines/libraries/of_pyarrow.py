@@ -22,11 +22,9 @@ class _ColumnRows(InMemory):
     """A column, in one chunk or several, cast a slice at a time; null is NaN."""
 
     column: Any
-    columns: int = 1
-    names: None = None
 
     @property
-    def size(self) -> int:  # type: ignore[override]
+    def size(self) -> int:
         return len(self.column)
 
     def between(self, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
@@ -75,13 +73,15 @@ class _StreamRows(Source):
     """The rows of a container's Arrow streams; how many columns, only a stream says."""
 
     container: Any
-    names: tuple[str, ...] | None
-    columns: None = None
-    size: None = None
+    asked: tuple[str, ...] | None
+
+    @property
+    def columns(self) -> None:
+        return None
 
     def blocks(self) -> Iterator[Any]:
         stream = Blocks(lambda: arrow.RecordBatchReader.from_stream(self.container), columns=None)
-        return read(opened(stream, self.names))
+        return read(opened(stream, self.asked))
 
 
 def require_numeric(kind: Any) -> None:

@@ -22,11 +22,9 @@ class _SeriesRows(InMemory):
     """A column, in one chunk or several, cast a slice at a time; null is NaN."""
 
     column: pl.Series
-    columns: int = 1
-    names: None = None
 
     @property
-    def size(self) -> int:  # type: ignore[override]
+    def size(self) -> int:
         return len(self.column)
 
     def between(self, start: int, stop: int, odd: set[str]) -> NDArray[Any]:

@@ -21,11 +21,9 @@ class _Nullable(InMemory):
     """A column of one of pandas' own types; NA is NaN."""
 
     column: Any
-    columns: int = 1
-    names: None = None
 
     @property
-    def size(self) -> int:  # type: ignore[override]
+    def size(self) -> int:
         return len(self.column)
 
     def between(self, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
@@ -39,11 +37,9 @@ class _Converted(InMemory):
     """A column whose type numpy is told about: sparse numbers, categories that are numbers."""
 
     column: Any
-    columns: int = 1
-    names: None = None
 
     @property
-    def size(self) -> int:  # type: ignore[override]
+    def size(self) -> int:
         return len(self.column)
 
     def between(self, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
