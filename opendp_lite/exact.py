@@ -224,7 +224,7 @@ def exp_up(value: Fraction) -> Fraction:
     """A rational at least e^value, within 1e-40 of it relatively.
 
     ``Context.exp`` is correctly rounded; the error of the argument's rounding is
-    at most |value| 10^-digits, which the slack covers. Below -800 the bound is 1e-340.
+    at most ``|value| 10^-digits``, which the slack covers. Below -800 the bound is 1e-340.
     """
     if value < -_EXP_LIMIT:
         return NEGLIGIBLE

@@ -42,11 +42,10 @@ class Metric(ABC):
 class RowMetric(Metric):
     """A metric between datasets. A distance is a whole number of rows.
 
-    Attributes:
-        verb: What happens to a row between neighbours, for example "replacing".
-        fixed_size: Whether datasets at a finite distance have the same number of rows, which is
-            then public. Where it is False, a row may also be left out, so ``per_row`` has to bound
-            what a sum moves by when a row is removed.
+    ``verb`` is what happens to a row between neighbours, for example "replacing". ``fixed_size``
+    says whether datasets at a finite distance have the same number of rows, which is then public.
+    Where it is False, steps may leave rows out, so ``per_row`` has to bound the removal of a row,
+    too.
     """
 
     verb: ClassVar[str]

@@ -183,7 +183,7 @@ class Box(Body):
         """Adds 1.5 * 2^52 grid units, which rounds, and clips the bits as integers.
 
         Positive floats order as their bits do, and NaN as IEEE 754's totalOrder says, so the
-        clip bounds every entry whatever it was; where |x| is below 2^51 units the low bits are
+        clip bounds every entry whatever it was; where ``|x|`` is below 2^51 units the low bits are
         x rounded to nearest.
         """
         unit = Fraction(2) ** self.exponent()

@@ -33,7 +33,7 @@ _ROOM: Final = 1 << 62
 class Points(Body):
     """Rows that are one of finitely many public points, or lie in their convex hull.
 
-    Attributes:
+    Args:
         key: Two such bodies with the same key and grid are the same body.
         edges: Rising numbers, one fewer than points. A number belongs to the point whose place is
             the number of edges that are at most it.

@@ -41,8 +41,8 @@ def weigh(
 
     Proof:
         Row by row (``row_map``). Free Lunch (Fitzsimons, Honaker, Shoemate, Singhal), appendix A,
-        corrected: of rows (w x, R - w x) the total over R is the number of rows, not the sum of the
-            weights.
+        is corrected. Of its rows (w x, R - w x) the total over R is the number of rows, not the sum
+        of the weights.
 
     Example:
         >>> import opendp_lite as dp, numpy as np
