@@ -15,7 +15,6 @@ ROOT = Path(opendp_lite.__file__).parent
 ORDER = (
     "errors",
     "exact",
-    "fields",
     "norms",
     "engines",
     "bodies",

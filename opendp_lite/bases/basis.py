@@ -12,8 +12,8 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from opendp_lite.bodies.body import Floats
 from opendp_lite.bodies.points import Points
+from opendp_lite.engines.fold import Floats
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import Number, exact, nearest, plain, positive, reading, said, whole
 from opendp_lite.norms import Norms

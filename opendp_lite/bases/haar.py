@@ -6,7 +6,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.bases.stepped import Stepped
-from opendp_lite.bodies.body import Floats
+from opendp_lite.engines.fold import Floats
 
 
 @attrs.frozen(repr=False)

@@ -17,7 +17,7 @@ from opendp_lite.bases.basis import (
     public_scale,
     to_float,
 )
-from opendp_lite.bodies.body import Floats
+from opendp_lite.engines.fold import Floats
 from opendp_lite.exact import Number, exact
 
 _BEYOND = 5

@@ -11,28 +11,24 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.bodies.body import (
-    SLACK,
-    Body,
+from opendp_lite.bodies.body import SLACK, Body, fitting_width
+from opendp_lite.bodies.bounds import (
     Bounds,
-    Floats,
-    Snapper,
     Values,
     array,
     compact,
-    fitting_width,
-    grid_exponent,
+    format_bounds,
     picked,
-    shown,
     spread,
     values,
     width_of,
 )
+from opendp_lite.bodies.grid import Snapper, grid_exponent
+from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.missing import FillEntries
 from opendp_lite.engines.sparse import SparseRows, Whole, densifies
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import nearest, sum_up
-from opendp_lite.fields import initialise
 from opendp_lite.norms import Norms
 
 _TILE = 64
@@ -77,7 +73,7 @@ class Box(Body):
                     f"bounds{where}: the lower, {nearest(least):g}, must be below the upper, "
                     f"{nearest(most):g}; {advice}"
                 )
-        initialise(self, lower=compact(low), upper=compact(high), columns=columns)
+        self.__attrs_init__(lower=compact(low), upper=compact(high), columns=columns)
 
     @cached_property
     def _largest(self) -> Values:
@@ -231,7 +227,7 @@ class Box(Body):
 
     def __repr__(self) -> str:
         count = f", columns={self.columns}" if self.columns != self._kept else ""
-        return f"dp.Box({shown(self.lower)}, {shown(self.upper)}{count})"
+        return f"dp.Box({format_bounds(self.lower)}, {format_bounds(self.upper)}{count})"
 
 
 def _tiled(bounds: list[int], origin: int, columns: int) -> NDArray[np.int64]:

@@ -9,13 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.bodies.ball import Ball
-from opendp_lite.bodies.body import SLACK, Body, Bounds, Floats, Snapper, Values, array, picked
+from opendp_lite.bodies.body import SLACK, Body
+from opendp_lite.bodies.bounds import Bounds, Values, array, picked
 from opendp_lite.bodies.box import Box
+from opendp_lite.bodies.grid import Snapper
+from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.missing import FillEntries
 from opendp_lite.engines.sparse import SparseRows, Whole
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import said, sqrt_up
-from opendp_lite.fields import initialise
 from opendp_lite.norms import Norms
 
 
@@ -49,7 +51,7 @@ class NonNegativeBall(Body):
         if p not in (1, 2):
             raise ParameterError(f"NonNegativeBall: p must be 1 or 2, got {said(p)}")
         ball = Ball(radius, p, columns=columns)
-        initialise(self, ball=ball, columns=ball.columns)
+        self.__attrs_init__(ball=ball, columns=ball.columns)
 
     @classmethod
     def _of(cls, ball: Ball) -> NonNegativeBall:

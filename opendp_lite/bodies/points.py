@@ -11,10 +11,12 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.bodies.body import Body, Floats, RowSum, Snapper, Values
+from opendp_lite.bodies.body import Body, RowSum
+from opendp_lite.bodies.bounds import Values
 from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.farthest import farthest, l1_length, l2_length
-from opendp_lite.engines.fold import Block, Scratch
+from opendp_lite.bodies.grid import Snapper
+from opendp_lite.engines.fold import Block, Floats, Scratch
 from opendp_lite.engines.missing import holds_missing, whole_rows
 from opendp_lite.engines.sparse import SparseRows, Whole, densifies
 from opendp_lite.errors import ParameterError

@@ -9,21 +9,13 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.bodies.body import (
-    SLACK,
-    Body,
-    Floats,
-    Snapper,
-    Values,
-    array,
-    fitting_width,
-    grid_exponent,
-    some_columns,
-)
+from opendp_lite.bodies.body import SLACK, Body, fitting_width
+from opendp_lite.bodies.bounds import Values, array, some_columns
 from opendp_lite.bodies.box import Box
+from opendp_lite.bodies.grid import Snapper, grid_exponent
+from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.missing import FillRows, holds_missing
 from opendp_lite.exact import Number, nearest, plain, positive
-from opendp_lite.fields import initialise
 from opendp_lite.norms import Norms
 
 
@@ -52,7 +44,7 @@ class Simplex(Body):
 
     def __init__(self, total: Number, columns: int = 1) -> None:
         bound = positive(total, "the total of a simplex")
-        initialise(self, total=bound, columns=some_columns(columns))
+        self.__attrs_init__(total=bound, columns=some_columns(columns))
 
     def over(self, columns: int) -> Simplex:
         return Simplex(self.total, fitting_width(self, columns))

@@ -9,9 +9,10 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.bodies.body import Bounds, Floats, array, shown, values
+from opendp_lite.bodies.bounds import Bounds, array, format_bounds, values
 from opendp_lite.core import Transformation, stage
 from opendp_lite.domains import Rows
+from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.missing import LEAVE_OUT
 from opendp_lite.engines.rows import Mapped, map_rows, materialise
 from opendp_lite.errors import ParameterError, SpaceError
@@ -104,7 +105,7 @@ def _equal(space: Space[Rows], fill: Bounds) -> Callable[[int], Floats]:
     row = np.broadcast_to(array(entries), (1, domain.columns))
     if not domain.body.contains(row)[0]:
         raise SpaceError(
-            f"resize: the filling row must lie in {domain.body!r}, got {shown(entries)}"
+            f"resize: the filling row must lie in {domain.body!r}, got {format_bounds(entries)}"
         )
     return lambda missing: np.broadcast_to(row, (missing, domain.columns))
 

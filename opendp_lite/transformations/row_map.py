@@ -10,17 +10,15 @@ from typing import Any
 
 import attrs
 import numpy as np
-from numpy.typing import NDArray
 
 from opendp_lite.bodies.body import Body
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
+from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.missing import holds_missing, whole_rows
 from opendp_lite.engines.rows import map_rows
 from opendp_lite.errors import SpaceError
 from opendp_lite.spaces import Space, row_metric
-
-Floats = NDArray[np.float64]
 
 
 def plain_nan(rows: Floats) -> Floats:
@@ -153,10 +151,10 @@ def row_map(
         raise SpaceError(
             f"row_map: leaving rows out changes their number, which {space.metric!r} holds fixed"
         )
-    return lifted(space, RowByRow(function, body.columns, drops, missing), body, names)
+    return row_map_trusted(space, RowByRow(function, body.columns, drops, missing), body, names)
 
 
-def lifted(
+def row_map_trusted(
     space: Space[Rows],
     function: Callable[[Floats], Floats],
     body: Body,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from opendp_lite.bodies.body import Floats
 from opendp_lite.bodies.simplex import Simplex
 from opendp_lite.core import Transformation, stage
 from opendp_lite.domains import Rows
+from opendp_lite.engines.fold import Floats
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import Number, exact, nearest, positive
 from opendp_lite.spaces import Space
-from opendp_lite.transformations.row_map import lifted
+from opendp_lite.transformations.row_map import row_map_trusted
 
 
 @stage
@@ -73,4 +73,4 @@ def weigh(
         out[missing] = np.nan
         return out
 
-    return lifted(space, weighted, Simplex(heaviest * (high - low), 2))
+    return row_map_trusted(space, weighted, Simplex(heaviest * (high - low), 2))
