@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import numpy as np
@@ -19,7 +19,7 @@ from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import nearest, said, whole
 from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.spaces import Space, row_metric
-from opendp_lite.transformations.row_map import plain_nan
+from opendp_lite.transformations.row_map import plain_nan, unchanged
 from opendp_lite.transformations.widths import fitting
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -87,7 +87,7 @@ def resize(
         space,
         Space(attrs.evolve(domain, size=count), ChangeOneDistance(), unit=space.unit),
         resized,
-        _as_it_is,
+        unchanged,
     )
 
 
@@ -126,10 +126,6 @@ def _even(space: Space[Rows]) -> Callable[[int], Floats]:
         return rows
 
     return filled
-
-
-def _as_it_is(distance: Any) -> Any:
-    return distance
 
 
 def hashed_order(rows: Floats) -> NDArray[np.intp]:

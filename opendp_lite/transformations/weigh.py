@@ -11,7 +11,7 @@ from opendp_lite.engines.fold import Floats
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import Number, exact, nearest, positive
 from opendp_lite.spaces import Space
-from opendp_lite.transformations.row_map import row_map_trusted
+from opendp_lite.transformations.row_map import plain_nan, row_map_trusted
 
 
 @stage
@@ -66,11 +66,9 @@ def weigh(
 
     def weighted(block: Floats) -> Floats:
         value, weight = np.clip(block[:, 0], bottom, top), np.clip(block[:, 1], 0.0, limit)
-        missing = np.isnan(value) | np.isnan(weight)
         out = np.empty((len(block), 2))
         np.multiply(weight, value - bottom, out=out[:, 0])
         np.multiply(weight, top - value, out=out[:, 1])
-        out[missing] = np.nan
-        return out
+        return plain_nan(out)
 
     return row_map_trusted(space, weighted, Simplex(heaviest * (high - low), 2))
