@@ -29,7 +29,7 @@ class Metric(ABC):
 
     @abstractmethod
     def words(self, distance: Any) -> str:
-        """What it is to be so far apart, in words."""
+        """A distance in words, for example "replacing 2 rows"."""
 
     def spelled(self) -> tuple[str, Mapping[str, Any]]:
         """The public name; metrics have no arguments."""
@@ -168,7 +168,7 @@ class LInfDistance(OneNorm):
 
 @attrs.frozen(repr=False)
 class AbsoluteDistance(OneNorm):
-    """The absolute difference of two numbers, for which all norms agree."""
+    """The absolute difference of two numbers. All norms agree on it."""
 
     p = 1
 

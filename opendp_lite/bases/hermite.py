@@ -29,7 +29,7 @@ def _middle(value: Number) -> Fraction:
 
 @attrs.frozen(repr=False)
 class Hermite(Basis):
-    """Hermite functions, for bell-shaped densities and what is near to them.
+    """Hermite functions, for bell-shaped densities and similar ones.
 
     The functions are Hermite polynomials times exp(-z^2 / 2) with z = (x - middle) / scale. They
     need no bounds, and vanish at sqrt(2 terms) + 5 scales from the middle. Numbers further away are

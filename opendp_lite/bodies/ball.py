@@ -234,7 +234,7 @@ class Ball(Body):
         return grid_exponent("clip_to_norm", largest, min(self.size), GRID_BITS)
 
     def snapper(self) -> Snapper:
-        """Shrinks each row by what rounding may add, then rounds.
+        """Shrinks each row by as much as rounding may lengthen it, then rounds.
 
         Let v be the rounded row and R the radii in grid units. ||v / R||_p is at most
         ||x / R||_p + ||1 / (2 R)||_p, so scaling to the target 1 - ||1 / (2 R)||_p, less 2^-44

@@ -1,4 +1,4 @@
-"""What every body answers."""
+"""The base class of all bodies."""
 
 from __future__ import annotations
 

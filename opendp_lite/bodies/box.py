@@ -176,7 +176,7 @@ class Box(Body):
         return grid_exponent("clamp", max(self._largest), min(self._widths))
 
     def snapper(self) -> Snapper:
-        """Adds 1.5 * 2^52 grid units, which rounds, and clips the bits as integers.
+        """Adds 1.5 * 2^52 grid units to round, then clips the bits as integers.
 
         Positive floats order as their bits do, and NaN as IEEE 754's totalOrder says, so the
         clip bounds every entry whatever it was; where ``|x|`` is below 2^51 units the low bits are

@@ -74,7 +74,7 @@ class NonNegativeBall(Body):
         return (Fraction(0),), self.ball.size
 
     def centre(self) -> Values:
-        """The origin, from which lengths are measured."""
+        """The origin. Lengths are measured from there."""
         return self.ball.centre()
 
     def filling(self) -> FillEntries:
@@ -120,7 +120,7 @@ class NonNegativeBall(Body):
         return self.ball.exponent()
 
     def snapper(self) -> Snapper:
-        """As the ball's; then, in integers, what is below 0 becomes 0, which lengthens no row."""
+        """As the ball's. Then entries below 0 become 0, in integers. This lengthens no row."""
         ball = self.ball.snapper()
 
         def into(block: Floats, out: Floats, spare: Floats) -> None:

@@ -55,7 +55,7 @@ class Points(Body):
 
     @classmethod
     def nearest_to(cls, key: Hashable, edges: Floats, table: Floats) -> Points:
-        """The body of a table of floats, rounded to a grid on which its norms are exact."""
+        """The body of a table of floats, rounded to a grid where its norms are exact."""
         columns = table.shape[1]
         reach = floor_log2(Fraction(float(np.abs(table).max())))
         grid = reach + 1 - (_SQUARE_BITS - (columns - 1).bit_length()) // 2
@@ -254,7 +254,7 @@ def _with_missing(rows: Floats, before: Floats) -> Floats:
 
 @attrs.frozen
 class Middle:
-    """A block function that puts the middle point in the place of what is missing.
+    """A block function that puts the middle point in the place of missing values.
 
     Blocks are rows of points or, where a sum takes numbers for points itself, the numbers: then it
     puts a number of the middle cell.

@@ -1,4 +1,4 @@
-"""Which entries are below a threshold."""
+"""Indicators of values below a threshold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lift that owns the row-by-row proof."""
+"""Transformations that treat each row by itself, and their proof."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def _number(value: object) -> float:
 
 
 def _real(found: object) -> Floats:
-    """An array of floats of ones own; NaN for each entry that is no real number.
+    """A new array of floats, with NaN for each entry that is no real number.
 
-    Of which type an array is may depend on its values (``numpy.emath.sqrt`` turns complex at the
-    first negative number), so no type is refused and none warns.
+    The type of an array may depend on its values: ``numpy.emath.sqrt`` turns complex at the first
+    negative number. So no type is refused, and none warns.
     """
     if isinstance(found, np.ma.MaskedArray):
         return np.where(np.ma.getmaskarray(found), np.nan, _real(found.data))
@@ -61,7 +61,7 @@ def _real(found: object) -> Floats:
 
 @attrs.frozen
 class RowByRow:
-    """A person's block function, held to what ``row_map`` asks of it."""
+    """A user's block function. Its results are checked as ``row_map`` says."""
 
     function: Callable[[Floats], Floats]
     columns: int
@@ -161,7 +161,7 @@ def row_map_trusted(
     body: Body,
     names: tuple[str, ...] | None = None,
 ) -> Transformation[Space[Rows], Space[Rows]]:
-    """As ``row_map``, for the functions of this package, which are known to keep its rules."""
+    """As ``row_map``, without checks, for this package's own functions."""
     domain = attrs.evolve(space.domain, columns=body.columns, body=body, names=names)
     return Transformation(
         space,
