@@ -10,6 +10,7 @@ import attrs
 
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import Number, digits_up, exact, said, shown_up, sqrt_up
+from opendp_lite.fields import initialise
 
 
 def _least(*bounds: Fraction | None) -> Fraction | None:
@@ -63,7 +64,7 @@ class Norms:
         product = None if l1 is None or linf is None else l1 * linf
         square = _least(square, None if l1 is None else l1 * l1, product)
         root = None if square is None else sqrt_up(square)
-        self.__attrs_init__(l1=l1, l2_squared=square, linf=_least(linf, root, l1))
+        initialise(self, l1=l1, l2_squared=square, linf=_least(linf, root, l1))
 
     @classmethod
     def squared(

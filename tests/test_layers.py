@@ -15,6 +15,7 @@ ROOT = Path(opendp_lite.__file__).parent
 ORDER = (
     "errors",
     "exact",
+    "fields",
     "norms",
     "engines",
     "bodies",

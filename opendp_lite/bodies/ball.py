@@ -30,6 +30,7 @@ from opendp_lite.engines.missing import FillEntries, holds_missing
 from opendp_lite.engines.sparse import SparseRows, Whole
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import said, sqrt_up, sum_up
+from opendp_lite.fields import initialise
 from opendp_lite.norms import Norms
 
 _HUGE = 2.0**200
@@ -74,7 +75,7 @@ class Ball(Body):
         if any(value <= 0 for value in size):
             raise ParameterError(f"the radius of a ball must be above 0, got {format_bounds(size)}")
         columns = width_of("Ball", columns, size, middle)
-        self.__attrs_init__(size=compact(size), p=p, middle=compact(middle), columns=columns)
+        initialise(self, size=compact(size), p=p, middle=compact(middle), columns=columns)
 
     def over(self, columns: int) -> Ball:
         return Ball(self.size, self.p, self.middle, fitting_width(self, columns))

@@ -29,6 +29,7 @@ from opendp_lite.engines.missing import FillEntries
 from opendp_lite.engines.sparse import SparseRows, Whole, densifies
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import nearest, sum_up
+from opendp_lite.fields import initialise
 from opendp_lite.norms import Norms
 
 _TILE = 64
@@ -73,7 +74,7 @@ class Box(Body):
                     f"bounds{where}: the lower, {nearest(least):g}, must be below the upper, "
                     f"{nearest(most):g}; {advice}"
                 )
-        self.__attrs_init__(lower=compact(low), upper=compact(high), columns=columns)
+        initialise(self, lower=compact(low), upper=compact(high), columns=columns)
 
     @cached_property
     def _largest(self) -> Values:

@@ -18,6 +18,7 @@ from opendp_lite.engines.missing import FillEntries
 from opendp_lite.engines.sparse import SparseRows, Whole
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import said, sqrt_up
+from opendp_lite.fields import initialise
 from opendp_lite.norms import Norms
 
 
@@ -51,7 +52,7 @@ class NonNegativeBall(Body):
         if p not in (1, 2):
             raise ParameterError(f"NonNegativeBall: p must be 1 or 2, got {said(p)}")
         ball = Ball(radius, p, columns=columns)
-        self.__attrs_init__(ball=ball, columns=ball.columns)
+        initialise(self, ball=ball, columns=ball.columns)
 
     @classmethod
     def _of(cls, ball: Ball) -> NonNegativeBall:

@@ -16,6 +16,7 @@ from opendp_lite.bodies.grid import Snapper, grid_exponent
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.missing import FillRows, holds_missing
 from opendp_lite.exact import Number, nearest, plain, positive
+from opendp_lite.fields import initialise
 from opendp_lite.norms import Norms
 
 
@@ -44,7 +45,7 @@ class Simplex(Body):
 
     def __init__(self, total: Number, columns: int = 1) -> None:
         bound = positive(total, "the total of a simplex")
-        self.__attrs_init__(total=bound, columns=some_columns(columns))
+        initialise(self, total=bound, columns=some_columns(columns))
 
     def over(self, columns: int) -> Simplex:
         return Simplex(self.total, fitting_width(self, columns))
