@@ -19,7 +19,7 @@ from functools import lru_cache
 from opendp_lite.errors import ParameterError
 
 Number = int | float | Fraction | Decimal
-"""What may be typed where a public number is expected."""
+"""The types of a public number."""
 
 _DIGITS = 50
 _TAIL_LIMIT = 40
@@ -83,7 +83,7 @@ def _simplest_between(low: int, high: int, below: int) -> Fraction:
 
 
 def said(value: object) -> str:
-    """A wrong parameter in a refusal: what it is, and only if it is short what it holds."""
+    """A wrong parameter as an error names it: its value if that is short, else its type."""
     if isinstance(value, int) and value.bit_length() > _SHORT_BITS:
         return f"a whole number of {value.bit_length()} bits"
     if isinstance(value, Fraction) and max(map(abs, value.as_integer_ratio())) >> _SHORT_BITS:
@@ -95,7 +95,7 @@ def said(value: object) -> str:
 
 
 def exact(value: object, name: str) -> Fraction:
-    """A finite public number as a rational; ``name`` is what a refusal calls it."""
+    """A finite public number as a rational. Errors call it ``name``."""
     found = _exact(value, name)
     if max(abs(found.numerator), found.denominator) >> _MOST_BITS:
         raise ParameterError(f"{name} has too many digits: {said(found)}")
@@ -224,7 +224,7 @@ def exp_up(value: Fraction) -> Fraction:
     """A rational at least e^value, within 1e-40 of it relatively.
 
     ``Context.exp`` is correctly rounded; the error of the argument's rounding is
-    at most |value| 10^-digits, which the slack covers. Below -800 the bound is 1e-340.
+    at most ``|value| 10^-digits``, which the slack covers. Below -800 the bound is 1e-340.
     """
     if value < -_EXP_LIMIT:
         return NEGLIGIBLE

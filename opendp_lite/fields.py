@@ -1,4 +1,7 @@
-"""Setting the fields of a frozen value whose constructor does more than copy."""
+"""Setting the fields of a frozen value whose constructor does more than copy.
+
+``__attrs_init__`` is not known to pyright, so it is called in this one place.
+"""
 
 from __future__ import annotations
 

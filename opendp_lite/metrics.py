@@ -30,7 +30,7 @@ class Metric(ABC):
 
     @abstractmethod
     def words(self, distance: Any) -> str:
-        """What it is to be so far apart, in words."""
+        """A distance in words, for example "replacing 2 rows"."""
 
     def within(self, claimed: Any, allowed: Any) -> bool:
         """Whether a distance is certainly at most as large as another."""
@@ -47,11 +47,10 @@ class Metric(ABC):
 class RowMetric(Metric):
     """A metric between datasets. A distance is a whole number of rows.
 
-    Attributes:
-        verb: What happens to a row between neighbours, for example "replacing".
-        fixed_size: Whether datasets at a finite distance have the same number of rows, which is
-            then public. Where it is False, a row may also be left out, so ``per_row`` has to bound
-            what a sum moves by when a row is removed.
+    ``verb`` is what happens to a row between neighbours, for example "replacing". ``fixed_size``
+    says whether datasets at a finite distance have the same number of rows, which is then public.
+    Where it is False, steps may leave rows out, so ``per_row`` has to bound the removal of a row,
+    too.
     """
 
     verb: ClassVar[str]
@@ -184,7 +183,7 @@ class LInfDistance(OneNorm):
 @spellable
 @attrs.frozen(repr=False)
 class AbsoluteDistance(OneNorm):
-    """The absolute difference of two numbers, for which all norms agree."""
+    """The absolute difference of two numbers. All norms agree on it."""
 
     p = 1
 

@@ -105,7 +105,7 @@ class Norms:
         )
 
     def over(self, dimension: int) -> Norms:
-        """With what follows in so many dimensions: l2 <= sqrt(d) linf, l1 <= sqrt(d) l2."""
+        """Adds the bounds that hold in d dimensions: l2 <= sqrt(d) linf, l1 <= sqrt(d) l2."""
         square = _least(
             self.l2_squared, None if self.linf is None else dimension * self.linf * self.linf
         )

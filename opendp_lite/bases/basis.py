@@ -1,4 +1,4 @@
-"""What every basis answers."""
+"""The base class of all bases."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from opendp_lite.bodies.body import Floats
 from opendp_lite.bodies.points import Points
+from opendp_lite.engines.fold import Floats
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import Number, exact, nearest, plain, positive, reading, said, whole
 from opendp_lite.norms import Norms
 
 CELLS: Final = 2**14
-"""Cells in which a smooth basis tells numbers apart."""
+"""How many cells a smooth basis has."""
 MOST_TERMS: Final = 64
 MOST_CELLS: Final = 512
 _FEWEST_TERMS: Final = 2
@@ -28,7 +28,7 @@ _NARROWEST: Final = 1e-100
 
 
 def to_float(value: Fraction) -> Fraction:
-    """What the nearest float stands for, where there is one: all that edges and a repr can hold."""
+    """The rational that the nearest float stands for. Edges and a repr can hold no more digits."""
     close = nearest(value)
     return reading(close) if isfinite(close) else value
 

@@ -17,8 +17,8 @@ from opendp_lite.bases.basis import (
     power_of_two,
     upper_bound,
 )
-from opendp_lite.bodies.body import Floats
 from opendp_lite.documents import spellable
+from opendp_lite.engines.fold import Floats
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import said, whole
 

@@ -6,8 +6,8 @@ import attrs
 import numpy as np
 
 from opendp_lite.bases.stepped import Stepped
-from opendp_lite.bodies.body import Floats
 from opendp_lite.documents import spellable
+from opendp_lite.engines.fold import Floats
 
 
 def hadamard_matrix(size: int) -> Floats:

@@ -17,8 +17,8 @@ from opendp_lite.bases.basis import (
     public_scale,
     to_float,
 )
-from opendp_lite.bodies.body import Floats
 from opendp_lite.documents import spellable
+from opendp_lite.engines.fold import Floats
 from opendp_lite.exact import Number, exact
 
 _BEYOND = 5
@@ -31,7 +31,7 @@ def _middle(value: Number) -> Fraction:
 @spellable
 @attrs.frozen(repr=False)
 class Hermite(Basis):
-    """Hermite functions, for bell-shaped densities and what is near to them.
+    """Hermite functions, for bell-shaped densities and similar ones.
 
     The functions are Hermite polynomials times exp(-z^2 / 2) with z = (x - middle) / scale. They
     need no bounds, and vanish at sqrt(2 terms) + 5 scales from the middle. Numbers further away are

@@ -1,4 +1,4 @@
-"""What the bases on a bounded interval share."""
+"""The common part of the bases on a bounded interval."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ from opendp_lite.bases.basis import (
     number_of_terms,
     public_scale,
 )
-from opendp_lite.bodies.body import Floats
 from opendp_lite.documents import spellable
+from opendp_lite.engines.fold import Floats
 
 _BEYOND = 30
 

@@ -8,8 +8,8 @@ from numpy.polynomial.legendre import legvander
 
 from opendp_lite.bases.basis import middle_shares
 from opendp_lite.bases.interval import Interval
-from opendp_lite.bodies.body import Floats
 from opendp_lite.documents import spellable
+from opendp_lite.engines.fold import Floats
 
 
 @spellable

@@ -10,8 +10,8 @@ import numpy as np
 
 from opendp_lite.bases.basis import MOST_CELLS, Basis, lower_bound, upper_bound
 from opendp_lite.bases.hadamard import hadamard_matrix
-from opendp_lite.bodies.body import Floats
 from opendp_lite.documents import spellable
+from opendp_lite.engines.fold import Floats
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import said, whole
 

@@ -1,4 +1,4 @@
-"""What the bases of functions that are constant on each of few cells share."""
+"""The common part of the bases whose functions are constant on each cell."""
 
 from __future__ import annotations
 

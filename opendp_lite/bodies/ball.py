@@ -10,25 +10,21 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.bodies.body import (
-    GRID_BITS,
-    SLACK,
-    Body,
+from opendp_lite.bodies.body import SLACK, Body, fitting_width
+from opendp_lite.bodies.bounds import (
     Bounds,
-    Floats,
-    Snapper,
     Values,
     array,
     compact,
-    fitting_width,
-    grid_exponent,
+    format_bounds,
     picked,
-    shown,
     spread,
     values,
     width_of,
 )
 from opendp_lite.bodies.box import Box
+from opendp_lite.bodies.grid import GRID_BITS, Snapper, grid_exponent
+from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.layout import DENSE, Layout
 from opendp_lite.engines.missing import FillEntries, holds_missing
 from opendp_lite.engines.sparse import SparseRows, Whole
@@ -77,7 +73,7 @@ class Ball(Body):
         if p not in (1, 2, inf):
             raise ParameterError(f"Ball: p must be 1, 2 or infinity, got {said(p)}")
         if any(value <= 0 for value in size):
-            raise ParameterError(f"the radius of a ball must be above 0, got {shown(size)}")
+            raise ParameterError(f"the radius of a ball must be above 0, got {format_bounds(size)}")
         columns = width_of("Ball", columns, size, middle)
         initialise(self, size=compact(size), p=p, middle=compact(middle), columns=columns)
 
@@ -239,7 +235,7 @@ class Ball(Body):
         return grid_exponent("clip_to_norm", largest, min(self.size), GRID_BITS)
 
     def snapper(self) -> Snapper:
-        """Shrinks each row by what rounding may add, then rounds.
+        """Shrinks each row by as much as rounding may lengthen it, then rounds.
 
         Let v be the rounded row and R the radii in grid units. ||v / R||_p is at most
         ||x / R||_p + ||1 / (2 R)||_p, so scaling to the target 1 - ||1 / (2 R)||_p, less 2^-44
@@ -293,10 +289,10 @@ class Ball(Body):
         return snapper if any(self.middle) else attrs.evolve(snapper, entries=around_zero)
 
     def __repr__(self) -> str:
-        parts = [shown(self.size)]
+        parts = [format_bounds(self.size)]
         order = "float('inf')" if self.p == inf else f"{self.p:g}"
         parts += [f"p={order}"] if self.p != 2 else []
-        parts += [f"center={shown(self.middle)}"] if any(self.middle) else []
+        parts += [f"center={format_bounds(self.middle)}"] if any(self.middle) else []
         implied = max(len(self.size), len(self.middle))
         parts += [f"columns={self.columns}"] if self.columns != implied else []
         return f"dp.Ball({', '.join(parts)})"

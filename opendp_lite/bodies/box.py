@@ -11,23 +11,20 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.bodies.body import (
-    SLACK,
-    Body,
+from opendp_lite.bodies.body import SLACK, Body, fitting_width
+from opendp_lite.bodies.bounds import (
     Bounds,
-    Floats,
-    Snapper,
     Values,
     array,
     compact,
-    fitting_width,
-    grid_exponent,
+    format_bounds,
     picked,
-    shown,
     spread,
     values,
     width_of,
 )
+from opendp_lite.bodies.grid import Snapper, grid_exponent
+from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.missing import FillEntries
 from opendp_lite.engines.sparse import SparseRows, Whole, densifies
 from opendp_lite.errors import ParameterError
@@ -180,10 +177,10 @@ class Box(Body):
         return grid_exponent("clamp", max(self._largest), min(self._widths))
 
     def snapper(self) -> Snapper:
-        """Adds 1.5 * 2^52 grid units, which rounds, and clips the bits as integers.
+        """Adds 1.5 * 2^52 grid units to round, then clips the bits as integers.
 
         Positive floats order as their bits do, and NaN as IEEE 754's totalOrder says, so the
-        clip bounds every entry whatever it was; where |x| is below 2^51 units the low bits are
+        clip bounds every entry whatever it was; where ``|x|`` is below 2^51 units the low bits are
         x rounded to nearest.
         """
         unit = Fraction(2) ** self.exponent()
@@ -231,7 +228,7 @@ class Box(Body):
 
     def __repr__(self) -> str:
         count = f", columns={self.columns}" if self.columns != self._kept else ""
-        return f"dp.Box({shown(self.lower)}, {shown(self.upper)}{count})"
+        return f"dp.Box({format_bounds(self.lower)}, {format_bounds(self.upper)}{count})"
 
 
 def _tiled(bounds: list[int], origin: int, columns: int) -> NDArray[np.int64]:

@@ -6,7 +6,10 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.bodies.body import Body, Floats, Snapper, Values, some_columns
+from opendp_lite.bodies.body import Body
+from opendp_lite.bodies.bounds import Values, some_columns
+from opendp_lite.bodies.grid import Snapper
+from opendp_lite.engines.fold import Floats
 from opendp_lite.errors import SpaceError
 from opendp_lite.norms import Norms
 

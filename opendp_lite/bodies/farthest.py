@@ -8,7 +8,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from opendp_lite.engines.fold import Floats
+
 Whole = NDArray[np.int64]
 Length = Callable[[Whole], Floats]
 

@@ -9,8 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.bodies.ball import Ball
-from opendp_lite.bodies.body import SLACK, Body, Bounds, Floats, Snapper, Values, array, picked
+from opendp_lite.bodies.body import SLACK, Body
+from opendp_lite.bodies.bounds import Bounds, Values, array, picked
 from opendp_lite.bodies.box import Box
+from opendp_lite.bodies.grid import Snapper
+from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.missing import FillEntries
 from opendp_lite.engines.sparse import SparseRows, Whole
 from opendp_lite.errors import ParameterError
@@ -72,7 +75,7 @@ class NonNegativeBall(Body):
         return (Fraction(0),), self.ball.size
 
     def centre(self) -> Values:
-        """The origin, from which lengths are measured."""
+        """The origin. Lengths are measured from there."""
         return self.ball.centre()
 
     def filling(self) -> FillEntries:
@@ -118,7 +121,7 @@ class NonNegativeBall(Body):
         return self.ball.exponent()
 
     def snapper(self) -> Snapper:
-        """As the ball's; then, in integers, what is below 0 becomes 0, which lengthens no row."""
+        """As the ball's. Then entries below 0 become 0, in integers. This lengthens no row."""
         ball = self.ball.snapper()
 
         def into(block: Floats, out: Floats, spare: Floats) -> None:

@@ -11,10 +11,12 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.bodies.body import Body, Floats, RowSum, Snapper, Values
+from opendp_lite.bodies.body import Body, RowSum
+from opendp_lite.bodies.bounds import Values
 from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.farthest import farthest, l1_length, l2_length
-from opendp_lite.engines.fold import Block, Scratch
+from opendp_lite.bodies.grid import Snapper
+from opendp_lite.engines.fold import Block, Floats, Scratch
 from opendp_lite.engines.missing import holds_missing, whole_rows
 from opendp_lite.engines.sparse import SparseRows, Whole, densifies
 from opendp_lite.errors import ParameterError
@@ -33,7 +35,7 @@ _ROOM: Final = 1 << 62
 class Points(Body):
     """Rows that are one of finitely many public points, or lie in their convex hull.
 
-    Attributes:
+    Args:
         key: Two such bodies with the same key and grid are the same body.
         edges: Rising numbers, one fewer than points. A number belongs to the point whose place is
             the number of edges that are at most it.
@@ -53,7 +55,7 @@ class Points(Body):
 
     @classmethod
     def nearest_to(cls, key: Hashable, edges: Floats, table: Floats) -> Points:
-        """The body of a table of floats, rounded to a grid on which its norms are exact."""
+        """The body of a table of floats, rounded to a grid where its norms are exact."""
         columns = table.shape[1]
         reach = floor_log2(Fraction(float(np.abs(table).max())))
         grid = reach + 1 - (_SQUARE_BITS - (columns - 1).bit_length()) // 2
@@ -252,7 +254,7 @@ def _with_missing(rows: Floats, before: Floats) -> Floats:
 
 @attrs.frozen
 class Middle:
-    """A block function that puts the middle point in the place of what is missing.
+    """A block function that puts the middle point in the place of missing values.
 
     Blocks are rows of points or, where a sum takes numbers for points itself, the numbers: then it
     puts a number of the middle cell.

@@ -9,18 +9,11 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.bodies.body import (
-    SLACK,
-    Body,
-    Floats,
-    Snapper,
-    Values,
-    array,
-    fitting_width,
-    grid_exponent,
-    some_columns,
-)
+from opendp_lite.bodies.body import SLACK, Body, fitting_width
+from opendp_lite.bodies.bounds import Values, array, some_columns
 from opendp_lite.bodies.box import Box
+from opendp_lite.bodies.grid import Snapper, grid_exponent
+from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.missing import FillRows, holds_missing
 from opendp_lite.exact import Number, nearest, plain, positive
 from opendp_lite.fields import initialise

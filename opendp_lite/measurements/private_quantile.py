@@ -9,20 +9,12 @@ from typing import Any, Final, Literal, cast, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.bodies.body import (
-    Bounds,
-    Floats,
-    array,
-    compact,
-    spread,
-    values,
-    width_of,
-)
+from opendp_lite.bodies.bounds import Bounds, array, compact, spread, values, width_of
 from opendp_lite.bodies.box import Box
 from opendp_lite.core import Facts, Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.engines.deferred import Released, identity
-from opendp_lite.engines.fold import Block
+from opendp_lite.engines.fold import Block, Floats
 from opendp_lite.engines.gather import GatherFold
 from opendp_lite.engines.missing import LEAVE_OUT, FillEntries, fold_present
 from opendp_lite.engines.tally import TallyFold

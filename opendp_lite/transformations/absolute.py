@@ -8,15 +8,17 @@ from typing import cast
 import attrs
 import numpy as np
 
-from opendp_lite.bodies.body import Body, Floats, unsigned
+from opendp_lite.bodies.body import Body
+from opendp_lite.bodies.bounds import unsigned
 from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.non_negative_ball import NonNegativeBall
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
+from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.sparse import SparseRows
 from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space
-from opendp_lite.transformations.row_map import lifted
+from opendp_lite.transformations.row_map import row_map_trusted
 
 
 @attrs.frozen
@@ -50,7 +52,7 @@ def absolute(space: Space[Rows]) -> Transformation[Space[Rows], Space[Rows]]:
         >>> (dp.absolute() >> dp.clamp(0, 5) >> dp.sum())([-3.0, 1.0])
         array([4.])
     """
-    return lifted(space, Unsigned(), _unsigned(space.domain.body), space.domain.names)
+    return row_map_trusted(space, Unsigned(), _unsigned(space.domain.body), space.domain.names)
 
 
 def _unsigned(body: Body) -> Body:

@@ -10,7 +10,7 @@ from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import said
 from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space
-from opendp_lite.transformations.row_map import lifted
+from opendp_lite.transformations.row_map import row_map_trusted
 
 
 @stage
@@ -62,4 +62,4 @@ def basis_features(space: Space[Rows], basis: Basis) -> Transformation[Space[Row
             "before it and take a basis for each column"
         )
     body = basis.points()
-    return lifted(space, PointOf(body), body)
+    return row_map_trusted(space, PointOf(body), body)

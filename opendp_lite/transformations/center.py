@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from opendp_lite.bodies.body import Bounds, Floats, array, values
+from opendp_lite.bodies.bounds import Bounds, array, values
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
+from opendp_lite.engines.fold import Floats
 from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space
-from opendp_lite.transformations.row_map import lifted
+from opendp_lite.transformations.row_map import row_map_trusted
 from opendp_lite.transformations.widths import fitting
 
 
@@ -47,4 +48,4 @@ def center(space: Space[Rows], middle: Bounds) -> Transformation[Space[Rows], Sp
         return np.subtract(block, offset)
 
     body = space.domain.body.shift(tuple(-value for value in point))
-    return lifted(space, moved, body, space.domain.names)
+    return row_map_trusted(space, moved, body, space.domain.names)

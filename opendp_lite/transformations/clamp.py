@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from opendp_lite.bodies.body import Bounds, Projection
+from opendp_lite.bodies.body import Projection
+from opendp_lite.bodies.bounds import Bounds
 from opendp_lite.bodies.box import Box
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space
-from opendp_lite.transformations.row_map import lifted
+from opendp_lite.transformations.row_map import row_map_trusted
 
 
 @stage
@@ -44,4 +45,4 @@ def clamp(
         array([ 0.,  3., 10.])
     """
     body = Box(lower, upper).over(space.domain.columns)
-    return lifted(space, Projection(body), body, space.domain.names)
+    return row_map_trusted(space, Projection(body), body, space.domain.names)

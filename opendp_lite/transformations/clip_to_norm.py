@@ -11,7 +11,7 @@ from opendp_lite.errors import ParameterError
 from opendp_lite.exact import Number, positive, said
 from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space
-from opendp_lite.transformations.row_map import lifted
+from opendp_lite.transformations.row_map import row_map_trusted
 
 
 @stage
@@ -53,4 +53,4 @@ def clip_to_norm(
         )
     kind = NonNegativeBall if space.domain.body.non_negative() else Ball
     body = kind(positive(radius, "radius"), p).over(space.domain.columns)
-    return lifted(space, Projection(body), body, space.domain.names)
+    return row_map_trusted(space, Projection(body), body, space.domain.names)

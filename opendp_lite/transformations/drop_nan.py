@@ -8,7 +8,7 @@ from opendp_lite.engines.missing import LEAVE_OUT
 from opendp_lite.errors import SpaceError
 from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space, row_metric
-from opendp_lite.transformations.row_map import lifted
+from opendp_lite.transformations.row_map import row_map_trusted
 
 
 @stage
@@ -40,4 +40,4 @@ def drop_nan(space: Space[Rows]) -> Transformation[Space[Rows], Space[Rows]]:
             "drop_nan changes the number of rows, which ChangeOneDistance holds fixed; "
             "use impute(value) instead"
         )
-    return lifted(space, LEAVE_OUT, space.domain.body, space.domain.names)
+    return row_map_trusted(space, LEAVE_OUT, space.domain.body, space.domain.names)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from opendp_lite.bodies.body import Bounds, array, values
+from opendp_lite.bodies.bounds import Bounds, array, values
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.engines.missing import FillEntries
 from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space
-from opendp_lite.transformations.row_map import lifted
+from opendp_lite.transformations.row_map import row_map_trusted
 from opendp_lite.transformations.widths import fitting
 
 
@@ -41,4 +41,4 @@ def impute(space: Space[Rows], value: Bounds) -> Transformation[Space[Rows], Spa
     domain = space.domain
     filling = array(fitting(values(value, "value"), space, "impute"))
 
-    return lifted(space, FillEntries(filling), domain.body, domain.names)
+    return row_map_trusted(space, FillEntries(filling), domain.body, domain.names)

@@ -1,17 +1,18 @@
-"""Which entries are below a threshold."""
+"""Indicators of values below a threshold."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from opendp_lite.bodies.body import Bounds, Floats, array, values
+from opendp_lite.bodies.bounds import Bounds, array, values
 from opendp_lite.bodies.box import Box
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
+from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.missing import holds_missing
 from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space
-from opendp_lite.transformations.row_map import lifted
+from opendp_lite.transformations.row_map import row_map_trusted
 from opendp_lite.transformations.widths import fitting
 
 
@@ -49,4 +50,4 @@ def is_below(space: Space[Rows], threshold: Bounds) -> Transformation[Space[Rows
             found[np.isnan(block)] = np.nan
         return found
 
-    return lifted(space, flags, Box(0, 1, space.domain.columns), space.domain.names)
+    return row_map_trusted(space, flags, Box(0, 1, space.domain.columns), space.domain.names)

@@ -8,18 +8,19 @@ from math import inf
 import attrs
 import numpy as np
 
-from opendp_lite.bodies.body import Floats, Values, unsigned
+from opendp_lite.bodies.bounds import Values, unsigned
 from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.everything import Everything
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
+from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.layout import DENSE, Layout
 from opendp_lite.engines.sparse import SparseRows
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import nearest, said, sqrt_up
 from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space
-from opendp_lite.transformations.row_map import lifted
+from opendp_lite.transformations.row_map import row_map_trusted
 
 
 @attrs.frozen
@@ -75,9 +76,9 @@ def norm(space: Space[Rows], p: float = 2) -> Transformation[Space[Rows], Space[
     ends, radii = body.bounds(), body.radii()
     largest = None if radii is None else radii.of(p)
     if ends is None or not largest:
-        return lifted(space, Lengths(p, inf), Everything(1))
+        return row_map_trusted(space, Lengths(p, inf), Everything(1))
     least = _shortest(unsigned(ends)[0], p, body.columns)
-    return lifted(space, Lengths(p, nearest(largest)), Box(least, largest))
+    return row_map_trusted(space, Lengths(p, nearest(largest)), Box(least, largest))
 
 
 def _shortest(entries: Values, p: float, columns: int) -> Fraction:

@@ -5,18 +5,17 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from opendp_lite.bodies.ball import Ball
 from opendp_lite.bodies.everything import Everything
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
+from opendp_lite.engines.fold import Floats
 from opendp_lite.exact import whole
 from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space
-from opendp_lite.transformations.row_map import lifted, plain_nan
+from opendp_lite.transformations.row_map import plain_nan, row_map_trusted
 
-Floats = NDArray[np.float64]
 _ROUNDS = 3
 
 
@@ -95,4 +94,4 @@ def random_rotation(space: Space[Rows], seed: int = 0) -> Transformation[Space[R
     radii = space.domain.body.radii()
     longest = None if radii is None else radii.of(2)
     body = Ball(longest, columns=turn.width) if longest else Everything(turn.width)
-    return lifted(space, turn.forward, body)
+    return row_map_trusted(space, turn.forward, body)

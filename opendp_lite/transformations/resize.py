@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.bodies.body import Bounds, Floats, array, shown, values
+from opendp_lite.bodies.bounds import Bounds, array, format_bounds, values
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
+from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.missing import LEAVE_OUT
 from opendp_lite.engines.rows import Mapped, map_rows, materialise
 from opendp_lite.errors import ParameterError, SpaceError
@@ -19,7 +20,7 @@ from opendp_lite.exact import nearest, said, whole
 from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space, row_metric
-from opendp_lite.transformations.row_map import plain_nan
+from opendp_lite.transformations.row_map import plain_nan, unchanged
 from opendp_lite.transformations.widths import fitting
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -87,7 +88,7 @@ def resize(
         space,
         Space(attrs.evolve(domain, size=count), ChangeOneDistance(), unit=space.unit),
         resized,
-        _as_it_is,
+        unchanged,
     )
 
 
@@ -105,7 +106,7 @@ def _equal(space: Space[Rows], fill: Bounds) -> Callable[[int], Floats]:
     row = np.broadcast_to(array(entries), (1, domain.columns))
     if not domain.body.contains(row)[0]:
         raise SpaceError(
-            f"resize: the filling row must lie in {domain.body!r}, got {shown(entries)}"
+            f"resize: the filling row must lie in {domain.body!r}, got {format_bounds(entries)}"
         )
     return lambda missing: np.broadcast_to(row, (missing, domain.columns))
 
@@ -126,10 +127,6 @@ def _even(space: Space[Rows]) -> Callable[[int], Floats]:
         return rows
 
     return filled
-
-
-def _as_it_is(distance: Any) -> Any:
-    return distance
 
 
 def hashed_order(rows: Floats) -> NDArray[np.intp]:

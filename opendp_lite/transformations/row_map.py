@@ -1,4 +1,4 @@
-"""The lift that owns the row-by-row proof."""
+"""Transformations that treat each row by itself, and their proof."""
 
 from __future__ import annotations
 
@@ -10,17 +10,15 @@ from typing import Any
 
 import attrs
 import numpy as np
-from numpy.typing import NDArray
 
 from opendp_lite.bodies.body import Body
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
+from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.missing import holds_missing, whole_rows
 from opendp_lite.engines.rows import map_rows
 from opendp_lite.errors import SpaceError
 from opendp_lite.spaces import Space, row_metric
-
-Floats = NDArray[np.float64]
 
 
 def plain_nan(rows: Floats) -> Floats:
@@ -28,7 +26,8 @@ def plain_nan(rows: Floats) -> Floats:
 
     Which of two NaN an operation keeps, and so its sign, may depend on where in a block they stand.
     """
-    rows[np.isnan(rows)] = np.nan
+    if holds_missing(rows):
+        rows[np.isnan(rows)] = np.nan
     return rows
 
 
@@ -44,10 +43,10 @@ def _number(value: object) -> float:
 
 
 def _real(found: object) -> Floats:
-    """An array of floats of ones own; NaN for each entry that is no real number.
+    """A new array of floats, with NaN for each entry that is no real number.
 
-    Of which type an array is may depend on its values (``numpy.emath.sqrt`` turns complex at the
-    first negative number), so no type is refused and none warns.
+    The type of an array may depend on its values: ``numpy.emath.sqrt`` turns complex at the first
+    negative number. So no type is refused, and none warns.
     """
     if isinstance(found, np.ma.MaskedArray):
         return np.where(np.ma.getmaskarray(found), np.nan, _real(found.data))
@@ -62,7 +61,7 @@ def _real(found: object) -> Floats:
 
 @attrs.frozen
 class RowByRow:
-    """A person's block function, held to what ``row_map`` asks of it."""
+    """A user's block function. Its results are checked as ``row_map`` says."""
 
     function: Callable[[Floats], Floats]
     columns: int
@@ -153,24 +152,25 @@ def row_map(
         raise SpaceError(
             f"row_map: leaving rows out changes their number, which {space.metric!r} holds fixed"
         )
-    return lifted(space, RowByRow(function, body.columns, drops, missing), body, names)
+    return row_map_trusted(space, RowByRow(function, body.columns, drops, missing), body, names)
 
 
-def lifted(
+def row_map_trusted(
     space: Space[Rows],
     function: Callable[[Floats], Floats],
     body: Body,
     names: tuple[str, ...] | None = None,
 ) -> Transformation[Space[Rows], Space[Rows]]:
-    """As ``row_map``, for the functions of this package, which are known to keep its rules."""
+    """As ``row_map``, without checks, for this package's own functions."""
     domain = attrs.evolve(space.domain, columns=body.columns, body=body, names=names)
     return Transformation(
         space,
         Space(domain, space.metric, unit=space.unit),
         lambda rows: map_rows(rows, function),
-        _identity,
+        unchanged,
     )
 
 
-def _identity(distance: Any) -> Any:
+def unchanged(distance: Any) -> Any:
+    """The stability map of a step that moves datasets no further apart."""
     return distance

@@ -5,14 +5,15 @@ from __future__ import annotations
 import attrs
 import numpy as np
 
-from opendp_lite.bodies.body import Bounds, Floats, array, values
+from opendp_lite.bodies.bounds import Bounds, array, values
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
+from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.sparse import SparseRows
 from opendp_lite.errors import ParameterError
 from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space
-from opendp_lite.transformations.row_map import lifted
+from opendp_lite.transformations.row_map import row_map_trusted
 from opendp_lite.transformations.widths import fitting
 
 
@@ -60,4 +61,4 @@ def scale(space: Space[Rows], factor: Bounds) -> Transformation[Space[Rows], Spa
     if any(value == 0 for value in factors):
         raise ParameterError("scale: a factor of 0 would remove the column; use select()")
     body = space.domain.body.scale(factors)
-    return lifted(space, Multiplied(array(factors)), body, space.domain.names)
+    return row_map_trusted(space, Multiplied(array(factors)), body, space.domain.names)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-from opendp_lite.bodies.body import Floats
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
+from opendp_lite.engines.fold import Floats
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space
-from opendp_lite.transformations.row_map import lifted
+from opendp_lite.transformations.row_map import row_map_trusted
 
 Column = int | str
 
@@ -54,7 +54,7 @@ def select(
 
     names = space.domain.names
     chosen = None if names is None else tuple(names[j] for j in kept)
-    return lifted(space, picked, space.domain.body.select(kept), chosen)
+    return row_map_trusted(space, picked, space.domain.body.select(kept), chosen)
 
 
 def _position(column: object, domain: Rows) -> int:

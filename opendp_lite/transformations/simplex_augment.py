@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from opendp_lite.bodies.body import Floats
 from opendp_lite.bodies.simplex import Simplex
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
+from opendp_lite.engines.fold import Floats
 from opendp_lite.errors import SpaceError
 from opendp_lite.exact import nearest
 from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space
-from opendp_lite.transformations.row_map import lifted, plain_nan
+from opendp_lite.transformations.row_map import plain_nan, row_map_trusted
 
 
 @stage
@@ -64,4 +64,4 @@ def simplex_augment(space: Space[Rows]) -> Transformation[Space[Rows], Space[Row
             out[:, -1] -= block[:, column]
         return plain_nan(out)
 
-    return lifted(space, augmented, Simplex(total, space.domain.columns + 1))
+    return row_map_trusted(space, augmented, Simplex(total, space.domain.columns + 1))

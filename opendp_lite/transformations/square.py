@@ -8,16 +8,18 @@ from typing import cast
 import attrs
 import numpy as np
 
-from opendp_lite.bodies.body import Body, Floats, unsigned
+from opendp_lite.bodies.body import Body
+from opendp_lite.bodies.bounds import unsigned
 from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.everything import Everything
 from opendp_lite.bodies.non_negative_ball import NonNegativeBall
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
+from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.sparse import SparseRows
 from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space
-from opendp_lite.transformations.row_map import lifted, plain_nan
+from opendp_lite.transformations.row_map import plain_nan, row_map_trusted
 
 
 @attrs.frozen
@@ -51,7 +53,7 @@ def square(space: Space[Rows]) -> Transformation[Space[Rows], Space[Rows]]:
         array([9., 1.])
     """
     domain = space.domain
-    return lifted(space, Squared(), _squared(domain.body), domain.names)
+    return row_map_trusted(space, Squared(), _squared(domain.body), domain.names)
 
 
 def _squared(body: Body) -> Body:

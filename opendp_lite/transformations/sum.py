@@ -98,7 +98,7 @@ class SumFold(RowSum[Totals]):
         return totals.wrapped - self._origins(totals.rows)
 
     def _origins(self, rows: int) -> Whole:
-        """What the origin adds to a column of so many rows, modulo 2^64."""
+        """The origins of so many rows, added up modulo 2^64."""
         extra = rows * self._snapper.origin % _TURN
         return np.array([extra], dtype=np.uint64).view(np.int64)
 

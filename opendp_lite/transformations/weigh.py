@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from opendp_lite.bodies.body import Floats
 from opendp_lite.bodies.simplex import Simplex
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
+from opendp_lite.engines.fold import Floats
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import Number, exact, nearest, positive
 from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space
-from opendp_lite.transformations.row_map import lifted
+from opendp_lite.transformations.row_map import plain_nan, row_map_trusted
 
 
 @stage
@@ -42,8 +42,8 @@ def weigh(
 
     Proof:
         Row by row (``row_map``). Free Lunch (Fitzsimons, Honaker, Shoemate, Singhal), appendix A,
-        corrected: of rows (w x, R - w x) the total over R is the number of rows, not the sum of the
-            weights.
+        is corrected. Of its rows (w x, R - w x) the total over R is the number of rows, not the sum
+        of the weights.
 
     Example:
         >>> import opendp_lite as dp, numpy as np
@@ -67,11 +67,9 @@ def weigh(
 
     def weighted(block: Floats) -> Floats:
         value, weight = np.clip(block[:, 0], bottom, top), np.clip(block[:, 1], 0.0, limit)
-        missing = np.isnan(value) | np.isnan(weight)
         out = np.empty((len(block), 2))
         np.multiply(weight, value - bottom, out=out[:, 0])
         np.multiply(weight, top - value, out=out[:, 1])
-        out[missing] = np.nan
-        return out
+        return plain_nan(out)
 
-    return lifted(space, weighted, Simplex(heaviest * (high - low), 2))
+    return row_map_trusted(space, weighted, Simplex(heaviest * (high - low), 2))

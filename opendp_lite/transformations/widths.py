@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opendp_lite.bodies.body import Values
+from opendp_lite.bodies.bounds import Values
 from opendp_lite.domains import Rows
 from opendp_lite.errors import SpaceError
 from opendp_lite.spaces import Space

@@ -213,3 +213,29 @@ def test_places_are_those_of_a_search(edges):
 def test_even_cells_are_not_searched():
     assert dp.Legendre(3, 0, 0.1).points()._per_unit is not None
     assert dp.Chebyshev(3, 0, 0.1).points()._per_unit is None
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+def test_bounds_are_met_and_a_missing_row_is_the_middle_point(table):
+    body = body_of(table)
+    rows = body.at(np.arange(len(table)))
+    lower, upper = (np.array([float(bound) for bound in each]) for each in body.bounds())
+    assert np.array_equal(rows.max(axis=0), upper)
+    constant = rows.min(axis=0) == upper
+    assert np.array_equal(rows.min(axis=0)[~constant], lower[~constant])
+    assert (lower < upper).all()
+    middle = body.at(np.array([len(table) // 2]))
+    assert [float(entry) for entry in body.centre()] == middle[0].tolist()
+    lacking = rows.copy()
+    lacking[1::3, 0] = np.nan
+    filled = body.filling()(lacking)
+    assert np.array_equal(filled[1::3], np.repeat(middle, len(filled[1::3]), axis=0))
+    assert np.array_equal(filled[::3], rows[::3])
+    assert body.contains(lacking).all()
+
+
+def test_a_missing_number_is_one_of_the_middle_cell():
+    for basis in (dp.Haar(4, 0, 1), dp.Chebyshev(3, 0, 1), dp.Hadamard(2, -1, 1)):
+        body = basis.points()
+        number = body.filling()(np.array([[np.nan]]))
+        assert body.places_of(number[:, 0]).tolist() == [basis.cells // 2]

@@ -157,3 +157,9 @@ def test_the_median_of_groups_is_that_of_chi_squared(group):
 def test_refusals(make, words):
     with pytest.raises(dp.OpenDPLiteError, match=words):
         make()
+
+
+def test_each_column_keeps_its_own_bounds():
+    """With the widest for all, the narrow column would pay for the wide one."""
+    space = (dp.records(columns=2) >> dp.clamp([0, -5], [1, 5])).output_space
+    assert module._of_groups(space, 2).domain.body == dp.Box(0, [0.5, 50])

@@ -402,7 +402,9 @@ assert_type(summed(dp.Blocks(blocks)), Any)
 ages = dp.csv_column(BytesIO(b"age;visits\n41;2\n-;3\n"), "age", delimiter=";", na={"-"})
 as_blocks: dp.Blocks = ages
 assert_type(dp.csv_column(BytesIO(b"age\n41\n")).name, str)
-assert_type(dp.csv_column(BytesIO(b"Ann,41\n"), 2, header=False, text="missing").columns, int | None)
+assert_type(
+    dp.csv_column(BytesIO(b"Ann,41\n"), 2, header=False, text="missing").columns, int | None
+)
 again: dp.Mechanism[Tables, Zcdp] = dp.from_json(summed.to_json())
 with_own_step: dp.Stage[Tables, Tables] = dp.from_json(halve().to_json(), extra=[halve])
 dp.assert_lawful(dp.MaxDivergence(), [0, 0.5, 1])

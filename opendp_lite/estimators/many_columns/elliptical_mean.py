@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from opendp_lite.bodies.body import Bounds, array, spread, values
+from opendp_lite.bodies.bounds import Bounds, array, spread, values
 from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError

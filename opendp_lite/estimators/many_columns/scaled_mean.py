@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from opendp_lite.bodies.body import Bounds, array, spread, values
+from opendp_lite.bodies.bounds import Bounds, array, spread, values
 from opendp_lite.combinators.adaptive import Ask, programmed
 from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows

@@ -1,0 +1,59 @@
+"""The dyadic grid that rows of a body are rounded to, and the rounding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Final
+
+import attrs
+
+from opendp_lite.engines.fold import Floats
+from opendp_lite.engines.sparse import SparseRows, Whole, densifies
+from opendp_lite.errors import ParameterError
+from opendp_lite.exact import floor_log2
+
+GRID_BITS: Final = 40
+"""A body's grid is about 2^-40 of its radius: one row's rounding is invisible to 10^9 rows."""
+_MOST_BITS: Final = 50
+_NARROW_BITS: Final = 20
+_EXTREME: Final = 900
+
+
+def grid_exponent(
+    name: str, largest: Fraction, narrowest: Fraction, narrow_bits: int = _NARROW_BITS
+) -> int:
+    """The exponent of the dyadic grid for a body, from its public geometry alone."""
+    reach = floor_log2(largest)
+    if abs(reach) > _EXTREME:
+        raise ParameterError(
+            f"{name}: bounds beyond 2^{_EXTREME} or below 2^-{_EXTREME} cannot be summed; "
+            "scale() the rows before"
+        )
+    fine = min(reach - GRID_BITS, floor_log2(narrowest) - narrow_bits)
+    return max(fine, reach - _MOST_BITS)
+
+
+def _no_entries(rows: SparseRows) -> Whole:
+    raise densifies("a sum over rows in this body")
+
+
+@attrs.frozen
+class Snapper:
+    """Rounds blocks of rows to a body's grid, in integers, and never outside the body.
+
+    ``into(block, out, spare)`` fills the float buffer ``out``, whose bits are then to be read as
+    int64: each entry minus ``origin`` is the coordinate in grid units. ``spare`` is scratch of the
+    same shape; where not ``spares``, it may be ``out``. Buffers are C-ordered; where ``by_column``
+    any layout will do, and column after column is fastest. The image of a row depends on that row
+    alone (elementwise operations in a fixed order), whatever the row holds.
+
+    ``entries(rows)`` gives the coordinates of the stored entries of sparse rows, or raises
+    ``DataError`` where zeros would not stay zero.
+    """
+
+    origin: int
+    into: Callable[[Floats, Floats, Floats], None]
+    spares: bool = False
+    by_column: bool = False
+    entries: Callable[[SparseRows], Whole] = _no_entries
