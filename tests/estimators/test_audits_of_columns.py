@@ -28,43 +28,43 @@ TURNED = np.array([[0.0, 0.0], [1.0, 0.0]]), np.array([[0.0, 0.0], [-1.0, 0.0]])
 RHO, EPSILON = {"rho": 0.5}, {"epsilon": 1}
 SPILL = {"epsilon": 1, "delta": 0.01}
 CASES = {
-    "gaussian_mean": (TABLE, lambda **b: dp.gaussian_mean(1, **b, **ASKED), RHO, ADDED, 4000),
+    "gaussian_mean": (TABLE, lambda **b: dp.gaussian_mean(1, **b, **ASKED), RHO, ADDED, 2000),
     "gaussian_mean, replaced": (
         PAIR,
         lambda **b: dp.gaussian_mean(1, **b, **ASKED),
         RHO,
         TURNED,
-        4000,
+        2000,
     ),
     "laplace_mean": (
         TABLE,
         lambda **b: dp.laplace_mean(1, **b, **ASKED),
         EPSILON,
         ADDED_DIAGONALLY,
-        7000,
+        3500,
     ),
-    "l2_gamma_mean": (TABLE, lambda **b: dp.l2_gamma_mean(1, **b, **ASKED), EPSILON, ADDED, 7000),
+    "l2_gamma_mean": (TABLE, lambda **b: dp.l2_gamma_mean(1, **b, **ASKED), EPSILON, ADDED, 3500),
     "l2_gamma_mean, replaced": (
         PAIR,
         lambda **b: dp.l2_gamma_mean(1, **b, **ASKED),
         EPSILON,
         TURNED,
-        5000,
+        2500,
     ),
-    "simplex_means": (TABLE, lambda **b: dp.simplex_means(1, **b, **ASKED), EPSILON, ADDED, 6000),
+    "simplex_means": (TABLE, lambda **b: dp.simplex_means(1, **b, **ASKED), EPSILON, ADDED, 3000),
     "simplex_means, spill": (
         TABLE,
         lambda **b: dp.simplex_means(1, **b, **ASKED),
         SPILL,
         ADDED,
-        3000,
+        1500,
     ),
     "weighted_mean": (
         TABLE,
         lambda **b: dp.weighted_mean(0, 1, most=1, **b, **ASKED),
         EPSILON,
         (NONE, np.array([[1.0, 1.0]])),
-        7000,
+        3500,
     ),
 }
 """A space, an estimator, its budget, neighbours, and how many releases find half the noise."""

@@ -87,7 +87,7 @@ def test_many_rows_are_hardly_shortened():
     assert np.abs(release - shares).sum() / 2 < 0.02
 
 
-def test_audits_find_nothing():
+def test_audits_find_nothing(seeded):
     one, none = np.ones((4, 3)), np.vstack([np.ones((3, 3)), np.zeros((1, 3))])
     replaced = dp.records(columns=3, size=4, metric=REPLACE)
     for published in (False, True):

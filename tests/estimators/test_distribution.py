@@ -331,13 +331,13 @@ def sums_of(found):
 @pytest.mark.parametrize(
     "basis", [dp.Legendre(4, 0, 1), dp.Hadamard(4, 0, 1), dp.Laguerre(3, scale=1)], ids=repr
 )
-def test_nothing_is_found_where_a_row_is_added(basis, loss):
+def test_nothing_is_found_where_a_row_is_added(basis, loss, seeded):
     """The row where the functions are largest; each fails with probability 1e-7."""
     worst = float(basis.middles()[np.argmax(np.abs(basis.functions()).sum(axis=1))])
     release = dp.basis_distribution(basis, **loss)
-    dp.audit(release, [], [worst], releases=3000, score=sums_of)
+    dp.audit(release, [], [worst], releases=1500, score=sums_of)
     replaced = dp.records(size=1, metric=dp.ChangeOneDistance()) >> release
-    dp.audit(replaced, [float(basis.ends[1])], [worst], releases=3000, score=sums_of)
+    dp.audit(replaced, [float(basis.ends[1])], [worst], releases=1500, score=sums_of)
 
 
 @pytest.mark.parametrize("k", [4, 16])
@@ -353,7 +353,7 @@ def test_the_published_l1_claim_is_false(k):
     assert published.map(1) == sqrt(k)
 
 
-def test_an_audit_catches_the_published_l1_claim():
+def test_an_audit_catches_the_published_l1_claim(seeded):
     """The score is the likelihood ratio of a row in the first cell, where all functions are 1.
 
     All four sums are above 1 in 1/16 of the releases with the row and in 1/16 e^-2 without. Of
@@ -366,7 +366,7 @@ def test_an_audit_catches_the_published_l1_claim():
 
     basis = dp.Hadamard(4, 0, 1)
     published = dp.records() >> dp.basis_features(basis) >> dp.sum() >> dp.laplace(scale=2)
-    dp.audit(published, [], [0.0], releases=3000, score=likelihood)
+    dp.audit(published, [], [0.0], releases=1500, score=likelihood)
     claiming = attrs.evolve(published, privacy_map=lambda distance: distance)
     with pytest.raises(AssertionError, match="claims a loss of 1"):
         dp.audit(claiming, [], [0.0], releases=40_000, score=likelihood)

@@ -12,6 +12,7 @@ import pytest
 import opendp_lite as dp
 from opendp_lite.samplers.rank_choice import RankLaw
 
+pytestmark = pytest.mark.usefixtures("seeded")
 Tables = dp.Space[dp.Rows]
 Zcdp = dp.ZeroConcentratedDivergence
 REPLACE = dp.ChangeOneDistance()
