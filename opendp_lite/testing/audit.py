@@ -151,7 +151,8 @@ def _chosen(
 
     def rank(hits: Counts, others: Counts) -> Floats:
         p, q = _guess(hits, train, rest, -_SPREAD), _guess(others, train, rest, _SPREAD)
-        return np.max([claim.strain(p, q) for claim in claims], axis=0)
+        found: Floats = np.max([claim.strain(p, q) for claim in claims], axis=0)
+        return found
 
     ranked = [
         each
