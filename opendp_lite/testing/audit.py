@@ -33,7 +33,7 @@ _SPREAD = 3.5
 class Audit:
     """The result of an audit.
 
-    Attributes:
+    Args:
         lower_bound: The loss is at least this, with the stated confidence. Under
             ``ApproximateDivergence``, and for a measure of your own, it bounds epsilon at a delta.
         claim: The loss that the pipeline claims, in the same unit.

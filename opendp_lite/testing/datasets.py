@@ -31,7 +31,7 @@ _SOME = 16
 class Neighbours:
     """Two datasets that are at most ``distance`` rows apart, in the space's metric.
 
-    Attributes:
+    Args:
         common: The rows of both.
         gone: Rows of the first alone.
         fresh: Rows of the second alone.

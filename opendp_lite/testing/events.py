@@ -55,10 +55,10 @@ class Event:
         if self.low == self.high:
             return f"{self.score.words} equal to {self.low!r}"
         if self.high == np.inf:
-            return f"{self.score.words} of at least {self.low!r}"
+            return f"{self.score.words} of at least {self.low:.12g}"
         if self.low == -np.inf:
-            return f"{self.score.words} of at most {self.high!r}"
-        return f"{self.score.words} from {self.low!r} to {self.high!r}"
+            return f"{self.score.words} of at most {self.high:.12g}"
+        return f"{self.score.words} from {self.low:.12g} to {self.high:.12g}"
 
 
 def _inside(values: Floats, event: Event) -> int:
