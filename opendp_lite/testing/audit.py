@@ -34,7 +34,7 @@ _SPREAD = 3.5
 class Audit:
     """The result of an audit.
 
-    Attributes:
+    Args:
         lower_bound: The loss is at least this, with the stated confidence. Under
             ``ApproximateDivergence``, and for a measure of your own, it bounds epsilon at a delta.
         claim: The loss that the pipeline claims, in the same unit.
@@ -152,7 +152,8 @@ def _chosen(
 
     def rank(hits: Counts, others: Counts) -> Floats:
         p, q = _guess(hits, train, rest, -_SPREAD), _guess(others, train, rest, _SPREAD)
-        return np.max([claim.strain(p, q) for claim in claims], axis=0)
+        found: Floats = np.max([claim.strain(p, q) for claim in claims], axis=0)
+        return found
 
     ranked = [
         each

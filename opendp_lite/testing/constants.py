@@ -10,7 +10,6 @@ from fractions import Fraction
 from typing import Any, Final
 
 import attrs
-import numpy as np
 
 USUAL: Final = (0.0, 1.0, -1.0, 0.5, 0.25, 0.1, 1 / 3, 2 / 3, 0.7, 0.75, 2.0, 10.0, 100.0, 1000.0)
 _MOST = 48
@@ -25,12 +24,11 @@ def constants(*roots: Any) -> tuple[float, ...]:
     for number in _reached(deque(roots)):
         if len(found) >= _MOST:
             break
-        if abs(number) <= _LARGEST:
-            found[float(number)] = None
+        found[number] = None
     return tuple(found)
 
 
-def _reached(waiting: deque[Any]) -> Iterator[Fraction | float | int]:
+def _reached(waiting: deque[Any]) -> Iterator[float]:
     seen: set[int] = set()
     while waiting and len(seen) < _MOST_OBJECTS:
         each = waiting.popleft()
@@ -39,8 +37,9 @@ def _reached(waiting: deque[Any]) -> Iterator[Fraction | float | int]:
         seen.add(id(each))
         if isinstance(each, bool | str | bytes):
             continue
-        if isinstance(each, int | float | Fraction | np.number):
-            yield each
+        if isinstance(each, int | float | Fraction):
+            if abs(each) <= _LARGEST:
+                yield float(each)
         else:
             waiting.extend(_inside(each))
 

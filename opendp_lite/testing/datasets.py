@@ -33,7 +33,7 @@ _SOME = 16
 class Neighbours:
     """Two datasets that are at most ``distance`` rows apart, in the space's metric.
 
-    Attributes:
+    Args:
         common: The rows of both.
         gone: Rows of the first alone.
         fresh: Rows of the second alone.
@@ -90,13 +90,11 @@ def neighbours(
     for number in numbers:
         generator = np.random.default_rng([seed, number])
         if number < trials:
-            pair = _drawn(rows, generator, space.domain.size, replaces, number)
+            yield _drawn(rows, generator, space.domain.size, replaces, number)
         else:
             size = space.domain.size or int(generator.integers(1, 5))
             value = rare[number - trials]
-            pair = _with_value(rows, generator, size, replaces, value, number)
-        if pair is not None:
-            yield pair
+            yield from _with_value(rows, generator, size, replaces, value, number)
 
 
 @attrs.frozen(eq=False)
@@ -173,16 +171,15 @@ def _with_value(
     replaces: bool,
     value: float,
     trial: int,
-) -> Neighbours | None:
-    """A row with this value in it, added or put for another; None where the body has none."""
+) -> Iterator[Neighbours]:
+    """A row with this value in it, added or put for another, if the body has such a row."""
     base = rows.body.draw(generator, size)
     fresh = np.full((1, rows.body.columns), value)
     if rows.body.columns > 1 and generator.random() < 0.5:
         fresh[0, 1:] = rows.body.draw(generator, 1)[0, 1:]
-    if not rows.body.contains(fresh).all():
-        return None
-    kept = size - 1 if replaces else size
-    return Neighbours(base[:kept], base[kept:], fresh, 1, trial)
+    if rows.body.contains(fresh).all():
+        kept = size - 1 if replaces else size
+        yield Neighbours(base[:kept], base[kept:], fresh, 1, trial)
 
 
 def _cut(data: Floats, lengths: Sequence[int]) -> Blocks:

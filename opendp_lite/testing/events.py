@@ -30,11 +30,12 @@ _WHOLE = 0
 
 @attrs.frozen(eq=False)
 class Score:
-    """A number for each release of the data and of its neighbour."""
+    """A number for each release of the data and of its neighbour; of an indicator 1 or 0."""
 
     words: str
     data: Floats
     neighbour: Floats
+    indicates: bool = False
 
 
 @attrs.frozen(eq=False)
@@ -52,13 +53,15 @@ class Event:
         return _inside(self.score.data[start:], self), _inside(self.score.neighbour[start:], self)
 
     def __str__(self) -> str:
+        if self.score.indicates:
+            return self.score.words if self.high >= 1 else f"something else than {self.score.words}"
         if self.low == self.high:
             return f"{self.score.words} equal to {self.low!r}"
         if self.high == np.inf:
-            return f"{self.score.words} of at least {self.low!r}"
+            return f"{self.score.words} of at least {self.low:.12g}"
         if self.low == -np.inf:
-            return f"{self.score.words} of at most {self.high!r}"
-        return f"{self.score.words} from {self.low!r} to {self.high!r}"
+            return f"{self.score.words} of at most {self.high:.12g}"
+        return f"{self.score.words} from {self.low:.12g} to {self.high:.12g}"
 
 
 def _inside(values: Floats, event: Event) -> int:
@@ -69,8 +72,8 @@ def scores(first: Readings, second: Readings, train: int, grid: int | None) -> I
     """The numbers to look at: forms, entries, their differences, lowest bits and residues."""
     a, b = first.numbers, second.numbers
     for form in _telling_forms(first.forms[:train], second.forms[:train]):
-        named = f"the indicator of the form {form!r}"
-        yield Score(named, _of_form(first, form), _of_form(second, form))
+        flags = _of_form(first, form), _of_form(second, form)
+        yield Score(f"a release of the form {form!r}", *flags, indicates=True)
     if not first.width or first.width != second.width:
         return
     gaps = _gaps(a[:train], b[:train])
@@ -172,18 +175,20 @@ class Ranked:
 
 
 def best_events(score: Score, train: int, rank: Rank) -> Iterator[Ranked]:
-    """The best event that the data has more often, and the best that the neighbour has."""
+    """The best range and the best single value that the data has more often, or the neighbour."""
     a = np.sort(score.data[:train][~np.isnan(score.data[:train])])
     b = np.sort(score.neighbour[:train][~np.isnan(score.neighbour[:train])])
     if not len(a) + len(b):
         return
     low, high = _intervals(np.sort(np.concatenate([a, b])))
     ones, twos = _between(a, low, high), _between(b, low, high)
+    single = low == high
     for swapped, (hits, others) in enumerate([(ones, twos), (twos, ones)]):
         ranks = rank(hits, others)
-        best = int(np.argmax(ranks))
-        event = Event(score, float(low[best]), float(high[best]), bool(swapped))
-        yield Ranked(float(ranks[best]), event)
+        for kind in (np.flatnonzero(~single), np.flatnonzero(single)):
+            best = kind[np.argmax(ranks[kind])]
+            event = Event(score, float(low[best]), float(high[best]), bool(swapped))
+            yield Ranked(float(ranks[best]), event)
 
 
 def _between(ordered: Floats, low: Floats, high: Floats) -> Counts:

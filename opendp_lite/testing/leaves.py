@@ -29,7 +29,7 @@ def leaves(release: Any) -> Iterator[Leaf]:
         yield type(release).__name__, ()
         for field in attrs.fields(type(release)):
             yield from leaves(getattr(release, field.name))
-    elif type(release).__repr__ is object.__repr__:
+    elif not any("__repr__" in vars(kind) for kind in type(release).__mro__[:-1]):
         yield type(release).__name__, ()
     else:
         yield repr(release), ()

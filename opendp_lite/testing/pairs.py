@@ -47,7 +47,7 @@ class Pair(ABC):
 class Coins(Pair):
     """A finite pair: the probabilities of each outcome, exactly, and the reach of its losses."""
 
-    words = "randomised response"
+    words = "a known pair of coins"
 
     masses: tuple[tuple[Fraction, Fraction], ...]
     reach: Fraction
@@ -98,7 +98,7 @@ def randomised_response(epsilon: Fraction, spill: Fraction = Fraction(0)) -> Coi
 class Known:
     """What is known of one typed loss.
 
-    Attributes:
+    Args:
         pairs: For distances k, pairs k apart that are made of neighbours of the typed loss.
         typed: For distances k, the loss at it as a person types it, where the measure is one
             number and the pairs attain it.

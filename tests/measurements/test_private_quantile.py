@@ -537,7 +537,7 @@ def test_refusals(make, words):
         make().map(1)
 
 
-RELEASES = 3000
+RELEASES = 1500
 
 
 @pytest.mark.parametrize("loss", [{"epsilon": 1}, {"rho": 0.1}], ids=str)

@@ -57,7 +57,7 @@ CASES = {
         lambda **b: dp.simplex_means(1, **b, **ASKED),
         SPILL,
         ADDED,
-        3000,
+        1500,
     ),
     "weighted_mean": (
         TABLE,

@@ -14,6 +14,7 @@ from opendp_lite.engines.deferred import release_of
 from opendp_lite.engines.rows import Mapped, map_rows, materialise
 from opendp_lite.samplers.rank_choice import RankLaw
 
+pytestmark = pytest.mark.usefixtures("seeded")
 Tables = dp.Space[dp.Rows]
 Zcdp = dp.ZeroConcentratedDivergence
 REPLACE = dp.ChangeOneDistance()
