@@ -33,7 +33,7 @@ from opendp_lite.combinators.compose import compose
 from opendp_lite.combinators.on_random_pairs import on_random_pairs
 from opendp_lite.core import Facts, InsecureRelease, Measurement, Transformation
 from opendp_lite.domains import Domain, Rows, Scalars, Vectors
-from opendp_lite.engines.chunks import Blocks
+from opendp_lite.engines.blocks import Blocks
 from opendp_lite.errors import (
     BudgetExceeded,
     DataError,

@@ -277,9 +277,9 @@ class Transformation(_Joined, Stable[In, Out]):
 
     def _result(self, data: Any) -> Any:
         with np.errstate(all="ignore"):
-            result = self.function(self.input_space.domain.admit(data))
+            result = self.function(self.input_space.domain.to_internal(data))
             domain = self.output_space.domain
-            return marked(domain.present(domain.received(result)))
+            return marked(domain.to_public(domain.received(result)))
 
     if not TYPE_CHECKING:
 
@@ -334,7 +334,7 @@ class Measurement(_Joined, Private[In, M, R]):
 
     def _release(self, data: Any, entropy: Entropy) -> R:
         with np.errstate(all="ignore"):
-            return self.function(self.input_space.domain.admit(data), entropy)
+            return self.function(self.input_space.domain.to_internal(data), entropy)
 
     def explained(
         self,

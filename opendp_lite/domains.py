@@ -12,7 +12,7 @@ from opendp_lite.bodies.body import Body
 from opendp_lite.bodies.everything import Everything
 from opendp_lite.engines.door import opened, to_array
 from opendp_lite.engines.held import held
-from opendp_lite.engines.rows import Mapped, materialise
+from opendp_lite.engines.rows import LazyRows, materialise
 from opendp_lite.engines.source import public_columns, public_size
 from opendp_lite.errors import DataError, ParameterError, SpaceError
 from opendp_lite.grid import Grid
@@ -33,12 +33,12 @@ class Domain(ABC):
     bridge: ClassVar[str]
 
     @abstractmethod
-    def admit(self, value: object) -> Any:
+    def to_internal(self, value: object) -> Any:
         """A value as typed, checked for what is public, in the form that steps work on."""
 
     @abstractmethod
-    def present(self, value: Any) -> Any:
-        """The reverse of ``admit``."""
+    def to_public(self, value: Any) -> Any:
+        """The reverse of ``to_internal``."""
 
     def received(self, value: Any) -> Any:
         """What a step's function returned, in the form that steps work on."""
@@ -87,11 +87,11 @@ class Rows(Domain):
                 f"{self.body!r} has {self.body.columns} columns, the rows have {self.columns}"
             )
 
-    def admit(self, value: object) -> Mapped:
+    def to_internal(self, value: object) -> LazyRows:
         source = opened(value, self.names)
         if source.columns not in (None, self.columns):
             raise DataError(self._columns_message(source.columns))
-        return Mapped(held(source, self.columns, self.size))
+        return LazyRows(held(source, self.columns, self.size))
 
     def _columns_message(self, found: int) -> str:
         return (
@@ -101,7 +101,7 @@ class Rows(Domain):
             f"dp.records(columns={found}) for all of them"
         )
 
-    def present(self, value: Mapped) -> np.ndarray:
+    def to_public(self, value: LazyRows) -> np.ndarray:
         array = materialise(value)
         if array.shape == (0, 0):
             array = array.reshape(0, self.columns)
@@ -147,7 +147,7 @@ class Vectors(Domain):
     dimension: int = attrs.field(converter=_dimension)
     exponent: int | None = None
 
-    def admit(self, value: object) -> Grid:
+    def to_internal(self, value: object) -> Grid:
         array = to_array(value)
         if array.shape != (self.dimension,):
             raise DataError(f"needs a vector of {self.dimension} entries, got shape {array.shape}")
@@ -157,7 +157,7 @@ class Vectors(Domain):
         """The same vectors on a grid."""
         return attrs.evolve(self, exponent=exponent)
 
-    def present(self, value: Grid) -> np.ndarray:
+    def to_public(self, value: Grid) -> np.ndarray:
         return value.floats
 
     def received(self, value: Any) -> Grid:
@@ -188,7 +188,7 @@ class Scalars(Domain):
 
     exponent: int | None = None
 
-    def admit(self, value: object) -> Grid:
+    def to_internal(self, value: object) -> Grid:
         if isinstance(value, np.ndarray) and value.shape == ():
             value = value[()]
         array = to_array([value])
@@ -205,7 +205,7 @@ class Scalars(Domain):
         """The same numbers on a grid."""
         return Scalars(exponent)
 
-    def present(self, value: Grid) -> int | float:
+    def to_public(self, value: Grid) -> int | float:
         return int(value.steps[0]) if self.exponent == 0 else float(value)
 
     def received(self, value: Any) -> Grid:

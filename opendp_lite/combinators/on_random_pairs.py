@@ -14,10 +14,10 @@ from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.everything import Everything
 from opendp_lite.core import Facts, Measurement
 from opendp_lite.domains import Rows
+from opendp_lite.engines.collect_rows import CollectRows
 from opendp_lite.engines.deferred import Released
-from opendp_lite.engines.gather import GatherFold
 from opendp_lite.engines.missing import LEAVE_OUT, fold_present
-from opendp_lite.engines.rows import Mapped
+from opendp_lite.engines.rows import LazyRows
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import said, whole
 from opendp_lite.measures.measure import Measure
@@ -74,7 +74,7 @@ def on_random_pairs(
     if rows > _MOST_ROWS:
         raise ParameterError(f"on_random_pairs: a group has at most {_MOST_ROWS // 2} pairs")
     inner = mechanism.bind(_of_groups(space, rows))
-    gather = GatherFold(space.domain.columns)
+    gather = CollectRows(space.domain.columns)
     sized = row_metric(space).fixed_size
     factor, treatment = (1, space.domain.body.filling()) if sized else (2, LEAVE_OUT)
 
@@ -83,7 +83,7 @@ def on_random_pairs(
         order = order[: len(order) - len(order) % rows]
         gaps = columns[:, order[::2]] - columns[:, order[1::2]]
         halves = (gaps * gaps / 2).reshape(len(columns), -1, rows // 2)
-        return inner.function(Mapped(plain_nan(halves.mean(axis=2).T)), entropy)
+        return inner.function(LazyRows(plain_nan(halves.mean(axis=2).T)), entropy)
 
     def privacy_map(distance: Fraction) -> Any:
         return inner.privacy_map(distance * factor)

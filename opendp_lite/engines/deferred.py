@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from opendp_lite.engines.fold import Fold
-from opendp_lite.engines.rows import Mapped, one_pass
+from opendp_lite.engines.rows import LazyRows, one_pass
 
 Function = Callable[[Any], Any]
 
@@ -22,7 +22,7 @@ Function = Callable[[Any], Any]
 class Deferred:
     """The value of a fold that is still to be done: ``finish`` of its summary."""
 
-    rows: Mapped
+    rows: LazyRows
     how: Fold[Any]
     finish: Function
 
@@ -34,11 +34,11 @@ class fold:  # noqa: N801
     how: Fold[Any]
     finish: Function
 
-    def deferred(self, rows: Mapped) -> Deferred:
+    def deferred(self, rows: LazyRows) -> Deferred:
         """The value, waiting."""
         return Deferred(rows, self.how, self.finish)
 
-    def __call__(self, rows: Mapped) -> Any:
+    def __call__(self, rows: LazyRows) -> Any:
         return evaluate(self.deferred(rows))
 
 

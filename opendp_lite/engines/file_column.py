@@ -8,7 +8,7 @@ from typing import Final
 
 import attrs
 
-from opendp_lite.engines.chunks import Blocks
+from opendp_lite.engines.blocks import Blocks
 from opendp_lite.errors import DataError
 
 _LISTED: Final = 20

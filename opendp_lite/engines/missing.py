@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from opendp_lite.engines.deferred import Chained, fold
 from opendp_lite.engines.fold import Block, Floats, Fold
-from opendp_lite.engines.rows import Mapped
+from opendp_lite.engines.rows import LazyRows
 from opendp_lite.engines.sparse import SparseRows
 
 
@@ -109,13 +109,13 @@ def fold_present(
     return Chained(partial(present, how=how, treatment=treatment), fold(how, finish))
 
 
-def present(rows: Mapped, how: Fold[Any], treatment: Block | None) -> Mapped:
+def present(rows: LazyRows, how: Fold[Any], treatment: Block | None) -> LazyRows:
     """The rows as a fold is to see them, with missing values left out or filled.
 
     What the fold does itself is taken off first, so that it still does it while folding. That is
     allowed because what a fold absorbs hands a missing entry on and makes no other entry missing.
     """
     functions = rows.functions
-    while functions and how.absorbs(functions[-1]):
+    while functions and how.fuses_with(functions[-1]):
         functions = functions[:-1]
-    return Mapped(rows.source, functions if treatment is None else (*functions, treatment))
+    return LazyRows(rows.source, functions if treatment is None else (*functions, treatment))

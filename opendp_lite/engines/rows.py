@@ -19,7 +19,7 @@ from opendp_lite.engines.source import Source
 
 
 @attrs.frozen(eq=False)
-class Mapped:
+class LazyRows:
     """Rows with block functions that wait to be applied to them.
 
     Attributes:
@@ -31,12 +31,12 @@ class Mapped:
     functions: tuple[Block, ...] = ()
 
 
-def map_rows(rows: Mapped, function: Block) -> Mapped:
+def map_rows(rows: LazyRows, function: Block) -> LazyRows:
     """The rows with one more block function; nothing is computed yet."""
-    return Mapped(rows.source, (*rows.functions, function))
+    return LazyRows(rows.source, (*rows.functions, function))
 
 
-def materialise(rows: Mapped) -> NDArray[np.float64]:
+def materialise(rows: LazyRows) -> NDArray[np.float64]:
     """All mapped rows as one array.
 
     Of copies: a block that no function copied is the person's own, who may fill it anew.
@@ -56,7 +56,7 @@ class Waiting(Protocol):
     """Rows and how they are to be folded."""
 
     @property
-    def rows(self) -> Mapped: ...
+    def rows(self) -> LazyRows: ...
 
     @property
     def how(self) -> Fold[Any]: ...
@@ -73,7 +73,7 @@ class _Plan:
     def of(cls, waiting: Waiting) -> _Plan:
         """What is to be done for a fold of rows."""
         functions = waiting.rows.functions
-        while functions and waiting.how.absorbs(functions[-1]):
+        while functions and waiting.how.fuses_with(functions[-1]):
             functions = functions[:-1]
         return cls(functions, waiting.how)
 

@@ -61,7 +61,7 @@ def added_noise(
         0.5
     """
     dimension, domain = space.domain.dimension, space.domain
-    present = domain.present if domain.exponent is None else domain.on(noise.exponent).present
+    present = domain.to_public if domain.exponent is None else domain.on(noise.exponent).to_public
     return Measurement(
         space,
         measure,

@@ -12,7 +12,7 @@ from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.engines.deferred import fold
 from opendp_lite.engines.fold import Fold, Scratch
-from opendp_lite.engines.rows import Mapped, materialise
+from opendp_lite.engines.rows import LazyRows, materialise
 from opendp_lite.errors import OpenDPLiteError, ParameterError
 from opendp_lite.metrics import ChangeOneDistance, SymmetricDistance
 from opendp_lite.recipes import Stage
@@ -141,14 +141,14 @@ class _Case:
 
     def run(self, data: Any) -> Any:
         """The result on data, as rows or as exact numbers."""
-        return self.run_admitted(self.bound.input_space.domain.admit(data))
+        return self.run_admitted(self.bound.input_space.domain.to_internal(data))
 
-    def run_admitted(self, rows: Mapped) -> Any:
+    def run_admitted(self, rows: LazyRows) -> Any:
         """The result on admitted rows."""
         with np.errstate(all="ignore"):
             value = self.bound.function(rows)
             domain = self.bound.output_space.domain
-            if isinstance(value, Mapped):
+            if isinstance(value, LazyRows):
                 return materialise(value).reshape(-1, domain.columns)
             return domain.received(value).steps
 
@@ -157,7 +157,7 @@ class _Case:
         with np.errstate(all="ignore"):
             value = self.bound.function(in_threads(data))
             domain = self.bound.output_space.domain
-            if isinstance(value, Mapped):
+            if isinstance(value, LazyRows):
                 found: list[Floats] = fold(_AllRows(), list)(value)
                 return np.concatenate([np.empty((0, domain.columns)), *found])
             return domain.received(value).steps

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from opendp_lite.bodies.body import Body
 from opendp_lite.domains import Rows
-from opendp_lite.engines.chunks import Blocks
+from opendp_lite.engines.blocks import Blocks
 from opendp_lite.engines.door import opened
-from opendp_lite.engines.rows import Mapped
+from opendp_lite.engines.rows import LazyRows
 from opendp_lite.engines.source import Source
 from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.spaces import Space
@@ -232,9 +232,9 @@ class _Shares(Source):
         return self.each
 
 
-def in_threads(data: Floats) -> Mapped:
+def in_threads(data: Floats) -> LazyRows:
     """The same rows, admitted, in three parts for three threads."""
-    return Mapped(_Shares([opened(part) for part in np.array_split(data, 3)], data.shape[1]))
+    return LazyRows(_Shares([opened(part) for part in np.array_split(data, 3)], data.shape[1]))
 
 
 def _names(data: Floats) -> list[str]:

@@ -14,7 +14,7 @@ from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.missing import LEAVE_OUT
-from opendp_lite.engines.rows import Mapped, map_rows, materialise
+from opendp_lite.engines.rows import LazyRows, map_rows, materialise
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import nearest, said, whole
 from opendp_lite.metrics import ChangeOneDistance
@@ -74,7 +74,7 @@ def resize(
     filling = _even(space) if fill is None else _equal(space, fill)
     sized = row_metric(space).fixed_size
 
-    def resized(rows: Mapped) -> Mapped:
+    def resized(rows: LazyRows) -> LazyRows:
         made = _room(count, domain.columns)
         with np.errstate(all="ignore"):
             complete = rows if sized else map_rows(rows, LEAVE_OUT)
@@ -82,7 +82,7 @@ def resize(
         kept = found[hashed_order(found)[:count]]
         made[: len(kept)] = kept
         made[len(kept) :] = filling(count - len(kept))
-        return Mapped(made)
+        return LazyRows(made)
 
     return Transformation(
         space,

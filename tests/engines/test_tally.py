@@ -7,11 +7,11 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.engines.fold import Scratch
-from opendp_lite.engines.tally import TallyFold
+from opendp_lite.engines.rank_counts import RankCounts
 
 
 def test_numbers_at_a_point_are_not_below_it():
-    how = TallyFold(np.array([1.0, 5.0, 9.0]), 1)
+    how = RankCounts(np.array([1.0, 5.0, 9.0]), 1)
     block = np.array([[5.0], [5.0], [0.0], [1.0], [9.5], [np.nan], [np.inf], [-np.inf], [9.0]])
     below, to = how.summarise(block, Scratch())[0]
     assert below.tolist() == [2, 3, 5, 9]

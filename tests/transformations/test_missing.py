@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 import opendp_lite as dp
 from opendp_lite.engines.missing import LEAVE_OUT, FillEntries, FillRows, present
-from opendp_lite.engines.rows import Mapped
+from opendp_lite.engines.rows import LazyRows
 from opendp_lite.testing.datasets import containers
 from opendp_lite.transformations.count import CountFold
 from opendp_lite.transformations.sum import SumFold
@@ -262,7 +262,7 @@ def test_where_nothing_is_missing_nothing_is_copied():
 
 def test_the_projection_is_still_done_while_summing():
     clamped = dp.clamp(0, 10).bind(dp.records())
-    rows = clamped.function(Mapped(np.zeros((3, 1))))
+    rows = clamped.function(LazyRows(np.zeros((3, 1))))
     body = clamped.output_space.domain.body
     for how in (SumFold(body), CountFold()):
         assert present(rows, how, LEAVE_OUT).functions == (LEAVE_OUT,)

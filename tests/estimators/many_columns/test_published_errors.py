@@ -11,7 +11,7 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.engines.deferred import release_of
-from opendp_lite.engines.rows import Mapped, map_rows, materialise
+from opendp_lite.engines.rows import LazyRows, map_rows, materialise
 from opendp_lite.samplers.rank_choice import RankLaw
 
 pytestmark = pytest.mark.usefixtures("seeded")
@@ -73,7 +73,7 @@ def of_sorted_columns(space: Tables, inner: dp.Mechanism) -> dp.Measurement[Tabl
     def function(rows, entropy):
         columns = materialise(rows)
         columns.sort(axis=0)
-        return honest.function(Mapped(columns), entropy)
+        return honest.function(LazyRows(columns), entropy)
 
     return attrs.evolve(honest, function=function)
 
