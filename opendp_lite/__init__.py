@@ -41,7 +41,7 @@ from opendp_lite.core import (
     stage,
 )
 from opendp_lite.domains import Domain, Rows, Scalars, Vectors
-from opendp_lite.engines.chunks import Blocks
+from opendp_lite.engines.blocks import Blocks
 from opendp_lite.errors import (
     BudgetExceeded,
     DataError,

@@ -151,8 +151,8 @@ class Transformation(_Bound, Generic[In, Out]):
     def __call__(self, data: Any) -> Any:
         """The exact result; it is not private."""
         with np.errstate(all="ignore"):
-            result = settle(self.function(self.input_space.domain.admit(data)))
-            return self.output_space.domain.present(result)
+            result = settle(self.function(self.input_space.domain.to_internal(data)))
+            return self.output_space.domain.to_public(result)
 
     def map(self, d_in: object = 1) -> Any:
         """How far apart outputs can be for inputs ``d_in`` apart, rounded up where shown."""
@@ -223,7 +223,7 @@ class Measurement(_Bound, Generic[In, M]):
 
     def _release(self, data: Any, entropy: Entropy) -> Any:
         with np.errstate(all="ignore"):
-            value = settle(self.query(self.input_space.domain.admit(data)))
+            value = settle(self.query(self.input_space.domain.to_internal(data)))
             return self.function(value, entropy)
 
     def map(self, d_in: object = 1) -> Any:

@@ -14,7 +14,7 @@ from opendp_lite.bodies.body import Body
 from opendp_lite.bodies.everything import Everything
 from opendp_lite.engines.door import opened, to_array
 from opendp_lite.engines.held import held
-from opendp_lite.engines.rows import Mapped, materialise
+from opendp_lite.engines.rows import LazyRows, materialise
 from opendp_lite.engines.source import public_columns, public_size
 from opendp_lite.errors import DataError, ParameterError
 from opendp_lite.metrics import AbsoluteDistance, L2Distance, Metric, SymmetricDistance
@@ -34,12 +34,12 @@ class Domain(ABC):
     bridge: ClassVar[str]
 
     @abstractmethod
-    def admit(self, value: object) -> Any:
+    def to_internal(self, value: object) -> Any:
         """A value as typed, checked for what is public, in the form that steps work on."""
 
     @abstractmethod
-    def present(self, value: Any) -> Any:
-        """The reverse of ``admit``."""
+    def to_public(self, value: Any) -> Any:
+        """The reverse of ``to_internal``."""
 
     @abstractmethod
     def words(self) -> str:
@@ -84,11 +84,11 @@ class Rows(Domain):
                 f"{self.body!r} has {self.body.columns} columns, the rows have {self.columns}"
             )
 
-    def admit(self, value: object) -> Mapped:
+    def to_internal(self, value: object) -> LazyRows:
         source = opened(value, self.names)
         if source.columns not in (None, self.columns):
             raise DataError(self._columns_message(source.columns))
-        return Mapped(held(source, self.columns, self.size))
+        return LazyRows(held(source, self.columns, self.size))
 
     def _columns_message(self, found: int) -> str:
         return (
@@ -98,7 +98,7 @@ class Rows(Domain):
             f"dp.records(columns={found}) for all of them"
         )
 
-    def present(self, value: Mapped) -> np.ndarray:
+    def to_public(self, value: LazyRows) -> np.ndarray:
         array = materialise(value)
         if array.shape == (0, 0):
             array = array.reshape(0, self.columns)
@@ -144,7 +144,7 @@ class Vectors(Domain):
     dimension: int = attrs.field(converter=_dimension)
     exponent: int | None = None
 
-    def admit(self, value: object) -> np.ndarray:
+    def to_internal(self, value: object) -> np.ndarray:
         array = to_array(value)
         if array.shape != (self.dimension,):
             raise DataError(f"needs a vector of {self.dimension} entries, got shape {array.shape}")
@@ -154,7 +154,7 @@ class Vectors(Domain):
         """The same vectors on a grid."""
         return attrs.evolve(self, exponent=exponent)
 
-    def present(self, value: np.ndarray) -> np.ndarray:
+    def to_public(self, value: np.ndarray) -> np.ndarray:
         if self.exponent is None:
             return value
         return on_grid(value, self.exponent)
@@ -184,7 +184,7 @@ class Scalars(Domain):
 
     exponent: int | None = None
 
-    def admit(self, value: object) -> np.ndarray:
+    def to_internal(self, value: object) -> np.ndarray:
         if isinstance(value, np.ndarray) and value.shape == ():
             value = value[()]
         array = to_array([value])
@@ -201,7 +201,7 @@ class Scalars(Domain):
         """The same numbers on a grid."""
         return Scalars(exponent)
 
-    def present(self, value: np.ndarray) -> int | float:
+    def to_public(self, value: np.ndarray) -> int | float:
         if self.exponent == 0:
             return int(value[0])
         return float(value[0] if self.exponent is None else on_grid(value, self.exponent)[0])

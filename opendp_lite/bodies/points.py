@@ -273,5 +273,5 @@ class PointSum(RowSum[Whole]):
         whole: NDArray[Any] = (counts[:, None] * steps.astype(object)).sum(axis=0)
         return whole
 
-    def absorbs(self, function: Block) -> bool:
+    def fuses_with(self, function: Block) -> bool:
         return self._body.columns > 1 and function == PointOf(self._body)

@@ -13,8 +13,8 @@ from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.everything import Everything
 from opendp_lite.core import Measurement, Mechanism, mechanism
 from opendp_lite.domains import Rows
-from opendp_lite.engines.gather import GatherFold
-from opendp_lite.engines.rows import Mapped, fold, settle
+from opendp_lite.engines.collect_rows import CollectRows
+from opendp_lite.engines.rows import LazyRows, fold, settle
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import said, whole
 from opendp_lite.measures.measure import Measure
@@ -60,7 +60,7 @@ def on_random_pairs(
     if rows > _MOST_ROWS:
         raise ParameterError(f"on_random_pairs: a group has at most {_MOST_ROWS // 2} pairs")
     inner = mechanism.bind(_of_groups(space, rows))
-    gather = GatherFold(space.domain.columns)
+    gather = CollectRows(space.domain.columns)
     factor = 1 if row_metric(space).fixed_size else 2
 
     def function(columns: Floats, entropy: Entropy) -> Any:
@@ -68,7 +68,7 @@ def on_random_pairs(
         order = order[: len(order) - len(order) % rows]
         gaps = columns[:, order[::2]] - columns[:, order[1::2]]
         halves = (gaps * gaps / 2).reshape(len(columns), -1, rows // 2)
-        groups = Mapped(plain_nan(halves.mean(axis=2).T))
+        groups = LazyRows(plain_nan(halves.mean(axis=2).T))
         return inner.function(settle(inner.query(groups)), entropy)
 
     def privacy_map(distance: Fraction) -> Any:

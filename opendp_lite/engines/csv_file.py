@@ -22,7 +22,7 @@ from typing import Any, BinaryIO, Final, cast
 import attrs
 import numpy as np
 
-from opendp_lite.engines.chunks import Blocks
+from opendp_lite.engines.blocks import Blocks
 from opendp_lite.engines.fold import Floats
 from opendp_lite.errors import DataError, ParameterError
 

@@ -48,6 +48,6 @@ class Fold(ABC, Generic[Summary]):
     def merge(self, first: Summary, second: Summary) -> Summary:
         """The summary of both."""
 
-    def absorbs(self, function: Block) -> bool:
+    def fuses_with(self, function: Block) -> bool:
         """Whether this block function, coming just before, would change nothing."""
         return False

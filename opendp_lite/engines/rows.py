@@ -19,7 +19,7 @@ from opendp_lite.engines.source import Source
 
 
 @attrs.frozen(eq=False)
-class Mapped:
+class LazyRows:
     """Rows with block functions that wait to be applied to them.
 
     Attributes:
@@ -35,22 +35,22 @@ class Mapped:
 class Pending:
     """A fold waiting to be done, so that several can share one pass."""
 
-    rows: Mapped
+    rows: LazyRows
     how: Fold[Any]
     finish: Callable[[Any], Any]
 
 
-def map_rows(rows: Mapped, function: Block) -> Mapped:
+def map_rows(rows: LazyRows, function: Block) -> LazyRows:
     """The rows with one more block function; nothing is computed yet."""
-    return Mapped(rows.source, (*rows.functions, function))
+    return LazyRows(rows.source, (*rows.functions, function))
 
 
-def fold(rows: Mapped, how: Fold[Any], finish: Callable[[Any], Any]) -> Pending:
+def fold(rows: LazyRows, how: Fold[Any], finish: Callable[[Any], Any]) -> Pending:
     """The reduction of the rows; done when ``settle`` needs its value."""
     return Pending(rows, how, finish)
 
 
-def materialise(rows: Mapped) -> NDArray[np.float64]:
+def materialise(rows: LazyRows) -> NDArray[np.float64]:
     """All mapped rows as one array.
 
     Of copies: a block that no function copied is the person's own, who may fill it anew.
@@ -110,7 +110,7 @@ class _Plan:
     def of(cls, waiting: Pending) -> _Plan:
         """What is to be done for a pending fold."""
         functions = waiting.rows.functions
-        while functions and waiting.how.absorbs(functions[-1]):
+        while functions and waiting.how.fuses_with(functions[-1]):
             functions = functions[:-1]
         return cls(functions, waiting.how)
 

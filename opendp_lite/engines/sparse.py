@@ -31,7 +31,7 @@ class OnSparse(Protocol):
         """What it makes of a block of sparse rows."""
 
 
-_FOLDED = {"gather": "private_quantile or on_random_pairs", "tally": "private_quantile"}
+_FOLDED = {"collect_rows": "private_quantile or on_random_pairs", "rank_counts": "private_quantile"}
 """Folds that no person types, by the steps that they are a part of."""
 
 

@@ -80,7 +80,7 @@ def core(
 
     def function(value: tuple[Any, Any], entropy: Entropy) -> Release:
         total, rows = noise.release(value[0], exponent, value[1], entropy)
-        return totals.present(total), float(number.present(rows))
+        return totals.to_public(total), float(number.to_public(rows))
 
     def privacy_map(distance: Fraction) -> Fraction:
         return each * distance

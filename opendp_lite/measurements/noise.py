@@ -19,8 +19,8 @@ def releasing(space: Aggregate, law: Noise) -> Callable[[Any, Entropy], Any]:
     """The function that adds noise of this law and presents the result."""
     domain, exponent = space.domain, space.domain.exponent
     if exponent is None:
-        return lambda value, entropy: domain.present(law.release_floats(value, entropy))
-    present = domain.on(law.exponent).present
+        return lambda value, entropy: domain.to_public(law.release_floats(value, entropy))
+    present = domain.on(law.exponent).to_public
     return lambda value, entropy: present(law.release(value, exponent, entropy))
 
 

@@ -21,9 +21,9 @@ from opendp_lite.bodies.body import (
 from opendp_lite.bodies.box import Box
 from opendp_lite.core import Measurement, Mechanism, mechanism
 from opendp_lite.domains import Rows
-from opendp_lite.engines.gather import GatherFold
+from opendp_lite.engines.collect_rows import CollectRows
+from opendp_lite.engines.rank_counts import RankCounts
 from opendp_lite.engines.rows import fold
-from opendp_lite.engines.tally import TallyFold
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import Number, exact, floor_log2, nearest, positive, sqrt_up, whole
 from opendp_lite.measurements.noise import one_of
@@ -151,7 +151,7 @@ def _between(
             f"{columns}; start with dp.records(columns={len(lattices)})"
         )
     chosen = lattices * columns if len(lattices) == 1 else lattices
-    how = GatherFold(columns)
+    how = CollectRows(columns)
 
     def release(column: Floats, law: RankLaw, j: int, entropy: Entropy) -> float:
         return CellChoice(chosen[j], law).release(column, entropy)
@@ -171,7 +171,7 @@ def _among(
     if not (np.isfinite(points).all() and (points[1:] > points[:-1]).all()):
         raise ParameterError("private_quantile: candidates must rise, as floats")
     ones = np.ones(len(points), dtype=np.int64)
-    how = TallyFold(points, space.domain.columns)
+    how = RankCounts(points, space.domain.columns)
 
     def release(tally: NDArray[np.int64], law: RankLaw, j: int, entropy: Entropy) -> float:
         size = int(tally[0, -1])

@@ -8,7 +8,7 @@ import numpy as np
 
 from opendp_lite.core import Stage, Transformation
 from opendp_lite.domains import Rows
-from opendp_lite.engines.rows import Mapped, materialise, settle
+from opendp_lite.engines.rows import LazyRows, materialise, settle
 from opendp_lite.errors import ParameterError
 from opendp_lite.metrics import SymmetricDistance
 from opendp_lite.spaces import Space, records
@@ -53,8 +53,8 @@ def assert_stable(
 
 def _run(bound: Transformation[Any, Any], data: Any) -> Any:
     with np.errstate(all="ignore"):
-        value = settle(bound.function(bound.input_space.domain.admit(data)))
-        if isinstance(value, Mapped):
+        value = settle(bound.function(bound.input_space.domain.to_internal(data)))
+        if isinstance(value, LazyRows):
             return materialise(value).reshape(-1, bound.output_space.domain.columns)
         return value
 

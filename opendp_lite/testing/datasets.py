@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.domains import Rows
-from opendp_lite.engines.chunks import Blocks
+from opendp_lite.engines.blocks import Blocks
 from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.spaces import Space
 

@@ -34,7 +34,7 @@ class CountFold(Fold[int]):
     def merge(self, first: int, second: int) -> int:
         return first + second
 
-    def absorbs(self, function: Block) -> bool:
+    def fuses_with(self, function: Block) -> bool:
         return type(function) is Projection
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from opendp_lite.bodies.body import Bounds, Floats, array, spread, values
 from opendp_lite.core import Transformation, stage
 from opendp_lite.domains import Rows
-from opendp_lite.engines.rows import Mapped, materialise
+from opendp_lite.engines.rows import LazyRows, materialise
 from opendp_lite.errors import SpaceError
 from opendp_lite.exact import whole
 from opendp_lite.metrics import ChangeOneDistance
@@ -54,10 +54,10 @@ def resize(
     count = whole(size, "size", least=1)
     filling = _even(space) if fill is None else _equal(space, fill)
 
-    def resized(rows: Mapped) -> Mapped:
+    def resized(rows: LazyRows) -> LazyRows:
         found = materialise(rows).reshape(-1, domain.columns)
         kept = found[hashed_order(found)[:count]]
-        return Mapped(np.concatenate([kept, filling(count - len(kept))]))
+        return LazyRows(np.concatenate([kept, filling(count - len(kept))]))
 
     return Transformation(
         space,

@@ -111,7 +111,7 @@ class SumFold(RowSum[Totals]):
         whole: NDArray[Any] = steps.astype(object) + totals.settled
         return whole
 
-    def absorbs(self, function: Block) -> bool:
+    def fuses_with(self, function: Block) -> bool:
         return function == Projection(self._body)
 
 

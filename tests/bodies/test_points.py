@@ -163,7 +163,7 @@ def test_a_column_selected_often_moves_the_sum_as_far_as_it_is_said_to(count, me
 def test_a_sum_counts_and_is_exact_beyond_int64():
     body = body_of(TABLES["a curve"])
     fold = PointSum(body)
-    assert fold.absorbs(PointOf(body))
+    assert fold.fuses_with(PointOf(body))
     numbers = np.array([-5.0, 0.5, 3.0, 250.0, inf, np.nan])[:, None]
     counted = fold.summarise(numbers, Scratch())
     rows = fold.summarise(PointOf(body)(numbers), Scratch())
@@ -178,11 +178,11 @@ def test_a_sum_counts_and_is_exact_beyond_int64():
 def test_only_its_own_rows_are_absorbed():
     body = dp.Haar(4, 0, 1).points()
     fold = PointSum(body)
-    assert fold.absorbs(PointOf(body))
-    assert not fold.absorbs(PointOf(dp.Haar(4, 0, 2).points()))
+    assert fold.fuses_with(PointOf(body))
+    assert not fold.fuses_with(PointOf(dp.Haar(4, 0, 2).points()))
     alone = body.select((1,))
     assert isinstance(alone, Points)
-    assert not PointSum(alone).absorbs(PointOf(alone))
+    assert not PointSum(alone).fuses_with(PointOf(alone))
 
 
 EDGES = {

@@ -13,11 +13,11 @@ import pytest
 import scipy.sparse as sp
 
 import opendp_lite as dp
+from opendp_lite.engines.collect_rows import CollectRows
 from opendp_lite.engines.door import opened
 from opendp_lite.engines.fold import Fold
-from opendp_lite.engines.gather import GatherFold
-from opendp_lite.engines.rows import Mapped, fold, map_rows, settle
-from opendp_lite.engines.tally import TallyFold
+from opendp_lite.engines.rank_counts import RankCounts
+from opendp_lite.engines.rows import LazyRows, fold, map_rows, settle
 from opendp_lite.transformations.count import CountFold
 from opendp_lite.transformations.sum import SumFold
 
@@ -26,8 +26,8 @@ BODIES = [dp.Box(0, 10), dp.Ball(3, p=2), dp.Ball(3, p=1), dp.NonNegativeBall(2)
 FOLDS: list[Fold[Any]] = [
     *map(SumFold, BODIES),
     CountFold(),
-    TallyFold(np.array([0.0, 1.0]), 1),
-    GatherFold(1),
+    RankCounts(np.array([0.0, 1.0]), 1),
+    CollectRows(1),
 ]
 
 
@@ -39,21 +39,21 @@ def outcome(how: Any, summary: Any) -> Any:
     return how.finish(summary) if hasattr(how, "finish") else summary
 
 
-def released(rows: Mapped, how: Any) -> Any:
+def released(rows: LazyRows, how: Any) -> Any:
     return settle(fold(rows, how, lambda summary: outcome(how, summary)))
 
 
 @pytest.mark.parametrize("how", FOLDS, ids=lambda how: type(how).__name__)
 def test_folds_and_summaries_make_a_round_trip(how):
-    expected = released(Mapped(VALUES), how)
-    assert np.array_equal(released(sent(Mapped(VALUES)), sent(how)), expected, equal_nan=True)
+    expected = released(LazyRows(VALUES), how)
+    assert np.array_equal(released(sent(LazyRows(VALUES)), sent(how)), expected, equal_nan=True)
     halves = [released_summary(sent(how), part) for part in (VALUES[:2], VALUES[2:])]
     merged = how.merge(*map(sent, halves))
     assert np.array_equal(outcome(how, merged), expected, equal_nan=True)
 
 
 def released_summary(how: Any, part: np.ndarray) -> Any:
-    return settle(fold(Mapped(part), how, lambda summary: summary))
+    return settle(fold(LazyRows(part), how, lambda summary: summary))
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def released_summary(how: Any, part: np.ndarray) -> Any:
     ids=lambda data: type(data).__name__,
 )
 def test_rows_with_what_waits_for_them_make_a_round_trip(data):
-    rows = map_rows(Mapped(data), np.negative) if not sp.issparse(data) else Mapped(data)
+    rows = map_rows(LazyRows(data), np.negative) if not sp.issparse(data) else LazyRows(data)
     how = SumFold(dp.Box(-10, 10))
     assert np.array_equal(released(sent(rows), how), released(rows, how))
     assert sent(opened(data)).size == len(VALUES)

@@ -74,7 +74,7 @@ def test_sums_of_neighbours_are_as_far_apart_as_the_map_says(stage, metric):
         hole = generator.random(COLUMNS) < generator.random()
         sums = []
         for data in (pair.data, pair.other):
-            admitted = space.domain.admit(sp.csr_array(np.where(hole, 0.0, data)))
+            admitted = space.domain.to_internal(sp.csr_array(np.where(hole, 0.0, data)))
             with np.errstate(all="ignore"):
                 sums.append(engine.settle(total.function(admitted)))
         claimed = total.stability_map(Fraction(pair.distance))

@@ -217,20 +217,20 @@ def test_every_type_of_an_entry_is_brought_to_one_range():
     for value in LARGE:
         for sign in (1, -1):
             number, limit = sign * value, sign * 2.0**53
-            assert one.admit([number]) == limit
-            assert one.admit([float(number)]) == limit
-            assert one.admit(np.array([number], dtype=object)) == limit
-            assert dp.scalar().domain.admit(number) == limit
-            assert dp.scalar().domain.admit(float(number)) == limit
+            assert one.to_internal([number]) == limit
+            assert one.to_internal([float(number)]) == limit
+            assert one.to_internal(np.array([number], dtype=object)) == limit
+            assert dp.scalar().domain.to_internal(number) == limit
+            assert dp.scalar().domain.to_internal(float(number)) == limit
             for other in (1, 1.5, None):
-                assert two.admit([number, other])[0] == limit
+                assert two.to_internal([number, other])[0] == limit
             for kind in (np.int64, np.uint64):
                 if np.iinfo(kind).min <= number <= np.iinfo(kind).max:
-                    assert one.admit(np.array([number], dtype=kind)) == limit
-    assert one.admit([2**53 - 1]) == 2**53 - 1
-    assert one.admit(np.array([-7], dtype=np.int8)) == -7
+                    assert one.to_internal(np.array([number], dtype=kind)) == limit
+    assert one.to_internal([2**53 - 1]) == 2**53 - 1
+    assert one.to_internal(np.array([-7], dtype=np.int8)) == -7
     with pytest.raises(dp.DataError, match="rounded to float64"):
-        one.admit(np.zeros(1, dtype=np.longdouble))
+        one.to_internal(np.zeros(1, dtype=np.longdouble))
 
 
 def test_hand_built_grids_take_whole_numbers_only():

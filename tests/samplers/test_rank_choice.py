@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import chi2
 
 from opendp_lite.engines.fold import Scratch
-from opendp_lite.engines.tally import TallyFold
+from opendp_lite.engines.rank_counts import RankCounts
 from opendp_lite.samplers import rank_choice
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
 from opendp_lite.samplers.lattice import AsinhLattice, Lattice, LinearLattice
@@ -285,7 +285,7 @@ def test_candidates_have_their_weights_for_all_small_data(quantile):
     for size in range(5):
         for numbers in combinations_with_replacement([-inf, -1.0, -0.0, 0.3, 2.0, nan], size):
             held = [inf if x != x else x for x in numbers]
-            fold = TallyFold(points, 1)
+            fold = RankCounts(points, 1)
             block = np.array(numbers, dtype=float).reshape(-1, 1)
             under, upto = fold.merge(fold.empty(), fold.summarise(block, Scratch()))[0]
             assert under[-1] == upto[-1] == size

@@ -140,7 +140,7 @@ def test_augmenting_several_columns(total, relation):
 def gap(stage: Stage, space, first, second) -> dp.Norms:
     """The exact distance between the stage's outputs on two datasets."""
     bound = stage.bind(space)
-    admit = bound.input_space.domain.admit
+    admit = bound.input_space.domain.to_internal
     with np.errstate(all="ignore"):
         one, two = (settle(bound.function(admit(x))) for x in (first, second))
     return exact_norms(one, two, bound.output_space.domain.exponent)
@@ -244,7 +244,7 @@ def test_totals_beyond_int64_stay_exact():
 
     total = dp.clamp(0, 1) >> dp.sum()
     bound = total.bind(dp.records())
-    value = settle(bound.function(bound.input_space.domain.admit(dp.Blocks(Copies))))
+    value = settle(bound.function(bound.input_space.domain.to_internal(dp.Blocks(Copies))))
     assert value.tolist() == [200 * 65536 * 2**40]
     assert 200 * 65536 * 2**40 > 2**63
 

@@ -10,7 +10,7 @@ import pyarrow as arrow  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from opendp_lite.engines.arrays import no_numbers
-from opendp_lite.engines.chunks import Blocks
+from opendp_lite.engines.blocks import Blocks
 from opendp_lite.engines.door import open_rows, opened, read
 from opendp_lite.engines.source import InMemory, Source
 from opendp_lite.engines.table import table_rows

@@ -10,7 +10,7 @@ from opendp_lite.engines.fold import Floats, Fold, Scratch
 Counts = NDArray[np.int64]
 
 
-class TallyFold(Fold[Counts]):
+class RankCounts(Fold[Counts]):
     """For each column and each of some rising points: numbers below it, numbers at it or below.
 
     NaN counts as above all points. The summary has the shape (columns, 2, points + 1); the last

@@ -9,7 +9,7 @@ from opendp_lite.engines.fold import Floats, Fold, Scratch
 Pieces = tuple[Floats, ...]
 
 
-class GatherFold(Fold[Pieces]):
+class CollectRows(Fold[Pieces]):
     """Copies of the blocks, each turned into rows of one column's numbers."""
 
     def __init__(self, columns: int) -> None:
