@@ -49,19 +49,19 @@ from opendp_lite.estimators.many_columns.ball_mean import gaussian_mean, laplace
 from opendp_lite.estimators.many_columns.binary_mean import binary_mean
 from opendp_lite.estimators.many_columns.elliptical_mean import elliptical_mean
 from opendp_lite.estimators.many_columns.iome_mean import iome_mean
-from opendp_lite.estimators.many_columns.l2_mechanism_mean import l2_gamma_mean
+from opendp_lite.estimators.many_columns.l2_mechanism_mean import l2_mechanism_mean
 from opendp_lite.estimators.many_columns.multivariate_mean import multivariate_mean
 from opendp_lite.estimators.many_columns.plan_mean import plan_mean
 from opendp_lite.estimators.many_columns.plan_plus_mean import plan_plus_mean
 from opendp_lite.estimators.many_columns.private_variance import private_variance
 from opendp_lite.estimators.many_columns.quantile_by_search import quantile_by_search
 from opendp_lite.estimators.many_columns.scaled_mean import scaled_mean
-from opendp_lite.estimators.many_columns.simplex_vector_mean import simplex_means
-from opendp_lite.estimators.one_column.budget_for import loss_for
+from opendp_lite.estimators.many_columns.simplex_vector_mean import simplex_vector_mean
+from opendp_lite.estimators.one_column.budget_for import budget_for
 from opendp_lite.estimators.one_column.count_ratio import count_ratio, size_ratio
-from opendp_lite.estimators.one_column.expected_error import error_of
-from opendp_lite.estimators.one_column.joint_mean import core_mean
-from opendp_lite.estimators.one_column.known_size_mean import sized_mean
+from opendp_lite.estimators.one_column.expected_error import expected_error
+from opendp_lite.estimators.one_column.joint_mean import joint_mean
+from opendp_lite.estimators.one_column.known_size_mean import known_size_mean
 from opendp_lite.estimators.one_column.mean import mean
 from opendp_lite.estimators.one_column.plug_in_mean import centered_mean, plug_in_mean
 from opendp_lite.estimators.one_column.recentred_mean import recentred_mean
@@ -70,12 +70,12 @@ from opendp_lite.estimators.one_column.simplex_mean import simplex_mean
 from opendp_lite.estimators.one_column.simplex_ratio import simplex_ratio
 from opendp_lite.estimators.one_column.weighted_mean import weighted_mean
 from opendp_lite.grid import Grid
-from opendp_lite.measurements.core import core
 from opendp_lite.measurements.gaussian import gaussian
-from opendp_lite.measurements.l2_gamma import l2_gamma
+from opendp_lite.measurements.l2_mechanism import l2_mechanism
 from opendp_lite.measurements.laplace import laplace
 from opendp_lite.measurements.noise import added_noise
 from opendp_lite.measurements.private_quantile import private_quantile
+from opendp_lite.measurements.sum_and_count import sum_and_count
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.conversion import to_approximate, to_zcdp
 from opendp_lite.measures.max_divergence import MaxDivergence
@@ -105,7 +105,7 @@ from opendp_lite.transformations.clip_to_norm import clip_to_norm
 from opendp_lite.transformations.count import count
 from opendp_lite.transformations.drop_nan import drop_nan
 from opendp_lite.transformations.impute import impute
-from opendp_lite.transformations.is_below import is_below
+from opendp_lite.transformations.indicator_below import indicator_below
 from opendp_lite.transformations.norm import norm
 from opendp_lite.transformations.random_rotation import Rotation, random_rotation
 from opendp_lite.transformations.resize import resize
@@ -115,7 +115,7 @@ from opendp_lite.transformations.select import select
 from opendp_lite.transformations.simplex_augment import simplex_augment
 from opendp_lite.transformations.square import square
 from opendp_lite.transformations.sum import sum
-from opendp_lite.transformations.weigh import weigh
+from opendp_lite.transformations.weighted_pairs import weighted_pairs
 
 _LATER = {
     "assert_lawful": "opendp_lite.testing.assert_lawful",
@@ -213,26 +213,26 @@ __all__ = [
     "clamp",
     "clip_to_norm",
     "compose",
-    "core",
-    "core_mean",
+    "sum_and_count",
+    "joint_mean",
     "count",
     "count_ratio",
     "csv_column",
     "distribution",
     "drop_nan",
     "elliptical_mean",
-    "error_of",
+    "expected_error",
     "from_json",
     "gaussian",
     "gaussian_mean",
     "impute",
     "iome_mean",
-    "is_below",
-    "l2_gamma",
-    "l2_gamma_mean",
+    "indicator_below",
+    "l2_mechanism",
+    "l2_mechanism_mean",
     "laplace",
     "laplace_mean",
-    "loss_for",
+    "budget_for",
     "mean",
     "mechanism",
     "multivariate_mean",
@@ -257,16 +257,16 @@ __all__ = [
     "select",
     "simplex_augment",
     "simplex_mean",
-    "simplex_means",
+    "simplex_vector_mean",
     "simplex_ratio",
     "size_ratio",
-    "sized_mean",
+    "known_size_mean",
     "square",
     "stage",
     "sum",
     "to_approximate",
     "to_zcdp",
     "vector",
-    "weigh",
+    "weighted_pairs",
     "weighted_mean",
 ]

@@ -37,7 +37,7 @@ STEPS = {
     "center": dp.center,
     "scale": dp.scale,
     "impute": dp.impute,
-    "is_below": dp.is_below,
+    "indicator_below": dp.indicator_below,
     "clip_to_norm": dp.clip_to_norm,
     "clamp above 0": lambda value: dp.clamp(0, value),
     "clamp below 0": lambda value: dp.clamp(value, 0),
@@ -98,7 +98,7 @@ def test_a_body_is_made_or_refused(name, value):
         dp.random_rotation() >> dp.clip_to_norm(1) >> dp.sum(),
         dp.impute(0) >> dp.clamp(0, 1) >> dp.absolute() >> dp.square() >> dp.norm() >> dp.sum(),
         dp.clamp(0, 1) >> dp.clip_to_norm(1, p=1) >> dp.simplex_augment() >> dp.sum(),
-        dp.drop_nan() >> dp.is_below(1) >> dp.count(),
+        dp.drop_nan() >> dp.indicator_below(1) >> dp.count(),
     ],
     ids=repr,
 )

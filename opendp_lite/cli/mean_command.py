@@ -29,7 +29,7 @@ DROP: Final = "drop"
 METHODS: Final[dict[str, Callable[..., dp.Mechanism[dp.Space[dp.Rows], Any]]]] = {
     "best": dp.mean,
     "centered": dp.centered_mean,
-    "core": dp.core_mean,
+    "core": dp.joint_mean,
     "plug-in": dp.plug_in_mean,
     "recentred": dp.recentred_mean,
     "resized": dp.resized_mean,

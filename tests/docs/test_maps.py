@@ -39,9 +39,9 @@ ZCDP = [
     (1, lambda: dp.basis_distribution(dp.Haar(8, 0, 9), rho=THIRD)),
 ]
 PURE = [
-    (1, lambda: dp.core_mean(0, 9, epsilon=THIRD)),
+    (1, lambda: dp.joint_mean(0, 9, epsilon=THIRD)),
     (3, lambda: dp.multivariate_mean(9, epsilon=THIRD)),
-    (3, lambda: dp.l2_gamma_mean(9, epsilon=THIRD)),
+    (3, lambda: dp.l2_mechanism_mean(9, epsilon=THIRD)),
     (1, lambda: dp.basis_distribution(dp.Haar(8, 0, 9), epsilon=THIRD)),
 ]
 
@@ -91,7 +91,7 @@ def test_the_joint_noise_follows_the_l2_radius() -> None:
     """A box of 16 columns reaches as far as a ball of radius 4, so both have the same noise."""
     table, empty = dp.records(columns=16), np.empty((0, 16))
     inside = (dp.clamp(-1, 1), dp.clip_to_norm(4))
-    pipelines = [table >> rows >> dp.core(epsilon=1) for rows in inside]
+    pipelines = [table >> rows >> dp.sum_and_count(epsilon=1) for rows in inside]
     found = [each.insecure_release(empty, seed=5).value for each in pipelines]
     assert np.array_equal(found[0][0], found[1][0])
     assert found[0][1] == found[1][1]

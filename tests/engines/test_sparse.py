@@ -231,7 +231,7 @@ REFUSED = {
     "select": dp.select([0, 1]) >> dp.clamp(0, 1) >> dp.sum(),
     "clamp with bounds": dp.clamp([0, 0.5], 1) >> dp.scale(2) >> dp.sum(),
     "clamp with": dp.clamp(-2, -1) >> dp.sum(),
-    "is_below": dp.is_below(2) >> dp.sum(),
+    "indicator_below": dp.indicator_below(2) >> dp.sum(),
     "resize": dp.clamp(0, 1) >> dp.resize(5, fill=0) >> dp.sum(),
     "ends in rows": dp.clamp(0, 1),
 }

@@ -80,10 +80,10 @@ GUARDS = {
     "recentred_mean": attrs.evolve(
         MEANS, budget=f"one_column/test_budgets_of_means.py::{TWO_ROUNDS}"
     ),
-    "core_mean": attrs.evolve(
+    "joint_mean": attrs.evolve(
         MEANS, budget="one_column/test_budgets_of_means.py::test_the_loss_of_a_joint_noise"
     ),
-    "sized_mean": attrs.evolve(
+    "known_size_mean": attrs.evolve(
         MEANS, data="one_column/test_means_on_any_data.py::test_rows_replaced"
     ),
     "simplex_mean": MEANS,
@@ -105,12 +105,12 @@ GUARDS = {
         BALLS, error="many_columns/test_accuracy.py::test_the_noise_has_the_stated_covariance"
     ),
     "laplace_mean": BALLS,
-    "l2_gamma_mean": attrs.evolve(
+    "l2_mechanism_mean": attrs.evolve(
         BALLS,
         error=f"{PICKED}::test_the_mean_of_a_ball_is_unbiased_and_as_noisy_as_stated",
         parameters="many_columns/test_columns_with_errors.py::test_intervals_are_refused_in_words",
     ),
-    "simplex_means": Guards(
+    "simplex_vector_mean": Guards(
         privacy="many_columns/test_audits_of_columns.py::test_columns",
         budget=f"{SIMPLEX}::test_the_loss_is_what_was_given",
         error=f"{SIMPLEX}::test_errors_are_those_of_d_plus_one_noises",
@@ -177,14 +177,14 @@ GUARDS = {
         data="inference/test_estimate.py::test_numbers_that_json_does_not_have_are_none",
         parameters=None,
     ),
-    "error_of": Guards(
+    "expected_error": Guards(
         privacy=f"{PLANNING}::test_asking_twice_comes_to_the_same_and_spends_no_entropy",
         budget=None,
         error=f"{PLANNING}::test_it_is_the_error_of_releases",
         data=None,
         parameters=f"{PLANNING}::test_refusals",
     ),
-    "loss_for": Guards(
+    "budget_for": Guards(
         privacy=None,
         budget=None,
         error=f"{PLANNING}::test_the_loss_for_an_error_is_the_least_of_three_digits",

@@ -37,8 +37,8 @@ STEPS = {
     "absolute": (dp.clamp(-10, -2) >> dp.absolute(), [2.0], [6.0]),
     "square": (dp.clamp(2, 4) >> dp.square(), [16.0], [10.0]),
     "norm": (dp.clamp(2, 4) >> dp.norm(), [4.0], [3.0]),
-    "is_below": (dp.is_below(100), [1.0], [0.5]),
-    "is_below, none": (dp.is_below(-100), [0.0], [0.5]),
+    "indicator_below": (dp.indicator_below(100), [1.0], [0.5]),
+    "indicator_below, none": (dp.indicator_below(-100), [0.0], [0.5]),
     "select twice": (dp.clamp(0, 10) >> dp.select([0, 0]), [4.0, 4.0], [5.0, 5.0]),
     "simplex_augment": (dp.clamp(0, 10) >> dp.simplex_augment(), [4.0, 6.0], [5.0, 5.0]),
     "random_rotation": (dp.clamp(0, 8) >> dp.random_rotation(), None, [0.0]),
@@ -102,7 +102,7 @@ COLUMNS = {
     "absolute": dp.clip_to_norm(3) >> dp.absolute(),
     "simplex_augment": dp.clamp(0, 9) >> dp.clip_to_norm(9, p=1) >> dp.simplex_augment(),
     "random_rotation": dp.clip_to_norm(3) >> dp.random_rotation(),
-    "is_below": dp.is_below([0, 1, 2]),
+    "indicator_below": dp.indicator_below([0, 1, 2]),
     "select": dp.clamp(-1, 1) >> dp.select([2, 0]),
 }
 
@@ -210,7 +210,7 @@ def test_resize_does_not_tell_signs_apart():
 @pytest.mark.parametrize("missing", SIGNS, ids=str)
 def test_weights(missing):
     data = np.array([[4.0, 1.0], [missing, 1.0], [8.0, missing]])
-    step = dp.weigh(0, 10, most=2)
+    step = dp.weighted_pairs(0, 10, most=2)
     assert (dp.records(columns=2) >> step >> dp.sum())(data).tolist() == [4, 6]
     sized = dp.records(columns=2, size=3, metric=REPLACE)
     assert (sized >> step >> dp.sum())(data).tolist() == [24, 26]

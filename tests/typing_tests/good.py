@@ -71,7 +71,7 @@ assert_type(
     dp.private_quantile([0.5, 1], candidates=[0, 0.5, Fraction(1)], epsilon=1),
     dp.Mechanism[Tables, dp.MaxDivergence],
 )
-assert_type(dp.absolute() >> dp.norm() >> dp.is_below(3), dp.Stage[Tables, Tables])
+assert_type(dp.absolute() >> dp.norm() >> dp.indicator_below(3), dp.Stage[Tables, Tables])
 
 
 def halved(ask: dp.Ask[Zcdp]) -> float:
@@ -95,7 +95,7 @@ assert_type(dp.iome_mean(5, rho=1), Released)
 assert_type(dp.binary_mean(rho=1), Released)
 assert_type(dp.multivariate_mean(bound=5, rho=1, p=1), Released)
 assert_type(dp.multivariate_mean(5, epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence])
-assert_type(dp.l2_gamma_mean(5, epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence])
+assert_type(dp.l2_mechanism_mean(5, epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence])
 assert_type(dp.gaussian_mean(5, rho=1), Released)
 assert_type(dp.mean(0, 1, rho=1, confidence=0.95), Released)
 assert_type(dp.mean(0, 1, epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence])
@@ -107,15 +107,15 @@ dp.centered_mean(0, 1, epsilon=1, share=0.75)
 dp.resized_mean(0, 1, epsilon=1, delta=1e-6, fill=0)
 dp.simplex_mean(0, 1, rho=1, extra_count=0.1)
 dp.recentred_mean(0, 1, rho=1, first=0.1)
-dp.sized_mean(0, 1, rho=1, confidence=0.9)
+dp.known_size_mean(0, 1, rho=1, confidence=0.9)
 dp.weighted_mean(0, 1, most=1, rho=1)
-dp.simplex_means(1, rho=1, confidence=0.9, sampling=True)
+dp.simplex_vector_mean(1, rho=1, confidence=0.9, sampling=True)
 dp.laplace_mean(1, epsilon=1, confidence=0.9)
-assert_type(dp.core_mean(0, 1, epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence])
+assert_type(dp.joint_mean(0, 1, epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence])
 assert_type(dp.clamp(0, 1) >> dp.square(), dp.Stage[Tables, Tables])
-assert_type(dp.weigh(0, 1, most=1), dp.Stage[Tables, Tables])
-assert_type(dp.error_of(dp.mean(0, 1, rho=1), n=10, guess=0), float)
-assert_type(dp.loss_for(lambda rho: dp.mean(0, 1, rho=rho), error=0.1, n=1000, guess=0), float)
+assert_type(dp.weighted_pairs(0, 1, most=1), dp.Stage[Tables, Tables])
+assert_type(dp.expected_error(dp.mean(0, 1, rho=1), n=10, guess=0), float)
+assert_type(dp.budget_for(lambda rho: dp.mean(0, 1, rho=rho), error=0.1, n=1000, guess=0), float)
 assert_type(dp.laplace_mean(5, epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence])
 assert_type(dp.elliptical_mean([0, 1], 5, rho=1), Released)
 assert_type(dp.scaled_mean(np.ones(3), rho=1, searched=True), Released)
@@ -180,11 +180,11 @@ assert_type(dp.count(), dp.Stage[Tables, Counts])
 # Mechanisms.
 assert_type(dp.laplace(scale=1), dp.Mechanism[Aggregates, dp.MaxDivergence])
 assert_type(dp.laplace(epsilon=Fraction(1, 2)), dp.Mechanism[Aggregates, dp.MaxDivergence])
-assert_type(dp.l2_gamma(scale=1), dp.Mechanism[Aggregates, dp.MaxDivergence])
-assert_type(dp.l2_gamma(epsilon=0.5) >> dp.to_zcdp(), dp.Mechanism[Aggregates, Zcdp])
-assert_type(dp.core(epsilon=0.5), dp.Mechanism[Tables, dp.MaxDivergence])
+assert_type(dp.l2_mechanism(scale=1), dp.Mechanism[Aggregates, dp.MaxDivergence])
+assert_type(dp.l2_mechanism(epsilon=0.5) >> dp.to_zcdp(), dp.Mechanism[Aggregates, Zcdp])
+assert_type(dp.sum_and_count(epsilon=0.5), dp.Mechanism[Tables, dp.MaxDivergence])
 assert_type(
-    dp.clamp(0, 1) >> dp.core(epsilon=1, stretch=Fraction(1, 3)) >> dp.to_zcdp(),
+    dp.clamp(0, 1) >> dp.sum_and_count(epsilon=1, stretch=Fraction(1, 3)) >> dp.to_zcdp(),
     dp.Mechanism[Tables, Zcdp],
 )
 assert_type(dp.gaussian(scale=Decimal("0.1")), dp.Mechanism[Aggregates, Zcdp])

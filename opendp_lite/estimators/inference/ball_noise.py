@@ -36,7 +36,7 @@ class JointBall(JointNoise):
 
     @classmethod
     def alone(cls, reach: float, columns: int) -> JointBall:
-        """Noise on the total without a count (``l2_gamma``)."""
+        """Noise on the total without a count (``l2_mechanism``)."""
         return cls(reach, columns, 0.0, float("inf"))
 
     @cached_property

@@ -113,7 +113,7 @@ def _apart(scales: Floats) -> Floats:
 
 @attrs.frozen(eq=False)
 class JointSumAndCount(JointNoise):
-    """The noise of ``core`` on one column: s = reach c U, k = (c + stretch) V / epsilon.
+    """The noise of ``sum_and_count`` on one column: s = reach c U, k = (c + stretch) V / epsilon.
 
     c is Gamma(3) with probability 2 / (2 + stretch), else Gamma(2); U and V are uniform in
     (-1, 1); ``reach`` is the radius over epsilon.

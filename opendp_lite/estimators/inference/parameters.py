@@ -62,5 +62,5 @@ def private_size(space: Space[Rows], name: str) -> None:
     if space.domain.size is not None:
         raise SpaceError(
             f"{name} is for a private number of rows. The number here is public, "
-            f"size={space.domain.size}: use sized_mean(), which spends nothing on a count"
+            f"size={space.domain.size}: use known_size_mean(), which spends nothing on a count"
         )

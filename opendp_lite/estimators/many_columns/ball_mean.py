@@ -95,7 +95,7 @@ def laplace_mean(
     Proof:
         In the ball the l1 distance is at most sqrt(d) times the l2 distance, so the mean errs by
         2 r d sqrt(2) / (n epsilon) where a row is replaced (*Pure versus approximate*, with the
-        1 / n that is missing there). ``l2_gamma_mean`` errs less, by a factor of up to sqrt(2).
+        1 / n that is missing there). ``l2_mechanism_mean`` errs less, by a factor of up to sqrt(2).
 
     Example:
         >>> import opendp_lite as dp, numpy as np

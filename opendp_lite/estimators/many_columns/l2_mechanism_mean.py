@@ -13,8 +13,8 @@ from opendp_lite.estimators.inference.parameters import moderate
 from opendp_lite.estimators.inference.request import Request
 from opendp_lite.estimators.many_columns._noisy_mean import of_ball
 from opendp_lite.exact import Number
-from opendp_lite.measurements.core import core
-from opendp_lite.measurements.l2_gamma import l2_gamma
+from opendp_lite.measurements.l2_mechanism import l2_mechanism
+from opendp_lite.measurements.sum_and_count import sum_and_count
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.recipes import mechanism
 from opendp_lite.spaces import Space
@@ -25,7 +25,7 @@ _STRETCH: Final = Fraction(1)
 
 
 @mechanism
-def l2_gamma_mean(
+def l2_mechanism_mean(
     space: Space[Rows],
     radius: Number,
     *,
@@ -54,26 +54,26 @@ def l2_gamma_mean(
         sum by D (Hardt and Talwar 2010). Where a row is replaced the error is
         2 r sqrt(d (d + 1)) / (n epsilon): never more than that of ``laplace_mean``, and below 13 to
         17 columns less than that of Gaussian noise at epsilon = 1 and a delta of 1e-5 to 1e-6. A
-        private number of rows shares its noise with the sum (``core``). For few columns that errs
-        by a quarter to a third less than a part of the budget for each.
+        private number of rows shares its noise with the sum (``sum_and_count``). For few columns
+        that errs by a quarter to a third less than a part of the budget for each.
 
     Example:
         >>> import opendp_lite as dp, numpy as np
         >>> rows = np.full((4000, 2), [3.0, 4.0])
-        >>> (dp.records(columns=2) >> dp.l2_gamma_mean(5, epsilon=1))(rows).round(0)
+        >>> (dp.records(columns=2) >> dp.l2_mechanism_mean(5, epsilon=1))(rows).round(0)
         array([3., 4.])
     """
     length = moderate(radius, "radius")
     budget = pure(moderate(epsilon, "epsilon"))
-    request = Request.within(budget, "l2_gamma_mean", confidence, sampling)
+    request = Request.within(budget, "l2_mechanism_mean", confidence, sampling)
     rows, amount = clip_to_norm(length), request.budget.amount
     columns = space.domain.columns
     if space.domain.size is None:
         each = float(amount / cast(Fraction, space.unit))
         errors = JointBall(float(length) / each, columns, 1 / each, float(_STRETCH))
-        joint = rows >> core(epsilon=amount, stretch=_STRETCH)
+        joint = rows >> sum_and_count(epsilon=amount, stretch=_STRETCH)
         return of_ball(space, request, length, joint, errors)
     total = rows >> sum()
     moved = total.bind(space).output_space.unit.of(2)
     errors = JointBall.alone(float(moved / amount), columns)
-    return of_ball(space, request, length, total >> l2_gamma(epsilon=amount), errors)
+    return of_ball(space, request, length, total >> l2_mechanism(epsilon=amount), errors)

@@ -9,7 +9,7 @@ from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.many_columns._columns import coordinate_bound
-from opendp_lite.estimators.many_columns.l2_mechanism_mean import l2_gamma_mean
+from opendp_lite.estimators.many_columns.l2_mechanism_mean import l2_mechanism_mean
 from opendp_lite.estimators.many_columns.plan_plus_mean import plan_plus_mean
 from opendp_lite.exact import Number
 from opendp_lite.measurements.noise import exactly_one
@@ -60,7 +60,7 @@ def multivariate_mean(
         row metric.
 
     Proof:
-        That of ``plan_plus_mean`` (rho), or of ``l2_gamma_mean`` with the radius M sqrt(d)
+        That of ``plan_plus_mean`` (rho), or of ``l2_mechanism_mean`` with the radius M sqrt(d)
         (epsilon). ``docs/means.md`` compares them.
 
     Example:
@@ -87,9 +87,9 @@ def multivariate_mean(
         )
         return chosen.explained(why, trace=())
     radius = most * sqrt(space.domain.columns)
-    pure = l2_gamma_mean(radius, epsilon=cast(Number, epsilon)).bind(space)
+    pure = l2_mechanism_mean(radius, epsilon=cast(Number, epsilon)).bind(space)
     why = (
-        "the estimator is l2_gamma_mean: the budget is a pure epsilon\n"
+        "the estimator is l2_mechanism_mean: the budget is a pure epsilon\n"
         "  it has the least error of the means here for that\n"
         "  the error follows the bound; with rho= a bound far above the data costs much less"
     )

@@ -20,7 +20,7 @@ from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.recipes import mechanism
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.center import center
-from opendp_lite.transformations.is_below import is_below
+from opendp_lite.transformations.indicator_below import indicator_below
 from opendp_lite.transformations.sum import sum
 from opendp_lite.transformations.widths import fitting
 
@@ -85,7 +85,7 @@ def quantile_by_search(
         low, high = array(least), array(most)
         for _ in range(rounds):
             middle: Floats = low / 2 + high / 2
-            above = is_below(dyadic(middle)) >> center(share)
+            above = indicator_below(dyadic(middle)) >> center(share)
             excess = ask(above >> sum() >> gaussian(rho=cost / rounds))
             low, high = np.where(excess < 0, middle, low), np.where(excess < 0, high, middle)
         found = low / 2 + high / 2

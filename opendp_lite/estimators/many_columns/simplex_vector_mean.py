@@ -23,7 +23,7 @@ from opendp_lite.transformations.sum import sum
 
 
 @mechanism
-def simplex_means(
+def simplex_vector_mean(
     space: Space[Rows],
     total: Number,
     *,
@@ -63,13 +63,13 @@ def simplex_means(
     Example:
         >>> import opendp_lite as dp, numpy as np
         >>> rows = np.tile([1.0, 2.0, 0.0], (20_000, 1))
-        >>> means = dp.records(columns=3) >> dp.simplex_means(4, epsilon=1)
+        >>> means = dp.records(columns=3) >> dp.simplex_vector_mean(4, epsilon=1)
         >>> means(rows).round(1) + 0
         array([1., 2., 0.])
     """
-    bound = positive(total, "simplex_means: total")
-    private_size(space, "simplex_means")
-    request = Request.of("simplex_means", confidence, sampling, rho, epsilon, delta)
+    bound = positive(total, "simplex_vector_mean: total")
+    private_size(space, "simplex_vector_mean")
+    request = Request.of("simplex_vector_mean", confidence, sampling, rho, epsilon, delta)
     budget, most, columns = request.budget, nearest(bound), space.domain.columns
     inside = drop_nan() >> clamp(0, bound) >> clip_to_norm(bound, p=1)
     summed = inside >> simplex_augment() >> sum()

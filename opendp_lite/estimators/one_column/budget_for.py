@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from opendp_lite.core import Measurement
 from opendp_lite.errors import ParameterError
-from opendp_lite.estimators.one_column.expected_error import error_of
+from opendp_lite.estimators.one_column.expected_error import expected_error
 from opendp_lite.exact import Number, nearest, positive
 from opendp_lite.recipes import Mechanism
 
@@ -19,7 +19,7 @@ _CLOSE: Final = 1e-4
 """Of powers of ten: far less than a step of the third digit."""
 
 
-def loss_for(
+def budget_for(
     make: Callable[[float], Mechanism[Any, Any] | Measurement[Any, Any]],
     error: Number,
     n: int,
@@ -31,9 +31,9 @@ def loss_for(
     Args:
         make: A function from a rho or an epsilon to an estimator.
         error: The root mean square error that is allowed.
-        n: As for ``error_of``.
-        guess: As for ``error_of``.
-        spread: As for ``error_of``.
+        n: As for ``expected_error``.
+        guess: As for ``expected_error``.
+        spread: As for ``expected_error``.
 
     Returns:
         The argument of ``make``, such as a rho.
@@ -46,27 +46,27 @@ def loss_for(
 
     Example:
         >>> import opendp_lite as dp
-        >>> dp.loss_for(lambda rho: dp.mean(0, 100, rho=rho), error=0.25, n=1000, guess=40)
+        >>> dp.budget_for(lambda rho: dp.mean(0, 100, rho=rho), error=0.25, n=1000, guess=40)
         0.0289
     """
     if isinstance(make, Mechanism | Measurement):
         raise ParameterError(
-            "loss_for takes a function from a budget to an estimator: write "
+            "budget_for takes a function from a budget to an estimator: write "
             f"lambda rho: dp.mean(0, 100, rho=rho). Got the estimator {make!r}"
         )
     allowed = nearest(positive(error, "error"))
 
     def meets(power: float) -> bool:
-        return error_of(make(_rounded_up(10.0**power)), n, guess, spread) <= allowed
+        return expected_error(make(_rounded_up(10.0**power)), n, guess, spread) <= allowed
 
     low, high = float(_LEAST), float(_MOST)
     if not meets(high):
         raise ParameterError(
-            f"loss_for: no budget up to 1e{_MOST} brings the error down to {allowed:g}"
+            f"budget_for: no budget up to 1e{_MOST} brings the error down to {allowed:g}"
         )
     if meets(low):
         raise ParameterError(
-            f"loss_for: the smallest budget already meets an error of {allowed:g}; ask for a "
+            f"budget_for: the smallest budget already meets an error of {allowed:g}; ask for a "
             "smaller error"
         )
     while high - low > _CLOSE:

@@ -17,7 +17,7 @@ _RUNS: Final = 20_000
 _SEED: Final = 1
 
 
-def error_of(
+def expected_error(
     estimator: Mechanism[Any, Any] | Measurement[Any, Any],
     n: int,
     guess: Number,
@@ -47,33 +47,35 @@ def error_of(
 
     Example:
         >>> import opendp_lite as dp
-        >>> round(dp.error_of(dp.mean(0, 100, rho=0.03), n=1000, guess=40), 2)
+        >>> round(dp.expected_error(dp.mean(0, 100, rho=0.03), n=1000, guess=40), 2)
         0.25
-        >>> round(dp.error_of(dp.simplex_mean(0, 100, rho=0.03), n=1000, guess=40), 2)
+        >>> round(dp.expected_error(dp.simplex_mean(0, 100, rho=0.03), n=1000, guess=40), 2)
         0.29
     """
     if not isinstance(estimator, Private):
         raise ParameterError(
-            "error_of takes an estimator, such as dp.mean(0, 100, epsilon=1), got "
+            "expected_error takes an estimator, such as dp.mean(0, 100, epsilon=1), got "
             f"{said(estimator)}"
         )
     bound = estimator.bound
     simulate = bound.facts.simulate
     if simulate is None:
         raise SpaceError(
-            "error_of is for the means of one column: mean, recentred_mean, core_mean, sized_mean, "
-            f"simplex_mean, centered_mean, plug_in_mean, resized_mean. Got {estimator!r}"
+            "expected_error is for the means of one column: mean, recentred_mean, joint_mean, "
+            f"known_size_mean, simplex_mean, centered_mean, plug_in_mean, resized_mean. Got {estimator!r}"
         )
     mean, variance = nearest(exact(guess, "guess")), nearest(exact(spread, "spread")) ** 2
     scenario = Scenario(whole(n, "n", least=1), mean, variance)
     size = bound.input_space.domain.size
     if size is not None and size != scenario.rows:
-        raise ParameterError(f"error_of: the number of rows is public, n must be {size}, got {n}")
+        raise ParameterError(
+            f"expected_error: the number of rows is public, n must be {size}, got {n}"
+        )
     totals = simulate(scenario, _RUNS, np.random.default_rng(_SEED))
     lower, upper = totals.ratio.lower, totals.ratio.upper
     if not lower <= mean <= upper:
         raise ParameterError(
-            f"error_of: guess must lie in the bounds {lower:g} to {upper:g}, since values are "
-            f"clipped to them; got {guess}"
+            f"expected_error: guess must lie in the bounds {lower:g} to {upper:g}, since values "
+            f"are clipped to them; got {guess}"
         )
     return sqrt(float(np.mean((totals.mean - mean) ** 2)))

@@ -19,7 +19,7 @@ from opendp_lite.estimators.inference.parameters import private_size
 from opendp_lite.estimators.inference.ratio_of_noisy_sums import RIDGE, RatioOfNoisySums
 from opendp_lite.estimators.inference.request import Request
 from opendp_lite.exact import Number, exact
-from opendp_lite.measurements.core import core
+from opendp_lite.measurements.sum_and_count import sum_and_count
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.recipes import Mechanism, mechanism
 from opendp_lite.spaces import Space
@@ -28,7 +28,7 @@ from opendp_lite.transformations.center import center
 
 @bounds_come_first("epsilon=1")
 @mechanism
-def core_mean(
+def joint_mean(
     space: Space[Rows],
     lower: Number,
     upper: Number,
@@ -44,7 +44,8 @@ def core_mean(
         lower: The lower bound of the values. Values below it are clipped to it.
         upper: The upper bound, likewise.
         epsilon: The budget.
-        stretch: As for ``core``. 1 is at most 5 % worse than ``simplex_mean`` for any mean, and
+        stretch: As for ``sum_and_count``. 1 is at most 5 % worse than ``simplex_mean`` for any
+            mean, and
             9 % better for one in the middle of the bounds. 2.39 has the least regret over all
             means.
         confidence: As for ``mean``.
@@ -61,8 +62,8 @@ def core_mean(
         Epsilon under ``MaxDivergence``.
 
     Proof:
-        That of ``core``. With half the width h, the mean at a distance D from the middle, n rows
-        and a stretch of e, the square of the error times n^2 is
+        That of ``sum_and_count``. With half the width h, the mean at a distance D from the middle,
+        n rows and a stretch of e, the square of the error times n^2 is
         (h / epsilon)^2 (8 + 2 e) / (2 + e) +
         (D / epsilon)^2 (24 + 18 e + 6 e^2 + e^3) / (6 + 3 e).
         A stretch of 0 gives the law of ``simplex_mean``. No additive noise of a small epsilon errs
@@ -70,13 +71,13 @@ def core_mean(
 
     Example:
         >>> import opendp_lite as dp
-        >>> dp.core_mean(0, 10, epsilon=1).map(1)
+        >>> dp.joint_mean(0, 10, epsilon=1).map(1)
         1.0
-        >>> round(dp.core_mean(0, 10, epsilon=1)([3.0] * 10_000), 1)
+        >>> round(dp.joint_mean(0, 10, epsilon=1)([3.0] * 10_000), 1)
         3.0
     """
-    column = BoundedColumn.of(space, lower, upper, "core_mean")
-    request = Request.of("core_mean", confidence, sampling, epsilon=epsilon)
+    column = BoundedColumn.of(space, lower, upper, "joint_mean")
+    request = Request.of("joint_mean", confidence, sampling, epsilon=epsilon)
     plan = joint_plan(space, column, request, stretch)
     return request.measured(space, plan, "the sum and the count share one joint noise")
 
@@ -85,16 +86,16 @@ def joint_plan(
     space: Space[Rows], column: BoundedColumn, request: Request, stretch: Number = 1
 ) -> _Joint:
     """The plan on a space with a private number of rows."""
-    private_size(space, "core_mean")
-    stretched = exact(stretch, "core_mean: stretch")
+    private_size(space, "joint_mean")
+    stretched = exact(stretch, "joint_mean: stretch")
     if stretched < 0:
-        raise ParameterError(f"core_mean: stretch is at least 0, got {stretch}")
+        raise ParameterError(f"joint_mean: stretch is at least 0, got {stretch}")
     return _Joint(column, request.budget, stretched, float(space.unit))
 
 
 @attrs.frozen
 class _Joint(OneRoundPlan):
-    """The sum of (x - middle) and the count, with ``core`` noise."""
+    """The sum of (x - middle) and the count, with ``sum_and_count`` noise."""
 
     column: BoundedColumn
     budget: Budget
@@ -102,7 +103,7 @@ class _Joint(OneRoundPlan):
     unit: float
 
     def mechanism(self) -> Mechanism[Space[Rows], Any]:
-        noise = core(epsilon=self.budget.amount, stretch=self.stretch)
+        noise = sum_and_count(epsilon=self.budget.amount, stretch=self.stretch)
         return center(self.column.middle) >> noise >> self._read
 
     def _read(self, release: Any) -> NoisyTotals:

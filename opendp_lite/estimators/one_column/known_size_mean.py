@@ -26,7 +26,7 @@ from opendp_lite.transformations.sum import sum
 
 @bounds_come_first("epsilon=1")
 @mechanism
-def sized_mean(
+def known_size_mean(
     space: Space[Rows],
     lower: Number,
     upper: Number,
@@ -67,18 +67,18 @@ def sized_mean(
     Example:
         >>> import opendp_lite as dp
         >>> people = dp.records(size=10_000, metric=dp.ChangeOneDistance())
-        >>> round((people >> dp.sized_mean(0, 10, epsilon=1))([3.0] * 10_000), 1)
+        >>> round((people >> dp.known_size_mean(0, 10, epsilon=1))([3.0] * 10_000), 1)
         3.0
     """
-    column = BoundedColumn.of(space, lower, upper, "sized_mean")
-    request = Request.of("sized_mean", confidence, sampling, rho, epsilon, delta)
+    column = BoundedColumn.of(space, lower, upper, "known_size_mean")
+    request = Request.of("known_size_mean", confidence, sampling, rho, epsilon, delta)
     plan = known_size_plan(space, column, request)
     return request.measured(space, plan, "all of the budget is for the sum")
 
 
 def known_size_plan(space: Space[Rows], column: BoundedColumn, request: Request) -> _KnownSize:
     """The plan on a space with a public number of rows."""
-    size = public_size(space, "sized_mean", "use mean()")
+    size = public_size(space, "known_size_mean", "use mean()")
     return _KnownSize(column, request.budget, max(size, 1), float(space.unit))
 
 

@@ -106,8 +106,8 @@ def mean(
         (epsilon) or ``ApproximateDivergence`` (epsilon and delta).
 
     Proof:
-        That of the estimator which it picks: ``recentred_mean``, for a pure budget ``core_mean``,
-        for a public number of rows ``sized_mean``. ``docs/mean.md`` compares them.
+        That of the estimator which it picks: ``recentred_mean``, for a pure budget ``joint_mean``,
+        for a public number of rows ``known_size_mean``. ``docs/mean.md`` compares them.
 
     Example:
         >>> import opendp_lite as dp
@@ -132,13 +132,13 @@ def _chosen(
     """The best plan for the setting, and why."""
     if space.domain.size is not None:
         why = (
-            "the estimator is sized_mean: the number of rows is public\n"
+            "the estimator is known_size_mean: the number of rows is public\n"
             "  all of the budget is for the sum"
         )
         return known_size_plan(space, column, request), why
     if request.whole.measure == MaxDivergence():
         why = (
-            "the estimator is core_mean: the number of rows is private\n"
+            "the estimator is joint_mean: the number of rows is private\n"
             "  sum and count share one noise\n"
             "  the error is close to the least that pure privacy allows"
         )

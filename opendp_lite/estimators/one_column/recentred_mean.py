@@ -110,7 +110,7 @@ def recentred_plan(
     if request.whole.measure != ZeroConcentratedDivergence():
         raise ParameterError(
             "recentred_mean needs Gaussian noise: give rho=, or epsilon= with delta=. For a pure "
-            "budget use core_mean(epsilon=)"
+            "budget use joint_mean(epsilon=)"
         )
     pilot = share_of(first, "recentred_mean: first")
     return _Recentred(column, request.budget.amount, pilot, float(space.unit))

@@ -26,7 +26,7 @@ from opendp_lite.transformations.impute import impute
 from opendp_lite.transformations.norm import norm
 from opendp_lite.transformations.square import square
 from opendp_lite.transformations.sum import sum
-from opendp_lite.transformations.weigh import weigh
+from opendp_lite.transformations.weighted_pairs import weighted_pairs
 
 
 @bounds_come_first("most=1, epsilon=1")
@@ -82,7 +82,7 @@ def weighted_mean(
     heaviest = moderate(most, "weighted_mean: most")
     moderate(heaviest * 2 * column.half, "weighted_mean: most times the width of the bounds")
     request = Request.of("weighted_mean", confidence, sampling, rho, epsilon, delta)
-    budget, rows = request.budget, weigh(lower, upper, heaviest)
+    budget, rows = request.budget, weighted_pairs(lower, upper, heaviest)
     if row_metric(space).fixed_size:
         rows = impute([column.middle, 0]) >> rows
     reach = budget.family.sensitivity((rows >> sum()).bind(space).output_space.unit)

@@ -133,7 +133,7 @@ def _no_closed_form(setting: FreeLunchSetting) -> ErrorPair:
 
 def _core(stretch: float) -> FreeLunchEstimator:
     def mechanism(setting: FreeLunchSetting) -> Any:
-        return setting.of(dp.core_mean, stretch=stretch)
+        return setting.of(dp.joint_mean, stretch=stretch)
 
     def expected(setting: FreeLunchSetting) -> ErrorPair:
         of_sum = (8 + 2 * stretch) / (2 + stretch)

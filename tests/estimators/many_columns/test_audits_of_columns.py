@@ -43,18 +43,30 @@ CASES = {
         ADDED_DIAGONALLY,
         3000,
     ),
-    "l2_gamma_mean": (TABLE, lambda **b: dp.l2_gamma_mean(1, **b, **ASKED), EPSILON, ADDED, 3000),
-    "l2_gamma_mean, replaced": (
+    "l2_mechanism_mean": (
+        TABLE,
+        lambda **b: dp.l2_mechanism_mean(1, **b, **ASKED),
+        EPSILON,
+        ADDED,
+        3000,
+    ),
+    "l2_mechanism_mean, replaced": (
         PAIR,
-        lambda **b: dp.l2_gamma_mean(1, **b, **ASKED),
+        lambda **b: dp.l2_mechanism_mean(1, **b, **ASKED),
         EPSILON,
         TURNED,
         3000,
     ),
-    "simplex_means": (TABLE, lambda **b: dp.simplex_means(1, **b, **ASKED), EPSILON, ADDED, 2500),
-    "simplex_means, spill": (
+    "simplex_vector_mean": (
         TABLE,
-        lambda **b: dp.simplex_means(1, **b, **ASKED),
+        lambda **b: dp.simplex_vector_mean(1, **b, **ASKED),
+        EPSILON,
+        ADDED,
+        2500,
+    ),
+    "simplex_vector_mean, spill": (
+        TABLE,
+        lambda **b: dp.simplex_vector_mean(1, **b, **ASKED),
         SPILL,
         ADDED,
         1500,

@@ -83,12 +83,18 @@ def test_two_totals_are_a_simplex_of_one_column():
 COLUMNS = {
     "gaussian_mean": lambda **asked: dp.gaussian_mean(6, rho=0.1, **asked),
     "laplace_mean": lambda **asked: dp.laplace_mean(6, epsilon=0.5, **asked),
-    "l2_gamma_mean": lambda **asked: dp.l2_gamma_mean(6, epsilon=0.5, **asked),
-    "simplex_means, rho": lambda **asked: dp.simplex_means(6, rho=0.1, **asked),
-    "simplex_means, epsilon": lambda **asked: dp.simplex_means(6, epsilon=0.5, **asked),
-    "simplex_means, delta": lambda **asked: dp.simplex_means(6, epsilon=0.5, delta=1e-6, **asked),
+    "l2_mechanism_mean": lambda **asked: dp.l2_mechanism_mean(6, epsilon=0.5, **asked),
+    "simplex_vector_mean, rho": lambda **asked: dp.simplex_vector_mean(6, rho=0.1, **asked),
+    "simplex_vector_mean, epsilon": lambda **asked: dp.simplex_vector_mean(6, epsilon=0.5, **asked),
+    "simplex_vector_mean, delta": lambda **asked: dp.simplex_vector_mean(
+        6, epsilon=0.5, delta=1e-6, **asked
+    ),
 }
-LOSS = {"gaussian_mean": 0.1, "simplex_means, rho": 0.1, "simplex_means, delta": (0.5, 1e-6)}
+LOSS = {
+    "gaussian_mean": 0.1,
+    "simplex_vector_mean, rho": 0.1,
+    "simplex_vector_mean, delta": (0.5, 1e-6),
+}
 
 
 def spaces(name: str, rows: int) -> list:
@@ -159,7 +165,7 @@ def test_weighted_values_of_people(sized):
 
 
 def test_intervals_are_refused_in_words():
-    for make in (dp.gaussian_mean, dp.laplace_mean, dp.l2_gamma_mean):
+    for make in (dp.gaussian_mean, dp.laplace_mean, dp.l2_mechanism_mean):
         loss = {"rho": 1} if make is dp.gaussian_mean else {"epsilon": 1}
         with pytest.raises(dp.ParameterError, match="sampling=True widens an interval"):
             dp.records(columns=2) >> make(5, sampling=True, **loss)
@@ -203,11 +209,11 @@ def test_normal_pairs_of_shared_noise_are_uncorrelated():
 
 EXTREME = {
     "ball": (
-        dp.records(columns=2) >> dp.l2_gamma_mean(1e100, epsilon=1e-100, confidence=0.9),
+        dp.records(columns=2) >> dp.l2_mechanism_mean(1e100, epsilon=1e-100, confidence=0.9),
         1e100,
     ),
     "simplex": (
-        dp.records(columns=2) >> dp.simplex_means(1e135, epsilon=1e-30, confidence=0.9),
+        dp.records(columns=2) >> dp.simplex_vector_mean(1e135, epsilon=1e-30, confidence=0.9),
         1e135,
     ),
 }

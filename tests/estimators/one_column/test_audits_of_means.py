@@ -26,24 +26,24 @@ LOSSES = {
 HALF_THE_NOISE = {"rho": {"rho": 4}, "epsilon": {"epsilon": 4}, "spill": {"rho": 2}}
 MAKES = {
     "recentred_mean": dp.recentred_mean,
-    "core_mean": dp.core_mean,
+    "joint_mean": dp.joint_mean,
     "simplex_mean": dp.simplex_mean,
     "centered_mean": partial(dp.centered_mean, share=Fraction(3, 4)),
     "plug_in_mean": partial(dp.plug_in_mean, share=Fraction(3, 4)),
-    "sized_mean": dp.sized_mean,
+    "known_size_mean": dp.known_size_mean,
     "resized_mean": partial(dp.resized_mean, share=Fraction(9, 10), fill=-1),
 }
 CASES = {
     ("simplex_mean", "rho"): 1300,
     ("centered_mean", "rho"): 1300,
-    ("sized_mean", "rho"): 1100,
-    ("core_mean", "epsilon"): 1100,
+    ("known_size_mean", "rho"): 1100,
+    ("joint_mean", "epsilon"): 1100,
     ("simplex_mean", "epsilon"): 1300,
     ("centered_mean", "epsilon"): 1900,
-    ("sized_mean", "epsilon"): 1100,
+    ("known_size_mean", "epsilon"): 1100,
     ("recentred_mean", "spill"): 900,
     ("simplex_mean", "spill"): 700,
-    ("sized_mean", "spill"): 700,
+    ("known_size_mean", "spill"): 700,
     ("resized_mean", "spill"): 700,
 }
 """How many releases find half the noise."""
@@ -67,7 +67,7 @@ def as_read(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def bound(name: str, loss: dict[str, Any]) -> dp.Measurement:
-    space = dp.records(size=2, metric=REPLACE) if name == "sized_mean" else dp.records()
+    space = dp.records(size=2, metric=REPLACE) if name == "known_size_mean" else dp.records()
     make = MAKES[name]
     return space >> make(-1, 1, **loss)
 
@@ -108,7 +108,7 @@ def together(release: Release) -> tuple[float, ...]:
 SCORES = {
     ("centered_mean", "rho"): by_shares,
     ("centered_mean", "epsilon"): clipped,
-    ("core_mean", "epsilon"): by_core,
+    ("joint_mean", "epsilon"): by_core,
     ("resized_mean", "spill"): together,
 }
 """What tells most about one more row at the top, which moves the total and the rows by 1."""
@@ -117,7 +117,7 @@ SCORES = {
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_nothing_is_found(name, kind):
     """Each fails with probability 2e-7, were the seed not fixed."""
-    pairs = REPLACED if name == "sized_mean" else ADDED
+    pairs = REPLACED if name == "known_size_mean" else ADDED
     honest = bound(name, LOSSES[kind])
     score = SCORES.get((name, kind), even)
     dp.audit(honest, *pairs["top"], releases=CASES[name, kind], score=score)
@@ -133,7 +133,7 @@ def test_nothing_is_found_with_another_loss(name, kind):
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_half_the_noise_would_be_found(name, kind, falsely):
     """Among as many releases."""
-    data, other = (REPLACED if name == "sized_mean" else ADDED)["top"]
+    data, other = (REPLACED if name == "known_size_mean" else ADDED)["top"]
     false = falsely(bound(name, LOSSES[kind]), bound(name, HALF_THE_NOISE[kind]))
     score = SCORES.get((name, kind), even)
     with pytest.raises(AssertionError, match="at least"):
@@ -160,7 +160,7 @@ def test_weighted_means(kind, falsely):
 @pytest.mark.parametrize("kind", ["rho", "epsilon"])
 def test_simplex_means(kind, falsely):
     """As released, which tells less than the sums: half the noise is not found, a sixth is."""
-    make = partial(dp.simplex_means, 3)
+    make = partial(dp.simplex_vector_mean, 3)
     honest = TABLE >> make(**LOSSES[kind])
     less = TABLE >> make(**({"rho": 36} if kind == "rho" else {"epsilon": 12}))
     for row in ([3.0, 0.0], [0.0, 0.0], [1.5, 1.5]):

@@ -88,13 +88,13 @@ BOTH = {
     "centered_mean": dp.centered_mean,
     "plug_in_mean": dp.plug_in_mean,
     "resized_mean": dp.resized_mean,
-    "sized_mean": dp.sized_mean,
+    "known_size_mean": dp.known_size_mean,
 }
 ASKED = ({}, {"confidence": 0.9}, {"confidence": 0.9, "sampling": True})
 
 
 def bound(name: str, make, **asked) -> dp.Measurement:
-    space = dp.records(size=9, metric=REPLACE) if name == "sized_mean" else dp.records()
+    space = dp.records(size=9, metric=REPLACE) if name == "known_size_mean" else dp.records()
     return space >> make(-3, 4, **asked)
 
 
@@ -120,7 +120,7 @@ def test_the_loss_is_what_was_given(name, asked):
 @pytest.mark.parametrize("asked", ASKED, ids=str)
 @pytest.mark.parametrize("stretch", [0, 1, 2.39])
 def test_the_loss_of_a_joint_noise(stretch, asked):
-    bound = dp.core_mean(-3, 4, epsilon=THIRD, stretch=stretch, **asked).bound
+    bound = dp.joint_mean(-3, 4, epsilon=THIRD, stretch=stretch, **asked).bound
     assert bound.output_measure == dp.MaxDivergence()
     assert (bound.loss(0), bound.loss(1), bound.loss(2)) == (0, THIRD, 2 * THIRD)
 
@@ -184,7 +184,7 @@ def test_published_shares_come_to_the_published_errors(
             assert float(found) == pytest.approx(error, rel=2e-3)
     for loss, error in zip(({"epsilon": 0.5}, {"rho": 0.5}), resize or (), strict=False):
         estimator = dp.resized_mean(*bounds, **loss)
-        assert dp.error_of(estimator, 100, mean) == pytest.approx(error, rel=0.03)
+        assert dp.expected_error(estimator, 100, mean) == pytest.approx(error, rel=0.03)
 
 
 def test_the_published_splits():
@@ -235,11 +235,11 @@ def test_the_share_for_a_guess_is_the_best():
         (lambda: dp.mean(0, 1, rho=1, confidence=95), "mean: confidence must be between 0 and 1"),
         (lambda: dp.mean(0, 1, rho=1, sampling=True), "widens an interval; add confidence=0.95"),
         (lambda: dp.mean(float("nan"), 1, rho=1), "mean: lower"),
-        (lambda: dp.recentred_mean(0, 1, epsilon=1), "needs Gaussian noise.*core_mean"),
+        (lambda: dp.recentred_mean(0, 1, epsilon=1), "needs Gaussian noise.*joint_mean"),
         (lambda: dp.recentred_mean(0, 1, rho=1, first=0), "recentred_mean: first must be between"),
         (lambda: dp.recentred_mean(0, 1, rho=1, first=1), "recentred_mean: first must be between"),
-        (lambda: dp.core_mean(0, 1, epsilon=1, stretch=-1), "stretch is at least 0, got -1"),
-        (lambda: dp.core_mean(0, 1, epsilon=0), "core_mean: epsilon must be above 0"),
+        (lambda: dp.joint_mean(0, 1, epsilon=1, stretch=-1), "stretch is at least 0, got -1"),
+        (lambda: dp.joint_mean(0, 1, epsilon=0), "joint_mean: epsilon must be above 0"),
         (
             lambda: dp.simplex_mean(0, 1, rho=1, extra_count=1),
             "share of the budget, from 0 to below",
@@ -263,20 +263,20 @@ def test_parameters_that_no_space_could_mend(make, words):
         make().map(1)
 
 
-PRIVATE = [name for name in BOTH if name not in ("mean", "sized_mean")]
+PRIVATE = [name for name in BOTH if name not in ("mean", "known_size_mean")]
 
 
-@pytest.mark.parametrize("name", ["recentred_mean", "core_mean", *PRIVATE])
+@pytest.mark.parametrize("name", ["recentred_mean", "joint_mean", *PRIVATE])
 def test_a_public_number_of_rows_is_sent_to_the_sized_mean(name):
-    makes = {"recentred_mean": dp.recentred_mean, "core_mean": dp.core_mean, **BOTH}
-    loss = {"epsilon": 1} if name == "core_mean" else {"rho": 1}
-    with pytest.raises(dp.SpaceError, match=r"public, size=9: use sized_mean\(\)"):
+    makes = {"recentred_mean": dp.recentred_mean, "joint_mean": dp.joint_mean, **BOTH}
+    loss = {"epsilon": 1} if name == "joint_mean" else {"rho": 1}
+    with pytest.raises(dp.SpaceError, match=r"public, size=9: use known_size_mean\(\)"):
         dp.records(size=9, metric=REPLACE) >> makes[name](0, 1, **loss)
 
 
 def test_other_spaces_that_are_refused():
-    with pytest.raises(dp.SpaceError, match=r"sized_mean.*ChangeOneDistance"):
-        dp.records() >> dp.sized_mean(0, 1, rho=1)
+    with pytest.raises(dp.SpaceError, match=r"known_size_mean.*ChangeOneDistance"):
+        dp.records() >> dp.known_size_mean(0, 1, rho=1)
     for make in (dp.mean, dp.recentred_mean, dp.simplex_mean, dp.resized_mean):
         with pytest.raises(dp.SpaceError, match=r"one column, the rows have 3. Put select\(\)"):
             dp.records(columns=3) >> make(0, 1, rho=1)
@@ -286,13 +286,15 @@ def test_other_spaces_that_are_refused():
 @pytest.mark.parametrize("loss", [1e-30, 1e30])
 def test_budgets_at_the_ends_release_numbers(bounds, loss):
     """Below 1e-300 a share of the second round was NaN, and a square beyond floats."""
-    makes = dict(BOTH, recentred_mean=dp.recentred_mean, core_mean=dp.core_mean)
+    makes = dict(BOTH, recentred_mean=dp.recentred_mean, joint_mean=dp.joint_mean)
     for name, make in makes.items():
         for kind in ("rho", "epsilon"):
-            wrong = ("recentred_mean", "epsilon"), ("core_mean", "rho")
+            wrong = ("recentred_mean", "epsilon"), ("joint_mean", "rho")
             if (name, kind) in wrong or name == "resized_mean":
                 continue
-            space = dp.records(size=2, metric=REPLACE) if name == "sized_mean" else dp.records()
+            space = (
+                dp.records(size=2, metric=REPLACE) if name == "known_size_mean" else dp.records()
+            )
             found = (space >> make(*bounds, **{kind: loss}, confidence=0.9))([0.5, 1e100])
             ends = found.interval
             assert np.isfinite([found.rows, found.standard_error]).all()
@@ -303,14 +305,14 @@ def test_a_mean_says_which_was_chosen():
     sized = dp.records(size=9, metric=REPLACE)
     chosen = {
         "the estimator is recentred_mean: ": dp.mean(0, 1, rho=1).explain(),
-        "the estimator is core_mean: ": dp.mean(0, 1, epsilon=1).explain(),
-        "the estimator is sized_mean: ": (sized >> dp.mean(0, 1, epsilon=1)).explain(),
+        "the estimator is joint_mean: ": dp.mean(0, 1, epsilon=1).explain(),
+        "the estimator is known_size_mean: ": (sized >> dp.mean(0, 1, epsilon=1)).explain(),
     }
     assert all(words in text for words, text in chosen.items())
     assert "the estimator is recentred_mean: " in dp.mean(0, 1, epsilon=1, delta=1e-6).explain()
     for make, other, loss in (
         (dp.mean, dp.recentred_mean, {"rho": 0.2}),
-        (dp.mean, dp.core_mean, {"epsilon": 0.2}),
+        (dp.mean, dp.joint_mean, {"epsilon": 0.2}),
     ):
         values = [each(0, 9, **loss).insecure_release([4.0] * 9, 3).value for each in (make, other)]
         assert values[0] == values[1]

@@ -27,13 +27,13 @@ BOTH = {
     "centered_mean": dp.centered_mean,
     "centered_mean, guess": partial(dp.centered_mean, guess=0.5),
     "plug_in_mean": dp.plug_in_mean,
-    "sized_mean": dp.sized_mean,
+    "known_size_mean": dp.known_size_mean,
 }
 RESIZED = {
     "resized_mean": dp.resized_mean,
     "resized_mean, filled": partial(dp.resized_mean, fill=4, share=0.8),
 }
-CORE = {"core_mean": dp.core_mean, "core_mean, stretched": partial(dp.core_mean, stretch=2.39)}
+CORE = {"joint_mean": dp.joint_mean, "joint_mean, stretched": partial(dp.joint_mean, stretch=2.39)}
 GAUSSIAN = {"recentred_mean": dp.recentred_mean, **BOTH, **RESIZED}
 PURE = {**CORE, **BOTH, **RESIZED}
 RELEASES = 800
@@ -42,7 +42,7 @@ RELEASES = 800
 def bound(make, rows: int, low=LOW, high=HIGH, **asked) -> dp.Measurement:
     """On a space that the estimator takes."""
     sized = dp.records(size=rows, metric=REPLACE)
-    return (sized if make is dp.sized_mean else dp.records()) >> make(low, high, **asked)
+    return (sized if make is dp.known_size_mean else dp.records()) >> make(low, high, **asked)
 
 
 def forecast(measurement: dp.Measurement, truth: Scenario, runs: int, seed: int = 1) -> NoisyTotals:
@@ -141,7 +141,7 @@ def test_the_cells_of_the_table(bounds, mean, recentred, stretched, simplex):
     low, high = bounds
     found = partial(error, rows=100, mean=mean, low=low, high=high)
     assert found(dp.recentred_mean, rho=0.5) == pytest.approx(recentred, rel=0.02)
-    assert found(dp.core_mean, epsilon=0.5, stretch=2.35) == pytest.approx(stretched, rel=0.02)
+    assert found(dp.joint_mean, epsilon=0.5, stretch=2.35) == pytest.approx(stretched, rel=0.02)
     assert found(dp.simplex_mean, rho=0.5) == pytest.approx(simplex[0], rel=0.02)
     assert found(dp.simplex_mean, epsilon=0.5) == pytest.approx(simplex[1], rel=0.02)
 
@@ -237,8 +237,8 @@ def test_intervals_hold_the_mean_in_95_of_100_releases(name, loss, rows, t):
 @pytest.mark.parametrize(
     ("name", "epsilon", "rows", "t"),
     [
-        ("core_mean", 0.1, 20, 0.5),
-        ("core_mean, stretched", 5, 20, 1.0),
+        ("joint_mean", 0.1, 20, 0.5),
+        ("joint_mean, stretched", 5, 20, 1.0),
     ],
 )
 def test_intervals_of_a_joint_noise(name, epsilon, rows, t):

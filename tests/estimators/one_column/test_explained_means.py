@@ -60,7 +60,7 @@ def test_how_far_off_is_told_for_few_rows_and_for_many(loss):
     for rows, pair in zip((1000, 10_000), pairs, strict=True):
         told = [float(each) for each in pair]
         assert told == sorted(told)
-        known = sorted(dp.error_of(mean, n=rows, guess=guess) for guess in (20, 35))
+        known = sorted(dp.expected_error(mean, n=rows, guess=guess) for guess in (20, 35))
         assert np.allclose(told, known, rtol=0.15)
 
 

@@ -30,8 +30,8 @@ BOTH = {
 MAKES = {(name, "rho"): make for name, make in BOTH.items()}
 MAKES |= {(name, "epsilon"): make for name, make in BOTH.items()}
 MAKES["recentred_mean", "rho"] = dp.recentred_mean
-MAKES["core_mean", "epsilon"] = dp.core_mean
-MAKES["core_mean, stretched", "epsilon"] = partial(dp.core_mean, stretch=2.39)
+MAKES["joint_mean", "epsilon"] = dp.joint_mean
+MAKES["joint_mean, stretched", "epsilon"] = partial(dp.joint_mean, stretch=2.39)
 RESIZED = {
     "resized_mean": dp.resized_mean,
     "resized_mean, filled": partial(dp.resized_mean, fill=0.5),
@@ -91,7 +91,7 @@ def test_rows_brought_to_a_noisy_number(name, loss):
             check(bound(kinds[(rows + turn) % len(kinds)]), (-3, 4), asked)
 
 
-@pytest.mark.parametrize("make", [dp.mean, dp.sized_mean], ids=["mean", "sized_mean"])
+@pytest.mark.parametrize("make", [dp.mean, dp.known_size_mean], ids=["mean", "known_size_mean"])
 def test_rows_replaced(make):
     turn = 0
     for rows in SIZES[1:]:
@@ -120,7 +120,7 @@ def test_simplex_means():
     for turn, rows in enumerate(SIZES * 3):
         data = generator.choice(WILD, (rows, 3))
         for loss in (RHO[turn % 4], PURE[turn % 3]):
-            means = (dp.records(columns=3) >> dp.simplex_means(5, **loss))(data)
+            means = (dp.records(columns=3) >> dp.simplex_vector_mean(5, **loss))(data)
             assert (means.shape, means.dtype) == ((3,), np.float64)
             assert np.isfinite(means).all()
             assert means.min() >= 0

@@ -25,7 +25,7 @@ Release = tuple[NDArray[Any], float]
 
 
 @mechanism
-def core(
+def sum_and_count(
     space: Space[Rows], *, epsilon: Number, stretch: Number = 1
 ) -> Measurement[Space[Rows], MaxDivergence]:
     """Releases the sum of the rows and their number, for pure differential privacy of both.
@@ -53,7 +53,8 @@ def core(
 
     Privacy:
         ``epsilon`` for each unit, in proportion, under ``MaxDivergence``. The sum alone costs as
-        much with ``l2_gamma``, of the variance (r / epsilon)^2 (d + 1): the count comes for little.
+        much with ``l2_mechanism``, of the variance (r / epsilon)^2 (d + 1): the count comes for
+        little.
 
     Proof:
         The density of the noises s and k is proportional to exp(-m), where m is the larger of
@@ -64,7 +65,7 @@ def core(
 
     Example:
         >>> import opendp_lite as dp
-        >>> pipeline = dp.clamp(0, 100) >> dp.center(50) >> dp.core(epsilon=1)
+        >>> pipeline = dp.clamp(0, 100) >> dp.center(50) >> dp.sum_and_count(epsilon=1)
         >>> pipeline.map(1)
         1.0
         >>> total, rows = pipeline([30.0, 60.0] * 5000)
@@ -73,17 +74,17 @@ def core(
     """
     loss, longer = positive(epsilon, "epsilon"), exact(stretch, "stretch")
     if longer < 0:
-        raise ParameterError(f"core: stretch is at least 0, got {stretch}")
+        raise ParameterError(f"sum_and_count: stretch is at least 0, got {stretch}")
     if row_metric(space).fixed_size:
         raise SpaceError(
-            "core: it hides the number of rows, which is public here, declared as "
-            f"size={space.domain.size}; use sum() >> l2_gamma() or sum() >> laplace() and that "
+            "sum_and_count: it hides the number of rows, which is public here, declared as "
+            f"size={space.domain.size}; use sum() >> l2_mechanism() or sum() >> laplace() and that "
             "number, or SymmetricDistance() where it is private"
         )
     radii = space.domain.body.radii()
     if radii is None or radii.l2_squared is None:
         raise SpaceError(
-            "core needs rows in a bounded body; these rows may hold anything. "
+            "sum_and_count needs rows in a bounded body; these rows may hold anything. "
             "Put clamp(lower, upper) or clip_to_norm(radius) before it."
         )
     each = loss / cast(Fraction, space.unit)

@@ -14,11 +14,11 @@ from opendp_lite.samplers.l2_gamma import L2Gamma
 
 
 @overload
-def l2_gamma(*, scale: Number) -> Mechanism[Aggregate, MaxDivergence]: ...
+def l2_mechanism(*, scale: Number) -> Mechanism[Aggregate, MaxDivergence]: ...
 @overload
-def l2_gamma(*, epsilon: Number) -> Mechanism[Aggregate, MaxDivergence]: ...
+def l2_mechanism(*, epsilon: Number) -> Mechanism[Aggregate, MaxDivergence]: ...
 @mechanism
-def l2_gamma(
+def l2_mechanism(
     space: Aggregate, *, scale: Number | None = None, epsilon: Number | None = None
 ) -> Measurement[Aggregate, MaxDivergence]:
     """Adds noise to a vector as a whole, for pure differential privacy of the l2 distance.
@@ -52,17 +52,17 @@ def l2_gamma(
     Example:
         >>> import opendp_lite as dp
         >>> survey = dp.records(columns=3)
-        >>> (survey >> dp.clip_to_norm(10) >> dp.sum() >> dp.l2_gamma(scale=20)).map(1)
+        >>> (survey >> dp.clip_to_norm(10) >> dp.sum() >> dp.l2_mechanism(scale=20)).map(1)
         0.5
-        >>> (survey >> dp.clip_to_norm(10) >> dp.sum() >> dp.l2_gamma(epsilon=1)).map(1)
+        >>> (survey >> dp.clip_to_norm(10) >> dp.sum() >> dp.l2_mechanism(epsilon=1)).map(1)
         1.0
     """
     dimension = space.domain.dimension
     unit = space.unit.over(dimension)
-    if exactly_one("l2_gamma", scale=scale, epsilon=epsilon) == "scale":
+    if exactly_one("l2_mechanism", scale=scale, epsilon=epsilon) == "scale":
         square = positive(scale, "scale") ** 2
     else:
-        require_sensitivity(unit, "l2_gamma")
+        require_sensitivity(unit, "l2_mechanism")
         square = cast(Fraction, unit.l2_squared) / positive(epsilon, "epsilon") ** 2
     width = sqrt_up(square)
     return added_noise(

@@ -17,7 +17,9 @@ from opendp_lite.transformations.widths import fitting
 
 
 @stage
-def is_below(space: Space[Rows], threshold: Bounds) -> Transformation[Space[Rows], Space[Rows]]:
+def indicator_below(
+    space: Space[Rows], threshold: Bounds
+) -> Transformation[Space[Rows], Space[Rows]]:
     """Indicates which values are below a threshold: 1 where they are, 0 where they are not.
 
     The sum is the number of values below the threshold.
@@ -39,10 +41,10 @@ def is_below(space: Space[Rows], threshold: Bounds) -> Transformation[Space[Rows
 
     Example:
         >>> import opendp_lite as dp
-        >>> (dp.is_below(18) >> dp.sum())([12.0, 20.0, 17.5])
+        >>> (dp.indicator_below(18) >> dp.sum())([12.0, 20.0, 17.5])
         array([2.])
     """
-    limit = array(fitting(values(threshold, "threshold"), space, "is_below"))
+    limit = array(fitting(values(threshold, "threshold"), space, "indicator_below"))
 
     def flags(block: Floats) -> Floats:
         found = np.less(block, limit).astype(np.float64)

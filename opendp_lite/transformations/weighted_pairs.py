@@ -16,7 +16,7 @@ from opendp_lite.transformations.row_map import plain_nan, row_map_trusted
 
 
 @stage
-def weigh(
+def weighted_pairs(
     space: Space[Rows], lower: Number, upper: Number, most: Number
 ) -> Transformation[Space[Rows], Space[Rows]]:
     """Turns a value x and its weight w into the row (w (x - lower), w (upper - x)).
@@ -47,7 +47,8 @@ def weigh(
 
     Example:
         >>> import opendp_lite as dp, numpy as np
-        >>> (dp.records(columns=2) >> dp.weigh(0, 10, most=2))(np.array([[4.0, 0.5], [12.0, 3.0]]))
+        >>> pairs = dp.records(columns=2) >> dp.weighted_pairs(0, 10, most=2)
+        >>> pairs(np.array([[4.0, 0.5], [12.0, 3.0]]))
         array([[ 2.,  3.],
                [20.,  0.]])
     """
