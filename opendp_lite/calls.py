@@ -15,13 +15,13 @@ import attrs
 import numpy as np
 
 from opendp_lite.core import Transformation, joined
+from opendp_lite.documents import path_of
 from opendp_lite.domains import Domain
 from opendp_lite.errors import OpenDPLiteError, ParameterError, SpaceError
 from opendp_lite.exact import nearest, plain, reading
 from opendp_lite.spaces import Space
 
 _SHORT = 200
-_PACKAGE = __name__.split(".")[0]
 _STAR = inspect.Parameter.VAR_POSITIONAL
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 _BUILDING: ContextVar[bool] = ContextVar("building", default=False)
@@ -52,11 +52,6 @@ def argument_text(value: Any) -> str:
     if isinstance(value, int) and value.bit_length() > _LONGEST_DECIMAL:
         return hex(value)
     return str(value.__name__) if inspect.isroutine(value) else repr(value)
-
-
-def prefixed(function: Callable[..., Any], name: str) -> str:
-    """The name as a person who wrote ``import opendp_lite as dp`` types it."""
-    return f"dp.{name}" if function.__module__.split(".")[0] == _PACKAGE else name
 
 
 @lru_cache(maxsize=1024)
@@ -233,7 +228,7 @@ class Call:
     def brief(self) -> str:
         """The repr where it is short: what is long may be data, given by mistake."""
         text = repr(self)
-        return text if len(text) <= _SHORT else f"{prefixed(self.constructor, self.name)}(...)"
+        return text if len(text) <= _SHORT else f"{path_of(self.constructor)}(...)"
 
     def spelled(self) -> tuple[str, Mapping[str, Any]]:
         """The public name and its arguments."""
@@ -245,7 +240,7 @@ class Call:
 
     def __repr__(self) -> str:
         inside = arguments_text(self.constructor, self.arguments)
-        return f"{prefixed(self.constructor, self.name)}({inside})"
+        return f"{path_of(self.constructor)}({inside})"
 
 
 def _same(first: Space[Any], second: Space[Any]) -> bool:

@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast, overload
 
 import attrs
 import numpy as np
 
-from opendp_lite.documents import write
+from opendp_lite.documents import path_of, write
 from opendp_lite.engines.deferred import Released, chained, identity, query_of, release_of
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import Number, exact, said, shown_up
@@ -485,8 +485,10 @@ def check_follower(other: Any, recipe: tuple[Any, ...]) -> None:
 
 def without_parentheses(other: object) -> SpaceError | None:
     """The refusal of a step whose parentheses were forgotten; None for anything else."""
-    name = getattr(other, "makes_step", None)
-    return None if name is None else SpaceError(f"{name} is a step once it is called: {name}(...)")
+    if not hasattr(other, "makes_step"):
+        return None
+    name = path_of(cast(Any, other))
+    return SpaceError(f"{name} is a step once it is called: {name}(...)")
 
 
 def not_a_step(other: object, before: object) -> SpaceError:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Final, Protocol, TypeVar, runtime_checkable
+from types import FunctionType
+from typing import Any, Final, Protocol, TypeVar, cast, runtime_checkable
 
 from opendp_lite.errors import OpenDPLiteError, ParameterError
 
@@ -26,23 +27,41 @@ class Spelled(Protocol):
         ...
 
 
-def spellable(public: F, name: str = "") -> F:
-    """Marks a public function or class as a name that a pipeline written to JSON may call.
-
-    Args:
-        public: The function or class.
-        name: How a step is typed, such as ``dp.clamp``; empty for what is no step.
-    """
-    marked: Any = public
-    marked.spells = public.__name__
-    if name:
-        marked.makes_step = name
+def spellable(public: F) -> F:
+    """Marks a public function or class as a name that a pipeline written to JSON may call."""
+    cast(Any, public).spells = public.__name__
     return public
+
+
+def step(public: F) -> F:
+    """Marks a function that makes a step of a pipeline, once it is called."""
+    cast(Any, public).makes_step = True
+    return spellable(public)
 
 
 def spells(public: object) -> bool:
     """Whether a public name was marked as spellable, itself and not by a base class."""
     return getattr(public, "spells", None) == getattr(public, "__name__", "")
+
+
+def publish(path: str, names: Iterable[str], namespace: Mapping[str, Any]) -> None:
+    """Says under which path a person types public names, for their repr.
+
+    Args:
+        path: Such as ``dp`` or ``dp.bodies``.
+        names: The public names.
+        namespace: Where they are found.
+    """
+    for name in names:
+        public = namespace.get(name)
+        if isinstance(public, type | FunctionType):
+            for each in (public, inspect.unwrap(public)):
+                cast(Any, each).public_path = f"{path}.{name}"
+
+
+def path_of(public: Callable[..., Any]) -> str:
+    """How a person types a function or a class: ``dp.clamp``, or the bare name of their own."""
+    return str(vars(public).get("public_path", public.__name__))
 
 
 def encode(value: Any) -> Any:

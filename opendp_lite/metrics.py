@@ -11,10 +11,22 @@ from typing import Any, ClassVar
 import attrs
 
 from opendp_lite.bodies.body import Body
-from opendp_lite.documents import spellable
+from opendp_lite.documents import path_of, spellable
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import exact, plain, said, shown_up, whole
 from opendp_lite.norms import Norms
+
+__all__ = [
+    "AbsoluteDistance",
+    "ChangeOneDistance",
+    "L1Distance",
+    "L2Distance",
+    "LInfDistance",
+    "Metric",
+    "NormDistance",
+    "RowMetric",
+    "SymmetricDistance",
+]
 
 
 class Metric(ABC):
@@ -41,7 +53,7 @@ class Metric(ABC):
         return type(self).__name__, {}
 
     def __repr__(self) -> str:
-        return f"dp.{type(self).__name__}()"
+        return f"{path_of(type(self))}()"
 
 
 class RowMetric(Metric):

@@ -14,11 +14,10 @@ from opendp_lite.calls import (
     arguments_text,
     named_arguments,
     place_of,
-    prefixed,
     spread,
     without_first,
 )
-from opendp_lite.documents import spellable
+from opendp_lite.documents import path_of, step
 
 P = ParamSpec("P")
 F = TypeVar("F")
@@ -57,7 +56,7 @@ class Postprocessor(Generic[Release, Next]):
 
     def __repr__(self) -> str:
         inside = arguments_text(self.function, self.arguments)
-        return f"{prefixed(self.function, self.__name__)}({inside})"
+        return f"{path_of(self.function)}({inside})"
 
 
 def validator(rejects: Callable[..., str | None]) -> Callable[[F], F]:
@@ -106,5 +105,5 @@ def postprocessor(
     made.__signature__ = rest.replace(return_annotation="Postprocessor")
     return cast(
         Callable[P, Postprocessor[Release, Next]],
-        spellable(made, prefixed(function, function.__name__)),
+        step(made),
     )

@@ -15,13 +15,12 @@ from typing import (
     ParamSpec,
     TypeVar,
     cast,
-    get_type_hints,
     overload,
 )
 
 import attrs
 
-from opendp_lite.calls import Call, default_space, prefixed, without_first
+from opendp_lite.calls import Call, default_space, without_first
 from opendp_lite.core import (
     M2,
     Function,
@@ -42,7 +41,7 @@ from opendp_lite.core import (
     with_release,
     without_parentheses,
 )
-from opendp_lite.documents import spellable
+from opendp_lite.documents import step
 from opendp_lite.domains import Domain
 from opendp_lite.errors import SpaceError
 from opendp_lite.exact import Number
@@ -264,10 +263,4 @@ def mechanism(
 def _without_space(recipe: Any, constructor: Callable[..., Any], kind: str) -> Any:
     typed = without_first(inspect.signature(constructor))
     recipe.__signature__ = typed.replace(return_annotation=kind)
-    return spellable(recipe, prefixed(constructor, constructor.__name__))
-
-
-def is_step(public: Any) -> bool:
-    """Whether a public name is a constructor of stages or mechanisms."""
-    hints = get_type_hints(inspect.unwrap(public)) if inspect.isfunction(public) else {}
-    return hasattr(public, "makes_step") and "return" in hints
+    return step(recipe)

@@ -35,7 +35,8 @@ def from_json(text: str, extra: Iterable[Callable[..., Any]] = ()) -> Any:
         >>> dp.from_json(pipeline.to_json()) == pipeline
         True
     """
-    public = ((name, vars(opendp_lite).get(name)) for name in opendp_lite.__all__)
+    rooms = (opendp_lite, *opendp_lite.ROOMS)
+    public = ((name, vars(room).get(name)) for room in rooms for name in room.__all__)
     names: dict[str, Any] = {name: each for name, each in public if spells(each)}
     names["pipeline"] = _pipeline
     names.update({function.__name__: function for function in extra})

@@ -24,25 +24,40 @@ TABLE = dp.records(columns=["age", "visits"])
 CLAMPED = dp.clamp(0, 10)
 SUMMED = CLAMPED >> dp.sum() >> dp.gaussian(rho=0.5)
 COUNTED = dp.count() >> dp.laplace(epsilon=0.1)
-FLAT = dp.Hadamard(4, 0, 10)
+FLAT = dp.bases.Hadamard(4, 0, 10)
 BOTH_WAYS = CLAMPED >> dp.simplex_augment() >> dp.sum()
 
 SPELLED = {name for name in dp.__all__ if spells(vars(dp).get(name))}
 
 PIPELINES: list[tuple[dp.Space[Any], Any]] = [
     (dp.records(), dp.center(5)),
-    (dp.records(), dp.basis_features(dp.Legendre(5, 0, 0.1)) >> dp.sum() >> dp.laplace(epsilon=1)),
-    (REPLACE, dp.basis_features(dp.Daubechies(4, -1, 1, moments=2)) >> dp.select([1, 3])),
-    (dp.records(), dp.basis_features(dp.Haar(8, 0, 1 / 3)) >> dp.scale(0.5) >> dp.sum()),
-    (dp.records(), dp.basis_distribution(dp.Cosine(5, 0, 10), rho=0.1)),
-    (REPLACE, dp.basis_distribution(dp.Hermite(4, middle=1, scale=0.5), epsilon=1, delta=1e-6)),
-    (dp.records(), dp.basis_distribution(dp.Laguerre(3, scale=2.5, lower=-1), epsilon=1)),
     (
         dp.records(),
-        dp.basis_features(FLAT)
+        dp.transformations.basis_features(dp.bases.Legendre(5, 0, 0.1))
+        >> dp.sum()
+        >> dp.laplace(epsilon=1),
+    ),
+    (
+        REPLACE,
+        dp.transformations.basis_features(dp.bases.Daubechies(4, -1, 1, moments=2))
+        >> dp.select([1, 3]),
+    ),
+    (
+        dp.records(),
+        dp.transformations.basis_features(dp.bases.Haar(8, 0, 1 / 3)) >> dp.scale(0.5) >> dp.sum(),
+    ),
+    (dp.records(), dp.basis_distribution(dp.bases.Cosine(5, 0, 10), rho=0.1)),
+    (
+        REPLACE,
+        dp.basis_distribution(dp.bases.Hermite(4, middle=1, scale=0.5), epsilon=1, delta=1e-6),
+    ),
+    (dp.records(), dp.basis_distribution(dp.bases.Laguerre(3, scale=2.5, lower=-1), epsilon=1)),
+    (
+        dp.records(),
+        dp.transformations.basis_features(FLAT)
         >> dp.sum()
         >> dp.gaussian(scale=2)
-        >> dp.distribution(FLAT, deviation=2, size=7),
+        >> dp.estimators.distribution(FLAT, deviation=2, size=7),
     ),
     (dp.records(2), dp.center([5, 0.1])),
     (dp.records(), CLAMPED),
@@ -67,17 +82,28 @@ PIPELINES: list[tuple[dp.Space[Any], Any]] = [
     (dp.records(), dp.count() >> dp.laplace(scale=3)),
     (dp.scalar(), dp.laplace(epsilon=1)),
     (dp.scalar(unit=0.5), dp.laplace(scale=2)),
-    (dp.vector(3, metric=dp.L1Distance()), dp.laplace(scale=0.1)),
-    (dp.vector(3, metric=dp.L1Distance(), unit=2.5), dp.laplace(epsilon=1)),
-    (dp.vector(1, metric=dp.AbsoluteDistance()), dp.laplace(epsilon=1)),
-    (dp.scalar(), dp.l2_mechanism(epsilon=1)),
-    (dp.vector(3, unit=2), dp.l2_mechanism(scale=0.1)),
-    (TABLE, dp.clip_to_norm(5) >> dp.sum() >> dp.l2_mechanism(epsilon=0.1) >> dp.to_zcdp()),
-    (dp.records(), CLAMPED >> dp.center(5) >> dp.sum_and_count(epsilon=0.1)),
-    (TABLE, dp.clip_to_norm(5) >> dp.sum_and_count(epsilon=0.1, stretch=2.39) >> dp.to_zcdp()),
+    (dp.vector(3, metric=dp.metrics.L1Distance()), dp.laplace(scale=0.1)),
+    (dp.vector(3, metric=dp.metrics.L1Distance(), unit=2.5), dp.laplace(epsilon=1)),
+    (dp.vector(1, metric=dp.metrics.AbsoluteDistance()), dp.laplace(epsilon=1)),
+    (dp.scalar(), dp.measurements.l2_mechanism(epsilon=1)),
+    (dp.vector(3, unit=2), dp.measurements.l2_mechanism(scale=0.1)),
+    (
+        TABLE,
+        dp.clip_to_norm(5) >> dp.sum() >> dp.measurements.l2_mechanism(epsilon=0.1) >> dp.to_zcdp(),
+    ),
+    (dp.records(), CLAMPED >> dp.center(5) >> dp.measurements.sum_and_count(epsilon=0.1)),
+    (
+        TABLE,
+        dp.clip_to_norm(5)
+        >> dp.measurements.sum_and_count(epsilon=0.1, stretch=2.39)
+        >> dp.to_zcdp(),
+    ),
     (dp.vector(2), dp.gaussian(scale=0.1)),
-    (dp.vector(2, metric=dp.L2Distance()), dp.gaussian(rho=2)),
-    (dp.vector(3, metric=dp.NormDistance(), unit=dp.Norms(l1=2, linf=1)), dp.gaussian(rho=1)),
+    (dp.vector(2, metric=dp.metrics.L2Distance()), dp.gaussian(rho=2)),
+    (
+        dp.vector(3, metric=dp.metrics.NormDistance(), unit=dp.Norms(l1=2, linf=1)),
+        dp.gaussian(rho=1),
+    ),
     (dp.records(), SUMMED),
     (REPLACE, SUMMED),
     (dp.records(), CLAMPED >> dp.sum() >> dp.gaussian(epsilon=1, delta=1e-6)),
@@ -87,48 +113,54 @@ PIPELINES: list[tuple[dp.Space[Any], Any]] = [
     (dp.records(), COUNTED >> dp.to_zcdp() >> dp.to_approximate(0.1)),
     (dp.records(), COUNTED.to_zcdp().to_approximate(0.1)),
     (dp.records(), BOTH_WAYS >> dp.laplace(epsilon=1) >> dp.simplex_ratio(0, 10)),
-    (REPLACE, CLAMPED >> dp.sum() >> dp.laplace(scale=1) >> dp.size_ratio(20, 0, 10)),
+    (REPLACE, CLAMPED >> dp.sum() >> dp.laplace(scale=1) >> dp.estimators.size_ratio(20, 0, 10)),
     (dp.records(), dp.compose(SUMMED, COUNTED.to_zcdp()) >> dp.count_ratio(0, 10, middle=0.5)),
     (dp.records(), dp.compose(COUNTED)),
     (dp.records(), dp.compose(SUMMED, COUNTED >> dp.to_zcdp(), dp.count() >> dp.gaussian(rho=1))),
     (dp.records(), dp.compose(dp.compose(COUNTED, COUNTED), COUNTED) >> dp.to_approximate(1e-6)),
     (dp.records(), CLAMPED >> dp.compose(dp.sum() >> dp.laplace(epsilon=1), COUNTED)),
     (dp.records(), CLAMPED >> dp.sum() >> dp.compose(dp.gaussian(rho=1), dp.gaussian(scale=3))),
-    (REPLACE, dp.plan_mean(100, rho=0.1)),
-    (REPLACE, dp.binary_mean(rho=0.1, published=True)),
+    (REPLACE, dp.estimators.plan_mean(100, rho=0.1)),
+    (REPLACE, dp.estimators.binary_mean(rho=0.1, published=True)),
     (TABLE, dp.multivariate_mean(100, rho=0.1, p=1)),
     (TABLE, dp.multivariate_mean(100, epsilon=1)),
     (dp.records(), dp.mean(0, 100, rho=0.1)),
     (dp.records(), dp.mean(0, 100, epsilon=1, delta=1e-6, confidence=0.9, sampling=True)),
     (REPLACE, dp.mean(-1, 1, epsilon=0.1)),
-    (dp.records(), dp.plug_in_mean(0, 10, rho=0.1, guess=4)),
-    (dp.records(), dp.centered_mean(0, 10, epsilon=0.1, share=0.75)),
-    (dp.records(), dp.resized_mean(0, 10, rho=0.1, fill=5)),
-    (dp.records(), dp.simplex_mean(0, 10, epsilon=0.1, extra_count=0.25)),
-    (dp.records(), dp.joint_mean(0, 10, epsilon=0.1, stretch=2.39)),
-    (dp.records(), dp.recentred_mean(0, 10, rho=0.1, first=0.05)),
-    (REPLACE, dp.known_size_mean(0, 10, rho=0.1)),
-    (TABLE, dp.weighted_mean(0, 10, most=2, rho=0.1)),
-    (TABLE, dp.weighted_mean(0, 10, most=2, epsilon=1, confidence=0.9, sampling=True)),
-    (TABLE, dp.simplex_vector_mean(10, epsilon=0.1)),
-    (TABLE, dp.simplex_vector_mean(10, epsilon=0.1, confidence=0.9, sampling=True)),
+    (dp.records(), dp.estimators.plug_in_mean(0, 10, rho=0.1, guess=4)),
+    (dp.records(), dp.estimators.centered_mean(0, 10, epsilon=0.1, share=0.75)),
+    (dp.records(), dp.estimators.resized_mean(0, 10, rho=0.1, fill=5)),
+    (dp.records(), dp.estimators.simplex_mean(0, 10, epsilon=0.1, extra_count=0.25)),
+    (dp.records(), dp.estimators.joint_mean(0, 10, epsilon=0.1, stretch=2.39)),
+    (dp.records(), dp.estimators.recentred_mean(0, 10, rho=0.1, first=0.05)),
+    (REPLACE, dp.estimators.known_size_mean(0, 10, rho=0.1)),
+    (TABLE, dp.estimators.weighted_mean(0, 10, most=2, rho=0.1)),
+    (TABLE, dp.estimators.weighted_mean(0, 10, most=2, epsilon=1, confidence=0.9, sampling=True)),
+    (TABLE, dp.estimators.simplex_vector_mean(10, epsilon=0.1)),
+    (TABLE, dp.estimators.simplex_vector_mean(10, epsilon=0.1, confidence=0.9, sampling=True)),
     (dp.records(), CLAMPED >> dp.square()),
     (dp.records(), CLAMPED >> dp.resize(4)),
-    (TABLE, dp.weighted_pairs(0, 10, most=2) >> dp.sum()),
-    (TABLE, dp.l2_mechanism_mean(2, epsilon=1)),
-    (TABLE, dp.l2_mechanism_mean(2, epsilon=1, confidence=0.9, sampling=True)),
-    (REPLACE, dp.plan_mean(100, rho=0.1, p=1.5, variances="direct")),
-    (REPLACE, dp.iome_mean(0.1, rho=1, steps=4, seed=7)),
-    (TABLE, dp.plan_plus_mean(100, rho=0.1, p=1)),
-    (TABLE, dp.gaussian_mean(5, rho=0.1)),
-    (TABLE, dp.laplace_mean(5, epsilon=0.1) >> dp.to_zcdp()),
-    (TABLE, dp.elliptical_mean(0, [1, 2.5], rho=1)),
-    (TABLE, dp.scaled_mean([1, 0.1], rho=1, middle=[3, 4], beyond=0.1, searched=True)),
-    (dp.records(), dp.private_variance(10, rho=1, by="pairs", group=2)),
-    (TABLE, dp.on_random_pairs(dp.private_quantile(0.5, bounds=(0, 9), epsilon=1), group=3)),
-    (dp.records(), dp.quantile_by_search(0.25, 0, 10, rho=1, steps=5)),
-    (dp.records(3), dp.random_rotation(seed=5) >> dp.norm()),
-    (dp.records(2), dp.absolute() >> dp.norm(p=1) >> dp.indicator_below(0.5) >> dp.sum()),
+    (TABLE, dp.transformations.weighted_pairs(0, 10, most=2) >> dp.sum()),
+    (TABLE, dp.estimators.l2_mechanism_mean(2, epsilon=1)),
+    (TABLE, dp.estimators.l2_mechanism_mean(2, epsilon=1, confidence=0.9, sampling=True)),
+    (REPLACE, dp.estimators.plan_mean(100, rho=0.1, p=1.5, variances="direct")),
+    (REPLACE, dp.estimators.iome_mean(0.1, rho=1, steps=4, seed=7)),
+    (TABLE, dp.estimators.plan_plus_mean(100, rho=0.1, p=1)),
+    (TABLE, dp.estimators.gaussian_mean(5, rho=0.1)),
+    (TABLE, dp.estimators.laplace_mean(5, epsilon=0.1) >> dp.to_zcdp()),
+    (TABLE, dp.estimators.elliptical_mean(0, [1, 2.5], rho=1)),
+    (TABLE, dp.estimators.scaled_mean([1, 0.1], rho=1, middle=[3, 4], beyond=0.1, searched=True)),
+    (dp.records(), dp.estimators.private_variance(10, rho=1, by="pairs", group=2)),
+    (
+        TABLE,
+        dp.combinators.on_random_pairs(dp.private_quantile(0.5, bounds=(0, 9), epsilon=1), group=3),
+    ),
+    (dp.records(), dp.estimators.quantile_by_search(0.25, 0, 10, rho=1, steps=5)),
+    (dp.records(3), dp.transformations.random_rotation(seed=5) >> dp.norm()),
+    (
+        dp.records(2),
+        dp.absolute() >> dp.norm(p=1) >> dp.transformations.indicator_below(0.5) >> dp.sum(),
+    ),
     (dp.records(), dp.private_quantile(0.5, bounds=(0, 1), rho=0.1)),
     (REPLACE, dp.private_quantile([0.25, 0.5], candidates=[0, 0.1, 7], epsilon=0.1)),
     (
@@ -141,17 +173,46 @@ PIPELINES: list[tuple[dp.Space[Any], Any]] = [
 """A space and a pipeline to bind to it; every spelled name is in one of them, or in VALUES."""
 
 VALUES: list[Any] = [
-    *(dp.SymmetricDistance(), dp.ChangeOneDistance(), dp.AbsoluteDistance()),
-    *(dp.L1Distance(), dp.L2Distance(), dp.LInfDistance(), dp.NormDistance()),
+    *(dp.SymmetricDistance(), dp.ChangeOneDistance(), dp.metrics.AbsoluteDistance()),
+    *(
+        dp.metrics.L1Distance(),
+        dp.metrics.L2Distance(),
+        dp.metrics.LInfDistance(),
+        dp.metrics.NormDistance(),
+    ),
     *(dp.Norms(l1=0.1), dp.Norms(l2=3), dp.Norms(l1=5, l2=3, linf=2), dp.Norms(linf=1e-300)),
-    *(dp.Fourier(3, 0, 24), dp.Chebyshev(4, -0.1, 1e50), dp.MutuallyUnbiased(7, 0, 7, bases=8)),
-    *(TABLE, REPLACE, dp.records(), dp.scalar(unit=3), dp.vector(2, dp.LInfDistance(), unit=2)),
+    *(
+        dp.bases.Fourier(3, 0, 24),
+        dp.bases.Chebyshev(4, -0.1, 1e50),
+        dp.bases.MutuallyUnbiased(7, 0, 7, bases=8),
+    ),
+    *(
+        TABLE,
+        REPLACE,
+        dp.records(),
+        dp.scalar(unit=3),
+        dp.vector(2, dp.metrics.LInfDistance(), unit=2),
+    ),
 ]
 SILENT: list[Any] = [
     *(dp.MaxDivergence(), dp.ZeroConcentratedDivergence(), dp.ApproximateDivergence()),
-    *(dp.Box(0, 1), dp.Box([0, 1.5], 2), dp.Box(0, 1, columns=3), dp.Everything(2)),
-    *(dp.Ball(1), dp.Ball(2, p=1, columns=3), dp.Ball([1, 0.1], center=[0, 1]), dp.Simplex(0.1, 2)),
-    *(dp.NonNegativeBall(1), dp.NonNegativeBall(2, p=1, columns=3), dp.NonNegativeBall([1, 0.1])),
+    *(
+        dp.bodies.Box(0, 1),
+        dp.bodies.Box([0, 1.5], 2),
+        dp.bodies.Box(0, 1, columns=3),
+        dp.bodies.Everything(2),
+    ),
+    *(
+        dp.bodies.Ball(1),
+        dp.bodies.Ball(2, p=1, columns=3),
+        dp.bodies.Ball([1, 0.1], center=[0, 1]),
+        dp.bodies.Simplex(0.1, 2),
+    ),
+    *(
+        dp.bodies.NonNegativeBall(1),
+        dp.bodies.NonNegativeBall(2, p=1, columns=3),
+        dp.bodies.NonNegativeBall([1, 0.1]),
+    ),
 ]
 """Values with a repr that evaluates and no place in a pipeline's JSON."""
 

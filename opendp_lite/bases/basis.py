@@ -13,6 +13,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.bodies.points import Points
+from opendp_lite.documents import path_of
 from opendp_lite.engines.fold import Floats
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import Number, exact, nearest, plain, positive, reading, said, whole
@@ -167,7 +168,7 @@ class Basis(ABC):
             f"{name}={plain(value) if isinstance(value, Fraction) else value}"
             for name, value in arguments.items()
         ]
-        return f"dp.{type(self).__name__}({', '.join(texts)})"
+        return f"{path_of(type(self))}({', '.join(texts)})"
 
 
 @lru_cache(maxsize=8)

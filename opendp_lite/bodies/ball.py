@@ -60,7 +60,7 @@ class Ball(Body):
 
     Example:
         >>> Ball(10), Ball(1, p=1, columns=3).diameter(2)
-        (dp.Ball(10), 2.0)
+        (dp.bodies.Ball(10), 2.0)
     """
 
     size: Values
@@ -295,4 +295,4 @@ class Ball(Body):
         parts += [f"center={format_bounds(self.middle)}"] if any(self.middle) else []
         implied = max(len(self.size), len(self.middle))
         parts += [f"columns={self.columns}"] if self.columns != implied else []
-        return f"dp.Ball({', '.join(parts)})"
+        return f"dp.bodies.Ball({', '.join(parts)})"

@@ -54,7 +54,7 @@ class Box(Body):
 
     Example:
         >>> Box(0, 100), Box(-1, [1, 3]).diameter(1)
-        (dp.Box(0, 100), 6.0)
+        (dp.bodies.Box(0, 100), 6.0)
     """
 
     lower: Values
@@ -228,7 +228,7 @@ class Box(Body):
 
     def __repr__(self) -> str:
         count = f", columns={self.columns}" if self.columns != self._kept else ""
-        return f"dp.Box({format_bounds(self.lower)}, {format_bounds(self.upper)}{count})"
+        return f"dp.bodies.Box({format_bounds(self.lower)}, {format_bounds(self.upper)}{count})"
 
 
 def _tiled(bounds: list[int], origin: int, columns: int) -> NDArray[np.int64]:

@@ -87,4 +87,8 @@ class Everything(Body):
         raise SpaceError("rows of any values lie on no grid; clamp() them first")
 
     def __repr__(self) -> str:
-        return "dp.Everything()" if self.columns == 1 else f"dp.Everything({self.columns})"
+        return (
+            "dp.bodies.Everything()"
+            if self.columns == 1
+            else f"dp.bodies.Everything({self.columns})"
+        )

@@ -135,4 +135,4 @@ class NonNegativeBall(Body):
         return attrs.evolve(ball, into=into, entries=entries)
 
     def __repr__(self) -> str:
-        return f"dp.NonNegative{self.ball!r}".replace("dp.Ball", "Ball")
+        return repr(self.ball).replace(".Ball", ".NonNegativeBall")

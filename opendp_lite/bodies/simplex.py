@@ -135,4 +135,4 @@ class Simplex(Body):
 
     def __repr__(self) -> str:
         count = "" if self.columns == 1 else f", columns={self.columns}"
-        return f"dp.Simplex({plain(self.total)}{count})"
+        return f"dp.bodies.Simplex({plain(self.total)}{count})"

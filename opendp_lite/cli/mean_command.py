@@ -28,12 +28,12 @@ DROP: Final = "drop"
 """The word that leaves out rows without a value."""
 METHODS: Final[dict[str, Callable[..., dp.Mechanism[dp.Space[dp.Rows], Any]]]] = {
     "best": dp.mean,
-    "centered": dp.centered_mean,
-    "core": dp.joint_mean,
-    "plug-in": dp.plug_in_mean,
-    "recentred": dp.recentred_mean,
-    "resized": dp.resized_mean,
-    "simplex": dp.simplex_mean,
+    "centered": dp.estimators.centered_mean,
+    "core": dp.estimators.joint_mean,
+    "plug-in": dp.estimators.plug_in_mean,
+    "recentred": dp.estimators.recentred_mean,
+    "resized": dp.estimators.resized_mean,
+    "simplex": dp.estimators.simplex_mean,
 }
 """Estimators by the word after ``--method``."""
 

@@ -20,10 +20,13 @@ from opendp_lite.engines.missing import LEAVE_OUT, fold_present
 from opendp_lite.engines.rows import LazyRows
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import said, whole
+from opendp_lite.examples import example
+from opendp_lite.measurements.private_quantile import private_quantile
 from opendp_lite.measures.measure import Measure
+from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.recipes import Mechanism, mechanism
 from opendp_lite.samplers.entropy import Entropy
-from opendp_lite.spaces import Space, row_metric
+from opendp_lite.spaces import Space, records, row_metric
 from opendp_lite.transformations.row_map import plain_nan
 
 M = TypeVar("M", bound=Measure[Any])
@@ -31,6 +34,11 @@ Floats = NDArray[np.float64]
 _MOST_ROWS = 2**31
 
 
+@example(records(), private_quantile(0.5, bounds=(0, 9), epsilon=1), group=3)
+@example(
+    records(columns=2, size=20, metric=ChangeOneDistance()),
+    private_quantile(0.5, bounds=(0, 9), rho=1),
+)
 @mechanism
 def on_random_pairs(
     space: Space[Rows], mechanism: Mechanism[Space[Rows], M], group: int = 1
@@ -62,7 +70,8 @@ def on_random_pairs(
     Example:
         >>> import opendp_lite as dp, numpy as np
         >>> median = dp.private_quantile(0.5, bounds=(1e-6, 1e6), scale="log", rho=1)
-        >>> release = dp.on_random_pairs(median)(np.random.default_rng(0).normal(5, 3, 10_000))
+        >>> pairs = dp.combinators.on_random_pairs(median)
+        >>> release = pairs(np.random.default_rng(0).normal(5, 3, 10_000))
         >>> 3.7 < release < 4.5
         True
     """

@@ -1,1 +1,65 @@
-"""What is computed from releases."""
+"""Estimators of the research papers as pipelines, and what they release."""
+
+from opendp_lite.estimators.distributions.basis_distribution import basis_distribution
+from opendp_lite.estimators.distributions.distribution import Distribution, distribution
+from opendp_lite.estimators.distributions.uncertain import Uncertain
+from opendp_lite.estimators.inference.estimate import Estimate
+from opendp_lite.estimators.many_columns.ball_mean import gaussian_mean, laplace_mean
+from opendp_lite.estimators.many_columns.binary_mean import binary_mean
+from opendp_lite.estimators.many_columns.elliptical_mean import elliptical_mean
+from opendp_lite.estimators.many_columns.iome_mean import iome_mean
+from opendp_lite.estimators.many_columns.l2_mechanism_mean import l2_mechanism_mean
+from opendp_lite.estimators.many_columns.multivariate_mean import multivariate_mean
+from opendp_lite.estimators.many_columns.plan_mean import plan_mean
+from opendp_lite.estimators.many_columns.plan_plus_mean import plan_plus_mean
+from opendp_lite.estimators.many_columns.private_variance import private_variance
+from opendp_lite.estimators.many_columns.quantile_by_search import quantile_by_search
+from opendp_lite.estimators.many_columns.scaled_mean import scaled_mean
+from opendp_lite.estimators.many_columns.simplex_vector_mean import simplex_vector_mean
+from opendp_lite.estimators.one_column.budget_for import budget_for
+from opendp_lite.estimators.one_column.count_ratio import count_ratio, size_ratio
+from opendp_lite.estimators.one_column.expected_error import expected_error
+from opendp_lite.estimators.one_column.joint_mean import joint_mean
+from opendp_lite.estimators.one_column.known_size_mean import known_size_mean
+from opendp_lite.estimators.one_column.mean import mean
+from opendp_lite.estimators.one_column.plug_in_mean import centered_mean, plug_in_mean
+from opendp_lite.estimators.one_column.recentred_mean import recentred_mean
+from opendp_lite.estimators.one_column.resized_mean import resized_mean
+from opendp_lite.estimators.one_column.simplex_mean import simplex_mean
+from opendp_lite.estimators.one_column.simplex_ratio import simplex_ratio
+from opendp_lite.estimators.one_column.weighted_mean import weighted_mean
+
+__all__ = [
+    "Distribution",
+    "Estimate",
+    "Uncertain",
+    "basis_distribution",
+    "binary_mean",
+    "budget_for",
+    "centered_mean",
+    "count_ratio",
+    "distribution",
+    "elliptical_mean",
+    "expected_error",
+    "gaussian_mean",
+    "iome_mean",
+    "joint_mean",
+    "known_size_mean",
+    "l2_mechanism_mean",
+    "laplace_mean",
+    "mean",
+    "multivariate_mean",
+    "plan_mean",
+    "plan_plus_mean",
+    "plug_in_mean",
+    "private_variance",
+    "quantile_by_search",
+    "recentred_mean",
+    "resized_mean",
+    "scaled_mean",
+    "simplex_mean",
+    "simplex_ratio",
+    "simplex_vector_mean",
+    "size_ratio",
+    "weighted_mean",
+]

@@ -9,15 +9,18 @@ from typing import Any, cast, overload
 from opendp_lite.core import Measurement
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import Number, open_probability, positive, sqrt_up
+from opendp_lite.examples import example
 from opendp_lite.measurements.noise import Aggregate, added_noise, exactly_one, require_sensitivity
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.curve import Pair, curved_pair, gaussian_rho
 from opendp_lite.measures.profile import GaussianProfile, gaussian_ratio
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
+from opendp_lite.metrics import L2Distance, NormDistance
 from opendp_lite.norms import Norms
 from opendp_lite.recipes import Mechanism, mechanism
 from opendp_lite.samplers.law import grid_for
 from opendp_lite.samplers.rounded_gaussian import RoundedGaussian
+from opendp_lite.spaces import scalar, vector
 
 _ratio_for = lru_cache(maxsize=256)(gaussian_ratio)
 
@@ -28,6 +31,10 @@ def gaussian(*, scale: Number) -> Mechanism[Aggregate, ZeroConcentratedDivergenc
 def gaussian(*, rho: Number) -> Mechanism[Aggregate, ZeroConcentratedDivergence]: ...
 @overload
 def gaussian(*, epsilon: Number, delta: Number) -> Mechanism[Aggregate, ApproximateDivergence]: ...
+@example(vector(2), scale=0.1)
+@example(vector(2, metric=L2Distance()), rho=2)
+@example(scalar(), epsilon=1, delta=1e-6)
+@example(vector(3, metric=NormDistance(), unit=Norms(l1=2, linf=1)), rho=1)
 @mechanism
 def gaussian(
     space: Aggregate,

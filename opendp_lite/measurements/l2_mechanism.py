@@ -7,16 +7,20 @@ from typing import cast, overload
 
 from opendp_lite.core import Measurement
 from opendp_lite.exact import Number, positive, shown_up, sqrt_up
+from opendp_lite.examples import example
 from opendp_lite.measurements.noise import Aggregate, added_noise, exactly_one, require_sensitivity
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.recipes import Mechanism, mechanism
 from opendp_lite.samplers.l2_gamma import L2Gamma
+from opendp_lite.spaces import scalar, vector
 
 
 @overload
 def l2_mechanism(*, scale: Number) -> Mechanism[Aggregate, MaxDivergence]: ...
 @overload
 def l2_mechanism(*, epsilon: Number) -> Mechanism[Aggregate, MaxDivergence]: ...
+@example(scalar(), epsilon=1)
+@example(vector(3, unit=2), scale=0.1)
 @mechanism
 def l2_mechanism(
     space: Aggregate, *, scale: Number | None = None, epsilon: Number | None = None
@@ -51,10 +55,10 @@ def l2_mechanism(
 
     Example:
         >>> import opendp_lite as dp
-        >>> survey = dp.records(columns=3)
-        >>> (survey >> dp.clip_to_norm(10) >> dp.sum() >> dp.l2_mechanism(scale=20)).map(1)
+        >>> total = dp.records(columns=3) >> dp.clip_to_norm(10) >> dp.sum()
+        >>> (total >> dp.measurements.l2_mechanism(scale=20)).map(1)
         0.5
-        >>> (survey >> dp.clip_to_norm(10) >> dp.sum() >> dp.l2_mechanism(epsilon=1)).map(1)
+        >>> (total >> dp.measurements.l2_mechanism(epsilon=1)).map(1)
         1.0
     """
     dimension = space.domain.dimension

@@ -8,12 +8,15 @@ from typing import cast, overload
 
 from opendp_lite.core import Measurement
 from opendp_lite.exact import Number, positive, shown_up
+from opendp_lite.examples import example
 from opendp_lite.measurements.noise import Aggregate, added_noise, exactly_one, require_sensitivity
 from opendp_lite.measures.max_divergence import MaxDivergence
+from opendp_lite.metrics import L1Distance
 from opendp_lite.recipes import Mechanism, mechanism
 from opendp_lite.samplers.discrete_laplace import DiscreteLaplace
 from opendp_lite.samplers.law import SLACK, Law, grid_for
 from opendp_lite.samplers.rounded_laplace import RoundedLaplace
+from opendp_lite.spaces import scalar, vector
 
 _FINE = 2**20
 
@@ -22,6 +25,9 @@ _FINE = 2**20
 def laplace(*, scale: Number) -> Mechanism[Aggregate, MaxDivergence]: ...
 @overload
 def laplace(*, epsilon: Number) -> Mechanism[Aggregate, MaxDivergence]: ...
+@example(scalar(), epsilon=1)
+@example(scalar(unit=0.5), scale=2)
+@example(vector(3, metric=L1Distance(), unit=2.5), epsilon=1)
 @mechanism
 def laplace(
     space: Aggregate, *, scale: Number | None = None, epsilon: Number | None = None

@@ -20,10 +20,12 @@ from opendp_lite.engines.missing import LEAVE_OUT, FillEntries, fold_present
 from opendp_lite.engines.rank_counts import RankCounts
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import Number, exact, floor_log2, nearest, positive, sqrt_up, whole
+from opendp_lite.examples import example
 from opendp_lite.measurements.noise import exactly_one
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.measure import Measure, proportions
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
+from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.norms import Norms
 from opendp_lite.recipes import Mechanism, mechanism
 from opendp_lite.samplers.entropy import Entropy
@@ -36,7 +38,7 @@ from opendp_lite.samplers.lattice import (
 )
 from opendp_lite.samplers.law import SLACK
 from opendp_lite.samplers.rank_choice import STEEPEST, CellChoice, RankLaw
-from opendp_lite.spaces import Space, row_metric
+from opendp_lite.spaces import Space, records, row_metric
 
 Spacing = Literal["linear", "log", "asinh"]
 _FARTHEST: Final = Fraction(2) ** 900
@@ -69,6 +71,19 @@ def private_quantile(
     shares: Sequence[Number] | NDArray[Any] | None = None,
     bits: int | None = None,
 ) -> Mechanism[Space[Rows], MaxDivergence]: ...
+@example(records(), 0.5, bounds=(0, 1), rho=0.1)
+@example(
+    records(size=20, metric=ChangeOneDistance()), [0.25, 0.5], candidates=[0, 0.1, 7], epsilon=0.1
+)
+@example(
+    records(columns=2),
+    0.1,
+    bounds=([-1, 0], [1, 5]),
+    scale="asinh",
+    unit=0.1,
+    rho=1,
+    shares=[1, 2.5],
+)
 @mechanism
 def private_quantile(
     space: Space[Rows],

@@ -7,11 +7,14 @@ from typing import Any, cast
 
 from numpy.typing import NDArray
 
+from opendp_lite.bodies.ball import Ball
+from opendp_lite.bodies.box import Box
 from opendp_lite.core import Facts, Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.engines.deferred import Released, Together
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import Number, exact, positive, sqrt_up
+from opendp_lite.examples import example, rows_in
 from opendp_lite.grid import Grid
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.recipes import mechanism
@@ -24,6 +27,8 @@ from opendp_lite.transformations.sum import sum
 Release = tuple[NDArray[Any], float]
 
 
+@example(rows_in(Box(-5, 5)), epsilon=0.1)
+@example(rows_in(Ball(5, columns=2)), epsilon=1, stretch=2.39)
 @mechanism
 def sum_and_count(
     space: Space[Rows], *, epsilon: Number, stretch: Number = 1
@@ -65,7 +70,7 @@ def sum_and_count(
 
     Example:
         >>> import opendp_lite as dp
-        >>> pipeline = dp.clamp(0, 100) >> dp.center(50) >> dp.sum_and_count(epsilon=1)
+        >>> pipeline = dp.clamp(0, 100) >> dp.center(50) >> dp.measurements.sum_and_count(epsilon=1)
         >>> pipeline.map(1)
         1.0
         >>> total, rows = pipeline([30.0, 60.0] * 5000)

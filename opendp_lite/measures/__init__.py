@@ -1,1 +1,16 @@
-"""What privacy loss is measured in, its laws, and how one measure converts to another."""
+"""Measures of privacy loss, their laws, and how one measure converts to another."""
+
+from opendp_lite.measures.approximate import ApproximateDivergence
+from opendp_lite.measures.conversion import to_approximate, to_zcdp
+from opendp_lite.measures.max_divergence import MaxDivergence
+from opendp_lite.measures.measure import Measure
+from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
+
+__all__ = [
+    "ApproximateDivergence",
+    "MaxDivergence",
+    "Measure",
+    "ZeroConcentratedDivergence",
+    "to_approximate",
+    "to_zcdp",
+]

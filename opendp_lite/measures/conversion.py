@@ -5,12 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
-from functools import partial
 from typing import Any, Generic, TypeVar
 
 import attrs
 
-from opendp_lite.documents import spellable
+from opendp_lite.documents import step
 from opendp_lite.errors import SpaceError
 from opendp_lite.exact import Number, exp_down, open_probability
 from opendp_lite.measures.approximate import ApproximateDivergence
@@ -97,7 +96,7 @@ class ToApproximate(Conversion[MaxDivergence | ZeroConcentratedDivergence, Appro
         return f"dp.to_approximate(delta={float(self.delta)!r})"
 
 
-@partial(spellable, name="dp.to_zcdp")
+@step
 def to_zcdp() -> ToZCDP:
     """States a pure loss epsilon as zero-concentrated: rho = epsilon tanh(epsilon / 2).
 
@@ -125,7 +124,7 @@ def to_zcdp() -> ToZCDP:
     return ToZCDP()
 
 
-@partial(spellable, name="dp.to_approximate")
+@step
 def to_approximate(delta: Number) -> ToApproximate:
     """States a loss as (epsilon, delta), at a delta that you choose.
 

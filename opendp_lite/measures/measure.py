@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
+from opendp_lite.documents import path_of
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import exact, whole
 from opendp_lite.measures.profile import Profile
@@ -61,7 +62,7 @@ class Measure(ABC, Generic[Loss]):
         """The loss in words."""
 
     def __repr__(self) -> str:
-        return f"dp.{type(self).__name__}()"
+        return f"{path_of(type(self))}()"
 
 
 def proportions(shares: Sequence[object]) -> tuple[Fraction, ...]:

@@ -47,27 +47,27 @@ def _empirical(sample: Sample, rho: float) -> Floats:
 
 def _plan(variances: Any, p: int) -> Recipe:
     def release(sample: Sample, rho: float) -> Any:
-        plan = dp.plan_mean(sample.bound, rho=rho, p=p, variances=variances)
+        plan = dp.estimators.plan_mean(sample.bound, rho=rho, p=p, variances=variances)
         return (replace_one(sample) >> plan)(sample.rows)
 
     return release
 
 
 def _iome(sample: Sample, rho: float) -> Any:
-    iome = dp.iome_mean(sample.bound, rho=rho, seed=sample.seed % _ROTATIONS)
+    iome = dp.estimators.iome_mean(sample.bound, rho=rho, seed=sample.seed % _ROTATIONS)
     return (replace_one(sample) >> iome)(sample.rows)
 
 
 def _ours(space: Callable[[Sample], dp.Space[dp.Rows]]) -> Recipe:
     def release(sample: Sample, rho: float) -> Any:
-        return (space(sample) >> dp.plan_plus_mean(sample.bound, rho=rho))(sample.rows)
+        return (space(sample) >> dp.estimators.plan_plus_mean(sample.bound, rho=rho))(sample.rows)
 
     return release
 
 
 def _bits(space: Callable[[Sample], dp.Space[dp.Rows]], *, published: bool) -> Recipe:
     def release(sample: Sample, rho: float) -> Any:
-        mean = dp.binary_mean(rho=rho, published=published)
+        mean = dp.estimators.binary_mean(rho=rho, published=published)
         return (space(sample) >> mean)(csr_array(sample.rows))
 
     return release
@@ -91,7 +91,7 @@ def _direct(share: Fraction) -> Recipe:
 
 def _variance(by: Any, group: int) -> Recipe:
     def release(sample: Sample, rho: float) -> Any:
-        variance = dp.private_variance(sample.bound, rho=rho, by=by, group=group)
+        variance = dp.estimators.private_variance(sample.bound, rho=rho, by=by, group=group)
         return (replace_one(sample) >> variance)(sample.rows)
 
     return release

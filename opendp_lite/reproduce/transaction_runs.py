@@ -79,7 +79,7 @@ def _pipeline(run: Run) -> Any:
     size, columns = run.dataset.n, run.dataset.d
     replaced = dp.records(columns=columns, size=size, metric=dp.ChangeOneDistance())
     space = dp.records(columns=columns) if run.estimator == "ours-add-remove" else replaced
-    return space >> dp.binary_mean(rho=run.rho, published=run.estimator == "plan")
+    return space >> dp.estimators.binary_mean(rho=run.rho, published=run.estimator == "plan")
 
 
 def _summary(rhos: Sequence[float], results: Sequence[Result]) -> str:

@@ -16,8 +16,10 @@ from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.sparse import SparseRows
+from opendp_lite.examples import example, rows_in
+from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.recipes import stage
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.row_map import row_map_trusted
 
 
@@ -32,6 +34,9 @@ class Unsigned:
         return rows.with_values(np.abs(rows.values))
 
 
+@example(records())
+@example(records(size=20, metric=ChangeOneDistance()))
+@example(rows_in(Box([0, -5], [1, 1000])))
 @stage
 def absolute(space: Space[Rows]) -> Transformation[Space[Rows], Space[Rows]]:
     """Replaces every entry by its absolute value.

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from opendp_lite.bases.basis import Basis
+from opendp_lite.bases.haar import Haar
+from opendp_lite.bases.legendre import Legendre
 from opendp_lite.bodies.points import PointOf
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import said
+from opendp_lite.examples import example
+from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.recipes import stage
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.row_map import row_map_trusted
 
 
+@example(records(), Legendre(5, 0, 0.1))
+@example(records(size=20, metric=ChangeOneDistance()), Haar(8, 0, 1 / 3))
 @stage
 def basis_features(space: Space[Rows], basis: Basis) -> Transformation[Space[Rows], Space[Rows]]:
     """Replaces every number by the values of orthonormal functions there.
@@ -45,7 +51,7 @@ def basis_features(space: Space[Rows], basis: Basis) -> Transformation[Space[Row
 
     Example:
         >>> import opendp_lite as dp
-        >>> features = dp.basis_features(dp.Hadamard(4, 0, 100))
+        >>> features = dp.transformations.basis_features(dp.bases.Hadamard(4, 0, 100))
         >>> features([10.0, 60.0])
         array([[ 1.,  1.,  1.,  1.],
                [ 1.,  1., -1., -1.]])
@@ -54,7 +60,7 @@ def basis_features(space: Space[Rows], basis: Basis) -> Transformation[Space[Row
     """
     if not isinstance(basis, Basis):
         raise ParameterError(
-            f"basis_features needs a basis such as dp.Cosine(12, 0, 100), got {said(basis)}"
+            f"basis_features needs a basis such as dp.bases.Cosine(12, 0, 100), got {said(basis)}"
         )
     if space.domain.columns != 1:
         raise SpaceError(

@@ -5,15 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from opendp_lite.bodies.bounds import Bounds, array, values
+from opendp_lite.bodies.box import Box
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.engines.fold import Floats
+from opendp_lite.examples import example, rows_in
 from opendp_lite.recipes import stage
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.row_map import row_map_trusted
 from opendp_lite.transformations.widths import fitting
 
 
+@example(records(), 5)
+@example(records(columns=2), [5, 0.1])
+@example(rows_in(Box(0, 10), size=20), 5)
 @stage
 def center(space: Space[Rows], middle: Bounds) -> Transformation[Space[Rows], Space[Rows]]:
     """Subtracts a public point from every row.

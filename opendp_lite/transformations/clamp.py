@@ -7,11 +7,14 @@ from opendp_lite.bodies.bounds import Bounds
 from opendp_lite.bodies.box import Box
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
+from opendp_lite.examples import example
 from opendp_lite.recipes import stage
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.row_map import row_map_trusted
 
 
+@example(records(), 0, 10)
+@example(records(columns=2), [0, -1], [1, 2.5])
 @stage
 def clamp(
     space: Space[Rows], lower: Bounds, upper: Bounds

@@ -9,11 +9,16 @@ from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import Number, positive, said
+from opendp_lite.examples import example
+from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.recipes import stage
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.row_map import row_map_trusted
 
 
+@example(records(columns=["age", "visits"]), 5)
+@example(records(columns=2, size=20, metric=ChangeOneDistance()), 0.1, p=1)
+@example(records(), 3)
 @stage
 def clip_to_norm(
     space: Space[Rows], radius: Number, p: float = 2

@@ -13,11 +13,12 @@ from opendp_lite.engines.fold import Block, Floats, Fold, Scratch
 from opendp_lite.engines.missing import LEAVE_OUT, fold_present
 from opendp_lite.engines.sparse import SparseRows
 from opendp_lite.errors import SpaceError
+from opendp_lite.examples import example
 from opendp_lite.grid import Grid
 from opendp_lite.metrics import AbsoluteDistance
 from opendp_lite.norms import Norms
 from opendp_lite.recipes import stage
-from opendp_lite.spaces import Space, row_metric
+from opendp_lite.spaces import Space, records, row_metric
 
 
 class CountFold(Fold[int]):
@@ -47,6 +48,8 @@ def _moved(distance: Fraction) -> Norms:
     return Norms(l1=distance)
 
 
+@example(records())
+@example(records(columns=2))
 @stage
 def count(
     space: Space[Rows], *, missing: bool = False

@@ -6,11 +6,14 @@ from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.engines.missing import LEAVE_OUT
 from opendp_lite.errors import SpaceError
+from opendp_lite.examples import example
 from opendp_lite.recipes import stage
-from opendp_lite.spaces import Space, row_metric
+from opendp_lite.spaces import Space, records, row_metric
 from opendp_lite.transformations.row_map import row_map_trusted
 
 
+@example(records())
+@example(records(columns=2))
 @stage
 def drop_nan(space: Space[Rows]) -> Transformation[Space[Rows], Space[Rows]]:
     """Leaves out every row that has a missing value (NaN).

@@ -6,12 +6,16 @@ from opendp_lite.bodies.bounds import Bounds, array, values
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.engines.missing import FillEntries
+from opendp_lite.examples import example
+from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.recipes import stage
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.row_map import row_map_trusted
 from opendp_lite.transformations.widths import fitting
 
 
+@example(records(), -0.5)
+@example(records(columns=2, size=20, metric=ChangeOneDistance()), [0, 1])
 @stage
 def impute(space: Space[Rows], value: Bounds) -> Transformation[Space[Rows], Space[Rows]]:
     """Puts a public value in the place of every missing one (NaN).

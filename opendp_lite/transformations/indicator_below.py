@@ -10,12 +10,16 @@ from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.missing import holds_missing
+from opendp_lite.examples import example
+from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.recipes import stage
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.row_map import row_map_trusted
 from opendp_lite.transformations.widths import fitting
 
 
+@example(records(), 0.5)
+@example(records(columns=2, size=20, metric=ChangeOneDistance()), [0, -1])
 @stage
 def indicator_below(
     space: Space[Rows], threshold: Bounds
@@ -41,7 +45,7 @@ def indicator_below(
 
     Example:
         >>> import opendp_lite as dp
-        >>> (dp.indicator_below(18) >> dp.sum())([12.0, 20.0, 17.5])
+        >>> (dp.transformations.indicator_below(18) >> dp.sum())([12.0, 20.0, 17.5])
         array([2.])
     """
     limit = array(fitting(values(threshold, "threshold"), space, "indicator_below"))

@@ -18,8 +18,10 @@ from opendp_lite.engines.layout import DENSE, Layout
 from opendp_lite.engines.sparse import SparseRows
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import nearest, said, sqrt_up
+from opendp_lite.examples import example
+from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.recipes import stage
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.row_map import row_map_trusted
 
 
@@ -43,6 +45,8 @@ class Lengths:
         return lengths[:, None]
 
 
+@example(records(columns=2))
+@example(records(columns=2, size=20, metric=ChangeOneDistance()), p=1)
 @stage
 def norm(space: Space[Rows], p: float = 2) -> Transformation[Space[Rows], Space[Rows]]:
     """Replaces every row by its norm, in one column.

@@ -12,8 +12,9 @@ from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.engines.fold import Floats
 from opendp_lite.exact import whole
+from opendp_lite.examples import example
 from opendp_lite.recipes import stage
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.row_map import plain_nan, row_map_trusted
 
 _ROUNDS = 3
@@ -61,6 +62,7 @@ class Rotation:
         return found
 
 
+@example(records(columns=3), seed=5)
 @stage
 def random_rotation(space: Space[Rows], seed: int = 0) -> Transformation[Space[Rows], Space[Rows]]:
     """Rotates every row by a public random rotation, so that no column stands out.
@@ -86,7 +88,8 @@ def random_rotation(space: Space[Rows], seed: int = 0) -> Transformation[Space[R
 
     Example:
         >>> import opendp_lite as dp, numpy as np
-        >>> rotated = (dp.records(columns=3) >> dp.random_rotation())(np.array([[3.0, 0.0, 4.0]]))
+        >>> rotation = dp.records(columns=3) >> dp.transformations.random_rotation()
+        >>> rotated = rotation(np.array([[3.0, 0.0, 4.0]]))
         >>> rotated.shape, round(float(np.linalg.norm(rotated)), 6)
         ((1, 4), 5.0)
     """

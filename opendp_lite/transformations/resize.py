@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.bodies.bounds import Bounds, array, format_bounds, values
+from opendp_lite.bodies.box import Box
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.engines.fold import Floats
@@ -17,6 +18,7 @@ from opendp_lite.engines.missing import LEAVE_OUT
 from opendp_lite.engines.rows import LazyRows, map_rows, materialise
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import nearest, said, whole
+from opendp_lite.examples import example, rows_in
 from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space, row_metric
@@ -32,6 +34,8 @@ Bits = NDArray[np.uint64]
 _GOLDEN: Final = 0.6180339887498949
 
 
+@example(rows_in(Box(0, 10)), 4, fill=5)
+@example(rows_in(Box(0, 10)), 6)
 @stage
 def resize(
     space: Space[Rows], size: int, fill: Bounds | None = None

@@ -144,7 +144,7 @@ def row_map(
         >>> Tables = dp.Space[dp.Rows]
         >>> @dp.stage
         ... def root(space: Tables) -> dp.Transformation[Tables, Tables]:
-        ...     return dp.row_map(space, np.sqrt, dp.Box(0, 10))
+        ...     return dp.row_map(space, np.sqrt, dp.bodies.Box(0, 10))
         >>> (dp.clamp(0, 100) >> root())([4.0, 9.0])
         array([2., 3.])
     """

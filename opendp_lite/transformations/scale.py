@@ -11,8 +11,10 @@ from opendp_lite.domains import Rows
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.sparse import SparseRows
 from opendp_lite.errors import ParameterError
+from opendp_lite.examples import example
+from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.recipes import stage
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.row_map import row_map_trusted
 from opendp_lite.transformations.widths import fitting
 
@@ -30,6 +32,8 @@ class Multiplied:
         return rows.with_values(rows.values * rows.of_columns(self.by))
 
 
+@example(records(), 0.1)
+@example(records(columns=2, size=20, metric=ChangeOneDistance()), [2, 1 / 3])
 @stage
 def scale(space: Space[Rows], factor: Bounds) -> Transformation[Space[Rows], Space[Rows]]:
     """Multiplies every row by public factors.

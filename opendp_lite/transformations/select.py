@@ -9,13 +9,17 @@ from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.engines.fold import Floats
 from opendp_lite.errors import ParameterError, SpaceError
+from opendp_lite.examples import example
 from opendp_lite.recipes import stage
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.row_map import row_map_trusted
 
 Column = int | str
 
 
+@example(records(columns=["age", "visits"]), "visits")
+@example(records(columns=["age", "visits"]), ["visits", "age"])
+@example(records(columns=3), [2, 0])
 @stage
 def select(
     space: Space[Rows], columns: Column | Sequence[Column]

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
+from opendp_lite.bodies.box import Box
+from opendp_lite.bodies.non_negative_ball import NonNegativeBall
 from opendp_lite.bodies.simplex import Simplex
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.engines.fold import Floats
 from opendp_lite.errors import SpaceError
 from opendp_lite.exact import nearest
+from opendp_lite.examples import example, rows_in
 from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.row_map import plain_nan, row_map_trusted
 
 
+@example(rows_in(Box(-2, 5)))
+@example(rows_in(NonNegativeBall(9, p=1, columns=3), size=20))
 @stage
 def simplex_augment(space: Space[Rows]) -> Transformation[Space[Rows], Space[Rows]]:
     """Adds a column with the distance to the bound, so that one sum holds the total and the count.

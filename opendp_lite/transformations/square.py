@@ -17,8 +17,9 @@ from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.sparse import SparseRows
+from opendp_lite.examples import example, rows_in
 from opendp_lite.recipes import stage
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.row_map import plain_nan, row_map_trusted
 
 
@@ -33,6 +34,9 @@ class Squared:
         return rows.with_values(plain_nan(np.square(rows.values)))
 
 
+@example(records())
+@example(rows_in(Box(-3, 2)))
+@example(rows_in(Box(5, 10), size=20))
 @stage
 def square(space: Space[Rows]) -> Transformation[Space[Rows], Space[Rows]]:
     """Squares every entry, for example for a variance.

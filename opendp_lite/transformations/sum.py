@@ -11,13 +11,17 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from opendp_lite.bodies.ball import Ball
 from opendp_lite.bodies.body import Body, Projection, RowSum
+from opendp_lite.bodies.box import Box
+from opendp_lite.bodies.simplex import Simplex
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows, Vectors
 from opendp_lite.engines.fold import Block, Floats, Scratch
 from opendp_lite.engines.missing import LEAVE_OUT, fold_present
 from opendp_lite.engines.sparse import SparseRows, Whole
 from opendp_lite.errors import SpaceError
+from opendp_lite.examples import example, rows_in
 from opendp_lite.grid import Grid
 from opendp_lite.metrics import NormDistance
 from opendp_lite.norms import Norms
@@ -142,6 +146,9 @@ _UNBOUNDED = (
 )
 
 
+@example(rows_in(Box(-1, 3)))
+@example(rows_in(Ball(1.5, columns=3), size=20))
+@example(rows_in(Simplex(0.3, columns=3)))
 @stage
 def sum(space: Space[Rows]) -> Transformation[Space[Rows], Space[Vectors]]:
     """Adds up the rows, exactly.

@@ -10,11 +10,15 @@ from opendp_lite.domains import Rows
 from opendp_lite.engines.fold import Floats
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import Number, exact, nearest, positive
+from opendp_lite.examples import example
+from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.recipes import stage
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.row_map import plain_nan, row_map_trusted
 
 
+@example(records(columns=2), -1, 3, most=2)
+@example(records(columns=2, size=20, metric=ChangeOneDistance()), 0, 10, most=2)
 @stage
 def weighted_pairs(
     space: Space[Rows], lower: Number, upper: Number, most: Number
@@ -47,7 +51,7 @@ def weighted_pairs(
 
     Example:
         >>> import opendp_lite as dp, numpy as np
-        >>> pairs = dp.records(columns=2) >> dp.weighted_pairs(0, 10, most=2)
+        >>> pairs = dp.records(columns=2) >> dp.transformations.weighted_pairs(0, 10, most=2)
         >>> pairs(np.array([[4.0, 0.5], [12.0, 3.0]]))
         array([[ 2.,  3.],
                [20.,  0.]])

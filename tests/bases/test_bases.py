@@ -16,37 +16,40 @@ import opendp_lite as dp
 from opendp_lite.bodies.points import PointOf
 
 ORTHONORMAL = [
-    dp.Cosine(12, 0, 100),
-    dp.Fourier(12, -1, 1),
-    dp.Fourier(13, 0, 24),
-    dp.Legendre(12, 0, 100),
-    dp.Chebyshev(12, 0, 1e-3),
-    dp.Hermite(12, middle=50, scale=10),
-    dp.Laguerre(12, scale=3, lower=-7),
-    dp.Haar(2, 0, 1),
-    dp.Haar(64, 0, 1e9),
-    dp.Daubechies(16, 0, 100),
-    dp.Daubechies(64, 0, 1, moments=20),
-    dp.Daubechies(2, 0, 1, moments=1),
-    dp.Hadamard(2, 0, 1),
-    dp.Hadamard(64, 0, 1),
-    dp.MutuallyUnbiased(7, 0, 7, bases=1),
-    *(kind(64, 0, 1) for kind in (dp.Cosine, dp.Fourier, dp.Legendre, dp.Chebyshev)),
-    dp.Hermite(64, middle=0, scale=1),
-    dp.Laguerre(64, scale=1),
+    dp.bases.Cosine(12, 0, 100),
+    dp.bases.Fourier(12, -1, 1),
+    dp.bases.Fourier(13, 0, 24),
+    dp.bases.Legendre(12, 0, 100),
+    dp.bases.Chebyshev(12, 0, 1e-3),
+    dp.bases.Hermite(12, middle=50, scale=10),
+    dp.bases.Laguerre(12, scale=3, lower=-7),
+    dp.bases.Haar(2, 0, 1),
+    dp.bases.Haar(64, 0, 1e9),
+    dp.bases.Daubechies(16, 0, 100),
+    dp.bases.Daubechies(64, 0, 1, moments=20),
+    dp.bases.Daubechies(2, 0, 1, moments=1),
+    dp.bases.Hadamard(2, 0, 1),
+    dp.bases.Hadamard(64, 0, 1),
+    dp.bases.MutuallyUnbiased(7, 0, 7, bases=1),
+    *(
+        kind(64, 0, 1)
+        for kind in (dp.bases.Cosine, dp.bases.Fourier, dp.bases.Legendre, dp.bases.Chebyshev)
+    ),
+    dp.bases.Hermite(64, middle=0, scale=1),
+    dp.bases.Laguerre(64, scale=1),
 ]
 FRAMES = [
-    dp.MutuallyUnbiased(16, 0, 1),
-    dp.MutuallyUnbiased(3, 0, 1, bases=4),
-    dp.MutuallyUnbiased(7, 0, 7, bases=8),
-    dp.MutuallyUnbiased(61, 0, 7, bases=3),
+    dp.bases.MutuallyUnbiased(16, 0, 1),
+    dp.bases.MutuallyUnbiased(3, 0, 1, bases=4),
+    dp.bases.MutuallyUnbiased(7, 0, 7, bases=8),
+    dp.bases.MutuallyUnbiased(61, 0, 7, bases=3),
 ]
 BASES = ORTHONORMAL + FRAMES
 
 
-def tolerance(basis: dp.Basis) -> float:
+def tolerance(basis: dp.bases.Basis) -> float:
     """How far the middles of the cells are from the integral: polynomials jump most at the ends."""
-    if not isinstance(basis, dp.Legendre | dp.Laguerre):
+    if not isinstance(basis, dp.bases.Legendre | dp.bases.Laguerre):
         return 1e-10
     return 3e-5 if basis.terms <= 12 else 2e-3
 
@@ -70,7 +73,7 @@ def test_frames_rebuild_every_row(basis):
 def test_mutually_unbiased_bases_are_unbiased(cells):
     """All but the cells themselves, as complex vectors again."""
     count = min(cells + 1, 6)
-    basis = dp.MutuallyUnbiased(cells, 0, 1, bases=count)
+    basis = dp.bases.MutuallyUnbiased(cells, 0, 1, bases=count)
     table = basis.functions() * sqrt(count / cells)
     first = np.insert(table[:, cells : 3 * cells - 1], cells, 0.0, axis=1)
     blocks = [first, *np.split(table[:, 3 * cells - 1 :], count - 2, axis=1)]
@@ -86,36 +89,38 @@ def test_mutually_unbiased_bases_are_unbiased(cells):
 def test_the_functions_are_the_ones_named():
     at = np.array([0, 1, 4000, 8191, 12345, 16383])
     share = (at + 0.5) / 16384
-    assert dp.Cosine(3, 0, 1).cells == 16384
+    assert dp.bases.Cosine(3, 0, 1).cells == 16384
     for i in range(6):
         legendre = sqrt(2 * i + 1) * eval_legendre(i, 2 * share - 1)
-        assert np.allclose(dp.Legendre(6, 5, 9).functions()[at, i], legendre)
-        middles = dp.Chebyshev(6, -1, 1).middles()[at]
+        assert np.allclose(dp.bases.Legendre(6, 5, 9).functions()[at, i], legendre)
+        middles = dp.bases.Chebyshev(6, -1, 1).middles()[at]
         chebyshev = eval_chebyt(i, middles) * (sqrt(2) if i else 1)
-        assert np.allclose(dp.Chebyshev(6, -1, 1).functions()[at, i], chebyshev, atol=1e-5)
-        z = dp.Hermite(6, middle=0, scale=1).middles()[at]
-        width = float(dp.Hermite(6, middle=0, scale=1).ends[1]) * 2
+        assert np.allclose(dp.bases.Chebyshev(6, -1, 1).functions()[at, i], chebyshev, atol=1e-5)
+        z = dp.bases.Hermite(6, middle=0, scale=1).middles()[at]
+        width = float(dp.bases.Hermite(6, middle=0, scale=1).ends[1]) * 2
         hermite = eval_hermite(i, z) * np.exp(-(z**2) / 2)
         hermite *= sqrt(width / (2**i * factorial(i) * sqrt(pi)))
-        assert np.allclose(dp.Hermite(6, middle=0, scale=1).functions()[at, i], hermite)
-        z = dp.Laguerre(6, scale=1).middles()[at]
+        assert np.allclose(dp.bases.Hermite(6, middle=0, scale=1).functions()[at, i], hermite)
+        z = dp.bases.Laguerre(6, scale=1).middles()[at]
         laguerre = sqrt(54) * np.exp(-z / 2) * eval_laguerre(i, z)
-        assert np.allclose(dp.Laguerre(6, scale=1).functions()[at, i], laguerre)
-    fourier = dp.Fourier(5, 0, 1).functions()[at]
+        assert np.allclose(dp.bases.Laguerre(6, scale=1).functions()[at, i], laguerre)
+    fourier = dp.bases.Fourier(5, 0, 1).functions()[at]
     assert np.allclose(fourier[:, 3], sqrt(2) * np.cos(4 * pi * share))
     assert np.allclose(fourier[:, 4], sqrt(2) * np.sin(4 * pi * share))
-    assert np.allclose(dp.Cosine(3, 0, 1).functions()[at, 2], sqrt(2) * np.cos(2 * pi * share))
+    assert np.allclose(
+        dp.bases.Cosine(3, 0, 1).functions()[at, 2], sqrt(2) * np.cos(2 * pi * share)
+    )
 
 
 def test_one_vanishing_moment_is_haar():
-    haar, daubechies = dp.Haar(16, 0, 1), dp.Daubechies(16, 0, 1, moments=1)
+    haar, daubechies = dp.bases.Haar(16, 0, 1), dp.bases.Daubechies(16, 0, 1, moments=1)
     repeated = np.repeat(haar.functions(), daubechies.cells // haar.cells, axis=0)
     assert np.allclose(np.abs(daubechies.functions()), np.abs(repeated))
 
 
 def test_daubechies_wavelets_have_vanishing_moments():
     """Away from where it wraps around, the finest wavelet does not see a cubic."""
-    table = dp.Daubechies(64, 0, 1, moments=4).functions()
+    table = dp.bases.Daubechies(64, 0, 1, moments=4).functions()
     share = (np.arange(16384) + 0.5) / 16384
     inner = table[:, 48]
     assert abs(inner[:100]).max() == abs(inner[-100:]).max() == 0
@@ -145,18 +150,18 @@ def test_sensitivities_are_the_largest_norms_met(basis):
 
 @pytest.mark.parametrize("terms", [2, 5, 12])
 def test_sensitivities_in_closed_form(terms):
-    legendre = dp.Legendre(terms, 0, 1)
+    legendre = dp.bases.Legendre(terms, 0, 1)
     assert legendre.l2 == pytest.approx(terms, rel=0.003)
     assert legendre.l1 == pytest.approx(sum(sqrt(2 * i + 1) for i in range(terms)), rel=0.003)
     assert legendre.l2 < terms
-    for kind in (dp.Chebyshev, dp.Cosine):
+    for kind in (dp.bases.Chebyshev, dp.bases.Cosine):
         waves = kind(terms, 0, 1)
         assert waves.l2 == pytest.approx(sqrt(2 * terms - 1), rel=1e-5)
         assert waves.l1 == pytest.approx(1 + sqrt(2) * (terms - 1), rel=1e-5)
-    pairs = dp.Fourier(2 * terms + 1, 0, 1)
+    pairs = dp.bases.Fourier(2 * terms + 1, 0, 1)
     assert pairs.l2 == pytest.approx(sqrt(2 * terms + 1), rel=1e-7)
-    assert dp.Fourier(2, 0, 1).replacing().l1 == pytest.approx(2 * sqrt(2), rel=1e-3)
-    laguerre = dp.Laguerre(terms, scale=1)
+    assert dp.bases.Fourier(2, 0, 1).replacing().l1 == pytest.approx(2 * sqrt(2), rel=1e-3)
+    laguerre = dp.bases.Laguerre(terms, scale=1)
     assert laguerre.l2 == pytest.approx(sqrt(terms * (4 * terms + 30)), rel=0.02)
     assert laguerre.l1 / laguerre.l2 == pytest.approx(sqrt(terms), rel=1e-3)
 
@@ -164,7 +169,7 @@ def test_sensitivities_in_closed_form(terms):
 @pytest.mark.parametrize("power", [1, 4, 9])
 def test_sensitivities_of_steps_in_closed_form(power):
     cells = 2**power
-    haar, hadamard = dp.Haar(cells, 0, 1), dp.Hadamard(cells, 0, 1)
+    haar, hadamard = dp.bases.Haar(cells, 0, 1), dp.bases.Hadamard(cells, 0, 1)
     assert (hadamard.l1, hadamard.linf) == (cells, 1)
     for basis in (haar, hadamard):
         assert basis.l2 == pytest.approx(sqrt(cells), rel=1e-7)
@@ -175,14 +180,14 @@ def test_sensitivities_of_steps_in_closed_form(power):
 
 def test_legendre_on_minus_one_to_one_grows_as_the_erratum_says():
     """docs/errata.md, 1.1.2: k^2 / 2 under du on [-1, 1] is k^2 under the uniform law."""
-    sizes = [dp.Legendre(k, -1, 1).l2 / sqrt(2) for k in (2, 4, 8, 16)]
+    sizes = [dp.bases.Legendre(k, -1, 1).l2 / sqrt(2) for k in (2, 4, 8, 16)]
     assert sizes == pytest.approx([k / sqrt(2) for k in (2, 4, 8, 16)], rel=0.005)
 
 
 @pytest.mark.parametrize("basis", BASES, ids=repr)
 def test_the_first_function_counts_where_it_is_one(basis):
     first = basis.functions()[:, 0]
-    counts = not isinstance(basis, dp.Hermite | dp.Laguerre | dp.MutuallyUnbiased)
+    counts = not isinstance(basis, dp.bases.Hermite | dp.bases.Laguerre | dp.bases.MutuallyUnbiased)
     assert np.allclose(first, 1) == counts
 
 
@@ -205,33 +210,33 @@ def test_numbers_lie_in_their_cells(basis):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: dp.Cosine(1, 0, 1), "terms"),
-        (lambda: dp.Cosine(65, 0, 1), "at most 64"),
-        (lambda: dp.Fourier(2.5, 0, 1), "whole"),
-        (lambda: dp.Legendre(5, 1, 0), "lower must be below upper"),
-        (lambda: dp.Legendre(5, 1, 1), "lower must be below upper"),
-        (lambda: dp.Legendre(5, 0, inf), "finite"),
-        (lambda: dp.Legendre(5, "0", 1), "number"),
-        (lambda: dp.Chebyshev(5, 1, 1 + 1e-14), "too close"),
-        (lambda: dp.Cosine(5, 0, 1e200), "beyond"),
-        (lambda: dp.Chebyshev(5, 0, 10**400), "beyond"),
-        (lambda: dp.Cosine(5, -1e308, 1e308), "beyond"),
-        (lambda: dp.Hermite(5, middle=0, scale=1e308), "beyond"),
-        (lambda: dp.Haar(2, 0, 1e-310), "closer than 1e-100"),
-        (lambda: dp.Laguerre(5, scale=1e-200), "closer than 1e-100"),
-        (lambda: dp.Hermite(5, middle=0, scale=0), "scale must be above 0"),
-        (lambda: dp.Laguerre(5, scale=-1), "scale must be above 0"),
-        (lambda: dp.Laguerre(5, scale=1e-20, lower=1), "too close"),
-        (lambda: dp.Haar(12, 0, 1), "power of two"),
-        (lambda: dp.Hadamard(1024, 0, 1), "512"),
-        (lambda: dp.Daubechies(128, 0, 1), "at most 64"),
-        (lambda: dp.Daubechies(8, 0, 1, moments=0), "moments"),
-        (lambda: dp.Daubechies(8, 0, 1, moments=21), "at most 20"),
-        (lambda: dp.MutuallyUnbiased(9, 0, 1), "odd prime"),
-        (lambda: dp.MutuallyUnbiased(67, 0, 1), "61"),
-        (lambda: dp.MutuallyUnbiased(7, 0, 1, bases=9), "8 bases"),
-        (lambda: dp.MutuallyUnbiased(8, 0, 1, bases=3), "2 bases"),
-        (lambda: dp.MutuallyUnbiased(8, 0, 1, bases=0), "bases"),
+        (lambda: dp.bases.Cosine(1, 0, 1), "terms"),
+        (lambda: dp.bases.Cosine(65, 0, 1), "at most 64"),
+        (lambda: dp.bases.Fourier(2.5, 0, 1), "whole"),
+        (lambda: dp.bases.Legendre(5, 1, 0), "lower must be below upper"),
+        (lambda: dp.bases.Legendre(5, 1, 1), "lower must be below upper"),
+        (lambda: dp.bases.Legendre(5, 0, inf), "finite"),
+        (lambda: dp.bases.Legendre(5, "0", 1), "number"),
+        (lambda: dp.bases.Chebyshev(5, 1, 1 + 1e-14), "too close"),
+        (lambda: dp.bases.Cosine(5, 0, 1e200), "beyond"),
+        (lambda: dp.bases.Chebyshev(5, 0, 10**400), "beyond"),
+        (lambda: dp.bases.Cosine(5, -1e308, 1e308), "beyond"),
+        (lambda: dp.bases.Hermite(5, middle=0, scale=1e308), "beyond"),
+        (lambda: dp.bases.Haar(2, 0, 1e-310), "closer than 1e-100"),
+        (lambda: dp.bases.Laguerre(5, scale=1e-200), "closer than 1e-100"),
+        (lambda: dp.bases.Hermite(5, middle=0, scale=0), "scale must be above 0"),
+        (lambda: dp.bases.Laguerre(5, scale=-1), "scale must be above 0"),
+        (lambda: dp.bases.Laguerre(5, scale=1e-20, lower=1), "too close"),
+        (lambda: dp.bases.Haar(12, 0, 1), "power of two"),
+        (lambda: dp.bases.Hadamard(1024, 0, 1), "512"),
+        (lambda: dp.bases.Daubechies(128, 0, 1), "at most 64"),
+        (lambda: dp.bases.Daubechies(8, 0, 1, moments=0), "moments"),
+        (lambda: dp.bases.Daubechies(8, 0, 1, moments=21), "at most 20"),
+        (lambda: dp.bases.MutuallyUnbiased(9, 0, 1), "odd prime"),
+        (lambda: dp.bases.MutuallyUnbiased(67, 0, 1), "61"),
+        (lambda: dp.bases.MutuallyUnbiased(7, 0, 1, bases=9), "8 bases"),
+        (lambda: dp.bases.MutuallyUnbiased(8, 0, 1, bases=3), "2 bases"),
+        (lambda: dp.bases.MutuallyUnbiased(8, 0, 1, bases=0), "bases"),
     ],
 )
 def test_refusals(make, words):
@@ -241,15 +246,15 @@ def test_refusals(make, words):
 
 @pytest.mark.parametrize("bases", [2.0, np.int64(2), Fraction(2)])
 def test_whole_numbers_of_any_type_make_the_same_bases(bases):
-    basis = dp.MutuallyUnbiased(7, 0, 1, bases=bases)
-    assert repr(basis) == repr(dp.MutuallyUnbiased(7, 0, 1, bases=2))
+    basis = dp.bases.MutuallyUnbiased(7, 0, 1, bases=bases)
+    assert repr(basis) == repr(dp.bases.MutuallyUnbiased(7, 0, 1, bases=2))
     assert basis.functions().shape == (7, basis.terms)
-    features = dp.basis_features(basis)
+    features = dp.transformations.basis_features(basis)
     assert dp.from_json(features.to_json()) == features
 
 
 @attrs.frozen(repr=False)
-class Own(dp.Basis):
+class Own(dp.bases.Basis):
     """A basis of someone else."""
 
     table: tuple[tuple[float, ...], ...]
@@ -267,10 +272,12 @@ class Own(dp.Basis):
 
 
 def test_a_basis_of_ones_own_moves_as_far_as_its_largest_row():
-    assert dp.basis_features(Own(((1, 2), (3, -4)))).bind(dp.records())([0.5, 1.5]).shape == (2, 2)
-    assert (dp.basis_features(Own(((1, 2), (3, -4)))) >> dp.sum()).map(1) == dp.Norms(
-        l1=7, l2=5, linf=4
-    )
+    assert dp.transformations.basis_features(Own(((1, 2), (3, -4)))).bind(dp.records())(
+        [0.5, 1.5]
+    ).shape == (2, 2)
+    assert (dp.transformations.basis_features(Own(((1, 2), (3, -4)))) >> dp.sum()).map(
+        1
+    ) == dp.Norms(l1=7, l2=5, linf=4)
 
 
 @pytest.mark.parametrize(
@@ -291,7 +298,7 @@ def test_a_basis_of_ones_own_moves_as_far_as_its_largest_row():
 def test_a_table_that_does_not_fit_its_cells_is_refused_before_data(basis, words):
     """With fewer rows than cells a number of the last cell raised, and one of the first did not."""
     with pytest.raises(dp.ParameterError, match=words):
-        dp.basis_features(basis)
+        dp.transformations.basis_features(basis)
 
 
 FINE = Fraction(10**20 + 1, 10**20)
@@ -301,25 +308,26 @@ FINE = Fraction(10**20 + 1, 10**20)
     "basis",
     [
         *BASES,
-        dp.Cosine(3, Fraction(1, 7), FINE),
-        dp.Haar(4, -FINE, 10**17 + 3),
-        dp.Hermite(4, middle=FINE, scale=Fraction(1, 3)),
-        dp.Laguerre(4, scale=FINE, lower=-FINE),
-        dp.Daubechies(4, 0, FINE, moments=3),
-        dp.MutuallyUnbiased(5, 0, FINE, bases=3),
+        dp.bases.Cosine(3, Fraction(1, 7), FINE),
+        dp.bases.Haar(4, -FINE, 10**17 + 3),
+        dp.bases.Hermite(4, middle=FINE, scale=Fraction(1, 3)),
+        dp.bases.Laguerre(4, scale=FINE, lower=-FINE),
+        dp.bases.Daubechies(4, 0, FINE, moments=3),
+        dp.bases.MutuallyUnbiased(5, 0, FINE, bases=3),
     ],
     ids=repr,
 )
 def test_a_repr_makes_the_basis_again(basis):
     assert eval(repr(basis)) == basis
-    features = dp.basis_features(basis)
+    features = dp.transformations.basis_features(basis)
     assert dp.from_json(features.to_json()) == eval(repr(features)) == features
 
 
 def test_wavelets_are_an_extra():
     program = (
-        "import sys; sys.modules['pywt'] = None; import opendp_lite as dp; dp.Haar(4, 0, 1).l1\n"
-        "try: dp.Daubechies(4, 0, 1)\n"
+        "import sys; sys.modules['pywt'] = None; import opendp_lite as dp\n"
+        "dp.bases.Haar(4, 0, 1).l1\n"
+        "try: dp.bases.Daubechies(4, 0, 1)\n"
         "except dp.ParameterError as problem: print(problem)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

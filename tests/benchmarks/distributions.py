@@ -17,17 +17,19 @@ TERMS = (8, 16, 32)
 LARGEST = 0.5
 """Of all errors, whatever the basis: more is a defect."""
 LOSSES = {"rho = 0.5": {"rho": 0.5}, "epsilon = 1": {"epsilon": 1}}
-BASES: dict[str, Callable[[int, float], dp.Basis]] = {
-    "Cosine": lambda k, upper: dp.Cosine(k, 0, upper),
-    "Fourier": lambda k, upper: dp.Fourier(k + 1, 0, upper),
-    "Legendre": lambda k, upper: dp.Legendre(k, 0, upper),
-    "Chebyshev": lambda k, upper: dp.Chebyshev(k, 0, upper),
-    "Hermite": lambda k, upper: dp.Hermite(k, middle=upper / 2, scale=upper / 2 / np.sqrt(2 * k)),
-    "Laguerre": lambda k, upper: dp.Laguerre(k, scale=upper / 4 / k),
-    "Haar": lambda k, upper: dp.Haar(k, 0, upper),
-    "Daubechies": lambda k, upper: dp.Daubechies(k, 0, upper),
-    "Hadamard": lambda k, upper: dp.Hadamard(k, 0, upper),
-    "MutuallyUnbiased": lambda k, upper: dp.MutuallyUnbiased(k, 0, upper),
+BASES: dict[str, Callable[[int, float], dp.bases.Basis]] = {
+    "Cosine": lambda k, upper: dp.bases.Cosine(k, 0, upper),
+    "Fourier": lambda k, upper: dp.bases.Fourier(k + 1, 0, upper),
+    "Legendre": lambda k, upper: dp.bases.Legendre(k, 0, upper),
+    "Chebyshev": lambda k, upper: dp.bases.Chebyshev(k, 0, upper),
+    "Hermite": lambda k, upper: dp.bases.Hermite(
+        k, middle=upper / 2, scale=upper / 2 / np.sqrt(2 * k)
+    ),
+    "Laguerre": lambda k, upper: dp.bases.Laguerre(k, scale=upper / 4 / k),
+    "Haar": lambda k, upper: dp.bases.Haar(k, 0, upper),
+    "Daubechies": lambda k, upper: dp.bases.Daubechies(k, 0, upper),
+    "Hadamard": lambda k, upper: dp.bases.Hadamard(k, 0, upper),
+    "MutuallyUnbiased": lambda k, upper: dp.bases.MutuallyUnbiased(k, 0, upper),
 }
 
 
@@ -47,7 +49,7 @@ def columns() -> dict[str, tuple[np.ndarray, float]]:
     }
 
 
-def error(basis: dp.Basis, loss: dict[str, float], data: np.ndarray, upper: float) -> float:
+def error(basis: dp.bases.Basis, loss: dict[str, float], data: np.ndarray, upper: float) -> float:
     """The median over the runs of the largest error of a share below a number."""
     release = dp.basis_distribution(basis, **loss)
     numbers = np.linspace(0, upper, 401)

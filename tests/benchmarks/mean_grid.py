@@ -54,7 +54,7 @@ def coverage(release: Any, count: int, runs: int) -> list[float]:
 def beside_simplex(kind: str, loss: float) -> Row:
     """The largest and the smallest ratio to simplex_mean over means and numbers of rows."""
     ours = dp.mean(-1, 1, **{kind: loss}).bound
-    theirs = dp.simplex_mean(-1, 1, **{kind: loss}).bound
+    theirs = dp.estimators.simplex_mean(-1, 1, **{kind: loss}).bound
     ratios = np.array([errors(ours, count) / errors(theirs, count) for count in ROWS])
     row, column = np.unravel_index(np.argmax(ratios), ratios.shape)
     return Row(

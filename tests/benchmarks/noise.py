@@ -26,7 +26,7 @@ def rows(opendp_entries: int) -> Iterator[Row]:
     entries = {float: floats, int: generator.integers(-100, 100, ENTRIES)}
     ours: dict[str, Any] = {
         "gaussian": dp.vector(ENTRIES) >> dp.gaussian(scale=SCALE),
-        "laplace": dp.vector(ENTRIES, dp.L1Distance()) >> dp.laplace(scale=SCALE),
+        "laplace": dp.vector(ENTRIES, dp.metrics.L1Distance()) >> dp.laplace(scale=SCALE),
     }
     theirs = {"gaussian": generator.normal, "laplace": generator.laplace}
     note = (

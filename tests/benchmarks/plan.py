@@ -71,10 +71,10 @@ def rows(names: Sequence[str], runs: int, failures: bool) -> Iterator[Row]:
         free = dp.records(columns=cell.columns)
         fixed = dp.records(columns=cell.columns, size=cell.rows, metric=dp.ChangeOneDistance())
         work = [
-            ("plan_plus_mean", fixed, dp.plan_plus_mean),
-            ("plan_plus_mean", free, dp.plan_plus_mean),
-            ("plan_mean", fixed, dp.plan_mean),
-            ("iome_mean", fixed, dp.iome_mean),
+            ("plan_plus_mean", fixed, dp.estimators.plan_plus_mean),
+            ("plan_plus_mean", free, dp.estimators.plan_plus_mean),
+            ("plan_mean", fixed, dp.estimators.plan_mean),
+            ("iome_mean", fixed, dp.estimators.iome_mean),
         ]
         for (kind, space, make), known in zip(work, cell.known, strict=True):
             relation = "replace-one" if space is fixed else "add/remove"
@@ -82,7 +82,7 @@ def rows(names: Sequence[str], runs: int, failures: bool) -> Iterator[Row]:
             found, duration = errors(bound, data, runs)
             yield line(f"{name}, {kind}, {relation}", median(found), duration, known, MOST[kind])
         if failures:
-            bound = fixed >> dp.plan_plus_mean(cell.bound, rho=RHO)
+            bound = fixed >> dp.estimators.plan_plus_mean(cell.bound, rho=RHO)
             yield failed(name, errors(bound, data, FAILURE_RUNS)[0])
 
 

@@ -29,7 +29,7 @@ watcher = threading.Thread(target=watch)
 watcher.start()
 start = time.perf_counter()
 space = dp.records(columns=shape.columns, size=shape.rows, metric=dp.ChangeOneDistance())
-release = (space >> dp.binary_mean(rho=0.5))(data)
+release = (space >> dp.estimators.binary_mean(rho=0.5))(data)
 seconds = time.perf_counter() - start
 running[0] = False
 watcher.join()

@@ -19,7 +19,11 @@ SUMMED = dp.clamp(0, 100) >> dp.sum() >> dp.gaussian(rho=0.03)
 RESIZED = dp.clamp(0, 100) >> dp.resize(SIZE // 2, fill=50) >> dp.sum() >> dp.gaussian(rho=0.03)
 MEDIAN = dp.private_quantile(0.5, bounds=(0, 100), rho=0.03)
 NARROW = dp.private_quantile(0.5, bounds=(1e-9, 100), scale="log", rho=0.03)
-FEATURES = dp.basis_features(dp.Chebyshev(16, 0, 100)) >> dp.sum() >> dp.gaussian(rho=0.03)
+FEATURES = (
+    dp.transformations.basis_features(dp.bases.Chebyshev(16, 0, 100))
+    >> dp.sum()
+    >> dp.gaussian(rho=0.03)
+)
 
 
 def rows() -> Iterator[Row]:

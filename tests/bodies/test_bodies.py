@@ -12,34 +12,34 @@ import opendp_lite as dp
 from opendp_lite.norms import Norms
 
 BODIES = [
-    dp.Box(0, 100),
-    dp.Box(-3, 0.1),
-    dp.Box([0, -1, 5], [1, 1, 5.5]),
-    dp.Box(1e6, 1e6 + 1, columns=2),
-    dp.Box(0.1, 0.3, columns=70),
-    dp.Ball(10, columns=3),
-    dp.Ball(0.1, p=1, columns=5),
-    dp.Ball(2, p=inf, columns=2),
-    dp.Ball(1, columns=1),
-    dp.Ball(7, columns=1000),
-    dp.Ball(3, p=1, columns=257),
-    dp.Ball([1, 2, 300], columns=3),
-    dp.Ball([1, 2, 3], p=1, columns=3),
-    dp.Ball(2, center=[5, -6], columns=2),
-    dp.Ball(1e200, columns=4),
-    dp.Ball(1e-200, columns=4),
-    dp.NonNegativeBall(10, columns=3),
-    dp.NonNegativeBall(0.1, p=1, columns=5),
-    dp.NonNegativeBall(1),
-    dp.NonNegativeBall(7, columns=300),
-    dp.NonNegativeBall([1, 2, 300]),
-    dp.NonNegativeBall([1, 2, 3], p=1),
-    dp.NonNegativeBall(1e200, columns=4),
-    dp.Simplex(100, columns=2),
-    dp.Simplex(1, columns=9),
-    dp.Simplex(0.3),
-    dp.Simplex(0.3, columns=3),
-    dp.Simplex(1 / 3, columns=2),
+    dp.bodies.Box(0, 100),
+    dp.bodies.Box(-3, 0.1),
+    dp.bodies.Box([0, -1, 5], [1, 1, 5.5]),
+    dp.bodies.Box(1e6, 1e6 + 1, columns=2),
+    dp.bodies.Box(0.1, 0.3, columns=70),
+    dp.bodies.Ball(10, columns=3),
+    dp.bodies.Ball(0.1, p=1, columns=5),
+    dp.bodies.Ball(2, p=inf, columns=2),
+    dp.bodies.Ball(1, columns=1),
+    dp.bodies.Ball(7, columns=1000),
+    dp.bodies.Ball(3, p=1, columns=257),
+    dp.bodies.Ball([1, 2, 300], columns=3),
+    dp.bodies.Ball([1, 2, 3], p=1, columns=3),
+    dp.bodies.Ball(2, center=[5, -6], columns=2),
+    dp.bodies.Ball(1e200, columns=4),
+    dp.bodies.Ball(1e-200, columns=4),
+    dp.bodies.NonNegativeBall(10, columns=3),
+    dp.bodies.NonNegativeBall(0.1, p=1, columns=5),
+    dp.bodies.NonNegativeBall(1),
+    dp.bodies.NonNegativeBall(7, columns=300),
+    dp.bodies.NonNegativeBall([1, 2, 300]),
+    dp.bodies.NonNegativeBall([1, 2, 3], p=1),
+    dp.bodies.NonNegativeBall(1e200, columns=4),
+    dp.bodies.Simplex(100, columns=2),
+    dp.bodies.Simplex(1, columns=9),
+    dp.bodies.Simplex(0.3),
+    dp.bodies.Simplex(0.3, columns=3),
+    dp.bodies.Simplex(1 / 3, columns=2),
 ]
 SHOWN = [repr(body) for body in BODIES]
 WILD = [0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, -1e-310, 1.0, 2.0**53]
@@ -133,7 +133,7 @@ def test_repr_evaluates(body):
 @pytest.mark.parametrize("columns", [1, 2, 3, 8])
 def test_a_total_between_two_grid_steps_is_not_passed(total, columns):
     """By not one step: the last that fits is met, and the next would be outside."""
-    body = dp.Simplex(total, columns=columns)
+    body = dp.bodies.Simplex(total, columns=columns)
     unit = Fraction(2) ** body.exponent()
     assert (body.total / unit).denominator > 1
     rows = np.concatenate([np.eye(columns) * 1e300, np.full((1, columns), 1e300)])
@@ -147,7 +147,7 @@ def test_a_total_between_two_grid_steps_is_not_passed(total, columns):
 @pytest.mark.parametrize("kind", ["one column", "equal", "an ellipsoid"])
 def test_a_ball_around_a_point_between_grid_steps_is_not_passed(p, sign, kind):
     """Whatever parts of a step the radius and the centre are, of which a centre may lose some."""
-    unit = Fraction(2) ** dp.Ball(1.5, p=p, center=1.5).exponent()
+    unit = Fraction(2) ** dp.bodies.Ball(1.5, p=p, center=1.5).exponent()
     columns = 1 if kind == "one column" else 3
     far = np.full((1, columns), sign * 1e300)
     for tenths in range(10):
@@ -155,7 +155,7 @@ def test_a_ball_around_a_point_between_grid_steps_is_not_passed(p, sign, kind):
             size = Fraction(3, 2) + unit * tenths / 10
             radius = [size, size, size + unit] if kind == "an ellipsoid" else size
             middle = sign * (Fraction(3, 2) + unit * parts / 10)
-            body = dp.Ball(radius, p, middle, columns)
+            body = dp.bodies.Ball(radius, p, middle, columns)
             assert Fraction(2) ** body.exponent() == unit
             for row in (far, np.eye(columns) * sign * 1e300 + float(middle)):
                 for steps in snapped(body, row):
@@ -163,32 +163,35 @@ def test_a_ball_around_a_point_between_grid_steps_is_not_passed(p, sign, kind):
 
 
 def test_sizes_in_closed_form():
-    box = dp.Box([-1, 0], [2, 5])
+    box = dp.bodies.Box([-1, 0], [2, 5])
     assert (box.radius(1), box.diameter(1)) == (7, 8)
     assert box.radii().l2_squared == 29
     assert box.diameters().l2_squared == 34
-    ball = dp.Ball(3, columns=4)
+    ball = dp.bodies.Ball(3, columns=4)
     assert (ball.radius(2), ball.diameter(2), ball.radius(1), ball.radius(inf)) == (3, 6, 6, 3)
-    assert dp.Ball(3, p=1, columns=4).diameter(2) == 6
-    quadrant = dp.NonNegativeBall(10, columns=2)
-    assert quadrant.radii() == dp.Ball(10, columns=2).radii()
+    assert dp.bodies.Ball(3, p=1, columns=4).diameter(2) == 6
+    quadrant = dp.bodies.NonNegativeBall(10, columns=2)
+    assert quadrant.radii() == dp.bodies.Ball(10, columns=2).radii()
     assert (quadrant.diameter(1), quadrant.diameter(inf)) == (20, 10)
     assert quadrant.diameters().l2_squared == 200
-    assert dp.NonNegativeBall(3, p=1, columns=4).diameters() == dp.Simplex(3, columns=4).diameters()
-    assert dp.NonNegativeBall(3).diameter(1) == 3
-    simplex = dp.Simplex(5, columns=3)
+    assert (
+        dp.bodies.NonNegativeBall(3, p=1, columns=4).diameters()
+        == dp.bodies.Simplex(3, columns=4).diameters()
+    )
+    assert dp.bodies.NonNegativeBall(3).diameter(1) == 3
+    simplex = dp.bodies.Simplex(5, columns=3)
     assert (simplex.radius(1), simplex.diameter(1), simplex.diameter(inf)) == (5, 10, 5)
     assert simplex.diameters().l2_squared == 50
-    assert dp.Simplex(5).diameter(1) == 5
-    assert dp.Everything(2).radius(2) == inf
+    assert dp.bodies.Simplex(5).diameter(1) == 5
+    assert dp.bodies.Everything(2).radius(2) == inf
 
 
 def test_sums_over_many_denominators_are_bounds_and_short():
     sides = [Fraction(1, 10**9 + k) for k in range(500)]
-    bound = dp.Box(0, sides).radii().l1
+    bound = dp.bodies.Box(0, sides).radii().l1
     assert 0 <= bound - sum(sides) < Fraction(1, 2**2000)
     assert bound.denominator <= 2**2048
-    assert dp.Box(0, [Fraction(1, 3), Fraction(1, 7)]).radii().l1 == Fraction(10, 21)
+    assert dp.bodies.Box(0, [Fraction(1, 3), Fraction(1, 7)]).radii().l1 == Fraction(10, 21)
 
 
 @pytest.mark.parametrize("body", [b for b in BODIES if b.columns <= 5], ids=repr)
@@ -224,45 +227,54 @@ def test_projecting_and_filling_may_change_places(body):
         then = body.project(body.filling()(rows))
         again = body.project(rows)
     assert first == pytest.approx(then, rel=1e-12)
-    if not isinstance(body, dp.Simplex):
+    if not isinstance(body, dp.bodies.Simplex):
         assert np.array_equal(np.isnan(again), np.isnan(rows))
     assert np.array_equal(np.isnan(again).any(axis=1), np.isnan(rows).any(axis=1))
 
 
 def test_moving_a_body():
-    assert dp.Box(0, 4).shift((Fraction(-1),)) == dp.Box(-1, 3)
-    assert dp.Box(1, 4).scale((Fraction(-2),)) == dp.Box(-8, -2)
-    assert dp.Ball(2, columns=2).scale((Fraction(3), Fraction(-1))).radius(2) == 6
-    assert dp.Simplex(2, columns=2).scale((Fraction(3),)) == dp.Simplex(6, columns=2)
-    assert dp.Simplex(2, columns=2).shift((Fraction(1),)) == dp.Box(1, 3, columns=2)
+    assert dp.bodies.Box(0, 4).shift((Fraction(-1),)) == dp.bodies.Box(-1, 3)
+    assert dp.bodies.Box(1, 4).scale((Fraction(-2),)) == dp.bodies.Box(-8, -2)
+    assert dp.bodies.Ball(2, columns=2).scale((Fraction(3), Fraction(-1))).radius(2) == 6
+    assert dp.bodies.Simplex(2, columns=2).scale((Fraction(3),)) == dp.bodies.Simplex(6, columns=2)
+    assert dp.bodies.Simplex(2, columns=2).shift((Fraction(1),)) == dp.bodies.Box(1, 3, columns=2)
 
 
 def test_moving_a_non_negative_ball():
-    body = dp.NonNegativeBall(2, columns=2)
+    body = dp.bodies.NonNegativeBall(2, columns=2)
     one, mixed = (Fraction(3),), (Fraction(3), Fraction(1))
-    assert body.scale(one) == dp.NonNegativeBall(6, columns=2)
-    assert body.scale(mixed) == dp.NonNegativeBall([6, 2])
-    assert body.scale((Fraction(3), Fraction(-1))) == dp.Ball([6, 2])
-    assert body.shift(one) == dp.Ball(2, center=3, columns=2)
-    assert body.scale(mixed).select((1,)) == dp.NonNegativeBall(2)
-    assert body.scale(mixed).select((1, 1, 0)) == dp.Box(0, [2, 2, 6])
-    assert dp.NonNegativeBall(5).total_range() == (0, 5)
-    assert dp.NonNegativeBall([1, 5], p=1).total_range() == (0, 5)
+    assert body.scale(one) == dp.bodies.NonNegativeBall(6, columns=2)
+    assert body.scale(mixed) == dp.bodies.NonNegativeBall([6, 2])
+    assert body.scale((Fraction(3), Fraction(-1))) == dp.bodies.Ball([6, 2])
+    assert body.shift(one) == dp.bodies.Ball(2, center=3, columns=2)
+    assert body.scale(mixed).select((1,)) == dp.bodies.NonNegativeBall(2)
+    assert body.scale(mixed).select((1, 1, 0)) == dp.bodies.Box(0, [2, 2, 6])
+    assert dp.bodies.NonNegativeBall(5).total_range() == (0, 5)
+    assert dp.bodies.NonNegativeBall([1, 5], p=1).total_range() == (0, 5)
     assert body.total_range() is None
 
 
 def test_which_bodies_are_non_negative():
     two = (Fraction(2),)
-    for body in (dp.Box(0, 1), dp.Box([0, 3], 5).scale(two), dp.Simplex(1, 3), dp.Box(1, 2)):
+    for body in (
+        dp.bodies.Box(0, 1),
+        dp.bodies.Box([0, 3], 5).scale(two),
+        dp.bodies.Simplex(1, 3),
+        dp.bodies.Box(1, 2),
+    ):
         assert body.non_negative()
-    for body in (dp.Box([0, -1], 5), dp.Box(0, 1).scale((Fraction(-2),)), dp.Ball(1)):
+    for body in (
+        dp.bodies.Box([0, -1], 5),
+        dp.bodies.Box(0, 1).scale((Fraction(-2),)),
+        dp.bodies.Ball(1),
+    ):
         assert not body.non_negative()
-    assert not dp.Everything(2).non_negative()
+    assert not dp.bodies.Everything(2).non_negative()
 
 
 @pytest.mark.parametrize("p", [1, 2])
 def test_non_negative_rows_are_rounded_to_non_negative_rows(p):
-    body = dp.NonNegativeBall(3, p=p, columns=5)
+    body = dp.bodies.NonNegativeBall(3, p=p, columns=5)
     rows = adversarial(body, 100) * np.random.default_rng(6).choice([-1.0, 1.0], (500, 5))
     assert snapped(body, rows).min() == 0
     with np.errstate(all="ignore"):
@@ -270,28 +282,28 @@ def test_non_negative_rows_are_rounded_to_non_negative_rows(p):
 
 
 def test_totals_beyond_int64_in_a_row_of_the_simplex():
-    steps = snapped(dp.Simplex(1, columns=4), np.full((3, 4), 1e300))
+    steps = snapped(dp.bodies.Simplex(1, columns=4), np.full((3, 4), 1e300))
     assert (steps.sum(axis=1) <= 2**41).all()
 
 
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: dp.Box(1, 1), "equal"),
-        (lambda: dp.Box(2, 1), "swap"),
-        (lambda: dp.Box([0, 0], [1, 0]), "column 1"),
-        (lambda: dp.Box(0, np.nan), "finite"),
-        (lambda: dp.Box(0, np.inf), "finite"),
-        (lambda: dp.Box("0", 1), "number"),
-        (lambda: dp.Box(True, 2), "number"),
-        (lambda: dp.Ball(0), "above 0"),
-        (lambda: dp.Ball(1, p=3), "1, 2 or infinity"),
-        (lambda: dp.NonNegativeBall(1, p=inf), "1 or 2"),
-        (lambda: dp.NonNegativeBall(-1), "above 0"),
-        (lambda: dp.Simplex(-1), "above 0"),
-        (lambda: dp.Box(1 + 2**-52, 1 + 2**-51).snapper(), "too close"),
-        (lambda: dp.Box(0, 1e300).snapper(), "scale"),
-        (lambda: dp.Ball([1e-9, 1e9], columns=2).snapper(), "scale"),
+        (lambda: dp.bodies.Box(1, 1), "equal"),
+        (lambda: dp.bodies.Box(2, 1), "swap"),
+        (lambda: dp.bodies.Box([0, 0], [1, 0]), "column 1"),
+        (lambda: dp.bodies.Box(0, np.nan), "finite"),
+        (lambda: dp.bodies.Box(0, np.inf), "finite"),
+        (lambda: dp.bodies.Box("0", 1), "number"),
+        (lambda: dp.bodies.Box(True, 2), "number"),
+        (lambda: dp.bodies.Ball(0), "above 0"),
+        (lambda: dp.bodies.Ball(1, p=3), "1, 2 or infinity"),
+        (lambda: dp.bodies.NonNegativeBall(1, p=inf), "1 or 2"),
+        (lambda: dp.bodies.NonNegativeBall(-1), "above 0"),
+        (lambda: dp.bodies.Simplex(-1), "above 0"),
+        (lambda: dp.bodies.Box(1 + 2**-52, 1 + 2**-51).snapper(), "too close"),
+        (lambda: dp.bodies.Box(0, 1e300).snapper(), "scale"),
+        (lambda: dp.bodies.Ball([1e-9, 1e9], columns=2).snapper(), "scale"),
     ],
 )
 def test_refusals(make, words):

@@ -140,7 +140,7 @@ def test_a_column_that_is_constant_moves_and_is_selected():
 
 
 def test_the_selected_columns_keep_their_exact_norms():
-    body = dp.Fourier(5, 0, 1).points()
+    body = dp.bases.Fourier(5, 0, 1).points()
     chosen = body.select((1, 2))
     assert abs(chosen.radius(2) - np.sqrt(2)) < 1e-7
     assert not body.non_negative()
@@ -153,7 +153,12 @@ def test_a_column_selected_often_moves_the_sum_as_far_as_it_is_said_to(count, me
     space = dp.records(size=None if metric == dp.SymmetricDistance() else 1, metric=metric)
     for column in (0, 1):
         chosen = dp.select([column] * count)
-        summed = space >> dp.basis_features(dp.Cosine(2, 0, 1)) >> chosen >> dp.sum()
+        summed = (
+            space
+            >> dp.transformations.basis_features(dp.bases.Cosine(2, 0, 1))
+            >> chosen
+            >> dp.sum()
+        )
         other = np.zeros(count) if space.domain.size is None else summed([1.0])
         moved = summed([0.0]) - other
         for p in (1, 2, inf):
@@ -176,10 +181,10 @@ def test_a_sum_counts_and_is_exact_beyond_int64():
 
 
 def test_only_its_own_rows_are_absorbed():
-    body = dp.Haar(4, 0, 1).points()
+    body = dp.bases.Haar(4, 0, 1).points()
     fold = PointSum(body)
     assert fold.fuses_with(PointOf(body))
-    assert not fold.fuses_with(PointOf(dp.Haar(4, 0, 2).points()))
+    assert not fold.fuses_with(PointOf(dp.bases.Haar(4, 0, 2).points()))
     alone = body.select((1,))
     assert isinstance(alone, Points)
     assert not PointSum(alone).fuses_with(PointOf(alone))
@@ -211,8 +216,8 @@ def test_places_are_those_of_a_search(edges):
 
 
 def test_even_cells_are_not_searched():
-    assert dp.Legendre(3, 0, 0.1).points()._per_unit is not None
-    assert dp.Chebyshev(3, 0, 0.1).points()._per_unit is None
+    assert dp.bases.Legendre(3, 0, 0.1).points()._per_unit is not None
+    assert dp.bases.Chebyshev(3, 0, 0.1).points()._per_unit is None
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
@@ -235,7 +240,7 @@ def test_bounds_are_met_and_a_missing_row_is_the_middle_point(table):
 
 
 def test_a_missing_number_is_one_of_the_middle_cell():
-    for basis in (dp.Haar(4, 0, 1), dp.Chebyshev(3, 0, 1), dp.Hadamard(2, -1, 1)):
+    for basis in (dp.bases.Haar(4, 0, 1), dp.bases.Chebyshev(3, 0, 1), dp.bases.Hadamard(2, -1, 1)):
         body = basis.points()
         number = body.filling()(np.array([[np.nan]]))
         assert body.places_of(number[:, 0]).tolist() == [basis.cells // 2]

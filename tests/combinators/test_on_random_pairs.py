@@ -33,7 +33,7 @@ def seen(space: dp.Space[dp.Rows]) -> dp.Measurement[dp.Space[dp.Rows], dp.MaxDi
 
 def law(data: list[float], group: int, monkeypatch: Any, space: Any) -> Counter[Groups]:
     """How many of all orders give each multiset of groups."""
-    bound = space >> dp.on_random_pairs(seen(), group)
+    bound = space >> dp.combinators.on_random_pairs(seen(), group)
     counts: Counter[Groups] = Counter()
     for order in permutations(range(len(data))):
         monkeypatch.setattr(module, "_shuffled", lambda count, e, o=order: np.array(o, np.intp))
@@ -94,21 +94,23 @@ def test_a_distance_of_one_would_be_too_little_where_a_row_is_added(monkeypatch)
 
 
 def test_the_loss_is_that_of_two_rows_where_one_is_added():
-    assert [dp.on_random_pairs(SUMMED).map(d) for d in (1, 2, 3)] == [0.5, 2.0, 4.5]
-    replaced = dp.records(size=8, metric=REPLACE) >> dp.on_random_pairs(SUMMED)
+    assert [dp.combinators.on_random_pairs(SUMMED).map(d) for d in (1, 2, 3)] == [0.5, 2.0, 4.5]
+    replaced = dp.records(size=8, metric=REPLACE) >> dp.combinators.on_random_pairs(SUMMED)
     assert [replaced.map(d) for d in (1, 2)] == [0.5, 2.0]
     fixed = dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(scale=1)
-    assert dp.on_random_pairs(fixed).map(1) == 4 * fixed.map(1)
-    assert dp.on_random_pairs(dp.on_random_pairs(fixed)).map(1) == 16 * fixed.map(1)
-    resized = dp.clamp(0, 1) >> dp.resize(8, fill=0) >> dp.on_random_pairs(fixed)
+    assert dp.combinators.on_random_pairs(fixed).map(1) == 4 * fixed.map(1)
+    assert dp.combinators.on_random_pairs(dp.combinators.on_random_pairs(fixed)).map(
+        1
+    ) == 16 * fixed.map(1)
+    resized = dp.clamp(0, 1) >> dp.resize(8, fill=0) >> dp.combinators.on_random_pairs(fixed)
     assert resized.map(1) == fixed.map(1)
-    searched = dp.quantile_by_search(0.5, 0, 1, rho=0.1)
-    assert dp.on_random_pairs(searched).map(1) == 0.1
+    searched = dp.estimators.quantile_by_search(0.5, 0, 1, rho=0.1)
+    assert dp.combinators.on_random_pairs(searched).map(1) == 0.1
 
 
 @pytest.mark.parametrize(("releases", "noise"), [(800, SUMMED), (300, MEDIAN)])
 def test_audit_finds_nothing(releases, noise, seeded):
-    pipeline = dp.on_random_pairs(noise)
+    pipeline = dp.combinators.on_random_pairs(noise)
     for size in (3, 4):
         dp.audit(pipeline, [0.0] * size, [*[0.0] * size, 1e5], releases=releases)
     replaced = dp.records(size=4, metric=REPLACE) >> pipeline
@@ -121,7 +123,7 @@ def test_a_group_has_the_same_bits_among_any_number_of_others(group, monkeypatch
     monkeypatch.setattr(module, "_shuffled", lambda count, entropy: np.arange(count))
     generator = np.random.default_rng(group)
     odd = [np.inf, -np.inf, 1e200, -1e200, 1.0]
-    bound = dp.records(columns=2) >> dp.on_random_pairs(seen(), group)
+    bound = dp.records(columns=2) >> dp.combinators.on_random_pairs(seen(), group)
     rows = generator.normal(size=(37 * 2 * group, 2))
     rows[::3] = generator.choice(odd, rows[::3].shape)
     alone = [materialise(bound(part)) for part in np.split(rows, 37)]
@@ -131,7 +133,7 @@ def test_a_group_has_the_same_bits_among_any_number_of_others(group, monkeypatch
 @pytest.mark.parametrize("data", [[], [1.0], [np.nan] * 4, [np.inf, -np.inf], [1e308, -1e308] * 3])
 def test_any_data_is_released_alike(data):
     for mechanism in (SUMMED, MEDIAN):
-        assert np.isfinite(dp.on_random_pairs(mechanism, 2)(data)).all()
+        assert np.isfinite(dp.combinators.on_random_pairs(mechanism, 2)(data)).all()
 
 
 @pytest.mark.parametrize("group", [1, 2, 4, 8, 16])
@@ -140,18 +142,21 @@ def test_the_median_of_groups_is_that_of_chi_squared(group):
     assert median_of_mean_square(group) == pytest.approx(exact, rel=2e-3)
     data = np.random.default_rng(group).normal(5, 3, 20_000)
     median = dp.private_quantile(0.5, bounds=(1e-6, 1e6), scale="log", rho=100)
-    found = dp.on_random_pairs(median, group).insecure_release(data, seed=1).value
+    found = dp.combinators.on_random_pairs(median, group).insecure_release(data, seed=1).value
     assert found / 9 == pytest.approx(exact, rel=0.06)
 
 
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: dp.on_random_pairs(dp.clamp(0, 1)).map(1), "ends in noise"),
-        (lambda: dp.on_random_pairs(SUMMED, 0).map(1), "at least 1"),
-        (lambda: dp.on_random_pairs(SUMMED, 1.5).map(1), "whole number"),
-        (lambda: dp.on_random_pairs(SUMMED, 10**12).map(1), "at most"),
-        (lambda: dp.records(size=3, metric=REPLACE) >> dp.on_random_pairs(SUMMED, 2), "no group"),
+        (lambda: dp.combinators.on_random_pairs(dp.clamp(0, 1)).map(1), "ends in noise"),
+        (lambda: dp.combinators.on_random_pairs(SUMMED, 0).map(1), "at least 1"),
+        (lambda: dp.combinators.on_random_pairs(SUMMED, 1.5).map(1), "whole number"),
+        (lambda: dp.combinators.on_random_pairs(SUMMED, 10**12).map(1), "at most"),
+        (
+            lambda: dp.records(size=3, metric=REPLACE) >> dp.combinators.on_random_pairs(SUMMED, 2),
+            "no group",
+        ),
     ],
 )
 def test_refusals(make, words):
@@ -162,4 +167,4 @@ def test_refusals(make, words):
 def test_each_column_keeps_its_own_bounds():
     """With the widest for all, the narrow column would pay for the wide one."""
     space = (dp.records(columns=2) >> dp.clamp([0, -5], [1, 5])).output_space
-    assert module._of_groups(space, 2).domain.body == dp.Box(0, [0.5, 50])
+    assert module._of_groups(space, 2).domain.body == dp.bodies.Box(0, [0.5, 50])

@@ -18,7 +18,7 @@ Tables = dp.Space[dp.Rows]
 @dp.stage
 def halved(space: Tables) -> dp.Transformation[Tables, Tables]:
     """Half of every value, by a function of one's own."""
-    box = dp.Box(0, 5, columns=space.domain.columns)
+    box = dp.bodies.Box(0, 5, columns=space.domain.columns)
     return dp.row_map(space, lambda block: block / 2, box)
 
 
@@ -33,16 +33,16 @@ def test_a_row_map_moves_as_many_rows_as_it_is_given() -> None:
 
 
 ZCDP = [
-    (1, lambda: dp.recentred_mean(0, 9, rho=THIRD)),
+    (1, lambda: dp.estimators.recentred_mean(0, 9, rho=THIRD)),
     (3, lambda: dp.multivariate_mean(9, rho=THIRD)),
-    (3, lambda: dp.binary_mean(rho=THIRD)),
-    (1, lambda: dp.basis_distribution(dp.Haar(8, 0, 9), rho=THIRD)),
+    (3, lambda: dp.estimators.binary_mean(rho=THIRD)),
+    (1, lambda: dp.basis_distribution(dp.bases.Haar(8, 0, 9), rho=THIRD)),
 ]
 PURE = [
-    (1, lambda: dp.joint_mean(0, 9, epsilon=THIRD)),
+    (1, lambda: dp.estimators.joint_mean(0, 9, epsilon=THIRD)),
     (3, lambda: dp.multivariate_mean(9, epsilon=THIRD)),
-    (3, lambda: dp.l2_mechanism_mean(9, epsilon=THIRD)),
-    (1, lambda: dp.basis_distribution(dp.Haar(8, 0, 9), epsilon=THIRD)),
+    (3, lambda: dp.estimators.l2_mechanism_mean(9, epsilon=THIRD)),
+    (1, lambda: dp.basis_distribution(dp.bases.Haar(8, 0, 9), epsilon=THIRD)),
 ]
 
 
@@ -79,10 +79,10 @@ def test_post_processing_costs_nothing() -> None:
     assert (both >> dp.count_ratio(0, 10)).loss(2) == 4 * (1 + THIRD)
     sized = dp.records(size=9, metric=REPLACE)
     total = sized >> dp.clamp(0, 10) >> dp.sum() >> dp.laplace(epsilon=THIRD)
-    assert (total >> dp.size_ratio(9, 0, 10)).loss(1) == THIRD
-    basis = dp.Hadamard(4, 0, 10)
-    read = dp.basis_features(basis) >> dp.sum() >> dp.gaussian(rho=THIRD)
-    told = read >> dp.distribution(basis, deviation=2)
+    assert (total >> dp.estimators.size_ratio(9, 0, 10)).loss(1) == THIRD
+    basis = dp.bases.Hadamard(4, 0, 10)
+    read = dp.transformations.basis_features(basis) >> dp.sum() >> dp.gaussian(rho=THIRD)
+    told = read >> dp.estimators.distribution(basis, deviation=2)
     assert told.loss(2) == 4 * THIRD
     assert np.isfinite(told([1.0] * 500).mean().value)
 
@@ -91,7 +91,7 @@ def test_the_joint_noise_follows_the_l2_radius() -> None:
     """A box of 16 columns reaches as far as a ball of radius 4, so both have the same noise."""
     table, empty = dp.records(columns=16), np.empty((0, 16))
     inside = (dp.clamp(-1, 1), dp.clip_to_norm(4))
-    pipelines = [table >> rows >> dp.sum_and_count(epsilon=1) for rows in inside]
+    pipelines = [table >> rows >> dp.measurements.sum_and_count(epsilon=1) for rows in inside]
     found = [each.insecure_release(empty, seed=5).value for each in pipelines]
     assert np.array_equal(found[0][0], found[1][0])
     assert found[0][1] == found[1][1]

@@ -12,7 +12,7 @@ from opendp_lite.engines.layout import DENSE
 @pytest.mark.parametrize("columns", [1, 2, 3, 7, 64, 100])
 @pytest.mark.parametrize("layout", ["C", "F"])
 def test_a_row_has_one_total_wherever_it_stands(columns, layout):
-    rows = dp.Everything(columns).draw(np.random.default_rng(columns), 67)
+    rows = dp.bodies.Everything(columns).draw(np.random.default_rng(columns), 67)
     rows[20:40] = rows[20]
     with np.errstate(all="ignore"):
         together = DENSE.totals(rows.copy(layout))

@@ -23,7 +23,13 @@ from opendp_lite.transformations.count import CountFold
 from opendp_lite.transformations.sum import SumFold
 
 VALUES = np.array([0.5, -3.0, np.nan, 1e9, 2.0])
-BODIES = [dp.Box(0, 10), dp.Ball(3, p=2), dp.Ball(3, p=1), dp.NonNegativeBall(2), dp.Simplex(3)]
+BODIES = [
+    dp.bodies.Box(0, 10),
+    dp.bodies.Ball(3, p=2),
+    dp.bodies.Ball(3, p=1),
+    dp.bodies.NonNegativeBall(2),
+    dp.bodies.Simplex(3),
+]
 FOLDS: list[Fold[Any]] = [
     *map(SumFold, BODIES),
     CountFold(),
@@ -73,6 +79,6 @@ def released_summary(how: Any, part: np.ndarray) -> Any:
 )
 def test_rows_with_what_waits_for_them_make_a_round_trip(data):
     rows = map_rows(LazyRows(data), np.negative) if not sp.issparse(data) else LazyRows(data)
-    how = SumFold(dp.Box(-10, 10))
+    how = SumFold(dp.bodies.Box(-10, 10))
     assert np.array_equal(released(sent(rows), how), released(rows, how))
     assert sent(opened(data)).size == len(VALUES)

@@ -46,11 +46,11 @@ SUMS = [
 def some(rows: int, columns: int = COLUMNS, seed: int = 0) -> sp.csr_array:
     """A matrix of hostile numbers, of which about half are stored."""
     generator = np.random.default_rng(seed)
-    filled = dp.Everything(columns).draw(generator, rows)
+    filled = dp.bodies.Everything(columns).draw(generator, rows)
     return sp.csr_array(np.where(generator.random(filled.shape) < 0.5, filled, 0.0))
 
 
-def bound(stage, rows: int, metric: dp.RowMetric | None = None, columns: int = COLUMNS):
+def bound(stage, rows: int, metric: dp.metrics.RowMetric | None = None, columns: int = COLUMNS):
     size = rows if isinstance(metric, dp.ChangeOneDistance) else None
     return dp.records(columns=columns, size=size, metric=metric) >> stage
 
@@ -191,14 +191,14 @@ def test_row_totals_are_sums_in_an_order_fixed_by_the_row(size):
 
 
 @pytest.mark.parametrize("p", [1, 2])
-@pytest.mark.parametrize("kind", [dp.Ball, dp.NonNegativeBall])
+@pytest.mark.parametrize("kind", [dp.bodies.Ball, dp.bodies.NonNegativeBall])
 def test_rounded_rows_lie_in_the_body_whatever_the_floats_are(kind, p):
     for body in (kind(3, p=p, columns=COLUMNS), kind(WEIGHTS, p=p)):
         matrix = some(400, seed=9)
         with np.errstate(all="ignore"):
             steps = body.snapper().entries(rows_of(matrix))
             projected = body.project_sparse(rows_of(matrix))
-        assert (steps >= 0).all() or kind is dp.Ball
+        assert (steps >= 0).all() or kind is dp.bodies.Ball
         unit, radii = Fraction(2) ** body.exponent(), getattr(body, "ball", body).size
         wide = list(radii) * (COLUMNS // len(radii))
         ends, indices = projected.ends, projected.indices
@@ -231,7 +231,7 @@ REFUSED = {
     "select": dp.select([0, 1]) >> dp.clamp(0, 1) >> dp.sum(),
     "clamp with bounds": dp.clamp([0, 0.5], 1) >> dp.scale(2) >> dp.sum(),
     "clamp with": dp.clamp(-2, -1) >> dp.sum(),
-    "indicator_below": dp.indicator_below(2) >> dp.sum(),
+    "indicator_below": dp.transformations.indicator_below(2) >> dp.sum(),
     "resize": dp.clamp(0, 1) >> dp.resize(5, fill=0) >> dp.sum(),
     "ends in rows": dp.clamp(0, 1),
 }
@@ -252,13 +252,17 @@ def test_own_row_maps_are_refused():
     def doubled(
         space: dp.Space[dp.Rows],
     ) -> dp.Transformation[dp.Space[dp.Rows], dp.Space[dp.Rows]]:
-        return dp.row_map(space, lambda block: 2 * block, dp.Simplex(1, space.domain.columns))
+        return dp.row_map(
+            space, lambda block: 2 * block, dp.bodies.Simplex(1, space.domain.columns)
+        )
 
     with pytest.raises(dp.DataError, match=r"row_map.*densify"):
         (dp.records(columns=2) >> doubled() >> dp.sum())(sp.csr_array((3, 2)))
 
 
-@pytest.mark.parametrize("body", [dp.Simplex(1, 2), dp.Ball(1, center=[1, 0])], ids=repr)
+@pytest.mark.parametrize(
+    "body", [dp.bodies.Simplex(1, 2), dp.bodies.Ball(1, center=[1, 0])], ids=repr
+)
 def test_bodies_that_do_not_keep_zeros_refuse(body):
     with pytest.raises(dp.DataError, match="densify"):
         body.project_sparse(rows_of(sp.csr_array((1, 2))))

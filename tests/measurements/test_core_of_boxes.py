@@ -18,7 +18,9 @@ def test_the_noise_is_that_of_the_l2_radius(stretch, seeded):
     """Rows in [-1, 1]^16 have length up to 4; noise for 1 would have 1/16 of this variance."""
     epsilon, d, h, radius = 0.5, COLUMNS, float(stretch), sqrt(COLUMNS)
     pipeline = (
-        dp.records(COLUMNS) >> dp.clamp(-1, 1) >> dp.sum_and_count(epsilon=epsilon, stretch=stretch)
+        dp.records(COLUMNS)
+        >> dp.clamp(-1, 1)
+        >> dp.measurements.sum_and_count(epsilon=epsilon, stretch=stretch)
     )
     sums = np.array([pipeline(np.zeros((3, d)))[0] for _ in range(400)])
     squares = (sums**2).sum(axis=1)
@@ -28,6 +30,6 @@ def test_the_noise_is_that_of_the_l2_radius(stretch, seeded):
 
 def test_audit_of_sixteen_columns_finds_nothing(seeded):
     """Corners of the box push all entries the same way. It fails by chance below 1e-7."""
-    pipeline = dp.records(COLUMNS) >> dp.clamp(-1, 1) >> dp.sum_and_count(epsilon=1)
+    pipeline = dp.records(COLUMNS) >> dp.clamp(-1, 1) >> dp.measurements.sum_and_count(epsilon=1)
     found = dp.audit(pipeline, np.zeros((0, COLUMNS)), np.ones((1, COLUMNS)), releases=500)
     assert found.lower_bound <= found.claim == 1

@@ -18,9 +18,9 @@ TOTAL = dp.clamp(-1, 1) >> dp.sum()
 NOISES = {
     "laplace": TOTAL >> dp.laplace(epsilon=1),
     "gaussian": TOTAL >> dp.gaussian(rho=0.5),
-    "discrete": dp.indicator_below(0.5) >> dp.sum() >> dp.laplace(epsilon=1),
-    "l2_mechanism": dp.clip_to_norm(1) >> dp.sum() >> dp.l2_mechanism(epsilon=1),
-    "core": dp.clamp(-1, 1) >> dp.sum_and_count(epsilon=1),
+    "discrete": dp.transformations.indicator_below(0.5) >> dp.sum() >> dp.laplace(epsilon=1),
+    "l2_mechanism": dp.clip_to_norm(1) >> dp.sum() >> dp.measurements.l2_mechanism(epsilon=1),
+    "core": dp.clamp(-1, 1) >> dp.measurements.sum_and_count(epsilon=1),
 }
 PARTS = {
     "laplace": TOTAL >> dp.laplace(epsilon=1),

@@ -12,7 +12,7 @@ import opendp_lite as dp
 from opendp_lite.samplers.l2_gamma import L2Gamma
 
 SURVEY = dp.records(columns=3)
-PIPELINE = SURVEY >> dp.clip_to_norm(2) >> dp.sum() >> dp.l2_mechanism(epsilon=1)
+PIPELINE = SURVEY >> dp.clip_to_norm(2) >> dp.sum() >> dp.measurements.l2_mechanism(epsilon=1)
 
 
 @pytest.mark.parametrize("epsilon", [1, 0.1, 1 / 3, Fraction(2, 7)])
@@ -28,7 +28,7 @@ PIPELINE = SURVEY >> dp.clip_to_norm(2) >> dp.sum() >> dp.l2_mechanism(epsilon=1
     ids=repr,
 )
 def test_the_map_returns_what_was_asked_for(before, epsilon):
-    pipeline = before >> dp.l2_mechanism(epsilon=epsilon)
+    pipeline = before >> dp.measurements.l2_mechanism(epsilon=epsilon)
     asked = dp.laplace(epsilon=epsilon).map(1)
     assert pipeline.map(1) == asked
     assert pipeline.map(0) == 0
@@ -38,11 +38,13 @@ def test_the_map_returns_what_was_asked_for(before, epsilon):
 
 
 def test_losses_in_closed_form():
-    assert (dp.vector(9) >> dp.l2_mechanism(scale=2)).map(3) == 1.5
-    assert (dp.vector(4, metric=dp.LInfDistance()) >> dp.l2_mechanism(scale=4)).map(1) == 0.5
-    assert dp.l2_mechanism(scale=2).map(dp.Norms(l1=3)) == 1.5
-    assert dp.l2_mechanism(scale=2).map(dp.Norms(l2=3, l1=9)) == 1.5
-    corner = SURVEY >> dp.clamp(-1, 1) >> dp.sum() >> dp.l2_mechanism(scale=1)
+    assert (dp.vector(9) >> dp.measurements.l2_mechanism(scale=2)).map(3) == 1.5
+    assert (
+        dp.vector(4, metric=dp.metrics.LInfDistance()) >> dp.measurements.l2_mechanism(scale=4)
+    ).map(1) == 0.5
+    assert dp.measurements.l2_mechanism(scale=2).map(dp.Norms(l1=3)) == 1.5
+    assert dp.measurements.l2_mechanism(scale=2).map(dp.Norms(l2=3, l1=9)) == 1.5
+    corner = SURVEY >> dp.clamp(-1, 1) >> dp.sum() >> dp.measurements.l2_mechanism(scale=1)
     assert corner.loss(1) ** 2 == pytest.approx(3, abs=1e-15)
     assert corner.loss(1) ** 2 >= 3
 
@@ -80,7 +82,7 @@ def along(ends):
 
 @pytest.mark.parametrize("dimension", [1, 2, 12])
 def test_audit_of_bare_vectors_finds_nothing(dimension, seeded):
-    mechanism = dp.vector(dimension) >> dp.l2_mechanism(epsilon=1)
+    mechanism = dp.vector(dimension) >> dp.measurements.l2_mechanism(epsilon=1)
     ends = np.zeros(dimension), np.full(dimension, dimension**-0.5)
     dp.audit(mechanism, *ends, releases=2000, failure=1e-8)
     found = dp.audit(mechanism, *ends, releases=2000, failure=1e-8, score=along(ends))
@@ -89,8 +91,8 @@ def test_audit_of_bare_vectors_finds_nothing(dimension, seeded):
 
 @pytest.mark.parametrize("dimension", [1, 3])
 def test_audit_catches_half_of_the_noise(dimension, seeded):
-    honest = dp.vector(dimension) >> dp.l2_mechanism(epsilon=1)
-    careless = dp.vector(dimension) >> dp.l2_mechanism(epsilon=2)
+    honest = dp.vector(dimension) >> dp.measurements.l2_mechanism(epsilon=1)
+    careless = dp.vector(dimension) >> dp.measurements.l2_mechanism(epsilon=2)
     lie = attrs.evolve(honest, function=careless.function)
     ends = np.zeros(dimension), np.eye(dimension)[0]
     with pytest.raises(AssertionError, match="at least"):
@@ -103,13 +105,13 @@ def test_releases_have_one_shape_and_type(wild):
         release = PIPELINE(data)
         assert (release.shape, release.dtype) == ((3,), np.float64)
         assert np.isfinite(release).all()
-    assert type((dp.count() >> dp.l2_mechanism(epsilon=1))([])) is float
-    assert type((dp.scalar() >> dp.l2_mechanism(epsilon=1))(3)) is float
+    assert type((dp.count() >> dp.measurements.l2_mechanism(epsilon=1))([])) is float
+    assert type((dp.scalar() >> dp.measurements.l2_mechanism(epsilon=1))(3)) is float
 
 
 @pytest.mark.parametrize("dimension", [5, 40])
 def test_bare_vectors(dimension):
-    mechanism = dp.vector(dimension) >> dp.l2_mechanism(scale=1e-9)
+    mechanism = dp.vector(dimension) >> dp.measurements.l2_mechanism(scale=1e-9)
     wild = np.resize([1.0, np.nan, np.inf, -np.inf, 1e300], dimension)
     release = mechanism(wild)
     assert np.isfinite(release).all()
@@ -117,15 +119,20 @@ def test_bare_vectors(dimension):
     assert abs(release[1]) < 1e-6
     assert release[2] == pytest.approx(-release[3], abs=1e-6)
     assert release[2] > 2**14
-    assert dp.l2_mechanism(scale=1e-12)(3.0) == pytest.approx(3)
+    assert dp.measurements.l2_mechanism(scale=1e-12)(3.0) == pytest.approx(3)
 
 
 @pytest.mark.parametrize("power", [-300, -40, 40, 300])
 @pytest.mark.parametrize("dimension", [1, 3, 2000])
 def test_scales_far_from_one(power, dimension):
     scale = 2.0**power
-    summed = dp.records(dimension) >> dp.clip_to_norm(1) >> dp.sum() >> dp.l2_mechanism(scale=scale)
-    bare = dp.vector(dimension) >> dp.l2_mechanism(scale=scale)
+    summed = (
+        dp.records(dimension)
+        >> dp.clip_to_norm(1)
+        >> dp.sum()
+        >> dp.measurements.l2_mechanism(scale=scale)
+    )
+    bare = dp.vector(dimension) >> dp.measurements.l2_mechanism(scale=scale)
     for release in (summed(np.zeros((4, dimension))), bare(np.zeros(dimension))):
         size = float(np.linalg.norm(release / scale))
         assert dimension * 1e-12 < size < 40 * dimension
@@ -138,7 +145,7 @@ def test_insecure_releases_repeat():
 
 
 def test_recipes_round_trip():
-    recipe = dp.clip_to_norm(2) >> dp.sum() >> dp.l2_mechanism(epsilon=Fraction(1, 3))
+    recipe = dp.clip_to_norm(2) >> dp.sum() >> dp.measurements.l2_mechanism(epsilon=Fraction(1, 3))
     read = dp.from_json(recipe.to_json())
     assert read == recipe
     assert (SURVEY >> read).loss(1) == Fraction(1, 3)
@@ -153,27 +160,36 @@ def test_the_density_changes_by_no_more_than_the_claim():
     shift = np.array([1.0, 2, 2]) * scale / 3
     gap = np.linalg.norm(points - shift, axis=1) - np.linalg.norm(points, axis=1)
     worst = np.abs(gap).max() / scale
-    assert worst == pytest.approx((dp.vector(3) >> dp.l2_mechanism(scale=2)).map(2))
+    assert worst == pytest.approx((dp.vector(3) >> dp.measurements.l2_mechanism(scale=2)).map(2))
 
 
 @pytest.mark.parametrize(
     ("make", "words"),
     [
         *(
-            (lambda name=name, bad=bad: dp.l2_mechanism(**{name: bad}), "0|finite|number")
+            (
+                lambda name=name, bad=bad: dp.measurements.l2_mechanism(**{name: bad}),
+                "0|finite|number",
+            )
             for name in ("scale", "epsilon")
             for bad in (0, -1, np.nan, np.inf, "1")
         ),
-        (lambda: dp.l2_mechanism(), "one of"),
-        (lambda: dp.l2_mechanism(scale=1, epsilon=1), "one of"),
-        (lambda: dp.vector(3) >> dp.l2_mechanism(scale=1e300), "scale"),
-        (lambda: dp.vector(3, unit=0) >> dp.l2_mechanism(epsilon=1), "depends on no row"),
+        (lambda: dp.measurements.l2_mechanism(), "one of"),
+        (lambda: dp.measurements.l2_mechanism(scale=1, epsilon=1), "one of"),
+        (lambda: dp.vector(3) >> dp.measurements.l2_mechanism(scale=1e300), "scale"),
         (
-            lambda: dp.clamp(0, 100) >> dp.l2_mechanism(epsilon=1),
+            lambda: dp.vector(3, unit=0) >> dp.measurements.l2_mechanism(epsilon=1),
+            "depends on no row",
+        ),
+        (
+            lambda: dp.clamp(0, 100) >> dp.measurements.l2_mechanism(epsilon=1),
             r"Put sum\(\) or count\(\) between",
         ),
-        (lambda: dp.l2_mechanism(epsilon=1).map(-1), "at least 0"),
-        (lambda: (dp.vector(3) >> dp.l2_mechanism(epsilon=1))(np.zeros(4)), "3 entries"),
+        (lambda: dp.measurements.l2_mechanism(epsilon=1).map(-1), "at least 0"),
+        (
+            lambda: (dp.vector(3) >> dp.measurements.l2_mechanism(epsilon=1))(np.zeros(4)),
+            "3 entries",
+        ),
     ],
 )
 def test_refusals(make, words):

@@ -127,9 +127,9 @@ def test_scales_and_losses_in_closed_form():
 def test_norms_that_follow_from_the_dimension():
     assert (dp.vector(4) >> dp.laplace(epsilon=1)).map(1) == 1
     assert (dp.vector(4) >> dp.laplace(scale=2)).map(1) == 1
-    assert (dp.vector(4, metric=dp.LInfDistance()) >> dp.laplace(scale=4)).map(1) == 1
-    assert (dp.vector(4, metric=dp.LInfDistance()) >> dp.gaussian(scale=2)).map(1) == 0.5
-    assert (dp.vector(4, metric=dp.L1Distance()) >> dp.gaussian(scale=2)).map(1) == 0.125
+    assert (dp.vector(4, metric=dp.metrics.LInfDistance()) >> dp.laplace(scale=4)).map(1) == 1
+    assert (dp.vector(4, metric=dp.metrics.LInfDistance()) >> dp.gaussian(scale=2)).map(1) == 0.5
+    assert (dp.vector(4, metric=dp.metrics.L1Distance()) >> dp.gaussian(scale=2)).map(1) == 0.125
     assert (dp.vector(4) >> dp.gaussian(scale=1)).map(dp.Norms(linf=1)) == 2
 
 
@@ -204,9 +204,9 @@ def test_noise_on_bare_vectors_and_numbers():
     assert np.isfinite(release).all()
     assert release[0] == pytest.approx(1, abs=1e-6)
     assert abs(release[1]) < 1e-6
-    assert (dp.vector(2, metric=dp.L1Distance()) >> dp.laplace(epsilon=2)).map(1) == 2
+    assert (dp.vector(2, metric=dp.metrics.L1Distance()) >> dp.laplace(epsilon=2)).map(1) == 2
     assert dp.laplace(scale=1e-12)(3.0) == pytest.approx(3)
-    unit = dp.vector(3, metric=dp.NormDistance(), unit=dp.Norms(l1=2, l2=1))
+    unit = dp.vector(3, metric=dp.metrics.NormDistance(), unit=dp.Norms(l1=2, l2=1))
     assert (unit >> dp.gaussian(rho=0.5)).map(dp.Norms(l2=1)) == 0.5
 
 
@@ -236,13 +236,13 @@ def test_every_type_of_an_entry_is_brought_to_one_range():
 
 
 def test_hand_built_grids_take_whole_numbers_only():
-    space = dp.Space(dp.Scalars(0), dp.AbsoluteDistance(), unit=dp.Norms(l1=1))
+    space = dp.Space(dp.Scalars(0), dp.metrics.AbsoluteDistance(), unit=dp.Norms(l1=1))
     exact = space >> dp.laplace(scale=1e-3)
     assert exact(7) == 7
     assert exact(np.uint64(2**63)) == 2**61
     with pytest.raises(dp.DataError, match="whole numbers"):
         exact(0.999999)
-    fine = dp.Space(dp.Vectors(1, -3), dp.L1Distance(), unit=dp.Norms(l1=1))
+    fine = dp.Space(dp.Vectors(1, -3), dp.metrics.L1Distance(), unit=dp.Norms(l1=1))
     with pytest.raises(dp.DataError, match="comes from sum"):
         (fine >> dp.laplace(scale=1))(np.array([1]))
 

@@ -13,8 +13,8 @@ from opendp_lite.samplers.core_noise import CoreNoise
 
 TABLE = dp.records(columns=3)
 ONE = dp.clamp(0, 100) >> dp.center(50)
-COLUMN = ONE >> dp.sum_and_count(epsilon=1)
-PIPELINE = TABLE >> dp.clip_to_norm(2) >> dp.sum_and_count(epsilon=1, stretch=2.39)
+COLUMN = ONE >> dp.measurements.sum_and_count(epsilon=1)
+PIPELINE = TABLE >> dp.clip_to_norm(2) >> dp.measurements.sum_and_count(epsilon=1, stretch=2.39)
 
 
 @pytest.mark.parametrize("epsilon", [1, 0.1, 1 / 3, Fraction(2, 7), 30])
@@ -33,7 +33,7 @@ PIPELINE = TABLE >> dp.clip_to_norm(2) >> dp.sum_and_count(epsilon=1, stretch=2.
     ids=repr,
 )
 def test_the_map_returns_what_was_asked_for(before, epsilon, stretch):
-    pipeline = before >> dp.sum_and_count(epsilon=epsilon, stretch=stretch)
+    pipeline = before >> dp.measurements.sum_and_count(epsilon=epsilon, stretch=stretch)
     asked = dp.laplace(epsilon=epsilon).map(1)
     assert pipeline.map(1) == asked
     assert pipeline.map(0) == 0
@@ -44,9 +44,17 @@ def test_the_map_returns_what_was_asked_for(before, epsilon, stretch):
 
 def test_epsilon_is_for_one_unit():
     assert PIPELINE.map(2) == 2
-    wide = dp.records(columns=5) >> dp.clip_to_norm(10) >> dp.sum_and_count(epsilon=1, stretch=2)
+    wide = (
+        dp.records(columns=5)
+        >> dp.clip_to_norm(10)
+        >> dp.measurements.sum_and_count(epsilon=1, stretch=2)
+    )
     assert wide.map(2) == 2
-    pairs = attrs.evolve(dp.records(), unit=Fraction(2)) >> ONE >> dp.sum_and_count(epsilon=1)
+    pairs = (
+        attrs.evolve(dp.records(), unit=Fraction(2))
+        >> ONE
+        >> dp.measurements.sum_and_count(epsilon=1)
+    )
     assert (pairs.map(1), pairs.map(2)) == (0.5, 1)
     twice = np.array([pairs([])[1] for _ in range(2000)])
     expected = CoreNoise.near(Fraction(50), Fraction(1, 2), Fraction(1), 1).deviations[1]
@@ -58,7 +66,9 @@ def test_epsilon_is_for_one_unit():
 def test_the_noise_has_the_scales_that_the_map_needs(columns, stretch, seeded):
     """Second moments within 6 of their standard errors; the l2 norm of a row is at most r."""
     pipeline = (
-        dp.records(columns) >> dp.clip_to_norm(3) >> dp.sum_and_count(epsilon=0.5, stretch=stretch)
+        dp.records(columns)
+        >> dp.clip_to_norm(3)
+        >> dp.measurements.sum_and_count(epsilon=0.5, stretch=stretch)
     )
     rows = np.zeros((7, columns))
     rows[:, 0] = 1
@@ -99,7 +109,7 @@ EXTREMES = {
 @pytest.mark.parametrize("name", EXTREMES)
 def test_audit_finds_nothing(name, stretch, seeded):
     """The bound may exceed the claim with probability 1e-8 for each: below 1e-6 together."""
-    pipeline = ONE >> dp.sum_and_count(epsilon=1, stretch=stretch)
+    pipeline = ONE >> dp.measurements.sum_and_count(epsilon=1, stretch=stretch)
     dp.audit(pipeline, *EXTREMES[name], releases=1000, failure=1e-8)
 
 
@@ -107,7 +117,9 @@ def test_audit_finds_nothing(name, stretch, seeded):
 @pytest.mark.parametrize("columns", [1, 5])
 def test_audit_finds_no_more_than_the_claim_where_the_loss_is_largest(columns, stretch, seeded):
     pipeline = (
-        dp.records(columns) >> dp.clip_to_norm(2) >> dp.sum_and_count(epsilon=1, stretch=stretch)
+        dp.records(columns)
+        >> dp.clip_to_norm(2)
+        >> dp.measurements.sum_and_count(epsilon=1, stretch=stretch)
     )
     data = np.zeros((3, columns))
     for row in (np.full(columns, 2 * columns**-0.5), -2 * np.eye(columns)[0], np.zeros(columns)):
@@ -122,7 +134,9 @@ def test_audit_finds_no_more_than_the_claim_where_the_loss_is_largest(columns, s
 def test_audit_catches_half_of_the_noise(columns, size, seeded):
     """By a row that moves the sum and the count, and by one of zeros, which moves the count."""
     space = dp.records(columns) >> dp.clip_to_norm(2)
-    honest, careless = (space >> dp.sum_and_count(epsilon=epsilon, stretch=0) for epsilon in (1, 2))
+    honest, careless = (
+        space >> dp.measurements.sum_and_count(epsilon=epsilon, stretch=0) for epsilon in (1, 2)
+    )
     lie = attrs.evolve(honest, function=careless.function)
     data = np.zeros((3, columns))
     neighbour = np.vstack([data, np.eye(columns)[:1] * size])
@@ -149,11 +163,11 @@ def test_releases_have_one_shape_and_type(wild):
 def test_what_is_released_is_the_sum_and_the_count():
     rows = np.array([[3.0, -1, 0.5], [0.25, 0.25, 0]] * 50_000)
     ball = dp.clip_to_norm(10)
-    total, count = (TABLE >> ball >> dp.sum_and_count(epsilon=50))(rows)
+    total, count = (TABLE >> ball >> dp.measurements.sum_and_count(epsilon=50))(rows)
     assert total == pytest.approx(rows.sum(axis=0), abs=30)
     assert count == pytest.approx(100_000, abs=30)
     blocks = dp.Blocks(lambda: (rows[i : i + 999] for i in range(0, len(rows), 999)), columns=3)
-    total, count = (TABLE >> ball >> dp.sum_and_count(epsilon=50))(blocks)
+    total, count = (TABLE >> ball >> dp.measurements.sum_and_count(epsilon=50))(blocks)
     assert total == pytest.approx(rows.sum(axis=0), abs=30)
     assert count == pytest.approx(100_000, abs=30)
 
@@ -176,9 +190,11 @@ def test_scales_far_from_one(power, columns):
     scale = 2.0**power
     space = dp.records(columns)
     rows = np.zeros((4, columns))
-    sums, _ = (space >> dp.clip_to_norm(scale) >> dp.sum_and_count(epsilon=1))(rows)
+    sums, _ = (space >> dp.clip_to_norm(scale) >> dp.measurements.sum_and_count(epsilon=1))(rows)
     assert columns * 1e-12 < np.linalg.norm(sums / scale) < 60 * columns
-    sums, count = (space >> dp.clip_to_norm(1) >> dp.sum_and_count(epsilon=scale))(rows)
+    sums, count = (space >> dp.clip_to_norm(1) >> dp.measurements.sum_and_count(epsilon=scale))(
+        rows
+    )
     assert columns * 1e-12 < np.linalg.norm(sums * scale) < 60 * columns
     assert abs(count - 4) * scale < 60 * columns
     assert count != 4 or power > 0
@@ -206,11 +222,16 @@ def test_insecure_releases_repeat():
 
 def test_recipes_round_trip():
     recipe = (
-        dp.clip_to_norm(2) >> dp.sum_and_count(epsilon=Fraction(1, 3), stretch=0.1) >> dp.to_zcdp()
+        dp.clip_to_norm(2)
+        >> dp.measurements.sum_and_count(epsilon=Fraction(1, 3), stretch=0.1)
+        >> dp.to_zcdp()
     )
     read = dp.from_json(recipe.to_json())
     assert (read, repr(read)) == (recipe, repr(recipe))
-    assert repr(COLUMN) == "dp.clamp(0, 100) >> dp.center(50) >> dp.sum_and_count(epsilon=1)"
+    assert (
+        repr(COLUMN)
+        == "dp.clamp(0, 100) >> dp.center(50) >> dp.measurements.sum_and_count(epsilon=1)"
+    )
     assert (TABLE >> read).loss(1) == (TABLE >> recipe).loss(1)
 
 
@@ -230,23 +251,39 @@ FIXED = dp.records(size=5, metric=dp.ChangeOneDistance())
     ("make", "error", "words"),
     [
         *(
-            (lambda bad=bad: dp.sum_and_count(epsilon=bad), dp.ParameterError, "0|finite|number")
+            (
+                lambda bad=bad: dp.measurements.sum_and_count(epsilon=bad),
+                dp.ParameterError,
+                "0|finite|number",
+            )
             for bad in (0, -1, np.nan, np.inf, "1", None)
         ),
         *(
-            (lambda bad=bad: dp.sum_and_count(epsilon=1, stretch=bad), dp.ParameterError, "stretch")
+            (
+                lambda bad=bad: dp.measurements.sum_and_count(epsilon=1, stretch=bad),
+                dp.ParameterError,
+                "stretch",
+            )
             for bad in (-1, -1e-300, np.nan, np.inf, "1", None)
         ),
-        (lambda: dp.sum_and_count(epsilon=1).map(1), dp.SpaceError, r"Put clamp\(lower, upper\)"),
-        (lambda: (dp.center(3) >> dp.sum_and_count(epsilon=1))([]), dp.SpaceError, "bounded body"),
         (
-            lambda: FIXED >> ONE >> dp.sum_and_count(epsilon=1),
+            lambda: dp.measurements.sum_and_count(epsilon=1).map(1),
+            dp.SpaceError,
+            r"Put clamp\(lower, upper\)",
+        ),
+        (
+            lambda: (dp.center(3) >> dp.measurements.sum_and_count(epsilon=1))([]),
+            dp.SpaceError,
+            "bounded body",
+        ),
+        (
+            lambda: FIXED >> ONE >> dp.measurements.sum_and_count(epsilon=1),
             dp.SpaceError,
             r"l2_mechanism\(\) or .*laplace",
         ),
-        (lambda: FIXED >> ONE >> dp.sum_and_count(epsilon=1), dp.SpaceError, "size=5"),
+        (lambda: FIXED >> ONE >> dp.measurements.sum_and_count(epsilon=1), dp.SpaceError, "size=5"),
         (
-            lambda: ONE >> dp.sum() >> dp.sum_and_count(epsilon=1),
+            lambda: ONE >> dp.sum() >> dp.measurements.sum_and_count(epsilon=1),
             dp.SpaceError,
             "sum_and_count needs rows",
         ),
@@ -254,17 +291,17 @@ FIXED = dp.records(size=5, metric=dp.ChangeOneDistance())
         (lambda: COLUMN.map(-1), dp.ParameterError, "at least 0"),
         (lambda: COLUMN.map(0.5), dp.ParameterError, "whole"),
         (
-            lambda: dp.records() >> ONE >> dp.sum_and_count(epsilon=1e-300),
+            lambda: dp.records() >> ONE >> dp.measurements.sum_and_count(epsilon=1e-300),
             dp.ParameterError,
             "scale",
         ),
         (
-            lambda: dp.sum_and_count(epsilon=1, stretch=1e305).bind(dp.records()),
+            lambda: dp.measurements.sum_and_count(epsilon=1, stretch=1e305).bind(dp.records()),
             dp.SpaceError,
             "bounded",
         ),
         (
-            lambda: (TABLE >> dp.clamp(0, 1) >> dp.sum_and_count(epsilon=1))([1.0]),
+            lambda: (TABLE >> dp.clamp(0, 1) >> dp.measurements.sum_and_count(epsilon=1))([1.0]),
             dp.DataError,
             "3 columns",
         ),

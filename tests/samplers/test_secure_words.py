@@ -20,11 +20,11 @@ PIPELINES = {
     "a hundred entries": (HUNDRED >> TOTAL >> dp.gaussian(rho=0.5), 100, 100),
     "a hundred of Laplace": (HUNDRED >> TOTAL >> dp.laplace(epsilon=1), 100, 100),
     "the l2 mechanism": (
-        NINE >> dp.clip_to_norm(1) >> dp.sum() >> dp.l2_mechanism(epsilon=1),
+        NINE >> dp.clip_to_norm(1) >> dp.sum() >> dp.measurements.l2_mechanism(epsilon=1),
         9,
         9,
     ),
-    "sum and count": (NINE >> dp.clamp(0, 1) >> dp.sum_and_count(epsilon=1), 9, 10),
+    "sum and count": (NINE >> dp.clamp(0, 1) >> dp.measurements.sum_and_count(epsilon=1), 9, 10),
     "a quantile": (dp.records() >> dp.private_quantile(0.5, bounds=(0, 1), rho=0.5), 1, 1),
     "two parts": (
         NINE >> dp.compose(TOTAL >> dp.laplace(epsilon=1), TOTAL >> dp.laplace(epsilon=1)),

@@ -109,7 +109,7 @@ def test_assert_stable_catches(lie: str) -> None:
 
 
 @attrs.frozen(init=False, repr=False)
-class Shrunk(dp.Ball):
+class Shrunk(dp.bodies.Ball):
     """A ball that says its diameter is smaller than it is."""
 
     share = Fraction(9, 10)
@@ -134,7 +134,7 @@ def test_assert_stable_catches_a_diameter_10_percent_too_small(columns: int) -> 
 
 
 @attrs.frozen(init=False, repr=False)
-class ShrunkBox(dp.Box):
+class ShrunkBox(dp.bodies.Box):
     """A box that says its diameter is smaller than it is."""
 
     def diameters(self) -> dp.Norms:
@@ -182,7 +182,7 @@ def test_messages_name_the_rule_the_trial_and_few_rows() -> None:
     assert "row's result must not depend on its block or place. As " in text
     assert "In threads they differ" in failure(LIES["the thread"])
     assert "Asked twice" in failure(LIES["every second call"])
-    assert "not in dp.Box(0, 1): [2.0]" in failure(LIES["leaving the body at 0.7"])
+    assert "not in dp.bodies.Box(0, 1): [2.0]" in failure(LIES["leaving the body at 0.7"])
     text = failure(LIES["at most 3 rows"])
     number = int(text.split("trial ")[1].split(",")[0])
     assert failure(LIES["at most 3 rows"], trial=number) == text
@@ -218,7 +218,7 @@ def test_pairs_lie_as_far_apart_as_they_say() -> None:
     assert {0, 1, 2, 3, 7} <= set(sizes)
     apart = [
         float(np.abs(pair.gone[0, 0] - pair.fresh[0, 0]))
-        for pair in neighbours(dp.Space(dp.Rows(1, 9, dp.Box(2, 5)), REPLACE, unit=1), 0, 96)
+        for pair in neighbours(dp.Space(dp.Rows(1, 9, dp.bodies.Box(2, 5)), REPLACE, unit=1), 0, 96)
         if pair.distance
     ]
     assert sum(gap == 3 for gap in apart) > 20
@@ -230,7 +230,7 @@ def test_numbers_in_the_code_are_found() -> None:
     def inner(x: np.ndarray) -> Any:
         return x > limit
 
-    found = constants(lambda x: inner(x) + 123.5, ("lower", 0.375), dp.Box(-9, 4))
+    found = constants(lambda x: inner(x) + 123.5, ("lower", 0.375), dp.bodies.Box(-9, 4))
     assert {17.25, 123.5, 0.375, -9, 4, *USUAL} <= set(found)
 
 

@@ -21,13 +21,13 @@ Sums = dp.Space[dp.Vectors]
 @dp.stage
 def narrow_clamp(space: Tables) -> dp.Transformation[Tables, Tables]:
     """Clamps to [0, 1] and claims [0, 0.9]."""
-    return dp.row_map(space, Projection(dp.Box(0, 1)), dp.Box(0, 0.9))
+    return dp.row_map(space, Projection(dp.bodies.Box(0, 1)), dp.bodies.Box(0, 0.9))
 
 
 @dp.stage
 def demeaned(space: Tables) -> dp.Transformation[Tables, Tables]:
     """Subtracts the mean of the block as if it were row by row."""
-    body = dp.Box(-1, 1)
+    body = dp.bodies.Box(-1, 1)
     return dp.row_map(space, lambda block: block - block.mean(axis=0, keepdims=True), body)
 
 
@@ -66,7 +66,7 @@ def coarse_sum(space: Tables) -> dp.Transformation[Tables, Sums]:
     radii = space.domain.body.radii()
     return dp.Transformation(
         space,
-        dp.Space(dp.Vectors(1, 0), dp.NormDistance(), unit=radii),
+        dp.Space(dp.Vectors(1, 0), dp.metrics.NormDistance(), unit=radii),
         fold(CoarseSum(), lambda total: dp.Grid(total, 0)),
         lambda distance: radii * distance,
     )
@@ -82,11 +82,11 @@ def half_sum(space: Tables) -> dp.Transformation[Tables, Sums]:
 
 
 @attrs.frozen(init=False, repr=False)
-class HopefulBall(dp.Ball):
+class HopefulBall(dp.bodies.Ball):
     """A ball whose rows may be negative and are said to differ as non-negative ones do."""
 
     def diameters(self):
-        return dp.NonNegativeBall(self.size, self.p, self.columns).diameters()
+        return dp.bodies.NonNegativeBall(self.size, self.p, self.columns).diameters()
 
 
 @dp.stage

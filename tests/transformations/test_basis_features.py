@@ -14,16 +14,16 @@ from opendp_lite.engines.fold import Scratch
 from opendp_lite.transformations.sum import SumFold
 
 SMALL = [
-    dp.Cosine(5, 0, 1),
-    dp.Fourier(4, -2, 0.1),
-    dp.Legendre(7, 0, 100),
-    dp.Chebyshev(3, -1, 1),
-    dp.Hermite(6, middle=0, scale=1e-3),
-    dp.Laguerre(3, scale=1e5),
-    dp.Haar(8, 0, 1),
-    dp.Daubechies(8, 0, 1),
-    dp.Hadamard(16, -1, 1),
-    dp.MutuallyUnbiased(5, 0, 1, bases=6),
+    dp.bases.Cosine(5, 0, 1),
+    dp.bases.Fourier(4, -2, 0.1),
+    dp.bases.Legendre(7, 0, 100),
+    dp.bases.Chebyshev(3, -1, 1),
+    dp.bases.Hermite(6, middle=0, scale=1e-3),
+    dp.bases.Laguerre(3, scale=1e5),
+    dp.bases.Haar(8, 0, 1),
+    dp.bases.Daubechies(8, 0, 1),
+    dp.bases.Hadamard(16, -1, 1),
+    dp.bases.MutuallyUnbiased(5, 0, 1, bases=6),
 ]
 SIZED = dp.records(size=17, metric=dp.ChangeOneDistance())
 HOSTILE = [0.0, -0.0, nan, -nan, inf, -inf, 1e308, -1e308, 5e-324, -1e-310, 0.3, 0.5]
@@ -32,15 +32,17 @@ KNOWN = [number for number in HOSTILE if number == number]
 
 @pytest.mark.parametrize("basis", SMALL, ids=repr)
 def test_stable(basis):
-    dp.assert_stable(dp.basis_features(basis), trials=32)
-    dp.assert_stable(dp.basis_features(basis) >> dp.sum(), trials=32)
-    dp.assert_stable(dp.clamp(-1, 1) >> dp.basis_features(basis) >> dp.sum(), trials=32)
+    dp.assert_stable(dp.transformations.basis_features(basis), trials=32)
+    dp.assert_stable(dp.transformations.basis_features(basis) >> dp.sum(), trials=32)
+    dp.assert_stable(
+        dp.clamp(-1, 1) >> dp.transformations.basis_features(basis) >> dp.sum(), trials=32
+    )
 
 
 @pytest.mark.parametrize("basis", SMALL, ids=repr)
 def test_stable_where_rows_are_replaced(basis):
-    dp.assert_stable(dp.basis_features(basis), SIZED, trials=32)
-    dp.assert_stable(dp.basis_features(basis) >> dp.sum(), SIZED, trials=32)
+    dp.assert_stable(dp.transformations.basis_features(basis), SIZED, trials=32)
+    dp.assert_stable(dp.transformations.basis_features(basis) >> dp.sum(), SIZED, trials=32)
 
 
 @pytest.mark.parametrize(
@@ -48,18 +50,20 @@ def test_stable_where_rows_are_replaced(basis):
     [dp.scale(-0.3), dp.center(0.7), dp.select([1, 0]), dp.select(0), dp.absolute(), dp.norm()],
     ids=repr,
 )
-@pytest.mark.parametrize("basis", [dp.Fourier(3, 0, 1), dp.Haar(4, 0, 1)], ids=repr)
+@pytest.mark.parametrize("basis", [dp.bases.Fourier(3, 0, 1), dp.bases.Haar(4, 0, 1)], ids=repr)
 def test_stable_with_further_steps(basis, after):
     for space in (None, SIZED):
-        dp.assert_stable(dp.basis_features(basis) >> after >> dp.sum(), space, trials=32)
+        dp.assert_stable(
+            dp.transformations.basis_features(basis) >> after >> dp.sum(), space, trials=32
+        )
 
 
 @pytest.mark.parametrize("basis", SMALL, ids=repr)
 def test_the_map_is_what_the_worst_rows_do(basis):
     """Exactly under add/remove, within 2^-11 under replace-one."""
     numbers = np.concatenate([basis.middles(), KNOWN])
-    each = dp.basis_features(basis)(numbers)
-    summed = dp.basis_features(basis) >> dp.sum()
+    each = dp.transformations.basis_features(basis)(numbers)
+    summed = dp.transformations.basis_features(basis) >> dp.sum()
     for p in (1, 2, inf):
         claimed = float(summed.map(1).of(p))
         assert claimed == pytest.approx(np.linalg.norm(each, ord=p, axis=1).max(), rel=1e-12)
@@ -73,8 +77,8 @@ def test_sums_are_exact_however_they_are_made(basis):
     """Counting, rounding every row, and adding up fractions agree to the last bit."""
     generator = np.random.default_rng(0)
     data = np.concatenate([generator.normal(0, 1, 3000), KNOWN])
-    summed = (dp.basis_features(basis) >> dp.sum())(data)
-    rows = dp.basis_features(basis)(data)
+    summed = (dp.transformations.basis_features(basis) >> dp.sum())(data)
+    rows = dp.transformations.basis_features(basis)(data)
     exactly = [float(sum(map(Fraction, column.tolist()))) for column in rows.T]
     assert summed.tolist() == exactly
     body = basis.points()
@@ -83,7 +87,7 @@ def test_sums_are_exact_however_they_are_made(basis):
 
 
 def test_hostile_numbers_have_public_places():
-    features = dp.basis_features(dp.Haar(4, 0, 1))
+    features = dp.transformations.basis_features(dp.bases.Haar(4, 0, 1))
     rows = features(HOSTILE)
     first, last = rows[0], rows[4]
     assert np.array_equal(rows[1], first)
@@ -97,31 +101,31 @@ def test_hostile_numbers_have_public_places():
 
 
 def test_no_rows_have_no_sum():
-    features = dp.basis_features(dp.Cosine(5, 0, 1))
+    features = dp.transformations.basis_features(dp.bases.Cosine(5, 0, 1))
     assert features([]).shape == (0, 5)
     assert (features >> dp.sum())([]).tolist() == [0] * 5
 
 
 def test_several_threads_count_the_same():
     data = np.random.default_rng(0).random(4_100_000)
-    summed = dp.basis_features(dp.Hadamard(4, 0, 1)) >> dp.sum()
+    summed = dp.transformations.basis_features(dp.bases.Hadamard(4, 0, 1)) >> dp.sum()
     halves = summed(data[:100_000]) + summed(data[100_000:])
     assert summed(data).tolist() == halves.tolist()
 
 
 def test_what_is_refused():
-    basis = dp.Cosine(5, 0, 1)
+    basis = dp.bases.Cosine(5, 0, 1)
     with pytest.raises(dp.SpaceError, match=r"3. Put select\(\) before"):
-        dp.records(3) >> dp.basis_features(basis)
-    for wrong in (5, None, dp.Cosine, [basis]):
+        dp.records(3) >> dp.transformations.basis_features(basis)
+    for wrong in (5, None, dp.bases.Cosine, [basis]):
         with pytest.raises(dp.ParameterError, match="needs a basis such as"):
-            dp.basis_features(wrong)
+            dp.transformations.basis_features(wrong)
     with pytest.raises(dp.DataError, match="basis_features"):
-        (dp.basis_features(basis) >> dp.sum())(csr_matrix([[1.0], [0.0]]))
+        (dp.transformations.basis_features(basis) >> dp.sum())(csr_matrix([[1.0], [0.0]]))
 
 
 def test_one_column_of_a_table():
     table = np.array([[0.1, 9.0], [0.9, 9.0]])
     rows = dp.records(["age", "visits"]) >> dp.select("age")
-    features = rows >> dp.basis_features(dp.Hadamard(2, 0, 1))
+    features = rows >> dp.transformations.basis_features(dp.bases.Hadamard(2, 0, 1))
     assert features(table).tolist() == [[1, 1], [1, -1]]

@@ -19,13 +19,13 @@ from opendp_lite.transformations.sum import SumFold
 Tables = dp.Space[dp.Rows]
 SIGNS = [nan, -nan]
 REPLACE = dp.ChangeOneDistance()
-BASIS = dp.Hadamard(4, 0, 8)
+BASIS = dp.bases.Hadamard(4, 0, 8)
 
 
 @dp.stage
 def doubled(space: Tables) -> dp.Transformation[Tables, Tables]:
     """A function of ones own that would turn a missing value into 20."""
-    return dp.row_map(space, lambda block: np.nan_to_num(block, nan=10) * 2, dp.Box(0, 20))
+    return dp.row_map(space, lambda block: np.nan_to_num(block, nan=10) * 2, dp.bodies.Box(0, 20))
 
 
 STEPS = {
@@ -37,14 +37,18 @@ STEPS = {
     "absolute": (dp.clamp(-10, -2) >> dp.absolute(), [2.0], [6.0]),
     "square": (dp.clamp(2, 4) >> dp.square(), [16.0], [10.0]),
     "norm": (dp.clamp(2, 4) >> dp.norm(), [4.0], [3.0]),
-    "indicator_below": (dp.indicator_below(100), [1.0], [0.5]),
-    "indicator_below, none": (dp.indicator_below(-100), [0.0], [0.5]),
+    "indicator_below": (dp.transformations.indicator_below(100), [1.0], [0.5]),
+    "indicator_below, none": (dp.transformations.indicator_below(-100), [0.0], [0.5]),
     "select twice": (dp.clamp(0, 10) >> dp.select([0, 0]), [4.0, 4.0], [5.0, 5.0]),
     "simplex_augment": (dp.clamp(0, 10) >> dp.simplex_augment(), [4.0, 6.0], [5.0, 5.0]),
-    "random_rotation": (dp.clamp(0, 8) >> dp.random_rotation(), None, [0.0]),
-    "basis_features": (dp.basis_features(BASIS), [1.0, 1.0, -1.0, -1.0], [1.0, 1.0, -1.0, -1.0]),
+    "random_rotation": (dp.clamp(0, 8) >> dp.transformations.random_rotation(), None, [0.0]),
+    "basis_features": (
+        dp.transformations.basis_features(BASIS),
+        [1.0, 1.0, -1.0, -1.0],
+        [1.0, 1.0, -1.0, -1.0],
+    ),
     "basis_features, moved": (
-        dp.basis_features(BASIS) >> dp.center(1),
+        dp.transformations.basis_features(BASIS) >> dp.center(1),
         [0.0, 0.0, -2.0, -2.0],
         None,
     ),
@@ -101,8 +105,8 @@ COLUMNS = {
     "square": dp.clip_to_norm(3) >> dp.square(),
     "absolute": dp.clip_to_norm(3) >> dp.absolute(),
     "simplex_augment": dp.clamp(0, 9) >> dp.clip_to_norm(9, p=1) >> dp.simplex_augment(),
-    "random_rotation": dp.clip_to_norm(3) >> dp.random_rotation(),
-    "indicator_below": dp.indicator_below([0, 1, 2]),
+    "random_rotation": dp.clip_to_norm(3) >> dp.transformations.random_rotation(),
+    "indicator_below": dp.transformations.indicator_below([0, 1, 2]),
     "select": dp.clamp(-1, 1) >> dp.select([2, 0]),
 }
 
@@ -180,7 +184,7 @@ def test_quantiles(how, missing):
 
 @pytest.mark.parametrize("missing", SIGNS, ids=str)
 def test_random_pairs(missing):
-    median = dp.on_random_pairs(dp.private_quantile(0.5, bounds=(0, 100), epsilon=5000))
+    median = dp.combinators.on_random_pairs(dp.private_quantile(0.5, bounds=(0, 100), epsilon=5000))
     rows = [0.0] * 9 + [missing] * 40
     assert median(rows) == pytest.approx(0, abs=1e-3)
     sized = dp.records(size=49, metric=REPLACE)
@@ -210,11 +214,11 @@ def test_resize_does_not_tell_signs_apart():
 @pytest.mark.parametrize("missing", SIGNS, ids=str)
 def test_weights(missing):
     data = np.array([[4.0, 1.0], [missing, 1.0], [8.0, missing]])
-    step = dp.weighted_pairs(0, 10, most=2)
+    step = dp.transformations.weighted_pairs(0, 10, most=2)
     assert (dp.records(columns=2) >> step >> dp.sum())(data).tolist() == [4, 6]
     sized = dp.records(columns=2, size=3, metric=REPLACE)
     assert (sized >> step >> dp.sum())(data).tolist() == [24, 26]
-    means = dp.weighted_mean(0, 10, most=1, rho=1e14)
+    means = dp.estimators.weighted_mean(0, 10, most=1, rho=1e14)
     assert (dp.records(columns=2) >> means)(data) == pytest.approx(4, abs=1e-3)
     assert (sized >> means)(data) == pytest.approx(4.5, abs=1e-3)
 
@@ -278,7 +282,7 @@ def test_own_functions_get_rows_that_lack_nothing_unless_they_ask():
 
         @dp.stage
         def looking(space: Tables) -> dp.Transformation[Tables, Tables]:
-            return dp.row_map(space, look, dp.Box(0, 9), **said)
+            return dp.row_map(space, look, dp.bodies.Box(0, 9), **said)
 
         return dp.records(columns=2) >> looking()
 

@@ -9,13 +9,13 @@ import opendp_lite as dp
 
 ODD = [np.nan, -np.nan, np.inf, -np.inf, 1.0, -1.0, 0.0, -0.0, 1e308, -1e308, 5e-324]
 STAGES = [
-    dp.random_rotation(3),
+    dp.transformations.random_rotation(3),
     dp.norm(),
     dp.norm(p=1),
-    dp.random_rotation(1) >> dp.norm(),
-    dp.clip_to_norm(3) >> dp.random_rotation(2),
-    dp.clip_to_norm(3) >> dp.random_rotation(2) >> dp.sum(),
-    dp.random_rotation() >> dp.clamp(0, 1) >> dp.sum(),
+    dp.transformations.random_rotation(1) >> dp.norm(),
+    dp.clip_to_norm(3) >> dp.transformations.random_rotation(2),
+    dp.clip_to_norm(3) >> dp.transformations.random_rotation(2) >> dp.sum(),
+    dp.transformations.random_rotation() >> dp.clamp(0, 1) >> dp.sum(),
     dp.norm() >> dp.clamp(0, 1) >> dp.sum(),
 ]
 
@@ -26,7 +26,9 @@ def test_rotations_and_norms_are_stable(stage, columns, relation):
     dp.assert_stable(stage, relation(columns), trials=32)
 
 
-@pytest.mark.parametrize("stage", [dp.random_rotation(3), dp.norm(), dp.norm(p=1)], ids=repr)
+@pytest.mark.parametrize(
+    "stage", [dp.transformations.random_rotation(3), dp.norm(), dp.norm(p=1)], ids=repr
+)
 @pytest.mark.parametrize("columns", [2, 4, 8, 17])
 def test_a_row_has_the_same_bits_in_every_place(stage, columns):
     """Two NaN of different sign added: which one stays depends on the place in a block."""
@@ -43,7 +45,7 @@ def test_a_row_has_the_same_bits_in_every_place(stage, columns):
                 assert bound(each)[place].tobytes() == alone
 
 
-@pytest.mark.parametrize("stage", [dp.random_rotation(), dp.norm()], ids=repr)
+@pytest.mark.parametrize("stage", [dp.transformations.random_rotation(), dp.norm()], ids=repr)
 def test_one_row_more_moves_a_clamped_sum_by_one_row(stage):
     """It moved it by 18 in place of 4 after the rotation, and by 2 in place of 1 after the norm."""
     total = dp.records(columns=4) >> stage >> dp.clamp(0, 1) >> dp.sum()
@@ -55,7 +57,12 @@ def test_one_row_more_moves_a_clamped_sum_by_one_row(stage):
 
 def test_large_arrays_in_parts_come_to_the_same():
     rows = np.random.default_rng(4).normal(size=(1_100_000, 4))
-    total = dp.records(columns=4) >> dp.random_rotation(5) >> dp.clip_to_norm(1) >> dp.sum()
+    total = (
+        dp.records(columns=4)
+        >> dp.transformations.random_rotation(5)
+        >> dp.clip_to_norm(1)
+        >> dp.sum()
+    )
     cut = dp.Blocks(lambda: iter(np.array_split(rows, 7)), columns=4)
     assert np.array_equal(total(rows), total(cut))
     assert np.array_equal(total(np.asfortranarray(rows)), total(cut))
@@ -63,25 +70,25 @@ def test_large_arrays_in_parts_come_to_the_same():
 
 @pytest.mark.parametrize("columns", [1, 2, 3, 8, 100])
 def test_a_rotation_keeps_lengths_and_can_be_undone(columns):
-    turn = dp.Rotation(columns, seed=7)
+    turn = dp.transformations.Rotation(columns, seed=7)
     rows = np.random.default_rng(columns).normal(size=(20, columns))
     turned = turn.forward(rows)
     assert turned.shape == (20, turn.width)
     assert np.allclose(np.linalg.norm(turned, axis=1), np.linalg.norm(rows, axis=1))
     assert np.allclose(turn.back(turned[3]), rows[3])
-    assert np.array_equal(dp.Rotation(columns, seed=7).forward(rows), turned)
+    assert np.array_equal(dp.transformations.Rotation(columns, seed=7).forward(rows), turned)
 
 
 def test_no_column_stands_out_after_a_rotation():
     row = np.zeros((1, 1024))
     row[0, 5] = 32.0
-    assert np.abs(dp.Rotation(1024, seed=1).forward(row)).max() < 6
+    assert np.abs(dp.transformations.Rotation(1024, seed=1).forward(row)).max() < 6
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "a", True, None])
 def test_seeds_are_refused_in_words(seed):
     with pytest.raises(dp.ParameterError, match="seed must be"):
-        dp.random_rotation(seed).map(1)
+        dp.transformations.random_rotation(seed).map(1)
     replaced = dp.records(size=9, metric=dp.ChangeOneDistance())
     with pytest.raises(dp.ParameterError, match="seed must be"):
-        replaced >> dp.iome_mean(1, rho=1, seed=seed)
+        replaced >> dp.estimators.iome_mean(1, rho=1, seed=seed)

@@ -69,12 +69,12 @@ def test_a_function_cannot_write_into_the_data():
 
     data = np.array([1.0, 2.0])
     for _ in range(2):
-        assert (step(doubled, body=dp.Box(0, 9)) >> dp.sum())(data).tolist() == [6]
+        assert (step(doubled, body=dp.bodies.Box(0, 9)) >> dp.sum())(data).tolist() == [6]
     assert data.tolist() == [1, 2]
 
 
 def test_a_metric_of_ones_own_says_how_far_a_sum_moves():
-    class ReplaceHidden(dp.RowMetric):
+    class ReplaceHidden(dp.metrics.RowMetric):
         """Replaces rows of datasets whose size is private."""
 
         verb = "replacing"
@@ -102,7 +102,7 @@ OTHERS = {
 @pytest.mark.parametrize("function", OTHERS.values(), ids=OTHERS)
 def test_what_is_no_real_number_is_missing_without_a_word(function):
     """Of which type an array is may depend on its values: nothing may warn or raise by it."""
-    roots = step(function, body=dp.Box(0, 9))
+    roots = step(function, body=dp.bodies.Box(0, 9))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for data in ([4.0, 9.0], [4.0, -4.0], [-4.0, -9.0], [-4.0], []):
@@ -115,7 +115,7 @@ def test_what_is_no_real_number_is_missing_without_a_word(function):
 
 def test_numbers_of_other_types_keep_their_values():
     for kind in (np.float32, np.int64, np.bool_, np.complex128, np.longdouble, object):
-        doubled = step(lambda block, kind=kind: block.astype(kind), body=dp.Box(0, 9))
+        doubled = step(lambda block, kind=kind: block.astype(kind), body=dp.bodies.Box(0, 9))
         assert doubled([1.0, 0.0, 1.0]).tolist() == [1, 0, 1]
-    huge = step(lambda block: np.array([[10**400]] * len(block), object), body=dp.Box(0, 9))
+    huge = step(lambda block: np.array([[10**400]] * len(block), object), body=dp.bodies.Box(0, 9))
     assert np.isnan(huge([1.0])).all()

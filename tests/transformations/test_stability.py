@@ -50,8 +50,8 @@ ONE_COLUMN = [
     dp.norm(p=1),
     dp.clamp(-1e200, 1e200) >> dp.norm(),
     dp.clamp(1e-200, 2e-200) >> dp.norm() >> dp.sum(),
-    dp.indicator_below(0.5),
-    dp.indicator_below(-1e-310) >> dp.sum(),
+    dp.transformations.indicator_below(0.5),
+    dp.transformations.indicator_below(-1e-310) >> dp.sum(),
 ]
 ADD_REMOVE = [
     dp.count(),
@@ -60,9 +60,9 @@ ADD_REMOVE = [
     dp.drop_nan() >> dp.count(),
 ]
 TWO_COLUMNS = [
-    dp.weighted_pairs(-1, 3, most=2),
-    dp.weighted_pairs(-1, 3, most=2) >> dp.sum(),
-    dp.weighted_pairs(-1e50, 1e-50, most=1e40) >> dp.sum(),
+    dp.transformations.weighted_pairs(-1, 3, most=2),
+    dp.transformations.weighted_pairs(-1, 3, most=2) >> dp.sum(),
+    dp.transformations.weighted_pairs(-1e50, 1e-50, most=1e40) >> dp.sum(),
 ]
 THREE_COLUMNS = [
     dp.clamp([0, -1, 2], [1, 1, 2.5]),
@@ -97,8 +97,8 @@ THREE_COLUMNS = [
     dp.clip_to_norm(1e200) >> dp.norm(),
     dp.clip_to_norm(1.5) >> dp.center([1, 2, 3]) >> dp.norm() >> dp.sum(),
     dp.clamp(-1e308, 1e308) >> dp.norm(p=1),
-    dp.indicator_below([0, -1, 1e308]),
-    dp.indicator_below(0.3) >> dp.sum(),
+    dp.transformations.indicator_below([0, -1, 1e308]),
+    dp.transformations.indicator_below(0.3) >> dp.sum(),
 ]
 
 
@@ -126,7 +126,7 @@ def test_add_remove_only(stage: Stage):
 @pytest.mark.parametrize("total", [100, 0.3])
 def test_augmenting_several_columns(total, relation):
     space = relation(3)
-    inside = dp.Simplex(total, columns=3)
+    inside = dp.bodies.Simplex(total, columns=3)
     bounded = dp.Space(
         dp.Rows(3, space.domain.size, inside), space.metric, unit=space.metric.distance(1)
     )
@@ -153,7 +153,12 @@ WORST = [
     (dp.clip_to_norm(5, p=1) >> dp.sum(), [[5.0, 0.0]], [[5.0, 0.0]], [[-5.0, 0.0]]),
     (dp.clamp(0, 10) >> dp.center(5) >> dp.sum(), [[0.0]], [[0.0]], [[10.0]]),
     (dp.clamp(-3, 2) >> dp.square() >> dp.sum(), [[-3.0]], [[-3.0]], [[0.0]]),
-    (dp.weighted_pairs(-1, 3, most=2) >> dp.sum(), [[3.0, 2.0]], [[3.0, 2.0]], [[-1.0, 2.0]]),
+    (
+        dp.transformations.weighted_pairs(-1, 3, most=2) >> dp.sum(),
+        [[3.0, 2.0]],
+        [[3.0, 2.0]],
+        [[-1.0, 2.0]],
+    ),
 ]
 
 
@@ -275,7 +280,7 @@ def test_where_odd_values_go():
     assert np.allclose(np.linalg.norm(clipped[3]), 2)
     assert dp.drop_nan()([nan, 1.0]).tolist() == [1]
     assert dp.impute(3)([nan, 1.0]).tolist() == [3, 1]
-    below = dp.indicator_below(1)([nan, -nan, inf, -inf, 1.0, 0.5])
+    below = dp.transformations.indicator_below(1)([nan, -nan, inf, -inf, 1.0, 0.5])
     assert np.array_equal(below, [nan, nan, 0, 1, 0, 1], equal_nan=True)
     lengths = (dp.records(columns=2) >> dp.norm())(rows)
     assert np.array_equal(lengths, [nan, inf, 0, inf], equal_nan=True)
@@ -286,7 +291,7 @@ def test_where_odd_values_go():
 
 
 def test_weights_and_values_beyond_their_bounds_count_as_the_bound():
-    step = dp.records(columns=2) >> dp.weighted_pairs(0, 10, most=2)
+    step = dp.records(columns=2) >> dp.transformations.weighted_pairs(0, 10, most=2)
     wild = np.array([[12.0, 3.0], [-5.0, 1.0], [4.0, -1.0], [np.inf, np.inf], [-np.inf, 0.5]])
     assert step(wild).tolist() == [[20, 0], [0, 10], [0, 0], [20, 0], [0, 5]]
     assert np.isnan(step(np.array([[np.nan, 1.0], [1.0, np.nan]]))).all()
@@ -310,24 +315,24 @@ def test_an_even_filling_has_the_mean_of_the_bounds():
 def test_norms_and_absolute_values_stay_in_their_bodies():
     wide = dp.records(columns=3)
     bodies = {
-        dp.clamp([0, -1, 2], [1, 1, 2.5]) >> dp.absolute(): dp.Box([0, 0, 2], [1, 1, 2.5]),
-        dp.clamp([-5, -2, 3], [-1, 4, 9]) >> dp.absolute(): dp.Box([1, 0, 3], [5, 4, 9]),
-        dp.clip_to_norm(3) >> dp.absolute(): dp.NonNegativeBall(3, columns=3),
-        dp.clip_to_norm(3, p=1) >> dp.absolute(): dp.NonNegativeBall(3, p=1, columns=3),
-        dp.clamp([-5, -2, 3], [-1, 4, 9]) >> dp.square(): dp.Box([1, 0, 9], [25, 16, 81]),
-        dp.clamp([3, -5, 12], [6, -4, 14]) >> dp.norm(): dp.Box(
-            13, dp.Box(0, [6, 5, 14]).radii().of(2)
+        dp.clamp([0, -1, 2], [1, 1, 2.5]) >> dp.absolute(): dp.bodies.Box([0, 0, 2], [1, 1, 2.5]),
+        dp.clamp([-5, -2, 3], [-1, 4, 9]) >> dp.absolute(): dp.bodies.Box([1, 0, 3], [5, 4, 9]),
+        dp.clip_to_norm(3) >> dp.absolute(): dp.bodies.NonNegativeBall(3, columns=3),
+        dp.clip_to_norm(3, p=1) >> dp.absolute(): dp.bodies.NonNegativeBall(3, p=1, columns=3),
+        dp.clamp([-5, -2, 3], [-1, 4, 9]) >> dp.square(): dp.bodies.Box([1, 0, 9], [25, 16, 81]),
+        dp.clamp([3, -5, 12], [6, -4, 14]) >> dp.norm(): dp.bodies.Box(
+            13, dp.bodies.Box(0, [6, 5, 14]).radii().of(2)
         ),
-        dp.clamp([3, -5, 12], [6, -4, 14]) >> dp.norm(1): dp.Box(19, 25),
-        dp.clip_to_norm(3) >> dp.norm(): dp.Box(0, 3),
-        dp.clip_to_norm(3, p=1) >> dp.norm(): dp.Box(0, 3),
-        dp.clamp(-1, 2) >> dp.norm(p=1): dp.Box(0, 6),
-        dp.indicator_below(7): dp.Box(0, 1, 3),
+        dp.clamp([3, -5, 12], [6, -4, 14]) >> dp.norm(1): dp.bodies.Box(19, 25),
+        dp.clip_to_norm(3) >> dp.norm(): dp.bodies.Box(0, 3),
+        dp.clip_to_norm(3, p=1) >> dp.norm(): dp.bodies.Box(0, 3),
+        dp.clamp(-1, 2) >> dp.norm(p=1): dp.bodies.Box(0, 6),
+        dp.transformations.indicator_below(7): dp.bodies.Box(0, 1, 3),
     }
     for stage, body in bodies.items():
         assert stage.bind(wide).output_space.domain.body == body
-    assert isinstance(dp.norm().bind(wide).output_space.domain.body, dp.Everything)
-    assert isinstance(dp.absolute().bind(wide).output_space.domain.body, dp.Everything)
+    assert isinstance(dp.norm().bind(wide).output_space.domain.body, dp.bodies.Everything)
+    assert isinstance(dp.absolute().bind(wide).output_space.domain.body, dp.bodies.Everything)
 
 
 def test_bounds_of_columns_are_used_and_not_the_widest():
@@ -343,8 +348,8 @@ def test_bounds_of_columns_are_used_and_not_the_widest():
             dp.clamp(5, 10) >> step >> dp.sum(), dp.records(size=9, metric=dp.ChangeOneDistance())
         )
     weights = dp.records(columns=2) >> dp.clamp([0, 0], [9, 3])
-    assert (weights >> dp.weighted_pairs(0, 9, most=6) >> dp.sum()).map(1).l1 == 27
-    assert (weights >> dp.weighted_pairs(0, 9, most=2) >> dp.sum()).map(1).l1 == 18
+    assert (weights >> dp.transformations.weighted_pairs(0, 9, most=6) >> dp.sum()).map(1).l1 == 27
+    assert (weights >> dp.transformations.weighted_pairs(0, 9, most=2) >> dp.sum()).map(1).l1 == 18
     clipped = dp.records(columns=4) >> dp.clip_to_norm(2) >> dp.absolute() >> dp.sum()
     assert clipped.map(1).l2 == 2
 
@@ -389,8 +394,8 @@ def test_resize_does_not_depend_on_order_and_keeps_a_fair_sample():
         (lambda: dp.clip_to_norm(0), "above 0"),
         (lambda: dp.norm(p=3), "p must be 1 or 2"),
         (lambda: dp.norm(p=inf), "p must be 1 or 2"),
-        (lambda: dp.indicator_below([1, 2])([1.0]), "records"),
-        (lambda: dp.indicator_below(float("nan")), "finite"),
+        (lambda: dp.transformations.indicator_below([1, 2])([1.0]), "records"),
+        (lambda: dp.transformations.indicator_below(float("nan")), "finite"),
         (lambda: dp.scale(0), "select"),
         (lambda: dp.center([1, 2]).map(1), "records"),
         (lambda: dp.clamp([0, 0], [1, 1])([1.0]), "records"),
@@ -401,11 +406,14 @@ def test_resize_does_not_depend_on_order_and_keeps_a_fair_sample():
         (lambda: dp.resize(2).map(1), "say fill="),
         (lambda: dp.records(columns=2) >> dp.clamp(0, 1) >> dp.resize(2), "say fill="),
         (
-            lambda: dp.weighted_pairs(0, 1, most=1).map(1),
+            lambda: dp.transformations.weighted_pairs(0, 1, most=1).map(1),
             "two columns, values and weights; the rows have 1",
         ),
-        (lambda: dp.weighted_pairs(1, 1, most=1).map(1), "lower must be below upper, got 1, 1"),
-        (lambda: dp.weighted_pairs(0, 1, most=0).map(1), "most must be above 0"),
+        (
+            lambda: dp.transformations.weighted_pairs(1, 1, most=1).map(1),
+            "lower must be below upper, got 1, 1",
+        ),
+        (lambda: dp.transformations.weighted_pairs(0, 1, most=0).map(1), "most must be above 0"),
         (lambda: (dp.clamp(0, 1) >> dp.resize(2, fill=3)).map(1), "must lie in"),
         (lambda: dp.select(3).map(1), "positions start at 0"),
         (lambda: dp.select("age").map(1), "no names"),

@@ -24,29 +24,34 @@ Zcdp = dp.ZeroConcentratedDivergence
 Floats = NDArray[np.float64]
 
 # Bodies.
-assert_type(dp.Box(0, 1), dp.Box)
-assert_type(dp.Box([0, 1.5], np.ones(2) * 3, columns=2), dp.Box)
-assert_type(dp.Ball(1, p=1, center=[0, 1], columns=2), dp.Ball)
-assert_type(dp.NonNegativeBall([1, 0.5], p=1, columns=2), dp.NonNegativeBall)
-assert_type(dp.Simplex(Fraction(1, 3), columns=2), dp.Simplex)
-assert_type(dp.Everything(2), dp.Everything)
-bodies: list[dp.Body] = [dp.Box(0, 1), dp.NonNegativeBall(1), dp.Simplex(1), dp.Everything()]
+assert_type(dp.bodies.Box(0, 1), dp.bodies.Box)
+assert_type(dp.bodies.Box([0, 1.5], np.ones(2) * 3, columns=2), dp.bodies.Box)
+assert_type(dp.bodies.Ball(1, p=1, center=[0, 1], columns=2), dp.bodies.Ball)
+assert_type(dp.bodies.NonNegativeBall([1, 0.5], p=1, columns=2), dp.bodies.NonNegativeBall)
+assert_type(dp.bodies.Simplex(Fraction(1, 3), columns=2), dp.bodies.Simplex)
+assert_type(dp.bodies.Everything(2), dp.bodies.Everything)
+bodies: list[dp.bodies.Body] = [
+    dp.bodies.Box(0, 1),
+    dp.bodies.NonNegativeBall(1),
+    dp.bodies.Simplex(1),
+    dp.bodies.Everything(),
+]
 assert_type([body.radius(2) for body in bodies], list[float])
 
 # Distributions.
-bases: list[dp.Basis] = [
-    dp.Cosine(5, 0, 1),
-    dp.Fourier(terms=5, lower=0, upper=24),
-    dp.Legendre(5, 0, Fraction(1, 3)),
-    dp.Chebyshev(5, -1, 1),
-    dp.Hermite(5, middle=0, scale=1.5),
-    dp.Laguerre(5, scale=2),
-    dp.Haar(8, 0, 1),
-    dp.Daubechies(8, 0, 1, moments=2),
-    dp.Hadamard(cells=8, lower=0, upper=1),
-    dp.MutuallyUnbiased(5, 0, 5, bases=6),
+bases: list[dp.bases.Basis] = [
+    dp.bases.Cosine(5, 0, 1),
+    dp.bases.Fourier(terms=5, lower=0, upper=24),
+    dp.bases.Legendre(5, 0, Fraction(1, 3)),
+    dp.bases.Chebyshev(5, -1, 1),
+    dp.bases.Hermite(5, middle=0, scale=1.5),
+    dp.bases.Laguerre(5, scale=2),
+    dp.bases.Haar(8, 0, 1),
+    dp.bases.Daubechies(8, 0, 1, moments=2),
+    dp.bases.Hadamard(cells=8, lower=0, upper=1),
+    dp.bases.MutuallyUnbiased(5, 0, 5, bases=6),
 ]
-assert_type(dp.basis_features(bases[0]), dp.Stage[Tables, Tables])
+assert_type(dp.transformations.basis_features(bases[0]), dp.Stage[Tables, Tables])
 assert_type(bases[0].replacing(), dp.Norms)
 assert_type([basis.l1 for basis in bases], list[float])
 assert_type(dp.basis_distribution(bases[0], rho=1), dp.Mechanism[Tables, Zcdp])
@@ -55,12 +60,15 @@ assert_type(
     dp.basis_distribution(bases[0], epsilon=1, delta=1e-6),
     dp.Mechanism[Tables, dp.ApproximateDivergence],
 )
-found: dp.Distribution = dp.distribution(dp.Haar(2, 0, 1), deviation=1)([2.0, 1.0])
-assert_type(found.density([0.1, 0.2]), dp.Uncertain)
-assert_type(found.mean(), dp.Uncertain)
-assert_type(dp.Distribution(dp.Haar(2, 0, 1), [2.0, 1.0], 1.0), dp.Distribution)
-by_hand = dp.basis_features(bases[0]) >> dp.sum() >> dp.gaussian(rho=1)
-assert_type(by_hand >> dp.distribution(bases[0], 2.5), dp.Mechanism[Tables, Zcdp, dp.Distribution])
+found: dp.Distribution = dp.estimators.distribution(dp.bases.Haar(2, 0, 1), deviation=1)([2.0, 1.0])
+assert_type(found.density([0.1, 0.2]), dp.estimators.Uncertain)
+assert_type(found.mean(), dp.estimators.Uncertain)
+assert_type(dp.Distribution(dp.bases.Haar(2, 0, 1), [2.0, 1.0], 1.0), dp.Distribution)
+by_hand = dp.transformations.basis_features(bases[0]) >> dp.sum() >> dp.gaussian(rho=1)
+assert_type(
+    by_hand >> dp.estimators.distribution(bases[0], 2.5),
+    dp.Mechanism[Tables, Zcdp, dp.Distribution],
+)
 
 # Quantiles and programs.
 assert_type(
@@ -71,7 +79,9 @@ assert_type(
     dp.private_quantile([0.5, 1], candidates=[0, 0.5, Fraction(1)], epsilon=1),
     dp.Mechanism[Tables, dp.MaxDivergence],
 )
-assert_type(dp.absolute() >> dp.norm() >> dp.indicator_below(3), dp.Stage[Tables, Tables])
+assert_type(
+    dp.absolute() >> dp.norm() >> dp.transformations.indicator_below(3), dp.Stage[Tables, Tables]
+)
 
 
 def halved(ask: dp.Ask[Zcdp]) -> float:
@@ -89,64 +99,67 @@ program([1.0, 2.0])
 
 # Means of many columns.
 Released = dp.Mechanism[Tables, Zcdp]
-assert_type(dp.plan_mean(5, rho=1, variances="pairs", group=4), Released)
-assert_type(dp.plan_plus_mean(5, rho=Fraction(1, 3), p=1), Released)
-assert_type(dp.iome_mean(5, rho=1), Released)
-assert_type(dp.binary_mean(rho=1), Released)
+assert_type(dp.estimators.plan_mean(5, rho=1, variances="pairs", group=4), Released)
+assert_type(dp.estimators.plan_plus_mean(5, rho=Fraction(1, 3), p=1), Released)
+assert_type(dp.estimators.iome_mean(5, rho=1), Released)
+assert_type(dp.estimators.binary_mean(rho=1), Released)
 assert_type(dp.multivariate_mean(bound=5, rho=1, p=1), Released)
 assert_type(dp.multivariate_mean(5, epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence])
-assert_type(dp.l2_mechanism_mean(5, epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence])
-assert_type(dp.gaussian_mean(5, rho=1), Released)
+assert_type(dp.estimators.l2_mechanism_mean(5, epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence])
+assert_type(dp.estimators.gaussian_mean(5, rho=1), Released)
 assert_type(dp.mean(0, 1, rho=1, confidence=0.95), Released)
 assert_type(dp.mean(0, 1, epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence])
 assert_type(dp.mean(0, 1, epsilon=1, delta=1e-6), dp.Mechanism[Tables, dp.ApproximateDivergence])
 estimate: dp.Estimate = dp.mean(0, 1, rho=1, confidence=0.95)([0.5])
 assert_type(estimate.interval, tuple[float, float])
-dp.plug_in_mean(0, 1, rho=1, guess=0.5)
-dp.centered_mean(0, 1, epsilon=1, share=0.75)
-dp.resized_mean(0, 1, epsilon=1, delta=1e-6, fill=0)
-dp.simplex_mean(0, 1, rho=1, extra_count=0.1)
-dp.recentred_mean(0, 1, rho=1, first=0.1)
-dp.known_size_mean(0, 1, rho=1, confidence=0.9)
-dp.weighted_mean(0, 1, most=1, rho=1)
-dp.simplex_vector_mean(1, rho=1, confidence=0.9, sampling=True)
-dp.laplace_mean(1, epsilon=1, confidence=0.9)
-assert_type(dp.joint_mean(0, 1, epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence])
+dp.estimators.plug_in_mean(0, 1, rho=1, guess=0.5)
+dp.estimators.centered_mean(0, 1, epsilon=1, share=0.75)
+dp.estimators.resized_mean(0, 1, epsilon=1, delta=1e-6, fill=0)
+dp.estimators.simplex_mean(0, 1, rho=1, extra_count=0.1)
+dp.estimators.recentred_mean(0, 1, rho=1, first=0.1)
+dp.estimators.known_size_mean(0, 1, rho=1, confidence=0.9)
+dp.estimators.weighted_mean(0, 1, most=1, rho=1)
+dp.estimators.simplex_vector_mean(1, rho=1, confidence=0.9, sampling=True)
+dp.estimators.laplace_mean(1, epsilon=1, confidence=0.9)
+assert_type(dp.estimators.joint_mean(0, 1, epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence])
 assert_type(dp.clamp(0, 1) >> dp.square(), dp.Stage[Tables, Tables])
-assert_type(dp.weighted_pairs(0, 1, most=1), dp.Stage[Tables, Tables])
+assert_type(dp.transformations.weighted_pairs(0, 1, most=1), dp.Stage[Tables, Tables])
 assert_type(dp.expected_error(dp.mean(0, 1, rho=1), n=10, guess=0), float)
 assert_type(dp.budget_for(lambda rho: dp.mean(0, 1, rho=rho), error=0.1, n=1000, guess=0), float)
-assert_type(dp.laplace_mean(5, epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence])
-assert_type(dp.elliptical_mean([0, 1], 5, rho=1), Released)
-assert_type(dp.scaled_mean(np.ones(3), rho=1, searched=True), Released)
-assert_type(dp.private_variance(5, rho=1, by="direct"), Released)
-assert_type(dp.quantile_by_search(0.5, 0, 1, rho=1), Released)
+assert_type(dp.estimators.laplace_mean(5, epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence])
+assert_type(dp.estimators.elliptical_mean([0, 1], 5, rho=1), Released)
+assert_type(dp.estimators.scaled_mean(np.ones(3), rho=1, searched=True), Released)
+assert_type(dp.estimators.private_variance(5, rho=1, by="direct"), Released)
+assert_type(dp.estimators.quantile_by_search(0.5, 0, 1, rho=1), Released)
 assert_type(
-    dp.on_random_pairs(dp.private_quantile(0.5, bounds=(0, 1), epsilon=1)),
+    dp.combinators.on_random_pairs(dp.private_quantile(0.5, bounds=(0, 1), epsilon=1)),
     dp.Mechanism[Tables, dp.MaxDivergence],
 )
-assert_type(dp.random_rotation() >> dp.norm(), dp.Stage[Tables, Tables])
-dp.Rotation(columns=3, seed=0).back(np.ones(4))
+assert_type(dp.transformations.random_rotation() >> dp.norm(), dp.Stage[Tables, Tables])
+dp.transformations.Rotation(columns=3, seed=0).back(np.ones(4))
 
 # Metrics, distances, measures.
-row_metrics: list[dp.RowMetric] = [dp.SymmetricDistance(), dp.ChangeOneDistance()]
-norm_metrics: list[dp.NormDistance] = [
-    dp.NormDistance(),
-    dp.AbsoluteDistance(),
-    dp.L1Distance(),
-    dp.L2Distance(),
-    dp.LInfDistance(),
+row_metrics: list[dp.metrics.RowMetric] = [dp.SymmetricDistance(), dp.ChangeOneDistance()]
+norm_metrics: list[dp.metrics.NormDistance] = [
+    dp.metrics.NormDistance(),
+    dp.metrics.AbsoluteDistance(),
+    dp.metrics.L1Distance(),
+    dp.metrics.L2Distance(),
+    dp.metrics.LInfDistance(),
 ]
-metrics: Sequence[dp.Metric] = [*row_metrics, *norm_metrics]
+metrics: Sequence[dp.metrics.Metric] = [*row_metrics, *norm_metrics]
 assert_type(dp.Norms(l1=2, l2=1.5, linf=Fraction(1, 2)), dp.Norms)
 assert_type(dp.Norms(Decimal("0.1")) * 2 + dp.Norms(l1=1), dp.Norms)
-measures: list[dp.Measure[Fraction]] = [dp.MaxDivergence(), dp.ZeroConcentratedDivergence()]
-pairs: dp.Measure[tuple[Fraction, Fraction]] = dp.ApproximateDivergence()
+measures: list[dp.measures.Measure[Fraction]] = [
+    dp.MaxDivergence(),
+    dp.ZeroConcentratedDivergence(),
+]
+pairs: dp.measures.Measure[tuple[Fraction, Fraction]] = dp.ApproximateDivergence()
 assert_type(dp.MaxDivergence().loss(0.5), Fraction)
 
 # Domains and spaces.
-domains: list[dp.Domain] = [dp.Rows(2), dp.Vectors(2), dp.Scalars()]
-assert_type(dp.Rows(2, size=3, body=dp.Box(0, 1, 2), names=("a", "b")), dp.Rows)
+assert_type([dp.Vectors(2).dimension, dp.Scalars().dimension], list[int])
+assert_type(dp.Rows(2, size=3, body=dp.bodies.Box(0, 1, 2), names=("a", "b")), dp.Rows)
 assert_type(dp.Vectors(3, exponent=-4), dp.Vectors)
 assert_type(dp.Scalars(0), dp.Scalars)
 assert_type(dp.Space(dp.Rows(), dp.SymmetricDistance(), unit=Fraction(1)), Tables)
@@ -154,10 +167,10 @@ assert_type(dp.records(), Tables)
 assert_type(dp.records(3, 100, dp.ChangeOneDistance()), Tables)
 assert_type(dp.records(columns=["age", "visits"], metric=dp.SymmetricDistance()), Tables)
 assert_type(dp.vector(3), Totals)
-assert_type(dp.vector(3, dp.L1Distance(), unit=0.5), Totals)
-assert_type(dp.vector(3, metric=dp.NormDistance(), unit=dp.Norms(l1=1, linf=1)), Totals)
+assert_type(dp.vector(3, dp.metrics.L1Distance(), unit=0.5), Totals)
+assert_type(dp.vector(3, metric=dp.metrics.NormDistance(), unit=dp.Norms(l1=1, linf=1)), Totals)
 assert_type(dp.scalar(unit=2), Counts)
-any_space: dp.Space[dp.Domain] = dp.records()
+any_space: dp.Space[Any] = dp.records()
 aggregate: Aggregates = dp.vector(3)
 
 # Stages.
@@ -180,11 +193,15 @@ assert_type(dp.count(), dp.Stage[Tables, Counts])
 # Mechanisms.
 assert_type(dp.laplace(scale=1), dp.Mechanism[Aggregates, dp.MaxDivergence])
 assert_type(dp.laplace(epsilon=Fraction(1, 2)), dp.Mechanism[Aggregates, dp.MaxDivergence])
-assert_type(dp.l2_mechanism(scale=1), dp.Mechanism[Aggregates, dp.MaxDivergence])
-assert_type(dp.l2_mechanism(epsilon=0.5) >> dp.to_zcdp(), dp.Mechanism[Aggregates, Zcdp])
-assert_type(dp.sum_and_count(epsilon=0.5), dp.Mechanism[Tables, dp.MaxDivergence])
+assert_type(dp.measurements.l2_mechanism(scale=1), dp.Mechanism[Aggregates, dp.MaxDivergence])
 assert_type(
-    dp.clamp(0, 1) >> dp.sum_and_count(epsilon=1, stretch=Fraction(1, 3)) >> dp.to_zcdp(),
+    dp.measurements.l2_mechanism(epsilon=0.5) >> dp.to_zcdp(), dp.Mechanism[Aggregates, Zcdp]
+)
+assert_type(dp.measurements.sum_and_count(epsilon=0.5), dp.Mechanism[Tables, dp.MaxDivergence])
+assert_type(
+    dp.clamp(0, 1)
+    >> dp.measurements.sum_and_count(epsilon=1, stretch=Fraction(1, 3))
+    >> dp.to_zcdp(),
     dp.Mechanism[Tables, Zcdp],
 )
 assert_type(dp.gaussian(scale=Decimal("0.1")), dp.Mechanism[Aggregates, Zcdp])
@@ -239,9 +256,9 @@ assert_type(dp.clamp(0, 1).bind(dp.records()), dp.Transformation[Tables, Tables]
 assert_type(dp.clamp(0, 1).bind(dp.records()) >> dp.sum(), dp.Transformation[Tables, Totals])
 assert_type(dp.clamp(0, 1).bind(dp.records()) >> summed, dp.Measurement[Tables, Zcdp])
 assert_type(summed.bind(dp.records()), dp.Measurement[Tables, Zcdp])
-bare: dp.Measurement[Totals, dp.MaxDivergence] = dp.vector(2, dp.L1Distance()) >> dp.laplace(
-    scale=1
-)
+bare: dp.Measurement[Totals, dp.MaxDivergence] = dp.vector(
+    2, dp.metrics.L1Distance()
+) >> dp.laplace(scale=1)
 bare_number: dp.Measurement[Counts, Zcdp] = dp.scalar() >> dp.gaussian(rho=1)
 assert_type(released.map(1), Any)
 assert_type(released.check(1, 1), bool)
@@ -313,7 +330,9 @@ assert_type(
     dp.Measurement[Tables, dp.MaxDivergence, float],
 )
 assert_type(dp.simplex_ratio(0, upper=9)([1.0, 2.0]), float)
-assert_type(released >> dp.size_ratio(3, 0, 1), dp.Measurement[Tables, dp.MaxDivergence, float])
+assert_type(
+    released >> dp.estimators.size_ratio(3, 0, 1), dp.Measurement[Tables, dp.MaxDivergence, float]
+)
 assert_type(
     dp.compose(summed, dp.count() >> dp.gaussian(rho=1)) >> dp.count_ratio(0, 1, middle=0.5),
     dp.Mechanism[Tables, Zcdp, float],
@@ -367,7 +386,7 @@ def halve(space: Tables, factor: float = 0.5) -> dp.Transformation[Tables, Table
 
 @dp.stage
 def first_rows(space: Tables) -> dp.Transformation[Tables, Counts]:
-    space_after = dp.Space(dp.Scalars(0), dp.AbsoluteDistance(), unit=dp.Norms(l1=1))
+    space_after = dp.Space(dp.Scalars(0), dp.metrics.AbsoluteDistance(), unit=dp.Norms(l1=1))
     return dp.Transformation(
         space, space_after, lambda rows: np.ones(1, np.int64), lambda distance: dp.Norms(l1=1)
     )

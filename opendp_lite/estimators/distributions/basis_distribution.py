@@ -5,16 +5,20 @@ from __future__ import annotations
 from typing import Any, cast, overload
 
 from opendp_lite.bases.basis import Basis
+from opendp_lite.bases.cosine import Cosine
+from opendp_lite.bases.hermite import Hermite
 from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.estimators.distributions.distribution import distribution
 from opendp_lite.estimators.inference.budget import budget_of
 from opendp_lite.exact import Number
+from opendp_lite.examples import example
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
+from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.recipes import Mechanism, mechanism
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.basis_features import basis_features
 from opendp_lite.transformations.sum import sum
 
@@ -31,6 +35,13 @@ def basis_distribution(
 def basis_distribution(
     basis: Basis, *, epsilon: Number, delta: Number
 ) -> Mechanism[Space[Rows], ApproximateDivergence]: ...
+@example(records(), Cosine(5, 0, 10), rho=0.1)
+@example(
+    records(size=20, metric=ChangeOneDistance()),
+    Hermite(4, middle=1, scale=0.5),
+    epsilon=1,
+    delta=1e-6,
+)
 @mechanism
 def basis_distribution(
     space: Space[Rows],
@@ -65,7 +76,7 @@ def basis_distribution(
     Example:
         >>> import opendp_lite as dp, numpy as np
         >>> ages = np.random.default_rng(0).normal(40, 12, 50_000)
-        >>> release = dp.basis_distribution(dp.Chebyshev(16, 0, 100), epsilon=1)
+        >>> release = dp.basis_distribution(dp.bases.Chebyshev(16, 0, 100), epsilon=1)
         >>> found = release(ages)
         >>> round(found.mean().value), round(found.quantile(0.9).value), release.map(1)
         (40, 55, 1.0)

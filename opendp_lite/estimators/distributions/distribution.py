@@ -300,7 +300,7 @@ def _read(basis: Basis, deviation: Number, size: int | None) -> tuple[float, int
     """The deviation and the size, refused where they, or the basis, are none."""
     if not isinstance(basis, Basis):
         raise ParameterError(
-            f"distribution needs a basis such as dp.Cosine(12, 0, 100), got {said(basis)}"
+            f"distribution needs a basis such as dp.bases.Cosine(12, 0, 100), got {said(basis)}"
         )
     declared = None if size is None else whole(size, "size", least=1)
     return nearest(positive(deviation, "deviation")), declared
@@ -333,8 +333,8 @@ def distribution(
 
     Example:
         >>> import opendp_lite as dp
-        >>> basis = dp.Hadamard(2, 0, 10)
-        >>> found = dp.distribution(basis, deviation=1)([100.0, 50.0])
+        >>> basis = dp.bases.Hadamard(2, 0, 10)
+        >>> found = dp.estimators.distribution(basis, deviation=1)([100.0, 50.0])
         >>> found.cdf(5).value, found.count
         (0.75, <100.0 +- 1.0>)
     """

@@ -15,15 +15,17 @@ from opendp_lite.estimators.inference.parameters import moderate
 from opendp_lite.estimators.inference.request import Request
 from opendp_lite.estimators.many_columns._noisy_mean import gaussian_share, of_ball
 from opendp_lite.exact import Number
+from opendp_lite.examples import example
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.recipes import mechanism
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.clip_to_norm import clip_to_norm
 from opendp_lite.transformations.count import count
 from opendp_lite.transformations.sum import sum
 
 
+@example(records(columns=["age", "visits"]), 5, rho=0.1)
 @mechanism
 def gaussian_mean(
     space: Space[Rows],
@@ -58,7 +60,7 @@ def gaussian_mean(
     Example:
         >>> import opendp_lite as dp, numpy as np
         >>> rows = np.full((4000, 2), [3.0, 4.0])
-        >>> (dp.records(columns=2) >> dp.gaussian_mean(5, rho=0.03))(rows).round(0)
+        >>> (dp.records(columns=2) >> dp.estimators.gaussian_mean(5, rho=0.03))(rows).round(0)
         array([3., 4.])
     """
     budget = concentrated(moderate(rho, "rho"))
@@ -66,6 +68,7 @@ def gaussian_mean(
     return _ball_mean(space, radius, request, gaussian_share(space.domain.columns))
 
 
+@example(records(columns=["age", "visits"]), 5, epsilon=0.1)
 @mechanism
 def laplace_mean(
     space: Space[Rows],
@@ -100,7 +103,7 @@ def laplace_mean(
     Example:
         >>> import opendp_lite as dp, numpy as np
         >>> rows = np.full((4000, 2), [3.0, 4.0])
-        >>> (dp.records(columns=2) >> dp.laplace_mean(5, epsilon=1))(rows).round(0)
+        >>> (dp.records(columns=2) >> dp.estimators.laplace_mean(5, epsilon=1))(rows).round(0)
         array([3., 4.])
     """
     weight = space.domain.columns ** (2 / 3)

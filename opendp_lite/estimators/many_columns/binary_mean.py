@@ -15,11 +15,13 @@ from opendp_lite.estimators.inference.parameters import Floats, moderate, public
 from opendp_lite.estimators.many_columns._columns import dyadic, each_column
 from opendp_lite.estimators.many_columns._row_count import RowCount
 from opendp_lite.exact import Number
+from opendp_lite.examples import example
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.private_quantile import private_quantile
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
+from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.recipes import mechanism
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.clamp import clamp
 from opendp_lite.transformations.clip_to_norm import clip_to_norm
 from opendp_lite.transformations.norm import norm
@@ -34,6 +36,7 @@ _SHORTEST: Final = 0.5
 Zcdp = ZeroConcentratedDivergence
 
 
+@example(records(columns=2, size=20, metric=ChangeOneDistance()), rho=0.1, published=True)
 @mechanism
 def binary_mean(
     space: Space[Rows], *, rho: Number, published: bool = False
@@ -61,7 +64,7 @@ def binary_mean(
     Example:
         >>> import opendp_lite as dp, numpy as np
         >>> rows = np.random.default_rng(0).random((100_000, 3)) < [0.5, 0.1, 0.01]
-        >>> (dp.records(columns=3) >> dp.binary_mean(rho=0.03))(rows).round(1) + 0
+        >>> (dp.records(columns=3) >> dp.estimators.binary_mean(rho=0.03))(rows).round(1) + 0
         array([0.5, 0.1, 0. ])
     """
     whole = moderate(rho, "rho")

@@ -12,15 +12,17 @@ from opendp_lite.estimators.inference.parameters import Floats, moderate
 from opendp_lite.estimators.many_columns._columns import dyadic
 from opendp_lite.estimators.many_columns._noisy_mean import noisy_mean
 from opendp_lite.exact import Number
+from opendp_lite.examples import example
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.recipes import mechanism
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.clamp import clamp
 from opendp_lite.transformations.scale import scale
 from opendp_lite.transformations.widths import fitting
 
 
+@example(records(columns=["age", "visits"]), 0, [1, 2.5], rho=1)
 @mechanism
 def elliptical_mean(
     space: Space[Rows], lower: Bounds, upper: Bounds, *, rho: Number
@@ -51,7 +53,8 @@ def elliptical_mean(
     Example:
         >>> import opendp_lite as dp, numpy as np
         >>> rows = np.full((4000, 2), [3.0, 400.0])
-        >>> (dp.records(columns=2) >> dp.elliptical_mean(0, [10, 1000], rho=0.03))(rows).round(-1)
+        >>> mean = dp.estimators.elliptical_mean(0, [10, 1000], rho=0.03)
+        >>> (dp.records(columns=2) >> mean)(rows).round(-1)
         array([  0., 400.])
     """
     columns = space.domain.columns

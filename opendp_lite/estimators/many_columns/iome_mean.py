@@ -16,10 +16,12 @@ from opendp_lite.estimators.many_columns._columns import (
 )
 from opendp_lite.estimators.many_columns.quantile_by_search import quantile_by_search
 from opendp_lite.exact import Number, whole
+from opendp_lite.examples import example
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
+from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.recipes import mechanism
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.clip_to_norm import clip_to_norm
 from opendp_lite.transformations.norm import norm
@@ -33,6 +35,7 @@ _SURE = 3
 """Standard deviations of a rank in the search for the radius."""
 
 
+@example(records(size=20, metric=ChangeOneDistance()), 0.1, rho=1, steps=4, seed=7)
 @mechanism
 def iome_mean(
     space: Space[Rows], bound: Number, *, rho: Number, steps: int = 20, seed: int = 0
@@ -64,7 +67,7 @@ def iome_mean(
         >>> import opendp_lite as dp, numpy as np
         >>> rows = np.random.default_rng(0).normal([1, 20], 2, (20_000, 2))
         >>> space = dp.records(columns=2, size=20_000, metric=dp.ChangeOneDistance())
-        >>> (space >> dp.iome_mean(100, rho=0.03))(rows).round(0)
+        >>> (space >> dp.estimators.iome_mean(100, rho=0.03))(rows).round(0)
         array([ 1., 20.])
     """
     most, budget = coordinate_bound(bound), moderate(rho, "rho")

@@ -13,17 +13,20 @@ from opendp_lite.estimators.inference.parameters import moderate
 from opendp_lite.estimators.inference.request import Request
 from opendp_lite.estimators.many_columns._noisy_mean import of_ball
 from opendp_lite.exact import Number
+from opendp_lite.examples import example
 from opendp_lite.measurements.l2_mechanism import l2_mechanism
 from opendp_lite.measurements.sum_and_count import sum_and_count
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.recipes import mechanism
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.clip_to_norm import clip_to_norm
 from opendp_lite.transformations.sum import sum
 
 _STRETCH: Final = Fraction(1)
 
 
+@example(records(columns=["age", "visits"]), 2, epsilon=1)
+@example(records(columns=["age", "visits"]), 2, epsilon=1, confidence=0.9, sampling=True)
 @mechanism
 def l2_mechanism_mean(
     space: Space[Rows],
@@ -60,7 +63,7 @@ def l2_mechanism_mean(
     Example:
         >>> import opendp_lite as dp, numpy as np
         >>> rows = np.full((4000, 2), [3.0, 4.0])
-        >>> (dp.records(columns=2) >> dp.l2_mechanism_mean(5, epsilon=1))(rows).round(0)
+        >>> (dp.records(columns=2) >> dp.estimators.l2_mechanism_mean(5, epsilon=1))(rows).round(0)
         array([3., 4.])
     """
     length = moderate(radius, "radius")

@@ -12,11 +12,12 @@ from opendp_lite.estimators.many_columns._columns import coordinate_bound
 from opendp_lite.estimators.many_columns.l2_mechanism_mean import l2_mechanism_mean
 from opendp_lite.estimators.many_columns.plan_plus_mean import plan_plus_mean
 from opendp_lite.exact import Number
+from opendp_lite.examples import example
 from opendp_lite.measurements.noise import exactly_one
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.recipes import Mechanism, mechanism
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, records
 
 
 @overload
@@ -27,6 +28,8 @@ def multivariate_mean(
 def multivariate_mean(
     bound: Number, *, epsilon: Number
 ) -> Mechanism[Space[Rows], MaxDivergence]: ...
+@example(records(columns=["age", "visits"]), 100, rho=0.1, p=1)
+@example(records(columns=["age", "visits"]), 100, epsilon=1)
 @mechanism
 def multivariate_mean(
     space: Space[Rows],

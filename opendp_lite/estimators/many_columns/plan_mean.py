@@ -18,11 +18,13 @@ from opendp_lite.estimators.many_columns._columns import (
 )
 from opendp_lite.estimators.many_columns.private_variance import Deviations, check_way, deviations
 from opendp_lite.exact import Number
+from opendp_lite.examples import example
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.private_quantile import private_quantile
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
+from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.recipes import mechanism
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.clip_to_norm import clip_to_norm
 from opendp_lite.transformations.norm import norm
@@ -33,6 +35,9 @@ _QUARTER = Fraction(1, 4)
 _MISS = 0.1
 
 
+@example(
+    records(columns=2, size=20, metric=ChangeOneDistance()), 100, rho=0.1, p=1.5, variances="direct"
+)
 @mechanism
 def plan_mean(
     space: Space[Rows],
@@ -71,7 +76,7 @@ def plan_mean(
         >>> import opendp_lite as dp, numpy as np
         >>> rows = np.random.default_rng(0).normal([1, 20], [0.1, 5], (20_000, 2))
         >>> space = dp.records(columns=2, size=20_000, metric=dp.ChangeOneDistance())
-        >>> (space >> dp.plan_mean(100, rho=0.03))(rows).round(0)
+        >>> (space >> dp.estimators.plan_mean(100, rho=0.03))(rows).round(0)
         array([ 1., 20.])
     """
     most, power, whole = coordinate_bound(bound), error_power(p), moderate(rho, "rho")

@@ -24,10 +24,11 @@ from opendp_lite.estimators.many_columns._columns import (
 from opendp_lite.estimators.many_columns._row_count import RowCount
 from opendp_lite.estimators.many_columns.private_variance import deviations
 from opendp_lite.exact import Number
+from opendp_lite.examples import example
 from opendp_lite.measurements.private_quantile import private_quantile
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.recipes import mechanism
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.absolute import absolute
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.clip_to_norm import clip_to_norm
@@ -51,6 +52,7 @@ _RESOLUTION: Final = 0.2
 Zcdp = ZeroConcentratedDivergence
 
 
+@example(records(columns=["age", "visits"]), 100, rho=0.1, p=1)
 @mechanism
 def plan_plus_mean(
     space: Space[Rows], bound: Number, *, rho: Number, p: Number = 2
@@ -81,7 +83,7 @@ def plan_plus_mean(
     Example:
         >>> import opendp_lite as dp, numpy as np
         >>> rows = np.random.default_rng(0).normal([1, 20], [0.1, 5], (20_000, 2))
-        >>> (dp.records(columns=2) >> dp.plan_plus_mean(100, rho=0.03))(rows).round(0)
+        >>> (dp.records(columns=2) >> dp.estimators.plan_plus_mean(100, rho=0.03))(rows).round(0)
         array([ 1., 20.])
     """
     most, power, whole = coordinate_bound(bound), error_power(p), moderate(rho, "rho")

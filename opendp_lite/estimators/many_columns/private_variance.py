@@ -16,11 +16,12 @@ from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.inference.parameters import Floats, moderate, public_size
 from opendp_lite.estimators.many_columns._columns import coordinate_bound, dyadic, each_column
 from opendp_lite.exact import Number, said, whole
+from opendp_lite.examples import example
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.private_quantile import private_quantile
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.recipes import mechanism
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.absolute import absolute
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.clamp import clamp
@@ -36,6 +37,7 @@ MEDIAN_OF_NORMAL: Final = NormalDist().inv_cdf(0.75)
 Zcdp = ZeroConcentratedDivergence
 
 
+@example(records(), 10, rho=1, by="pairs", group=2)
 @mechanism
 def private_variance(
     space: Space[Rows],
@@ -76,7 +78,7 @@ def private_variance(
     Example:
         >>> import opendp_lite as dp, numpy as np
         >>> rows = np.random.default_rng(0).normal(50, 3, 100_000)
-        >>> round(dp.private_variance(1e6, rho=0.03)(rows)[0])
+        >>> round(dp.estimators.private_variance(1e6, rho=0.03)(rows)[0])
         9
     """
     most, budget = coordinate_bound(bound), moderate(rho, "rho")

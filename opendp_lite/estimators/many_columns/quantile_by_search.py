@@ -15,10 +15,11 @@ from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.inference.parameters import Floats
 from opendp_lite.estimators.many_columns._columns import dyadic
 from opendp_lite.exact import Number, exact, positive, whole
+from opendp_lite.examples import example
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.recipes import mechanism
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.indicator_below import indicator_below
 from opendp_lite.transformations.sum import sum
@@ -27,6 +28,7 @@ from opendp_lite.transformations.widths import fitting
 _FARTHEST: Final = Fraction(2) ** 900
 
 
+@example(records(), 0.25, bounds=(0, 10), rho=1, steps=5)
 @mechanism
 def quantile_by_search(
     space: Space[Rows],
@@ -64,7 +66,7 @@ def quantile_by_search(
     Example:
         >>> import opendp_lite as dp
         >>> rows = list(range(1000)) * 100
-        >>> round(dp.quantile_by_search(0.5, 0, 1000, rho=0.03)(rows), -2)
+        >>> round(dp.estimators.quantile_by_search(0.5, 0, 1000, rho=0.03)(rows), -2)
         500.0
     """
     share, cost = exact(quantile, "quantile"), positive(rho, "rho")

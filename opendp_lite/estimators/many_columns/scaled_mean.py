@@ -16,10 +16,11 @@ from opendp_lite.estimators.inference.parameters import Floats, moderate
 from opendp_lite.estimators.many_columns._columns import dyadic
 from opendp_lite.estimators.many_columns._noisy_mean import noisy_mean
 from opendp_lite.exact import Number, open_probability
+from opendp_lite.examples import example
 from opendp_lite.measurements.private_quantile import private_quantile
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.recipes import Mechanism, mechanism
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.clip_to_norm import clip_to_norm
 from opendp_lite.transformations.norm import norm
@@ -31,6 +32,9 @@ _NATS = 2
 Zcdp = ZeroConcentratedDivergence
 
 
+@example(
+    records(columns=["age", "visits"]), [1, 0.1], rho=1, middle=[3, 4], beyond=0.1, searched=True
+)
 @mechanism
 def scaled_mean(
     space: Space[Rows],
@@ -70,7 +74,8 @@ def scaled_mean(
     Example:
         >>> import opendp_lite as dp, numpy as np
         >>> rows = np.random.default_rng(0).normal(0, [1, 100], (20_000, 2))
-        >>> (dp.records(columns=2) >> dp.scaled_mean([1, 100], rho=0.03))(rows).round(-1) + 0
+        >>> mean = dp.estimators.scaled_mean([1, 100], rho=0.03)
+        >>> (dp.records(columns=2) >> mean)(rows).round(-1) + 0
         array([0., 0.])
     """
     columns = space.domain.columns

@@ -13,8 +13,9 @@ from opendp_lite.estimators.inference.parameters import Floats, private_size
 from opendp_lite.estimators.inference.ratio_of_noisy_sums import RatioOfNoisySums
 from opendp_lite.estimators.inference.request import Request
 from opendp_lite.exact import Number, nearest, positive
+from opendp_lite.examples import example
 from opendp_lite.recipes import mechanism
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.clamp import clamp
 from opendp_lite.transformations.clip_to_norm import clip_to_norm
 from opendp_lite.transformations.drop_nan import drop_nan
@@ -22,6 +23,8 @@ from opendp_lite.transformations.simplex_augment import simplex_augment
 from opendp_lite.transformations.sum import sum
 
 
+@example(records(columns=["age", "visits"]), 10, epsilon=0.1)
+@example(records(columns=["age", "visits"]), 10, epsilon=0.1, confidence=0.9, sampling=True)
 @mechanism
 def simplex_vector_mean(
     space: Space[Rows],
@@ -63,7 +66,7 @@ def simplex_vector_mean(
     Example:
         >>> import opendp_lite as dp, numpy as np
         >>> rows = np.tile([1.0, 2.0, 0.0], (20_000, 1))
-        >>> means = dp.records(columns=3) >> dp.simplex_vector_mean(4, epsilon=1)
+        >>> means = dp.records(columns=3) >> dp.estimators.simplex_vector_mean(4, epsilon=1)
         >>> means(rows).round(1) + 0
         array([1., 2., 0.])
     """

@@ -49,7 +49,8 @@ def expected_error(
         >>> import opendp_lite as dp
         >>> round(dp.expected_error(dp.mean(0, 100, rho=0.03), n=1000, guess=40), 2)
         0.25
-        >>> round(dp.expected_error(dp.simplex_mean(0, 100, rho=0.03), n=1000, guess=40), 2)
+        >>> simplex = dp.estimators.simplex_mean(0, 100, rho=0.03)
+        >>> round(dp.expected_error(simplex, n=1000, guess=40), 2)
         0.29
     """
     if not isinstance(estimator, Private):
@@ -62,7 +63,8 @@ def expected_error(
     if simulate is None:
         raise SpaceError(
             "expected_error is for the means of one column: mean, recentred_mean, joint_mean, "
-            f"known_size_mean, simplex_mean, centered_mean, plug_in_mean, resized_mean. Got {estimator!r}"
+            f"known_size_mean, simplex_mean, centered_mean, plug_in_mean, "
+            f"resized_mean. Got {estimator!r}"
         )
     mean, variance = nearest(exact(guess, "guess")), nearest(exact(spread, "spread")) ** 2
     scenario = Scenario(whole(n, "n", least=1), mean, variance)

@@ -19,14 +19,16 @@ from opendp_lite.estimators.inference.parameters import private_size
 from opendp_lite.estimators.inference.ratio_of_noisy_sums import RIDGE, RatioOfNoisySums
 from opendp_lite.estimators.inference.request import Request
 from opendp_lite.exact import Number, exact
+from opendp_lite.examples import example
 from opendp_lite.measurements.sum_and_count import sum_and_count
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.recipes import Mechanism, mechanism
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.center import center
 
 
 @bounds_come_first("epsilon=1")
+@example(records(), 0, 10, epsilon=0.1, stretch=2.39)
 @mechanism
 def joint_mean(
     space: Space[Rows],
@@ -71,9 +73,9 @@ def joint_mean(
 
     Example:
         >>> import opendp_lite as dp
-        >>> dp.joint_mean(0, 10, epsilon=1).map(1)
+        >>> dp.estimators.joint_mean(0, 10, epsilon=1).map(1)
         1.0
-        >>> round(dp.joint_mean(0, 10, epsilon=1)([3.0] * 10_000), 1)
+        >>> round(dp.estimators.joint_mean(0, 10, epsilon=1)([3.0] * 10_000), 1)
         3.0
     """
     column = BoundedColumn.of(space, lower, upper, "joint_mean")

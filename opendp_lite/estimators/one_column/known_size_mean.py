@@ -18,13 +18,16 @@ from opendp_lite.estimators.inference.ratio_of_noisy_sums import RatioOfNoisySum
 from opendp_lite.estimators.inference.request import Request
 from opendp_lite.estimators.inference.scenario import Scenario
 from opendp_lite.exact import Number
+from opendp_lite.examples import example
+from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.recipes import Mechanism, mechanism
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.sum import sum
 
 
 @bounds_come_first("epsilon=1")
+@example(records(size=20, metric=ChangeOneDistance()), 0, 10, rho=0.1)
 @mechanism
 def known_size_mean(
     space: Space[Rows],
@@ -67,7 +70,7 @@ def known_size_mean(
     Example:
         >>> import opendp_lite as dp
         >>> people = dp.records(size=10_000, metric=dp.ChangeOneDistance())
-        >>> round((people >> dp.known_size_mean(0, 10, epsilon=1))([3.0] * 10_000), 1)
+        >>> round((people >> dp.estimators.known_size_mean(0, 10, epsilon=1))([3.0] * 10_000), 1)
         3.0
     """
     column = BoundedColumn.of(space, lower, upper, "known_size_mean")

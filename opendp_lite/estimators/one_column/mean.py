@@ -19,11 +19,13 @@ from opendp_lite.estimators.one_column.joint_mean import joint_plan
 from opendp_lite.estimators.one_column.known_size_mean import known_size_plan
 from opendp_lite.estimators.one_column.recentred_mean import recentred_plan
 from opendp_lite.exact import Number, digits_up, reading
+from opendp_lite.examples import example
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
+from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.recipes import Mechanism, mechanism
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, records
 
 _LARGEST: Final = 20.0
 _ROWS: Final = 1000
@@ -67,6 +69,9 @@ def mean(
     sampling: bool = False,
 ) -> Mechanism[Space[Rows], ApproximateDivergence]: ...
 @bounds_come_first("epsilon=1")
+@example(records(), 0, 100, rho=0.1)
+@example(records(), 0, 100, epsilon=1, delta=1e-6, confidence=0.9, sampling=True)
+@example(records(size=20, metric=ChangeOneDistance()), -1, 1, epsilon=0.1)
 @mechanism
 def mean(
     space: Space[Rows],

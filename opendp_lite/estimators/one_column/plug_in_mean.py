@@ -20,14 +20,16 @@ from opendp_lite.estimators.inference.parameters import private_size, share_of
 from opendp_lite.estimators.inference.ratio_of_noisy_sums import RatioOfNoisySums
 from opendp_lite.estimators.inference.request import Request
 from opendp_lite.exact import Number
+from opendp_lite.examples import example
 from opendp_lite.recipes import Mechanism, mechanism
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.count import count
 from opendp_lite.transformations.sum import sum
 
 
 @bounds_come_first("epsilon=1")
+@example(records(), 0, 10, rho=0.1, guess=4)
 @mechanism
 def plug_in_mean(
     space: Space[Rows],
@@ -76,9 +78,9 @@ def plug_in_mean(
 
     Example:
         >>> import opendp_lite as dp
-        >>> dp.plug_in_mean(0, 10, rho=0.03).map(1)
+        >>> dp.estimators.plug_in_mean(0, 10, rho=0.03).map(1)
         0.03
-        >>> round(dp.plug_in_mean(0, 10, epsilon=1)([3.0] * 10_000), 1)
+        >>> round(dp.estimators.plug_in_mean(0, 10, epsilon=1)([3.0] * 10_000), 1)
         3.0
     """
     column = BoundedColumn.of(space, lower, upper, "plug_in_mean")
@@ -87,6 +89,7 @@ def plug_in_mean(
 
 
 @bounds_come_first("epsilon=1")
+@example(records(), 0, 10, epsilon=0.1, share=0.75)
 @mechanism
 def centered_mean(
     space: Space[Rows],
@@ -135,9 +138,9 @@ def centered_mean(
 
     Example:
         >>> import opendp_lite as dp
-        >>> dp.centered_mean(0, 10, rho=0.03).map(1)
+        >>> dp.estimators.centered_mean(0, 10, rho=0.03).map(1)
         0.03
-        >>> round(dp.centered_mean(0, 10, epsilon=1)([3.0] * 10_000), 1)
+        >>> round(dp.estimators.centered_mean(0, 10, epsilon=1)([3.0] * 10_000), 1)
         3.0
     """
     column = BoundedColumn.of(space, lower, upper, "centered_mean")

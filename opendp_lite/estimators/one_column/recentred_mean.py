@@ -21,12 +21,13 @@ from opendp_lite.estimators.inference.ratio_of_noisy_sums import RIDGE, RatioOfN
 from opendp_lite.estimators.inference.request import Request
 from opendp_lite.estimators.inference.scenario import Scenario
 from opendp_lite.exact import Number
+from opendp_lite.examples import example
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measures.curve import gaussian_rho
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.recipes import Mechanism, mechanism
 from opendp_lite.samplers.entropy import Entropy
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.count import count
 from opendp_lite.transformations.sum import sum
@@ -40,6 +41,7 @@ _Noises = tuple[Measurement[Any, Any], Measurement[Any, Any]]
 
 
 @bounds_come_first("rho=0.03")
+@example(records(), 0, 10, rho=0.1, first=0.05)
 @mechanism
 def recentred_mean(
     space: Space[Rows],
@@ -87,9 +89,9 @@ def recentred_mean(
 
     Example:
         >>> import opendp_lite as dp
-        >>> dp.recentred_mean(0, 10, rho=0.03).map(1)
+        >>> dp.estimators.recentred_mean(0, 10, rho=0.03).map(1)
         0.03
-        >>> round(dp.recentred_mean(0, 10, rho=0.03)([3.0] * 10_000), 1)
+        >>> round(dp.estimators.recentred_mean(0, 10, rho=0.03)([3.0] * 10_000), 1)
         3.0
     """
     column = BoundedColumn.of(space, lower, upper, "recentred_mean")

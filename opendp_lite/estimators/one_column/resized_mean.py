@@ -22,9 +22,10 @@ from opendp_lite.estimators.inference.ratio_of_noisy_sums import RatioOfNoisySum
 from opendp_lite.estimators.inference.request import Request
 from opendp_lite.estimators.inference.scenario import Scenario
 from opendp_lite.exact import Number
+from opendp_lite.examples import example
 from opendp_lite.measures.curve import curved_number
 from opendp_lite.recipes import Mechanism, mechanism
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.count import count
 from opendp_lite.transformations.resize import resize
@@ -34,6 +35,7 @@ _MOST_FILLED: Final = 1e6
 
 
 @bounds_come_first("epsilon=1")
+@example(records(), 0, 10, rho=0.1, fill=5)
 @mechanism
 def resized_mean(
     space: Space[Rows],
@@ -79,9 +81,9 @@ def resized_mean(
 
     Example:
         >>> import opendp_lite as dp
-        >>> dp.resized_mean(0, 10, rho=0.03).map(1)
+        >>> dp.estimators.resized_mean(0, 10, rho=0.03).map(1)
         0.03
-        >>> round(dp.resized_mean(0, 10, epsilon=1)([3.0] * 10_000), 1)
+        >>> round(dp.estimators.resized_mean(0, 10, epsilon=1)([3.0] * 10_000), 1)
         3.0
     """
     column = BoundedColumn.of(space, lower, upper, "resized_mean")

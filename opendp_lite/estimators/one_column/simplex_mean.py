@@ -21,14 +21,16 @@ from opendp_lite.estimators.inference.parameters import private_size
 from opendp_lite.estimators.inference.ratio_of_noisy_sums import RatioOfNoisySums
 from opendp_lite.estimators.inference.request import Request
 from opendp_lite.exact import Number, exact
+from opendp_lite.examples import example
 from opendp_lite.recipes import Mechanism, mechanism
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.count import count
 from opendp_lite.transformations.simplex_augment import simplex_augment
 from opendp_lite.transformations.sum import sum
 
 
 @bounds_come_first("epsilon=1")
+@example(records(), 0, 10, epsilon=0.1, extra_count=0.25)
 @mechanism
 def simplex_mean(
     space: Space[Rows],
@@ -73,9 +75,9 @@ def simplex_mean(
 
     Example:
         >>> import opendp_lite as dp
-        >>> dp.simplex_mean(0, 10, epsilon=1).map(1)
+        >>> dp.estimators.simplex_mean(0, 10, epsilon=1).map(1)
         1.0
-        >>> round(dp.simplex_mean(0, 10, epsilon=1)([3.0] * 10_000), 1)
+        >>> round(dp.estimators.simplex_mean(0, 10, epsilon=1)([3.0] * 10_000), 1)
         3.0
     """
     column = BoundedColumn.of(space, lower, upper, "simplex_mean")

@@ -20,8 +20,9 @@ from opendp_lite.estimators.inference.parameters import moderate
 from opendp_lite.estimators.inference.ratio_of_noisy_sums import RatioOfNoisySums
 from opendp_lite.estimators.inference.request import Request
 from opendp_lite.exact import Number
+from opendp_lite.examples import example
 from opendp_lite.recipes import Mechanism, mechanism
-from opendp_lite.spaces import Space, row_metric
+from opendp_lite.spaces import Space, records, row_metric
 from opendp_lite.transformations.impute import impute
 from opendp_lite.transformations.norm import norm
 from opendp_lite.transformations.square import square
@@ -30,6 +31,10 @@ from opendp_lite.transformations.weighted_pairs import weighted_pairs
 
 
 @bounds_come_first("most=1, epsilon=1")
+@example(records(columns=["age", "visits"]), 0, 10, most=2, rho=0.1)
+@example(
+    records(columns=["age", "visits"]), 0, 10, most=2, epsilon=1, confidence=0.9, sampling=True
+)
 @mechanism
 def weighted_mean(
     space: Space[Rows],
@@ -74,7 +79,7 @@ def weighted_mean(
     Example:
         >>> import opendp_lite as dp, numpy as np
         >>> rows = np.repeat([[4.0, 1.0], [10.0, 0.5]], 5000, axis=0)
-        >>> mean = dp.records(columns=2) >> dp.weighted_mean(0, 10, most=1, epsilon=1)
+        >>> mean = dp.records(columns=2) >> dp.estimators.weighted_mean(0, 10, most=1, epsilon=1)
         >>> round(mean(rows), 1)
         6.0
     """

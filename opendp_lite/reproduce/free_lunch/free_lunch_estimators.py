@@ -61,7 +61,7 @@ class FreeLunchEstimator:
 
 
 def _plug_in(setting: FreeLunchSetting) -> Any:
-    return setting.of(dp.plug_in_mean, share=setting.share(setting.dataset.reach))
+    return setting.of(dp.estimators.plug_in_mean, share=setting.share(setting.dataset.reach))
 
 
 def _plug_in_errors(setting: FreeLunchSetting) -> ErrorPair:
@@ -70,7 +70,7 @@ def _plug_in_errors(setting: FreeLunchSetting) -> ErrorPair:
 
 
 def _simplex(setting: FreeLunchSetting) -> Any:
-    return setting.of(dp.simplex_mean)
+    return setting.of(dp.estimators.simplex_mean)
 
 
 def _simplex_errors(setting: FreeLunchSetting) -> ErrorPair:
@@ -83,7 +83,7 @@ def _simplex_errors(setting: FreeLunchSetting) -> ErrorPair:
 
 
 def _center(setting: FreeLunchSetting) -> Any:
-    return setting.of(dp.centered_mean, share=setting.share(setting.dataset.half))
+    return setting.of(dp.estimators.centered_mean, share=setting.share(setting.dataset.half))
 
 
 def _center_errors(setting: FreeLunchSetting) -> ErrorPair:
@@ -96,7 +96,9 @@ def _swapped(setting: FreeLunchSetting) -> float:
 
 
 def _resize(setting: FreeLunchSetting) -> Any:
-    return setting.of(dp.resized_mean, share=_swapped(setting), fill=setting.dataset.mean)
+    return setting.of(
+        dp.estimators.resized_mean, share=_swapped(setting), fill=setting.dataset.mean
+    )
 
 
 def _resize_errors(setting: FreeLunchSetting) -> ErrorPair:
@@ -105,7 +107,7 @@ def _resize_errors(setting: FreeLunchSetting) -> ErrorPair:
 
 
 def _three_quarters(setting: FreeLunchSetting) -> Any:
-    return setting.of(dp.centered_mean, share=_MOST_OF_IT)
+    return setting.of(dp.estimators.centered_mean, share=_MOST_OF_IT)
 
 
 def _three_quarters_errors(setting: FreeLunchSetting) -> ErrorPair:
@@ -124,7 +126,7 @@ def _of_sum_and_count(
 
 
 def _recentred(setting: FreeLunchSetting) -> Any:
-    return setting.of(dp.recentred_mean)
+    return setting.of(dp.estimators.recentred_mean)
 
 
 def _no_closed_form(setting: FreeLunchSetting) -> ErrorPair:
@@ -133,7 +135,7 @@ def _no_closed_form(setting: FreeLunchSetting) -> ErrorPair:
 
 def _core(stretch: float) -> FreeLunchEstimator:
     def mechanism(setting: FreeLunchSetting) -> Any:
-        return setting.of(dp.joint_mean, stretch=stretch)
+        return setting.of(dp.estimators.joint_mean, stretch=stretch)
 
     def expected(setting: FreeLunchSetting) -> ErrorPair:
         of_sum = (8 + 2 * stretch) / (2 + stretch)

@@ -19,26 +19,26 @@ BELL = 100 * beta(4, 7).ppf(SHARES)
 TRUE = beta(4, 7, scale=100)
 AT = np.array([5.0, 20.0, 36.0, 50.0, 80.0])
 SMOOTH = [
-    dp.Cosine(24, 0, 100),
-    dp.Fourier(25, 0, 100),
-    dp.Legendre(16, 0, 100),
-    dp.Chebyshev(24, 0, 100),
-    dp.Hermite(32, middle=40, scale=20),
-    dp.Laguerre(40, scale=3),
-    dp.Daubechies(64, 0, 100),
+    dp.bases.Cosine(24, 0, 100),
+    dp.bases.Fourier(25, 0, 100),
+    dp.bases.Legendre(16, 0, 100),
+    dp.bases.Chebyshev(24, 0, 100),
+    dp.bases.Hermite(32, middle=40, scale=20),
+    dp.bases.Laguerre(40, scale=3),
+    dp.bases.Daubechies(64, 0, 100),
 ]
 STEPPED = [
-    dp.Haar(64, 0, 100),
-    dp.Hadamard(64, 0, 100),
-    dp.MutuallyUnbiased(61, 0, 100),
-    dp.MutuallyUnbiased(64, 0, 100),
+    dp.bases.Haar(64, 0, 100),
+    dp.bases.Hadamard(64, 0, 100),
+    dp.bases.MutuallyUnbiased(61, 0, 100),
+    dp.bases.MutuallyUnbiased(64, 0, 100),
 ]
-EXACT_MOMENTS = [dp.Legendre(6, 0, 100), dp.Chebyshev(6, 0, 100)]
+EXACT_MOMENTS = [dp.bases.Legendre(6, 0, 100), dp.bases.Chebyshev(6, 0, 100)]
 
 
 def read(basis, data, size=None, deviation=1e-3):
     """Without noise."""
-    sums = (dp.basis_features(basis) >> dp.sum())(data)
+    sums = (dp.transformations.basis_features(basis) >> dp.sum())(data)
     return dp.Distribution(basis, sums, deviation, size)
 
 
@@ -82,14 +82,14 @@ def test_steps_are_a_histogram(basis):
 
 def test_a_circle_has_no_edge():
     hours = np.concatenate([np.linspace(22, 24, 500), np.linspace(0, 2, 500)])
-    found = read(dp.Fourier(9, 0, 24), hours)
+    found = read(dp.bases.Fourier(9, 0, 24), hours)
     ends = found.density([0.0, 24.0]).value
     assert ends[0] == pytest.approx(ends[1], rel=0.01)
     assert ends[0] > 5 * found.density(12.0).value
 
 
 def test_cdf_density_and_quantile_agree():
-    found = read(dp.Cosine(12, 0, 100), BELL)
+    found = read(dp.bases.Cosine(12, 0, 100), BELL)
     x = np.linspace(0, 100, 4001)
     density, cdf = found.density(x).value, found.cdf(x).value
     grown = np.concatenate([[0], np.cumsum((density[1:] + density[:-1]) / 2 * 0.025)])
@@ -114,7 +114,7 @@ QUESTIONS = {
 
 def noisy(basis, data, deviation, size, laplace=False):
     """Many readings of the same sums with fresh noise, and one without."""
-    sums = (dp.basis_features(basis) >> dp.sum())(data)
+    sums = (dp.transformations.basis_features(basis) >> dp.sum())(data)
     generator = np.random.default_rng(7)
     draw = generator.laplace if laplace else generator.normal
     scale = deviation / sqrt(2) if laplace else deviation
@@ -127,7 +127,7 @@ def noisy(basis, data, deviation, size, laplace=False):
 @pytest.mark.parametrize("sized", [False, True])
 @pytest.mark.parametrize(
     "basis",
-    [dp.Cosine(8, 0, 100), dp.Haar(8, 0, 100), dp.MutuallyUnbiased(5, 0, 100)],
+    [dp.bases.Cosine(8, 0, 100), dp.bases.Haar(8, 0, 100), dp.bases.MutuallyUnbiased(5, 0, 100)],
     ids=repr,
 )
 def test_standard_errors_are_the_spread_of_the_estimates(basis, sized, laplace):
@@ -151,7 +151,7 @@ def test_standard_errors_are_the_spread_of_the_estimates(basis, sized, laplace):
 def test_two_standard_errors_cover_as_often_as_they_should():
     """95.4 in 100 for Gaussian noise; five deviations of 1200 runs are allowed, fixed seed."""
     data = BELL[::40]
-    exactly, runs = noisy(dp.Cosine(8, 0, 100), data, 15.0, None)
+    exactly, runs = noisy(dp.bases.Cosine(8, 0, 100), data, 15.0, None)
     expected = 1 - 2 * norm.sf(2)
     for name, ask in QUESTIONS.items():
         truth = ask(exactly).value
@@ -168,7 +168,7 @@ def test_two_standard_errors_cover_where_the_noise_is_large(size):
     of the upper bound 76 in 100; now it is 94 in 100 or more, and the spread is 0.7 in 100.
     """
     data = BELL[:: N // 100] / 10
-    exactly, runs = noisy(dp.Cosine(24, 0, 100), data, 7.0, size)
+    exactly, runs = noisy(dp.bases.Cosine(24, 0, 100), data, 7.0, size)
     for least, ask in (
         (0.92, lambda found: found.standard_deviation()),
         (0.90, lambda found: found.quantile(0.99)),
@@ -179,7 +179,7 @@ def test_two_standard_errors_cover_where_the_noise_is_large(size):
 
 
 @pytest.mark.parametrize("upper", [1e-100, 1e-90, 1e80, 1e100])
-@pytest.mark.parametrize("kind", [dp.Cosine, dp.Haar])
+@pytest.mark.parametrize("kind", [dp.bases.Cosine, dp.bases.Haar])
 def test_errors_do_not_depend_on_the_unit(upper, kind):
     """Squares of 1e100 squared are beyond floats, and of 1e-100 squared are 0."""
     data = BELL[::40] / 100
@@ -205,9 +205,9 @@ def test_errors_do_not_depend_on_the_unit(upper, kind):
 @pytest.mark.parametrize("loss", [{"rho": 0.5}, {"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}])
 def test_any_data_gives_finite_answers(data, loss):
     for basis in (
-        dp.Legendre(6, 0, 10),
-        dp.Hermite(4, middle=0, scale=1),
-        dp.MutuallyUnbiased(5, 0, 1),
+        dp.bases.Legendre(6, 0, 10),
+        dp.bases.Hermite(4, middle=0, scale=1),
+        dp.bases.MutuallyUnbiased(5, 0, 1),
     ):
         release = dp.basis_distribution(basis, **loss)
         spaces = [dp.records()]
@@ -225,7 +225,7 @@ def test_any_data_gives_finite_answers(data, loss):
 def test_the_noise_follows_the_sensitivity(metric):
     size = None if metric == dp.SymmetricDistance() else 50
     space = dp.records(size=size, metric=metric)
-    basis = dp.Haar(16, 0, 1)
+    basis = dp.bases.Haar(16, 0, 1)
     moved = basis.points().radii() if size is None else basis.replacing()
     release = space >> dp.basis_distribution(basis, rho=Fraction(1, 8))
     assert release.map(1) == 0.125
@@ -236,9 +236,9 @@ def test_the_noise_follows_the_sensitivity(metric):
 
 
 def test_the_parts_make_the_whole():
-    basis = dp.Cosine(6, 0, 100)
-    parts = dp.basis_features(basis) >> dp.sum() >> dp.gaussian(scale=3)
-    found = (parts >> dp.distribution(basis, deviation=3))(BELL[:1000])
+    basis = dp.bases.Cosine(6, 0, 100)
+    parts = dp.transformations.basis_features(basis) >> dp.sum() >> dp.gaussian(scale=3)
+    found = (parts >> dp.estimators.distribution(basis, deviation=3))(BELL[:1000])
     assert found.deviation == 3
     assert found.count.value == pytest.approx(1000, abs=25)
     assert repr(found).startswith("<Distribution of about ")
@@ -246,27 +246,32 @@ def test_the_parts_make_the_whole():
 
 
 def test_what_is_refused():
-    basis = dp.Cosine(6, 0, 100)
-    summed = dp.basis_features(basis) >> dp.sum() >> dp.gaussian(scale=3)
+    basis = dp.bases.Cosine(6, 0, 100)
+    summed = dp.transformations.basis_features(basis) >> dp.sum() >> dp.gaussian(scale=3)
     with pytest.raises(dp.SpaceError, match="basis_features"):
-        summed >> dp.distribution(dp.Cosine(6, 0, 50), deviation=3)
+        summed >> dp.estimators.distribution(dp.bases.Cosine(6, 0, 50), deviation=3)
     with pytest.raises(dp.SpaceError, match="basis_features"):
-        dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(scale=3) >> dp.distribution(basis, deviation=3)
+        (
+            dp.clamp(0, 1)
+            >> dp.sum()
+            >> dp.gaussian(scale=3)
+            >> dp.estimators.distribution(basis, deviation=3)
+        )
     with pytest.raises(dp.ParameterError, match="6 sums"):
-        dp.distribution(basis, deviation=3)([1.0, 2.0])
+        dp.estimators.distribution(basis, deviation=3)([1.0, 2.0])
     with pytest.raises(dp.ParameterError, match="deviation"):
-        dp.distribution(basis, deviation=0)([1.0] * 6)
+        dp.estimators.distribution(basis, deviation=0)([1.0] * 6)
     with pytest.raises(dp.ParameterError, match="between 0 and 1"):
-        dp.distribution(basis, deviation=1)([1.0] * 6).quantile(1.1)
+        dp.estimators.distribution(basis, deviation=1)([1.0] * 6).quantile(1.1)
     with pytest.raises(dp.ParameterError, match="order"):
-        dp.distribution(basis, deviation=1)([1.0] * 6).moment(0)
+        dp.estimators.distribution(basis, deviation=1)([1.0] * 6).moment(0)
     for wrong in ({}, {"rho": 1, "epsilon": 1}, {"delta": 1e-6}, {"rho": 0}, {"epsilon": -1}):
         with pytest.raises(dp.ParameterError):
             dp.basis_distribution(basis, **wrong)
 
 
 def test_what_is_asked_wrongly_is_answered_in_words():
-    found = dp.distribution(dp.Cosine(6, 0, 100), deviation=3)([100.0] + [0.0] * 5)
+    found = dp.estimators.distribution(dp.bases.Cosine(6, 0, 100), deviation=3)([100.0] + [0.0] * 5)
     for ask, words in (
         (lambda: found.density("a"), "density: x must be a number.*'a'"),
         (lambda: found.cdf(None), "cdf: x must be numbers, got NaN"),
@@ -298,35 +303,41 @@ def test_what_is_asked_wrongly_is_answered_in_words():
 )
 def test_a_loss_is_refused_in_the_words_of_the_estimator(given, words):
     with pytest.raises(dp.ParameterError, match=words):
-        dp.basis_distribution(dp.Cosine(6, 0, 100), **given)
+        dp.basis_distribution(dp.bases.Cosine(6, 0, 100), **given)
 
 
 def test_nothing_may_come_between_the_functions_and_their_sums():
     """Five times the sums were read as five times the rows."""
-    basis = dp.Cosine(3, 0, 1)
+    basis = dp.bases.Cosine(3, 0, 1)
     for between in (dp.scale(5), dp.select([2, 1, 0]), dp.clamp(0, 1)):
-        pipeline = dp.basis_features(basis) >> between >> dp.sum() >> dp.gaussian(scale=1)
+        pipeline = (
+            dp.transformations.basis_features(basis) >> between >> dp.sum() >> dp.gaussian(scale=1)
+        )
         with pytest.raises(dp.SpaceError, match="nothing between"):
-            pipeline >> dp.distribution(basis, deviation=1)
+            pipeline >> dp.estimators.distribution(basis, deviation=1)
 
 
 @pytest.mark.parametrize(
     ("given", "words"),
     [
         ((None, 1), "needs a basis"),
-        ((dp.Cosine(3, 0, 1), 0), "deviation"),
-        ((dp.Cosine(3, 0, 1), 1, 0), "size"),
+        ((dp.bases.Cosine(3, 0, 1), 0), "deviation"),
+        ((dp.bases.Cosine(3, 0, 1), 1, 0), "size"),
     ],
 )
 def test_wrong_parameters_are_refused_before_a_release_is_spent(given, words):
-    released = dp.basis_features(dp.Cosine(3, 0, 1)) >> dp.sum() >> dp.gaussian(scale=1)
+    released = (
+        dp.transformations.basis_features(dp.bases.Cosine(3, 0, 1))
+        >> dp.sum()
+        >> dp.gaussian(scale=1)
+    )
     with pytest.raises(dp.ParameterError, match=words):
-        released >> dp.distribution(*given)
+        released >> dp.estimators.distribution(*given)
 
 
 def test_a_deviation_is_finite_where_the_mean_is_noise():
     """The square of a mean of 1e200 is beyond floats; no mean lies beyond the bounds."""
-    found = dp.distribution(dp.Legendre(3, 0, 1), deviation=1)([1.0, 1e200, 1e200])
+    found = dp.estimators.distribution(dp.bases.Legendre(3, 0, 1), deviation=1)([1.0, 1e200, 1e200])
     answer = found.standard_deviation()
     assert np.isfinite([answer.value, answer.standard_error]).all()
 
@@ -337,7 +348,9 @@ def sums_of(found):
 
 @pytest.mark.parametrize("loss", [{"rho": 0.5}, {"epsilon": 1}])
 @pytest.mark.parametrize(
-    "basis", [dp.Legendre(4, 0, 1), dp.Hadamard(4, 0, 1), dp.Laguerre(3, scale=1)], ids=repr
+    "basis",
+    [dp.bases.Legendre(4, 0, 1), dp.bases.Hadamard(4, 0, 1), dp.bases.Laguerre(3, scale=1)],
+    ids=repr,
 )
 def test_nothing_is_found_where_a_row_is_added(basis, loss, seeded):
     """The row where the functions are largest; each would fail with probability 1e-7.
@@ -358,9 +371,9 @@ def test_the_published_l1_claim_is_false(k):
     Here the functions are sqrt(k) times as large, so noise for the claimed norm of 1 has a scale of
     sqrt(k) for epsilon = 1. The map says what such a release costs: sqrt(k).
     """
-    basis = dp.Hadamard(k, 0, 1)
+    basis = dp.bases.Hadamard(k, 0, 1)
     assert basis.l1 / basis.l2 == sqrt(k)
-    published = dp.basis_features(basis) >> dp.sum() >> dp.laplace(scale=sqrt(k))
+    published = dp.transformations.basis_features(basis) >> dp.sum() >> dp.laplace(scale=sqrt(k))
     assert published.map(1) == sqrt(k)
 
 
@@ -374,8 +387,10 @@ def test_an_audit_catches_the_published_l1_claim(seeded):
     def likelihood(sums):
         return float((np.abs(sums) - np.abs(sums - 1)).sum())
 
-    basis = dp.Hadamard(4, 0, 1)
-    published = dp.records() >> dp.basis_features(basis) >> dp.sum() >> dp.laplace(scale=1)
+    basis = dp.bases.Hadamard(4, 0, 1)
+    published = (
+        dp.records() >> dp.transformations.basis_features(basis) >> dp.sum() >> dp.laplace(scale=1)
+    )
     dp.audit(published, [], [0.0], releases=600, score=likelihood)
     claiming = attrs.evolve(published, privacy_map=lambda distance: 2 * distance)
     with pytest.raises(AssertionError, match="claims a loss of 2"):
@@ -383,7 +398,7 @@ def test_an_audit_catches_the_published_l1_claim(seeded):
 
 
 def test_results_are_shown_short_and_go_to_json(seeded):
-    basis = dp.Cosine(6, 0, 100)
+    basis = dp.bases.Cosine(6, 0, 100)
     found = (dp.records() >> dp.basis_distribution(basis, epsilon=1))(BELL[:1000])
     assert len(repr(found)) < 120
     assert len(repr(found.density(np.linspace(0, 100, 50)))) < 80
@@ -398,7 +413,7 @@ def test_results_are_shown_short_and_go_to_json(seeded):
 
 
 def test_numbers_that_json_does_not_have_are_none():
-    shown = dp.Uncertain(np.array([[1.0, np.nan], [np.inf, 2.0]]), 0.5)
+    shown = dp.estimators.Uncertain(np.array([[1.0, np.nan], [np.inf, 2.0]]), 0.5)
     assert shown.as_dict() == {"value": [[1.0, None], [None, 2.0]], "standard_error": 0.5}
-    assert f"{dp.Uncertain(1.25, 0.1):.1f}" == "1.2"
-    assert float(dp.Uncertain(1.25, 0.1)) == 1.25
+    assert f"{dp.estimators.Uncertain(1.25, 0.1):.1f}" == "1.2"
+    assert float(dp.estimators.Uncertain(1.25, 0.1)) == 1.25

@@ -22,24 +22,24 @@ REPLACED = {
     "the only row": ([-FAR], [FAR]),
 }
 FAST = [
-    dp.gaussian_mean(FAR, rho=0.5),
-    dp.laplace_mean(FAR, epsilon=1),
-    dp.elliptical_mean(-FAR, FAR, rho=0.5),
-    dp.scaled_mean(FAR / 3, rho=0.5),
+    dp.estimators.gaussian_mean(FAR, rho=0.5),
+    dp.estimators.laplace_mean(FAR, epsilon=1),
+    dp.estimators.elliptical_mean(-FAR, FAR, rho=0.5),
+    dp.estimators.scaled_mean(FAR / 3, rho=0.5),
 ]
 SLOW = [
-    dp.scaled_mean(FAR / 3, rho=0.5, searched=True),
-    dp.plan_plus_mean(FAR, rho=0.5),
-    dp.private_variance(FAR, rho=0.5),
-    dp.private_variance(FAR, rho=0.5, by="pairs"),
-    dp.quantile_by_search(0.5, -FAR, FAR, rho=0.5, steps=1),
+    dp.estimators.scaled_mean(FAR / 3, rho=0.5, searched=True),
+    dp.estimators.plan_plus_mean(FAR, rho=0.5),
+    dp.estimators.private_variance(FAR, rho=0.5),
+    dp.estimators.private_variance(FAR, rho=0.5, by="pairs"),
+    dp.estimators.quantile_by_search(0.5, -FAR, FAR, rho=0.5, steps=1),
 ]
 SIZED = [
-    dp.plan_mean(FAR, rho=0.5),
-    dp.plan_mean(FAR, rho=0.5, variances="none"),
-    dp.iome_mean(FAR, rho=0.5, steps=1),
-    dp.private_variance(FAR, rho=0.5, by="direct"),
-    dp.private_variance(FAR, rho=0.5, by="binary"),
+    dp.estimators.plan_mean(FAR, rho=0.5),
+    dp.estimators.plan_mean(FAR, rho=0.5, variances="none"),
+    dp.estimators.iome_mean(FAR, rho=0.5, steps=1),
+    dp.estimators.private_variance(FAR, rho=0.5, by="direct"),
+    dp.estimators.private_variance(FAR, rho=0.5, by="binary"),
 ]
 MANY, FEW = 300, 100
 """Among so few releases a leak of values or of control flow shows. Too little noise shows among
@@ -75,10 +75,10 @@ def test_nothing_is_found_in_programs_where_a_row_is_replaced(mechanism):
 
 
 HALVED = {
-    "gaussian_mean": (lambda k: dp.gaussian_mean(FAR, rho=k * k), 1200),
-    "elliptical_mean": (lambda k: dp.elliptical_mean(-FAR, FAR, rho=k * k), 1200),
-    "scaled_mean": (lambda k: dp.scaled_mean(FAR / 3, rho=k * k), 1200),
-    "laplace_mean": (lambda k: dp.laplace_mean(FAR, epsilon=2 * k), 1600),
+    "gaussian_mean": (lambda k: dp.estimators.gaussian_mean(FAR, rho=k * k), 1200),
+    "elliptical_mean": (lambda k: dp.estimators.elliptical_mean(-FAR, FAR, rho=k * k), 1200),
+    "scaled_mean": (lambda k: dp.estimators.scaled_mean(FAR / 3, rho=k * k), 1200),
+    "laplace_mean": (lambda k: dp.estimators.laplace_mean(FAR, epsilon=2 * k), 1600),
 }
 """With noise of a scale of 1 / k, and how many releases find half of it."""
 
@@ -99,7 +99,10 @@ def test_half_the_noise_would_be_found(name, falsely):
 def test_groups_of_rows(distance):
     data, other = [-FAR] * 3, [FAR] * distance + [-FAR] * (3 - distance)
     space = dp.records(size=3, metric=REPLACE)
-    mechanisms = [(dp.gaussian_mean(FAR, rho=0.1), MANY), (dp.private_variance(FAR, rho=0.1), FEW)]
+    mechanisms = [
+        (dp.estimators.gaussian_mean(FAR, rho=0.1), MANY),
+        (dp.estimators.private_variance(FAR, rho=0.1), FEW),
+    ]
     for mechanism, releases in mechanisms:
         dp.audit(space >> mechanism, data, other, d_in=distance, releases=releases)
 
@@ -108,7 +111,10 @@ def test_no_release_tells_a_value_of_the_data():
     """A number that is in the data comes out no more often than its neighbours."""
     value = 1.2345678
     space = dp.records(size=5, metric=REPLACE)
-    for mechanism in (dp.plan_plus_mean(FAR, rho=0.5), dp.private_variance(FAR, rho=0.5)):
+    for mechanism in (
+        dp.estimators.plan_plus_mean(FAR, rho=0.5),
+        dp.estimators.private_variance(FAR, rho=0.5),
+    ):
         bound = space >> mechanism
         assert all(bound([value] * 5)[0] != value for _ in range(20))
 
@@ -118,5 +124,8 @@ def test_rows_of_several_columns_at_an_extreme():
     end = np.full((1, 3), FAR)
     data, other = np.concatenate([rows, -end]), np.concatenate([rows, end])
     space = dp.records(columns=3, size=5, metric=REPLACE)
-    for mechanism in (dp.gaussian_mean(FAR, rho=0.5), dp.elliptical_mean(-FAR, FAR, rho=0.5)):
+    for mechanism in (
+        dp.estimators.gaussian_mean(FAR, rho=0.5),
+        dp.estimators.elliptical_mean(-FAR, FAR, rho=0.5),
+    ):
         dp.audit(space >> mechanism, data, other, releases=MANY)

@@ -41,14 +41,16 @@ def test_the_error_is_that_of_the_study(ratio, replaced, added):
     sparse = sp.csr_array(rows)
     limits = {False: added, True: replaced}
     for space in spaces(1024, 4096):
-        errors = [half_l1((space >> dp.binary_mean(rho=0.5))(sparse), rows) for _ in range(3)]
+        errors = [
+            half_l1((space >> dp.estimators.binary_mean(rho=0.5))(sparse), rows) for _ in range(3)
+        ]
         assert np.median(errors) <= 1.1 * limits[space.domain.size is not None]
 
 
 @pytest.mark.parametrize("published", [False, True])
 def test_sparse_rows_stay_sparse_and_agree_with_dense_ones(published):
     rows = drawn(3, 500, 40, 0.25)
-    pipeline = dp.records(columns=40, size=500, metric=REPLACE) >> dp.binary_mean(
+    pipeline = dp.records(columns=40, size=500, metric=REPLACE) >> dp.estimators.binary_mean(
         rho=1000, published=published
     )
     dense, sparse = pipeline(rows), pipeline(sp.csr_array(rows))
@@ -67,7 +69,7 @@ def test_any_data_gives_shares(rho, size, columns):
     for space in spaces(columns, max(size, 1)):
         fixed = space.domain.size is not None
         for published in (False, True)[: 1 + fixed]:
-            pipeline = space >> dp.binary_mean(rho=rho, published=published)
+            pipeline = space >> dp.estimators.binary_mean(rho=rho, published=published)
             for table in tables:
                 if fixed and not size:
                     continue
@@ -88,7 +90,7 @@ def test_many_rows_are_hardly_shortened():
     data.data[:] = 1
     shares = np.asarray(data.sum(axis=0)).ravel() / 200_000
     space = dp.records(columns=300, size=200_000, metric=REPLACE)
-    release = (space >> dp.binary_mean(rho=0.5))(data)
+    release = (space >> dp.estimators.binary_mean(rho=0.5))(data)
     assert np.abs(release - shares).sum() / 2 < 0.02
 
 
@@ -96,21 +98,28 @@ def test_audits_find_nothing(seeded):
     one, none = np.ones((4, 3)), np.vstack([np.ones((3, 3)), np.zeros((1, 3))])
     replaced = dp.records(columns=3, size=4, metric=REPLACE)
     for published in (False, True):
-        dp.audit(replaced >> dp.binary_mean(rho=0.5, published=published), one, none, releases=100)
-    dp.audit(dp.records(columns=3) >> dp.binary_mean(rho=0.5), one, one[:3], releases=100)
+        dp.audit(
+            replaced >> dp.estimators.binary_mean(rho=0.5, published=published),
+            one,
+            none,
+            releases=100,
+        )
+    dp.audit(
+        dp.records(columns=3) >> dp.estimators.binary_mean(rho=0.5), one, one[:3], releases=100
+    )
 
 
 def test_the_loss_is_what_was_given():
     for space in spaces(3, 7):
         fixed = space.domain.size is not None
         for published in (False, True)[: 1 + fixed]:
-            bound = space >> dp.binary_mean(rho=Fraction(1, 3), published=published)
+            bound = space >> dp.estimators.binary_mean(rho=Fraction(1, 3), published=published)
             assert bound.output_measure == dp.ZeroConcentratedDivergence()
             assert (bound.loss(1), bound.loss(2)) == (Fraction(1, 3), Fraction(4, 3))
 
 
 def test_wrong_parameters_are_refused_in_words():
     with pytest.raises(dp.ParameterError, match="rho must"):
-        dp.binary_mean(rho=0)
+        dp.estimators.binary_mean(rho=0)
     with pytest.raises(dp.SpaceError, match="needs a public number of rows"):
-        dp.records(columns=2) >> dp.binary_mean(rho=1, published=True)
+        dp.records(columns=2) >> dp.estimators.binary_mean(rho=1, published=True)

@@ -56,7 +56,7 @@ def test_the_loss_is_what_was_given(columns):
 def test_the_mean_of_a_ball_is_unbiased_and_as_noisy_as_stated():
     """400 releases; the mean square is within 6 deviations, and so is each mean."""
     rows = np.tile([3.0, -4.0, 0.0], (50, 1))
-    pipeline = dp.records(columns=3, size=50, metric=REPLACE) >> dp.l2_mechanism_mean(
+    pipeline = dp.records(columns=3, size=50, metric=REPLACE) >> dp.estimators.l2_mechanism_mean(
         20, epsilon=40
     )
     errors = np.array([pipeline(rows) for _ in range(400)]) - rows[0]
@@ -71,7 +71,7 @@ def test_with_a_private_number_the_noise_of_a_ball_is_the_joint_one(columns):
     """400 releases; the mean square is within 6 deviations, and so is each mean."""
     rows = np.zeros((5000, columns))
     rows[:, 0] = 3
-    pipeline = dp.records(columns=columns) >> dp.l2_mechanism_mean(5, epsilon=2)
+    pipeline = dp.records(columns=columns) >> dp.estimators.l2_mechanism_mean(5, epsilon=2)
     errors = np.array([np.atleast_1d(pipeline(rows)) for _ in range(400)]) - rows[0]
     d = columns
     of_sum = (5 / 2) ** 2 * d * (d + 1) * (d + 4) / (d + 2)

@@ -68,7 +68,7 @@ def of_shuffles(space: Tables, shuffles: int, share: int) -> dp.Measurement[Tabl
 @dp.mechanism
 def of_sorted_columns(space: Tables, inner: dp.Mechanism) -> dp.Measurement[Tables, Zcdp]:
     """Pairs of rows of which every column was sorted before, in place."""
-    honest = dp.on_random_pairs(inner).bind(space)
+    honest = dp.combinators.on_random_pairs(inner).bind(space)
 
     def function(rows, entropy):
         columns = materialise(rows)
@@ -82,7 +82,7 @@ def of_sorted_columns(space: Tables, inner: dp.Mechanism) -> dp.Measurement[Tabl
 def gap(space: Tables) -> dp.Transformation[Tables, Tables]:
     """The difference of two columns, from 0 to 1."""
     return dp.row_map(
-        space, lambda rows: np.abs(rows[:, :1] - rows[:, 1:]).clip(0, 1), dp.Box(0, 1)
+        space, lambda rows: np.abs(rows[:, :1] - rows[:, 1:]).clip(0, 1), dp.bodies.Box(0, 1)
     )
 
 
@@ -159,7 +159,7 @@ def test_columns_sorted_before_pairing_are_found():
     other = np.concatenate([data[1:], [[9.0, 0.0]]])
     total = gap() >> dp.sum() >> dp.gaussian(rho=RHO)
     found_in(space_of(20, 2) >> of_sorted_columns(total), data, other, releases=1000)
-    dp.audit(space_of(20, 2) >> dp.on_random_pairs(total), data, other, releases=1000)
+    dp.audit(space_of(20, 2) >> dp.combinators.on_random_pairs(total), data, other, releases=1000)
 
 
 def test_a_row_map_that_sorts_columns_is_not_stable(relation):

@@ -37,7 +37,7 @@ def test_one_column_of_any_shape(name, relation):
     """Off by a few hundredths of the mean at most; noise alone is 20 times smaller."""
     column = columns()[name]
     space = dp.records(size=SIZE, metric=REPLACE) if relation == "replaced" else dp.records()
-    found = (space >> dp.plan_plus_mean(1e6, rho=0.5))(column)[0]
+    found = (space >> dp.estimators.plan_plus_mean(1e6, rho=0.5))(column)[0]
     assert abs(found / column.mean() - 1) < 0.03
 
 
@@ -47,7 +47,9 @@ def test_real_columns_come_out_nearer_with_more_budget():
         rows = np.array([[float(row[name]) for name in COLUMNS] for row in csv.DictReader(stream)])
     space = dp.records(columns=len(COLUMNS), size=len(rows), metric=REPLACE)
     errors = [
-        np.linalg.norm((space >> dp.plan_plus_mean(1e3, rho=rho))(rows) - rows.mean(axis=0))
+        np.linalg.norm(
+            (space >> dp.estimators.plan_plus_mean(1e3, rho=rho))(rows) - rows.mean(axis=0)
+        )
         for rho in (0.01, 0.5)
     ]
     assert errors[0] < 0.35
@@ -57,5 +59,5 @@ def test_real_columns_come_out_nearer_with_more_budget():
 def test_equal_rows_are_found_with_few_of_them():
     """The median of each column is missed with a probability of about e^-15."""
     space = dp.records(columns=3, size=1000, metric=REPLACE)
-    found = (space >> dp.plan_plus_mean(10, rho=1))(np.ones((1000, 3)))
+    found = (space >> dp.estimators.plan_plus_mean(10, rho=1))(np.ones((1000, 3)))
     assert np.abs(found - 1).max() < 0.1

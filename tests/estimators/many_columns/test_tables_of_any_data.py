@@ -18,34 +18,34 @@ BOUNDS = (1e-6, 10, 1e7)
 BUDGETS = (1e-6, 0.5, 1e6)
 
 BOUNDED = {
-    "plan_plus_mean": dp.plan_plus_mean,
-    "plan_plus_mean for p = 1": partial(dp.plan_plus_mean, p=1),
-    "plan_plus_mean for p = 10": partial(dp.plan_plus_mean, p=10),
-    "gaussian_mean": dp.gaussian_mean,
-    "laplace_mean": lambda bound, rho: dp.laplace_mean(bound, epsilon=rho),
-    "elliptical_mean": lambda bound, rho: dp.elliptical_mean(-bound, bound, rho=rho),
-    "quantile_by_search": lambda bound, rho: dp.quantile_by_search(
+    "plan_plus_mean": dp.estimators.plan_plus_mean,
+    "plan_plus_mean for p = 1": partial(dp.estimators.plan_plus_mean, p=1),
+    "plan_plus_mean for p = 10": partial(dp.estimators.plan_plus_mean, p=10),
+    "gaussian_mean": dp.estimators.gaussian_mean,
+    "laplace_mean": lambda bound, rho: dp.estimators.laplace_mean(bound, epsilon=rho),
+    "elliptical_mean": lambda bound, rho: dp.estimators.elliptical_mean(-bound, bound, rho=rho),
+    "quantile_by_search": lambda bound, rho: dp.estimators.quantile_by_search(
         0.3, -bound, bound, rho=rho, steps=5
     ),
 }
 UNBOUNDED = {
-    "scaled_mean": dp.scaled_mean,
-    "scaled_mean, searched": partial(dp.scaled_mean, searched=True),
-    "private_variance": dp.private_variance,
-    "private_variance by pairs": partial(dp.private_variance, by="pairs"),
-    "private_variance by groups": partial(dp.private_variance, by="pairs", group=3),
-    "private_variance by the 0.841 quantile": partial(dp.private_variance, by="direct"),
+    "scaled_mean": dp.estimators.scaled_mean,
+    "scaled_mean, searched": partial(dp.estimators.scaled_mean, searched=True),
+    "private_variance": dp.estimators.private_variance,
+    "private_variance by pairs": partial(dp.estimators.private_variance, by="pairs"),
+    "private_variance by groups": partial(dp.estimators.private_variance, by="pairs", group=3),
+    "private_variance by the 0.841 quantile": partial(dp.estimators.private_variance, by="direct"),
 }
 SIZED = {
-    "plan_mean": dp.plan_mean,
-    "plan_mean for p = 1.5": partial(dp.plan_mean, p=1.5, group=2),
-    "plan_mean, direct": partial(dp.plan_mean, variances="direct"),
-    "plan_mean, binary": partial(dp.plan_mean, variances="binary"),
-    "plan_mean, magnitude": partial(dp.plan_mean, variances="magnitude"),
-    "plan_mean, none": partial(dp.plan_mean, variances="none"),
-    "iome_mean": partial(dp.iome_mean, steps=6),
+    "plan_mean": dp.estimators.plan_mean,
+    "plan_mean for p = 1.5": partial(dp.estimators.plan_mean, p=1.5, group=2),
+    "plan_mean, direct": partial(dp.estimators.plan_mean, variances="direct"),
+    "plan_mean, binary": partial(dp.estimators.plan_mean, variances="binary"),
+    "plan_mean, magnitude": partial(dp.estimators.plan_mean, variances="magnitude"),
+    "plan_mean, none": partial(dp.estimators.plan_mean, variances="none"),
+    "iome_mean": partial(dp.estimators.iome_mean, steps=6),
 }
-BINARY = {"private_variance, binary": partial(dp.private_variance, by="binary")}
+BINARY = {"private_variance, binary": partial(dp.estimators.private_variance, by="binary")}
 EITHER = BOUNDED | UNBOUNDED
 EVERY = EITHER | SIZED | BINARY
 
@@ -139,7 +139,7 @@ def test_no_search_ends_at_a_radius_of_nothing(monkeypatch):
         nothing,
     )
     space = dp.records(columns=1, size=10, metric=REPLACE)
-    assert np.isfinite((space >> dp.iome_mean(1, rho=1))(np.zeros(10))).all()
+    assert np.isfinite((space >> dp.estimators.iome_mean(1, rho=1))(np.zeros(10))).all()
 
 
 SPACE = dp.records(columns=2, size=9, metric=REPLACE)
@@ -164,33 +164,45 @@ def test_budgets_and_bounds_out_of_range_are_refused_in_words(name, bad):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: dp.plan_plus_mean(1, rho=1, p=0.9), "p must be at least 1"),
-        (lambda: dp.plan_mean(1, rho=1, p=np.inf), "p must be finite"),
-        (lambda: dp.plan_mean(1, rho=1, variances="median"), '"pairs", "direct"'),
-        (lambda: dp.plan_mean(1, rho=1, group=0), "group must be a whole number of at least 1"),
-        (lambda: dp.iome_mean(1, rho=1, steps=0), "steps must be a whole number of at least 1"),
-        (lambda: dp.plan_plus_mean(1e101, rho=1), "bound must lie between 1e-100 and 1e100"),
-        (lambda: dp.gaussian_mean(1e-101, rho=1), "radius must lie between 1e-100 and 1e100"),
-        (lambda: dp.elliptical_mean(1, 1, rho=1), "must be below its upper"),
-        (lambda: dp.elliptical_mean([0, 0, 0], 1, rho=1), "3 numbers for 2 columns"),
+        (lambda: dp.estimators.plan_plus_mean(1, rho=1, p=0.9), "p must be at least 1"),
+        (lambda: dp.estimators.plan_mean(1, rho=1, p=np.inf), "p must be finite"),
+        (lambda: dp.estimators.plan_mean(1, rho=1, variances="median"), '"pairs", "direct"'),
         (
-            lambda: dp.elliptical_mean(Fraction(1, 3), Fraction(1, 3) + TINY, rho=1),
+            lambda: dp.estimators.plan_mean(1, rho=1, group=0),
+            "group must be a whole number of at least 1",
+        ),
+        (
+            lambda: dp.estimators.iome_mean(1, rho=1, steps=0),
+            "steps must be a whole number of at least 1",
+        ),
+        (
+            lambda: dp.estimators.plan_plus_mean(1e101, rho=1),
+            "bound must lie between 1e-100 and 1e100",
+        ),
+        (
+            lambda: dp.estimators.gaussian_mean(1e-101, rho=1),
+            "radius must lie between 1e-100 and 1e100",
+        ),
+        (lambda: dp.estimators.elliptical_mean(1, 1, rho=1), "must be below its upper"),
+        (lambda: dp.estimators.elliptical_mean([0, 0, 0], 1, rho=1), "3 numbers for 2 columns"),
+        (
+            lambda: dp.estimators.elliptical_mean(Fraction(1, 3), Fraction(1, 3) + TINY, rho=1),
             "a width must lie",
         ),
-        (lambda: dp.scaled_mean([1, 0], rho=1), "sigma must be above 0"),
-        (lambda: dp.scaled_mean([1, 1e-200], rho=1), "sigma must lie between"),
-        (lambda: dp.scaled_mean([1, 1, 1], rho=1), "3 numbers for 2 columns"),
-        (lambda: dp.scaled_mean(1, rho=1, middle=[1, 2, 3]), "3 numbers for 2 columns"),
-        (lambda: dp.scaled_mean(1, rho=1, beyond=1), "beyond must be between 0 and 1"),
-        (lambda: dp.private_variance(1, rho=1, by="median"), '"pairs", "direct"'),
-        (lambda: dp.private_variance(1, rho=1, by="none"), "by is"),
-        (lambda: dp.quantile_by_search(1.1, 0, 1, rho=1), "between 0 and 1"),
+        (lambda: dp.estimators.scaled_mean([1, 0], rho=1), "sigma must be above 0"),
+        (lambda: dp.estimators.scaled_mean([1, 1e-200], rho=1), "sigma must lie between"),
+        (lambda: dp.estimators.scaled_mean([1, 1, 1], rho=1), "3 numbers for 2 columns"),
+        (lambda: dp.estimators.scaled_mean(1, rho=1, middle=[1, 2, 3]), "3 numbers for 2 columns"),
+        (lambda: dp.estimators.scaled_mean(1, rho=1, beyond=1), "beyond must be between 0 and 1"),
+        (lambda: dp.estimators.private_variance(1, rho=1, by="median"), '"pairs", "direct"'),
+        (lambda: dp.estimators.private_variance(1, rho=1, by="none"), "by is"),
+        (lambda: dp.estimators.quantile_by_search(1.1, 0, 1, rho=1), "between 0 and 1"),
         (
-            lambda: dp.quantile_by_search(0.5, [0, 1, 2], 5, rho=1),
+            lambda: dp.estimators.quantile_by_search(0.5, [0, 1, 2], 5, rho=1),
             "3 numbers for 2 columns",
         ),
-        (lambda: dp.quantile_by_search(0.5, 1, 0, rho=1), "must be below its upper"),
-        (lambda: dp.quantile_by_search(0.5, 0, 1, rho=1, steps=0), "steps must be"),
+        (lambda: dp.estimators.quantile_by_search(0.5, 1, 0, rho=1), "must be below its upper"),
+        (lambda: dp.estimators.quantile_by_search(0.5, 0, 1, rho=1, steps=0), "steps must be"),
     ],
 )
 def test_other_refusals(make, words):

@@ -70,7 +70,7 @@ def test_what_is_asked_of_the_noise_is_what_is_paid(monkeypatch):
         return Spy()
 
     monkeypatch.setattr(module, "gaussian", spied)
-    bound = dp.recentred_mean(-3, 4, rho=THIRD).bound
+    bound = dp.estimators.recentred_mean(-3, 4, rho=THIRD).bound
     first = paid[-2:]
     for data in ([], [4.0] * 50, [-3.0, 4.0] * 30, [np.nan]):
         paid.clear()
@@ -83,12 +83,12 @@ def test_what_is_asked_of_the_noise_is_what_is_paid(monkeypatch):
 
 BOTH = {
     "mean": dp.mean,
-    "simplex_mean": dp.simplex_mean,
-    "simplex_mean, extra count": partial(dp.simplex_mean, extra_count=0.2),
-    "centered_mean": dp.centered_mean,
-    "plug_in_mean": dp.plug_in_mean,
-    "resized_mean": dp.resized_mean,
-    "known_size_mean": dp.known_size_mean,
+    "simplex_mean": dp.estimators.simplex_mean,
+    "simplex_mean, extra count": partial(dp.estimators.simplex_mean, extra_count=0.2),
+    "centered_mean": dp.estimators.centered_mean,
+    "plug_in_mean": dp.estimators.plug_in_mean,
+    "resized_mean": dp.estimators.resized_mean,
+    "known_size_mean": dp.estimators.known_size_mean,
 }
 ASKED = ({}, {"confidence": 0.9}, {"confidence": 0.9, "sampling": True})
 
@@ -120,7 +120,7 @@ def test_the_loss_is_what_was_given(name, asked):
 @pytest.mark.parametrize("asked", ASKED, ids=str)
 @pytest.mark.parametrize("stretch", [0, 1, 2.39])
 def test_the_loss_of_a_joint_noise(stretch, asked):
-    bound = dp.joint_mean(-3, 4, epsilon=THIRD, stretch=stretch, **asked).bound
+    bound = dp.estimators.joint_mean(-3, 4, epsilon=THIRD, stretch=stretch, **asked).bound
     assert bound.output_measure == dp.MaxDivergence()
     assert (bound.loss(0), bound.loss(1), bound.loss(2)) == (0, THIRD, 2 * THIRD)
 
@@ -173,7 +173,11 @@ def test_published_shares_come_to_the_published_errors(
     bounds, mean, plug_in, center, simplex, resize
 ):
     """docs/errata.md, section 2: 100 rows, epsilon or rho of 1/2, to first order."""
-    makes = {dp.plug_in_mean: plug_in, dp.centered_mean: center, dp.simplex_mean: simplex}
+    makes = {
+        dp.estimators.plug_in_mean: plug_in,
+        dp.estimators.centered_mean: center,
+        dp.estimators.simplex_mean: simplex,
+    }
     for make, expected in makes.items():
         for loss, error in zip(({"epsilon": 0.5}, {"rho": 0.5}), expected, strict=True):
             estimator = make(*bounds, **loss).bound
@@ -183,7 +187,7 @@ def test_published_shares_come_to_the_published_errors(
             found = quotient.errors.deviation(np.array(mean - quotient.about)) / 100
             assert float(found) == pytest.approx(error, rel=2e-3)
     for loss, error in zip(({"epsilon": 0.5}, {"rho": 0.5}), resize or (), strict=False):
-        estimator = dp.resized_mean(*bounds, **loss)
+        estimator = dp.estimators.resized_mean(*bounds, **loss)
         assert dp.expected_error(estimator, 100, mean) == pytest.approx(error, rel=0.03)
 
 
@@ -223,7 +227,10 @@ def test_the_share_for_a_guess_is_the_best():
     ("make", "words"),
     [
         (lambda: dp.mean(5, 5, rho=1), "mean: lower must be below upper, got 5, 5; they are equal"),
-        (lambda: dp.centered_mean(6, 5, rho=1), "centered_mean: lower .* got 6, 5; swap them"),
+        (
+            lambda: dp.estimators.centered_mean(6, 5, rho=1),
+            "centered_mean: lower .* got 6, 5; swap them",
+        ),
         (lambda: dp.mean(0, 1), "rho"),
         (lambda: dp.mean(0, 1, rho=1, epsilon=1), "rho"),
         (lambda: dp.mean(0, 1, rho=0), "mean: rho must be above 0"),
@@ -235,23 +242,50 @@ def test_the_share_for_a_guess_is_the_best():
         (lambda: dp.mean(0, 1, rho=1, confidence=95), "mean: confidence must be between 0 and 1"),
         (lambda: dp.mean(0, 1, rho=1, sampling=True), "widens an interval; add confidence=0.95"),
         (lambda: dp.mean(float("nan"), 1, rho=1), "mean: lower"),
-        (lambda: dp.recentred_mean(0, 1, epsilon=1), "needs Gaussian noise.*joint_mean"),
-        (lambda: dp.recentred_mean(0, 1, rho=1, first=0), "recentred_mean: first must be between"),
-        (lambda: dp.recentred_mean(0, 1, rho=1, first=1), "recentred_mean: first must be between"),
-        (lambda: dp.joint_mean(0, 1, epsilon=1, stretch=-1), "stretch is at least 0, got -1"),
-        (lambda: dp.joint_mean(0, 1, epsilon=0), "joint_mean: epsilon must be above 0"),
+        (lambda: dp.estimators.recentred_mean(0, 1, epsilon=1), "needs Gaussian noise.*joint_mean"),
         (
-            lambda: dp.simplex_mean(0, 1, rho=1, extra_count=1),
+            lambda: dp.estimators.recentred_mean(0, 1, rho=1, first=0),
+            "recentred_mean: first must be between",
+        ),
+        (
+            lambda: dp.estimators.recentred_mean(0, 1, rho=1, first=1),
+            "recentred_mean: first must be between",
+        ),
+        (
+            lambda: dp.estimators.joint_mean(0, 1, epsilon=1, stretch=-1),
+            "stretch is at least 0, got -1",
+        ),
+        (lambda: dp.estimators.joint_mean(0, 1, epsilon=0), "joint_mean: epsilon must be above 0"),
+        (
+            lambda: dp.estimators.simplex_mean(0, 1, rho=1, extra_count=1),
             "share of the budget, from 0 to below",
         ),
-        (lambda: dp.simplex_mean(0, 1, rho=1, extra_count=-0.1), "got -0.1"),
-        (lambda: dp.centered_mean(0, 1, rho=1, share=0), "centered_mean: share must be between"),
-        (lambda: dp.plug_in_mean(0, 1, rho=1, share=1), "plug_in_mean: share must be between"),
-        (lambda: dp.plug_in_mean(0, 1, rho=1, share=0.5, guess=0.5), "give one of them"),
-        (lambda: dp.centered_mean(0, 1, rho=1, guess=2), "guess must lie in the bounds .* got 2"),
-        (lambda: dp.resized_mean(0, 1, rho=1, fill=-1), "fill must lie in the bounds .* got -1"),
-        (lambda: dp.resized_mean(0, 1, rho=1, share=1), "resized_mean: share must be between"),
-        (lambda: dp.resized_mean(0, 1, epsilon=1e-7), r"noise of about 2e\+07, .* use mean\(\)"),
+        (lambda: dp.estimators.simplex_mean(0, 1, rho=1, extra_count=-0.1), "got -0.1"),
+        (
+            lambda: dp.estimators.centered_mean(0, 1, rho=1, share=0),
+            "centered_mean: share must be between",
+        ),
+        (
+            lambda: dp.estimators.plug_in_mean(0, 1, rho=1, share=1),
+            "plug_in_mean: share must be between",
+        ),
+        (lambda: dp.estimators.plug_in_mean(0, 1, rho=1, share=0.5, guess=0.5), "give one of them"),
+        (
+            lambda: dp.estimators.centered_mean(0, 1, rho=1, guess=2),
+            "guess must lie in the bounds .* got 2",
+        ),
+        (
+            lambda: dp.estimators.resized_mean(0, 1, rho=1, fill=-1),
+            "fill must lie in the bounds .* got -1",
+        ),
+        (
+            lambda: dp.estimators.resized_mean(0, 1, rho=1, share=1),
+            "resized_mean: share must be between",
+        ),
+        (
+            lambda: dp.estimators.resized_mean(0, 1, epsilon=1e-7),
+            r"noise of about 2e\+07, .* use mean\(\)",
+        ),
         (lambda: dp.mean(0, 1, rho=1e-31), "mean: rho must lie between 1e-30 and 1e30, got 1e-31"),
         (lambda: dp.mean(0, 1, epsilon=1e31), "mean: epsilon must lie between"),
         (lambda: dp.mean(0, 1, epsilon=5e-324), "mean: epsilon must lie between"),
@@ -268,7 +302,11 @@ PRIVATE = [name for name in BOTH if name not in ("mean", "known_size_mean")]
 
 @pytest.mark.parametrize("name", ["recentred_mean", "joint_mean", *PRIVATE])
 def test_a_public_number_of_rows_is_sent_to_the_sized_mean(name):
-    makes = {"recentred_mean": dp.recentred_mean, "joint_mean": dp.joint_mean, **BOTH}
+    makes = {
+        "recentred_mean": dp.estimators.recentred_mean,
+        "joint_mean": dp.estimators.joint_mean,
+        **BOTH,
+    }
     loss = {"epsilon": 1} if name == "joint_mean" else {"rho": 1}
     with pytest.raises(dp.SpaceError, match=r"public, size=9: use known_size_mean\(\)"):
         dp.records(size=9, metric=REPLACE) >> makes[name](0, 1, **loss)
@@ -276,8 +314,13 @@ def test_a_public_number_of_rows_is_sent_to_the_sized_mean(name):
 
 def test_other_spaces_that_are_refused():
     with pytest.raises(dp.SpaceError, match=r"known_size_mean.*ChangeOneDistance"):
-        dp.records() >> dp.known_size_mean(0, 1, rho=1)
-    for make in (dp.mean, dp.recentred_mean, dp.simplex_mean, dp.resized_mean):
+        dp.records() >> dp.estimators.known_size_mean(0, 1, rho=1)
+    for make in (
+        dp.mean,
+        dp.estimators.recentred_mean,
+        dp.estimators.simplex_mean,
+        dp.estimators.resized_mean,
+    ):
         with pytest.raises(dp.SpaceError, match=r"one column, the rows have 3. Put select\(\)"):
             dp.records(columns=3) >> make(0, 1, rho=1)
 
@@ -286,7 +329,9 @@ def test_other_spaces_that_are_refused():
 @pytest.mark.parametrize("loss", [1e-30, 1e30])
 def test_budgets_at_the_ends_release_numbers(bounds, loss):
     """Below 1e-300 a share of the second round was NaN, and a square beyond floats."""
-    makes = dict(BOTH, recentred_mean=dp.recentred_mean, joint_mean=dp.joint_mean)
+    makes = dict(
+        BOTH, recentred_mean=dp.estimators.recentred_mean, joint_mean=dp.estimators.joint_mean
+    )
     for name, make in makes.items():
         for kind in ("rho", "epsilon"):
             wrong = ("recentred_mean", "epsilon"), ("joint_mean", "rho")
@@ -311,8 +356,8 @@ def test_a_mean_says_which_was_chosen():
     assert all(words in text for words, text in chosen.items())
     assert "the estimator is recentred_mean: " in dp.mean(0, 1, epsilon=1, delta=1e-6).explain()
     for make, other, loss in (
-        (dp.mean, dp.recentred_mean, {"rho": 0.2}),
-        (dp.mean, dp.joint_mean, {"epsilon": 0.2}),
+        (dp.mean, dp.estimators.recentred_mean, {"rho": 0.2}),
+        (dp.mean, dp.estimators.joint_mean, {"epsilon": 0.2}),
     ):
         values = [each(0, 9, **loss).insecure_release([4.0] * 9, 3).value for each in (make, other)]
         assert values[0] == values[1]

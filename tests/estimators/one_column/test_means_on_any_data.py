@@ -20,21 +20,21 @@ PURE = ({"epsilon": 1e-6}, {"epsilon": 0.5}, {"epsilon": 1e6})
 ASKED = ({}, {"confidence": 0.95}, {"confidence": 0.95, "sampling": True})
 BOTH = {
     "mean": dp.mean,
-    "plug_in_mean": dp.plug_in_mean,
-    "plug_in_mean, guess": partial(dp.plug_in_mean, guess=0),
-    "centered_mean": dp.centered_mean,
-    "centered_mean, share": partial(dp.centered_mean, share=0.75),
-    "simplex_mean": dp.simplex_mean,
-    "simplex_mean, extra count": partial(dp.simplex_mean, extra_count=0.2),
+    "plug_in_mean": dp.estimators.plug_in_mean,
+    "plug_in_mean, guess": partial(dp.estimators.plug_in_mean, guess=0),
+    "centered_mean": dp.estimators.centered_mean,
+    "centered_mean, share": partial(dp.estimators.centered_mean, share=0.75),
+    "simplex_mean": dp.estimators.simplex_mean,
+    "simplex_mean, extra count": partial(dp.estimators.simplex_mean, extra_count=0.2),
 }
 MAKES = {(name, "rho"): make for name, make in BOTH.items()}
 MAKES |= {(name, "epsilon"): make for name, make in BOTH.items()}
-MAKES["recentred_mean", "rho"] = dp.recentred_mean
-MAKES["joint_mean", "epsilon"] = dp.joint_mean
-MAKES["joint_mean, stretched", "epsilon"] = partial(dp.joint_mean, stretch=2.39)
+MAKES["recentred_mean", "rho"] = dp.estimators.recentred_mean
+MAKES["joint_mean", "epsilon"] = dp.estimators.joint_mean
+MAKES["joint_mean, stretched", "epsilon"] = partial(dp.estimators.joint_mean, stretch=2.39)
 RESIZED = {
-    "resized_mean": dp.resized_mean,
-    "resized_mean, filled": partial(dp.resized_mean, fill=0.5),
+    "resized_mean": dp.estimators.resized_mean,
+    "resized_mean, filled": partial(dp.estimators.resized_mean, fill=0.5),
 }
 
 
@@ -91,7 +91,9 @@ def test_rows_brought_to_a_noisy_number(name, loss):
             check(bound(kinds[(rows + turn) % len(kinds)]), (-3, 4), asked)
 
 
-@pytest.mark.parametrize("make", [dp.mean, dp.known_size_mean], ids=["mean", "known_size_mean"])
+@pytest.mark.parametrize(
+    "make", [dp.mean, dp.estimators.known_size_mean], ids=["mean", "known_size_mean"]
+)
 def test_rows_replaced(make):
     turn = 0
     for rows in SIZES[1:]:
@@ -111,7 +113,7 @@ def test_weighted_means():
         for space in (dp.records(columns=2), sized):
             for loss in (RHO[turn % 4], PURE[turn % 3]):
                 for asked in ASKED[:2]:
-                    bound = space >> dp.weighted_mean(-3, 4, most=2, **loss, **asked)
+                    bound = space >> dp.estimators.weighted_mean(-3, 4, most=2, **loss, **asked)
                     check(bound(data), (-3, 4), asked)
 
 
@@ -120,7 +122,7 @@ def test_simplex_means():
     for turn, rows in enumerate(SIZES * 3):
         data = generator.choice(WILD, (rows, 3))
         for loss in (RHO[turn % 4], PURE[turn % 3]):
-            means = (dp.records(columns=3) >> dp.simplex_vector_mean(5, **loss))(data)
+            means = (dp.records(columns=3) >> dp.estimators.simplex_vector_mean(5, **loss))(data)
             assert (means.shape, means.dtype) == ((3,), np.float64)
             assert np.isfinite(means).all()
             assert means.min() >= 0
@@ -197,20 +199,24 @@ def test_weights_whose_squares_are_no_floats_are_refused():
     data = np.array([[0.5, 1.0]] * 9)
     for most in (1e-100, 1e100):
         for loss in (RHO[1], PURE[1]):
-            bound = space >> dp.weighted_mean(0, 1, most=most, confidence=0.95, **loss)
+            bound = space >> dp.estimators.weighted_mean(0, 1, most=most, confidence=0.95, **loss)
             check(bound(data), (0, 1), {"confidence": 0.95})
     for most, upper in ((1e-101, 1), (1e101, 1), (1e60, 1e60), (1e-60, 1e-60)):
         with pytest.raises(dp.ParameterError, match=r"most .*must lie between"):
-            space >> dp.weighted_mean(0, upper, most=most, rho=1)
+            space >> dp.estimators.weighted_mean(0, upper, most=most, rho=1)
 
 
 def test_floats_that_round_to_the_same_bound():
     low, high = Fraction(1, 3), Fraction(1, 3) + Fraction(1, 10**60)
-    for make in (dp.recentred_mean, dp.centered_mean, dp.simplex_mean):
+    for make in (
+        dp.estimators.recentred_mean,
+        dp.estimators.centered_mean,
+        dp.estimators.simplex_mean,
+    ):
         release = make(low, high, rho=1, confidence=0.95)([0.0, 1.0])
         assert (release.mean, *release.interval) == (1 / 3, 1 / 3, 1 / 3)
     with pytest.raises(dp.ParameterError, match="too close"):
-        dp.plug_in_mean(low, high, rho=1).map(1)
+        dp.estimators.plug_in_mean(low, high, rho=1).map(1)
 
 
 def test_no_warning_comes_from_a_value():
@@ -236,14 +242,18 @@ def test_losses_whose_noise_has_no_square_are_refused(name, kind):
 
 def test_shares_of_next_to_nothing_are_refused():
     for share in (1e-7, 1 - 1e-7, Fraction(1, 10**640)):
-        for make in (dp.plug_in_mean, dp.centered_mean, dp.resized_mean):
+        for make in (
+            dp.estimators.plug_in_mean,
+            dp.estimators.centered_mean,
+            dp.estimators.resized_mean,
+        ):
             with pytest.raises(dp.ParameterError, match="must leave at least 1e-06"):
                 make(0, 1, rho=1, share=share).map(1)
         with pytest.raises(dp.ParameterError, match="first must leave at least 1e-06"):
-            dp.recentred_mean(0, 1, rho=1, first=share).map(1)
+            dp.estimators.recentred_mean(0, 1, rho=1, first=share).map(1)
 
 
 def test_rows_that_no_memory_holds_are_not_made_up():
     for loss in ({"rho": 1e-14}, {"epsilon": 1e-6}):
         with pytest.raises(dp.ParameterError, match="which fills up none"):
-            dp.resized_mean(0, 1, **loss).map(1)
+            dp.estimators.resized_mean(0, 1, **loss).map(1)

@@ -41,8 +41,8 @@ COUNTED = dp.compose(
 def test_sums_over_counts_are_means():
     assert dp.count_ratio(0, 10)([[30.0], 10]) == 3.0
     assert dp.count_ratio(0, 10, 5)((np.array([-20.0]), 10.0)) == 3.0
-    assert dp.size_ratio(10, 0, 4)([30.0]) == 3.0
-    assert dp.size_ratio(10, 0, 4)([300.0]) == 4.0
+    assert dp.estimators.size_ratio(10, 0, 4)([30.0]) == 3.0
+    assert dp.estimators.size_ratio(10, 0, 4)([300.0]) == 4.0
     for release in ([[1e300], -1.0], [[-1e300], 0.0], [[0.0], 1e300]):
         assert 0 <= dp.count_ratio(0, 10)(release) <= 10
 
@@ -53,7 +53,11 @@ def test_count_and_size_keep_the_map():
     assert 0 <= mean([3.0] * 9) <= 10
     people = dp.records(size=9, metric=dp.ChangeOneDistance())
     sized = (
-        people >> dp.clamp(0, 10) >> dp.sum() >> dp.laplace(epsilon=1) >> dp.size_ratio(9, 0, 10)
+        people
+        >> dp.clamp(0, 10)
+        >> dp.sum()
+        >> dp.laplace(epsilon=1)
+        >> dp.estimators.size_ratio(9, 0, 10)
     )
     assert sized.map(1) == 1.0
     assert 0 <= sized([3.0] * 9) <= 10

@@ -32,7 +32,9 @@ def test_with_hardly_any_noise_it_is_that_of_numpy(loss):
     for rows in (table(1), table(7), table(400)):
         sized = dp.records(columns=2, size=len(rows), metric=REPLACE)
         for space in (TABLE, sized):
-            estimate = (space >> dp.weighted_mean(-3, 5, most=2, **loss, confidence=0.9))(rows)
+            estimate = (
+                space >> dp.estimators.weighted_mean(-3, 5, most=2, **loss, confidence=0.9)
+            )(rows)
             weights = rows[:, 1].clip(0, 2).sum()
             if weights > 2:
                 assert estimate.mean == pytest.approx(plain(rows), abs=1e-4)
@@ -46,7 +48,7 @@ def test_the_published_denominator_is_the_number_of_rows():
     sums = (values * weights).sum(), (10 - values * weights).sum()
     published = 10 * sums[0] / (sums[0] + sums[1])
     assert published == pytest.approx(4.5)
-    found = (TABLE >> dp.weighted_mean(0, 10, most=1, rho=1e12))(rows)
+    found = (TABLE >> dp.estimators.weighted_mean(0, 10, most=1, rho=1e12))(rows)
     assert found == pytest.approx(6, abs=1e-4)
     assert np.average(values, weights=weights) == 6
 
@@ -54,7 +56,8 @@ def test_the_published_denominator_is_the_number_of_rows():
 def test_the_scale_of_the_weights_does_not_matter():
     rows = table(300)
     plainly, thousandth = (
-        TABLE >> dp.weighted_mean(-3, 5, most=most, rho=0.1) for most in (2, Fraction(2, 1024))
+        TABLE >> dp.estimators.weighted_mean(-3, 5, most=most, rho=0.1)
+        for most in (2, Fraction(2, 1024))
     )
     for seed in range(5):
         one = plainly.insecure_release(rows, seed).value
@@ -66,11 +69,13 @@ def test_the_loss_is_what_was_given():
     sized = dp.records(columns=2, size=9, metric=REPLACE)
     for space in (TABLE, sized):
         for asked in ({}, {"confidence": 0.9}):
-            rho = space >> dp.weighted_mean(-3, 5, most=THIRD, rho=THIRD, **asked)
+            rho = space >> dp.estimators.weighted_mean(-3, 5, most=THIRD, rho=THIRD, **asked)
             assert (rho.loss(1), rho.loss(2)) == (THIRD, 4 * THIRD)
-            pure = space >> dp.weighted_mean(-3, 5, most=THIRD, epsilon=THIRD, **asked)
+            pure = space >> dp.estimators.weighted_mean(-3, 5, most=THIRD, epsilon=THIRD, **asked)
             assert (pure.loss(1), pure.loss(2)) == (THIRD, 2 * THIRD)
-            both = space >> dp.weighted_mean(-3, 5, most=THIRD, epsilon=1, delta=1e-6, **asked)
+            both = space >> dp.estimators.weighted_mean(
+                -3, 5, most=THIRD, epsilon=1, delta=1e-6, **asked
+            )
             assert both.loss(1) == (1, Fraction(1, 10**6))
 
 
@@ -79,7 +84,7 @@ def test_its_error_is_that_of_a_simplex_of_weights(loss, seeded):
     """1500 releases know a mean square to 3.7 % (5.8 % for Laplace noise); six of these."""
     rows = table(2000)
     total = rows[:, 1].clip(0, 2).sum()
-    bound = TABLE >> dp.weighted_mean(-3, 5, most=2, **loss)
+    bound = TABLE >> dp.estimators.weighted_mean(-3, 5, most=2, **loss)
     found = np.array([bound(rows) for _ in range(1500)]) - plain(rows)
     variance = 1 / 0.2 if "rho" in loss else 2 / 0.5**2
     square = 2 * (4**2 + (plain(rows) - 1) ** 2) * variance * 2**2
@@ -90,7 +95,7 @@ def test_its_error_is_that_of_a_simplex_of_weights(loss, seeded):
 def test_intervals_hold_the_mean(seeded):
     """100 of 95 %: fewer than 80 hold it in 2e-8 of all tests; each is as long as the noise."""
     rows = table(60)
-    bound = TABLE >> dp.weighted_mean(-3, 5, most=2, rho=0.5, confidence=0.95)
+    bound = TABLE >> dp.estimators.weighted_mean(-3, 5, most=2, rho=0.5, confidence=0.95)
     estimates = [bound(rows) for _ in range(100)]
     held = [low <= plain(rows) <= high for low, high in (each.interval for each in estimates)]
     assert sum(held) >= 80
@@ -102,11 +107,14 @@ def test_intervals_hold_the_mean(seeded):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: dp.weighted_mean(0, 1, most=1, rho=1).bound, "two columns"),
-        (lambda: TABLE >> dp.weighted_mean(1, 0, most=1, rho=1), "swap them"),
-        (lambda: TABLE >> dp.weighted_mean(0, 1, most=0, rho=1), "most"),
-        (lambda: TABLE >> dp.weighted_mean(0, 1, most=1), "rho"),
-        (lambda: TABLE >> dp.weighted_mean(0, 1, most=1, rho=1, confidence=0), "confidence"),
+        (lambda: dp.estimators.weighted_mean(0, 1, most=1, rho=1).bound, "two columns"),
+        (lambda: TABLE >> dp.estimators.weighted_mean(1, 0, most=1, rho=1), "swap them"),
+        (lambda: TABLE >> dp.estimators.weighted_mean(0, 1, most=0, rho=1), "most"),
+        (lambda: TABLE >> dp.estimators.weighted_mean(0, 1, most=1), "rho"),
+        (
+            lambda: TABLE >> dp.estimators.weighted_mean(0, 1, most=1, rho=1, confidence=0),
+            "confidence",
+        ),
     ],
 )
 def test_refusals(make, words):

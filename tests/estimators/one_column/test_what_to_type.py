@@ -31,14 +31,38 @@ EXAMPLE = "dp.mean(0, 100, epsilon=1)"
         (lambda: dp.mean(0, 100, epsilon=1, sampling=True), "add confidence=0.95"),
         (lambda: dp.mean(0, 100, delta=1e-6), "delta goes with epsilon, .*; add epsilon=1"),
         (lambda: dp.mean(0, 100, rho=1, delta=1e-6), "leave delta out, or give epsilon"),
-        (lambda: dp.joint_mean(AGES), "dp.joint_mean(0, 100, epsilon=1)(data)"),
-        (lambda: dp.recentred_mean(AGES), "dp.recentred_mean(0, 100, rho=0.03)(data)"),
-        (lambda: dp.known_size_mean(AGES), "dp.known_size_mean(0, 100, epsilon=1)(data)"),
-        (lambda: dp.simplex_mean(AGES), "dp.simplex_mean(0, 100, epsilon=1)(data)"),
-        (lambda: dp.plug_in_mean(AGES), "dp.plug_in_mean(0, 100, epsilon=1)(data)"),
-        (lambda: dp.centered_mean(AGES), "dp.centered_mean(0, 100, epsilon=1)(data)"),
-        (lambda: dp.resized_mean(AGES), "dp.resized_mean(0, 100, epsilon=1)(data)"),
-        (lambda: dp.weighted_mean(AGES), "dp.weighted_mean(0, 100, most=1, epsilon=1)(data)"),
+        (
+            lambda: dp.estimators.joint_mean(AGES),
+            "dp.estimators.joint_mean(0, 100, epsilon=1)(data)",
+        ),
+        (
+            lambda: dp.estimators.recentred_mean(AGES),
+            "dp.estimators.recentred_mean(0, 100, rho=0.03)(data)",
+        ),
+        (
+            lambda: dp.estimators.known_size_mean(AGES),
+            "dp.estimators.known_size_mean(0, 100, epsilon=1)(data)",
+        ),
+        (
+            lambda: dp.estimators.simplex_mean(AGES),
+            "dp.estimators.simplex_mean(0, 100, epsilon=1)(data)",
+        ),
+        (
+            lambda: dp.estimators.plug_in_mean(AGES),
+            "dp.estimators.plug_in_mean(0, 100, epsilon=1)(data)",
+        ),
+        (
+            lambda: dp.estimators.centered_mean(AGES),
+            "dp.estimators.centered_mean(0, 100, epsilon=1)(data)",
+        ),
+        (
+            lambda: dp.estimators.resized_mean(AGES),
+            "dp.estimators.resized_mean(0, 100, epsilon=1)(data)",
+        ),
+        (
+            lambda: dp.estimators.weighted_mean(AGES),
+            "dp.estimators.weighted_mean(0, 100, most=1, epsilon=1)(data)",
+        ),
     ],
 )
 def test_the_message_says_what_to_type(make, words):
