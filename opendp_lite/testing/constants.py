@@ -38,7 +38,7 @@ def _reached(waiting: deque[Any]) -> Iterator[float]:
         if isinstance(each, bool | str | bytes):
             continue
         if isinstance(each, int | float | Fraction):
-            if abs(each) <= _LARGEST:
+            if -_LARGEST <= each <= _LARGEST:
                 yield float(each)
         else:
             waiting.extend(_inside(each))
