@@ -74,8 +74,9 @@ def audit(
       noise that was made in floats;
     - the release's form: its type, shape, keys and texts, None, and where it is NaN or infinite.
 
-    It is a falsifier and never a proof. It sees two datasets of your choice, and no event whose
-    probability is below about 30 / ``releases``. It does not see noise that a cheat can predict
+    It is a falsifier and never a proof. It sees two datasets of your choice. An event that only
+    one of them has must have a probability of about 100 / ``releases`` to refute an epsilon of 1;
+    under zCDP a rare event takes far more. It does not see noise that a cheat can predict
     (a fixed seed or a weak generator), time, memory, or a leak that needs an event of another
     kind, such as one of many bits of many entries together: give such an event as ``score``.
 
