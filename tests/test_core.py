@@ -266,13 +266,6 @@ def test_no_refusal_repeats_data():
         assert "123456" not in str(refusal.value)
 
 
-def test_names_that_are_not_there_have_a_nearest_one():
-    with pytest.raises(AttributeError, match="did you mean 'gaussian'"):
-        dp.gausian  # noqa: B018
-    assert "audit" in dir(dp)
-    assert "import_module" not in dir(dp)
-
-
 def test_wrong_arguments_name_the_step():
     with pytest.raises(TypeError, match=r"clamp\(\): missing"):
         dp.clamp(0)

@@ -30,8 +30,8 @@ def l2_mechanism(
     It goes after a vector or a number with a bounded l2 distance. Give ``scale`` or ``epsilon``.
 
     Args:
-        scale: The b of the density proportional to exp(-|z| / b), for the l2 norm |z| of the
-            noise, in units of the data.
+        scale: The b of the density proportional to ``exp(-|z| / b)``, for the l2 norm ``|z|`` of
+            the noise, in units of the data.
         epsilon: The loss, met exactly for one unit at the front of the pipeline.
 
     Returns:

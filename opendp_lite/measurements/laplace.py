@@ -38,7 +38,7 @@ def laplace(
     ``count()``. Give ``scale`` or ``epsilon``.
 
     Args:
-        scale: The b of the density exp(-|x| / b) / 2b, in units of the data.
+        scale: The b of the density ``exp(-|x| / b) / 2b``, in units of the data.
         epsilon: The loss, met exactly for one unit at the front of the pipeline.
 
     Returns:

@@ -134,7 +134,7 @@ def private_quantile(
 
     Proof:
         The exponential mechanism (McSherry and Talwar 2007) over the intervals between sorted
-        values (Smith 2011), with weights exp(-s |rank - q n|). One row changes rank - q n by
+        values (Smith 2011), with weights ``exp(-s |rank - q n|)``. One row changes rank - q n by
         max(q, 1 - q) when added or removed and by 1 when replaced. So the logarithms of the
         weights change by values in a range of 2 s times that, or of s times that for q = 0 and
         q = 1, where they all change in one direction. This range is epsilon, and rho is

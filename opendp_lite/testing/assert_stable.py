@@ -248,7 +248,8 @@ def _check(case: _Case, pair: Neighbours) -> None:
         _alike(again, first),
         told("the same rows must give the same result", "Asked twice, they gave two results"),
     )
-    for name, container in containers(data) if _in_all(pair) else in_pieces(data):
+    names = case.bound.input_space.domain.names
+    for name, container in containers(data, names) if _in_all(pair) else in_pieces(data):
         require(
             _alike(case.run(container), first),
             told("a row's result must not depend on its block or place", f"As {name} they differ"),

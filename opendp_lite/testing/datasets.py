@@ -202,8 +202,14 @@ def in_pieces(data: Floats) -> Iterator[tuple[str, Blocks]]:
         yield "Blocks of a third", _cut(data, [len(data) // 3] * 2)
 
 
-def containers(data: Floats) -> Iterator[tuple[str, Any]]:
-    """The same rows in every kind of container that is installed here."""
+def containers(data: Floats, names: Sequence[str] | None = None) -> Iterator[tuple[str, Any]]:
+    """The same rows in every kind of container that is installed here.
+
+    Args:
+        data: The rows.
+        names: Of the columns, for those that are tables.
+    """
+    titles = [f"c{j}" for j in range(data.shape[1])] if names is None else list(names)
     yield "an array in Fortran order", np.asfortranarray(data)
     yield "an array with negative strides", _reversed_view(data)
     yield from in_pieces(data)
@@ -212,7 +218,7 @@ def containers(data: Floats) -> Iterator[tuple[str, Any]]:
     yield "a list", data[:, 0].tolist() if data.shape[1] == 1 else data.tolist()
     for library, make in _FRAMES.items():
         if find_spec(library) is not None:
-            yield library, make(import_module(library), data)
+            yield library, make(import_module(library), data, titles)
 
 
 @attrs.frozen(eq=False)
@@ -237,12 +243,8 @@ def in_threads(data: Floats) -> LazyRows:
     return LazyRows(_Shares([opened(part) for part in np.array_split(data, 3)], data.shape[1]))
 
 
-def _names(data: Floats) -> list[str]:
-    return [f"c{j}" for j in range(data.shape[1])]
-
-
-_FRAMES: Final[dict[str, Callable[[Any, Floats], Any]]] = {
-    "pandas": lambda library, data: library.DataFrame(data, columns=_names(data)),
-    "polars": lambda library, data: library.DataFrame(data, schema=_names(data)),
-    "pyarrow": lambda library, data: library.table(dict(zip(_names(data), data.T, strict=True))),
+_FRAMES: Final[dict[str, Callable[[Any, Floats, list[str]], Any]]] = {
+    "pandas": lambda library, data, names: library.DataFrame(data, columns=names),
+    "polars": lambda library, data, names: library.DataFrame(data, schema=names),
+    "pyarrow": lambda library, data, names: library.table(dict(zip(names, data.T, strict=True))),
 }

@@ -181,9 +181,8 @@ gaussian_as_pure: dp.Mechanism[Aggregates, Pure] = dp.gaussian(rho=1)  # type: i
 bound_as_zcdp: dp.Measurement[Tables, Zcdp] = released  # type: ignore[assignment]
 function_as_zcdp: dp.Mechanism[Tables, Zcdp] = pure >> float  # type: ignore[assignment]
 l2_gamma_as_zcdp: dp.Mechanism[Aggregates, Zcdp] = dp.measurements.l2_mechanism(epsilon=1)  # type: ignore[assignment]
-core_as_zcdp: dp.Mechanism[Tables, Zcdp] = dp.clamp(0, 1) >> dp.measurements.sum_and_count(
-    epsilon=1
-)  # type: ignore[operator]
+joint = dp.clamp(0, 1) >> dp.measurements.sum_and_count(epsilon=1)
+joint_as_zcdp: dp.Mechanism[Tables, Zcdp] = joint  # type: ignore[assignment]
 zcdp_as_pairs: dp.Mechanism[Tables, dp.ApproximateDivergence] = zcdp  # type: ignore[assignment]
 zcdp_as_pure: dp.Mechanism[Tables, Pure] = dp.compose(zcdp)  # type: ignore[arg-type]
 dp.gaussian(rho=1) >> dp.to_zcdp()  # type: ignore[operator]

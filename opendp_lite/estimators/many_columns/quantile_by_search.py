@@ -28,7 +28,7 @@ from opendp_lite.transformations.widths import fitting
 _FARTHEST: Final = Fraction(2) ** 900
 
 
-@example(records(), 0.25, bounds=(0, 10), rho=1, steps=5)
+@example(records(), 0.25, 0, 10, rho=1, steps=5)
 @mechanism
 def quantile_by_search(
     space: Space[Rows],

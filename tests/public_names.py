@@ -1,0 +1,54 @@
+"""The public names, as a person types them."""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+from pkgutil import walk_packages
+from typing import Any, get_origin, get_type_hints
+
+import opendp_lite as dp
+
+FRONT = {f"dp.{name}": getattr(dp, name) for name in dp.__all__}
+"""The names at the front."""
+
+PUBLIC: dict[str, Any] = {
+    **{
+        f"dp.{room.__name__.rpartition('.')[2]}.{name}": getattr(room, name)
+        for room in dp.ROOMS
+        for name in room.__all__
+        if name not in dp.__all__
+    },
+    **FRONT,
+}
+"""Each public name once, by the shortest path to it."""
+
+
+def returned(public: Any) -> Any:
+    """The class that a constructor is annotated to return; None for anything else."""
+    function = inspect.unwrap(public)
+    if not inspect.isfunction(function):
+        return None
+    hint = get_type_hints(function).get("return")
+    return get_origin(hint) or hint
+
+
+STEPS: dict[str, Any] = {
+    path: public
+    for path, public in PUBLIC.items()
+    if hasattr(public, "makes_step") and returned(public) in (dp.Transformation, dp.Measurement)
+}
+"""The constructors of transformations and measurements."""
+
+
+def every_step() -> dict[str, Any]:
+    """All decorated constructors in the package, public or not, by their module and name."""
+    found = {}
+    for module in walk_packages(dp.__path__, "opendp_lite."):
+        if "__main__" in module.name or ".reproduce" in module.name or ".cli" in module.name:
+            continue
+        for name, value in vars(import_module(module.name)).items():
+            made_here = getattr(value, "__module__", "") == module.name
+            if made_here and hasattr(value, "makes_step") and not name.startswith("_"):
+                found[f"{module.name}.{name}"] = value
+    return found

@@ -1,0 +1,159 @@
+"""Every public step, by the examples that it carries: complete, spelled, stable and quiet."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.examples import Example, examples_of
+from tests.public_names import PUBLIC, STEPS, every_step, returned
+
+ROOT = Path(__file__).resolve().parent.parent
+TYPED = {
+    name: (ROOT / "tests" / "typing_tests" / name).read_text() for name in ("good.py", "bad.py")
+}
+PROOFS = (ROOT / "docs" / "proofs.md").read_text()
+PAGES = "".join(
+    page.read_text() for page in (ROOT / "docs").glob("*.md") if page.name != "proofs.md"
+)
+WITHOUT_EXAMPLE = {"dp.adaptive"}
+"""A program is code, which no repr and no JSON spells."""
+EXAMPLES = {
+    f"{path}-{number}": (public, each)
+    for path, public in STEPS.items()
+    for number, each in enumerate(examples_of(public))
+}
+HOSTILE = [0.0, -0.0, 1.0, np.nan, -np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, 2.0**53]
+
+
+def lacking(path: str, public: Any) -> list[str]:
+    """What a step still lacks, each with where it is to be added."""
+    name = path.rpartition(".")[2]
+    text = inspect.getdoc(public) or ""
+    sections = re.findall(r"^(Args|Returns|Raises|Stability|Privacy|Proof|Example):$", text, re.M)
+    effect = "Stability" if returned(public) is dp.Transformation else "Privacy"
+    order = ["Args", "Returns", "Raises", "Stability", "Privacy", "Proof", "Example"]
+    wanted = {"Returns", effect, "Proof", "Example"}
+    if inspect.signature(public).parameters:
+        wanted.add("Args")
+    typed = re.compile(rf"\b{re.escape(path)}\b")
+    found = [
+        f"a docstring section {section}:" for section in order if section in wanted - set(sections)
+    ]
+    if sections != [section for section in order if section in sections]:
+        found.append(f"its docstring sections in the order {', '.join(order)}")
+    if not examples_of(public) and path not in WITHOUT_EXAMPLE:
+        found.append("@dp.example(space, parameters) above it")
+    if not re.search(rf"^\| `{name}` \|", PROOFS, re.M):
+        found.append("a row in docs/proofs.md")
+    if f"`{name}" not in PAGES and f".{name}(" not in PAGES:
+        found.append("a place in a page of docs/")
+    found += [
+        f"a line in tests/typing_tests/{file}" for file in TYPED if not typed.search(TYPED[file])
+    ]
+    return found
+
+
+@pytest.mark.parametrize("path", STEPS)
+def test_a_step_is_complete(path: str) -> None:
+    missing = lacking(path, STEPS[path])
+    assert not missing, f"{path} still needs: " + "; ".join(missing)
+
+
+def test_no_step_is_left_out() -> None:
+    """Who adds a file and forgets the import is told so here."""
+    public = {id(inspect.unwrap(each)) for each in PUBLIC.values()}
+    private = [
+        name for name, step in every_step().items() if id(inspect.unwrap(step)) not in public
+    ]
+    assert not private, f"import {private} in the __init__.py of their room, and in its __all__"
+
+
+def test_what_is_missing_is_seen() -> None:
+    @dp.stage
+    def unfinished(space: dp.Space[dp.Rows], size: int) -> dp.Transformation[Any, Any]:
+        """Does something."""
+        return dp.row_map(space, lambda rows: rows, space.domain.body)
+
+    missing = " ".join(lacking("dp.unfinished", unfinished))
+    for each in (
+        "Args",
+        "Stability",
+        "Proof",
+        "@dp.example",
+        "proofs.md",
+        "good.py",
+        "bad.py",
+        "page",
+    ):
+        assert each in missing
+    assert "a docstring section Privacy" not in missing
+
+
+def pipeline_of(step: Any, given: Example) -> Any:
+    return step(*given.args, **given.kwargs)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples_are_spelled(name: str) -> None:
+    """As a repr that evaluates, as JSON, and pickled; bound too, where the space has a name."""
+    step, given = EXAMPLES[name]
+    pipeline = pipeline_of(step, given)
+    bound = given.space >> pipeline
+    spelled = [pipeline] if given.space.origin is None else [pipeline, bound]
+    for each in spelled:
+        again = eval(repr(each), {"dp": dp})
+        assert again == each == dp.from_json(each.to_json()) == pickle.loads(pickle.dumps(each))
+        assert hash(again) == hash(each)
+        assert repr(again) == repr(each)
+    distance = given.space.metric.show(given.space.unit)
+    assert f"{repr(pipeline).split('(')[0]}(" in bound.explain(distance)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, (step, _) in EXAMPLES.items() if returned(step) is dp.Transformation]
+)
+def test_examples_are_stable(name: str) -> None:
+    step, given = EXAMPLES[name]
+    dp.assert_stable(pipeline_of(step, given), given.space)
+
+
+def hostile_data(space: dp.Space[Any]) -> list[Any]:
+    """Data that trips floats, of the public shape that the space asks for."""
+    domain = space.domain
+    if not isinstance(domain, dp.Rows):
+        each = [np.full(domain.dimension, number) for number in HOSTILE]
+        return each if isinstance(domain, dp.Vectors) else [float(value[0]) for value in each]
+    sizes = (0, 1, 60) if domain.size is None else (domain.size,)
+    return [
+        np.resize(HOSTILE[turn:], (size, domain.columns)) for size in sizes for turn in range(3)
+    ]
+
+
+def form(release: Any) -> Any:
+    """Everything of a release but its numbers."""
+    if isinstance(release, tuple):
+        return tuple(map(form, release))
+    return type(release), getattr(release, "shape", None)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, (step, _) in EXAMPLES.items() if returned(step) is dp.Measurement]
+)
+def test_examples_release_the_same_form_whatever_the_data(name: str) -> None:
+    step, given = EXAMPLES[name]
+    bound = given.space >> pipeline_of(step, given)
+    forms = {form(bound(data)) for data in hostile_data(given.space)}
+    assert len(forms) == 1
+    unit, measure = given.space.unit, bound.output_measure
+    losses = [bound.privacy_map(unit * times) for times in range(3)]
+    assert measure.within(losses[0], measure.zero())
+    assert measure.within(losses[1], losses[2])
+    assert not measure.within(losses[2], losses[1])
