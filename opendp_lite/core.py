@@ -73,14 +73,9 @@ class Pipeline:
     def spelled(self) -> tuple[str, Mapping[str, Any]]:
         """The steps that ``>>`` joins."""
 
-    @property
-    def input_space(self) -> Any:
-        """The space of the data."""
-        return self.bound.input_space
-
     def neighbours(self, d_in: object = 1) -> str:
         """Says what it is to be ``d_in`` apart: "adding or removing one row", say."""
-        metric = self.input_space.metric
+        metric = self.bound.input_space.metric
         return str(metric.words(metric.distance(d_in)))
 
     def explain(self, d_in: object = 1) -> str:
@@ -144,11 +139,6 @@ class Private(Pipeline, Generic[In, M, R]):
     def bound(self) -> Measurement[In, M, R]:
         """The measurement bound to a space: by default one column of private size."""
 
-    @property
-    def output_measure(self) -> M:
-        """The measure of the privacy loss."""
-        return self.bound.output_measure
-
     def __call__(self, data: Any) -> R:
         """A private release. Its loss is ``map(1)`` for one unit of the input space."""
         return self.bound._release(data, SecureEntropy())
@@ -162,20 +152,21 @@ class Private(Pipeline, Generic[In, M, R]):
 
     def map(self, d_in: object = 1) -> Any:
         """The privacy loss for inputs ``d_in`` apart, rounded up where shown."""
-        return self.output_measure.show(self.loss(d_in))
+        return self.bound.output_measure.show(self.loss(d_in))
 
     def loss(self, d_in: object = 1) -> Any:
         """As ``map``, exactly: the loss as rational numbers."""
-        return self.bound.privacy_map(self.input_space.metric.distance(d_in))
+        bound = self.bound
+        return bound.privacy_map(bound.input_space.metric.distance(d_in))
 
     def check(self, d_in: object, d_out: object) -> bool:
         """Whether the loss for inputs ``d_in`` apart is at most ``d_out``."""
-        measure = self.output_measure
+        measure = self.bound.output_measure
         return measure.within(self.loss(d_in), measure.loss(d_out))
 
     def privacy_profile(self, d_in: object = 1) -> Profile:
         """The (epsilon, delta) curve for inputs ``d_in`` apart."""
-        return self.output_measure.profile(self.loss(d_in))
+        return self.bound.output_measure.profile(self.loss(d_in))
 
     def epsilon(self, delta: object, d_in: object = 1) -> float:
         """An epsilon that holds at this delta, rounded up."""
@@ -189,7 +180,7 @@ class Private(Pipeline, Generic[In, M, R]):
         return shown_up(self.privacy_profile(d_in).delta(level))
 
     def _closing(self, d_in: object) -> list[str]:
-        words = self.output_measure.words(self.loss(d_in))
+        words = self.bound.output_measure.words(self.loss(d_in))
         because = str(self.bound.facts.explanation)
         loss = f"loss for {self.neighbours(d_in)}: {words}"
         return [loss, *(f"because {because}".splitlines() if because else ())]
@@ -219,6 +210,7 @@ class _Joined(Pipeline):
     """What transformations and measurements share: the steps that were joined."""
 
     __slots__ = ()
+    input_space: Any
     recipe: tuple[Any, ...]
     trace: tuple[TraceStep, ...]
 

@@ -70,6 +70,11 @@ class Recipe(Pipeline):
     def join(self, before: Any) -> Any:
         """A space or a transformation with these steps after it."""
 
+    @property
+    def input_space(self) -> Any:
+        """The space that it binds itself to by default."""
+        return self.bound.input_space
+
     @functools.cached_property
     def _by_default(self) -> Any:
         if not self.input_kinds:
@@ -155,6 +160,11 @@ class Mechanism(Recipe, Private[In, M, R]):
 
         def __class_getitem__(cls, parameters: Any) -> Any:
             return super().__class_getitem__(with_release(parameters))
+
+    @property
+    def output_measure(self) -> M:
+        """The measure of the privacy loss."""
+        return self.bound.output_measure
 
     @property
     def bound(self) -> Measurement[In, M, R]:

@@ -63,8 +63,9 @@ def sum_and_count(
 
     Proof:
         The density of the noises s and k is proportional to exp(-m), where m is the larger of
-        ``e |s| / r`` and ``max(e |k| - h, 0)``, with e for epsilon. A row moves s by at most r and k by 1,
-        hence m by at most e. Where h is 0 this is the K-norm mechanism (Hardt and Talwar 2010,
+        ``e |s| / r`` and ``max(e |k| - h, 0)``, with e for epsilon. A row moves s by at most r and
+        k by 1, hence m by at most e. Where h is 0 this is the K-norm mechanism (Hardt and Talwar
+        2010,
         section 4) of the values that a row can add; h stretches its core along the count. The
         result is rounded after the noise was added.
 

@@ -72,7 +72,9 @@ def composed_curve(losses: Iterable[object]) -> Profile | None:
 
     Dong, Roth, Su 2022, corollary 2.
     """
-    ratios = [None if (curve := curve_of(loss)) is None else curve.ratio for loss in losses]
+    ratios = [
+        None if (curve := curve_of(loss)) is None else curve.gaussian_ratio for loss in losses
+    ]
     known = [ratio for ratio in ratios if ratio is not None]
     if not known or len(known) < len(ratios):
         return None

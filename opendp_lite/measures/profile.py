@@ -17,12 +17,12 @@ _SMALLEST = 2.0**-1000
 
 
 class Profile(ABC):
-    """Certified upper bounds: ``delta(epsilon)`` and its inverse ``epsilon(delta)``.
+    """Certified upper bounds: ``delta(epsilon)`` and its inverse ``epsilon(delta)``."""
 
-    ``ratio`` is (l2 distance / sigma)^2 for the curve of Gaussian noise, None for any other.
-    """
-
-    ratio: Fraction | None = None
+    @property
+    def gaussian_ratio(self) -> Fraction | None:
+        """(l2 distance / sigma)^2 for the curve of Gaussian noise; None for any other."""
+        return None
 
     @abstractmethod
     def delta(self, epsilon: Fraction) -> Fraction:
@@ -156,6 +156,10 @@ class GaussianProfile(Profile):
     """
 
     ratio: Fraction
+
+    @property
+    def gaussian_ratio(self) -> Fraction:
+        return self.ratio
 
     def delta(self, epsilon: Fraction) -> Fraction:
         if self.ratio == 0:

@@ -226,9 +226,18 @@ class _Shares(Source):
     """Rows in parts that threads go through side by side."""
 
     each: Sequence[Source]
-    columns: int
-    names: None = None
-    size: None = None
+
+    @property
+    def columns(self) -> int | None:
+        return self.each[0].columns
+
+    @property
+    def names(self) -> None:
+        return None
+
+    @property
+    def size(self) -> None:
+        return None
 
     def blocks(self) -> Iterator[Any]:
         for share in self.each:
@@ -240,7 +249,7 @@ class _Shares(Source):
 
 def in_threads(data: Floats) -> LazyRows:
     """The same rows, admitted, in three parts for three threads."""
-    return LazyRows(_Shares([opened(part) for part in np.array_split(data, 3)], data.shape[1]))
+    return LazyRows(_Shares([opened(part) for part in np.array_split(data, 3)]))
 
 
 _FRAMES: Final[dict[str, Callable[[Any, Floats, list[str]], Any]]] = {

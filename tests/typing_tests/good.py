@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import opendp_lite as dp
+from opendp_lite.samplers.discrete_laplace import DiscreteLaplace
 
 Tables = dp.Space[dp.Rows]
 Totals = dp.Space[dp.Vectors]
@@ -54,11 +55,14 @@ bases: list[dp.bases.Basis] = [
 assert_type(dp.transformations.basis_features(bases[0]), dp.Stage[Tables, Tables])
 assert_type(bases[0].replacing(), dp.Norms)
 assert_type([basis.l1 for basis in bases], list[float])
-assert_type(dp.basis_distribution(bases[0], rho=1), dp.Mechanism[Tables, Zcdp])
-assert_type(dp.basis_distribution(bases[0], epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence])
+assert_type(dp.basis_distribution(bases[0], rho=1), dp.Mechanism[Tables, Zcdp, dp.Distribution])
+assert_type(
+    dp.basis_distribution(bases[0], epsilon=1),
+    dp.Mechanism[Tables, dp.MaxDivergence, dp.Distribution],
+)
 assert_type(
     dp.basis_distribution(bases[0], epsilon=1, delta=1e-6),
-    dp.Mechanism[Tables, dp.ApproximateDivergence],
+    dp.Mechanism[Tables, dp.ApproximateDivergence, dp.Distribution],
 )
 found: dp.Distribution = dp.estimators.distribution(dp.bases.Haar(2, 0, 1), deviation=1)([2.0, 1.0])
 assert_type(found.density([0.1, 0.2]), dp.estimators.Uncertain)
@@ -99,17 +103,24 @@ program([1.0, 2.0])
 
 # Means of many columns.
 Released = dp.Mechanism[Tables, Zcdp]
-assert_type(dp.estimators.plan_mean(5, rho=1, variances="pairs", group=4), Released)
-assert_type(dp.estimators.plan_plus_mean(5, rho=Fraction(1, 3), p=1), Released)
-assert_type(dp.estimators.iome_mean(5, rho=1), Released)
-assert_type(dp.estimators.binary_mean(rho=1), Released)
+assert_type(
+    dp.estimators.plan_mean(5, rho=1, variances="pairs", group=4),
+    dp.Mechanism[Tables, Zcdp, Floats],
+)
+assert_type(
+    dp.estimators.plan_plus_mean(5, rho=Fraction(1, 3), p=1), dp.Mechanism[Tables, Zcdp, Floats]
+)
+assert_type(dp.estimators.iome_mean(5, rho=1), dp.Mechanism[Tables, Zcdp, Floats])
+assert_type(dp.estimators.binary_mean(rho=1), dp.Mechanism[Tables, Zcdp, Floats])
 assert_type(dp.multivariate_mean(bound=5, rho=1, p=1), Released)
 assert_type(dp.multivariate_mean(5, epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence])
 assert_type(dp.estimators.l2_mechanism_mean(5, epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence])
 assert_type(dp.estimators.gaussian_mean(5, rho=1), Released)
-assert_type(dp.mean(0, 1, rho=1, confidence=0.95), Released)
-assert_type(dp.mean(0, 1, epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence])
-assert_type(dp.mean(0, 1, epsilon=1, delta=1e-6), dp.Mechanism[Tables, dp.ApproximateDivergence])
+assert_type(dp.mean(0, 1, rho=1, confidence=0.95), dp.Mechanism[Tables, Zcdp, dp.Estimate])
+assert_type(dp.mean(0, 1, epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence, float])
+assert_type(
+    dp.mean(0, 1, epsilon=1, delta=1e-6), dp.Mechanism[Tables, dp.ApproximateDivergence, float]
+)
 estimate: dp.Estimate = dp.mean(0, 1, rho=1, confidence=0.95)([0.5])
 assert_type(estimate.interval, tuple[float, float])
 dp.estimators.plug_in_mean(0, 1, rho=1, guess=0.5)
@@ -121,15 +132,22 @@ dp.estimators.known_size_mean(0, 1, rho=1, confidence=0.9)
 dp.estimators.weighted_mean(0, 1, most=1, rho=1)
 dp.estimators.simplex_vector_mean(1, rho=1, confidence=0.9, sampling=True)
 dp.estimators.laplace_mean(1, epsilon=1, confidence=0.9)
-assert_type(dp.estimators.joint_mean(0, 1, epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence])
+assert_type(
+    dp.estimators.joint_mean(0, 1, epsilon=1),
+    dp.Mechanism[Tables, dp.MaxDivergence, float | dp.Estimate],
+)
 assert_type(dp.clamp(0, 1) >> dp.square(), dp.Stage[Tables, Tables])
 assert_type(dp.transformations.weighted_pairs(0, 1, most=1), dp.Stage[Tables, Tables])
 assert_type(dp.expected_error(dp.mean(0, 1, rho=1), n=10, guess=0), float)
 assert_type(dp.budget_for(lambda rho: dp.mean(0, 1, rho=rho), error=0.1, n=1000, guess=0), float)
 assert_type(dp.estimators.laplace_mean(5, epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence])
-assert_type(dp.estimators.elliptical_mean([0, 1], 5, rho=1), Released)
-assert_type(dp.estimators.scaled_mean(np.ones(3), rho=1, searched=True), Released)
-assert_type(dp.estimators.private_variance(5, rho=1, by="direct"), Released)
+assert_type(dp.estimators.elliptical_mean([0, 1], 5, rho=1), dp.Mechanism[Tables, Zcdp, Floats])
+assert_type(
+    dp.estimators.scaled_mean(np.ones(3), rho=1, searched=True), dp.Mechanism[Tables, Zcdp, Floats]
+)
+assert_type(
+    dp.estimators.private_variance(5, rho=1, by="direct"), dp.Mechanism[Tables, Zcdp, Floats]
+)
 assert_type(dp.estimators.quantile_by_search(0.5, 0, 1, rho=1), Released)
 assert_type(
     dp.combinators.on_random_pairs(dp.private_quantile(0.5, bounds=(0, 1), epsilon=1)),
@@ -446,3 +464,38 @@ def refusals() -> Mapping[str, Exception]:
 
 assert_type(refusals(), Mapping[str, Exception])
 assert_type(dp.count(missing=True), dp.Stage[Tables, Counts])
+
+# Steps of one's own after an aggregate, noise of one's own, examples, and typed releases.
+assert_type(dp.Grid(np.array([3, 4]), -1).floats, Floats)
+
+
+@dp.example(dp.vector(2))
+@dp.stage
+def turned(space: Totals) -> dp.Transformation[Totals, Totals]:
+    return dp.Transformation(space, space, lambda value: value[::-1], lambda distance: distance)
+
+
+assert_type(turned(), dp.Stage[Totals, Totals])
+assert_type(dp.clamp(0, 1) >> dp.sum() >> turned(), dp.Stage[Tables, Totals])
+
+
+@dp.mechanism
+def geometric(space: Aggregates, scale: int) -> dp.Measurement[Aggregates, dp.MaxDivergence]:
+    noise = DiscreteLaplace(Fraction(scale), 0)
+    return dp.added_noise(space, noise, dp.MaxDivergence(), lambda norms: (norms.l1 or 0) / scale)
+
+
+@dp.mechanism
+def quiet(space: Tables) -> dp.Measurement[Tables, dp.MaxDivergence, float]:
+    facts = dp.Facts(explanation="it says nothing of the data")
+    return dp.Measurement(
+        space, dp.MaxDivergence(), lambda rows, entropy: 0.5, lambda distance: Fraction(0), facts
+    )
+
+
+assert_type(dp.count() >> geometric(2), dp.Mechanism[Tables, dp.MaxDivergence])
+assert_type(quiet()([1.0]), float)
+assert_type(quiet() >> (lambda release: str(release)), dp.Mechanism[Tables, dp.MaxDivergence, str])
+assert_type((dp.clamp(0, 1) >> quiet()).bind(dp.records())([1.0]), float)
+assert_type(dp.mean(0, 1, epsilon=1)([0.5]), float)
+assert_type(dp.mean(0, 1, epsilon=1, confidence=0.95)([0.5]), dp.Estimate)

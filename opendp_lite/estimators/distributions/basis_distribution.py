@@ -9,7 +9,7 @@ from opendp_lite.bases.cosine import Cosine
 from opendp_lite.bases.hermite import Hermite
 from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
-from opendp_lite.estimators.distributions.distribution import distribution
+from opendp_lite.estimators.distributions.distribution import Distribution, distribution
 from opendp_lite.estimators.inference.budget import budget_of
 from opendp_lite.exact import Number
 from opendp_lite.examples import example
@@ -26,15 +26,15 @@ from opendp_lite.transformations.sum import sum
 @overload
 def basis_distribution(
     basis: Basis, *, rho: Number
-) -> Mechanism[Space[Rows], ZeroConcentratedDivergence]: ...
+) -> Mechanism[Space[Rows], ZeroConcentratedDivergence, Distribution]: ...
 @overload
 def basis_distribution(
     basis: Basis, *, epsilon: Number
-) -> Mechanism[Space[Rows], MaxDivergence]: ...
+) -> Mechanism[Space[Rows], MaxDivergence, Distribution]: ...
 @overload
 def basis_distribution(
     basis: Basis, *, epsilon: Number, delta: Number
-) -> Mechanism[Space[Rows], ApproximateDivergence]: ...
+) -> Mechanism[Space[Rows], ApproximateDivergence, Distribution]: ...
 @example(records(), Cosine(5, 0, 10), rho=0.1)
 @example(
     records(size=20, metric=ChangeOneDistance()),
@@ -50,7 +50,7 @@ def basis_distribution(
     rho: Number | None = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
-) -> Measurement[Space[Rows], Any]:
+) -> Measurement[Space[Rows], Any, Distribution]:
     """How one column is distributed: density, quantiles and moments from one release.
 
     Args:

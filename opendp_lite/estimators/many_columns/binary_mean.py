@@ -40,7 +40,7 @@ Zcdp = ZeroConcentratedDivergence
 @mechanism
 def binary_mean(
     space: Space[Rows], *, rho: Number, published: bool = False
-) -> Measurement[Space[Rows], ZeroConcentratedDivergence]:
+) -> Measurement[Space[Rows], ZeroConcentratedDivergence, Floats]:
     """The share of ones in each column, with a small l1 error where most entries are 0.
 
     Args:

@@ -26,7 +26,7 @@ from opendp_lite.transformations.widths import fitting
 @mechanism
 def elliptical_mean(
     space: Space[Rows], lower: Bounds, upper: Bounds, *, rho: Number
-) -> Measurement[Space[Rows], ZeroConcentratedDivergence]:
+) -> Measurement[Space[Rows], ZeroConcentratedDivergence, Floats]:
     """The mean of columns with bounds of their own, with noise that fits the widths.
 
     Args:

@@ -39,7 +39,7 @@ _SURE = 3
 @mechanism
 def iome_mean(
     space: Space[Rows], bound: Number, *, rho: Number, steps: int = 20, seed: int = 0
-) -> Measurement[Space[Rows], ZeroConcentratedDivergence]:
+) -> Measurement[Space[Rows], ZeroConcentratedDivergence, Floats]:
     """The mean of each column by instance-optimal mean estimation.
 
     Args:

@@ -47,7 +47,7 @@ def plan_mean(
     p: Number = 2,
     variances: Deviations = "pairs",
     group: int = 1,
-) -> Measurement[Space[Rows], ZeroConcentratedDivergence]:
+) -> Measurement[Space[Rows], ZeroConcentratedDivergence, Floats]:
     """The mean of each column by PLAN, as published, at its true loss.
 
     Args:

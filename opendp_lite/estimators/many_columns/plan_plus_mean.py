@@ -56,7 +56,7 @@ Zcdp = ZeroConcentratedDivergence
 @mechanism
 def plan_plus_mean(
     space: Space[Rows], bound: Number, *, rho: Number, p: Number = 2
-) -> Measurement[Space[Rows], ZeroConcentratedDivergence]:
+) -> Measurement[Space[Rows], ZeroConcentratedDivergence, Floats]:
     """The mean of each column, with noise that fits the columns' spread: PLAN, improved.
 
     Args:

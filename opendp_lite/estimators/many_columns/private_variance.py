@@ -46,7 +46,7 @@ def private_variance(
     rho: Number,
     by: Deviations = "magnitude",
     group: int = 1,
-) -> Measurement[Space[Rows], ZeroConcentratedDivergence]:
+) -> Measurement[Space[Rows], ZeroConcentratedDivergence, Floats]:
     """The variance of each column.
 
     Args:

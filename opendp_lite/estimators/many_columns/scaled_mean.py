@@ -44,7 +44,7 @@ def scaled_mean(
     middle: Bounds = 0,
     beyond: Number = 0.03,
     searched: bool = False,
-) -> Measurement[Space[Rows], ZeroConcentratedDivergence]:
+) -> Measurement[Space[Rows], ZeroConcentratedDivergence, Floats]:
     """The mean of columns whose spread is public, with noise that fits it.
 
     Args:

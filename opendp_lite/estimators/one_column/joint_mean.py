@@ -12,6 +12,7 @@ from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.inference.bounded_column import BoundedColumn, bounds_come_first
 from opendp_lite.estimators.inference.budget import Budget
+from opendp_lite.estimators.inference.estimate import Estimate
 from opendp_lite.estimators.inference.estimator_plan import OneRoundPlan
 from opendp_lite.estimators.inference.joint_noise import JointSumAndCount
 from opendp_lite.estimators.inference.noisy_totals import NoisyTotals
@@ -39,7 +40,7 @@ def joint_mean(
     stretch: Number = 1,
     confidence: Number | None = None,
     sampling: bool = False,
-) -> Measurement[Space[Rows], MaxDivergence]:
+) -> Measurement[Space[Rows], MaxDivergence, float | Estimate]:
     """The mean of one column under pure privacy, from one joint noise on the sum and the count.
 
     Args:

@@ -11,6 +11,7 @@ from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.estimators.inference.bounded_column import BoundedColumn, bounds_come_first
 from opendp_lite.estimators.inference.budget import Budget
+from opendp_lite.estimators.inference.estimate import Estimate
 from opendp_lite.estimators.inference.estimator_plan import OneRoundPlan
 from opendp_lite.estimators.inference.noisy_totals import NoisyTotals
 from opendp_lite.estimators.inference.parameters import public_size
@@ -39,7 +40,7 @@ def known_size_mean(
     delta: Number | None = None,
     confidence: Number | None = None,
     sampling: bool = False,
-) -> Measurement[Space[Rows], Any]:
+) -> Measurement[Space[Rows], Any, float | Estimate]:
     """The mean of one column whose number of rows is public: a noisy sum over that number.
 
     Args:

@@ -12,6 +12,7 @@ import numpy as np
 from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.estimators.inference.bounded_column import BoundedColumn, bounds_come_first
+from opendp_lite.estimators.inference.estimate import Estimate
 from opendp_lite.estimators.inference.estimator_plan import EstimatorPlan
 from opendp_lite.estimators.inference.request import Request
 from opendp_lite.estimators.inference.scenario import Scenario
@@ -36,28 +37,28 @@ _SEED: Final = 4
 @overload
 def mean(
     lower: Number, upper: Number, *, rho: Number, confidence: None = None
-) -> Mechanism[Space[Rows], ZeroConcentratedDivergence]: ...
+) -> Mechanism[Space[Rows], ZeroConcentratedDivergence, float]: ...
 @overload
 def mean(
-    lower: Number, upper: Number, *, rho: Number, confidence: Number | None, sampling: bool = False
-) -> Mechanism[Space[Rows], ZeroConcentratedDivergence]: ...
+    lower: Number, upper: Number, *, rho: Number, confidence: Number, sampling: bool = False
+) -> Mechanism[Space[Rows], ZeroConcentratedDivergence, Estimate]: ...
 @overload
 def mean(
     lower: Number, upper: Number, *, epsilon: Number, confidence: None = None
-) -> Mechanism[Space[Rows], MaxDivergence]: ...
+) -> Mechanism[Space[Rows], MaxDivergence, float]: ...
 @overload
 def mean(
     lower: Number,
     upper: Number,
     *,
     epsilon: Number,
-    confidence: Number | None,
+    confidence: Number,
     sampling: bool = False,
-) -> Mechanism[Space[Rows], MaxDivergence]: ...
+) -> Mechanism[Space[Rows], MaxDivergence, Estimate]: ...
 @overload
 def mean(
     lower: Number, upper: Number, *, epsilon: Number, delta: Number, confidence: None = None
-) -> Mechanism[Space[Rows], ApproximateDivergence]: ...
+) -> Mechanism[Space[Rows], ApproximateDivergence, float]: ...
 @overload
 def mean(
     lower: Number,
@@ -65,9 +66,9 @@ def mean(
     *,
     epsilon: Number,
     delta: Number,
-    confidence: Number | None,
+    confidence: Number,
     sampling: bool = False,
-) -> Mechanism[Space[Rows], ApproximateDivergence]: ...
+) -> Mechanism[Space[Rows], ApproximateDivergence, Estimate]: ...
 @bounds_come_first("epsilon=1")
 @example(records(), 0, 100, rho=0.1)
 @example(records(), 0, 100, epsilon=1, delta=1e-6, confidence=0.9, sampling=True)
@@ -83,7 +84,7 @@ def mean(
     delta: Number | None = None,
     confidence: Number | None = None,
     sampling: bool = False,
-) -> Measurement[Space[Rows], Any]:
+) -> Measurement[Space[Rows], Any, float | Estimate]:
     """The mean of one column, by the best estimator for the setting.
 
     ``explain()`` names the estimator, what is protected and how far off the mean may be.

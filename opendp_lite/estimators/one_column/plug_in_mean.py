@@ -14,6 +14,7 @@ from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.inference.bounded_column import BoundedColumn, bounds_come_first
 from opendp_lite.estimators.inference.budget import Budget
+from opendp_lite.estimators.inference.estimate import Estimate
 from opendp_lite.estimators.inference.estimator_plan import OneRoundPlan
 from opendp_lite.estimators.inference.noisy_totals import NoisyTotals
 from opendp_lite.estimators.inference.parameters import private_size, share_of
@@ -43,7 +44,7 @@ def plug_in_mean(
     guess: Number | None = None,
     confidence: Number | None = None,
     sampling: bool = False,
-) -> Measurement[Space[Rows], Any]:
+) -> Measurement[Space[Rows], Any, float | Estimate]:
     """The mean of one column as a noisy sum over a noisy count: for comparison with ``mean``.
 
     Args:
@@ -103,7 +104,7 @@ def centered_mean(
     guess: Number | None = None,
     confidence: Number | None = None,
     sampling: bool = False,
-) -> Measurement[Space[Rows], Any]:
+) -> Measurement[Space[Rows], Any, float | Estimate]:
     """The middle of the bounds plus a noisy sum of the differences from it over a noisy count.
 
     Args:

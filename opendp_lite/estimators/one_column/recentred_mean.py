@@ -13,6 +13,7 @@ from opendp_lite.domains import Rows
 from opendp_lite.engines.deferred import Released, Together
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.inference.bounded_column import BoundedColumn, bounds_come_first
+from opendp_lite.estimators.inference.estimate import Estimate
 from opendp_lite.estimators.inference.estimator_plan import EstimatorPlan
 from opendp_lite.estimators.inference.joint_noise import JointNormal
 from opendp_lite.estimators.inference.noisy_totals import NoisyTotals
@@ -54,7 +55,7 @@ def recentred_mean(
     first: Number = _FIRST,
     confidence: Number | None = None,
     sampling: bool = False,
-) -> Measurement[Space[Rows], Any]:
+) -> Measurement[Space[Rows], Any, float | Estimate]:
     """The mean of one column, for which a pilot round says how to spend the rest of the budget.
 
     Args:

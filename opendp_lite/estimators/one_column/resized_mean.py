@@ -15,6 +15,7 @@ from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.inference.bounded_column import BoundedColumn, bounds_come_first
 from opendp_lite.estimators.inference.budget import Budget
+from opendp_lite.estimators.inference.estimate import Estimate
 from opendp_lite.estimators.inference.estimator_plan import EstimatorPlan
 from opendp_lite.estimators.inference.noisy_totals import NoisyTotals
 from opendp_lite.estimators.inference.parameters import private_size, share_of
@@ -49,7 +50,7 @@ def resized_mean(
     fill: Number | None = None,
     confidence: Number | None = None,
     sampling: bool = False,
-) -> Measurement[Space[Rows], Any]:
+) -> Measurement[Space[Rows], Any, float | Estimate]:
     """The mean of rows sampled down, or filled up, to a noisy number: for comparison with ``mean``.
 
     Args:

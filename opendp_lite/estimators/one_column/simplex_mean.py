@@ -15,6 +15,7 @@ from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.inference.bounded_column import BoundedColumn, bounds_come_first
 from opendp_lite.estimators.inference.budget import Budget
+from opendp_lite.estimators.inference.estimate import Estimate
 from opendp_lite.estimators.inference.estimator_plan import OneRoundPlan
 from opendp_lite.estimators.inference.noisy_totals import NoisyTotals
 from opendp_lite.estimators.inference.parameters import private_size
@@ -43,7 +44,7 @@ def simplex_mean(
     extra_count: Number = 0,
     confidence: Number | None = None,
     sampling: bool = False,
-) -> Measurement[Space[Rows], Any]:
+) -> Measurement[Space[Rows], Any, float | Estimate]:
     """The mean of one column from noisy sums of (x - lower) and (upper - x).
 
     Args:

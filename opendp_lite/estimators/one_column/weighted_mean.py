@@ -15,6 +15,7 @@ from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.estimators.inference.bounded_column import BoundedColumn, bounds_come_first
 from opendp_lite.estimators.inference.budget import Budget
+from opendp_lite.estimators.inference.estimate import Estimate
 from opendp_lite.estimators.inference.noisy_totals import NoisyTotals, TotalsWithSpread
 from opendp_lite.estimators.inference.parameters import moderate
 from opendp_lite.estimators.inference.ratio_of_noisy_sums import RatioOfNoisySums
@@ -47,7 +48,7 @@ def weighted_mean(
     delta: Number | None = None,
     confidence: Number | None = None,
     sampling: bool = False,
-) -> Measurement[Space[Rows], Any]:
+) -> Measurement[Space[Rows], Any, float | Estimate]:
     """The mean of values with weights: the sum of w x over the sum of w.
 
     Args:
