@@ -115,7 +115,9 @@ class Rows(Domain):
         count = "" if self.size is None else f"{self.size} "
         columns = f" of {self.columns} columns" if self.columns > 1 else ""
         inside = (
-            "" if isinstance(self.body, Everything) else f" in {self.body!r}".replace("dp.", "")
+            ""
+            if isinstance(self.body, Everything)
+            else f" in {self.body!r}".replace("dp.bodies.", "")
         )
         return f"{count}rows{columns}{inside}"
 

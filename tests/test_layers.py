@@ -44,6 +44,7 @@ ORDER = (
     "estimators.distributions",
     "testing",
     "serialise",
+    "wanted",
     "__init__",
     "reproduce",
     "cli",
@@ -147,6 +148,11 @@ def objections(module: str, target: str) -> Iterator[str]:
     """Why one module may not import another."""
     here, there = room(module), room(target)
     name = target.rpartition(".")[2]
+    face = module.removesuffix(".__init__")
+    if module != face and target.startswith(f"{face}."):
+        if name.startswith("_"):
+            yield "which is private to its room"
+        return
     if here != there and name.startswith("_") and not name.startswith("__"):
         yield f"which is private to {there}"
     if there not in ORDER:

@@ -9,12 +9,12 @@ from pathlib import Path
 import opendp_lite
 
 ROOT = Path(opendp_lite.__file__).parent
-HELD = "_rows"
+HELD = "_account"
 HOLDER = "combinators/adaptive.py"
 
 
 def readers(sources: Mapping[str, str]) -> list[str]:
-    """Where an object's ``_rows`` is read that is not the reader's own."""
+    """Where an object's ``_account`` is read that is not the reader's own."""
     return [
         f"{path}:{node.lineno}"
         for path, text in sources.items()
@@ -25,7 +25,7 @@ def readers(sources: Mapping[str, str]) -> list[str]:
 
 
 def reads(node: ast.AST) -> bool:
-    """Whether this is ``x._rows`` for an x other than self, or the name as a text."""
+    """Whether this is ``x._account`` for an x other than self, or the name as a text."""
     if isinstance(node, ast.Attribute) and node.attr == HELD:
         return not (isinstance(node.value, ast.Name) and node.value.id == "self")
     return isinstance(node, ast.Constant) and node.value == HELD
@@ -46,11 +46,11 @@ def test_nobody_reads_the_rows_of_ask() -> None:
 
 def test_planted_readers_are_caught() -> None:
     for text in (
-        "def f(ask):\n    return len(ask._rows)\n",
-        "def f(ask):\n    return self.ask._rows.source\n",
-        "def f(ask):\n    return getattr(ask, '_rows')\n",
-        "def f(ask):\n    return vars(ask)['_rows']\n",
-        "def f(ask):\n    ask._rows = 3\n",
+        "def f(ask):\n    return len(ask._account)\n",
+        "def f(ask):\n    return self.ask._account.source\n",
+        "def f(ask):\n    return getattr(ask, '_account')\n",
+        "def f(ask):\n    return vars(ask)['_account']\n",
+        "def f(ask):\n    ask._account = 3\n",
     ):
         assert readers({"estimators/extra.py": text}) == ["estimators/extra.py:2"]
-    assert readers({"estimators/extra.py": "def f(self):\n    return self._rows\n"}) == []
+    assert readers({"estimators/extra.py": "def f(self):\n    return self._account\n"}) == []

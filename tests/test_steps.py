@@ -19,10 +19,8 @@ ROOT = Path(__file__).resolve().parent.parent
 TYPED = {
     name: (ROOT / "tests" / "typing_tests" / name).read_text() for name in ("good.py", "bad.py")
 }
-PROOFS = (ROOT / "docs" / "proofs.md").read_text()
-PAGES = "".join(
-    page.read_text() for page in (ROOT / "docs").glob("*.md") if page.name != "proofs.md"
-)
+PROOFS = (ROOT / "docs/proofs.md").read_text()
+PAGES = "".join(page.read_text() for page in (ROOT / "docs").glob("*.md") if page.stem != "proofs")
 WITHOUT_EXAMPLE = {"dp.adaptive"}
 """A program is code, which no repr and no JSON spells."""
 EXAMPLES = {

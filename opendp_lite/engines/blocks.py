@@ -78,7 +78,7 @@ class Blocks:
         >>> import opendp_lite as dp, numpy as np
         >>> halves = dp.Blocks(lambda: iter([np.array([1.0, 2.0]), np.array([3.0])]))
         >>> (dp.clamp(0, 10) >> dp.sum())(halves)
-        array([6.])
+        NotPrivate([6.])
     """
 
     open: Callable[[], Iterable[object]] = attrs.field(validator=_opens_anew)

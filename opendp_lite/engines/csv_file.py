@@ -84,10 +84,10 @@ def csv_column(
         >>> import opendp_lite as dp
         >>> ages = csv_column(io.BytesIO(b"name,age\\nAnn,41\\nBob,NA\\n"), "age")
         >>> (dp.drop_nan() >> dp.clamp(0, 100) >> dp.sum())(ages)
-        array([41.])
+        NotPrivate([41.])
         >>> ages = csv_column(io.BytesIO(b"Ann,41\\nBob,NA\\n"), 2, header=False)
         >>> (dp.drop_nan() >> dp.clamp(0, 100) >> dp.sum())(ages)
-        array([41.])
+        NotPrivate([41.])
     """
     marks = MISSING | {mark.strip() for mark in na}
     wish = _Wish(column, header, _one_character(delimiter), marks, _known(text))

@@ -55,7 +55,7 @@ def absolute(space: Space[Rows]) -> Transformation[Space[Rows], Space[Rows]]:
     Example:
         >>> import opendp_lite as dp
         >>> (dp.absolute() >> dp.clamp(0, 5) >> dp.sum())([-3.0, 1.0])
-        array([4.])
+        NotPrivate([4.])
     """
     return row_map_trusted(space, Unsigned(), _unsigned(space.domain.body), space.domain.names)
 

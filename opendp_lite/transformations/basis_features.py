@@ -53,8 +53,8 @@ def basis_features(space: Space[Rows], basis: Basis) -> Transformation[Space[Row
         >>> import opendp_lite as dp
         >>> features = dp.transformations.basis_features(dp.bases.Hadamard(4, 0, 100))
         >>> features([10.0, 60.0])
-        array([[ 1.,  1.,  1.,  1.],
-               [ 1.,  1., -1., -1.]])
+        NotPrivate([[ 1.,  1.,  1.,  1.],
+                    [ 1.,  1., -1., -1.]])
         >>> (features >> dp.sum()).map(1)
         dp.Norms(l1=4.0, l2=2.0, linf=1.0)
     """

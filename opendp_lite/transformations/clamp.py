@@ -45,7 +45,7 @@ def clamp(
     Example:
         >>> import opendp_lite as dp
         >>> dp.clamp(0, 10)([-5.0, 3.0, float("inf")])
-        array([ 0.,  3., 10.])
+        NotPrivate([ 0.,  3., 10.])
     """
     body = Box(lower, upper).over(space.domain.columns)
     return row_map_trusted(space, Projection(body), body, space.domain.names)

@@ -49,8 +49,8 @@ def clip_to_norm(
     Example:
         >>> import opendp_lite as dp, numpy as np
         >>> (dp.records(columns=2) >> dp.clip_to_norm(5))(np.array([[3.0, 4.0], [30.0, 40.0]]))
-        array([[3., 4.],
-               [3., 4.]])
+        NotPrivate([[3., 4.],
+                    [3., 4.]])
     """
     if p not in (1, 2):
         raise ParameterError(

@@ -78,7 +78,7 @@ def count(
         >>> import opendp_lite as dp
         >>> ages = [5.0, float("nan"), 7.0]
         >>> dp.count()(ages), dp.count(missing=True)(ages)
-        (2, 3)
+        (NotPrivate(2), NotPrivate(3))
     """
     if row_metric(space).fixed_size:
         raise SpaceError(

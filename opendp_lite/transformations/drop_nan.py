@@ -36,7 +36,7 @@ def drop_nan(space: Space[Rows]) -> Transformation[Space[Rows], Space[Rows]]:
     Example:
         >>> import opendp_lite as dp
         >>> dp.drop_nan()([1.0, float("nan"), 3.0])
-        array([1., 3.])
+        NotPrivate([1., 3.])
     """
     if row_metric(space).fixed_size:
         raise SpaceError(

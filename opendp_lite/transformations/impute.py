@@ -40,7 +40,7 @@ def impute(space: Space[Rows], value: Bounds) -> Transformation[Space[Rows], Spa
     Example:
         >>> import opendp_lite as dp
         >>> dp.impute(2)([1.0, float("nan")])
-        array([1., 2.])
+        NotPrivate([1., 2.])
     """
     domain = space.domain
     filling = array(fitting(values(value, "value"), space, "impute"))

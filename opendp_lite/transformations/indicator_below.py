@@ -46,7 +46,7 @@ def indicator_below(
     Example:
         >>> import opendp_lite as dp
         >>> (dp.transformations.indicator_below(18) >> dp.sum())([12.0, 20.0, 17.5])
-        array([2.])
+        NotPrivate([2.])
     """
     limit = array(fitting(values(threshold, "threshold"), space, "indicator_below"))
 

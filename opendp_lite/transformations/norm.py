@@ -72,7 +72,7 @@ def norm(space: Space[Rows], p: float = 2) -> Transformation[Space[Rows], Space[
     Example:
         >>> import opendp_lite as dp, numpy as np
         >>> (dp.records(columns=2) >> dp.norm())(np.array([[3.0, 4.0], [0.0, 2.0]]))
-        array([5., 2.])
+        NotPrivate([5., 2.])
     """
     if p not in (1, 2):
         raise ParameterError(f"norm: p must be 1 or 2, got {said(p)}")

@@ -71,7 +71,7 @@ def resize(
     Example:
         >>> import opendp_lite as dp
         >>> (dp.clamp(0, 10) >> dp.resize(4, fill=5))([1.0, 2.0])
-        array([1., 2., 5., 5.])
+        NotPrivate([1., 2., 5., 5.])
     """
     domain = space.domain
     count = whole(size, "size", least=1)

@@ -146,7 +146,7 @@ def row_map(
         ... def root(space: Tables) -> dp.Transformation[Tables, Tables]:
         ...     return dp.row_map(space, np.sqrt, dp.bodies.Box(0, 10))
         >>> (dp.clamp(0, 100) >> root())([4.0, 9.0])
-        array([2., 3.])
+        NotPrivate([2., 3.])
     """
     if drops and row_metric(space).fixed_size:
         raise SpaceError(

@@ -48,7 +48,7 @@ def select(
     Example:
         >>> import opendp_lite as dp, numpy as np
         >>> (dp.records(columns=["age", "visits"]) >> dp.select("visits"))(np.array([[30.0, 2.0]]))
-        array([2.])
+        NotPrivate([2.])
     """
     asked = tuple(columns) if isinstance(columns, tuple | list) else (columns,)
     kept = tuple(_position(column, space.domain) for column in asked)

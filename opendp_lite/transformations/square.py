@@ -54,7 +54,7 @@ def square(space: Space[Rows]) -> Transformation[Space[Rows], Space[Rows]]:
     Example:
         >>> import opendp_lite as dp
         >>> (dp.clamp(-3, 2) >> dp.square())([-5.0, 1.0])
-        array([9., 1.])
+        NotPrivate([9., 1.])
     """
     domain = space.domain
     return row_map_trusted(space, Squared(), _squared(domain.body), domain.names)

@@ -53,8 +53,8 @@ def weighted_pairs(
         >>> import opendp_lite as dp, numpy as np
         >>> pairs = dp.records(columns=2) >> dp.transformations.weighted_pairs(0, 10, most=2)
         >>> pairs(np.array([[4.0, 0.5], [12.0, 3.0]]))
-        array([[ 2.,  3.],
-               [20.,  0.]])
+        NotPrivate([[ 2.,  3.],
+                    [20.,  0.]])
     """
     low, high = exact(lower, "weigh: lower"), exact(upper, "weigh: upper")
     heaviest = positive(most, "weigh: most")

@@ -52,7 +52,7 @@ def test_estimators_cost_their_budget(columns, make) -> None:
     estimator = make()
     power = 2 if (columns, make) in ZCDP else 1
     spaces = [dp.records(columns=columns)]
-    if "recentred" not in repr(estimator) and "core" not in repr(estimator):
+    if "recentred" not in repr(estimator) and "joint" not in repr(estimator):
         spaces.append(dp.records(columns=columns, size=9, metric=REPLACE))
     for space in spaces:
         bound = space >> estimator

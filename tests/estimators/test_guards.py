@@ -218,9 +218,7 @@ GUARDS = {
 
 def public() -> set[str]:
     """The public names that the estimators' rooms define."""
-    package = "opendp_lite.estimators."
-    places = {name: getattr(getattr(dp, name), "__module__", "") for name in dp.__all__}
-    return {name for name, place in places.items() if str(place).startswith(package)}
+    return set(dp.estimators.__all__)
 
 
 @cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 from fractions import Fraction
+from importlib import import_module
 from itertools import combinations_with_replacement, product
 from math import inf, nan
 
@@ -14,12 +15,13 @@ import pytest
 from scipy.stats import chi2
 
 import opendp_lite as dp
-import opendp_lite.measurements.private_quantile as module
 from opendp_lite.engines.deferred import release_of
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
 from opendp_lite.samplers.lattice import AsinhLattice, LinearLattice
 from opendp_lite.samplers.rank_choice import CellChoice, RankLaw
 from opendp_lite.testing.datasets import containers
+
+module = import_module("opendp_lite.measurements.private_quantile")
 
 ORDERS = (1.0001, 1.1, 1.5, 2.0, 4.0, 16.0, 64.0, 1000.0)
 PLACES = (0, 20, 21, 63)

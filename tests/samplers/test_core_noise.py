@@ -14,6 +14,7 @@ from scipy.integrate import quad
 from scipy.special import gammainc, gammaln
 from scipy.stats import beta, binomtest, chi2, kstest, uniform
 
+from opendp_lite.grid import Grid
 from opendp_lite.samplers import chi, core_noise, exponential
 from opendp_lite.samplers import gamma as exponentials
 from opendp_lite.samplers.chi import Chi
@@ -400,16 +401,16 @@ def test_values_beyond_int64_and_on_finer_grids_are_released_exactly():
     still = CoreNoise(Fraction(1, 10**6), 0, Fraction(1, 10**6), 0, Fraction(1), 3)
     huge = np.array([10**40, -(10**40), 3], dtype=object)
     seven = np.array([7])
-    sums, number = still.release(huge, 3, seven, SecureEntropy())
-    assert (sums.tolist(), number.tolist()) == ([8 * 10**40, -8 * 10**40, 24], [7])
+    sums, number = still.noisy(Grid(huge, 3), Grid(seven, 0), SecureEntropy())
+    assert (sums.steps.tolist(), number.steps.tolist()) == ([8 * 10**40, -8 * 10**40, 24], [7])
     coarse = CoreNoise(Fraction(1, 10**6), 4, Fraction(1, 10**6), 3, Fraction(1), 3)
     values = np.array([5 * 16 + 7, 5 * 16 + 9, -3])
     for count, cell in ((43, 5), (45, 6)):
-        sums, number = coarse.release(values, 0, np.array([count]), SecureEntropy())
-        assert (sums.tolist(), number.tolist()) == ([5, 6, 0], [cell])
+        sums, number = coarse.noisy(Grid(values, 0), Grid(np.array([count]), 0), SecureEntropy())
+        assert (sums.steps.tolist(), number.steps.tolist()) == ([5, 6, 0], [cell])
     fine = CoreNoise(Fraction(1, 10**6), -3, Fraction(1, 10**6), -2, Fraction(1), 3)
-    sums, number = fine.release(values, 0, seven, SecureEntropy())
-    assert (sums.tolist(), number.tolist()) == ((8 * values).tolist(), [28])
+    sums, number = fine.noisy(Grid(values, 0), Grid(seven, 0), SecureEntropy())
+    assert (sums.steps.tolist(), number.steps.tolist()) == ((8 * values).tolist(), [28])
 
 
 @pytest.mark.parametrize("columns", [1, 3, 50])
@@ -424,5 +425,5 @@ def test_no_draw_reads_more_words_for_another_value(columns):
     for value in (0, 10**9):
         counts.append([])
         sums = np.full(columns, value, dtype=np.int64)
-        noise(FINE, 1, columns).release(sums, 0, np.array([value]), Counting(8))
+        noise(FINE, 1, columns).noisy(Grid(sums, 0), Grid(np.array([value]), 0), Counting(8))
     assert counts[0] == counts[1]

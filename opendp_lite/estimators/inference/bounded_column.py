@@ -11,6 +11,7 @@ from typing import Any, Final, ParamSpec, TypeVar, cast
 
 import attrs
 
+from opendp_lite.documents import path_of
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import Number, exact, nearest, reading
@@ -105,7 +106,7 @@ def bounds_come_first(rest: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     def checking(recipe: Callable[P, R]) -> Callable[P, R]:
         @wraps(recipe)
         def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-            _check_bounds(recipe.__name__, rest, args, kwargs)
+            _check_bounds(cast(Any, recipe).__wrapped__, rest, args, kwargs)
             return recipe(*args, **kwargs)
 
         # The constructor itself, by which ``calls`` pickles a recipe.
@@ -115,8 +116,10 @@ def bounds_come_first(rest: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return checking
 
 
-def _check_bounds(name: str, rest: str, args: tuple[Any, ...], given: dict[str, Any]) -> None:
-    example = f"dp.{name}(0, 100, {rest})"
+def _check_bounds(
+    estimator: Callable[..., Any], rest: str, args: tuple[Any, ...], given: dict[str, Any]
+) -> None:
+    name, example = estimator.__name__, f"{path_of(estimator)}(0, 100, {rest})"
     first = args[0] if args else given.get("lower", 0)
     if isinstance(first, str):
         raise ParameterError(

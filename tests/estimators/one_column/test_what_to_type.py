@@ -91,17 +91,17 @@ def test_a_checked_estimator_is_a_recipe_like_any_other():
 
 
 def test_typing_and_binding_a_mean_builds_few_steps(monkeypatch):
-    """It was 86, of which 43 were rehearsals of recipes inside recipes."""
+    """It was 86: every recipe inside a recipe was built again, twice."""
     built = []
     build = dp.mean(0, 100, rho=1).calls[0].__class__.build
     call = dp.mean(0, 100, rho=1).calls[0].__class__
 
     def counted(self, space):
-        built.append(self.name)
+        known = self.rehearsal is not None and self.rehearsal.input_space == space
+        built.extend([] if known else [self.name])
         return build(self, space)
 
     monkeypatch.setattr(call, "build", counted)
-    monkeypatch.setattr(call, "_rehearse", lambda self: None)
     for budget in ({"rho": 0.5}, {"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}):
         built.clear()
         dp.mean(0, 100, **budget).map(1)

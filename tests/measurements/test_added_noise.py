@@ -1,0 +1,128 @@
+"""Additive noise of one's own, and steps of one's own after an aggregate."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.samplers.discrete_laplace import DiscreteLaplace
+from opendp_lite.samplers.law import grid_for
+from opendp_lite.samplers.rounded_laplace import RoundedLaplace
+
+Totals = dp.Space[dp.Vectors]
+Aggregates = dp.Space[dp.Scalars | dp.Vectors]
+
+
+@dp.mechanism
+def geometric(
+    space: Aggregates, scale: int, claimed: int
+) -> dp.Measurement[Aggregates, dp.MaxDivergence]:
+    """Discrete Laplace noise of one scale, with the claim of another."""
+    exponent = space.domain.exponent
+    if exponent is None:
+        noise = RoundedLaplace(*grid_for(Fraction(scale)))
+    else:
+        noise = DiscreteLaplace(Fraction(scale) / Fraction(2) ** exponent, exponent)
+    return dp.added_noise(space, noise, dp.MaxDivergence(), lambda norms: norms.l1 / claimed)
+
+
+@dp.stage
+def turned(space: Totals) -> dp.Transformation[Totals, Totals]:
+    """The entries in the opposite order."""
+    return dp.Transformation(space, space, lambda value: value[::-1], lambda distance: distance)
+
+
+@dp.stage
+def doubled(space: Totals) -> dp.Transformation[Totals, Totals]:
+    """Twice the vector, in floats."""
+    output = dp.Space(dp.Vectors(space.domain.dimension), space.metric, unit=space.unit * 2)
+    return dp.Transformation(space, output, lambda value: 2 * value, lambda distance: distance * 2)
+
+
+@dp.mechanism
+def seen(space: Aggregates) -> dp.Measurement[Aggregates, dp.MaxDivergence]:
+    """Not private: hands out what a mechanism is given."""
+    return dp.Measurement(space, dp.MaxDivergence(), lambda value, entropy: value, lambda norms: 0)
+
+
+ROWS = np.array([[1.0, 5.0], [0.5, 2.0], [0.25, 0.0]])
+SUM = dp.records(columns=2) >> dp.clamp(0, [1, 5]) >> dp.sum()
+
+
+def test_a_step_may_follow_a_sum_or_a_count():
+    assert (SUM >> turned())(ROWS).tolist() == [7.0, 1.75]
+    assert (SUM >> turned() >> turned())(ROWS).tolist() == [1.75, 7.0]
+    assert (SUM >> doubled() >> turned())(ROWS).tolist() == [14.0, 3.5]
+    assert (SUM >> doubled()).map(1) == SUM.map(1) * 2
+    assert (SUM >> turned() >> dp.laplace(scale=2**-40))(ROWS).round(3).tolist() == [7.0, 1.75]
+    assert (SUM >> doubled() >> dp.gaussian(scale=2**-40))(ROWS).round(3).tolist() == [3.5, 14.0]
+    dp.assert_stable(dp.clamp(0, 1) >> dp.sum() >> turned())
+    dp.assert_stable(dp.clamp(0, 1) >> dp.sum() >> doubled())
+
+
+def test_what_a_mechanism_is_given_is_the_same_whatever_came_before():
+    for value in (
+        (SUM >> seen())(ROWS),
+        (SUM >> doubled() >> seen())(ROWS / 2),
+        (dp.vector(2) >> seen())([1.75, 7.0]),
+    ):
+        assert isinstance(value, dp.Grid)
+        assert value.exact == (Fraction(7, 4), Fraction(7))
+        assert (value + 1).tolist() == [2.75, 8.0]
+        assert list(value) == value.floats.tolist() == np.asarray(value).tolist() == [1.75, 7.0]
+        assert (value[1], len(value), value[::-1].exact[0]) == (7.0, 2, 7)
+    assert float((dp.count() >> seen())([1.0, 2.0])) == 2
+
+
+def test_folds_of_ones_own_steps_still_share_one_pass():
+    passes = []
+
+    def opened():
+        passes.append(1)
+        return iter([ROWS])
+
+    both = dp.compose(
+        dp.clamp(0, [1, 5]) >> dp.sum() >> turned() >> dp.laplace(epsilon=1),
+        dp.clamp(0, [1, 5]) >> dp.sum() >> doubled() >> dp.compose(dp.laplace(epsilon=1)),
+        dp.count() >> dp.laplace(epsilon=1),
+    )
+    (dp.records(columns=2) >> both)(dp.Blocks(opened, columns=2))
+    assert len(passes) == 1
+
+
+def test_results_that_belie_the_output_space_are_refused():
+    @dp.stage
+    def rounded(space: Totals) -> dp.Transformation[Totals, Totals]:
+        return dp.Transformation(space, space, np.asarray, lambda distance: distance)
+
+    @dp.stage
+    def shorter(space: Totals) -> dp.Transformation[Totals, Totals]:
+        output = dp.Space(dp.Vectors(2), space.metric, unit=space.unit)
+        return dp.Transformation(space, output, lambda value: value[:1] * 1, lambda d: d)
+
+    with pytest.raises(dp.SpaceError, match="whole multiples"):
+        (SUM >> rounded())(ROWS)
+    with pytest.raises(dp.SpaceError, match=r"the shape \(1,\), not \(2,\)"):
+        (SUM >> shorter())(ROWS)
+
+
+@pytest.mark.parametrize(
+    "space",
+    [dp.scalar(), dp.vector(2, dp.metrics.L1Distance()), dp.count().bind(dp.records())],
+    ids=repr,
+)
+def test_noise_of_ones_own_costs_what_its_map_says(space):
+    pipeline = space >> geometric(4, claimed=4)
+    assert pipeline.loss(1) == Fraction(1, 4)
+    assert pipeline.facts.laws[0].scale > 0
+
+
+def test_half_the_noise_of_ones_own_is_caught(seeded):
+    """Nothing is found of the true claim, and of half the noise with a probability of 1e-7."""
+    total = dp.clamp(0, 1) >> dp.sum()
+    dp.audit(total >> geometric(1, claimed=1), [0.5], [0.5, 1.0], releases=3000)
+    with pytest.raises(AssertionError, match="at least"):
+        dp.audit(total >> geometric(1, claimed=2), [0.5], [0.5, 1.0], releases=3000)
