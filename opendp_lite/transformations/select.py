@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from difflib import get_close_matches
+from typing import cast
 
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
@@ -19,24 +20,24 @@ Column = int | str
 
 @example(records(columns=["age", "visits"]), "visits")
 @example(records(columns=["age", "visits"]), ["visits", "age"])
-@example(records(columns=3), [2, 0])
+@example(records(columns=3), 2, 0)
 @stage
 def select(
-    space: Space[Rows], columns: Column | Sequence[Column]
+    space: Space[Rows], *columns: Column | Sequence[Column]
 ) -> Transformation[Space[Rows], Space[Rows]]:
     """Keeps one or several columns.
 
     Sums and counts afterwards leave out only rows that lack a value in these columns.
 
     Args:
-        columns: A position from 0, a name, or a list of either. Names need
+        *columns: Positions from 0, or names, one by one or in a list. Names need
             ``records(columns=["age", ...])``.
 
     Returns:
         Rows of these columns, in this order.
 
     Raises:
-        ParameterError: If a column is neither a position nor a name.
+        ParameterError: If no column is given, or one is neither a position nor a name.
         SpaceError: If there is no such column. The message names the nearest one.
 
     Stability:
@@ -50,7 +51,10 @@ def select(
         >>> (dp.records(columns=["age", "visits"]) >> dp.select("visits"))(np.array([[30.0, 2.0]]))
         NotPrivate([2.])
     """
-    asked = tuple(columns) if isinstance(columns, tuple | list) else (columns,)
+    listed = len(columns) == 1 and isinstance(columns[0], tuple | list)
+    asked = cast(Sequence[object], columns[0] if listed else columns)
+    if not asked:
+        raise ParameterError("select needs a column: select('age'), or select(0)")
     kept = tuple(_position(column, space.domain) for column in asked)
 
     def picked(block: Floats) -> Floats:
