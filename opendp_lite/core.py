@@ -20,6 +20,7 @@ from opendp_lite.exact import Number, exact, said, shown_up
 from opendp_lite.explain import TraceStep, after_noise, as_html, as_text, at_release, at_space
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.conversion import Conversion, to_approximate, to_zcdp
+from opendp_lite.measures.curve import without_curve
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.measure import Measure
 from opendp_lite.measures.profile import Profile
@@ -152,21 +153,24 @@ class Private(Pipeline, Generic[In, M, R]):
 
     def map(self, d_in: object = 1) -> Any:
         """The privacy loss for inputs ``d_in`` apart, rounded up where shown."""
-        return self.bound.output_measure.show(self.loss(d_in))
+        return self.bound.output_measure.show(self._loss(d_in))
 
     def loss(self, d_in: object = 1) -> Any:
         """As ``map``, exactly: the loss as rational numbers."""
+        return without_curve(self._loss(d_in))
+
+    def _loss(self, d_in: object) -> Any:
         bound = self.bound
         return bound.privacy_map(bound.input_space.metric.distance(d_in))
 
     def check(self, d_in: object, d_out: object) -> bool:
         """Whether the loss for inputs ``d_in`` apart is at most ``d_out``."""
         measure = self.bound.output_measure
-        return measure.within(self.loss(d_in), measure.loss(d_out))
+        return measure.within(self._loss(d_in), measure.loss(d_out))
 
     def privacy_profile(self, d_in: object = 1) -> Profile:
         """The (epsilon, delta) curve for inputs ``d_in`` apart."""
-        return self.bound.output_measure.profile(self.loss(d_in))
+        return self.bound.output_measure.profile(self._loss(d_in))
 
     def epsilon(self, delta: object, d_in: object = 1) -> float:
         """An epsilon that holds at this delta, rounded up."""
@@ -180,7 +184,7 @@ class Private(Pipeline, Generic[In, M, R]):
         return shown_up(self.privacy_profile(d_in).delta(level))
 
     def _closing(self, d_in: object) -> list[str]:
-        words = self.bound.output_measure.words(self.loss(d_in))
+        words = self.bound.output_measure.words(self._loss(d_in))
         because = str(self.bound.facts.explanation)
         loss = f"loss for {self.neighbours(d_in)}: {words}"
         return [loss, *(f"because {because}".splitlines() if because else ())]

@@ -88,6 +88,21 @@ def test_conversions_as_steps_and_as_methods():
     assert laplace.to_zcdp().map(2) < 4 * laplace.to_zcdp().map(1)
 
 
+def test_a_loss_is_a_plain_number_and_knows_its_curve_inside():
+    gauss = dp.count() >> dp.gaussian(rho=0.5)
+    pair = gauss >> dp.to_approximate(1e-6)
+    assert type(gauss.loss(1)) is Fraction
+    assert type(pair.loss(1)) is tuple
+    assert repr(gauss.loss(1)) == "Fraction(1, 2)"
+    assert pair.epsilon(1e-9) == gauss.epsilon(1e-9)
+    carried = gauss.bound.privacy_map(Fraction(1))
+    for again in (pickle.loads(pickle.dumps(carried)), copy.copy(carried), copy.deepcopy(carried)):
+        assert again == carried
+        assert gauss.bound.output_measure.profile(again) == gauss.privacy_profile(1)
+    for plain in (carried * 2, carried + carried, carried * Fraction(1)):
+        assert type(plain) is Fraction
+
+
 def test_post_processing_keeps_the_map():
     pipeline = dp.count() >> dp.laplace(epsilon=1) >> abs >> float >> np.sqrt >> (lambda x: -x)
     assert pipeline.map(1) == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from opendp_lite.measures.profile import GaussianProfile, Profile
 
@@ -60,6 +60,13 @@ def gaussian_rho(ratio: Fraction) -> Fraction:
     It carries the exact curve of the Gaussian.
     """
     return curved_number(ratio / 2, GaussianProfile(ratio))
+
+
+def without_curve(loss: L) -> L:
+    """The loss as a plain number or pair, as people see it."""
+    if isinstance(loss, CurvedNumber):
+        return cast(L, Fraction(loss))
+    return cast(L, tuple(loss)) if isinstance(loss, CurvedPair) else loss
 
 
 def curve_of(loss: object) -> Profile | None:

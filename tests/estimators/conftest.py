@@ -15,6 +15,6 @@ def falsely() -> Callable[[dp.Measurement, dp.Measurement], dp.Measurement]:
     """A measurement with the noise of one, and the claim of another."""
 
     def false(honest: dp.Measurement, less: dp.Measurement) -> dp.Measurement:
-        return attrs.evolve(honest, query=less.query, function=less.function)
+        return attrs.evolve(honest, function=less.function)
 
     return false
