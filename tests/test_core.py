@@ -288,3 +288,45 @@ def test_wrong_arguments_name_the_step():
         dp.sum(3)
     with pytest.raises(TypeError, match=r"laplace\(\).*it is called laplace\(scale=, epsilon=\)"):
         dp.laplace(rho=1)
+
+
+def test_a_default_that_is_typed_changes_nothing():
+    for typed, plain in (
+        (dp.mean(0, 1, epsilon=1, sampling=False, confidence=None), dp.mean(0, 1, epsilon=1)),
+        (dp.clip_to_norm(5, p=2), dp.clip_to_norm(5)),
+        (dp.clip_to_norm(5, 2.0), dp.clip_to_norm(5)),
+        (dp.count(missing=False), dp.count()),
+        (
+            dp.measurements.sum_and_count(epsilon=1, stretch=1),
+            dp.measurements.sum_and_count(epsilon=1),
+        ),
+    ):
+        assert typed == plain == eval(repr(typed), {"dp": dp})
+        assert hash(typed) == hash(plain)
+        assert typed.to_json() == plain.to_json()
+        assert repr(typed) == repr(plain)
+    assert dp.count(missing=True) != dp.count()
+
+
+def test_a_recipe_answers_whatever_its_bound_pipeline_answers():
+    """Bound and unbound have one face."""
+    for recipe, bound in (
+        (SUM, SUM.bind(dp.records())),
+        (dp.clamp(0, 1) >> dp.sum(), (dp.clamp(0, 1) >> dp.sum()).bind(dp.records())),
+    ):
+        own = {
+            "output_space",
+            "function",
+            "stability_map",
+            "privacy_map",
+            "facts",
+            "recipe",
+            "trace",
+        }
+        own |= {"explained"}
+        public = {name for name in dir(bound) if not name.startswith("_")} - own
+        assert public <= set(dir(recipe))
+    assert SUM.privacy_profile().delta(Fraction(0)) > 0
+    assert SUM.neighbours() == "adding or removing one row"
+    assert SUM.output_measure == dp.MaxDivergence()
+    assert SUM.input_space == dp.records()

@@ -83,7 +83,8 @@ def _of_each(parts: Sequence[Any]) -> Iterator[Leaf]:
 class Readings:
     """Many releases: the form of each, as a text, and its numbers where they are all finite.
 
-    ``numbers`` has one row for each release. A row is NaN where the form is not ``usual``.
+    ``numbers`` has one row for each release. A row is NaN where a release has not as many finite
+    numbers as the ``usual`` form; its types may differ.
     """
 
     usual: str
@@ -103,7 +104,10 @@ def readings(releases: Sequence[Any], usual: str | None = None) -> Readings:
     common = Counter(forms).most_common(1)[0][0] if usual is None else usual
     width = next((len(numbers) for form, numbers in pairs if form == common), 0)
     blank = [np.nan] * width
-    rows = [numbers if form == common else blank for form, numbers in pairs]
+    rows = [
+        numbers if len(numbers) == width and np.isfinite(numbers).all() else blank
+        for _, numbers in pairs
+    ]
     return Readings(common, forms, np.array(rows, dtype=np.float64).reshape(len(rows), width))
 
 

@@ -57,6 +57,9 @@ LIES = {
     "the exact value in 5 % of releases": lambda noisy, exact, entropy: (
         exact if uniform(entropy) < 0.05 else noisy[0]
     ),
+    "the exact value as another type in 5 % of releases": lambda noisy, exact, entropy: (
+        float(exact) if uniform(entropy) < 0.05 else noisy[0]
+    ),
     "nearly the exact value in 5 % of releases": lambda noisy, exact, entropy: (
         exact + 1e-9 * uniform(entropy) if uniform(entropy) < 0.05 else noisy[0]
     ),
