@@ -31,11 +31,16 @@ def choose(
 ) -> int:
     """The index i with probability proportional to counts[i] exp(-exactly(i)), without error.
 
-    Takes: ``counts``, at least 0 and not all 0; ``exponents``, each within 2^-32 of the exact one
-        or below it; ``exactly``, the exact exponent of an item.
-    Because: whole-number weights above the true ones (``docs/sampler.md``) are drawn from with an
-        exact uniform integer; the item is kept with the exact ratio of its true weight to that
-        weight, else all is drawn again.
+    Args:
+        counts: At least 0, and not all 0.
+        exponents: Each within 2^-32 of the exact one, or below it.
+        exactly: Gives the exact exponent of an item.
+        entropy: The source of random words.
+
+    Proof:
+        Whole-number weights above the true ones (``docs/sampler.md``) are drawn from with an exact
+        uniform integer; the item is kept with the exact ratio of its true weight to that weight,
+        else all is drawn again.
     """
     there = counts > 0
     nearest = float(np.min(exponents, where=there, initial=np.inf))

@@ -90,11 +90,9 @@ class Noise(ABC):
 
 
 class Law(Noise):
-    """Independent noise on every entry, with the exact law of what it releases.
+    """Independent noise on every entry, with the exact law of each release.
 
-    Gives: ``scale`` in units of the output grid; ``draw``; ``log_probability(steps, value)``, the
-        law of the released grid point ``steps`` for a value at ``value`` grid units;
-        ``standard_deviation`` of the release.
+    ``scale`` is in units of the output grid.
     """
 
     scale: Fraction
@@ -111,7 +109,10 @@ class Law(Noise):
 
     @abstractmethod
     def log_probability(self, steps: Floats, value: Fraction) -> Floats:
-        """The natural logarithm of the probability of each grid point."""
+        """The natural logarithm of the probability of each released grid point ``steps``.
+
+        The value itself lies at ``value`` grid units.
+        """
 
     @property
     @abstractmethod

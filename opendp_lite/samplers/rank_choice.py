@@ -101,12 +101,13 @@ def _excess(counts: Counts, level: Fraction) -> Floats:
 class CellChoice:
     """A cell of a lattice, by how many numbers lie in cells before it and after it.
 
-    Because: cells between two neighbouring numbers share one weight. A cell that holds numbers
-        weighs as much as the gap beside it that is nearer to the quantile; the cell, or the two
-        cells and the gap between them, in which the quantile lies are one more item. So the
-        choice is among n + 2 items at most. Only those near the quantile are looked at; the cells
-        of all others are one item with a bound on their weight, and if it is chosen, one of them
-        is drawn and kept by the exact ratio. Where that item is not rare, all are looked at.
+    Proof:
+        Cells between two neighbouring numbers share one weight. A cell that holds numbers weighs as
+        much as the gap beside it that is nearer to the quantile; the cell, or the two cells and the
+        gap between them, in which the quantile lies are one more item. So the choice is among n + 2
+        items at most. Only those near the quantile are looked at; the cells of all others are one
+        item with a bound on their weight, and if it is chosen, one of them is drawn and kept by the
+        exact ratio. Where that item is not rare, all are looked at.
     """
 
     lattice: Lattice
