@@ -66,10 +66,11 @@ def plan_plus_mean(
         p: At least 1. The l_p error is to be small.
 
     Returns:
-        A number in [-M, M] for each column. A row with a missing value counts as the centre; to
-        leave it out put ``drop_nan()`` before. Rows that reach far are shortened, so the mean of a
-        column with a long tail comes out a little low. With public bounds close to the data
-        ``elliptical_mean`` errs less.
+        A number in [-M, M] for each column. Where the number of rows is private, rows with a
+        missing value are left out. Where it is public, a missing value counts as the released
+        median of its column. Rows that reach far are shortened, so the mean of a column with a
+        long tail comes out a little low. With public bounds close to the data ``elliptical_mean``
+        errs less.
 
     Privacy:
         Rho under ``ZeroConcentratedDivergence``, under either row metric.
