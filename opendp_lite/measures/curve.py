@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any, TypeVar
 
-from opendp_lite.measures.profile import GaussianProfile, Profile
+from opendp_lite.measures.profile import GaussianProfile, Profile, gaussian_ratio
 
 Pair = tuple[Fraction, Fraction]
 L = TypeVar("L")
@@ -60,6 +60,22 @@ def gaussian_rho(ratio: Fraction) -> Fraction:
     It carries the exact curve of the Gaussian.
     """
     return curved_number(ratio / 2, GaussianProfile(ratio))
+
+
+def gaussian_pair(ratio: Fraction, epsilon: Fraction, delta: Fraction) -> Pair:
+    """The loss (epsilon, delta) of Gaussian noise with this ratio, with its exact curve.
+
+    Args:
+        ratio: (l2 distance / sigma)^2.
+        epsilon: What noise of this kind was asked for at ``delta``: at the ratio that meets it,
+            the loss is the epsilon that was typed.
+        delta: Where the loss is read off the curve.
+    """
+    curve = GaussianProfile(ratio)
+    if ratio == 0:
+        return curved_pair((Fraction(0), Fraction(0)), curve)
+    met = epsilon if ratio == gaussian_ratio(epsilon, delta) else curve.epsilon(delta)
+    return curved_pair((met, delta), curve)
 
 
 def curve_of(loss: object) -> Profile | None:
