@@ -17,7 +17,7 @@ from opendp_lite.samplers.entropy import Entropy
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-FARTHEST: Final = 128.0
+FAR_EXPONENT: Final = 128.0
 """An exponent beyond this may be given as this: its weight is then only bounded from above."""
 _ENVELOPE_BITS = 40
 _ROOM_BITS = 62
@@ -45,7 +45,7 @@ def choose(
     there = counts > 0
     nearest = float(np.min(exponents, where=there, initial=np.inf))
     sizes = nearest - exponents
-    np.maximum(sizes, -FARTHEST, out=sizes)
+    np.maximum(sizes, -FAR_EXPONENT, out=sizes)
     np.exp(sizes, out=sizes)
     np.multiply(sizes, counts, out=sizes)
     largest = float(sizes.max())
@@ -83,7 +83,7 @@ def happens(ratio: Fraction, exponent: Fraction, entropy: Entropy) -> bool:
     """
     known, bits = entropy.word(), _STEP
     while True:
-        if exponent > bits + FARTHEST:
+        if exponent > bits + FAR_EXPONENT:
             if known:
                 return False
         else:

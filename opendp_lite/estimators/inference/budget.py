@@ -22,7 +22,7 @@ from opendp_lite.measures.measure import Measure
 from opendp_lite.measures.profile import gaussian_ratio
 from opendp_lite.recipes import Mechanism
 
-_MOST: Final = reading(1e30)
+_LARGEST_AMOUNT: Final = reading(1e30)
 
 
 @attrs.frozen
@@ -142,6 +142,6 @@ def budget_of(
 def _amount(given: object, name: str) -> Fraction:
     """Above 0, and such that floats hold the square of any noise, whatever the bounds."""
     found = positive(given, name)
-    if not 1 / _MOST <= found <= _MOST:
+    if not 1 / _LARGEST_AMOUNT <= found <= _LARGEST_AMOUNT:
         raise ParameterError(f"{name} must lie between 1e-30 and 1e30, got {nearest(found):g}")
     return found
