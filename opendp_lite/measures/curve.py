@@ -17,6 +17,9 @@ class CurvedNumber(Fraction):
 
     curve: Profile
 
+    def __repr__(self) -> str:
+        return repr(Fraction(self))
+
     def __copy__(self) -> CurvedNumber:
         return self
 
