@@ -24,7 +24,7 @@ CELLS: Final = 2**14
 MOST_TERMS: Final = 64
 MOST_CELLS: Final = 512
 _FEWEST_TERMS: Final = 2
-_FARTHEST: Final = 1e100
+_LARGEST_ENTRY: Final = 1e100
 _NARROWEST: Final = 1e-100
 
 
@@ -112,7 +112,7 @@ class Basis(ABC):
     def _at(self, shares: Floats) -> Floats:
         """The edges that lie at these shares of the interval."""
         lower, upper = map(nearest, self.ends)
-        if max(abs(lower), abs(upper)) <= _FARTHEST and upper - lower >= _NARROWEST:
+        if max(abs(lower), abs(upper)) <= _LARGEST_ENTRY and upper - lower >= _NARROWEST:
             edges = lower + (upper - lower) * shares
             if (np.diff(edges) > 0).all():
                 return edges
@@ -125,7 +125,7 @@ class Basis(ABC):
         raise ParameterError(
             f"{type(self).__name__}: floats from {first} to {last} make no {self.cells} cells; "
             "bounds may not be too close together for their size, nor closer "
-            f"than {_NARROWEST:g}, nor beyond {_FARTHEST:g}"
+            f"than {_NARROWEST:g}, nor beyond {_LARGEST_ENTRY:g}"
         )
 
     def middles(self) -> Floats:
@@ -180,9 +180,9 @@ def _points(basis: Basis) -> Points:
             f"{type(basis).__name__}: edges() and functions() must have the shapes {shapes[0]} and "
             f"{shapes[1]}, got {edges.shape} and {table.shape}"
         )
-    if not (np.diff(edges) > 0).all() or not _NARROWEST <= np.abs(table).max() <= _FARTHEST:
+    if not (np.diff(edges) > 0).all() or not _NARROWEST <= np.abs(table).max() <= _LARGEST_ENTRY:
         raise ParameterError(
             f"{type(basis).__name__}: edges() must rise, and the largest of functions() must lie "
-            f"from {_NARROWEST:g} to {_FARTHEST:g}"
+            f"from {_NARROWEST:g} to {_LARGEST_ENTRY:g}"
         )
     return Points.nearest_to(basis, edges[1:-1], table)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any, cast, overload
 
 from opendp_lite.core import Measurement
@@ -12,8 +11,8 @@ from opendp_lite.exact import Number, open_probability, positive, sqrt_up
 from opendp_lite.examples import example
 from opendp_lite.measurements.noise import Aggregate, added_noise, exactly_one, require_sensitivity
 from opendp_lite.measures.approximate import ApproximateDivergence
-from opendp_lite.measures.curve import Pair, curved_pair, gaussian_rho
-from opendp_lite.measures.profile import GaussianProfile, gaussian_ratio
+from opendp_lite.measures.curve import gaussian_pair, gaussian_rho
+from opendp_lite.measures.profile import gaussian_ratio
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.metrics import L2Distance, NormDistance
 from opendp_lite.norms import Norms
@@ -21,8 +20,6 @@ from opendp_lite.recipes import Mechanism, mechanism
 from opendp_lite.samplers.law import grid_for
 from opendp_lite.samplers.rounded_gaussian import RoundedGaussian
 from opendp_lite.spaces import scalar, vector
-
-_ratio_for = lru_cache(maxsize=256)(gaussian_ratio)
 
 
 @overload
@@ -116,20 +113,11 @@ def _approximate(
     space: Aggregate, unit: Norms, epsilon: Number, delta: Number
 ) -> Measurement[Aggregate, ApproximateDivergence]:
     level, spill = positive(epsilon, "epsilon"), open_probability(delta, "delta")
-    asked = _ratio_for(level, spill)
-    variance = cast(Fraction, unit.l2_squared) / asked
-
-    def privacy_map(norms: Norms) -> Pair:
-        ratio = _ratio(norms, variance)
-        curve = GaussianProfile(ratio)
-        if ratio == 0:
-            return curved_pair((Fraction(0), Fraction(0)), curve)
-        return curved_pair((level if ratio == asked else curve.epsilon(spill), spill), curve)
-
+    variance = cast(Fraction, unit.l2_squared) / gaussian_ratio(level, spill)
     return added_noise(
         space,
         RoundedGaussian(*grid_for(sqrt_up(variance))),
         ApproximateDivergence(),
-        privacy_map,
+        lambda norms: gaussian_pair(_ratio(norms, variance), level, spill),
         f"exact Gaussian curve at delta, sigma = {float(sqrt_up(variance)):.6g}",
     )

@@ -14,7 +14,7 @@ from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.metrics import L1Distance
 from opendp_lite.recipes import Mechanism, mechanism
 from opendp_lite.samplers.discrete_laplace import DiscreteLaplace
-from opendp_lite.samplers.law import SLACK, Law, grid_for
+from opendp_lite.samplers.law import SCALE_SLACK, Law, grid_for
 from opendp_lite.samplers.rounded_laplace import RoundedLaplace
 from opendp_lite.spaces import scalar, vector
 
@@ -84,5 +84,5 @@ def _law(width: Fraction, exponent: int | None) -> Law:
     if exponent is not None:
         steps = width / Fraction(2) ** exponent
         if steps <= _FINE:
-            return DiscreteLaplace(steps * SLACK, exponent)
+            return DiscreteLaplace(steps * SCALE_SLACK, exponent)
     return RoundedLaplace(*grid_for(width))

@@ -36,12 +36,12 @@ from opendp_lite.samplers.lattice import (
     Lattice,
     LinearLattice,
 )
-from opendp_lite.samplers.law import SLACK
+from opendp_lite.samplers.law import SCALE_SLACK
 from opendp_lite.samplers.rank_choice import STEEPEST, CellChoice, RankLaw
 from opendp_lite.spaces import Space, records, row_metric
 
 Spacing = Literal["linear", "log", "asinh"]
-_FARTHEST: Final = Fraction(2) ** 900
+FARTHEST_BOUND: Final = Fraction(2) ** 900
 _SLOPE_BITS: Final = 60
 _FEWEST_CELLS: Final = 2**10
 _TWO: Final = 2
@@ -184,7 +184,7 @@ def private_quantile(
     return Measurement(space, measure, Released(query, released), privacy_map, facts)
 
 
-Release = Callable[[Any, RankLaw, int, Entropy], float]
+Selection = Callable[[Any, RankLaw, int, Entropy], float]
 
 
 def _between(
@@ -193,7 +193,7 @@ def _between(
     scale: Spacing,
     unit: Number | None,
     bits: int | None,
-) -> tuple[Callable[[Any], Any], Release]:
+) -> tuple[Callable[[Any], Any], Selection]:
     """A choice among the cells of a lattice, one for each column."""
     columns = space.domain.columns
     if not isinstance(bounds, Sequence | np.ndarray) or len(bounds) != 2:
@@ -216,7 +216,7 @@ def _between(
 
 def _among(
     space: Space[Rows], candidates: Bounds, others: tuple[object, ...], scale: str
-) -> tuple[Callable[[Any], Any], Release]:
+) -> tuple[Callable[[Any], Any], Selection]:
     """A choice among candidates."""
     if scale != "linear" or any(other is not None for other in others):
         raise ParameterError(
@@ -258,7 +258,7 @@ def _lattices(
     count = width_of("private_quantile", 1, lower, upper)
     pairs = list(zip(spread(lower, count), spread(upper, count), strict=True))
     for low, high in pairs:
-        if not (-_FARTHEST <= low < high <= _FARTHEST and float(low) < float(high)):
+        if not (-FARTHEST_BOUND <= low < high <= FARTHEST_BOUND and float(low) < float(high)):
             raise ParameterError(
                 "private_quantile: the lower bound must be below the upper, both within 2^900 "
                 f"and different floats; got {nearest(low)} and {nearest(high)}"
@@ -283,7 +283,7 @@ def _lattices(
     near = 0.0 if unit is None else nearest(positive(unit, "unit"))
     lattices = [AsinhLattice(float(low), float(high), near, fine) for low, high in pairs]
     fewest = _FEWEST_CELLS if bits is None else _TWO
-    if near > _FARTHEST or any(lattice.cells < fewest for lattice in lattices):
+    if near > FARTHEST_BOUND or any(lattice.cells < fewest for lattice in lattices):
         raise ParameterError(
             f'private_quantile: the bounds are too close together for scale="{scale}"; use '
             '"linear", or a smaller unit'
@@ -320,7 +320,7 @@ def _split(shares: Bounds, columns: int) -> tuple[Fraction, ...]:
 
 def _slope(given: Fraction, *, root: bool) -> Fraction:
     """The slope or its square, as a short number below, with the slack of every sampler."""
-    slope = (given / sqrt_up(given) if root else given) / SLACK
+    slope = (given / sqrt_up(given) if root else given) / SCALE_SLACK
     grid = Fraction(2) ** (floor_log2(slope) - _SLOPE_BITS)
     return min(int(slope / grid) * grid, STEEPEST)
 

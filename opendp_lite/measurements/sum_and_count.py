@@ -24,7 +24,7 @@ from opendp_lite.spaces import Space, row_metric
 from opendp_lite.transformations.count import count
 from opendp_lite.transformations.sum import sum
 
-Release = tuple[NDArray[Any], float]
+SumAndCount = tuple[NDArray[Any], float]
 
 
 @example(rows_in(Box(-5, 5)), epsilon=0.1)
@@ -98,7 +98,7 @@ def sum_and_count(
     summed, counted = sum().bind(space), count().bind(space)
     entry, beside = noise.deviations
 
-    def release(value: tuple[Grid, Grid], entropy: Entropy) -> Release:
+    def release(value: tuple[Grid, Grid], entropy: Entropy) -> SumAndCount:
         total, rows = noise.noisy(*value, entropy)
         return total.floats, float(rows)
 

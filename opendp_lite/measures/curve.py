@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any, TypeVar, cast
 
-from opendp_lite.measures.profile import GaussianProfile, Profile
+from opendp_lite.measures.profile import GaussianProfile, Profile, gaussian_ratio
 
 Pair = tuple[Fraction, Fraction]
 L = TypeVar("L")
@@ -16,6 +16,9 @@ class CurvedNumber(Fraction):
     """A loss of one number that is known to have a better curve than the number implies."""
 
     curve: Profile
+
+    def __repr__(self) -> str:
+        return repr(Fraction(self))
 
     def __copy__(self) -> CurvedNumber:
         return self
@@ -67,6 +70,22 @@ def without_curve(loss: L) -> L:
     if isinstance(loss, CurvedNumber):
         return cast(L, Fraction(loss))
     return cast(L, tuple(loss)) if isinstance(loss, CurvedPair) else loss
+
+
+def gaussian_pair(ratio: Fraction, epsilon: Fraction, delta: Fraction) -> Pair:
+    """The loss (epsilon, delta) of Gaussian noise with this ratio, with its exact curve.
+
+    Args:
+        ratio: (l2 distance / sigma)^2.
+        epsilon: What noise of this kind was asked for at ``delta``: at the ratio that meets it,
+            the loss is the epsilon that was typed.
+        delta: Where the loss is read off the curve.
+    """
+    curve = GaussianProfile(ratio)
+    if ratio == 0:
+        return curved_pair((Fraction(0), Fraction(0)), curve)
+    met = epsilon if ratio == gaussian_ratio(epsilon, delta) else curve.epsilon(delta)
+    return curved_pair((met, delta), curve)
 
 
 def curve_of(loss: object) -> Profile | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
+from functools import lru_cache
 
 import attrs
 
@@ -171,6 +172,7 @@ class GaussianProfile(Profile):
         return min(Fraction(1), max(near - lost, NEGLIGIBLE))
 
 
+@lru_cache(maxsize=256)
 def gaussian_ratio(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The largest ratio, to 12 digits, whose Gaussian curve certainly meets (epsilon, delta)."""
     low, high = 0.0, 1.0

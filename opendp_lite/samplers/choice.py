@@ -17,7 +17,7 @@ from opendp_lite.samplers.entropy import Entropy
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-FARTHEST: Final = 128.0
+FAR_EXPONENT: Final = 128.0
 """An exponent beyond this may be given as this: its weight is then only bounded from above."""
 _ENVELOPE_BITS = 40
 _ROOM_BITS = 62
@@ -31,16 +31,21 @@ def choose(
 ) -> int:
     """The index i with probability proportional to counts[i] exp(-exactly(i)), without error.
 
-    Takes: ``counts``, at least 0 and not all 0; ``exponents``, each within 2^-32 of the exact one
-        or below it; ``exactly``, the exact exponent of an item.
-    Because: whole-number weights above the true ones (``docs/sampler.md``) are drawn from with an
-        exact uniform integer; the item is kept with the exact ratio of its true weight to that
-        weight, else all is drawn again.
+    Args:
+        counts: At least 0, and not all 0.
+        exponents: Each within 2^-32 of the exact one, or below it.
+        exactly: Gives the exact exponent of an item.
+        entropy: The source of random words.
+
+    Proof:
+        Whole-number weights above the true ones (``docs/sampler.md``) are drawn from with an exact
+        uniform integer; the item is kept with the exact ratio of its true weight to that weight,
+        else all is drawn again.
     """
     there = counts > 0
     nearest = float(np.min(exponents, where=there, initial=np.inf))
     sizes = nearest - exponents
-    np.maximum(sizes, -FARTHEST, out=sizes)
+    np.maximum(sizes, -FAR_EXPONENT, out=sizes)
     np.exp(sizes, out=sizes)
     np.multiply(sizes, counts, out=sizes)
     largest = float(sizes.max())
@@ -78,7 +83,7 @@ def happens(ratio: Fraction, exponent: Fraction, entropy: Entropy) -> bool:
     """
     known, bits = entropy.word(), _STEP
     while True:
-        if exponent > bits + FARTHEST:
+        if exponent > bits + FAR_EXPONENT:
             if known:
                 return False
         else:

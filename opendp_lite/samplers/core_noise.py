@@ -54,9 +54,10 @@ class CoreNoise:
     the margin, (K (c + h) + 1) 2^-40 + 8 K e, is eight times as much or more. Noise is far below
     2^53 steps. c and L are common to all entries, and what was drawn of them stays.
 
-    Because: a row moves |s| / S by at most the radius over S and |k| / K by at most 1 / K, hence m
-        by at most the larger of the two, by the triangle inequality; that bounds the pure loss,
-        and rounding comes after the noise.
+    Proof:
+        A row moves |s| / S by at most the radius over S and |k| / K by at most 1 / K, hence m by at
+        most the larger of the two, by the triangle inequality; that bounds the pure loss, and
+        rounding comes after the noise.
     """
 
     sum_scale: Fraction

@@ -29,9 +29,10 @@ _NO_NOISE = 600
 class DiscreteLaplace(Law):
     """v + G - G' for G, G' = floor(t E): P(k) proportional to exp(-|k| / t).
 
-    Because: the difference of two geometric variates (Inusah and Kozubowski 2006); on whole
-        numbers it is the optimal noise for pure differential privacy (Ghosh, Roughgarden,
-        Sundararajan 2009), with less variance than the rounded Laplace.
+    Proof:
+        The difference of two geometric variates (Inusah and Kozubowski 2006); on whole numbers it
+        is the optimal noise for pure differential privacy (Ghosh, Roughgarden, Sundararajan 2009),
+        with less variance than the rounded Laplace.
     """
 
     scale: Fraction

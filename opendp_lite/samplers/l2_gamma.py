@@ -39,8 +39,9 @@ class L2Gamma(Noise):
     s X 2^-46; and 2^-52 for the offset. The margin, (s X + 1) 2^-40 + 100 s times the error of X,
     is seven times as much or more. X is common to all entries, and what was drawn of it stays.
 
-    Because: rounding is post-processing of the K-norm mechanism on the reals (Hardt and Talwar
-        2010), so its pure loss, the l2 distance over s, holds exactly in any dimension.
+    Proof:
+        Rounding is post-processing of the K-norm mechanism on the reals (Hardt and Talwar 2010), so
+        its pure loss, the l2 distance over s, holds exactly in any dimension.
     """
 
     scale: Fraction

@@ -25,13 +25,13 @@ SCALE_BITS: Final = 16
 """Continuous noise is rounded to a grid of which its scale is 2^16 to 2^17 units."""
 FEW: Final = 8
 """Up to so many draws are made one by one: faster than setting up arrays."""
-SLACK: Final = 1 + Fraction(1, 2**50)
+SCALE_SLACK: Final = 1 + Fraction(1, 2**50)
 """Samplers use a scale so much larger than asked for: the true loss is then below the claimed
 one also where a float shown as the claim lies half an ulp below the rational it stands for."""
 _REACH = 2.0**60
 _LOWEST, _HIGHEST = np.array(-_REACH), np.array(_REACH)
 _SAFE = 2**62
-_FARTHEST = 960
+_LARGEST_GRID_EXPONENT = 960
 _OFFSET_BITS = 62
 _RUN = 11_700
 """Float values to which noise is added at a time: working arrays stay in a processor's cache."""
@@ -90,11 +90,9 @@ class Noise(ABC):
 
 
 class Law(Noise):
-    """Independent noise on every entry, with the exact law of what it releases.
+    """Independent noise on every entry, with the exact law of each release.
 
-    Gives: ``scale`` in units of the output grid; ``draw``; ``log_probability(steps, value)``, the
-        law of the released grid point ``steps`` for a value at ``value`` grid units;
-        ``standard_deviation`` of the release.
+    ``scale`` is in units of the output grid.
     """
 
     scale: Fraction
@@ -111,7 +109,10 @@ class Law(Noise):
 
     @abstractmethod
     def log_probability(self, steps: Floats, value: Fraction) -> Floats:
-        """The natural logarithm of the probability of each grid point."""
+        """The natural logarithm of the probability of each released grid point ``steps``.
+
+        The value itself lies at ``value`` grid units.
+        """
 
     @property
     @abstractmethod
@@ -197,8 +198,8 @@ def _scaled(value: float, exponent: int) -> Fraction:
 def grid_for(scale: Fraction) -> tuple[Fraction, int]:
     """The scale in units of the grid on which it is 2^16 to 2^17 of them, and its exponent."""
     exponent = floor_log2(scale) - SCALE_BITS
-    if abs(exponent) > _FARTHEST:
+    if abs(exponent) > _LARGEST_GRID_EXPONENT:
         raise ParameterError(
             f"a noise scale of about 2^{exponent + SCALE_BITS} is outside of what floats can hold"
         )
-    return scale / Fraction(2) ** exponent * SLACK, exponent
+    return scale / Fraction(2) ** exponent * SCALE_SLACK, exponent

@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.samplers.choice import FARTHEST, below, choose, happens
+from opendp_lite.samplers.choice import FAR_EXPONENT, below, choose, happens
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.lattice import Lattice
 
@@ -62,7 +62,7 @@ class RankLaw:
         else:
             far = np.maximum(_excess(under, low + nearest), _excess(over, size - low + nearest))
         far *= float(self.slope)
-        return Weights(self, under, over, size, nearest, far.clip(0.0, FARTHEST, out=far))
+        return Weights(self, under, over, size, nearest, far.clip(0.0, FAR_EXPONENT, out=far))
 
 
 @attrs.frozen(eq=False)
@@ -101,12 +101,13 @@ def _excess(counts: Counts, level: Fraction) -> Floats:
 class CellChoice:
     """A cell of a lattice, by how many numbers lie in cells before it and after it.
 
-    Because: cells between two neighbouring numbers share one weight. A cell that holds numbers
-        weighs as much as the gap beside it that is nearer to the quantile; the cell, or the two
-        cells and the gap between them, in which the quantile lies are one more item. So the
-        choice is among n + 2 items at most. Only those near the quantile are looked at; the cells
-        of all others are one item with a bound on their weight, and if it is chosen, one of them
-        is drawn and kept by the exact ratio. Where that item is not rare, all are looked at.
+    Proof:
+        Cells between two neighbouring numbers share one weight. A cell that holds numbers weighs as
+        much as the gap beside it that is nearer to the quantile; the cell, or the two cells and the
+        gap between them, in which the quantile lies are one more item. So the choice is among n + 2
+        items at most. Only those near the quantile are looked at; the cells of all others are one
+        item with a bound on their weight, and if it is chosen, one of them is drawn and kept by the
+        exact ratio. Where that item is not rare, all are looked at.
     """
 
     lattice: Lattice
@@ -161,7 +162,7 @@ class CellChoice:
         while True:
             index = choose(
                 np.append(items.counts, rest),
-                np.append(items.weights.exponents, min(float(farther), FARTHEST)),
+                np.append(items.weights.exponents, min(float(farther), FAR_EXPONENT)),
                 lambda i: items.weights.exactly(i) if i < known else farther,
                 entropy,
             )
@@ -190,10 +191,10 @@ class Ranks:
 
     @classmethod
     def of(cls, law: RankLaw, size: int, first: int, last: int) -> Ranks:
-        """With the exponents as floats, within 2^-40 up to ``FARTHEST``."""
+        """With the exponents as floats, within 2^-40 up to ``FAR_EXPONENT``."""
         find = _distances if last - first <= _KEPT else _distances.__wrapped__
         exponents = find(law.quantile, size, first, last) * float(law.slope)
-        return cls(law, size, first, np.minimum(exponents, FARTHEST, out=exponents))
+        return cls(law, size, first, np.minimum(exponents, FAR_EXPONENT, out=exponents))
 
     def exactly(self, index: int) -> Fraction:
         """The exact exponent of an item."""

@@ -23,8 +23,9 @@ _NARROW = 2.0**-10
 class RoundedGaussian(Law):
     """floor(v + s Z + 1/2) for a standard normal Z and a scale of s grid units.
 
-    Because: rounding is post-processing of the Gaussian mechanism on the reals, so its zCDP and
-        its exact (epsilon, delta) curve hold in any dimension.
+    Proof:
+        Rounding is post-processing of the Gaussian mechanism on the reals, so its zCDP and its
+        exact (epsilon, delta) curve hold in any dimension.
     """
 
     scale: Fraction

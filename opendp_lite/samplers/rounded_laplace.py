@@ -30,8 +30,9 @@ _UNIT = 2.0**-BITS
 class RoundedLaplace(Law):
     """floor(v + s L + 1/2) for a standard Laplace L and a scale of s grid units.
 
-    Because: rounding is post-processing of the Laplace mechanism on the reals, so its pure loss
-        holds exactly, for values on any grid or none.
+    Proof:
+        Rounding is post-processing of the Laplace mechanism on the reals, so its pure loss holds
+        exactly, for values on any grid or none.
     """
 
     scale: Fraction

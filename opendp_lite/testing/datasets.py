@@ -21,10 +21,10 @@ from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.spaces import Space
 
 Floats = NDArray[np.float64]
-FEW: Final = (0, 1, 2, 3, 7)
+SMALL_SIZES: Final = (0, 1, 2, 3, 7)
 MANY: Final = ((8, 130), (130, 1000), (1000, 10_000))
 """Ranges of sizes, each drawn evenly on a logarithmic scale."""
-FARTHEST: Final = 8
+MOST_CHANGES: Final = 8
 _POOL = 128
 _SOME = 16
 
@@ -132,9 +132,9 @@ class _Rows:
 def _drawn(
     rows: _Rows, generator: np.random.Generator, fixed: int | None, replaces: bool, trial: int
 ) -> Neighbours:
-    kinds = len(FEW) + len(MANY)
+    kinds = len(SMALL_SIZES) + len(MANY)
     size = fixed or _size(generator, trial % kinds)
-    distance = trial // kinds % (FARTHEST + 1)
+    distance = trial // kinds % (MOST_CHANGES + 1)
     if replaces:
         distance = min(distance, size)
     lost = distance if replaces else min(_lost(generator, distance), size)
@@ -158,9 +158,9 @@ def _lost(generator: np.random.Generator, distance: int) -> int:
 
 
 def _size(generator: np.random.Generator, kind: int) -> int:
-    if kind < len(FEW):
-        return FEW[kind]
-    low, high = MANY[kind - len(FEW)]
+    if kind < len(SMALL_SIZES):
+        return SMALL_SIZES[kind]
+    low, high = MANY[kind - len(SMALL_SIZES)]
     return int(low * (high / low) ** generator.random())
 
 
@@ -222,7 +222,7 @@ def containers(data: Floats, names: Sequence[str] | None = None) -> Iterator[tup
 
 
 @attrs.frozen(eq=False)
-class _Shares(Source):
+class _Shards(Source):
     """Rows in parts that threads go through side by side."""
 
     each: Sequence[Source]
@@ -249,7 +249,7 @@ class _Shares(Source):
 
 def in_threads(data: Floats) -> LazyRows:
     """The same rows, admitted, in three parts for three threads."""
-    return LazyRows(_Shares([opened(part) for part in np.array_split(data, 3)]))
+    return LazyRows(_Shards([opened(part) for part in np.array_split(data, 3)]))
 
 
 _FRAMES: Final[dict[str, Callable[[Any, Floats, list[str]], Any]]] = {

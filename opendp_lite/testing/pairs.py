@@ -18,7 +18,7 @@ from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.measure import Measure
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 
-_FARTHEST: Final = 300
+_LARGEST_TESTED: Final = 300
 """A larger epsilon is tested by a pair of this one, which loses less."""
 _PARTS = tuple(Fraction(n, 1000) for n in (0, 250, 500, 750, 900, 990, 999, 1000))
 _DEVIATIONS = (-1, 0, 1, 2, 4, 8, 16, 30)
@@ -87,7 +87,7 @@ class Gaussians(Pair):
 
 def randomised_response(epsilon: Fraction, spill: Fraction = Fraction(0)) -> Coins:
     """Tells the truth with probability ``spill``, else flips a coin of this epsilon."""
-    reach = min(epsilon, Fraction(_FARTHEST))
+    reach = min(epsilon, Fraction(_LARGEST_TESTED))
     ratio = max(exp_down(reach), _ONE)
     heads, tails = (1 - spill) * ratio / (1 + ratio), (1 - spill) / (1 + ratio)
     told = ((spill, Fraction(0)), (Fraction(0), spill)) if spill else ()
@@ -162,7 +162,10 @@ def _flipped(epsilon: Fraction, size: int) -> Coins:
 
 def _spilled(epsilon: Fraction, spill: Fraction, size: int) -> tuple[Coins, ...]:
     """An event that a first dataset never has, and each next one as often as it may."""
-    ratio, chance = max(exp_down(min(epsilon, Fraction(_FARTHEST))), _ONE), Fraction(0)
+    ratio, chance = (
+        max(exp_down(min(epsilon, Fraction(_LARGEST_TESTED))), _ONE),
+        Fraction(0),
+    )
     for _ in range(size):
         more = ratio * chance + spill
         if more > 1 or 1 - chance > ratio * (1 - more) + spill:

@@ -35,6 +35,23 @@ def test_laws(measure, losses):
     dp.assert_lawful(measure, losses)
 
 
+def test_a_loss_with_a_curve_is_the_number_that_it_shows():
+    loss = (dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(rho=Fraction(1, 7))).loss()
+    assert repr(loss) == "Fraction(1, 7)"
+    assert eval(repr(loss)) == loss == Fraction(1, 7)
+
+
+def test_only_a_loss_as_it_was_made_keeps_its_curve():
+    """A curve that outlived arithmetic would claim too little for what was made with it."""
+    measure = dp.ZeroConcentratedDivergence()
+    loss = (dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(rho=Fraction(1, 7))).loss()
+    assert isinstance(measure.profile(loss), GaussianProfile)
+    plain = [loss + 0, 1 * loss, loss / 1, abs(loss), sum([loss]), Fraction(max(loss, 0))]
+    for each in plain:
+        assert each == loss
+        assert measure.profile(each) == ConcentratedProfile(Fraction(1, 7))
+
+
 def gaussian_delta(epsilon: mpf, root: mpf) -> mpf:
     tail = lambda x: erfc(x / sqrt(2)) / 2  # noqa: E731
     return tail(epsilon / root - root / 2) - exp(epsilon) * tail(epsilon / root + root / 2)

@@ -11,7 +11,7 @@ from mpmath import mp, mpf
 from scipy.stats import chi2
 
 from opendp_lite.samplers import choice
-from opendp_lite.samplers.choice import FARTHEST, below, choose, happens
+from opendp_lite.samplers.choice import FAR_EXPONENT, below, choose, happens
 from opendp_lite.samplers.entropy import Entropy, InsecureSeededEntropy
 
 LEAST_P = 1e-8
@@ -52,7 +52,7 @@ ITEMS = {
 
 
 def floats_of(exponents) -> np.ndarray:
-    return np.array([min(float(e), FARTHEST) for e in exponents])
+    return np.array([min(float(e), FAR_EXPONENT) for e in exponents])
 
 
 def envelope_of(counts, exponents, floats, monkeypatch):
@@ -96,7 +96,7 @@ def test_what_is_drawn_times_what_is_kept_is_the_weight(name, wrong, monkeypatch
     """Exactly, for every item; and no item is kept with a probability above 1."""
     mp.dps = 60
     counts, exponents = ITEMS[name][0], [Fraction(e) for e in ITEMS[name][1]]
-    floats = (floats_of(exponents) + wrong).clip(0, FARTHEST)
+    floats = (floats_of(exponents) + wrong).clip(0, FAR_EXPONENT)
     kept = envelope_of(counts, exponents, floats, monkeypatch)
     assert set(kept) == {i for i, count in enumerate(counts) if count}
     sizes = {ratio * drawn / counts[i] for i, (drawn, ratio, _) in kept.items()}

@@ -17,7 +17,7 @@ import opendp_lite as dp
 from opendp_lite.bodies.body import Projection
 from opendp_lite.engines.rows import materialise
 from opendp_lite.testing.constants import USUAL, constants
-from opendp_lite.testing.datasets import FARTHEST, neighbours
+from opendp_lite.testing.datasets import MOST_CHANGES, neighbours
 
 Tables = dp.Space[dp.Rows]
 Sums = dp.Space[dp.Vectors]
@@ -198,7 +198,7 @@ def test_pairs_lie_as_far_apart_as_they_say() -> None:
     """Distances to 8, sizes to thousands, other orders, rare values, opposite rows."""
     for space in (dp.records(), dp.records(size=30, metric=REPLACE)):
         pairs = list(neighbours(space, 0, 96, (0.5,)))
-        assert {pair.distance for pair in pairs} == set(range(FARTHEST + 1))
+        assert {pair.distance for pair in pairs} == set(range(MOST_CHANGES + 1))
         for pair in pairs:
             assert max(len(pair.gone), len(pair.fresh)) <= pair.distance
             if space.domain.size:

@@ -22,8 +22,8 @@ from opendp_lite.transformations.impute import impute
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_MOST: Final = reading(1e100)
-_LEAST: Final = 1 / _MOST
+_LARGEST_BOUND: Final = reading(1e100)
+_NARROWEST_WIDTH: Final = 1 / _LARGEST_BOUND
 _BOUNDS: Final = 2
 
 
@@ -44,10 +44,11 @@ class BoundedColumn:
             raise ParameterError(
                 f"{step}: lower must be below upper, got {lower}, {upper}; {advice}"
             )
-        if max(map(abs, bounds)) > _MOST or bounds[1] - bounds[0] < _LEAST:
+        if max(map(abs, bounds)) > _LARGEST_BOUND or bounds[1] - bounds[0] < _NARROWEST_WIDTH:
             raise ParameterError(
-                f"{step}: bounds beyond {float(_MOST):g}, or less than {float(_LEAST):g} apart, "
-                "have squares that floats cannot hold; write the column in another unit"
+                f"{step}: bounds beyond {float(_LARGEST_BOUND):g}, or less than "
+                f"{float(_NARROWEST_WIDTH):g} apart, have squares that floats cannot hold; write "
+                "the column in another unit"
             )
         return cls((lower, upper), *bounds)
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import attrs
 
@@ -18,13 +17,12 @@ from opendp_lite.estimators.inference.noise_family import (
 from opendp_lite.exact import Number, nearest, open_probability, positive, reading
 from opendp_lite.measurements.noise import exactly_one
 from opendp_lite.measures.approximate import ApproximateDivergence
-from opendp_lite.measures.curve import curved_pair
+from opendp_lite.measures.curve import Pair, gaussian_pair
 from opendp_lite.measures.measure import Measure
 from opendp_lite.measures.profile import gaussian_ratio
 from opendp_lite.recipes import Mechanism
 
-_ratio_for = lru_cache(maxsize=256)(gaussian_ratio)
-_MOST: Final = reading(1e30)
+_LARGEST_AMOUNT: Final = reading(1e30)
 
 
 @attrs.frozen
@@ -89,15 +87,9 @@ class ApproximateBudget(Budget):
         return self.delta
 
     def with_claimed_loss(self, measurement: Measurement[Any, Any]) -> Measurement[Any, Any]:
-        whole = 2 * self.amount
-
-        def privacy_map(distance: Any) -> tuple[Fraction, Fraction]:
-            loss = measurement.privacy_map(distance)
-            profile: Any = measurement.output_measure.profile(loss)
-            if profile.ratio == 0:
-                return curved_pair((Fraction(0), Fraction(0)), profile)
-            met = self.epsilon if profile.ratio == whole else profile.epsilon(self.delta)
-            return curved_pair((met, self.delta), profile)
+        def privacy_map(distance: Any) -> Pair:
+            curve = measurement.output_measure.profile(measurement.privacy_map(distance))
+            return gaussian_pair(cast(Fraction, curve.gaussian_ratio), self.epsilon, self.delta)
 
         return attrs.evolve(
             measurement,
@@ -144,12 +136,12 @@ def budget_of(
     if delta is None:
         return pure(level)
     spill = open_probability(delta, f"{step}: delta")
-    return ApproximateBudget(_ratio_for(level, spill) / 2, GaussianFamily(), level, spill)
+    return ApproximateBudget(gaussian_ratio(level, spill) / 2, GaussianFamily(), level, spill)
 
 
 def _amount(given: object, name: str) -> Fraction:
     """Above 0, and such that floats hold the square of any noise, whatever the bounds."""
     found = positive(given, name)
-    if not 1 / _MOST <= found <= _MOST:
+    if not 1 / _LARGEST_AMOUNT <= found <= _LARGEST_AMOUNT:
         raise ParameterError(f"{name} must lie between 1e-30 and 1e30, got {nearest(found):g}")
     return found

@@ -17,7 +17,7 @@ Drawn = tuple[Floats, Floats]
 _APART: Final = 1e-3
 """Laplace scales closer than this are moved so far apart: it changes a probability by 2e-4."""
 _NODES: Final = 900
-_FARTHEST: Final = 45.0
+_LARGEST_CORE: Final = 45.0
 _erf: Final[Callable[[Any], Any]] = np.frompyfunc(erf, 1, 1)
 
 
@@ -135,8 +135,8 @@ class JointSumAndCount(JointNoise):
 
     def below(self, theta: Floats, gap: Floats) -> Floats:
         """The integral over c of the law of a sum of two uniforms."""
-        width = _FARTHEST / _NODES
-        core = np.linspace(width / 2, _FARTHEST - width / 2, _NODES)
+        width = _LARGEST_CORE / _NODES
+        core = np.linspace(width / 2, _LARGEST_CORE - width / 2, _NODES)
         density = core * np.exp(-core) * (core + self.stretch) / (2 + self.stretch) * width
         first: Floats = self.reach * core
         second = np.abs(theta)[..., None] / self.epsilon * (core + self.stretch)

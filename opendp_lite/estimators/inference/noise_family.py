@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from fractions import Fraction
 from math import sqrt
 from typing import Any, Final, cast
@@ -15,9 +14,9 @@ from opendp_lite.estimators.inference.joint_noise import JointLaplace, JointNois
 from opendp_lite.estimators.inference.shared_laplace_noise import SharedLaplace
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.laplace import laplace
+from opendp_lite.measures.curve import gaussian_rho
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.measure import Measure
-from opendp_lite.measures.profile import GaussianProfile, Profile
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.norms import Norms
 from opendp_lite.recipes import Mechanism
@@ -74,8 +73,8 @@ class NoiseFamily(ABC):
         """The share of the sum with the least error of a mean so far from what is subtracted."""
 
     @abstractmethod
-    def profile(self, amount: Fraction, unit: Fraction) -> Callable[[Fraction], Profile] | None:
-        """The curve of noises that cost the amount together, each chosen by those before."""
+    def together(self, amount: Fraction) -> Fraction:
+        """The loss of noises that cost the amount together, each chosen by those before."""
 
 
 @attrs.frozen
@@ -115,8 +114,8 @@ class LaplaceFamily(NoiseFamily):
         root = float(distance / sensitivity) ** (2 / 3)
         return _for_both(1 / (1 + root))
 
-    def profile(self, amount: Fraction, unit: Fraction) -> None:
-        return None
+    def together(self, amount: Fraction) -> Fraction:
+        return amount
 
 
 @attrs.frozen
@@ -155,8 +154,8 @@ class GaussianFamily(NoiseFamily):
     def best_share(self, sensitivity: Fraction, distance: Fraction) -> Fraction:
         return _for_both(float(sensitivity / (sensitivity + distance)))
 
-    def profile(self, amount: Fraction, unit: Fraction) -> Callable[[Fraction], Profile]:
-        return lambda distance: GaussianProfile(2 * amount * (distance / unit) ** 2)
+    def together(self, amount: Fraction) -> Fraction:
+        return gaussian_rho(2 * amount)
 
 
 def _for_both(share: float) -> Fraction:

@@ -14,14 +14,14 @@ from opendp_lite.exact import exact, nearest, open_probability, positive, readin
 from opendp_lite.spaces import Space
 
 Floats = NDArray[np.float64]
-_FARTHEST: Final = reading(1e100)
+_LARGEST_PARAMETER: Final = reading(1e100)
 _LEAST_SHARE: Final = Fraction(1, 10**6)
 
 
 def moderate(given: object, name: str) -> Fraction:
     """A public number above 0 whose square floats can hold."""
     found = positive(given, name)
-    if not 1 / _FARTHEST <= found <= _FARTHEST:
+    if not 1 / _LARGEST_PARAMETER <= found <= _LARGEST_PARAMETER:
         raise ParameterError(f"{name} must lie between 1e-100 and 1e100, got {nearest(found):g}")
     return found
 

@@ -13,7 +13,7 @@ from opendp_lite.estimators.inference.parameters import Floats
 
 _ONE_NODES: Final = 100
 _OTHER_NODES: Final = 40
-_FARTHEST: Final = 6.5
+_LARGEST_ROOT: Final = 6.5
 _AROUND: Final = 4.5
 
 
@@ -46,7 +46,7 @@ class SharedLaplace(JointNoise):
             Their roots have smooth densities, so sums over even steps will do.
         """
         share = np.asarray(theta)[..., None, None] / self.width + 1 / self.count
-        one, of_one = _roots(1, 0.0, _FARTHEST, _ONE_NODES)
+        one, of_one = _roots(1, 0.0, _LARGEST_ROOT, _ONE_NODES)
         middle = sqrt(self.count - 1)
         ends = max(middle - _AROUND, 0.0), middle + _AROUND
         others, of_others = _roots(self.count - 1, *ends, _OTHER_NODES)

@@ -38,8 +38,7 @@ def gaussian_mean(
     """The mean of each column for rows in an l2 ball, with Gaussian noise.
 
     Args:
-        radius: The radius r of the ball. Longer rows are shortened to it, rows with a missing
-            value to 0.
+        radius: The radius r of the ball. Longer rows are shortened to it.
         rho: The budget. A share 1 / (2 sqrt(d) + 2) of it is for the number of rows, where that is
             private and there are d columns.
         confidence: As for ``mean``.
@@ -47,7 +46,8 @@ def gaussian_mean(
 
     Returns:
         d numbers, together of length at most r. With a confidence a tuple of d ``Estimate``, each
-        with an interval for its column alone.
+        with an interval for its column alone. Where the number of rows is private, rows with a
+        missing value are left out. Where it is public, a missing value counts as 0.
 
     Privacy:
         Rho under ``ZeroConcentratedDivergence``.
@@ -81,8 +81,7 @@ def laplace_mean(
     """The mean of each column for rows in an l2 ball, with Laplace noise.
 
     Args:
-        radius: The radius r of the ball. Longer rows are shortened to it, rows with a missing
-            value to 0.
+        radius: The radius r of the ball. Longer rows are shortened to it.
         epsilon: The budget. A share 1 / (1 + d^(2/3)) of it is for the number of rows, where that
             is private and there are d columns.
         confidence: As for ``mean``.
@@ -90,7 +89,8 @@ def laplace_mean(
 
     Returns:
         d numbers, together of length at most r. With a confidence a tuple of d ``Estimate``, each
-        with an interval for its column alone.
+        with an interval for its column alone. Where the number of rows is private, rows with a
+        missing value are left out. Where it is public, a missing value counts as 0.
 
     Privacy:
         Epsilon under ``MaxDivergence``.

@@ -31,12 +31,14 @@ def elliptical_mean(
 
     Args:
         lower: The lower bound: a number, or one for each column.
-        upper: The upper bound, likewise. Missing values count as it.
+        upper: The upper bound, likewise.
         rho: The budget. A share 1 / (2 sqrt(d) + 2) of it is for the number of rows, where that is
             private and there are d columns.
 
     Returns:
-        A mean between the bounds for each column.
+        A mean between the bounds for each column. Where the number of rows is private, rows with
+        a missing value are left out. Where it is public, a missing value counts as the middle of
+        its column's bounds.
 
     Raises:
         ParameterError: If a lower bound is not below its upper.

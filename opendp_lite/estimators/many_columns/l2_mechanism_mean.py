@@ -39,15 +39,15 @@ def l2_mechanism_mean(
     """The mean of each column for rows in an l2 ball, with the best noise for pure privacy there.
 
     Args:
-        radius: The radius r of the ball. Longer rows are shortened to it, rows with a missing
-            value to 0.
+        radius: The radius r of the ball. Longer rows are shortened to it.
         epsilon: The budget.
         confidence: As for ``mean``.
         sampling: As for ``mean``.
 
     Returns:
         d numbers, together of length at most r. With a confidence a tuple of d ``Estimate``, each
-        with an interval for its column alone.
+        with an interval for its column alone. Where the number of rows is private, rows with a
+        missing value are left out. Where it is public, a missing value counts as 0.
 
     Privacy:
         Epsilon under ``MaxDivergence``.

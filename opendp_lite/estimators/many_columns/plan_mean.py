@@ -60,7 +60,7 @@ def plan_mean(
         group: With "pairs": how many of them are averaged.
 
     Returns:
-        A number in [-M, M] for each column. A row with a missing value counts as the centre.
+        A number in [-M, M] for each column. A missing value counts as the released centre.
 
     Raises:
         SpaceError: If the number of rows is private.

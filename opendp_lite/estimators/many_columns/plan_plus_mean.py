@@ -45,7 +45,7 @@ _DOUBLINGS: Final = 62
 _TAIL_SHARE: Final = 0.01
 _WIDEST_TAIL, _NARROWEST_TAIL = 0.25, 0.01
 _CLOSE: Final = 1.5
-_MOST: Final = 0.3
+_MOST_FOR_ONE: Final = 0.3
 _REACH: Final = 6
 _FINE: Final = 2**24
 _RESOLUTION: Final = 0.2
@@ -66,10 +66,11 @@ def plan_plus_mean(
         p: At least 1. The l_p error is to be small.
 
     Returns:
-        A number in [-M, M] for each column. A row with a missing value counts as the centre; to
-        leave it out put ``drop_nan()`` before. Rows that reach far are shortened, so the mean of a
-        column with a long tail comes out a little low. With public bounds close to the data
-        ``elliptical_mean`` errs less.
+        A number in [-M, M] for each column. Where the number of rows is private, rows with a
+        missing value are left out. Where it is public, a missing value counts as the released
+        median of its column. Rows that reach far are shortened, so the mean of a column with a
+        long tail comes out a little low. With public bounds close to the data ``elliptical_mean``
+        errs less.
 
     Privacy:
         Rho under ``ZeroConcentratedDivergence``, under either row metric.
@@ -110,12 +111,12 @@ class _PlanPlus:
     def mean(self) -> Floats:
         """The estimate."""
         nats = log(_DOUBLINGS) + _FINE_BITS * log(2)
-        if self._needed(nats / 2 + _LIKELY) > _MOST:
+        if self._needed(nats / 2 + _LIKELY) > _MOST_FOR_ONE:
             return self._released(np.zeros(self.columns), None)
         rho = self._share(nats, least=0.02)
         middle = self._medians(rho)
         nats = log(-log(_NARROWEST / 2) / _RESOLUTION)
-        if self._needed(nats + _LIKELY) > _MOST:
+        if self._needed(nats + _LIKELY) > _MOST_FOR_ONE:
             return self._released(middle, None)
         cost = self._share(nats + _SURE, least=0.02)
         spread = deviations(self.ask, "magnitude", middle, self.bound, cost, group=1)
@@ -130,7 +131,7 @@ class _PlanPlus:
     def _share(self, nats: float, least: float) -> Fraction:
         """The budget at which the medians of all columns are surely found."""
         wanted = self._needed(nats + log(self.columns) + _SURE)
-        return self._part(min(max(wanted, least), _MOST))
+        return self._part(min(max(wanted, least), _MOST_FOR_ONE))
 
     def _part(self, share: float) -> Fraction:
         return self.rho * Fraction(int(share * _FINE), _FINE)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from opendp_lite.estimators.many_columns._columns import dyadic
 from opendp_lite.exact import Number, exact, positive, whole
 from opendp_lite.examples import example
 from opendp_lite.measurements.gaussian import gaussian
+from opendp_lite.measurements.private_quantile import FARTHEST_BOUND
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.recipes import mechanism
 from opendp_lite.spaces import Space, records
@@ -24,8 +24,6 @@ from opendp_lite.transformations.center import center
 from opendp_lite.transformations.indicator_below import indicator_below
 from opendp_lite.transformations.sum import sum
 from opendp_lite.transformations.widths import fitting
-
-_FARTHEST: Final = Fraction(2) ** 900
 
 
 @example(records(), 0.25, 0, 10, rho=1, steps=5)
@@ -77,7 +75,8 @@ def quantile_by_search(
     ends = (fitting(values(each, "bounds"), space, "quantile_by_search") for each in (lower, upper))
     least, most = (spread(each, columns) for each in ends)
     if not all(
-        -_FARTHEST <= low < high <= _FARTHEST for low, high in zip(least, most, strict=True)
+        -FARTHEST_BOUND <= low < high <= FARTHEST_BOUND
+        for low, high in zip(least, most, strict=True)
     ):
         raise ParameterError(
             "quantile_by_search: each lower bound must be below its upper bound, all within 2^900"

@@ -18,7 +18,6 @@ from opendp_lite.recipes import mechanism
 from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.clamp import clamp
 from opendp_lite.transformations.clip_to_norm import clip_to_norm
-from opendp_lite.transformations.drop_nan import drop_nan
 from opendp_lite.transformations.simplex_augment import simplex_augment
 from opendp_lite.transformations.sum import sum
 
@@ -74,7 +73,7 @@ def simplex_vector_mean(
     private_size(space, "simplex_vector_mean")
     request = Request.of("simplex_vector_mean", confidence, sampling, rho, epsilon, delta)
     budget, most, columns = request.budget, nearest(bound), space.domain.columns
-    inside = drop_nan() >> clamp(0, bound) >> clip_to_norm(bound, p=1)
+    inside = clamp(0, bound) >> clip_to_norm(bound, p=1)
     summed = inside >> simplex_augment() >> sum()
     scale = budget.scale(budget.family.sensitivity(summed.bind(space).output_space.unit))
     about = most / (columns + 1)

@@ -24,7 +24,6 @@ from opendp_lite.estimators.inference.request import Request
 from opendp_lite.estimators.inference.scenario import Scenario
 from opendp_lite.exact import Number
 from opendp_lite.examples import example
-from opendp_lite.measures.curve import curved_number
 from opendp_lite.recipes import Mechanism, mechanism
 from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.center import center
@@ -155,10 +154,6 @@ class _Resized(EstimatorPlan):
 def _program(space: Space[Rows], plan: _Resized) -> Measurement[Space[Rows], Any]:
     budget = plan.budget
     made = programmed(space, plan.run, budget.measure, budget.amount, "a count, then the sum")
-    curve = budget.family.profile(budget.amount, space.unit)
-    if curve is None:
-        return made
     return attrs.evolve(
-        made,
-        privacy_map=lambda distance: curved_number(made.privacy_map(distance), curve(distance)),
+        made, privacy_map=lambda distance: budget.family.together(made.privacy_map(distance))
     )

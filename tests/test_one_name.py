@@ -1,0 +1,79 @@
+"""One name, one thing: no two modules or classes share a name, and no constant has two values."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+
+from tests.test_layers import sources
+
+NOT_YET = {
+    "grid is the name of 2 modules: bodies.grid, grid",
+    "BLOCK_ENTRIES has 2 values: engines.source, engines.sparse",
+}
+"""What is still to be renamed. A line that is no longer true has to go."""
+
+MADE_BY = {"TypeVar", "ParamSpec", "WithDefault"}
+"""Names for type checkers, which are as good as local."""
+
+APPLICATIONS = ("reproduce", "cli")
+"""Rooms that nothing imports: their constants are their own."""
+
+
+def named(text: str) -> Iterator[tuple[str, str, str]]:
+    """The kind, name and text of each class and public constant at the top of a module."""
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.ClassDef):
+            yield "classes", node.name, ""
+        if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+            continue
+        made = node.value.func if isinstance(node.value, ast.Call) else None
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        for target in targets:
+            hidden = not isinstance(target, ast.Name) or target.id.startswith("_")
+            if not hidden and getattr(made, "id", "") not in MADE_BY:
+                yield "constants", ast.unparse(target), ast.unparse(node.value)
+
+
+def shared(modules: Mapping[str, str]) -> Iterator[str]:
+    """A line for each name that stands for two things."""
+    files, classes = defaultdict(set), defaultdict(list)
+    values: dict[str, dict[str, str]] = defaultdict(dict)
+    for module, text in modules.items():
+        name = module.rpartition(".")[2]
+        if not name.startswith("__"):
+            files[name].add(module)
+        for kind, each, value in named(text):
+            if kind == "classes":
+                classes[each].append(module)
+            elif not module.startswith(APPLICATIONS):
+                values[each][module] = value
+    for name, found in files.items():
+        if len(found) > 1:
+            yield f"{name} is the name of {len(found)} modules: {', '.join(sorted(found))}"
+    for name, places in classes.items():
+        if len(places) > 1:
+            yield f"{name} is the name of {len(places)} classes: {', '.join(sorted(places))}"
+    for name, found_values in values.items():
+        if len(set(found_values.values())) > 1:
+            where = ", ".join(sorted(found_values))
+            yield f"{name} has {len(set(found_values.values()))} values: {where}"
+
+
+def test_each_name_is_for_one_thing() -> None:
+    assert set(shared(sources())) == NOT_YET
+
+
+def test_planted_twins_are_caught() -> None:
+    twins = {
+        "bases.body": "",
+        "planted": "class Ball: pass\nclass Ball: pass\nFEW = 7\nFEW: int\n_FEW = 1\n",
+        "reproduce.another": "FEW = 9\n",
+    }
+    found = set(shared({**sources(), **twins})) - set(shared(sources()))
+    assert found == {
+        "body is the name of 2 modules: bases.body, bodies.body",
+        "Ball is the name of 3 classes: bodies.ball, planted, planted",
+        "FEW has 2 values: planted, samplers.law",
+    }
