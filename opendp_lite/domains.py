@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import attrs
 import numpy as np
@@ -12,6 +12,7 @@ from opendp_lite.bodies.body import Body
 from opendp_lite.bodies.everything import Everything
 from opendp_lite.engines.door import opened, to_array
 from opendp_lite.engines.held import held
+from opendp_lite.engines.real_entries import real_entries
 from opendp_lite.engines.rows import LazyRows, materialise
 from opendp_lite.engines.source import public_columns, public_size
 from opendp_lite.errors import DataError, ParameterError, SpaceError
@@ -225,20 +226,40 @@ class Scalars(Domain):
 
 
 def _received(value: Any, dimension: int, exponent: int | None) -> Grid:
-    """A vector that a step made: exact as it came, or of floats where the space says no grid."""
-    exact = type(value) is Grid
-    if exact and exponent in (None, value.exponent) and len(value) == dimension:
-        return cast(Grid, value)
-    if exact or exponent is not None:
+    """A vector that a step made: exact as it came, or of floats where the space says no grid.
+
+    Entries of a float array that are no real numbers count as missing, without a warning: whether
+    there are any may depend on the data.
+    """
+    if type(value) is Grid:
+        found = _exactly(value, exponent)
+        if found is not None and found.steps.shape == (dimension,):
+            return found
+    if type(value) is Grid or exponent is not None:
         raise SpaceError(
             f"a step returned numbers that are not {dimension} whole multiples of 2^{exponent}, as "
-            f"its output space says; keep the dp.Grid that it was given, or say "
-            f"dp.Vectors({dimension}) for floats"
+            f"its output space says; keep the whole steps of the dp.Grid that it was given, or say "
+            f"dp.Vectors({dimension}) for floats and return a float array"
         )
-    floats = np.atleast_1d(np.asarray(value, dtype=np.float64))
+    floats = np.atleast_1d(real_entries(value))
     if floats.shape != (dimension,):
         raise SpaceError(f"a step returned the shape {floats.shape}, not ({dimension},)")
     return Grid(floats, 0)
+
+
+def _exactly(value: Grid, exponent: int | None) -> Grid | None:
+    """A grid's numbers as noise takes them; None where they are not such as its space says.
+
+    Floats would be rounded down to whole steps, and their exponent is left out of account.
+    """
+    steps, fits = value.steps, exponent in (None, value.exponent)
+    if steps.dtype == np.float64:
+        return value if exponent is None and value.exponent == 0 else None
+    if fits and steps.dtype.kind in "biu":
+        narrow = steps.dtype == np.int64 or steps.dtype.itemsize < np.dtype(np.int64).itemsize
+        return attrs.evolve(value, steps=steps.astype(np.int64 if narrow else object, copy=False))
+    whole = fits and steps.dtype.kind == "O" and all(isinstance(each, int) for each in steps.flat)
+    return value if whole else None
 
 
 def _admitted(array: np.ndarray, exponent: int | None) -> Grid:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from decimal import Decimal
-from math import nan
-from numbers import Complex
 from typing import Any
 
 import attrs
@@ -16,6 +13,7 @@ from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.missing import holds_missing, whole_rows
+from opendp_lite.engines.real_entries import real_entries
 from opendp_lite.engines.rows import map_rows
 from opendp_lite.errors import SpaceError
 from opendp_lite.spaces import Space, row_metric
@@ -29,34 +27,6 @@ def plain_nan(rows: Floats) -> Floats:
     if holds_missing(rows):
         rows[np.isnan(rows)] = np.nan
     return rows
-
-
-def _number(value: object) -> float:
-    """A real number as a float; NaN for anything else."""
-    if not isinstance(value, Complex | Decimal):
-        return nan
-    try:
-        number = complex(value)
-    except (OverflowError, ValueError):
-        return nan
-    return number.real if number.imag == 0 else nan
-
-
-def _real(found: object) -> Floats:
-    """A new array of floats, with NaN for each entry that is no real number.
-
-    The type of an array may depend on its values: ``numpy.emath.sqrt`` turns complex at the first
-    negative number. So no type is refused, and none warns.
-    """
-    if isinstance(found, np.ma.MaskedArray):
-        return np.where(np.ma.getmaskarray(found), np.nan, _real(found.data))
-    entries = np.asarray(found)
-    if entries.dtype.kind in "biuf":
-        return np.array(entries, dtype=np.float64)
-    if entries.dtype.kind == "c":
-        return np.where(np.imag(entries) == 0, np.real(entries), np.nan).astype(np.float64)
-    flat = np.fromiter(map(_number, entries.flat), np.float64, entries.size)
-    return flat.reshape(entries.shape)
 
 
 @attrs.frozen
@@ -82,7 +52,7 @@ class RowByRow:
     def _made(self, block: Floats) -> Floats:
         count = len(block)
         with np.errstate(all="ignore"):
-            rows = _real(self.function(block))
+            rows = real_entries(self.function(block))
         fits = rows.ndim == 2 and rows.shape[1] == self.columns
         dropped = count - len(rows) if fits else 0
         if not fits or dropped < 0 or (dropped and not self.drops):

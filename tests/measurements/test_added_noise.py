@@ -109,6 +109,60 @@ def test_results_that_belie_the_output_space_are_refused():
         (SUM >> shorter())(ROWS)
 
 
+def returning(result, dimension=None):
+    """A step after an aggregate. Its results are floats where a dimension is said."""
+
+    @dp.stage
+    def step(space: Aggregates) -> dp.Transformation[Aggregates, Aggregates]:
+        floats = None if dimension is None else dp.Vectors(dimension)
+        output = space if floats is None else dp.Space(floats, space.metric, unit=space.unit)
+        return dp.Transformation(space, output, result, lambda distance: distance)
+
+    return step()
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        lambda value: dp.Grid(value.steps / 2, value.exponent),
+        lambda value: dp.Grid((value.steps / 2).astype(np.float32), value.exponent),
+        lambda value: dp.Grid(np.array([Fraction(1, 2)] * len(value)), value.exponent),
+        lambda value: dp.Grid(value.steps.reshape(1, -1), value.exponent),
+    ],
+)
+def test_steps_of_a_grid_that_are_not_whole_are_refused(result):
+    """Their fractions would be rounded off after the stability map was taken, or the grid lost."""
+    for total, data in ((dp.count(), [1.0] * 3), (SUM, ROWS)):
+        with pytest.raises(dp.SpaceError, match="whole multiples"):
+            (total >> returning(result) >> dp.laplace(epsilon=1))(data)
+    with pytest.raises(dp.SpaceError, match="whole multiples"):
+        (SUM >> returning(result, dimension=2) >> dp.laplace(epsilon=1))(ROWS)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint16, np.int64, np.uint64, object])
+@pytest.mark.parametrize(
+    "noise", [dp.laplace(scale=2**-40), dp.gaussian(scale=2**-60), dp.gaussian(scale=2**60)]
+)
+def test_whole_steps_of_any_type_are_as_good(noise, kind):
+    def made(kind):
+        steps = np.array([100, 7] * 9).astype(kind)
+        wide = dp.records(columns=18) >> dp.clamp(0, 1) >> dp.sum()
+        pipeline = wide >> returning(lambda value: dp.Grid(steps, value.exponent)) >> noise
+        return pipeline.insecure_release(np.zeros((2, 18)), seed=1).value.tolist()
+
+    assert made(kind) == made(np.int64)
+
+
+@pytest.mark.parametrize("kind", [complex, object])
+def test_results_that_are_no_real_numbers_count_as_missing_in_silence(kind, recwarn):
+    def root(value):
+        return np.emath.sqrt(value - 5).astype(kind)
+
+    pipeline = SUM >> returning(root, dimension=2) >> dp.laplace(scale=2**-30)
+    assert pipeline(ROWS).round(3).tolist() == [0.0, 1.414]
+    assert not recwarn.list
+
+
 @pytest.mark.parametrize(
     "space",
     [dp.scalar(), dp.vector(2, dp.metrics.L1Distance()), dp.count().bind(dp.records())],

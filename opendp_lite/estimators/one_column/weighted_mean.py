@@ -90,7 +90,7 @@ def weighted_mean(
     request = Request.of("weighted_mean", confidence, sampling, rho, epsilon, delta)
     budget, rows = request.budget, weighted_pairs(lower, upper, heaviest)
     if row_metric(space).fixed_size:
-        rows = impute([column.middle, 0]) >> rows
+        rows = rows >> impute(0)
     reach = budget.family.sensitivity((rows >> sum()).bind(space).output_space.unit)
     plan = _Weighted(column, budget, float(heaviest), reach)
     noisy: Mechanism[Space[Rows], Any] = rows >> sum() >> budget.noise() >> plan.read

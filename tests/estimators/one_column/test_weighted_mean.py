@@ -120,3 +120,16 @@ def test_intervals_hold_the_mean(seeded):
 def test_refusals(make, words):
     with pytest.raises(dp.OpenDPLiteError, match=words):
         make()
+
+
+@pytest.mark.parametrize("loss", [{"rho": 1e9}, {"epsilon": 1e6}])
+def test_a_row_with_a_missing_value_has_no_weight(loss):
+    """Under either relation, whichever of the two it lacks."""
+    whole = np.array([[4.0, 1.0], [0.0, 0.5]] * 100)
+    gaps = np.array([[np.nan, 2.0], [-3.0, np.nan], [np.nan, np.nan]] * 40)
+    rows = np.concatenate([whole, gaps])
+    mean = dp.estimators.weighted_mean(-3, 5, most=2, **loss, confidence=0.9)
+    for space in (TABLE, dp.records(columns=2, size=len(rows), metric=REPLACE)):
+        found = (space >> mean)(rows)
+        assert found.mean == pytest.approx(plain(whole), abs=1e-2)
+        assert found.rows == pytest.approx(150, abs=1e-1)
