@@ -86,7 +86,7 @@ def test_what_is_missing_is_seen() -> None:
         "Stability",
         "Proof",
         "@dp.example",
-        "proofs.md",
+        "docs/proofs.md",
         "good.py",
         "bad.py",
         "page",
