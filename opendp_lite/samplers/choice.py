@@ -31,11 +31,21 @@ def choose(
 ) -> int:
     """The index i with probability proportional to counts[i] exp(-exactly(i)), without error.
 
-    Takes: ``counts``, at least 0 and not all 0; ``exponents``, each within 2^-32 of the exact one
-        or below it; ``exactly``, the exact exponent of an item.
-    Because: whole-number weights above the true ones (``docs/sampler.md``) are drawn from with an
-        exact uniform integer; the item is kept with the exact ratio of its true weight to that
-        weight, else all is drawn again.
+    Args:
+        counts: How many items stand at each place, at least 0 and not all 0: ones, if every
+            candidate stands once.
+        exponents: The exponents as floats, each within 2^-32 of the exact one or below it. One
+            beyond ``FARTHEST`` may be given as ``FARTHEST``.
+        exactly: The exact exponent of the item at an index.
+        entropy: Where the random words come from.
+
+    Returns:
+        An index of ``counts``.
+
+    Proof:
+        Whole-number weights above the true ones (``docs/sampler.md``) are drawn from with an
+        exact uniform integer. The item is kept with the exact ratio of its true weight to that
+        weight; else all is drawn again.
     """
     there = counts > 0
     nearest = float(np.min(exponents, where=there, initial=np.inf))
