@@ -20,6 +20,7 @@ from opendp_lite.domains import Domain
 from opendp_lite.errors import OpenDPLiteError, ParameterError, SpaceError
 from opendp_lite.exact import nearest, plain, reading
 from opendp_lite.spaces import Space
+from opendp_lite.wanted import argument_hint
 
 _SHORT = 200
 _STAR = inspect.Parameter.VAR_POSITIONAL
@@ -153,7 +154,8 @@ class Call:
                 f"{each.name}=" if each.kind is _KEYWORD else each.name
                 for each in typed_signature(constructor).parameters.values()
             )
-            raise TypeError(f"{name}(): {problem}; it is called {name}({usage})") from None
+            hint = argument_hint(kwargs, typed_signature(constructor).parameters)
+            raise TypeError(f"{name}(): {problem}; it is called {name}({usage}){hint}") from None
         hints = hints_of(constructor)
         needs = _kinds(hints.get(space_name)) or _needs_of_parts(arguments)
         returned = get_args(hints.get("return"))

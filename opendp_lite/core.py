@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
 
 import attrs
 import numpy as np
 
-from opendp_lite.documents import path_of, write
+from opendp_lite.documents import without_parentheses, write
 from opendp_lite.engines.deferred import Released, chained, identity, query_of, release_of
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import Number, exact, said, shown_up
@@ -481,14 +481,6 @@ def check_follower(other: Any, recipe: tuple[Any, ...]) -> None:
         raise SpaceError(f"only a function of the release can follow it, got {said(other)}")
 
 
-def without_parentheses(other: object) -> SpaceError | None:
-    """The refusal of a step whose parentheses were forgotten; None for anything else."""
-    if not hasattr(other, "makes_step"):
-        return None
-    name = path_of(cast(Any, other))
-    return SpaceError(f"{name} is a step once it is called: {name}(...)")
-
-
 def not_a_step(other: object, before: object) -> SpaceError:
     """The refusal of what cannot follow a transformation."""
     if forgotten := without_parentheses(other):
@@ -499,7 +491,10 @@ def not_a_step(other: object, before: object) -> SpaceError:
             "effect on privacy is unknown. Put it after laplace() or gaussian(), or write it as a "
             "step with a stability map under @dp.stage"
         )
-    return SpaceError(f">> joins pipeline steps; {said(other)} is not one")
+    return SpaceError(
+        f">> joins pipeline steps; {said(other)} is not one. To ask something of a whole pipeline, "
+        "put parentheses around it: (a >> b).map(1)"
+    )
 
 
 def link_text(link: Any) -> str:

@@ -11,7 +11,7 @@ from fractions import Fraction
 from types import FunctionType
 from typing import Any, Final, Protocol, TypeVar, cast, runtime_checkable
 
-from opendp_lite.errors import OpenDPLiteError, ParameterError
+from opendp_lite.errors import OpenDPLiteError, ParameterError, SpaceError
 
 VERSION: Final = 1
 F = TypeVar("F", bound=Callable[..., Any])
@@ -62,6 +62,14 @@ def publish(path: str, names: Iterable[str], namespace: Mapping[str, Any]) -> No
 def path_of(public: Callable[..., Any]) -> str:
     """How a person types a function or a class: ``dp.clamp``, or the bare name of their own."""
     return str(vars(public).get("public_path", public.__name__))
+
+
+def without_parentheses(other: object) -> SpaceError | None:
+    """The refusal of a step whose parentheses were forgotten; None for anything else."""
+    if not hasattr(other, "makes_step"):
+        return None
+    name = path_of(cast(Any, other))
+    return SpaceError(f"{name} is a step once it is called: {name}(...)")
 
 
 def encode(value: Any) -> Any:

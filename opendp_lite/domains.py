@@ -21,6 +21,10 @@ from opendp_lite.metrics import AbsoluteDistance, L2Distance, Metric, SymmetricD
 
 _MOST_FLOAT = 2**53
 _MOST_STEP = 2**61
+_OF_ROWS = (
+    "To release rows of data, put parentheses around the whole pipeline: "
+    "(dp.clamp(0, 100) >> dp.sum() >> dp.laplace(epsilon=1))(data)"
+)
 Origin = tuple[str, tuple[tuple[str, Any], ...]]
 
 
@@ -153,7 +157,11 @@ class Vectors(Domain):
     def to_internal(self, value: object) -> Grid:
         array = to_array(value)
         if array.shape != (self.dimension,):
-            raise DataError(f"needs a vector of {self.dimension} entries, got shape {array.shape}")
+            entries = "1 entry" if self.dimension == 1 else f"{self.dimension} entries"
+            raise DataError(
+                f"needs a vector of {entries}, got shape {array.shape}. For n entries start with "
+                f"dp.vector(n). {_OF_ROWS}"
+            )
         return _admitted(array, self.exponent)
 
     def on(self, exponent: int) -> Vectors:
@@ -196,7 +204,7 @@ class Scalars(Domain):
             value = value[()]
         array = to_array([value])
         if array.shape != (1,):
-            raise DataError(f"needs one number, got {type(value).__name__}")
+            raise DataError(f"needs one number, got {type(value).__name__}. {_OF_ROWS}")
         return _admitted(array, self.exponent)
 
     @property

@@ -39,9 +39,8 @@ from opendp_lite.core import (
     link_text,
     not_a_step,
     with_release,
-    without_parentheses,
 )
-from opendp_lite.documents import step
+from opendp_lite.documents import step, without_parentheses
 from opendp_lite.domains import Domain
 from opendp_lite.errors import SpaceError
 from opendp_lite.exact import Number

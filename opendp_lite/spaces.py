@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import attrs
 
-from opendp_lite.documents import spellable
+from opendp_lite.documents import spellable, without_parentheses
 from opendp_lite.domains import Domain, Origin, Rows, Scalars, Vectors
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import Number, said
@@ -61,6 +61,13 @@ class Space(Generic[KindCo]):
                 f"{name} changes the number of rows, so it is private: leave size out, or use "
                 "metric=dp.ChangeOneDistance()"
             )
+
+    if not TYPE_CHECKING:
+        # Type checkers see the operator of the step, which knows what it makes of the space.
+        def __rshift__(self, other: object) -> Any:
+            if forgotten := without_parentheses(other):
+                raise forgotten
+            return NotImplemented
 
     def words(self) -> str:
         """The space in a few words."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
+from re import sub
 from types import ModuleType
 from typing import Final
 
@@ -20,14 +21,65 @@ _INSTEAD: Final = {
     "standard_deviation": "dp.estimators.private_variance(bound, rho=0.03), and its square root",
     "var": "dp.estimators.private_variance(bound, rho=0.03)",
     "variance": "dp.estimators.private_variance(bound, rho=0.03)",
+    "accountant": "dp.adaptive(program, measure, budget): one budget over several releases",
+    "bounded_mean": "dp.mean(lower, upper, epsilon=1)",
+    "bounded_sum": "dp.clamp(lower, upper) >> dp.sum() >> dp.laplace(epsilon=1)",
+    "context": "dp.adaptive(program, measure, budget): one budget over several releases",
+    "budget_accountant": "dp.adaptive(program, measure, budget): one budget over several releases",
+    "accuracy": "dp.expected_error(pipeline, n=1000, guess=40)",
+    "error": "dp.expected_error(pipeline, n=1000, guess=40)",
+    "average": "dp.mean(lower, upper, epsilon=1)",
+    "cdf": "dp.basis_distribution(basis, rho=0.03), and .cdf(x) of its release",
+    "proportion": "dp.mean(0, 1, epsilon=1) on a column of zeros and ones",
+    "max": "dp.private_quantile(0.99, bounds=(lower, upper), epsilon=1)",
+    "min": "dp.private_quantile(0.01, bounds=(lower, upper), epsilon=1)",
+    "percentile": "dp.private_quantile(0.5, bounds=(lower, upper), epsilon=1)",
+    "read_csv": "dp.csv_column(path, column)",
+    "csv": "dp.csv_column(path, column)",
+    "load_csv": "dp.csv_column(path, column)",
+    "noise": "dp.laplace(epsilon=1), or dp.gaussian(rho=0.03)",
+    "tools": "dp.mean(lower, upper, epsilon=1)",
+    "epsilon": "pipeline.epsilon(delta=1e-6), or epsilon=1 in a mechanism such as dp.laplace",
+    "sensitivity": "(dp.clamp(lower, upper) >> dp.sum()).map(1)",
     "core": "dp.measurements.sum_and_count(epsilon=1)",
     "clip": "dp.clamp(lower, upper), or dp.clip_to_norm(radius)",
     "size": "dp.count()",
     "exponential": "dp.private_quantile(...); docs/extending.md has one over given scores",
+    "exponential_mechanism": "dp.private_quantile(...); docs/extending.md has one over scores",
     "geometric": "dp.count() >> dp.laplace(epsilon=1): whole numbers stay whole",
 }
 """Typed by people who know pandas, numpy, OpenDP or another library of the field."""
+_BUDGET: Final = ("epsilon", "rho", "delta", "scale")
+_ARGUMENTS: Final = {
+    "bounds": ("lower", "upper"),
+    "budget": ("epsilon",),
+    "eps": ("epsilon",),
+    "privacy_budget": ("epsilon",),
+    "range": ("lower", "upper"),
+    "sd": ("scale",),
+    "sigma": ("scale",),
+    "std": ("scale",),
+}
+"""Arguments that people type, and those that are meant."""
+_CLOSE: Final = 0.75
+"""Below it, names that have little in common would be offered."""
 _PREFIXES: Final = ("make_", "then_", "private_", "dp_", "m_", "t_")
+
+
+def argument_hint(typed: Collection[str], parameters: Collection[str]) -> str:
+    """What to say of arguments that a step does not take; empty where nothing is known.
+
+    Args:
+        typed: The names that were typed.
+        parameters: The names that it takes.
+    """
+    for name in sorted(set(typed) - set(parameters)):
+        meant = _ARGUMENTS.get(name) or tuple(get_close_matches(name, parameters, n=1))
+        if meant and set(meant) <= set(parameters):
+            return f"; in place of {name}= it takes {', '.join(meant)}"
+        if name in _BUDGET and not set(_BUDGET) & set(parameters):
+            return "; noise is a step of its own: put >> dp.laplace(epsilon=1) after it"
+    return ""
 
 
 def not_there(name: str, front: Collection[str], rooms: Iterable[ModuleType]) -> str:
@@ -39,13 +91,15 @@ def not_there(name: str, front: Collection[str], rooms: Iterable[ModuleType]) ->
         rooms: The modules that hold the others.
     """
     said = f"module 'opendp_lite' has no attribute {name!r}"
-    if name in _INSTEAD:
-        return f"{said}; use {_INSTEAD[name]}"
+    plain = sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+    for each in (name, plain):
+        if each in _INSTEAD:
+            return f"{said}; use {_INSTEAD[each]}"
     for room in rooms:
         if name in getattr(room, "__all__", ()):
             return f"{said}; it is dp.{room.__name__.rpartition('.')[2]}.{name}"
     bare = next((name.removeprefix(each) for each in _PREFIXES if name.startswith(each)), name)
     if bare in _INSTEAD:
         return f"{said}; use {_INSTEAD[bare]}"
-    near = [bare] if bare in front else get_close_matches(name, front, n=1)
+    near = [bare] if bare in front else get_close_matches(name, front, n=1, cutoff=_CLOSE)
     return f"{said}; did you mean {near[0]!r}?" if near else said

@@ -333,7 +333,7 @@ def test_a_private_row_is_not_printed(run, refused, table):
 
 def test_a_value_of_the_first_row_is_not_taken_for_a_name(refused, table):
     options = ["--bounds", 0, 100, "--epsilon", 1]
-    assert "no header" in refused("mean", table("1,2\n3,4\n"), "--column", 2, *options)
+    assert "names no column" in refused("mean", table("1,2\n3,4\n"), "--column", 2, *options)
 
 
 def test_text_may_count_as_missing(run, refused, table):
@@ -436,7 +436,7 @@ def test_too_much_noise_is_pointed_out(run, mean, table, monkeypatch):
         ("--bounds 0 1 --rho 1 --delimiter ;;", "--delimiter must be one character such as"),
         ("--bounds 0 1 --rho 1 --delimiter ;", "--delimiter) changes it"),
         ("--bounds 0 1 --rho 1 --delimiter ; --header", "the first line holds ',' and not ';'"),
-        ("--bounds 0 1 --rho 1 --column mdvs", "the first line is no header with a column 'mdvs'"),
+        ("--bounds 0 1 --rho 1 --column mdvs", "the first line names no column 'mdvs'"),
         ("--bounds 0 1 --rho 1 --column mdvs --header", "did you mean 'mdvis'?"),
         ("--bounds 0 1 --rho 1 --column x --header", "the columns are 'mdvis', 'lncoins', 'idp'"),
         ("--bounds 0 1 --rho 1 --no-header", "without a header a column has a number that counts"),

@@ -242,6 +242,15 @@ def test_values_are_frozen():
         (lambda: SUM >> dp.to_zcdp, "once it is called"),
         (lambda: SUM >> dp.to_approximate, "once it is called"),
         (lambda: dp.clamp >> dp.sum(), "once it is called"),
+        (lambda: dp.records(columns=2) >> dp.count, "once it is called"),
+        (lambda: SUM >> 1.0, "only a function of the release"),
+        (lambda: dp.sum() >> dp.laplace(epsilon=1).map(1), r"parentheses around it: \(a >> b\)"),
+        (lambda: dp.sum() >> dp.laplace(epsilon=1)([1.0, 2.0]), "whole pipeline"),
+        (lambda: dp.gaussian(rho=1)([1.0, 2.0]), "whole pipeline"),
+        (lambda: (dp.vector(3) >> dp.gaussian(rho=1))([1.0]), "of 3 entries.*whole pipeline"),
+        (lambda: dp.laplace(), "got none; add epsilon=1, say"),
+        (lambda: dp.private_quantile(50, bounds=(0, 9), rho=1), "got 50; 50 % is 0.5"),
+        (lambda: dp.private_quantile(0.5, bounds=(9, 0), rho=1), "the upper, 0; swap them"),
         (lambda: dp.records(metric=dp.ChangeOneDistance), "parentheses"),
         (lambda: dp.records(metric="replace"), "SymmetricDistance"),
         (lambda: dp.records(columns=1.5), "whole number"),
@@ -288,6 +297,14 @@ def test_wrong_arguments_name_the_step():
         dp.sum(3)
     with pytest.raises(TypeError, match=r"laplace\(\).*it is called laplace\(scale=, epsilon=\)"):
         dp.laplace(rho=1)
+    with pytest.raises(TypeError, match="in place of bounds= it takes lower, upper"):
+        dp.mean(bounds=(0, 100), epsilon=1)
+    with pytest.raises(TypeError, match="in place of eps= it takes epsilon"):
+        dp.mean(0, 100, eps=1)
+    with pytest.raises(TypeError, match=r"put >> dp.laplace\(epsilon=1\) after it"):
+        dp.count(epsilon=1)
+    with pytest.raises(TypeError, match=r"put >> dp.laplace\(epsilon=1\) after it"):
+        dp.sum(0, 100, epsilon=1)
 
 
 def test_a_default_that_is_typed_changes_nothing():

@@ -14,6 +14,7 @@ ROOT = Path(opendp_lite.__file__).parent
 
 ORDER = (
     "errors",
+    "wanted",
     "exact",
     "fields",
     "documents",
@@ -44,7 +45,6 @@ ORDER = (
     "estimators.distributions",
     "testing",
     "serialise",
-    "wanted",
     "__init__",
     "reproduce",
     "cli",

@@ -169,6 +169,16 @@ def test_the_public_list() -> None:
         ("plan_mean", "it is dp.estimators.plan_mean"),
         ("Box", "it is dp.bodies.Box"),
         ("clampp", "did you mean 'clamp'"),
+        ("BoundedMean", r"use dp.mean\(lower, upper"),
+        ("Context", "use dp.adaptive"),
+        ("BudgetAccountant", "use dp.adaptive"),
+        ("percentile", "use dp.private_quantile"),
+        ("exponential_mechanism", r"docs/extending.md"),
+        ("read_csv", "use dp.csv_column"),
+        ("max", "use dp.private_quantile"),
+        ("accuracy", "use dp.expected_error"),
+        ("correlation", "has no attribute 'correlation'$"),
+        ("mode", "has no attribute 'mode'$"),
     ],
 )
 def test_names_that_people_type_are_answered(name: str, words: str) -> None:

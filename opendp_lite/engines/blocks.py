@@ -12,7 +12,7 @@ from opendp_lite.engines.door import open_rows, opened, read
 from opendp_lite.engines.source import Source, public_columns, public_size
 from opendp_lite.errors import DataError, ParameterError
 
-_ONCE: Final = (
+GONE_THROUGH: Final = (
     "the blocks can be gone through only once, and this pipeline or an earlier one has done so; "
     "give dp.Blocks a function that opens them anew at each call, such as "
     "dp.Blocks(lambda: make_blocks()) where make_blocks is your generator function"
@@ -43,14 +43,14 @@ class _History:
         blocks = iter(found)
         used = isgenerator(blocks) and getgeneratorstate(blocks) != GEN_CREATED
         if blocks is found and (used or blocks is self._last):
-            raise DataError(_ONCE)
+            raise DataError(GONE_THROUGH)
         self._last = blocks if blocks is found else None
         return blocks
 
     def ended(self, filled: bool) -> None:
         """Raises ``DataError`` where this pass met no block and an earlier one did."""
         if self._filled and not filled:
-            raise DataError(_ONCE)
+            raise DataError(GONE_THROUGH)
         self._filled = filled
 
 

@@ -215,12 +215,12 @@ class _Wish:
         if self.column is None:
             found = "choose a column (column=, or --column NAME), as the first line is not one name"
         else:
-            found = f"the first line is no header with a column {self._typed!r}"
+            found = f"the first line names no column {self._typed!r}"
         return (
             f"{found}. It is not shown, as it may be a person's row. If it holds column names, "
-            "header=True (--header) lists them. If it is data, ask for a column by its number: "
-            "column=3, header=False (--no-header --column 3). The character between cells is "
-            f"{self.delimiter!r}; delimiter= (--delimiter) changes it"
+            "header=True (--header) makes this error list them. If it is data, ask for a column by "
+            "its number: column=3, header=False (--no-header --column 3). The character between "
+            f"cells is {self.delimiter!r}; delimiter= (--delimiter) changes it"
         )
 
     def _is_name(self, cell: str) -> bool:

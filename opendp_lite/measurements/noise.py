@@ -76,7 +76,8 @@ def exactly_one(step: str, **given: object) -> str:
     named = [name for name, value in given.items() if value is not None]
     if len(named) != 1:
         options = " or ".join(f"{name}=" for name in given)
-        raise ParameterError(f"{step} takes one of {options}; got {', '.join(named) or 'none'}")
+        found = ", ".join(named) or "none; add epsilon=1, say"
+        raise ParameterError(f"{step} takes one of {options}; got {found}")
     return named[0]
 
 

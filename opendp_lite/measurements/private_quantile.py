@@ -19,7 +19,7 @@ from opendp_lite.engines.fold import Block, Floats
 from opendp_lite.engines.missing import LEAVE_OUT, FillEntries, fold_present
 from opendp_lite.engines.rank_counts import RankCounts
 from opendp_lite.errors import ParameterError, SpaceError
-from opendp_lite.exact import Number, exact, floor_log2, nearest, positive, sqrt_up, whole
+from opendp_lite.exact import Number, exact, floor_log2, nearest, plain, positive, sqrt_up, whole
 from opendp_lite.examples import example
 from opendp_lite.measurements.noise import exactly_one
 from opendp_lite.measures.max_divergence import MaxDivergence
@@ -258,6 +258,11 @@ def _lattices(
     count = width_of("private_quantile", 1, lower, upper)
     pairs = list(zip(spread(lower, count), spread(upper, count), strict=True))
     for low, high in pairs:
+        if low > high:
+            raise ParameterError(
+                f"private_quantile: the lower bound, {plain(low)}, must be below the upper, "
+                f"{plain(high)}; swap them"
+            )
         if not (-FARTHEST_BOUND <= low < high <= FARTHEST_BOUND and float(low) < float(high)):
             raise ParameterError(
                 "private_quantile: the lower bound must be below the upper, both within 2^900 "
@@ -296,7 +301,8 @@ def _quantiles(given: Number | Sequence[Number]) -> tuple[tuple[Fraction, ...], 
     found = values(given, "quantiles") if several else (exact(given, "quantiles"),)
     for each in found:
         if not 0 <= each <= 1:
-            raise ParameterError(f"a quantile is between 0 and 1, got {float(each)}")
+            percent = f"; {plain(each)} % is {plain(each / 100)}" if 1 < each <= 100 else ""
+            raise ParameterError(f"a quantile is between 0 and 1, got {plain(each)}{percent}")
     return found, several
 
 

@@ -32,15 +32,20 @@ def choose(
     """The index i with probability proportional to counts[i] exp(-exactly(i)), without error.
 
     Args:
-        counts: At least 0, and not all 0.
-        exponents: Each within 2^-32 of the exact one, or below it.
-        exactly: Gives the exact exponent of an item.
-        entropy: The source of random words.
+        counts: How many items stand at each place, at least 0 and not all 0: ones, if every
+            candidate stands once.
+        exponents: The exponents as floats, each within 2^-32 of the exact one or below it. One
+            beyond ``FARTHEST`` may be given as ``FARTHEST``.
+        exactly: The exact exponent of the item at an index.
+        entropy: Where the random words come from.
+
+    Returns:
+        An index of ``counts``.
 
     Proof:
-        Whole-number weights above the true ones (``docs/sampler.md``) are drawn from with an exact
-        uniform integer; the item is kept with the exact ratio of its true weight to that weight,
-        else all is drawn again.
+        Whole-number weights above the true ones (``docs/sampler.md``) are drawn from with an
+        exact uniform integer. The item is kept with the exact ratio of its true weight to that
+        weight; else all is drawn again.
     """
     there = counts > 0
     nearest = float(np.min(exponents, where=there, initial=np.inf))

@@ -56,14 +56,14 @@ def weighted_pairs(
         NotPrivate([[ 2.,  3.],
                     [20.,  0.]])
     """
-    low, high = exact(lower, "weigh: lower"), exact(upper, "weigh: upper")
-    heaviest = positive(most, "weigh: most")
+    low, high = exact(lower, "weighted_pairs: lower"), exact(upper, "weighted_pairs: upper")
+    heaviest = positive(most, "weighted_pairs: most")
     if low >= high:
-        raise ParameterError(f"weigh: lower must be below upper, got {lower}, {upper}")
+        raise ParameterError(f"weighted_pairs: lower must be below upper, got {lower}, {upper}")
     if space.domain.columns != 2:
         raise SpaceError(
-            f"weigh needs two columns, values and weights; the rows have {space.domain.columns}. "
-            "Start with dp.records(columns=2), or put select() before it"
+            "weighted_pairs needs two columns, values and weights; the rows have "
+            f"{space.domain.columns}. Start with dp.records(columns=2), or put select() before it"
         )
     ends = space.domain.body.bounds()
     if ends is not None and ends[1][-1] > 0:

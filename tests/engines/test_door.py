@@ -106,6 +106,13 @@ def test_a_record_batch_reader_is_gone_through_once():
     assert NAMED(TABLE.drop(["text"]).to_reader())[1] == 11
 
 
+def test_a_reader_that_an_earlier_pipeline_used_up_is_refused_and_never_empty() -> None:
+    reader = TABLE.drop(["text"]).to_reader()
+    assert NAMED(reader)[1] == 11
+    with pytest.raises(dp.DataError, match="this pipeline or an earlier one has done so"):
+        NAMED(reader)
+
+
 def exhausted() -> Iterator[np.ndarray]:
     """A generator that someone has gone through."""
     yield np.ones(3)

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from functools import partial
+from typing import Any, Final
+from weakref import WeakSet
 
 import attrs
 import pyarrow as arrow  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from opendp_lite.engines.arrays import no_numbers
-from opendp_lite.engines.blocks import Blocks
+from opendp_lite.engines.blocks import GONE_THROUGH, Blocks
 from opendp_lite.engines.door import open_rows, opened, read
 from opendp_lite.engines.source import InMemory, Source
 from opendp_lite.engines.table import table_rows
 from opendp_lite.errors import DataError
+
+_BEGUN: Final[WeakSet[Any]] = WeakSet()
+"""The readers that were gone through, or begun."""
 
 
 @attrs.frozen(eq=False)
@@ -52,8 +57,18 @@ def _of_table(data: Any, names: tuple[str, ...] | None = None) -> Source:
 
 @open_rows.register(arrow.RecordBatchReader)
 def _of_reader(data: Any, names: tuple[str, ...] | None = None) -> Blocks:
-    """A reader can be gone through once; ``Blocks`` refuses the second time."""
-    return Blocks(lambda: data, columns=len(names or data.schema.names), names=names)
+    """A reader can be gone through once: the second time is refused, in this pipeline or another.
+
+    A reader that is used up would give no rows, and a release of those would look like any other.
+    """
+    return Blocks(partial(_begun, data), columns=len(names or data.schema.names), names=names)
+
+
+def _begun(reader: Any) -> Any:
+    if reader in _BEGUN:
+        raise DataError(GONE_THROUGH)
+    _BEGUN.add(reader)
+    return reader
 
 
 @attrs.frozen(eq=False)
