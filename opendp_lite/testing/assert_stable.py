@@ -11,7 +11,7 @@ import numpy as np
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.engines.deferred import fold
-from opendp_lite.engines.fold import Fold, Scratch
+from opendp_lite.engines.fold import Floats, Fold, Scratch
 from opendp_lite.engines.rows import LazyRows, materialise
 from opendp_lite.errors import OpenDPLiteError, ParameterError
 from opendp_lite.metrics import ChangeOneDistance, SymmetricDistance
@@ -19,7 +19,6 @@ from opendp_lite.recipes import Stage
 from opendp_lite.spaces import Space, records
 from opendp_lite.testing.constants import constants
 from opendp_lite.testing.datasets import (
-    Floats,
     Neighbours,
     containers,
     in_pieces,
