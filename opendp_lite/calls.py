@@ -5,124 +5,32 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from fractions import Fraction
-from functools import cache, lru_cache
-from importlib import import_module
-from math import isfinite
-from typing import Any, get_args, get_origin, get_type_hints
+from functools import cache
+from typing import Any, cast, get_args, get_origin
 
 import attrs
-import numpy as np
 
 from opendp_lite.core import Transformation, joined
 from opendp_lite.documents import path_of
 from opendp_lite.domains import Domain
 from opendp_lite.errors import OpenDPLiteError, ParameterError, SpaceError
-from opendp_lite.exact import nearest, plain, reading
+from opendp_lite.signatures import (
+    again,
+    arguments_text,
+    call_arguments,
+    hints_of,
+    named_arguments,
+    place_of,
+    signature_of,
+    typed_signature,
+)
 from opendp_lite.spaces import Space
 from opendp_lite.wanted import argument_hint
 
 _SHORT = 200
-_STAR = inspect.Parameter.VAR_POSITIONAL
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 _BUILDING: ContextVar[bool] = ContextVar("building", default=False)
 """Whether a constructor is running: it builds each step that it types at once, and once."""
-
-_LONGEST_DECIMAL = 14_000
-"""Bits of an integer that Python still writes in decimal digits."""
-
-
-def frozen_argument(value: Any) -> Any:
-    """An argument as a hashable value: arrays and lists become tuples."""
-    if isinstance(value, np.ndarray):
-        return frozen_argument(value.tolist())
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, list | tuple):
-        return tuple(frozen_argument(each) for each in value)
-    return value
-
-
-def argument_text(value: Any) -> str:
-    """An argument as it would be typed."""
-    if type(value) is tuple:
-        return f"[{', '.join(argument_text(each) for each in value)}]"
-    if isinstance(value, Fraction):
-        close = nearest(value)
-        return plain(value) if isfinite(close) and reading(close) == value else repr(value)
-    if isinstance(value, int) and value.bit_length() > _LONGEST_DECIMAL:
-        return hex(value)
-    return str(value.__name__) if inspect.isroutine(value) else repr(value)
-
-
-@lru_cache(maxsize=1024)
-def signature_of(function: Callable[..., Any]) -> inspect.Signature:
-    """The signature, read once."""
-    return inspect.signature(function)
-
-
-@lru_cache(maxsize=1024)
-def hints_of(function: Callable[..., Any]) -> Mapping[str, Any]:
-    """The annotations, read once."""
-    return get_type_hints(function)
-
-
-def without_first(signature: inspect.Signature) -> inspect.Signature:
-    """All parameters but the first, which is the space, or the release."""
-    return signature.replace(parameters=list(signature.parameters.values())[1:])
-
-
-@lru_cache(maxsize=1024)
-def typed_signature(constructor: Callable[..., Any]) -> inspect.Signature:
-    """The parameters that a person types."""
-    return without_first(signature_of(constructor))
-
-
-def spread(
-    constructor: Callable[..., Any], arguments: tuple[tuple[str, Any], ...]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Named arguments as those of a call, after the space."""
-    bound = inspect.BoundArguments(typed_signature(constructor), dict(arguments))
-    return bound.args, bound.kwargs
-
-
-def named_arguments(
-    constructor: Callable[..., Any], args: Any, kwargs: Any
-) -> tuple[tuple[str, Any], ...]:
-    """Arguments by name, those left out that are equal to their default.
-
-    So a pipeline is the same value whether a default was typed or not.
-    """
-    signature = typed_signature(constructor)
-    found = signature.bind(*args, **kwargs).arguments
-    frozen = ((key, frozen_argument(value)) for key, value in found.items())
-    return tuple(
-        (key, value) for key, value in frozen if not _is_default(signature.parameters[key], value)
-    )
-
-
-def _is_default(parameter: inspect.Parameter, value: Any) -> bool:
-    default = frozen_argument(parameter.default)
-    same_kind = isinstance(value, bool) == isinstance(default, bool)
-    return same_kind and (value is default or bool(value == default))
-
-
-def arguments_text(constructor: Callable[..., Any], arguments: tuple[tuple[str, Any], ...]) -> str:
-    """Arguments as they would be typed, without the parentheses."""
-    parameters = typed_signature(constructor).parameters
-    texts: list[str] = []
-    by_name = False
-    for key, parameter in parameters.items():
-        given = dict(arguments)
-        if key not in given:
-            by_name = by_name or parameter.kind not in (_STAR, _KEYWORD)
-            continue
-        if parameter.kind is _STAR:
-            texts.extend(argument_text(each) for each in given[key])
-        else:
-            prefix = f"{key}=" if by_name or parameter.kind is _KEYWORD else ""
-            texts.append(prefix + argument_text(given[key]))
-    return ", ".join(texts)
 
 
 @attrs.frozen(repr=False)
@@ -204,7 +112,7 @@ class Call:
         if self.rehearsal is not None and _same(self.rehearsal.input_space, space):
             return self.rehearsal
         self.check_kind((type(space.domain),), "the space")
-        args, kwargs = spread(self.constructor, self.arguments)
+        args, kwargs = call_arguments(self.constructor, self.arguments)
         outer = _BUILDING.set(True)
         try:
             made = self.constructor(space, *args, **kwargs)
@@ -238,7 +146,7 @@ class Call:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled by the place where the step is defined, and its arguments."""
-        return again, (*place_of(self.constructor), self.arguments)
+        return _call_again, (*place_of(self.constructor), self.arguments)
 
     def __repr__(self) -> str:
         inside = arguments_text(self.constructor, self.arguments)
@@ -251,18 +159,10 @@ def _same(first: Space[Any], second: Space[Any]) -> bool:
     return bool(first.unit == second.unit and first.origin == second.origin and first == second)
 
 
-def place_of(function: Callable[..., Any]) -> tuple[str, str]:
-    """Where a decorated function is found again."""
-    return function.__module__, function.__qualname__
-
-
-def again(module: str, name: str, arguments: tuple[tuple[str, Any], ...]) -> Any:
-    """What a decorated function made of such arguments, when it is unpickled."""
-    public = getattr(import_module(module), name)
-    args, kwargs = spread(public.__wrapped__, arguments)
-    made = public(*args, **kwargs)
-    calls = getattr(made, "calls", None)
-    return made if calls is None else calls[0]
+def _call_again(module: str, name: str, arguments: tuple[tuple[str, Any], ...]) -> Call:
+    """What a constructor makes of such arguments, when it is unpickled."""
+    (call,) = again(module, name, arguments).calls
+    return cast(Call, call)
 
 
 def _needs_of_parts(arguments: tuple[tuple[str, Any], ...]) -> tuple[type[Domain], ...]:

@@ -17,7 +17,7 @@ from opendp_lite.documents import without_parentheses, write
 from opendp_lite.engines.deferred import Released, chained, identity, query_of, release_of
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import Number, exact, said, shown_up
-from opendp_lite.explain import TraceStep, after_noise, as_html, as_text, at_release, at_space
+from opendp_lite.explain import Map, TraceStep, after_noise, as_html, as_text, at_release, at_space
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.conversion import Conversion, to_approximate, to_zcdp
 from opendp_lite.measures.curve import without_curve
@@ -43,7 +43,6 @@ M = TypeVar("M", bound=Measure[Any])
 M2 = TypeVar("M2", bound=Measure[Any])
 Release = TypeVar("Release", contravariant=True)
 Next = TypeVar("Next", covariant=True)
-Map = Callable[[Any], Any]
 
 
 class Function(Protocol[Release, Next]):

@@ -9,6 +9,7 @@ from typing import Any
 
 import attrs
 
+from opendp_lite.engines.deferred import identity
 from opendp_lite.exact import plain
 from opendp_lite.measures.measure import Measure
 from opendp_lite.norms import Norms
@@ -80,15 +81,11 @@ def _no_multiplier(distance: Any) -> None:
     """Where a multiplier makes no sense."""
 
 
-def _as_it_is(distance: Any) -> Any:
-    return distance
-
-
 def at_space(
     space: Space[Any],
     step: object = None,
     before: Map = _no_multiplier,
-    map_from_input: Map = _as_it_is,
+    map_from_input: Map = identity,
 ) -> TraceStep:
     """The start of a pipeline, or a transformation into a space."""
     metric = space.metric
@@ -110,7 +107,7 @@ def at_release(measure: Measure[Any], step: object, privacy_map: Map) -> TraceSt
 
 def after_noise(step: object) -> TraceStep:
     """A function of the release."""
-    return TraceStep(step, lambda: "post-processing", "", _no_multiplier, _as_it_is, lambda _: "")
+    return TraceStep(step, lambda: "post-processing", "", _no_multiplier, identity, lambda _: "")
 
 
 def as_text(steps: Iterable[TraceStep], distance: Any, closing: Sequence[str]) -> str:

@@ -20,7 +20,8 @@ class Grid(NDArrayOperatorsMixin):
 
     Every step after ``sum()``, ``count()``, ``dp.vector()`` or ``dp.scalar()`` is given one. It
     works like a numpy array of floats, in the units of the data: ``value * 2``, ``value @ matrix``
-    and ``numpy.sqrt(value)`` give float arrays. A slice, such as ``value[::-1]``, stays exact.
+    and every function of numpy, such as ``numpy.sum(value)``, give floats. For a method of arrays
+    write ``value.floats.round()``. A slice, such as ``value[::-1]``, stays exact.
 
     Args:
         steps: An array of shape ``(dimension,)``: int64, Python integers where int64 is not
@@ -31,12 +32,17 @@ class Grid(NDArrayOperatorsMixin):
         >>> value = Grid(np.array([3, 4]), -1)
         >>> value[::-1], value.floats, value.exact
         (Grid([2.0, 1.5]), array([1.5, 2. ]), (Fraction(3, 2), Fraction(2, 1)))
-        >>> value * 2
-        array([3., 4.])
+        >>> value * 2, value.shape
+        (array([3., 4.]), (2,))
     """
 
     steps: NDArray[Any]
     exponent: int
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """``(dimension,)``."""
+        return self.steps.shape
 
     @property
     def floats(self) -> NDArray[np.float64]:

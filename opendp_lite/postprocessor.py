@@ -9,15 +9,15 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast
 
 import attrs
 
-from opendp_lite.calls import (
+from opendp_lite.documents import path_of, step
+from opendp_lite.signatures import (
     again,
     arguments_text,
+    call_arguments,
     named_arguments,
     place_of,
-    spread,
     without_first,
 )
-from opendp_lite.documents import path_of, step
 
 P = ParamSpec("P")
 F = TypeVar("F")
@@ -37,13 +37,13 @@ class Postprocessor(Generic[Release, Next]):
         return self.function.__name__
 
     def __call__(self, release: Release, /) -> Next:
-        args, kwargs = spread(self.function, self.arguments)
+        args, kwargs = call_arguments(self.function, self.arguments)
         return cast(Next, self.function(release, *args, **kwargs))
 
     def refusal(self, recipe: tuple[Any, ...]) -> str | None:
         """Why this cannot follow such a recipe, where the function can tell; else None."""
         rejects = getattr(self.function, "rejects", None)
-        args, kwargs = spread(self.function, self.arguments)
+        args, kwargs = call_arguments(self.function, self.arguments)
         return None if rejects is None else rejects(recipe, *args, **kwargs)
 
     def spelled(self) -> tuple[str, Mapping[str, Any]]:

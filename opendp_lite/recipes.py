@@ -20,7 +20,7 @@ from typing import (
 
 import attrs
 
-from opendp_lite.calls import Call, default_space, without_first
+from opendp_lite.calls import Call, default_space
 from opendp_lite.core import (
     M2,
     Function,
@@ -48,6 +48,7 @@ from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.conversion import Conversion
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
+from opendp_lite.signatures import without_first
 from opendp_lite.spaces import Space
 
 Before = TypeVar("Before", bound=Space[Any])

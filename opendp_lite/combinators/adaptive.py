@@ -6,12 +6,12 @@ from collections.abc import Callable
 from fractions import Fraction
 from math import ceil
 from threading import RLock
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 import attrs
 import numpy as np
 
-from opendp_lite.core import Facts, Measurement, R
+from opendp_lite.core import Facts, M, Measurement, R
 from opendp_lite.domains import Rows
 from opendp_lite.errors import BudgetExceeded, ParameterError, SpaceError
 from opendp_lite.exact import said
@@ -19,8 +19,6 @@ from opendp_lite.measures.measure import Measure
 from opendp_lite.recipes import Mechanism, Stage, mechanism
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.spaces import Space
-
-M = TypeVar("M", bound=Measure[Any])
 
 
 class _Account(Generic[M]):

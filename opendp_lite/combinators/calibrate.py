@@ -15,32 +15,32 @@ class Priced(Protocol):
     def check(self, d_in: object, d_out: object) -> bool: ...
 
 
-Pipeline = TypeVar("Pipeline", bound=Priced)
+AnyPriced = TypeVar("AnyPriced", bound=Priced)
 _DOUBLINGS = 1000
 _PRECISION = 1e-12
 
 
 @overload
 def calibrate(
-    make: Callable[[int], Pipeline],
+    make: Callable[[int], AnyPriced],
     d_out: object,
     d_in: object = 1,
     *,
     bounds: tuple[int, int],
-) -> Pipeline: ...
+) -> AnyPriced: ...
 @overload
 def calibrate(
-    make: Callable[[float], Pipeline],
+    make: Callable[[float], AnyPriced],
     d_out: object,
     d_in: object = 1,
     bounds: tuple[float, float] | None = None,
-) -> Pipeline: ...
+) -> AnyPriced: ...
 def calibrate(
-    make: Callable[[Any], Pipeline],
+    make: Callable[[Any], AnyPriced],
     d_out: object,
     d_in: object = 1,
     bounds: tuple[float, float] | None = None,
-) -> Pipeline:
+) -> AnyPriced:
     """Builds the pipeline whose loss comes closest to a target from below, by bisection.
 
     Args:

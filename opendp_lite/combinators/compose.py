@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from opendp_lite.core import Facts, Measurement
+from opendp_lite.core import Facts, M, Measurement
 from opendp_lite.engines.deferred import Released, Together, query_of, release_of
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.examples import example
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.laplace import laplace
-from opendp_lite.measures.measure import Measure
 from opendp_lite.recipes import Mechanism, mechanism
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.spaces import Space, scalar, vector
 
 S = TypeVar("S", bound=Space[Any])
-M = TypeVar("M", bound=Measure[Any])
 
 
 @example(vector(2), gaussian(rho=1), gaussian(scale=3))

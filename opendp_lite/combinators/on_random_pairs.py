@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any
 
 import attrs
 import numpy as np
@@ -12,25 +12,23 @@ from numpy.typing import NDArray
 from opendp_lite.bodies.bounds import Values, spread
 from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.everything import Everything
-from opendp_lite.core import Facts, Measurement
+from opendp_lite.core import Facts, M, Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.engines.collect_rows import CollectRows
 from opendp_lite.engines.deferred import Released
+from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.missing import LEAVE_OUT, fold_present
 from opendp_lite.engines.rows import LazyRows
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import said, whole
 from opendp_lite.examples import example
 from opendp_lite.measurements.private_quantile import private_quantile
-from opendp_lite.measures.measure import Measure
 from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.recipes import Mechanism, mechanism
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.spaces import Space, records, row_metric
 from opendp_lite.transformations.row_map import plain_nan
 
-M = TypeVar("M", bound=Measure[Any])
-Floats = NDArray[np.float64]
 _MOST_ROWS = 2**31
 
 

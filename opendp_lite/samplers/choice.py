@@ -10,12 +10,9 @@ from math import ceil
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from opendp_lite.samplers._arrays import Counts, Floats
 from opendp_lite.samplers.entropy import Entropy
-
-Counts = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 FAR_EXPONENT: Final = 128.0
 """An exponent beyond this may be given as this: its weight is then only bounded from above."""

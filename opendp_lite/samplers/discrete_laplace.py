@@ -10,6 +10,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from opendp_lite.samplers._arrays import Floats
 from opendp_lite.samplers.entropy import Entropy, Words
 from opendp_lite.samplers.exponential import (
     BITS,
@@ -19,7 +20,7 @@ from opendp_lite.samplers.exponential import (
     exact_floor,
     rounded,
 )
-from opendp_lite.samplers.law import FEW, Floats, Law, Offsets
+from opendp_lite.samplers.law import FEW, Law, Offsets
 
 _UNIT = 2.0**-BITS
 _NO_NOISE = 600

@@ -22,10 +22,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from opendp_lite.samplers._arrays import Flags, Floats
 from opendp_lite.samplers.entropy import Entropy, Words
-
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 BITS: Final = 63
 LEAST: Final = 2**44

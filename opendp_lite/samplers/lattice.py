@@ -10,7 +10,8 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from opendp_lite.samplers._arrays import Floats
+
 Cells = NDArray[np.int64]
 
 LINEAR_BITS: Final = 48

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import floor_log2
 from opendp_lite.grid import Grid
+from opendp_lite.samplers._arrays import Floats
 from opendp_lite.samplers.entropy import Entropy
 
 Steps = NDArray[Any]
-Floats = NDArray[np.float64]
 
 SCALE_BITS: Final = 16
 """Continuous noise is rounded to a grid of which its scale is 2^16 to 2^17 units."""

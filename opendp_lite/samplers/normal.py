@@ -15,12 +15,12 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from opendp_lite.samplers._arrays import Floats
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.exponential import (
     BITS,
     LANES,
     LEAST,
-    Floats,
     LazyExponential,
     exactly_below,
     flip_signs,

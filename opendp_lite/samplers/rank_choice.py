@@ -9,14 +9,11 @@ from typing import Final
 
 import attrs
 import numpy as np
-from numpy.typing import NDArray
 
+from opendp_lite.samplers._arrays import Counts, Floats
 from opendp_lite.samplers.choice import FAR_EXPONENT, below, choose, happens
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.lattice import Lattice
-
-Counts = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 STEEPEST: Final = Fraction(2**10)
 """A steeper slope changes nothing: one rank further off already weighs e^-1024."""

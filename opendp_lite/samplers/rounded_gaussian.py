@@ -10,9 +10,10 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from opendp_lite.samplers._arrays import Floats
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.exponential import MARGIN, SQUARE_MARGIN, LazyExponential, exact_floor
-from opendp_lite.samplers.law import FEW, Floats, Law, Offsets
+from opendp_lite.samplers.law import FEW, Law, Offsets
 from opendp_lite.samplers.normal import RoundedNormals, one_normal
 
 _HALF = Fraction(1, 2)

@@ -11,15 +11,13 @@ import numpy as np
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.engines.deferred import fold
-from opendp_lite.engines.fold import Fold, Scratch
+from opendp_lite.engines.fold import Floats, Fold, Scratch
 from opendp_lite.engines.rows import LazyRows, materialise
 from opendp_lite.errors import OpenDPLiteError, ParameterError
-from opendp_lite.metrics import ChangeOneDistance, SymmetricDistance
 from opendp_lite.recipes import Stage
-from opendp_lite.spaces import Space, records
+from opendp_lite.spaces import Space, records, row_metric
 from opendp_lite.testing.constants import constants
 from opendp_lite.testing.datasets import (
-    Floats,
     Neighbours,
     containers,
     in_pieces,
@@ -174,8 +172,8 @@ class _Case:
             if exact.within(claimed):
                 return None
             return f"claimed ({claimed}) apart, true ({exact})"
-        symmetric = isinstance(self.bound.output_space.metric, SymmetricDistance)
-        true = (symmetric_distance if symmetric else change_one_distance)(first, second)
+        replaced = row_metric(self.bound.output_space).fixed_size
+        true = (change_one_distance if replaced else symmetric_distance)(first, second)
         return None if 0 <= true <= claimed else f"claimed {claimed} rows apart, true {true}"
 
     def broken(self, pair: Neighbours) -> str | None:
@@ -200,7 +198,7 @@ def _and_turns(
     bound: Transformation[Any, Any], seed: int, trials: int, rare: tuple[float, ...]
 ) -> Iterator[Neighbours]:
     yield from neighbours(bound.input_space, seed, trials, rare)
-    if not isinstance(bound.input_space.metric, ChangeOneDistance):
+    if not row_metric(bound.input_space).fixed_size:
         yield from _turns(_Case(bound, bound, seed), trials + len(rare))
 
 
@@ -295,7 +293,7 @@ def _outside(domain: Any, value: Any) -> str | None:
 
 def _least(case: _Case, pair: Neighbours) -> Neighbours:
     """The pair with as few rows as still show the fault."""
-    if isinstance(case.bound.input_space.metric, ChangeOneDistance):
+    if row_metric(case.bound.input_space).fixed_size:
         return pair
     best = attrs.evolve(pair, order=None)
     if case.broken(best) is None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import attrs
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import beta
 
 from opendp_lite.core import Measurement
+from opendp_lite.engines.fold import Floats
 from opendp_lite.errors import ParameterError
 from opendp_lite.recipes import Mechanism
 from opendp_lite.testing.events import Counts, Event, best_events, scores
@@ -19,7 +19,6 @@ from opendp_lite.testing.leaves import Readings, readings
 from opendp_lite.testing.promises import Promise, promises
 from opendp_lite.testing.require import require
 
-Floats = NDArray[np.float64]
 _FEWEST = 100
 _LEARNT = 3
 """One release of so many is learnt from; the others are counted."""

@@ -15,12 +15,11 @@ from opendp_lite.bodies.body import Body
 from opendp_lite.domains import Rows
 from opendp_lite.engines.blocks import Blocks
 from opendp_lite.engines.door import opened
+from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.rows import LazyRows
 from opendp_lite.engines.source import Source
-from opendp_lite.metrics import ChangeOneDistance
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, row_metric
 
-Floats = NDArray[np.float64]
 SMALL_SIZES: Final = (0, 1, 2, 3, 7)
 MANY: Final = ((8, 130), (130, 1000), (1000, 10_000))
 """Ranges of sizes, each drawn evenly on a logarithmic scale."""
@@ -85,7 +84,7 @@ def neighbours(
         The pairs, one after another.
     """
     rows = _Rows(space.domain.body, rare, seed)
-    replaces = isinstance(space.metric, ChangeOneDistance)
+    replaces = row_metric(space).fixed_size
     numbers = range(trials + len(rare)) if trial is None else (trial,)
     for number in numbers:
         generator = np.random.default_rng([seed, number])

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from opendp_lite.engines.fold import Floats
 from opendp_lite.norms import Norms
-
-Floats = NDArray[np.float64]
 
 
 def _surplus(first: Floats, second: Floats) -> NDArray[np.int64]:

@@ -10,9 +10,9 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from opendp_lite.engines.fold import Floats
 from opendp_lite.testing.leaves import Readings
 
-Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Counts = NDArray[np.int64]
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import attrs
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from opendp_lite.engines.fold import Floats
+
 Leaf = tuple[str, Sequence[float]]
 
 

@@ -9,15 +9,14 @@ from typing import Any
 
 import attrs
 import numpy as np
-from numpy.typing import NDArray
 
 from opendp_lite.core import Measurement
+from opendp_lite.engines.fold import Floats
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.measure import Measure
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 
-Floats = NDArray[np.float64]
 _ORDERS = 1 + np.geomspace(1e-3, 1e4, 64)
 _TINY = 1e-3
 _EPSILONS = (0, 0.5, 1, 2, 3, 5)
