@@ -430,7 +430,7 @@ def test_too_much_noise_is_pointed_out(run, mean, table, monkeypatch):
         ("--bounds 0 1 --rho 1 --size 9 --method simplex", "which --method simplex does not use"),
         (
             "--bounds 0 1 --rho 1 --method joint",
-            "--method joint is for a pure loss: give --epsilon",
+            "--method joint is for a pure loss: give",
         ),
         ("--bounds 0 1 --epsilon 1 --method recentred", "--method recentred needs Gaussian noise"),
         ("--bounds 0 1 --rho 1 --method worst", "argument --method: invalid choice: 'worst'"),
