@@ -44,14 +44,15 @@ class fold:  # noqa: N801
 
 @attrs.frozen(eq=False)
 class Chained:
-    """The function that applies one function after another."""
+    """The function that applies several functions, one after another."""
 
-    first: Function
-    second: Function
+    functions: tuple[Function, ...]
 
     def deferred(self, value: Any) -> Any:
-        """The value, waiting where the first one's does."""
-        return defer(self.second, defer(self.first, value))
+        """The value, waiting where that of one of them does."""
+        for function in self.functions:
+            value = defer(function, value)
+        return value
 
     def __call__(self, value: Any) -> Any:
         return evaluate(self.deferred(value))
@@ -93,9 +94,13 @@ def identity(value: Any) -> Any:
 
 def chained(first: Function, second: Function) -> Function:
     """One function after another."""
-    if first is identity:
-        return second
-    return first if second is identity else Chained(first, second)
+    links = tuple(
+        link
+        for each in (first, second)
+        for link in (each.functions if type(each) is Chained else (each,))
+        if link is not identity
+    )
+    return Chained(links) if len(links) > 1 else (*links, identity)[0]
 
 
 def query_of(function: Callable[[Any, Any], Any]) -> Function:
@@ -116,12 +121,17 @@ def defer(function: Function, value: Any) -> Any:
 
 def _then(value: Any, function: Function) -> Any:
     if type(value) is not Deferred:
-        return function(evaluate(value))
-    return attrs.evolve(value, finish=lambda summary: function(value.finish(summary)))
+        return function(evaluate(value) if type(value) is tuple else value)
+    finish = value.finish
+    return Deferred(value.rows, value.how, lambda summary: function(finish(summary)))
 
 
 def evaluate(value: Any) -> Any:
     """The value with every fold in it done, one pass over each source."""
+    if type(value) is Deferred:
+        return value.finish(one_pass((value,))[0])
+    if type(value) is not tuple:
+        return value
     waiting: list[Deferred] = []
     _collect(value, waiting)
     by_source: dict[int, dict[tuple[int, int], Deferred]] = {}

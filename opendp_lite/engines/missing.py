@@ -24,7 +24,8 @@ from opendp_lite.engines.sparse import SparseRows
 
 def holds_missing(entries: Floats) -> bool:
     """Whether any entry is NaN; one pass over the entries, and no array is made."""
-    return bool(np.isnan(np.minimum.reduce(entries, axis=None, initial=np.inf)))
+    least = np.minimum.reduce(entries, axis=None, initial=np.inf)
+    return bool(least != least)
 
 
 def whole_rows(block: Floats) -> NDArray[np.bool_]:
@@ -106,7 +107,7 @@ def fold_present(
     how: Fold[Any], treatment: Block | None, finish: Callable[[Any], Any]
 ) -> Callable[[Any], Any]:
     """As ``fold``, with missing values left out or filled before."""
-    return Chained(partial(present, how=how, treatment=treatment), fold(how, finish))
+    return Chained((partial(present, how=how, treatment=treatment), fold(how, finish)))
 
 
 def present(rows: LazyRows, how: Fold[Any], treatment: Block | None) -> LazyRows:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from opendp_lite.engines.applied import applied, summarised
 from opendp_lite.engines.door import opened, read
 from opendp_lite.engines.fold import Block, Fold, Scratch
-from opendp_lite.engines.quiet import QUIET
+from opendp_lite.engines.quiet import quiet_for
 from opendp_lite.engines.reduced import reduced
 from opendp_lite.engines.source import Source
 
@@ -41,7 +41,7 @@ def materialise(rows: LazyRows) -> NDArray[np.float64]:
 
     Of copies: a block that no function copied is the person's own, who may fill it anew.
     """
-    with QUIET, np.errstate(all="ignore"):
+    with quiet_for(rows.source), np.errstate(all="ignore"):
         found = [np.array(_through(block, rows.functions)) for block in read(rows.source)]
     return np.concatenate(found) if found else np.empty((0, 0))
 
@@ -81,10 +81,9 @@ class _Plan:
 def one_pass(waiting: Sequence[Waiting]) -> list[Any]:
     """The summaries of folds over the same source, in one pass over it."""
     plans = [_Plan.of(each) for each in waiting]
-    with QUIET:
-        found: list[Any] = reduced(
-            waiting[0].rows.source, partial(_folded, plans), partial(_merged, plans)
-        )
+    source = waiting[0].rows.source
+    with quiet_for(source):
+        found: list[Any] = reduced(source, partial(_folded, plans), partial(_merged, plans))
     return found
 
 
@@ -94,6 +93,8 @@ def _merged(plans: Sequence[_Plan], first: list[Any], second: list[Any]) -> list
 
 
 def _folded(plans: Sequence[_Plan], source: Source) -> list[Any]:
+    if len(plans) == 1:
+        return [_folded_alone(plans[0], source)]
     scratches = [Scratch() for _ in plans]
     totals = [plan.how.empty() for plan in plans]
     steps, places = _shared(plans)
@@ -106,6 +107,15 @@ def _folded(plans: Sequence[_Plan], source: Source) -> list[Any]:
                 summary = summarised(mapped[places[index]], plan.how, scratches[index])
                 totals[index] = plan.how.merge(totals[index], summary)
     return totals
+
+
+def _folded_alone(plan: _Plan, source: Source) -> Any:
+    how, scratch, total = plan.how, Scratch(), None
+    with np.errstate(all="ignore"):
+        for block in read(source):
+            summary = summarised(_through(block, plan.functions), how, scratch)
+            total = summary if total is None else how.merge(total, summary)
+    return how.empty() if total is None else total
 
 
 def _shared(plans: Sequence[_Plan]) -> tuple[list[tuple[int, Block]], list[int]]:

@@ -12,7 +12,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.engines.applied import applied, summarised
+from opendp_lite.engines.applied import applied_to, summary_of
 from opendp_lite.engines.arrays import Numeric, to_array
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.layout import DENSE
@@ -202,12 +202,12 @@ def _stored(data: Numeric, indices: Numeric, indptr: Numeric, shape: tuple[int, 
     )
 
 
-@applied.register
+@applied_to.register
 def _to_sparse_rows(block: SparseRows, function: object) -> Any:
     return _keeping_zeros(function).on_sparse(block)
 
 
-@summarised.register
+@summary_of.register
 def _of_sparse_rows(block: SparseRows, how: object, scratch: object) -> Any:
     return _keeping_zeros(how).on_sparse(block)
 

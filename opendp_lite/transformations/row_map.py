@@ -16,6 +16,7 @@ from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.missing import holds_missing, whole_rows
+from opendp_lite.engines.quiet import QUIET
 from opendp_lite.engines.rows import map_rows
 from opendp_lite.errors import SpaceError
 from opendp_lite.spaces import Space, row_metric
@@ -81,7 +82,7 @@ class RowByRow:
 
     def _made(self, block: Floats) -> Floats:
         count = len(block)
-        with np.errstate(all="ignore"):
+        with QUIET, np.errstate(all="ignore"):
             rows = _real(self.function(block))
         fits = rows.ndim == 2 and rows.shape[1] == self.columns
         dropped = count - len(rows) if fits else 0

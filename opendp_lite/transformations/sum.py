@@ -118,7 +118,7 @@ class SumFold(RowSum[Totals]):
         return whole
 
     def fuses_with(self, function: Block) -> bool:
-        return function == Projection(self._body)
+        return type(function) is Projection and function.body == self._body
 
 
 def _added(first: NDArray[Any] | None, second: NDArray[Any] | None) -> NDArray[Any] | None:
