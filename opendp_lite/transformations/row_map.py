@@ -17,7 +17,7 @@ from opendp_lite.domains import Rows
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.missing import holds_missing, whole_rows
 from opendp_lite.engines.quiet import QUIET
-from opendp_lite.engines.rows import map_rows
+from opendp_lite.engines.rows import MapRows
 from opendp_lite.errors import SpaceError
 from opendp_lite.spaces import Space, row_metric
 
@@ -167,7 +167,7 @@ def row_map_trusted(
     return Transformation(
         space,
         Space(domain, space.metric, unit=space.unit),
-        lambda rows: map_rows(rows, function),
+        MapRows.by(function),
         unchanged,
     )
 
