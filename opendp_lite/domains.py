@@ -16,11 +16,13 @@ from opendp_lite.engines.held import held
 from opendp_lite.engines.rows import LazyRows, materialise
 from opendp_lite.engines.source import public_columns, public_size
 from opendp_lite.errors import DataError, ParameterError, SpaceError
+from opendp_lite.exact import said
 from opendp_lite.grid import Grid
 from opendp_lite.metrics import AbsoluteDistance, L2Distance, Metric, SymmetricDistance
 
 _MOST_FLOAT = 2**53
 _MOST_STEP = 2**61
+_MOST_EXPONENT = 2**16
 Origin = tuple[str, tuple[tuple[str, Any], ...]]
 
 
@@ -57,6 +59,15 @@ class Domain(ABC):
 
 def _dimension(value: int) -> int:
     return public_columns(value, "dimension")
+
+
+def _exponent(value: int | None) -> int | None:
+    """The exponent of a grid, which sums keep within a few thousand."""
+    if value is None or (type(value) is int and abs(value) <= _MOST_EXPONENT):
+        return value
+    raise ParameterError(
+        f"exponent must be a whole number within {_MOST_EXPONENT} of 0, got {said(value)}"
+    )
 
 
 @attrs.frozen(repr=False)
@@ -143,14 +154,15 @@ class Vectors(Domain):
             for any floats.
 
     Raises:
-        ParameterError: If ``dimension`` is no whole number of at least 1.
+        ParameterError: If ``dimension`` is no whole number of at least 1, or ``exponent`` is none
+            within 2^16 of 0.
     """
 
     kind = "a vector with a bounded distance"
     bridge = "Put sum() or count() between them."
 
     dimension: int = attrs.field(converter=_dimension)
-    exponent: int | None = None
+    exponent: int | None = attrs.field(default=None, converter=_exponent)
 
     def to_internal(self, value: object) -> Grid:
         array = to_array(value)
@@ -191,7 +203,7 @@ class Scalars(Domain):
     kind = "a vector or a number with a bounded distance"
     bridge = "Put sum() or count() between them."
 
-    exponent: int | None = None
+    exponent: int | None = attrs.field(default=None, converter=_exponent)
 
     def to_internal(self, value: object) -> Grid:
         if isinstance(value, np.ndarray) and value.shape == ():
