@@ -17,6 +17,7 @@ from opendp_lite.engines.real_entries import real_entries
 from opendp_lite.engines.rows import LazyRows, materialise
 from opendp_lite.engines.source import public_columns, public_size
 from opendp_lite.errors import DataError, ParameterError, SpaceError
+from opendp_lite.exact import said
 from opendp_lite.grid import Grid
 from opendp_lite.metrics import AbsoluteDistance, L2Distance, Metric, SymmetricDistance
 
@@ -26,6 +27,7 @@ _OF_ROWS = (
     "To release rows of data, put parentheses around the whole pipeline: "
     "(dp.clamp(0, 100) >> dp.sum() >> dp.laplace(epsilon=1))(data)"
 )
+_MOST_EXPONENT = 2**16
 Origin = tuple[str, tuple[tuple[str, Any], ...]]
 
 
@@ -62,6 +64,15 @@ class Domain(ABC):
 
 def _dimension(value: int) -> int:
     return public_columns(value, "dimension")
+
+
+def _exponent(value: int | None) -> int | None:
+    """The exponent of a grid, which sums keep within a few thousand."""
+    if value is None or (type(value) is int and abs(value) <= _MOST_EXPONENT):
+        return value
+    raise ParameterError(
+        f"exponent must be a whole number within {_MOST_EXPONENT} of 0, got {said(value)}"
+    )
 
 
 @attrs.frozen(repr=False)
@@ -148,14 +159,15 @@ class Vectors(Domain):
             for any floats.
 
     Raises:
-        ParameterError: If ``dimension`` is no whole number of at least 1.
+        ParameterError: If ``dimension`` is no whole number of at least 1, or ``exponent`` is none
+            within 2^16 of 0.
     """
 
     kind = "a vector with a bounded distance"
     bridge = "Put sum() or count() between them."
 
     dimension: int = attrs.field(converter=_dimension)
-    exponent: int | None = None
+    exponent: int | None = attrs.field(default=None, converter=_exponent)
 
     def to_internal(self, value: object) -> Grid:
         array = to_array(value)
@@ -200,7 +212,7 @@ class Scalars(Domain):
     kind = "a vector or a number with a bounded distance"
     bridge = "Put sum() or count() between them."
 
-    exponent: int | None = None
+    exponent: int | None = attrs.field(default=None, converter=_exponent)
 
     def to_internal(self, value: object) -> Grid:
         if isinstance(value, np.ndarray) and value.shape == ():

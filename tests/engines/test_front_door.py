@@ -107,3 +107,14 @@ def test_a_persons_own_function_does_not_warn_in_any_container(data):
         warnings.simplefilter("error")
         (dp.records() >> own() >> dp.sum())(data)
         (dp.records() >> own())(data)
+
+
+@pytest.mark.parametrize(
+    "exponent",
+    [10**5000, -(10**5000), 2**17, 0.5, "1", True],
+    ids=["huge", "tiny", "large", "half", "text", "true"],
+)
+@pytest.mark.parametrize("make", [lambda e: dp.Vectors(1, exponent=e), lambda e: dp.Scalars(e)])
+def test_the_exponent_of_a_grid_is_a_small_whole_number(make, exponent):
+    with pytest.raises(dp.ParameterError, match="exponent"):
+        make(exponent)
