@@ -66,7 +66,10 @@ def opened(data: object, names: tuple[str, ...] | None = None) -> Source:
     """The rows of a container, opened by ``open_rows``; no foreign error or warning gets out."""
     if isinstance(data, Source):
         return data
-    words = f"a {type(data).__name__} could not be read; its own library says why"
+    words = (
+        f"a {type(data).__name__} could not be read: the function or the library that opens it "
+        "failed; open it once without dp to see why"
+    )
     with QUIET:
         while not isinstance(data, Source):
             data = attempted(partial(_opened_once, data, names), words)
