@@ -1,9 +1,19 @@
-"""Differentially private estimators as verified pipelines.
+"""Differentially private means, sums and counts, with a privacy loss derived from the steps.
 
-import opendp_lite as dp
-pipeline = dp.clamp(0, 100) >> dp.simplex_augment() >> dp.sum() >> dp.gaussian(rho=0.03)
-pipeline.map(1)      # the zCDP loss when one row is added or removed
-pipeline(ages)       # a private release
+>>> import opendp_lite as dp
+>>> ages = [23, 31, 38, 45, 52, 67] * 1000
+>>> mean = dp.mean(0, 100, epsilon=1)
+>>> mean.map(1)  # the privacy loss if one row is added or removed
+1.0
+>>> round(mean(ages))  # a private release; each call is a new one, and losses add up
+43
+>>> total = dp.clamp(0, 100) >> dp.sum() >> dp.laplace(epsilon=1)
+>>> total.map(1)
+1.0
+
+``print(mean.explain())`` shows every step and how far off the release may be. More names
+are in ``dp.bases``, ``dp.bodies``, ``dp.combinators``, ``dp.estimators``, ``dp.measurements``,
+``dp.measures``, ``dp.metrics`` and ``dp.transformations``.
 """
 
 from importlib import import_module

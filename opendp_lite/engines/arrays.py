@@ -90,7 +90,10 @@ def require_numbers(dtype: np.dtype[Any]) -> None:
 
 def no_numbers(what: str) -> str:
     """The refusal of a column that holds something else."""
-    return f"data holds {what}, not numbers; make the column numeric first"
+    way = ": pandas.to_numeric(column, errors='coerce') makes a missing value of text"
+    return f"data holds {what}, not numbers; make the column numeric first" + (
+        way if what == _KINDS["U"] else ""
+    )
 
 
 def to_array(data: object) -> Numeric:
@@ -117,7 +120,7 @@ def array_of(data: Sequence[Any]) -> Numeric:
 
 def _table_of(rows: Sequence[Any]) -> Numeric:
     if not all(map(_is_row, rows)) or len({len(row) for row in rows}) > 1:
-        raise DataError("the rows of the list differ in length")
+        raise DataError("the rows of the list differ in length; put None where a value is missing")
     kinds = set[type]().union(*(map(type, row) for row in rows))
     if kinds <= _NUMBERS:
         return _typed(np.asarray(rows))

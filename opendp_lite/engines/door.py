@@ -68,7 +68,10 @@ def opened(data: object, names: tuple[str, ...] | None = None) -> Source:
         return data
     if type(data) is np.ndarray:
         return array_rows(data)
-    words = f"a {type(data).__name__} could not be read; its own library says why"
+    words = (
+        f"a {type(data).__name__} could not be read: the function or the library that opens it "
+        "failed; open it once without dp to see why"
+    )
     with QUIET:
         while not isinstance(data, Source):
             data = attempted(partial(_opened_once, data, names), words)

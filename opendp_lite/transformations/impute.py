@@ -20,7 +20,8 @@ from opendp_lite.transformations.widths import fitting
 def impute(space: Space[Rows], value: Bounds) -> Transformation[Space[Rows], Space[Rows]]:
     """Puts a public value in the place of every missing one (NaN).
 
-    Without this step, rows with missing values are left out of sums, counts and quantiles.
+    Without this step, sums, counts and quantiles leave out rows with missing values. Where the
+    number of rows is public, the centre of the rows' body stands for what is missing.
 
     Args:
         value: What to put there. A number for all columns, or one for each.

@@ -45,10 +45,11 @@ def multivariate_mean(
     ``binary_mean``.
 
     Args:
-        bound: M. The entries of the d columns lie in [-M, M]. Larger ones only cost accuracy.
-        rho: The budget of zero-concentrated privacy.
-        epsilon: In its place, the budget of pure privacy.
-        p: With ``rho``, at least 1: the l_p error is to be small.
+        bound: M, one number for all columns: the entries lie in [-M, M]. Larger entries cost
+            accuracy and no privacy.
+        rho: The budget of zero-concentrated privacy, 0.03 say.
+        epsilon: In place of ``rho``, the budget of pure privacy, 1 say.
+        p: With ``rho``: the norm, at least 1, in which the error is made small.
 
     Returns:
         A number for each column: with rho in [-M, M], with epsilon all together of length at most

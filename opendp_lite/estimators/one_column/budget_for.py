@@ -39,7 +39,7 @@ def budget_for(
         The argument of ``make``, such as a rho.
 
     Raises:
-        ParameterError: If no budget from 1e-12 to 1e12 will do, or any.
+        ParameterError: If no budget from 1e-12 to 1e12 will do, or if every one does.
 
     Proof:
         The error falls as the budget grows; bisection finds the budget.
