@@ -151,7 +151,7 @@ class Private(Pipeline, Generic[In, M, R]):
         return InsecureRelease(self.bound._release(data, InsecureSeededEntropy(seed)), seed)
 
     def map(self, d_in: object = 1) -> Any:
-        """The privacy loss for inputs ``d_in`` apart (data: in rows), rounded up where shown."""
+        """The privacy loss for inputs ``d_in`` apart, rounded up where shown."""
         return self.bound.output_measure.show(self.loss(d_in))
 
     def loss(self, d_in: object = 1) -> Any:
