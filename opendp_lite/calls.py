@@ -13,6 +13,7 @@ import attrs
 from opendp_lite.core import Transformation, joined
 from opendp_lite.documents import path_of
 from opendp_lite.domains import Domain
+from opendp_lite.engines.deferred import named
 from opendp_lite.errors import OpenDPLiteError, ParameterError, SpaceError
 from opendp_lite.signatures import (
     again,
@@ -101,7 +102,9 @@ class Call:
             raise SpaceError(
                 f"{self!r} binds to a space such as dp.records(), got {type(before).__name__}"
             )
-        return joined(before, self.build(space), self._link())
+        made = self.build(space)
+        step = attrs.evolve(made, function=named(made.function, self.name))
+        return joined(before, step, self._link())
 
     def _link(self) -> Call:
         """The call as a link of a recipe, which keeps nothing that was built."""

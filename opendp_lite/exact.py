@@ -106,7 +106,7 @@ def _exact(value: object, name: str) -> Fraction:
     if isinstance(value, bool) or not isinstance(value, numbers.Number | Decimal):
         raise ParameterError(f"{name} must be a number, got {said(value)}")
     if isinstance(value, Fraction):
-        return value
+        return value if type(value) is Fraction else Fraction(value)
     if isinstance(value, numbers.Integral):
         return Fraction(int(value))
     if isinstance(value, Decimal):

@@ -428,7 +428,10 @@ def test_too_much_noise_is_pointed_out(run, mean, table, monkeypatch):
         ("--bounds 0 1 --rho 1 --size 20191", "--size 20191: the file has another number of rows"),
         ("--bounds 0 1 --rho 1 --size 9 --missing drop", "--missing drop changes the number of"),
         ("--bounds 0 1 --rho 1 --size 9 --method simplex", "which --method simplex does not use"),
-        ("--bounds 0 1 --rho 1 --method core", "--method core is for a pure loss: give --epsilon"),
+        (
+            "--bounds 0 1 --rho 1 --method joint",
+            "--method joint is for a pure loss: give",
+        ),
         ("--bounds 0 1 --epsilon 1 --method recentred", "--method recentred needs Gaussian noise"),
         ("--bounds 0 1 --rho 1 --method worst", "argument --method: invalid choice: 'worst'"),
         ("--bounds 0 1 --rho 1 --missing mean", "argument --missing: give the word drop or a num"),
@@ -445,7 +448,8 @@ def test_too_much_noise_is_pointed_out(run, mean, table, monkeypatch):
         ("--bounds 0 1 --rho 1 --column 99 --no-header", "column 99: the first line has fewer"),
         ("--bounds 0 1 --rho 1 --column 1 --no-header", "column 1 holds text, not numbers"),
         ("--bounds 0 1 --rho 1 --text drop", "argument --text: invalid choice: 'drop'"),
-        ("--bounds 0 1 --eps 1", "unrecognized arguments: --eps 1"),
+        ("--bounds 0 1 --eps 1", "unrecognized arguments: --eps 1. See opendp-lite mean --help"),
+        ("--rho 1", "arguments are required: --bounds. See opendp-lite mean --help"),
     ],
 )
 def test_refusals(refused, words, message):

@@ -63,6 +63,22 @@ def test_the_unit_takes_no_part_in_equality():
     assert (dp.scalar(unit=2) >> dp.laplace(epsilon=1)).map(2) == 1
 
 
+def test_a_step_is_built_anew_for_a_space_of_another_unit():
+    """Steps keep what they make of the default space; the unit is not seen in its name."""
+    for space in (dp.records(), dp.scalar(), dp.vector(1)):
+        wider = attrs.evolve(space, unit=space.unit * 2)
+        after = dp.count() if space == dp.records() else None
+        for noise in (
+            dp.laplace(epsilon=1),
+            dp.gaussian(rho=1),
+            dp.measurements.l2_mechanism(epsilon=1),
+        ):
+            step = noise if after is None else after >> noise
+            assert (wider >> step).map(2) == (space >> step).map(1) == 1
+    quantile = dp.private_quantile(0.5, bounds=(0, 1), rho=1)
+    assert (attrs.evolve(dp.records(), unit=Fraction(2)) >> quantile).map(2) == 1
+
+
 def test_check_is_exact():
     pipeline = dp.compose(*[dp.count() >> dp.laplace(epsilon=0.1)] * 3)
     assert pipeline.check(1, 0.3)

@@ -101,6 +101,9 @@ def test_a_body_is_made_or_refused(name, value):
         dp.impute(0) >> dp.clamp(0, 1) >> dp.absolute() >> dp.square() >> dp.norm() >> dp.sum(),
         dp.clamp(0, 1) >> dp.clip_to_norm(1, p=1) >> dp.simplex_augment() >> dp.sum(),
         dp.drop_nan() >> dp.transformations.indicator_below(1) >> dp.count(),
+        dp.private_quantile([0, 0.5], bounds=(0, 1), rho=1),
+        dp.private_quantile(1, candidates=[0, 1], epsilon=1),
+        dp.clip_to_norm(1) >> dp.measurements.sum_and_count(epsilon=1),
     ],
     ids=repr,
 )

@@ -24,10 +24,10 @@ from opendp_lite.bodies.bounds import (
 )
 from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.grid import GRID_BITS, Snapper, grid_exponent
+from opendp_lite.engines.entries import Whole
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.layout import DENSE, Layout
 from opendp_lite.engines.missing import FillEntries, holds_missing
-from opendp_lite.engines.sparse import SparseRows, Whole
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import said, sqrt_up, sum_up
 from opendp_lite.fields import initialise
@@ -177,7 +177,7 @@ class Ball(Body):
             return None
         return 1 / self._floats[0]
 
-    def _shrink(
+    def shrink(
         self, entries: Floats, layout: Layout, out: Floats, spare: Floats, target: float
     ) -> Floats:
         """Fills ``out`` with the centred row, capped and weighted; gives a factor for each row.
@@ -203,17 +203,13 @@ class Ball(Body):
         norm = layout.totals(terms)
         return np.minimum(1.0, limit / (np.sqrt(norm) if self.p == 2 else norm))
 
-    def project(self, block: Floats) -> Floats:
+    def project(self, entries: Floats, layout: Layout = DENSE) -> Floats:
         if self.p == inf:
-            return self._as_box(self.middle).project(block)
-        return self._brought(block, DENSE)
+            return self._as_box(self.middle).project(entries, layout)
+        return self._brought(entries, layout)
 
-    def project_sparse(self, rows: SparseRows) -> SparseRows:
-        if any(self.middle):
-            return super().project_sparse(rows)
-        if self.p == inf:
-            return self._as_box(self.middle).project_sparse(rows)
-        return rows.with_values(self._brought(rows.values, rows))
+    def keeps_zeros(self) -> bool:
+        return not any(self.middle)
 
     def _brought(self, entries: Floats, layout: Layout) -> Floats:
         if holds_missing(entries):
@@ -221,7 +217,7 @@ class Ball(Body):
             known = np.where(missing, layout.of_columns(self._floats[1]), entries)
             return np.where(missing, np.nan, self._brought(known, layout))
         out, spare = (np.empty(entries.shape[::-1]).T for _ in range(2))
-        factor = layout.of_rows(self._shrink(entries, layout, out, spare, 1.0))
+        factor = layout.of_rows(self.shrink(entries, layout, out, spare, 1.0))
         shrunk = out * factor
         size, middle = map(layout.of_columns, self._floats)
         if self._weights is not None:
@@ -264,29 +260,7 @@ class Ball(Body):
         if not weighted:
             radii = np.array([float(1 / unit)])
         magic = _MAGIC + array(tuple(Fraction(trunc(c / unit)) for c in self.middle))
-        resting = magic.view(np.int64)
-
-        def rounded(entries: Floats, layout: Layout, out: Floats, spare: Floats) -> None:
-            factor = self._shrink(entries, layout, out, spare, target)
-            if len(radii) == 1:
-                np.multiply(out, layout.of_rows(factor * radii[0]), out=out)
-            else:
-                np.multiply(out, layout.of_rows(factor), out=out)
-                np.multiply(out, layout.of_columns(radii), out=out)
-            np.add(out, layout.of_columns(magic), out=out)
-            bits, rest = out.view(np.int64), layout.of_columns(resting)
-            np.copyto(bits, rest, where=layout.of_rows(np.isnan(factor)))
-
-        def into(block: Floats, out: Floats, spare: Floats) -> None:
-            rounded(block, DENSE, out, spare)
-
-        def around_zero(rows: SparseRows) -> Whole:
-            out = np.empty_like(rows.values)
-            rounded(rows.values, rows, out, np.empty_like(out))
-            return out.view(np.int64) - _ORIGIN
-
-        snapper = Snapper(_ORIGIN, into, spares=True, by_column=True)
-        return snapper if any(self.middle) else attrs.evolve(snapper, entries=around_zero)
+        return _Shrink(self, target, radii, magic)
 
     def __repr__(self) -> str:
         parts = [format_bounds(self.size)]
@@ -296,3 +270,44 @@ class Ball(Body):
         implied = max(len(self.size), len(self.middle))
         parts += [f"columns={self.columns}"] if self.columns != implied else []
         return f"dp.bodies.Ball({', '.join(parts)})"
+
+
+@attrs.frozen(eq=False)
+class _Shrink(Snapper):
+    """Shrinks rows to a target norm and rounds them; ``radii`` and ``magic`` are in grid units."""
+
+    ball: Ball
+    target: float
+    radii: Floats
+    magic: Floats
+
+    @property
+    def origin(self) -> int:  # type: ignore[override]
+        return _ORIGIN
+
+    @property
+    def spares(self) -> bool:
+        return True
+
+    @property
+    def by_column(self) -> bool:
+        return True
+
+    def into(self, block: Floats, out: Floats, spare: Floats) -> None:
+        self._rounded(block, DENSE, out, spare)
+
+    def steps(self, entries: Floats, layout: Layout) -> Whole:
+        out = np.empty_like(entries)
+        self._rounded(entries, layout, out, np.empty_like(out))
+        return out.view(np.int64) - _ORIGIN
+
+    def _rounded(self, entries: Floats, layout: Layout, out: Floats, spare: Floats) -> None:
+        factor = self.ball.shrink(entries, layout, out, spare, self.target)
+        if len(self.radii) == 1:
+            np.multiply(out, layout.of_rows(factor * self.radii[0]), out=out)
+        else:
+            np.multiply(out, layout.of_rows(factor), out=out)
+            np.multiply(out, layout.of_columns(self.radii), out=out)
+        np.add(out, layout.of_columns(self.magic), out=out)
+        bits, rest = out.view(np.int64), layout.of_columns(self.magic.view(np.int64))
+        np.copyto(bits, rest, where=layout.of_rows(np.isnan(factor)))

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from opendp_lite.bodies.bounds import Values, array
 from opendp_lite.bodies.grid import Snapper
+from opendp_lite.engines.entries import EntryMap
 from opendp_lite.engines.fold import Block, Floats, Fold
+from opendp_lite.engines.layout import DENSE, Layout
 from opendp_lite.engines.missing import FillRows
-from opendp_lite.engines.sparse import SparseRows, densifies
 from opendp_lite.errors import SpaceError
 from opendp_lite.exact import shown_up
 from opendp_lite.norms import Norms
@@ -118,7 +119,7 @@ class Body(ABC):
         """Rows of the body, extreme ones among them, for tests."""
 
     @abstractmethod
-    def project(self, block: Floats) -> Floats:
+    def project(self, entries: Floats, layout: Layout = DENSE) -> Floats:
         """Each row brought into the body, up to float rounding.
 
         A missing entry stays missing, and no other becomes missing. The others of its row are
@@ -141,9 +142,12 @@ class Body(ABC):
         """Whether no row has a negative entry, as far as is known."""
         return False
 
-    def project_sparse(self, rows: SparseRows) -> SparseRows:
-        """As ``project``; raises ``DataError`` where zeros would not stay zero."""
-        raise densifies(f"bringing rows into a {type(self).__name__}")
+    def keeps_zeros(self) -> bool:
+        """Whether ``project`` and the ``snapper`` leave 0 as it is and treat it as adding nothing.
+
+        Then both can be given the entries that are not 0 alone, with their layout.
+        """
+        return False
 
     def total_range(self) -> tuple[Fraction, Fraction] | None:
         """(L, R) where rows minus L are non-negative and of a total of at most R; else None."""
@@ -164,7 +168,7 @@ def _size(norms: Norms | None, p: float) -> float:
 
 
 @attrs.frozen
-class Projection:
+class Projection(EntryMap):
     """A block function that brings rows into a body.
 
     A sum over the same body does this itself while rounding, so it is not done twice.
@@ -175,5 +179,8 @@ class Projection:
     def __call__(self, block: Floats) -> Floats:
         return self.body.project(block)
 
-    def on_sparse(self, rows: SparseRows) -> SparseRows:
-        return self.body.project_sparse(rows)
+    def on_entries(self, entries: Floats, layout: Layout) -> Floats:
+        return self.body.project(entries, layout)
+
+    def keeps_zeros(self) -> bool:
+        return self.body.keeps_zeros()

@@ -24,9 +24,10 @@ from opendp_lite.bodies.bounds import (
     width_of,
 )
 from opendp_lite.bodies.grid import Snapper, grid_exponent
+from opendp_lite.engines.entries import Whole
 from opendp_lite.engines.fold import Floats
+from opendp_lite.engines.layout import DENSE, Layout
 from opendp_lite.engines.missing import FillEntries
-from opendp_lite.engines.sparse import SparseRows, Whole, densifies
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import nearest, sum_up
 from opendp_lite.fields import initialise
@@ -162,16 +163,11 @@ class Box(Body):
         weight = np.where(generator.random((count, 1)) < 0.5, corner, weight)
         return np.clip(low * (1 - weight) + high * weight, low, high)
 
-    def project(self, block: Floats) -> Floats:
-        return np.clip(block, *self._floats)
+    def project(self, entries: Floats, layout: Layout = DENSE) -> Floats:
+        return np.clip(entries, *map(layout.of_columns, self._floats))
 
-    def project_sparse(self, rows: SparseRows) -> SparseRows:
-        self._require_zero()
-        return rows.with_values(np.clip(rows.values, *map(rows.of_columns, self._floats)))
-
-    def _require_zero(self) -> None:
-        if not self._holds_zero:
-            raise densifies("clamp with bounds that leave out 0")
+    def keeps_zeros(self) -> bool:
+        return self._holds_zero
 
     def exponent(self) -> int:
         return grid_exponent("clamp", max(self._largest), min(self._widths))
@@ -200,35 +196,53 @@ class Box(Body):
         magic = float(unit * 3 * 2**51)
         origin = int(np.float64(magic).view(np.int64))
         least, most = _tiled(low, origin, self.columns), _tiled(high, origin, self.columns)
-        tile = max(len(least), len(most))
-        step, only_least, only_most = np.array(magic), np.array(least[0]), np.array(most[0])
-
-        def into(block: Floats, out: Floats, spare: Floats) -> None:
-            np.add(block, step, out=out)
-            bits = out.view(np.int64)
-            if tile == 1:
-                bits.clip(only_least, only_most, out=bits)
-                return
-            whole = len(bits) - len(bits) % _TILE
-            main = bits[:whole].reshape(-1, tile)
-            main.clip(least, most, out=main)
-            rest = bits[whole:]
-            rest.clip(least[-self.columns :], most[-self.columns :], out=rest)
-
-        def entries(rows: SparseRows) -> Whole:
-            self._require_zero()
-            shifted: Floats = rows.values + magic
-            bits = shifted.view(np.int64)
-            ends = (rows.of_columns(each[-self.columns :]) for each in (least, most))
-            bits.clip(*ends, out=bits)
-            bits -= origin
-            return bits
-
-        return Snapper(origin, into, entries=entries)
+        return _Clip(self.columns, magic, least, most)
 
     def __repr__(self) -> str:
         count = f", columns={self.columns}" if self.columns != self._kept else ""
         return f"dp.bodies.Box({format_bounds(self.lower)}, {format_bounds(self.upper)}{count})"
+
+
+@attrs.frozen(eq=False)
+class _Clip(Snapper):
+    """Rounds to multiples of a unit and clips; ``magic`` is 1.5 * 2^52 units."""
+
+    columns: int
+    magic: float
+    least: Whole
+    most: Whole
+
+    @cached_property
+    def origin(self) -> int:  # type: ignore[override]
+        return int(np.float64(self.magic).view(np.int64))
+
+    @cached_property
+    def _ends(self) -> tuple[Floats, Whole, Whole]:
+        return np.array(self.magic), np.array(self.least[0]), np.array(self.most[0])
+
+    def into(self, block: Floats, out: Floats, spare: Floats) -> None:
+        step, only_least, only_most = self._ends
+        np.add(block, step, out=out)
+        bits = out.view(np.int64)
+        tile = max(len(self.least), len(self.most))
+        if tile == 1:
+            bits.clip(only_least, only_most, out=bits)
+            return
+        whole = len(bits) - len(bits) % _TILE
+        main = bits[:whole].reshape(-1, tile)
+        main.clip(self.least, self.most, out=main)
+        rest = bits[whole:]
+        rest.clip(*self._once(), out=rest)
+
+    def _once(self) -> tuple[Whole, Whole]:
+        return self.least[-self.columns :], self.most[-self.columns :]
+
+    def steps(self, entries: Floats, layout: Layout) -> Whole:
+        shifted: Floats = entries + self.magic
+        bits = shifted.view(np.int64)
+        bits.clip(*map(layout.of_columns, self._once()), out=bits)
+        bits -= self.origin
+        return bits
 
 
 def _tiled(bounds: list[int], origin: int, columns: int) -> NDArray[np.int64]:

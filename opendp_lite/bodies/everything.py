@@ -10,6 +10,7 @@ from opendp_lite.bodies.body import Body
 from opendp_lite.bodies.bounds import Values, some_columns
 from opendp_lite.bodies.grid import Snapper
 from opendp_lite.engines.fold import Floats
+from opendp_lite.engines.layout import DENSE, Layout
 from opendp_lite.errors import SpaceError
 from opendp_lite.norms import Norms
 
@@ -77,8 +78,8 @@ class Everything(Body):
         odd = generator.choice(wild, (count, self.columns))
         return np.where(generator.random((count, self.columns)) < 0.4, odd, spread)
 
-    def project(self, block: Floats) -> Floats:
-        return block
+    def project(self, entries: Floats, layout: Layout = DENSE) -> Floats:
+        return entries
 
     def exponent(self) -> int:
         raise SpaceError("rows of any values lie on no grid; clamp() them first")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from fractions import Fraction
 from typing import Final
 
-import attrs
-
+from opendp_lite.engines.entries import Whole
 from opendp_lite.engines.fold import Floats
-from opendp_lite.engines.sparse import SparseRows, Whole, densifies
+from opendp_lite.engines.layout import Layout
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import floor_log2
 
@@ -34,26 +33,34 @@ def grid_exponent(
     return max(fine, reach - _MOST_BITS)
 
 
-def _no_entries(rows: SparseRows) -> Whole:
-    raise densifies("a sum over rows in this body")
-
-
-@attrs.frozen
-class Snapper:
+class Snapper(ABC):
     """Rounds blocks of rows to a body's grid, in integers, and never outside the body.
 
-    ``into(block, out, spare)`` fills the float buffer ``out``, whose bits are then to be read as
-    int64: each entry minus ``origin`` is the coordinate in grid units. ``spare`` is scratch of the
-    same shape; where not ``spares``, it may be ``out``. Buffers are C-ordered; where ``by_column``
-    any layout will do, and column after column is fastest. The image of a row depends on that row
-    alone (elementwise operations in a fixed order), whatever the row holds.
-
-    ``entries(rows)`` gives the coordinates of the stored entries of sparse rows, or raises
-    ``DataError`` where zeros would not stay zero.
+    The image of a row depends on that row alone (elementwise operations in a fixed order), whatever
+    the row holds.
     """
 
     origin: int
-    into: Callable[[Floats, Floats, Floats], None]
-    spares: bool = False
-    by_column: bool = False
-    entries: Callable[[SparseRows], Whole] = _no_entries
+    """What the bits of 0 on the grid are."""
+
+    @property
+    def spares(self) -> bool:
+        """Whether ``into`` needs a second buffer."""
+        return False
+
+    @property
+    def by_column(self) -> bool:
+        """Whether buffers may have any layout, and column after column is fastest."""
+        return False
+
+    @abstractmethod
+    def into(self, block: Floats, out: Floats, spare: Floats) -> None:
+        """Fills the float buffer ``out``, whose bits are then to be read as int64.
+
+        Each entry minus ``origin`` is the coordinate in grid units. ``spare`` is scratch of the
+        same shape; where not ``spares``, it may be ``out``. Buffers are C-ordered.
+        """
+
+    def steps(self, entries: Floats, layout: Layout) -> Whole:
+        """The coordinates of entries, in grid units; only asked where the body keeps zeros."""
+        raise NotImplementedError

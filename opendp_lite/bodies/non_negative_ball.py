@@ -13,9 +13,10 @@ from opendp_lite.bodies.body import SLACK, Body
 from opendp_lite.bodies.bounds import Bounds, Values, array, picked
 from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.grid import Snapper
+from opendp_lite.engines.entries import Whole
 from opendp_lite.engines.fold import Floats
+from opendp_lite.engines.layout import DENSE, Layout
 from opendp_lite.engines.missing import FillEntries
-from opendp_lite.engines.sparse import SparseRows, Whole
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import said, sqrt_up
 from opendp_lite.fields import initialise
@@ -110,29 +111,45 @@ class NonNegativeBall(Body):
     def draw(self, generator: np.random.Generator, count: int) -> Floats:
         return np.abs(self.ball.draw(generator, count))
 
-    def project(self, block: Floats) -> Floats:
-        return np.maximum(self.ball.project(block), 0.0)
+    def project(self, entries: Floats, layout: Layout = DENSE) -> Floats:
+        return np.maximum(self.ball.project(entries, layout), 0.0)
 
-    def project_sparse(self, rows: SparseRows) -> SparseRows:
-        found = self.ball.project_sparse(rows)
-        return found.with_values(np.maximum(found.values, 0.0))
+    def keeps_zeros(self) -> bool:
+        return True
 
     def exponent(self) -> int:
         return self.ball.exponent()
 
     def snapper(self) -> Snapper:
         """As the ball's. Then entries below 0 become 0, in integers. This lengthens no row."""
-        ball = self.ball.snapper()
-
-        def into(block: Floats, out: Floats, spare: Floats) -> None:
-            ball.into(block, out, spare)
-            bits = out.view(np.int64)
-            np.maximum(bits, ball.origin, out=bits)
-
-        def entries(rows: SparseRows) -> Whole:
-            return np.maximum(ball.entries(rows), 0)
-
-        return attrs.evolve(ball, into=into, entries=entries)
+        return _NotBelowZero(self.ball.snapper())
 
     def __repr__(self) -> str:
         return repr(self.ball).replace(".Ball", ".NonNegativeBall")
+
+
+@attrs.frozen(eq=False)
+class _NotBelowZero(Snapper):
+    """As another rounding, with entries below 0 made 0."""
+
+    ball: Snapper
+
+    @property
+    def origin(self) -> int:  # type: ignore[override]
+        return self.ball.origin
+
+    @property
+    def spares(self) -> bool:
+        return self.ball.spares
+
+    @property
+    def by_column(self) -> bool:
+        return self.ball.by_column
+
+    def into(self, block: Floats, out: Floats, spare: Floats) -> None:
+        self.ball.into(block, out, spare)
+        bits = out.view(np.int64)
+        np.maximum(bits, self.origin, out=bits)
+
+    def steps(self, entries: Floats, layout: Layout) -> Whole:
+        return np.maximum(self.ball.steps(entries, layout), 0)

@@ -16,9 +16,10 @@ from opendp_lite.bodies.bounds import Values
 from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.farthest import farthest, l1_length, l2_length
 from opendp_lite.bodies.grid import Snapper
+from opendp_lite.engines.entries import Whole
 from opendp_lite.engines.fold import Block, Floats, Scratch
+from opendp_lite.engines.layout import DENSE, Layout
 from opendp_lite.engines.missing import holds_missing, whole_rows
-from opendp_lite.engines.sparse import SparseRows, Whole, densifies
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import floor_log2
 from opendp_lite.norms import Norms
@@ -224,7 +225,7 @@ class Points(Body):
         extreme = generator.choice(ends, count)
         return self.at(np.where(generator.random(count) < 0.5, extreme, anywhere))
 
-    def project(self, block: Floats) -> Floats:
+    def project(self, block: Floats, layout: Layout = DENSE) -> Floats:
         return _with_missing(self.at(self.places_in(block)), block)
 
     def exponent(self) -> int:
@@ -232,17 +233,24 @@ class Points(Body):
 
     def snapper(self) -> Snapper:
         """Whatever the row, its image is a point of the table."""
-
-        def into(block: Floats, out: Floats, spare: Floats) -> None:
-            out.view(np.int64)[...] = self.steps[self.places_in(block)]
-
-        return Snapper(0, into)
+        return _ToPoint(self)
 
     def own_sum(self) -> RowSum[Any]:
         return PointSum(self)
 
     def __repr__(self) -> str:
         return f"<{len(self.steps)} points of {self.key!r}>"
+
+
+@attrs.frozen(eq=False)
+class _ToPoint(Snapper):
+    """The rounding to the points of a table."""
+
+    body: Points
+    origin = 0
+
+    def into(self, block: Floats, out: Floats, spare: Floats) -> None:
+        out.view(np.int64)[...] = self.body.steps[self.body.places_in(block)]
 
 
 def _with_missing(rows: Floats, before: Floats) -> Floats:
@@ -271,9 +279,6 @@ class Middle:
             return np.where(whole_rows(block)[:, None], block, body.at(np.array([middle])))
         return np.where(np.isnan(block), edges[middle - 1] if len(edges) else 0.0, block)
 
-    def on_sparse(self, rows: SparseRows) -> SparseRows:
-        raise densifies("basis_features")
-
 
 @attrs.frozen
 class PointOf:
@@ -283,9 +288,6 @@ class PointOf:
 
     def __call__(self, block: Floats) -> Floats:
         return _with_missing(self.body.at(self.body.places_of(block[:, 0])), block)
-
-    def on_sparse(self, rows: SparseRows) -> SparseRows:
-        raise densifies("basis_features")
 
 
 class PointSum(RowSum[Whole]):
@@ -305,9 +307,6 @@ class PointSum(RowSum[Whole]):
         body = self._body
         places = body.places_of(block[:, 0]) if absorbed else body.places_in(block)
         return np.bincount(places, minlength=len(body.steps)).astype(np.int64, copy=False)
-
-    def on_sparse(self, rows: SparseRows) -> Whole:
-        raise densifies("basis_features")
 
     def merge(self, first: Whole, second: Whole) -> Whole:
         return first + second

@@ -14,6 +14,7 @@ from opendp_lite.bodies.bounds import Values, array, some_columns
 from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.grid import Snapper, grid_exponent
 from opendp_lite.engines.fold import Floats
+from opendp_lite.engines.layout import DENSE, Layout
 from opendp_lite.engines.missing import FillRows, holds_missing
 from opendp_lite.exact import Number, nearest, plain, positive
 from opendp_lite.fields import initialise
@@ -102,7 +103,7 @@ class Simplex(Body):
         shares = generator.dirichlet(np.full(self.columns + 1, 0.3), count)
         return shares[:, : self.columns] * nearest(self.total)
 
-    def project(self, block: Floats) -> Floats:
+    def project(self, block: Floats, layout: Layout = DENSE) -> Floats:
         if holds_missing(block):
             missing = np.isnan(block)
             return np.where(missing, np.nan, self.project(self.filling()(block)))
@@ -119,20 +120,27 @@ class Simplex(Body):
     def snapper(self) -> Snapper:
         """Each entry into [0, total], then, in integers, no more than is left of the total."""
         most = floor(self.total / Fraction(2) ** self.exponent())
-        boxed = self._box().snapper()
-
-        def into(block: Floats, out: Floats, spare: Floats) -> None:
-            boxed.into(block, out, spare)
-            bits = out.view(np.int64)
-            left = np.full(len(bits), most, dtype=np.int64)
-            for column in range(bits.shape[1]):
-                entry = bits[:, column]
-                entry -= boxed.origin
-                np.minimum(entry, left, out=entry)
-                left -= entry
-
-        return Snapper(0, into)
+        return _NoMoreThanLeft(self._box().snapper(), most)
 
     def __repr__(self) -> str:
         count = "" if self.columns == 1 else f", columns={self.columns}"
         return f"dp.bodies.Simplex({plain(self.total)}{count})"
+
+
+@attrs.frozen(eq=False)
+class _NoMoreThanLeft(Snapper):
+    """As another rounding, then each entry at most what the entries before it leave of ``most``."""
+
+    boxed: Snapper
+    most: int
+    origin = 0
+
+    def into(self, block: Floats, out: Floats, spare: Floats) -> None:
+        self.boxed.into(block, out, spare)
+        bits = out.view(np.int64)
+        left = np.full(len(bits), self.most, dtype=np.int64)
+        for column in range(bits.shape[1]):
+            entry = bits[:, column]
+            entry -= self.boxed.origin
+            np.minimum(entry, left, out=entry)
+            left -= entry

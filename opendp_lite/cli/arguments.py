@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from typing import Final
+from typing import Final, NoReturn
 
 from opendp_lite.cli.mean_command import DROP, METHODS, run_mean
 from opendp_lite.cli.numbers import is_number, number, shielded
@@ -13,6 +14,7 @@ from opendp_lite.cli.reproduce_command import TITLES, run_experiment
 
 _Group = argparse._ArgumentGroup
 
+_PROGRAM: Final = "opendp-lite"
 _FOLDER: Final = "reproduced"
 
 _EXPERIMENTS: Final = """\
@@ -32,12 +34,15 @@ opendp-lite mean FILE --column NAME --bounds LOWER UPPER
 
 _DESCRIPTION: Final = """\
 Releases the mean of one column of a CSV file with differential privacy. Noise hides any one row:
-the result would look much the same with or without it. Invalid input exits with status 2, names
-the flag and releases nothing."""
+the result would look much the same with or without it. For example:
+
+  opendp-lite mean visits.csv --column mdvis --bounds 0 40 --epsilon 1
+
+You say the column, the range that you expect, and how private the release is. The output says how
+far off it may be. Invalid input exits with status 2, names the flag and releases nothing."""
 
 _EXAMPLES: Final = """\
-examples:
-  opendp-lite mean visits.csv --column mdvis --bounds 0 40 --epsilon 1
+more examples:
   opendp-lite mean visits.csv.gz --column mdvis --bounds 0 40 --rho 0.03
   opendp-lite mean bare.csv --no-header --column 3 --bounds 0 40 --epsilon 1
   cut -d, -f1 visits.csv | opendp-lite mean - --bounds 0 40 --epsilon 1 --delta 1e-6
@@ -45,6 +50,22 @@ examples:
 Choose the bounds, like all options, without looking at the data. Each run is one more release: the
 losses of several runs on the same data add up. The loss is for one row: a person with several rows
 is protected less."""
+
+
+_NEXT: Final = """\
+Start with:
+  opendp-lite mean --help
+  opendp-lite mean visits.csv --column mdvis --bounds 0 40 --epsilon 1
+
+Sums, counts, medians and more are released from Python: import opendp_lite."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose refusals say where the options stand."""
+
+    def error(self, message: str) -> NoReturn:
+        command = self.prog if self.prog != _PROGRAM else f"{_PROGRAM} mean"
+        super().error(f"{message}. See {command} --help")
 
 
 def parsed(argv: Sequence[str]) -> argparse.Namespace:
@@ -57,13 +78,22 @@ def parsed(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="opendp-lite",
-        description="Differentially private statistics as verified pipelines.",
+    parser = _Parser(
+        prog=_PROGRAM,
+        usage=f"{_PROGRAM} mean | reproduce ...",
+        description="Releases the mean of a column of a file with differential privacy.",
+        epilog=_NEXT,
+        formatter_class=partial(argparse.RawDescriptionHelpFormatter, max_help_position=30),
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=_version())
-    commands = parser.add_subparsers(dest="command", metavar="command", required=True)
+    commands = parser.add_subparsers(
+        title="commands",
+        prog=_PROGRAM,
+        dest="command",
+        metavar="mean or reproduce",
+        required=True,
+    )
     mean = commands.add_parser(
         "mean",
         help="the private mean of one column of a file",
@@ -197,8 +227,8 @@ def _add_estimate(group: _Group) -> None:
         "--method",
         choices=sorted(METHODS),
         default="best",
-        help="best (default) takes recentred, core for --epsilon alone, a sum for --size. Use the "
-        "others for comparison: simplex, centered, plug-in, resized",
+        help="best (default) takes recentred, joint for --epsilon alone, a sum for --size. Use "
+        "the others for comparison: simplex, centered, plug-in, resized",
     )
 
 

@@ -29,7 +29,7 @@ DROP: Final = "drop"
 METHODS: Final[dict[str, Callable[..., dp.Mechanism[dp.Space[dp.Rows], Any]]]] = {
     "best": dp.mean,
     "centered": dp.estimators.centered_mean,
-    "core": dp.estimators.joint_mean,
+    "joint": dp.estimators.joint_mean,
     "plug-in": dp.estimators.plug_in_mean,
     "recentred": dp.estimators.recentred_mean,
     "resized": dp.estimators.resized_mean,
@@ -165,8 +165,8 @@ def mean_setting(arguments: argparse.Namespace) -> MeanSetting:
 def _check_method(method: str, budget: dict[str, float]) -> None:
     """Refuses a method with the noise that it does not know."""
     pure = list(budget) == ["epsilon"]
-    if method == "core" and not pure:
-        raise dp.ParameterError("--method core is for a pure loss: give --epsilon alone")
+    if method == "joint" and not pure:
+        raise dp.ParameterError("--method joint is for a pure loss: give --epsilon alone")
     if method == "recentred" and pure:
         raise dp.ParameterError(
             "--method recentred needs Gaussian noise: give --rho, or --epsilon with --delta"

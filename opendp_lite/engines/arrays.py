@@ -57,6 +57,10 @@ class ArrayRows(InMemory):
     def by_value(self) -> bool:
         return self.rows.dtype.kind == "O"
 
+    @property
+    def plain(self) -> bool:
+        return type(self.rows) is np.ndarray and self.rows.dtype.kind in "biuf"
+
     def between(self, start: int, stop: int, odd: set[str]) -> Numeric:
         rows = self.rows[start:stop]
         if isinstance(rows, np.ma.MaskedArray):

@@ -25,6 +25,7 @@ class Deferred:
     rows: LazyRows
     how: Fold[Any]
     finish: Function
+    step: str = ""
 
 
 @attrs.frozen(eq=False)
@@ -33,10 +34,15 @@ class fold:  # noqa: N801
 
     how: Fold[Any]
     finish: Function
+    step: str = ""
+
+    def named(self, step: str) -> fold:
+        """The same, as a part of a step."""
+        return self if self.step else fold(self.how, self.finish, step)
 
     def deferred(self, rows: LazyRows) -> Deferred:
         """The value, waiting."""
-        return Deferred(rows, self.how, self.finish)
+        return Deferred(rows, self.how, self.finish, self.step)
 
     def __call__(self, rows: LazyRows) -> Any:
         return evaluate(self.deferred(rows))
@@ -44,14 +50,19 @@ class fold:  # noqa: N801
 
 @attrs.frozen(eq=False)
 class Chained:
-    """The function that applies one function after another."""
+    """The function that applies several functions, one after another."""
 
-    first: Function
-    second: Function
+    functions: tuple[Function, ...]
+
+    def named(self, step: str) -> Chained:
+        """The same, as a part of a step."""
+        return Chained(tuple(named(each, step) for each in self.functions))
 
     def deferred(self, value: Any) -> Any:
-        """The value, waiting where the first one's does."""
-        return defer(self.second, defer(self.first, value))
+        """The value, waiting where that of one of them does."""
+        for function in self.functions:
+            value = defer(function, value)
+        return value
 
     def __call__(self, value: Any) -> Any:
         return evaluate(self.deferred(value))
@@ -62,6 +73,10 @@ class Together:
     """The function that gives a tuple of what several functions make of one value."""
 
     functions: tuple[Function, ...]
+
+    def named(self, step: str) -> Together:
+        """The same, as a part of a step."""
+        return Together(tuple(named(each, step) for each in self.functions))
 
     def deferred(self, value: Any) -> tuple[Any, ...]:
         """The values, waiting."""
@@ -82,6 +97,10 @@ class Released:
     query: Function
     release: Callable[[Any, Any], Any]
 
+    def named(self, step: str) -> Released:
+        """The same, as a part of a step."""
+        return Released(named(self.query, step), self.release)
+
     def __call__(self, value: Any, entropy: Any) -> Any:
         return self.release(evaluate(defer(self.query, value)), entropy)
 
@@ -93,9 +112,19 @@ def identity(value: Any) -> Any:
 
 def chained(first: Function, second: Function) -> Function:
     """One function after another."""
-    if first is identity:
-        return second
-    return first if second is identity else Chained(first, second)
+    links = tuple(
+        link
+        for each in (first, second)
+        for link in (each.functions if type(each) is Chained else (each,))
+        if link is not identity
+    )
+    return Chained(links) if len(links) > 1 else (*links, identity)[0]
+
+
+def named(function: Any, step: str) -> Any:
+    """The function with its parts named after a step, where they have no name yet."""
+    own = getattr(function, "named", None)
+    return function if own is None else own(step)
 
 
 def query_of(function: Callable[[Any, Any], Any]) -> Function:
@@ -116,12 +145,17 @@ def defer(function: Function, value: Any) -> Any:
 
 def _then(value: Any, function: Function) -> Any:
     if type(value) is not Deferred:
-        return function(evaluate(value))
-    return attrs.evolve(value, finish=lambda summary: function(value.finish(summary)))
+        return function(evaluate(value) if type(value) is tuple else value)
+    finish = value.finish
+    return Deferred(value.rows, value.how, lambda found: function(finish(found)), value.step)
 
 
 def evaluate(value: Any) -> Any:
     """The value with every fold in it done, one pass over each source."""
+    if type(value) is Deferred:
+        return value.finish(one_pass((value,))[0])
+    if type(value) is not tuple:
+        return value
     waiting: list[Deferred] = []
     _collect(value, waiting)
     by_source: dict[int, dict[tuple[int, int], Deferred]] = {}

@@ -66,6 +66,8 @@ def opened(data: object, names: tuple[str, ...] | None = None) -> Source:
     """The rows of a container, opened by ``open_rows``; no foreign error or warning gets out."""
     if isinstance(data, Source):
         return data
+    if type(data) is np.ndarray:
+        return array_rows(data)
     words = f"a {type(data).__name__} could not be read; its own library says why"
     with QUIET:
         while not isinstance(data, Source):
@@ -75,6 +77,10 @@ def opened(data: object, names: tuple[str, ...] | None = None) -> Source:
 
 def read(source: Source) -> Iterator[Any]:
     """The blocks of a source; no foreign error gets out."""
+    return source.blocks() if source.plain else _guarded(source)
+
+
+def _guarded(source: Source) -> Iterator[Any]:
     words = (
         "the data could not be read to its end: the function or the library that gives it failed; "
         "go through it once without dp to see why"

@@ -28,6 +28,10 @@ class Layout(Protocol):
         """The sum of each row's terms, in an order fixed by the row alone; may write to them."""
         ...
 
+    def column_sums(self, steps: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The sum modulo 2^64 of each column of whole numbers in the places of the entries."""
+        ...
+
 
 class Dense:
     """The layout of an array of shape (rows, columns)."""
@@ -52,6 +56,10 @@ class Dense:
         total: Floats = upright[0]
         total[np.isnan(total)] = np.nan
         return total
+
+    def column_sums(self, steps: NDArray[np.int64]) -> NDArray[np.int64]:
+        found: NDArray[np.int64] = np.add.reduce(steps, axis=0)
+        return found
 
 
 DENSE: Final = Dense()

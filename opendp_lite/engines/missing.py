@@ -9,7 +9,6 @@ that row alone, so neighbouring datasets stay neighbours.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Final
 
 import attrs
@@ -17,14 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.engines.deferred import Chained, fold
+from opendp_lite.engines.entries import EntryMap
 from opendp_lite.engines.fold import Block, Floats, Fold
-from opendp_lite.engines.rows import LazyRows
+from opendp_lite.engines.layout import Layout
+from opendp_lite.engines.rows import LazyRows, Part, unfused
 from opendp_lite.engines.sparse import SparseRows
 
 
 def holds_missing(entries: Floats) -> bool:
     """Whether any entry is NaN; one pass over the entries, and no array is made."""
-    return bool(np.isnan(np.minimum.reduce(entries, axis=None, initial=np.inf)))
+    least = np.minimum.reduce(entries, axis=None, initial=np.inf)
+    return bool(least != least)
 
 
 def whole_rows(block: Floats) -> NDArray[np.bool_]:
@@ -44,7 +46,7 @@ class LeaveOut:
             return block
         return block.take(np.flatnonzero(whole_rows(block)), axis=0)
 
-    def on_sparse(self, rows: SparseRows) -> SparseRows:
+    def on_sparse_rows(self, rows: SparseRows) -> SparseRows:
         missing = np.isnan(rows.values)
         if not missing.any():
             return rows
@@ -56,7 +58,7 @@ class LeaveOut:
 
 
 @attrs.frozen(eq=False)
-class FillEntries:
+class FillEntries(EntryMap):
     """A block function that puts a public number in the place of every missing entry.
 
     ``by`` holds one number for all columns, or one for each.
@@ -73,9 +75,8 @@ class FillEntries:
         filled.reshape(-1)[places] = self.by[columns]
         return filled
 
-    def on_sparse(self, rows: SparseRows) -> SparseRows:
-        missing = np.isnan(rows.values)
-        return rows.with_values(np.where(missing, rows.of_columns(self.by), rows.values))
+    def on_entries(self, entries: Floats, layout: Layout) -> Floats:
+        return np.where(np.isnan(entries), layout.of_columns(self.by), entries)
 
 
 @attrs.frozen(eq=False)
@@ -94,10 +95,6 @@ class FillRows:
         filled[np.flatnonzero(~whole_rows(block))] = self.by
         return filled
 
-    def on_sparse(self, rows: SparseRows) -> SparseRows:
-        """The rows as they are: the sums over bodies that need this take no sparse rows."""
-        return rows
-
 
 LEAVE_OUT: Final = LeaveOut()
 
@@ -106,16 +103,27 @@ def fold_present(
     how: Fold[Any], treatment: Block | None, finish: Callable[[Any], Any]
 ) -> Callable[[Any], Any]:
     """As ``fold``, with missing values left out or filled before."""
-    return Chained(partial(present, how=how, treatment=treatment), fold(how, finish))
+    return Chained((Present(how, treatment), fold(how, finish)))
 
 
-def present(rows: LazyRows, how: Fold[Any], treatment: Block | None) -> LazyRows:
-    """The rows as a fold is to see them, with missing values left out or filled.
+@attrs.frozen(eq=False)
+class Present:
+    """The function from rows to rows as a fold is to see them: missing values out or filled.
 
     What the fold does itself is taken off first, so that it still does it while folding. That is
     allowed because what a fold absorbs hands a missing entry on and makes no other entry missing.
     """
-    functions = rows.functions
-    while functions and how.fuses_with(functions[-1]):
-        functions = functions[:-1]
-    return LazyRows(rows.source, functions if treatment is None else (*functions, treatment))
+
+    how: Fold[Any]
+    treatment: Block | None
+    step: str = ""
+
+    def named(self, step: str) -> Present:
+        """The same, as a part of a step."""
+        return self if self.step else attrs.evolve(self, step=step)
+
+    def __call__(self, rows: LazyRows) -> LazyRows:
+        left, fused = unfused(rows, self.how)
+        if self.treatment is not None:
+            left = (*left, Part(self.treatment, fused or self.step))
+        return LazyRows(rows.source, left, fused)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from threading import Lock
 from typing import Final, TypeVar
 
+from opendp_lite.engines.source import Source
 from opendp_lite.errors import DataError, OpenDPLiteError
 
 Result = TypeVar("Result")
@@ -37,6 +39,12 @@ class _Quiet:
 
 QUIET: Final = _Quiet()
 """A context in which no warning is shown, by any library."""
+_NOTHING: Final = nullcontext()
+
+
+def quiet_for(source: Source) -> AbstractContextManager[None]:
+    """``QUIET`` where going through a source runs other code than numpy's casts."""
+    return _NOTHING if source.plain else QUIET
 
 
 def attempted(work: Callable[[], Result], words: str) -> Result:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import attrs
 import numpy as np
@@ -13,9 +13,20 @@ from numpy.typing import NDArray
 from opendp_lite.engines.applied import applied, summarised
 from opendp_lite.engines.door import opened, read
 from opendp_lite.engines.fold import Block, Fold, Scratch
-from opendp_lite.engines.quiet import QUIET
+from opendp_lite.engines.quiet import quiet_for
 from opendp_lite.engines.reduced import reduced
 from opendp_lite.engines.source import Source
+from opendp_lite.engines.sparse import NotSparseError, densifies
+
+_UNNAMED: Final = "a step"
+
+
+@attrs.frozen(eq=False)
+class Part:
+    """A block function, and the name of the step that it is a part of."""
+
+    function: Block
+    step: str = ""
 
 
 @attrs.frozen(eq=False)
@@ -25,15 +36,45 @@ class LazyRows:
     Attributes:
         source: A container, which is opened here.
         functions: Applied one after the other to each block.
+        fused: The name of the step that a fold of them will do itself, where there is one.
     """
 
     source: Source = attrs.field(converter=opened)
-    functions: tuple[Block, ...] = ()
+    functions: tuple[Part, ...] = ()
+    fused: str = ""
+
+
+@attrs.frozen(eq=False)
+class MapRows:
+    """The function from rows to rows by a block function; nothing is computed yet."""
+
+    part: Part
+
+    @classmethod
+    def by(cls, function: Block) -> MapRows:
+        """The function of a step that has no name yet."""
+        return cls(Part(function))
+
+    def named(self, step: str) -> MapRows:
+        """The same, as a part of a step."""
+        return self if self.part.step else MapRows(Part(self.part.function, step))
+
+    def __call__(self, rows: LazyRows) -> LazyRows:
+        return LazyRows(rows.source, (*rows.functions, self.part))
 
 
 def map_rows(rows: LazyRows, function: Block) -> LazyRows:
     """The rows with one more block function; nothing is computed yet."""
-    return LazyRows(rows.source, (*rows.functions, function))
+    return MapRows.by(function)(rows)
+
+
+def unfused(rows: LazyRows, how: Fold[Any]) -> tuple[tuple[Part, ...], str]:
+    """The block functions that a fold does not do itself, and the step that it does."""
+    functions, fused = rows.functions, rows.fused
+    while functions and how.fuses_with(functions[-1].function):
+        fused = functions[-1].step
+        functions = functions[:-1]
+    return functions, fused
 
 
 def materialise(rows: LazyRows) -> NDArray[np.float64]:
@@ -41,15 +82,31 @@ def materialise(rows: LazyRows) -> NDArray[np.float64]:
 
     Of copies: a block that no function copied is the person's own, who may fill it anew.
     """
-    with QUIET, np.errstate(all="ignore"):
+    with quiet_for(rows.source), np.errstate(all="ignore"):
         found = [np.array(_through(block, rows.functions)) for block in read(rows.source)]
     return np.concatenate(found) if found else np.empty((0, 0))
 
 
-def _through(block: Any, functions: Sequence[Block]) -> Any:
-    for function in functions:
-        block = applied(block, function)
+def _through(block: Any, functions: Sequence[Part]) -> Any:
+    for part in functions:
+        block = _mapped(block, part)
     return block
+
+
+def _mapped(block: Any, part: Part) -> Any:
+    try:
+        return applied(block, part.function)
+    except NotSparseError:
+        refusal = densifies(part.step or _UNNAMED)
+    raise refusal
+
+
+def _summary(block: Any, plan: _Plan, scratch: Scratch) -> Any:
+    try:
+        return summarised(block, plan.how, scratch)
+    except NotSparseError:
+        refusal = densifies(plan.step or _UNNAMED)
+    raise refusal
 
 
 class Waiting(Protocol):
@@ -61,30 +118,34 @@ class Waiting(Protocol):
     @property
     def how(self) -> Fold[Any]: ...
 
+    @property
+    def step(self) -> str: ...
+
 
 @attrs.frozen(eq=False)
 class _Plan:
-    """A fold with the block functions that come before it, as far as it does not do them."""
+    """A fold with the block functions that come before it, as far as it does not do them.
 
-    functions: tuple[Block, ...]
+    ``step`` is the one to name where the fold refuses: that of what it does itself, or its own.
+    """
+
+    functions: tuple[Part, ...]
     how: Fold[Any]
+    step: str
 
     @classmethod
     def of(cls, waiting: Waiting) -> _Plan:
         """What is to be done for a fold of rows."""
-        functions = waiting.rows.functions
-        while functions and waiting.how.fuses_with(functions[-1]):
-            functions = functions[:-1]
-        return cls(functions, waiting.how)
+        left, fused = unfused(waiting.rows, waiting.how)
+        return cls(left, waiting.how, fused or waiting.step)
 
 
 def one_pass(waiting: Sequence[Waiting]) -> list[Any]:
     """The summaries of folds over the same source, in one pass over it."""
     plans = [_Plan.of(each) for each in waiting]
-    with QUIET:
-        found: list[Any] = reduced(
-            waiting[0].rows.source, partial(_folded, plans), partial(_merged, plans)
-        )
+    source = waiting[0].rows.source
+    with quiet_for(source):
+        found: list[Any] = reduced(source, partial(_folded, plans), partial(_merged, plans))
     return found
 
 
@@ -94,39 +155,50 @@ def _merged(plans: Sequence[_Plan], first: list[Any], second: list[Any]) -> list
 
 
 def _folded(plans: Sequence[_Plan], source: Source) -> list[Any]:
+    if len(plans) == 1:
+        return [_folded_alone(plans[0], source)]
     scratches = [Scratch() for _ in plans]
     totals = [plan.how.empty() for plan in plans]
     steps, places = _shared(plans)
     with np.errstate(all="ignore"):
         for block in read(source):
             mapped = [block]
-            for place, function in steps:
-                mapped.append(applied(mapped[place], function))
+            for place, part in steps:
+                mapped.append(_mapped(mapped[place], part))
             for index, plan in enumerate(plans):
-                summary = summarised(mapped[places[index]], plan.how, scratches[index])
+                summary = _summary(mapped[places[index]], plan, scratches[index])
                 totals[index] = plan.how.merge(totals[index], summary)
     return totals
 
 
-def _shared(plans: Sequence[_Plan]) -> tuple[list[tuple[int, Block]], list[int]]:
+def _folded_alone(plan: _Plan, source: Source) -> Any:
+    how, scratch, total = plan.how, Scratch(), None
+    with np.errstate(all="ignore"):
+        for block in read(source):
+            summary = _summary(_through(block, plan.functions), plan, scratch)
+            total = summary if total is None else how.merge(total, summary)
+    return how.empty() if total is None else total
+
+
+def _shared(plans: Sequence[_Plan]) -> tuple[list[tuple[int, Part]], list[int]]:
     """The block functions of all plans, those that begin alike done once.
 
     Gives: of each the place of what it is applied to, where 0 is the block and i the outcome of
         the function i - 1; and the place of what each plan folds.
     """
-    steps: list[tuple[int, Block]] = []
+    steps: list[tuple[int, Part]] = []
     places = []
     for plan in plans:
         place = 0
-        for function in plan.functions:
+        for part in plan.functions:
             same = (
                 index
                 for index, (before, known) in enumerate(steps)
-                if before == place and known is function
+                if before == place and known.function is part.function
             )
             found = next(same, len(steps))
             if found == len(steps):
-                steps.append((place, function))
+                steps.append((place, part))
             place = found + 1
         places.append(place)
     return steps, places

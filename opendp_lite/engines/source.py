@@ -58,6 +58,11 @@ class Source(ABC):
         """The number of rows, where it is known before they are read."""
         return None
 
+    @property
+    def plain(self) -> bool:
+        """Whether reading it runs nothing but numpy's casts: no other code could warn or fail."""
+        return False
+
     @abstractmethod
     def blocks(self) -> Iterator[Any]:
         """The rows from the start, as C-ordered float64 arrays of shape (rows, columns).
@@ -141,6 +146,10 @@ class _Span(Source):
     @property
     def size(self) -> int:
         return self.stop - self.start
+
+    @property
+    def plain(self) -> bool:
+        return self.whole.plain
 
     def blocks(self) -> Iterator[Floats]:
         return self.whole.blocks_between(self.start, self.stop)

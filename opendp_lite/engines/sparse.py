@@ -6,33 +6,35 @@ scipy is not imported: whatever has ``tocsr`` is taken for a sparse matrix.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, Never, Protocol, cast
+from functools import reduce
+from typing import Any, Final, Never, Protocol, runtime_checkable
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.engines.applied import applied, summarised
+from opendp_lite.engines.applied import applied_to, summary_of
 from opendp_lite.engines.arrays import Numeric, to_array
+from opendp_lite.engines.entries import Whole, keeps_zeros
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.layout import DENSE
 from opendp_lite.engines.source import Source
 from opendp_lite.errors import DataError
 
-Whole = NDArray[np.int64]
 BLOCK_ENTRIES: Final = 262144
 """Stored entries in a block: each block costs a total of every column, so they are few."""
-
-
-class OnSparse(Protocol):
-    """A block function or a fold that keeps zeros zero."""
-
-    def on_sparse(self, rows: SparseRows) -> Any:
-        """What it makes of a block of sparse rows."""
-
-
-_FOLDED = {"collect_rows": "private_quantile or on_random_pairs", "rank_counts": "private_quantile"}
-"""Folds that no person types, by the steps that they are a part of."""
+KEEPING: Final = (
+    "scale",
+    "absolute",
+    "square",
+    "clip_to_norm",
+    "norm",
+    "impute",
+    "drop_nan",
+    "sum",
+    "count",
+)
+"""Steps to name in a refusal. A test holds this to what the steps themselves declare."""
 
 
 @attrs.frozen(eq=False)
@@ -158,12 +160,25 @@ def _in_order(
     return sums, indices[fresh], np.append(0, place)[ends]
 
 
+class NotSparseError(Exception):
+    """A step was given a sparse block and would not keep it sparse."""
+
+
+@runtime_checkable
+class OnRows(Protocol):
+    """A block function that leaves out some rows and changes no entry."""
+
+    def on_sparse_rows(self, rows: SparseRows) -> SparseRows:
+        """The rows that are left."""
+        ...
+
+
 def densifies(what: str) -> DataError:
     """The refusal of a step that would not keep a sparse matrix sparse."""
     return DataError(
-        f"{what} would write out the zeros of a sparse matrix as numbers and densify it; clamp "
-        "with bounds that hold 0, scale, absolute, clip_to_norm, norm, sum and count take it as it "
-        "is. For other steps pass data.toarray(), where that fits into memory"
+        f"{what} would write out the zeros of a sparse matrix as numbers and densify it. Use steps "
+        f"that keep zeros, such as {', '.join(KEEPING)}, clamp with bounds that hold 0, or pass "
+        "data.toarray() where that fits into memory"
     )
 
 
@@ -202,19 +217,21 @@ def _stored(data: Numeric, indices: Numeric, indptr: Numeric, shape: tuple[int, 
     )
 
 
-@applied.register
-def _to_sparse_rows(block: SparseRows, function: object) -> Any:
-    return _keeping_zeros(function).on_sparse(block)
+@applied_to.register
+def _to_sparse_rows(block: SparseRows, function: Any) -> Any:
+    if isinstance(function, OnRows):
+        return function.on_sparse_rows(block)
+    if not keeps_zeros(function):
+        raise NotSparseError
+    found = function.on_entries(block.values, block)
+    return block.with_values(found) if found.ndim == 1 else found
 
 
-@summarised.register
-def _of_sparse_rows(block: SparseRows, how: object, scratch: object) -> Any:
-    return _keeping_zeros(how).on_sparse(block)
-
-
-def _keeping_zeros(step: object) -> OnSparse:
-    """Steps are named after their modules."""
-    if not hasattr(step, "on_sparse"):
-        module = step.__module__.rpartition(".")[2]
-        raise densifies(_FOLDED.get(module, module))
-    return cast(OnSparse, step)
+@summary_of.register
+def _of_sparse_rows(block: SparseRows, how: Any, scratch: object) -> Any:
+    if not keeps_zeros(how):
+        raise NotSparseError
+    starts = range(0, max(1, len(block)), how.most_rows)
+    parts = (block.between(start, start + how.most_rows) for start in starts)
+    summaries = (how.summarise_entries(part.values, part, len(part)) for part in parts)
+    return reduce(how.merge, summaries)

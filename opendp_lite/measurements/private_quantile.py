@@ -151,7 +151,7 @@ def private_quantile(
     wanted, several = _quantiles(quantiles)
     columns = space.domain.columns
     ranges = [_score_range(space, q) for q in wanted]
-    split = [Fraction(1, columns)] * columns if shares is None else _split(shares, columns)
+    split = (Fraction(1, columns),) if shares is None else _split(shares, columns)
     measure: Measure[Any]
     if exactly_one("private_quantile", rho=rho, epsilon=epsilon) == "rho":
         loss, measure, power = positive(rho, "rho"), ZeroConcentratedDivergence(), 2
@@ -163,10 +163,7 @@ def private_quantile(
         each = compact(tuple(loss * share / len(wanted) for share in split))
         slopes = [[_slope(part / r, root=False) for part in each] for r in ranges]
         formula = "epsilon = the range of what a row changes in the weights' logarithms"
-    laws = [
-        [RankLaw(q, s) for s in spread(tuple(row), columns)]
-        for q, row in zip(wanted, slopes, strict=True)
-    ]
+    laws = [[RankLaw(q, s) for s in row] for q, row in zip(wanted, slopes, strict=True)]
     query, release = (
         _between(space, bounds, scale, unit, bits)
         if candidates is None
@@ -174,7 +171,10 @@ def private_quantile(
     )
 
     def released(value: Any, entropy: Entropy) -> Any:
-        found = [[release(value[j], law, j, entropy) for j, law in enumerate(row)] for row in laws]
+        found = [
+            [release(value[j], row[j % len(row)], j, entropy) for j in range(columns)]
+            for row in laws
+        ]
         return _shaped(np.array(found), wanted, several)
 
     def privacy_map(distance: Fraction) -> Fraction:
@@ -204,11 +204,10 @@ def _between(
             f"private_quantile was given bounds for {len(lattices)} columns, the rows have "
             f"{columns}; start with dp.records(columns={len(lattices)})"
         )
-    chosen = lattices * columns if len(lattices) == 1 else lattices
     how = CollectRows(columns)
 
     def release(column: Floats, law: RankLaw, j: int, entropy: Entropy) -> float:
-        return CellChoice(chosen[j], law).release(column, entropy)
+        return CellChoice(lattices[j % len(lattices)], law).release(column, entropy)
 
     middles = [lattice.point(lattice.cells // 2) for lattice in lattices]
     return fold_present(how, _treatment(space, np.array(middles)), how.finish), release

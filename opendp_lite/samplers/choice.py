@@ -32,7 +32,7 @@ def choose(
         counts: How many items stand at each place, at least 0 and not all 0: ones, if every
             candidate stands once.
         exponents: The exponents as floats, each within 2^-32 of the exact one or below it. One
-            beyond ``FARTHEST`` may be given as ``FARTHEST``.
+            beyond ``FAR_EXPONENT`` may be given as that.
         exactly: The exact exponent of the item at an index.
         entropy: Where the random words come from.
 

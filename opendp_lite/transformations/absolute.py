@@ -14,8 +14,9 @@ from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.non_negative_ball import NonNegativeBall
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
+from opendp_lite.engines.entries import EntryMap
 from opendp_lite.engines.fold import Floats
-from opendp_lite.engines.sparse import SparseRows
+from opendp_lite.engines.layout import Layout
 from opendp_lite.examples import example, rows_in
 from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.recipes import stage
@@ -24,14 +25,11 @@ from opendp_lite.transformations.row_map import row_map_trusted
 
 
 @attrs.frozen
-class Unsigned:
+class Unsigned(EntryMap):
     """A block function that takes the absolute value of every entry."""
 
-    def __call__(self, block: Floats) -> Floats:
-        return np.abs(block)
-
-    def on_sparse(self, rows: SparseRows) -> SparseRows:
-        return rows.with_values(np.abs(rows.values))
+    def on_entries(self, entries: Floats, layout: Layout) -> Floats:
+        return np.abs(entries)
 
 
 @example(records())

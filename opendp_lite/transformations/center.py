@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 import numpy as np
 
 from opendp_lite.bodies.bounds import Bounds, array, values
@@ -14,6 +15,16 @@ from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.row_map import row_map_trusted
 from opendp_lite.transformations.widths import fitting
+
+
+@attrs.frozen(eq=False)
+class Moved:
+    """A block function that subtracts a public row."""
+
+    middle: Floats
+
+    def __call__(self, block: Floats) -> Floats:
+        return np.subtract(block, self.middle)
 
 
 @example(records(), 5)
@@ -47,10 +58,5 @@ def center(space: Space[Rows], middle: Bounds) -> Transformation[Space[Rows], Sp
         Fraction(5, 1)
     """
     point = fitting(values(middle, "middle"), space, "center")
-    offset = array(point)
-
-    def moved(block: Floats) -> Floats:
-        return np.subtract(block, offset)
-
     body = space.domain.body.shift(tuple(-value for value in point))
-    return row_map_trusted(space, moved, body, space.domain.names)
+    return row_map_trusted(space, Moved(array(point)), body, space.domain.names)

@@ -9,9 +9,10 @@ import numpy as np
 from opendp_lite.bodies.body import Projection
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows, Scalars
-from opendp_lite.engines.fold import Block, Floats, Fold, Scratch
+from opendp_lite.engines.entries import EntryFold
+from opendp_lite.engines.fold import Block, Floats, Scratch
+from opendp_lite.engines.layout import Layout
 from opendp_lite.engines.missing import LEAVE_OUT, fold_present
-from opendp_lite.engines.sparse import SparseRows
 from opendp_lite.errors import SpaceError
 from opendp_lite.examples import example
 from opendp_lite.grid import Grid
@@ -21,7 +22,7 @@ from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space, records, row_metric
 
 
-class CountFold(Fold[int]):
+class CountFold(EntryFold[int]):
     """Adds up the lengths of blocks."""
 
     def empty(self) -> int:
@@ -30,8 +31,8 @@ class CountFold(Fold[int]):
     def summarise(self, block: Floats, scratch: Scratch) -> int:
         return len(block)
 
-    def on_sparse(self, rows: SparseRows) -> int:
-        return len(rows)
+    def summarise_entries(self, entries: Floats, layout: Layout, rows: int) -> int:
+        return rows
 
     def merge(self, first: int, second: int) -> int:
         return first + second

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 import numpy as np
 
 from opendp_lite.bodies.bounds import Bounds, array, values
@@ -16,6 +17,19 @@ from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.row_map import row_map_trusted
 from opendp_lite.transformations.widths import fitting
+
+
+@attrs.frozen(eq=False)
+class Below:
+    """A block function that makes 1 of what is below a limit, and 0 of the rest."""
+
+    limits: Floats
+
+    def __call__(self, block: Floats) -> Floats:
+        found = np.less(block, self.limits).astype(np.float64)
+        if holds_missing(block):
+            found[np.isnan(block)] = np.nan
+        return found
 
 
 @example(records(), 0.5)
@@ -48,12 +62,7 @@ def indicator_below(
         >>> (dp.transformations.indicator_below(18) >> dp.sum())([12.0, 20.0, 17.5])
         NotPrivate([2.])
     """
-    limit = array(fitting(values(threshold, "threshold"), space, "indicator_below"))
-
-    def flags(block: Floats) -> Floats:
-        found = np.less(block, limit).astype(np.float64)
-        if holds_missing(block):
-            found[np.isnan(block)] = np.nan
-        return found
-
-    return row_map_trusted(space, flags, Box(0, 1, space.domain.columns), space.domain.names)
+    limits = array(fitting(values(threshold, "threshold"), space, "indicator_below"))
+    return row_map_trusted(
+        space, Below(limits), Box(0, 1, space.domain.columns), space.domain.names
+    )

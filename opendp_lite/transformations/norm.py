@@ -13,9 +13,9 @@ from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.everything import Everything
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
+from opendp_lite.engines.entries import EntryMap
 from opendp_lite.engines.fold import Floats
-from opendp_lite.engines.layout import DENSE, Layout
-from opendp_lite.engines.sparse import SparseRows
+from opendp_lite.engines.layout import Layout
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import nearest, said, sqrt_up
 from opendp_lite.examples import example
@@ -26,19 +26,13 @@ from opendp_lite.transformations.row_map import row_map_trusted
 
 
 @attrs.frozen
-class Lengths:
+class Lengths(EntryMap):
     """A block function that makes one column of the rows' norms."""
 
     p: float
     largest: float
 
-    def __call__(self, block: Floats) -> Floats:
-        return self._of(block, DENSE)
-
-    def on_sparse(self, rows: SparseRows) -> Floats:
-        return self._of(rows.values, rows)
-
-    def _of(self, entries: Floats, layout: Layout) -> Floats:
+    def on_entries(self, entries: Floats, layout: Layout) -> Floats:
         terms = np.multiply(entries, entries) if self.p == 2 else np.abs(entries)
         totals = layout.totals(terms)
         lengths: Floats = np.minimum(np.sqrt(totals) if self.p == 2 else totals, self.largest)

@@ -13,8 +13,9 @@ from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.missing import holds_missing, whole_rows
+from opendp_lite.engines.quiet import QUIET
 from opendp_lite.engines.real_entries import real_entries
-from opendp_lite.engines.rows import map_rows
+from opendp_lite.engines.rows import MapRows
 from opendp_lite.errors import SpaceError
 from opendp_lite.spaces import Space, row_metric
 
@@ -51,7 +52,7 @@ class RowByRow:
 
     def _made(self, block: Floats) -> Floats:
         count = len(block)
-        with np.errstate(all="ignore"):
+        with QUIET, np.errstate(all="ignore"):
             rows = real_entries(self.function(block))
         fits = rows.ndim == 2 and rows.shape[1] == self.columns
         dropped = count - len(rows) if fits else 0
@@ -136,7 +137,7 @@ def row_map_trusted(
     return Transformation(
         space,
         Space(domain, space.metric, unit=space.unit),
-        lambda rows: map_rows(rows, function),
+        MapRows.by(function),
         unchanged,
     )
 

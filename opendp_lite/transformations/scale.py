@@ -8,8 +8,9 @@ import numpy as np
 from opendp_lite.bodies.bounds import Bounds, array, values
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
+from opendp_lite.engines.entries import EntryMap
 from opendp_lite.engines.fold import Floats
-from opendp_lite.engines.sparse import SparseRows
+from opendp_lite.engines.layout import Layout
 from opendp_lite.errors import ParameterError
 from opendp_lite.examples import example
 from opendp_lite.metrics import ChangeOneDistance
@@ -20,16 +21,14 @@ from opendp_lite.transformations.widths import fitting
 
 
 @attrs.frozen(eq=False)
-class Multiplied:
+class Multiplied(EntryMap):
     """A block function that multiplies each column by its factor."""
 
     by: Floats
 
-    def __call__(self, block: Floats) -> Floats:
-        return np.multiply(block, self.by)
-
-    def on_sparse(self, rows: SparseRows) -> SparseRows:
-        return rows.with_values(rows.values * rows.of_columns(self.by))
+    def on_entries(self, entries: Floats, layout: Layout) -> Floats:
+        scaled: Floats = np.multiply(entries, layout.of_columns(self.by))
+        return scaled
 
 
 @example(records(), 0.1)

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import cast
 
+import attrs
+
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.engines.fold import Floats
@@ -16,6 +18,16 @@ from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.row_map import row_map_trusted
 
 Column = int | str
+
+
+@attrs.frozen
+class Picked:
+    """A block function that keeps the columns at some places."""
+
+    places: tuple[int, ...]
+
+    def __call__(self, block: Floats) -> Floats:
+        return block[:, self.places]
 
 
 @example(records(columns=["age", "visits"]), "visits")
@@ -57,12 +69,9 @@ def select(
         raise ParameterError("select needs a column: select('age'), or select(0)")
     kept = tuple(_position(column, space.domain) for column in asked)
 
-    def picked(block: Floats) -> Floats:
-        return block[:, kept]
-
     names = space.domain.names
     chosen = None if names is None else tuple(names[j] for j in kept)
-    return row_map_trusted(space, picked, space.domain.body.select(kept), chosen)
+    return row_map_trusted(space, Picked(kept), space.domain.body.select(kept), chosen)
 
 
 def _position(column: object, domain: Rows) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 import numpy as np
 
 from opendp_lite.bodies.box import Box
@@ -16,6 +17,26 @@ from opendp_lite.examples import example, rows_in
 from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.row_map import plain_nan, row_map_trusted
+
+
+@attrs.frozen
+class Augmented:
+    """A block function that adds what is left of the total, or of the way to the upper bound."""
+
+    lower: float
+    upper: float
+    total: float
+
+    def __call__(self, block: Floats) -> Floats:
+        out = np.empty((len(block), block.shape[1] + 1))
+        np.subtract(block, self.lower, out=out[:, :-1])
+        if block.shape[1] == 1:
+            np.subtract(self.upper, block[:, 0], out=out[:, 1])
+            return out
+        np.copyto(out[:, -1], self.total)
+        for column in range(block.shape[1]):
+            out[:, -1] -= block[:, column]
+        return plain_nan(out)
 
 
 @example(rows_in(Box(-2, 5)))
@@ -56,17 +77,5 @@ def simplex_augment(space: Space[Rows]) -> Transformation[Space[Rows], Space[Row
             f"the rows lie in {body!r}. Put clamp(lower, upper) before it, on one column"
         )
     lower, total = range_
-    low, upper, total_float = nearest(lower), nearest(lower + total), nearest(total)
-
-    def augmented(block: Floats) -> Floats:
-        out = np.empty((len(block), block.shape[1] + 1))
-        np.subtract(block, low, out=out[:, :-1])
-        if block.shape[1] == 1:
-            np.subtract(upper, block[:, 0], out=out[:, 1])
-            return out
-        np.copyto(out[:, -1], total_float)
-        for column in range(block.shape[1]):
-            out[:, -1] -= block[:, column]
-        return plain_nan(out)
-
+    augmented = Augmented(nearest(lower), nearest(lower + total), nearest(total))
     return row_map_trusted(space, augmented, Simplex(total, space.domain.columns + 1))

@@ -15,8 +15,9 @@ from opendp_lite.bodies.everything import Everything
 from opendp_lite.bodies.non_negative_ball import NonNegativeBall
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
+from opendp_lite.engines.entries import EntryMap
 from opendp_lite.engines.fold import Floats
-from opendp_lite.engines.sparse import SparseRows
+from opendp_lite.engines.layout import Layout
 from opendp_lite.examples import example, rows_in
 from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space, records
@@ -24,14 +25,11 @@ from opendp_lite.transformations.row_map import plain_nan, row_map_trusted
 
 
 @attrs.frozen
-class Squared:
+class Squared(EntryMap):
     """A block function that squares every entry."""
 
-    def __call__(self, block: Floats) -> Floats:
-        return plain_nan(np.square(block))
-
-    def on_sparse(self, rows: SparseRows) -> SparseRows:
-        return rows.with_values(plain_nan(np.square(rows.values)))
+    def on_entries(self, entries: Floats, layout: Layout) -> Floats:
+        return plain_nan(np.square(entries))
 
 
 @example(records())

@@ -17,9 +17,10 @@ from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.simplex import Simplex
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows, Vectors
+from opendp_lite.engines.entries import EntryFold, Whole
 from opendp_lite.engines.fold import Block, Floats, Scratch
+from opendp_lite.engines.layout import Layout
 from opendp_lite.engines.missing import LEAVE_OUT, fold_present
-from opendp_lite.engines.sparse import SparseRows, Whole
 from opendp_lite.errors import SpaceError
 from opendp_lite.examples import example, rows_in
 from opendp_lite.grid import Grid
@@ -46,7 +47,7 @@ class Totals:
     settled: NDArray[Any] | None = None
 
 
-class SumFold(RowSum[Totals]):
+class SumFold(RowSum[Totals], EntryFold[Totals]):
     """Rounds every row to the body's grid, inside the body, and adds integers.
 
     An entry is at most the body's radius in grid steps. So the sum of ``_most_rows`` of them stays
@@ -79,14 +80,16 @@ class SumFold(RowSum[Totals]):
         slices = (bits[start : start + self._most_rows] for start in pieces)
         return reduce(self.merge, (Totals(_column_sums(part), len(part)) for part in slices))
 
-    def on_sparse(self, rows: SparseRows) -> Totals:
-        starts = range(0, max(1, len(rows)), self._most_rows)
-        parts = (rows.between(start, start + self._most_rows) for start in starts)
-        return reduce(self.merge, map(self._of_sparse, parts))
+    def summarise_entries(self, entries: Floats, layout: Layout, rows: int) -> Totals:
+        steps = layout.column_sums(self._snapper.steps(entries, layout))
+        return Totals(steps + self._origins(rows), rows)
 
-    def _of_sparse(self, rows: SparseRows) -> Totals:
-        steps = rows.column_sums(self._snapper.entries(rows))
-        return Totals(steps + self._origins(len(rows)), len(rows))
+    def keeps_zeros(self) -> bool:
+        return self._body.keeps_zeros()
+
+    @property
+    def most_rows(self) -> int:
+        return self._most_rows
 
     def _buffer(self, name: str, block: Floats, scratch: Scratch) -> Floats:
         rows, columns = block.shape
@@ -118,7 +121,7 @@ class SumFold(RowSum[Totals]):
         return whole
 
     def fuses_with(self, function: Block) -> bool:
-        return function == Projection(self._body)
+        return type(function) is Projection and function.body == self._body
 
 
 def _added(first: NDArray[Any] | None, second: NDArray[Any] | None) -> NDArray[Any] | None:

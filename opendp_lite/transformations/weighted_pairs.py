@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 import numpy as np
 
 from opendp_lite.bodies.simplex import Simplex
@@ -15,6 +16,23 @@ from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.row_map import plain_nan, row_map_trusted
+
+
+@attrs.frozen
+class Weighted:
+    """A block function from values and weights to weighted distances from both bounds."""
+
+    lower: float
+    upper: float
+    most: float
+
+    def __call__(self, block: Floats) -> Floats:
+        value = np.clip(block[:, 0], self.lower, self.upper)
+        weight = np.clip(block[:, 1], 0.0, self.most)
+        out = np.empty((len(block), 2))
+        np.multiply(weight, value - self.lower, out=out[:, 0])
+        np.multiply(weight, self.upper - value, out=out[:, 1])
+        return plain_nan(out)
 
 
 @example(records(columns=2), -1, 3, most=2)
@@ -68,13 +86,5 @@ def weighted_pairs(
     ends = space.domain.body.bounds()
     if ends is not None and ends[1][-1] > 0:
         heaviest = min(heaviest, ends[1][-1])
-    bottom, top, limit = nearest(low), nearest(high), nearest(heaviest)
-
-    def weighted(block: Floats) -> Floats:
-        value, weight = np.clip(block[:, 0], bottom, top), np.clip(block[:, 1], 0.0, limit)
-        out = np.empty((len(block), 2))
-        np.multiply(weight, value - bottom, out=out[:, 0])
-        np.multiply(weight, top - value, out=out[:, 1])
-        return plain_nan(out)
-
+    weighted = Weighted(nearest(low), nearest(high), nearest(heaviest))
     return row_map_trusted(space, weighted, Simplex(heaviest * (high - low), 2))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import opendp_lite as dp
@@ -28,7 +29,8 @@ def test_the_example_prints_what_is_shown(capsys: pytest.CaptureFixture[str]) ->
 def test_what_you_type_works(typed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "ages.csv").write_text("age\n23\n31\n")
     monkeypatch.chdir(tmp_path)
-    found = eval(typed, {"dp": dp})
+    table = {"age": np.array([23.0, 31.0])}
+    found = eval(typed, {"dp": dp, "df": table})
     if isinstance(found, dp.Mechanism | dp.Measurement):
         assert 0 < found.map(1) <= 2
 

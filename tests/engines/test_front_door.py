@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
+from opendp_lite.engines.quiet import QUIET
 from opendp_lite.samplers import entropy
 from opendp_lite.samplers.entropy import SecureEntropy
 
@@ -81,3 +82,28 @@ def test_a_buffer_that_is_filled_again_is_read_as_it_was(before):
     assert dp.resize(5, fill=0)(pieces).sum() == 13
     assert sorted((before >> dp.resize(5, fill=0))(pieces)) == sorted(values)
     assert before(pieces).tolist() == values
+
+
+def test_a_plain_array_is_gone_through_without_touching_the_filters_of_warnings(monkeypatch):
+    def entered(*arguments, **named):
+        raise AssertionError("the process's filters were changed")
+
+    monkeypatch.setattr(type(QUIET), "__enter__", entered)
+    for data in (np.arange(5.0), np.arange(5), np.array([np.inf, np.nan], np.float32)):
+        assert (dp.clamp(0, 1) >> dp.sum())(data) is not None
+
+
+@pytest.mark.parametrize("data", [np.array([0.5, np.nan]), [0.5, 3.0], {"x": [0.5]}], ids=repr)
+def test_a_persons_own_function_does_not_warn_in_any_container(data):
+    def loud(block):
+        warnings.warn(f"saw {block}", stacklevel=1)
+        return np.sqrt(-block).astype(complex).astype(float)
+
+    @dp.stage
+    def own(space: dp.Space[dp.Rows]) -> dp.Transformation[dp.Space[dp.Rows], dp.Space[dp.Rows]]:
+        return dp.row_map(space, loud, dp.bodies.Box(0, 10))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (dp.records() >> own() >> dp.sum())(data)
+        (dp.records() >> own())(data)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
+import attrs
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -18,9 +19,41 @@ from opendp_lite.engines.deferred import fold, identity
 from opendp_lite.engines.door import opened
 from opendp_lite.engines.fold import Fold
 from opendp_lite.engines.rank_counts import RankCounts
-from opendp_lite.engines.rows import LazyRows, map_rows
+from opendp_lite.engines.reduced import reduced
+from opendp_lite.engines.rows import LazyRows, map_rows, materialise
+from opendp_lite.engines.source import Source
+from opendp_lite.examples import examples_of
 from opendp_lite.transformations.count import CountFold
 from opendp_lite.transformations.sum import SumFold
+from tests.public_names import STEPS
+
+
+@attrs.frozen(eq=False)
+class Far(Source):
+    """Rows that are folded elsewhere."""
+
+    rows: Source
+    folded: list[Any] = attrs.field(factory=list)
+
+    @property
+    def columns(self) -> int | None:
+        return self.rows.columns
+
+    @property
+    def size(self) -> int | None:
+        return self.rows.size
+
+    def blocks(self) -> Any:
+        return self.rows.blocks()
+
+
+@reduced.register
+def _of_far(source: Far, job: Any, merge: Any) -> Any:
+    there, _ = sent((job, merge))
+    source.folded.append(sent(there(source.rows)))
+    assert pickle.dumps(source.folded[-1]) == pickle.dumps(sent(job(source.rows)))
+    return source.folded[-1]
+
 
 VALUES = np.array([0.5, -3.0, np.nan, 1e9, 2.0])
 BODIES = [
@@ -82,3 +115,25 @@ def test_rows_with_what_waits_for_them_make_a_round_trip(data):
     how = SumFold(dp.bodies.Box(-10, 10))
     assert np.array_equal(released(sent(rows), how), released(rows, how))
     assert sent(opened(data)).size == len(VALUES)
+
+
+PLANNED = [
+    pytest.param(step, each, id=f"{path}-{place}")
+    for path, step in STEPS.items()
+    for place, each in enumerate(examples_of(step))
+    if isinstance(each.space.domain, dp.Rows)
+]
+
+
+@pytest.mark.parametrize(("step", "each"), PLANNED)
+def test_the_plan_of_every_step_can_be_sent_and_folds_the_same_elsewhere(step, each):
+    domain = each.space.domain
+    rows = np.abs(np.random.default_rng(3).normal(1, 2, (domain.size or 30, domain.columns)))
+    bound = each.space >> step(*each.args, **each.kwargs)
+    if isinstance(bound, dp.Transformation) and isinstance(bound.output_space.domain, dp.Rows):
+        lazy = bound.function(LazyRows(rows))
+        assert np.array_equal(materialise(sent(lazy)), materialise(lazy), equal_nan=True)
+        bound = bound >> dp.clip_to_norm(3) >> dp.clamp(-1, 1) >> dp.sum()
+    far = Far(opened(rows))
+    bound(far)
+    assert far.folded or step is dp.resize

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from opendp_lite.engines.blocks import Blocks
 from opendp_lite.engines.collect_rows import CollectRows
-from opendp_lite.engines.deferred import Deferred, evaluate
+from opendp_lite.engines.deferred import Deferred, Together, evaluate, fold
 from opendp_lite.engines.door import opened
+from opendp_lite.engines.rank_counts import RankCounts
 from opendp_lite.engines.rows import LazyRows, map_rows
 from opendp_lite.engines.source import BLOCK_ENTRIES
 
@@ -34,3 +36,22 @@ def test_a_step_that_two_folds_begin_with_is_done_once_a_block():
         assert np.array_equal(got[0], right)
     steps = ["halved", "raised", "halved", "raised", "halved"]
     assert seen == [(step, rows) for rows in (BLOCK_ENTRIES, 3) for step in steps]
+
+
+def test_two_folds_of_the_same_rows_are_told_apart_and_one_fold_is_done_once():
+    passes = []
+
+    def opening():
+        passes.append(1)
+        return iter([np.array([1.0, 5.0]), np.array([2.0])])
+
+    rows, how = LazyRows(Blocks(opening)), CollectRows(1)
+    below = RankCounts(np.array([1.5]), 1)
+    functions = (
+        fold(how, lambda pieces: how.finish(pieces).tolist()),
+        fold(below, lambda counts: counts.tolist()),
+        fold(how, lambda pieces: len(pieces)),
+    )
+    found = Together(functions)(rows)
+    assert found == ([[1.0, 5.0, 2.0]], [[[1, 3], [1, 3]]], 2)
+    assert len(passes) == 1

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import re
 import tracemalloc
 from fractions import Fraction
 from itertools import pairwise
 from math import inf, sqrt
+from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import opendp_lite as dp
 from opendp_lite.engines.door import opened
-from opendp_lite.engines.sparse import SparseMatrix, SparseRows
+from opendp_lite.engines.entries import EntryMap
+from opendp_lite.engines.sparse import KEEPING, SparseMatrix, SparseRows
+from opendp_lite.examples import Example, examples_of, rows_in
 from opendp_lite.testing.datasets import neighbours
 from opendp_lite.testing.distances import exact_norms
+from opendp_lite.transformations.row_map import row_map_trusted
+from tests.public_names import STEPS
 
 COLUMNS = 6
 FORMATS = [
@@ -195,9 +202,10 @@ def test_row_totals_are_sums_in_an_order_fixed_by_the_row(size):
 def test_rounded_rows_lie_in_the_body_whatever_the_floats_are(kind, p):
     for body in (kind(3, p=p, columns=COLUMNS), kind(WEIGHTS, p=p)):
         matrix = some(400, seed=9)
+        rows = rows_of(matrix)
         with np.errstate(all="ignore"):
-            steps = body.snapper().entries(rows_of(matrix))
-            projected = body.project_sparse(rows_of(matrix))
+            steps = body.snapper().steps(rows.values, rows)
+            projected = rows.with_values(body.project(rows.values, rows))
         assert (steps >= 0).all() or kind is dp.bodies.Ball
         unit, radii = Fraction(2) ** body.exponent(), getattr(body, "ball", body).size
         wide = list(radii) * (COLUMNS // len(radii))
@@ -226,21 +234,27 @@ def test_totals_beyond_64_bits():
     assert total(matrix).tolist() == [20_000, 20_000 * 2.0**-30]
 
 
-REFUSED = {
-    "center": dp.center(1) >> dp.clamp(0, 1) >> dp.sum(),
-    "select": dp.select([0, 1]) >> dp.clamp(0, 1) >> dp.sum(),
-    "clamp with bounds": dp.clamp([0, 0.5], 1) >> dp.scale(2) >> dp.sum(),
-    "clamp with": dp.clamp(-2, -1) >> dp.sum(),
-    "indicator_below": dp.transformations.indicator_below(2) >> dp.sum(),
-    "resize": dp.clamp(0, 1) >> dp.resize(5, fill=0) >> dp.sum(),
-    "ends in rows": dp.clamp(0, 1),
-}
+REFUSED = [
+    ("^center would", dp.center(1) >> dp.clamp(0, 1) >> dp.sum()),
+    ("^select would", dp.select([0, 1]) >> dp.clamp(0, 1) >> dp.sum()),
+    ("^clamp would", dp.clamp([0, 0.5], 1) >> dp.scale(2) >> dp.sum()),
+    ("^clamp would", dp.clamp(-2, -1) >> dp.sum()),
+    ("^clamp would", dp.scale(2) >> dp.clamp(1, 3) >> dp.sum() >> dp.laplace(epsilon=1)),
+    ("^indicator_below would", dp.transformations.indicator_below(2) >> dp.sum()),
+    ("resize", dp.clamp(0, 1) >> dp.resize(5, fill=0) >> dp.sum()),
+    ("ends in rows", dp.clamp(0, 1)),
+    ("^private_quantile would", dp.private_quantile(0.5, bounds=(0, 1), epsilon=1)),
+    (
+        "^on_random_pairs would",
+        dp.combinators.on_random_pairs(dp.private_quantile(0.5, bounds=(0, 1), epsilon=1)),
+    ),
+]
 
 
-@pytest.mark.parametrize("words", REFUSED)
+@pytest.mark.parametrize(("words", "stage"), REFUSED)
 @pytest.mark.parametrize("rows", [0, 3])
-def test_what_would_densify_is_refused_whatever_the_rows_are(words, rows):
-    pipeline = dp.records(columns=2) >> REFUSED[words]
+def test_what_would_densify_is_refused_whatever_the_rows_are(words, stage, rows):
+    pipeline = dp.records(columns=2) >> stage
     with pytest.raises(dp.DataError, match=rf"{words}.*densify.*toarray"):
         pipeline(sp.csr_array((rows, 2)))
     with pytest.raises(dp.DataError, match=rf"{words}.*densify.*toarray"):
@@ -256,7 +270,7 @@ def test_own_row_maps_are_refused():
             space, lambda block: 2 * block, dp.bodies.Simplex(1, space.domain.columns)
         )
 
-    with pytest.raises(dp.DataError, match=r"row_map.*densify"):
+    with pytest.raises(dp.DataError, match=r"^doubled would.*densify"):
         (dp.records(columns=2) >> doubled() >> dp.sum())(sp.csr_array((3, 2)))
 
 
@@ -264,10 +278,53 @@ def test_own_row_maps_are_refused():
     "body", [dp.bodies.Simplex(1, 2), dp.bodies.Ball(1, center=[1, 0])], ids=repr
 )
 def test_bodies_that_do_not_keep_zeros_refuse(body):
-    with pytest.raises(dp.DataError, match="densify"):
-        body.project_sparse(rows_of(sp.csr_array((1, 2))))
-    with pytest.raises(dp.DataError, match="densify"):
-        body.snapper().entries(rows_of(sp.csr_array((1, 2))))
+    space = rows_in(body)
+    assert not body.keeps_zeros()
+    with pytest.raises(dp.DataError, match=r"^sum would.*densify"):
+        (space >> dp.sum())(sp.csr_array((1, 2)))
+
+
+def refusal_of(step: Any, each: Example) -> str:
+    """Why a step takes no sparse matrix; empty where it does."""
+    bound = each.space >> step(*each.args, **each.kwargs)
+    ended = bound >> dp.clamp(-1, 1) >> dp.sum() if is_rows(bound.output_space) else bound
+    size = each.space.domain.size or 3
+    try:
+        ended(sp.csr_array((size, each.space.domain.columns)))
+    except dp.DataError as refusal:
+        return str(refusal)
+    return ""
+
+
+def is_rows(space: dp.Space[Any]) -> bool:
+    return isinstance(space.domain, dp.Rows)
+
+
+def test_a_refusal_names_its_step_and_the_steps_that_keep_zeros():
+    takers = set()
+    for step in STEPS.values():
+        for each in examples_of(step):
+            made = step(*each.args, **each.kwargs)
+            if isinstance(made, dp.Stage) and is_rows(each.space):
+                refusal = refusal_of(step, each)
+                assert re.match(rf"$|{step.__name__} would|one array .*resize", refusal)
+                takers |= set() if refusal else {step.__name__}
+    assert takers - {"clamp"} == set(KEEPING)
+
+
+def test_a_step_of_ones_own_may_keep_zeros():
+    @attrs.frozen
+    class Halved(EntryMap):
+        def on_entries(self, entries, layout):
+            return entries / 2
+
+    @dp.stage
+    def halved(space: dp.Space[dp.Rows]) -> dp.Transformation[dp.Space[dp.Rows], dp.Space[dp.Rows]]:
+        return row_map_trusted(space, Halved(), space.domain.body)
+
+    matrix = sp.csr_array(np.array([[1.0, 0.0], [0.0, 0.5]]))
+    total = dp.records(columns=2) >> dp.clamp(0, 1) >> halved() >> dp.sum()
+    assert total(matrix).tolist() == total(matrix.toarray()).tolist() == [0.5, 0.25]
 
 
 def malformed(**parts) -> sp.csr_array:

@@ -327,7 +327,7 @@ def test_columns_and_quantiles_share_the_loss(relation, shares, loss):
     )
     paid = []
     for row in laws_of(bound):
-        for law in row:
+        for law in row * (3 // len(row)):
             moved = 1 if relation == "replace" else max(law.quantile, 1 - law.quantile)
             one_way = law.quantile in (0, 1)
             epsilon = (1 if one_way else 2) * law.slope * moved

@@ -44,7 +44,7 @@ def test_a_loss_with_a_curve_is_the_number_that_it_shows():
 def test_only_a_loss_as_it_was_made_keeps_its_curve():
     """A curve that outlived arithmetic would claim too little for what was made with it."""
     measure = dp.ZeroConcentratedDivergence()
-    loss = (dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(rho=Fraction(1, 7))).loss()
+    loss = (dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(rho=Fraction(1, 7)))._loss(1)
     assert isinstance(measure.profile(loss), GaussianProfile)
     plain = [loss + 0, 1 * loss, loss / 1, abs(loss), sum([loss]), Fraction(max(loss, 0))]
     for each in plain:

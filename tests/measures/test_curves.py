@@ -1,0 +1,80 @@
+"""The curve that a loss carries: that of all releases together, and of nothing else."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from fractions import Fraction
+
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.measures.profile import ConcentratedProfile, GaussianProfile
+
+ZCDP, APPROXIMATE = dp.ZeroConcentratedDivergence(), dp.ApproximateDivergence()
+NUMBER = dp.scalar()
+RHO = (NUMBER >> dp.gaussian(rho=0.5)).loss(1)
+PAIR = (NUMBER >> dp.gaussian(epsilon=1, delta=1e-6)).loss(1)
+DELTA = Fraction(1, 10**6)
+
+
+def test_a_gaussian_loss_knows_its_curve():
+    assert ZCDP.profile(RHO) == GaussianProfile(Fraction(1))
+    assert APPROXIMATE.profile(PAIR).gaussian_ratio is not None
+    for again in (copy.copy, copy.deepcopy, lambda loss: pickle.loads(pickle.dumps(loss))):
+        assert ZCDP.profile(again(RHO)) == GaussianProfile(Fraction(1))
+        assert APPROXIMATE.profile(again(PAIR)) == APPROXIMATE.profile(PAIR)
+
+
+@pytest.mark.parametrize(
+    ("made", "rho"),
+    [
+        (lambda: ZCDP.group(RHO, 1), Fraction(1, 2)),
+        (lambda: ZCDP.group(RHO, 3), Fraction(9, 2)),
+        (lambda: ZCDP.left(RHO, ZCDP.zero()), Fraction(1, 2)),
+        (lambda: ZCDP.split(RHO, [1])[0], Fraction(1, 2)),
+        (lambda: ZCDP.loss(RHO), Fraction(1, 2)),
+        (lambda: ZCDP.compose([RHO, Fraction(1)]), Fraction(3, 2)),
+        (lambda: ZCDP.compose([RHO, (NUMBER >> dp.laplace(epsilon=1) >> dp.to_zcdp()).loss(1)]), 0),
+        (lambda: 2 * RHO, Fraction(1)),
+        (lambda: RHO + 0, Fraction(1, 2)),
+        (lambda: RHO**2, Fraction(1, 4)),
+        (lambda: +RHO, Fraction(1, 2)),
+        (lambda: abs(RHO), Fraction(1, 2)),
+        (lambda: Fraction(RHO), Fraction(1, 2)),
+    ],
+)
+def test_what_is_made_of_a_loss_has_the_curve_of_any_loss(made, rho):
+    loss = made()
+    assert rho in (0, loss)
+    assert ZCDP.profile(loss) == ConcentratedProfile(Fraction(loss))
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: APPROXIMATE.group(PAIR, 1),
+        lambda: APPROXIMATE.left(PAIR, APPROXIMATE.zero()),
+        lambda: APPROXIMATE.split(PAIR, [1])[0],
+        lambda: APPROXIMATE.loss(PAIR),
+        lambda: APPROXIMATE.compose([PAIR, (Fraction(0), Fraction(0))]),
+    ],
+)
+def test_what_is_made_of_a_pair_holds_at_its_own_delta_only(made):
+    loss = made()
+    assert loss == PAIR
+    assert APPROXIMATE.profile(loss).delta(Fraction(3, 2)) >= DELTA
+    assert APPROXIMATE.profile(PAIR).delta(Fraction(3, 2)) < DELTA
+
+
+@pytest.mark.parametrize(
+    ("measure", "budget"), [(ZCDP, RHO), (APPROXIMATE, PAIR)], ids=["zcdp", "approximate"]
+)
+@pytest.mark.parametrize("rows", [1, 2])
+def test_a_program_with_the_budget_of_a_gaussian_is_no_gaussian(measure, budget, rows):
+    """The program may spend it on any mechanism."""
+    typed = Fraction(budget) if measure == ZCDP else (*budget,)
+    program = dp.adaptive(len, measure, budget=budget)
+    plain = dp.adaptive(len, measure, budget=typed)
+    assert program.loss(rows) == plain.loss(rows)
+    assert program.privacy_profile(rows) == plain.privacy_profile(rows)
