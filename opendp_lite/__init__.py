@@ -66,6 +66,7 @@ from opendp_lite.metrics import ChangeOneDistance, SymmetricDistance
 from opendp_lite.norms import Norms
 from opendp_lite.postprocessor import postprocessor
 from opendp_lite.recipes import Mechanism, Stage, mechanism, stage
+from opendp_lite.rooms import ROOMS
 from opendp_lite.serialise import from_json
 from opendp_lite.spaces import Space, records, scalar, vector
 from opendp_lite.transformations.absolute import absolute
@@ -91,8 +92,6 @@ _LATER = {
     "audit": "opendp_lite.testing.audit",
     "csv_column": "opendp_lite.engines.csv_file",
 }
-ROOMS = (bases, bodies, combinators, estimators, measurements, measures, metrics, transformations)
-"""The modules that hold the public names beyond the front."""
 
 if TYPE_CHECKING:
     from opendp_lite.engines.csv_file import csv_column

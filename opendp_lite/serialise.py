@@ -7,8 +7,9 @@ import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import opendp_lite
+from opendp_lite import norms, spaces
 from opendp_lite.documents import read, spells
+from opendp_lite.rooms import ROOMS
 
 
 def _pipeline(steps: Iterable[Any]) -> Any:
@@ -35,9 +36,12 @@ def from_json(text: str, extra: Iterable[Callable[..., Any]] = ()) -> Any:
         >>> dp.from_json(pipeline.to_json()) == pipeline
         True
     """
-    rooms = (opendp_lite, *opendp_lite.ROOMS)
-    public = ((name, vars(room).get(name)) for room in rooms for name in room.__all__)
-    names: dict[str, Any] = {name: each for name, each in public if spells(each)}
+    names: dict[str, Any] = {
+        name: each
+        for room in (*ROOMS, norms, spaces)
+        for name, each in vars(room).items()
+        if spells(each)
+    }
     names["pipeline"] = _pipeline
     names.update({function.__name__: function for function in extra})
     return read(text, names)

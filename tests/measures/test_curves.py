@@ -13,8 +13,8 @@ from opendp_lite.measures.profile import ConcentratedProfile, GaussianProfile
 
 ZCDP, APPROXIMATE = dp.ZeroConcentratedDivergence(), dp.ApproximateDivergence()
 NUMBER = dp.scalar()
-RHO = (NUMBER >> dp.gaussian(rho=0.5)).loss(1)
-PAIR = (NUMBER >> dp.gaussian(epsilon=1, delta=1e-6)).loss(1)
+RHO = (NUMBER >> dp.gaussian(rho=0.5)).privacy_map(NUMBER.unit)
+PAIR = (NUMBER >> dp.gaussian(epsilon=1, delta=1e-6)).privacy_map(NUMBER.unit)
 DELTA = Fraction(1, 10**6)
 
 

@@ -8,28 +8,15 @@ from math import exp
 import numpy as np
 import pytest
 from mpmath import mp, mpf
+from sampling import Words
 from scipy.stats import chi2
 
 from opendp_lite.samplers import choice
 from opendp_lite.samplers.choice import FAR_EXPONENT, below, choose, happens
-from opendp_lite.samplers.entropy import Entropy, InsecureSeededEntropy
+from opendp_lite.samplers.entropy import InsecureSeededEntropy
 
 LEAST_P = 1e-8
 """Seeds are fixed; a fresh seed would fail with this probability, for each of 20 tests."""
-
-
-class Words(Entropy):
-    """Words from a list, then from a seed."""
-
-    def __init__(self, words, seed=0):
-        self._given = [int(w) for w in words]
-        self._rest = InsecureSeededEntropy(seed)
-
-    def word(self):
-        return self._given.pop(0) if self._given else self._rest.word()
-
-    def words(self, count):
-        return np.array([self.word() for _ in range(count)], dtype=np.uint64)
 
 
 def precise(value: Fraction):

@@ -219,8 +219,8 @@ def test_weights(missing):
     sized = dp.records(columns=2, size=3, metric=REPLACE)
     assert (sized >> step >> dp.sum())(data).tolist() == [24, 26]
     means = dp.estimators.weighted_mean(0, 10, most=1, rho=1e14)
-    assert (dp.records(columns=2) >> means)(data) == pytest.approx(4, abs=1e-3)
-    assert (sized >> means)(data) == pytest.approx(4.5, abs=1e-3)
+    for space in (dp.records(columns=2), sized):
+        assert (space >> means)(data) == pytest.approx(4, abs=1e-3)
 
 
 @pytest.mark.parametrize("missing", SIGNS, ids=str)

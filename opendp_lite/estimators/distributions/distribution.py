@@ -16,7 +16,7 @@ from opendp_lite.calls import Call
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.distributions.uncertain import Uncertain
 from opendp_lite.estimators.inference.parameters import Floats
-from opendp_lite.estimators.inference.shown_results import html_table, plain
+from opendp_lite.estimators.inference.shown_results import for_json, html_table
 from opendp_lite.exact import Number, exact, nearest, positive, said, whole
 from opendp_lite.postprocessor import postprocessor, validator
 
@@ -257,8 +257,8 @@ class Distribution:
         """The release and a summary, for ``json.dumps``. A number that is not finite is None."""
         return {
             "basis": repr(self.basis),
-            "sums": plain(self.sums),
-            "deviation": plain(self.deviation),
+            "sums": for_json(self.sums),
+            "deviation": for_json(self.deviation),
             "size": self.size,
             "count": self.count.as_dict(),
             "mean": self.mean().as_dict(),

@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from opendp_lite.estimators.inference.shown_results import html_table, plain, significant
+from opendp_lite.estimators.inference.shown_results import for_json, html_table, significant
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -56,4 +56,4 @@ class Uncertain:
 
     def as_dict(self) -> dict[str, Any]:
         """Both by name, as floats or lists, for ``json.dumps``. What is not finite is None."""
-        return {"value": plain(self.value), "standard_error": plain(self.standard_error)}
+        return {"value": for_json(self.value), "standard_error": for_json(self.standard_error)}

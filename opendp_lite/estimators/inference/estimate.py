@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from opendp_lite.estimators.inference.shown_results import html_table, plain, significant
+from opendp_lite.estimators.inference.shown_results import for_json, html_table, significant
 
 
 @attrs.frozen(repr=False)
@@ -82,10 +82,10 @@ class Estimate:
     def as_dict(self) -> dict[str, Any]:
         """The fields by name, for ``json.dumps``. A number that is not finite is None."""
         return {
-            "mean": plain(self.mean),
-            "standard_error": plain(self.standard_error),
-            "interval": plain(self.interval),
-            "confidence": plain(self.confidence),
-            "rows": plain(self.rows),
+            "mean": for_json(self.mean),
+            "standard_error": for_json(self.standard_error),
+            "interval": for_json(self.interval),
+            "confidence": for_json(self.confidence),
+            "rows": for_json(self.rows),
             "sampling": bool(self.sampling),
         }

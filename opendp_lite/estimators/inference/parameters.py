@@ -46,7 +46,9 @@ def confidence_of(given: object, name: str) -> Fraction:
     return open_probability(given, name)
 
 
-def public_size(space: Space[Rows], name: str, instead: str = "use multivariate_mean()") -> int:
+def require_public_size(
+    space: Space[Rows], name: str, instead: str = "use multivariate_mean()"
+) -> int:
     """The declared number of rows; ``instead`` is what also works where it is private."""
     if space.domain.size is None:
         raise SpaceError(
@@ -57,7 +59,7 @@ def public_size(space: Space[Rows], name: str, instead: str = "use multivariate_
     return space.domain.size
 
 
-def private_size(space: Space[Rows], name: str) -> None:
+def require_private_size(space: Space[Rows], name: str) -> None:
     """Refuses a public number of rows, for estimators of a private one."""
     if space.domain.size is not None:
         raise SpaceError(

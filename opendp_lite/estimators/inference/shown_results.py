@@ -34,15 +34,15 @@ def _scientific(number: float, places: int) -> str:
     return f"{shown:.{digits}e}"
 
 
-def plain(value: Any) -> Any:
+def for_json(value: Any) -> Any:
     """Floats, lists of floats, or None for NaN and infinities, which JSON does not have.
 
     Example:
-        >>> plain(np.array([0.5, np.nan]))
+        >>> for_json(np.array([0.5, np.nan]))
         [0.5, None]
     """
     if np.ndim(value):
-        return [plain(each) for each in value]
+        return [for_json(each) for each in value]
     number = float(value)
     return number if isfinite(number) else None
 

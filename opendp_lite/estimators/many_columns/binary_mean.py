@@ -11,7 +11,7 @@ import numpy as np
 from opendp_lite.combinators.adaptive import Ask, programmed
 from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
-from opendp_lite.estimators.inference.parameters import Floats, moderate, public_size
+from opendp_lite.estimators.inference.parameters import Floats, moderate, require_public_size
 from opendp_lite.estimators.many_columns._columns import dyadic, each_column
 from opendp_lite.estimators.many_columns._row_count import RowCount
 from opendp_lite.exact import Number
@@ -69,7 +69,7 @@ def binary_mean(
     """
     whole = moderate(rho, "rho")
     if published:
-        public_size(space, "binary_mean(published=True)", "leave published out")
+        require_public_size(space, "binary_mean(published=True)", "leave published out")
 
     def program(ask: Ask[Zcdp]) -> Floats:
         found = _published(ask, whole) if published else _improved(ask, whole)
@@ -84,7 +84,7 @@ def binary_mean(
 
 
 def _published(ask: Ask[Zcdp], rho: Fraction) -> Floats:
-    columns, n = ask.space.domain.columns, public_size(ask.space, "binary_mean")
+    columns, n = ask.space.domain.columns, require_public_size(ask.space, "binary_mean")
     rho_spread, rho_radius, rho_sum = rho / 4, rho * 3 / 16, rho * 9 / 16
     shares = each_column(ask(clamp(0, 1) >> sum() >> gaussian(rho=rho_spread))) / n
     variance = np.maximum(shares * (1 - shares), columns**-0.4)

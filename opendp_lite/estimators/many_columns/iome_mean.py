@@ -7,7 +7,7 @@ from math import sqrt
 from opendp_lite.combinators.adaptive import Ask, programmed
 from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
-from opendp_lite.estimators.inference.parameters import Floats, moderate, public_size
+from opendp_lite.estimators.inference.parameters import Floats, moderate, require_public_size
 from opendp_lite.estimators.many_columns._columns import (
     coordinate_bound,
     dyadic,
@@ -72,7 +72,7 @@ def iome_mean(
     """
     most, budget = coordinate_bound(bound), moderate(rho, "rho")
     rounds, start = whole(steps, "steps", least=1), whole(seed, "seed")
-    size = public_size(space, "iome_mean")
+    size = require_public_size(space, "iome_mean")
     turn = Rotation(space.domain.columns, start)
     longest = most * sqrt(turn.width)
     rho_center = budget / 4

@@ -8,7 +8,7 @@ from math import log, sqrt
 from opendp_lite.combinators.adaptive import Ask, programmed
 from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
-from opendp_lite.estimators.inference.parameters import Floats, moderate, public_size
+from opendp_lite.estimators.inference.parameters import Floats, moderate, require_public_size
 from opendp_lite.estimators.many_columns._columns import (
     coordinate_bound,
     dyadic,
@@ -80,7 +80,7 @@ def plan_mean(
         array([ 1., 20.])
     """
     most, power, whole = coordinate_bound(bound), error_power(p), moderate(rho, "rho")
-    n = public_size(space, "plan_mean")
+    n = require_public_size(space, "plan_mean")
     check_way(variances, group)
     early = _QUARTER * whole
     rho_center, rho_spread = _QUARTER * early, (1 - _QUARTER) * early

@@ -13,7 +13,7 @@ from opendp_lite.combinators.on_random_pairs import on_random_pairs
 from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError
-from opendp_lite.estimators.inference.parameters import Floats, moderate, public_size
+from opendp_lite.estimators.inference.parameters import Floats, moderate, require_public_size
 from opendp_lite.estimators.many_columns._columns import coordinate_bound, dyadic, each_column
 from opendp_lite.exact import Number, said, whole
 from opendp_lite.examples import example
@@ -86,7 +86,7 @@ def private_variance(
     if by == "none":
         raise ParameterError('private_variance: by is "magnitude", "pairs", "direct" or "binary"')
     if by == "binary":
-        public_size(space, 'private_variance(by="binary")', 'use by="pairs"')
+        require_public_size(space, 'private_variance(by="binary")', 'use by="pairs"')
 
     def program(ask: Ask[Zcdp]) -> Floats:
         first = budget / 4 if by in ("direct", "magnitude") else Fraction(0)
@@ -131,7 +131,7 @@ def deviations(
         ends = (bound * _NARROWEST, 2 * bound)
         away = private_quantile(0.5, bounds=ends, scale="log", rho=rho, bits=_BITS)
         return each_column(ask(center(dyadic(middle)) >> absolute() >> away)) / MEDIAN_OF_NORMAL
-    rows = public_size(ask.space, 'variances by="binary"')
+    rows = require_public_size(ask.space, 'variances by="binary"')
     shares = each_column(ask(clamp(0, 1) >> sum() >> gaussian(rho=rho))) / rows
     inside: Floats = shares.clip(0, 1)
     return np.sqrt(np.maximum(inside * (1 - inside), 1 / (4 * rows)))

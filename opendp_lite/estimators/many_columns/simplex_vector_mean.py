@@ -9,7 +9,7 @@ import numpy as np
 from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.estimators.inference.noisy_totals import NoisyTotals
-from opendp_lite.estimators.inference.parameters import Floats, private_size
+from opendp_lite.estimators.inference.parameters import Floats, require_private_size
 from opendp_lite.estimators.inference.ratio_of_noisy_sums import RatioOfNoisySums
 from opendp_lite.estimators.inference.request import Request
 from opendp_lite.exact import Number, nearest, positive
@@ -70,7 +70,7 @@ def simplex_vector_mean(
         array([1., 2., 0.])
     """
     bound = positive(total, "simplex_vector_mean: total")
-    private_size(space, "simplex_vector_mean")
+    require_private_size(space, "simplex_vector_mean")
     request = Request.of("simplex_vector_mean", confidence, sampling, rho, epsilon, delta)
     budget, most, columns = request.budget, nearest(bound), space.domain.columns
     inside = clamp(0, bound) >> clip_to_norm(bound, p=1)

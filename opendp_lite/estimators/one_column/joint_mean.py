@@ -16,7 +16,7 @@ from opendp_lite.estimators.inference.estimate import Estimate
 from opendp_lite.estimators.inference.estimator_plan import OneRoundPlan
 from opendp_lite.estimators.inference.joint_noise import JointSumAndCount
 from opendp_lite.estimators.inference.noisy_totals import NoisyTotals
-from opendp_lite.estimators.inference.parameters import private_size
+from opendp_lite.estimators.inference.parameters import require_private_size
 from opendp_lite.estimators.inference.ratio_of_noisy_sums import RIDGE, RatioOfNoisySums
 from opendp_lite.estimators.inference.request import Request
 from opendp_lite.exact import Number, exact
@@ -89,7 +89,7 @@ def joint_plan(
     space: Space[Rows], column: BoundedColumn, request: Request, stretch: Number = 1
 ) -> _Joint:
     """The plan on a space with a private number of rows."""
-    private_size(space, "joint_mean")
+    require_private_size(space, "joint_mean")
     stretched = exact(stretch, "joint_mean: stretch")
     if stretched < 0:
         raise ParameterError(f"joint_mean: stretch is at least 0, got {stretch}")

@@ -14,7 +14,7 @@ from opendp_lite.estimators.inference.budget import Budget
 from opendp_lite.estimators.inference.estimate import Estimate
 from opendp_lite.estimators.inference.estimator_plan import OneRoundPlan
 from opendp_lite.estimators.inference.noisy_totals import NoisyTotals
-from opendp_lite.estimators.inference.parameters import public_size
+from opendp_lite.estimators.inference.parameters import require_public_size
 from opendp_lite.estimators.inference.ratio_of_noisy_sums import RatioOfNoisySums
 from opendp_lite.estimators.inference.request import Request
 from opendp_lite.estimators.inference.scenario import Scenario
@@ -82,7 +82,7 @@ def known_size_mean(
 
 def known_size_plan(space: Space[Rows], column: BoundedColumn, request: Request) -> _KnownSize:
     """The plan on a space with a public number of rows."""
-    size = public_size(space, "known_size_mean", "use mean()")
+    size = require_public_size(space, "known_size_mean", "use mean()")
     return _KnownSize(column, request.budget, max(size, 1), float(space.unit))
 
 

@@ -17,7 +17,7 @@ from opendp_lite.estimators.inference.budget import Budget
 from opendp_lite.estimators.inference.estimate import Estimate
 from opendp_lite.estimators.inference.estimator_plan import OneRoundPlan
 from opendp_lite.estimators.inference.noisy_totals import NoisyTotals
-from opendp_lite.estimators.inference.parameters import private_size, share_of
+from opendp_lite.estimators.inference.parameters import require_private_size, share_of
 from opendp_lite.estimators.inference.ratio_of_noisy_sums import RatioOfNoisySums
 from opendp_lite.estimators.inference.request import Request
 from opendp_lite.exact import Number
@@ -158,7 +158,7 @@ def _sum_over_count(
     guess: Number | None,
 ) -> Measurement[Space[Rows], Any]:
     """The estimator that subtracts ``about`` from each value before the sum."""
-    private_size(space, request.step)
+    require_private_size(space, request.step)
     of_sum = _share_of_sum(request, column, about, share, guess)
     plan = _SumOverCount(column, request.budget, about, of_sum, float(space.unit))
     return request.measured(space, plan, f"{float(of_sum):.3g} of the budget is for the sum")

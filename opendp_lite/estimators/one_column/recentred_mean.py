@@ -17,7 +17,7 @@ from opendp_lite.estimators.inference.estimate import Estimate
 from opendp_lite.estimators.inference.estimator_plan import EstimatorPlan
 from opendp_lite.estimators.inference.joint_noise import JointNormal
 from opendp_lite.estimators.inference.noisy_totals import NoisyTotals
-from opendp_lite.estimators.inference.parameters import Floats, private_size, share_of
+from opendp_lite.estimators.inference.parameters import Floats, require_private_size, share_of
 from opendp_lite.estimators.inference.ratio_of_noisy_sums import RIDGE, RatioOfNoisySums
 from opendp_lite.estimators.inference.request import Request
 from opendp_lite.estimators.inference.scenario import Scenario
@@ -109,7 +109,7 @@ def recentred_plan(
     space: Space[Rows], column: BoundedColumn, request: Request, first: Number = _FIRST
 ) -> _Recentred:
     """The plan on a space with a private number of rows."""
-    private_size(space, "recentred_mean")
+    require_private_size(space, "recentred_mean")
     if request.whole.measure != ZeroConcentratedDivergence():
         raise ParameterError(
             "recentred_mean needs Gaussian noise: give rho=, or epsilon= with delta=. For a pure "

@@ -18,7 +18,7 @@ from opendp_lite.estimators.inference.budget import Budget
 from opendp_lite.estimators.inference.estimate import Estimate
 from opendp_lite.estimators.inference.estimator_plan import EstimatorPlan
 from opendp_lite.estimators.inference.noisy_totals import NoisyTotals
-from opendp_lite.estimators.inference.parameters import private_size, share_of
+from opendp_lite.estimators.inference.parameters import require_private_size, share_of
 from opendp_lite.estimators.inference.ratio_of_noisy_sums import RatioOfNoisySums
 from opendp_lite.estimators.inference.request import Request
 from opendp_lite.estimators.inference.scenario import Scenario
@@ -87,7 +87,7 @@ def resized_mean(
         3.0
     """
     column = BoundedColumn.of(space, lower, upper, "resized_mean")
-    private_size(space, "resized_mean")
+    require_private_size(space, "resized_mean")
     request = Request.of("resized_mean", confidence, sampling, rho, epsilon, delta)
     filling = column.public(fill, "resized_mean: fill")
     of_sum = share_of(share, "resized_mean: share")

@@ -18,7 +18,7 @@ from opendp_lite.estimators.inference.budget import Budget
 from opendp_lite.estimators.inference.estimate import Estimate
 from opendp_lite.estimators.inference.estimator_plan import OneRoundPlan
 from opendp_lite.estimators.inference.noisy_totals import NoisyTotals
-from opendp_lite.estimators.inference.parameters import private_size
+from opendp_lite.estimators.inference.parameters import require_private_size
 from opendp_lite.estimators.inference.ratio_of_noisy_sums import RatioOfNoisySums
 from opendp_lite.estimators.inference.request import Request
 from opendp_lite.exact import Number, exact
@@ -82,7 +82,7 @@ def simplex_mean(
         3.0
     """
     column = BoundedColumn.of(space, lower, upper, "simplex_mean")
-    private_size(space, "simplex_mean")
+    require_private_size(space, "simplex_mean")
     request = Request.of("simplex_mean", confidence, sampling, rho, epsilon, delta)
     extra = exact(extra_count, "simplex_mean: extra_count")
     if not 0 <= extra < 1:
