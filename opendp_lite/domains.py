@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 import attrs
@@ -48,9 +50,10 @@ class Domain(ABC):
     def to_public(self, value: Any) -> Any:
         """The reverse of ``to_internal``."""
 
-    def received(self, value: Any) -> Any:
-        """What a step's function returned, in the form that steps work on."""
-        return value
+    @property
+    def received(self) -> Callable[[Any], Any]:
+        """Brings what a step's function returned into the form that steps work on."""
+        return identity
 
     @abstractmethod
     def words(self) -> str:
@@ -109,8 +112,6 @@ class Rows(Domain):
         if source.columns not in (None, self.columns):
             raise DataError(self._columns_message(source.columns))
         return LazyRows(held(source, self.columns, self.size))
-
-    received = staticmethod(identity)
 
     def _columns_message(self, found: int) -> str:
         return (
@@ -186,8 +187,9 @@ class Vectors(Domain):
     def to_public(self, value: Grid) -> np.ndarray:
         return value.floats
 
-    def received(self, value: Any) -> Grid:
-        return _received(value, self.dimension, self.exponent)
+    @property
+    def received(self) -> Callable[[Any], Grid]:
+        return partial(_received, dimension=self.dimension, exponent=self.exponent)
 
     def __repr__(self) -> str:
         return f"dp.Vectors({self.dimension}, exponent={self.exponent})"
@@ -234,8 +236,9 @@ class Scalars(Domain):
     def to_public(self, value: Grid) -> int | float:
         return int(value.steps[0]) if self.exponent == 0 else float(value)
 
-    def received(self, value: Any) -> Grid:
-        return _received(value, 1, self.exponent)
+    @property
+    def received(self) -> Callable[[Any], Grid]:
+        return partial(_received, dimension=1, exponent=self.exponent)
 
     def __repr__(self) -> str:
         return f"dp.Scalars(exponent={self.exponent})"

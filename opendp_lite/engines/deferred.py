@@ -115,7 +115,7 @@ def chained(first: Function, second: Function) -> Function:
     links = tuple(
         link
         for each in (first, second)
-        for link in (each.functions if type(each) is Chained else (each,))
+        for link in (each.functions if isinstance(each, Chained) else (each,))
         if link is not identity
     )
     return Chained(links) if len(links) > 1 else (*links, identity)[0]
