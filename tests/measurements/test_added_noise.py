@@ -139,6 +139,16 @@ def test_steps_of_a_grid_that_are_not_whole_are_refused(result):
         (SUM >> returning(result, dimension=2) >> dp.laplace(epsilon=1))(ROWS)
 
 
+def test_a_grid_of_other_steps_than_the_space_says_is_refused():
+    for total, data in ((dp.count(), [1.0] * 3), (SUM, ROWS)):
+        other = returning(lambda value: dp.Grid(value.steps, value.exponent + 1))
+        with pytest.raises(dp.SpaceError, match="whole multiples"):
+            (total >> other >> dp.laplace(epsilon=1))(data)
+    finer = returning(lambda value: dp.Grid(value.steps, value.exponent - 1), dimension=2)
+    found = (SUM >> finer >> dp.laplace(scale=2**-40))(ROWS)
+    assert found.round(3).tolist() == [0.875, 3.5]
+
+
 @pytest.mark.parametrize("kind", [np.int8, np.uint16, np.int64, np.uint64, object])
 @pytest.mark.parametrize(
     "noise", [dp.laplace(scale=2**-40), dp.gaussian(scale=2**-60), dp.gaussian(scale=2**60)]

@@ -589,3 +589,32 @@ def test_the_law_of_the_release_is_the_law_of_its_objects():
     entropies = [InsecureSeededEntropy(seed) for seed in range(20)]
     expected = [CellChoice(LinearLattice(0.0, 1.0), law).release(data, e) for e in entropies]
     assert [bound.insecure_release(data, seed).value for seed in range(20)] == expected
+
+
+@pytest.mark.parametrize("way", [{"bounds": (0, 1)}, {"candidates": np.linspace(0, 1, 1001)}])
+@pytest.mark.parametrize("rich", [0, 1])
+def test_each_column_is_drawn_with_its_own_share(way, rich):
+    """A column without a share is as good as uniform: it fails in one of 10^8 runs."""
+    shares = [1.0, 1e-9] if rich == 0 else [1e-9, 1.0]
+    median = dp.records(columns=2) >> dp.private_quantile(0.5, **way, epsilon=1e4, shares=shares)
+    found = np.abs(np.array([median(np.full((1001, 2), 0.5)) for _ in range(4)]) - 0.5)
+    assert found[:, rich].max() < 1e-6
+    assert found[:, 1 - rich].max() > 1e-3
+
+
+def test_each_column_is_chosen_between_its_own_bounds():
+    rows = np.column_stack([np.full(101, 0.25), np.full(101, 104.0)])
+    wide = dp.records(columns=2) >> dp.private_quantile(
+        [0.4, 0.6], bounds=([0, 100], [1, 108]), epsilon=1e5
+    )
+    assert np.abs(wide(rows) - [0.25, 104.0]).max() < 1e-6
+
+
+@pytest.mark.parametrize("quantile", [0, 0.3, 0.5, 1])
+@pytest.mark.parametrize(("value", "outermost"), [(-9.0, 0.0), (99.0, 5.0)])
+def test_numbers_beyond_the_candidates_count_as_the_outermost(quantile, value, outermost):
+    """The quantiles 0 and 1 may lie beyond the data, so the other outermost one is as good."""
+    chosen = dp.private_quantile(quantile, candidates=[0, 1, 5], epsilon=1e4)
+    found = {chosen([value] * 100) for _ in range(60)}
+    free = (quantile == 0 and value > 0) or (quantile == 1 and value < 0)
+    assert found == ({0.0, 1.0, 5.0} if free else {outermost})
