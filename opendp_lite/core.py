@@ -311,8 +311,8 @@ class Measurement(_Joined, Private[In, M, R]):
             and a source of random words. A vector or a number comes as a ``dp.Grid``.
         privacy_map: Inputs at most ``d_in`` apart give releases with a loss of at most
             ``privacy_map(d_in)``. Distances and losses are exact rationals. The loss of another
-            mechanism may know a better curve than its number tells. Arithmetic drops the curve,
-            ``max`` keeps that of one: write ``Fraction(max(first, second))``.
+            mechanism may know a better curve than its number tells. Arithmetic drops the curve.
+            ``max`` of two losses is refused: write ``max(Fraction(first), Fraction(second))``.
         facts: More about the noise: see ``Facts``.
     """
 

@@ -12,7 +12,24 @@ Pair = tuple[Fraction, Fraction]
 L = TypeVar("L")
 
 
-class CurvedNumber(Fraction):
+class Unordered:
+    """A loss with a curve is neither larger nor smaller than another: curves may cross.
+
+    So ``max`` of two losses is refused, as it would keep the curve of one of them.
+    """
+
+    __slots__ = ()
+
+    def _refused(self, other: object) -> bool:
+        raise TypeError(
+            "a loss with a curve has no order; compare by measure.within(loss, budget), or take "
+            "the number alone, Fraction(loss), which has no curve"
+        )
+
+    __lt__ = __le__ = __gt__ = __ge__ = _refused
+
+
+class CurvedNumber(Unordered, Fraction):
     """A loss of one number that is known to have a better curve than the number implies."""
 
     curve: Profile
@@ -30,7 +47,7 @@ class CurvedNumber(Fraction):
         return curved_number, (Fraction(self), self.curve)
 
 
-class CurvedPair(tuple[Fraction, Fraction]):
+class CurvedPair(Unordered, tuple[Fraction, Fraction]):
     """A loss (epsilon, delta) that is one point of a known curve."""
 
     curve: Profile

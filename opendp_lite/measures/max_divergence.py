@@ -9,6 +9,7 @@ import attrs
 
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import digits_up, exact, shown_up
+from opendp_lite.measures.curve import without_curve
 from opendp_lite.measures.measure import Measure, group_size, proportions
 from opendp_lite.measures.profile import Profile, PureProfile
 
@@ -28,7 +29,7 @@ class AdditiveMeasure(Measure[Fraction]):
         return Fraction(0)
 
     def show(self, loss: Fraction) -> float:
-        return shown_up(loss)
+        return shown_up(without_curve(loss))
 
     def compose(self, losses: Sequence[Fraction]) -> Fraction:
         return sum(losses, Fraction(0))
@@ -40,7 +41,7 @@ class AdditiveMeasure(Measure[Fraction]):
         return tuple(loss * share for share in proportions(shares))
 
     def within(self, loss: Fraction, budget: Fraction) -> bool:
-        return loss <= budget
+        return without_curve(loss) <= without_curve(budget)
 
 
 @attrs.frozen(repr=False)

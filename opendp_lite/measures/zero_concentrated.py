@@ -8,7 +8,7 @@ from fractions import Fraction
 import attrs
 
 from opendp_lite.exact import digits_up
-from opendp_lite.measures.curve import composed_curve, curve_of, curved_number
+from opendp_lite.measures.curve import composed_curve, curve_of, curved_number, without_curve
 from opendp_lite.measures.max_divergence import AdditiveMeasure, budget
 from opendp_lite.measures.measure import group_size
 from opendp_lite.measures.profile import ConcentratedProfile, Profile
@@ -42,4 +42,4 @@ class ZeroConcentratedDivergence(AdditiveMeasure):
         return curve_of(loss) or ConcentratedProfile(loss)
 
     def words(self, loss: Fraction) -> str:
-        return f"rho = {digits_up(loss)} zCDP"
+        return f"rho = {digits_up(without_curve(loss))} zCDP"

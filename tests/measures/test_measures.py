@@ -46,7 +46,13 @@ def test_only_a_loss_as_it_was_made_keeps_its_curve():
     measure = dp.ZeroConcentratedDivergence()
     loss = (dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(rho=Fraction(1, 7)))._loss(1)
     assert isinstance(measure.profile(loss), GaussianProfile)
-    plain = [loss + 0, 1 * loss, loss / 1, abs(loss), sum([loss]), Fraction(max(loss, 0))]
+    plain = [loss + 0, 1 * loss, loss / 1, abs(loss), sum([loss]), max(Fraction(loss), 0)]
+    pair = (dp.count() >> dp.gaussian(epsilon=1, delta=1e-6))._loss(1)
+    for first, second in ((loss, Fraction(0)), (Fraction(0), loss), (loss, loss), (pair, (0, 0))):
+        with pytest.raises(TypeError, match="has no order"):
+            max(first, second)
+        with pytest.raises(TypeError, match="has no order"):
+            min(first, second)
     for each in plain:
         assert each == loss
         assert measure.profile(each) == ConcentratedProfile(Fraction(1, 7))
@@ -173,7 +179,9 @@ def test_certified_bounds_at_the_ends():
     tiny = Fraction(1, 10**45)
     assert dp.ApproximateDivergence().group((tiny, Fraction(1, 10)), 2)[1] >= Fraction(1, 5)
     for loss in (Fraction(700), Fraction(900), Fraction(5000)):
-        assert dp.to_zcdp().convert(loss, PureProfile(loss)) >= loss * (1 - exp_up(-loss) * 3)
+        assert Fraction(dp.to_zcdp().convert(loss, PureProfile(loss))) >= loss * (
+            1 - exp_up(-loss) * 3
+        )
         spill = PointProfile(loss, Fraction(0)).delta(Fraction(0))
         assert 1 - spill <= 2 * exp_up(-loss)
     assert dp.to_zcdp().convert(Fraction(900), PureProfile(Fraction(900))) == 900

@@ -64,7 +64,7 @@ def test_what_is_asked_of_the_noise_is_what_is_paid(monkeypatch):
         class Spy:
             def bind(self, space):
                 measurement = mechanism.bind(space)
-                paid.append(measurement.privacy_map(space.unit))
+                paid.append(Fraction(measurement.privacy_map(space.unit)))
                 return measurement
 
         return Spy()
