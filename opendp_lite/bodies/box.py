@@ -196,7 +196,7 @@ class Box(Body):
         magic = float(unit * 3 * 2**51)
         origin = int(np.float64(magic).view(np.int64))
         least, most = _tiled(low, origin, self.columns), _tiled(high, origin, self.columns)
-        return _Clip(self.columns, magic, least, most)
+        return _Clip(self.columns, origin, np.array(magic), least, most)
 
     def __repr__(self) -> str:
         count = f", columns={self.columns}" if self.columns != self._kept else ""
@@ -208,25 +208,17 @@ class _Clip(Snapper):
     """Rounds to multiples of a unit and clips; ``magic`` is 1.5 * 2^52 units."""
 
     columns: int
-    magic: float
+    origin: int
+    magic: Floats
     least: Whole
     most: Whole
 
-    @cached_property
-    def origin(self) -> int:  # type: ignore[override]
-        return int(np.float64(self.magic).view(np.int64))
-
-    @cached_property
-    def _ends(self) -> tuple[Floats, Whole, Whole]:
-        return np.array(self.magic), np.array(self.least[0]), np.array(self.most[0])
-
     def into(self, block: Floats, out: Floats, spare: Floats) -> None:
-        step, only_least, only_most = self._ends
-        np.add(block, step, out=out)
+        np.add(block, self.magic, out=out)
         bits = out.view(np.int64)
-        tile = max(len(self.least), len(self.most))
+        tile = max(self.least.size, self.most.size)
         if tile == 1:
-            bits.clip(only_least, only_most, out=bits)
+            bits.clip(self.least, self.most, out=bits)
             return
         whole = len(bits) - len(bits) % _TILE
         main = bits[:whole].reshape(-1, tile)
@@ -235,7 +227,7 @@ class _Clip(Snapper):
         rest.clip(*self._once(), out=rest)
 
     def _once(self) -> tuple[Whole, Whole]:
-        return self.least[-self.columns :], self.most[-self.columns :]
+        return self.least.reshape(-1)[-self.columns :], self.most.reshape(-1)[-self.columns :]
 
     def steps(self, entries: Floats, layout: Layout) -> Whole:
         shifted: Floats = entries + self.magic
@@ -247,4 +239,4 @@ class _Clip(Snapper):
 
 def _tiled(bounds: list[int], origin: int, columns: int) -> NDArray[np.int64]:
     bits = np.array([bound + origin for bound in bounds], dtype=np.int64)
-    return bits if len(bits) == 1 else np.tile(bits, _TILE)
+    return bits.reshape(()) if len(bits) == 1 else np.tile(bits, _TILE)

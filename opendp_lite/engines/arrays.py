@@ -5,7 +5,7 @@ Refusals here speak of types and shapes, never of a value or of where it stands.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from itertools import chain
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.engines.fold import Floats
-from opendp_lite.engines.source import InMemory, NoRows, Source
+from opendp_lite.engines.source import BLOCK_ENTRIES, InMemory, NoRows, Source
 from opendp_lite.errors import DataError
 
 Numeric = NDArray[Any]
@@ -60,6 +60,12 @@ class ArrayRows(InMemory):
     @property
     def plain(self) -> bool:
         return type(self.rows) is np.ndarray and self.rows.dtype.kind in "biuf"
+
+    def blocks(self) -> Iterator[Floats]:
+        if self.plain and self.rows.size <= BLOCK_ENTRIES:
+            whole = np.ascontiguousarray(self.rows, dtype=np.float64)
+            return iter((whole,) if len(whole) else ())
+        return super().blocks()
 
     def between(self, start: int, stop: int, odd: set[str]) -> Numeric:
         rows = self.rows[start:stop]

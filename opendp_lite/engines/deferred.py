@@ -40,6 +40,11 @@ class fold:  # noqa: N801
         """The same, as a part of a step."""
         return self if self.step else fold(self.how, self.finish, step)
 
+    def then(self, function: Function) -> fold:
+        """The function of the value."""
+        finish = self.finish
+        return fold(self.how, lambda found: function(finish(found)), self.step)
+
     def deferred(self, rows: LazyRows) -> Deferred:
         """The value, waiting."""
         return Deferred(rows, self.how, self.finish, self.step)
@@ -112,13 +117,17 @@ def identity(value: Any) -> Any:
 
 def chained(first: Function, second: Function) -> Function:
     """One function after another."""
-    links = tuple(
-        link
-        for each in (first, second)
-        for link in (each.functions if isinstance(each, Chained) else (each,))
-        if link is not identity
-    )
-    return Chained(links) if len(links) > 1 else (*links, identity)[0]
+    links: list[Function] = []
+    for each in (first, second):
+        for link in each.functions if isinstance(each, Chained) else (each,):
+            if link is identity:
+                continue
+            last = links[-1] if links else None
+            if isinstance(last, fold) and not hasattr(link, "deferred"):
+                links[-1] = last.then(link)
+            else:
+                links.append(link)
+    return Chained(tuple(links)) if len(links) > 1 else (*links, identity)[0]
 
 
 def named(function: Any, step: str) -> Any:

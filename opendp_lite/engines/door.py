@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from opendp_lite.engines.arrays import array_of, array_rows
+from opendp_lite.engines.arrays import ArrayRows, array_of, array_rows
 from opendp_lite.engines.arrays import to_array as numbers_in
 from opendp_lite.engines.quiet import QUIET, attempted
 from opendp_lite.engines.source import InMemory, NoRows, Source
@@ -64,7 +64,7 @@ def open_rows(data: Any, names: tuple[str, ...] | None = None) -> object:
 
 def opened(data: object, names: tuple[str, ...] | None = None) -> Source:
     """The rows of a container, opened by ``open_rows``; no foreign error or warning gets out."""
-    if isinstance(data, Source):
+    if type(data) is ArrayRows or isinstance(data, Source):
         return data
     if type(data) is np.ndarray:
         return array_rows(data)

@@ -7,6 +7,7 @@ import tracemalloc
 from fractions import Fraction
 from itertools import pairwise
 from math import inf, sqrt
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -416,3 +417,9 @@ def test_a_matrix_is_known_by_what_it_can_do():
     like = SparseMatrixLike(np.ones(2), np.array([0, 1]), np.array([0, 1, 2]), (2, 2))
     assert isinstance(opened(like), SparseMatrix)
     assert bound(SUMS[0], 2, columns=2)(like).tolist() == [1, 1]
+
+
+def test_nothing_outside_of_the_engines_knows_of_sparse_rows():
+    package = Path(dp.__file__).parent
+    outside = (path for path in package.rglob("*.py") if "engines" not in path.parts)
+    assert [path.name for path in outside if "engines.sparse" in path.read_text()] == []
