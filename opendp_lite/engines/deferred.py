@@ -122,8 +122,9 @@ def chained(first: Function, second: Function) -> Function:
         for link in each.functions if type(each) is Chained else (each,):
             if link is identity:
                 continue
-            if links and type(links[-1]) is fold and not hasattr(link, "deferred"):
-                links[-1] = links[-1].then(link)
+            last = links[-1] if links else None
+            if isinstance(last, fold) and not hasattr(link, "deferred"):
+                links[-1] = last.then(link)
             else:
                 links.append(link)
     return Chained(tuple(links)) if len(links) > 1 else (*links, identity)[0]

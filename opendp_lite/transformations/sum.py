@@ -121,7 +121,7 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
         return whole
 
     def fuses_with(self, function: Block) -> bool:
-        return type(function) is Projection and function.body == self._body
+        return isinstance(function, Projection) and function.body == self._body
 
 
 def _added(first: NDArray[Any] | None, second: NDArray[Any] | None) -> NDArray[Any] | None:
