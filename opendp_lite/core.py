@@ -16,7 +16,7 @@ import numpy as np
 from opendp_lite.documents import without_parentheses, write
 from opendp_lite.engines.deferred import Released, chained, identity, query_of, release_of
 from opendp_lite.errors import ParameterError, SpaceError
-from opendp_lite.exact import Number, exact, said, shown_up
+from opendp_lite.exact import Number, described, exact, round_up
 from opendp_lite.explain import Map, TraceStep, after_noise, as_html, as_text, at_release, at_space
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.conversion import Conversion, to_approximate, to_zcdp
@@ -173,14 +173,14 @@ class Private(Pipeline, Generic[In, M, R]):
 
     def epsilon(self, delta: object, d_in: object = 1) -> float:
         """An epsilon that holds at this delta, rounded up."""
-        return shown_up(self.privacy_profile(d_in).epsilon(_probability(delta)))
+        return round_up(self.privacy_profile(d_in).epsilon(_probability(delta)))
 
     def delta(self, epsilon: object, d_in: object = 1) -> float:
         """A delta that holds at this epsilon, rounded up."""
         level = exact(epsilon, "epsilon")
         if level < 0:
             raise ParameterError(f"epsilon must be at least 0, got {epsilon}")
-        return shown_up(self.privacy_profile(d_in).delta(level))
+        return round_up(self.privacy_profile(d_in).delta(level))
 
     def _closing(self, d_in: object) -> list[str]:
         words = self.bound.output_measure.words(self._loss(d_in))
@@ -477,7 +477,7 @@ def check_follower(other: Any, recipe: tuple[Any, ...]) -> None:
     if forgotten := without_parentheses(other):
         raise forgotten
     if not callable(other) and not isinstance(other, Conversion):
-        raise SpaceError(f"only a function of the release can follow it, got {said(other)}")
+        raise SpaceError(f"only a function of the release can follow it, got {described(other)}")
 
 
 def not_a_step(other: object, before: object) -> SpaceError:
@@ -491,8 +491,8 @@ def not_a_step(other: object, before: object) -> SpaceError:
             "step with a stability map under @dp.stage"
         )
     return SpaceError(
-        f">> joins pipeline steps; {said(other)} is not one. To ask something of a whole pipeline, "
-        "put parentheses around it: (a >> b).map(1)"
+        f">> joins pipeline steps; {described(other)} is not one. To ask something of a whole "
+        "pipeline, put parentheses around it: (a >> b).map(1)"
     )
 
 

@@ -19,7 +19,7 @@ from opendp_lite.engines.real_entries import real_entries
 from opendp_lite.engines.rows import LazyRows, materialise
 from opendp_lite.engines.source import public_columns, public_size
 from opendp_lite.errors import DataError, ParameterError, SpaceError
-from opendp_lite.exact import said
+from opendp_lite.exact import described
 from opendp_lite.grid import Grid
 from opendp_lite.metrics import AbsoluteDistance, L2Distance, Metric, SymmetricDistance
 
@@ -74,7 +74,7 @@ def _exponent(value: int | None) -> int | None:
     if value is None or (type(value) is int and abs(value) <= _MOST_EXPONENT):
         return value
     raise ParameterError(
-        f"exponent must be a whole number within {_MOST_EXPONENT} of 0, got {said(value)}"
+        f"exponent must be a whole number within {_MOST_EXPONENT} of 0, got {described(value)}"
     )
 
 

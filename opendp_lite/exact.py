@@ -1,8 +1,8 @@
 """Exact numbers: how a float is read as a rational, how a rational is shown, certified bounds.
 
 Every stability map and privacy map computes with ``fractions.Fraction``. A float that a person
-types stands for a rational, and which one decides whether ten times 0.1 is 1: see ``reading``.
-Where a transcendental function cannot be avoided, the functions here return a rational that is
+types stands for a rational, and which one decides whether ten times 0.1 is 1: see
+``rational_of_float``. Where a transcendental function cannot be avoided, the functions here return a rational that is
 certainly on the named side of the true value.
 """
 
@@ -35,15 +35,16 @@ NEGLIGIBLE = Fraction(1, 10**340)
 
 
 @lru_cache(maxsize=2**16)
-def reading(value: float) -> Fraction:
+def rational_of_float(value: float) -> Fraction:
     """The rational that a finite float stands for.
 
     A float with at most 15 significant decimal digits stands for that decimal (0.1 for 1/10);
     any other for the simplest fraction that rounds to it (1/3 typed as a float for 1/3). Both
     lie in the float's rounding interval, so the order of floats is kept and
-    ``float(reading(x)) == x``. With this, ten tenths and three thirds of a budget are the budget.
+    ``float(rational_of_float(x)) == x``. With this, ten tenths and three thirds of a
+    budget are the budget.
 
-    >>> reading(0.1), reading(1 / 3), reading(0.5)
+    >>> rational_of_float(0.1), rational_of_float(1 / 3), rational_of_float(0.5)
     (Fraction(1, 10), Fraction(1, 3), Fraction(1, 2))
     """
     if value.is_integer():
@@ -82,7 +83,7 @@ def _simplest_between(low: int, high: int, below: int) -> Fraction:
         low, below, high, over = over, high, below, low
 
 
-def said(value: object) -> str:
+def described(value: object) -> str:
     """A wrong parameter as an error names it: its value if that is short, else its type."""
     if isinstance(value, int) and value.bit_length() > _SHORT_BITS:
         return f"a whole number of {value.bit_length()} bits"
@@ -98,13 +99,13 @@ def exact(value: object, name: str) -> Fraction:
     """A finite public number as a rational. Errors call it ``name``."""
     found = _exact(value, name)
     if max(abs(found.numerator), found.denominator) >> _MOST_BITS:
-        raise ParameterError(f"{name} has too many digits: {said(found)}")
+        raise ParameterError(f"{name} has too many digits: {described(found)}")
     return found
 
 
 def _exact(value: object, name: str) -> Fraction:
     if isinstance(value, bool) or not isinstance(value, numbers.Number | Decimal):
-        raise ParameterError(f"{name} must be a number, got {said(value)}")
+        raise ParameterError(f"{name} must be a number, got {described(value)}")
     if isinstance(value, Fraction):
         return value if type(value) is Fraction else Fraction(value)
     if isinstance(value, numbers.Integral):
@@ -118,18 +119,18 @@ def _exact(value: object, name: str) -> Fraction:
             )
         return Fraction(value)
     if not isinstance(value, numbers.Real):
-        raise ParameterError(f"{name} must be a real number, got {said(value)}")
+        raise ParameterError(f"{name} must be a real number, got {described(value)}")
     as_float = float(value)
     if not math.isfinite(as_float):
         raise ParameterError(f"{name} must be finite, got {as_float}")
-    return reading(as_float)
+    return rational_of_float(as_float)
 
 
 def positive(value: object, name: str) -> Fraction:
     """As ``exact``, refusing zero and below."""
     result = exact(value, name)
     if result <= 0:
-        raise ParameterError(f"{name} must be above 0, got {plain(result)}")
+        raise ParameterError(f"{name} must be above 0, got {format_number(result)}")
     return result
 
 
@@ -137,7 +138,7 @@ def open_probability(value: object, name: str) -> Fraction:
     """A number strictly between 0 and 1."""
     result = exact(value, name)
     if not 0 < result < 1:
-        raise ParameterError(f"{name} must be between 0 and 1, got {plain(result)}")
+        raise ParameterError(f"{name} must be between 0 and 1, got {format_number(result)}")
     return result
 
 
@@ -146,21 +147,21 @@ def whole(value: object, name: str, least: int = 0) -> int:
     result = exact(value, name)
     if result.denominator != 1 or result < least:
         raise ParameterError(
-            f"{name} must be a whole number of at least {least}, got {plain(result)}"
+            f"{name} must be a whole number of at least {least}, got {format_number(result)}"
         )
     return int(result)
 
 
-def shown_up(value: Fraction) -> float:
+def round_up(value: Fraction) -> float:
     """The smallest float whose reading is at least ``value``: how losses and distances show.
 
-    >>> shown_up(3 * reading(0.1)), shown_up(Fraction(1, 3))
+    >>> round_up(3 * rational_of_float(0.1)), round_up(Fraction(1, 3))
     (0.3, 0.3333333333333333)
     """
     close = nearest(value)
     if math.isinf(close):
         return math.inf
-    return close if reading(close) >= value else math.nextafter(close, math.inf)
+    return close if rational_of_float(close) >= value else math.nextafter(close, math.inf)
 
 
 def digits_up(value: Fraction, digits: int = 6) -> str:
@@ -295,7 +296,7 @@ def normal_tail(x: Fraction) -> tuple[Fraction, Fraction]:
     return max(middle - slack, Fraction(0)), middle + slack
 
 
-def plain(value: Fraction) -> str:
+def format_number(value: Fraction) -> str:
     """A rational as a person would type it, to the nearest float."""
     short = value.denominator == 1 and abs(value) < _LONG
     return str(int(value)) if short else repr(nearest(value))

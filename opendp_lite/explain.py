@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from opendp_lite.engines.deferred import identity
-from opendp_lite.exact import plain
+from opendp_lite.exact import format_number
 from opendp_lite.measures.measure import Measure
 from opendp_lite.norms import Norms
 from opendp_lite.spaces import Space
@@ -73,7 +73,7 @@ def _multiplier(before: Any, here: Any) -> str:
     if not isinstance(before, Fraction) or before == 0:
         return ""
     if isinstance(here, Fraction):
-        return f"x {plain(here / before)}"
+        return f"x {format_number(here / before)}"
     return f"x ({here * (1 / before)})" if isinstance(here, Norms) else ""
 
 

@@ -13,7 +13,7 @@ import attrs
 from opendp_lite.bodies.body import Body
 from opendp_lite.documents import path_of, spellable
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import exact, plain, said, shown_up, whole
+from opendp_lite.exact import described, exact, format_number, round_up, whole
 from opendp_lite.norms import Norms
 
 __all__ = [
@@ -79,7 +79,7 @@ class RowMetric(Metric):
         return int(distance)
 
     def words(self, distance: Fraction) -> str:
-        return f"{self.verb} {'one row' if distance == 1 else f'{plain(distance)} rows'}"
+        return f"{self.verb} {'one row' if distance == 1 else f'{format_number(distance)} rows'}"
 
 
 @spellable
@@ -125,7 +125,7 @@ class NormDistance(Metric):
         if not isinstance(value, Norms):
             raise ParameterError(
                 f"a distance between vectors is written dp.Norms(l1=..., l2=..., linf=...), "
-                f"got {said(value)}"
+                f"got {described(value)}"
             )
         return value
 
@@ -156,7 +156,7 @@ class OneNorm(NormDistance):
 
     def show(self, distance: Norms) -> Norms | float:
         bound = distance.of(self.p)
-        return inf if bound is None else shown_up(bound)
+        return inf if bound is None else round_up(bound)
 
 
 @spellable

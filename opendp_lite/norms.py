@@ -10,7 +10,7 @@ import attrs
 
 from opendp_lite.documents import spellable
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import Number, digits_up, exact, said, shown_up, sqrt_up
+from opendp_lite.exact import Number, described, digits_up, exact, round_up, sqrt_up
 from opendp_lite.fields import initialise
 
 
@@ -80,7 +80,7 @@ class Norms:
     @property
     def l2(self) -> float | None:
         """The l2 bound as a float, rounded up."""
-        return None if self.l2_squared is None else shown_up(sqrt_up(self.l2_squared))
+        return None if self.l2_squared is None else round_up(sqrt_up(self.l2_squared))
 
     def __mul__(self, factor: Fraction | int) -> Norms:
         """The norms of a difference ``factor`` times as long."""
@@ -131,7 +131,7 @@ class Norms:
             return None if self.l2_squared is None else sqrt_up(self.l2_squared)
         if p == float("inf"):
             return self.linf
-        raise ParameterError(f"p must be 1, 2 or infinity, got {said(p)}")
+        raise ParameterError(f"p must be 1, 2 or infinity, got {described(p)}")
 
     def spelled(self) -> tuple[str, Mapping[str, Any]]:
         """The public name and the bounds as floats, rounded up."""
@@ -139,9 +139,9 @@ class Norms:
 
     def _shown(self) -> dict[str, float]:
         found = {
-            "l1": None if self.l1 is None else shown_up(self.l1),
+            "l1": None if self.l1 is None else round_up(self.l1),
             "l2": self.l2,
-            "linf": None if self.linf is None else shown_up(self.linf),
+            "linf": None if self.linf is None else round_up(self.linf),
         }
         return {name: bound for name, bound in found.items() if bound is not None}
 

@@ -12,7 +12,7 @@ from typing import Any, get_type_hints
 
 import numpy as np
 
-from opendp_lite.exact import nearest, plain, reading
+from opendp_lite.exact import format_number, nearest, rational_of_float
 
 _STAR = inspect.Parameter.VAR_POSITIONAL
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
@@ -37,7 +37,11 @@ def argument_text(value: Any) -> str:
         return f"[{', '.join(argument_text(each) for each in value)}]"
     if isinstance(value, Fraction):
         close = nearest(value)
-        return plain(value) if isfinite(close) and reading(close) == value else repr(value)
+        return (
+            format_number(value)
+            if isfinite(close) and rational_of_float(close) == value
+            else repr(value)
+        )
     if isinstance(value, int) and value.bit_length() > _LONGEST_DECIMAL:
         return hex(value)
     return str(value.__name__) if inspect.isroutine(value) else repr(value)

@@ -10,7 +10,7 @@ import attrs
 from opendp_lite.documents import spellable, without_parentheses
 from opendp_lite.domains import Domain, Origin, Rows, Scalars, Vectors
 from opendp_lite.errors import ParameterError, SpaceError
-from opendp_lite.exact import Number, said
+from opendp_lite.exact import Number, described
 from opendp_lite.metrics import (
     AbsoluteDistance,
     L2Distance,
@@ -129,7 +129,7 @@ def records(
     if not isinstance(chosen, RowMetric):
         raise ParameterError(
             "records: metric is dp.SymmetricDistance() or dp.ChangeOneDistance(), with "
-            f"parentheses; got {getattr(metric, '__name__', None) or said(metric)}"
+            f"parentheses; got {getattr(metric, '__name__', None) or described(metric)}"
         )
     named = tuple(columns) if isinstance(columns, list | tuple) else columns
     if isinstance(named, str):

@@ -12,12 +12,12 @@ from opendp_lite.errors import ParameterError
 from opendp_lite.exact import (
     digits_up,
     exact,
+    format_number,
     nearest,
     open_probability,
-    plain,
     positive,
-    reading,
-    shown_up,
+    rational_of_float,
+    round_up,
     sqrt_up,
     sum_up,
     whole,
@@ -36,10 +36,10 @@ def test_what_is_shown_is_never_below_and_the_next_float_below_would_be():
     """Rounding to nearest would lie below for about half of them."""
     below = 0
     for value in rationals(2000):
-        shown = shown_up(value)
-        assert reading(shown) >= value
+        shown = round_up(value)
+        assert rational_of_float(shown) >= value
         assert shown <= nearest(value) * (1 + 2.0**-50)
-        below += reading(nearest(value)) < value
+        below += rational_of_float(nearest(value)) < value
     assert below > 500
 
 
@@ -66,9 +66,9 @@ def test_a_sum_is_never_below_and_close():
 
 @pytest.mark.parametrize("value", [10**400, -(10**400), Fraction(10**400, 3), Fraction(1, 10**400)])
 def test_numbers_beyond_floats_show(value):
-    assert plain(Fraction(value))
+    assert format_number(Fraction(value))
     assert exact(value, "x") == value
-    assert shown_up(abs(Fraction(value))) > 0
+    assert round_up(abs(Fraction(value))) > 0
 
 
 @pytest.mark.parametrize(

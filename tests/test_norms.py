@@ -9,7 +9,7 @@ from math import inf
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.exact import reading
+from opendp_lite.exact import rational_of_float
 
 
 def test_a_norm_of_which_nothing_is_known_is_within_no_bound():
@@ -67,6 +67,6 @@ def test_what_is_shown_is_never_below():
     for numerator in range(1, 300):
         square = Fraction(numerator, 7)
         norms = dp.Norms.squared(None, square, None)
-        assert reading(norms.l2) ** 2 >= square
+        assert rational_of_float(norms.l2) ** 2 >= square
         assert norms.of(2) ** 2 >= square
         assert norms.linf**2 >= square

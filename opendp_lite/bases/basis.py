@@ -16,7 +16,16 @@ from opendp_lite.bodies.points import Points
 from opendp_lite.documents import path_of
 from opendp_lite.engines.fold import Floats
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import Number, exact, nearest, plain, positive, reading, said, whole
+from opendp_lite.exact import (
+    Number,
+    described,
+    exact,
+    format_number,
+    nearest,
+    positive,
+    rational_of_float,
+    whole,
+)
 from opendp_lite.norms import Norms
 
 CELLS: Final = 2**14
@@ -31,7 +40,7 @@ _NARROWEST: Final = 1e-100
 def to_float(value: Fraction) -> Fraction:
     """The rational that the nearest float stands for. Edges and a repr can hold no more digits."""
     close = nearest(value)
-    return reading(close) if isfinite(close) else value
+    return rational_of_float(close) if isfinite(close) else value
 
 
 def lower_bound(value: Number) -> Fraction:
@@ -59,7 +68,7 @@ def number_of_terms(value: int) -> int:
     """How many functions, from 2 to 64."""
     terms = whole(value, "terms", least=_FEWEST_TERMS)
     if terms > MOST_TERMS:
-        raise ParameterError(f"terms must be at most {MOST_TERMS}, got {said(terms)}")
+        raise ParameterError(f"terms must be at most {MOST_TERMS}, got {described(terms)}")
     return terms
 
 
@@ -68,7 +77,7 @@ def power_of_two(value: int, name: str) -> int:
     found = whole(value, name, least=_FEWEST_TERMS)
     if found & (found - 1) or found > MOST_CELLS:
         raise ParameterError(
-            f"{name} must be a power of two from 2 to {MOST_CELLS}, got {said(found)}"
+            f"{name} must be a power of two from 2 to {MOST_CELLS}, got {described(found)}"
         )
     return found
 
@@ -116,7 +125,7 @@ class Basis(ABC):
             edges = lower + (upper - lower) * shares
             if (np.diff(edges) > 0).all():
                 return edges
-        first, last = map(plain, self.ends)
+        first, last = map(format_number, self.ends)
         if self.ends[0] >= self.ends[1]:
             advice = "they are equal" if first == last else "swap them"
             raise ParameterError(
@@ -165,7 +174,7 @@ class Basis(ABC):
     def __repr__(self) -> str:
         _, arguments = self.spelled()
         texts = [
-            f"{name}={plain(value) if isinstance(value, Fraction) else value}"
+            f"{name}={format_number(value) if isinstance(value, Fraction) else value}"
             for name, value in arguments.items()
         ]
         return f"{path_of(type(self))}({', '.join(texts)})"

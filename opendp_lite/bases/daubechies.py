@@ -20,7 +20,7 @@ from opendp_lite.bases.basis import (
 from opendp_lite.documents import spellable
 from opendp_lite.engines.fold import Floats
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import said, whole
+from opendp_lite.exact import described, whole
 
 _MOST_MOMENTS: Final = 20
 
@@ -28,14 +28,14 @@ _MOST_MOMENTS: Final = 20
 def _terms(value: int) -> int:
     terms = power_of_two(value, "terms")
     if terms > MOST_TERMS:
-        raise ParameterError(f"terms must be at most {MOST_TERMS}, got {said(terms)}")
+        raise ParameterError(f"terms must be at most {MOST_TERMS}, got {described(terms)}")
     return terms
 
 
 def _moments(value: int) -> int:
     moments = whole(value, "moments", least=1)
     if moments > _MOST_MOMENTS:
-        raise ParameterError(f"moments must be at most {_MOST_MOMENTS}, got {said(moments)}")
+        raise ParameterError(f"moments must be at most {_MOST_MOMENTS}, got {described(moments)}")
     return moments
 
 

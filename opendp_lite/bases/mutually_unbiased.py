@@ -13,7 +13,7 @@ from opendp_lite.bases.hadamard import hadamard_matrix
 from opendp_lite.documents import spellable
 from opendp_lite.engines.fold import Floats
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import said, whole
+from opendp_lite.exact import described, whole
 
 _PAIR = 2
 _MOST_PRIME = 61
@@ -26,7 +26,7 @@ def _cells(value: int) -> int:
         return cells
     raise ParameterError(
         f"cells must be an odd prime up to {_MOST_PRIME} or a power of two up to "
-        f"{MOST_CELLS // 2}, got {said(cells)}"
+        f"{MOST_CELLS // 2}, got {described(cells)}"
     )
 
 
@@ -76,7 +76,7 @@ class MutuallyUnbiased(Basis):
         most = self.cells + 1 if self.cells % 2 else _PAIR
         if self.bases > most:
             raise ParameterError(
-                f"there are {most} bases on {self.cells} cells, not {said(self.bases)}"
+                f"there are {most} bases on {self.cells} cells, not {described(self.bases)}"
             )
 
     @property

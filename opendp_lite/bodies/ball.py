@@ -14,22 +14,22 @@ from opendp_lite.bodies.body import SLACK, Body, fitting_width
 from opendp_lite.bodies.bounds import (
     Bounds,
     Values,
-    array,
-    compact,
+    broadcast,
+    collapse,
     format_bounds,
+    parse_bounds,
     picked,
-    spread,
-    values,
+    to_floats,
     width_of,
 )
 from opendp_lite.bodies.box import Box
-from opendp_lite.bodies.grid import GRID_BITS, Snapper, grid_exponent
+from opendp_lite.bodies.grid_rounding import GRID_BITS, GridRounding, grid_exponent
 from opendp_lite.engines.entries import Whole
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.layout import DENSE, Layout
 from opendp_lite.engines.missing import FillEntries, holds_missing
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import said, sqrt_up, sum_up
+from opendp_lite.exact import described, sqrt_up, sum_up
 from opendp_lite.fields import initialise
 from opendp_lite.norms import Norms
 
@@ -69,13 +69,13 @@ class Ball(Body):
     columns: int
 
     def __init__(self, radius: Bounds, p: float = 2, center: Bounds = 0, columns: int = 1) -> None:
-        size, middle = values(radius, "radius"), values(center, "center")
+        size, middle = parse_bounds(radius, "radius"), parse_bounds(center, "center")
         if p not in (1, 2, inf):
-            raise ParameterError(f"Ball: p must be 1, 2 or infinity, got {said(p)}")
+            raise ParameterError(f"Ball: p must be 1, 2 or infinity, got {described(p)}")
         if any(value <= 0 for value in size):
             raise ParameterError(f"the radius of a ball must be above 0, got {format_bounds(size)}")
         columns = width_of("Ball", columns, size, middle)
-        initialise(self, size=compact(size), p=p, middle=compact(middle), columns=columns)
+        initialise(self, size=collapse(size), p=p, middle=collapse(middle), columns=columns)
 
     def over(self, columns: int) -> Ball:
         return Ball(self.size, self.p, self.middle, fitting_width(self, columns))
@@ -94,7 +94,9 @@ class Ball(Body):
         return sum_up([r * r for r in self.size]) * (self.columns // len(self.size))
 
     def _as_box(self, middle: object) -> Box:
-        return Box([-r for r in self.size], self.size, self.columns).shift(values(middle, "center"))
+        return Box([-r for r in self.size], self.size, self.columns).shift(
+            parse_bounds(middle, "center")
+        )
 
     def radii(self) -> Norms:
         away = tuple(abs(c) for c in self.middle)
@@ -113,7 +115,7 @@ class Ball(Body):
 
     def bounds(self) -> tuple[Values, Values]:
         kept = max(len(self.size), len(self.middle))
-        pairs = list(zip(spread(self.middle, kept), spread(self.size, kept), strict=True))
+        pairs = list(zip(broadcast(self.middle, kept), broadcast(self.size, kept), strict=True))
         return tuple(c - r for c, r in pairs), tuple(c + r for c, r in pairs)
 
     def centre(self) -> Values:
@@ -134,17 +136,18 @@ class Ball(Body):
     def shift(self, offset: Values) -> Ball:
         count = max(len(offset), len(self.middle))
         moved = [
-            a + b for a, b in zip(spread(self.middle, count), spread(offset, count), strict=True)
+            a + b
+            for a, b in zip(broadcast(self.middle, count), broadcast(offset, count), strict=True)
         ]
         return Ball(self.size, self.p, moved, self.columns)
 
     def scale(self, factor: Values) -> Ball:
         count = max(len(factor), len(self.middle), len(self.size))
-        by = spread(factor, count)
+        by = broadcast(factor, count)
         return Ball(
-            [r * abs(f) for r, f in zip(spread(self.size, count), by, strict=True)],
+            [r * abs(f) for r, f in zip(broadcast(self.size, count), by, strict=True)],
             self.p,
-            [c * f for c, f in zip(spread(self.middle, count), by, strict=True)],
+            [c * f for c, f in zip(broadcast(self.middle, count), by, strict=True)],
             self.columns,
         )
 
@@ -168,7 +171,7 @@ class Ball(Body):
 
     @cached_property
     def _floats(self) -> tuple[Floats, Floats]:
-        return array(self.size), array(self.middle)
+        return to_floats(self.size), to_floats(self.middle)
 
     @cached_property
     def _weights(self) -> Floats | None:
@@ -230,7 +233,7 @@ class Ball(Body):
         largest = max(self.size) + max(abs(c) for c in self.middle)
         return grid_exponent("clip_to_norm", largest, min(self.size), GRID_BITS)
 
-    def snapper(self) -> Snapper:
+    def snapper(self) -> GridRounding:
         """Shrinks each row by as much as rounding may lengthen it, then rounds.
 
         Let v be the rounded row and R the radii in grid units. ||v / R||_p is at most
@@ -255,11 +258,11 @@ class Ball(Body):
                 f"{self!r}: the radii differ by too much to be summed on one grid; scale() the rows"
             )
         target = float(1 - rounding) * (1 - _ROUNDING)
-        radii = array(tuple(r / unit for r in self.size))
+        radii = to_floats(tuple(r / unit for r in self.size))
         weighted = self._weights is not None
         if not weighted:
             radii = np.array([float(1 / unit)])
-        magic = _MAGIC + array(tuple(Fraction(trunc(c / unit)) for c in self.middle))
+        magic = _MAGIC + to_floats(tuple(Fraction(trunc(c / unit)) for c in self.middle))
         return _Shrink(self, target, radii, magic)
 
     def __repr__(self) -> str:
@@ -273,7 +276,7 @@ class Ball(Body):
 
 
 @attrs.frozen(eq=False)
-class _Shrink(Snapper):
+class _Shrink(GridRounding):
     """Shrinks rows to a target norm and rounds them; ``radii`` and ``magic`` are in grid units."""
 
     ball: Ball

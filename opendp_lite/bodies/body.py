@@ -10,21 +10,21 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.bodies.bounds import Values, array
-from opendp_lite.bodies.grid import Snapper
+from opendp_lite.bodies.bounds import Values, to_floats
+from opendp_lite.bodies.grid_rounding import GridRounding
 from opendp_lite.engines.entries import EntryMap
 from opendp_lite.engines.fold import Block, Floats, Fold
 from opendp_lite.engines.layout import DENSE, Layout
 from opendp_lite.engines.missing import FillRows
 from opendp_lite.errors import SpaceError
-from opendp_lite.exact import shown_up
+from opendp_lite.exact import round_up
 from opendp_lite.norms import Norms
 
 Summary = TypeVar("Summary")
 SLACK: Final = 2.0**-40
 """How far outside its body a row may lie through float rounding, relative to the body's size.
 
-Only sums rely on the body, and they enforce it in integers; see ``Snapper``.
+Only sums rely on the body, and they enforce it in integers; see ``GridRounding``.
 """
 
 
@@ -100,7 +100,7 @@ class Body(ABC):
         centre, which is right for any body.
         """
         middle = self.centre()
-        return None if middle is None else FillRows(array(middle))
+        return None if middle is None else FillRows(to_floats(middle))
 
     @abstractmethod
     def shift(self, offset: Values) -> Body:
@@ -131,10 +131,10 @@ class Body(ABC):
         """The body's grid is the multiples of 2^exponent."""
 
     @abstractmethod
-    def snapper(self) -> Snapper:
+    def snapper(self) -> GridRounding:
         """The rounding of rows to the grid inside the body."""
 
-    def own_sum(self) -> RowSum[Any] | None:
+    def specialised_sum(self) -> RowSum[Any] | None:
         """A sum of rows that is faster than rounding each with ``snapper``; None for that."""
         return None
 
@@ -164,7 +164,7 @@ class Body(ABC):
 
 def _size(norms: Norms | None, p: float) -> float:
     bound = None if norms is None else norms.of(p)
-    return float("inf") if bound is None else shown_up(bound)
+    return float("inf") if bound is None else round_up(bound)
 
 
 @attrs.frozen

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from opendp_lite.engines.fold import Floats
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import Number, exact, nearest, plain, said, whole
+from opendp_lite.exact import Number, described, exact, format_number, nearest, whole
 
 Values = tuple[Fraction, ...]
 """One number for all columns, or one for each, exactly."""
@@ -21,7 +21,7 @@ Bounds = Number | Sequence[Number] | NDArray[Any]
 _MOST_COLUMNS: Final = 2**31
 
 
-def values(given: object, name: str) -> Values:
+def parse_bounds(given: object, name: str) -> Values:
     """A number, or one number a column, as rationals."""
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
         return (exact(given, name),)
@@ -31,7 +31,7 @@ def values(given: object, name: str) -> Values:
     return found
 
 
-def compact(bound: Values) -> Values:
+def collapse(bound: Values) -> Values:
     """Equal bounds for all columns, kept once."""
     return bound[:1] if len(set(bound)) == 1 else bound
 
@@ -40,7 +40,7 @@ def some_columns(columns: int) -> int:
     """A number of columns, refused where no array could have it."""
     found = whole(columns, "columns", least=1)
     if found > _MOST_COLUMNS:
-        raise ParameterError(f"columns must be at most 2^31, got {said(found)}")
+        raise ParameterError(f"columns must be at most 2^31, got {described(found)}")
     return found
 
 
@@ -57,16 +57,16 @@ def width_of(name: str, columns: int, *each: Values) -> int:
 
 def format_bounds(bound: Values) -> str:
     """Bounds as a person would type them."""
-    texts = [plain(value) for value in bound]
+    texts = [format_number(value) for value in bound]
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
-def array(bound: Values) -> Floats:
+def to_floats(bound: Values) -> Floats:
     """Bounds as floats, one a column or one for all."""
     return np.array([nearest(value) for value in bound])
 
 
-def spread(bound: Values, columns: int) -> Values:
+def broadcast(bound: Values, columns: int) -> Values:
     """Bounds with one entry a column."""
     return bound if len(bound) == columns else bound * columns
 
@@ -79,6 +79,6 @@ def picked(bound: Values, columns: tuple[int, ...]) -> Values:
 def unsigned(bounds: tuple[Values, Values]) -> tuple[Values, Values]:
     """Bounds on the sizes of entries, from bounds on the entries."""
     kept = max(map(len, bounds))
-    pairs = list(zip(*(spread(each, kept) for each in bounds), strict=True))
+    pairs = list(zip(*(broadcast(each, kept) for each in bounds), strict=True))
     least = tuple(max(low, -high, Fraction(0)) for low, high in pairs)
     return least, tuple(max(-low, high) for low, high in pairs)

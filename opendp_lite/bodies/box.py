@@ -15,15 +15,15 @@ from opendp_lite.bodies.body import SLACK, Body, fitting_width
 from opendp_lite.bodies.bounds import (
     Bounds,
     Values,
-    array,
-    compact,
+    broadcast,
+    collapse,
     format_bounds,
+    parse_bounds,
     picked,
-    spread,
-    values,
+    to_floats,
     width_of,
 )
-from opendp_lite.bodies.grid import Snapper, grid_exponent
+from opendp_lite.bodies.grid_rounding import GridRounding, grid_exponent
 from opendp_lite.engines.entries import Whole
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.layout import DENSE, Layout
@@ -63,10 +63,10 @@ class Box(Body):
     columns: int
 
     def __init__(self, lower: Bounds, upper: Bounds, columns: int = 1) -> None:
-        low, high = values(lower, "lower bound"), values(upper, "upper bound")
+        low, high = parse_bounds(lower, "lower bound"), parse_bounds(upper, "upper bound")
         columns = width_of("Box", columns, low, high)
         kept = max(len(low), len(high))
-        paired = zip(spread(low, kept), spread(high, kept), strict=True)
+        paired = zip(broadcast(low, kept), broadcast(high, kept), strict=True)
         for column, (least, most) in enumerate(paired):
             if least >= most:
                 where = f" in column {column}" if kept > 1 else ""
@@ -75,21 +75,21 @@ class Box(Body):
                     f"bounds{where}: the lower, {nearest(least):g}, must be below the upper, "
                     f"{nearest(most):g}; {advice}"
                 )
-        initialise(self, lower=compact(low), upper=compact(high), columns=columns)
+        initialise(self, lower=collapse(low), upper=collapse(high), columns=columns)
 
     @cached_property
     def _largest(self) -> Values:
-        low, high = spread(self.lower, self._kept), spread(self.upper, self._kept)
+        low, high = broadcast(self.lower, self._kept), broadcast(self.upper, self._kept)
         return tuple(max(abs(a), abs(b)) for a, b in zip(low, high, strict=True))
 
     @cached_property
     def _widths(self) -> Values:
-        low, high = spread(self.lower, self._kept), spread(self.upper, self._kept)
+        low, high = broadcast(self.lower, self._kept), broadcast(self.upper, self._kept)
         return tuple(b - a for a, b in zip(low, high, strict=True))
 
     @cached_property
     def _floats(self) -> tuple[Floats, Floats]:
-        return array(self.lower), array(self.upper)
+        return to_floats(self.lower), to_floats(self.upper)
 
     @cached_property
     def _holds_zero(self) -> bool:
@@ -120,12 +120,12 @@ class Box(Body):
         return self.lower, self.upper
 
     def centre(self) -> Values:
-        low, high = spread(self.lower, self._kept), spread(self.upper, self._kept)
-        return compact(tuple((a + b) / 2 for a, b in zip(low, high, strict=True)))
+        low, high = broadcast(self.lower, self._kept), broadcast(self.upper, self._kept)
+        return collapse(tuple((a + b) / 2 for a, b in zip(low, high, strict=True)))
 
     def filling(self) -> FillEntries:
         """Entry by entry, since a box bounds each column by itself."""
-        return FillEntries(array(self.centre()))
+        return FillEntries(to_floats(self.centre()))
 
     def holds(self, rows: Floats) -> NDArray[np.bool_]:
         low, high = self._floats
@@ -141,7 +141,7 @@ class Box(Body):
 
     def _moved(self, by: Values, move: _Move) -> Box:
         count = max(self._kept, len(by))
-        low, high, step = (spread(v, count) for v in (self.lower, self.upper, by))
+        low, high, step = (broadcast(v, count) for v in (self.lower, self.upper, by))
         ends = [sorted((move(a, s), move(b, s))) for a, b, s in zip(low, high, step, strict=True)]
         return Box([end[0] for end in ends], [end[1] for end in ends], self.columns)
 
@@ -172,7 +172,7 @@ class Box(Body):
     def exponent(self) -> int:
         return grid_exponent("clamp", max(self._largest), min(self._widths))
 
-    def snapper(self) -> Snapper:
+    def snapper(self) -> GridRounding:
         """Adds 1.5 * 2^52 grid units to round, then clips the bits as integers.
 
         Positive floats order as their bits do, and NaN as IEEE 754's totalOrder says, so the
@@ -204,7 +204,7 @@ class Box(Body):
 
 
 @attrs.frozen(eq=False)
-class _Clip(Snapper):
+class _Clip(GridRounding):
     """Rounds to multiples of a unit and clips; ``magic`` is 1.5 * 2^52 units."""
 
     columns: int

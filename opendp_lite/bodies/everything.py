@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from opendp_lite.bodies.body import Body
 from opendp_lite.bodies.bounds import Values, some_columns
-from opendp_lite.bodies.grid import Snapper
+from opendp_lite.bodies.grid_rounding import GridRounding
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.layout import DENSE, Layout
 from opendp_lite.errors import SpaceError
@@ -84,7 +84,7 @@ class Everything(Body):
     def exponent(self) -> int:
         raise SpaceError("rows of any values lie on no grid; clamp() them first")
 
-    def snapper(self) -> Snapper:
+    def snapper(self) -> GridRounding:
         raise SpaceError("rows of any values lie on no grid; clamp() them first")
 
     def __repr__(self) -> str:

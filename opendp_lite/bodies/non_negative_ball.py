@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 
 from opendp_lite.bodies.ball import Ball
 from opendp_lite.bodies.body import SLACK, Body
-from opendp_lite.bodies.bounds import Bounds, Values, array, picked
+from opendp_lite.bodies.bounds import Bounds, Values, picked, to_floats
 from opendp_lite.bodies.box import Box
-from opendp_lite.bodies.grid import Snapper
+from opendp_lite.bodies.grid_rounding import GridRounding
 from opendp_lite.engines.entries import Whole
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.layout import DENSE, Layout
 from opendp_lite.engines.missing import FillEntries
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import said, sqrt_up
+from opendp_lite.exact import described, sqrt_up
 from opendp_lite.fields import initialise
 from opendp_lite.norms import Norms
 
@@ -51,7 +51,7 @@ class NonNegativeBall(Body):
 
     def __init__(self, radius: Bounds, p: float = 2, columns: int = 1) -> None:
         if p not in (1, 2):
-            raise ParameterError(f"NonNegativeBall: p must be 1 or 2, got {said(p)}")
+            raise ParameterError(f"NonNegativeBall: p must be 1 or 2, got {described(p)}")
         ball = Ball(radius, p, columns=columns)
         initialise(self, ball=ball, columns=ball.columns)
 
@@ -83,7 +83,7 @@ class NonNegativeBall(Body):
         return self.ball.filling()
 
     def holds(self, rows: Floats) -> NDArray[np.bool_]:
-        least = -SLACK * array(self.ball.size)
+        least = -SLACK * to_floats(self.ball.size)
         inside: NDArray[np.bool_] = np.all(rows >= least, axis=1) & self.ball.holds(rows)
         return inside
 
@@ -120,7 +120,7 @@ class NonNegativeBall(Body):
     def exponent(self) -> int:
         return self.ball.exponent()
 
-    def snapper(self) -> Snapper:
+    def snapper(self) -> GridRounding:
         """As the ball's. Then entries below 0 become 0, in integers. This lengthens no row."""
         return _NotBelowZero(self.ball.snapper())
 
@@ -129,10 +129,10 @@ class NonNegativeBall(Body):
 
 
 @attrs.frozen(eq=False)
-class _NotBelowZero(Snapper):
+class _NotBelowZero(GridRounding):
     """As another rounding, with entries below 0 made 0."""
 
-    ball: Snapper
+    ball: GridRounding
 
     @property
     def origin(self) -> int:  # type: ignore[override]

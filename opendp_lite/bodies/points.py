@@ -15,7 +15,7 @@ from opendp_lite.bodies.body import Body, RowSum
 from opendp_lite.bodies.bounds import Values
 from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.farthest import farthest, l1_length, l2_length
-from opendp_lite.bodies.grid import Snapper
+from opendp_lite.bodies.grid_rounding import GridRounding
 from opendp_lite.engines.entries import Whole
 from opendp_lite.engines.fold import Block, Floats, Scratch
 from opendp_lite.engines.layout import DENSE, Layout
@@ -231,11 +231,11 @@ class Points(Body):
     def exponent(self) -> int:
         return self.grid
 
-    def snapper(self) -> Snapper:
+    def snapper(self) -> GridRounding:
         """Whatever the row, its image is a point of the table."""
         return _ToPoint(self)
 
-    def own_sum(self) -> RowSum[Any]:
+    def specialised_sum(self) -> RowSum[Any]:
         return PointSum(self)
 
     def __repr__(self) -> str:
@@ -243,7 +243,7 @@ class Points(Body):
 
 
 @attrs.frozen(eq=False)
-class _ToPoint(Snapper):
+class _ToPoint(GridRounding):
     """The rounding to the points of a table."""
 
     body: Points

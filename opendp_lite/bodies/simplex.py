@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.bodies.body import SLACK, Body, fitting_width
-from opendp_lite.bodies.bounds import Values, array, some_columns
+from opendp_lite.bodies.bounds import Values, some_columns, to_floats
 from opendp_lite.bodies.box import Box
-from opendp_lite.bodies.grid import Snapper, grid_exponent
+from opendp_lite.bodies.grid_rounding import GridRounding, grid_exponent
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.layout import DENSE, Layout
 from opendp_lite.engines.missing import FillRows, holds_missing
-from opendp_lite.exact import Number, nearest, plain, positive
+from opendp_lite.exact import Number, format_number, nearest, positive
 from opendp_lite.fields import initialise
 from opendp_lite.norms import Norms
 
@@ -75,7 +75,7 @@ class Simplex(Body):
 
     def filling(self) -> FillRows:
         """The whole row: any entry alone might lead beyond the total."""
-        return FillRows(array(self.centre()))
+        return FillRows(to_floats(self.centre()))
 
     def _box(self) -> Box:
         return Box(0, self.total, self.columns)
@@ -117,21 +117,21 @@ class Simplex(Body):
     def exponent(self) -> int:
         return grid_exponent("simplex_augment", self.total, self.total)
 
-    def snapper(self) -> Snapper:
+    def snapper(self) -> GridRounding:
         """Each entry into [0, total], then, in integers, no more than is left of the total."""
         most = floor(self.total / Fraction(2) ** self.exponent())
         return _NoMoreThanLeft(self._box().snapper(), most)
 
     def __repr__(self) -> str:
         count = "" if self.columns == 1 else f", columns={self.columns}"
-        return f"dp.bodies.Simplex({plain(self.total)}{count})"
+        return f"dp.bodies.Simplex({format_number(self.total)}{count})"
 
 
 @attrs.frozen(eq=False)
-class _NoMoreThanLeft(Snapper):
+class _NoMoreThanLeft(GridRounding):
     """As another rounding, then each entry at most what the entries before it leave of ``most``."""
 
-    boxed: Snapper
+    boxed: GridRounding
     most: int
     origin = 0
 

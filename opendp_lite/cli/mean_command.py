@@ -20,7 +20,7 @@ from opendp_lite.cli.numbers import as_typed, short
 from opendp_lite.engines.csv_file import csv_column
 from opendp_lite.engines.file_column import FileColumn, FileError
 from opendp_lite.estimators.inference.parameters import confidence_of
-from opendp_lite.exact import exact, open_probability, positive, shown_up, whole
+from opendp_lite.exact import exact, open_probability, positive, round_up, whole
 
 DELTA: Final = Fraction(1, 10**6)
 """The delta at which a zCDP loss is also shown as an epsilon."""
@@ -68,7 +68,7 @@ class MeanSetting:
         loss = pipeline.map(1)
         at_delta = None
         if "rho" in self.budget:
-            at_delta = {"epsilon": pipeline.epsilon(DELTA), "delta": shown_up(DELTA)}
+            at_delta = {"epsilon": pipeline.epsilon(DELTA), "delta": round_up(DELTA)}
         return PrivacyClaim(
             size=self.size,
             measure=type(pipeline.output_measure).__name__,

@@ -14,7 +14,7 @@ import numpy as np
 from opendp_lite.core import Facts, M, Measurement, R
 from opendp_lite.domains import Rows
 from opendp_lite.errors import BudgetExceeded, ParameterError, SpaceError
-from opendp_lite.exact import said
+from opendp_lite.exact import described
 from opendp_lite.measures.measure import Measure
 from opendp_lite.recipes import Mechanism, Stage, mechanism
 from opendp_lite.samplers.entropy import Entropy
@@ -129,7 +129,7 @@ def _no_query(given: object) -> str:
             "ask takes a pipeline bound to no space, and binds it to the program's rows; leave out "
             "the space in front"
         )
-    return f"ask takes a pipeline that ends in noise, got {said(given)}"
+    return f"ask takes a pipeline that ends in noise, got {described(given)}"
 
 
 @mechanism
@@ -175,11 +175,11 @@ def adaptive(
         42
     """
     if not callable(program) or isinstance(program, Mechanism):
-        raise ParameterError(f"adaptive takes a function of ask, got {said(program)}")
+        raise ParameterError(f"adaptive takes a function of ask, got {described(program)}")
     if not isinstance(measure, Measure):
         raise ParameterError(
             "adaptive: measure is dp.MaxDivergence(), dp.ZeroConcentratedDivergence() or "
-            f"dp.ApproximateDivergence(), with parentheses; got {said(measure)}"
+            f"dp.ApproximateDivergence(), with parentheses; got {described(measure)}"
         )
     explanation = "the budget of the program; queries beyond it are refused"
     return programmed(space, program, measure, measure.loss(budget), explanation)

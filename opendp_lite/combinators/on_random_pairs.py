@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.bodies.bounds import Values, spread
+from opendp_lite.bodies.bounds import Values, broadcast
 from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.everything import Everything
 from opendp_lite.core import Facts, M, Measurement
@@ -20,7 +20,7 @@ from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.missing import LEAVE_OUT, fold_present
 from opendp_lite.engines.rows import LazyRows
 from opendp_lite.errors import ParameterError, SpaceError
-from opendp_lite.exact import said, whole
+from opendp_lite.exact import described, whole
 from opendp_lite.examples import example
 from opendp_lite.measurements.private_quantile import private_quantile
 from opendp_lite.metrics import ChangeOneDistance
@@ -75,7 +75,7 @@ def on_random_pairs(
     """
     if not isinstance(mechanism, Mechanism):
         raise ParameterError(
-            f"on_random_pairs takes a pipeline that ends in noise, got {said(mechanism)}"
+            f"on_random_pairs takes a pipeline that ends in noise, got {described(mechanism)}"
         )
     rows = 2 * whole(group, "group", least=1)
     if rows > _MOST_ROWS:
@@ -119,7 +119,7 @@ def _of_groups(space: Space[Rows], rows: int) -> Space[Rows]:
 def _halves(lower: Values, upper: Values, columns: int) -> Box:
     """Where half of the squared difference of two rows between bounds lies."""
     kept = max(len(lower), len(upper))
-    pairs = zip(spread(lower, kept), spread(upper, kept), strict=True)
+    pairs = zip(broadcast(lower, kept), broadcast(upper, kept), strict=True)
     return Box(0, [(high - low) ** 2 / 2 for low, high in pairs], columns)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from opendp_lite.engines.fold import Floats
 from opendp_lite.errors import DataError, ParameterError
-from opendp_lite.exact import said, whole
+from opendp_lite.exact import described, whole
 
 BLOCK_ENTRIES: Final = 65536
 """Entries in a block: few calls, and working arrays that stay in a processor's cache."""
@@ -36,7 +36,7 @@ def public_size(value: int | None) -> int | None:
 
 def _at_most(most: int, value: int, name: str) -> int:
     if value > most:
-        raise ParameterError(f"{name} must be at most {most}, got {said(value)}")
+        raise ParameterError(f"{name} must be at most {most}, got {described(value)}")
     return value
 
 

@@ -21,7 +21,7 @@ from opendp_lite.engines.layout import DENSE
 from opendp_lite.engines.source import Source
 from opendp_lite.errors import DataError
 
-BLOCK_ENTRIES: Final = 262144
+STORED_ENTRIES: Final = 262144
 """Stored entries in a block: each block costs a total of every column, so they are few."""
 KEEPING: Final = (
     "scale",
@@ -122,9 +122,9 @@ class SparseMatrix(Source):
         """At least one block, so that a step is refused or not whatever the number of rows."""
         start, rows = 0, self.size
         while True:
-            full = self.indptr[start] + BLOCK_ENTRIES
+            full = self.indptr[start] + STORED_ENTRIES
             reach = int(np.searchsorted(self.indptr, full, side="right")) - 1
-            stop = min(max(reach, start + 1), start + BLOCK_ENTRIES, rows)
+            stop = min(max(reach, start + 1), start + STORED_ENTRIES, rows)
             yield self.block(start, stop)
             if stop == rows:
                 return

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import cast, overload
 
 from opendp_lite.core import Measurement
-from opendp_lite.exact import Number, positive, shown_up, sqrt_up
+from opendp_lite.exact import Number, positive, round_up, sqrt_up
 from opendp_lite.examples import example
 from opendp_lite.measurements.noise import Aggregate, added_noise, exactly_one, require_sensitivity
 from opendp_lite.measures.max_divergence import MaxDivergence
@@ -75,5 +75,5 @@ def l2_mechanism(
         MaxDivergence(),
         lambda norms: sqrt_up(cast(Fraction, norms.l2_squared) / square),
         f"epsilon = l2 / b, b = {float(width):.6g}, expected l2 norm of the noise d b = "
-        f"{shown_up(dimension * width):.6g}",
+        f"{round_up(dimension * width):.6g}",
     )

@@ -7,7 +7,7 @@ from math import sqrt
 from typing import cast, overload
 
 from opendp_lite.core import Measurement
-from opendp_lite.exact import Number, positive, shown_up
+from opendp_lite.exact import Number, positive, round_up
 from opendp_lite.examples import example
 from opendp_lite.measurements.noise import Aggregate, added_noise, exactly_one, require_sensitivity
 from opendp_lite.measures.max_divergence import MaxDivergence
@@ -76,7 +76,7 @@ def laplace(
         MaxDivergence(),
         lambda norms: cast(Fraction, norms.l1) / width,
         f"epsilon = l1 / b, b = {float(width):.6g}, standard deviation "
-        f"{shown_up(width) * sqrt(2):.6g}",
+        f"{round_up(width) * sqrt(2):.6g}",
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, cast, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.bodies.bounds import Bounds, array, compact, spread, values, width_of
+from opendp_lite.bodies.bounds import Bounds, broadcast, collapse, parse_bounds, to_floats, width_of
 from opendp_lite.bodies.box import Box
 from opendp_lite.core import Facts, Measurement
 from opendp_lite.domains import Rows
@@ -19,7 +19,16 @@ from opendp_lite.engines.fold import Block, Floats
 from opendp_lite.engines.missing import LEAVE_OUT, FillEntries, fold_present
 from opendp_lite.engines.rank_counts import RankCounts
 from opendp_lite.errors import ParameterError, SpaceError
-from opendp_lite.exact import Number, exact, floor_log2, nearest, plain, positive, sqrt_up, whole
+from opendp_lite.exact import (
+    Number,
+    exact,
+    floor_log2,
+    format_number,
+    nearest,
+    positive,
+    sqrt_up,
+    whole,
+)
 from opendp_lite.examples import example
 from opendp_lite.measurements.noise import exactly_one
 from opendp_lite.measures.max_divergence import MaxDivergence
@@ -155,12 +164,12 @@ def private_quantile(
     measure: Measure[Any]
     if exactly_one("private_quantile", rho=rho, epsilon=epsilon) == "rho":
         loss, measure, power = positive(rho, "rho"), ZeroConcentratedDivergence(), 2
-        each = compact(tuple(loss * share / len(wanted) for share in split))
+        each = collapse(tuple(loss * share / len(wanted) for share in split))
         slopes = [[_slope(8 * part / (r * r), root=True) for part in each] for r in ranges]
         formula = "rho = epsilon^2 / 8, epsilon the bounded range"
     else:
         loss, measure, power = positive(epsilon, "epsilon"), MaxDivergence(), 1
-        each = compact(tuple(loss * share / len(wanted) for share in split))
+        each = collapse(tuple(loss * share / len(wanted) for share in split))
         slopes = [[_slope(part / r, root=False) for part in each] for r in ranges]
         formula = "epsilon = the range of what a row changes in the weights' logarithms"
     laws = [[RankLaw(q, s) for s in row] for q, row in zip(wanted, slopes, strict=True)]
@@ -198,7 +207,9 @@ def _between(
     columns = space.domain.columns
     if not isinstance(bounds, Sequence | np.ndarray) or len(bounds) != 2:
         raise ParameterError("private_quantile takes bounds=(lower, upper) or candidates=[...]")
-    lattices = _lattices(values(bounds[0], "lower"), values(bounds[1], "upper"), scale, unit, bits)
+    lattices = _lattices(
+        parse_bounds(bounds[0], "lower"), parse_bounds(bounds[1], "upper"), scale, unit, bits
+    )
     if len(lattices) not in (1, columns):
         raise SpaceError(
             f"private_quantile was given bounds for {len(lattices)} columns, the rows have "
@@ -221,7 +232,7 @@ def _among(
         raise ParameterError(
             "private_quantile takes bounds= (with scale=, unit= and bits=) or candidates=, not both"
         )
-    points = array(values(candidates, "candidates"))
+    points = to_floats(parse_bounds(candidates, "candidates"))
     if not (np.isfinite(points).all() and (points[1:] > points[:-1]).all()):
         raise ParameterError("private_quantile: candidates must rise, as floats")
     ones = np.ones(len(points), dtype=np.int64)
@@ -255,12 +266,12 @@ def _lattices(
     bits: int | None = None,
 ) -> list[Lattice]:
     count = width_of("private_quantile", 1, lower, upper)
-    pairs = list(zip(spread(lower, count), spread(upper, count), strict=True))
+    pairs = list(zip(broadcast(lower, count), broadcast(upper, count), strict=True))
     for low, high in pairs:
         if low > high:
             raise ParameterError(
-                f"private_quantile: the lower bound, {plain(low)}, must be below the upper, "
-                f"{plain(high)}; swap them"
+                f"private_quantile: the lower bound, {format_number(low)}, must be below the "
+                f"upper, {format_number(high)}; swap them"
             )
         if not (-FARTHEST_BOUND <= low < high <= FARTHEST_BOUND and float(low) < float(high)):
             raise ParameterError(
@@ -297,11 +308,17 @@ def _lattices(
 
 def _quantiles(given: Number | Sequence[Number]) -> tuple[tuple[Fraction, ...], bool]:
     several = isinstance(given, Sequence | np.ndarray)
-    found = values(given, "quantiles") if several else (exact(given, "quantiles"),)
+    found = parse_bounds(given, "quantiles") if several else (exact(given, "quantiles"),)
     for each in found:
         if not 0 <= each <= 1:
-            percent = f"; {plain(each)} % is {plain(each / 100)}" if 1 < each <= 100 else ""
-            raise ParameterError(f"a quantile is between 0 and 1, got {plain(each)}{percent}")
+            percent = (
+                f"; {format_number(each)} % is {format_number(each / 100)}"
+                if 1 < each <= 100
+                else ""
+            )
+            raise ParameterError(
+                f"a quantile is between 0 and 1, got {format_number(each)}{percent}"
+            )
     return found, several
 
 
@@ -317,7 +334,7 @@ def _score_range(space: Space[Rows], quantile: Fraction) -> Fraction:
 
 
 def _split(shares: Bounds, columns: int) -> tuple[Fraction, ...]:
-    given = values(shares, "a share")
+    given = parse_bounds(shares, "a share")
     if len(given) != columns:
         raise SpaceError(f"private_quantile was given {len(given)} shares for {columns} columns")
     return proportions(given)

@@ -8,7 +8,7 @@ from fractions import Fraction
 import attrs
 
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import digits_up, exp_down, exp_up, said, shown_up
+from opendp_lite.exact import described, digits_up, exp_down, exp_up, round_up
 from opendp_lite.measures.curve import Pair, composed_curve, curve_of, curved_pair
 from opendp_lite.measures.max_divergence import budget
 from opendp_lite.measures.measure import Measure, group_size, proportions
@@ -32,14 +32,14 @@ class ApproximateDivergence(Measure[Pair]):
 
     def loss(self, value: object) -> Pair:
         if not isinstance(value, tuple | list) or len(value) != 2:
-            raise ParameterError(f"a loss here is a pair (epsilon, delta), got {said(value)}")
+            raise ParameterError(f"a loss here is a pair (epsilon, delta), got {described(value)}")
         epsilon, delta = budget(value[0], "epsilon"), budget(value[1], "delta")
         if delta > 1:
             raise ParameterError(f"delta must be at most 1, got {value[1]}")
         return epsilon, delta
 
     def show(self, loss: Pair) -> tuple[float, float]:
-        return shown_up(loss[0]), shown_up(loss[1])
+        return round_up(loss[0]), round_up(loss[1])
 
     def zero(self) -> Pair:
         return Fraction(0), Fraction(0)

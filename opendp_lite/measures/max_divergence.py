@@ -8,7 +8,7 @@ from fractions import Fraction
 import attrs
 
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import digits_up, exact, shown_up
+from opendp_lite.exact import digits_up, exact, round_up
 from opendp_lite.measures.curve import without_curve
 from opendp_lite.measures.measure import Measure, group_size, proportions
 from opendp_lite.measures.profile import Profile, PureProfile
@@ -29,7 +29,7 @@ class AdditiveMeasure(Measure[Fraction]):
         return Fraction(0)
 
     def show(self, loss: Fraction) -> float:
-        return shown_up(without_curve(loss))
+        return round_up(without_curve(loss))
 
     def compose(self, losses: Sequence[Fraction]) -> Fraction:
         return sum(losses, Fraction(0))

@@ -10,7 +10,7 @@ from functools import lru_cache
 import attrs
 
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import NEGLIGIBLE, exp_down, exp_up, log_up, normal_tail, shown_up, sqrt_up
+from opendp_lite.exact import NEGLIGIBLE, exp_down, exp_up, log_up, normal_tail, round_up, sqrt_up
 
 _STEPS = 200
 _LARGEST = 2.0**1000
@@ -102,7 +102,7 @@ class PointProfile(Profile):
     def epsilon(self, delta: Fraction) -> Fraction:
         if delta < self.spill:
             raise ParameterError(
-                f"this loss holds at delta = {shown_up(self.spill)} and above, "
+                f"this loss holds at delta = {round_up(self.spill)} and above, "
                 f"delta = {float(delta)} cannot be had"
             )
         if delta == self.spill or delta < NEGLIGIBLE:
@@ -186,6 +186,6 @@ def gaussian_ratio(epsilon: Fraction, delta: Fraction) -> Fraction:
             high = middle
     if low == 0:
         raise ParameterError(
-            f"epsilon = {shown_up(epsilon)}, delta = {shown_up(delta)} would need infinite noise"
+            f"epsilon = {round_up(epsilon)}, delta = {round_up(delta)} would need infinite noise"
         )
     return Fraction(low) ** 2

@@ -9,7 +9,7 @@ from opendp_lite.bodies.points import PointOf
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError, SpaceError
-from opendp_lite.exact import said
+from opendp_lite.exact import described
 from opendp_lite.examples import example
 from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.recipes import stage
@@ -60,7 +60,8 @@ def basis_features(space: Space[Rows], basis: Basis) -> Transformation[Space[Row
     """
     if not isinstance(basis, Basis):
         raise ParameterError(
-            f"basis_features needs a basis such as dp.bases.Cosine(12, 0, 100), got {said(basis)}"
+            f"basis_features needs a basis such as dp.bases.Cosine(12, 0, 100), "
+            f"got {described(basis)}"
         )
     if space.domain.columns != 1:
         raise SpaceError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import numpy as np
 
-from opendp_lite.bodies.bounds import Bounds, array, values
+from opendp_lite.bodies.bounds import Bounds, parse_bounds, to_floats
 from opendp_lite.bodies.box import Box
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
@@ -57,6 +57,6 @@ def center(space: Space[Rows], middle: Bounds) -> Transformation[Space[Rows], Sp
         >>> (dp.clamp(0, 10) >> dp.center(5) >> dp.sum()).map(1).linf
         Fraction(5, 1)
     """
-    point = fitting(values(middle, "middle"), space, "center")
+    point = fitting(parse_bounds(middle, "middle"), space, "center")
     body = space.domain.body.shift(tuple(-value for value in point))
-    return row_map_trusted(space, Moved(array(point)), body, space.domain.names)
+    return row_map_trusted(space, Moved(to_floats(point)), body, space.domain.names)

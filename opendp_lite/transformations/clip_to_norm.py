@@ -8,7 +8,7 @@ from opendp_lite.bodies.non_negative_ball import NonNegativeBall
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import Number, positive, said
+from opendp_lite.exact import Number, described, positive
 from opendp_lite.examples import example
 from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.recipes import stage
@@ -54,7 +54,7 @@ def clip_to_norm(
     """
     if p not in (1, 2):
         raise ParameterError(
-            f"clip_to_norm: p must be 1 or 2, got {said(p)}; clamp bounds each column"
+            f"clip_to_norm: p must be 1 or 2, got {described(p)}; clamp bounds each column"
         )
     kind = NonNegativeBall if space.domain.body.non_negative() else Ball
     body = kind(positive(radius, "radius"), p).over(space.domain.columns)

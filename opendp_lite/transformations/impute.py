@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opendp_lite.bodies.bounds import Bounds, array, values
+from opendp_lite.bodies.bounds import Bounds, parse_bounds, to_floats
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.engines.missing import FillEntries
@@ -44,6 +44,6 @@ def impute(space: Space[Rows], value: Bounds) -> Transformation[Space[Rows], Spa
         NotPrivate([1., 2.])
     """
     domain = space.domain
-    filling = array(fitting(values(value, "value"), space, "impute"))
+    filling = to_floats(fitting(parse_bounds(value, "value"), space, "impute"))
 
     return row_map_trusted(space, FillEntries(filling), domain.body, domain.names)

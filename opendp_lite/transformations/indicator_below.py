@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import numpy as np
 
-from opendp_lite.bodies.bounds import Bounds, array, values
+from opendp_lite.bodies.bounds import Bounds, parse_bounds, to_floats
 from opendp_lite.bodies.box import Box
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
@@ -62,7 +62,7 @@ def indicator_below(
         >>> (dp.transformations.indicator_below(18) >> dp.sum())([12.0, 20.0, 17.5])
         NotPrivate([2.])
     """
-    limits = array(fitting(values(threshold, "threshold"), space, "indicator_below"))
+    limits = to_floats(fitting(parse_bounds(threshold, "threshold"), space, "indicator_below"))
     return row_map_trusted(
         space, Below(limits), Box(0, 1, space.domain.columns), space.domain.names
     )

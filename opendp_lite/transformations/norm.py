@@ -17,7 +17,7 @@ from opendp_lite.engines.entries import EntryMap
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.layout import Layout
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import nearest, said, sqrt_up
+from opendp_lite.exact import described, nearest, sqrt_up
 from opendp_lite.examples import example
 from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.recipes import stage
@@ -69,7 +69,7 @@ def norm(space: Space[Rows], p: float = 2) -> Transformation[Space[Rows], Space[
         NotPrivate([5., 2.])
     """
     if p not in (1, 2):
-        raise ParameterError(f"norm: p must be 1 or 2, got {said(p)}")
+        raise ParameterError(f"norm: p must be 1 or 2, got {described(p)}")
     body = space.domain.body
     ends, radii = body.bounds(), body.radii()
     largest = None if radii is None else radii.of(p)

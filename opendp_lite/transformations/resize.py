@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.bodies.bounds import Bounds, array, format_bounds, values
+from opendp_lite.bodies.bounds import Bounds, format_bounds, parse_bounds, to_floats
 from opendp_lite.bodies.box import Box
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
@@ -17,7 +17,7 @@ from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.missing import LEAVE_OUT
 from opendp_lite.engines.rows import LazyRows, map_rows, materialise
 from opendp_lite.errors import ParameterError, SpaceError
-from opendp_lite.exact import nearest, said, whole
+from opendp_lite.exact import described, nearest, whole
 from opendp_lite.examples import example, rows_in
 from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.recipes import stage
@@ -101,13 +101,13 @@ def _room(size: int, columns: int) -> Floats:
     try:
         return np.empty((size, columns))
     except (MemoryError, ValueError, OverflowError):
-        raise ParameterError(f"resize: {said(size)} rows are more than memory holds") from None
+        raise ParameterError(f"resize: {described(size)} rows are more than memory holds") from None
 
 
 def _equal(space: Space[Rows], fill: Bounds) -> Callable[[int], Floats]:
     domain = space.domain
-    entries = fitting(values(fill, "fill"), space, "resize")
-    row = np.broadcast_to(array(entries), (1, domain.columns))
+    entries = fitting(parse_bounds(fill, "fill"), space, "resize")
+    row = np.broadcast_to(to_floats(entries), (1, domain.columns))
     if not domain.body.contains(row)[0]:
         raise SpaceError(
             f"resize: the filling row must lie in {domain.body!r}, got {format_bounds(entries)}"

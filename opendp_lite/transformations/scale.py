@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import numpy as np
 
-from opendp_lite.bodies.bounds import Bounds, array, values
+from opendp_lite.bodies.bounds import Bounds, parse_bounds, to_floats
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.engines.entries import EntryMap
@@ -60,8 +60,8 @@ def scale(space: Space[Rows], factor: Bounds) -> Transformation[Space[Rows], Spa
         >>> (dp.clamp(0, 10) >> dp.scale(0.1) >> dp.sum()).map(1)
         dp.Norms(l1=1.0, l2=1.0, linf=1.0)
     """
-    factors = fitting(values(factor, "factor"), space, "scale")
+    factors = fitting(parse_bounds(factor, "factor"), space, "scale")
     if any(value == 0 for value in factors):
         raise ParameterError("scale: a factor of 0 would remove the column; use select()")
     body = space.domain.body.scale(factors)
-    return row_map_trusted(space, Multiplied(array(factors)), body, space.domain.names)
+    return row_map_trusted(space, Multiplied(to_floats(factors)), body, space.domain.names)

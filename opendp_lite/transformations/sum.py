@@ -191,7 +191,7 @@ def sum(space: Space[Rows]) -> Transformation[Space[Rows], Space[Vectors]]:
     per_row = metric.per_row(body)
     if per_row is None:
         raise SpaceError(_UNBOUNDED)
-    how: RowSum[Any] = body.own_sum() or SumFold(body)
+    how: RowSum[Any] = body.specialised_sum() or SumFold(body)
     treatment = body.filling() if metric.fixed_size else LEAVE_OUT
     exponent = body.exponent()
     vectors = Vectors(body.columns, exponent)

@@ -9,7 +9,7 @@ import pytest
 from mpmath import erfc, exp, log, mp, mpf, quad, sqrt
 
 import opendp_lite as dp
-from opendp_lite.exact import exp_up, log_up, normal_tail, reading
+from opendp_lite.exact import exp_up, log_up, normal_tail, rational_of_float
 from opendp_lite.measures.profile import (
     ConcentratedProfile,
     GaussianProfile,
@@ -191,15 +191,15 @@ def test_certified_bounds_at_the_ends():
 
 
 def test_readings_of_floats():
-    assert reading(0.1) * 10 == 1
-    assert reading(1 / 3) * 3 == 1
-    assert reading(0.2 / 3) * 3 == reading(0.2)
+    assert rational_of_float(0.1) * 10 == 1
+    assert rational_of_float(1 / 3) * 3 == 1
+    assert rational_of_float(0.2 / 3) * 3 == rational_of_float(0.2)
     generator = np.random.default_rng(2)
     values = np.ldexp(generator.random(3000), generator.integers(-1000, 1000, 3000)).tolist()
     for value in values:
-        assert float(reading(value)) == value
+        assert float(rational_of_float(value)) == value
         neighbour = float(np.nextafter(value, np.inf))
-        assert reading(value) < reading(neighbour)
+        assert rational_of_float(value) < rational_of_float(neighbour)
 
 
 def test_gaussian_renyi_divergence_is_order_times_rho():

@@ -17,7 +17,7 @@ from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.distributions.uncertain import Uncertain
 from opendp_lite.estimators.inference.parameters import Floats
 from opendp_lite.estimators.inference.shown_results import for_json, html_table
-from opendp_lite.exact import Number, exact, nearest, positive, said, whole
+from opendp_lite.exact import Number, described, exact, nearest, positive, whole
 from opendp_lite.postprocessor import postprocessor, validator
 
 _SHOWN: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -58,7 +58,7 @@ def _numbers(given: Any, name: str) -> Floats:
         numbers: Floats = found.astype(np.float64)
     except (TypeError, ValueError):
         raise ParameterError(
-            f"{name} must be a number or an array of numbers, got {said(given)}"
+            f"{name} must be a number or an array of numbers, got {described(given)}"
         ) from None
     if np.isnan(numbers).any():
         raise ParameterError(f"{name} must be numbers, got NaN")
@@ -300,7 +300,8 @@ def _read(basis: Basis, deviation: Number, size: int | None) -> tuple[float, int
     """The deviation and the size, refused where they, or the basis, are none."""
     if not isinstance(basis, Basis):
         raise ParameterError(
-            f"distribution needs a basis such as dp.bases.Cosine(12, 0, 100), got {said(basis)}"
+            f"distribution needs a basis such as dp.bases.Cosine(12, 0, 100), "
+            f"got {described(basis)}"
         )
     declared = None if size is None else whole(size, "size", least=1)
     return nearest(positive(deviation, "deviation")), declared

@@ -14,7 +14,7 @@ import attrs
 from opendp_lite.documents import path_of
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError, SpaceError
-from opendp_lite.exact import Number, exact, nearest, reading
+from opendp_lite.exact import Number, exact, nearest, rational_of_float
 from opendp_lite.recipes import Stage
 from opendp_lite.spaces import Space, row_metric
 from opendp_lite.transformations.clamp import clamp
@@ -22,7 +22,7 @@ from opendp_lite.transformations.impute import impute
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_LARGEST_BOUND: Final = reading(1e100)
+_LARGEST_BOUND: Final = rational_of_float(1e100)
 _NARROWEST_WIDTH: Final = 1 / _LARGEST_BOUND
 _BOUNDS: Final = 2
 

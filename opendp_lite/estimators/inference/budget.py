@@ -14,7 +14,7 @@ from opendp_lite.estimators.inference.noise_family import (
     LaplaceFamily,
     NoiseFamily,
 )
-from opendp_lite.exact import Number, nearest, open_probability, positive, reading
+from opendp_lite.exact import Number, nearest, open_probability, positive, rational_of_float
 from opendp_lite.measurements.noise import exactly_one
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.curve import Pair, gaussian_pair
@@ -22,7 +22,7 @@ from opendp_lite.measures.measure import Measure
 from opendp_lite.measures.profile import gaussian_ratio
 from opendp_lite.recipes import Mechanism
 
-_LARGEST_AMOUNT: Final = reading(1e30)
+_LARGEST_AMOUNT: Final = rational_of_float(1e30)
 
 
 @attrs.frozen

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError, SpaceError
-from opendp_lite.exact import exact, nearest, open_probability, positive, reading
+from opendp_lite.exact import exact, nearest, open_probability, positive, rational_of_float
 from opendp_lite.spaces import Space
 
 Floats = NDArray[np.float64]
-_LARGEST_PARAMETER: Final = reading(1e100)
+_LARGEST_PARAMETER: Final = rational_of_float(1e100)
 _LEAST_SHARE: Final = Fraction(1, 10**6)
 
 

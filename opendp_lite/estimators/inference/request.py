@@ -21,7 +21,7 @@ from opendp_lite.estimators.inference.estimate import Estimate
 from opendp_lite.estimators.inference.estimator_plan import EstimatorPlan
 from opendp_lite.estimators.inference.noisy_totals import NoisyTotals, TotalsWithSpread
 from opendp_lite.estimators.inference.parameters import Floats, confidence_of
-from opendp_lite.exact import Number, said
+from opendp_lite.exact import Number, described
 from opendp_lite.recipes import Mechanism, Stage
 from opendp_lite.spaces import Space, row_metric
 from opendp_lite.transformations.center import center
@@ -64,7 +64,7 @@ class Request:
     def within(cls, whole: Budget, step: str, confidence: Number | None, sampling: bool) -> Request:
         """As ``of``, for a budget that was read before."""
         if sampling not in (True, False):
-            raise ParameterError(f"{step}: sampling is True or False, got {said(sampling)}")
+            raise ParameterError(f"{step}: sampling is True or False, got {described(sampling)}")
         if confidence is None:
             if sampling:
                 raise ParameterError(

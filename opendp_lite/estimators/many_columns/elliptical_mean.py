@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from opendp_lite.bodies.bounds import Bounds, array, spread, values
+from opendp_lite.bodies.bounds import Bounds, broadcast, parse_bounds, to_floats
 from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError
@@ -57,20 +57,22 @@ def elliptical_mean(
         >>> rows = np.full((4000, 2), [3.0, 400.0])
         >>> mean = dp.estimators.elliptical_mean(0, [10, 1000], rho=0.03)
         >>> (dp.records(columns=2) >> mean)(rows).round(-1)
-        array([  0., 400.])
+        to_floats([  0., 400.])
     """
     columns = space.domain.columns
     name = "elliptical_mean"
-    ends = (fitting(values(each, "bounds"), space, name) for each in (lower, upper))
-    low, high = (spread(each, columns) for each in ends)
+    ends = (fitting(parse_bounds(each, "bounds"), space, name) for each in (lower, upper))
+    low, high = (broadcast(each, columns) for each in ends)
     if any(least >= most for least, most in zip(low, high, strict=True)):
         raise ParameterError("elliptical_mean: each lower bound must be below its upper bound")
     middle = tuple((least + most) / 2 for least, most in zip(low, high, strict=True))
     widths = [moderate(most - least, "a width") for least, most in zip(low, high, strict=True)]
-    factors = dyadic(1 / np.sqrt(array(tuple(widths)) / 2))
+    factors = dyadic(1 / np.sqrt(to_floats(tuple(widths)) / 2))
 
     def back(mean: Floats) -> Floats:
-        found: Floats = (array(middle) + mean / array(factors)).clip(array(low), array(high))
+        found: Floats = (to_floats(middle) + mean / to_floats(factors)).clip(
+            to_floats(low), to_floats(high)
+        )
         return found
 
     rows = clamp(lower, upper) >> center(middle) >> scale(factors)

@@ -15,7 +15,7 @@ from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.inference.parameters import Floats, moderate, require_public_size
 from opendp_lite.estimators.many_columns._columns import coordinate_bound, dyadic, each_column
-from opendp_lite.exact import Number, said, whole
+from opendp_lite.exact import Number, described, whole
 from opendp_lite.examples import example
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.private_quantile import private_quantile
@@ -109,7 +109,7 @@ def check_way(by: object, group: object) -> None:
     """Refuses ways and groups that ``deviations`` does not know."""
     if by not in _WAYS:
         ways = ", ".join(f'"{each}"' for each in _WAYS)
-        raise ParameterError(f"variances are estimated by one of {ways}; got {said(by)}")
+        raise ParameterError(f"variances are estimated by one of {ways}; got {described(by)}")
     whole(group, "group", least=1)
 
 

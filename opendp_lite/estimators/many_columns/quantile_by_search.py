@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from opendp_lite.bodies.bounds import Bounds, array, spread, values
+from opendp_lite.bodies.bounds import Bounds, broadcast, parse_bounds, to_floats
 from opendp_lite.combinators.adaptive import Ask, programmed
 from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
@@ -72,8 +72,11 @@ def quantile_by_search(
     if not 0 <= share <= 1:
         raise ParameterError(f"quantile_by_search: a quantile is between 0 and 1, got {quantile}")
     columns = space.domain.columns
-    ends = (fitting(values(each, "bounds"), space, "quantile_by_search") for each in (lower, upper))
-    least, most = (spread(each, columns) for each in ends)
+    ends = (
+        fitting(parse_bounds(each, "bounds"), space, "quantile_by_search")
+        for each in (lower, upper)
+    )
+    least, most = (broadcast(each, columns) for each in ends)
     if not all(
         -FARTHEST_BOUND <= low < high <= FARTHEST_BOUND
         for low, high in zip(least, most, strict=True)
@@ -83,7 +86,7 @@ def quantile_by_search(
         )
 
     def search(ask: Ask[ZeroConcentratedDivergence]) -> Any:
-        low, high = array(least), array(most)
+        low, high = to_floats(least), to_floats(most)
         for _ in range(rounds):
             middle: Floats = low / 2 + high / 2
             above = indicator_below(dyadic(middle)) >> center(share)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from opendp_lite.bodies.bounds import Bounds, array, spread, values
+from opendp_lite.bodies.bounds import Bounds, broadcast, parse_bounds, to_floats
 from opendp_lite.combinators.adaptive import Ask, programmed
 from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
@@ -76,14 +76,14 @@ def scaled_mean(
         >>> rows = np.random.default_rng(0).normal(0, [1, 100], (20_000, 2))
         >>> mean = dp.estimators.scaled_mean([1, 100], rho=0.03)
         >>> (dp.records(columns=2) >> mean)(rows).round(-1) + 0
-        array([0., 0.])
+        to_floats([0., 0.])
     """
     columns = space.domain.columns
-    given = fitting(values(sigma, "sigma"), space, "scaled_mean")
-    spreads = array(spread(tuple(moderate(each, "sigma") for each in given), columns))
+    given = fitting(parse_bounds(sigma, "sigma"), space, "scaled_mean")
+    spreads = to_floats(broadcast(tuple(moderate(each, "sigma") for each in given), columns))
     total = float(spreads.sum())
     factors = dyadic(1 / np.sqrt(spreads * total))
-    centers = spread(fitting(values(middle, "middle"), space, "scaled_mean"), columns)
+    centers = broadcast(fitting(parse_bounds(middle, "middle"), space, "scaled_mean"), columns)
     share = open_probability(beyond, "beyond")
     tail = log(share.denominator) - log(share.numerator)
     square = 1 + 2 * sqrt(tail) * float(np.linalg.norm(spreads)) / total
@@ -92,7 +92,7 @@ def scaled_mean(
     rows = center(centers) >> scale(factors)
 
     def back(mean: Floats) -> Floats:
-        return array(centers) + mean / array(factors)
+        return to_floats(centers) + mean / to_floats(factors)
 
     def mean_within(radius: float, loss: Fraction) -> Mechanism[Space[Rows], Zcdp]:
         return noisy_mean(space, rows >> clip_to_norm(radius), loss, back)

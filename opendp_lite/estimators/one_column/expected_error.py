@@ -10,7 +10,7 @@ import numpy as np
 from opendp_lite.core import Measurement, Private
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.estimators.inference.scenario import Scenario
-from opendp_lite.exact import Number, exact, nearest, said, whole
+from opendp_lite.exact import Number, described, exact, nearest, whole
 from opendp_lite.recipes import Mechanism
 
 _RUNS: Final = 20_000
@@ -56,7 +56,7 @@ def expected_error(
     if not isinstance(estimator, Private):
         raise ParameterError(
             "expected_error takes an estimator, such as dp.mean(0, 100, epsilon=1), got "
-            f"{said(estimator)}"
+            f"{described(estimator)}"
         )
     bound = estimator.bound
     simulate = bound.facts.simulate

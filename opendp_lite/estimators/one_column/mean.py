@@ -19,7 +19,7 @@ from opendp_lite.estimators.inference.scenario import Scenario
 from opendp_lite.estimators.one_column.joint_mean import joint_plan
 from opendp_lite.estimators.one_column.known_size_mean import known_size_plan
 from opendp_lite.estimators.one_column.recentred_mean import recentred_plan
-from opendp_lite.exact import Number, digits_up, reading
+from opendp_lite.exact import Number, digits_up, rational_of_float
 from opendp_lite.examples import example
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.max_divergence import MaxDivergence
@@ -175,7 +175,7 @@ class _Explanation:
         """The promise, as it is defined: on the probability of any conclusion."""
         told_at = self.request.whole.reporting_delta
         power = self.made.epsilon(told_at)
-        factor = f"e^{digits_up(reading(power), 3)}"
+        factor = f"e^{digits_up(rational_of_float(power), 3)}"
         if power < _LARGEST:
             factor += f" = {digits_up(Fraction(exp(power)), 3)}"
         change = "adding or removing" if self.size is None else "replacing"

@@ -15,7 +15,7 @@ import opendp_lite as dp
 from opendp_lite.combinators.compose import compose
 from opendp_lite.estimators.inference.request import Request
 from opendp_lite.estimators.one_column.weighted_mean import _Weighted
-from opendp_lite.exact import reading
+from opendp_lite.exact import rational_of_float
 
 pytestmark = pytest.mark.usefixtures("seeded")
 ASKED = {"confidence": 0.9, "sampling": True}
@@ -142,6 +142,6 @@ def test_columns(name, falsely):
 @pytest.mark.parametrize("name", CASES)
 def test_the_loss_is_what_was_given(name):
     space, make, budget, *_ = CASES[name]
-    exactly = tuple(map(reading, map(float, budget.values())))
+    exactly = tuple(map(rational_of_float, map(float, budget.values())))
     found = (space >> make(**budget)).loss(1)
     assert (found if type(found) is tuple else (found,)) == exactly

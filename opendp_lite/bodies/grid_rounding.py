@@ -33,7 +33,7 @@ def grid_exponent(
     return max(fine, reach - _MOST_BITS)
 
 
-class Snapper(ABC):
+class GridRounding(ABC):
     """Rounds blocks of rows to a body's grid, in integers, and never outside the body.
 
     The image of a row depends on that row alone (elementwise operations in a fixed order), whatever
