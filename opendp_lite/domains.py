@@ -105,7 +105,7 @@ class Rows(Domain):
             raise DataError(self._columns_message(source.columns))
         return LazyRows(held(source, self.columns, self.size))
 
-    received = staticmethod(identity)
+    received = staticmethod(identity)  # pyright: ignore[reportAssignmentType]
 
     def _columns_message(self, found: int) -> str:
         return (

@@ -225,8 +225,8 @@ class Points(Body):
         extreme = generator.choice(ends, count)
         return self.at(np.where(generator.random(count) < 0.5, extreme, anywhere))
 
-    def project(self, block: Floats, layout: Layout = DENSE) -> Floats:
-        return _with_missing(self.at(self.places_in(block)), block)
+    def project(self, entries: Floats, layout: Layout = DENSE) -> Floats:
+        return _with_missing(self.at(self.places_in(entries)), entries)
 
     def exponent(self) -> int:
         return self.grid

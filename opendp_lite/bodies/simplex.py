@@ -103,11 +103,11 @@ class Simplex(Body):
         shares = generator.dirichlet(np.full(self.columns + 1, 0.3), count)
         return shares[:, : self.columns] * nearest(self.total)
 
-    def project(self, block: Floats, layout: Layout = DENSE) -> Floats:
-        if holds_missing(block):
-            missing = np.isnan(block)
-            return np.where(missing, np.nan, self.project(self.filling()(block)))
-        inside = self._box().project(block)
+    def project(self, entries: Floats, layout: Layout = DENSE) -> Floats:
+        if holds_missing(entries):
+            missing = np.isnan(entries)
+            return np.where(missing, np.nan, self.project(self.filling()(entries)))
+        inside = self._box().project(entries)
         left = np.full(len(inside), nearest(self.total))
         for column in range(self.columns):
             np.minimum(inside[:, column], left, out=inside[:, column])

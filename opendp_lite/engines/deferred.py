@@ -119,7 +119,7 @@ def chained(first: Function, second: Function) -> Function:
     """One function after another."""
     links: list[Function] = []
     for each in (first, second):
-        for link in each.functions if type(each) is Chained else (each,):
+        for link in each.functions if isinstance(each, Chained) else (each,):
             if link is identity:
                 continue
             last = links[-1] if links else None
