@@ -2,8 +2,8 @@
 
 Every stability map and privacy map computes with ``fractions.Fraction``. A float that a person
 types stands for a rational, and which one decides whether ten times 0.1 is 1: see
-``rational_of_float``. Where a transcendental function cannot be avoided, the functions here return a rational that is
-certainly on the named side of the true value.
+``rational_of_float``. Where a transcendental function cannot be avoided, the functions here return
+a rational that is certainly on the named side of the true value.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ def test_the_order_of_rows_and_of_entries_and_the_blocks_change_nothing(stage, m
     assert np.array_equal(total(shuffled), expected)
     pieces = dp.Blocks(lambda: iter([matrix[:1], matrix[1:1], matrix[1:77], matrix[77:]]), COLUMNS)
     assert np.array_equal(total(pieces), expected)
-    monkeypatch.setattr("opendp_lite.engines.sparse.BLOCK_ENTRIES", 7)
+    monkeypatch.setattr("opendp_lite.engines.sparse.STORED_ENTRIES", 7)
     assert np.array_equal(total(matrix), expected)
 
 
