@@ -183,7 +183,7 @@ def _folded_alone(plan: _Plan, source: Source) -> Any:
 def _shared(plans: Sequence[_Plan]) -> tuple[list[tuple[int, Part]], list[int]]:
     """The block functions of all plans, those that begin alike done once.
 
-    Gives: of each the place of what it is applied to, where 0 is the block and i the outcome of
+    Returns, of each, the place of what it is applied to, where 0 is the block and i the outcome of
         the function i - 1; and the place of what each plan folds.
     """
     steps: list[tuple[int, Part]] = []

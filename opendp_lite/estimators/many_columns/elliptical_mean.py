@@ -57,7 +57,7 @@ def elliptical_mean(
         >>> rows = np.full((4000, 2), [3.0, 400.0])
         >>> mean = dp.estimators.elliptical_mean(0, [10, 1000], rho=0.03)
         >>> (dp.records(columns=2) >> mean)(rows).round(-1)
-        to_floats([  0., 400.])
+        array([  0., 400.])
     """
     columns = space.domain.columns
     name = "elliptical_mean"

@@ -76,7 +76,7 @@ def scaled_mean(
         >>> rows = np.random.default_rng(0).normal(0, [1, 100], (20_000, 2))
         >>> mean = dp.estimators.scaled_mean([1, 100], rho=0.03)
         >>> (dp.records(columns=2) >> mean)(rows).round(-1) + 0
-        to_floats([0., 0.])
+        array([0., 0.])
     """
     columns = space.domain.columns
     given = fitting(parse_bounds(sigma, "sigma"), space, "scaled_mean")
