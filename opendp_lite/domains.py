@@ -25,6 +25,7 @@ from opendp_lite.metrics import AbsoluteDistance, L2Distance, Metric, SymmetricD
 
 _MOST_FLOAT = 2**53
 _MOST_STEP = 2**61
+_INT64 = np.dtype(np.int64)
 _OF_ROWS = (
     "To release rows of data, put parentheses around the whole pipeline: "
     "(dp.clamp(0, 100) >> dp.sum() >> dp.laplace(epsilon=1))(data)"
@@ -279,6 +280,8 @@ def _exactly(value: Grid, exponent: int | None) -> Grid | None:
     Floats would be rounded down to whole steps, and their exponent is left out of account.
     """
     steps, fits = value.steps, exponent in (None, value.exponent)
+    if fits and steps.dtype is _INT64:
+        return value
     if steps.dtype == np.float64:
         return value if exponent is None and value.exponent == 0 else None
     if fits and steps.dtype.kind in "biu":

@@ -109,11 +109,11 @@ class Stage(Recipe, Stable[In, Out]):
     @property
     def bound(self) -> Transformation[In, Out]:
         """The transformation on the default space: one column, one row added or removed."""
-        return cast(Transformation[In, Out], self._by_default)
+        return cast("Transformation[In, Out]", self._by_default)
 
     def bind(self, space: In) -> Transformation[In, Out]:
         """The transformation that this makes of a space."""
-        return cast(Transformation[In, Out], self.join(space))
+        return cast("Transformation[In, Out]", self.join(space))
 
     def join(self, before: Any) -> Any:
         """A space or a transformation with these steps after it."""
@@ -169,11 +169,11 @@ class Mechanism(Recipe, Private[In, M, R]):
     @property
     def bound(self) -> Measurement[In, M, R]:
         """The measurement on the default space: one column, one row added or removed."""
-        return cast(Measurement[In, M, R], self._by_default)
+        return cast("Measurement[In, M, R]", self._by_default)
 
     def bind(self, space: In) -> Measurement[In, M, R]:
         """The measurement that this makes of a space."""
-        return cast(Measurement[In, M, R], self.join(space))
+        return cast("Measurement[In, M, R]", self.join(space))
 
     def join(self, before: Any) -> Any:
         """A space or a transformation with these steps after it."""

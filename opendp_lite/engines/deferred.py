@@ -123,8 +123,11 @@ def chained(first: Function, second: Function) -> Function:
             if link is identity:
                 continue
             last = links[-1] if links else None
+            joins = getattr(link, "joined_to", None)
             if isinstance(last, fold) and not hasattr(link, "deferred"):
                 links[-1] = last.then(link)
+            elif joins is not None and (both := joins(last)) is not None:
+                links[-1] = both
             else:
                 links.append(link)
     return Chained(tuple(links)) if len(links) > 1 else (*links, identity)[0]
@@ -161,7 +164,11 @@ def _then(value: Any, function: Function) -> Any:
 
 def evaluate(value: Any) -> Any:
     """The value with every fold in it done, one pass over each source."""
-    if type(value) is Deferred:
+    if isinstance(value, Deferred):
+        return value.finish(one_pass((value,))[0])
+    if type(value) is not tuple:
+        return value
+    if isinstance(value, Deferred):
         return value.finish(one_pass((value,))[0])
     if type(value) is not tuple:
         return value

@@ -16,10 +16,11 @@ from opendp_lite.errors import DataError
 
 def held(source: Source, columns: int, size: int | None) -> Source:
     """The rows of a source, refused where they have another width or number than declared."""
-    if source.size is not None:
-        _require(source.size, size)
-    if None not in (source.columns, source.size):
-        return source
+    found = source.size
+    if found is not None:
+        _require(found, size)
+        if source.columns is not None:
+            return source
     return _Held(source, columns, size)
 
 

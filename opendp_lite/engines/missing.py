@@ -19,7 +19,7 @@ from opendp_lite.engines.deferred import Chained, fold
 from opendp_lite.engines.entries import EntryMap
 from opendp_lite.engines.fold import Block, Floats, Fold
 from opendp_lite.engines.layout import Layout
-from opendp_lite.engines.rows import LazyRows, Part, unfused
+from opendp_lite.engines.rows import LazyRows, MapRows, Part, unfused
 from opendp_lite.engines.sparse import SparseRows
 
 
@@ -117,13 +117,30 @@ class Present:
     how: Fold[Any]
     treatment: Block | None
     step: str = ""
+    before: tuple[Part, ...] = ()
+    alone: tuple[tuple[Part, ...], str] = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "alone", self._left(self.before, ""))
+
+    def joined_to(self, earlier: object) -> Present | None:
+        """The same with a map of rows before it, where it is that."""
+        if not isinstance(earlier, MapRows):
+            return None
+        return attrs.evolve(self, before=(earlier.part, *self.before))
 
     def named(self, step: str) -> Present:
         """The same, as a part of a step."""
         return self if self.step else attrs.evolve(self, step=step)
 
     def __call__(self, rows: LazyRows) -> LazyRows:
-        left, fused = unfused(rows, self.how)
+        if rows.functions or rows.fused:
+            return LazyRows(rows.source, *self._left((*rows.functions, *self.before), rows.fused))
+        return LazyRows(rows.source, *self.alone)
+
+    def _left(self, functions: tuple[Part, ...], fused: str) -> tuple[tuple[Part, ...], str]:
+        """What is left to do before the fold, and the step that the fold does itself."""
+        left, fused = unfused(functions, fused, self.how)
         if self.treatment is not None:
             left = (*left, Part(self.treatment, fused or self.step))
-        return LazyRows(rows.source, left, fused)
+        return left, fused

@@ -68,9 +68,10 @@ def map_rows(rows: LazyRows, function: Block) -> LazyRows:
     return MapRows.by(function)(rows)
 
 
-def unfused(rows: LazyRows, how: Fold[Any]) -> tuple[tuple[Part, ...], str]:
+def unfused(
+    functions: tuple[Part, ...], fused: str, how: Fold[Any]
+) -> tuple[tuple[Part, ...], str]:
     """The block functions that a fold does not do itself, and the step that it does."""
-    functions, fused = rows.functions, rows.fused
     while functions and how.fuses_with(functions[-1].function):
         fused = functions[-1].step
         functions = functions[:-1]
@@ -136,7 +137,7 @@ class _Plan:
     @classmethod
     def of(cls, waiting: Waiting) -> _Plan:
         """What is to be done for a fold of rows."""
-        left, fused = unfused(waiting.rows, waiting.how)
+        left, fused = unfused(waiting.rows.functions, waiting.rows.fused, waiting.how)
         return cls(left, waiting.how, fused or waiting.step)
 
 
