@@ -275,7 +275,7 @@ class Ball(Body):
         return f"dp.bodies.Ball({', '.join(parts)})"
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class _Shrink(GridRounding):
     """Shrinks rows to a target norm and rounds them; ``radii`` and ``magic`` are in grid units."""
 

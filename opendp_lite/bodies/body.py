@@ -167,7 +167,7 @@ def _size(norms: Norms | None, p: float) -> float:
     return float("inf") if bound is None else round_up(bound)
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Projection(EntryMap):
     """A block function that brings rows into a body.
 

@@ -203,7 +203,7 @@ class Box(Body):
         return f"dp.bodies.Box({format_bounds(self.lower)}, {format_bounds(self.upper)}{count})"
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class _Clip(GridRounding):
     """Rounds to multiples of a unit and clips; ``magic`` is 1.5 * 2^52 units."""
 

@@ -128,7 +128,7 @@ class NonNegativeBall(Body):
         return repr(self.ball).replace(".Ball", ".NonNegativeBall")
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class _NotBelowZero(GridRounding):
     """As another rounding, with entries below 0 made 0."""
 

@@ -242,7 +242,7 @@ class Points(Body):
         return f"<{len(self.steps)} points of {self.key!r}>"
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class _ToPoint(GridRounding):
     """The rounding to the points of a table."""
 
@@ -260,7 +260,7 @@ def _with_missing(rows: Floats, before: Floats) -> Floats:
     return rows
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Middle:
     """A block function that puts the middle point in the place of missing values.
 
@@ -280,7 +280,7 @@ class Middle:
         return np.where(np.isnan(block), edges[middle - 1] if len(edges) else 0.0, block)
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class PointOf:
     """A block function from one column of numbers to the points that they belong to."""
 

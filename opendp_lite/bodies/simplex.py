@@ -127,7 +127,7 @@ class Simplex(Body):
         return f"dp.bodies.Simplex({format_number(self.total)}{count})"
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class _NoMoreThanLeft(GridRounding):
     """As another rounding, then each entry at most what the entries before it leave of ``most``."""
 

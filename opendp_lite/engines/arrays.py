@@ -39,7 +39,7 @@ _NUMBERS: Final = _FLOATS | {int, *(kind for kind in _WHOLE if np.dtype(kind).ki
 """Types of values that numpy makes numbers of, or objects where a whole number is long."""
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class ArrayRows(InMemory):
     """The rows of a numpy array, of which nothing is copied but what is not float64."""
 

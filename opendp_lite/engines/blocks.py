@@ -54,7 +54,7 @@ class _History:
         self._filled = filled
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Blocks:
     """Rows that come a block at a time.
 
@@ -96,7 +96,7 @@ class Blocks:
         self._history.ended(filled)
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class _BlockRows(Source):
     """The rows of ``Blocks``, each block opened as any data is."""
 

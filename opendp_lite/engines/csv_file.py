@@ -120,7 +120,7 @@ def _fits(wish: _Wish, field: object, column: str | int | None) -> None:
         )
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class _Wish:
     """The column that you ask for and how its cells are to be read."""
 
@@ -235,7 +235,7 @@ class _Wish:
         return True
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class _Table:
     """Rows that are still to come and the place of a column in them."""
 

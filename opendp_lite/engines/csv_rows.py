@@ -51,7 +51,7 @@ class Fault(Enum):
     )
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class CsvRows:
     """The rows of a stream and the faults met so far.
 

@@ -18,7 +18,7 @@ from opendp_lite.engines.rows import LazyRows, one_pass
 Function = Callable[[Any], Any]
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Deferred:
     """The value of a fold that is still to be done: ``finish`` of its summary."""
 
@@ -28,7 +28,7 @@ class Deferred:
     step: str = ""
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class fold:  # noqa: N801
     """The function from rows to ``finish`` of their summary."""
 
@@ -53,7 +53,7 @@ class fold:  # noqa: N801
         return evaluate(self.deferred(rows))
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Chained:
     """The function that applies several functions, one after another."""
 
@@ -73,7 +73,7 @@ class Chained:
         return evaluate(self.deferred(value))
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Together:
     """The function that gives a tuple of what several functions make of one value."""
 
@@ -92,7 +92,7 @@ class Together:
         return found
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Released:
     """The function of a mechanism: ``release(query(value), entropy)``.
 

@@ -18,7 +18,7 @@ class FileError(DataError):
     """A file has another format than declared, or no such column."""
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class FileColumn(Blocks):
     """A column of a file as blocks for a pipeline.
 

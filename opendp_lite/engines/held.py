@@ -32,7 +32,7 @@ def _require(found: int, size: int | None) -> None:
         )
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class _Held(Source):
     """Rows of which the width or the number is known once they were read."""
 
@@ -54,7 +54,7 @@ class _Held(Source):
         _require(counted.rows, self.declared)
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class _Counted(Source):
     """Rows of one width, which are counted as they are read."""
 

@@ -37,7 +37,7 @@ def whole_rows(block: Floats) -> NDArray[np.bool_]:
     return np.logical_not(missing.any(axis=1))
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class LeaveOut:
     """A block function that leaves out every row with a missing entry."""
 
@@ -57,7 +57,7 @@ class LeaveOut:
         return SparseRows(rows.values[stored], rows.indices[stored], ends, rows.columns)
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class FillEntries(EntryMap):
     """A block function that puts a public number in the place of every missing entry.
 
@@ -79,7 +79,7 @@ class FillEntries(EntryMap):
         return np.where(np.isnan(entries), layout.of_columns(self.by), entries)
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class FillRows:
     """A block function that puts a public row in the place of every row with a missing entry.
 
@@ -106,7 +106,7 @@ def fold_present(
     return Chained((Present(how, treatment), fold(how, finish)))
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Present:
     """The function from rows to rows as a fold is to see them: missing values out or filled.
 

@@ -21,7 +21,7 @@ from opendp_lite.engines.sparse import NotSparseError, densifies
 _UNNAMED: Final = "a step"
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Part:
     """A block function, and the name of the step that it is a part of."""
 
@@ -29,7 +29,7 @@ class Part:
     step: str = ""
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class LazyRows:
     """Rows with block functions that wait to be applied to them.
 
@@ -44,7 +44,7 @@ class LazyRows:
     fused: str = ""
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class MapRows:
     """The function from rows to rows by a block function; nothing is computed yet."""
 
@@ -123,7 +123,7 @@ class Waiting(Protocol):
     def step(self) -> str: ...
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class _Plan:
     """A fold with the block functions that come before it, as far as it does not do them.
 

@@ -127,7 +127,7 @@ class InMemory(Source):
         return [_Span(self, ends[part], ends[part + 1]) for part in range(count)]
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class _Span(Source):
     """A range of rows in memory."""
 
@@ -155,7 +155,7 @@ class _Span(Source):
         return self.whole.blocks_between(self.start, self.stop)
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class NoRows(Source):
     """A dataset without rows, of as many columns as are asked for."""
 

@@ -37,7 +37,7 @@ KEEPING: Final = (
 """Steps to name in a refusal. A test holds this to what the steps themselves declare."""
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class SparseRows:
     """A block of rows by their stored entries; all others are 0.
 
@@ -97,7 +97,7 @@ class SparseRows:
         raise densifies("one array of all rows, as resize() makes or a pipeline that ends in rows,")
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class SparseMatrix(Source):
     """A sparse matrix as it was handed over, checked for its form; nothing is copied.
 

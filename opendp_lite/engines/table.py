@@ -16,7 +16,7 @@ from opendp_lite.errors import DataError
 _LISTED = 8
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class TableRows(InMemory):
     """Columns of one length side by side; nothing is held but what was handed over."""
 
@@ -86,7 +86,7 @@ def _opened(name: str, place: int, column: Callable[[int], Any]) -> InMemory:
     return found
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class _Nothing(InMemory):
     """A column without rows."""
 

@@ -24,7 +24,7 @@ from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.row_map import row_map_trusted
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Unsigned(EntryMap):
     """A block function that takes the absolute value of every entry."""
 

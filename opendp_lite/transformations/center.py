@@ -17,7 +17,7 @@ from opendp_lite.transformations.row_map import row_map_trusted
 from opendp_lite.transformations.widths import fitting
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Moved:
     """A block function that subtracts a public row."""
 

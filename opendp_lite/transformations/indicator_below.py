@@ -19,7 +19,7 @@ from opendp_lite.transformations.row_map import row_map_trusted
 from opendp_lite.transformations.widths import fitting
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Below:
     """A block function that makes 1 of what is below a limit, and 0 of the rest."""
 

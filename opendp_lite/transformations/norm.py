@@ -25,7 +25,7 @@ from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.row_map import row_map_trusted
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Lengths(EntryMap):
     """A block function that makes one column of the rows' norms."""
 

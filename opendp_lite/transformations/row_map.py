@@ -30,7 +30,7 @@ def plain_nan(rows: Floats) -> Floats:
     return rows
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class RowByRow:
     """A user's block function. Its results are checked as ``row_map`` says."""
 

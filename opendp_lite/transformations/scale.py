@@ -20,7 +20,7 @@ from opendp_lite.transformations.row_map import row_map_trusted
 from opendp_lite.transformations.widths import fitting
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Multiplied(EntryMap):
     """A block function that multiplies each column by its factor."""
 

@@ -20,7 +20,7 @@ from opendp_lite.transformations.row_map import row_map_trusted
 Column = int | str
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Picked:
     """A block function that keeps the columns at some places."""
 

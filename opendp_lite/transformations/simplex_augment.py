@@ -19,7 +19,7 @@ from opendp_lite.spaces import Space
 from opendp_lite.transformations.row_map import plain_nan, row_map_trusted
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Augmented:
     """A block function that adds what is left of the total, or of the way to the upper bound."""
 

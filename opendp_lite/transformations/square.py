@@ -24,7 +24,7 @@ from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.row_map import plain_nan, row_map_trusted
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Squared(EntryMap):
     """A block function that squares every entry."""
 

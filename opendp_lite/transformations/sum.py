@@ -34,7 +34,7 @@ _ROOM = 1 << 62
 _WIDE = 1024
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Totals:
     """The column sums of rows as whole numbers of grid steps.
 

@@ -18,7 +18,7 @@ from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.row_map import plain_nan, row_map_trusted
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Weighted:
     """A block function from values and weights to weighted distances from both bounds."""
 

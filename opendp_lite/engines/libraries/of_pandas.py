@@ -16,7 +16,7 @@ from opendp_lite.engines.table import table_rows
 from opendp_lite.errors import DataError
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class _Nullable(InMemory):
     """A column of one of pandas' own types; NA is NaN."""
 
@@ -32,7 +32,7 @@ class _Nullable(InMemory):
         return found
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class _Converted(InMemory):
     """A column whose type numpy is told about: sparse numbers, categories that are numbers."""
 

@@ -17,7 +17,7 @@ from opendp_lite.errors import DataError
 _TEXT = (pl.String, pl.Binary, pl.Categorical, pl.Enum)
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class _SeriesRows(InMemory):
     """A column, in one chunk or several, cast a slice at a time; null is NaN."""
 

@@ -22,7 +22,7 @@ _BEGUN: Final[WeakSet[Any]] = WeakSet()
 """The readers that were gone through, or begun."""
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class _ColumnRows(InMemory):
     """A column, in one chunk or several, cast a slice at a time; null is NaN."""
 
@@ -71,7 +71,7 @@ def _begun(reader: Any) -> Any:
     return reader
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Stream:
     """A container that exports a new Arrow stream whenever it is asked."""
 
@@ -83,7 +83,7 @@ def _of_stream(data: Stream, names: tuple[str, ...] | None = None) -> Source:
     return _StreamRows(data.container, names)
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class _StreamRows(Source):
     """The rows of a container's Arrow streams; how many columns, only a stream says."""
 
