@@ -76,6 +76,10 @@ class Call:
         """The constructor's name."""
         return self.constructor.__name__
 
+    def is_of(self, step: Callable[..., Any]) -> bool:
+        """Whether this is a call of a public step, such as ``dp.clamp``."""
+        return self.constructor is inspect.unwrap(step)
+
     def _rehearsed(self) -> Call:
         """The call with what it makes of the default space, where it makes anything of that.
 

@@ -150,6 +150,11 @@ def test_a_list_of_pipelines_composes_as_they_would_one_by_one():
     listed = dp.compose([SUM, SUM])
     assert listed.map(1) == dp.compose(SUM, SUM).map(1) == 2
     assert eval(repr(listed), {"dp": dp}) == listed == dp.from_json(listed.to_json())
+    parts = [
+        dp.clamp(0, 1) >> dp.sum() >> dp.laplace(epsilon=1),
+        dp.count() >> dp.laplace(epsilon=1),
+    ]
+    assert (dp.compose(parts) >> dp.count_ratio(0, 1)).map(1) == 2
 
 
 def test_steps_of_ones_own():

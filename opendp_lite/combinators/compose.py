@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+from opendp_lite.calls import Call
 from opendp_lite.core import Facts, M, Measurement
 from opendp_lite.engines.deferred import Released, Together, query_of, release_of
 from opendp_lite.errors import ParameterError, SpaceError
@@ -15,6 +16,12 @@ from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.spaces import Space, scalar, vector
 
 S = TypeVar("S", bound=Space[Any])
+
+
+def composed_parts(call: Call) -> tuple[Any, ...]:
+    """The pipelines that a call of ``compose`` was given, one by one or in a list."""
+    parts: tuple[Any, ...] = dict(call.arguments)["mechanisms"]
+    return parts[0] if len(parts) == 1 and type(parts[0]) is tuple else parts
 
 
 @example(vector(2), gaussian(rho=1), gaussian(scale=3))

@@ -19,6 +19,8 @@ from opendp_lite.estimators.inference.parameters import Floats
 from opendp_lite.estimators.inference.shown_results import for_json, html_table
 from opendp_lite.exact import Number, described, exact, nearest, positive, whole
 from opendp_lite.postprocessor import postprocessor, validator
+from opendp_lite.transformations.basis_features import basis_features
+from opendp_lite.transformations.sum import sum
 
 _SHOWN: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
 
@@ -286,9 +288,14 @@ def _suits(
     recipe: tuple[Any, ...], basis: Basis, deviation: Number, size: int | None = None
 ) -> str | None:
     _read(basis, deviation, size)
-    calls = [(call.name, dict(call.arguments)) for call in recipe if isinstance(call, Call)]
-    summed = [at for at, (name, _) in enumerate(calls) if name == "sum"]
-    if all(at and calls[at - 1] == ("basis_features", {"basis": basis}) for at in summed):
+    calls = [link for link in recipe if isinstance(link, Call)]
+    before = [
+        earlier for earlier, call in zip([None, *calls], calls, strict=False) if call.is_of(sum)
+    ]
+    if all(
+        call and call.is_of(basis_features) and ("basis", basis) in call.arguments
+        for call in before
+    ):
         return None
     return (
         "distribution needs the sums of the basis, with nothing between; "

@@ -7,23 +7,28 @@ from typing import Any
 import numpy as np
 
 from opendp_lite.calls import Call
+from opendp_lite.combinators.compose import compose, composed_parts
 from opendp_lite.postprocessor import postprocessor, validator
+from opendp_lite.transformations.center import center
+from opendp_lite.transformations.count import count
 
 
 def _suits(recipe: tuple[Any, ...], lower: float, upper: float, middle: float = 0) -> str | None:
     """Refuses bounds, steps or a centre that do not belong to the release."""
-    composed = next((c for c in recipe if isinstance(c, Call) and c.name == "compose"), None)
+    calls = [link for link in recipe if isinstance(link, Call)]
+    composed = next((call for call in calls if call.is_of(compose)), None)
     if lower >= upper:
         return f"count_ratio: the lower bound, {lower}, must be below the upper, {upper}"
     if composed is None:
         return (
             "count_ratio needs a sum and a count: dp.compose(... >> sum() >> ..., count() >> ...)"
         )
-    parts = dict(composed.arguments)["mechanisms"]
-    if len(parts) != 2 or parts[1].calls[-2:-1] == () or parts[1].calls[-2].name != "count":
+    parts = composed_parts(composed)
+    counts = len(parts) == 2 and any(call.is_of(count) for call in parts[1].calls[-2:-1])
+    if not counts:
         return "count_ratio needs a composition of a sum and a count, in this order"
-    before = [*recipe[: recipe.index(composed)], *parts[0].calls]
-    centre = [dict(c.arguments)["middle"] for c in before if c.name == "center"]
+    before = [*calls[: calls.index(composed)], *parts[0].calls]
+    centre = [dict(c.arguments)["middle"] for c in before if c.is_of(center)]
     if len(centre) == 1 and centre[0] != middle:
         return f"count_ratio follows center({centre[0]}): write middle={centre[0]}"
     return None

@@ -9,18 +9,27 @@ import numpy as np
 from opendp_lite.calls import Call
 from opendp_lite.errors import ParameterError
 from opendp_lite.postprocessor import postprocessor, validator
+from opendp_lite.transformations.center import center
+from opendp_lite.transformations.clamp import clamp
+from opendp_lite.transformations.count import count
+from opendp_lite.transformations.simplex_augment import simplex_augment
+from opendp_lite.transformations.sum import sum
 
 
 def _suits(recipe: tuple[Any, ...], lower: float, upper: float) -> str | None:
-    calls = {call.name: dict(call.arguments) for call in recipe if isinstance(call, Call)}
+    calls = [link for link in recipe if isinstance(link, Call)]
+    clamps, centres, augments, sums, counts = (
+        [dict(call.arguments) for call in calls if call.is_of(step)]
+        for step in (clamp, center, simplex_augment, sum, count)
+    )
     if lower >= upper:
         return f"simplex_ratio: the lower bound, {lower}, must be below the upper, {upper}"
-    if "sum" in calls and "clamp" in calls and "simplex_augment" not in calls:
+    if sums and clamps and not augments:
         return "simplex_ratio needs the two sums of simplex_augment(); put that before sum()"
-    if "count" in calls:
+    if counts:
         return "simplex_ratio needs the two sums of simplex_augment() >> sum(), not a count"
-    clamped = calls.get("clamp", {"lower": lower, "upper": upper})
-    if (clamped["lower"], clamped["upper"]) == (lower, upper) or "center" in calls:
+    clamped = clamps[-1] if clamps else {"lower": lower, "upper": upper}
+    if (clamped["lower"], clamped["upper"]) == (lower, upper) or centres:
         return None
     found = f"{clamped['lower']}, {clamped['upper']}"
     return f"simplex_ratio({lower}, {upper}) follows clamp({found}); write simplex_ratio({found})"
