@@ -15,6 +15,7 @@ from opendp_lite.errors import OpenDPLiteError, ParameterError, SpaceError
 
 VERSION: Final = 1
 F = TypeVar("F", bound=Callable[..., Any])
+_DEEPEST: Final = 200
 _FRACTION: Final = re.compile(r"-?[0-9]{1,4000}(/[1-9][0-9]{0,4000})?")
 
 
@@ -112,9 +113,11 @@ def read(text: str, names: Mapping[str, Callable[..., Any]]) -> Any:
     return found
 
 
-def _decode(value: Any, names: Mapping[str, Callable[..., Any]]) -> Any:
+def _decode(value: Any, names: Mapping[str, Callable[..., Any]], depth: int = 0) -> Any:
+    if depth > _DEEPEST:
+        raise ParameterError(f"from_json reads at most {_DEEPEST} levels of nesting")
     if isinstance(value, list):
-        return [_decode(each, names) for each in value]
+        return [_decode(each, names, depth + 1) for each in value]
     if not isinstance(value, dict):
         return value
     if "fraction" in value:
@@ -133,9 +136,9 @@ def _decode(value: Any, names: Mapping[str, Callable[..., Any]]) -> Any:
     for key, each in arguments.items():
         starred = key in kinds and kinds[key].kind is inspect.Parameter.VAR_POSITIONAL
         if starred and isinstance(each, list):
-            positional.extend(_decode(each, names))
+            positional.extend(_decode(each, names, depth + 1))
         else:
-            keywords[key] = _decode(each, names)
+            keywords[key] = _decode(each, names, depth + 1)
     try:
         return function(*positional, **keywords)
     except (OpenDPLiteError, RecursionError):

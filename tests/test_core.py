@@ -251,6 +251,10 @@ def test_values_are_frozen():
         (lambda: dp.vector(0), "at least 1"),
         (lambda: (dp.count() >> dp.laplace(epsilon=1) >> (lambda x: x)).to_json(), "@dp.stage"),
         (lambda: dp.from_json("{"), "not JSON"),
+        (
+            lambda: dp.from_json('{"opendp_lite": 1, "pipeline": ' + "[" * 300 + "]" * 300 + "}"),
+            "levels of nesting",
+        ),
         (lambda: dp.from_json(5), "to_json"),
         (lambda: SIMPLEX >> dp.simplex_ratio(0, 40), r"write simplex_ratio\(0, 100\)"),
         (lambda: SIMPLEX >> dp.simplex_ratio(40, 0), "below the upper"),
