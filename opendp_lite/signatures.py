@@ -104,8 +104,8 @@ def arguments_text(constructor: Callable[..., Any], arguments: tuple[tuple[str, 
     parameters = typed_signature(constructor).parameters
     texts: list[str] = []
     by_name = False
+    given = dict(arguments)
     for key, parameter in parameters.items():
-        given = dict(arguments)
         if key not in given:
             by_name = by_name or parameter.kind not in (_STAR, _KEYWORD)
             continue

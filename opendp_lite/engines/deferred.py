@@ -168,10 +168,6 @@ def evaluate(value: Any) -> Any:
         return value.finish(one_pass((value,))[0])
     if type(value) is not tuple:
         return value
-    if isinstance(value, Deferred):
-        return value.finish(one_pass((value,))[0])
-    if type(value) is not tuple:
-        return value
     waiting: list[Deferred] = []
     _collect(value, waiting)
     by_source: dict[int, dict[tuple[int, int], Deferred]] = {}

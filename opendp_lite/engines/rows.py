@@ -184,8 +184,9 @@ def _folded_alone(plan: _Plan, source: Source) -> Any:
 def _shared(plans: Sequence[_Plan]) -> tuple[list[tuple[int, Part]], list[int]]:
     """The block functions of all plans, those that begin alike done once.
 
-    Returns, of each, the place of what it is applied to, where 0 is the block and i the outcome of
-        the function i - 1; and the place of what each plan folds.
+    Returns:
+        Each function with the place of what it is applied to, and the place of what each plan
+        folds. The place 0 is the block, and i is the outcome of the function i - 1.
     """
     steps: list[tuple[int, Part]] = []
     places = []

@@ -230,14 +230,6 @@ class _Shards(Source):
     def columns(self) -> int | None:
         return self.each[0].columns
 
-    @property
-    def names(self) -> None:
-        return None
-
-    @property
-    def size(self) -> None:
-        return None
-
     def blocks(self) -> Iterator[Any]:
         for share in self.each:
             yield from share.blocks()
