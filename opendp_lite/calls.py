@@ -160,6 +160,11 @@ class Call:
         return f"{path_of(self.constructor)}({inside})"
 
 
+def calls_in(recipe: tuple[Any, ...]) -> list[Call]:
+    """The calls of a recipe, without the space before them and what follows the release."""
+    return [link for link in recipe if isinstance(link, Call)]
+
+
 def _same(first: Space[Any], second: Space[Any]) -> bool:
     if first is second:
         return True

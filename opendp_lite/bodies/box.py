@@ -78,14 +78,18 @@ class Box(Body):
         initialise(self, lower=collapse(low), upper=collapse(high), columns=columns)
 
     @cached_property
-    def _largest(self) -> Values:
+    def _sides(self) -> tuple[tuple[Fraction, Fraction], ...]:
+        """The bounds of each column, or of all."""
         low, high = broadcast(self.lower, self._kept), broadcast(self.upper, self._kept)
-        return tuple(max(abs(a), abs(b)) for a, b in zip(low, high, strict=True))
+        return tuple(zip(low, high, strict=True))
+
+    @cached_property
+    def _largest(self) -> Values:
+        return tuple(max(abs(a), abs(b)) for a, b in self._sides)
 
     @cached_property
     def _widths(self) -> Values:
-        low, high = broadcast(self.lower, self._kept), broadcast(self.upper, self._kept)
-        return tuple(b - a for a, b in zip(low, high, strict=True))
+        return tuple(b - a for a, b in self._sides)
 
     @cached_property
     def _floats(self) -> tuple[Floats, Floats]:
@@ -120,8 +124,7 @@ class Box(Body):
         return self.lower, self.upper
 
     def centre(self) -> Values:
-        low, high = broadcast(self.lower, self._kept), broadcast(self.upper, self._kept)
-        return collapse(tuple((a + b) / 2 for a, b in zip(low, high, strict=True)))
+        return collapse(tuple((a + b) / 2 for a, b in self._sides))
 
     def filling(self) -> FillEntries:
         """Entry by entry, since a box bounds each column by itself."""

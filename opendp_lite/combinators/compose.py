@@ -20,8 +20,12 @@ S = TypeVar("S", bound=Space[Any])
 
 def composed_parts(call: Call) -> tuple[Any, ...]:
     """The pipelines that a call of ``compose`` was given, one by one or in a list."""
-    parts: tuple[Any, ...] = dict(call.arguments)["mechanisms"]
-    return parts[0] if len(parts) == 1 and type(parts[0]) is tuple else parts
+    return _one_by_one(dict(call.arguments)["mechanisms"])
+
+
+def _one_by_one(given: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What was given in a list as if it was given one by one."""
+    return given[0] if len(given) == 1 and isinstance(given[0], tuple) else given
 
 
 @example(vector(2), gaussian(rho=1), gaussian(scale=3))
@@ -57,8 +61,7 @@ def compose(space: S, *mechanisms: Mechanism[S, M]) -> Measurement[S, M]:
         >>> both.map(1)
         0.3
     """
-    if len(mechanisms) == 1 and isinstance(mechanisms[0], tuple):
-        mechanisms = mechanisms[0]
+    mechanisms = _one_by_one(mechanisms)
     if not mechanisms:
         raise ParameterError("compose needs at least one mechanism")
     for each in mechanisms:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from opendp_lite.bases.basis import Basis
-from opendp_lite.calls import Call
+from opendp_lite.calls import calls_in
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.distributions.uncertain import Uncertain
 from opendp_lite.estimators.inference.parameters import Floats
@@ -288,7 +288,7 @@ def _suits(
     recipe: tuple[Any, ...], basis: Basis, deviation: Number, size: int | None = None
 ) -> str | None:
     _read(basis, deviation, size)
-    calls = [link for link in recipe if isinstance(link, Call)]
+    calls = calls_in(recipe)
     before = [
         earlier for earlier, call in zip([None, *calls], calls, strict=False) if call.is_of(sum)
     ]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from opendp_lite.calls import Call
+from opendp_lite.calls import calls_in
 from opendp_lite.combinators.compose import compose, composed_parts
 from opendp_lite.postprocessor import postprocessor, validator
 from opendp_lite.transformations.center import center
@@ -15,7 +15,7 @@ from opendp_lite.transformations.count import count
 
 def _suits(recipe: tuple[Any, ...], lower: float, upper: float, middle: float = 0) -> str | None:
     """Refuses bounds, steps or a centre that do not belong to the release."""
-    calls = [link for link in recipe if isinstance(link, Call)]
+    calls = calls_in(recipe)
     composed = next((call for call in calls if call.is_of(compose)), None)
     if lower >= upper:
         return f"count_ratio: the lower bound, {lower}, must be below the upper, {upper}"

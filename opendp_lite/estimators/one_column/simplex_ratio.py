@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from opendp_lite.calls import Call
+from opendp_lite.calls import calls_in
 from opendp_lite.errors import ParameterError
 from opendp_lite.postprocessor import postprocessor, validator
 from opendp_lite.transformations.center import center
@@ -17,7 +17,7 @@ from opendp_lite.transformations.sum import sum
 
 
 def _suits(recipe: tuple[Any, ...], lower: float, upper: float) -> str | None:
-    calls = [link for link in recipe if isinstance(link, Call)]
+    calls = calls_in(recipe)
     clamps, centres, augments, sums, counts = (
         [dict(call.arguments) for call in calls if call.is_of(step)]
         for step in (clamp, center, simplex_augment, sum, count)
