@@ -43,9 +43,9 @@ from opendp_lite.errors import (
     ParameterError,
     SpaceError,
 )
+from opendp_lite.estimate import Estimate
 from opendp_lite.estimators.distributions.basis_distribution import basis_distribution
 from opendp_lite.estimators.distributions.distribution import Distribution
-from opendp_lite.estimators.inference.estimate import Estimate
 from opendp_lite.estimators.many_columns.multivariate_mean import multivariate_mean
 from opendp_lite.estimators.one_column.budget_for import budget_for
 from opendp_lite.estimators.one_column.count_ratio import count_ratio

@@ -209,7 +209,7 @@ def estimates(words: list[str], data: np.ndarray, count: int) -> tuple[np.ndarra
     command = ["mean", "-", "--bounds", "-20", "40", *words]
     measurement = mean_command.mean_setting(parsed(command)).pipeline
     found = [measurement.insecure_release(data, seed=s).value for s in range(count)]
-    return np.array([e.mean for e in found]), np.array([e.standard_error for e in found])
+    return np.array([e.value for e in found]), np.array([e.standard_error for e in found])
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,8 @@ ORDER = (
     "postprocessor",
     "grid",
     "not_private",
+    "shown_results",
+    "estimate",
     "norms",
     "engines",
     "bodies",

@@ -66,7 +66,7 @@ class MeanReport:
         claim, estimate = self.claim, self.estimate
         found = {
             "column": self.column,
-            "mean": estimate.mean,
+            "mean": estimate.value,
             "standard_error": estimate.standard_error,
             "interval": list(estimate.interval),
             "confidence": estimate.confidence,
@@ -84,7 +84,7 @@ class MeanReport:
     def as_text(self) -> str:
         """Aligned lines; numbers have the digits that the standard error justifies."""
         told = self.estimate
-        numbers = told.mean, told.standard_error, *told.interval
+        numbers = told.value, told.standard_error, *told.interval
         mean, error, low, high = told.justified(*numbers)
         name = self.column if self.column.isprintable() else ascii(self.column)
         source = "noise and sampling" if told.sampling else "noise only"

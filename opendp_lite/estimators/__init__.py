@@ -1,9 +1,9 @@
 """Estimators of the research papers as pipelines, and what they release."""
 
+from opendp_lite.estimate import Estimate
 from opendp_lite.estimators.distributions.basis_distribution import basis_distribution
 from opendp_lite.estimators.distributions.distribution import Distribution, distribution
 from opendp_lite.estimators.distributions.uncertain import Uncertain
-from opendp_lite.estimators.inference.estimate import Estimate
 from opendp_lite.estimators.many_columns.ball_mean import gaussian_mean, laplace_mean
 from opendp_lite.estimators.many_columns.binary_mean import binary_mean
 from opendp_lite.estimators.many_columns.elliptical_mean import elliptical_mean

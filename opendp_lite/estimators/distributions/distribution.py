@@ -16,9 +16,9 @@ from opendp_lite.calls import calls_in
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.distributions.uncertain import Uncertain
 from opendp_lite.estimators.inference.parameters import Floats
-from opendp_lite.estimators.inference.shown_results import for_json, html_table
 from opendp_lite.exact import Number, described, exact, nearest, positive, whole
 from opendp_lite.postprocessor import postprocessor, validator
+from opendp_lite.shown_results import for_json, html_table
 from opendp_lite.transformations.basis_features import basis_features
 from opendp_lite.transformations.sum import sum
 

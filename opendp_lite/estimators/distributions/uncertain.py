@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from opendp_lite.estimators.inference.shown_results import for_json, html_table, significant
+from opendp_lite.shown_results import for_json, html_table, significant
 
 
 @attrs.frozen(eq=False, repr=False)

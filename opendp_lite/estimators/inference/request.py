@@ -15,9 +15,9 @@ from opendp_lite.combinators.compose import compose
 from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError
+from opendp_lite.estimate import Estimate
 from opendp_lite.estimators.inference.bounded_column import BoundedColumn
 from opendp_lite.estimators.inference.budget import Budget, budget_of
-from opendp_lite.estimators.inference.estimate import Estimate
 from opendp_lite.estimators.inference.estimator_plan import EstimatorPlan
 from opendp_lite.estimators.inference.noisy_totals import NoisyTotals, TotalsWithSpread
 from opendp_lite.estimators.inference.parameters import Floats, confidence_of

@@ -9,9 +9,9 @@ import numpy as np
 
 from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
+from opendp_lite.estimate import Estimate
 from opendp_lite.estimators.inference.bounded_column import BoundedColumn, bounds_come_first
 from opendp_lite.estimators.inference.budget import Budget
-from opendp_lite.estimators.inference.estimate import Estimate
 from opendp_lite.estimators.inference.estimator_plan import OneRoundPlan
 from opendp_lite.estimators.inference.noisy_totals import NoisyTotals
 from opendp_lite.estimators.inference.parameters import require_public_size

@@ -11,8 +11,8 @@ import numpy as np
 
 from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
+from opendp_lite.estimate import Estimate
 from opendp_lite.estimators.inference.bounded_column import BoundedColumn, bounds_come_first
-from opendp_lite.estimators.inference.estimate import Estimate
 from opendp_lite.estimators.inference.estimator_plan import EstimatorPlan
 from opendp_lite.estimators.inference.request import Request
 from opendp_lite.estimators.inference.scenario import Scenario

@@ -12,8 +12,8 @@ from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.engines.deferred import Released, Together
 from opendp_lite.errors import ParameterError
+from opendp_lite.estimate import Estimate
 from opendp_lite.estimators.inference.bounded_column import BoundedColumn, bounds_come_first
-from opendp_lite.estimators.inference.estimate import Estimate
 from opendp_lite.estimators.inference.estimator_plan import EstimatorPlan
 from opendp_lite.estimators.inference.joint_noise import JointNormal
 from opendp_lite.estimators.inference.noisy_totals import NoisyTotals

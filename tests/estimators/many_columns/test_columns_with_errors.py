@@ -166,7 +166,7 @@ def test_weighted_values_of_people(sized):
     found = [release.insecure_release(each, seed=i).value for i, each in enumerate(rows)]
     held = [e.interval[0] <= true <= e.interval[1] for e in found]
     assert 78 <= sum(held) <= 100, "90 of 100 are expected; below 78 by chance 1e-4 (seeded)"
-    means = np.array([e.mean for e in found])
+    means = np.array([e.value for e in found])
     assert np.median([e.standard_error for e in found]) < 1.6 * np.std(means)
 
 
@@ -193,7 +193,7 @@ def test_any_data(name):
             found = (dp.records(columns=3) >> COLUMNS[name](**asked))(data)
             for estimate in found:
                 low, high = estimate.interval
-                assert -6 <= low <= estimate.mean <= high <= 6
+                assert -6 <= low <= estimate.value <= high <= 6
                 assert 0 <= estimate.standard_error <= 6
 
 
@@ -236,7 +236,7 @@ def test_errors_whose_squares_are_no_floats_are_told(name):
     """A release was spent, and then OverflowError raised."""
     mean, most = EXTREME[name]
     for column in mean(np.zeros((3, 2))):
-        assert -most <= column.interval[0] <= column.mean <= column.interval[1] <= most
+        assert -most <= column.interval[0] <= column.value <= column.interval[1] <= most
 
 
 def test_a_spread_whose_squares_are_no_floats_is_told():

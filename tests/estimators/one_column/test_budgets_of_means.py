@@ -343,7 +343,7 @@ def test_budgets_at_the_ends_release_numbers(bounds, loss):
             found = (space >> make(*bounds, **{kind: loss}, confidence=0.9))([0.5, 1e100])
             ends = found.interval
             assert np.isfinite([found.rows, found.standard_error]).all()
-            assert bounds[0] <= ends[0] <= found.mean <= ends[1] <= bounds[1]
+            assert bounds[0] <= ends[0] <= found.value <= ends[1] <= bounds[1]
 
 
 def test_a_mean_says_which_was_chosen():

@@ -61,9 +61,9 @@ def check(release: object, bounds: tuple[float, float], asked: dict) -> None:
         return
     assert type(release) is dp.Estimate
     ends = release.interval
-    numbers = release.mean, release.standard_error, *ends, release.rows
+    numbers = release.value, release.standard_error, *ends, release.rows
     assert all(type(number) in (float, int) and np.isfinite(number) for number in numbers)
-    assert low <= ends[0] <= release.mean <= ends[1] <= high
+    assert low <= ends[0] <= release.value <= ends[1] <= high
     assert 0 <= release.standard_error <= (high - low) / 2
     assert release.rows >= 0
     assert (release.confidence, release.sampling) == (0.95, "sampling" in asked)
@@ -214,7 +214,7 @@ def test_floats_that_round_to_the_same_bound():
         dp.estimators.simplex_mean,
     ):
         release = make(low, high, rho=1, confidence=0.95)([0.0, 1.0])
-        assert (release.mean, *release.interval) == (1 / 3, 1 / 3, 1 / 3)
+        assert (release.value, *release.interval) == (1 / 3, 1 / 3, 1 / 3)
     with pytest.raises(dp.ParameterError, match="too close"):
         dp.estimators.plug_in_mean(low, high, rho=1).map(1)
 

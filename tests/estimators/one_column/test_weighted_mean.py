@@ -37,7 +37,7 @@ def test_with_hardly_any_noise_it_is_that_of_numpy(loss):
             )(rows)
             weights = rows[:, 1].clip(0, 2).sum()
             if weights > 2:
-                assert estimate.mean == pytest.approx(plain(rows), abs=1e-4)
+                assert estimate.value == pytest.approx(plain(rows), abs=1e-4)
             assert estimate.rows == pytest.approx(weights, abs=1e-4)
 
 
@@ -131,5 +131,5 @@ def test_a_row_with_a_missing_value_has_no_weight(loss):
     mean = dp.estimators.weighted_mean(-3, 5, most=2, **loss, confidence=0.9)
     for space in (TABLE, dp.records(columns=2, size=len(rows), metric=REPLACE)):
         found = (space >> mean)(rows)
-        assert found.mean == pytest.approx(plain(whole), abs=1e-2)
+        assert found.value == pytest.approx(plain(whole), abs=1e-2)
         assert found.rows == pytest.approx(150, abs=1e-1)

@@ -76,7 +76,7 @@ def test_it_is_shown_short_and_in_digits_that_its_error_leaves():
     assert html.count("<tr>") == 5
 
 
-def test_it_is_formatted_as_its_mean():
+def test_it_is_formatted_as_its_value():
     shown = estimate(41.2587, 0.0821, 41.097, 41.421)
     assert f"{shown:.1f}" == "41.3"
     assert f"{shown}" == str(shown)
@@ -86,7 +86,7 @@ def test_it_goes_to_json_and_back():
     shown = estimate(np.float64(1.25), 0.1, np.float64(1.0), 1.5, sampling=np.True_)
     found = json.loads(json.dumps(shown.as_dict()))
     assert found == {
-        "mean": 1.25,
+        "value": 1.25,
         "standard_error": 0.1,
         "interval": [1.0, 1.5],
         "confidence": 0.95,
@@ -98,7 +98,7 @@ def test_it_goes_to_json_and_back():
 
 def test_numbers_that_json_does_not_have_are_none():
     found = estimate(NAN, INF, -INF, 1.0).as_dict()
-    assert found["mean"] is found["standard_error"] is None
+    assert found["value"] is found["standard_error"] is None
     assert found["interval"] == [None, 1.0]
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     assert repr(estimate(NAN, INF, -INF, 1.0)).startswith("<Estimate nan +- inf")
@@ -108,4 +108,4 @@ def test_a_released_one_goes_to_json(seeded):
     for space in (dp.records(), dp.records(size=9, metric=dp.ChangeOneDistance())):
         released = (space >> dp.mean(0, 1, epsilon=1, confidence=0.9, sampling=True))([0.5] * 9)
         found = json.loads(json.dumps(released.as_dict(), allow_nan=False))
-        assert found["mean"] == float(released)
+        assert found["value"] == float(released)

@@ -1,4 +1,4 @@
-"""A mean with how far off it may be."""
+"""A released number with how far off it may be."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ from typing import Any
 
 import attrs
 
-from opendp_lite.estimators.inference.shown_results import for_json, html_table, significant
+from opendp_lite.shown_results import for_json, html_table, significant
 
 
 @attrs.frozen(repr=False)
 class Estimate:
-    """A released mean with its standard error and an interval. All of it is private.
+    """A released number with its standard error and an interval. All of it is private.
 
     Args:
-        mean: The estimate.
-        standard_error: Of the mean, to the first order.
-        interval: Holds the mean of the clipped values in a share ``confidence`` of all releases.
+        value: The estimate, of a mean or a count, say.
+        standard_error: Of the value, to the first order.
+        interval: Holds what is estimated in a share ``confidence`` of all releases. For a mean this
+            is the mean of the clipped values.
         confidence: Such as 0.95.
-        rows: About how many rows there are.
+        rows: About how many rows there are; None where the release does not tell.
         sampling: Whether both errors also cover that the rows are a random sample. If not, they
             are those of the noise alone.
 
@@ -32,38 +33,38 @@ class Estimate:
         [41.097, 41.421]
     """
 
-    mean: float
+    value: float
     standard_error: float
     interval: tuple[float, float]
     confidence: float
-    rows: float
+    rows: float | None = None
     sampling: bool = False
 
     def __float__(self) -> float:
-        return self.mean
+        return self.value
 
     def __format__(self, spec: str) -> str:
-        return format(self.mean, spec) if spec else str(self)
+        return format(self.value, spec) if spec else str(self)
 
     def __str__(self) -> str:
-        return f"{self.justified(self.mean)[0]} ({self._interval()}, {self._source()})"
+        return f"{self.justified(self.value)[0]} ({self._interval()}, {self._source()})"
 
     def __repr__(self) -> str:
-        mean, error = self.justified(self.mean, self.standard_error)
-        return f"<Estimate {mean} +- {error}, {self._interval()}, {self._source()}>"
+        value, error = self.justified(self.value, self.standard_error)
+        return f"<Estimate {value} +- {error}, {self._interval()}, {self._source()}>"
 
     def _repr_html_(self) -> str:
-        mean, error = self.justified(self.mean, self.standard_error)
+        value, error = self.justified(self.value, self.standard_error)
         low, high = self.justified(*self.interval)
-        return html_table(
-            {
-                "mean": mean,
-                "standard error": error,
-                f"{self._share()} interval": f"{low} to {high}",
-                "covers": self._source().removeprefix("from "),
-                "rows, about": f"{self.rows:.0f}",
-            }
-        )
+        shown = {
+            "estimate": value,
+            "standard error": error,
+            f"{self._share()} interval": f"{low} to {high}",
+            "covers": self._source().removeprefix("from "),
+        }
+        if self.rows is not None:
+            shown["rows, about"] = f"{self.rows:.0f}"
+        return html_table(shown)
 
     def _share(self) -> str:
         return f"{100 * self.confidence:.12g} %"
@@ -82,10 +83,10 @@ class Estimate:
     def as_dict(self) -> dict[str, Any]:
         """The fields by name, for ``json.dumps``. A number that is not finite is None."""
         return {
-            "mean": for_json(self.mean),
+            "value": for_json(self.value),
             "standard_error": for_json(self.standard_error),
             "interval": for_json(self.interval),
             "confidence": for_json(self.confidence),
-            "rows": for_json(self.rows),
+            "rows": None if self.rows is None else for_json(self.rows),
             "sampling": bool(self.sampling),
         }
