@@ -173,8 +173,8 @@ GUARDS = {
     "Estimate": Guards(
         privacy=None,
         budget=None,
-        error="inference/test_estimate.py::test_as_many_digits_as_the_second_of_the_error",
-        data="inference/test_estimate.py::test_numbers_that_json_does_not_have_are_none",
+        error="../test_estimate.py::test_as_many_digits_as_the_second_of_the_error",
+        data="../test_estimate.py::test_numbers_that_json_does_not_have_are_none",
         parameters=None,
     ),
     "expected_error": Guards(
