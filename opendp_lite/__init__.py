@@ -68,7 +68,8 @@ from opendp_lite.postprocessor import postprocessor
 from opendp_lite.recipes import Mechanism, Stage, mechanism, stage
 from opendp_lite.rooms import ROOMS
 from opendp_lite.serialise import from_json
-from opendp_lite.spaces import Space, records, scalar, vector
+from opendp_lite.spaces import Space, records, scalar, table, vector
+from opendp_lite.tables import Tables
 from opendp_lite.transformations.absolute import absolute
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.clamp import clamp
@@ -134,6 +135,7 @@ __all__ = [
     "SpaceError",
     "Stage",
     "SymmetricDistance",
+    "Tables",
     "Transformation",
     "Vectors",
     "ZeroConcentratedDivergence",
@@ -184,6 +186,7 @@ __all__ = [
     "square",
     "stage",
     "sum",
+    "table",
     "to_approximate",
     "to_zcdp",
     "transformations",

@@ -13,7 +13,7 @@ import attrs
 from opendp_lite.core import Transformation, joined
 from opendp_lite.documents import path_of
 from opendp_lite.domains import Domain
-from opendp_lite.engines.deferred import named
+from opendp_lite.engines.deferred import chained, identity, named
 from opendp_lite.errors import OpenDPLiteError, ParameterError, SpaceError
 from opendp_lite.signatures import (
     again,
@@ -106,9 +106,21 @@ class Call:
             raise SpaceError(
                 f"{self!r} binds to a space such as dp.records(), got {type(before).__name__}"
             )
-        made = self.build(space)
+        before = self._nearer(before, space)
+        made = self.build(getattr(before, "output_space", before))
         step = attrs.evolve(made, function=named(made.function, self.name))
         return joined(before, step, self._link())
+
+    def _nearer(self, before: Any, space: Space[Any]) -> Any:
+        """What comes before, as the kind of value that the step works on: numbers of a table."""
+        domain, function = space.domain.towards(self.input_kinds, self.name)
+        if domain is space.domain:
+            return before
+        nearer = Space(domain, space.metric, unit=space.unit)
+        if isinstance(before, Transformation):
+            whole = chained(before.function, function)
+            return attrs.evolve(before, output_space=nearer, function=whole)
+        return Transformation(space, nearer, function, identity)
 
     def _link(self) -> Call:
         """The call as a link of a recipe, which keeps nothing that was built."""

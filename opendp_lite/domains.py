@@ -60,6 +60,20 @@ class Domain(ABC):
     def words(self) -> str:
         """The domain in a few words."""
 
+    def towards(
+        self, kinds: tuple[type[Domain], ...], step: str
+    ) -> tuple[Domain, Callable[[Any], Any]]:
+        """What a step that works on these kinds is given of a value: itself, unless more is said.
+
+        Args:
+            kinds: The kinds of domain that the step works on; empty for any.
+            step: Its name, for a refusal.
+
+        Returns:
+            A domain, and the function to its values.
+        """
+        return self, identity
+
     @classmethod
     @abstractmethod
     def front(cls) -> tuple[Domain, Metric, Origin]:
@@ -108,7 +122,7 @@ class Rows(Domain):
                 f"{self.body!r} has {self.body.columns} columns, the rows have {self.columns}"
             )
 
-    def to_internal(self, value: object) -> LazyRows:
+    def to_internal(self, value: object) -> Any:
         source = opened(value, self.names)
         if source.columns not in (None, self.columns):
             raise DataError(self._columns_message(source.columns))
@@ -122,7 +136,7 @@ class Rows(Domain):
             f"dp.records(columns={found}) for all of them"
         )
 
-    def to_public(self, value: LazyRows) -> np.ndarray:
+    def to_public(self, value: Any) -> np.ndarray:
         array = materialise(value)
         if array.shape == (0, 0):
             array = array.reshape(0, self.columns)

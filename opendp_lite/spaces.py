@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 import attrs
 
@@ -20,6 +20,7 @@ from opendp_lite.metrics import (
     SymmetricDistance,
 )
 from opendp_lite.norms import Norms
+from opendp_lite.tables import Tables
 
 KindCo = TypeVar("KindCo", bound=Domain, covariant=True)
 
@@ -97,6 +98,14 @@ def row_metric(space: Space[Rows]) -> RowMetric:
     return cast(RowMetric, space.metric)
 
 
+@overload
+def records(
+    columns: int = 1, size: int | None = None, metric: RowMetric | None = None
+) -> Space[Rows]: ...
+@overload
+def records(
+    columns: Sequence[str], size: int | None = None, metric: RowMetric | None = None
+) -> Space[Tables]: ...
 @spellable
 def records(
     columns: int | Sequence[str] = 1,
@@ -106,8 +115,8 @@ def records(
     """The space of datasets, where a pipeline over rows begins.
 
     Args:
-        columns: How many columns there are, or a list of their names. A table's columns are then
-            picked by name, in this order.
+        columns: How many columns of numbers there are, or a list of names. A table's columns are
+            then picked by name, and may hold text. An array has them in this order.
         size: The number of rows, only where it is public.
         metric: Which datasets are neighbours. ``SymmetricDistance()``, the default: one row
             added or removed. ``ChangeOneDistance()``: one row replaced; it needs ``size``.
@@ -125,12 +134,7 @@ def records(
         >>> dp.records(columns=3, size=100, metric=dp.ChangeOneDistance())
         dp.records(columns=3, size=100, metric=dp.ChangeOneDistance())
     """
-    chosen = SymmetricDistance() if metric is None else metric
-    if not isinstance(chosen, RowMetric):
-        raise ParameterError(
-            "records: metric is dp.SymmetricDistance() or dp.ChangeOneDistance(), with "
-            f"parentheses; got {getattr(metric, '__name__', None) or described(metric)}"
-        )
+    chosen = _chosen(metric)
     named = tuple(columns) if isinstance(columns, list | tuple) else columns
     if isinstance(named, str):
         raise ParameterError(f"columns is a number or a list of names: write [{columns!r}]")
@@ -139,12 +143,52 @@ def records(
             raise ParameterError("records: columns is a number, or a list of names as text")
         if len(set(named)) < len(named):
             raise ParameterError(f"records: a column is named twice in {list(named)}")
-        domain = Rows(len(named), size, names=named)
+        domain: Rows = Tables(len(named), size, names=named)
     else:
         domain = Rows(cast(int, named), size)
     typed = named if isinstance(named, tuple) else domain.columns
     spelling = _said(columns=None if typed == 1 else typed, size=domain.size, metric=metric)
     return Space(domain, chosen, unit=chosen.distance(1), origin=("records", spelling))
+
+
+@spellable
+def table(size: int | None = None, metric: RowMetric | None = None) -> Space[Tables]:
+    """The space of tables whose columns a pipeline picks by name: the default of ``dp.select``.
+
+    Args:
+        size: As for ``records``.
+        metric: As for ``records``.
+
+    Returns:
+        A space to put before ``>>``.
+
+    Raises:
+        ParameterError: If ``size`` is no whole number of at least 1, or ``metric`` is no metric of
+            datasets.
+        SpaceError: If size and metric disagree.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> ages = dp.table() >> dp.select("age") >> dp.clamp(0, 100) >> dp.sum()
+        >>> ages({"name": ["Ann", "Bob"], "age": [41, 38]})
+        NotPrivate([79.])
+    """
+    chosen = _chosen(metric)
+    domain = Tables(size=size)
+    spelling = _said(size=domain.size, metric=metric)
+    return Space(domain, chosen, unit=chosen.distance(1), origin=("table", spelling))
+
+
+def _chosen(metric: RowMetric | None) -> RowMetric:
+    """The metric that was typed, by default that of rows added or removed."""
+    if metric is None:
+        return SymmetricDistance()
+    if not isinstance(metric, RowMetric):
+        raise ParameterError(
+            "records: metric is dp.SymmetricDistance() or dp.ChangeOneDistance(), with "
+            f"parentheses; got {getattr(metric, '__name__', None) or described(metric)}"
+        )
+    return metric
 
 
 @spellable

@@ -30,6 +30,7 @@ ORDER = (
     "bases",
     "metrics",
     "domains",
+    "tables",
     "measures",
     "spaces",
     "examples",

@@ -87,13 +87,26 @@ class Blocks:
     names: tuple[str, ...] | None = None
     _history: _History = attrs.field(factory=_History, init=False, repr=False)
 
-    def begun(self) -> Iterator[object]:
-        """The blocks of a new pass, as they were handed over."""
-        return self._history.begun(self.open())
+    def opened_by(self, how: Callable[[object], Source]) -> Iterator[Any]:
+        """A new pass over the blocks, each opened by a function.
 
-    def ended(self, filled: bool) -> None:
-        """Tells whether a pass that has ended met any block."""
+        A block that cannot be read is refused when all others were.
+        """
+        problems: set[str] = set()
+        rows, filled = 0, False
+        for piece in self._history.begun(self.open()):
+            filled = True
+            try:
+                for block in read(how(piece)):
+                    rows += len(block)
+                    yield block
+            except DataError as problem:
+                problems.add(str(problem))
         self._history.ended(filled)
+        if problems:
+            raise DataError(min(problems))
+        if self.size not in (None, rows):
+            raise DataError("the blocks hold another number of rows than their size says")
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -112,22 +125,7 @@ class _BlockRows(Source):
         return self.given.size
 
     def blocks(self) -> Iterator[Any]:
-        """A block that cannot be read is refused when all others were."""
-        problems: set[str] = set()
-        rows, filled = 0, False
-        for piece in self.given.begun():
-            filled = True
-            try:
-                for block in read(opened(piece, self.asked)):
-                    rows += len(block)
-                    yield block
-            except DataError as problem:
-                problems.add(str(problem))
-        self.given.ended(filled)
-        if problems:
-            raise DataError(min(problems))
-        if self.size not in (None, rows):
-            raise DataError("the blocks hold another number of rows than their size says")
+        return self.given.opened_by(lambda piece: opened(piece, self.asked))
 
 
 @open_rows.register

@@ -13,14 +13,16 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Final
 
+import attrs
 import numpy as np
 
 from opendp_lite.engines.arrays import ArrayRows, array_of, array_rows
 from opendp_lite.engines.arrays import to_array as numbers_in
+from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.quiet import QUIET, attempted
-from opendp_lite.engines.source import InMemory, NoRows, Source
+from opendp_lite.engines.source import NoRows, Source
 from opendp_lite.engines.sparse import is_sparse, sparse_rows
-from opendp_lite.engines.table import table_rows
+from opendp_lite.engines.table import Column, NamedColumns, Reading
 from opendp_lite.errors import DataError
 
 _LIBRARIES: Final = "opendp_lite.engines.libraries"
@@ -39,6 +41,20 @@ _WAYS: Final = {
     ("chunks", "shape"): _BY_ROWS,
 }
 """What to hand over instead of a container that may be larger than memory, by what it offers."""
+
+
+@attrs.frozen
+class _Numbers(Reading):
+    """Numbers as they are."""
+
+    def __call__(self, column: Any) -> Source:
+        return opened(column)
+
+    def of_numbers(self, numbers: Floats) -> Floats:
+        return numbers
+
+
+NUMBERS: Final = _Numbers()
 
 
 @singledispatch
@@ -68,14 +84,27 @@ def opened(data: object, names: tuple[str, ...] | None = None) -> Source:
         return data
     if type(data) is np.ndarray:
         return array_rows(data)
-    words = (
-        f"a {type(data).__name__} could not be read: the function or the library that opens it "
-        "failed; open it once without dp to see why"
-    )
+    words = _unreadable(data)
     with QUIET:
         while not isinstance(data, Source):
             data = attempted(partial(_opened_once, data, names), words)
     return data
+
+
+def opened_table(data: object, names: tuple[str, ...] | None) -> Any:
+    """As ``opened``, but a table or blocks are left as they are: their columns are picked later."""
+    words = _unreadable(data)
+    with QUIET:
+        while not isinstance(data, Source | NamedColumns) and not hasattr(data, "opened_by"):
+            data = attempted(partial(_opened_once, data, names), words)
+    return data
+
+
+def _unreadable(data: object) -> str:
+    return (
+        f"a {type(data).__name__} could not be read: the function or the library that opens it "
+        "failed; open it once without dp to see why"
+    )
 
 
 def read(source: Source) -> Iterator[Any]:
@@ -182,18 +211,19 @@ def _of_list(data: Any, names: tuple[str, ...] | None = None) -> Source:
 
 
 @open_rows.register(Mapping)
-def _of_columns(data: Mapping[Any, Any], names: tuple[str, ...] | None = None) -> Source:
+def _of_columns(data: Mapping[Any, Any], names: tuple[str, ...] | None = None) -> object:
     """A dictionary from names to columns; some sparse matrices are dictionaries too."""
     if is_sparse(data):
         return sparse_rows(data)
     if _way(data) is not None:
         raise _refusal(data)
     held = list(data)
-    return table_rows(held, names, lambda place: _column(data[held[place]]))
+    return NamedColumns(held, lambda place: data[held[place]], len(data[held[0]]) if held else 0)
 
 
-def _column(data: object) -> InMemory | NoRows:
-    found = opened(data)
-    if isinstance(found, InMemory | NoRows):
-        return found
-    raise DataError("a column of a dictionary must be in memory")
+@open_rows.register
+def _of_table(data: NamedColumns, names: tuple[str, ...] | None = None) -> Source:
+    """A table of numbers: the columns of these names, or all of them."""
+    if names is not None:
+        return data.rows([Column(name, NUMBERS) for name in names])
+    return data.every(NUMBERS) if data.names else NoRows()

@@ -43,6 +43,10 @@ class LazyRows:
     functions: tuple[Part, ...] = ()
     fused: str = ""
 
+    def numbers(self) -> LazyRows:
+        """Itself: a table gives its columns as numbers here."""
+        return self
+
 
 @attrs.frozen(eq=False, repr=False)
 class MapRows:

@@ -1,7 +1,8 @@
-"""Tables: columns by name, read side by side, a range of rows at a time."""
+"""Tables: named columns of any kind, of which a pipeline reads those that it needs."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import Any
@@ -14,6 +15,65 @@ from opendp_lite.engines.source import InMemory, NoRows, Source
 from opendp_lite.errors import DataError
 
 _LISTED = 8
+
+
+class Reading(ABC):
+    """How the values of a column are read as numbers."""
+
+    @abstractmethod
+    def __call__(self, column: Any) -> Source:
+        """The rows of a column as it was handed over."""
+
+    @abstractmethod
+    def of_numbers(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """As above, for values that were read as numbers already; may return its argument."""
+
+
+@attrs.frozen
+class Column:
+    """A column that is asked for, by its name, and how it is read."""
+
+    name: str
+    reading: Reading
+
+
+@attrs.frozen(eq=False, repr=False)
+class NamedColumns:
+    """A container of named columns in memory.
+
+    Args:
+        names: Of all columns.
+        column: Gives the column at a place, as the container has it.
+        size: The number of rows.
+    """
+
+    names: Sequence[object]
+    column: Callable[[int], Any]
+    size: int
+
+    def rows(self, columns: Sequence[Column]) -> Source:
+        """The rows of some columns, side by side in the order that was asked."""
+        listed = tuple(map(str, self.names))
+        places = [_place(column.name, listed) for column in columns]
+        return self._read(listed, places, [column.reading for column in columns])
+
+    def every(self, reading: Reading) -> Source:
+        """The rows of all columns, each read in the same way."""
+        listed = tuple(map(str, self.names))
+        return self._read(listed, range(len(listed)), [reading] * len(listed))
+
+    def _read(
+        self, listed: tuple[str, ...], places: Sequence[int], readings: Sequence[Reading]
+    ) -> Source:
+        if not places:
+            return _Unread(self.size)
+        found = tuple(
+            _opened(listed[place], reading, self.column(place))
+            for place, reading in zip(places, readings, strict=True)
+        )
+        if len({each.size for each in found}) > 1:
+            raise DataError("the columns of the table differ in length")
+        return TableRows(tuple(listed[place] for place in places), found)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -54,54 +114,36 @@ class TableRows(InMemory):
         return found
 
 
-def table_rows(
-    have: Sequence[object], names: tuple[str, ...] | None, column: Callable[[int], object]
-) -> Source:
-    """The rows of a table.
-
-    Args:
-        have: The names of all columns of the table.
-        names: The columns that are asked for; None for all.
-        column: Gives the column at a place as rows in memory.
-    """
-    listed = tuple(map(str, have))
-    places = range(len(listed)) if names is None else [_place(name, listed) for name in names]
-    if not places:
-        return NoRows()
-    found = tuple(_opened(listed[place], place, column) for place in places)
-    if len({each.size for each in found}) > 1:
-        raise DataError("the columns of the table differ in length")
-    return TableRows(tuple(listed[place] for place in places), found)
-
-
-def _opened(name: str, place: int, column: Callable[[int], Any]) -> InMemory:
-    try:
-        found = column(place)
-    except DataError as problem:
-        raise DataError(_of_column(name, str(problem))) from None
-    if isinstance(found, NoRows):
-        return _Nothing()
-    if not isinstance(found, InMemory) or found.columns != 1:
-        raise DataError(_of_column(name, "a column of a table is one column of numbers in memory"))
-    return found
-
-
 @attrs.frozen(eq=False, repr=False)
-class _Nothing(InMemory):
-    """A column without rows."""
+class _Unread(InMemory):
+    """The rows of a table of which no column is read: a zero each."""
+
+    rows: int
 
     @property
     def size(self) -> int:
-        return 0
+        return self.rows
 
     def between(self, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
-        return np.empty((0, 1))
+        return np.zeros((stop - start, 1))
+
+
+def _opened(name: str, reading: Reading, column: Any) -> InMemory:
+    try:
+        found = reading(column)
+    except DataError as problem:
+        raise DataError(_of_column(name, str(problem))) from None
+    if isinstance(found, NoRows):
+        return _Unread(0)
+    if not isinstance(found, InMemory) or found.columns != 1:
+        raise DataError(_of_column(name, "a column of a table is one column in memory"))
+    return found
 
 
 def _of_column(name: str, words: str) -> str:
     return (
-        f"column {name!r}: {words}; or pass the columns that you need: df['age'], or start with "
-        "dp.records(columns=['age', ...])"
+        f"column {name!r}: {words}; or pick the columns that you need: df['age'], dp.select('age') "
+        "or dp.records(columns=['age', ...])"
     )
 
 

@@ -12,6 +12,7 @@ from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.engines.deferred import fold
 from opendp_lite.engines.fold import Floats, Fold, Scratch
+from opendp_lite.engines.lazy_table import LazyTable
 from opendp_lite.engines.rows import LazyRows, materialise
 from opendp_lite.errors import OpenDPLiteError, ParameterError
 from opendp_lite.recipes import Stage
@@ -141,21 +142,24 @@ class _Case:
         """The result on data, as rows or as exact numbers."""
         return self.run_admitted(self.bound.input_space.domain.to_internal(data))
 
-    def run_admitted(self, rows: LazyRows) -> Any:
+    def run_admitted(self, rows: Any) -> Any:
         """The result on admitted rows."""
         with np.errstate(all="ignore"):
             value = self.bound.function(rows)
             domain = self.bound.output_space.domain
-            if isinstance(value, LazyRows):
+            if isinstance(value, LazyRows | LazyTable):
+                value = value.numbers()
                 return materialise(value).reshape(-1, domain.columns)
             return domain.received(value).steps
 
     def run_in_threads(self, data: Floats) -> Any:
         """The result on data in three parts, each in a thread of its own."""
         with np.errstate(all="ignore"):
-            value = self.bound.function(in_threads(data))
+            rows = self.bound.input_space.domain.to_internal(in_threads(data))
+            value = self.bound.function(rows)
             domain = self.bound.output_space.domain
-            if isinstance(value, LazyRows):
+            if isinstance(value, LazyRows | LazyTable):
+                value = value.numbers()
                 found: list[Floats] = fold(_AllRows(), list)(value)
                 return np.concatenate([np.empty((0, domain.columns)), *found])
             return domain.received(value).steps

@@ -16,7 +16,6 @@ from opendp_lite.domains import Rows
 from opendp_lite.engines.blocks import Blocks
 from opendp_lite.engines.door import opened
 from opendp_lite.engines.fold import Floats
-from opendp_lite.engines.rows import LazyRows
 from opendp_lite.engines.source import Source
 from opendp_lite.spaces import Space, row_metric
 
@@ -238,9 +237,9 @@ class _Shards(Source):
         return self.each
 
 
-def in_threads(data: Floats) -> LazyRows:
+def in_threads(data: Floats) -> Source:
     """The same rows, admitted, in three parts for three threads."""
-    return LazyRows(_Shards([opened(part) for part in np.array_split(data, 3)]))
+    return _Shards([opened(part) for part in np.array_split(data, 3)])
 
 
 _FRAMES: Final[dict[str, Callable[[Any, Floats, list[str]], Any]]] = {

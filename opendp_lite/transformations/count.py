@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from opendp_lite.bodies.body import Projection
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows, Scalars
+from opendp_lite.engines.deferred import chained
 from opendp_lite.engines.entries import EntryFold
 from opendp_lite.engines.fold import Block, Floats, Scratch
 from opendp_lite.engines.layout import Layout
@@ -20,6 +22,12 @@ from opendp_lite.metrics import AbsoluteDistance
 from opendp_lite.norms import Norms
 from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space, records, row_metric
+from opendp_lite.tables import Tables, presence
+
+if TYPE_CHECKING:
+    Counted = Rows
+else:
+    Counted = Rows | Tables
 
 
 class CountFold(EntryFold[int]):
@@ -53,12 +61,13 @@ def _moved(distance: Fraction) -> Norms:
 @example(records(columns=2))
 @stage
 def count(
-    space: Space[Rows], *, missing: bool = False
-) -> Transformation[Space[Rows], Space[Scalars]]:
+    space: Space[Counted], *, missing: bool = False
+) -> Transformation[Space[Counted], Space[Scalars]]:
     """Counts the rows.
 
     By default it counts the rows that lack no value, as a sum or a mean of the same columns does.
-    Put ``select`` before it to say which columns have to be there.
+    Put ``select`` before it to say which columns have to be there. Where no columns were named, it
+    counts all rows of a table.
 
     Args:
         missing: Whether rows with missing values count, too.
@@ -86,9 +95,10 @@ def count(
             f"count: the number of rows is public, it was declared as size={space.domain.size}; "
             "use that number, or SymmetricDistance() where it is private"
         )
+    counted = fold_present(CountFold(), None if missing else LEAVE_OUT, _as_grid)
     return Transformation(
         space,
         Space(Scalars(0), AbsoluteDistance(), unit=_moved(space.unit)),
-        fold_present(CountFold(), None if missing else LEAVE_OUT, _as_grid),
+        chained(presence, counted) if isinstance(space.domain, Tables) else counted,
         _moved,
     )

@@ -4,30 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import cast
+from typing import Any, cast
 
 import attrs
 
+from opendp_lite.bodies.everything import Everything
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
-from opendp_lite.engines.fold import Floats
+from opendp_lite.engines.lazy_table import LazyTable, Picked
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.examples import example
 from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space, records
-from opendp_lite.transformations.row_map import row_map_trusted
+from opendp_lite.tables import Tables, Tabular
+from opendp_lite.transformations.row_map import row_map_trusted, unchanged
 
 Column = int | str
-
-
-@attrs.frozen(repr=False)
-class Picked:
-    """A block function that keeps the columns at some places."""
-
-    places: tuple[int, ...]
-
-    def __call__(self, block: Floats) -> Floats:
-        return block[:, self.places]
 
 
 @example(records(columns=["age", "visits"]), "visits")
@@ -35,15 +27,15 @@ class Picked:
 @example(records(columns=3), 2, 0)
 @stage
 def select(
-    space: Space[Rows], *columns: Column | Sequence[Column]
-) -> Transformation[Space[Rows], Space[Rows]]:
-    """Keeps one or several columns.
+    space: Space[Tabular], *columns: Column | Sequence[Column]
+) -> Transformation[Space[Tabular], Space[Tabular]]:
+    """Keeps one or several columns. Only these are read of a table.
 
     Sums and counts afterwards leave out only rows that lack a value in these columns.
 
     Args:
-        *columns: Positions from 0, or names, one by one or in a list. Names need
-            ``records(columns=["age", ...])``.
+        *columns: Names, or positions from 0, one by one or in a list. An array has positions, and
+            names where ``records(columns=["age", ...])`` gives it some.
 
     Returns:
         Rows of these columns, in this order.
@@ -67,11 +59,37 @@ def select(
     asked = cast(Sequence[object], columns[0] if listed else columns)
     if not asked:
         raise ParameterError("select needs a column: select('age'), or select(0)")
+    if isinstance(space.domain, Tables):
+        return _of_table(space, space.domain, asked)
     kept = tuple(_position(column, space.domain) for column in asked)
 
     names = space.domain.names
     chosen = None if names is None else tuple(names[j] for j in kept)
     return row_map_trusted(space, Picked(kept), space.domain.body.select(kept), chosen)
+
+
+def _of_table(
+    space: Space[Any], domain: Tables, asked: Sequence[object]
+) -> Transformation[Space[Any], Space[Any]]:
+    names = tuple(_name(column, domain) for column in asked)
+    chosen = attrs.evolve(domain, columns=len(names), names=names, body=Everything(len(names)))
+
+    def selected(table: LazyTable) -> LazyTable:
+        return table.select(names)
+
+    after = Space(chosen, space.metric, unit=space.unit)
+    return Transformation(space, after, selected, unchanged)
+
+
+def _name(column: object, domain: Tables) -> str:
+    if domain.names is not None:
+        return domain.names[_position(column, domain)]
+    if isinstance(column, str):
+        return column
+    raise SpaceError(
+        f"select({column!r}): a table's columns are picked by name, such as select('age'); for "
+        "positions start with dp.records(columns=3), say"
+    )
 
 
 def _position(column: object, domain: Rows) -> int:

@@ -183,7 +183,10 @@ assert_type(dp.Scalars(0), dp.Scalars)
 assert_type(dp.Space(dp.Rows(), dp.SymmetricDistance(), unit=Fraction(1)), Tables)
 assert_type(dp.records(), Tables)
 assert_type(dp.records(3, 100, dp.ChangeOneDistance()), Tables)
-assert_type(dp.records(columns=["age", "visits"], metric=dp.SymmetricDistance()), Tables)
+assert_type(
+    dp.records(columns=["age", "visits"], metric=dp.SymmetricDistance()), dp.Space[dp.Tables]
+)
+assert_type(dp.table(), dp.Space[dp.Tables])
 assert_type(dp.vector(3), Totals)
 assert_type(dp.vector(3, dp.metrics.L1Distance(), unit=0.5), Totals)
 assert_type(dp.vector(3, metric=dp.metrics.NormDistance(), unit=dp.Norms(l1=1, linf=1)), Totals)

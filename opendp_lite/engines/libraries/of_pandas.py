@@ -10,9 +10,10 @@ import pandas as pd  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from opendp_lite.engines.arrays import no_numbers, require_numbers
-from opendp_lite.engines.door import open_rows, opened
-from opendp_lite.engines.source import InMemory, Source
-from opendp_lite.engines.table import table_rows
+from opendp_lite.engines.door import open_rows
+from opendp_lite.engines.source import InMemory
+from opendp_lite.engines.table import NamedColumns
+from opendp_lite.engines.values import TypedValues, Values, open_values
 from opendp_lite.errors import DataError
 
 
@@ -80,5 +81,44 @@ def _of_values(values: Any) -> object:
 
 
 @open_rows.register(pd.DataFrame)
-def _of_frame(data: Any, names: tuple[str, ...] | None = None) -> Source:
-    return table_rows(list(data.columns), names, lambda place: opened(data.iloc[:, place]))
+def _of_frame(data: Any, names: tuple[str, ...] | None = None) -> NamedColumns:
+    return NamedColumns(list(data.columns), lambda place: data.iloc[:, place], len(data))
+
+
+@attrs.frozen(eq=False, repr=False)
+class _Extended(TypedValues):
+    """A column of one of pandas' own types, as objects."""
+
+    def between(self, start: int, stop: int) -> NDArray[Any]:
+        return np.asarray(self.column[start:stop], dtype=object)
+
+
+@attrs.frozen(eq=False, repr=False)
+class _Categorical(TypedValues):
+    """A column that lists its different values."""
+
+    @property
+    def known(self) -> list[Any]:
+        return list(self.column.categories)
+
+    def between(self, start: int, stop: int) -> NDArray[Any]:
+        places: NDArray[Any] = self.column.codes[start:stop]
+        return places
+
+
+@open_values.register(pd.Series)
+@open_values.register(pd.Index)
+def _values_of_series(column: Any) -> Values:
+    values = column.array
+    kind = values.dtype
+    if isinstance(kind, pd.ArrowDtype):
+        return open_values(values.__arrow_array__())
+    if isinstance(kind, pd.CategoricalDtype):
+        return _Categorical(values, open_values(kind.categories).is_text)
+    if isinstance(values, pd.arrays.NumpyExtensionArray):
+        return open_values(values.to_numpy())
+    if isinstance(kind, pd.StringDtype):
+        return _Extended(values, True)
+    if kind.kind in "biuf":
+        return _Extended(values, False)
+    raise DataError(f"values of dtype {kind} cannot be categories; write them as text")

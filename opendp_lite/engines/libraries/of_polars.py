@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import attrs
+import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from opendp_lite.engines.arrays import array_rows, no_numbers
-from opendp_lite.engines.door import open_rows, opened
+from opendp_lite.engines.door import open_rows
 from opendp_lite.engines.source import InMemory, Source
-from opendp_lite.engines.table import table_rows
+from opendp_lite.engines.table import NamedColumns
+from opendp_lite.engines.values import TypedValues, Values, open_values
 from opendp_lite.errors import DataError
 
 _TEXT = (pl.String, pl.Binary, pl.Categorical, pl.Enum)
@@ -47,8 +49,28 @@ def _of_series(data: pl.Series, names: tuple[str, ...] | None = None) -> Any:
 
 
 @open_rows.register
-def _of_frame(data: pl.DataFrame, names: tuple[str, ...] | None = None) -> Source:
-    return table_rows(data.columns, names, lambda place: opened(data.to_series(place)))
+def _of_frame(data: pl.DataFrame, names: tuple[str, ...] | None = None) -> NamedColumns:
+    return NamedColumns(data.columns, data.to_series, len(data))
+
+
+@attrs.frozen(eq=False, repr=False)
+class _SeriesValues(TypedValues):
+    """A column, in one chunk or several."""
+
+    def between(self, start: int, stop: int) -> NDArray[Any]:
+        return np.fromiter(self.column.slice(start, stop - start), object, stop - start)
+
+
+@open_values.register
+def _values_of_series(column: pl.Series) -> Values:
+    kind = column.dtype
+    if kind in _TEXT:
+        return _SeriesValues(column.cast(pl.String), True)
+    if kind.is_numeric() or kind == pl.Boolean:
+        return _SeriesValues(column, False)
+    if kind in (pl.Object, pl.Null):
+        return _SeriesValues(column, None)
+    raise DataError(f"values of dtype {kind} cannot be categories; write them as text")
 
 
 @open_rows.register

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 from weakref import WeakSet
 
 import attrs
+import numpy as np
 import pyarrow as arrow  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from opendp_lite.engines.arrays import no_numbers
 from opendp_lite.engines.blocks import GONE_THROUGH, Blocks
-from opendp_lite.engines.door import open_rows, opened, read
+from opendp_lite.engines.door import open_rows
 from opendp_lite.engines.source import InMemory, Source
-from opendp_lite.engines.table import table_rows
+from opendp_lite.engines.table import NamedColumns
+from opendp_lite.engines.values import TypedValues, Values, open_values
 from opendp_lite.errors import DataError
 
 _BEGUN: Final[WeakSet[Any]] = WeakSet()
@@ -51,8 +52,37 @@ def _of_column(data: Any, names: tuple[str, ...] | None = None) -> Source:
 
 @open_rows.register(arrow.Table)
 @open_rows.register(arrow.RecordBatch)
-def _of_table(data: Any, names: tuple[str, ...] | None = None) -> Source:
-    return table_rows(data.schema.names, names, lambda place: opened(data.column(place)))
+def _of_table(data: Any, names: tuple[str, ...] | None = None) -> NamedColumns:
+    return NamedColumns(data.schema.names, data.column, data.num_rows)
+
+
+@attrs.frozen(eq=False, repr=False)
+class _ColumnValues(TypedValues):
+    """A column, in one chunk or several."""
+
+    def between(self, start: int, stop: int) -> NDArray[Any]:
+        piece = self.column.slice(start, stop - start)
+        if arrow.types.is_dictionary(piece.type):
+            piece = piece.cast(piece.type.value_type)
+        if not self.text and piece.null_count == 0:
+            found: NDArray[Any] = piece.to_numpy(zero_copy_only=False)
+            return found
+        return np.fromiter(piece.to_pylist(), object, stop - start)
+
+
+@open_values.register(arrow.Array)
+@open_values.register(arrow.ChunkedArray)
+def _values_of_column(column: Any) -> Values:
+    types, kind = arrow.types, column.type
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        return _ColumnValues(column, True)
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind):
+        return _ColumnValues(column, False)
+    if types.is_null(kind):
+        return _ColumnValues(column, None)
+    raise DataError(f"values of type {kind} cannot be categories; write them as text")
 
 
 @open_rows.register(arrow.RecordBatchReader)
@@ -79,24 +109,10 @@ class Stream:
 
 
 @open_rows.register
-def _of_stream(data: Stream, names: tuple[str, ...] | None = None) -> Source:
-    return _StreamRows(data.container, names)
-
-
-@attrs.frozen(eq=False, repr=False)
-class _StreamRows(Source):
-    """The rows of a container's Arrow streams; how many columns, only a stream says."""
-
-    container: Any
-    asked: tuple[str, ...] | None
-
-    @property
-    def columns(self) -> None:
-        return None
-
-    def blocks(self) -> Iterator[Any]:
-        stream = Blocks(lambda: arrow.RecordBatchReader.from_stream(self.container), columns=None)
-        return read(opened(stream, self.asked))
+def _of_stream(data: Stream, names: tuple[str, ...] | None = None) -> Blocks:
+    """Blocks of unknown width: how many columns there are, only a stream says."""
+    stream = partial(arrow.RecordBatchReader.from_stream, data.container)
+    return Blocks(stream, columns=None, names=names)
 
 
 def require_numeric(kind: Any) -> None:

@@ -1,0 +1,216 @@
+"""Declared categories, and the place of each value of a column among them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from functools import cached_property
+from itertools import repeat
+from math import nan
+from typing import Any, Final
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.engines.fold import Floats
+from opendp_lite.errors import DataError, ParameterError
+from opendp_lite.exact import described
+
+_MISSING_TYPES: Final = frozenset({"NAType", "NaTType"})
+_MOST: Final = 2**24
+_EXACT_FLOAT: Final = 2**53
+_INT64: Final = range(-(2**63), 2**63)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value of a column stands for a missing cell."""
+    if value is None or type(value).__name__ in _MISSING_TYPES:
+        return True
+    return isinstance(value, float | np.floating) and value != value
+
+
+@attrs.frozen(slots=False)
+class Categories:
+    """Values that a column may hold, declared in public.
+
+    Attributes:
+        values: Text, numbers or dates, each once; None stands for missing cells.
+        other: Whether all other values, missing cells apart, have a place of their own at the end.
+    """
+
+    values: tuple[Hashable, ...]
+    other: bool = False
+
+    @classmethod
+    def of(cls, given: object, step: str, *, other: bool = False) -> Categories:
+        """The categories that a person typed, refused where they do not tell values apart."""
+        if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
+            raise ParameterError(
+                f"{step} takes a list of categories, such as ['f', 'm'] or range(1, 17); "
+                f"got {described(given)}"
+            )
+        values = tuple(each.item() if isinstance(each, np.generic) else each for each in given)
+        if not 0 < len(values) <= _MOST:
+            raise ParameterError(
+                f"{step} takes at least one category and at most 2^24; got {len(values)}"
+            )
+        seen: set[Any] = set()
+        for value in values:
+            if isinstance(value, float) and value != value:
+                raise ParameterError(f"{step}: write None, not NaN, to count missing cells")
+            if not isinstance(value, Hashable):
+                raise ParameterError(f"{step}: a category is text or a number, got {value!r}")
+            if value in seen:
+                raise ParameterError(f"{step}: the category {value!r} is declared twice")
+            seen.add(value)
+        return cls(values, other)
+
+    @property
+    def places(self) -> int:
+        """How many places there are, that of all others included."""
+        return len(self.values) + self.other
+
+    def codes(self, values: NDArray[Any]) -> Floats:
+        """The place of each value; NaN for what is not declared."""
+        if values.dtype.kind in "iub":
+            return self._of_whole(values)
+        if values.dtype.kind == "f":
+            return self._of_floats(values)
+        if values.dtype.kind == "U" and not self.other:
+            return self._of_text(values)
+        return self._of_objects(values)
+
+    def of_places(self, places: NDArray[np.int64], known: Sequence[Any]) -> Floats:
+        """As ``codes``, for values given as places in a list of known ones; below 0 is missing."""
+        table = np.append(self._of_objects(np.fromiter(known, object, len(known))), self._missing)
+        found: Floats = table[np.where(places < 0, len(known), places)]
+        return found
+
+    def refuse_text(self) -> None:
+        """Refuses a column of text where every category is a number."""
+        if not self._declares(str):
+            raise DataError(
+                "the column holds text and the categories are numbers; write them as text, such "
+                "as ['1', '2'], or make the column numeric"
+            )
+
+    def refuse_numbers(self) -> None:
+        """Refuses a column of numbers where every category is text."""
+        if all(value is None or isinstance(value, str) for value in self.values):
+            raise DataError(
+                "the column holds numbers and the categories are text; write them as numbers, "
+                "such as [1, 2]"
+            )
+
+    def _declares(self, kind: type) -> bool:
+        return any(value is None or isinstance(value, kind) for value in self.values)
+
+    @cached_property
+    def _table(self) -> dict[Any, float]:
+        return {value: float(place) for place, value in enumerate(self.values) if value is not None}
+
+    @cached_property
+    def _else(self) -> float:
+        return float(len(self.values)) if self.other else nan
+
+    @cached_property
+    def _missing(self) -> float:
+        return float(self.values.index(None)) if None in self.values else nan
+
+    @cached_property
+    def _run(self) -> tuple[int, int] | None:
+        """The first and the number of categories that are whole numbers one after another."""
+        first = self.values[0]
+        if type(first) is not int or abs(first) > _EXACT_FLOAT // 2:
+            return None
+        rising = range(first, first + len(self.values))
+        return (first, len(self.values)) if self.values == tuple(rising) else None
+
+    @cached_property
+    def _whole(self) -> tuple[NDArray[np.int64], Floats]:
+        """Categories that are whole numbers, rising, with their places."""
+        pairs = [
+            (int(value), place)
+            for value, place in self._table.items()
+            if isinstance(value, int | float) and value == value // 1 and int(value) in _INT64
+        ]
+        return _sorted(pairs, np.int64)
+
+    @cached_property
+    def _floats(self) -> tuple[Floats, Floats]:
+        """Categories that are floats exactly, rising, with their places."""
+        pairs = [
+            (float(value), place)
+            for value, place in self._table.items()
+            if isinstance(value, int | float) and _is_float(value)
+        ]
+        return _sorted(pairs, np.float64)
+
+    def _of_whole(self, values: NDArray[Any]) -> Floats:
+        if values.dtype == np.uint64:
+            return self._of_objects(values.astype(object))
+        if self._run is not None:
+            return self._in_run(values.astype(np.int64, copy=False))
+        return self._found(values.astype(np.int64, copy=False), *self._whole)
+
+    def _of_floats(self, values: NDArray[Any]) -> Floats:
+        missing = np.isnan(values)
+        if self._run is not None:
+            found = self._in_run(values)
+        else:
+            found = self._found(values.astype(np.float64, copy=False), *self._floats)
+        found[missing] = self._missing
+        return found
+
+    def _in_run(self, values: NDArray[Any]) -> Floats:
+        first, count = self._run or (0, 0)
+        found = values.astype(np.float64)
+        found -= first
+        inside = (found >= 0) & (found < count)
+        if values.dtype.kind == "f":
+            inside &= np.trunc(found) == found
+        found[~inside] = self._else
+        return found
+
+    def _found(self, values: NDArray[Any], known: NDArray[Any], places: Floats) -> Floats:
+        if not len(known):
+            return np.full(len(values), self._else)
+        at = np.searchsorted(known, values)
+        at[at == len(known)] = 0
+        return np.where(known[at] == values, places[at], self._else)
+
+    def _of_text(self, values: NDArray[Any]) -> Floats:
+        texts = [(value, place) for value, place in self._table.items() if type(value) is str]
+        return self._found(values, *_sorted(texts, np.str_))
+
+    def _of_objects(self, values: NDArray[Any]) -> Floats:
+        listed = values.tolist()
+        if not self.other and None not in self.values:
+            try:
+                found = map(self._table.get, listed, repeat(nan))
+                return np.fromiter(found, np.float64, len(listed))
+            except Exception:
+                pass
+        return np.fromiter(map(self._place, listed), np.float64, len(listed))
+
+    def _place(self, value: Any) -> float:
+        """The place of one value; a value that cannot be hashed is not declared."""
+        if is_missing(value):
+            return self._missing
+        try:
+            return self._table.get(value, self._else)
+        except Exception:
+            return self._else
+
+
+def _is_float(value: float) -> bool:
+    try:
+        return float(value) == value
+    except OverflowError:
+        return False
+
+
+def _sorted(pairs: Sequence[tuple[Any, float]], dtype: Any) -> tuple[NDArray[Any], Floats]:
+    rising = sorted(pairs)
+    known = np.array([value for value, _ in rising], dtype=dtype)
+    return known, np.array([place for _, place in rising], dtype=np.float64)

@@ -1,0 +1,218 @@
+"""Columns picked by name from whatever a person hands over, each read in its own way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any, Final
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.engines.applied import applied
+from opendp_lite.engines.blocks import Blocks
+from opendp_lite.engines.categories import Categories, is_missing
+from opendp_lite.engines.door import NUMBERS, opened_table, read
+from opendp_lite.engines.fold import Block, Floats
+from opendp_lite.engines.held import held
+from opendp_lite.engines.quiet import attempted
+from opendp_lite.engines.source import InMemory, Source
+from opendp_lite.engines.table import Column, Reading
+from opendp_lite.engines.values import Values, open_values
+from opendp_lite.errors import DataError
+
+Names = tuple[str, ...]
+
+
+@attrs.frozen
+class _Presence(Reading):
+    """0 for a value, and NaN for a missing cell."""
+
+    def __call__(self, column: Any) -> Source:
+        return _ReadValues(open_values(column), _present)
+
+    def of_numbers(self, numbers: Floats) -> Floats:
+        return np.where(np.isnan(numbers), np.nan, 0.0)
+
+
+@attrs.frozen
+class Codes(Reading):
+    """The place of each value among categories; NaN for what is not declared."""
+
+    categories: Categories
+
+    def __call__(self, column: Any) -> Source:
+        values = open_values(column)
+        if values.is_text is not None:
+            refuse = self.categories.refuse_text, self.categories.refuse_numbers
+            refuse[not values.is_text]()
+        return _ReadValues(values, self._coded)
+
+    def of_numbers(self, numbers: Floats) -> Floats:
+        self.categories.refuse_numbers()
+        return self.categories.codes(numbers)
+
+    def _coded(self, values: NDArray[Any], known: Sequence[Any] | None) -> Floats:
+        if known is None:
+            return self.categories.codes(values)
+        return self.categories.of_places(values, known)
+
+
+PRESENCE: Final = _Presence()
+
+
+@attrs.frozen(eq=False, repr=False)
+class _ReadValues(InMemory):
+    """One column of values as one column of numbers."""
+
+    values: Values
+    how: Any
+
+    @property
+    def size(self) -> int:
+        return self.values.size
+
+    def between(self, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
+        found: Floats = self.how(self.values.between(start, stop), self.values.known)
+        return found.reshape(-1, 1)
+
+
+def _present(values: NDArray[Any], known: Sequence[Any] | None) -> Floats:
+    if known is not None:
+        return np.where(values < 0, np.nan, 0.0)
+    if values.dtype.kind == "O":
+        lacking = np.fromiter(map(is_missing, values.tolist()), np.bool_, len(values))
+        return np.where(lacking, np.nan, 0.0)
+    if values.dtype.kind == "f":
+        return np.where(np.isnan(values), np.nan, 0.0)
+    return np.zeros(len(values))
+
+
+@attrs.frozen
+class ReadColumns:
+    """A block function that picks columns of numbers by their places, each read in its own way."""
+
+    places: tuple[int, ...]
+    readings: tuple[Reading, ...]
+
+    def __call__(self, block: Floats) -> Floats:
+        if not self.places:
+            return np.zeros((len(block), 1))
+        if all(reading is NUMBERS for reading in self.readings):
+            return block[:, self.places]
+        found = np.empty((len(block), len(self.places)))
+        for place, (column, reading) in enumerate(zip(self.places, self.readings, strict=True)):
+            found[:, place] = reading.of_numbers(block[:, column])
+        return found
+
+
+def _of_width(source: Source, declared: Names) -> Source:
+    if source.columns in (None, len(declared)):
+        return source
+    raise DataError(
+        f"the pipeline names {len(declared)} columns and the data has {source.columns}; start with "
+        f"dp.records(columns=[...]) with as many names, or give a table"
+    )
+
+
+@attrs.frozen(eq=False, repr=False)
+class Dataset:
+    """What a person handed over, of which columns are picked by name.
+
+    Attributes:
+        data: As it was handed over.
+        declared: The names of its columns, where the space declares them.
+        size: The number of rows, where it is public.
+    """
+
+    data: object
+    declared: Names | None
+    size: int | None
+    _whole: list[Any] = attrs.field(factory=list, init=False)
+    _picked: dict[tuple[Column, ...], Source] = attrs.field(factory=dict, init=False)
+
+    def columns(self, columns: tuple[Column, ...]) -> tuple[Source, Block | None]:
+        """The rows of some columns, side by side.
+
+        Returns:
+            A source, and the block function that makes the columns of its blocks; None where its
+            blocks hold just these.
+        """
+        whole = self._opened()
+        if isinstance(whole, Source):
+            return whole, self._picking(columns)
+        found = self._picked.get(columns)
+        if found is None:
+            found = held(self._rows(whole, columns), max(1, len(columns)), self.size)
+            self._picked[columns] = found
+        return found, None
+
+    def _opened(self) -> Any:
+        """The data, opened as far as can be without saying which columns."""
+        if not self._whole:
+            found = opened_table(self.data, self.declared)
+            if isinstance(found, Source):
+                if self.declared is None:
+                    raise DataError(
+                        "the data has no column names; give a table, or start with "
+                        "dp.records(columns=[...]), which names the columns in their order"
+                    )
+                found = held(_of_width(found, self.declared), len(self.declared), self.size)
+            self._whole.append(found)
+        return self._whole[0]
+
+    def _rows(self, whole: Any, columns: tuple[Column, ...]) -> Source:
+        if isinstance(whole, Blocks):
+            return _BlockColumns(whole, columns, self.declared or whole.names)
+        words = "the columns of the table could not be read"
+        found: Source = attempted(partial(whole.rows, columns), words)
+        return found
+
+    def _picking(self, columns: tuple[Column, ...]) -> Block | None:
+        declared = self.declared or ()
+        places = tuple(declared.index(column.name) for column in columns)
+        readings = tuple(column.reading for column in columns)
+        if places == tuple(range(len(declared))) and all(each is NUMBERS for each in readings):
+            return None
+        return ReadColumns(places, readings)
+
+
+@attrs.frozen(eq=False, repr=False)
+class _BlockColumns(Source):
+    """Columns of blocks, each block opened as any data is."""
+
+    given: Blocks
+    asked: tuple[Column, ...]
+    declared: Names | None
+
+    @property
+    def columns(self) -> int:
+        return max(1, len(self.asked))
+
+    @property
+    def size(self) -> int | None:
+        return self.given.size
+
+    def blocks(self) -> Iterator[Any]:
+        return self.given.opened_by(self._piece)
+
+    def _piece(self, piece: object) -> Source:
+        source, function = Dataset(piece, self.declared, None).columns(self.asked)
+        return source if function is None else _Mapped(source, function, self.columns)
+
+
+@attrs.frozen(eq=False, repr=False)
+class _Mapped(Source):
+    """Rows with a block function applied."""
+
+    rows: Source
+    function: Block
+    width: int
+
+    @property
+    def columns(self) -> int:
+        return self.width
+
+    def blocks(self) -> Iterator[Any]:
+        return (applied(block, self.function) for block in read(self.rows))

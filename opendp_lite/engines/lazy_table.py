@@ -1,0 +1,109 @@
+"""A dataset whose columns are picked by name, when a step needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.engines.columns import PRESENCE, Dataset
+from opendp_lite.engines.door import NUMBERS
+from opendp_lite.engines.fold import Floats
+from opendp_lite.engines.rows import LazyRows, Part
+from opendp_lite.engines.table import Column, Reading
+from opendp_lite.errors import DataError
+
+Test = Callable[[Floats], NDArray[np.bool_]]
+
+
+@attrs.frozen
+class Kept:
+    """Rows that a column decides about: those whose number in it passes a test."""
+
+    column: Column
+    test: Test
+
+
+@attrs.frozen(repr=False)
+class KeepRows:
+    """A block function that keeps the rows that pass a test of one column."""
+
+    place: int
+    test: Test
+
+    def kept(self, block: Floats) -> NDArray[np.bool_]:
+        """Which rows stay."""
+        return self.test(block[:, self.place])
+
+    def __call__(self, block: Floats) -> Floats:
+        return block[self.kept(block)]
+
+
+@attrs.frozen(repr=False)
+class Picked:
+    """A block function that keeps the columns at some places."""
+
+    places: tuple[int, ...]
+
+    def __call__(self, block: Floats) -> Floats:
+        return block[:, self.places]
+
+
+@attrs.frozen(repr=False)
+class _Zeros:
+    """A block function that leaves a zero of each row."""
+
+    def __call__(self, block: Floats) -> Floats:
+        return np.zeros((len(block), 1))
+
+
+@attrs.frozen(eq=False, repr=False)
+class LazyTable:
+    """A dataset, the columns that are left of it, and the rows that are left out.
+
+    ``names`` is None where the columns are those of the data, whatever they are.
+    """
+
+    dataset: Dataset
+    names: tuple[str, ...] | None
+    filters: tuple[Kept, ...] = ()
+
+    def select(self, names: tuple[str, ...]) -> LazyTable:
+        """The same rows with some of the columns."""
+        return attrs.evolve(self, names=names)
+
+    def only(self, kept: Kept) -> LazyTable:
+        """Those rows alone that pass a test."""
+        return attrs.evolve(self, filters=(*self.filters, kept))
+
+    def columns(self, columns: Sequence[Column]) -> LazyRows:
+        """The rows of some columns; a zero each where there are none."""
+        asked = tuple(columns)
+        wanted = tuple(dict.fromkeys([*(kept.column for kept in self.filters), *asked]))
+        source, function = self.dataset.columns(wanted)
+        read = () if function is None else (Part(function, "select"),)
+        if wanted == asked:
+            return LazyRows(source, read)
+        tests = (KeepRows(wanted.index(kept.column), kept.test) for kept in self.filters)
+        kept = (Part(test, "keep") for test in tests)
+        picked = Picked(tuple(map(wanted.index, asked))) if asked else _Zeros()
+        return LazyRows(source, (*read, *kept, Part(picked, "select")))
+
+    def read(self, reading: Reading) -> LazyRows:
+        """The rows of all columns that are left, each read in this way."""
+        return self.columns([Column(name, reading) for name in self._named()])
+
+    def numbers(self) -> LazyRows:
+        """The rows as numbers."""
+        return self.read(NUMBERS)
+
+    def presence(self) -> LazyRows:
+        """A zero for each value and NaN for each missing cell; of no columns, a zero each row."""
+        return self.read(PRESENCE) if self.names is not None else self.columns(())
+
+    def _named(self) -> tuple[str, ...]:
+        if self.names is None:
+            raise DataError("say which columns you want: put dp.select('age') after the table")
+        return self.names
