@@ -71,13 +71,16 @@ from opendp_lite.serialise import from_json
 from opendp_lite.spaces import Space, records, scalar, table, vector
 from opendp_lite.tables import Tables
 from opendp_lite.transformations.absolute import absolute
+from opendp_lite.transformations.bins import bins
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.clamp import clamp
 from opendp_lite.transformations.clip_to_norm import clip_to_norm
 from opendp_lite.transformations.count import count
 from opendp_lite.transformations.drop_nan import drop_nan
 from opendp_lite.transformations.impute import impute
+from opendp_lite.transformations.keep import keep
 from opendp_lite.transformations.norm import norm
+from opendp_lite.transformations.one_hot import one_hot
 from opendp_lite.transformations.resize import resize
 from opendp_lite.transformations.row_map import row_map
 from opendp_lite.transformations.scale import scale
@@ -147,6 +150,7 @@ __all__ = [
     "audit",
     "bases",
     "basis_distribution",
+    "bins",
     "bodies",
     "budget_for",
     "calibrate",
@@ -165,6 +169,7 @@ __all__ = [
     "from_json",
     "gaussian",
     "impute",
+    "keep",
     "laplace",
     "mean",
     "measurements",
@@ -173,6 +178,7 @@ __all__ = [
     "metrics",
     "multivariate_mean",
     "norm",
+    "one_hot",
     "postprocessor",
     "private_quantile",
     "records",

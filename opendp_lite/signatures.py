@@ -26,7 +26,7 @@ def frozen_argument(value: Any) -> Any:
         return frozen_argument(value.tolist())
     if isinstance(value, np.generic):
         return value.item()
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | range):
         return tuple(frozen_argument(each) for each in value)
     return value
 

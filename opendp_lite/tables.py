@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import numpy as np
@@ -11,20 +12,15 @@ import numpy as np
 from opendp_lite.domains import Domain, Origin, Rows
 from opendp_lite.engines.columns import Dataset
 from opendp_lite.engines.deferred import identity
-from opendp_lite.engines.lazy_table import LazyTable
-from opendp_lite.engines.rows import LazyRows
-from opendp_lite.errors import SpaceError
+from opendp_lite.engines.lazy_table import Lazily, LazyTable
+from opendp_lite.errors import ParameterError, SpaceError
+from opendp_lite.exact import described
 from opendp_lite.metrics import Metric, SymmetricDistance
 
-
-def numbers(table: LazyTable) -> LazyRows:
-    """The rows of a table as numbers."""
-    return table.numbers()
-
-
-def presence(table: LazyTable) -> LazyRows:
-    """The rows of a table: a zero for each value and NaN for each missing cell."""
-    return table.presence()
+numbers: Final = Lazily(LazyTable.numbers)
+"""The rows of a table as numbers."""
+presence: Final = Lazily(LazyTable.presence)
+"""The rows of a table: a zero for each value and NaN for each missing cell."""
 
 
 @attrs.frozen(repr=False)
@@ -57,6 +53,22 @@ class Tables(Rows):
                 f"{step} works on columns of numbers; say which, with dp.select('age') before it"
             )
         return Rows(self.columns, self.size, names=self.names), numbers
+
+    def named(self, columns: Sequence[object], step: str) -> tuple[str, ...]:
+        """The names of columns that a step asks for, refused where the space declares others."""
+        return tuple(self._named(column, step) for column in columns)
+
+    def _named(self, column: object, step: str) -> str:
+        if not isinstance(column, str):
+            raise ParameterError(
+                f"{step}: a table's columns are picked by name, such as 'age'; "
+                f"got {described(column)}"
+            )
+        if self.names is None or column in self.names:
+            return column
+        near = get_close_matches(column, self.names, n=1, cutoff=0.4)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(self.names)}"
+        raise SpaceError(f"{step}: no column {column!r}; {hint}")
 
     def words(self) -> str:
         count = "" if self.size is None else f"{self.size} "

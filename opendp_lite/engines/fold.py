@@ -48,6 +48,40 @@ class Fold(ABC, Generic[Summary]):
     def merge(self, first: Summary, second: Summary) -> Summary:
         """The summary of both."""
 
+    def summarise_groups(
+        self, block: Floats, codes: NDArray[np.intp], groups: int, scratch: Scratch
+    ) -> Any:
+        """The summaries of a block's rows by their group; here one for each group that occurs.
+
+        Args:
+            block: Rows.
+            codes: The group of each row, from 0.
+            groups: How many groups there are.
+            scratch: As for ``summarise``.
+        """
+        order = np.argsort(codes, kind="stable")
+        rows, at = block[order], codes[order]
+        starts = np.flatnonzero(np.diff(at, prepend=-1))
+        ends = np.append(starts[1:], len(at))
+        return {
+            int(at[start]): self.summarise(rows[start:end], scratch)
+            for start, end in zip(starts, ends, strict=True)
+        }
+
+    def merge_groups(self, first: Any, second: Any) -> Any:
+        """The summaries by group of both."""
+        merged = dict(first)
+        for group, summary in second.items():
+            merged[group] = self.merge(merged[group], summary) if group in merged else summary
+        return merged
+
+    def one_group(self, summaries: Any, group: int) -> Summary:
+        """The summary of one group; ``summaries`` is None where there were no rows at all."""
+        if summaries is None or group not in summaries:
+            return self.empty()
+        found: Summary = summaries[group]
+        return found
+
     def fuses_with(self, function: Block) -> bool:
         """Whether this block function, coming just before, would change nothing."""
         return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import attrs
 import numpy as np
@@ -60,15 +61,37 @@ class _Zeros:
 
 
 @attrs.frozen(eq=False, repr=False)
+class Lazily:
+    """A function that adds to what waits to be done to rows, each row by itself, and reads none."""
+
+    function: Callable[[Any], Any]
+
+    def __call__(self, rows: Any) -> Any:
+        return self.function(rows)
+
+
+@attrs.frozen(repr=False)
+class WithoutFirst:
+    """A block function that leaves out the first columns, which say the group of a row."""
+
+    count: int
+
+    def __call__(self, block: Floats) -> Floats:
+        return block[:, self.count :]
+
+
+@attrs.frozen(eq=False, repr=False)
 class LazyTable:
     """A dataset, the columns that are left of it, and the rows that are left out.
 
-    ``names`` is None where the columns are those of the data, whatever they are.
+    ``names`` is None where the columns are those of the data, whatever they are. The columns
+    ``beside`` come first in the rows, until ``WithoutFirst``.
     """
 
     dataset: Dataset
     names: tuple[str, ...] | None
     filters: tuple[Kept, ...] = ()
+    beside: tuple[Column, ...] = ()
 
     def select(self, names: tuple[str, ...]) -> LazyTable:
         """The same rows with some of the columns."""
@@ -80,16 +103,17 @@ class LazyTable:
 
     def columns(self, columns: Sequence[Column]) -> LazyRows:
         """The rows of some columns; a zero each where there are none."""
-        asked = tuple(columns)
+        asked = (*self.beside, *columns)
         wanted = tuple(dict.fromkeys([*(kept.column for kept in self.filters), *asked]))
         source, function = self.dataset.columns(wanted)
         read = () if function is None else (Part(function, "select"),)
+        rest = (Part(WithoutFirst(len(self.beside))),) if self.beside else ()
         if wanted == asked:
-            return LazyRows(source, read)
+            return LazyRows(source, (*read, *rest))
         tests = (KeepRows(wanted.index(kept.column), kept.test) for kept in self.filters)
         kept = (Part(test, "keep") for test in tests)
         picked = Picked(tuple(map(wanted.index, asked))) if asked else _Zeros()
-        return LazyRows(source, (*read, *kept, Part(picked, "select")))
+        return LazyRows(source, (*read, *kept, Part(picked, "select"), *rest))
 
     def read(self, reading: Reading) -> LazyRows:
         """The rows of all columns that are left, each read in this way."""

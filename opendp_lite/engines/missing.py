@@ -46,6 +46,10 @@ class LeaveOut:
             return block
         return block.take(np.flatnonzero(whole_rows(block)), axis=0)
 
+    def kept(self, block: Floats) -> NDArray[np.bool_]:
+        """Which rows stay."""
+        return whole_rows(block)
+
     def on_sparse_rows(self, rows: SparseRows) -> SparseRows:
         missing = np.isnan(rows.values)
         if not missing.any():

@@ -6,12 +6,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from opendp_lite.bodies.body import Projection
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows, Scalars
 from opendp_lite.engines.deferred import chained
-from opendp_lite.engines.entries import EntryFold
+from opendp_lite.engines.entries import EntryFold, Whole
 from opendp_lite.engines.fold import Block, Floats, Scratch
 from opendp_lite.engines.layout import Layout
 from opendp_lite.engines.missing import LEAVE_OUT, fold_present
@@ -41,6 +42,17 @@ class CountFold(EntryFold[int]):
 
     def summarise_entries(self, entries: Floats, layout: Layout, rows: int) -> int:
         return rows
+
+    def summarise_groups(
+        self, block: Floats, codes: NDArray[np.intp], groups: int, scratch: Scratch
+    ) -> Whole:
+        return np.bincount(codes, minlength=groups).astype(np.int64, copy=False)
+
+    def merge_groups(self, first: Whole, second: Whole) -> Whole:
+        return first + second
+
+    def one_group(self, summaries: Whole | None, group: int) -> int:
+        return 0 if summaries is None else int(summaries[group])
 
     def merge(self, first: int, second: int) -> int:
         return first + second

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from difflib import get_close_matches
+from functools import partial
 from typing import Any, cast
 
 import attrs
@@ -11,7 +12,7 @@ import attrs
 from opendp_lite.bodies.everything import Everything
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
-from opendp_lite.engines.lazy_table import LazyTable, Picked
+from opendp_lite.engines.lazy_table import Lazily, LazyTable, Picked
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.examples import example
 from opendp_lite.recipes import stage
@@ -74,22 +75,20 @@ def _of_table(
     names = tuple(_name(column, domain) for column in asked)
     chosen = attrs.evolve(domain, columns=len(names), names=names, body=Everything(len(names)))
 
-    def selected(table: LazyTable) -> LazyTable:
-        return table.select(names)
-
+    selected = Lazily(partial(LazyTable.select, names=names))
     after = Space(chosen, space.metric, unit=space.unit)
     return Transformation(space, after, selected, unchanged)
 
 
 def _name(column: object, domain: Tables) -> str:
-    if domain.names is not None:
+    if domain.names is None and isinstance(column, int):
+        raise SpaceError(
+            f"select({column!r}): a table's columns are picked by name, such as select('age'); for "
+            "positions start with dp.records(columns=3), say"
+        )
+    if domain.names is not None and isinstance(column, int):
         return domain.names[_position(column, domain)]
-    if isinstance(column, str):
-        return column
-    raise SpaceError(
-        f"select({column!r}): a table's columns are picked by name, such as select('age'); for "
-        "positions start with dp.records(columns=3), say"
-    )
+    return domain.named([column], "select")[0]
 
 
 def _position(column: object, domain: Rows) -> int:

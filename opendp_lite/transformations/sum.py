@@ -32,6 +32,8 @@ from opendp_lite.spaces import Space, row_metric
 _TURN = 1 << 64
 _ROOM = 1 << 62
 _WIDE = 1024
+_LOW_BITS = 24
+_LOW = (1 << _LOW_BITS) - 1
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -79,6 +81,36 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
         pieces = range(0, len(bits), self._most_rows)
         slices = (bits[start : start + self._most_rows] for start in pieces)
         return reduce(self.merge, (Totals(_column_sums(part), len(part)) for part in slices))
+
+    def summarise_groups(
+        self, block: Floats, codes: NDArray[np.intp], groups: int, scratch: Scratch
+    ) -> Whole:
+        """The totals of each group in grid steps, in two parts: low bits and what is above.
+
+        Added as floats they stay below 2^53, and thus exact, within a block.
+        """
+        out = self._buffer("snapped", block, scratch)
+        spare = self._buffer("spare", block, scratch) if self._snapper.spares else out
+        self._snapper.into(block, out, spare)
+        steps = out.view(np.int64)
+        found = np.empty((2, self._body.columns, groups), dtype=np.int64)
+        for column in range(self._body.columns):
+            moved = steps[:, column] - self._snapper.origin
+            low = (moved & _LOW).astype(np.float64)
+            moved >>= _LOW_BITS
+            found[0, column] = np.bincount(codes, low, groups)
+            found[1, column] = np.bincount(codes, moved.astype(np.float64), groups)
+        return found
+
+    def merge_groups(self, first: Whole, second: Whole) -> Whole:
+        return first + second
+
+    def one_group(self, summaries: Whole | None, group: int) -> Totals:
+        if summaries is None:
+            return self.empty()
+        low, high = summaries[:, :, group].astype(object)
+        nothing = np.zeros(self._body.columns, dtype=np.int64)
+        return Totals(nothing, 0, low + high * (_LOW + 1))
 
     def summarise_entries(self, entries: Floats, layout: Layout, rows: int) -> Totals:
         steps = layout.column_sums(self._snapper.steps(entries, layout))

@@ -1,0 +1,181 @@
+"""Functions of a table, done for each group of its rows; folds in one pass over all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from operator import itemgetter
+from typing import Any
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.engines.applied import applied
+from opendp_lite.engines.deferred import (
+    Chained,
+    Deferred,
+    Function,
+    Together,
+    defer,
+    evaluate,
+    fold,
+)
+from opendp_lite.engines.fold import Floats, Fold, Scratch
+from opendp_lite.engines.lazy_table import Kept, Lazily, LazyTable, WithoutFirst
+from opendp_lite.engines.missing import Present
+from opendp_lite.engines.rows import LazyRows, MapRows, Part, unfused
+from opendp_lite.engines.table import Column
+
+
+@attrs.frozen
+class IsPlace:
+    """Whether places are a certain one."""
+
+    place: int
+
+    def __call__(self, places: Floats) -> NDArray[np.bool_]:
+        found: NDArray[np.bool_] = places == self.place
+        return found
+
+
+@attrs.frozen
+class Groups:
+    """The groups of rows by the categories of some columns: one for each combination.
+
+    Attributes:
+        columns: Each read as the places of its values.
+        widths: How many places each has.
+    """
+
+    columns: tuple[Column, ...]
+    widths: tuple[int, ...]
+
+    @property
+    def count(self) -> int:
+        """How many groups there are."""
+        return int(np.prod(self.widths, dtype=object))
+
+    def of(self, places: Floats) -> Floats:
+        """The group of each row of places; NaN where one is."""
+        found = places[:, 0]
+        for column, width in enumerate(self.widths[1:], 1):
+            found = found * width + places[:, column]
+        return found
+
+    def only(self, table: LazyTable, group: int) -> LazyTable:
+        """The rows of one group."""
+        for column, width in zip(self.columns[::-1], self.widths[::-1], strict=True):
+            group, place = divmod(group, width)
+            table = table.only(Kept(column, IsPlace(place)))
+        return table
+
+
+@attrs.frozen(eq=False, repr=False)
+class ByGroup:
+    """The function that gives a list of what a function makes of each group of a table's rows.
+
+    A function that reads the rows by folds is done for all groups in one pass. Any other is done
+    for one group after another.
+    """
+
+    function: Function
+    groups: Groups
+
+    def deferred(self, table: LazyTable) -> Any:
+        """The list, waiting where there is one fold; else its values."""
+        if not _folds(self.function):
+            every = range(self.groups.count)
+            return [evaluate(defer(self.function, self.groups.only(table, g))) for g in every]
+        tree = defer(self.function, attrs.evolve(table, beside=self.groups.columns))
+        if isinstance(tree, Deferred):
+            return _for_all(tree, self.groups)
+        found = evaluate(_mapped(tree, partial(_for_all, groups=self.groups)))
+        return [_mapped(found, itemgetter(group)) for group in range(self.groups.count)]
+
+    def __call__(self, table: LazyTable) -> list[Any]:
+        found: list[Any] = evaluate(self.deferred(table))
+        return found
+
+
+def _folds(function: Function) -> bool:
+    """Whether a function is known to do nothing but read rows by folds."""
+    if isinstance(function, Together):
+        return all(map(_folds, function.functions))
+    if isinstance(function, Chained):
+        *before, last = function.functions
+        return _folds(last) and all(map(_is_lazy, before))
+    return isinstance(function, fold)
+
+
+def _is_lazy(function: Function) -> bool:
+    return isinstance(function, MapRows | Present | Lazily)
+
+
+def _mapped(tree: Any, function: Callable[[Any], Any]) -> Any:
+    if type(tree) is tuple:
+        return tuple(_mapped(each, function) for each in tree)
+    return function(tree)
+
+
+def _for_all(waiting: Deferred, groups: Groups) -> Deferred:
+    """The values of a fold for all groups, waiting."""
+    functions, fused = unfused(waiting.rows.functions, waiting.rows.fused, waiting.how)
+    split = next(
+        place for place, part in enumerate(functions) if type(part.function) is WithoutFirst
+    )
+    beside = LazyRows(waiting.rows.source, functions[:split])
+    how = _Grouped(waiting.how, functions[split + 1 :], groups)
+    finish, one = waiting.finish, waiting.how.one_group
+
+    def finished(summaries: Any) -> list[Any]:
+        return [finish(one(summaries, group)) for group in range(groups.count)]
+
+    return Deferred(beside, how, finished, fused or waiting.step)
+
+
+@attrs.frozen(eq=False, repr=False)
+class _Grouped(Fold[Any]):
+    """A fold of each group's rows. The first columns of a block say the group."""
+
+    how: Fold[Any]
+    functions: Sequence[Part]
+    groups: Groups
+
+    def empty(self) -> Any:
+        return None
+
+    def summarise(self, block: Floats, scratch: Scratch) -> Any:
+        width = len(self.groups.widths)
+        found = self.groups.of(block[:, :width])
+        rows = np.ascontiguousarray(block[:, width:])
+        inside = ~np.isnan(found)
+        if not inside.all():
+            found, rows = found[inside], rows[inside]
+        codes = found.astype(np.intp)
+        for part in self.functions:
+            codes, rows = _followed(part.function, codes, rows)
+        return self.how.summarise_groups(rows, codes, self.groups.count, scratch)
+
+    def merge(self, first: Any, second: Any) -> Any:
+        if first is None or second is None:
+            return second if first is None else first
+        return self.how.merge_groups(first, second)
+
+
+def _followed(
+    function: Any, codes: NDArray[np.intp], rows: Floats
+) -> tuple[NDArray[np.intp], Floats]:
+    """The rows after a block function, with the groups of those that it kept."""
+    made = applied(rows, function)
+    if len(made) == len(rows):
+        return codes, made
+    kept = getattr(function, "kept", None)
+    if kept is not None:
+        return codes[kept(rows)], made
+    order = np.argsort(codes, kind="stable")
+    at = codes[order]
+    starts = np.flatnonzero(np.diff(at, prepend=-1))
+    pieces = [applied(piece, function) for piece in np.split(rows[order], starts[1:])]
+    counts = [len(piece) for piece in pieces]
+    return np.repeat(at[starts], counts), np.concatenate(pieces)
