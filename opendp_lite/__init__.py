@@ -29,7 +29,9 @@ from opendp_lite import (
     metrics,
     transformations,
 )
+from opendp_lite.by_group import ByGroup
 from opendp_lite.combinators.adaptive import Ask, adaptive
+from opendp_lite.combinators.by import by
 from opendp_lite.combinators.calibrate import calibrate
 from opendp_lite.combinators.compose import compose
 from opendp_lite.core import Facts, InsecureRelease, Measurement, Transformation
@@ -119,6 +121,7 @@ __all__ = [
     "Ask",
     "Blocks",
     "BudgetExceeded",
+    "ByGroup",
     "ChangeOneDistance",
     "DataError",
     "Distribution",
@@ -153,6 +156,7 @@ __all__ = [
     "bins",
     "bodies",
     "budget_for",
+    "by",
     "calibrate",
     "center",
     "clamp",

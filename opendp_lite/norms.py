@@ -19,6 +19,14 @@ def _least(*bounds: Fraction | None) -> Fraction | None:
     return min(known) if known else None
 
 
+def _sum(first: Fraction | None, second: Fraction | None) -> Fraction | None:
+    return None if first is None or second is None else first + second
+
+
+def _largest(first: Fraction | None, second: Fraction | None) -> Fraction | None:
+    return None if first is None or second is None else max(first, second)
+
+
 @spellable
 @attrs.frozen(init=False, repr=False)
 class Norms:
@@ -99,9 +107,25 @@ class Norms:
             else sqrt_up(self.l2_squared) + sqrt_up(other.l2_squared)
         )
         return Norms.squared(
-            None if self.l1 is None or other.l1 is None else self.l1 + other.l1,
+            _sum(self.l1, other.l1),
             None if root is None else root * root,
-            None if self.linf is None or other.linf is None else self.linf + other.linf,
+            _sum(self.linf, other.linf),
+        )
+
+    def beside(self, other: Norms) -> Norms:
+        """The norms of two differences in different places of one vector."""
+        return Norms.squared(
+            _sum(self.l1, other.l1),
+            _sum(self.l2_squared, other.l2_squared),
+            _largest(self.linf, other.linf),
+        )
+
+    def or_else(self, other: Norms) -> Norms:
+        """Bounds on either of two differences."""
+        return Norms.squared(
+            _largest(self.l1, other.l1),
+            _largest(self.l2_squared, other.l2_squared),
+            _largest(self.linf, other.linf),
         )
 
     def over(self, dimension: int) -> Norms:

@@ -1,6 +1,7 @@
 """Steps made of other pipelines."""
 
 from opendp_lite.combinators.adaptive import Ask, adaptive
+from opendp_lite.combinators.by import by
 from opendp_lite.combinators.calibrate import calibrate
 from opendp_lite.combinators.compose import compose
 from opendp_lite.combinators.on_random_pairs import on_random_pairs
@@ -8,6 +9,7 @@ from opendp_lite.combinators.on_random_pairs import on_random_pairs
 __all__ = [
     "Ask",
     "adaptive",
+    "by",
     "calibrate",
     "compose",
     "on_random_pairs",

@@ -72,7 +72,7 @@ class Groups:
 
 
 @attrs.frozen(eq=False, repr=False)
-class ByGroup:
+class EachGroup:
     """The function that gives a list of what a function makes of each group of a table's rows.
 
     A function that reads the rows by folds is done for all groups in one pass. Any other is done
@@ -104,11 +104,14 @@ def _folds(function: Function) -> bool:
         return all(map(_folds, function.functions))
     if isinstance(function, Chained):
         *before, last = function.functions
-        return _folds(last) and all(map(_is_lazy, before))
+        return _folds(last) and all(map(is_row_by_row, before))
     return isinstance(function, fold)
 
 
-def _is_lazy(function: Function) -> bool:
+def is_row_by_row(function: Function) -> bool:
+    """Whether a function from rows to rows is known to treat each row by itself."""
+    if isinstance(function, Chained):
+        return all(map(is_row_by_row, function.functions))
     return isinstance(function, MapRows | Present | Lazily)
 
 

@@ -9,7 +9,7 @@ import attrs
 
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import described, digits_up, exp_down, exp_up, round_up
-from opendp_lite.measures.curve import Pair, composed_curve, curve_of, curved_pair
+from opendp_lite.measures.curve import Pair, composed_curve, curve_of, curved_pair, largest_curve
 from opendp_lite.measures.max_divergence import budget
 from opendp_lite.measures.measure import Measure, group_size, proportions
 from opendp_lite.measures.profile import PointProfile, Profile
@@ -69,6 +69,10 @@ class ApproximateDivergence(Measure[Pair]):
         if least > 1:
             factor = min(factor, (exp_up(epsilon * count) - 1) / (least - 1))
         return epsilon * count, min(Fraction(1), delta * factor)
+
+    def worst(self, losses: Sequence[Pair]) -> Pair:
+        pair = max(loss[0] for loss in losses), max(loss[1] for loss in losses)
+        return curved_pair(pair, largest_curve(losses))
 
     def within(self, loss: Pair, budget: Pair) -> bool:
         return loss[0] <= budget[0] and loss[1] <= budget[1]

@@ -115,10 +115,18 @@ def composed_curve(losses: Iterable[object]) -> Profile | None:
 
     Dong, Roth, Su 2022, corollary 2.
     """
-    ratios = [
-        None if (curve := curve_of(loss)) is None else curve.gaussian_ratio for loss in losses
-    ]
-    known = [ratio for ratio in ratios if ratio is not None]
-    if not known or len(known) < len(ratios):
-        return None
-    return GaussianProfile(sum(known, Fraction(0)))
+    ratios = _ratios(losses)
+    return GaussianProfile(sum(ratios, Fraction(0))) if ratios else None
+
+
+def largest_curve(losses: Iterable[object]) -> Profile | None:
+    """A curve above those of several releases, where all are Gaussian: that of most ratio."""
+    ratios = _ratios(losses)
+    return GaussianProfile(max(ratios)) if ratios else None
+
+
+def _ratios(losses: Iterable[object]) -> list[Fraction]:
+    """(l2 distance / sigma)^2 of each release; none where one is not Gaussian."""
+    found = [None if (curve := curve_of(loss)) is None else curve.gaussian_ratio for loss in losses]
+    known = [ratio for ratio in found if ratio is not None]
+    return known if len(known) == len(found) else []

@@ -40,6 +40,9 @@ class AdditiveMeasure(Measure[Fraction]):
     def split(self, loss: Fraction, shares: Sequence[Fraction]) -> tuple[Fraction, ...]:
         return tuple(loss * share for share in proportions(shares))
 
+    def worst(self, losses: Sequence[Fraction]) -> Fraction:
+        return max(map(without_curve, losses))
+
     def within(self, loss: Fraction, budget: Fraction) -> bool:
         return without_curve(loss) <= without_curve(budget)
 

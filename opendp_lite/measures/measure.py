@@ -50,6 +50,10 @@ class Measure(ABC, Generic[Loss]):
         """The loss for ``size`` units at once."""
 
     @abstractmethod
+    def worst(self, losses: Sequence[Loss]) -> Loss:
+        """A loss that is at least each of these: of a release that has one of them."""
+
+    @abstractmethod
     def within(self, loss: Loss, budget: Loss) -> bool:
         """Whether the loss is at most the budget."""
 

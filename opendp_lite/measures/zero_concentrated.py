@@ -8,7 +8,13 @@ from fractions import Fraction
 import attrs
 
 from opendp_lite.exact import digits_up
-from opendp_lite.measures.curve import composed_curve, curve_of, curved_number, without_curve
+from opendp_lite.measures.curve import (
+    composed_curve,
+    curve_of,
+    curved_number,
+    largest_curve,
+    without_curve,
+)
 from opendp_lite.measures.max_divergence import AdditiveMeasure, budget
 from opendp_lite.measures.measure import group_size
 from opendp_lite.measures.profile import ConcentratedProfile, Profile
@@ -37,6 +43,9 @@ class ZeroConcentratedDivergence(AdditiveMeasure):
 
     def compose(self, losses: Sequence[Fraction]) -> Fraction:
         return curved_number(super().compose(losses), composed_curve(losses))
+
+    def worst(self, losses: Sequence[Fraction]) -> Fraction:
+        return curved_number(super().worst(losses), largest_curve(losses))
 
     def profile(self, loss: Fraction) -> Profile:
         return curve_of(loss) or ConcentratedProfile(loss)

@@ -2,14 +2,18 @@
 
 from opendp_lite.transformations.absolute import absolute
 from opendp_lite.transformations.basis_features import basis_features
+from opendp_lite.transformations.bins import bins
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.clamp import clamp
 from opendp_lite.transformations.clip_to_norm import clip_to_norm
 from opendp_lite.transformations.count import count
 from opendp_lite.transformations.drop_nan import drop_nan
+from opendp_lite.transformations.group_by import group_by
 from opendp_lite.transformations.impute import impute
 from opendp_lite.transformations.indicator_below import indicator_below
+from opendp_lite.transformations.keep import keep
 from opendp_lite.transformations.norm import norm
+from opendp_lite.transformations.one_hot import one_hot
 from opendp_lite.transformations.random_rotation import Rotation, random_rotation
 from opendp_lite.transformations.resize import resize
 from opendp_lite.transformations.row_map import row_map
@@ -24,14 +28,18 @@ __all__ = [
     "Rotation",
     "absolute",
     "basis_features",
+    "bins",
     "center",
     "clamp",
     "clip_to_norm",
     "count",
     "drop_nan",
+    "group_by",
     "impute",
     "indicator_below",
+    "keep",
     "norm",
+    "one_hot",
     "random_rotation",
     "resize",
     "row_map",

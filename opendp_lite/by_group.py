@@ -1,0 +1,83 @@
+"""Releases by group."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Any, Generic, TypeVar
+
+import attrs
+
+from opendp_lite.errors import ParameterError
+from opendp_lite.shown_results import for_json, html_table
+
+R = TypeVar("R", covariant=True)
+_SHOWN = 20
+
+
+@attrs.frozen(repr=False)
+class ByGroup(Mapping[Hashable, R], Generic[R]):
+    """The releases of a pipeline for each declared group, by the group's key.
+
+    Args:
+        column: What the groups are told apart by.
+        releases: A release for each key, in the order that was declared.
+
+    Example:
+        >>> found = ByGroup("sex", {"f": 41.2, "m": 38.5})
+        >>> found["f"], list(found), found.as_dict()
+        (41.2, ['f', 'm'], {'f': 41.2, 'm': 38.5})
+        >>> found
+        sex
+        f    41.2
+        m    38.5
+    """
+
+    column: str
+    releases: Mapping[Hashable, R]
+
+    def __getitem__(self, key: Hashable) -> R:
+        try:
+            return self.releases[key]
+        except KeyError:
+            listed = ", ".join(map(repr, list(self.releases)[:_SHOWN]))
+            raise ParameterError(f"there is no group {key!r}; the keys are {listed}") from None
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.releases
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self.releases)
+
+    def __len__(self) -> int:
+        return len(self.releases)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The releases by key, for ``json.dumps``."""
+        return {_label(key): _plain(release) for key, release in self.items()}
+
+    def __repr__(self) -> str:
+        keys = [_label(key) for key in self]
+        width = max(map(len, [self.column, *keys]), default=0) + 1
+        lines = [
+            f"{key:<{width}}  {release}"
+            for key, release in zip(keys[:_SHOWN], self.values(), strict=False)
+        ]
+        more = len(keys) - _SHOWN
+        return "\n".join([self.column, *lines, *([f"... and {more} more"] if more > 0 else [])])
+
+    def _repr_html_(self) -> str:
+        return html_table({_label(key): str(release) for key, release in self.items()})
+
+
+def _label(key: Hashable) -> str:
+    return ", ".join(map(str, key)) if isinstance(key, tuple) else str(key)
+
+
+def _plain(release: Any) -> Any:
+    """A release as JSON can hold it."""
+    own = getattr(release, "as_dict", None)
+    if own is not None:
+        return own()
+    if isinstance(release, tuple | list):
+        return [_plain(each) for each in release]
+    return release if isinstance(release, str | int | bool | None) else for_json(release)
