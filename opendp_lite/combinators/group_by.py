@@ -150,7 +150,7 @@ def group_by(
     Example:
         >>> import opendp_lite as dp
         >>> incomes = dp.select("income") >> dp.clamp(0, 100) >> dp.sum()
-        >>> by_sex = dp.transformations.group_by("sex", ["f", "m"], incomes)
+        >>> by_sex = dp.combinators.group_by("sex", ["f", "m"], incomes)
         >>> by_sex({"sex": ["f", "m", "f"], "income": [30, 20, 50]})
         NotPrivate([80., 20.])
         >>> by_sex.map(1)
