@@ -126,6 +126,11 @@ def _lists(space: Space[Any], categories: Sequence[Any]) -> Sequence[Any]:
     """A list of categories for each column."""
     columns = space.domain.columns
     if columns == 1:
+        if not isinstance(categories, str) and any(isinstance(each, tuple) for each in categories):
+            raise SpaceError(
+                "one_hot was given lists of categories for several columns; put dp.select() of as "
+                "many columns before it"
+            )
         return [categories]
     if isinstance(categories, str) or not isinstance(categories, Sequence):
         raise ParameterError("one_hot takes a list of categories, or for several columns of lists")

@@ -173,7 +173,7 @@ BAD = [
     (lambda: dp.one_hot(["f", "m", "f"]), dp.ParameterError, "'f' is declared twice"),
     (lambda: dp.one_hot([1, 1.0]), dp.ParameterError, "declared twice"),
     (lambda: dp.one_hot([0, NAN]), dp.ParameterError, "None, not NaN"),
-    (lambda: dp.one_hot([[1], [2]]), dp.ParameterError, "text or a number"),
+    (lambda: dp.records() >> dp.one_hot([[1], [2]]), dp.SpaceError, "several columns"),
     (lambda: dp.records(2) >> dp.one_hot([1, 2, 3]), dp.SpaceError, "3 lists"),
     (lambda: dp.bins([0]), dp.ParameterError, "2 to 2"),
     (lambda: dp.bins([0, 2, 1]), dp.ParameterError, "must rise"),
