@@ -59,6 +59,7 @@ from opendp_lite.grid import Grid
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.laplace import laplace
 from opendp_lite.measurements.noise import added_noise
+from opendp_lite.measurements.noisy_max import noisy_max
 from opendp_lite.measurements.private_quantile import private_quantile
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.conversion import to_approximate, to_zcdp
@@ -181,6 +182,7 @@ __all__ = [
     "mechanism",
     "metrics",
     "multivariate_mean",
+    "noisy_max",
     "norm",
     "one_hot",
     "postprocessor",

@@ -207,6 +207,12 @@ def floor_log2(value: Fraction) -> int:
     return guess if below else guess - 1
 
 
+def short_below(value: Fraction) -> Fraction:
+    """A positive rational at most ``value``, within 2^-60 of it relatively, of 61 bits or fewer."""
+    grid = Fraction(2) ** (floor_log2(value) - _SHORT)
+    return int(value / grid) * grid
+
+
 def _context(digits: int) -> decimal.Context:
     return decimal.Context(
         prec=digits,

@@ -55,9 +55,10 @@ class Grid(NDArrayOperatorsMixin):
 
     @property
     def exact(self) -> tuple[Fraction, ...]:
-        """The numbers as rationals."""
+        """The numbers as rationals. NaN counts as 0, and infinity as the largest float."""
         unit = Fraction(2) ** self.exponent
-        return tuple(Fraction(step) * unit for step in self.steps.tolist())
+        steps = np.nan_to_num(self.steps) if self.steps.dtype == np.float64 else self.steps
+        return tuple(Fraction(step) * unit for step in steps.tolist())
 
     def __len__(self) -> int:
         return len(self.steps)

@@ -46,8 +46,10 @@ _INSTEAD: Final = {
     "core": "dp.measurements.sum_and_count(epsilon=1)",
     "clip": "dp.clamp(lower, upper), or dp.clip_to_norm(radius)",
     "size": "dp.count()",
-    "exponential": "dp.private_quantile(...); docs/extending.md has one over given scores",
-    "exponential_mechanism": "dp.private_quantile(...); docs/extending.md has one over scores",
+    "exponential": "dp.noisy_max(epsilon=1), or dp.measurements.exponential_mechanism(rho=0.03)",
+    "exponential_mechanism": "dp.noisy_max(epsilon=1), or rho= for the exponential mechanism",
+    "permute_and_flip": "dp.noisy_max(epsilon=1)",
+    "report_noisy_max": "dp.noisy_max(epsilon=1)",
     "geometric": "dp.count() >> dp.laplace(epsilon=1): whole numbers stay whole",
 }
 """Typed by people who know pandas, numpy, OpenDP or another library of the field."""

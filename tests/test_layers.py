@@ -63,7 +63,7 @@ WINGED = {"estimators"}
 
 SHARED = {
     "transformations": {"row_map", "widths"},
-    "measurements": {"noise"},
+    "measurements": {"noise", "selection"},
 }
 """Rooms whose modules stand by themselves, and the modules that the others there may import."""
 

@@ -173,7 +173,7 @@ def test_the_public_list() -> None:
         ("Context", "use dp.adaptive"),
         ("BudgetAccountant", "use dp.adaptive"),
         ("percentile", "use dp.private_quantile"),
-        ("exponential_mechanism", r"docs/extending.md"),
+        ("exponential_mechanism", "dp.noisy_max"),
         ("read_csv", "use dp.csv_column"),
         ("max", "use dp.private_quantile"),
         ("accuracy", "use dp.expected_error"),

@@ -22,10 +22,10 @@ from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import (
     Number,
     exact,
-    floor_log2,
     format_number,
     nearest,
     positive,
+    short_below,
     sqrt_up,
     whole,
 )
@@ -51,7 +51,6 @@ from opendp_lite.spaces import Space, records, row_metric
 
 Spacing = Literal["linear", "log", "asinh"]
 FARTHEST_BOUND: Final = Fraction(2) ** 900
-_SLOPE_BITS: Final = 60
 _FEWEST_CELLS: Final = 2**10
 _TWO: Final = 2
 
@@ -343,8 +342,7 @@ def _split(shares: Bounds, columns: int) -> tuple[Fraction, ...]:
 def _slope(given: Fraction, *, root: bool) -> Fraction:
     """The slope or its square, as a short number below, with the slack of every sampler."""
     slope = (given / sqrt_up(given) if root else given) / SCALE_SLACK
-    grid = Fraction(2) ** (floor_log2(slope) - _SLOPE_BITS)
-    return min(int(slope / grid) * grid, STEEPEST)
+    return min(short_below(slope), STEEPEST)
 
 
 def _shaped(found: Floats, wanted: tuple[Fraction, ...], several: bool) -> Any:

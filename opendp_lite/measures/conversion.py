@@ -5,13 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import attrs
 
 from opendp_lite.documents import step
 from opendp_lite.errors import SpaceError
-from opendp_lite.exact import Number, exp_down, open_probability
+from opendp_lite.exact import Number, exp_down, open_probability, short_below, sqrt_up
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.curve import curved_number, curved_pair
 from opendp_lite.measures.max_divergence import MaxDivergence
@@ -21,6 +21,8 @@ from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 
 From = TypeVar("From", bound=Measure[Any], contravariant=True)
 To = TypeVar("To", bound=Measure[Any], covariant=True)
+
+_HALVINGS: Final = 50
 
 
 class Conversion(ABC, Generic[From, To]):
@@ -46,6 +48,22 @@ class Conversion(ABC, Generic[From, To]):
         """Where the new loss comes from, in a few words."""
 
 
+def zcdp_of_pure(epsilon: Fraction) -> Fraction:
+    """A rho that holds for every mechanism of this pure loss: see ``to_zcdp``."""
+    shrunk = exp_down(-epsilon)
+    return min(epsilon * epsilon / 2, epsilon * (1 - shrunk) / (1 + shrunk))
+
+
+def pure_for_zcdp(rho: Fraction) -> Fraction:
+    """About the largest pure loss that costs at most ``rho``, and certainly one that does."""
+    low = short_below(2 * rho / sqrt_up(2 * rho))
+    high = short_below(2 * low + rho)
+    for _ in range(_HALVINGS):
+        middle = short_below((low + high) / 2)
+        low, high = (middle, high) if zcdp_of_pure(middle) <= rho else (low, middle)
+    return low
+
+
 @attrs.frozen(repr=False)
 class ToZCDP(Conversion[MaxDivergence, ZeroConcentratedDivergence]):
     """See ``to_zcdp``."""
@@ -59,8 +77,7 @@ class ToZCDP(Conversion[MaxDivergence, ZeroConcentratedDivergence]):
         return ZeroConcentratedDivergence()
 
     def convert(self, loss: Fraction, profile: Profile) -> Fraction:
-        shrunk = exp_down(-loss)
-        return curved_number(min(loss * loss / 2, loss * (1 - shrunk) / (1 + shrunk)), profile)
+        return curved_number(zcdp_of_pure(loss), profile)
 
     def formula(self) -> str:
         return "rho = epsilon tanh(epsilon / 2)"

@@ -83,7 +83,12 @@ def happens(ratio: Fraction, exponent: Fraction, entropy: Entropy) -> bool:
     A uniform number is compared with rational bounds on the probability; more of its bits are
     drawn until that is decided.
     """
-    known, bits = entropy.word(), _STEP
+    return goes_below(entropy.word(), ratio, exponent, entropy)
+
+
+def goes_below(word: int, ratio: Fraction, exponent: Fraction, entropy: Entropy) -> bool:
+    """As ``happens``, for a uniform number whose first word was drawn before."""
+    known, bits = word, _STEP
     while True:
         if exponent > bits + FAR_EXPONENT:
             if known:

@@ -87,6 +87,14 @@ assert_type(
     dp.absolute() >> dp.norm() >> dp.transformations.indicator_below(3), dp.Stage[Tables, Tables]
 )
 
+assert_type(dp.noisy_max(epsilon=1), dp.Mechanism[Totals, dp.MaxDivergence, int])
+assert_type(dp.noisy_max(rho=1, names=["a"]), dp.Mechanism[Totals, Zcdp, str])
+assert_type(
+    dp.clamp(0, 1) >> dp.sum() >> dp.noisy_max(epsilon=1, names=["a"], lowest=True),
+    dp.Mechanism[Tables, dp.MaxDivergence, str],
+)
+assert_type(dp.measurements.exponential_mechanism(rho=1), dp.Mechanism[Totals, Zcdp, int])
+
 
 def halved(ask: dp.Ask[Zcdp]) -> float:
     middle: float = ask(dp.private_quantile(0.5, bounds=(-9, 9), rho=0.1))

@@ -1,0 +1,158 @@
+"""Choices among scores: what all of them share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any, Final, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.core import Facts, Measurement
+from opendp_lite.domains import Vectors
+from opendp_lite.engines.fold import Floats
+from opendp_lite.errors import ParameterError, SpaceError
+from opendp_lite.exact import Number, described, floor_log2, nearest, positive, short_below, sqrt_up
+from opendp_lite.grid import Grid
+from opendp_lite.measurements.noise import require_sensitivity
+from opendp_lite.measures.max_divergence import MaxDivergence
+from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
+from opendp_lite.norms import Norms
+from opendp_lite.samplers.choice import FAR_EXPONENT, choose
+from opendp_lite.samplers.entropy import Entropy
+from opendp_lite.samplers.law import SCALE_SLACK
+from opendp_lite.spaces import Space
+
+Scores = Space[Vectors]
+Exponents = Callable[[int], Fraction]
+Sampler = Callable[[Floats, Exponents, Entropy], int]
+_MOST: Final = 2.0**53
+
+
+def spread(norms: Norms, dimension: int) -> Fraction:
+    """The most that the difference of two entries can change.
+
+    A choice depends on differences alone. With d the change of the vector, max(d) - min(d) is at
+    most 2 linf, at most l1, and at most sqrt(2) l2.
+    """
+    known = norms.over(dimension)
+    one, two, most = known.l1, known.l2_squared, known.linf
+    return min(cast(Fraction, one), sqrt_up(2 * cast(Fraction, two)), 2 * cast(Fraction, most))
+
+
+def weighted(exponents: Floats, exactly: Exponents, entropy: Entropy) -> int:
+    """An index with probability proportional to exp(-exactly(index))."""
+    return choose(np.ones(len(exponents), dtype=np.int64), exponents, exactly, entropy)
+
+
+def selection_by_epsilon(
+    space: Scores,
+    step: str,
+    epsilon: Number,
+    sampler: Sampler,
+    names: Sequence[str] | None,
+    lowest: bool,
+) -> Measurement[Scores, MaxDivergence, Any]:
+    """A choice with weights or noise of the rate epsilon / spread."""
+    loss, reach = positive(epsilon, "epsilon"), _reach(space, step)
+    rate = short_below(loss / reach / SCALE_SLACK)
+    return Measurement(
+        space,
+        MaxDivergence(),
+        _release(space, step, sampler, rate, names, lowest),
+        lambda distance: loss * spread(distance, space.domain.dimension) / reach,
+        Facts(explanation=f"epsilon = rate spread, rate = {nearest(rate):.6g}"),
+    )
+
+
+def selection_by_rho(
+    space: Scores,
+    step: str,
+    rho: Number,
+    names: Sequence[str] | None,
+    lowest: bool,
+) -> Measurement[Scores, ZeroConcentratedDivergence, Any]:
+    """The exponential mechanism with the rate sqrt(8 rho) / spread."""
+    loss, reach = positive(rho, "rho"), _reach(space, step)
+    rate = short_below(8 * loss / sqrt_up(8 * loss) / reach / SCALE_SLACK)
+    return Measurement(
+        space,
+        ZeroConcentratedDivergence(),
+        _release(space, step, weighted, rate, names, lowest),
+        lambda distance: loss * (spread(distance, space.domain.dimension) / reach) ** 2,
+        Facts(explanation=f"rho = (rate spread)^2 / 8, rate = {nearest(rate):.6g}"),
+    )
+
+
+def _reach(space: Scores, step: str) -> Fraction:
+    return spread(require_sensitivity(space.unit, step), space.domain.dimension)
+
+
+def _release(
+    space: Scores,
+    step: str,
+    sampler: Sampler,
+    rate: Fraction,
+    names: Sequence[str] | None,
+    lowest: bool,
+) -> Callable[[Grid, Entropy], Any]:
+    labels = _labels(names, space.domain.dimension, step)
+
+    def release(value: Grid, entropy: Entropy) -> Any:
+        return labels[sampler(*exponents(value, rate, lowest), entropy)]
+
+    return release
+
+
+def _labels(names: Sequence[str] | None, count: int, step: str) -> Sequence[Any]:
+    if names is None:
+        return range(count)
+    if isinstance(names, str) or not all(isinstance(each, str) for each in names):
+        raise ParameterError(
+            f"{step}: names is a list of texts, one for each score; got {described(names)}"
+        )
+    if len(set(names)) < len(names):
+        raise ParameterError(f"{step}: a name stands twice in {list(names)}; use each once")
+    if len(names) != count:
+        raise SpaceError(f"{step} was given {len(names)} names for {count} scores; give one each")
+    return names
+
+
+def exponents(value: Grid, rate: Fraction, lowest: bool) -> tuple[Floats, Exponents]:
+    """How far scores lie behind the best, times the rate: as floats within 2^-40, and exactly.
+
+    NaN counts as 0, and a float beyond +-2^53 as +-2^53. What is beyond ``FAR_EXPONENT`` is given
+    as that.
+    """
+    steps, unit = _real(value.steps), rate * Fraction(2) ** value.exponent
+    plain = steps.tolist()
+    best = (min if lowest else max)(plain)
+
+    def exactly(index: int) -> Fraction:
+        return abs(Fraction(plain[index]) - Fraction(best)) * unit
+
+    if steps.dtype == object:
+        found = [float(min(exactly(i), Fraction(FAR_EXPONENT))) for i in range(len(plain))]
+        return np.array(found), exactly
+    return _times(_behind(steps, best), unit), exactly
+
+
+def _real(steps: NDArray[Any]) -> NDArray[Any]:
+    return np.nan_to_num(steps).clip(-_MOST, _MOST) if steps.dtype == np.float64 else steps
+
+
+def _behind(steps: NDArray[Any], best: float) -> Floats:
+    """The distances from the best, each rounded once. Those of int64 may need 64 bits."""
+    if steps.dtype == np.float64:
+        return np.abs(steps - best)
+    apart = np.where(steps < best, best - steps, steps - best)
+    return apart.view(np.uint64).astype(np.float64)
+
+
+def _times(behind: Floats, unit: Fraction) -> Floats:
+    """The products with a rational that floats need not hold, up to ``FAR_EXPONENT``."""
+    exponent = floor_log2(unit)
+    products = np.ldexp(behind, exponent) * float(unit / Fraction(2) ** exponent)
+    found: Floats = np.minimum(products, FAR_EXPONENT)
+    return found
