@@ -30,6 +30,7 @@ from opendp_lite import (
     transformations,
 )
 from opendp_lite.by_group import ByGroup
+from opendp_lite.combinators.above_threshold import above_threshold
 from opendp_lite.combinators.adaptive import Ask, adaptive
 from opendp_lite.combinators.by import by
 from opendp_lite.combinators.calibrate import calibrate
@@ -146,6 +147,7 @@ __all__ = [
     "Transformation",
     "Vectors",
     "ZeroConcentratedDivergence",
+    "above_threshold",
     "absolute",
     "adaptive",
     "added_noise",

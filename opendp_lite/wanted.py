@@ -50,6 +50,8 @@ _INSTEAD: Final = {
     "exponential_mechanism": "dp.noisy_max(epsilon=1), or rho= for the exponential mechanism",
     "permute_and_flip": "dp.noisy_max(epsilon=1)",
     "report_noisy_max": "dp.noisy_max(epsilon=1)",
+    "sparse_vector": "dp.above_threshold(program, threshold, epsilon=1)",
+    "svt": "dp.above_threshold(program, threshold, epsilon=1)",
     "geometric": "dp.count() >> dp.laplace(epsilon=1): whole numbers stay whole",
 }
 """Typed by people who know pandas, numpy, OpenDP or another library of the field."""

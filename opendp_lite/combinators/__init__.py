@@ -1,5 +1,6 @@
 """Steps made of other pipelines."""
 
+from opendp_lite.combinators.above_threshold import ThresholdTest, above_threshold
 from opendp_lite.combinators.adaptive import Ask, adaptive
 from opendp_lite.combinators.by import by
 from opendp_lite.combinators.calibrate import calibrate
@@ -9,6 +10,8 @@ from opendp_lite.combinators.on_random_pairs import on_random_pairs
 
 __all__ = [
     "Ask",
+    "ThresholdTest",
+    "above_threshold",
     "adaptive",
     "by",
     "calibrate",

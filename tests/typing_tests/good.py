@@ -105,6 +105,22 @@ def halved(ask: dp.Ask[Zcdp]) -> float:
     return middle
 
 
+def first_decade(test: dp.combinators.ThresholdTest) -> int:
+    for limit in range(10, 100, 10):
+        if test(dp.transformations.indicator_below(limit) >> dp.sum(), threshold=limit):
+            return limit
+    return test.left
+
+
+assert_type(
+    dp.above_threshold(first_decade, 100, epsilon=1),
+    dp.Mechanism[Tables, dp.MaxDivergence, int],
+)
+assert_type(
+    dp.records() >> dp.above_threshold(first_decade, 100, rho=1, most=3, monotone=True),
+    dp.Measurement[Tables, Zcdp, int],
+)
+
 program = dp.adaptive(halved, Zcdp(), budget=0.5)
 assert_type(program, dp.Mechanism[Tables, Zcdp, float])
 program([1.0, 2.0])

@@ -1,0 +1,446 @@
+"""The sparse vector technique: its exact law against the claim, and what it refuses."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import sys
+from fractions import Fraction
+from itertools import product
+from math import inf, log, nan
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+from sparse_vector_laws import Noise, Technique
+
+import opendp_lite as dp
+from opendp_lite.combinators.above_threshold import ThresholdNoise, ThresholdTest, noise_of_mean
+from opendp_lite.measures.conversion import pure_for_zcdp, zcdp_of_pure
+from opendp_lite.samplers.entropy import InsecureSeededEntropy
+from opendp_lite.samplers.law import SCALE_SLACK
+
+COARSE_BITS = 4
+"""Bits of a coarse grid, on which laws are enumerated. The proof holds on every grid."""
+REPLACE = dp.ChangeOneDistance()
+MODULE = sys.modules["opendp_lite.combinators.above_threshold"]
+ROUNDING = 1e-9
+"""Of the enumerated laws, which are computed in floats."""
+
+
+def technique(noise: ThresholdNoise, bits: int) -> tuple[Technique, float]:
+    """The law on a grid of 2^-bits, and what is to be added to values: both noises are centred."""
+    means = [float(each * SCALE_SLACK * 2**bits) for each in (noise.on_threshold, noise.on_query)]
+    law = Technique(*(Noise(each, one_sided=True) for each in means), most=noise.positives)
+    return law, float(noise.on_threshold - noise.on_query) * 2**bits
+
+
+def losses(noise: ThresholdNoise, monotone: bool, bits: int) -> list[float]:
+    """Of neighbours whose values move by 1 at most, in every direction and near every level."""
+    law, moved = technique(noise, bits)
+    found = []
+    sides = (0, 1) if monotone else (-1, 1)
+    for base in (-8, 0, 4):
+        for signs in product(sides, repeat=3):
+            # Many alike first: answers below, which the noise on the threshold has to hide.
+            ups = [1] * 6 if monotone else [signs[0]] * 6
+            start = np.array([base - 12.0] * 6 + [base, -base, 0.0]) * 2**bits + moved
+            other = start + np.array([*ups, *signs]) * 2**bits
+            found.append(law.loss(list(start), list(other)))
+    return found
+
+
+@pytest.mark.parametrize("monotone", [False, True])
+@pytest.mark.parametrize("most", [1, 2])
+def test_the_pure_loss_holds(most, monotone):
+    """Over all answers, by the exact probabilities of the noises that are used."""
+    noise = ThresholdNoise.of(Fraction(2), most, monotone)
+    worst = max(losses(noise, monotone, COARSE_BITS))
+    assert worst <= 2 + ROUNDING
+    assert worst > 2 * 0.55
+
+
+@pytest.mark.parametrize(("monotone", "least"), [(False, 0.97), (True, 0.97)])
+def test_the_pure_loss_is_attained(monotone, least):
+    """Answers below that say that the noise on the threshold is high, then one above."""
+    noise = ThresholdNoise.of(Fraction(2), 1, monotone)
+    law, moved = technique(noise, COARSE_BITS)
+    one = 2**COARSE_BITS
+    values = np.array([3.0 * one] * 60 + [-9.0 * one]) + moved
+    step = np.array([one] * 60 + ([0] if monotone else [-one]))
+    answers = [False] * 60 + [True]
+    chances = [law.probability(list(each), answers) for each in (values, values + step)]
+    assert least * 2 < abs(log(chances[0] / chances[1])) <= 2 + ROUNDING
+
+
+def test_half_the_noise_would_be_seen():
+    """The smaller noise of monotone queries, for values that move in both directions."""
+    noise = ThresholdNoise.of(Fraction(2), 1, monotone=True)
+    law, moved = technique(noise, COARSE_BITS)
+    one = 2**COARSE_BITS
+    values = np.array([3.0 * one] * 60 + [-9.0 * one]) + moved
+    step = np.array([one] * 60 + [-one])
+    answers = [False] * 60 + [True]
+    chances = [law.probability(list(each), answers) for each in (values, values + step)]
+    assert abs(log(chances[0] / chances[1])) > 2 * 1.3
+
+
+def test_noise_in_closed_form():
+    """Shares of 1 : (2 c)^(2/3), or c^(2/3) where values move in one direction."""
+    for most, monotone, shift in ((1, False, 2), (1, True, 1), (9, False, 18), (9, True, 9)):
+        noise = ThresholdNoise.of(Fraction(1, 3), most, monotone)
+        first, second = 1 / noise.on_threshold, shift / noise.on_query
+        assert first + second == Fraction(1, 3)
+        assert float(second / first) == pytest.approx(shift ** (2 / 3), rel=1e-5)
+        assert noise.positives == most
+    assert ThresholdNoise.of(Fraction(1), 10**400, monotone=False).on_query > 10**400
+
+
+@pytest.mark.parametrize("rho", [Fraction(1, 10**300), Fraction(1, 50), Fraction(1), 30, 10**9])
+def test_the_pure_loss_that_a_rho_pays_for(rho):
+    epsilon = pure_for_zcdp(Fraction(rho))
+    assert zcdp_of_pure(epsilon) <= rho < zcdp_of_pure(epsilon * (1 + Fraction(1, 10**9)))
+
+
+@pytest.mark.parametrize("mean", [Fraction(1, 1000), Fraction(1, 3), 1, 700, 10**30])
+def test_noise_has_its_mean_and_its_grid(mean):
+    entropy, draws = InsecureSeededEntropy(1), 4000
+    found = [noise_of_mean(Fraction(mean), entropy) / mean for _ in range(draws)]
+    values = np.array([float(each) for each in found])
+    assert abs(values.mean()) < 6 / draws**0.5
+    assert abs((values < log(2) - 1).mean() - 0.5) < 3 / draws**0.5
+    grid = 2 ** max(0, 20 - (int(mean).bit_length() - 1 if mean >= 1 else -10))
+    assert all((each * mean + mean) * grid % 1 == 0 for each in found)
+    assert values.min() >= -1
+
+
+THREE = [dp.select(column) >> dp.clamp(0, 2) >> dp.sum() for column in range(3)]
+FIVE = [dp.select(column) >> dp.clamp(0, 1) >> dp.sum() for column in range(5)]
+
+
+def thrice(test: ThresholdTest) -> str:
+    """Tests three columns of which the sums are 2, 5 and 3."""
+    given = ""
+    for query in THREE:
+        if test.left:
+            given += "+" if test(query) else "-"
+    return given
+
+
+ROWS = np.array([[2.0, 2.0, 2.0], [0.0, 2.0, 1.0], [0.0, 1.0, 0.0]])
+
+
+@pytest.mark.parametrize(
+    ("most", "how"),
+    [(1, {"epsilon": 1}), (2, {"epsilon": 2}), (2, {"epsilon": 2, "monotone": True})],
+    ids=str,
+)
+def test_releases_follow_the_enumerated_law(most, how, monkeypatch):
+    """A row moves a column's sum by 2, so 2 is one unit of the noise."""
+    monkeypatch.setattr(MODULE, "_FINE_BITS", COARSE_BITS)
+    pipeline = dp.records(columns=3) >> dp.above_threshold(thrice, 4, most=most, **how)
+    noise = ThresholdNoise.of(Fraction(how["epsilon"]), most, how.get("monotone", False))
+    draws = 1000
+    found: dict[str, int] = {}
+    for seed in range(draws):
+        release = pipeline.insecure_release(ROWS, seed).value
+        found[release] = found.get(release, 0) + 1
+    expected = {
+        release: chance * draws for release, chance in enumerated(noise, [2, 5, 3], 4, 2).items()
+    }
+    assert set(found) <= set(expected)
+    assert sum(expected.values()) == pytest.approx(draws, rel=1e-6)
+    statistic = sum((found.get(key, 0) - mean) ** 2 / mean for key, mean in expected.items())
+    assert chi2.sf(statistic, len(expected) - 1) > 1e-8
+
+
+def enumerated(noise, values, threshold, sensitivity) -> dict[str, float]:
+    """The law of the answers, with the two grids that the noises have."""
+    bits = [
+        max(0, COARSE_BITS - (int(np.floor(np.log2(float(each))))))
+        for each in (noise.on_threshold, noise.on_query)
+    ]
+    fine = max(bits)
+    levels, queries = (
+        Noise(float(mean * SCALE_SLACK * 2**fine), one_sided=True, stride=2 ** (fine - own))
+        for mean, own in zip((noise.on_threshold, noise.on_query), bits, strict=True)
+    )
+    law = Technique(levels, queries, most=noise.positives)
+    moved = float(noise.on_threshold - noise.on_query) * 2**fine
+    scaled = [(value - threshold) / sensitivity * 2**fine + moved for value in values]
+    return {
+        "".join("+" if each else "-" for each in answers): law.probability(scaled, answers)
+        for answers in law.answers(len(values))
+    }
+
+
+def first_above(test: ThresholdTest) -> int | None:
+    """The first column whose sum is above."""
+    return next((column for column, query in enumerate(FIVE) if test(query)), None)
+
+
+@pytest.mark.parametrize("monotone", [False, True])
+def test_audits_pass_under_add_or_remove(monotone, seeded):
+    pipeline = dp.records(columns=5) >> dp.above_threshold(
+        first_above, 1, epsilon=2, monotone=monotone
+    )
+    data = np.zeros((1, 5))
+    found = dp.audit(pipeline, data, np.vstack([data, np.ones(5)]), releases=700)
+    assert found.lower_bound > 0.02
+
+
+def test_audits_pass_under_replacing(seeded):
+    space = dp.records(columns=5, size=2, metric=REPLACE)
+    pipeline = space >> dp.above_threshold(first_above, 1, epsilon=2)
+    one, two = np.zeros((2, 5)), np.zeros((2, 5))
+    one[1, :4], two[1, 4] = 1, 1
+    found = dp.audit(pipeline, one, two, releases=700)
+    assert found.lower_bound > 0.02
+
+
+def test_the_loss_is_the_budget_and_grows_with_groups():
+    pure = dp.above_threshold(first_above, 1, epsilon=Fraction(1, 3), most=5)
+    assert [pure.loss(k) for k in range(4)] == [Fraction(k, 3) for k in range(4)]
+    zcdp = dp.above_threshold(first_above, 1, rho=Fraction(1, 3), most=5)
+    assert [zcdp.loss(k) for k in range(4)] == [Fraction(k * k, 3) for k in range(4)]
+    assert "times how far a row moves the query" in pure.explain()
+    sized = dp.records(columns=5, size=2, metric=REPLACE)
+    assert (sized >> pure).map(2) == pytest.approx(2 / 3)
+
+
+def test_with_rho_each_answer_above_has_new_noise(monkeypatch):
+    """As many techniques as answers above, each for its part of rho."""
+    means = []
+
+    def take(mean, entropy):
+        means.append(mean)
+        return Fraction(0)
+
+    monkeypatch.setattr(MODULE, "noise_of_mean", take)
+
+    def program(test):
+        return [test(dp.count(), threshold=level) for level in (0, 9, 1, 2)]
+
+    counted = dp.above_threshold(program, 0, rho=3, most=3)
+    assert counted([1.0, 2.0, 3.0]) == [True, False, True, True]
+    each = ThresholdNoise.of(pure_for_zcdp(Fraction(1)), 1, monotone=False)
+    level, query = each.on_threshold, each.on_query
+    assert means == [level, query, level, query, query, level, query]
+    means.clear()
+    dp.above_threshold(program, 0, epsilon=3, most=3)([1.0, 2.0, 3.0])
+    once = ThresholdNoise.of(Fraction(3), 3, monotone=False)
+    assert means == [once.on_threshold] + [once.on_query] * 4
+
+
+class Opened:
+    """Blocks that record how often they were opened."""
+
+    def __init__(self) -> None:
+        self.times = 0
+        self.blocks = dp.Blocks(self.open)
+
+    def open(self):
+        self.times += 1
+        return iter([np.array([1.0, 2.0]), np.array([3.0])])
+
+
+def test_answers_below_are_free_and_later_tests_are_refused_before_data():
+    rows = Opened()
+    counts = []
+
+    def program(test):
+        for _ in range(50):
+            assert not test(dp.count(), threshold=10**9)
+        assert (test.left, rows.times) == (2, 50)
+        assert test(dp.count(), threshold=-(10**9))
+        assert not test(dp.count(), threshold=10**9)
+        assert test(dp.count(), threshold=-(10**9))
+        assert test.left == 0
+        counts.append(rows.times)
+        for level in (10**9, -(10**9)):
+            with pytest.raises(dp.BudgetExceeded, match="most="):
+                test(dp.count(), threshold=level)
+        counts.append(rows.times)
+        return test
+
+    test = dp.above_threshold(program, 0, epsilon=1, most=2)(rows.blocks)
+    assert counts == [53, 53]
+    with pytest.raises(dp.SpaceError, match="has ended"):
+        test(dp.count())
+
+
+def test_what_is_no_query_is_refused_before_data():
+    rows = Opened()
+    wrong = [
+        (dp.clamp(0, 1), "one number"),
+        (dp.count() >> dp.laplace(epsilon=1), "without noise"),
+        (dp.records() >> dp.count(), "without noise"),
+        (dp.count, "without noise"),
+        (3, "without noise"),
+        (dp.sum(), "bounded body"),
+        (dp.select([0]), "one number"),
+        (dp.clamp(0, 1) >> dp.simplex_augment() >> dp.sum(), "one number"),
+        (dp.clamp(0, 1) >> dp.sum() >> constant(), "depends on no row"),
+    ]
+
+    def program(test):
+        for query, words in wrong:
+            with pytest.raises(dp.OpenDPLiteError, match=words):
+                test(query)
+        with pytest.raises(dp.ParameterError, match="threshold"):
+            test(dp.count(), threshold=nan)
+        with pytest.raises(dp.ParameterError, match="pickled"):
+            pickle.dumps(test)
+        assert copy.copy(test) is copy.deepcopy(test) is test
+        return "done"
+
+    assert dp.above_threshold(program, 0, epsilon=1)(rows.blocks) == "done"
+    assert rows.times == 0
+
+
+Tables = dp.Space[dp.Rows]
+
+
+@dp.stage
+def kept_even(space: Tables) -> dp.Transformation[Tables, Tables]:
+    """A step that is stable and not row by row: one more row may remove one."""
+    return dp.Transformation(space, space, lambda rows: rows, lambda distance: distance)
+
+
+def test_monotone_refuses_what_a_row_may_move_down():
+    growing = [
+        dp.count(),
+        dp.count(missing=True),
+        dp.clamp(0, 3) >> dp.sum(),
+        dp.drop_nan() >> dp.count(),
+        dp.transformations.indicator_below(3) >> dp.sum(),
+        dp.clamp(-1, 2) >> dp.square() >> dp.sum(),
+        dp.clamp(0, 3) >> dp.clip_to_norm(1) >> dp.sum(),
+    ]
+    others = [
+        dp.clamp(-1, 3) >> dp.sum(),
+        dp.clip_to_norm(1) >> dp.sum(),
+        dp.clamp(0, 3) >> dp.center(1) >> dp.sum(),
+        dp.clamp(0, 3) >> dp.resize(5) >> dp.sum(),
+        dp.clamp(0, 3) >> kept_even() >> dp.sum(),
+        dp.clamp(0, 3) >> dp.sum() >> minus(),
+    ]
+
+    def program(test):
+        for query in growing:
+            assert not test(query, threshold=10**9)
+        for query in others:
+            with pytest.raises(dp.SpaceError, match="monotone=True"):
+                test(query)
+        return 0
+
+    assert dp.above_threshold(program, 0, epsilon=1, monotone=True)([1.0, 2.0]) == 0
+    for space in (dp.records(size=3, metric=REPLACE), doubled()):
+        with pytest.raises(dp.SpaceError, match="both directions"):
+            (space >> dp.above_threshold(program, 0, epsilon=1, monotone=True)).map(1)
+
+
+Totals = dp.Space[dp.Vectors]
+
+
+@dp.stage
+def minus(space: Totals) -> dp.Transformation[Totals, Totals]:
+    """A sum with the other sign."""
+    return dp.Transformation(
+        space,
+        space,
+        lambda value: dp.Grid(-value.steps, value.exponent),
+        lambda distance: distance,
+    )
+
+
+def doubled() -> dp.Transformation:
+    """Rows of which one more may come with one fewer: a unit of 2 rows."""
+
+    @dp.stage
+    def twice(space: Tables) -> dp.Transformation[Tables, Tables]:
+        after = dp.Space(space.domain, space.metric, unit=space.unit * 2)
+        return dp.Transformation(space, after, lambda rows: rows, lambda distance: distance * 2)
+
+    return dp.records() >> twice()
+
+
+def test_thresholds_and_values_are_compared_exactly(monkeypatch):
+    """Ties are above, and a difference far below a float's is seen."""
+    monkeypatch.setattr(MODULE, "noise_of_mean", lambda mean, entropy: Fraction(0))
+    levels = [3, 3 + Fraction(1, 10**40), 3 - Fraction(1, 10**40)]
+
+    def program(test):
+        return [test(dp.count(), threshold=level) for level in levels]
+
+    assert dp.above_threshold(program, 0, epsilon=1, most=3)([1.0, 2.0, 7.0]) == [
+        True,
+        False,
+        True,
+    ]
+
+
+@dp.stage
+def constant(space: Totals) -> dp.Transformation[Totals, Totals]:
+    """A number that is the same for all rows."""
+    still = dp.Norms(linf=0)
+    after = dp.Space(dp.Vectors(1), dp.metrics.LInfDistance(), unit=still)
+    return dp.Transformation(space, after, lambda value: np.ones(1), lambda distance: still)
+
+
+@dp.stage
+def strange(space: Totals) -> dp.Transformation[Totals, Totals]:
+    """A step of a user's own that returns what is no number."""
+    after = dp.Space(dp.Vectors(1), dp.metrics.LInfDistance(), unit=dp.Norms(linf=1))
+    return dp.Transformation(
+        space, after, lambda value: np.array([nan]), lambda distance: dp.Norms(linf=distance.linf)
+    )
+
+
+@pytest.mark.parametrize(
+    "data", [[], [nan] * 3, [inf, -inf], [5e-324], [1e308] * 40, [-0.0]], ids=str
+)
+@pytest.mark.parametrize("loss", [1e-300, 1, 1e300])
+def test_no_value_and_no_loss_makes_trouble(data, loss):
+    queries = [dp.count(), dp.clamp(-1e200, 1e200) >> dp.sum(), dp.clamp(0, 1) >> dp.sum()]
+    queries.append(dp.clamp(0, 1) >> dp.sum() >> strange())
+
+    def program(test):
+        return [test(query) for query in queries]
+
+    for name in ("epsilon", "rho"):
+        found = dp.above_threshold(program, 0.5, most=4, **{name: loss})(data)
+        assert [type(each) for each in found] == [bool] * 4
+
+
+def test_it_is_a_query_of_adaptive():
+    def program(ask):
+        column = ask(dp.above_threshold(first_above, 50, epsilon=Fraction(1, 2)))
+        total = ask(dp.select(column) >> dp.clamp(0, 1) >> dp.sum() >> dp.laplace(epsilon=ask.left))
+        return column, total
+
+    rows = np.zeros((2000, 5))
+    rows[:, 4] = 1
+    whole = dp.records(columns=5) >> dp.adaptive(program, dp.MaxDivergence(), 1)
+    column, total = whole(rows)
+    assert whole.map(1) == 1
+    assert column == 4
+    assert abs(float(total[0]) - 2000) < 100
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: dp.above_threshold(3, 1, epsilon=1), "function of test"),
+        (lambda: dp.above_threshold(dp.laplace(scale=1), 1, epsilon=1), "function of test"),
+        (lambda: dp.above_threshold(first_above, nan, epsilon=1), "threshold"),
+        (lambda: dp.above_threshold(first_above, 1), "one of epsilon= or rho="),
+        (lambda: dp.above_threshold(first_above, 1, epsilon=1, rho=1), "one of epsilon= or rho="),
+        (lambda: dp.above_threshold(first_above, 1, epsilon=0), "above 0"),
+        (lambda: dp.above_threshold(first_above, 1, epsilon=1, most=0), "at least 1"),
+        (lambda: dp.above_threshold(first_above, 1, epsilon=1, most=1.5), "whole number"),
+    ],
+)
+def test_refusals(make, words):
+    with pytest.raises(dp.ParameterError, match=words):
+        make()
