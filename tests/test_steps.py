@@ -21,7 +21,7 @@ TYPED = {
 }
 PROOFS = (ROOT / "docs/proofs.md").read_text()
 PAGES = "".join(page.read_text() for page in (ROOT / "docs").glob("*.md") if page.stem != "proofs")
-WITHOUT_EXAMPLE = {"dp.above_threshold", "dp.adaptive"}
+WITHOUT_EXAMPLE = {"dp.above_threshold", "dp.adaptive", "dp.combinators.best_of"}
 """A program is code, which no repr and no JSON spells."""
 EXAMPLES = {
     f"{path}-{number}": (public, each)

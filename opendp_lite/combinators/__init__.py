@@ -2,6 +2,7 @@
 
 from opendp_lite.combinators.above_threshold import ThresholdTest, above_threshold
 from opendp_lite.combinators.adaptive import Ask, adaptive
+from opendp_lite.combinators.best_of import best_of
 from opendp_lite.combinators.by import by
 from opendp_lite.combinators.calibrate import calibrate
 from opendp_lite.combinators.compose import compose
@@ -13,6 +14,7 @@ __all__ = [
     "ThresholdTest",
     "above_threshold",
     "adaptive",
+    "best_of",
     "by",
     "calibrate",
     "compose",

@@ -22,6 +22,7 @@ import noise
 import plan
 import quantile
 import scalars
+import selection
 import sparse
 import sums
 import value_times
@@ -29,7 +30,7 @@ from compare import Clock, Row, table
 
 LIBRARIES = ("numpy", "opendp", "diffprivlib")
 OPENDP_ENTRIES = 5_000
-BY_NAME_ONLY = {"plan", "distributions", "mean_grid", "value_times"}
+BY_NAME_ONLY = {"plan", "distributions", "mean_grid", "selection", "value_times"}
 """Groups that take long, and run where they are asked for."""
 
 
@@ -84,6 +85,7 @@ def main() -> None:
         "value_times": value_times.rows,
         "distributions": distributions.rows,
         "mean_grid": mean_grid.rows,
+        "selection": selection.rows,
         "plan": lambda: plan.rows(arguments.experiments, arguments.runs, arguments.failures),
     }
     unknown = [name for name in arguments.names if name not in groups]

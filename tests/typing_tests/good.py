@@ -121,6 +121,11 @@ assert_type(
     dp.Measurement[Tables, Zcdp, int],
 )
 
+assert_type(
+    dp.combinators.best_of(dp.count() >> dp.laplace(epsilon=1), score=float, runs=20),
+    dp.Mechanism[Tables, dp.MaxDivergence, tuple[int, Any]],
+)
+
 program = dp.adaptive(halved, Zcdp(), budget=0.5)
 assert_type(program, dp.Mechanism[Tables, Zcdp, float])
 program([1.0, 2.0])

@@ -1,0 +1,57 @@
+"""The logarithmic distribution: its law and its exact coins."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from mpmath import exp, mp, mpf
+from sampling import Words
+from scipy.stats import chi2
+
+from opendp_lite.samplers import logarithmic as module
+from opendp_lite.samplers.entropy import InsecureSeededEntropy
+from opendp_lite.samplers.logarithmic import logarithmic
+
+LEAST_P = 1e-8
+"""Seeds are fixed; a fresh seed would fail with this probability."""
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 50), Fraction(1), Fraction(18, 5)])
+def test_the_law(rate):
+    entropy, draws = InsecureSeededEntropy(1), 6000
+    found = np.array([logarithmic(rate, entropy) for _ in range(draws)])
+    sizes = np.arange(1, 13)
+    expected = (1 - np.exp(-float(rate))) ** sizes / (sizes * float(rate)) * draws
+    counts = np.array([(found == size).sum() for size in sizes])
+    kept = expected > 5
+    rest, more = draws - expected[kept].sum(), draws - counts[kept].sum()
+    statistic = ((counts - expected)[kept] ** 2 / expected[kept]).sum() + (rest - more) ** 2 / rest
+    assert chi2.sf(statistic, kept.sum()) > LEAST_P
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 3), Fraction(9)])
+def test_coins_that_floats_cannot_decide_are_decided_exactly(rate):
+    """E = -ln V is compared with rate U, for V that share up to 150 bits with the tie."""
+    mp.prec = 500
+    generator = np.random.default_rng(2)
+    for shared in range(0, 150, 3):
+        uniform = int.from_bytes(generator.bytes(32), "big")
+        # The variate reads 63 bits of its first word and all bits of the next ones.
+        tie = int(exp(-mpf(rate.numerator) / rate.denominator * uniform / mpf(2) ** 256) * 2**255)
+        noise = int.from_bytes(generator.bytes(32), "big") >> (shared + 3)
+        for value in (tie - noise, tie + noise):
+            if not 0 < value < 2**255 or noise < 2:
+                continue
+            first, *others = split(uniform, 0)
+            coin, *more = split(value, 1)
+            mixed = [word for pair in zip(more, others, strict=True) for word in pair]
+            found = module._heads(module._Uniform(first), rate, Words([coin, *mixed]))
+            assert found == (value < tie)
+
+
+def split(value: int, spare: int) -> list[int]:
+    """256 bits as words; the first has a bit to spare that is not read."""
+    words = [(value >> shift) & (2**64 - 1) for shift in (192, 128, 64, 0)]
+    return [words[0] << spare, *words[1:]]
