@@ -18,6 +18,7 @@ from opendp_lite.exact import (
     positive,
     rational_of_float,
     round_up,
+    short_below,
     sqrt_up,
     sum_up,
     whole,
@@ -90,3 +91,11 @@ def test_numbers_beyond_floats_show(value):
 def test_refusals(make, words):
     with pytest.raises(ParameterError, match=words):
         make()
+
+
+@pytest.mark.parametrize("value", [Fraction(1, 3), Fraction(2, 7) ** 300, Fraction(10) ** 99 + 1])
+def test_a_short_number_below(value):
+    short = short_below(value)
+    assert value * (1 - Fraction(1, 2**60)) < short <= value
+    assert max(short.numerator & -short.numerator, 1) * 2**61 > short.numerator
+    assert short_below(Fraction(2**60 + 1)) == 2**60 + 1

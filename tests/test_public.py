@@ -174,6 +174,8 @@ def test_the_public_list() -> None:
         ("BudgetAccountant", "use dp.adaptive"),
         ("percentile", "use dp.private_quantile"),
         ("exponential_mechanism", "dp.noisy_max"),
+        ("make_report_noisy_max", "dp.noisy_max"),
+        ("svt", "dp.above_threshold"),
         ("read_csv", "use dp.csv_column"),
         ("max", "use dp.private_quantile"),
         ("accuracy", "use dp.expected_error"),
