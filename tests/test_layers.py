@@ -63,7 +63,14 @@ WINGED = {"estimators"}
 
 SHARED = {
     "transformations": {"row_map", "widths"},
-    "measurements": {"noise"},
+    "measurements": {
+        "noise",
+        "_quantile_interval",
+        "_quantile_lines",
+        "_quantile_places",
+        "_quantile_release",
+        "_quantile_tree",
+    },
 }
 """Rooms whose modules stand by themselves, and the modules that the others there may import."""
 
