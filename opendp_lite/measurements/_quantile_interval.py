@@ -14,9 +14,9 @@ from opendp_lite.measurements._quantile_lines import Counts, Line
 from opendp_lite.samplers.choice import FAR_EXPONENT, choose
 from opendp_lite.samplers.entropy import Entropy
 
-_WIDTH_BITS: Final = 32
-"""The narrowest interval is 2^-32 of all cells, or a cell."""
-_STEPS: Final = 3
+_WIDTH_BITS: Final = 40
+"""The narrowest interval is 2^-40 of all cells, or a cell."""
+_STEPS: Final = 2
 """Widths to a doubling."""
 _ROUNDING: Final = 2
 """Ranks by which definitions of a sample quantile differ at most."""
@@ -26,12 +26,33 @@ _LIPSCHITZ: Final = Fraction(1, 20)
 """How far a row may move the margin for sampling, in ranks."""
 
 
-def widths_of(cells: int) -> Counts:
-    """The half-widths to choose among, in cells: a cell alone first, then all cells at last."""
-    least = max(1, cells >> _WIDTH_BITS)
-    steps = ceil(_STEPS * log(cells / least, 2)) + 1
-    found = {0, cells, *(round(least * 2 ** (i / _STEPS)) for i in range(steps))}
-    return np.array(sorted(each for each in found if each <= cells), dtype=np.int64)
+@attrs.frozen(eq=False)
+class Widths:
+    """The half-widths to choose among, in cells: a cell alone first, then all cells at last.
+
+    Args:
+        cells: The half-widths, rising.
+        weights: How many items stand for each, in proportion to its width, so that all narrower
+            ones together hardly outweigh any.
+    """
+
+    cells: Counts
+    weights: Counts
+
+    @classmethod
+    def of(cls, cells: int) -> Widths:
+        """For a line of so many cells."""
+        least = max(1, cells >> _WIDTH_BITS)
+        steps = ceil(_STEPS * log(cells / least, 2)) + 1
+        each = {0, cells, *(round(least * 2 ** (i / _STEPS)) for i in range(steps))}
+        widths = np.array(sorted(width for width in each if width <= cells), dtype=np.int64)
+        return cls(widths, np.maximum(widths // least, 1))
+
+    @property
+    def narrower(self) -> float:
+        """The weight of all that are narrower than one, over its own: the largest of these."""
+        before = np.cumsum(self.weights) - self.weights
+        return float((before / self.weights).max())
 
 
 @attrs.frozen
@@ -70,43 +91,38 @@ class IntervalLaw:
 
     def interval(self, line: Line, data: Any, middle: int, entropy: Entropy) -> tuple[float, float]:
         """An interval of cells around ``middle``, as two numbers."""
-        widths = widths_of(line.cells)
-        width = int(widths[self.index(line, data, middle, widths, entropy)])
-        return line.ends(middle - width, middle + width)
-
-    def index(self, line: Line, data: Any, middle: int, widths: Counts, entropy: Entropy) -> int:
-        """Which of the widths is chosen."""
+        widths = Widths.of(line.cells)
         exact = self.exponents(line, data, middle, widths)
         floats = np.array([min(float(each), FAR_EXPONENT) for each in exact])
-        return choose(np.ones(len(widths), dtype=np.int64), floats, exact.__getitem__, entropy)
+        chosen = choose(widths.weights, floats, exact.__getitem__, entropy)
+        width = int(widths.cells[chosen])
+        return line.ends(middle - width, middle + width)
 
-    def exponents(self, line: Line, data: Any, middle: int, widths: Counts) -> list[Fraction]:
+    def exponents(self, line: Line, data: Any, middle: int, widths: Widths) -> list[Fraction]:
         """The exponent of each width: 0 where the margin first reaches what is wanted."""
-        found = line.outside(data, middle, widths)
-        low = self.quantile * found.size
-        wanted = self.wanted(len(widths), found.size)
-        margins = [
-            min(
-                max(low - under, wanted) if width >= middle else low - under,
-                max(found.size - low - over, wanted)
-                if middle + width >= line.cells - 1
-                else found.size - low - over,
-            )
-            for width, under, over in zip(
-                widths.tolist(), found.under.tolist(), found.over.tolist(), strict=True
-            )
-        ]
+        found = line.outside(data, middle, widths.cells)
+        below, above = self.quantile * found.size, (1 - self.quantile) * found.size
+        wanted = self.wanted(widths, found.size)
+        margins = []
+        sides = zip(widths.cells.tolist(), found.under.tolist(), found.over.tolist(), strict=True)
+        for width, under, over in sides:
+            low, high = below - under, above - over
+            if width >= middle:
+                low = max(low, wanted)
+            if middle + width >= line.cells - 1:
+                high = max(high, wanted)
+            margins.append(min(low, high))
         before = [wanted, *margins[:-1]]
         return [
             self.slope * max(Fraction(0), inner - wanted, wanted - outer)
             for inner, outer in zip(before, margins, strict=True)
         ]
 
-    def wanted(self, widths: int, size: int) -> Fraction:
+    def wanted(self, widths: Widths, size: int) -> Fraction:
         """The margin, in ranks, that the chosen interval is to have on both sides."""
         sampled = self.sampling
         failures = (1 - self.confidence) * (1 if sampled is None else _FOR_NOISE)
-        odds = max((widths - 1) * (1 - failures) / failures, 1.0)
+        odds = max(widths.narrower * (1 - failures) / failures, 1.0)
         noise = Fraction(ceil(Fraction(log(odds)) / self.slope) + _ROUNDING)
         return noise if sampled is None else noise + sampled.margin(self.quantile, size)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from itertools import accumulate
 from statistics import NormalDist
-from typing import Any, Protocol
+from typing import Any
 
 import attrs
 import numpy as np
@@ -19,12 +20,14 @@ from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.rank_choice import RankLaw
 
 
-class Chooser(Protocol):
+class Chooser(ABC):
     """How the cells of all wanted quantiles of one column are chosen."""
 
+    @abstractmethod
     def cells(self, line: Line, data: Any, entropy: Entropy) -> list[int]:
         """The cells, in order."""
 
+    @abstractmethod
     def why(self) -> list[str]:
         """Why they are chosen so: lines for ``explain()``."""
 

@@ -188,12 +188,14 @@ def private_quantile(
         **An interval** is one of a public list of widths around the released number. Each has as
         its margin the lesser of q n - (rows below it) and (1 - q) n - (rows above it). A row
         changes both by what it changes rank - q n. The chosen width is the first whose margin
-        reaches a level t, by the exponential mechanism. Its weights are exp(-s d), where d is how
-        far t lies from the margins of this width and the one before. One width at least has
-        d = 0. An interval that misses the quantile has a margin below 2, so d > t - 2. Of K widths
-        at most K - 1 do. They are chosen with a probability of at most B / (1 + B), with
-        B = (K - 1) exp(-s (t - 2)), which is 1 - confidence. With ``sampling`` the level grows
-        with the root of n, by at most 1 / 20 for a row, which is added to what a row changes.
+        reaches a level t, by the exponential mechanism. Its weights are v exp(-s d), where d is
+        how far t lies from the margins of this width and the one before, and v grows with the
+        width. The first one with a margin of t or more has d = 0. An interval that misses the
+        quantile is narrower and has a margin below 2, so d > t - 2. The weights v of all narrower
+        ones add up to at most B times its own. So one that misses is chosen with a probability of
+        at most b / (1 + b), b = B exp(-s (t - 2)), which is 1 - confidence. With ``sampling`` the
+        level grows with the root of n, by at most 1 / 20 for a row, which is added to what a row
+        changes. The binomial law then has four fifths of the failures, by its normal limit.
 
     Example:
         >>> import opendp_lite as dp
