@@ -54,6 +54,7 @@ _SLOPE_BITS: Final = 60
 _MOST_ALONE: Final = 2
 """So many quantiles divide the loss evenly; more are found by recursion."""
 _FOR_INTERVALS: Final = Fraction(1, 2)
+_PERCENT: Final = 100
 
 
 @overload
@@ -306,6 +307,12 @@ def _level(wanted: tuple[Fraction, ...], confidence: Number | None, sampling: bo
         raise ParameterError(
             "private_quantile: the quantiles 0 and 1 may lie anywhere beyond the data, so they "
             "have no interval; ask for 0.01 or 0.99, or leave out confidence="
+        )
+    share = exact(confidence, "private_quantile: confidence")
+    if 1 < share < _PERCENT:
+        raise ParameterError(
+            f"private_quantile: confidence is between 0 and 1, got {confidence}; "
+            f"{confidence} % is {format_number(share / _PERCENT)}"
         )
     return nearest(open_probability(confidence, "private_quantile: confidence"))
 
