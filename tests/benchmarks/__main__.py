@@ -21,6 +21,7 @@ import memory
 import noise
 import plan
 import quantile
+import quantile_errors
 import scalars
 import sparse
 import sums
@@ -29,7 +30,7 @@ from compare import Clock, Row, table
 
 LIBRARIES = ("numpy", "opendp", "diffprivlib")
 OPENDP_ENTRIES = 5_000
-BY_NAME_ONLY = {"plan", "distributions", "mean_grid", "value_times"}
+BY_NAME_ONLY = {"plan", "distributions", "mean_grid", "quantile_errors", "value_times"}
 """Groups that take long, and run where they are asked for."""
 
 
@@ -79,6 +80,7 @@ def main() -> None:
         "clip_to_norm": clip_to_norm.rows,
         "scalars": scalars.rows,
         "quantile": quantile.rows,
+        "quantile_errors": quantile_errors.rows,
         "sparse": sparse.rows,
         "imports": imports.rows,
         "value_times": value_times.rows,

@@ -332,3 +332,21 @@ def test_refusals(arguments, words):
     given = {"quantiles": 0.5, "bounds": (0, 1), "rho": 1, **arguments}
     with pytest.raises(dp.OpenDPLiteError, match=words):
         dp.private_quantile(**given).map(1)
+
+
+@pytest.mark.parametrize("data", [[], [np.nan], [np.inf, -np.inf], [5e-324] * 9, [1e308] * 40])
+@pytest.mark.parametrize("loss", [1e-300, 1e-6, 1, 1e300])
+def test_no_value_and_no_loss_makes_trouble(data, loss):
+    for name in ("rho", "epsilon"):
+        for how in (
+            {"bounds": (-(2.0**900), 2.0**900)},
+            {"bounds": (0, 5e-324)},
+            {"bounds": (1e300 / 2**100, 2e300 / 2**100), "scale": "log"},
+            {"bounds": (-1, 1), "scale": "asinh", "unit": Fraction(1, 10**400)},
+            {"candidates": [-1e308, 1e308]},
+        ):
+            found = dp.private_quantile(
+                [0.1, 0.5, 0.6, 0.9], **how, **{name: loss}, confidence=0.95, sampling=True
+            )(data)
+            for each in found:
+                assert np.isfinite([each.value, each.standard_error, *each.interval]).all()
