@@ -16,7 +16,7 @@ from opendp_lite.samplers.entropy import Entropy
 
 _WIDTH_BITS: Final = 40
 """The narrowest interval is 2^-40 of all cells, or a cell."""
-_STEPS: Final = 2
+_STEPS: Final = 3
 """Widths to a doubling."""
 _ROUNDING: Final = 2
 """Ranks by which definitions of a sample quantile differ at most."""

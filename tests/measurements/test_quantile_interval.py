@@ -309,7 +309,7 @@ def test_ends_hold_their_cells():
         assert (np.diff(found.cells) > 0).all()
         assert found.cells[[0, -1]].tolist() == [0, cells]
         assert (found.weights >= 1).all()
-        assert found.narrower < 4
+        assert found.narrower < 5
     low, high = LINE.ends(4, 6)
     inside = np.linspace(low, high, 101)[1:-1]
     assert set(LINE.lattice.cell(inside)) == {3, 4, 5, 6, 7}
