@@ -146,9 +146,10 @@ def private_quantile(
     Returns:
         An array of the shape of ``numpy.quantile(rows, quantiles, axis=0)``, and a single number
         for one column. A release lies inside a cell of the lattice and is never a value of the
-        data. Several quantiles come in order. Without rows every cell is as likely for one quantile.
-        A row with a missing value is left out. Where the number of rows is public, the centre of the rows' body
-        takes its place, or the middle cell or candidate where they have none.
+        data. Several quantiles come in order. Without rows every cell is as likely for one
+        quantile. A row with a missing value is left out. Where the number of rows is public, the
+        centre of the rows' body takes its place, or the middle cell or candidate where they have
+        none.
 
         With a confidence an ``Estimate`` takes the place of each number: alone, or in a tuple for
         several quantiles, or in a tuple for several columns, or in a tuple of tuples with
