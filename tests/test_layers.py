@@ -63,7 +63,15 @@ WINGED = {"estimators"}
 
 SHARED = {
     "transformations": {"row_map", "widths"},
-    "measurements": {"noise", "selection"},
+    "measurements": {
+        "noise",
+        "selection",
+        "_quantile_interval",
+        "_quantile_lines",
+        "_quantile_places",
+        "_quantile_release",
+        "_quantile_tree",
+    },
 }
 """Rooms whose modules stand by themselves, and the modules that the others there may import."""
 

@@ -1,35 +1,44 @@
-"""A quantile by the exponential mechanism."""
+"""Quantiles by the exponential mechanism."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, Final, Literal, cast, overload
+from typing import Any, Final, cast, overload
 
+import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.bodies.bounds import Bounds, broadcast, collapse, parse_bounds, to_floats, width_of
+from opendp_lite.bodies.bounds import Bounds, collapse, parse_bounds
 from opendp_lite.bodies.box import Box
 from opendp_lite.core import Facts, Measurement
 from opendp_lite.domains import Rows
-from opendp_lite.engines.collect_rows import CollectRows
-from opendp_lite.engines.deferred import Released, identity
-from opendp_lite.engines.fold import Block, Floats
-from opendp_lite.engines.missing import LEAVE_OUT, FillEntries, fold_present
-from opendp_lite.engines.rank_counts import RankCounts
+from opendp_lite.engines.deferred import Released
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import (
     Number,
+    described,
     exact,
     format_number,
     nearest,
+    open_probability,
     positive,
     short_below,
     sqrt_up,
-    whole,
 )
 from opendp_lite.examples import example
+from opendp_lite.measurements._quantile_interval import IntervalLaw, Sampling, sampling_of
+from opendp_lite.measurements._quantile_places import Spacing, Where
+from opendp_lite.measurements._quantile_release import (
+    Alone,
+    ByParts,
+    Chooser,
+    EstimateRelease,
+    QuantileRelease,
+    Shape,
+)
+from opendp_lite.measurements._quantile_tree import Prices, planned
 from opendp_lite.measurements.noise import exactly_one
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.measure import Measure, proportions
@@ -37,22 +46,14 @@ from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.norms import Norms
 from opendp_lite.recipes import Mechanism, mechanism
-from opendp_lite.samplers.entropy import Entropy
-from opendp_lite.samplers.lattice import (
-    DOUBLING_BITS,
-    LINEAR_BITS,
-    AsinhLattice,
-    Lattice,
-    LinearLattice,
-)
 from opendp_lite.samplers.law import SCALE_SLACK
-from opendp_lite.samplers.rank_choice import STEEPEST, CellChoice, RankLaw
+from opendp_lite.samplers.rank_choice import STEEPEST, RankLaw
 from opendp_lite.spaces import Space, records, row_metric
 
-Spacing = Literal["linear", "log", "asinh"]
-FARTHEST_BOUND: Final = Fraction(2) ** 900
-_FEWEST_CELLS: Final = 2**10
-_TWO: Final = 2
+_MOST_ALONE: Final = 2
+"""So many quantiles divide the loss evenly; more are found by recursion."""
+_FOR_INTERVALS: Final = Fraction(1, 2)
+_PERCENT: Final = 100
 
 
 @overload
@@ -66,6 +67,8 @@ def private_quantile(
     unit: Number | None = None,
     shares: Sequence[Number] | NDArray[Any] | None = None,
     bits: int | None = None,
+    confidence: Number | None = None,
+    sampling: bool = False,
 ) -> Mechanism[Space[Rows], ZeroConcentratedDivergence]: ...
 @overload
 def private_quantile(
@@ -78,6 +81,8 @@ def private_quantile(
     unit: Number | None = None,
     shares: Sequence[Number] | NDArray[Any] | None = None,
     bits: int | None = None,
+    confidence: Number | None = None,
+    sampling: bool = False,
 ) -> Mechanism[Space[Rows], MaxDivergence]: ...
 @example(records(), 0.5, bounds=(0, 1), rho=0.1)
 @example(
@@ -92,6 +97,9 @@ def private_quantile(
     rho=1,
     shares=[1, 2.5],
 )
+@example(records(), [0.25, 0.5, 0.75], bounds=(0, 100), epsilon=1)
+@example(records(size=20, metric=ChangeOneDistance()), [0.1, 0.5, 0.9], candidates=[0, 1], rho=1)
+@example(records(), 0.5, bounds=(0, 100), epsilon=1, confidence=0.95, sampling=True)
 @mechanism
 def private_quantile(
     space: Space[Rows],
@@ -105,8 +113,10 @@ def private_quantile(
     unit: Number | None = None,
     shares: Sequence[Number] | NDArray[Any] | None = None,
     bits: int | None = None,
+    confidence: Number | None = None,
+    sampling: bool = False,
 ) -> Measurement[Space[Rows], Any]:
-    """Estimates one or more quantiles of each column.
+    """Estimates one or more quantiles of each column, with intervals if you ask for a confidence.
 
     Give ``bounds``, between which a fine public lattice is laid, or ``candidates``. Give ``rho`` or
     ``epsilon``, which is met exactly for one unit at the front of the pipeline.
@@ -125,28 +135,68 @@ def private_quantile(
         unit: Goes with ``scale="asinh"``.
         shares: One for each column, in proportion to which the loss is split. Even by default.
         bits: How fine the lattice is: 2^bits cells, or with "log" and "asinh" 2^bits to a doubling.
-            48 and 44 by default. With few, numbers that are nearly equal are found with less loss.
+            48 and 44 by default, and 40 to a doubling for three or more quantiles. With few,
+            numbers that are nearly equal are found with less loss.
+        confidence: 0.95, say, asks for an interval with each quantile. Half of the loss goes to
+            the intervals.
+        sampling: Whether the interval is for the quantile of the population, of which the rows are
+            a random sample. If not, it is for that of the rows.
 
     Returns:
         An array of the shape of ``numpy.quantile(rows, quantiles, axis=0)``, and a single number
         for one column. A release lies inside a cell of the lattice and is never a value of the
-        data. Several quantiles come in order. Without rows every cell is as likely. A row with a
-        missing value is left out. Where the number of rows is public, the centre of the rows' body
-        takes its place, or the middle cell or candidate where they have none.
+        data. Several quantiles come in order. Without rows every cell is as likely for one
+        quantile. A row with a missing value is left out. Where the number of rows is public, the
+        centre of the rows' body takes its place, or the middle cell or candidate where they have
+        none.
+
+        With a confidence an ``Estimate`` takes the place of each number: alone, or in a tuple for
+        several quantiles, or in a tuple for several columns, or in a tuple of tuples with
+        ``found[quantile][column]``.
 
     Raises:
         ParameterError: If the bounds, candidates or other parameters do not fit together.
+        SpaceError: If the bounds or shares are for another number of columns.
 
     Privacy:
         epsilon under ``MaxDivergence``, or rho under ``ZeroConcentratedDivergence``.
 
     Proof:
-        The exponential mechanism (McSherry and Talwar 2007) over the intervals between sorted
-        values (Smith 2011), with weights ``exp(-s |rank - q n|)``. One row changes rank - q n by
-        max(q, 1 - q) when added or removed and by 1 when replaced. So the logarithms of the
-        weights change by values in a range of 2 s times that, or of s times that for q = 0 and
-        q = 1, where they all change in one direction. This range is epsilon, and rho is
-        epsilon^2 / 8 (Cesar and Rogers 2021, lemma 3.4).
+        **One quantile.** The exponential mechanism (McSherry and Talwar 2007) over the intervals
+        between sorted values (Smith 2011), with weights ``exp(-s |rank - q n|)``. One row changes
+        rank - q n by max(q, 1 - q) when added or removed and by 1 when replaced. So the logarithms
+        of the weights change by values in a range of 2 s times that, or of s times that for q = 0
+        and q = 1, where they all change in one direction. This range is epsilon, and rho is
+        epsilon^2 / 8 (Cesar and Rogers 2021, lemma 3.4). Two quantiles divide the loss.
+
+        **Three or more** are found as in ApproximateQuantiles (Kaplan, Schnapp and Stemmer 2022).
+        One is chosen. Those below it are then chosen on the rows below it, as quantiles q' of
+        these rows, and those above on the others. Rows of equal value get places in random order,
+        each drawn for itself. A mixture over these places loses at most what the worst places
+        lose. So take the places as fixed. Given the earlier choices, the parts are fixed too.
+
+        - A row that is added or removed is in one part at each step. It changes the weights of
+          that part as above, with q' for q, and no others. Adaptive composition adds up the
+          losses along its path. The loss is the largest sum over all paths.
+        - A row that is replaced is in the same part at first and changes rank - q' n' there by 1.
+          From some step on, it may leave one part and enter another. The number of rows of both
+          then changes, and both pay what a row added or removed costs. The loss is the largest
+          sum of both kinds over all pairs of paths that part anywhere, or nowhere.
+
+        Several rows add up their ranges in each part. By Minkowski's inequality k rows lose at
+        most k^2 rho.
+
+        **An interval** is one of a public list of widths around the released number. Each has as
+        its margin the lesser of q n - (rows below it) and (1 - q) n - (rows above it). A row
+        changes both by what it changes rank - q n. The chosen width is the first whose margin
+        reaches a level t, by the exponential mechanism. Its weights are v exp(-s d), where d is
+        how far t lies from the margins of this width and the one before, and v grows with the
+        width. The first one with a margin of t or more has d = 0. An interval that misses the
+        quantile is narrower and has a margin below 2, so d > t - 2. The weights v of all narrower
+        ones add up to at most B times its own. So one that misses is chosen with a probability of
+        at most b / (1 + b), b = B exp(-s (t - 2)), which is 1 - confidence. With ``sampling`` the
+        level grows with the root of n, by at most 1 / 20 for a row, which is added to what a row
+        changes. The binomial law then has four fifths of the failures, by its normal limit.
 
     Example:
         >>> import opendp_lite as dp
@@ -155,154 +205,146 @@ def private_quantile(
         0.03
         >>> 48 < median(list(range(100)) * 100) < 52
         True
+        >>> fifths = dp.private_quantile([0.2, 0.5, 0.8], bounds=(0, 100), epsilon=1)
+        >>> fifths([x / 100 for x in range(10_000)]).round(-1)
+        array([20., 50., 80.])
+        >>> sure = dp.private_quantile(0.5, bounds=(0, 100), epsilon=1, confidence=0.95)
+        >>> low, high = sure([x / 100 for x in range(10_000)]).interval
+        >>> 0 < high - low < 5
+        True
     """
     wanted, several = _quantiles(quantiles)
+    distinct = tuple(sorted(set(wanted)))
     columns = space.domain.columns
-    ranges = [_score_range(space, q) for q in wanted]
     split = (Fraction(1, columns),) if shares is None else _split(shares, columns)
-    measure: Measure[Any]
-    if exactly_one("private_quantile", rho=rho, epsilon=epsilon) == "rho":
-        loss, measure, power = positive(rho, "rho"), ZeroConcentratedDivergence(), 2
-        each = collapse(tuple(loss * share / len(wanted) for share in split))
-        slopes = [[_slope(8 * part / (r * r), root=True) for part in each] for r in ranges]
-        formula = "rho = epsilon^2 / 8, epsilon the bounded range"
-    else:
-        loss, measure, power = positive(epsilon, "epsilon"), MaxDivergence(), 1
-        each = collapse(tuple(loss * share / len(wanted) for share in split))
-        slopes = [[_slope(part / r, root=False) for part in each] for r in ranges]
-        formula = "epsilon = the range of what a row changes in the weights' logarithms"
-    laws = [[RankLaw(q, s) for s in row] for q, row in zip(wanted, slopes, strict=True)]
-    query, release = (
-        _between(space, bounds, scale, unit, bits)
-        if candidates is None
-        else _among(space, candidates, (bounds, unit, bits), scale)
+    share_of_columns = collapse(split)
+    budget = _Budget.of(rho, epsilon)
+    level = _level(distinct, confidence, sampling)
+    by_parts = len(distinct) > _MOST_ALONE
+    where = Where(bounds, candidates, scale, unit, bits)
+    places = where.places(space, spread=by_parts)
+    for_values = Fraction(1) if level is None else 1 - _FOR_INTERVALS
+    choose = _by_parts if by_parts else _alone
+    choosers = tuple(
+        choose(space, distinct, budget.part(share * for_values)) for share in share_of_columns
     )
-
-    def released(value: Any, entropy: Entropy) -> Any:
-        found = [
-            [release(value[j], row[j % len(row)], j, entropy) for j in range(columns)]
-            for row in laws
-        ]
-        return _shaped(np.array(found), wanted, several)
+    shape = Shape(tuple(distinct.index(q) for q in wanted), several)
+    release: Any = QuantileRelease(places, choosers, columns, shape)
+    if level is not None:
+        each = [budget.part(share * _FOR_INTERVALS / len(distinct)) for share in share_of_columns]
+        laws = tuple(_interval_laws(space, distinct, part, level, sampling) for part in each)
+        release = EstimateRelease(release, laws, level, sampling)
 
     def privacy_map(distance: Fraction) -> Fraction:
-        return loss * (distance / cast(Fraction, space.unit)) ** power
+        return budget.amount * (distance / cast(Fraction, space.unit)) ** budget.power
 
-    facts = Facts(explanation=formula)
-    return Measurement(space, measure, Released(query, released), privacy_map, facts)
-
-
-Selection = Callable[[Any, RankLaw, int, Entropy], float]
-
-
-def _between(
-    space: Space[Rows],
-    bounds: tuple[Bounds, Bounds] | None,
-    scale: Spacing,
-    unit: Number | None,
-    bits: int | None,
-) -> tuple[Callable[[Any], Any], Selection]:
-    """A choice among the cells of a lattice, one for each column."""
-    columns = space.domain.columns
-    if not isinstance(bounds, Sequence | np.ndarray) or len(bounds) != 2:
-        raise ParameterError("private_quantile takes bounds=(lower, upper) or candidates=[...]")
-    lattices = _lattices(
-        parse_bounds(bounds[0], "lower"), parse_bounds(bounds[1], "upper"), scale, unit, bits
+    why = _explanation(choosers[0], budget, level)
+    return Measurement(
+        space, budget.measure, Released(places.query, release), privacy_map, Facts(explanation=why)
     )
-    if len(lattices) not in (1, columns):
-        raise SpaceError(
-            f"private_quantile was given bounds for {len(lattices)} columns, the rows have "
-            f"{columns}; start with dp.records(columns={len(lattices)})"
-        )
-    how = CollectRows(columns)
-
-    def release(column: Floats, law: RankLaw, j: int, entropy: Entropy) -> float:
-        return CellChoice(lattices[j % len(lattices)], law).release(column, entropy)
-
-    middles = [lattice.point(lattice.cells // 2) for lattice in lattices]
-    return fold_present(how, _treatment(space, np.array(middles)), how.finish), release
 
 
-def _among(
-    space: Space[Rows], candidates: Bounds, others: tuple[object, ...], scale: str
-) -> tuple[Callable[[Any], Any], Selection]:
-    """A choice among candidates."""
-    if scale != "linear" or any(other is not None for other in others):
+@attrs.frozen
+class _Budget:
+    """A loss, and how the ranges of choices add up to it: themselves, or their squares over 8."""
+
+    amount: Fraction
+    measure: Measure[Any]
+    power: int
+
+    @classmethod
+    def of(cls, rho: Number | None, epsilon: Number | None) -> _Budget:
+        """The loss that a person gave."""
+        if exactly_one("private_quantile", rho=rho, epsilon=epsilon) == "rho":
+            return cls(positive(rho, "rho"), ZeroConcentratedDivergence(), 2)
+        return cls(positive(epsilon, "epsilon"), MaxDivergence(), 1)
+
+    def part(self, share: Fraction) -> _Budget:
+        """A share of the loss."""
+        return attrs.evolve(self, amount=self.amount * share)
+
+    def slope(self, reach: Fraction) -> Fraction:
+        """The slope that costs all of it, where a slope of 1 has this range."""
+        if self.power == 1:
+            return _slope(self.amount / reach, root=False)
+        return _slope(8 * self.amount / (reach * reach), root=True)
+
+
+def _alone(space: Space[Rows], wanted: tuple[Fraction, ...], budget: _Budget) -> Chooser:
+    """Each quantile on all rows, with an even part of the loss."""
+    each = budget.part(Fraction(1, len(wanted)))
+    return Alone(tuple(RankLaw(q, each.slope(_score_range(space, q))) for q in wanted))
+
+
+def _by_parts(space: Space[Rows], wanted: tuple[Fraction, ...], budget: _Budget) -> Chooser:
+    """By recursion, with slopes that cost the loss along the dearest path."""
+    prices = Prices(budget.power, row_metric(space).fixed_size)
+    plan = planned(wanted, prices)
+    rows = cast(Fraction, space.unit)
+    given = budget.amount / (plan.cost(prices) * rows**budget.power)
+
+    def paid(slope: Fraction) -> Fraction:
+        return _slope(given * slope**budget.power, root=budget.power != 1)
+
+    return ByParts(plan.map(paid), len(wanted))
+
+
+def _level(wanted: tuple[Fraction, ...], confidence: Number | None, sampling: bool) -> float | None:
+    """The confidence; None where no interval is asked for."""
+    if sampling not in (True, False):
         raise ParameterError(
-            "private_quantile takes bounds= (with scale=, unit= and bits=) or candidates=, not both"
+            f"private_quantile: sampling is True or False, got {described(sampling)}"
         )
-    points = to_floats(parse_bounds(candidates, "candidates"))
-    if not (np.isfinite(points).all() and (points[1:] > points[:-1]).all()):
-        raise ParameterError("private_quantile: candidates must rise, as floats")
-    ones = np.ones(len(points), dtype=np.int64)
-    how = RankCounts(points, space.domain.columns)
-
-    def release(tally: NDArray[np.int64], law: RankLaw, j: int, entropy: Entropy) -> float:
-        size = int(tally[0, -1])
-        under, over = tally[0, :-1].copy(), size - tally[1, :-1]
-        under[0] = over[-1] = 0
-        return float(points[law.choose(ones, under, over, size, entropy)])
-
-    treatment = _treatment(space, points[[len(points) // 2]])
-    return fold_present(how, treatment, identity), release
-
-
-def _treatment(space: Space[Rows], middles: Floats) -> Block:
-    """Leaves out missing values; where the number of rows is public, fills them.
-
-    By the centre of the rows' body or, where that is unbounded, by the middle of the choices.
-    """
-    if not row_metric(space).fixed_size:
-        return LEAVE_OUT
-    return space.domain.body.filling() or FillEntries(middles)
-
-
-def _lattices(
-    lower: tuple[Fraction, ...],
-    upper: tuple[Fraction, ...],
-    scale: Spacing,
-    unit: Number | None,
-    bits: int | None = None,
-) -> list[Lattice]:
-    count = width_of("private_quantile", 1, lower, upper)
-    pairs = list(zip(broadcast(lower, count), broadcast(upper, count), strict=True))
-    for low, high in pairs:
-        if low > high:
+    if confidence is None:
+        if sampling:
             raise ParameterError(
-                f"private_quantile: the lower bound, {format_number(low)}, must be below the "
-                f"upper, {format_number(high)}; swap them"
+                "private_quantile: sampling=True widens an interval; add confidence=0.95"
             )
-        if not (-FARTHEST_BOUND <= low < high <= FARTHEST_BOUND and float(low) < float(high)):
-            raise ParameterError(
-                "private_quantile: the lower bound must be below the upper, both within 2^900 "
-                f"and different floats; got {nearest(low)} and {nearest(high)}"
-            )
-        if scale == "log" and low <= 0:
-            raise ParameterError(
-                'private_quantile: scale="log" needs bounds above 0; for others use '
-                'scale="asinh" with a unit'
-            )
-    if (unit is not None) != (scale == "asinh"):
-        raise ParameterError('private_quantile: unit goes with scale="asinh", and it with unit')
-    finest = LINEAR_BITS if scale == "linear" else DOUBLING_BITS
-    fine = finest if bits is None else whole(bits, "bits", least=1)
-    if fine > finest:
-        raise ParameterError(f'private_quantile: bits is at most {finest} for scale="{scale}"')
-    if scale == "linear":
-        return [LinearLattice(float(low), float(high), fine) for low, high in pairs]
-    if scale not in ("log", "asinh"):
+        return None
+    if wanted[0] == 0 or wanted[-1] == 1:
         raise ParameterError(
-            f'private_quantile: scale is "linear", "log" or "asinh", got {scale!r}'
+            "private_quantile: the quantiles 0 and 1 may lie anywhere beyond the data, so they "
+            "have no interval; ask for 0.01 or 0.99, or leave out confidence="
         )
-    near = 0.0 if unit is None else nearest(positive(unit, "unit"))
-    lattices = [AsinhLattice(float(low), float(high), near, fine) for low, high in pairs]
-    fewest = _FEWEST_CELLS if bits is None else _TWO
-    if near > FARTHEST_BOUND or any(lattice.cells < fewest for lattice in lattices):
+    share = exact(confidence, "private_quantile: confidence")
+    if 1 < share < _PERCENT:
         raise ParameterError(
-            f'private_quantile: the bounds are too close together for scale="{scale}"; use '
-            '"linear", or a smaller unit'
+            f"private_quantile: confidence is between 0 and 1, got {confidence}; "
+            f"{confidence} % is {format_number(share / _PERCENT)}"
         )
-    return list(lattices)
+    return nearest(open_probability(confidence, "private_quantile: confidence"))
+
+
+def _interval_laws(
+    space: Space[Rows],
+    wanted: tuple[Fraction, ...],
+    budget: _Budget,
+    confidence: float,
+    sampling: bool,
+) -> tuple[IntervalLaw, ...]:
+    """How the interval of each quantile is chosen."""
+    margin: Sampling | None = None
+    more = Fraction(0)
+    if sampling:
+        margin, moved = sampling_of(confidence, size_is_public=row_metric(space).fixed_size)
+        more = 2 * moved * cast(Fraction, space.unit)
+    return tuple(
+        IntervalLaw(q, budget.slope(_score_range(space, q) + more), confidence, margin)
+        for q in wanted
+    )
+
+
+def _explanation(chooser: Chooser, budget: _Budget, confidence: float | None) -> str:
+    """Which way was taken, and why."""
+    loss = (
+        "epsilon = the range of what a row changes in the weights' logarithms"
+        if budget.power == 1
+        else "rho = epsilon^2 / 8, epsilon the bounded range"
+    )
+    lines = [loss, *chooser.why()]
+    if confidence is not None:
+        lines.append("half of the loss is for the intervals, an even part of it for each")
+    return "\n".join(lines)
 
 
 def _quantiles(given: Number | Sequence[Number]) -> tuple[tuple[Fraction, ...], bool]:
@@ -343,14 +385,3 @@ def _slope(given: Fraction, *, root: bool) -> Fraction:
     """The slope or its square, as a short number below, with the slack of every sampler."""
     slope = (given / sqrt_up(given) if root else given) / SCALE_SLACK
     return min(short_below(slope), STEEPEST)
-
-
-def _shaped(found: Floats, wanted: tuple[Fraction, ...], several: bool) -> Any:
-    """In the order of the quantiles, as numpy shapes them."""
-    order = np.argsort([float(q) for q in wanted], kind="stable")
-    ordered = np.empty_like(found)
-    ordered[order] = np.sort(found, axis=0)
-    shaped = ordered if several else ordered[0]
-    if found.shape[1] > 1:
-        return shaped
-    return shaped[:, 0] if several else float(shaped[0])

@@ -8,3 +8,4 @@ from numpy.typing import NDArray
 Counts = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
+Numbers = NDArray[np.float64] | NDArray[np.int64]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from fractions import Fraction
 from math import ldexp
 from typing import Final
 
@@ -10,13 +11,15 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.samplers._arrays import Floats
+from opendp_lite.samplers._arrays import Floats, Numbers
 
 Cells = NDArray[np.int64]
 
 LINEAR_BITS: Final = 48
 """Far more cells than numbers, far wider than the rounding of floats."""
 DOUBLING_BITS: Final = 44
+FARTHEST_BOUND: Final = Fraction(2) ** 900
+"""Of a range: differences and middles are floats then."""
 _MANTISSA = 52
 
 
@@ -35,7 +38,7 @@ class Lattice(ABC):
         """How many cells there are."""
 
     @abstractmethod
-    def cell(self, x: Floats) -> Cells:
+    def cell(self, x: Numbers) -> Cells:
         """The cell of each number."""
 
     @abstractmethod
@@ -56,7 +59,7 @@ class LinearLattice(Lattice):
         """How many."""
         return 1 << self.bits
 
-    def cell(self, x: Floats) -> Cells:
+    def cell(self, x: Numbers) -> Cells:
         inside = np.where(np.isnan(x), self.upper, x).clip(self.lower, self.upper)
         share = (inside - self.lower) / (self.upper - self.lower)
         found: Cells = (share * 2.0**self.bits).astype(np.int64)
@@ -99,7 +102,7 @@ class AsinhLattice(Lattice):
         """How many."""
         return self._cells
 
-    def cell(self, x: Floats) -> Cells:
+    def cell(self, x: Numbers) -> Cells:
         inside = np.where(np.isnan(x), self.upper, x).clip(self.lower, self.upper)
         steps = self._whole(np.abs(inside) + self.unit) - self._zero
         if self.lower < 0:
@@ -125,3 +128,22 @@ class AsinhLattice(Lattice):
     def _from_zero(self, value: float) -> int:
         steps = int(self._whole(np.array(abs(value) + self.unit))) - self._zero
         return steps if value >= 0 else -steps
+
+
+@attrs.frozen
+class Stretch(Lattice):
+    """The whole numbers ``first`` to ``last`` - 1, each a cell."""
+
+    first: int
+    last: int
+
+    @property
+    def cells(self) -> int:
+        """How many."""
+        return self.last - self.first
+
+    def cell(self, x: Numbers) -> Cells:
+        return np.asarray(x, dtype=np.int64) - self.first
+
+    def point(self, cell: int) -> float:
+        return float(self.first + cell)

@@ -10,7 +10,7 @@ from typing import Final
 import attrs
 import numpy as np
 
-from opendp_lite.samplers._arrays import Counts, Floats
+from opendp_lite.samplers._arrays import Counts, Floats, Numbers
 from opendp_lite.samplers.choice import FAR_EXPONENT, below, choose, happens
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.lattice import Lattice
@@ -110,11 +110,11 @@ class CellChoice:
     lattice: Lattice
     law: RankLaw
 
-    def release(self, column: Floats, entropy: Entropy) -> float:
+    def release(self, column: Numbers, entropy: Entropy) -> float:
         """A number inside the chosen cell. ``column`` is put into another order."""
         return self.lattice.point(self.cell(column, entropy))
 
-    def cell(self, column: Floats, entropy: Entropy) -> int:
+    def cell(self, column: Numbers, entropy: Entropy) -> int:
         """The chosen cell."""
         size = len(column)
         middle = int(self.law.quantile * size)
@@ -127,7 +127,7 @@ class CellChoice:
         column.sort()
         return self._items(column, 0, size).choose(entropy)
 
-    def _items(self, column: Floats, first: int, last: int) -> Items:
+    def _items(self, column: Numbers, first: int, last: int) -> Items:
         """The items from the gap after ``first`` numbers to that after ``last``."""
         size, start = len(column), max(first - 1, 0)
         cells = self.lattice.cell(column[start : last + 1])
@@ -143,7 +143,7 @@ class CellChoice:
         )
         return Items(edges, np.diff(edges), Ranks.of(self.law, size, first, last))
 
-    def _near(self, column: Floats, first: int, last: int, entropy: Entropy) -> int | None:
+    def _near(self, column: Numbers, first: int, last: int, entropy: Entropy) -> int | None:
         """The choice among the items near the quantile and the rest; None where it is not rare."""
         size = len(column)
         column.partition([max(first - 1, 0), min(last, size - 1)])

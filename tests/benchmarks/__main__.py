@@ -21,6 +21,7 @@ import memory
 import noise
 import plan
 import quantile
+import quantile_errors
 import scalars
 import selection
 import sparse
@@ -31,6 +32,7 @@ from compare import Clock, Row, table
 LIBRARIES = ("numpy", "opendp", "diffprivlib")
 OPENDP_ENTRIES = 5_000
 BY_NAME_ONLY = {"plan", "distributions", "mean_grid", "selection", "value_times"}
+BY_NAME_ONLY = {"plan", "distributions", "mean_grid", "quantile_errors", "value_times"}
 """Groups that take long, and run where they are asked for."""
 
 
@@ -80,6 +82,7 @@ def main() -> None:
         "clip_to_norm": clip_to_norm.rows,
         "scalars": scalars.rows,
         "quantile": quantile.rows,
+        "quantile_errors": quantile_errors.rows,
         "sparse": sparse.rows,
         "imports": imports.rows,
         "value_times": value_times.rows,

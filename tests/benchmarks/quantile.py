@@ -1,4 +1,4 @@
-"""A private median of a million numbers, against sorting them and against OpenDP's."""
+"""A private median of a million numbers, against sorting them and against OpenDP's; deciles."""
 
 from __future__ import annotations
 
@@ -30,6 +30,17 @@ def rows() -> Iterator[Row]:
         partial(median, data),
         "np.sort(x)",
         partial(np.sort, data),
+        at_most(SORTS),
+        rounds=ROUNDS,
+    )
+    deciles = dp.private_quantile(
+        [i / 10 for i in range(1, 10)], bounds=(-BOUND, BOUND), epsilon=EPSILON
+    )
+    yield compared(
+        f"private_quantile of nine deciles, {power(SIZE)} rows",
+        partial(dp.records() >> deciles, data),
+        "nine medians",
+        lambda: [median(data) for _ in range(9)],
         at_most(SORTS),
         rounds=ROUNDS,
     )

@@ -16,9 +16,9 @@ from opendp_lite.estimators.many_columns._columns import dyadic
 from opendp_lite.exact import Number, exact, positive, whole
 from opendp_lite.examples import example
 from opendp_lite.measurements.gaussian import gaussian
-from opendp_lite.measurements.private_quantile import FARTHEST_BOUND
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.recipes import mechanism
+from opendp_lite.samplers.lattice import FARTHEST_BOUND
 from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.indicator_below import indicator_below

@@ -1,0 +1,152 @@
+"""What becomes of the rows: the cells that are chosen, as numbers or with intervals."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from itertools import accumulate
+from statistics import NormalDist
+from typing import Any
+
+import attrs
+import numpy as np
+
+from opendp_lite.engines.fold import Floats
+from opendp_lite.estimate import Estimate
+from opendp_lite.measurements._quantile_interval import IntervalLaw
+from opendp_lite.measurements._quantile_lines import Line
+from opendp_lite.measurements._quantile_places import Places
+from opendp_lite.measurements._quantile_tree import Part, cells_by_parts
+from opendp_lite.samplers.entropy import Entropy
+from opendp_lite.samplers.rank_choice import RankLaw
+
+
+class Chooser(ABC):
+    """How the cells of all wanted quantiles of one column are chosen."""
+
+    @abstractmethod
+    def cells(self, line: Line, data: Any, entropy: Entropy) -> list[int]:
+        """The cells, in order."""
+
+    @abstractmethod
+    def why(self) -> list[str]:
+        """Why they are chosen so: lines for ``explain()``."""
+
+
+@attrs.frozen
+class Alone(Chooser):
+    """Each quantile is chosen on all rows."""
+
+    laws: tuple[RankLaw, ...]
+
+    def cells(self, line: Line, data: Any, entropy: Entropy) -> list[int]:
+        return sorted(line.choose(data, law, entropy) for law in self.laws)
+
+    def why(self) -> list[str]:
+        if len(self.laws) == 1:
+            return []
+        return [f"each of {len(self.laws)} quantiles is chosen on all rows, for an even part"]
+
+
+@attrs.frozen
+class ByParts(Chooser):
+    """One quantile is chosen, then those on either side of it on their rows alone."""
+
+    root: Part
+    count: int
+
+    def cells(self, line: Line, data: Any, entropy: Entropy) -> list[int]:
+        return cells_by_parts(self.root, line.spread(data, entropy), self.count, entropy)
+
+    def why(self) -> list[str]:
+        return [
+            f"{self.count} quantiles are found by recursion: one, then those on either side of it",
+            f"  a row takes part in at most {self.root.depth} choices, in place of {self.count}",
+        ]
+
+
+@attrs.frozen
+class Shape:
+    """How a release of the distinct quantiles is given back, as numpy shapes it.
+
+    Args:
+        order: For each quantile that was asked for, which of the distinct ones it is.
+        several: Whether a list of quantiles was given.
+    """
+
+    order: tuple[int, ...]
+    several: bool
+
+    def numbers(self, found: Floats) -> Any:
+        """From a row for each distinct quantile and a column for each column."""
+        shaped = found[list(self.order)] if self.several else found[0]
+        if found.shape[1] > 1:
+            return shaped
+        return shaped[:, 0] if self.several else float(shaped[0])
+
+    def estimates(self, found: list[tuple[Estimate, ...]]) -> Any:
+        """The same in tuples, from the estimates of each column."""
+        rows = [tuple(column[i] for column in found) for i in self.order]
+        shaped = [row if len(found) > 1 else row[0] for row in rows]
+        return tuple(shaped) if self.several else shaped[0]
+
+
+@attrs.frozen(eq=False)
+class QuantileRelease:
+    """The release of numbers: ``choosers`` has one chooser for all columns or one for each."""
+
+    places: Places
+    choosers: tuple[Chooser, ...]
+    columns: int
+    shape: Shape
+
+    def __call__(self, value: Any, entropy: Entropy) -> Any:
+        found = [
+            [self.places.line(j).value(cell) for cell in self.cells(value, j, entropy)]
+            for j in range(self.columns)
+        ]
+        return self.shape.numbers(np.array(found).T)
+
+    def cells(self, value: Any, column: int, entropy: Entropy) -> list[int]:
+        """The cells of a column's quantiles."""
+        chooser = self.choosers[column % len(self.choosers)]
+        return chooser.cells(self.places.line(column), value[column], entropy)
+
+
+@attrs.frozen(eq=False)
+class EstimateRelease:
+    """The release of estimates: ``laws`` has the laws of the intervals, as ``choosers`` has."""
+
+    numbers: QuantileRelease
+    laws: tuple[tuple[IntervalLaw, ...], ...]
+    confidence: float
+    sampling: bool
+
+    def __call__(self, value: Any, entropy: Entropy) -> Any:
+        found = [self._estimates(value, j, entropy) for j in range(self.numbers.columns)]
+        return self.numbers.shape.estimates(found)
+
+    def _estimates(self, value: Any, column: int, entropy: Entropy) -> tuple[Estimate, ...]:
+        """Those of one column. A lower end is brought down to those of higher quantiles.
+
+        And an upper end up to those of lower ones: intervals grow, and come in order.
+        """
+        line = self.numbers.places.line(column)
+        cells = self.numbers.cells(value, column, entropy)
+        laws = self.laws[column % len(self.laws)]
+        ends = [
+            law.interval(line, value[column], cell, entropy)
+            for law, cell in zip(laws, cells, strict=True)
+        ]
+        lows = [*accumulate((low for low, _ in reversed(ends)), min)][::-1]
+        highs = accumulate((high for _, high in ends), max)
+        deviations = NormalDist().inv_cdf((1 + self.confidence) / 2)
+        return tuple(
+            Estimate(
+                line.value(cell),
+                (high / 2 - low / 2) / deviations,
+                (low, high),
+                self.confidence,
+                sampling=self.sampling,
+            )
+            for cell, low, high in zip(cells, lows, highs, strict=True)
+        )

@@ -1,0 +1,352 @@
+"""Intervals of quantiles: their exact loss, their exact coverage, and what a person sees."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+from math import ceil, floor
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import opendp_lite as dp
+from opendp_lite.engines.deferred import release_of
+from opendp_lite.measurements._quantile_interval import IntervalLaw, Widths, sampling_of
+from opendp_lite.measurements._quantile_lines import CandidateLine, LatticeLine
+from opendp_lite.samplers.lattice import LinearLattice
+
+REPLACE = dp.ChangeOneDistance()
+RELATIONS = ["add or remove", "replace"]
+BITS = 4
+CELLS = 1 << BITS
+LINE = LatticeLine(LinearLattice(0.0, float(CELLS), BITS))
+AT = (0, 5, 6, 15)
+MIDDLES = (0, 5, 10)
+ORDERS = (1.01, 2.0, 8.0)
+LOSSES = [{"epsilon": 1}, {"epsilon": 8}, {"rho": 0.5}]
+SAMPLING = [False, True]
+
+
+def built(relation: str, q=0.5, *, sampling: bool = False, confidence: float = 0.9, **loss):
+    space = dp.records(size=5, metric=REPLACE) if relation == "replace" else dp.records()
+    return space >> dp.private_quantile(
+        q, bounds=(0, CELLS), bits=BITS, confidence=confidence, sampling=sampling, **loss
+    )
+
+
+def law_of(bound) -> IntervalLaw:
+    """The law of the interval that a bound measurement draws."""
+    return release_of(bound.function).laws[0][0]
+
+
+def exponents(law: IntervalLaw, cells: tuple[int, ...], middle: int) -> list[Fraction]:
+    """Of rows in the middles of these cells."""
+    rows = np.array(cells, dtype=float) + 0.5
+    return law.exponents(LINE, rows, middle, Widths.of(CELLS))
+
+
+def masses(law: IntervalLaw, cells: tuple[int, ...], middle: int) -> np.ndarray:
+    """The probability of each width."""
+    far = np.array([float(each) for each in exponents(law, cells, middle)])
+    weighed = Widths.of(CELLS).weights * np.exp(far.min() - far)
+    return weighed / weighed.sum()
+
+
+def neighbours(relation: str):
+    for rows in (r for size in range(3) for r in combinations_with_replacement(AT, size)):
+        if relation == "add or remove":
+            yield from ((rows, (*rows, added)) for added in AT)
+        else:
+            yield from (((*rows, a), (*rows, b)) for a, b in product(AT, repeat=2) if a != b)
+
+
+@pytest.mark.parametrize("sampling", SAMPLING)
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@pytest.mark.parametrize("quantile", [0.5, 0.9])
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_the_exact_law_keeps_half_of_the_claim(relation, quantile, loss, sampling):
+    """The other half is for the quantile itself."""
+    ((kind, claim),) = loss.items()
+    law = law_of(built(relation, quantile, sampling=sampling, **loss))
+    reach, ratio, true = Fraction(0), 0.0, 0.0
+    for one, other in neighbours(relation):
+        for middle in MIDDLES:
+            change = [
+                a - b
+                for a, b in zip(
+                    exponents(law, one, middle), exponents(law, other, middle), strict=True
+                )
+            ]
+            reach = max(reach, max(change) - min(change))
+            p, q = masses(law, one, middle), masses(law, other, middle)
+            ratio = max(ratio, float(np.abs(np.log(p / q)).max()))
+            for order in ORDERS:
+                for a, b in ((p, q), (q, p)):
+                    moment = float(np.log((a**order * b ** (1 - order)).sum()))
+                    true = max(true, moment / (order - 1) / order)
+    half = Fraction(claim) / 2
+    if kind == "epsilon":
+        assert reach <= half
+        assert ratio <= half
+        assert reach > half * Fraction(2, 5)
+    else:
+        assert reach * reach / 8 <= half
+        assert true <= half
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("loss", [{"epsilon": 1}, {"rho": 0.5}], ids=str)
+def test_the_range_of_the_claim_is_attained(relation, loss):
+    """A row comes into the narrow widths and leaves room outside of none: both signs at once."""
+    law = law_of(built(relation, 0.5, confidence=0.1, **loss))
+    pairs = [
+        (rows, (*rows, added)) if relation == "add or remove" else ((*rows, 15), (*rows, added))
+        for size in (12, 20, 40)
+        for rows in ((*(0,) * size, *(8,) * many, *(15,) * size) for many in (6, 12, 30, 60))
+        for added in (0, 8, 15)
+    ]
+    reach = Fraction(0)
+    for one, other in pairs:
+        for middle in (7, 8, 9):
+            change = [
+                a - b
+                for a, b in zip(
+                    exponents(law, one, middle), exponents(law, other, middle), strict=True
+                )
+            ]
+            reach = max(reach, max(change) - min(change))
+    allowed = Fraction(1, 2) if "epsilon" in loss else 2
+    assert float(reach) > 0.99 * float(allowed) ** (1 if "epsilon" in loss else 0.5)
+
+
+def miss(law: IntervalLaw, rows: tuple[int, ...], middle: int) -> float:
+    """The probability of an interval without all that anybody calls this quantile of the rows."""
+    place = law.quantile * len(rows)
+    ranks = range(max(1, floor(place)), min(len(rows), ceil(place + 1)) + 1)
+    near = [sorted(rows)[rank - 1] for rank in ranks if place - 1 < rank < place + 2]
+    return sum(
+        mass
+        for width, mass in zip(Widths.of(CELLS).cells, masses(law, rows, middle), strict=True)
+        if not all(middle - width <= row <= middle + width for row in near)
+    )
+
+
+def worst(law: IntervalLaw) -> float:
+    """Over data of few and of many rows, and over all cells around which an interval may lie.
+
+    The hardest rows are all at one end of the interval, just more than the quantile of them.
+    """
+    few = product((0, 1, 3, 9), repeat=3)
+    data = [(*(3,) * a, *(7,) * b, *(8,) * c) for a, b, c in few]
+    data += [(*(3,) * (1000 + more), *(12,) * 1000) for more in (-2, -1, 0, 1, 2, 3)]
+    return max(miss(law, rows, middle) for rows in data for middle in (3, 6, 8, 12))
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.95])
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_coverage_holds_for_all_data_and_is_nearly_attained(relation, confidence):
+    """Twice as many failures, or half as many, would not be true."""
+    found = worst(law_of(built(relation, 0.5, confidence=confidence, epsilon=0.1)))
+    assert (1 - confidence) / 2 < found <= 1 - confidence
+    assert worst(law_of(built(relation, 0.5, confidence=confidence, epsilon=6))) <= 1 - confidence
+
+
+@pytest.mark.parametrize("size", [3, 40, 1000])
+@pytest.mark.parametrize("quantile", [0.1, 0.5, 0.95])
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
+def test_the_margin_for_sampling_holds_the_binomial(size, quantile, confidence):
+    """The normal limit and one rank: exactly four fifths of the failures, and little less."""
+    failures = 0.8 * (1 - confidence)
+    for public in (True, False):
+        sampling, moved = sampling_of(confidence, size_is_public=public)
+        q = Fraction(quantile)
+        margin = float(sampling.margin(q, size))
+        center = quantile * size
+        outside = binom.cdf(np.ceil(center - margin) - 1, size, quantile) + binom.sf(
+            np.floor(center + margin), size, quantile
+        )
+        assert outside <= failures * 1.05 + 1e-4
+        steps = [sampling.margin(q, n + 1) - sampling.margin(q, n) for n in range(60)]
+        assert max(steps) <= moved or public
+        assert min(steps) >= 0
+    public_margin = sampling_of(0.95, size_is_public=True)[0].margin(Fraction(1, 2), 10_000)
+    assert 100 < public_margin < 110
+
+
+def covered(pipeline, draw, truth, runs: int) -> tuple[float, float]:
+    """The share of intervals that hold the truth, and their mean width."""
+    held, width = 0, 0.0
+    for seed in range(runs):
+        data = draw(np.random.default_rng(seed))
+        low, high = pipeline.insecure_release(data, seed).value.interval
+        held += low <= truth(data) <= high
+        width += (high - low) / runs
+    return held / runs, width
+
+
+DRAWS = {
+    "normal": lambda generator: generator.normal(50, 10, 1000),
+    "whole numbers": lambda generator: generator.integers(20, 80, 1000).astype(float),
+    "skewed": lambda generator: np.minimum(generator.lognormal(3, 1, 1000), 100),
+    "half are equal": lambda generator: np.where(
+        generator.random(1000) < 0.5, 50.0, generator.normal(50, 10, 1000)
+    ),
+}
+RUNS = 100
+
+
+@pytest.mark.parametrize("kind", DRAWS)
+@pytest.mark.parametrize("quantile", [0.5, 0.9])
+@pytest.mark.parametrize("loss", [{"epsilon": 1}, {"rho": 0.1}], ids=str)
+def test_intervals_hold_the_quantile_of_the_rows(kind, quantile, loss):
+    """At 95 %, fewer than 80 of 100 have a probability of 1e-7."""
+    pipeline = dp.private_quantile(quantile, bounds=(0, 100), confidence=0.95, **loss)
+    share, width = covered(pipeline, DRAWS[kind], lambda data: np.quantile(data, quantile), RUNS)
+    assert share >= 80 / RUNS
+    assert width < 100
+
+
+def test_intervals_are_narrow():
+    """About 25 of 1000 rows lie in the interval of a median for epsilon = 1."""
+    pipeline = dp.private_quantile(0.5, bounds=(0, 1), epsilon=1, confidence=0.95)
+    _, width = covered(pipeline, lambda generator: generator.random(1000), np.median, RUNS)
+    assert 0.01 < width < 0.04
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_sampling_covers_the_population(relation):
+    """The median of a normal law, 1.96 sqrt(n) / 2 ranks and more: 1e-7 as above."""
+    space = dp.records(size=1000, metric=REPLACE) if relation == "replace" else dp.records()
+    wide, narrow = (
+        space
+        >> dp.private_quantile(0.5, bounds=(0, 100), epsilon=2, confidence=0.95, sampling=sampling)
+        for sampling in (True, False)
+    )
+    share, width = covered(wide, DRAWS["normal"], lambda data: 50.0, RUNS)
+    missed, less = covered(narrow, DRAWS["normal"], lambda data: 50.0, RUNS)
+    assert share >= 80 / RUNS
+    assert missed < 0.75
+    assert less < width < 5
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"bounds": (-50, 100)},
+        {"bounds": (1, 100), "scale": "log"},
+        {"bounds": (-50, 100), "scale": "asinh", "unit": 1},
+        {"bounds": (0, 100), "bits": 5},
+        {"candidates": range(0, 101, 4)},
+        {"candidates": [3]},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("data", ["rows", "none", "one", "nan", "far"])
+def test_intervals_are_inside_the_bounds_and_in_order(how, data):
+    rows = {
+        "rows": np.random.default_rng(1).normal(30, 20, (300, 2)),
+        "none": np.zeros((0, 2)),
+        "one": np.ones((1, 2)),
+        "nan": np.full((4, 2), np.nan),
+        "far": np.tile([[np.inf, -np.inf]], (50, 1)),
+    }[data]
+    pipeline = dp.records(columns=2) >> dp.private_quantile(
+        [0.9, 0.1, 0.5], rho=0.5, confidence=0.9, sampling=True, **how
+    )
+    low, high = how.get(
+        "bounds", (min(how.get("candidates", [0])), max(how.get("candidates", [0])))
+    )
+    found = pipeline(rows)
+    assert (len(found), *map(len, found)) == (3, 2, 2, 2)
+    for column in range(2):
+        nine, one, five = (found[i][column] for i in range(3))
+        for each in (nine, one, five):
+            assert low <= each.interval[0] <= each.value <= each.interval[1] <= high
+            assert each.standard_error == pytest.approx(
+                (each.interval[1] - each.interval[0]) / 2 / 1.6448536
+            )
+            assert (each.confidence, each.sampling, each.rows) == (0.9, True, None)
+        for end in (0, 1):
+            assert one.interval[end] <= five.interval[end] <= nine.interval[end]
+
+
+def test_shapes():
+    rows = np.random.default_rng(2).random((50, 2))
+    plain = dp.private_quantile(0.5, bounds=(0, 1), rho=1, confidence=0.95)
+    assert type(plain(rows[:, 0])) is dp.Estimate
+    assert [type(each) for each in (dp.records(columns=2) >> plain)(rows)] == [dp.Estimate] * 2
+    several = dp.private_quantile([0.5, 0.2], bounds=(0, 1), rho=1, confidence=0.95)
+    assert [type(each) for each in several(rows[:, 0])] == [dp.Estimate] * 2
+
+
+def test_half_of_the_loss_is_for_the_intervals():
+    for loss in ({"epsilon": 1}, {"rho": 0.2}):
+        bound = dp.private_quantile(0.5, bounds=(0, 1), confidence=0.95, **loss).bind(dp.records())
+        release = release_of(bound.function)
+        value = release.numbers.choosers[0].laws[0].slope
+        assert value == release.laws[0][0].slope
+        ((_, given),) = loss.items()
+        paid = 2 * value if "epsilon" in loss else 2 * value**2 / 8
+        assert paid <= bound.loss(1)
+        assert float(paid) == pytest.approx(given)
+        assert bound.map(1) == given
+
+
+def test_rows_outside_of_stretches_are_counted():
+    widths = np.array([0, 1, 4, 16])
+    found = LINE.outside(np.array([0.5, 4.5, 5.5, 5.7, 6.5, 15.5, 99.0]), 5, widths)
+    assert found.under.tolist() == [2, 1, 1, 0]
+    assert found.over.tolist() == [3, 2, 2, 0]
+    tally = np.array([[1, 2, 4, 6], [2, 3, 5, 6]])
+    among = CandidateLine(np.array([0.0, 1.0, 2.0])).outside(tally, 1, np.array([0, 1]))
+    assert (among.under.tolist(), among.over.tolist(), among.size) == ([2, 0], [3, 0], 6)
+
+
+def test_ends_hold_their_cells():
+    for cells in (16, 2**20, 2**48, 101):
+        found = Widths.of(cells)
+        assert (np.diff(found.cells) > 0).all()
+        assert found.cells[[0, -1]].tolist() == [0, cells]
+        assert (found.weights >= 1).all()
+        assert found.narrower < 5
+    low, high = LINE.ends(4, 6)
+    inside = np.linspace(low, high, 101)[1:-1]
+    assert set(LINE.lattice.cell(inside)) == {3, 4, 5, 6, 7}
+    assert LINE.ends(-3, 99) == (0.0, 16.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"sampling": True}, "add confidence=0.95"),
+        ({"confidence": 0.9, "sampling": 2}, "True or False"),
+        ({"confidence": 95}, "0.95"),
+        ({"confidence": 1}, "between 0 and 1"),
+        ({"confidence": "high"}, "confidence"),
+        ({"confidence": 0.9, "quantiles": [0, 0.5]}, "have no interval"),
+        ({"confidence": 0.9, "quantiles": 1}, "have no interval"),
+    ],
+)
+def test_refusals(arguments, words):
+    given = {"quantiles": 0.5, "bounds": (0, 1), "rho": 1, **arguments}
+    with pytest.raises(dp.OpenDPLiteError, match=words):
+        dp.private_quantile(**given).map(1)
+
+
+@pytest.mark.parametrize("data", [[], [np.nan], [np.inf, -np.inf], [5e-324] * 9, [1e308] * 40])
+@pytest.mark.parametrize("loss", [1e-300, 1e-6, 1, 1e300])
+def test_no_value_and_no_loss_makes_trouble(data, loss):
+    for name in ("rho", "epsilon"):
+        for how in (
+            {"bounds": (-(2.0**900), 2.0**900)},
+            {"bounds": (0, 5e-324)},
+            {"bounds": (1e300 / 2**100, 2e300 / 2**100), "scale": "log"},
+            {"bounds": (-1, 1), "scale": "asinh", "unit": Fraction(1, 10**400)},
+            {"candidates": [-1e308, 1e308]},
+        ):
+            found = dp.private_quantile(
+                [0.1, 0.5, 0.6, 0.9], **how, **{name: loss}, confidence=0.95, sampling=True
+            )(data)
+            for each in found:
+                assert np.isfinite([each.value, each.standard_error, *each.interval]).all()

@@ -1,0 +1,465 @@
+"""Several quantiles by recursion: the loss of the exact law of all choices together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import cache
+from itertools import combinations_with_replacement, product
+
+import attrs
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+import opendp_lite as dp
+from opendp_lite.engines.deferred import release_of
+from opendp_lite.measurements import _quantile_tree
+from opendp_lite.measurements._quantile_lines import CandidateLine, LatticeLine, Spread
+from opendp_lite.measurements._quantile_tree import Part, Prices, cells_by_parts, planned
+from opendp_lite.samplers.entropy import InsecureSeededEntropy
+from opendp_lite.samplers.lattice import AsinhLattice, LinearLattice
+from opendp_lite.testing.datasets import containers
+
+LEAST_P = 1e-8
+REPLACE = dp.ChangeOneDistance()
+RELATIONS = ["add or remove", "replace"]
+ORDERS = (1.01, 2.0, 8.0)
+PLACES = 16
+AT = (0, 7, 8, 15)
+"""Rows stand at these places: at both ends, and side by side in the middle, often several."""
+MOST = {"add or remove": 4, "replace": 3}
+WANTED = [(0.25, 0.5, 0.75), (0.1, 0.5, 0.9), (0, 0.5, 1), (0.1, 0.2, 0.3, 0.9)]
+LOSSES = [{"epsilon": 0.5}, {"epsilon": 6}, {"rho": 0.1}]
+
+Rows = tuple[int, ...]
+
+
+def built(wanted, relation: str, **loss):
+    space = dp.records(size=5, metric=REPLACE) if relation == "replace" else dp.records()
+    return space >> dp.private_quantile(list(wanted), bounds=(0, 1), **loss)
+
+
+def root_of(bound) -> Part:
+    """The choices that a bound measurement makes, with the slopes that it draws with."""
+    return release_of(bound.function).choosers[0].root
+
+
+@cache
+def law(part: Part, rows: Rows, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+    """How far off each place is, and the logarithm of its probability, by counting."""
+    numbers, places = np.array(rows), np.arange(first, last)
+    under = (numbers[:, None] < places).sum(axis=0)
+    over = (numbers[:, None] > places).sum(axis=0)
+    q, n = float(part.quantile), len(rows)
+    far = float(part.slope) * np.maximum(0, np.maximum(under - q * n, over - (1 - q) * n))
+    return far, -far - np.logaddexp.reduce(-far)
+
+
+@attrs.frozen
+class Loss:
+    """Of all choices together: the largest log ratio, Renyi moments, and what the ranges cost.
+
+    ``pure`` and ``squares`` add up the ranges of the choices along the dearest outcome.
+    """
+
+    ratio: float
+    moments: tuple[float, ...]
+    pure: float
+    squares: float
+
+
+NOTHING = Loss(0.0, (0.0,) * len(ORDERS), 0.0, 0.0)
+
+
+@cache
+def loss_of(part: Part | None, one: Rows, other: Rows, first: int, last: int) -> Loss:
+    """Given an outcome of this choice the parts are told apart by that outcome alone."""
+    if part is None or first == last or one == other:
+        return NOTHING
+    (far, p), (moved, q) = law(part, one, first, last), law(part, other, first, last)
+    sides = [
+        (
+            loss_of(part.below, below(one, place), below(other, place), first, place),
+            loss_of(part.above, above(one, place), above(other, place), place, last),
+        )
+        for place in range(first, last)
+    ]
+    reach = float(np.ptp(far - moved))
+    return Loss(
+        max(abs(r) + a.ratio + b.ratio for r, (a, b) in zip(p - q, sides, strict=True)),
+        tuple(
+            float(
+                np.logaddexp.reduce(
+                    order * p + (1 - order) * q + [a.moments[i] + b.moments[i] for a, b in sides]
+                )
+            )
+            for i, order in enumerate(ORDERS)
+        ),
+        reach + max(a.pure + b.pure for a, b in sides),
+        reach**2 / 8 + max(a.squares + b.squares for a, b in sides),
+    )
+
+
+def below(rows: Rows, place: int) -> Rows:
+    return tuple(row for row in rows if row < place)
+
+
+def above(rows: Rows, place: int) -> Rows:
+    return tuple(row for row in rows if row >= place)
+
+
+def neighbours(relation: str) -> Iterator[tuple[Rows, Rows]]:
+    """All pairs of datasets of rows at these places, one row apart."""
+    for size in range(MOST[relation]):
+        for rows in combinations_with_replacement(AT, size):
+            if relation == "add or remove":
+                for added in AT:
+                    yield rows, tuple(sorted((*rows, added)))
+            else:
+                for a, b in product(AT, repeat=2):
+                    if a != b:
+                        yield tuple(sorted((*rows, a))), tuple(sorted((*rows, b)))
+
+
+CLUSTERS = (3,) * 12 + (12,) * 12
+ACROSS = [((0, *CLUSTERS), (*CLUSTERS, 15))]
+"""A row goes from below one cluster to above the other."""
+PAIRS = {relation: list(neighbours(relation)) for relation in RELATIONS}
+
+
+@attrs.frozen
+class Share:
+    """The largest losses over pairs of datasets, as shares of the claim."""
+
+    cost: float
+    true: float
+
+
+def shares(root: Part, claim: float, pairs, *, zcdp: bool) -> Share:
+    """The claim is a rho or an epsilon."""
+    found = [loss_of(root, *side, 0, PLACES) for pair in pairs for side in (pair, pair[::-1])]
+    if not zcdp:
+        return Share(max(f.pure for f in found) / claim, max(f.ratio for f in found) / claim)
+    true = max(f.moments[i] / (order - 1) / order for f in found for i, order in enumerate(ORDERS))
+    return Share(max(f.squares for f in found) / claim, true / claim)
+
+
+def assert_private(found: Share) -> None:
+    """Floats are wrong by 1e-12 in a logarithm, which the smallest order magnifies."""
+    assert found.cost <= 1 + 1e-9
+    assert found.true <= 1 + 1e-6
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@pytest.mark.parametrize("wanted", WANTED, ids=str)
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_all_choices_together_keep_the_claim_for_all_small_data(relation, wanted, loss):
+    """What is lost is more than half of the claim, so half of it would be a lie."""
+    ((kind, claim),) = loss.items()
+    found = shares(
+        root_of(built(wanted, relation, **loss)), claim, PAIRS[relation], zcdp=kind == "rho"
+    )
+    assert_private(found)
+    assert found.cost > 0.6
+    if wanted == WANTED[0]:
+        assert found.true > 0.5
+
+
+@pytest.mark.parametrize(("loss", "worse"), [({"epsilon": 0.5}, 1.2), ({"rho": 0.1}, 1.05)])
+def test_a_row_that_leaves_a_part_and_enters_another_is_paid_for(loss, worse, monkeypatch):
+    """With quantiles of parts far from a half, two parts cost more than a move inside of one."""
+    honest = _quantile_tree._costs
+
+    def together(part, prices):
+        if part is None:
+            return Fraction(0), Fraction(0)
+        one, _ = honest(part, prices)
+        inside = prices.cost(prices.range_inside(part.quantile) * part.slope)
+        both = max(together(side, prices)[1] for side in (part.below, part.above))
+        return one, inside + both
+
+    ((kind, claim),) = loss.items()
+    root = root_of(built(WANTED[1], "replace", **loss))
+    found = shares(root, claim, ACROSS, zcdp=kind == "rho")
+    assert_private(found)
+    assert found.cost > 0.99
+    monkeypatch.setattr(_quantile_tree, "_costs", together)
+    root = root_of(built(WANTED[1], "replace", **loss))
+    found = shares(root, claim, ACROSS, zcdp=kind == "rho")
+    assert found.cost > worse
+    with pytest.raises(AssertionError):
+        assert_private(found)
+
+
+@pytest.mark.parametrize(("loss", "worse"), [({"epsilon": 0.5}, 1.3), ({"rho": 0.1}, 1.9)])
+def test_the_price_of_an_added_row_is_caught_under_replacement(loss, worse, monkeypatch):
+    monkeypatch.setattr(Prices, "range_inside", Prices.own_range)
+    ((kind, claim),) = loss.items()
+    found = shares(
+        root_of(built(WANTED[0], "replace", **loss)), claim, PAIRS["replace"], zcdp=kind == "rho"
+    )
+    assert found.cost > worse
+    assert found.true > 1
+    with pytest.raises(AssertionError):
+        assert_private(found)
+
+
+@pytest.mark.parametrize("loss", [{"epsilon": 0.5}, {"rho": 0.1}], ids=str)
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_a_level_too_few_is_caught(relation, loss):
+    """Slopes for a loss twice as large lose more than the claim."""
+    ((kind, claim),) = loss.items()
+    root = root_of(built(WANTED[0], relation, **{kind: 2 * claim}))
+    found = shares(root, claim, PAIRS[relation], zcdp=kind == "rho")
+    assert found.true > 1
+    with pytest.raises(AssertionError):
+        assert_private(found)
+
+
+def test_a_group_keeps_its_claim():
+    pairs = [(CLUSTERS, (0, 0, *CLUSTERS))]
+    bound = built(WANTED[1], "add or remove", rho=0.1)
+    assert (bound.map(0), bound.map(2), bound.map(3)) == (0, 0.4, 0.9)
+    found = shares(root_of(bound), 0.1, pairs, zcdp=True)
+    assert 3.5 < found.cost <= 4
+    assert found.true <= 4
+    pure = built(WANTED[1], "add or remove", epsilon=0.3)
+    assert (pure.map(2), pure.map(5)) == (0.6, 1.5)
+    found = shares(root_of(pure), 0.3, pairs, zcdp=False)
+    assert 1.8 < found.cost <= 2
+    assert found.true <= 2
+
+
+def outcomes(part: Part | None, rows: Rows, first: int, last: int) -> dict[Rows, float]:
+    """The exact law of the places of all quantiles, in order."""
+    if part is None:
+        return {(): 1.0}
+    if first == last:
+        masses: list[float] = [1.0]
+    else:
+        masses = list(np.exp(law(part, rows, first, last)[1]))
+    found: dict[Rows, float] = {}
+    for place, mass in enumerate(masses, start=first):
+        left = outcomes(part.below, below(rows, place), first, place)
+        right = outcomes(part.above, above(rows, place), place, last)
+        for (a, p), (b, q) in product(left.items(), right.items()):
+            found[(*a, place, *b)] = mass * p * q
+    return found
+
+
+@pytest.mark.parametrize("rows", [(), (2,), (0, 2, 2, 2, 5), (3,) * 6])
+def test_what_is_drawn_follows_the_exact_law(rows):
+    root = root_of(built(WANTED[1], "add or remove", epsilon=5))
+    expected = outcomes(root, rows, 0, 6)
+    draws, entropy = 1500, InsecureSeededEntropy(7)
+    spread = Spread(np.array(rows, dtype=np.int64), 6, 0)
+    counts = dict.fromkeys(expected, 0)
+    for _ in range(draws):
+        counts[tuple(cells_by_parts(root, spread, 3, entropy))] += 1
+    common = [key for key, mass in expected.items() if draws * mass >= 5]
+    seen = np.array([*(counts[key] for key in common), 0])
+    mass = np.array([*(draws * expected[key] for key in common), 0])
+    seen[-1], mass[-1] = draws - seen.sum(), draws - mass.sum()
+    kept = mass > 1e-9
+    assert sum(expected.values()) == pytest.approx(1)
+    statistic = ((seen - mass)[kept] ** 2 / mass[kept]).sum()
+    assert chi2.sf(statistic, kept.sum() - 1) > LEAST_P
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_rows_of_one_cell_in_random_order_keep_the_claim(relation):
+    """The law of the cells is the mean over all places that their rows may have."""
+    cells, bits = 2, 2
+    rho = 0.5
+    root = root_of(built(WANTED[1], relation, rho=rho))
+
+    @cache
+    def of_cells(rows: Rows) -> np.ndarray:
+        found = np.zeros((cells,) * 3)
+        each = list(product(*([(row << bits) + i for i in range(1 << bits)] for row in rows)))
+        for placed in each:
+            for places, mass in outcomes(root, tuple(sorted(placed)), 0, cells << bits).items():
+                found[tuple(place >> bits for place in places)] += mass / len(each)
+        return found
+
+    worst = 0.0
+    for size in range(2):
+        for rows in combinations_with_replacement(range(cells), size):
+            others = [(rows, (*rows, a)) for a in range(cells)]
+            if relation == "replace":
+                others = [((*rows, 0), (*rows, 1))]
+            for pair in others:
+                p, q = (of_cells(tuple(sorted(side))) for side in pair)
+                there = p > 0
+                for order in ORDERS:
+                    for a, b in ((p, q), (q, p)):
+                        moment = (a[there] ** order * b[there] ** (1 - order)).sum()
+                        worst = max(worst, float(np.log(moment)) / (order - 1) / order)
+    assert 0 < worst <= rho
+
+
+def test_rows_get_places_of_their_own():
+    line = LatticeLine(LinearLattice(0.0, 1.0, 3))
+    rows = np.array([0.3] * 3000 + [0.9, 2.0, -1.0])
+    spread = line.spread(rows, InsecureSeededEntropy(1))
+    assert (spread.places, spread.bits) == (8 << 32, 32)
+    assert (spread.rows >> 32 == [2] * 3000 + [7, 7, 0]).all()
+    inside = spread.rows[:3000] - (2 << 32)
+    counts = np.histogram(inside, 8, (0, 2**32))[0]
+    assert chi2.sf(((counts - 375) ** 2 / 375).sum(), 7) > LEAST_P
+    for lattice in (LinearLattice(0.0, 1.0), AsinhLattice(-1e200, 1e200, 1e-250, 40)):
+        found = LatticeLine(lattice).spread(np.array([0.5, 1e300]), InsecureSeededEntropy(1))
+        assert found.bits >= 9
+        assert found.places <= 2**61
+        assert (found.rows < found.places).all()
+        assert (found.rows >> found.bits == lattice.cell(np.array([0.5, 1e300]))).all()
+
+
+def test_rows_between_candidates_get_places_on_both_sides_of_the_middle():
+    line = CandidateLine(np.array([0.0, 1.0, 5.0]))
+    tally = np.array([[2, 5, 2005, 2007], [4, 1005, 2006, 2007]])
+    spread = line.spread(tally, InsecureSeededEntropy(2))
+    cells = spread.rows >> spread.bits
+    assert len(cells) == 2007
+    assert spread.places == 3 << spread.bits
+    assert (cells[:4] == 0).all()
+    between = cells[1005:2005]
+    assert set(between) == {1, 2}
+    assert abs(int((between == 1).sum()) - 500) < 100
+    assert set(cells[4:5]) <= {0, 1}
+    assert (cells[5:1005] == 1).all()
+    assert (cells[2005:] == 2).all()
+
+
+DECILES = [i / 10 for i in range(1, 10)]
+WAYS = [
+    {"bounds": (0, 100)},
+    {"bounds": (0, 100), "bits": 12},
+    {"bounds": (1, 100), "scale": "log"},
+    {"bounds": (-100, 100), "scale": "asinh", "unit": 1},
+    {"candidates": np.arange(0, 100.5, 0.5)},
+]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_ties_are_found_as_numpy_finds_them(way, relation):
+    """Three tenths of the rows are one number, and half are whole numbers: cuts fall on both."""
+    generator = np.random.default_rng(3)
+    whole = generator.integers(40, 60, 2000).astype(float)
+    data = np.concatenate([np.full(1203, 20.0), whole, generator.uniform(60, 90, 800)])
+    space = dp.records(size=len(data), metric=REPLACE) if relation == "replace" else dp.records()
+    found = (space >> dp.private_quantile(DECILES, epsilon=300, **way))(data)
+    low, high = (
+        np.quantile(data, np.clip(np.array(DECILES) + off, 0, 1), method="inverted_cdf")
+        for off in (-0.005, 0.005)
+    )
+    slack = 0.6 if "candidates" in way else 0.06
+    assert (found >= low - slack).all()
+    assert (found <= high + slack).all()
+    assert (np.diff(found) >= 0).all()
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_quantiles_in_any_order_and_repeated(way):
+    wanted = [0.9, 0.1, 0.5, 0.1, 0.9, 0.3]
+    pipeline = dp.records(columns=2) >> dp.private_quantile(wanted, rho=1, shares=[1, 3], **way)
+    data = np.random.default_rng(0).uniform(5, 95, (500, 2))
+    for rows in (data, data[:1], data[:0], np.full((4, 2), np.nan), np.full((9, 2), np.inf)):
+        found = pipeline(rows)
+        assert found.shape == (6, 2)
+        assert (found[1] == found[3]).all()
+        assert (found[0] == found[4]).all()
+        assert (np.diff(found[np.argsort(wanted, kind="stable")], axis=0) >= 0).all()
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("loss", [{"rho": Fraction(1, 10)}, {"epsilon": Fraction(1, 3)}], ids=str)
+def test_columns_share_the_loss_and_paths_use_it_up(relation, loss):
+    size = {"size": 9, "metric": REPLACE} if relation == "replace" else {}
+    bound = dp.records(columns=2, **size) >> dp.private_quantile(
+        DECILES, bounds=(0, 1), shares=[1, 3], **loss
+    )
+    prices = Prices(2 if "rho" in loss else 1, relation == "replace")
+    paid = [chooser.root.cost(prices) for chooser in release_of(bound.function).choosers]
+    assert sum(paid) <= bound.loss(1) == next(iter(loss.values()))
+    assert float(sum(paid) / bound.loss(1)) == pytest.approx(1, abs=1e-14)
+    assert float(paid[1] / paid[0]) == pytest.approx(3)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_units_other_than_one_are_paid_for(relation):
+    plain = dp.records(size=5, metric=REPLACE) if relation == "replace" else dp.records()
+    double = dp.Space(plain.domain, plain.metric, unit=Fraction(2))
+    for loss in ({"rho": 1}, {"epsilon": 1}):
+        wanted = dp.private_quantile(DECILES, bounds=(0, 1), **loss)
+        one, two = (list(root_of(space >> wanted).parts()) for space in (plain, double))
+        for a, b in zip(one, two, strict=True):
+            assert float(b.slope) == pytest.approx(float(a.slope) / 2)
+        assert (double >> wanted).map(2) == 1
+
+
+def test_the_depth_is_that_of_halves():
+    for power, count in ((1, 3), (2, 7), (1, 15), (2, 63)):
+        wanted = tuple(Fraction(i + 1, count + 1) for i in range(count))
+        root = planned(wanted, Prices(power, replaces=False))
+        assert root.depth == (count + 1).bit_length() - 1
+        assert sorted(part.index for part in root.parts()) == list(range(count))
+
+
+def test_explain_says_which_way_was_taken():
+    two, nine = (
+        dp.private_quantile(wanted, bounds=(0, 1), epsilon=1).explain()
+        for wanted in ([0.1, 0.9, 0.9], DECILES)
+    )
+    assert "each of 2 quantiles is chosen on all rows" in two
+    assert "9 quantiles are found by recursion" in nine
+    assert "at most 4 choices, in place of 9" in nine
+
+
+@pytest.mark.parametrize("loss", [{"epsilon": 1}, {"rho": 0.5}], ids=str)
+def test_deciles_err_less_than_each_alone(loss):
+    """Mean rank errors of about 4.8 against 14, and 1.4 against 2.2."""
+    generator, bounds = np.random.default_rng(5), (-10, 10)
+    together = dp.records() >> dp.private_quantile(DECILES, bounds=bounds, **loss)
+    ((kind, value),) = loss.items()
+    alone = [
+        dp.records() >> dp.private_quantile(q, bounds=bounds, **{kind: value / 9}) for q in DECILES
+    ]
+    errors: list[list[float]] = [[], []]
+    for seed in range(80):
+        data = np.sort(generator.normal(size=1000))
+        ours = together.insecure_release(data, seed).value
+        each = [one.insecure_release(data, 9 * seed + i).value for i, one in enumerate(alone)]
+        for found, values in zip(errors, (ours, each), strict=True):
+            found.append(
+                float(np.abs(np.searchsorted(data, values) - np.array(DECILES) * 1000).mean())
+            )
+    most = {"epsilon": 6.7, "rho": 1.8}[kind]
+    assert np.mean(errors[0]) < most < np.mean(errors[1])
+
+
+def test_many_quantiles():
+    wanted = np.linspace(0, 1, 501)
+    data = np.random.default_rng(2).random(20_000)
+    found = dp.private_quantile(wanted, bounds=(0, 1), rho=1).insecure_release(data, 1).value
+    assert np.abs(found - wanted).max() < 0.02
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_every_container_gives_the_same_release(way):
+    data = np.random.default_rng(3).uniform(0, 100, (300, 2))
+    data[::50] = np.nan
+    pipeline = dp.records(columns=2) >> dp.private_quantile([0.5, 0.3, 0.7, 1], rho=1, **way)
+    expected = pipeline.insecure_release(data, 4).value
+    for name, container in containers(data):
+        assert np.array_equal(pipeline.insecure_release(container, 4).value, expected), name
+
+
+def test_audit_finds_nothing(seeded):
+    """One more row among three draws the upper quartile to it."""
+    quartiles = dp.private_quantile([0.25, 0.5, 0.75], bounds=(0, 1), epsilon=1)
+    dp.audit(
+        quartiles, [0.1, 0.1], [0.1, 0.1, 0.9], releases=300, score=lambda x: float(x[2] > 0.5)
+    )
