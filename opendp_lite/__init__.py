@@ -44,6 +44,7 @@ from opendp_lite.errors import (
     SpaceError,
 )
 from opendp_lite.estimate import Estimate
+from opendp_lite.estimates import Estimates
 from opendp_lite.estimators.distributions.basis_distribution import basis_distribution
 from opendp_lite.estimators.distributions.distribution import Distribution
 from opendp_lite.estimators.many_columns.multivariate_mean import multivariate_mean
@@ -119,6 +120,7 @@ __all__ = [
     "DataError",
     "Distribution",
     "Estimate",
+    "Estimates",
     "Facts",
     "Grid",
     "InsecureRelease",

@@ -24,6 +24,7 @@ ORDER = (
     "not_private",
     "shown_results",
     "estimate",
+    "estimates",
     "norms",
     "engines",
     "bodies",

@@ -176,7 +176,7 @@ def test_the_public_list() -> None:
         ("exponential_mechanism", r"docs/extending.md"),
         ("read_csv", "use dp.csv_column"),
         ("max", "use dp.private_quantile"),
-        ("accuracy", "use dp.expected_error"),
+        ("accuracy", r"use pipeline.accuracy\(0.95\)"),
         ("correlation", "has no attribute 'correlation'$"),
         ("mode", "has no attribute 'mode'$"),
     ],

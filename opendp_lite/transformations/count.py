@@ -88,7 +88,7 @@ def count(
         )
     return Transformation(
         space,
-        Space(Scalars(0), AbsoluteDistance(), unit=_moved(space.unit)),
+        Space(Scalars(0, non_negative=True), AbsoluteDistance(), unit=_moved(space.unit)),
         fold_present(CountFold(), None if missing else LEAVE_OUT, _as_grid),
         _moved,
     )

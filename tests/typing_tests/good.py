@@ -211,6 +211,21 @@ assert_type(dp.count(), dp.Stage[Tables, Counts])
 # Mechanisms.
 assert_type(dp.laplace(scale=1), dp.Mechanism[Aggregates, dp.MaxDivergence])
 assert_type(dp.laplace(epsilon=Fraction(1, 2)), dp.Mechanism[Aggregates, dp.MaxDivergence])
+Interval = dp.Estimate | dp.Estimates
+assert_type(
+    dp.laplace(scale=1, confidence=0.9), dp.Mechanism[Aggregates, dp.MaxDivergence, Interval]
+)
+assert_type((dp.count() >> dp.laplace(epsilon=1, confidence=0.9))([1.0]), Interval)
+assert_type(dp.gaussian(rho=1, confidence=0.9), dp.Mechanism[Aggregates, Zcdp, Interval])
+assert_type(dp.gaussian(scale=1, confidence=0.9), dp.Mechanism[Aggregates, Zcdp, Interval])
+assert_type(
+    dp.gaussian(epsilon=1, delta=1e-6, confidence=0.9),
+    dp.Mechanism[Aggregates, dp.ApproximateDivergence, Interval],
+)
+assert_type(dp.laplace(epsilon=1).accuracy(0.95, jointly=True), Any)
+several = dp.Estimates([1.0, 2.0], [0.1, 0.1], [(0, 2), (1, 3)], [(0, 2), (1, 3)], 0.9)
+assert_type(several[0], dp.Estimate)
+assert_type(several.joint_intervals, Floats)
 assert_type(dp.measurements.l2_mechanism(scale=1), dp.Mechanism[Aggregates, dp.MaxDivergence])
 assert_type(
     dp.measurements.l2_mechanism(epsilon=0.5) >> dp.to_zcdp(), dp.Mechanism[Aggregates, Zcdp]
