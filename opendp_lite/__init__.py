@@ -47,6 +47,7 @@ from opendp_lite.estimate import Estimate
 from opendp_lite.estimates import Estimates
 from opendp_lite.estimators.distributions.basis_distribution import basis_distribution
 from opendp_lite.estimators.distributions.distribution import Distribution
+from opendp_lite.estimators.many_columns.centered_sum import centered_sum
 from opendp_lite.estimators.many_columns.multivariate_mean import multivariate_mean
 from opendp_lite.estimators.one_column.budget_for import budget_for
 from opendp_lite.estimators.one_column.count_ratio import count_ratio
@@ -151,6 +152,7 @@ __all__ = [
     "budget_for",
     "calibrate",
     "center",
+    "centered_sum",
     "clamp",
     "clip_to_norm",
     "combinators",

@@ -44,6 +44,21 @@ class NormalError(ErrorLaw):
 
 
 @attrs.frozen
+class ScaledError(ErrorLaw):
+    """The error of another law, times a positive number."""
+
+    law: ErrorLaw
+    factor: Fraction
+
+    def half_width(self, miss: Fraction) -> Fraction:
+        return self.factor * self.law.half_width(miss)
+
+    @property
+    def standard_deviation(self) -> float:
+        return float(self.factor) * self.law.standard_deviation
+
+
+@attrs.frozen
 class Errors:
     """The law of the errors of so many entries of a release."""
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import centered_sum
 import clip_to_norm
 import distributions
 import imports
@@ -29,7 +30,7 @@ from compare import Clock, Row, table
 
 LIBRARIES = ("numpy", "opendp", "diffprivlib")
 OPENDP_ENTRIES = 5_000
-BY_NAME_ONLY = {"plan", "distributions", "mean_grid", "value_times"}
+BY_NAME_ONLY = {"plan", "centered_sum", "distributions", "mean_grid", "value_times"}
 """Groups that take long, and run where they are asked for."""
 
 
@@ -84,6 +85,7 @@ def main() -> None:
         "value_times": value_times.rows,
         "distributions": distributions.rows,
         "mean_grid": mean_grid.rows,
+        "centered_sum": centered_sum.rows,
         "plan": lambda: plan.rows(arguments.experiments, arguments.runs, arguments.failures),
     }
     unknown = [name for name in arguments.names if name not in groups]

@@ -141,6 +141,16 @@ assert_type(dp.transformations.weighted_pairs(0, 1, most=1), dp.Stage[Tables, Ta
 assert_type(dp.expected_error(dp.mean(0, 1, rho=1), n=10, guess=0), float)
 assert_type(dp.budget_for(lambda rho: dp.mean(0, 1, rho=rho), error=0.1, n=1000, guess=0), float)
 assert_type(dp.estimators.laplace_mean(5, epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence])
+assert_type(dp.centered_sum(rho=1), dp.Mechanism[Tables, Zcdp, Floats])
+assert_type(
+    dp.centered_sum(rho=1, confidence=0.9),
+    dp.Mechanism[Tables, Zcdp, dp.Estimate | dp.Estimates],
+)
+assert_type(
+    dp.centered_sum(epsilon=1, delta=1e-6, with_count=True),
+    dp.Mechanism[Tables, dp.ApproximateDivergence, tuple[Floats, float]],
+)
+assert_type(dp.centered_sum(epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence, Floats])
 assert_type(dp.estimators.elliptical_mean([0, 1], 5, rho=1), dp.Mechanism[Tables, Zcdp, Floats])
 assert_type(
     dp.estimators.scaled_mean(np.ones(3), rho=1, searched=True), dp.Mechanism[Tables, Zcdp, Floats]
