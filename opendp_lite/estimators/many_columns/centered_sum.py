@@ -46,8 +46,8 @@ _TIE: Final = 1 + 1e-6
 _EXACT: Final = 2.0**-50
 RowSpace = Space[Rows]
 Zcdp = ZeroConcentratedDivergence
-SumAndCount = tuple[Floats, float]
-IntervalAndCount = tuple[Interval, Estimate]
+CentredAndCount = tuple[Floats, float]
+IntervalsAndCount = tuple[Interval, Estimate]
 
 
 @overload
@@ -61,11 +61,11 @@ def centered_sum(
 @overload
 def centered_sum(
     *, rho: Number, confidence: None = None, with_count: Literal[True]
-) -> Mechanism[RowSpace, Zcdp, SumAndCount]: ...
+) -> Mechanism[RowSpace, Zcdp, CentredAndCount]: ...
 @overload
 def centered_sum(
     *, rho: Number, confidence: Number, with_count: Literal[True]
-) -> Mechanism[RowSpace, Zcdp, IntervalAndCount]: ...
+) -> Mechanism[RowSpace, Zcdp, IntervalsAndCount]: ...
 @overload
 def centered_sum(
     *, epsilon: Number, with_count: Literal[False] = False
@@ -73,7 +73,7 @@ def centered_sum(
 @overload
 def centered_sum(
     *, epsilon: Number, with_count: Literal[True]
-) -> Mechanism[RowSpace, MaxDivergence, SumAndCount]: ...
+) -> Mechanism[RowSpace, MaxDivergence, CentredAndCount]: ...
 @overload
 def centered_sum(
     *,
@@ -89,11 +89,11 @@ def centered_sum(
 @overload
 def centered_sum(
     *, epsilon: Number, delta: Number, confidence: None = None, with_count: Literal[True]
-) -> Mechanism[RowSpace, ApproximateDivergence, SumAndCount]: ...
+) -> Mechanism[RowSpace, ApproximateDivergence, CentredAndCount]: ...
 @overload
 def centered_sum(
     *, epsilon: Number, delta: Number, confidence: Number, with_count: Literal[True]
-) -> Mechanism[RowSpace, ApproximateDivergence, IntervalAndCount]: ...
+) -> Mechanism[RowSpace, ApproximateDivergence, IntervalsAndCount]: ...
 @example(rows_in(Box(0, 1, columns=3)), rho=0.5, with_count=True)
 @example(rows_in(Box([0, -1], [10, 5])), epsilon=1, delta=1e-6, confidence=0.9)
 @example(rows_in(Box(0, 1, columns=3)), epsilon=1)
@@ -134,19 +134,20 @@ def centered_sum(
     Privacy:
         The budget that was given, under ``ZeroConcentratedDivergence`` (rho), ``MaxDivergence``
         (epsilon) or ``ApproximateDivergence`` (epsilon and delta). For d columns in [0, 1] and a
-        rho the standard deviation of a sum is (sqrt(d) + 1) / 2 of that of a count. The plain sum
-        has sqrt(d). Where a row is replaced, the plain sum has the same half already.
+        rho the standard deviation of a sum is (sqrt(d) + 1) / 2 times that of a count. For the
+        plain sum it is sqrt(d) times. Where a row is replaced, the middle makes no difference.
 
     Proof:
         Both parts are mechanisms on the same rows, whose losses add up to the budget. The middle m
-        is public, so sum x = sum (x - m) + m n is post-processing. For a centred radius r and
-        columns of equal width, with a share a of rho for the sum, the squared errors add up to
-        (d r^2 / a + |m|^2 / (1 - a)) / (2 rho). They are least for a = sqrt(d) r / (sqrt(d) r +
-        |m|): (sqrt(d) r + |m|)^2 / (2 rho). One joint Gaussian on rows (x - m, t) is the same
-        mechanism, and so no better: its best t^2 is |m| r / sqrt(d), which gives both parts the
-        shares above (Lebeda 2024, *Better Gaussian mechanism using correlated noise*). Columns of
-        different width are divided by the root of their width first, which gives them the
-        Gaussian noise of the least expected squared length.
+        is public, so sum x = sum (x - m) + m n is post-processing. Let r be the radius of the
+        centred rows, M the length of m, and a the share of rho for the sum. For columns of equal
+        width the squared errors add up to (d r^2 / a + M^2 / (1 - a)) / (2 rho). They are least at
+        a = sqrt(d) r / (sqrt(d) r + M), where they are (sqrt(d) r + M)^2 / (2 rho). One joint
+        Gaussian on rows (x - m, t) is the same mechanism, and so no better: its best t^2 is
+        M r / sqrt(d), which gives both parts the shares above (Lebeda 2024, *Better Gaussian
+        mechanism using correlated noise*). Columns of different width are divided by the root of
+        their width first, which gives them the Gaussian noise of the least expected squared
+        length.
 
     Example:
         >>> import opendp_lite as dp, numpy as np
@@ -156,8 +157,8 @@ def centered_sum(
         (10.8, 0.5)
         >>> round((rows >> dp.sum() >> dp.gaussian(rho=0.5)).accuracy(0.95), 1)
         19.6
-        >>> better(np.full((1000, 100), 0.25)).mean().round(-2)
-        np.float64(200.0)
+        >>> round(float(better(np.full((1000, 100), 0.2)).mean()), -2)
+        200.0
     """
     budget = budget_of("centered_sum", rho, epsilon, delta)
     share = None if confidence is None else confidence_of(confidence, "centered_sum: confidence")
@@ -180,7 +181,7 @@ def centered_sum(
     noisy = best.noisy(budget)
     errors = best.errors(noisy.bind(space).facts.laws, with_count)
     least = 0.0 if space.domain.body.non_negative() else -np.inf
-    shown = _Shown(best, errors, share, least, with_count)
+    shown = _ShownSum(best, errors, share, least, with_count)
     made = budget.with_claimed_loss((noisy >> shown.release).bind(space))
     found = made.explained(
         _explanation(space, plans, best, budget),
@@ -190,7 +191,7 @@ def centered_sum(
 
 
 @attrs.frozen
-class _Plan:
+class _SumPlan:
     """A way to the sum: what is subtracted and multiplied, and how the errors add up.
 
     ``middle`` is what is subtracted, and added back with the count; ``factors`` multiply the
@@ -290,7 +291,7 @@ class _Plan:
         return NormalError(sqrt_up(squares[0] + squares[1]), slack)
 
 
-def _plans(space: RowSpace, pure: bool) -> list[_Plan]:
+def _plans(space: RowSpace, pure: bool) -> list[_SumPlan]:
     """The plain sum first, then better ones; the centred one last, where there is one."""
     body, columns, metric = space.domain.body, space.domain.columns, row_metric(space)
     ends, per_row = body.bounds(), metric.per_row(body)
@@ -305,11 +306,11 @@ def _plans(space: RowSpace, pure: bool) -> list[_Plan]:
     middle = tuple((a + b) / 2 for a, b in zip(low, high, strict=True))
     nowhere = (Fraction(0),)
 
-    def plan(start: Values, lengths: Values) -> _Plan:
+    def plan(start: Values, lengths: Values) -> _SumPlan:
         factors = _factors(lengths)
         moved: Any = metric.per_row(_moved(body, start, factors))
         radius = float(sqrt_up(moved.l2_squared))
-        return _Plan(columns, start, factors, radius, pure, float(moved.l1))
+        return _SumPlan(columns, start, factors, radius, pure, float(moved.l1))
 
     even = (Fraction(1),)
     if metric.fixed_size:
@@ -334,10 +335,10 @@ def _factors(lengths: Values) -> Values:
 
 
 @attrs.frozen(eq=False)
-class _Shown:
+class _ShownSum:
     """How a release is put together and shown."""
 
-    plan: _Plan
+    plan: _SumPlan
     errors: tuple[Errors, ...]
     share: Fraction | None
     least: float
@@ -374,9 +375,9 @@ class _Shown:
         return Estimates.around(values, off, *ends, float(share), least=least)
 
 
-def _explanation(space: RowSpace, plans: Sequence[_Plan], best: _Plan, budget: Budget) -> str:
+def _explanation(space: RowSpace, plans: Sequence[_SumPlan], best: _SumPlan, budget: Budget) -> str:
     """Which way was taken, and the error of a column beside that of the plain sum."""
-    ours, plain = (_error_of(plan, budget) for plan in (best, plans[0]))
+    ours, plain = (float(space.unit) * _error_of(plan, budget) for plan in (best, plans[0]))
     if not best.adds:
         return f"{_why_plain(space, plans)}\n  error of a column: {ours:.6g}"
     parts = (
@@ -391,14 +392,14 @@ def _explanation(space: RowSpace, plans: Sequence[_Plan], best: _Plan, budget: B
     )
 
 
-def _error_of(plan: _Plan, budget: Budget) -> float:
+def _error_of(plan: _SumPlan, budget: Budget) -> float:
     """The root mean square error of a column."""
     amount = float(budget.amount)
     unit = 1 / amount if plan.pure else 1 / sqrt(2 * amount)
     return sqrt(plan.length / plan.columns) * unit
 
 
-def _why_plain(space: RowSpace, plans: Sequence[_Plan]) -> str:
+def _why_plain(space: RowSpace, plans: Sequence[_SumPlan]) -> str:
     """Why the plain sum is taken."""
     if row_metric(space).fixed_size:
         return "the plain sum is best: replacing a row moves it by no more than around the middle"
