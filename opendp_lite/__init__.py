@@ -47,8 +47,10 @@ from opendp_lite.errors import (
     SpaceError,
 )
 from opendp_lite.estimate import Estimate
+from opendp_lite.estimates import Estimates
 from opendp_lite.estimators.distributions.basis_distribution import basis_distribution
 from opendp_lite.estimators.distributions.distribution import Distribution
+from opendp_lite.estimators.many_columns.centered_sum import centered_sum
 from opendp_lite.estimators.many_columns.multivariate_mean import multivariate_mean
 from opendp_lite.estimators.one_column.budget_for import budget_for
 from opendp_lite.estimators.one_column.count_ratio import count_ratio
@@ -128,6 +130,7 @@ __all__ = [
     "DataError",
     "Distribution",
     "Estimate",
+    "Estimates",
     "Facts",
     "Grid",
     "InsecureRelease",
@@ -162,6 +165,7 @@ __all__ = [
     "by",
     "calibrate",
     "center",
+    "centered_sum",
     "clamp",
     "clip_to_norm",
     "combinators",

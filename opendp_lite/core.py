@@ -16,7 +16,7 @@ import numpy as np
 from opendp_lite.documents import without_parentheses, write
 from opendp_lite.engines.deferred import Released, chained, identity, query_of, release_of
 from opendp_lite.errors import ParameterError, SpaceError
-from opendp_lite.exact import Number, described, exact, round_up
+from opendp_lite.exact import Number, confidence_of, described, exact, round_up
 from opendp_lite.explain import Map, TraceStep, after_noise, as_html, as_text, at_release, at_space
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.conversion import Conversion, to_approximate, to_zcdp
@@ -27,6 +27,7 @@ from opendp_lite.measures.profile import Profile
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.not_private import marked
 from opendp_lite.samplers.entropy import Entropy, InsecureSeededEntropy, SecureEntropy
+from opendp_lite.samplers.error_law import Errors, half_widths
 from opendp_lite.samplers.law import Law
 from opendp_lite.spaces import Space
 
@@ -182,6 +183,42 @@ class Private(Pipeline, Generic[In, M, R]):
             raise ParameterError(f"epsilon must be at least 0, got {epsilon}")
         return round_up(self.privacy_profile(d_in).delta(level))
 
+    def accuracy(self, confidence: Number, jointly: bool = False) -> Any:
+        """How far off the release may be, known before it is made: no data is read.
+
+        It is for pipelines that end in additive noise. What is clipped or left out before the
+        noise is no part of it.
+
+        Args:
+            confidence: 0.95, say: the probability that an entry is no further off.
+            jointly: Whether it is the probability that no entry at all is further off.
+
+        Returns:
+            A number, in the units of the data. The released entry differs from the exact value by
+            at most that much. For several releases of different noise, as ``dp.compose`` makes, or
+            for columns of different noise, an array with one number for each, in order.
+
+        Raises:
+            ParameterError: If ``confidence`` is not between 0 and 1.
+            SpaceError: If what is released is not a value with noise of a declared law.
+
+        Proof:
+            From the exact tail of the noise, rounded up. Noises of several entries are
+            independent, so m of them are within their bounds together with probability c if each
+            is with c^(1/m).
+        """
+        errors = self.bound.facts.errors
+        if not errors:
+            raise SpaceError(
+                "accuracy is for pipelines that end in additive noise, such as "
+                f"dp.laplace(epsilon=1); {self!r} releases something else. Leave out what follows "
+                "the noise, ask dp.expected_error(pipeline, n=1000, guess=40) of a mean of one "
+                "column, or give a step that takes it confidence=0.95"
+            )
+        share = confidence_of(confidence, "accuracy: confidence")
+        found = [round_up(width) for width in half_widths(errors, share, jointly)]
+        return found[0] if len(found) == 1 else np.array(found)
+
     def _closing(self, d_in: object) -> list[str]:
         words = self.bound.output_measure.words(self._loss(d_in))
         because = str(self.bound.facts.explanation)
@@ -293,11 +330,14 @@ class Facts:
         laws: The exact laws of independent noise on the entries of the release.
         explanation: For ``explain()``: a text, or a value whose text is made when it is shown.
         simulate: What ``dp.expected_error`` simulates releases with.
+        errors: How far the entries of the release are off, for ``accuracy``: laws, and for how many
+            entries each is. Empty where the release is not a value with noise.
     """
 
     laws: tuple[Law, ...] = ()
     explanation: object = ""
     simulate: Callable[..., Any] | None = None
+    errors: tuple[Errors, ...] = ()
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -343,7 +383,11 @@ class Measurement(_Joined, Private[In, M, R]):
         """The same with another explanation, and, where given, simulation and trace."""
         return attrs.evolve(
             self,
-            facts=Facts(self.facts.laws, explanation, simulate or self.facts.simulate),
+            facts=attrs.evolve(
+                self.facts,
+                explanation=explanation,
+                simulate=simulate or self.facts.simulate,
+            ),
             trace=self.trace if trace is None else trace,
         )
 
@@ -440,7 +484,7 @@ def follow(measurement: Any, other: Any) -> Any:
     return attrs.evolve(
         measurement,
         function=Released(query_of(measurement.function), release),
-        facts=attrs.evolve(measurement.facts, simulate=None),
+        facts=attrs.evolve(measurement.facts, simulate=None, errors=()),
         recipe=(*measurement.recipe, other),
         trace=(*measurement.trace, after_noise(link_text(other))),
     )

@@ -173,6 +173,8 @@ class Vectors(Domain):
         dimension: The number of entries.
         exponent: Of the grid, where every entry is a multiple of 2^exponent, as in sums; None
             for any floats.
+        non_negative: Whether no entry is ever below 0, as in a sum of rows that are not: intervals
+            then start at 0.
 
     Raises:
         ParameterError: If ``dimension`` is no whole number of at least 1, or ``exponent`` is none
@@ -184,6 +186,7 @@ class Vectors(Domain):
 
     dimension: int = attrs.field(converter=_dimension)
     exponent: int | None = attrs.field(default=None, converter=_exponent)
+    non_negative: bool = attrs.field(default=False, kw_only=True)
 
     def to_internal(self, value: object) -> Grid:
         array = to_array(value)
@@ -207,7 +210,8 @@ class Vectors(Domain):
         return partial(_received, dimension=self.dimension, exponent=self.exponent)
 
     def __repr__(self) -> str:
-        return f"dp.Vectors({self.dimension}, exponent={self.exponent})"
+        least = ", non_negative=True" if self.non_negative else ""
+        return f"dp.Vectors({self.dimension}, exponent={self.exponent}{least})"
 
     def words(self) -> str:
         grid = "" if self.exponent is None else f" on the grid 2^{self.exponent}"
@@ -224,12 +228,14 @@ class Scalars(Domain):
 
     Args:
         exponent: As for ``Vectors``.
+        non_negative: As for ``Vectors``.
     """
 
     kind = "a vector or a number with a bounded distance"
     bridge = "Put sum() or count() between them."
 
     exponent: int | None = attrs.field(default=None, converter=_exponent)
+    non_negative: bool = attrs.field(default=False, kw_only=True)
 
     def to_internal(self, value: object) -> Grid:
         if isinstance(value, np.ndarray) and value.shape == ():
@@ -256,7 +262,8 @@ class Scalars(Domain):
         return partial(_received, dimension=1, exponent=self.exponent)
 
     def __repr__(self) -> str:
-        return f"dp.Scalars(exponent={self.exponent})"
+        least = ", non_negative=True" if self.non_negative else ""
+        return f"dp.Scalars(exponent={self.exponent}{least})"
 
     def words(self) -> str:
         return "number" if self.exponent is None else "whole number"

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
+from statistics import NormalDist
 
 from opendp_lite.errors import ParameterError
 
@@ -31,6 +32,8 @@ _SHORT_BITS = 200
 _MOST_BITS = 14_000
 _MOST_DIGITS = 4_000
 _FINEST = 2**2048
+_SUREST = Fraction(1, 10**20)
+_NUDGE = 1 + Fraction(1, 2**45)
 NEGLIGIBLE = Fraction(1, 10**340)
 
 
@@ -140,6 +143,18 @@ def open_probability(value: object, name: str) -> Fraction:
     if not 0 < result < 1:
         raise ParameterError(f"{name} must be between 0 and 1, got {format_number(result)}")
     return result
+
+
+def confidence_of(given: object, name: str) -> Fraction:
+    """A share of all releases, refused where it is a percentage or too close to 1."""
+    found = exact(given, name)
+    if 1 < found < 100:
+        raise ParameterError(
+            f"{name} must be between 0 and 1, got {given}; {given} % is {nearest(found / 100):g}"
+        )
+    if 1 - open_probability(found, name) < _SUREST:
+        raise ParameterError(f"{name} must be at most 1 - 1e-20, got {described(given)}")
+    return found
 
 
 def whole(value: object, name: str, least: int = 0) -> int:
@@ -300,6 +315,18 @@ def normal_tail(x: Fraction) -> tuple[Fraction, Fraction]:
     middle = Fraction(1, 2) - Fraction(context.multiply(density, total))
     slack = Fraction(1, 10 ** (digits - 12))
     return max(middle - slack, Fraction(0)), middle + slack
+
+
+@lru_cache(maxsize=2**10)
+def normal_quantile_up(miss: Fraction) -> Fraction:
+    """A z with P(|Z| > z) <= miss for a standard normal Z; within 2^-40 of the least relatively.
+
+    The float quantile is moved up until the certified tail is small enough.
+    """
+    found = Fraction(-NormalDist().inv_cdf(nearest(miss / 2))) * _NUDGE
+    while 2 * normal_tail(found)[1] > miss:
+        found = found * _NUDGE + Fraction(1, 2**60)
+    return found
 
 
 def format_number(value: Fraction) -> str:

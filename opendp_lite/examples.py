@@ -41,7 +41,7 @@ def example(space: Space[Any], *args: Any, **kwargs: Any) -> Callable[[F], F]:
     Example:
         >>> import opendp_lite as dp
         >>> [each.args for each in dp.clamp.examples]
-        [(0, 10), ([0, -1], [1, 2.5])]
+        [(0, 10), ([0, -1], [1, 2.5]), (0, 0.75)]
     """
 
     def add(step: F) -> F:

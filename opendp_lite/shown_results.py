@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from math import floor, isfinite, log10
 from typing import Any, Final
@@ -55,3 +55,15 @@ def html_table(rows: Mapping[str, str]) -> str:
         for name, text in rows.items()
     )
     return f"<table>{cells}</table>"
+
+
+def html_grid(head: str, titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A line of text and a table with a row of titles, for notebooks."""
+    above = "".join(f"<th style='text-align:left'>{escape(title)}</th>" for title in titles)
+    below = "".join(
+        "<tr>"
+        + "".join(f"<td style='text-align:left'>{escape(text)}</td>" for text in row)
+        + "</tr>"
+        for row in rows
+    )
+    return f"<div>{escape(head)}<table><tr>{above}</tr>{below}</table></div>"

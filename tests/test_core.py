@@ -320,7 +320,9 @@ def test_wrong_arguments_name_the_step():
         dp.clamp(0)
     with pytest.raises(TypeError, match=r"sum\(\)"):
         dp.sum(3)
-    with pytest.raises(TypeError, match=r"laplace\(\).*it is called laplace\(scale=, epsilon=\)"):
+    with pytest.raises(
+        TypeError, match=r"laplace\(\).*it is called laplace\(scale=, epsilon=, confidence=\)"
+    ):
         dp.laplace(rho=1)
     with pytest.raises(TypeError, match="in place of bounds= it takes lower, upper"):
         dp.mean(bounds=(0, 100), epsilon=1)

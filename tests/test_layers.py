@@ -25,6 +25,7 @@ ORDER = (
     "shown_results",
     "estimate",
     "by_group",
+    "estimates",
     "norms",
     "engines",
     "bodies",

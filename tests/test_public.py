@@ -178,7 +178,7 @@ def test_the_public_list() -> None:
         ("svt", "dp.above_threshold"),
         ("read_csv", "use dp.csv_column"),
         ("max", "use dp.private_quantile"),
-        ("accuracy", "use dp.expected_error"),
+        ("accuracy", r"use pipeline.accuracy\(0.95\)"),
         ("correlation", "has no attribute 'correlation'$"),
         ("mode", "has no attribute 'mode'$"),
     ],

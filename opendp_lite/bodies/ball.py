@@ -211,6 +211,9 @@ class Ball(Body):
             return self._as_box(self.middle).project(entries, layout)
         return self._brought(entries, layout)
 
+    def shrinks(self) -> bool:
+        return not any(self.middle)
+
     def keeps_zeros(self) -> bool:
         return not any(self.middle)
 

@@ -142,6 +142,10 @@ class Body(ABC):
         """Whether no row has a negative entry, as far as is known."""
         return False
 
+    def shrinks(self) -> bool:
+        """Whether a row stays in the body when entries move towards 0, as far as is known."""
+        return False
+
     def keeps_zeros(self) -> bool:
         """Whether ``project`` and the ``snapper`` leave 0 as it is and treat it as adding nothing.
 

@@ -97,6 +97,9 @@ class NonNegativeBall(Body):
         scaled = self.ball.scale(factor)
         return self._of(scaled) if min(factor) > 0 else scaled
 
+    def shrinks(self) -> bool:
+        return True
+
     def total_range(self) -> tuple[Fraction, Fraction] | None:
         if self.columns == 1 or self.ball.p == 1:
             return Fraction(0), max(self.ball.size)

@@ -91,6 +91,9 @@ class Simplex(Body):
     def non_negative(self) -> bool:
         return True
 
+    def shrinks(self) -> bool:
+        return True
+
     def total_range(self) -> tuple[Fraction, Fraction] | None:
         return Fraction(0), self.total
 

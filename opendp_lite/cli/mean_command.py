@@ -19,8 +19,14 @@ from opendp_lite.cli.mean_report import MeanReport, PrivacyClaim
 from opendp_lite.cli.numbers import as_typed, short
 from opendp_lite.engines.csv_file import csv_column
 from opendp_lite.engines.file_column import FileColumn, FileError
-from opendp_lite.estimators.inference.parameters import confidence_of
-from opendp_lite.exact import exact, open_probability, positive, round_up, whole
+from opendp_lite.exact import (
+    confidence_of,
+    exact,
+    open_probability,
+    positive,
+    round_up,
+    whole,
+)
 
 DELTA: Final = Fraction(1, 10**6)
 """The delta at which a zCDP loss is also shown as an epsilon."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from opendp_lite.calls import Call
@@ -13,6 +14,7 @@ from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.laplace import laplace
 from opendp_lite.recipes import Mechanism, mechanism
 from opendp_lite.samplers.entropy import Entropy
+from opendp_lite.samplers.error_law import Errors
 from opendp_lite.spaces import Space, scalar, vector
 
 S = TypeVar("S", bound=Space[Any])
@@ -26,6 +28,12 @@ def composed_parts(call: Call) -> tuple[Any, ...]:
 def _one_by_one(given: tuple[Any, ...]) -> tuple[Any, ...]:
     """What was given in a list as if it was given one by one."""
     return given[0] if len(given) == 1 and isinstance(given[0], tuple) else given
+
+
+def _errors_of(parts: Sequence[Facts]) -> tuple[Errors, ...]:
+    """Those of all parts; none where one of them has none."""
+    known = all(part.errors for part in parts)
+    return tuple(each for part in parts for each in part.errors) if known else ()
 
 
 @example(vector(2), gaussian(rho=1), gaussian(scale=3))
@@ -93,6 +101,7 @@ def compose(space: S, *mechanisms: Mechanism[S, M]) -> Measurement[S, M]:
         Facts(
             laws=tuple(law for part in parts for law in part.facts.laws),
             explanation="the losses of the parts, composed",
+            errors=_errors_of([part.facts for part in parts]),
         ),
         trace=tuple(step.indented() for part in parts for step in part.trace),
     )

@@ -6,6 +6,7 @@ from opendp_lite.estimators.distributions.distribution import Distribution, dist
 from opendp_lite.estimators.distributions.uncertain import Uncertain
 from opendp_lite.estimators.many_columns.ball_mean import gaussian_mean, laplace_mean
 from opendp_lite.estimators.many_columns.binary_mean import binary_mean
+from opendp_lite.estimators.many_columns.centered_sum import centered_sum
 from opendp_lite.estimators.many_columns.elliptical_mean import elliptical_mean
 from opendp_lite.estimators.many_columns.iome_mean import iome_mean
 from opendp_lite.estimators.many_columns.l2_mechanism_mean import l2_mechanism_mean
@@ -37,6 +38,7 @@ __all__ = [
     "binary_mean",
     "budget_for",
     "centered_mean",
+    "centered_sum",
     "count_ratio",
     "distribution",
     "elliptical_mean",

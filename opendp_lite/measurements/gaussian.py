@@ -9,7 +9,13 @@ from opendp_lite.core import Measurement
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import Number, open_probability, positive, sqrt_up
 from opendp_lite.examples import example
-from opendp_lite.measurements.noise import Aggregate, added_noise, exactly_one, require_sensitivity
+from opendp_lite.measurements.noise import (
+    Aggregate,
+    Interval,
+    added_noise,
+    exactly_one,
+    require_sensitivity,
+)
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.curve import gaussian_pair, gaussian_rho
 from opendp_lite.measures.profile import gaussian_ratio
@@ -23,15 +29,35 @@ from opendp_lite.spaces import scalar, vector
 
 
 @overload
-def gaussian(*, scale: Number) -> Mechanism[Aggregate, ZeroConcentratedDivergence]: ...
+def gaussian(
+    *, scale: Number, confidence: None = None
+) -> Mechanism[Aggregate, ZeroConcentratedDivergence]: ...
 @overload
-def gaussian(*, rho: Number) -> Mechanism[Aggregate, ZeroConcentratedDivergence]: ...
+def gaussian(
+    *, scale: Number, confidence: Number
+) -> Mechanism[Aggregate, ZeroConcentratedDivergence, Interval]: ...
 @overload
-def gaussian(*, epsilon: Number, delta: Number) -> Mechanism[Aggregate, ApproximateDivergence]: ...
+def gaussian(
+    *, rho: Number, confidence: None = None
+) -> Mechanism[Aggregate, ZeroConcentratedDivergence]: ...
+@overload
+def gaussian(
+    *, rho: Number, confidence: Number
+) -> Mechanism[Aggregate, ZeroConcentratedDivergence, Interval]: ...
+@overload
+def gaussian(
+    *, epsilon: Number, delta: Number, confidence: None = None
+) -> Mechanism[Aggregate, ApproximateDivergence]: ...
+@overload
+def gaussian(
+    *, epsilon: Number, delta: Number, confidence: Number
+) -> Mechanism[Aggregate, ApproximateDivergence, Interval]: ...
 @example(vector(2), scale=0.1)
 @example(vector(2, metric=L2Distance()), rho=2)
 @example(scalar(), epsilon=1, delta=1e-6)
 @example(vector(3, metric=NormDistance(), unit=Norms(l1=2, linf=1)), rho=1)
+@example(vector(3), epsilon=1, delta=1e-6, confidence=0.9)
+@example(scalar(), rho=1, confidence=0.95)
 @mechanism
 def gaussian(
     space: Aggregate,
@@ -40,6 +66,7 @@ def gaussian(
     rho: Number | None = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
+    confidence: Number | None = None,
 ) -> Measurement[Aggregate, Any]:
     """Adds Gaussian noise, for zero-concentrated or approximate differential privacy.
 
@@ -52,13 +79,18 @@ def gaussian(
         rho: The zCDP loss.
         epsilon: The loss epsilon at ``delta``.
         delta: Between 0 and 1; goes with ``epsilon``.
+        confidence: 0.95, say, asks for an interval with each entry: see ``docs/intervals.md``.
 
     Returns:
         The value with independent noise on every entry, on a public grid of about sigma / 2^16.
         The noise is an exact sample, not a float's approximation of one.
+        With a confidence, a ``dp.Estimate`` of one number and ``dp.Estimates`` of several. The
+        value is the same. An interval of what is never negative, such as a count, starts at 0 or
+        above.
 
     Raises:
         ParameterError: If none or several are given, or one is not above 0 and finite.
+        ParameterError: If ``confidence`` is not between 0 and 1.
 
     Privacy:
         rho = l2^2 / (2 sigma^2) under ``ZeroConcentratedDivergence``. With epsilon and delta, the
@@ -88,7 +120,9 @@ def gaussian(
                 f"gaussian: epsilon and delta go together, {missing} is missing; "
                 "for pure privacy use laplace(epsilon=...)"
             )
-        return _approximate(space, require_sensitivity(unit, "gaussian"), epsilon, delta)
+        return _approximate(
+            space, require_sensitivity(unit, "gaussian"), epsilon, delta, confidence
+        )
     if exactly_one("gaussian", scale=scale, rho=rho) == "scale":
         sigma = positive(scale, "scale")
         variance = sigma * sigma
@@ -102,6 +136,7 @@ def gaussian(
         ZeroConcentratedDivergence(),
         lambda norms: gaussian_rho(_ratio(norms, variance)),
         f"rho = l2^2 / (2 sigma^2), sigma = {float(sigma):.6g}",
+        confidence,
     )
 
 
@@ -110,7 +145,7 @@ def _ratio(distance: Norms, variance: Fraction) -> Fraction:
 
 
 def _approximate(
-    space: Aggregate, unit: Norms, epsilon: Number, delta: Number
+    space: Aggregate, unit: Norms, epsilon: Number, delta: Number, confidence: Number | None
 ) -> Measurement[Aggregate, ApproximateDivergence]:
     level, spill = positive(epsilon, "epsilon"), open_probability(delta, "delta")
     variance = cast(Fraction, unit.l2_squared) / gaussian_ratio(level, spill)
@@ -120,4 +155,5 @@ def _approximate(
         ApproximateDivergence(),
         lambda norms: gaussian_pair(_ratio(norms, variance), level, spill),
         f"exact Gaussian curve at delta, sigma = {float(sqrt_up(variance)):.6g}",
+        confidence,
     )

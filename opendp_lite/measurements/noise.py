@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from opendp_lite.core import Facts, Measurement
 from opendp_lite.domains import Scalars, Vectors
 from opendp_lite.errors import ParameterError
+from opendp_lite.estimate import Estimate
+from opendp_lite.estimates import Estimates
+from opendp_lite.exact import Number, confidence_of, round_up
+from opendp_lite.grid import Grid
 from opendp_lite.measures.measure import Measure
 from opendp_lite.norms import Norms
+from opendp_lite.samplers.error_law import Errors, half_widths
 from opendp_lite.samplers.law import Law, Noise
 from opendp_lite.spaces import Space
 
 Aggregate = Space[Scalars | Vectors]
+Interval = Estimate | Estimates
+"""What noise releases with a confidence: of one number, or of a vector."""
+_EXACT = 2**53
 
 
 def added_noise(
@@ -22,6 +32,7 @@ def added_noise(
     measure: Measure[Any],
     privacy_map: Callable[[Norms], Any],
     explanation: object = "",
+    confidence: Number | None = None,
 ) -> Measurement[Aggregate, Any]:
     """A mechanism that adds noise of your own to a vector or a number.
 
@@ -35,9 +46,14 @@ def added_noise(
         privacy_map: From the distance between two values, a ``dp.Norms`` in which everything that
             follows in this dimension is filled in, to the exact loss.
         explanation: A text for ``explain()``: the formula of the loss and the noise's scale.
+        confidence: 0.95, say, asks for an interval with each entry. The noise is then a ``Law``.
 
     Returns:
         A measurement that releases the exact value with noise, rounded only after it was added.
+        With a confidence this is a ``dp.Estimate``, or ``dp.Estimates`` of several entries.
+
+    Raises:
+        ParameterError: If ``confidence`` is not between 0 and 1, or the noise declares no law.
 
     Privacy:
         As ``privacy_map`` says.
@@ -61,14 +77,52 @@ def added_noise(
         0.5
     """
     dimension, domain = space.domain.dimension, space.domain
-    present = domain.to_public if domain.exponent is None else domain.on(noise.exponent).to_public
+    laws = (noise,) if isinstance(noise, Law) else ()
+    errors = tuple(Errors(law, dimension) for law in laws)
+    present = _presented(domain, noise, errors, confidence)
     return Measurement(
         space,
         measure,
         lambda value, entropy: present(noise.noisy(value, entropy)),
         lambda distance: privacy_map(distance.over(dimension)),
-        Facts(laws=(noise,) if isinstance(noise, Law) else (), explanation=explanation),
+        Facts(laws, explanation, errors=errors),
     )
+
+
+def _presented(
+    domain: Scalars | Vectors, noise: Noise, errors: Sequence[Errors], confidence: Number | None
+) -> Callable[[Grid], Any]:
+    """What shows a noisy value to a person."""
+    if confidence is not None:
+        return _with_intervals(domain, errors, confidence)
+    return domain.to_public if domain.exponent is None else domain.on(noise.exponent).to_public
+
+
+def _with_intervals(
+    domain: Scalars | Vectors, errors: Sequence[Errors], confidence: Number
+) -> Callable[[Grid], Interval]:
+    """What shows a release with its intervals."""
+    share = confidence_of(confidence, "confidence")
+    if not errors:
+        raise ParameterError(
+            "confidence: this noise declares no law of its entries; use laplace() or gaussian()"
+        )
+    (each,), (joint,) = (half_widths(errors, share, jointly) for jointly in (False, True))
+    widths, level = (round_up(each), round_up(joint)), float(share)
+    (deviation,) = (part.law.standard_deviation for part in errors)
+    least = 0.0 if domain.non_negative else -np.inf
+
+    def shown(noisy: Grid) -> Interval:
+        values = noisy.floats
+        rounding = np.where(np.abs(noisy.steps) <= _EXACT, 0.0, np.spacing(np.abs(values)))
+        one, every = (
+            np.where(rounding == 0, width, np.nextafter(width + rounding, np.inf))
+            for width in widths
+        )
+        found = Estimates.around(values, deviation, one, every, level, least=least)
+        return found[0] if domain.dimension == 1 else found
+
+    return shown
 
 
 def exactly_one(step: str, **given: object) -> str:

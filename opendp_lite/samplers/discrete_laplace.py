@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from math import exp, expm1, floor, log, sqrt
+from math import ceil, exp, expm1, floor, log, sqrt
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from opendp_lite.exact import exp_down, log_up
 from opendp_lite.samplers._arrays import Floats
 from opendp_lite.samplers.entropy import Entropy, Words
 from opendp_lite.samplers.exponential import (
@@ -76,6 +77,11 @@ class DiscreteLaplace(Law):
         apart = np.abs(steps - float(value))
         found: Floats = np.log(np.tanh(rate / 2)) - apart * rate
         return found
+
+    def half_width(self, miss: Fraction) -> Fraction:
+        """The least k with P(|noise| > k) = 2 q^(k + 1) / (1 + q) <= miss for q = exp(-1 / t)."""
+        beyond = self.scale * log_up(2 / (miss * (1 + exp_down(-1 / self.scale))))
+        return Fraction(2) ** self.exponent * max(ceil(beyond) - 1, 0)
 
     @property
     def standard_deviation(self) -> float:

@@ -18,6 +18,7 @@ from opendp_lite.exact import floor_log2
 from opendp_lite.grid import Grid
 from opendp_lite.samplers._arrays import Floats
 from opendp_lite.samplers.entropy import Entropy
+from opendp_lite.samplers.error_law import ErrorLaw
 
 Steps = NDArray[Any]
 
@@ -89,7 +90,7 @@ class Noise(ABC):
         return np.multiply(whole, 2.0**self.exponent, out=whole)
 
 
-class Law(Noise):
+class Law(Noise, ErrorLaw):
     """Independent noise on every entry, with the exact law of each release.
 
     ``scale`` is in units of the output grid.
@@ -113,11 +114,6 @@ class Law(Noise):
 
         The value itself lies at ``value`` grid units.
         """
-
-    @property
-    @abstractmethod
-    def standard_deviation(self) -> float:
-        """The standard deviation of a released value, in the units of the data."""
 
     def release(self, values: Steps, exponent: int, entropy: Entropy) -> Steps:
         if len(values) > FEW:

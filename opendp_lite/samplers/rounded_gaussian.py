@@ -10,6 +10,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from opendp_lite.exact import normal_quantile_up
 from opendp_lite.samplers._arrays import Floats
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.exponential import MARGIN, SQUARE_MARGIN, LazyExponential, exact_floor
@@ -77,6 +78,10 @@ class RoundedGaussian(Law):
         bend = np.log1p((z * z - 1) * width * width / 24)
         found: Floats = -z * z / 2 - log(sqrt(2 * pi)) + log(width) + bend
         return found
+
+    def half_width(self, miss: Fraction) -> Fraction:
+        """That of the normal, and half a step for the rounding."""
+        return Fraction(2) ** self.exponent * (self.scale * normal_quantile_up(miss) + _HALF)
 
     @property
     def standard_deviation(self) -> float:

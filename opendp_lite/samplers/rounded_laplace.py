@@ -10,6 +10,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from opendp_lite.exact import log_up
 from opendp_lite.samplers._arrays import Floats
 from opendp_lite.samplers.entropy import Entropy, Words
 from opendp_lite.samplers.exponential import (
@@ -79,6 +80,10 @@ class RoundedLaplace(Law):
         across = np.log(-np.expm1(-np.abs(low)) / 2 - np.expm1(-high) / 2)
         found: Floats = np.where(low >= 0, beside, across)
         return found
+
+    def half_width(self, miss: Fraction) -> Fraction:
+        """That of the Laplace noise, log(1 / miss) scales, and half a step for the rounding."""
+        return Fraction(2) ** self.exponent * (self.scale * log_up(1 / miss) + _HALF)
 
     @property
     def standard_deviation(self) -> float:

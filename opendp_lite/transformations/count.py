@@ -104,7 +104,7 @@ def count(
     counted = fold_present(CountFold(), None if missing else LEAVE_OUT, _as_grid)
     return Transformation(
         space,
-        Space(Scalars(0), AbsoluteDistance(), unit=_moved(space.unit)),
+        Space(Scalars(0, non_negative=True), AbsoluteDistance(), unit=_moved(space.unit)),
         chained(presence, counted) if isinstance(space.domain, Tables) else counted,
         _moved,
     )

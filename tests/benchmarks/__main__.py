@@ -12,6 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import centered_sum
 import clip_to_norm
 import distributions
 import imports
@@ -33,6 +34,7 @@ LIBRARIES = ("numpy", "opendp", "diffprivlib")
 OPENDP_ENTRIES = 5_000
 BY_NAME_ONLY = {"plan", "distributions", "mean_grid", "selection", "value_times"}
 BY_NAME_ONLY = {"plan", "distributions", "mean_grid", "quantile_errors", "value_times"}
+BY_NAME_ONLY = {"plan", "centered_sum", "distributions", "mean_grid", "value_times"}
 """Groups that take long, and run where they are asked for."""
 
 
@@ -89,6 +91,7 @@ def main() -> None:
         "distributions": distributions.rows,
         "mean_grid": mean_grid.rows,
         "selection": selection.rows,
+        "centered_sum": centered_sum.rows,
         "plan": lambda: plan.rows(arguments.experiments, arguments.runs, arguments.failures),
     }
     unknown = [name for name in arguments.names if name not in groups]

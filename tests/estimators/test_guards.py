@@ -67,6 +67,7 @@ NOISES = attrs.evolve(
     error="many_columns/test_accuracy.py::test_the_noise_has_the_stated_covariance",
 )
 SIMPLEX = "many_columns/test_simplex_vector_mean.py"
+CENTERED = "many_columns/test_centered_sum.py"
 WEIGHTED = "one_column/test_weighted_mean.py"
 BINARY = "many_columns/test_binary_mean.py"
 PICKED = "many_columns/test_multivariate_mean.py"
@@ -118,6 +119,13 @@ GUARDS = {
         parameters=f"{SIMPLEX}::test_refusals",
     ),
     "elliptical_mean": NOISES,
+    "centered_sum": Guards(
+        privacy=f"{CENTERED}::test_the_worst_row_costs_the_budget_and_no_less",
+        budget=f"{CENTERED}::test_the_loss_is_what_was_given",
+        error=f"{CENTERED}::test_releases_err_as_stated",
+        data=f"{CENTERED}::test_any_data",
+        parameters=f"{CENTERED}::test_refusals",
+    ),
     "scaled_mean": NOISES,
     "plan_mean": PROGRAMS,
     "plan_plus_mean": PROGRAMS,

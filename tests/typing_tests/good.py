@@ -170,6 +170,16 @@ assert_type(dp.transformations.weighted_pairs(0, 1, most=1), dp.Stage[Tables, Ta
 assert_type(dp.expected_error(dp.mean(0, 1, rho=1), n=10, guess=0), float)
 assert_type(dp.budget_for(lambda rho: dp.mean(0, 1, rho=rho), error=0.1, n=1000, guess=0), float)
 assert_type(dp.estimators.laplace_mean(5, epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence])
+assert_type(dp.centered_sum(rho=1), dp.Mechanism[Tables, Zcdp, Floats])
+assert_type(
+    dp.centered_sum(rho=1, confidence=0.9),
+    dp.Mechanism[Tables, Zcdp, dp.Estimate | dp.Estimates],
+)
+assert_type(
+    dp.centered_sum(epsilon=1, delta=1e-6, with_count=True),
+    dp.Mechanism[Tables, dp.ApproximateDivergence, tuple[Floats, float]],
+)
+assert_type(dp.centered_sum(epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence, Floats])
 assert_type(dp.estimators.elliptical_mean([0, 1], 5, rho=1), dp.Mechanism[Tables, Zcdp, Floats])
 assert_type(
     dp.estimators.scaled_mean(np.ones(3), rho=1, searched=True), dp.Mechanism[Tables, Zcdp, Floats]
@@ -260,6 +270,21 @@ assert_type(dp.count(), dp.Stage[Tables, Counts])
 # Mechanisms.
 assert_type(dp.laplace(scale=1), dp.Mechanism[Aggregates, dp.MaxDivergence])
 assert_type(dp.laplace(epsilon=Fraction(1, 2)), dp.Mechanism[Aggregates, dp.MaxDivergence])
+Interval = dp.Estimate | dp.Estimates
+assert_type(
+    dp.laplace(scale=1, confidence=0.9), dp.Mechanism[Aggregates, dp.MaxDivergence, Interval]
+)
+assert_type((dp.count() >> dp.laplace(epsilon=1, confidence=0.9))([1.0]), Interval)
+assert_type(dp.gaussian(rho=1, confidence=0.9), dp.Mechanism[Aggregates, Zcdp, Interval])
+assert_type(dp.gaussian(scale=1, confidence=0.9), dp.Mechanism[Aggregates, Zcdp, Interval])
+assert_type(
+    dp.gaussian(epsilon=1, delta=1e-6, confidence=0.9),
+    dp.Mechanism[Aggregates, dp.ApproximateDivergence, Interval],
+)
+assert_type(dp.laplace(epsilon=1).accuracy(0.95, jointly=True), Any)
+several = dp.Estimates([1.0, 2.0], [0.1, 0.1], [(0, 2), (1, 3)], [(0, 2), (1, 3)], 0.9)
+assert_type(several[0], dp.Estimate)
+assert_type(several.joint_intervals, Floats)
 assert_type(dp.measurements.l2_mechanism(scale=1), dp.Mechanism[Aggregates, dp.MaxDivergence])
 assert_type(
     dp.measurements.l2_mechanism(epsilon=0.5) >> dp.to_zcdp(), dp.Mechanism[Aggregates, Zcdp]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError, SpaceError
-from opendp_lite.exact import exact, nearest, open_probability, positive, rational_of_float
+from opendp_lite.exact import nearest, open_probability, positive, rational_of_float
 from opendp_lite.spaces import Space
 
 Floats = NDArray[np.float64]
@@ -34,16 +34,6 @@ def share_of(given: object, name: str) -> Fraction:
             f"{name} must leave at least {float(_LEAST_SHARE):g} for either part, got {given}"
         )
     return found
-
-
-def confidence_of(given: object, name: str) -> Fraction:
-    """A share of all releases, refused where it is a percentage."""
-    found = exact(given, name)
-    if 1 < found < 100:
-        raise ParameterError(
-            f"{name} must be between 0 and 1, got {given}; {given} % is {nearest(found / 100):g}"
-        )
-    return open_probability(given, name)
 
 
 def require_public_size(

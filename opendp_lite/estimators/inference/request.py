@@ -20,8 +20,8 @@ from opendp_lite.estimators.inference.bounded_column import BoundedColumn
 from opendp_lite.estimators.inference.budget import Budget, budget_of
 from opendp_lite.estimators.inference.estimator_plan import EstimatorPlan
 from opendp_lite.estimators.inference.noisy_totals import NoisyTotals, TotalsWithSpread
-from opendp_lite.estimators.inference.parameters import Floats, confidence_of
-from opendp_lite.exact import Number, described
+from opendp_lite.estimators.inference.parameters import Floats
+from opendp_lite.exact import Number, confidence_of, described
 from opendp_lite.recipes import Mechanism, Stage
 from opendp_lite.spaces import Space, row_metric
 from opendp_lite.transformations.center import center

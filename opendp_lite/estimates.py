@@ -1,0 +1,187 @@
+"""Several released numbers with how far off each may be, and all of them together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import attrs
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from opendp_lite.errors import ParameterError
+from opendp_lite.estimate import Estimate
+from opendp_lite.shown_results import for_json, html_grid, significant
+
+Floats = NDArray[np.float64]
+_SHOWN: Final = 20
+
+
+def _fixed(numbers: ArrayLike) -> Floats:
+    found = np.array(numbers, dtype=np.float64)
+    found.flags.writeable = False
+    return found
+
+
+_ARRAY: Final = attrs.cmp_using(eq=np.array_equal)
+
+
+@attrs.frozen(repr=False)
+class Estimates:
+    """Several released numbers with standard errors and intervals. All of it is private.
+
+    ``estimates[0]`` is the first as a ``dp.Estimate``, ``len`` counts them, and a loop goes through
+    them. Functions of numpy take the values.
+
+    Args:
+        values: The estimates, an array.
+        standard_errors: One for each value.
+        intervals: A row (low, high) for each value. Each by itself holds what is estimated in a
+            share ``confidence`` of all releases.
+        joint_intervals: Likewise. All of them together hold what is estimated in that share.
+        confidence: Such as 0.95.
+        names: Of the values, where they have names. ``estimates["age"]`` is then one of them.
+
+    Raises:
+        ParameterError: If there are not as many errors, intervals or names as values.
+
+    Example:
+        >>> found = Estimates.around([12.0, 7.5], [1.0, 1.0], [2.0, 2.0], [2.3, 2.3], 0.95)
+        >>> found
+        <Estimates of 2 numbers, 95 % intervals from the noise alone
+             value  +-   interval      joint interval
+          0  12.0   1.0  10.0 to 14.0  9.7 to 14.3
+          1  7.5    1.0  5.5 to 9.5    5.2 to 9.8>
+        >>> found[1].interval, [estimate.value for estimate in found]
+        ((5.5, 9.5), [12.0, 7.5])
+    """
+
+    values: Floats = attrs.field(converter=_fixed, eq=_ARRAY, hash=False)
+    standard_errors: Floats = attrs.field(converter=_fixed, eq=_ARRAY, hash=False)
+    intervals: Floats = attrs.field(converter=_fixed, eq=_ARRAY, hash=False)
+    joint_intervals: Floats = attrs.field(converter=_fixed, eq=_ARRAY, hash=False)
+    confidence: float
+    names: tuple[str, ...] | None = None
+
+    def __attrs_post_init__(self) -> None:
+        count = len(self.values)
+        shapes = {
+            "standard_errors": (self.standard_errors.shape, (count,)),
+            "intervals": (self.intervals.shape, (count, 2)),
+            "joint_intervals": (self.joint_intervals.shape, (count, 2)),
+            "names": ((count if self.names is None else len(self.names),), (count,)),
+        }
+        for name, (found, wanted) in shapes.items():
+            if found != wanted:
+                raise ParameterError(
+                    f"Estimates: {name} of {count} values have the shape {wanted}, got {found}"
+                )
+
+    @classmethod
+    def around(
+        cls,
+        values: ArrayLike,
+        standard_errors: ArrayLike,
+        half_widths: ArrayLike,
+        joint_half_widths: ArrayLike,
+        confidence: float,
+        *,
+        least: float = -np.inf,
+        names: tuple[str, ...] | None = None,
+    ) -> Estimates:
+        """Intervals of given half-widths around values, cut off below ``least``.
+
+        Nothing that is estimated lies below ``least``, so what is cut off held nothing. Ends are
+        rounded outwards where they are no floats.
+        """
+        centre = np.array(values, dtype=np.float64)
+        errors = np.broadcast_to(np.asarray(standard_errors, dtype=np.float64), centre.shape)
+        each, joint = (
+            np.maximum(_ends(centre, half), least) for half in (half_widths, joint_half_widths)
+        )
+        return cls(centre, errors, each, joint, confidence, names)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __iter__(self) -> Iterator[Estimate]:
+        return (self[place] for place in range(len(self)))
+
+    def __getitem__(self, which: int | str) -> Estimate:
+        place = self._place(which) if isinstance(which, str) else which
+        low, high = self.intervals[place].tolist()
+        value, error = self.values[place].item(), self.standard_errors[place].item()
+        return Estimate(value, error, (low, high), self.confidence)
+
+    def _place(self, name: str) -> int:
+        if self.names is None or name not in self.names:
+            there = "they have no names" if self.names is None else f"there are {list(self.names)}"
+            raise KeyError(f"no estimate is called {name!r}; {there}")
+        return self.names.index(name)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.values, dtype=dtype)
+
+    def __repr__(self) -> str:
+        titles, *rows = [["", *_TITLES], *self._cells()]
+        widths = [max(len(row[j]) for row in (titles, *rows)) for j in range(len(titles))]
+        lines = [
+            "  " + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip()
+            for row in (titles, *rows)
+        ]
+        more = len(self) - len(rows)
+        rest = [f"  ... and {more} more"] if more else []
+        return "\n".join([f"<Estimates of {self._head()}", *lines, *rest]) + ">"
+
+    def _repr_html_(self) -> str:
+        more = len(self) - _SHOWN
+        head = self._head() + (f", the first {_SHOWN}" if more > 0 else "")
+        return html_grid(head, ["", *_TITLES], self._cells())
+
+    def _head(self) -> str:
+        share = f"{100 * self.confidence:.12g} %"
+        return f"{len(self)} numbers, {share} intervals from the noise alone"
+
+    def _cells(self) -> Sequence[Sequence[str]]:
+        return [self._row(place) for place in range(min(len(self), _SHOWN))]
+
+    def _row(self, place: int) -> Sequence[str]:
+        name = str(place) if self.names is None else self.names[place]
+        value, error = self.values[place].item(), self.standard_errors[place].item()
+        ends = (*self.intervals[place].tolist(), *self.joint_intervals[place].tolist())
+        shown, off, *four = significant(error, value, error, *ends)
+        return name, shown, off, f"{four[0]} to {four[1]}", f"{four[2]} to {four[3]}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields by name, for ``json.dumps``. A number that is not finite is None."""
+        return {
+            "values": for_json(self.values),
+            "standard_errors": for_json(self.standard_errors),
+            "intervals": for_json(self.intervals),
+            "joint_intervals": for_json(self.joint_intervals),
+            "confidence": for_json(self.confidence),
+            "names": None if self.names is None else list(self.names),
+        }
+
+
+_TITLES: Final = ("value", "+-", "interval", "joint interval")
+
+
+def _ends(centre: Floats, half: ArrayLike) -> Floats:
+    return np.stack([_outwards(centre, half, side) for side in (-1.0, 1.0)], axis=-1)
+
+
+def _outwards(centre: Floats, half: ArrayLike, side: float) -> Floats:
+    """centre + side * half, rounded away from the centre unless it is a float.
+
+    Proof:
+        The error of a float addition is a float, and these six operations find it (Knuth, The Art
+        of Computer Programming 2, 4.2.2, theorem B).
+    """
+    with np.errstate(all="ignore"):
+        step = side * np.asarray(half, dtype=np.float64)
+        end = centre + step
+        back = end - centre
+        lost = (centre - (end - back)) + (step - back)
+        found: Floats = np.where(lost == 0, end, np.nextafter(end, side * np.inf))
+    return found

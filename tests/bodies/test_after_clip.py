@@ -1,0 +1,117 @@
+"""Clipping rows of a bounded total keeps what is known of them, or is refused in words."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.bodies import Ball, Box, Everything, NonNegativeBall, Simplex
+from opendp_lite.bodies.after_clip import after_clamp, after_clip_to_norm
+from opendp_lite.examples import rows_in
+
+BINS = 16
+ONE_HOT = Simplex(1, columns=BINS)
+TOTALS = [ONE_HOT, NonNegativeBall(1, p=1, columns=BINS)]
+
+
+def shown(body, step) -> dp.Norms:
+    return (rows_in(body) >> step >> dp.sum()).map(1)
+
+
+@pytest.mark.parametrize("body", TOTALS)
+@pytest.mark.parametrize(
+    "step",
+    [
+        dp.clamp(0, 1),
+        dp.clamp(-3, 2),
+        dp.clamp(0, 0.5),
+        dp.clamp(0, 0.2),
+        dp.clip_to_norm(1),
+        dp.clip_to_norm(0.9),
+        dp.clip_to_norm(40),
+        dp.clip_to_norm(1, p=1),
+    ],
+)
+def test_rows_of_a_bounded_total_keep_it(body, step):
+    """16 bins: l1 1 and not 16 (clamp) or 4 (clip_to_norm), where an error is 1.44 and not 22."""
+    assert shown(body, step).l1 == 1
+    assert shown(body, step).l2_squared == 1
+    noise = rows_in(body) >> step >> dp.sum() >> dp.laplace(epsilon=1)
+    (law,) = noise.facts.laws
+    assert law.standard_deviation == pytest.approx(np.sqrt(2), rel=1e-4)
+
+
+@pytest.mark.parametrize("body", TOTALS)
+def test_a_clip_that_tells_more_is_what_is_known(body):
+    assert shown(body, dp.clamp(0, 0.05)).l1 == Fraction(8, 10)
+    assert shown(body, dp.clip_to_norm(0.5, p=1)).l1 == Fraction(1, 2)
+
+
+@pytest.mark.parametrize("body", TOTALS)
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        (dp.clamp(0.1, 1), "would make it 16. Leave clamp out: 16 times less noise"),
+        (dp.clip_to_norm(0.5), r"would make it 2.*or use clip_to_norm\(radius, p=1\)"),
+    ],
+)
+def test_a_clip_that_forgets_the_total_is_refused(body, step, words):
+    with pytest.raises(dp.SpaceError, match=words):
+        rows_in(body) >> step
+
+
+def test_the_refused_order_works_the_other_way_round():
+    """Entries of at most 0.02 have an l2 norm of 0.4 beside an l1 norm of 8: neither is all."""
+    total = dp.records(400) >> dp.clip_to_norm(1, p=1)
+    with pytest.raises(dp.SpaceError, match=r"would make it 8. Leave clamp out: 8 times less"):
+        total >> dp.clamp(-0.02, 0.02)
+    rows = dp.records(400) >> dp.clamp(-0.02, 0.02) >> dp.clip_to_norm(1, p=1)
+    assert (rows >> dp.sum()).map(1).l1 == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "step", "size"),
+    [
+        (Simplex(1, columns=4), dp.clamp(0, 0.75), None),
+        (Simplex(1, columns=4), dp.clip_to_norm(0.9), 12),
+        (NonNegativeBall(1, p=1, columns=4), dp.clamp(-1, 0.5), 12),
+        (Ball(1, p=1, columns=4), dp.clamp(-0.75, 1), None),
+        (Ball(1, columns=3), dp.clamp(-1, 0.5), 12),
+    ],
+)
+def test_rows_stay_where_they_are_said_to(body, step, size):
+    dp.assert_stable(step >> dp.sum(), rows_in(body, size))
+
+
+@pytest.mark.parametrize("size", [None, 12])
+def test_a_ball_keeps_its_length_between_wide_bounds(size):
+    space = rows_in(Ball(1, columns=100), size)
+    times = 1 if size is None else 2
+    assert (space >> dp.clamp(-1, 1) >> dp.sum()).map(1).l2 == times
+
+
+@pytest.mark.parametrize(
+    ("before", "box"),
+    [
+        (Everything(3), Box(0, 1, columns=3)),
+        (Box(0, 1, columns=3), Box(0, 5, columns=3)),
+        (Box(0, 1, columns=3), Box(0.5, 5, columns=3)),
+        (Ball(5), Box(-9, 9)),
+        (Simplex(5), Box(0, 9)),
+    ],
+)
+def test_other_rows_lie_in_the_box_that_was_typed(before, box):
+    """Boxes know no total, and one column has one interval."""
+    assert after_clamp(before, box) is box
+
+
+def test_a_ball_around_another_point_does_not_shrink():
+    away = Ball(1, center=9, columns=64)
+    ball = Ball(50, columns=64)
+    assert after_clip_to_norm(away, ball, Fraction(50), 2) is ball
+    assert after_clamp(away, Box(8.5, 9.5, columns=64)).diameters().l2 <= 8
+    far = Ball(80, columns=64)
+    assert after_clip_to_norm(away, far, Fraction(80), 2) is away

@@ -1,0 +1,91 @@
+"""How several estimates are held and shown."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import opendp_lite as dp
+
+THREE = dp.Estimates.around(
+    [12.0, -0.5, 7.25], [1.0, 0.5, 2.0], 2.0, [3.0, 1.5, 6.0], 0.9, least=0.0, names=("a", "b", "c")
+)
+
+
+def test_intervals_are_around_the_values_and_end_where_nothing_can_lie():
+    assert THREE.intervals.tolist() == [[10, 14], [0, 1.5], [5.25, 9.25]]
+    assert THREE.joint_intervals.tolist() == [[9, 15], [0, 1], [1.25, 13.25]]
+    below = dp.Estimates.around([-9.0], 1.0, 2.0, 2.0, 0.9, least=0.0)
+    assert below.intervals.tolist() == [[0, 0]]
+    assert below.values.tolist() == [-9]
+
+
+def test_it_is_a_sequence_of_estimates():
+    second = dp.Estimate(-0.5, 0.5, (0.0, 1.5), 0.9)
+    assert THREE[1] == THREE["b"] == list(THREE)[1] == second
+    assert len(THREE) == 3
+    assert np.asarray(THREE).tolist() == [12, -0.5, 7.25]
+    assert np.sum(THREE) == 18.75
+    with pytest.raises(IndexError):
+        THREE[3]
+    with pytest.raises(KeyError, match=r"there are \['a', 'b', 'c'\]"):
+        THREE["d"]
+    with pytest.raises(KeyError, match="no names"):
+        dp.Estimates([1.0], [1.0], [(0, 1)], [(0, 1)], 0.9)["a"]
+
+
+def test_ends_are_exact_or_outside():
+    values, half = np.array([0.1, 1e16, 3.0, -7e300]), 0.7
+    found = dp.Estimates.around(values, 1.0, half, half, 0.9).intervals.tolist()
+    for value, (low, high) in zip(values.tolist(), found, strict=True):
+        assert Fraction(low) <= Fraction(value) - Fraction(half)
+        assert Fraction(high) >= Fraction(value) + Fraction(half)
+        assert low >= np.nextafter(value - half, -np.inf)
+    assert dp.Estimates.around([3.0], 1.0, 0.75, 1.0, 0.9).intervals.tolist() == [[2.25, 3.75]]
+
+
+def test_it_is_frozen_compared_pickled_and_written():
+    again = pickle.loads(pickle.dumps(THREE))
+    assert again == THREE
+    assert hash(again) == hash(THREE)
+    assert dp.Estimates.around([1.0], 1.0, 2.0, 3.0, 0.9) != THREE
+    with pytest.raises(ValueError, match="read-only"):
+        THREE.values[0] = 1
+    found = json.loads(json.dumps(THREE.as_dict(), allow_nan=False))
+    assert dp.Estimates(**found | {"names": tuple(found["names"])}) == THREE
+    broken = dp.Estimates.around([np.inf], 1.0, 1.0, 1.0, 0.9).as_dict()
+    assert broken["values"] == [None]
+
+
+def test_it_is_shown_as_a_table():
+    lines = repr(THREE).splitlines()
+    assert lines[0] == "<Estimates of 3 numbers, 90 % intervals from the noise alone"
+    assert lines[2].split() == ["a", "12.0", "1.0", "10.0", "to", "14.0", "9.0", "to", "15.0"]
+    html = THREE._repr_html_()
+    assert html.count("<tr>") == 4
+    for each in ("90 %", "12.0", "10.0 to 14.0", "joint interval"):
+        assert each in html
+    many = dp.Estimates.around(np.arange(100.0), 1.0, 1.0, 2.0, 0.9, names=("<b>",) * 100)
+    assert repr(many).splitlines()[-1] == "  ... and 80 more>"
+    assert len(repr(many).splitlines()) == 23
+    assert many._repr_html_().count("<tr>") == 21
+    assert "<b>" not in many._repr_html_()
+    assert "the first 20" in many._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (([1.0], [1.0, 2.0], [(0, 1)], [(0, 1)], 0.9), "standard_errors"),
+        (([1.0], [1.0], [(0, 1), (0, 1)], [(0, 1)], 0.9), "intervals"),
+        (([1.0], [1.0], [(0, 1)], [0.0], 0.9), "joint_intervals"),
+        (([1.0], [1.0], [(0, 1)], [(0, 1)], 0.9, ("a", "b")), "names"),
+    ],
+)
+def test_what_does_not_fit_is_refused(arguments, words):
+    with pytest.raises(dp.ParameterError, match=words):
+        dp.Estimates(*arguments)
