@@ -45,6 +45,7 @@ from opendp_lite.errors import (
 )
 from opendp_lite.estimate import Estimate
 from opendp_lite.estimators.distributions.basis_distribution import basis_distribution
+from opendp_lite.estimators.distributions.cdf import cdf
 from opendp_lite.estimators.distributions.distribution import Distribution
 from opendp_lite.estimators.many_columns.multivariate_mean import multivariate_mean
 from opendp_lite.estimators.one_column.budget_for import budget_for
@@ -148,6 +149,7 @@ __all__ = [
     "bodies",
     "budget_for",
     "calibrate",
+    "cdf",
     "center",
     "clamp",
     "clip_to_norm",

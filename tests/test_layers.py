@@ -28,6 +28,7 @@ ORDER = (
     "engines",
     "bodies",
     "bases",
+    "strategies",
     "metrics",
     "domains",
     "measures",
@@ -60,7 +61,7 @@ WINGED = {"estimators"}
 """Folders whose folders are rooms of their own."""
 
 SHARED = {
-    "transformations": {"row_map", "widths"},
+    "transformations": {"row_map", "strategy_products", "widths"},
     "measurements": {"noise"},
 }
 """Rooms whose modules stand by themselves, and the modules that the others there may import."""

@@ -82,6 +82,24 @@ def power_of_two(value: int, name: str) -> int:
     return found
 
 
+def edges_between(name: str, ends: tuple[Fraction, Fraction], shares: Floats) -> Floats:
+    """The edges that lie at these shares of an interval, refused where floats cannot rise so."""
+    lower, upper = map(nearest, ends)
+    if max(abs(lower), abs(upper)) <= _LARGEST_ENTRY and upper - lower >= _NARROWEST:
+        edges = lower + (upper - lower) * shares
+        if (np.diff(edges) > 0).all():
+            return edges
+    first, last = map(format_number, ends)
+    if ends[0] >= ends[1]:
+        advice = "they are equal" if first == last else "swap them"
+        raise ParameterError(f"{name}: lower must be below upper, got {first}, {last}; {advice}")
+    raise ParameterError(
+        f"{name}: floats from {first} to {last} make no {len(shares) - 1} cells; "
+        "bounds may not be too close together for their size, nor closer "
+        f"than {_NARROWEST:g}, nor beyond {_LARGEST_ENTRY:g}"
+    )
+
+
 class Basis(ABC):
     """Orthonormal functions on an interval that is cut into public cells.
 
@@ -120,22 +138,7 @@ class Basis(ABC):
 
     def _at(self, shares: Floats) -> Floats:
         """The edges that lie at these shares of the interval."""
-        lower, upper = map(nearest, self.ends)
-        if max(abs(lower), abs(upper)) <= _LARGEST_ENTRY and upper - lower >= _NARROWEST:
-            edges = lower + (upper - lower) * shares
-            if (np.diff(edges) > 0).all():
-                return edges
-        first, last = map(format_number, self.ends)
-        if self.ends[0] >= self.ends[1]:
-            advice = "they are equal" if first == last else "swap them"
-            raise ParameterError(
-                f"{type(self).__name__}: lower must be below upper, got {first}, {last}; {advice}"
-            )
-        raise ParameterError(
-            f"{type(self).__name__}: floats from {first} to {last} make no {self.cells} cells; "
-            "bounds may not be too close together for their size, nor closer "
-            f"than {_NARROWEST:g}, nor beyond {_LARGEST_ENTRY:g}"
-        )
+        return edges_between(type(self).__name__, self.ends, shares)
 
     def middles(self) -> Floats:
         """The number that each cell stands for."""

@@ -2,6 +2,7 @@
 
 from opendp_lite.transformations.absolute import absolute
 from opendp_lite.transformations.basis_features import basis_features
+from opendp_lite.transformations.block_counts import block_counts
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.clamp import clamp
 from opendp_lite.transformations.clip_to_norm import clip_to_norm
@@ -10,6 +11,7 @@ from opendp_lite.transformations.drop_nan import drop_nan
 from opendp_lite.transformations.impute import impute
 from opendp_lite.transformations.indicator_below import indicator_below
 from opendp_lite.transformations.norm import norm
+from opendp_lite.transformations.prefix_features import prefix_features
 from opendp_lite.transformations.random_rotation import Rotation, random_rotation
 from opendp_lite.transformations.resize import resize
 from opendp_lite.transformations.row_map import row_map
@@ -24,6 +26,7 @@ __all__ = [
     "Rotation",
     "absolute",
     "basis_features",
+    "block_counts",
     "center",
     "clamp",
     "clip_to_norm",
@@ -32,6 +35,7 @@ __all__ = [
     "impute",
     "indicator_below",
     "norm",
+    "prefix_features",
     "random_rotation",
     "resize",
     "row_map",

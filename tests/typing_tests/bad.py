@@ -46,6 +46,11 @@ dp.transformations.basis_features(dp.bases.Haar(2, 0, 1)) >> dp.gaussian(rho=1) 
 dp.basis_distribution(dp.bases.Haar(2, 0, 1))  # type: ignore[call-overload]
 dp.estimators.distribution(dp.bases.Haar(2, 0, 1))  # type: ignore[call-arg]
 dp.Distribution(dp.bases.Haar(2, 0, 1))  # type: ignore[call-arg]
+dp.cdf(0, 1)  # type: ignore[call-overload]
+dp.cdf(0, 1, rho=1, epsilon=1)  # type: ignore[call-overload]
+dp.transformations.prefix_features(0)  # type: ignore[call-arg]
+dp.transformations.block_counts(0, "a")  # type: ignore[arg-type]
+dp.estimators.CumulativeDistribution()  # type: ignore[call-arg]
 dp.estimators.Uncertain(1)  # type: ignore[call-arg]
 
 # Quantiles and programs.
