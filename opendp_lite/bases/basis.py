@@ -132,6 +132,10 @@ class Basis(ABC):
     def functions(self) -> Floats:
         """The functions in the middle of each cell of [0, 1], shape (cells, terms)."""
 
+    def weights(self) -> Floats:
+        """What each function is multiplied by in the sums, 1 by default; see ``Weighted``."""
+        return np.ones(self.terms)
+
     def edges(self) -> Floats:
         """The rising edges of the cells, one more than cells."""
         return self._at(np.linspace(0, 1, self.cells + 1))
@@ -186,6 +190,7 @@ class Basis(ABC):
 @lru_cache(maxsize=8)
 def _points(basis: Basis) -> Points:
     edges, table = basis.edges(), np.asarray(basis.functions(), dtype=np.float64)
+    weights = np.asarray(basis.weights(), dtype=np.float64)
     shapes = (basis.cells + 1,), (basis.cells, basis.terms)
     if (edges.shape, table.shape) != shapes:
         raise ParameterError(
@@ -197,4 +202,4 @@ def _points(basis: Basis) -> Points:
             f"{type(basis).__name__}: edges() must rise, and the largest of functions() must lie "
             f"from {_NARROWEST:g} to {_LARGEST_ENTRY:g}"
         )
-    return Points.nearest_to(basis, edges[1:-1], table)
+    return Points.nearest_to(basis, edges[1:-1], table * weights)

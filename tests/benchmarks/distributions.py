@@ -23,6 +23,7 @@ LARGEST = 0.5
 LOSSES = {"rho = 0.5": {"rho": 0.5}, "epsilon = 1": {"epsilon": 1}}
 BASES: dict[str, Callable[[int, float], dp.bases.Basis]] = {
     "Cosine": lambda k, upper: dp.bases.Cosine(k, 0, upper),
+    "Weighted(Cosine)": lambda k, upper: dp.bases.Weighted(dp.bases.Cosine(k, 0, upper)),
     "Fourier": lambda k, upper: dp.bases.Fourier(k + 1, 0, upper),
     "Legendre": lambda k, upper: dp.bases.Legendre(k, 0, upper),
     "Chebyshev": lambda k, upper: dp.bases.Chebyshev(k, 0, upper),

@@ -51,6 +51,7 @@ bases: list[dp.bases.Basis] = [
     dp.bases.Daubechies(8, 0, 1, moments=2),
     dp.bases.Hadamard(cells=8, lower=0, upper=1),
     dp.bases.MutuallyUnbiased(5, 0, 5, bases=6),
+    dp.bases.Weighted(dp.bases.Haar(8, 0, 1)),
 ]
 assert_type(dp.transformations.basis_features(bases[0]), dp.Stage[Tables, Tables])
 assert_type(bases[0].replacing(), dp.Norms)

@@ -52,7 +52,7 @@ class _Shares(Reading):
 
 @lru_cache(maxsize=8)
 def _shares(basis: Basis) -> _Shares:
-    inside = basis.points().at(np.arange(basis.cells)) / basis.cells
+    inside = basis.points().at(np.arange(basis.cells)) / basis.cells / basis.weights() ** 2
     below = np.concatenate([np.zeros((1, basis.terms)), np.cumsum(inside, axis=0)])
     return _Shares(basis, inside, below, below[-1], basis.edges(), basis.middles())
 
