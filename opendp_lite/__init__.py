@@ -49,6 +49,7 @@ from opendp_lite.errors import (
 from opendp_lite.estimate import Estimate
 from opendp_lite.estimates import Estimates
 from opendp_lite.estimators.distributions.basis_distribution import basis_distribution
+from opendp_lite.estimators.distributions.cdf import cdf
 from opendp_lite.estimators.distributions.distribution import Distribution
 from opendp_lite.estimators.many_columns.centered_sum import centered_sum
 from opendp_lite.estimators.many_columns.multivariate_mean import multivariate_mean
@@ -164,6 +165,7 @@ __all__ = [
     "budget_for",
     "by",
     "calibrate",
+    "cdf",
     "center",
     "centered_sum",
     "clamp",

@@ -31,7 +31,6 @@ _INSTEAD: Final = {
     "accuracy": "pipeline.accuracy(0.95), or dp.expected_error(mean, n=1000, guess=40)",
     "error": "pipeline.accuracy(0.95), or dp.expected_error(mean, n=1000, guess=40)",
     "average": "dp.mean(lower, upper, epsilon=1)",
-    "cdf": "dp.basis_distribution(basis, rho=0.03), and .cdf(x) of its release",
     "proportion": "dp.mean(0, 1, epsilon=1) on a column of zeros and ones",
     "max": "dp.private_quantile(0.99, bounds=(lower, upper), epsilon=1)",
     "min": "dp.private_quantile(0.01, bounds=(lower, upper), epsilon=1)",

@@ -30,6 +30,7 @@ ORDER = (
     "engines",
     "bodies",
     "bases",
+    "strategies",
     "metrics",
     "domains",
     "tables",
@@ -63,7 +64,7 @@ WINGED = {"estimators"}
 """Folders whose folders are rooms of their own."""
 
 SHARED = {
-    "transformations": {"row_map", "widths"},
+    "transformations": {"row_map", "strategy_products", "widths"},
     "measurements": {
         "noise",
         "selection",

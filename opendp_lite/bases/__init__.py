@@ -11,6 +11,7 @@ from opendp_lite.bases.hermite import Hermite
 from opendp_lite.bases.laguerre import Laguerre
 from opendp_lite.bases.legendre import Legendre
 from opendp_lite.bases.mutually_unbiased import MutuallyUnbiased
+from opendp_lite.bases.weighted import Weighted
 
 __all__ = [
     "Basis",
@@ -24,4 +25,5 @@ __all__ = [
     "Laguerre",
     "Legendre",
     "MutuallyUnbiased",
+    "Weighted",
 ]

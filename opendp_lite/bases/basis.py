@@ -82,6 +82,24 @@ def power_of_two(value: int, name: str) -> int:
     return found
 
 
+def edges_between(name: str, ends: tuple[Fraction, Fraction], shares: Floats) -> Floats:
+    """The edges that lie at these shares of an interval, refused where floats cannot rise so."""
+    lower, upper = map(nearest, ends)
+    if max(abs(lower), abs(upper)) <= _LARGEST_ENTRY and upper - lower >= _NARROWEST:
+        edges = lower + (upper - lower) * shares
+        if (np.diff(edges) > 0).all():
+            return edges
+    first, last = map(format_number, ends)
+    if ends[0] >= ends[1]:
+        advice = "they are equal" if first == last else "swap them"
+        raise ParameterError(f"{name}: lower must be below upper, got {first}, {last}; {advice}")
+    raise ParameterError(
+        f"{name}: floats from {first} to {last} make no {len(shares) - 1} cells; "
+        "bounds may not be too close together for their size, nor closer "
+        f"than {_NARROWEST:g}, nor beyond {_LARGEST_ENTRY:g}"
+    )
+
+
 class Basis(ABC):
     """Orthonormal functions on an interval that is cut into public cells.
 
@@ -114,28 +132,17 @@ class Basis(ABC):
     def functions(self) -> Floats:
         """The functions in the middle of each cell of [0, 1], shape (cells, terms)."""
 
+    def weights(self) -> Floats:
+        """What each function is multiplied by in the sums, 1 by default; see ``Weighted``."""
+        return np.ones(self.terms)
+
     def edges(self) -> Floats:
         """The rising edges of the cells, one more than cells."""
         return self._at(np.linspace(0, 1, self.cells + 1))
 
     def _at(self, shares: Floats) -> Floats:
         """The edges that lie at these shares of the interval."""
-        lower, upper = map(nearest, self.ends)
-        if max(abs(lower), abs(upper)) <= _LARGEST_ENTRY and upper - lower >= _NARROWEST:
-            edges = lower + (upper - lower) * shares
-            if (np.diff(edges) > 0).all():
-                return edges
-        first, last = map(format_number, self.ends)
-        if self.ends[0] >= self.ends[1]:
-            advice = "they are equal" if first == last else "swap them"
-            raise ParameterError(
-                f"{type(self).__name__}: lower must be below upper, got {first}, {last}; {advice}"
-            )
-        raise ParameterError(
-            f"{type(self).__name__}: floats from {first} to {last} make no {self.cells} cells; "
-            "bounds may not be too close together for their size, nor closer "
-            f"than {_NARROWEST:g}, nor beyond {_LARGEST_ENTRY:g}"
-        )
+        return edges_between(type(self).__name__, self.ends, shares)
 
     def middles(self) -> Floats:
         """The number that each cell stands for."""
@@ -183,6 +190,7 @@ class Basis(ABC):
 @lru_cache(maxsize=8)
 def _points(basis: Basis) -> Points:
     edges, table = basis.edges(), np.asarray(basis.functions(), dtype=np.float64)
+    weights = np.asarray(basis.weights(), dtype=np.float64)
     shapes = (basis.cells + 1,), (basis.cells, basis.terms)
     if (edges.shape, table.shape) != shapes:
         raise ParameterError(
@@ -194,4 +202,4 @@ def _points(basis: Basis) -> Points:
             f"{type(basis).__name__}: edges() must rise, and the largest of functions() must lie "
             f"from {_NARROWEST:g} to {_LARGEST_ENTRY:g}"
         )
-    return Points.nearest_to(basis, edges[1:-1], table)
+    return Points.nearest_to(basis, edges[1:-1], table * weights)

@@ -2,6 +2,8 @@
 
 from opendp_lite.estimate import Estimate
 from opendp_lite.estimators.distributions.basis_distribution import basis_distribution
+from opendp_lite.estimators.distributions.cdf import cdf
+from opendp_lite.estimators.distributions.cumulative_distribution import CumulativeDistribution
 from opendp_lite.estimators.distributions.distribution import Distribution, distribution
 from opendp_lite.estimators.distributions.uncertain import Uncertain
 from opendp_lite.estimators.many_columns.ball_mean import gaussian_mean, laplace_mean
@@ -31,12 +33,14 @@ from opendp_lite.estimators.one_column.simplex_ratio import simplex_ratio
 from opendp_lite.estimators.one_column.weighted_mean import weighted_mean
 
 __all__ = [
+    "CumulativeDistribution",
     "Distribution",
     "Estimate",
     "Uncertain",
     "basis_distribution",
     "binary_mean",
     "budget_for",
+    "cdf",
     "centered_mean",
     "centered_sum",
     "count_ratio",

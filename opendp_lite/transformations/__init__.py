@@ -3,6 +3,7 @@
 from opendp_lite.transformations.absolute import absolute
 from opendp_lite.transformations.basis_features import basis_features
 from opendp_lite.transformations.bins import bins
+from opendp_lite.transformations.block_counts import block_counts
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.clamp import clamp
 from opendp_lite.transformations.clip_to_norm import clip_to_norm
@@ -13,6 +14,7 @@ from opendp_lite.transformations.indicator_below import indicator_below
 from opendp_lite.transformations.keep import keep
 from opendp_lite.transformations.norm import norm
 from opendp_lite.transformations.one_hot import one_hot
+from opendp_lite.transformations.prefix_features import prefix_features
 from opendp_lite.transformations.random_rotation import Rotation, random_rotation
 from opendp_lite.transformations.resize import resize
 from opendp_lite.transformations.row_map import row_map
@@ -28,6 +30,7 @@ __all__ = [
     "absolute",
     "basis_features",
     "bins",
+    "block_counts",
     "center",
     "clamp",
     "clip_to_norm",
@@ -38,6 +41,7 @@ __all__ = [
     "keep",
     "norm",
     "one_hot",
+    "prefix_features",
     "random_rotation",
     "resize",
     "row_map",

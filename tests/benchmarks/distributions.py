@@ -6,6 +6,7 @@ import csv
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numpy as np
 from compare import Row
@@ -14,11 +15,15 @@ import opendp_lite as dp
 
 RUNS = 41
 TERMS = (8, 16, 32)
+LARGE = 20_000
+COVERED = 300
+CONFIDENCE = 0.95
 LARGEST = 0.5
 """Of all errors, whatever the basis: more is a defect."""
 LOSSES = {"rho = 0.5": {"rho": 0.5}, "epsilon = 1": {"epsilon": 1}}
 BASES: dict[str, Callable[[int, float], dp.bases.Basis]] = {
     "Cosine": lambda k, upper: dp.bases.Cosine(k, 0, upper),
+    "Weighted(Cosine)": lambda k, upper: dp.bases.Weighted(dp.bases.Cosine(k, 0, upper)),
     "Fourier": lambda k, upper: dp.bases.Fourier(k + 1, 0, upper),
     "Legendre": lambda k, upper: dp.bases.Legendre(k, 0, upper),
     "Chebyshev": lambda k, upper: dp.bases.Chebyshev(k, 0, upper),
@@ -49,6 +54,75 @@ def columns() -> dict[str, tuple[np.ndarray, float]]:
     }
 
 
+def curves(rows: int) -> dict[str, np.ndarray]:
+    """Columns on [0, 100] with jumps and without."""
+    generator = np.random.default_rng(0)
+    mixed = generator.random(rows)
+    atoms = generator.choice([10.0, 25.0, 40.0, 62.0, 80.0], rows)
+    return {
+        "two bells": np.where(mixed < 0.3, 30, 65) + generator.normal(0, 6, rows),
+        "a narrow bell": generator.normal(50, 0.5, rows),
+        "decay": generator.exponential(12, rows),
+        "five atoms": np.where(mixed < 0.5, atoms, generator.uniform(0, 100, rows)),
+        "60 % zeros": np.where(mixed < 0.6, 0.0, generator.exponential(12, rows)),
+    }
+
+
+def shares(data: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """The share of rows up to each edge."""
+    return np.searchsorted(np.sort(data.clip(0, 100)), edges, side="right") / len(data)
+
+
+def largest_and_mean(release: Any, data: np.ndarray) -> tuple[float, float]:
+    """The medians over the runs of the largest and the mean error at 1025 edges."""
+    edges = np.linspace(0, 100, 1025)
+    true = shares(data, edges)
+    off = np.array([np.abs(release(data).cdf(edges).value - true) for _ in range(RUNS)])
+    return float(median(off.max(axis=1))), float(median(off.mean(axis=1)))
+
+
+def of_curves() -> Iterator[Row]:
+    """``dp.cdf`` beside a basis: the largest and the mean error of a share."""
+    for words, loss in LOSSES.items():
+        basis = dp.bases.Cosine(24, 0, 100) if "rho" in loss else dp.bases.Haar(32, 0, 100)
+        for rows in (LARGE, 1000):
+            for kind, data in curves(rows).items():
+                ours = largest_and_mean(dp.cdf(0, 100, **loss), data)
+                theirs = largest_and_mean(dp.basis_distribution(basis, **loss), data)
+                texts = [
+                    " / ".join(f"{100 * each:.2f} %" for each in both) for both in (ours, theirs)
+                ]
+                name = f"cdf: {kind}, n = {rows}, {words}"
+                met = max(ours) < LARGEST
+                yield Row(name, texts[0], type(basis).__name__, texts[1], "", "", met)
+
+
+def of_intervals() -> Iterator[Row]:
+    """How often intervals at an edge, bands and intervals of quantiles hold the truth."""
+    edges, asked = np.linspace(0, 100, 1025), np.array([0.1, 0.5, 0.9])
+    for words, loss in LOSSES.items():
+        for rows in (LARGE, 1000, 100):
+            data = curves(rows)["two bells"]
+            true = shares(data, edges)
+            exactly = np.quantile(data, asked, method="inverted_cdf")
+            held = []
+            for _ in range(COVERED):
+                found = dp.cdf(0, 100, **loss, confidence=CONFIDENCE)(data)
+                pairs = [found.interval(edges), found.band(edges), found.quantile_interval(asked)]
+                (low, high), (lowest, highest), (first, last) = pairs
+                held.append(
+                    (
+                        ((low <= true) & (true <= high)).mean(),
+                        ((lowest <= true) & (true <= highest)).all(),
+                        ((first <= exactly) & (exactly <= last)).mean(),
+                    )
+                )
+            alone, together, quantiles = np.mean(held, axis=0)
+            text = f"{100 * alone:.1f} % / {100 * together:.1f} % / {100 * quantiles:.1f} %"
+            met = bool(min(alone, quantiles, together + 0.03) > CONFIDENCE - 0.02)
+            yield Row(f"cdf: intervals, n = {rows}, {words}", text, "", "", "", "", met)
+
+
 def error(basis: dp.bases.Basis, loss: dict[str, float], data: np.ndarray, upper: float) -> float:
     """The median over the runs of the largest error of a share below a number."""
     release = dp.basis_distribution(basis, **loss)
@@ -59,7 +133,9 @@ def error(basis: dp.bases.Basis, loss: dict[str, float], data: np.ndarray, upper
 
 
 def rows() -> Iterator[Row]:
-    """A row for each loss, column and basis, for so many terms each."""
+    """Of ``dp.cdf``; then for each loss, column and basis, for so many terms each."""
+    yield from of_curves()
+    yield from of_intervals()
     for words, loss in LOSSES.items():
         for kind, (data, upper) in columns().items():
             for name, basis in BASES.items():

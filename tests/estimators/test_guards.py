@@ -73,6 +73,7 @@ BINARY = "many_columns/test_binary_mean.py"
 PICKED = "many_columns/test_multivariate_mean.py"
 RATIOS = "one_column/test_ratios.py"
 PLANNING = "one_column/test_planning.py"
+CURVES = "distributions/test_cdf.py"
 BASES = "distributions/test_distribution.py"
 CHOSEN = "one_column/test_budgets_of_means.py::test_a_mean_says_which_was_chosen"
 TWO_ROUNDS = "test_both_rounds_of_a_recentred_mean_cost_rho"
@@ -156,6 +157,20 @@ GUARDS = {
         error=f"{BASES}::test_standard_errors_are_the_spread_of_the_estimates",
         data=f"{BASES}::test_any_data_gives_finite_answers",
         parameters=f"{BASES}::test_wrong_parameters_are_refused_before_a_release_is_spent",
+    ),
+    "cdf": Guards(
+        privacy=f"{CURVES}::test_half_the_noise_would_be_found",
+        budget=f"{CURVES}::test_the_noise_follows_the_sensitivity",
+        error=f"{CURVES}::test_standard_errors_are_the_spread_of_the_estimates",
+        data=f"{CURVES}::test_any_data_gives_finite_answers",
+        parameters=f"{CURVES}::test_refusals",
+    ),
+    "CumulativeDistribution": Guards(
+        privacy=None,
+        budget=None,
+        error=f"{CURVES}::test_intervals_cover_as_often_as_they_should",
+        data=f"{CURVES}::test_any_data_gives_finite_answers",
+        parameters=f"{CURVES}::test_what_is_asked_wrongly_is_answered_in_words",
     ),
     "distribution": Guards(
         privacy=None,

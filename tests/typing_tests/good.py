@@ -51,6 +51,7 @@ bases: list[dp.bases.Basis] = [
     dp.bases.Daubechies(8, 0, 1, moments=2),
     dp.bases.Hadamard(cells=8, lower=0, upper=1),
     dp.bases.MutuallyUnbiased(5, 0, 5, bases=6),
+    dp.bases.Weighted(dp.bases.Haar(8, 0, 1)),
 ]
 assert_type(dp.transformations.basis_features(bases[0]), dp.Stage[Tables, Tables])
 assert_type(bases[0].replacing(), dp.Norms)
@@ -73,6 +74,18 @@ assert_type(
     by_hand >> dp.estimators.distribution(bases[0], 2.5),
     dp.Mechanism[Tables, Zcdp, dp.Distribution],
 )
+Curve = dp.estimators.CumulativeDistribution
+assert_type(dp.cdf(0, 100, rho=1), dp.Mechanism[Tables, Zcdp, Curve])
+assert_type(dp.cdf(0, 1, epsilon=1, cells=9), dp.Mechanism[Tables, dp.MaxDivergence, Curve])
+assert_type(
+    dp.cdf(0, 1, epsilon=1, delta=1e-6, confidence=0.9),
+    dp.Mechanism[Tables, dp.ApproximateDivergence, Curve],
+)
+assert_type(dp.cdf(0, 100, rho=1)([1.0]).median(), dp.estimators.Uncertain)
+assert_type(
+    dp.transformations.prefix_features(0, 1, cells=4), dp.Stage[Tables, dp.Space[dp.Vectors]]
+)
+assert_type(dp.transformations.block_counts(0, 1), dp.Stage[Tables, dp.Space[dp.Vectors]])
 
 # Quantiles and programs.
 assert_type(

@@ -417,3 +417,42 @@ def test_numbers_that_json_does_not_have_are_none():
     assert shown.as_dict() == {"value": [[1.0, None], [None, 2.0]], "standard_error": 0.5}
     assert f"{dp.estimators.Uncertain(1.25, 0.1):.1f}" == "1.2"
     assert float(dp.estimators.Uncertain(1.25, 0.1)) == 1.25
+
+
+@pytest.mark.parametrize(
+    "kind", [dp.bases.Cosine, dp.bases.Chebyshev], ids=lambda kind: kind.__name__
+)
+def test_weights_move_noise_to_fine_functions(kind):
+    """The same density is read; noise follows the norms of the weighted functions, and is less."""
+    plain, weighted = kind(24, 0, 100), dp.bases.Weighted(kind(24, 0, 100))
+    places = np.maximum(np.arange(24), 1)
+    rows = plain.functions() / np.sqrt(places)
+    assert weighted.l2 == pytest.approx(np.linalg.norm(rows, axis=1).max(), rel=1e-6)
+    assert weighted.l1 == pytest.approx(np.abs(rows).sum(axis=1).max(), rel=1e-6)
+    assert weighted.replacing().l2 >= np.linalg.norm(rows[::97] - rows[-1], axis=1).max()
+    assert read(weighted, BELL).cdf(AT).value == pytest.approx(read(plain, BELL).cdf(AT).value)
+    both = [dp.basis_distribution(each, rho=0.01)(BELL[::200]) for each in (plain, weighted)]
+    assert [each.deviation for each in both] == pytest.approx(
+        [each.l2 / sqrt(0.02) for each in (plain, weighted)], rel=1e-5
+    )
+    ratio = both[1].cdf(AT[1:]).standard_error / both[0].cdf(AT[1:]).standard_error
+    assert (ratio < 0.85).all()
+
+
+@pytest.mark.parametrize("sized", [False, True])
+def test_standard_errors_with_weights(sized):
+    """As without weights: 12 in 100 are allowed."""
+    data = BELL[::40]
+    basis = dp.bases.Weighted(dp.bases.Cosine(8, 0, 100))
+    exactly, runs = noisy(basis, data, 15.0, len(data) if sized else None)
+    for name in ("cdf", "mean", "density"):
+        values = np.array([QUESTIONS[name](run).value for run in runs])
+        stated = QUESTIONS[name](exactly).standard_error
+        assert values.std() == pytest.approx(stated, rel=0.12), name
+
+
+def test_weights_go_through_json():
+    release = dp.basis_distribution(dp.bases.Weighted(dp.bases.Haar(8, 0, 1)), epsilon=1)
+    assert dp.from_json(release.to_json()) == release
+    with pytest.raises(dp.ParameterError, match="Weighted needs a basis"):
+        dp.bases.Weighted(5)

@@ -1,0 +1,254 @@
+"""Questions about a column, answered from noisy sums."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from math import sqrt
+from typing import Any, Final, cast
+
+import attrs
+import numpy as np
+from numpy.typing import ArrayLike
+
+from opendp_lite.errors import ParameterError
+from opendp_lite.estimators.distributions.reading import Reading
+from opendp_lite.estimators.distributions.uncertain import Uncertain
+from opendp_lite.estimators.inference.parameters import Floats
+from opendp_lite.exact import Number, described, exact, nearest, whole
+from opendp_lite.shown_results import for_json, html_table
+
+SHOWN: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+def numbers_of(given: Any, name: str) -> Floats:
+    """A number or an array of numbers, in floats."""
+    try:
+        found = np.asarray(given)
+        if found.dtype.kind not in "biufO":
+            raise TypeError(found.dtype)
+        numbers: Floats = found.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"{name} must be a number or an array of numbers, got {described(given)}"
+        ) from None
+    if np.isnan(numbers).any():
+        raise ParameterError(f"{name} must be numbers, got NaN")
+    return numbers
+
+
+def shares_of(given: Any, name: str) -> Floats:
+    """A share or an array of shares."""
+    shares = numbers_of(given, f"{name}: q")
+    if not ((shares >= 0) & (shares <= 1)).all():
+        wrong = shares[(shares < 0) | (shares > 1)].flat[0]
+        raise ParameterError(
+            f"{name}: q is a share between 0 and 1, 0.5 for the median; got {wrong:g}"
+        )
+    return shares
+
+
+class Answers(ABC):
+    """Answers about numbers in public cells, from noisy sums.
+
+    Args:
+        sums: Linear in the counts of the cells, with independent noise of one size.
+        deviation: The standard deviation of that noise.
+        size: The number of rows where that is public. If None it is estimated.
+    """
+
+    sums: Floats
+    deviation: float
+    size: int | None
+
+    @property
+    @abstractmethod
+    def _shares(self) -> Reading:
+        """How the sums are read."""
+
+    @property
+    @abstractmethod
+    def _said(self) -> Mapping[str, Any]:
+        """What it is made of, by name, for a table."""
+
+    @property
+    @abstractmethod
+    def _means(self) -> str:
+        """By what it was made, for the repr."""
+
+    @cached_property
+    def _rows(self) -> float:
+        counted = float(self._shares.whole @ self.sums) if self.size is None else float(self.size)
+        return max(counted, 1.0)
+
+    @cached_property
+    def _per_row(self) -> Floats:
+        """The sums divided by the number of rows; brought to a public number where there is one.
+
+        Proof:
+            Of all changes of the sums that give the public number this is the shortest, and for
+            independent noise of one size the best.
+        """
+        sums, one = self.sums, self._shares.whole
+        if self.size is not None:
+            sums = sums + one * ((self.size - one @ sums) / (one @ one))
+        return sums / self._rows
+
+    def _linear(self, weights: Floats) -> Uncertain:
+        """The estimates of weights @ sums / rows, for weights of shape (..., terms).
+
+        The first order of the ratio: an error e of the sums moves it by (w - value one) @ e /
+        rows; where the number of rows is public the part of e along ``one`` does not matter.
+        """
+        one, value = self._shares.whole, weights @ self._per_row
+        along = value if self.size is None else weights @ one / (one @ one)
+        rest = weights - np.multiply.outer(along, one)
+        return Uncertain(value, _lengths(rest) * (self.deviation / self._rows))
+
+    @property
+    def count(self) -> Uncertain:
+        """The number of rows."""
+        if self.size is not None:
+            return Uncertain(float(self.size), 0.0)
+        error = self.deviation * float(np.linalg.norm(self._shares.whole))
+        return Uncertain(float(self._shares.whole @ self.sums), error)
+
+    @abstractmethod
+    def _in_cells(self, places: Any) -> Uncertain:
+        """The shares of rows in these cells."""
+
+    @abstractmethod
+    def _up_to(self, numbers: Floats) -> Uncertain:
+        """The shares of rows up to these numbers."""
+
+    def density(self, x: ArrayLike) -> Uncertain:
+        """The density at x; a negative estimate counts as 0. Beyond the bounds it is 0."""
+        numbers = numbers_of(x, "density: x")
+        edges, places = self._shares.edges, self._shares.places_of(numbers)
+        inside = (numbers >= edges[0]) & (numbers <= edges[-1])
+        widths = np.where(inside, np.diff(edges)[places], np.inf)
+        found = self._in_cells(places)
+        return plain(np.maximum(found.value, 0.0) / widths, found.standard_error / widths)
+
+    def cdf(self, x: ArrayLike) -> Uncertain:
+        """The share of rows up to x, from 0 to 1."""
+        found = self._up_to(numbers_of(x, "cdf: x"))
+        return plain(np.clip(found.value, 0.0, 1.0), found.standard_error)
+
+    @cached_property
+    def _rising(self) -> Floats:
+        """The share of rows below each edge, made to rise from 0 to 1."""
+        return self._shares.rising(self._per_row)
+
+    def _where(self, shares: Floats) -> Floats:
+        """The least number up to which there is such a share of rows."""
+        edges, rising = self._shares.edges, self._rising
+        after = np.searchsorted(rising, shares).clip(1, len(rising) - 1)
+        low, high = rising[after - 1], rising[after]
+        part = ((shares - low) / np.where(high > low, high - low, 1.0)).clip(0, 1)
+        return cast(Floats, edges[after - 1] * (1 - part) + edges[after] * part)
+
+    def quantile(self, q: ArrayLike) -> Uncertain:
+        """The number up to which there is a share q of the rows.
+
+        The standard error is half the distance between the quantiles that lie a standard error of
+        the share lower and higher. A share of 0 or 1 is a bound. Where q is within some standard
+        errors of 0 or 1, the release says little.
+        """
+        shares = shares_of(q, "quantile")
+        found = self._where(shares)
+        error = self._up_to(found).standard_error
+        more, low = shares + error, self._where((shares - error).clip(0, 1))
+        high = np.where(more < 1, self._where(more.clip(0, 1)), self._shares.edges[-1])
+        return plain(found, (high - low) / 2)
+
+    def median(self) -> Uncertain:
+        """The number up to which there is half of the rows."""
+        return self.quantile(0.5)
+
+    def expectation(self, function: Callable[[Floats], Floats]) -> Uncertain:
+        """The mean of a function of the numbers, which maps an array of them to another."""
+        values = numbers_of(
+            function(self._shares.middles.copy()), "expectation: the function's values"
+        )
+        return self._mean_of(values, "expectation: the function")
+
+    def _mean_of(self, values: Floats, name: str) -> Uncertain:
+        cells = self._shares.cells
+        if values.shape[-1:] != (cells,):
+            raise ParameterError(
+                f"{name} must give one number for each of the {cells} in the array that it gets, "
+                f"got shape {values.shape}; np.where and np.full_like make such arrays"
+            )
+        if not np.isfinite(values).all():
+            wrong = self._shares.middles[~np.isfinite(values).reshape(-1, cells).all(axis=0)][0]
+            raise ParameterError(
+                f"{name} must be finite between the bounds; it is not at {wrong:g}"
+            )
+        found = self._linear(self._shares.total(values))
+        return plain(found.value, found.standard_error)
+
+    def moment(self, order: int, about: Number = 0) -> Uncertain:
+        """The mean of (x - about)^order."""
+        power, middle = whole(order, "order", least=1), nearest(exact(about, "about"))
+        with np.errstate(over="ignore"):
+            powers = (self._shares.middles - middle) ** power
+        return self._mean_of(powers, f"moment: the power of order {power}")
+
+    def mean(self) -> Uncertain:
+        """The mean, within the cells."""
+        found, edges = self.moment(1), self._shares.edges
+        return attrs.evolve(found, value=float(np.clip(found.value, edges[0], edges[-1])))
+
+    def standard_deviation(self) -> Uncertain:
+        """The standard deviation of the numbers; 0 where their variance seems to be negative.
+
+        Where the variance is not above two standard errors of it, the root of one of them is
+        that of the deviation: there the tangent of the root, which is taken elsewhere, is too flat.
+        """
+        variance = self.moment(2, about=self.mean().value)
+        found = sqrt(max(variance.value, 0.0))
+        error = variance.standard_error
+        return Uncertain(found, error / (2 * found) if found**2 > 2 * error else sqrt(error))
+
+    def _summary(self) -> dict[str, Uncertain]:
+        """The numbers that a person looks at first."""
+        named = {f"quantile {q:g}": self.quantile(q) for q in SHOWN}
+        return {"mean": self.mean(), "standard deviation": self.standard_deviation(), **named}
+
+    def __repr__(self) -> str:
+        mean = self.mean()
+        return f"<{type(self).__name__} of about {self._rows:.0f} rows, mean {mean}, {self._means}>"
+
+    def _repr_html_(self) -> str:
+        shown = {"rows, about": f"{self._rows:.0f}", **self._said, **self._summary()}
+        return html_table({name: str(found) for name, found in shown.items()})
+
+    def as_dict(self) -> dict[str, Any]:
+        """The release and a summary, for ``json.dumps``. A number that is not finite is None."""
+        return {
+            **self._said,
+            "sums": for_json(self.sums),
+            "deviation": for_json(self.deviation),
+            "size": self.size,
+            "count": self.count.as_dict(),
+            "mean": self.mean().as_dict(),
+            "standard_deviation": self.standard_deviation().as_dict(),
+            "quantiles": [{"q": q, **self.quantile(q).as_dict()} for q in SHOWN],
+        }
+
+
+def _lengths(rows: Floats) -> Floats:
+    """The l2 norms along the last axis, of numbers whose squares are beyond floats too."""
+    largest = np.abs(rows).max(axis=-1, keepdims=True)
+    units = np.where(largest > 0, largest, 1.0)
+    lengths: Floats = units[..., 0] * np.linalg.norm(rows / units, axis=-1)
+    return lengths
+
+
+def plain(value: Any, error: Any) -> Uncertain:
+    """Floats for one number, arrays for many."""
+    if np.ndim(value):
+        return Uncertain(value, error)
+    return Uncertain(float(value), float(error))

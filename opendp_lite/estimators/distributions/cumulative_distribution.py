@@ -1,0 +1,228 @@
+"""The distribution of numbers from the noisy products of a strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, Final
+
+import attrs
+import numpy as np
+from numpy.typing import ArrayLike
+
+from opendp_lite.errors import ParameterError
+from opendp_lite.estimators.distributions.answers import Answers, numbers_of, plain, shares_of
+from opendp_lite.estimators.distributions.isotonic import isotonic
+from opendp_lite.estimators.distributions.reading import Reading
+from opendp_lite.estimators.distributions.uncertain import Uncertain
+from opendp_lite.estimators.inference.parameters import Floats
+from opendp_lite.strategies.cells import Cells
+from opendp_lite.strategies.strategy import Products, Strategy
+
+UnitNoise = Callable[[np.random.Generator, tuple[int, int]], Floats]
+Interval = tuple[Any, Any]
+_SEED: Final = 5
+_RUNS: Final = 2000
+_AT_ONCE: Final = 250
+
+
+@attrs.frozen(eq=False)
+class _Cumulated(Reading):
+    """The cells of a strategy."""
+
+    strategy: Strategy
+    edges: Floats
+    middles: Floats
+
+    @property
+    def whole(self) -> Floats:  # type: ignore[override]
+        return self.strategy.everything
+
+    def places_of(self, numbers: Floats) -> Any:
+        return np.clip(np.searchsorted(self.edges, numbers) - 1, 0, len(self.edges) - 2)
+
+    def total(self, values: Floats) -> Floats:
+        return self.strategy.weights(values)
+
+    def rising(self, sums: Floats) -> Floats:
+        shares = np.cumsum(self.strategy.counts(sums))[:-1]
+        return np.append(isotonic(shares).clip(0, 1), 1.0)
+
+
+@attrs.frozen(eq=False, repr=False)
+class CumulativeDistribution(Answers):
+    """How numbers are distributed: the share of rows up to each of many public edges.
+
+    ``count``, ``cdf(x)``, ``quantile(q)``, ``median()``, ``density(x)``, ``mean()``,
+    ``standard_deviation()``, ``moment(order)`` and ``expectation(function)`` are each an
+    ``Uncertain`` with the standard error that the noise makes. ``interval(x)``, ``band(x)`` and
+    ``quantile_interval(q)`` hold at the confidence that was asked for.
+
+    At an edge a share has no error but the noise. Between two edges it is interpolated, so the
+    standard error leaves out where in a cell the rows lie; the intervals do not. The shares are
+    made to rise from 0 to 1 (isotonic regression), which brings them no further from the truth. The
+    standard errors are those from before, so they are rather too large.
+
+    Args:
+        cells: The public cells.
+        strategy: The matrix whose products were released.
+        sums: The products, with noise.
+        deviation: The standard deviation of the noise.
+        size: The number of rows where that is public. If None it is estimated.
+        unit_noise: Draws of the noise, of variance 1, by which intervals are found.
+        confidence: Of the intervals.
+    """
+
+    cells: Cells
+    strategy: Strategy
+    sums: Floats
+    deviation: float
+    size: int | None
+    unit_noise: UnitNoise
+    confidence: float | None = None
+
+    @property
+    def _shares(self) -> Reading:
+        return _Cumulated(self.strategy, self.cells.edges, self.cells.middles)
+
+    @property
+    def edges(self) -> Floats:
+        """The edges of the cells, from the lower bound to the upper one."""
+        return self.cells.edges.copy()
+
+    def _errors(self, shares: Floats, products: Products) -> Floats:
+        """The standard errors of shares, from the products of their weights."""
+        length = float(self._shares.whole @ self._shares.whole)
+        if self.size is None:
+            squares = products.squares + shares * (shares * length - 2 * products.along)
+        else:
+            squares = products.squares - products.along**2 / length
+        errors: Floats = np.sqrt(squares.clip(0)) * (self.deviation / self._rows)
+        return errors
+
+    @cached_property
+    def _at_edges(self) -> Floats:
+        """The standard errors at the edges; none at the last, where the share is 1."""
+        errors = self._errors(self._rising, self.strategy.of_edges)
+        return np.append(errors[:-1], 0.0)
+
+    def _in_cells(self, places: Any) -> Uncertain:
+        shares = np.diff(self._rising)
+        of_cells = self.strategy.of_cells
+        products = Products(of_cells.squares[1:], of_cells.along[1:])
+        return Uncertain(shares[places], self._errors(shares, products)[places])
+
+    def _up_to(self, numbers: Floats) -> Uncertain:
+        """Interpolated: between edges the standard error is at most the interpolated one."""
+        value, error = (
+            np.interp(numbers, self.cells.edges, at_edges, left=0.0)
+            for at_edges in (self._rising, self._at_edges)
+        )
+        return Uncertain(value, error)
+
+    @cached_property
+    def _factors(self) -> tuple[float, float]:
+        """How many standard errors cover one share, and all of them at once.
+
+        From simulated noise with a public seed, over all edges.
+        """
+        if self.confidence is None:
+            raise ParameterError(
+                "cdf: intervals need a confidence; add confidence=0.95 to cdf(...) when you release"
+            )
+        generator, whole = np.random.default_rng(_SEED), self._shares.whole
+        errors = self._at_edges * self._rows / self.deviation
+        sized = errors > 0
+        found = []
+        for _ in range(0, _RUNS, _AT_ONCE):
+            noise = self.unit_noise(generator, (_AT_ONCE, self.strategy.terms))
+            if self.size is not None:
+                noise -= np.outer(noise @ whole / (whole @ whole), whole)
+            counts = np.cumsum(self.strategy.counts(noise), axis=1)
+            off = counts if self.size is not None else counts - counts[:, -1:] * self._rising
+            found.append(np.abs(off[:, sized]) / errors[sized])
+        ratios = np.concatenate(found)
+        alone, together = (
+            float(np.quantile(each, self.confidence)) for each in (ratios, ratios.max(axis=1))
+        )
+        return alone, together
+
+    def _limits(self, factor: float) -> tuple[Floats, Floats]:
+        """Bounds at the edges, so many standard errors from the shares before they were to rise."""
+        shares = np.cumsum(self.strategy.counts(self._per_row))
+        shares[-1] = 1.0
+        low = np.minimum(shares - factor * self._at_edges, self._rising)
+        high = np.maximum(shares + factor * self._at_edges, self._rising)
+        return low.clip(0, 1), high.clip(0, 1)
+
+    @cached_property
+    def _alone(self) -> tuple[Floats, Floats]:
+        return self._limits(self._factors[0])
+
+    @cached_property
+    def _together(self) -> tuple[Floats, Floats]:
+        """Where all bounds hold, each also holds at every edge beyond, as the truth rises."""
+        low, high = self._limits(self._factors[1])
+        return np.maximum.accumulate(low), np.minimum.accumulate(high[::-1])[::-1]
+
+    def _between(self, numbers: Floats, limits: tuple[Floats, Floats]) -> Interval:
+        """From the bound at the edge before to the one at the edge after."""
+        low, high = limits
+        before = np.searchsorted(self.cells.edges, numbers, side="right")
+        after = np.searchsorted(self.cells.edges, numbers)
+        return _pair(np.append(0.0, low)[before], np.append(high, 1.0)[after])
+
+    def interval(self, x: ArrayLike) -> Interval:
+        """Bounds on the share of rows up to x, each right at the confidence by itself.
+
+        They hold wherever in a cell the rows lie.
+        """
+        return self._between(numbers_of(x, "interval: x"), self._alone)
+
+    def band(self, x: ArrayLike) -> Interval:
+        """As ``interval``, and right at the confidence for all x at once."""
+        return self._between(numbers_of(x, "band: x"), self._together)
+
+    def quantile_interval(self, q: ArrayLike) -> Interval:
+        """Bounds on the number up to which there is a share q of the rows.
+
+        Each is right at the confidence by itself, and lies on an edge. They hold wherever in a cell
+        the rows lie.
+
+        Proof:
+            The quantile lies above an edge where the share is below q, and up to an edge where it
+            is q or more. So the cells at which the intervals leave this open hold it.
+        """
+        shares, (low, high) = shares_of(q, "quantile_interval")[..., None], self._alone
+        open_ = (high >= shares) & (np.append(0.0, low[:-1]) <= shares)
+        edges, cells = self.cells.edges, len(low)
+        first, last = open_.argmax(axis=-1), cells - 1 - open_[..., ::-1].argmax(axis=-1)
+        return _pair(edges[(first - 1).clip(0)], edges[last])
+
+    def table(self) -> dict[str, Floats]:
+        """The share at every edge, as columns of a table: ``pandas.DataFrame(found.table())``."""
+        columns = {
+            "x": self.edges,
+            "share": self._rising.copy(),
+            "standard_error": self._at_edges.copy(),
+        }
+        if self.confidence is None:
+            return columns
+        limits = (*self._alone, *self._together)
+        names = ("low", "high", "band_low", "band_high")
+        return columns | {name: each.copy() for name, each in zip(names, limits, strict=True)}
+
+    @property
+    def _said(self) -> Mapping[str, Any]:
+        lower, upper = map(float, self.cells.ends)
+        return {"lower": lower, "upper": upper, "cells": len(self.cells.edges) - 1}
+
+    @property
+    def _means(self) -> str:
+        return f"at the edges of {self.cells}"
+
+
+def _pair(low: Any, high: Any) -> Interval:
+    """Floats for one number, arrays for many."""
+    found = plain(low, high)
+    return found.value, found.standard_error

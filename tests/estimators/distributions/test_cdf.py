@@ -1,0 +1,300 @@
+"""The whole distribution from prefix sums: private as claimed, near the truth, honest about it."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from math import inf, nan, sqrt
+
+import attrs
+import numpy as np
+import pytest
+from scipy.optimize import isotonic_regression
+
+import opendp_lite as dp
+from opendp_lite.estimators.distributions.isotonic import isotonic
+from opendp_lite.strategies.square_root import SquareRoot
+from opendp_lite.strategies.tree import Tree
+
+LOSSES = [{"rho": 0.5}, {"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}]
+REPLACE = dp.ChangeOneDistance()
+N = 2000
+DATA = np.random.default_rng(3).gamma(4, 8, N).clip(0, 100)
+SPACES = {"private": dp.records(), "public": dp.records(size=N, metric=REPLACE)}
+EDGES = np.linspace(0, 100, 201)
+RUNS = 300
+
+
+def truth(x):
+    return np.searchsorted(np.sort(DATA), x, side="right") / N
+
+
+def releases(space, count=RUNS, **arguments):
+    bound = SPACES[space] >> dp.cdf(0, 100, cells=200, **arguments)
+    return [bound.insecure_release(DATA, seed).value for seed in range(count)]
+
+
+def test_rising_numbers_are_the_nearest_ones():
+    generator = np.random.default_rng(0)
+    for length in (1, 2, 50, 500):
+        numbers = np.cumsum(generator.normal(0.1, 1, length))
+        assert isotonic(numbers) == pytest.approx(isotonic_regression(numbers).x, abs=1e-12)
+
+
+@pytest.mark.parametrize("space", SPACES)
+@pytest.mark.parametrize("loss", [{"rho": 1e12}, {"epsilon": 1e7}])
+def test_without_noise_the_truth_is_read_at_every_edge(space, loss):
+    (found,) = releases(space, 1, **loss)
+    assert found.count.value == pytest.approx(N, abs=1e-2)
+    assert np.abs(found.cdf(EDGES).value - truth(EDGES)).max() < 1e-5
+    assert np.array_equal(found.edges, EDGES)
+    assert found.mean().value == pytest.approx(DATA.mean(), abs=0.05)
+    assert found.standard_deviation().value == pytest.approx(DATA.std(), abs=0.1)
+    shares = np.array([0.1, 0.5, 0.9])
+    assert np.abs(found.quantile(shares).value - np.quantile(DATA, shares)).max() < 0.5
+    assert found.median().value == found.quantile(0.5).value
+    share = np.diff(truth(np.array([30.0, 30.5])))[0] / 0.5
+    assert found.density(30.2).value == pytest.approx(share, abs=1e-4)
+    assert (found.cdf(-1.0).value, found.cdf(101.0).value) == (0, 1)
+    assert (found.density(-1.0).value, found.density(101.0).value) == (0, 0)
+
+
+def test_numbers_at_the_lower_bound_are_there_at_once():
+    """Nine rows of ten are 0: the share up to 0 has no cell to be spread over."""
+    data = np.concatenate([np.zeros(900), np.full(100, 50.0)])
+    found = dp.cdf(0, 100, cells=10, rho=1e9)(data)
+    assert found.cdf([0.0, 40.0, 50.0]).value == pytest.approx([0.9, 0.9, 1.0], abs=1e-4)
+    assert found.quantile([0.1, 0.8]).value == pytest.approx([0, 0])
+    assert found.mean().value == pytest.approx(0.1 * 45, abs=1e-3)
+
+
+@pytest.mark.parametrize("space", SPACES)
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_the_shares_rise_from_0_to_1_and_quantiles_undo_them(space, loss):
+    (found,) = releases(space, 1, **loss)
+    shares = found.cdf(EDGES).value
+    assert (np.diff(shares) >= 0).all()
+    assert (shares[0] >= 0, shares[-1]) == (True, 1)
+    assert (found.density(EDGES).value >= 0).all()
+    middle = np.array([0.05, 0.3, 0.6, 0.95])
+    assert found.cdf(found.quantile(middle).value).value == pytest.approx(middle, abs=1e-9)
+
+
+def test_the_noise_follows_the_sensitivity():
+    """Of the largest column, or the largest distance of two; too small would be a false claim."""
+    sized = dp.records(size=50, metric=REPLACE)
+    for space, norms in ((dp.records(), "radii"), (sized, "diameters")):
+        release = space >> dp.cdf(0, 1, cells=99, rho=Fraction(1, 8))
+        assert release.map(1) == 0.125
+        assert release.map(2) == 0.5
+        root = getattr(SquareRoot(100), norms)()
+        assert release([0.5] * 50).deviation == pytest.approx(2 * root.l2, rel=1e-6)
+        pure = space >> dp.cdf(0, 1, cells=99, epsilon=Fraction(1, 100))
+        assert pure.map(1) == 0.01
+        tree = getattr(Tree(100), norms)()
+        deviation = 100 * sqrt(2) * float(tree.l1)
+        assert pure([0.5] * 50).deviation == pytest.approx(deviation, rel=1e-4)
+        both = space >> dp.cdf(0, 1, cells=99, epsilon=1, delta=1e-6)
+        assert both.map(1) == (1, 1e-6)
+        plain = dp.vector(1) >> dp.gaussian(epsilon=1, delta=1e-6)
+        sigma = plain.bound.facts.laws[0].standard_deviation * root.l2
+        assert both([0.5] * 50).deviation == pytest.approx(sigma, rel=1e-4)
+
+
+@pytest.mark.parametrize("loss", [{"rho": 0.5}, {"epsilon": 1}], ids=str)
+def test_half_the_noise_would_be_found(loss, seeded):
+    """The score is the likelihood ratio of a row in the first cell; fails with chance 1e-7."""
+    release = dp.records() >> dp.cdf(0, 1, cells=7, **loss)
+    step = dp.transformations.prefix_features if "rho" in loss else dp.transformations.block_counts
+    column = np.asarray(step(0, 1, cells=7)([0.0]))
+
+    def score(found):
+        if "rho" in loss:
+            return float(found.sums @ column)
+        return float((np.abs(found.sums) - np.abs(found.sums - column)).sum())
+
+    dp.audit(release, [], [0.0], releases=600, score=score)
+    halved = dp.records() >> dp.cdf(
+        0,
+        1,
+        cells=7,
+        **{name: value * (4 if name == "rho" else 3) for name, value in loss.items()},
+    )
+    claiming = attrs.evolve(halved, privacy_map=release.privacy_map)
+    with pytest.raises(AssertionError, match="claims a loss"):
+        dp.audit(claiming, [], [0.0], releases=5000, score=score)
+
+
+QUESTIONS = {
+    "count": lambda found: found.count,
+    "cdf": lambda found: found.cdf([5.0, 20.0, 32.0, 60.0]),
+    "mean": lambda found: found.mean(),
+    "second moment": lambda found: found.moment(2),
+    "expectation": lambda found: found.expectation(lambda x: np.where(x > 20, x, 0)),
+}
+
+
+@pytest.mark.parametrize("space", SPACES)
+@pytest.mark.parametrize("loss", [{"rho": 0.02}, {"epsilon": 0.5}], ids=str)
+def test_standard_errors_are_the_spread_of_the_estimates(space, loss):
+    """300 runs with a fixed seed measure a spread to about 4 in 100.
+
+    Rising shares are nearer to the truth than the noise: down to half of it where few rows are.
+    """
+    runs = releases(space, **loss)
+    for name, ask in QUESTIONS.items():
+        found = [ask(run) for run in runs]
+        values = np.array([each.value for each in found])
+        stated = np.mean([each.standard_error for each in found], axis=0)
+        if name == "count" and space == "public":
+            assert (stated == 0).all()
+            continue
+        assert (values.std(axis=0) < 1.15 * stated).all(), name
+        least = 0.3 if name == "cdf" else 0.85
+        assert (values.std(axis=0) > least * stated).all(), name
+
+
+@pytest.mark.parametrize("space", SPACES)
+@pytest.mark.parametrize("loss", [{"rho": 0.5}, {"epsilon": 1}], ids=str)
+def test_intervals_cover_as_often_as_they_should(space, loss):
+    """At all 201 edges of 80 releases, and the band in all: 5 deviations are allowed."""
+    runs = releases(space, 80, confidence=0.9, **loss)
+    true = truth(EDGES)
+    alone, together, quantiles = [], [], []
+    shares = np.array([0.1, 0.35, 0.5, 0.9])
+    exactly = np.quantile(DATA, shares, method="inverted_cdf")
+    for run in runs:
+        low, high = run.interval(EDGES)
+        alone.append(((low <= true) & (true <= high)).mean())
+        low, high = run.band(EDGES)
+        together.append(((low <= true) & (true <= high)).all())
+        low, high = run.quantile_interval(shares)
+        quantiles.append((low <= exactly) & (exactly <= high))
+    assert 0.88 < np.mean(alone) < 0.95
+    assert abs(np.mean(together) - 0.9) < 5 * sqrt(0.09 / 80)
+    assert np.mean(quantiles) > 0.9
+    assert np.mean(run.band(EDGES)[1] - run.band(EDGES)[0]) < 0.12
+
+
+def test_intervals_hold_wherever_in_a_cell_the_rows_lie():
+    """A jump in the middle of a cell: interpolation is off by half of it, intervals hold it."""
+    data = np.concatenate([np.full(500, 45.1), np.full(500, 80.0)])
+    found = dp.cdf(0, 100, cells=10, rho=100, confidence=0.99)(data)
+    for x, share in ((42.0, 0.0), (45.0, 0.0), (45.2, 0.5), (48.0, 0.5), (70.0, 0.5), (99.0, 1.0)):
+        low, high = found.interval(x)
+        assert low <= share <= high
+        low, high = found.band(x)
+        assert low <= share <= high
+    low, high = found.quantile_interval(0.3)
+    assert (low, high) == (40, 50)
+    assert found.interval(50.0)[1] - found.interval(50.0)[0] < 0.1
+
+
+@pytest.mark.parametrize(
+    "data",
+    [[], [nan], [inf, -inf], [1e308] * 3, [5e-324], [0.0] * 50, [3.0]],
+    ids=["none", "nan", "infinite", "huge", "subnormal", "equal", "one"],
+)
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_any_data_gives_finite_answers(data, loss):
+    spaces = [dp.records()]
+    if data:
+        spaces.append(dp.records(size=len(data), metric=REPLACE))
+    for space in spaces:
+        found = (space >> dp.cdf(0, 10, cells=12, confidence=0.9, **loss))(data)
+        for ask in QUESTIONS.values():
+            answer = ask(found)
+            assert np.isfinite(answer.value).all()
+            assert np.isfinite(answer.standard_error).all()
+        for answer in (found.interval(3.3), found.band(3.3), found.quantile_interval(0.5)):
+            low, high = answer
+            assert type(low) is type(high) is float
+            assert low <= high
+        assert all(np.isfinite(column).all() for column in found.table().values())
+        json.dumps(found.as_dict(), allow_nan=False)
+        assert "<table>" in found._repr_html_()
+
+
+def test_what_it_shows():
+    (found,) = releases("private", 1, rho=0.5, confidence=0.9)
+    assert repr(found).startswith("<CumulativeDistribution of about 1997 rows, mean 32.464")
+    assert repr(found).endswith("at the edges of 200 cells from 0 to 100>")
+    table = found.table()
+    assert list(table) == ["x", "share", "standard_error", "low", "high", "band_low", "band_high"]
+    assert {len(column) for column in table.values()} == {201}
+    assert np.array_equal(table["share"], found.cdf(EDGES).value)
+    assert (table["band_low"] <= table["low"] + 1e-3).all()
+    said = found.as_dict()
+    assert (said["lower"], said["upper"], said["cells"]) == (0, 100, 200)
+    (plain,) = releases("private", 1, rho=0.5)
+    assert list(plain.table()) == ["x", "share", "standard_error"]
+    shown = (dp.records() >> dp.cdf(0, 1, rho=0.5)).explain()
+    assert "prefix_features(0, 1)" in shown
+
+
+def test_what_is_asked_wrongly_is_answered_in_words():
+    (found,) = releases("private", 1, rho=0.5, confidence=0.9)
+    (plain,) = releases("private", 1, rho=0.5)
+    for ask, words in (
+        (lambda: found.cdf("a"), "cdf: x must be a number"),
+        (lambda: found.interval(None), "interval: x must be numbers, got NaN"),
+        (lambda: found.band([nan]), "band: x must be numbers, got NaN"),
+        (lambda: found.quantile(50), "quantile: q is a share between 0 and 1.*got 50"),
+        (lambda: found.quantile_interval(50), "quantile_interval: q is a share.*got 50"),
+        (lambda: found.expectation(lambda x: x[:3]), r"each of the 201.*got shape \(3,\)"),
+        (lambda: plain.interval(3.0), "add confidence=0.95 to cdf"),
+        (lambda: plain.band(3.0), "add confidence=0.95 to cdf"),
+        (lambda: plain.quantile_interval(0.5), "add confidence=0.95 to cdf"),
+    ):
+        with pytest.raises(dp.ParameterError, match=words):
+            ask()
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({}, "cdf needs a privacy budget: add epsilon=1, or rho=0.03"),
+        ({"rho": 1, "delta": 1e-6}, "cdf: delta goes with epsilon, got it with rho"),
+        ({"delta": 1e-6}, "cdf: delta goes with epsilon, which is missing"),
+        ({"rho": 1, "epsilon": 1}, "cdf takes one of rho= or epsilon="),
+        ({"rho": 1, "cells": 0}, "cdf: cells must be a whole number of at least 1"),
+        ({"rho": 1, "cells": 10**6}, "cdf: cells must be at most 4096"),
+        ({"rho": 1, "confidence": 95}, "cdf: confidence.*95 % is 0.95"),
+        ({"rho": 1, "lower": 101}, "cdf: lower must be below upper.*swap"),
+    ],
+)
+def test_refusals(given, words):
+    with pytest.raises(dp.ParameterError, match=words):
+        dp.cdf(**{"lower": 0, "upper": 100, **given}).bind(dp.records())
+
+
+def test_one_column_is_needed():
+    with pytest.raises(dp.SpaceError, match=r"needs one column.*select"):
+        dp.records(columns=2) >> dp.cdf(0, 1, rho=1)
+    with pytest.raises(dp.ParameterError, match="the data in a second call"):
+        dp.cdf([1.0, 2.0], rho=1)
+
+
+def test_the_errors_of_the_study():
+    """Study, item 13: n = 20 000, rho = 0.5, 1024 cells; medians of 15 runs, in percent."""
+    generator = np.random.default_rng(0)
+    bells = np.where(generator.random(20_000) < 0.3, 30, 65) + generator.normal(0, 6, 20_000)
+    edges = np.linspace(0, 100, 1025)
+    true = np.searchsorted(np.sort(bells), edges, side="right") / 20_000
+    release = dp.records() >> dp.cdf(0, 100, rho=0.5)
+    runs = [release.insecure_release(bells, seed).value for seed in range(15)]
+    off = np.array([np.abs(run.cdf(edges).value - true) for run in runs]) * 100
+    assert np.median(off.max(axis=1)) < 0.055
+    assert np.median(off.mean(axis=1)) < 0.014
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(0, 120), (-7, 93), (0, 4096), (1, 50)])
+def test_whole_numbers_lie_at_edges(lower, upper):
+    """As floats, too: 0.57 times 100 is not 57."""
+    found = dp.cdf(lower, upper, cells=upper - lower, rho=1)([1.0])
+    assert np.array_equal(found.edges, np.arange(lower, upper + 1))
+
+
+def test_tenths_lie_at_edges():
+    found = dp.cdf(0, 10, cells=100, rho=1)([1.0])
+    assert np.array_equal(found.edges, np.arange(101) / 10)

@@ -1,0 +1,154 @@
+"""The matrices behind ``dp.cdf``: their norms, their exact products, and their inverses."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+from math import comb, sqrt
+
+import numpy as np
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.strategies.square_root import SquareRoot
+from opendp_lite.strategies.strategy import Strategy
+from opendp_lite.strategies.tree import Tree
+
+SMALL = [kind(cells) for kind in (SquareRoot, Tree) for cells in (2, 3, 4, 7, 32, 36, 57, 101)]
+LARGE = [kind(cells) for kind in (SquareRoot, Tree) for cells in (1025, 4097)]
+
+
+def matrix(strategy: Strategy) -> np.ndarray:
+    """A row for each cell: what one row in it adds, in steps."""
+    one = np.eye(strategy.cells, dtype=np.int64)
+    return np.array([strategy.products(row) for row in one])
+
+
+@pytest.mark.parametrize("strategy", SMALL, ids=repr)
+def test_norms_are_the_largest_of_all_columns(strategy):
+    """Of every column, and of every two: exactly, in integers."""
+    columns, unit = matrix(strategy), Fraction(2) ** strategy.exponent
+    apart = columns[:, None] - columns
+    for found, each in ((strategy.radii(), columns), (strategy.diameters(), apart)):
+        assert found.l1 == int(np.abs(each).sum(axis=-1).max()) * unit
+        assert found.l2_squared == int((each**2).sum(axis=-1).max()) * unit**2
+        assert found.linf == int(np.abs(each).max()) * unit
+
+
+@pytest.mark.parametrize("strategy", LARGE, ids=repr)
+def test_norms_of_large_matrices(strategy):
+    """Of the first column with 200 others, which must not be beyond them."""
+    cells = np.unique(np.geomspace(1, strategy.cells - 1, 200).astype(int))
+    one = np.zeros(strategy.cells, dtype=np.int64)
+    one[0] = 1
+    first = strategy.products(one).astype(float)
+    met = 0.0
+    for cell in cells:
+        gap = strategy.products(np.roll(one, cell)) - first
+        met = max(met, float(np.linalg.norm(gap)) * 2.0**strategy.exponent)
+    assert 0.999 * float(strategy.diameters().l2) <= met <= float(strategy.diameters().l2)
+    length = np.linalg.norm(first) * 2.0**strategy.exponent
+    assert float(strategy.radii().l2) == pytest.approx(length, rel=1e-12)
+
+
+def test_norms_of_the_square_root_are_those_of_the_study():
+    assert SquareRoot(1024).radii().l2 == pytest.approx(1.81, abs=0.005)
+    assert SquareRoot(4096).radii().l2 == pytest.approx(1.93, abs=0.005)
+
+
+def test_the_coefficients_are_central_binomials():
+    steps = SquareRoot(300).steps
+    true = [Fraction(comb(2 * j, j), 4**j) for j in range(300)]
+    assert max(abs(Fraction(int(s), 2**20) - c) for s, c in zip(steps, true, strict=True)) <= (
+        Fraction(1, 2**21)
+    )
+    twice = np.convolve(steps * 2.0**-20, steps * 2.0**-20)[:300]
+    assert np.abs(twice - 1).max() < 300 * 2.0**-20
+
+
+@pytest.mark.parametrize("strategy", SMALL[::3], ids=repr)
+@pytest.mark.parametrize("largest", [1, 2**20, 2**45, 2**54])
+def test_products_are_exact_for_any_number_of_rows(strategy, largest):
+    """2^45 rows times 2^20 steps are beyond int64."""
+    generator = np.random.default_rng(0)
+    counts = np.array([int(share * largest) for share in generator.random(strategy.cells)])
+    table = matrix(strategy).astype(object)
+    expected = counts.astype(object) @ table
+    assert strategy.products(counts).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("strategy", [*SMALL, *LARGE], ids=repr)
+def test_counts_undo_products_and_weights_are_their_transpose(strategy):
+    generator = np.random.default_rng(1)
+    counts = generator.integers(0, 1000, strategy.cells)
+    products = strategy.products(counts) * 2.0**strategy.exponent
+    assert np.abs(strategy.counts(products) - counts).max() < 1e-7
+    weights = generator.normal(size=(3, strategy.cells))
+    noise = generator.normal(size=strategy.terms)
+    assert strategy.weights(weights) @ noise == pytest.approx(weights @ strategy.counts(noise))
+    assert len(products) == strategy.terms
+
+
+@pytest.mark.parametrize(
+    "strategy", [*map(SquareRoot, (2, 7, 57)), *map(Tree, (2, 7, 31, 36, 100))], ids=repr
+)
+def test_counts_are_by_least_squares(strategy):
+    """The trees are those without empty cells beyond the last."""
+    table = matrix(strategy).T * 2.0**strategy.exponent
+    noise = np.random.default_rng(2).normal(size=strategy.terms)
+    expected = np.linalg.lstsq(table, noise, rcond=None)[0]
+    assert strategy.counts(noise) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("strategy", SMALL, ids=repr)
+def test_products_of_weights(strategy):
+    cells = strategy.cells
+    for found, each in (
+        (strategy.of_edges, np.tril(np.ones((cells, cells)))),
+        (strategy.of_cells, np.eye(cells)),
+    ):
+        weights = strategy.weights(each)
+        assert found.squares == pytest.approx((weights**2).sum(axis=1))
+        assert found.along == pytest.approx(weights @ strategy.everything)
+
+
+def test_for_laplace_noise_the_tree_is_better_and_for_gaussian_noise_the_root():
+    """The largest standard error of the rows up to an edge, for a loss of 1."""
+    root, tree = SquareRoot(1025), Tree(1025)
+    pure = [sqrt(2 * each.of_edges.squares.max()) * float(each.radii().l1) for each in (root, tree)]
+    normal = [
+        sqrt(each.of_edges.squares.max() / 2) * float(each.radii().l2) for each in (root, tree)
+    ]
+    assert pure == pytest.approx([92.4, 15.0], rel=0.02)
+    assert normal == pytest.approx([2.31, 3.75], rel=0.02)
+
+
+def test_haar_wavelets_have_more_noise_than_the_tree():
+    """Xiao, Wang, Gehrke 2010: one weight for each of the ten sizes, and the count of all rows."""
+    cells, levels = 1024, 10
+    places = np.arange(1, cells)
+    variance = (places / cells) ** 2
+    for level in range(levels):
+        size = cells >> level
+        part = places % size / size
+        variance += np.minimum(part, 1 - part) ** 2
+    haar = sqrt(2 * variance.max()) * (levels + 1)
+    tree = Tree(cells)
+    assert haar > 1.4 * sqrt(2 * tree.of_edges.squares.max()) * float(tree.radii().l1)
+
+
+def test_the_sizes_of_blocks():
+    assert Tree(1025).sizes == (1, 10, 100, 1100)
+    assert Tree(2).sizes == (1, 2)
+    for cells in range(2, 4098, 37):
+        sizes = Tree(cells).sizes
+        assert sizes[0] == 1
+        assert cells <= sizes[-1] <= 2 * cells
+        assert all(after % before == 0 for before, after in pairwise(sizes))
+
+
+def test_the_step_says_the_norms():
+    step = dp.transformations.prefix_features(0, 1)
+    assert step.map(1).l2_squared == SquareRoot(1025).radii().l2_squared
+    sized = dp.records(size=5, metric=dp.ChangeOneDistance())
+    assert (sized >> step).map(2).l1 == 2 * SquareRoot(1025).diameters().l1
