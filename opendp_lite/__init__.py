@@ -52,6 +52,8 @@ from opendp_lite.estimators.one_column.count_ratio import count_ratio
 from opendp_lite.estimators.one_column.expected_error import expected_error
 from opendp_lite.estimators.one_column.mean import mean
 from opendp_lite.estimators.one_column.simplex_ratio import simplex_ratio
+from opendp_lite.estimators.one_column.standard_deviation import standard_deviation
+from opendp_lite.estimators.one_column.variance import variance
 from opendp_lite.examples import example
 from opendp_lite.grid import Grid
 from opendp_lite.measurements.gaussian import gaussian
@@ -183,10 +185,12 @@ __all__ = [
     "simplex_ratio",
     "square",
     "stage",
+    "standard_deviation",
     "sum",
     "to_approximate",
     "to_zcdp",
     "transformations",
+    "variance",
     "vector",
 ]
 

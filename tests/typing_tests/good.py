@@ -122,6 +122,15 @@ assert_type(
     dp.mean(0, 1, epsilon=1, delta=1e-6), dp.Mechanism[Tables, dp.ApproximateDivergence, float]
 )
 estimate: dp.Estimate = dp.mean(0, 1, rho=1, confidence=0.95)([0.5])
+assert_type(dp.variance(0, 1, rho=1), dp.Mechanism[Tables, Zcdp, float])
+assert_type(
+    dp.variance(0, 1, epsilon=1, delta=1e-6, confidence=0.95),
+    dp.Mechanism[Tables, dp.ApproximateDivergence, dp.Estimate],
+)
+assert_type(dp.standard_deviation(0, 1, epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence, float])
+assert_type(
+    dp.standard_deviation(0, 1, rho=1, confidence=0.9), dp.Mechanism[Tables, Zcdp, dp.Estimate]
+)
 assert_type(estimate.interval, tuple[float, float])
 dp.estimators.plug_in_mean(0, 1, rho=1, guess=0.5)
 dp.estimators.centered_mean(0, 1, epsilon=1, share=0.75)
@@ -146,7 +155,7 @@ assert_type(
     dp.estimators.scaled_mean(np.ones(3), rho=1, searched=True), dp.Mechanism[Tables, Zcdp, Floats]
 )
 assert_type(
-    dp.estimators.private_variance(5, rho=1, by="direct"), dp.Mechanism[Tables, Zcdp, Floats]
+    dp.estimators.normal_variance(5, rho=1, by="direct"), dp.Mechanism[Tables, Zcdp, Floats]
 )
 assert_type(dp.estimators.quantile_by_search(0.5, 0, 1, rho=1), Released)
 assert_type(
