@@ -46,6 +46,8 @@ from opendp_lite.errors import (
 from opendp_lite.estimate import Estimate
 from opendp_lite.estimators.distributions.basis_distribution import basis_distribution
 from opendp_lite.estimators.distributions.distribution import Distribution
+from opendp_lite.estimators.many_columns.covariance import covariance
+from opendp_lite.estimators.many_columns.covariance_estimate import Covariance
 from opendp_lite.estimators.many_columns.multivariate_mean import multivariate_mean
 from opendp_lite.estimators.one_column.budget_for import budget_for
 from opendp_lite.estimators.one_column.count_ratio import count_ratio
@@ -79,6 +81,7 @@ from opendp_lite.transformations.count import count
 from opendp_lite.transformations.drop_nan import drop_nan
 from opendp_lite.transformations.impute import impute
 from opendp_lite.transformations.norm import norm
+from opendp_lite.transformations.outer_products import outer_products
 from opendp_lite.transformations.resize import resize
 from opendp_lite.transformations.row_map import row_map
 from opendp_lite.transformations.scale import scale
@@ -118,6 +121,7 @@ __all__ = [
     "Blocks",
     "BudgetExceeded",
     "ChangeOneDistance",
+    "Covariance",
     "DataError",
     "Distribution",
     "Estimate",
@@ -157,6 +161,7 @@ __all__ = [
     "compose",
     "count",
     "count_ratio",
+    "covariance",
     "csv_column",
     "drop_nan",
     "estimators",
@@ -173,6 +178,7 @@ __all__ = [
     "metrics",
     "multivariate_mean",
     "norm",
+    "outer_products",
     "postprocessor",
     "private_quantile",
     "records",

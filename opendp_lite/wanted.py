@@ -19,6 +19,12 @@ _INSTEAD: Final = {
     "quantile": "dp.private_quantile(0.5, bounds=(lower, upper), epsilon=1)",
     "std": "dp.standard_deviation(lower, upper, epsilon=1)",
     "stdev": "dp.standard_deviation(lower, upper, epsilon=1)",
+    "cov": "dp.covariance(lower, upper, rho=0.03)",
+    "corr": "dp.covariance(lower, upper, rho=0.03, confidence=0.95), and its .correlation()",
+    "corrcoef": "dp.covariance(lower, upper, rho=0.03, confidence=0.95), and its .correlation()",
+    "correlation": "dp.covariance(lower, upper, rho=0.03, confidence=0.95), and its .correlation()",
+    "private_variance": "dp.variance(lower, upper, epsilon=1); for normal columns and PLAN "
+    "dp.estimators.normal_variance(bound, rho=0.03)",
     "var": "dp.variance(lower, upper, epsilon=1)",
     "pvariance": "dp.variance(lower, upper, epsilon=1)",
     "accountant": "dp.adaptive(program, measure, budget): one budget over several releases",

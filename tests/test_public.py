@@ -177,7 +177,8 @@ def test_the_public_list() -> None:
         ("read_csv", "use dp.csv_column"),
         ("max", "use dp.private_quantile"),
         ("accuracy", "use dp.expected_error"),
-        ("correlation", "has no attribute 'correlation'$"),
+        ("correlation", "use dp.covariance"),
+        ("private_variance", "dp.estimators.normal_variance"),
         ("mode", "has no attribute 'mode'$"),
     ],
 )

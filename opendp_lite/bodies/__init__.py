@@ -5,6 +5,7 @@ from opendp_lite.bodies.body import Body
 from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.everything import Everything
 from opendp_lite.bodies.non_negative_ball import NonNegativeBall
+from opendp_lite.bodies.products import OuterProducts
 from opendp_lite.bodies.simplex import Simplex
 
 __all__ = [
@@ -13,5 +14,6 @@ __all__ = [
     "Box",
     "Everything",
     "NonNegativeBall",
+    "OuterProducts",
     "Simplex",
 ]

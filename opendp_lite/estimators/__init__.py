@@ -6,6 +6,8 @@ from opendp_lite.estimators.distributions.distribution import Distribution, dist
 from opendp_lite.estimators.distributions.uncertain import Uncertain
 from opendp_lite.estimators.many_columns.ball_mean import gaussian_mean, laplace_mean
 from opendp_lite.estimators.many_columns.binary_mean import binary_mean
+from opendp_lite.estimators.many_columns.covariance import covariance
+from opendp_lite.estimators.many_columns.covariance_estimate import Covariance
 from opendp_lite.estimators.many_columns.elliptical_mean import elliptical_mean
 from opendp_lite.estimators.many_columns.iome_mean import iome_mean
 from opendp_lite.estimators.many_columns.l2_mechanism_mean import l2_mechanism_mean
@@ -32,6 +34,7 @@ from opendp_lite.estimators.one_column.variance import variance
 from opendp_lite.estimators.one_column.weighted_mean import weighted_mean
 
 __all__ = [
+    "Covariance",
     "Distribution",
     "Estimate",
     "Uncertain",
@@ -40,6 +43,7 @@ __all__ = [
     "budget_for",
     "centered_mean",
     "count_ratio",
+    "covariance",
     "distribution",
     "elliptical_mean",
     "expected_error",

@@ -10,6 +10,7 @@ from opendp_lite.transformations.drop_nan import drop_nan
 from opendp_lite.transformations.impute import impute
 from opendp_lite.transformations.indicator_below import indicator_below
 from opendp_lite.transformations.norm import norm
+from opendp_lite.transformations.outer_products import outer_products
 from opendp_lite.transformations.random_rotation import Rotation, random_rotation
 from opendp_lite.transformations.resize import resize
 from opendp_lite.transformations.row_map import row_map
@@ -32,6 +33,7 @@ __all__ = [
     "impute",
     "indicator_below",
     "norm",
+    "outer_products",
     "random_rotation",
     "resize",
     "row_map",

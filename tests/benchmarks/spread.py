@@ -9,7 +9,7 @@ import numpy as np
 from compare import Row, power
 
 import opendp_lite as dp
-from opendp_lite.estimators.one_column import _spread
+from opendp_lite.estimators.inference import value_search
 
 RUNS = 400
 CONFIDENCE = 0.95
@@ -57,14 +57,14 @@ def releases(
     space = dp.records(size=count, metric=dp.ChangeOneDistance()) if replaced else dp.records()
     release = space >> dp.variance(lower, upper, confidence=CONFIDENCE, **loss)
     generator, seen, found = np.random.default_rng(1), [], []
-    inner = _spread._Search._limits
+    inner = value_search.Search.around
 
-    def limits(search, around, ends):
-        made = inner(search, around, ends)
+    def limits(search, rows, ends, rings):
+        made = inner(search, rows, ends, rings)
         seen.append((lower - ends[0] + made.lower, lower - ends[0] + made.upper))
         return made
 
-    with patch.object(_spread._Search, "_limits", limits):
+    with patch.object(value_search.Search, "around", limits):
         for _ in range(runs):
             values = draw(generator, count)
             estimate = release(values)

@@ -71,6 +71,7 @@ WEIGHTED = "one_column/test_weighted_mean.py"
 BINARY = "many_columns/test_binary_mean.py"
 PICKED = "many_columns/test_multivariate_mean.py"
 RATIOS = "one_column/test_ratios.py"
+COVARIANCE = "many_columns/test_covariance.py"
 SPREAD = "one_column/test_spread.py"
 PLANNING = "one_column/test_planning.py"
 BASES = "distributions/test_distribution.py"
@@ -200,6 +201,20 @@ GUARDS = {
         parameters=f"{PLANNING}::test_errors_that_no_loss_or_any_meets",
     ),
     "variance": SPREADS,
+    "covariance": Guards(
+        privacy=f"{COVARIANCE}::test_nothing_is_found",
+        budget=f"{COVARIANCE}::test_the_loss_is_what_was_given",
+        error=f"{COVARIANCE}::test_errors_are_as_large_as_they_say",
+        data=f"{COVARIANCE}::test_any_data",
+        parameters=f"{COVARIANCE}::test_the_message_says_what_to_type",
+    ),
+    "Covariance": Guards(
+        privacy=None,
+        budget=None,
+        error=f"{COVARIANCE}::test_correlations",
+        data=f"{COVARIANCE}::test_what_is_shown",
+        parameters=None,
+    ),
     "standard_deviation": attrs.evolve(
         SPREADS, privacy=f"{SPREAD}::test_no_release_tells_a_value_of_the_data"
     ),

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
+from opendp_lite.estimators.inference import value_search
 from opendp_lite.estimators.inference.noise_family import GaussianFamily, LaplaceFamily
 from opendp_lite.estimators.inference.noisy_moments import NoisyMoments
 from opendp_lite.estimators.inference.program_budget import concentrated_rho
-from opendp_lite.estimators.one_column import _spread
 from opendp_lite.measures.profile import ConcentratedProfile
 
 REPLACE = dp.ChangeOneDistance()
@@ -75,12 +75,12 @@ def test_the_queries_spend_all_of_the_budget_and_no_more(space, loss, monkeypatc
     assert len(prices) == 3
 
 
-RINGS = _spread._rings(8.0)
+RINGS = value_search.rings_for(8.0)
 
 
 @pytest.mark.parametrize("space", [dp.records(), sized(50)], ids=["add or remove", "replace"])
 def test_a_row_is_in_one_ring(space):
-    stage = _spread._ring_of(RINGS) >> dp.sum()
+    stage = value_search._ring_of(RINGS) >> dp.sum()
     dp.assert_stable(stage, space)
     moved = stage.bind(space).stability_map(Fraction(1))
     one = space.domain.size is None
@@ -89,13 +89,13 @@ def test_a_row_is_in_one_ring(space):
 
 def test_rings_are_geometric():
     """The innermost holds 2^-30 of the width on either side."""
-    reaches = _spread._reaches(RINGS)
+    reaches = value_search._reaches(RINGS)
     assert reaches[0] == 8 * 2.0**-30
     assert reaches[-1] == pytest.approx(8)
     assert np.allclose(reaches[1:] / reaches[:-1], sqrt(2))
     count = len(RINGS.steps)
     values = np.array([-8, 0, reaches[0] / 2, (reaches[0] + reaches[1]) / 2, 7.9])
-    found = np.asarray((_spread._ring_of(RINGS) >> dp.sum())(values))
+    found = np.asarray((value_search._ring_of(RINGS) >> dp.sum())(values))
     places = [0, count // 2, count // 2, count // 2 + 1, count - 1]
     assert found.tolist() == np.bincount(places, minlength=count).tolist()
 
