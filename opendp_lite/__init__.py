@@ -52,12 +52,16 @@ from opendp_lite.estimators.distributions.basis_distribution import basis_distri
 from opendp_lite.estimators.distributions.cdf import cdf
 from opendp_lite.estimators.distributions.distribution import Distribution
 from opendp_lite.estimators.many_columns.centered_sum import centered_sum
+from opendp_lite.estimators.many_columns.covariance import covariance
+from opendp_lite.estimators.many_columns.covariance_estimate import Covariance
 from opendp_lite.estimators.many_columns.multivariate_mean import multivariate_mean
 from opendp_lite.estimators.one_column.budget_for import budget_for
 from opendp_lite.estimators.one_column.count_ratio import count_ratio
 from opendp_lite.estimators.one_column.expected_error import expected_error
 from opendp_lite.estimators.one_column.mean import mean
 from opendp_lite.estimators.one_column.simplex_ratio import simplex_ratio
+from opendp_lite.estimators.one_column.standard_deviation import standard_deviation
+from opendp_lite.estimators.one_column.variance import variance
 from opendp_lite.examples import example
 from opendp_lite.grid import Grid
 from opendp_lite.measurements.gaussian import gaussian
@@ -88,6 +92,7 @@ from opendp_lite.transformations.impute import impute
 from opendp_lite.transformations.keep import keep
 from opendp_lite.transformations.norm import norm
 from opendp_lite.transformations.one_hot import one_hot
+from opendp_lite.transformations.outer_products import outer_products
 from opendp_lite.transformations.resize import resize
 from opendp_lite.transformations.row_map import row_map
 from opendp_lite.transformations.scale import scale
@@ -128,6 +133,7 @@ __all__ = [
     "BudgetExceeded",
     "ByGroup",
     "ChangeOneDistance",
+    "Covariance",
     "DataError",
     "Distribution",
     "Estimate",
@@ -174,6 +180,7 @@ __all__ = [
     "compose",
     "count",
     "count_ratio",
+    "covariance",
     "csv_column",
     "drop_nan",
     "estimators",
@@ -193,6 +200,7 @@ __all__ = [
     "noisy_max",
     "norm",
     "one_hot",
+    "outer_products",
     "postprocessor",
     "private_quantile",
     "records",
@@ -205,11 +213,13 @@ __all__ = [
     "simplex_ratio",
     "square",
     "stage",
+    "standard_deviation",
     "sum",
     "table",
     "to_approximate",
     "to_zcdp",
     "transformations",
+    "variance",
     "vector",
 ]
 

@@ -156,8 +156,8 @@ def test_the_public_list() -> None:
     ("name", "words"),
     [
         ("median", r"use dp.private_quantile\(0.5"),
-        ("std", "dp.estimators.private_variance"),
-        ("var", "dp.estimators.private_variance"),
+        ("std", "dp.standard_deviation"),
+        ("var", "dp.variance"),
         ("histogram", "dp.basis_distribution"),
         ("group_by", "dp.by"),
         ("filter", "dp.keep"),
@@ -179,7 +179,8 @@ def test_the_public_list() -> None:
         ("read_csv", "use dp.csv_column"),
         ("max", "use dp.private_quantile"),
         ("accuracy", r"use pipeline.accuracy\(0.95\)"),
-        ("correlation", "has no attribute 'correlation'$"),
+        ("correlation", "use dp.covariance"),
+        ("private_variance", "dp.estimators.normal_variance"),
         ("mode", "has no attribute 'mode'$"),
     ],
 )

@@ -6,6 +6,7 @@ from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.everything import Everything
 from opendp_lite.bodies.non_negative_ball import NonNegativeBall
 from opendp_lite.bodies.one_hots import OneHots
+from opendp_lite.bodies.products import OuterProducts
 from opendp_lite.bodies.simplex import Simplex
 
 __all__ = [
@@ -15,5 +16,6 @@ __all__ = [
     "Everything",
     "NonNegativeBall",
     "OneHots",
+    "OuterProducts",
     "Simplex",
 ]

@@ -9,13 +9,15 @@ from opendp_lite.estimators.distributions.uncertain import Uncertain
 from opendp_lite.estimators.many_columns.ball_mean import gaussian_mean, laplace_mean
 from opendp_lite.estimators.many_columns.binary_mean import binary_mean
 from opendp_lite.estimators.many_columns.centered_sum import centered_sum
+from opendp_lite.estimators.many_columns.covariance import covariance
+from opendp_lite.estimators.many_columns.covariance_estimate import Covariance
 from opendp_lite.estimators.many_columns.elliptical_mean import elliptical_mean
 from opendp_lite.estimators.many_columns.iome_mean import iome_mean
 from opendp_lite.estimators.many_columns.l2_mechanism_mean import l2_mechanism_mean
 from opendp_lite.estimators.many_columns.multivariate_mean import multivariate_mean
+from opendp_lite.estimators.many_columns.normal_variance import normal_variance
 from opendp_lite.estimators.many_columns.plan_mean import plan_mean
 from opendp_lite.estimators.many_columns.plan_plus_mean import plan_plus_mean
-from opendp_lite.estimators.many_columns.private_variance import private_variance
 from opendp_lite.estimators.many_columns.quantile_by_search import quantile_by_search
 from opendp_lite.estimators.many_columns.scaled_mean import scaled_mean
 from opendp_lite.estimators.many_columns.simplex_vector_mean import simplex_vector_mean
@@ -30,10 +32,13 @@ from opendp_lite.estimators.one_column.recentred_mean import recentred_mean
 from opendp_lite.estimators.one_column.resized_mean import resized_mean
 from opendp_lite.estimators.one_column.simplex_mean import simplex_mean
 from opendp_lite.estimators.one_column.simplex_ratio import simplex_ratio
+from opendp_lite.estimators.one_column.standard_deviation import standard_deviation
+from opendp_lite.estimators.one_column.variance import variance
 from opendp_lite.estimators.one_column.weighted_mean import weighted_mean
 
 __all__ = [
     "CumulativeDistribution",
+    "Covariance",
     "Distribution",
     "Estimate",
     "Uncertain",
@@ -44,6 +49,7 @@ __all__ = [
     "centered_mean",
     "centered_sum",
     "count_ratio",
+    "covariance",
     "distribution",
     "elliptical_mean",
     "expected_error",
@@ -55,10 +61,10 @@ __all__ = [
     "laplace_mean",
     "mean",
     "multivariate_mean",
+    "normal_variance",
     "plan_mean",
     "plan_plus_mean",
     "plug_in_mean",
-    "private_variance",
     "quantile_by_search",
     "recentred_mean",
     "resized_mean",
@@ -67,5 +73,7 @@ __all__ = [
     "simplex_ratio",
     "simplex_vector_mean",
     "size_ratio",
+    "standard_deviation",
+    "variance",
     "weighted_mean",
 ]

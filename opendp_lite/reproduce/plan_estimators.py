@@ -91,7 +91,7 @@ def _direct(share: Fraction) -> Recipe:
 
 def _variance(by: Any, group: int) -> Recipe:
     def release(sample: Sample, rho: float) -> Any:
-        variance = dp.estimators.private_variance(sample.bound, rho=rho, by=by, group=group)
+        variance = dp.estimators.normal_variance(sample.bound, rho=rho, by=by, group=group)
         return (replace_one(sample) >> variance)(sample.rows)
 
     return release

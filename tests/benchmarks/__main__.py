@@ -26,6 +26,7 @@ import quantile_errors
 import scalars
 import selection
 import sparse
+import spread
 import sums
 import value_times
 from compare import Clock, Row, table
@@ -35,6 +36,7 @@ OPENDP_ENTRIES = 5_000
 BY_NAME_ONLY = {"plan", "distributions", "mean_grid", "selection", "value_times"}
 BY_NAME_ONLY = {"plan", "distributions", "mean_grid", "quantile_errors", "value_times"}
 BY_NAME_ONLY = {"plan", "centered_sum", "distributions", "mean_grid", "value_times"}
+BY_NAME_ONLY = {"plan", "distributions", "mean_grid", "spread", "value_times"}
 """Groups that take long, and run where they are asked for."""
 
 
@@ -92,6 +94,7 @@ def main() -> None:
         "mean_grid": mean_grid.rows,
         "selection": selection.rows,
         "centered_sum": centered_sum.rows,
+        "spread": spread.rows,
         "plan": lambda: plan.rows(arguments.experiments, arguments.runs, arguments.failures),
     }
     unknown = [name for name in arguments.names if name not in groups]

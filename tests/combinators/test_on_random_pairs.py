@@ -14,7 +14,7 @@ from scipy.stats import chi2
 
 import opendp_lite as dp
 from opendp_lite.engines.rows import materialise
-from opendp_lite.estimators.many_columns.private_variance import median_of_mean_square
+from opendp_lite.estimators.many_columns.normal_variance import median_of_mean_square
 from opendp_lite.testing.distances import change_one_distance, symmetric_distance
 
 module = import_module("opendp_lite.combinators.on_random_pairs")

@@ -72,11 +72,20 @@ WEIGHTED = "one_column/test_weighted_mean.py"
 BINARY = "many_columns/test_binary_mean.py"
 PICKED = "many_columns/test_multivariate_mean.py"
 RATIOS = "one_column/test_ratios.py"
+COVARIANCE = "many_columns/test_covariance.py"
+SPREAD = "one_column/test_spread.py"
 PLANNING = "one_column/test_planning.py"
 CURVES = "distributions/test_cdf.py"
 BASES = "distributions/test_distribution.py"
 CHOSEN = "one_column/test_budgets_of_means.py::test_a_mean_says_which_was_chosen"
 TWO_ROUNDS = "test_both_rounds_of_a_recentred_mean_cost_rho"
+SPREADS = Guards(
+    privacy=f"{SPREAD}::test_nothing_is_found",
+    budget=f"{SPREAD}::test_the_loss_is_what_was_given",
+    error=f"{SPREAD}::test_every_shape",
+    data=f"{SPREAD}::test_any_data",
+    parameters=f"{SPREAD}::test_the_message_says_what_to_type",
+)
 GUARDS = {
     "mean": attrs.evolve(MEANS, privacy=CHOSEN),
     "recentred_mean": attrs.evolve(
@@ -131,7 +140,7 @@ GUARDS = {
     "plan_mean": PROGRAMS,
     "plan_plus_mean": PROGRAMS,
     "iome_mean": PROGRAMS,
-    "private_variance": attrs.evolve(
+    "normal_variance": attrs.evolve(
         PROGRAMS, error="many_columns/test_accuracy.py::test_variances_of_normal_columns"
     ),
     "quantile_by_search": attrs.evolve(
@@ -213,6 +222,24 @@ GUARDS = {
         error=f"{PLANNING}::test_the_loss_for_an_error_is_the_least_of_three_digits",
         data=None,
         parameters=f"{PLANNING}::test_errors_that_no_loss_or_any_meets",
+    ),
+    "variance": SPREADS,
+    "covariance": Guards(
+        privacy=f"{COVARIANCE}::test_nothing_is_found",
+        budget=f"{COVARIANCE}::test_the_loss_is_what_was_given",
+        error=f"{COVARIANCE}::test_errors_are_as_large_as_they_say",
+        data=f"{COVARIANCE}::test_any_data",
+        parameters=f"{COVARIANCE}::test_the_message_says_what_to_type",
+    ),
+    "Covariance": Guards(
+        privacy=None,
+        budget=None,
+        error=f"{COVARIANCE}::test_correlations",
+        data=f"{COVARIANCE}::test_what_is_shown",
+        parameters=None,
+    ),
+    "standard_deviation": attrs.evolve(
+        SPREADS, privacy=f"{SPREAD}::test_no_release_tells_a_value_of_the_data"
     ),
     "simplex_ratio": Guards(
         privacy=None,

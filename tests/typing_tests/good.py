@@ -30,6 +30,8 @@ assert_type(dp.bodies.Box([0, 1.5], np.ones(2) * 3, columns=2), dp.bodies.Box)
 assert_type(dp.bodies.Ball(1, p=1, center=[0, 1], columns=2), dp.bodies.Ball)
 assert_type(dp.bodies.NonNegativeBall([1, 0.5], p=1, columns=2), dp.bodies.NonNegativeBall)
 assert_type(dp.bodies.Simplex(Fraction(1, 3), columns=2), dp.bodies.Simplex)
+assert_type(dp.bodies.OuterProducts(4, side=3), dp.bodies.OuterProducts)
+assert_type(dp.outer_products(), dp.Stage[Tables, Tables])
 assert_type(dp.bodies.Everything(2), dp.bodies.Everything)
 bodies: list[dp.bodies.Body] = [
     dp.bodies.Box(0, 1),
@@ -164,6 +166,26 @@ assert_type(
     dp.mean(0, 1, epsilon=1, delta=1e-6), dp.Mechanism[Tables, dp.ApproximateDivergence, float]
 )
 estimate: dp.Estimate = dp.mean(0, 1, rho=1, confidence=0.95)([0.5])
+assert_type(dp.covariance(0, [1, 2], rho=1), dp.Mechanism[Tables, Zcdp, Floats])
+assert_type(
+    dp.covariance(0, 1, epsilon=1, confidence=0.95),
+    dp.Mechanism[Tables, dp.MaxDivergence, dp.Covariance],
+)
+assert_type(
+    dp.covariance(0, 1, epsilon=1, delta=1e-6),
+    dp.Mechanism[Tables, dp.ApproximateDivergence, Floats],
+)
+matrix = dp.Covariance(np.eye(2), np.eye(2), (np.eye(2), np.eye(2)), 0.9, None, 3)
+assert_type(matrix.correlation(), Floats)
+assert_type(dp.variance(0, 1, rho=1), dp.Mechanism[Tables, Zcdp, float])
+assert_type(
+    dp.variance(0, 1, epsilon=1, delta=1e-6, confidence=0.95),
+    dp.Mechanism[Tables, dp.ApproximateDivergence, dp.Estimate],
+)
+assert_type(dp.standard_deviation(0, 1, epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence, float])
+assert_type(
+    dp.standard_deviation(0, 1, rho=1, confidence=0.9), dp.Mechanism[Tables, Zcdp, dp.Estimate]
+)
 assert_type(estimate.interval, tuple[float, float])
 dp.estimators.plug_in_mean(0, 1, rho=1, guess=0.5)
 dp.estimators.centered_mean(0, 1, epsilon=1, share=0.75)
@@ -198,7 +220,7 @@ assert_type(
     dp.estimators.scaled_mean(np.ones(3), rho=1, searched=True), dp.Mechanism[Tables, Zcdp, Floats]
 )
 assert_type(
-    dp.estimators.private_variance(5, rho=1, by="direct"), dp.Mechanism[Tables, Zcdp, Floats]
+    dp.estimators.normal_variance(5, rho=1, by="direct"), dp.Mechanism[Tables, Zcdp, Floats]
 )
 assert_type(dp.estimators.quantile_by_search(0.5, 0, 1, rho=1), Released)
 assert_type(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from math import sqrt
+from math import log, sqrt
+from statistics import NormalDist
 from typing import Any, Final, cast
 
 import attrs
@@ -57,6 +58,10 @@ class NoiseFamily(ABC):
         """The standard deviation at a scale."""
 
     @abstractmethod
+    def exceeded(self, scale: float, share: float) -> float:
+        """What one noise of a scale exceeds with this probability."""
+
+    @abstractmethod
     def errors(self, total: np.ndarray, rows: np.ndarray) -> JointNoise:
         """Of a total and a number of rows that are combinations of noises of scale 1."""
 
@@ -101,6 +106,9 @@ class LaplaceFamily(NoiseFamily):
     def deviation(self, scale: float) -> float:
         return sqrt(2) * scale
 
+    def exceeded(self, scale: float, share: float) -> float:
+        return scale * log(1 / (2 * share))
+
     def errors(self, total: np.ndarray, rows: np.ndarray) -> JointNoise:
         return JointLaplace(total, rows)
 
@@ -141,6 +149,9 @@ class GaussianFamily(NoiseFamily):
 
     def deviation(self, scale: float) -> float:
         return scale
+
+    def exceeded(self, scale: float, share: float) -> float:
+        return -scale * NormalDist().inv_cdf(share)
 
     def errors(self, total: np.ndarray, rows: np.ndarray) -> JointNoise:
         return JointNormal(sqrt(total @ total), sqrt(rows @ rows))

@@ -16,7 +16,7 @@ from opendp_lite.estimators.many_columns._columns import (
     error_power,
     within,
 )
-from opendp_lite.estimators.many_columns.private_variance import Deviations, check_way, deviations
+from opendp_lite.estimators.many_columns.normal_variance import Deviations, check_way, deviations
 from opendp_lite.exact import Number
 from opendp_lite.examples import example
 from opendp_lite.measurements.gaussian import gaussian

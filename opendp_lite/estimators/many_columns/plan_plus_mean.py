@@ -22,7 +22,7 @@ from opendp_lite.estimators.many_columns._columns import (
     within,
 )
 from opendp_lite.estimators.many_columns._row_count import RowCount
-from opendp_lite.estimators.many_columns.private_variance import deviations
+from opendp_lite.estimators.many_columns.normal_variance import deviations
 from opendp_lite.exact import Number
 from opendp_lite.examples import example
 from opendp_lite.measurements.private_quantile import private_quantile

@@ -139,7 +139,7 @@ def test_a_searched_length_is_no_worse_for_tails_that_are_not_normal():
 def test_variances_of_normal_columns(by, group, most):
     spread = np.array([0.5, 2.0, 7.0])
     rows = normal(10_000, spread, 3, seed=5)
-    step = dp.estimators.private_variance(100, rho=2, by=by, group=group)
+    step = dp.estimators.normal_variance(100, rho=2, by=by, group=group)
     for bound in (sized(rows, step), dp.records(columns=3) >> step):
         found = [bound.insecure_release(rows, seed=s).value for s in range(5)]
         assert np.abs(np.median(found, axis=0) / spread**2 - 1).max() < most
@@ -148,7 +148,7 @@ def test_variances_of_normal_columns(by, group, most):
 def test_variances_of_zeros_and_ones():
     shares = np.array([0.5, 0.3, 0.02])
     rows = (np.random.default_rng(6).random((10_000, 3)) < shares).astype(float)
-    found = sized(rows, dp.estimators.private_variance(1, rho=1, by="binary")).insecure_release(
+    found = sized(rows, dp.estimators.normal_variance(1, rho=1, by="binary")).insecure_release(
         rows, seed=1
     )
     assert np.allclose(found.value, rows.var(axis=0), rtol=0.02)

@@ -30,16 +30,16 @@ FAST = [
 SLOW = [
     dp.estimators.scaled_mean(FAR / 3, rho=0.5, searched=True),
     dp.estimators.plan_plus_mean(FAR, rho=0.5),
-    dp.estimators.private_variance(FAR, rho=0.5),
-    dp.estimators.private_variance(FAR, rho=0.5, by="pairs"),
+    dp.estimators.normal_variance(FAR, rho=0.5),
+    dp.estimators.normal_variance(FAR, rho=0.5, by="pairs"),
     dp.estimators.quantile_by_search(0.5, -FAR, FAR, rho=0.5, steps=1),
 ]
 SIZED = [
     dp.estimators.plan_mean(FAR, rho=0.5),
     dp.estimators.plan_mean(FAR, rho=0.5, variances="none"),
     dp.estimators.iome_mean(FAR, rho=0.5, steps=1),
-    dp.estimators.private_variance(FAR, rho=0.5, by="direct"),
-    dp.estimators.private_variance(FAR, rho=0.5, by="binary"),
+    dp.estimators.normal_variance(FAR, rho=0.5, by="direct"),
+    dp.estimators.normal_variance(FAR, rho=0.5, by="binary"),
 ]
 MANY, FEW = 300, 100
 """Among so few releases a leak of values or of control flow shows. Too little noise shows among
@@ -101,7 +101,7 @@ def test_groups_of_rows(distance):
     space = dp.records(size=3, metric=REPLACE)
     mechanisms = [
         (dp.estimators.gaussian_mean(FAR, rho=0.1), MANY),
-        (dp.estimators.private_variance(FAR, rho=0.1), FEW),
+        (dp.estimators.normal_variance(FAR, rho=0.1), FEW),
     ]
     for mechanism, releases in mechanisms:
         dp.audit(space >> mechanism, data, other, d_in=distance, releases=releases)
@@ -113,7 +113,7 @@ def test_no_release_tells_a_value_of_the_data():
     space = dp.records(size=5, metric=REPLACE)
     for mechanism in (
         dp.estimators.plan_plus_mean(FAR, rho=0.5),
-        dp.estimators.private_variance(FAR, rho=0.5),
+        dp.estimators.normal_variance(FAR, rho=0.5),
     ):
         bound = space >> mechanism
         assert all(bound([value] * 5)[0] != value for _ in range(20))

@@ -31,10 +31,10 @@ BOUNDED = {
 UNBOUNDED = {
     "scaled_mean": dp.estimators.scaled_mean,
     "scaled_mean, searched": partial(dp.estimators.scaled_mean, searched=True),
-    "private_variance": dp.estimators.private_variance,
-    "private_variance by pairs": partial(dp.estimators.private_variance, by="pairs"),
-    "private_variance by groups": partial(dp.estimators.private_variance, by="pairs", group=3),
-    "private_variance by the 0.841 quantile": partial(dp.estimators.private_variance, by="direct"),
+    "normal_variance": dp.estimators.normal_variance,
+    "normal_variance by pairs": partial(dp.estimators.normal_variance, by="pairs"),
+    "normal_variance by groups": partial(dp.estimators.normal_variance, by="pairs", group=3),
+    "normal_variance by the 0.841 quantile": partial(dp.estimators.normal_variance, by="direct"),
 }
 SIZED = {
     "plan_mean": dp.estimators.plan_mean,
@@ -45,7 +45,7 @@ SIZED = {
     "plan_mean, none": partial(dp.estimators.plan_mean, variances="none"),
     "iome_mean": partial(dp.estimators.iome_mean, steps=6),
 }
-BINARY = {"private_variance, binary": partial(dp.estimators.private_variance, by="binary")}
+BINARY = {"normal_variance, binary": partial(dp.estimators.normal_variance, by="binary")}
 EITHER = BOUNDED | UNBOUNDED
 EVERY = EITHER | SIZED | BINARY
 
@@ -194,8 +194,8 @@ def test_budgets_and_bounds_out_of_range_are_refused_in_words(name, bad):
         (lambda: dp.estimators.scaled_mean([1, 1, 1], rho=1), "3 numbers for 2 columns"),
         (lambda: dp.estimators.scaled_mean(1, rho=1, middle=[1, 2, 3]), "3 numbers for 2 columns"),
         (lambda: dp.estimators.scaled_mean(1, rho=1, beyond=1), "beyond must be between 0 and 1"),
-        (lambda: dp.estimators.private_variance(1, rho=1, by="median"), '"pairs", "direct"'),
-        (lambda: dp.estimators.private_variance(1, rho=1, by="none"), "by is"),
+        (lambda: dp.estimators.normal_variance(1, rho=1, by="median"), '"pairs", "direct"'),
+        (lambda: dp.estimators.normal_variance(1, rho=1, by="none"), "by is"),
         (lambda: dp.estimators.quantile_by_search(1.1, 0, 1, rho=1), "between 0 and 1"),
         (
             lambda: dp.estimators.quantile_by_search(0.5, [0, 1, 2], 5, rho=1),

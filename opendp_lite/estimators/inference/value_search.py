@@ -1,0 +1,192 @@
+"""Where the values of a column lie, found in a program that may ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import lru_cache
+from math import sqrt
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from opendp_lite.bodies.points import PointOf, Points
+from opendp_lite.combinators.adaptive import Ask
+from opendp_lite.core import Transformation
+from opendp_lite.domains import Rows
+from opendp_lite.estimators.inference.bounded_column import BoundedColumn
+from opendp_lite.estimators.inference.budget import Budget
+from opendp_lite.estimators.inference.parameters import Floats
+from opendp_lite.measurements.private_quantile import private_quantile
+from opendp_lite.measures.max_divergence import MaxDivergence
+from opendp_lite.recipes import Mechanism, Stage, stage
+from opendp_lite.spaces import Space
+from opendp_lite.transformations.center import center
+from opendp_lite.transformations.row_map import row_map_trusted
+from opendp_lite.transformations.sum import sum
+
+_PER_DOUBLING: Final = 2
+_DOUBLINGS: Final = 30
+_FALSE: Final = 0.002
+"""How often an empty ring near the values passes for one that holds rows."""
+_FARTHEST: Final = 2.0**-6
+_WINDOWS: Final = (1, 2, 4)
+"""How many neighbouring rings are looked at together: few rows may be spread over several."""
+_FARTHER: Final = 2**0.25
+"""How much farther values are let than the last ring that surely holds rows. More errs less for
+lognormal values, and less for values without a tail."""
+_FOR_MIDDLE, _FOR_RINGS = Fraction(1, 20), Fraction(3, 20)
+_PURE_FOR_MIDDLE, _PURE_FOR_RINGS = Fraction(1, 10), Fraction(1, 5)
+Around = Stage[Space[Rows], Space[Rows]]
+
+
+def search_shares(budget: Budget) -> tuple[Fraction, Fraction]:
+    """The shares of a budget for the median, and for the rings."""
+    if budget.measure == MaxDivergence():
+        return _PURE_FOR_MIDDLE, _PURE_FOR_RINGS
+    return _FOR_MIDDLE, _FOR_RINGS
+
+
+def median(column: BoundedColumn, budget: Budget) -> Mechanism[Space[Rows], Any]:
+    """The median of a column, by all of a budget."""
+    if budget.measure == MaxDivergence():
+        return private_quantile(0.5, bounds=column.typed, epsilon=budget.amount)
+    return private_quantile(0.5, bounds=column.typed, rho=budget.amount)
+
+
+@attrs.frozen
+class Search:
+    """A search for where values lie, in a program.
+
+    Args:
+        ask: The program's.
+        middle: The budget of a median.
+        rings: The budget of numbers of rows in rings.
+    """
+
+    ask: Ask[Any]
+    middle: Budget
+    rings: Budget
+
+    def column(self, rows: Around, column: BoundedColumn, rings: Points) -> tuple[float, Limits]:
+        """The median of one column, and where the values lie as seen from it."""
+        middle = float(self.ask(rows >> median(column, self.middle)))
+        lower, upper = column.floats
+        ends = min(lower - middle, 0.0), max(upper - middle, 0.0)
+        return middle, self.around(rows >> center(Fraction(middle)), ends, rings)
+
+    def around(self, rows: Around, ends: tuple[float, float], rings: Points) -> Limits:
+        """Where the values lie as seen from 0."""
+        counting = rows >> _ring_of(rings) >> sum()
+        family = self.rings.family
+        moved = family.sensitivity(counting.bind(self.ask.space).output_space.unit)
+        scale = self.rings.scale(moved)
+        counts = np.asarray(self.ask(counting >> self.rings.noise()), dtype=np.float64)
+        return Limits.of(counts, _reaches(rings), ends, lambda p: family.exceeded(scale, p))
+
+
+@attrs.frozen
+class Limits:
+    """Where the values lie, seen from the median.
+
+    Args:
+        lower: Values below it are clipped to it.
+        upper: Values above it, likewise.
+        mean: About their mean.
+        variance: About their variance.
+    """
+
+    lower: float
+    upper: float
+    mean: float
+    variance: float
+
+    @classmethod
+    def of(
+        cls,
+        counts: Floats,
+        reaches: Floats,
+        ends: tuple[float, float],
+        exceeded: Callable[[float], float],
+    ) -> Limits:
+        """From noisy numbers of rows in rings.
+
+        A ring holds rows if noise alone would show as many, in it or in it and a few before it,
+        with a small probability. That falls with the fourth power of how much farther the ring lies
+        than the last that holds rows: as many times the square of the error grows.
+
+        Args:
+            counts: The numbers, from the outermost ring on the left to that on the right.
+            reaches: How far the rings reach, on one side.
+            ends: The bounds of the values.
+            exceeded: What noise exceeds with a probability.
+        """
+        inner = len(reaches) - 1
+        sides = counts[inner::-1], counts[inner:]
+        reached = [0, 0]
+        within = np.cumsum(sides[0] + sides[1]) - counts[inner]
+        here = int(np.argmax(within >= counts.sum() / 2))
+        for ring in range(1, inner + 1):
+            farther = max(reaches[min(here, ring)] / reaches[ring], _FARTHEST)
+            least = exceeded(_FALSE * farther**4)
+            for side in range(2):
+                windows = (
+                    sides[side][max(ring - w, reached[side]) + 1 : ring + 1] for w in _WINDOWS
+                )
+                if any(each.sum() > least * sqrt(len(each)) for each in windows if len(each)):
+                    reached[side], here = ring, max(here, ring)
+        left, right = reached
+        inside = counts[inner - left : inner + right + 1]
+        if inside.sum() <= max(counts.sum() / 2, exceeded(_FALSE)):
+            return cls.anywhere(ends)
+        far = _FARTHER * reaches[reached]
+        lower, upper = max(-far[0], ends[0]), min(far[1], ends[1])
+        between = np.append(0.0, (reaches[1:] + reaches[:-1]) / 2)
+        places = np.concatenate([-between[left:0:-1], between[: right + 1]])
+        mean = float(np.clip(inside @ places / inside.sum(), lower, upper))
+        variance = float(inside @ (places - mean) ** 2 / inside.sum())
+        return cls(float(lower), float(upper), mean, variance)
+
+    @classmethod
+    def anywhere(cls, ends: tuple[float, float]) -> Limits:
+        """The bounds, where too few rows show."""
+        lower, upper = ends
+        return cls(lower, upper, (lower + upper) / 2, ((upper - lower) / 4) ** 2)
+
+    @property
+    def exact(self) -> tuple[Fraction, Fraction]:
+        """The limits as the fractions that they are."""
+        return Fraction(self.lower), Fraction(self.upper)
+
+    @property
+    def reach(self) -> float:
+        """How far from the mean a value may lie."""
+        return max(self.upper - self.mean, self.mean - self.lower)
+
+    @property
+    def share(self) -> float:
+        """The variance over the square of the reach."""
+        return float(np.clip(self.variance / self.reach**2, 0.0, 0.5))
+
+
+@lru_cache(maxsize=64)
+def rings_for(width: float) -> Points:
+    """A point for each ring around 0: in, and left and right of it, geometric ones."""
+    powers = np.arange(_DOUBLINGS * _PER_DOUBLING, 0, -1) / _PER_DOUBLING
+    reaches = width * 2.0**-powers
+    edges = np.concatenate([-reaches[::-1], reaches])
+    return Points.nearest_to(("rings", width), edges, np.eye(len(edges) + 1))
+
+
+def _reaches(rings: Points) -> Floats:
+    """How far the rings reach on one side, from the innermost."""
+    right = rings.edges[len(rings.edges) // 2 :]
+    found: Floats = np.append(right, right[-1] * 2.0 ** (1 / _PER_DOUBLING))
+    return found
+
+
+@stage
+def _ring_of(space: Space[Rows], rings: Points) -> Transformation[Space[Rows], Space[Rows]]:
+    """Rows with a 1 for the ring that a value lies in."""
+    return row_map_trusted(space, PointOf(rings), rings)

@@ -1,0 +1,157 @@
+"""How the variance and the standard deviation of one column are estimated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from math import sqrt
+from typing import Any, Final
+
+import attrs
+
+from opendp_lite.bodies.points import Points
+from opendp_lite.combinators.adaptive import Ask, programmed
+from opendp_lite.combinators.compose import compose
+from opendp_lite.core import Measurement
+from opendp_lite.domains import Rows
+from opendp_lite.errors import SpaceError
+from opendp_lite.estimators.inference.bounded_column import BoundedColumn
+from opendp_lite.estimators.inference.budget import Budget
+from opendp_lite.estimators.inference.noisy_moments import NoisyMoments
+from opendp_lite.estimators.inference.parameters import confidence_of
+from opendp_lite.estimators.inference.program_budget import program_budget
+from opendp_lite.estimators.inference.value_search import (
+    Around,
+    Limits,
+    Search,
+    median,
+    rings_for,
+    search_shares,
+)
+from opendp_lite.exact import Number
+from opendp_lite.spaces import Space
+from opendp_lite.transformations.center import center
+from opendp_lite.transformations.clamp import clamp
+from opendp_lite.transformations.count import count
+from opendp_lite.transformations.square import square
+from opendp_lite.transformations.sum import sum
+
+_OFF, _OFF_SHARE = 0.02, 0.05
+"""About how far the mean that the rings tell lies from the true one, in half widths."""
+_ROWS_OFF: Final = Fraction(3, 100)
+_FINE: Final = 2**24
+
+
+@attrs.frozen
+class SpreadPlan:
+    """What was asked of a variance: where the values lie, a budget, a confidence."""
+
+    column: BoundedColumn
+    budget: Budget
+    confidence: float | None
+    rings: Points = attrs.field(eq=False)
+
+    @classmethod
+    def of(
+        cls,
+        space: Space[Rows],
+        bounds: tuple[Number, Number],
+        step: str,
+        confidence: Number | None,
+        budget: tuple[Number | None, Number | None, Number | None],
+    ) -> SpreadPlan:
+        """Refuses bounds, budgets and confidences that make no sense."""
+        column = BoundedColumn.between(*bounds, step)
+        if space.domain.columns != 1:
+            raise SpaceError(
+                f"{step} is of one column, the rows have {space.domain.columns}. Put select() "
+                "before it, or use covariance() for all of them"
+            )
+        share = (
+            None if confidence is None else float(confidence_of(confidence, f"{step}: confidence"))
+        )
+        rings = rings_for(float(2 * column.half))
+        plan = cls(column, program_budget(step, *budget), share, rings)
+        (column.rows(space) >> median(column, plan.budget)).bind(space)
+        return plan
+
+    def measured(
+        self, space: Space[Rows], shown: Callable[[NoisyMoments], Any], name: str
+    ) -> Measurement[Space[Rows], Any]:
+        """The whole estimator.
+
+        Args:
+            space: The space of the rows.
+            shown: From the moments to the release.
+            name: What is estimated, for the explanation.
+        """
+
+        def program(ask: Ask[Any]) -> Any:
+            return shown(self._moments(ask))
+
+        middle, rings = search_shares(self.budget)
+        why = (
+            f"{float(middle):.0%} of the budget is for a median, {float(rings):.0%} for the number "
+            "of rows in rings around it\n"
+            "  the rest is for sums of the values and of their squares, clipped to the rings that "
+            "hold rows\n"
+            f"  so the error follows the values and not the bounds; no interval for the {name} "
+            "shows what this clipping moves"
+        )
+        budget = self.budget
+        made = programmed(space, program, budget.measure, budget.amount, "")
+        return budget.with_claimed_loss(made).explained(why)
+
+    def _moments(self, ask: Ask[Any]) -> NoisyMoments:
+        """One run: where the values lie, then sums of what is clipped there."""
+        middle, rings = search_shares(self.budget)
+        rows = self.column.rows(ask.space)
+        search = Search(ask, self.budget.part(middle), self.budget.part(rings))
+        centre, limits = search.column(rows, self.column, self.rings)
+        clipped = rows >> center(Fraction(centre)) >> clamp(*limits.exact)
+        return self._sums(ask, clipped >> center(Fraction(limits.mean)), limits)
+
+    def _sums(self, ask: Ask[Any], inside: Around, limits: Limits) -> NoisyMoments:
+        """The last release."""
+        budget, space = self.budget, ask.space
+        middle, rings = search_shares(budget)
+        left = budget.part(1 - middle - rings)
+        reach, size = Fraction(limits.reach), space.domain.size
+        anchor = Fraction(limits.share)
+        total, squares = inside >> sum(), inside >> square() >> center(anchor * reach**2) >> sum()
+        family = budget.family
+
+        def moved(summed: Any, unit: Fraction) -> Fraction:
+            return Fraction(family.sensitivity(summed.bind(space).output_space.unit)) / unit
+
+        of_total, of_squares = moved(total, reach), moved(squares, reach**2)
+        off = Fraction(_OFF + _OFF_SHARE * sqrt(limits.share))
+        off_rows = _ROWS_OFF if size is None else Fraction(0)
+        for_squares = _fine(family.best_share(of_squares, 2 * off * of_total + off_rows))
+        share = _fine(family.best_share(2 * off * of_total, off_rows)) if size is None else 1
+        parts = [left.part(for_squares), left.part((1 - for_squares) * share)]
+        scales = [
+            part.scale(float(each))
+            for part, each in zip(parts, (of_squares, of_total), strict=True)
+        ]
+        queries = [squares >> parts[0].noise(), total >> parts[1].noise()]
+        if size is None:
+            counting = left.part((1 - for_squares) * (1 - share))
+            unit = family.sensitivity(count().bind(space).output_space.unit)
+            scales.append(counting.scale(unit))
+            queries.append(count() >> counting.noise())
+        found = ask(compose(*queries))
+        return NoisyMoments(
+            total=float(found[1][0]) / float(reach),
+            squares=float(found[0][0]) / float(reach) ** 2,
+            rows=float(found[2]) if size is None else float(size),
+            anchor=float(anchor),
+            reach=limits.reach,
+            widest=(limits.upper - limits.lower) / limits.reach,
+            family=family,
+            scales=(scales[1], scales[0], scales[2] if size is None else 0.0),
+        )
+
+
+def _fine(share: Fraction) -> Fraction:
+    return Fraction(int(share * _FINE), _FINE)

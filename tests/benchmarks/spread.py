@@ -1,0 +1,126 @@
+"""How far off variances are, and how often their intervals hold: the tables of docs/spread.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from unittest.mock import patch
+
+import numpy as np
+from compare import Row, power
+
+import opendp_lite as dp
+from opendp_lite.estimators.inference import value_search
+
+RUNS = 400
+CONFIDENCE = 0.95
+COVERED = (0.94, 0.97)
+MOST, MOST_LONG_TAIL = 0.05, 0.10
+Shape = tuple[Callable[[np.random.Generator, int], np.ndarray], float, float]
+SHAPES: dict[str, Shape] = {
+    "normal(50, 10), bounds 0, 100": (lambda g, n: g.normal(50, 10, n), 0, 100),
+    "uniform, bounds 0, 1": (lambda g, n: g.random(n), 0, 1),
+    "uniform, bounds 0, 100": (lambda g, n: g.random(n), 0, 100),
+    "bimodal 20 and 80, bounds 0, 100": (
+        lambda g, n: np.where(g.random(n) < 0.5, 20, 80) + g.normal(0, 3, n),
+        0,
+        100,
+    ),
+    "exponential(1), bounds 0, 100": (lambda g, n: g.exponential(1, n), 0, 100),
+    "exponential(1), bounds 0, 10 000": (lambda g, n: g.exponential(1, n), 0, 1e4),
+    "90 % zeros, else exponential(1), bounds 0, 100": (
+        lambda g, n: np.where(g.random(n) < 0.9, 0, g.exponential(1, n)),
+        0,
+        100,
+    ),
+    "lognormal(0, 1), bounds 0, 1000": (lambda g, n: g.lognormal(0, 1, n), 0, 1e3),
+    "lognormal(0, 1), bounds 0, 100 000": (lambda g, n: g.lognormal(0, 1, n), 0, 1e5),
+}
+LOSSES: dict[str, dict[str, float]] = {
+    "rho = 0.5": {"rho": 0.5},
+    "epsilon = 1": {"epsilon": 1},
+    "epsilon = 1, delta = 1e-6": {"epsilon": 1, "delta": 1e-6},
+}
+ACCURATE_ROWS = 10_000
+COVERED_ROWS = (20, 100, 1000, 10_000)
+
+
+def clipped_variance(values: np.ndarray, seen: list[tuple[float, float]]) -> float:
+    """The variance of the values within the limits of the last release."""
+    return float(np.clip(values, *seen[-1]).var())
+
+
+def releases(
+    shape: str, count: int, loss: dict[str, float], replaced: bool, runs: int = RUNS
+) -> np.ndarray:
+    """For each run: the estimate, both variances, and whether the interval holds the clipped."""
+    draw, lower, upper = SHAPES[shape]
+    space = dp.records(size=count, metric=dp.ChangeOneDistance()) if replaced else dp.records()
+    release = space >> dp.variance(lower, upper, confidence=CONFIDENCE, **loss)
+    generator, seen, found = np.random.default_rng(1), [], []
+    inner = value_search.Search.around
+
+    def limits(search, rows, ends, rings):
+        made = inner(search, rows, ends, rings)
+        seen.append((lower - ends[0] + made.lower, lower - ends[0] + made.upper))
+        return made
+
+    with patch.object(value_search.Search, "around", limits):
+        for _ in range(runs):
+            values = draw(generator, count)
+            estimate = release(values)
+            inside = clipped_variance(np.clip(values, lower, upper), seen)
+            low, high = estimate.interval
+            slack = 1e-9 * inside
+            held = low - slack <= inside <= high + slack
+            found.append((estimate.value, values.var(), inside, held, high - low))
+    return np.array(found)
+
+
+def accuracy(words: str, shape: str) -> Row:
+    """The error beside the variance of the sample."""
+    found = releases(shape, ACCURATE_ROWS, LOSSES[words], replaced=False)
+    ratios = found[:, 0] / found[:, 1]
+    error = float(np.sqrt(np.mean((ratios - 1) ** 2)))
+    most = (MOST_LONG_TAIL if "lognormal" in shape else MOST) if "rho" in words else np.inf
+    return Row(
+        f"{shape}; {words}",
+        f"{np.mean(ratios):.3f}, error {error:.2%}",
+        "sample variance",
+        "1",
+        f"({np.quantile(ratios, 0.05):.3f}..{np.quantile(ratios, 0.95):.3f})",
+        f"<= {most:.0%}" if most < np.inf else "",
+        error <= most,
+        f"of {RUNS} releases of {power(ACCURATE_ROWS)} rows, beside numpy.var: the mean ratio, its "
+        "root mean square error, and in brackets 90 % of the ratios",
+    )
+
+
+def covered(words: str, count: int, replaced: bool) -> Row:
+    """The least and the largest coverage over the shapes."""
+    found = [releases(shape, count, LOSSES[words], replaced) for shape in SHAPES]
+    shares = np.array([each[:, 3].mean() for each in found])
+    widths = [float(np.median(each[:, 4] / each[:, 1])) for each in found]
+    low, high = COVERED
+    doubt = 3.5 * np.sqrt(CONFIDENCE * (1 - CONFIDENCE) / RUNS)
+    relation = "replaced" if replaced else "added"
+    return Row(
+        f"coverage, {count} rows, {relation}; {words}",
+        f"{shares.min():.1%}..{shares.max():.1%}, all {shares.mean():.1%}",
+        "intended",
+        f"{CONFIDENCE:.0%}",
+        f"widths {min(widths):.2g}..{max(widths):.2g} variances",
+        f"{low:.0%}..{high:.0%}",
+        bool(low - doubt <= shares.min()),
+        f"coverage: of the variance of the clipped rows, by {RUNS} intervals for each shape",
+    )
+
+
+def rows() -> Iterator[Row]:
+    """Errors for each loss and shape, then coverage."""
+    for words in LOSSES:
+        for shape in SHAPES:
+            yield accuracy(words, shape)
+    for words in LOSSES:
+        for count in COVERED_ROWS:
+            for replaced in (False, True):
+                yield covered(words, count, replaced)
