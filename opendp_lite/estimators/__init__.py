@@ -27,6 +27,7 @@ from opendp_lite.estimators.one_column.recentred_mean import recentred_mean
 from opendp_lite.estimators.one_column.resized_mean import resized_mean
 from opendp_lite.estimators.one_column.simplex_mean import simplex_mean
 from opendp_lite.estimators.one_column.simplex_ratio import simplex_ratio
+from opendp_lite.estimators.one_column.unbounded_mean import unbounded_mean
 from opendp_lite.estimators.one_column.weighted_mean import weighted_mean
 
 __all__ = [
@@ -61,5 +62,6 @@ __all__ = [
     "simplex_ratio",
     "simplex_vector_mean",
     "size_ratio",
+    "unbounded_mean",
     "weighted_mean",
 ]

@@ -9,6 +9,7 @@ from opendp_lite.transformations.count import count
 from opendp_lite.transformations.drop_nan import drop_nan
 from opendp_lite.transformations.impute import impute
 from opendp_lite.transformations.indicator_below import indicator_below
+from opendp_lite.transformations.magnitude_counts import magnitude_counts
 from opendp_lite.transformations.norm import norm
 from opendp_lite.transformations.random_rotation import Rotation, random_rotation
 from opendp_lite.transformations.resize import resize
@@ -31,6 +32,7 @@ __all__ = [
     "drop_nan",
     "impute",
     "indicator_below",
+    "magnitude_counts",
     "norm",
     "random_rotation",
     "resize",
