@@ -47,6 +47,7 @@ from opendp_lite.estimate import Estimate
 from opendp_lite.estimators.distributions.basis_distribution import basis_distribution
 from opendp_lite.estimators.distributions.distribution import Distribution
 from opendp_lite.estimators.many_columns.multivariate_mean import multivariate_mean
+from opendp_lite.estimators.many_columns.private_bounds import private_bounds
 from opendp_lite.estimators.one_column.budget_for import budget_for
 from opendp_lite.estimators.one_column.count_ratio import count_ratio
 from opendp_lite.estimators.one_column.expected_error import expected_error
@@ -172,6 +173,7 @@ __all__ = [
     "multivariate_mean",
     "norm",
     "postprocessor",
+    "private_bounds",
     "private_quantile",
     "records",
     "resize",

@@ -12,6 +12,7 @@ from opendp_lite.estimators.many_columns.l2_mechanism_mean import l2_mechanism_m
 from opendp_lite.estimators.many_columns.multivariate_mean import multivariate_mean
 from opendp_lite.estimators.many_columns.plan_mean import plan_mean
 from opendp_lite.estimators.many_columns.plan_plus_mean import plan_plus_mean
+from opendp_lite.estimators.many_columns.private_bounds import private_bounds
 from opendp_lite.estimators.many_columns.private_variance import private_variance
 from opendp_lite.estimators.many_columns.quantile_by_search import quantile_by_search
 from opendp_lite.estimators.many_columns.scaled_mean import scaled_mean
@@ -53,6 +54,7 @@ __all__ = [
     "plan_mean",
     "plan_plus_mean",
     "plug_in_mean",
+    "private_bounds",
     "private_variance",
     "quantile_by_search",
     "recentred_mean",

@@ -19,6 +19,8 @@ _NEXT: Final = 4
 _LIKELY: Final = 3.0
 _CERTAIN: Final = 0.95
 _LEAST_SHARE: Final = 1e-12
+_HALF: Final = 0.5
+_LARGEST: Final = 700.0
 
 
 @attrs.frozen
@@ -54,6 +56,12 @@ class Reaches:
     safe: float = 0.0
     tight: float = 0.0
 
+    @property
+    def doubling(self) -> int:
+        """The power of two at or beyond the safe reach."""
+        half, exponent = np.frexp(self.safe)
+        return int(exponent) - int(half == _HALF)
+
 
 @attrs.frozen(eq=False)
 class Side:
@@ -77,10 +85,6 @@ class Side:
         """The far end of a cell."""
         doublings, within = divmod(cell, 2**self.bits)
         return float(2.0 ** (self.least + doublings) * (1 + within / 2**self.bits))
-
-    def inside(self, end: int) -> Side:
-        """The cells within 2^end."""
-        return attrs.evolve(self, cells=self.cells[: ((end - self.least) << self.bits) + 1])
 
     def last(self) -> int:
         """The last cell in which rows are seen; 0 where none are."""
@@ -125,18 +129,31 @@ class Side:
         Where rows end in a full cell, it is the end of that cell. Else the tail goes on as it
         begins, but no rows that are seen are left out.
         """
-        full = np.flatnonzero(self.cells[1:] > self.doubts.edge * self.deviation) + 1
-        if len(full) and self._nothing_after(int(full[-1])):
+        if not reaches.safe:
+            return 0.0
+        cells = self.cells[: ((reaches.doubling - self.least) << self.bits) + 1] / self.deviation
+        full = np.flatnonzero(cells[1:] > self.doubts.edge) + 1
+        if len(full) and _nothing(cells[full[-1] + 1 :]):
             return min(reaches.safe, self.end(int(full[-1])))
-        seen = np.flatnonzero(self.cells[1:] > self.doubts.among * self.deviation) + 1
+        seen = np.flatnonzero(cells[1:] > self.doubts.among) + 1
         farthest = self.end(int(seen[-1])) if len(seen) else 0.0
         return min(reaches.safe, max(reaches.tight, farthest))
 
-    def _nothing_after(self, cell: int) -> bool:
-        after = self.cells[cell + 1 :] / self.deviation
-        close = after[:_NEXT].sum() < _LIKELY * sqrt(_NEXT)
-        together = after.sum() < _LIKELY * sqrt(max(len(after), 1))
-        return bool(close and together)
+    def quantile(self, reaches: Reaches, beyond: float) -> float:
+        """A distance with at most about so many rows beyond, the end of one of these cells."""
+        if not reaches.safe:
+            return 0.0
+        last = min(((reaches.doubling - self.least) << self.bits), len(self.cells) - 1)
+        after = np.cumsum(self.cells[last:0:-1])
+        enough = np.flatnonzero(after >= max(beyond, _LIKELY * self.deviation))
+        return self.end(last - int(enough[0])) if len(enough) else self.end(last)
+
+
+def _nothing(after: Floats) -> bool:
+    """Whether cells beyond an edge, in deviations of their noise, show no rows."""
+    close = after[:_NEXT].sum() < _LIKELY * sqrt(_NEXT)
+    together = after.sum() < _LIKELY * sqrt(max(len(after), 1))
+    return bool(close and together)
 
 
 def _exponent(count: float, rows: float) -> float:
@@ -149,4 +166,4 @@ def _beyond(target: float, at: float, earlier: float) -> float:
     if target <= at:
         return 1.0
     power = log(at / earlier) / log(4)
-    return float(np.exp(min(log(target / at) / power, 700.0)))
+    return float(np.exp(min(log(target / at) / power, _LARGEST)))

@@ -3,60 +3,48 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import partial
-from math import ceil, log2
 from typing import Any, Final, overload
 
 import attrs
-import numpy as np
 
 from opendp_lite.combinators.adaptive import Ask, programmed
 from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
-from opendp_lite.errors import ParameterError, SpaceError
+from opendp_lite.errors import SpaceError
 from opendp_lite.estimate import Estimate
-from opendp_lite.estimators.inference.budget import Budget
-from opendp_lite.estimators.inference.magnitudes import LAPLACE, NORMAL, Doubts, Reaches, Side
+from opendp_lite.estimators.inference.bounds_search import (
+    FARTHEST,
+    LEAST,
+    MOST,
+    BoundsSearch,
+    SearchPlan,
+    around,
+)
 from opendp_lite.estimators.inference.request import Request
 from opendp_lite.estimators.one_column.joint_mean import joint_mean
 from opendp_lite.estimators.one_column.known_size_mean import known_size_mean
 from opendp_lite.estimators.one_column.recentred_mean import recentred_mean
-from opendp_lite.exact import Number, digits_up, nearest
+from opendp_lite.exact import Number
 from opendp_lite.examples import example
-from opendp_lite.measurements.private_quantile import private_quantile
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.recipes import Mechanism, mechanism
-from opendp_lite.spaces import Space, records, row_metric
-from opendp_lite.transformations.center import center
-from opendp_lite.transformations.count import count
-from opendp_lite.transformations.magnitude_counts import magnitude_counts
+from opendp_lite.spaces import Space, records
 
-_LEAST, _MOST = -300, 300
-FARTHEST: Final = 2.0**_MOST
-"""Values beyond it count as it."""
-_FINE: Final = 2**24
-_SMALLEST: Final = 2.0**-250
-_PRECISION: Final = 2.0**-40
-_SURE: Final = 80.0
-"""The exponent at which a median among 2^30 cells to a doubling is found but once in 10^4 runs."""
 _FEWEST: Final = 60.0
-_COARSE, _MIDDLING, _FINEST = 20, 30, 44
-_FINER: Final = 110.0
-_PLAIN_SHARE: Final = 0.13
-"""The share of rows in the fullest doubling of a smooth column, and that of a sparse one."""
+"""The exponent at which a median among 2^20 cells to a doubling is found."""
+_COARSE_BITS: Final = 20
 _SPARSE_SHARE: Final = 0.025
-_BESIDE: Final = 5.0
-_MOST_LEARNED: Final = 0.6
-_LEAST_MEDIAN, _LEAST_COUNTS, _MOST_COUNTS, _TRIMMING = 0.01, 0.08, 0.45, 0.06
+"""Of the rows in the fullest doubling where most values are 0."""
+_LEAST_COUNTS, _MOST_COUNTS, _TRIMMING = 0.08, 0.45, 0.06
 _FULL: Final = 0.06
-"""Edges are looked for where a cell with this share of the rows is certainly seen."""
-_COUNTING: Final = {1: 0.03, 2: 0.01}
+"""Edges are looked for where a cell with this share of the rows is surely seen."""
 _CUTS: Final = 4
 _DOUBLINGS: Final = 2
 _WANTED: Final = 2.8
+"""Of the deviation of a noisy count: so many rows beyond a bound bias a mean by about its noise."""
 
 
 @overload
@@ -147,212 +135,132 @@ def learned_mean(space: Space[Rows], request: Request) -> Measurement[Space[Rows
             f"mean is the mean of one column, the rows have {space.domain.columns}. Put select() "
             "before it, or use multivariate_mean()"
         )
-    budget = request.whole.with_choices()
-    plan = _Plan.of(space, budget)
-    size = space.domain.size
+    budget, size = request.whole.with_choices(), space.domain.size
+    plan = SearchPlan.of(space, budget)
     if size is not None:
-        plan.check(size, request.whole)
+        plan.require(size, "mean", "Give bounds, as in dp.mean(0, 100, epsilon=1), or")
 
     def program(ask: Ask[Any]) -> float | Estimate:
-        return _Run(ask, plan, request).mean()
+        return _Run(BoundsSearch(ask, plan), request).mean()
 
     made = programmed(space, program, budget.measure, budget.amount, "")
     return budget.with_claimed_loss(made).explained(_explanation(plan, size, request))
 
 
-@attrs.frozen
-class _Plan:
-    """What is known before the data: how noise and choices err for a share of the budget."""
+def _for_counts(plan: SearchPlan, rows: float) -> float:
+    """The share at which the doublings of a sparse column are found."""
+    sparse = plan.share_for(_SPARSE_SHARE * rows / plan.doubts.anywhere)
+    return min(max(sparse, _LEAST_COUNTS), _MOST_COUNTS)
 
-    budget: Budget
-    doubts: Doubts
-    power: int
-    reach: float
-    """By how much one unit moves the counts."""
-    rank: float
-    """By how much it moves the rank of a median, up and down together."""
-    unit: float
 
-    @classmethod
-    def of(cls, space: Space[Rows], budget: Budget) -> _Plan:
-        pure = budget.measure == MaxDivergence()
-        counts = magnitude_counts(_LEAST, _MOST).bind(space).output_space.unit
-        unit = float(space.unit)
-        rank = 2 * unit if row_metric(space).fixed_size else unit
-        reach = budget.family.sensitivity(counts)
-        doubts = LAPLACE if pure else NORMAL
-        return cls(budget, doubts, 1 if pure else 2, reach, rank, unit)
-
-    def share(self, share: float) -> Fraction:
-        return Fraction(int(share * _FINE), _FINE)
-
-    def amount(self, share: float) -> dict[str, Fraction]:
-        """A share of the budget as the argument of a step."""
-        return {self.budget.keyword: self.budget.amount * self.share(share)}
-
-    def deviation(self, share: float) -> float:
-        """Of each count, for a share of the budget."""
-        return self.budget.part(self.share(share)).deviation(self.reach)
-
-    def share_for(self, deviation: float) -> float:
-        """The share at which counts have this deviation."""
-        return (self.budget.deviation(self.reach) / deviation) ** self.power
-
-    def slope(self, share: float) -> float:
-        """What a row more weighs in the choice of a median."""
-        loss = float(self.budget.amount) * share
-        return (loss if self.power == 1 else (8 * loss) ** 0.5) / self.rank
-
-    @property
-    def for_count(self) -> float:
-        """The share for a first count, where the number of rows is private."""
-        return _COUNTING[self.power]
-
-    def for_median(self, rows: float) -> float:
-        """The share at which a median is surely found."""
-        return max((_SURE / rows / self.slope(1.0)) ** self.power, _LEAST_MEDIAN)
-
-    def least_counts(self, rows: float) -> float:
-        """The share at which the fullest doublings of a smooth column are found."""
-        return self.share_for(_PLAIN_SHARE * rows / (self.doubts.anywhere + _BESIDE))
-
-    def for_counts(self, rows: float) -> float:
-        sparse = self.share_for(_SPARSE_SHARE * rows / self.doubts.anywhere)
-        return min(max(sparse, _LEAST_COUNTS), _MOST_COUNTS)
-
-    def for_trimming(self, rows: float) -> float:
-        """Nothing, where it would not pay."""
-        seen = self.deviation(_TRIMMING) * self.doubts.edge <= _FULL * rows
-        return _TRIMMING if seen else 0.0
-
-    def learns(self, rows: float) -> bool:
-        """Whether so many rows show their bounds."""
-        return self.for_median(rows) + self.least_counts(rows) <= _MOST_LEARNED
-
-    def check(self, size: int, typed: Budget) -> None:
-        if self.learns(size):
-            return
-        needed = self.for_median(size) + self.least_counts(size)
-        amount = nearest(self.budget.amount) * needed / _MOST_LEARNED
-        found = f"{self.budget.keyword}={amount:.2g}"
-        raise ParameterError(
-            f"mean: {size} rows are too few to learn bounds in private with this budget. Give "
-            f"bounds, mean(lower, upper, ...), or a budget of about {found}"
-        )
+def _for_trimming(plan: SearchPlan, rows: float) -> float:
+    """The share that finds where full cells end; 0 where few rows leave none full."""
+    seen = plan.deviation(_TRIMMING) * plan.doubts.edge <= _FULL * rows
+    return _TRIMMING if seen else 0.0
 
 
 @attrs.frozen
 class _Run:
     """One run: public numbers, and releases so far."""
 
-    ask: Ask[Any]
-    plan: _Plan
+    search: BoundsSearch
     request: Request
 
     def mean(self) -> float | Estimate:
         """The estimate."""
-        plan, rows = self.plan, self._rows()
-        if not plan.learns(rows):
+        rows = self.search.rows()
+        if not self.search.plan.succeeds(rows):
             return self._without_bounds(rows)
-        share = plan.for_median(rows)
-        bits = _FINEST if plan.slope(share) * rows > _FINER else _MIDDLING
-        middle = self._median(plan.amount(share), bits)
-        reaches = self._reaches(middle, rows)
-        least = max(abs(middle), _SMALLEST) * _PRECISION
-        lower, upper = (
-            Fraction(middle) + sign * Fraction(max(reach, least))
-            for sign, reach in zip((-1, 1), reaches, strict=True)
-        )
-        return self.ask(self._within(lower, upper))
-
-    def _rows(self) -> float:
-        """The number of rows: public, or a first count."""
-        size = self.ask.space.domain.size
-        if size is not None:
-            return float(size)
-        part = self.plan.budget.part(self.plan.share(self.plan.for_count))
-        return max(float(self.ask(count() >> part.noise())), 1.0)
-
-    def _median(self, amount: dict[str, Fraction], bits: int) -> float:
-        """A median, cut to so many bits: at a number that many rows share it is that number."""
-        ends = (-FARTHEST, FARTHEST)
-        median: Any = partial(
-            private_quantile, 0.5, bounds=ends, scale="asinh", unit=1 / FARTHEST, bits=bits
-        )
-        found = self.ask(median(**amount))
-        half, exponent = np.frexp(found)
-        cut = float(np.ldexp(np.trunc(np.ldexp(half, bits + 1)), exponent - bits - 1))
-        return cut if abs(cut) > 2 / FARTHEST else 0.0
+        middle = self.search.middle(rows)
+        return self._within(*around(middle, *self._reaches(middle, rows)))
 
     def _reaches(self, middle: float, rows: float) -> tuple[float, float]:
         """How far few values lie below and above the middle."""
-        plan = self.plan
+        plan = self.search.plan
         wanted = _WANTED * plan.budget.deviation(plan.unit)
-        sides = self._sides(middle, _LEAST, _MOST, 0, plan.for_counts(rows))
-        found = tuple(side.reaches(rows, wanted) for side in sides)
-        share = plan.for_trimming(rows)
-        ends = [_end(each) for each in found if each.safe > 0]
+        part = plan.part(_for_counts(plan, rows))
+        sides = self.search.sides(middle, (LEAST, MOST), 0, part)
+        below, above = (side.reaches(rows, wanted) for side in sides)
+        ends = [each.doubling for each in (below, above) if each.safe]
+        share = _for_trimming(plan, rows)
         if not share or not ends:
-            return found[0].safe, found[1].safe
-        least, most = max(min(ends) - _DOUBLINGS, _LEAST), max(ends)
-        finer = self._sides(middle, least, most, _CUTS, share)
-        below, above = (
-            side.inside(_end(each)).trimmed(each) if each.safe > 0 else 0.0
-            for side, each in zip(finer, found, strict=True)
-        )
-        return below, above
+            return below.safe, above.safe
+        least = max(min(ends) - _DOUBLINGS, LEAST)
+        finer = self.search.sides(middle, (least, max(ends)), _CUTS, plan.part(share))
+        return finer[0].trimmed(below), finer[1].trimmed(above)
 
-    def _sides(
-        self, middle: float, least: int, most: int, bits: int, share: float
-    ) -> tuple[Side, Side]:
-        """Noisy counts of magnitudes below and above the middle."""
-        part = self.plan.budget.part(self.plan.share(share))
-        counts = magnitude_counts(least, most, bits=bits) >> part.noise()
-        cells = np.asarray(self.ask(center(Fraction(middle)) >> counts), dtype=np.float64)
-        half, deviation = len(cells) // 2, self.plan.deviation(share)
-        below, above = cells[half::-1], cells[half:]
-        doubts = self.plan.doubts
-        return (
-            Side(below, least, bits, deviation, doubts),
-            Side(above, least, bits, deviation, doubts),
-        )
-
-    def _within(self, lower: Fraction, upper: Fraction) -> Mechanism[Space[Rows], Any]:
+    def _within(self, lower: Fraction, upper: Fraction) -> float | Estimate:
         """The mean in bounds, for all that is left."""
-        asked = {"confidence": self.request.confidence, "sampling": self.request.sampling}
-        left = {self.plan.budget.keyword: self.ask.left}
-        chosen: Any = joint_mean if self.plan.power == 1 else recentred_mean
-        if self.ask.space.domain.size is not None:
+        ask, plan = self.search.ask, self.search.plan
+        chosen: Any = joint_mean if plan.power == 1 else recentred_mean
+        if ask.space.domain.size is not None:
             chosen = known_size_mean
-        found: Mechanism[Space[Rows], Any] = chosen(lower, upper, **left, **asked)
-        return found
+        mean: Mechanism[Space[Rows], Any, float | Estimate] = chosen(
+            lower,
+            upper,
+            **plan.argument(ask.left),
+            confidence=self.request.confidence,
+            sampling=self.request.sampling,
+        )
+        return ask(mean)
 
     def _without_bounds(self, rows: float) -> float | Estimate:
         """A median where there are rows enough for one, else 0."""
-        plan, value = self.plan, 0.0
-        share = 1 - plan.for_count
-        if plan.slope(share) * rows > _FEWEST:
-            value = self._median({plan.budget.keyword: self.ask.left}, _COARSE)
-        if self.request.confidence is None:
+        plan, value = self.search.plan, 0.0
+        if plan.slope(1 - plan.for_count) * rows > _FEWEST:
+            value = self.search.median(self.search.ask.left, _COARSE_BITS)
+        confidence = self.request.confidence
+        if confidence is None:
             return value
         ends = (-FARTHEST, FARTHEST)
-        asked = self.request
-        return Estimate(value, FARTHEST, ends, asked.confidence, rows, asked.sampling)
+        return Estimate(value, FARTHEST, ends, confidence, rows, self.request.sampling)
 
 
-def _end(reaches: Reaches) -> int:
-    """The doubling in which a safe reach lies."""
-    return min(max(ceil(log2(reaches.safe)), _LEAST + 1), _MOST)
-
-
-def _explanation(plan: _Plan, size: int | None, request: Request) -> str:
+def _explanation(plan: SearchPlan, size: int | None, request: Request) -> str:
     """What is spent on what, and what is assumed."""
-    shares = "a few hundredths count the rows and find a median; the fewer rows, the more"
-    if size is not None:
-        median, counts = plan.for_median(size), plan.for_counts(size)
-        trimming = plan.for_trimming(size)
-        shares = (
-            f"{median:.1%} of the budget finds a median, {counts + trimming:.1%} how far values "
-            "reach"
+    if size is None:
+        spent = (
+            f"  {plan.for_count:.0%} of the budget counts the rows, and says how to divide the rest\n"
+            "  about 1 % finds a median, 8 to 14 % how far the values reach, more for few rows"
         )
-    return shares
+        few = (
+            f"with fewer than about {_enough(plan)} rows the release is a private median, with "
+            "very few it is 0"
+        )
+    else:
+        learned = _for_counts(plan, size) + _for_trimming(plan, size)
+        spent = (
+            f"  {plan.for_median(size):.2g} of the budget finds a median, {learned:.2g} how far "
+            "the values reach"
+        )
+        few = "the number of rows is public and large enough"
+    asked = (
+        "add confidence=0.95 to get one with each release"
+        if request.confidence is None
+        else "each release has one, for the mean of the clipped values"
+    )
+    return "\n".join(
+        [
+            "the estimator is unbounded_mean: no bounds were given",
+            spent,
+            f"  the rest is for {_last(plan, size)} between the bounds that were found",
+            "assumed: nothing for privacy; for accuracy, that the values make one bulk",
+            "  values beyond the bounds that were found are clipped, and no interval shows it",
+            f"  {few}",
+            f"interval: {asked}",
+        ]
+    )
+
+
+def _last(plan: SearchPlan, size: int | None) -> str:
+    if size is not None:
+        return "known_size_mean"
+    return "joint_mean" if plan.power == 1 else "recentred_mean"
+
+
+def _enough(plan: SearchPlan) -> int:
+    """About how many rows show their bounds."""
+    rows = 2
+    while not plan.succeeds(rows):
+        rows += 1 + rows // 50
+    return rows
