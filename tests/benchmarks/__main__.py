@@ -24,12 +24,13 @@ import quantile
 import scalars
 import sparse
 import sums
+import unbounded
 import value_times
 from compare import Clock, Row, table
 
 LIBRARIES = ("numpy", "opendp", "diffprivlib")
 OPENDP_ENTRIES = 5_000
-BY_NAME_ONLY = {"plan", "distributions", "mean_grid", "value_times"}
+BY_NAME_ONLY = {"plan", "distributions", "mean_grid", "unbounded", "value_times"}
 """Groups that take long, and run where they are asked for."""
 
 
@@ -84,6 +85,7 @@ def main() -> None:
         "value_times": value_times.rows,
         "distributions": distributions.rows,
         "mean_grid": mean_grid.rows,
+        "unbounded": unbounded.rows,
         "plan": lambda: plan.rows(arguments.experiments, arguments.runs, arguments.failures),
     }
     unknown = [name for name in arguments.names if name not in groups]

@@ -37,9 +37,9 @@ _BITS, _FINEST_BITS = 30, 44
 _PLAIN_SHARE: Final = 0.13
 """Of the rows in the fullest doubling of a smooth column, on one side of its median."""
 _BESIDE: Final = 5.0
-_MOST_LEARNED: Final = 0.6
+_MOST_LEARNED: Final = 0.75
 _LEAST_MEDIAN: Final = 0.01
-_FOR_PURE_COUNT, _FOR_COUNT = 0.03, 0.01
+_FOR_PURE_COUNT, _FOR_COUNT = 0.05, 0.02
 
 
 @attrs.frozen

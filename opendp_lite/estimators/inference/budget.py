@@ -110,7 +110,6 @@ class ApproximateBudget(Budget):
             privacy_map=privacy_map,
         )
 
-
     def with_choices(self) -> Budget:
         rho = concentrated_loss(self.epsilon, self.delta)
         return ConvertedBudget(rho, GaussianFamily(), self.epsilon, self.delta)
@@ -138,7 +137,7 @@ class ConvertedBudget(Budget):
             rho = without_curve(measurement.privacy_map(distance))
             curve = ConcentratedProfile(rho)
             if rho == 0:
-                return curved_pair((rho, rho), curve)
+                return curved_pair((Fraction(0), Fraction(0)), curve)
             met = self.epsilon if rho == self.amount else curve.epsilon(self.delta)
             return curved_pair((met, self.delta), curve)
 

@@ -20,7 +20,7 @@ _LIKELY: Final = 3.0
 _CERTAIN: Final = 0.95
 _LEAST_SHARE: Final = 1e-12
 _HALF: Final = 0.5
-_LARGEST: Final = 700.0
+_MOST_DOUBLINGS: Final = 20.0
 
 
 @attrs.frozen
@@ -112,15 +112,16 @@ class Side:
             return Reaches()
         beyond = max(float(self.cells[last + 1 : last + 3].sum()), _REST * self.deviation)
         exponents = [_exponent(beyond, rows)]
-        for back in (1, 2, 3):
+        for back in (1, 2):
             inside = float(self.cells[max(last - back, 0) + 1 : last + 1].sum())
             exponents.append(_exponent(max(inside, self.deviation) + beyond, rows))
-        for nearer in (2, 1, 0):
+        for nearer in (1, 0):
             exponents[nearer] = max(exponents[nearer], exponents[nearer + 1] * _STEEPER)
-        at_end, before, further, furthest = exponents
+        at_end, before, further = exponents
         target = _exponent(wanted, rows)
-        safe = min(_beyond(target, at_end, further), _MOST_BEYOND) * self.end(last)
-        tight = _beyond(target, before, furthest) * self.end(last) / 2
+        safe = min(_beyond(target, at_end, log(at_end / further) / 2), _MOST_BEYOND)
+        tight = _beyond(target, before, log(before / further)) / 2
+        safe, tight = safe * self.end(last), tight * self.end(last)
         return Reaches(safe, min(safe, tight))
 
     def trimmed(self, reaches: Reaches) -> float:
@@ -161,9 +162,11 @@ def _exponent(count: float, rows: float) -> float:
     return -log(min(max(count / rows, _LEAST_SHARE), _CERTAIN))
 
 
-def _beyond(target: float, at: float, earlier: float) -> float:
-    """How much farther out the target lies than ``at``, which is two doublings after ``earlier``."""
+def _beyond(target: float, at: float, growth: float) -> float:
+    """How many times as far out the exponent is the target, growing so much in a doubling.
+
+    ``growth`` is of its logarithm.
+    """
     if target <= at:
         return 1.0
-    power = log(at / earlier) / log(4)
-    return float(np.exp(min(log(target / at) / power, _LARGEST)))
+    return float(2.0 ** min(log(target / at) / growth, _MOST_DOUBLINGS))

@@ -30,7 +30,7 @@ from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.recipes import Mechanism, mechanism
 from opendp_lite.spaces import Space, records
 
-_COARSE: Final = 0.3
+_COARSE: Final = 0.2
 _DOUBLINGS: Final = 4
 _CUTS: Final = 3
 Bounds = tuple[Any, Any]

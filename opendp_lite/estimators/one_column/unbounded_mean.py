@@ -36,15 +36,20 @@ from opendp_lite.spaces import Space, records
 _FEWEST: Final = 60.0
 """The exponent at which a median among 2^20 cells to a doubling is found."""
 _COARSE_BITS: Final = 20
+_SURELY: Final = 1.5
 _SPARSE_SHARE: Final = 0.025
 """Of the rows in the fullest doubling where most values are 0."""
-_LEAST_COUNTS, _MOST_COUNTS, _TRIMMING = 0.08, 0.45, 0.06
+_LEAST_COUNTS, _MOST_COUNTS, _TRIMMING = 0.08, 0.35, 0.06
+_MOST_LOOKED: Final = 0.85
 _FULL: Final = 0.06
 """Edges are looked for where a cell with this share of the rows is surely seen."""
 _CUTS: Final = 4
 _DOUBLINGS: Final = 2
 _WANTED: Final = 2.8
 """Of the deviation of a noisy count: so many rows beyond a bound bias a mean by about its noise."""
+
+_SKEWED, _EVEN = 1.5, 1.5
+"""Unless one side reaches so much farther, what is clipped on both is alike: so much more is."""
 
 
 @overload
@@ -144,13 +149,14 @@ def learned_mean(space: Space[Rows], request: Request) -> Measurement[Space[Rows
         return _Run(BoundsSearch(ask, plan), request).mean()
 
     made = programmed(space, program, budget.measure, budget.amount, "")
-    return budget.with_claimed_loss(made).explained(_explanation(plan, size, request))
+    return budget.with_claimed_loss(made).explained(_Explanation(plan, size, request))
 
 
 def _for_counts(plan: SearchPlan, rows: float) -> float:
     """The share at which the doublings of a sparse column are found."""
     sparse = plan.share_for(_SPARSE_SHARE * rows / plan.doubts.anywhere)
-    return min(max(sparse, _LEAST_COUNTS), _MOST_COUNTS)
+    most = min(max(_MOST_COUNTS, plan.for_plain(rows)), _MOST_LOOKED - plan.for_median(rows))
+    return min(max(sparse, _LEAST_COUNTS), most)
 
 
 def _for_trimming(plan: SearchPlan, rows: float) -> float:
@@ -181,6 +187,8 @@ class _Run:
         part = plan.part(_for_counts(plan, rows))
         sides = self.search.sides(middle, (LEAST, MOST), 0, part)
         below, above = (side.reaches(rows, wanted) for side in sides)
+        if max(below.tight, above.tight) < _SKEWED * min(below.tight, above.tight):
+            below, above = (side.reaches(rows, _EVEN * wanted) for side in sides)
         ends = [each.doubling for each in (below, above) if each.safe]
         share = _for_trimming(plan, rows)
         if not share or not ends:
@@ -207,7 +215,10 @@ class _Run:
     def _without_bounds(self, rows: float) -> float | Estimate:
         """A median where there are rows enough for one, else 0."""
         plan, value = self.search.plan, 0.0
-        if plan.slope(1 - plan.for_count) * rows > _FEWEST:
+        certain = rows - _SURELY * plan.doubts.beside * plan.part(plan.for_count).deviation(
+            plan.unit
+        )
+        if plan.slope(1 - plan.for_count) * certain > _FEWEST:
             value = self.search.median(self.search.ask.left, _COARSE_BITS)
         confidence = self.request.confidence
         if confidence is None:
@@ -216,51 +227,54 @@ class _Run:
         return Estimate(value, FARTHEST, ends, confidence, rows, self.request.sampling)
 
 
-def _explanation(plan: SearchPlan, size: int | None, request: Request) -> str:
-    """What is spent on what, and what is assumed."""
-    if size is None:
-        spent = (
-            f"  {plan.for_count:.0%} of the budget counts the rows, and says how to divide the rest\n"
-            "  about 1 % finds a median, 8 to 14 % how far the values reach, more for few rows"
+@attrs.frozen
+class _Explanation:
+    """What is spent on what, and what is assumed: worked out when it is shown."""
+
+    plan: SearchPlan
+    size: int | None
+    request: Request
+
+    def __str__(self) -> str:
+        return "\n".join(
+            [
+                "the estimator is unbounded_mean: no bounds were given",
+                *self._spent(),
+                f"  the rest is for {self._last()} between the bounds that were found",
+                "assumed: nothing for privacy; for accuracy, that the values make one bulk",
+                "  values beyond the bounds that were found are clipped, and no interval shows it",
+                f"interval: {self._interval()}",
+            ]
         )
-        few = (
-            f"with fewer than about {_enough(plan)} rows the release is a private median, with "
-            "very few it is 0"
-        )
-    else:
-        learned = _for_counts(plan, size) + _for_trimming(plan, size)
-        spent = (
-            f"  {plan.for_median(size):.2g} of the budget finds a median, {learned:.2g} how far "
-            "the values reach"
-        )
-        few = "the number of rows is public and large enough"
-    asked = (
-        "add confidence=0.95 to get one with each release"
-        if request.confidence is None
-        else "each release has one, for the mean of the clipped values"
-    )
-    return "\n".join(
-        [
-            "the estimator is unbounded_mean: no bounds were given",
-            spent,
-            f"  the rest is for {_last(plan, size)} between the bounds that were found",
-            "assumed: nothing for privacy; for accuracy, that the values make one bulk",
-            "  values beyond the bounds that were found are clipped, and no interval shows it",
-            f"  {few}",
-            f"interval: {asked}",
+
+    def _spent(self) -> list[str]:
+        plan = self.plan
+        if self.size is not None:
+            reached = _for_counts(plan, self.size) + _for_trimming(plan, self.size)
+            return [
+                f"  {plan.for_median(self.size):.2g} of the budget finds a median, {reached:.2g} "
+                "how far the values reach"
+            ]
+        return [
+            f"  {plan.for_count:.0%} of the budget counts the rows: it says how to divide the rest",
+            "  about 1 % finds a median, 8 to 14 % how far the values reach, more for few rows",
+            f"  with fewer than about {self._enough()} rows the release is a private median, with "
+            "very few it is 0",
         ]
-    )
 
+    def _last(self) -> str:
+        if self.size is not None:
+            return "known_size_mean"
+        return "joint_mean" if self.plan.power == 1 else "recentred_mean"
 
-def _last(plan: SearchPlan, size: int | None) -> str:
-    if size is not None:
-        return "known_size_mean"
-    return "joint_mean" if plan.power == 1 else "recentred_mean"
+    def _enough(self) -> int:
+        """About how many rows show their bounds."""
+        rows = 2
+        while not self.plan.succeeds(rows):
+            rows += 1 + rows // 50
+        return rows
 
-
-def _enough(plan: SearchPlan) -> int:
-    """About how many rows show their bounds."""
-    rows = 2
-    while not plan.succeeds(rows):
-        rows += 1 + rows // 50
-    return rows
+    def _interval(self) -> str:
+        if self.request.confidence is None:
+            return "add confidence=0.95 to get one with each release"
+        return "each release has one, for the mean of the clipped values"
