@@ -23,9 +23,9 @@ from opendp_lite.transformations.count import count
 from opendp_lite.transformations.magnitude_counts import magnitude_counts
 from opendp_lite.transformations.select import select
 
-LEAST: Final = -300
-MOST: Final = 300
-FARTHEST: Final = 2.0**MOST
+LEAST_POWER: Final = -300
+MOST_POWER: Final = 300
+FARTHEST: Final = 2.0**MOST_POWER
 """Values beyond it count as it."""
 _FINE: Final = 2**24
 _SMALLEST: Final = 2.0**-250
@@ -66,7 +66,7 @@ class SearchPlan:
     def of(cls, space: Space[Rows], budget: Budget) -> SearchPlan:
         """For a column of a space."""
         pure, fixed = budget.measure == MaxDivergence(), row_metric(space).fixed_size
-        counts = (select(0) >> magnitude_counts(LEAST, MOST)).bind(space).output_space
+        counts = (select(0) >> magnitude_counts(LEAST_POWER, MOST_POWER)).bind(space).output_space
         return cls(
             budget,
             LAPLACE if pure else NORMAL,

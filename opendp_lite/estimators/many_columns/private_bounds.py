@@ -14,8 +14,8 @@ from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.estimators.inference.bounds_search import (
     FARTHEST,
-    LEAST,
-    MOST,
+    LEAST_POWER,
+    MOST_POWER,
     BoundsSearch,
     SearchPlan,
     around,
@@ -33,21 +33,21 @@ from opendp_lite.spaces import Space, records
 _COARSE: Final = 0.2
 _DOUBLINGS: Final = 4
 _CUTS: Final = 3
-Bounds = tuple[Any, Any]
+LowerAndUpper = tuple[Any, Any]
 
 
 @overload
 def private_bounds(
     share: Number, *, rho: Number
-) -> Mechanism[Space[Rows], ZeroConcentratedDivergence, Bounds]: ...
+) -> Mechanism[Space[Rows], ZeroConcentratedDivergence, LowerAndUpper]: ...
 @overload
 def private_bounds(
     share: Number, *, epsilon: Number
-) -> Mechanism[Space[Rows], MaxDivergence, Bounds]: ...
+) -> Mechanism[Space[Rows], MaxDivergence, LowerAndUpper]: ...
 @overload
 def private_bounds(
     share: Number, *, epsilon: Number, delta: Number
-) -> Mechanism[Space[Rows], ApproximateDivergence, Bounds]: ...
+) -> Mechanism[Space[Rows], ApproximateDivergence, LowerAndUpper]: ...
 @example(records(), 0.99, rho=0.1)
 @example(records(columns=2), 0.9, epsilon=1, delta=1e-6)
 @example(records(size=2000, metric=ChangeOneDistance()), 0.95, epsilon=3)
@@ -59,7 +59,7 @@ def private_bounds(
     rho: Number | None = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
-) -> Measurement[Space[Rows], Any, Bounds]:
+) -> Measurement[Space[Rows], Any, LowerAndUpper]:
     """Finds bounds that hold about this share of the values of each column.
 
     You need to know nothing of the values. Use the bounds in other releases, as in
@@ -106,7 +106,7 @@ def private_bounds(
     if space.domain.size is not None:
         plan.require(space.domain.size, "private_bounds", "Give")
 
-    def program(ask: Ask[Any]) -> Bounds:
+    def program(ask: Ask[Any]) -> LowerAndUpper:
         found = [
             _Bounds(BoundsSearch(ask, plan, column), nearest(outside)).found()
             for column in range(columns)
@@ -137,11 +137,11 @@ class _Bounds:
         middle = search.middle(rows)
         share = max(_COARSE, plan.for_plain(rows))
         beyond = self.outside * rows
-        sides = search.sides(middle, (LEAST, MOST), 0, plan.part(share))
+        sides = search.sides(middle, (LEAST_POWER, MOST_POWER), 0, plan.part(share))
         reaches = [side.reaches(rows, beyond) for side in sides]
-        farthest = max((each.doubling for each in reaches if each.safe), default=LEAST + 1)
-        nearest_end = min((each.doubling for each in reaches if each.safe), default=LEAST + 1)
-        ends = max(nearest_end - _DOUBLINGS, LEAST), farthest
+        farthest = max((each.doubling for each in reaches if each.safe), default=LEAST_POWER + 1)
+        nearest_end = min((each.doubling for each in reaches if each.safe), default=LEAST_POWER + 1)
+        ends = max(nearest_end - _DOUBLINGS, LEAST_POWER), farthest
         finer = search.sides(middle, ends, _CUTS, plan.part(self._left(share, rows)))
         below, above = (
             side.quantile(each, beyond) for side, each in zip(finer, reaches, strict=True)

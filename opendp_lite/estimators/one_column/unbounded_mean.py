@@ -14,8 +14,8 @@ from opendp_lite.errors import SpaceError
 from opendp_lite.estimate import Estimate
 from opendp_lite.estimators.inference.bounds_search import (
     FARTHEST,
-    LEAST,
-    MOST,
+    LEAST_POWER,
+    MOST_POWER,
     BoundsSearch,
     SearchPlan,
     around,
@@ -126,7 +126,7 @@ def unbounded_mean(
         >>> import opendp_lite as dp, numpy as np
         >>> incomes = np.random.default_rng(0).lognormal(10, 1, 20_000)
         >>> estimate = dp.estimators.unbounded_mean(rho=0.03)(incomes)
-        >>> abs(estimate / incomes.mean() - 1) < 0.03
+        >>> bool(abs(estimate / incomes.mean() - 1) < 0.03)
         True
     """
     request = Request.of("mean", confidence, sampling, rho, epsilon, delta)
@@ -149,7 +149,7 @@ def learned_mean(space: Space[Rows], request: Request) -> Measurement[Space[Rows
         return _Run(BoundsSearch(ask, plan), request).mean()
 
     made = programmed(space, program, budget.measure, budget.amount, "")
-    return budget.with_claimed_loss(made).explained(_Explanation(plan, size, request))
+    return budget.with_claimed_loss(made).explained(_SpentOnSearch(plan, size, request))
 
 
 def _for_counts(plan: SearchPlan, rows: float) -> float:
@@ -185,7 +185,7 @@ class _Run:
         plan = self.search.plan
         wanted = _WANTED * plan.budget.deviation(plan.unit)
         part = plan.part(_for_counts(plan, rows))
-        sides = self.search.sides(middle, (LEAST, MOST), 0, part)
+        sides = self.search.sides(middle, (LEAST_POWER, MOST_POWER), 0, part)
         below, above = (side.reaches(rows, wanted) for side in sides)
         if max(below.tight, above.tight) < _SKEWED * min(below.tight, above.tight):
             below, above = (side.reaches(rows, _EVEN * wanted) for side in sides)
@@ -193,7 +193,7 @@ class _Run:
         share = _for_trimming(plan, rows)
         if not share or not ends:
             return below.safe, above.safe
-        least = max(min(ends) - _DOUBLINGS, LEAST)
+        least = max(min(ends) - _DOUBLINGS, LEAST_POWER)
         finer = self.search.sides(middle, (least, max(ends)), _CUTS, plan.part(share))
         return finer[0].trimmed(below), finer[1].trimmed(above)
 
@@ -228,7 +228,7 @@ class _Run:
 
 
 @attrs.frozen
-class _Explanation:
+class _SpentOnSearch:
     """What is spent on what, and what is assumed: worked out when it is shown."""
 
     plan: SearchPlan
