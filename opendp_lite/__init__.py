@@ -55,6 +55,7 @@ from opendp_lite.estimators.many_columns.centered_sum import centered_sum
 from opendp_lite.estimators.many_columns.covariance import covariance
 from opendp_lite.estimators.many_columns.covariance_estimate import Covariance
 from opendp_lite.estimators.many_columns.multivariate_mean import multivariate_mean
+from opendp_lite.estimators.many_columns.private_bounds import private_bounds
 from opendp_lite.estimators.one_column.budget_for import budget_for
 from opendp_lite.estimators.one_column.count_ratio import count_ratio
 from opendp_lite.estimators.one_column.expected_error import expected_error
@@ -202,6 +203,7 @@ __all__ = [
     "one_hot",
     "outer_products",
     "postprocessor",
+    "private_bounds",
     "private_quantile",
     "records",
     "resize",

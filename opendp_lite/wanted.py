@@ -30,6 +30,8 @@ _INSTEAD: Final = {
     "var": "dp.variance(lower, upper, epsilon=1)",
     "pvariance": "dp.variance(lower, upper, epsilon=1)",
     "accountant": "dp.adaptive(program, measure, budget): one budget over several releases",
+    "approx_bounds": "dp.private_bounds(0.99, epsilon=1)",
+    "bounds": "dp.private_bounds(0.99, epsilon=1)",
     "bounded_mean": "dp.mean(lower, upper, epsilon=1)",
     "bounded_sum": "dp.clamp(lower, upper) >> dp.sum() >> dp.laplace(epsilon=1)",
     "context": "dp.adaptive(program, measure, budget): one budget over several releases",

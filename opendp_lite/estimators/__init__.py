@@ -18,6 +18,8 @@ from opendp_lite.estimators.many_columns.multivariate_mean import multivariate_m
 from opendp_lite.estimators.many_columns.normal_variance import normal_variance
 from opendp_lite.estimators.many_columns.plan_mean import plan_mean
 from opendp_lite.estimators.many_columns.plan_plus_mean import plan_plus_mean
+from opendp_lite.estimators.many_columns.private_bounds import private_bounds
+from opendp_lite.estimators.many_columns.private_variance import private_variance
 from opendp_lite.estimators.many_columns.quantile_by_search import quantile_by_search
 from opendp_lite.estimators.many_columns.scaled_mean import scaled_mean
 from opendp_lite.estimators.many_columns.simplex_vector_mean import simplex_vector_mean
@@ -34,6 +36,7 @@ from opendp_lite.estimators.one_column.simplex_mean import simplex_mean
 from opendp_lite.estimators.one_column.simplex_ratio import simplex_ratio
 from opendp_lite.estimators.one_column.standard_deviation import standard_deviation
 from opendp_lite.estimators.one_column.variance import variance
+from opendp_lite.estimators.one_column.unbounded_mean import unbounded_mean
 from opendp_lite.estimators.one_column.weighted_mean import weighted_mean
 
 __all__ = [
@@ -65,6 +68,8 @@ __all__ = [
     "plan_mean",
     "plan_plus_mean",
     "plug_in_mean",
+    "private_bounds",
+    "private_variance",
     "quantile_by_search",
     "recentred_mean",
     "resized_mean",
@@ -75,5 +80,6 @@ __all__ = [
     "size_ratio",
     "standard_deviation",
     "variance",
+    "unbounded_mean",
     "weighted_mean",
 ]

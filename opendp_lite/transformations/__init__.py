@@ -12,6 +12,7 @@ from opendp_lite.transformations.drop_nan import drop_nan
 from opendp_lite.transformations.impute import impute
 from opendp_lite.transformations.indicator_below import indicator_below
 from opendp_lite.transformations.keep import keep
+from opendp_lite.transformations.magnitude_counts import magnitude_counts
 from opendp_lite.transformations.norm import norm
 from opendp_lite.transformations.one_hot import one_hot
 from opendp_lite.transformations.prefix_features import prefix_features
@@ -40,6 +41,7 @@ __all__ = [
     "impute",
     "indicator_below",
     "keep",
+    "magnitude_counts",
     "norm",
     "one_hot",
     "prefix_features",

@@ -28,6 +28,7 @@ import selection
 import sparse
 import spread
 import sums
+import unbounded
 import value_times
 from compare import Clock, Row, table
 
@@ -37,6 +38,7 @@ BY_NAME_ONLY = {"plan", "distributions", "mean_grid", "selection", "value_times"
 BY_NAME_ONLY = {"plan", "distributions", "mean_grid", "quantile_errors", "value_times"}
 BY_NAME_ONLY = {"plan", "centered_sum", "distributions", "mean_grid", "value_times"}
 BY_NAME_ONLY = {"plan", "distributions", "mean_grid", "spread", "value_times"}
+BY_NAME_ONLY = {"plan", "distributions", "mean_grid", "unbounded", "value_times"}
 """Groups that take long, and run where they are asked for."""
 
 
@@ -95,6 +97,7 @@ def main() -> None:
         "selection": selection.rows,
         "centered_sum": centered_sum.rows,
         "spread": spread.rows,
+        "unbounded": unbounded.rows,
         "plan": lambda: plan.rows(arguments.experiments, arguments.runs, arguments.failures),
     }
     unknown = [name for name in arguments.names if name not in groups]

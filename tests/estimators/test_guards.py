@@ -71,6 +71,8 @@ CENTERED = "many_columns/test_centered_sum.py"
 WEIGHTED = "one_column/test_weighted_mean.py"
 BINARY = "many_columns/test_binary_mean.py"
 PICKED = "many_columns/test_multivariate_mean.py"
+UNBOUNDED = "one_column/test_unbounded_mean.py"
+FOUND = "many_columns/test_private_bounds.py"
 RATIOS = "one_column/test_ratios.py"
 COVARIANCE = "many_columns/test_covariance.py"
 SPREAD = "one_column/test_spread.py"
@@ -96,6 +98,20 @@ GUARDS = {
     ),
     "known_size_mean": attrs.evolve(
         MEANS, data="one_column/test_means_on_any_data.py::test_rows_replaced"
+    ),
+    "unbounded_mean": Guards(
+        privacy=f"{UNBOUNDED}::test_audits_find_nothing",
+        budget=f"{UNBOUNDED}::test_the_loss_is_what_was_given",
+        error=f"{UNBOUNDED}::test_errors_are_near_those_of_the_best_bounds",
+        data=f"{UNBOUNDED}::test_any_data",
+        parameters=f"{UNBOUNDED}::test_refusals",
+    ),
+    "private_bounds": Guards(
+        privacy=f"{FOUND}::test_audits_find_nothing",
+        budget=f"{FOUND}::test_the_loss_is_what_was_given",
+        error=f"{FOUND}::test_most_values_are_within",
+        data=f"{FOUND}::test_any_data",
+        parameters=f"{FOUND}::test_refusals",
     ),
     "simplex_mean": MEANS,
     "centered_mean": MEANS,

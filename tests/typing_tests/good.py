@@ -165,6 +165,14 @@ assert_type(dp.mean(0, 1, epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence, flo
 assert_type(
     dp.mean(0, 1, epsilon=1, delta=1e-6), dp.Mechanism[Tables, dp.ApproximateDivergence, float]
 )
+assert_type(dp.mean(rho=1), dp.Mechanism[Tables, Zcdp, float])
+assert_type(dp.mean(epsilon=1, confidence=0.9), dp.Mechanism[Tables, dp.MaxDivergence, dp.Estimate])
+assert_type(dp.mean(epsilon=1, delta=1e-6), dp.Mechanism[Tables, dp.ApproximateDivergence, float])
+assert_type(dp.estimators.unbounded_mean(rho=1), dp.Mechanism[Tables, Zcdp, float])
+assert_type(dp.private_bounds(0.99, rho=1), dp.Mechanism[Tables, Zcdp, tuple[Any, Any]])
+assert_type(
+    dp.transformations.magnitude_counts(-2, 5, bits=1), dp.Stage[Tables, dp.Space[dp.Vectors]]
+)
 estimate: dp.Estimate = dp.mean(0, 1, rho=1, confidence=0.95)([0.5])
 assert_type(dp.covariance(0, [1, 2], rho=1), dp.Mechanism[Tables, Zcdp, Floats])
 assert_type(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Final, cast
 
 import attrs
@@ -17,12 +18,15 @@ from opendp_lite.estimators.inference.noise_family import (
 from opendp_lite.exact import Number, nearest, open_probability, positive, rational_of_float
 from opendp_lite.measurements.noise import exactly_one
 from opendp_lite.measures.approximate import ApproximateDivergence
-from opendp_lite.measures.curve import Pair, gaussian_pair
+from opendp_lite.measures.curve import Pair, curved_pair, gaussian_pair, without_curve
+from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.measure import Measure
-from opendp_lite.measures.profile import gaussian_ratio
+from opendp_lite.measures.profile import ConcentratedProfile, gaussian_ratio
 from opendp_lite.recipes import Mechanism
 
 _LARGEST_AMOUNT: Final = rational_of_float(1e30)
+_PRECISE: Final = 1e-12
+_LEAST_RHO: Final = 1e-60
 
 
 @attrs.frozen
@@ -67,6 +71,15 @@ class Budget:
         """A measurement made of such noises, with its loss in the measure that was asked for."""
         return measurement
 
+    def with_choices(self) -> Budget:
+        """The same budget for a program that also makes choices, which have no Gaussian curve."""
+        return self
+
+    @property
+    def keyword(self) -> str:
+        """The argument by which steps take an amount."""
+        return "epsilon" if self.measure == MaxDivergence() else "rho"
+
 
 @attrs.frozen
 class ApproximateBudget(Budget):
@@ -96,6 +109,61 @@ class ApproximateBudget(Budget):
             output_measure=ApproximateDivergence(),
             privacy_map=privacy_map,
         )
+
+    def with_choices(self) -> Budget:
+        rho = concentrated_loss(self.epsilon, self.delta)
+        return ConvertedBudget(rho, GaussianFamily(), self.epsilon, self.delta)
+
+
+@attrs.frozen
+class ConvertedBudget(Budget):
+    """Epsilon at delta, met by a zCDP loss: for noise and choices together.
+
+    ``amount`` is that loss.
+
+    Proof:
+        Canonne, Kamath, Steinke 2020, proposition 12.
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+
+    @property
+    def reporting_delta(self) -> Fraction:
+        return self.delta
+
+    def with_claimed_loss(self, measurement: Measurement[Any, Any]) -> Measurement[Any, Any]:
+        def privacy_map(distance: Any) -> Pair:
+            rho = without_curve(measurement.privacy_map(distance))
+            curve = ConcentratedProfile(rho)
+            if rho == 0:
+                return curved_pair((Fraction(0), Fraction(0)), curve)
+            met = self.epsilon if rho == self.amount else curve.epsilon(self.delta)
+            return curved_pair((met, self.delta), curve)
+
+        return attrs.evolve(
+            measurement,
+            output_measure=ApproximateDivergence(),
+            privacy_map=privacy_map,
+        )
+
+
+@lru_cache(maxsize=256)
+def concentrated_loss(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest rho, to 12 digits, whose zCDP curve certainly meets (epsilon, delta)."""
+    low, high = 0.0, float(gaussian_ratio(epsilon, delta)) / 2
+    while high - low > _PRECISE * high:
+        middle = (low + high) / 2
+        if ConcentratedProfile(Fraction(middle)).delta(epsilon) <= delta:
+            low = middle
+        else:
+            high = middle
+        if high < _LEAST_RHO:
+            raise ParameterError(
+                f"epsilon = {nearest(epsilon):g}, delta = {nearest(delta):g} would need infinite "
+                "noise; give a larger delta, or rho"
+            )
+    return Fraction(low)
 
 
 def pure(epsilon: Fraction) -> Budget:

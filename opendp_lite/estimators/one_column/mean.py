@@ -11,6 +11,7 @@ import numpy as np
 
 from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
+from opendp_lite.errors import ParameterError
 from opendp_lite.estimate import Estimate
 from opendp_lite.estimators.inference.bounded_column import BoundedColumn, bounds_come_first
 from opendp_lite.estimators.inference.estimator_plan import EstimatorPlan
@@ -19,6 +20,7 @@ from opendp_lite.estimators.inference.scenario import Scenario
 from opendp_lite.estimators.one_column.joint_mean import joint_plan
 from opendp_lite.estimators.one_column.known_size_mean import known_size_plan
 from opendp_lite.estimators.one_column.recentred_mean import recentred_plan
+from opendp_lite.estimators.one_column.unbounded_mean import learned_mean
 from opendp_lite.exact import Number, digits_up, rational_of_float
 from opendp_lite.examples import example
 from opendp_lite.measures.approximate import ApproximateDivergence
@@ -69,15 +71,40 @@ def mean(
     confidence: Number,
     sampling: bool = False,
 ) -> Mechanism[Space[Rows], ApproximateDivergence, Estimate]: ...
+@overload
+def mean(
+    *, rho: Number, confidence: None = None
+) -> Mechanism[Space[Rows], ZeroConcentratedDivergence, float]: ...
+@overload
+def mean(
+    *, rho: Number, confidence: Number, sampling: bool = False
+) -> Mechanism[Space[Rows], ZeroConcentratedDivergence, Estimate]: ...
+@overload
+def mean(
+    *, epsilon: Number, confidence: None = None
+) -> Mechanism[Space[Rows], MaxDivergence, float]: ...
+@overload
+def mean(
+    *, epsilon: Number, confidence: Number, sampling: bool = False
+) -> Mechanism[Space[Rows], MaxDivergence, Estimate]: ...
+@overload
+def mean(
+    *, epsilon: Number, delta: Number, confidence: None = None
+) -> Mechanism[Space[Rows], ApproximateDivergence, float]: ...
+@overload
+def mean(
+    *, epsilon: Number, delta: Number, confidence: Number, sampling: bool = False
+) -> Mechanism[Space[Rows], ApproximateDivergence, Estimate]: ...
 @bounds_come_first("epsilon=1")
 @example(records(), 0, 100, rho=0.1)
+@example(records(), rho=0.1)
 @example(records(), 0, 100, epsilon=1, delta=1e-6, confidence=0.9, sampling=True)
 @example(records(size=20, metric=ChangeOneDistance()), -1, 1, epsilon=0.1)
 @mechanism
 def mean(
     space: Space[Rows],
-    lower: Number,
-    upper: Number,
+    lower: Number | None = None,
+    upper: Number | None = None,
     *,
     rho: Number | None = None,
     epsilon: Number | None = None,
@@ -91,7 +118,7 @@ def mean(
 
     Args:
         lower: The lower bound of the values, chosen without looking at the data. Values below it
-            are clipped to it.
+            are clipped to it. Without bounds, a part of the budget finds some.
         upper: The upper bound, likewise.
         rho: The budget of zero-concentrated privacy, 0.03 say.
         epsilon: The budget of pure privacy, 1 say; with ``delta`` of approximate privacy.
@@ -105,7 +132,8 @@ def mean(
         where the number of rows is public they count as the middle of the bounds.
 
     Raises:
-        ParameterError: If a bound or the budget is missing or impossible.
+        ParameterError: If one bound or the budget is missing or impossible, or if the public
+            number of rows is too small to find bounds.
 
     Privacy:
         The budget that was given, under ``ZeroConcentratedDivergence`` (rho), ``MaxDivergence``
@@ -113,7 +141,8 @@ def mean(
 
     Proof:
         That of the estimator which it picks: ``recentred_mean``, for a pure budget ``joint_mean``,
-        for a public number of rows ``known_size_mean``. ``docs/mean.md`` compares them.
+        for a public number of rows ``known_size_mean``, without bounds ``unbounded_mean``.
+        ``docs/mean.md`` compares them.
 
     Example:
         >>> import opendp_lite as dp
@@ -125,11 +154,26 @@ def mean(
         >>> 0 < high - low < 0.2
         True
     """
-    column = BoundedColumn.of(space, lower, upper, "mean")
     request = Request.of("mean", confidence, sampling, rho, epsilon, delta)
+    if lower is None or upper is None:
+        return _without_bounds(space, lower, upper, request)
+    column = BoundedColumn.of(space, lower, upper, "mean")
     plan, why = _chosen(space, column, request)
     made = request.measured(space, plan, "")
     return made.explained(_Explanation(why, made, request, plan, space.domain.size))
+
+
+def _without_bounds(
+    space: Space[Rows], lower: Number | None, upper: Number | None, request: Request
+) -> Measurement[Space[Rows], Any, float | Estimate]:
+    """The estimator that finds bounds; refused where one of two was given."""
+    if lower is not None or upper is not None:
+        missing = "lower" if lower is None else "upper"
+        raise ParameterError(
+            f"mean takes two bounds or none, {missing} is missing: write dp.mean(0, 100, "
+            "epsilon=1), or dp.mean(epsilon=1) to find bounds in private"
+        )
+    return learned_mean(space, request)
 
 
 def _chosen(

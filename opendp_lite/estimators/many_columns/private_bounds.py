@@ -1,0 +1,156 @@
+"""Bounds that hold most values of each column, found in private."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import inf, nextafter
+from typing import Any, Final, overload
+
+import attrs
+import numpy as np
+
+from opendp_lite.combinators.adaptive import Ask, programmed
+from opendp_lite.core import Measurement
+from opendp_lite.domains import Rows
+from opendp_lite.estimators.inference.bounds_search import (
+    FARTHEST,
+    LEAST_POWER,
+    MOST_POWER,
+    BoundsSearch,
+    SearchPlan,
+    around,
+)
+from opendp_lite.estimators.inference.budget import budget_of
+from opendp_lite.exact import Number, nearest, open_probability
+from opendp_lite.examples import example
+from opendp_lite.measures.approximate import ApproximateDivergence
+from opendp_lite.measures.max_divergence import MaxDivergence
+from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
+from opendp_lite.metrics import ChangeOneDistance
+from opendp_lite.recipes import Mechanism, mechanism
+from opendp_lite.spaces import Space, records
+
+_COARSE: Final = 0.2
+_DOUBLINGS: Final = 4
+_CUTS: Final = 3
+LowerAndUpper = tuple[Any, Any]
+
+
+@overload
+def private_bounds(
+    share: Number, *, rho: Number
+) -> Mechanism[Space[Rows], ZeroConcentratedDivergence, LowerAndUpper]: ...
+@overload
+def private_bounds(
+    share: Number, *, epsilon: Number
+) -> Mechanism[Space[Rows], MaxDivergence, LowerAndUpper]: ...
+@overload
+def private_bounds(
+    share: Number, *, epsilon: Number, delta: Number
+) -> Mechanism[Space[Rows], ApproximateDivergence, LowerAndUpper]: ...
+@example(records(), 0.99, rho=0.1)
+@example(records(columns=2), 0.9, epsilon=1, delta=1e-6)
+@example(records(size=2000, metric=ChangeOneDistance()), 0.95, epsilon=3)
+@mechanism
+def private_bounds(
+    space: Space[Rows],
+    share: Number,
+    *,
+    rho: Number | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+) -> Measurement[Space[Rows], Any, LowerAndUpper]:
+    """Finds bounds that hold about this share of the values of each column.
+
+    You need to know nothing of the values. Use the bounds in other releases, as in
+    ``dp.clamp(*bounds)``; those have a loss of their own.
+
+    Args:
+        share: The share of the values that the bounds are to hold, 0.99 say. As many values are to
+            lie below the lower bound as above the upper one.
+        rho: The budget of zero-concentrated privacy, 0.03 say. All columns share it evenly.
+        epsilon: The budget of pure privacy, 1 say; with ``delta`` of approximate privacy.
+        delta: With ``epsilon``.
+
+    Returns:
+        (lower, upper): two numbers for one column, two arrays with a number for each of several
+        columns. Lower is below upper, whatever the data. The bounds reach up to an eighth farther
+        from the median than asked. Where hundreds of values are equal, they are within. The number
+        of rows may turn out to be too small: the bounds are then -2^300 and 2^300, beyond which no
+        values are told apart. Missing values are left out, or are 0 less the median where the
+        number of rows is public.
+
+    Raises:
+        ParameterError: If the budget is missing or impossible, if ``share`` does not lie between 0
+            and 1, or if the number of rows is public and too small.
+
+    Privacy:
+        The budget that was given, in its measure, under either row metric. For epsilon and delta it
+        is met by the zCDP curve.
+
+    Proof:
+        An ``adaptive`` program of ``private_quantile`` and noisy ``magnitude_counts``. The zCDP
+        curve is that of Canonne, Kamath, Steinke 2020, proposition 12.
+
+    Example:
+        >>> import opendp_lite as dp, numpy as np
+        >>> ages = np.random.default_rng(0).normal(42, 10, 20_000)
+        >>> lower, upper = dp.private_bounds(0.99, rho=0.03)(ages)
+        >>> 5 < lower < 20 and 64 < upper < 80
+        True
+    """
+    outside = (1 - open_probability(share, "private_bounds: share")) / 2
+    typed = budget_of("private_bounds", rho, epsilon, delta)
+    budget, columns = typed.with_choices(), space.domain.columns
+    plan = SearchPlan.of(space, budget.part(Fraction(1, columns)))
+    if space.domain.size is not None:
+        plan.require(space.domain.size, "private_bounds", "Give")
+
+    def program(ask: Ask[Any]) -> LowerAndUpper:
+        found = [
+            _Bounds(BoundsSearch(ask, plan, column), nearest(outside)).found()
+            for column in range(columns)
+        ]
+        if columns == 1:
+            return found[0]
+        lower, upper = np.array(found).T
+        return lower, upper
+
+    made = programmed(space, program, budget.measure, budget.amount, "")
+    spent = "a median of each column first, then noisy counts of magnitudes around it"
+    return budget.with_claimed_loss(made).explained(spent)
+
+
+@attrs.frozen
+class _Bounds:
+    """The bounds of one column."""
+
+    search: BoundsSearch
+    outside: float
+
+    def found(self) -> tuple[float, float]:
+        """Lower and upper."""
+        search, plan = self.search, self.search.plan
+        rows = search.rows()
+        if not plan.succeeds(rows):
+            return -FARTHEST, FARTHEST
+        middle = search.middle(rows)
+        share = max(_COARSE, plan.for_plain(rows))
+        beyond = self.outside * rows
+        sides = search.sides(middle, (LEAST_POWER, MOST_POWER), 0, plan.part(share))
+        reaches = [side.reaches(rows, beyond) for side in sides]
+        farthest = max((each.doubling for each in reaches if each.safe), default=LEAST_POWER + 1)
+        nearest_end = min((each.doubling for each in reaches if each.safe), default=LEAST_POWER + 1)
+        ends = max(nearest_end - _DOUBLINGS, LEAST_POWER), farthest
+        finer = search.sides(middle, ends, _CUTS, plan.part(self._left(share, rows)))
+        below, above = (
+            side.quantile(each, beyond) for side, each in zip(finer, reaches, strict=True)
+        )
+        lower, upper = map(nearest, around(middle, below, above))
+        return lower, max(upper, nextafter(lower, inf))
+
+    def _left(self, spent: float, rows: float) -> float:
+        """The share that is left for finer counts."""
+        plan = self.search.plan
+        counted = 0.0 if self.search.ask.space.domain.size is not None else plan.for_count
+        return 1 - spent - counted - plan.for_median(rows)

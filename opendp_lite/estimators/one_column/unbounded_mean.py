@@ -1,0 +1,280 @@
+"""The mean of a column without bounds, which are learned in private."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, Final, overload
+
+import attrs
+
+from opendp_lite.combinators.adaptive import Ask, programmed
+from opendp_lite.core import Measurement
+from opendp_lite.domains import Rows
+from opendp_lite.errors import SpaceError
+from opendp_lite.estimate import Estimate
+from opendp_lite.estimators.inference.bounds_search import (
+    FARTHEST,
+    LEAST_POWER,
+    MOST_POWER,
+    BoundsSearch,
+    SearchPlan,
+    around,
+)
+from opendp_lite.estimators.inference.request import Request
+from opendp_lite.estimators.one_column.joint_mean import joint_mean
+from opendp_lite.estimators.one_column.known_size_mean import known_size_mean
+from opendp_lite.estimators.one_column.recentred_mean import recentred_mean
+from opendp_lite.exact import Number
+from opendp_lite.examples import example
+from opendp_lite.measures.approximate import ApproximateDivergence
+from opendp_lite.measures.max_divergence import MaxDivergence
+from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
+from opendp_lite.metrics import ChangeOneDistance
+from opendp_lite.recipes import Mechanism, mechanism
+from opendp_lite.spaces import Space, records
+
+_FEWEST: Final = 60.0
+"""The exponent at which a median among 2^20 cells to a doubling is found."""
+_COARSE_BITS: Final = 20
+_SURELY: Final = 1.5
+_SPARSE_SHARE: Final = 0.025
+"""Of the rows in the fullest doubling where most values are 0."""
+_LEAST_COUNTS, _MOST_COUNTS, _TRIMMING = 0.08, 0.35, 0.06
+_MOST_LOOKED: Final = 0.85
+_FULL: Final = 0.06
+"""Edges are looked for where a cell with this share of the rows is surely seen."""
+_CUTS: Final = 4
+_DOUBLINGS: Final = 2
+_WANTED: Final = 2.8
+"""Of the deviation of a noisy count: so many rows beyond a bound bias a mean by about its noise."""
+
+_SKEWED, _EVEN = 1.5, 1.5
+"""Unless one side reaches so much farther, what is clipped on both is alike: so much more is."""
+
+
+@overload
+def unbounded_mean(
+    *, rho: Number, confidence: None = None
+) -> Mechanism[Space[Rows], ZeroConcentratedDivergence, float]: ...
+@overload
+def unbounded_mean(
+    *, rho: Number, confidence: Number, sampling: bool = False
+) -> Mechanism[Space[Rows], ZeroConcentratedDivergence, Estimate]: ...
+@overload
+def unbounded_mean(
+    *, epsilon: Number, confidence: None = None
+) -> Mechanism[Space[Rows], MaxDivergence, float]: ...
+@overload
+def unbounded_mean(
+    *, epsilon: Number, confidence: Number, sampling: bool = False
+) -> Mechanism[Space[Rows], MaxDivergence, Estimate]: ...
+@overload
+def unbounded_mean(
+    *, epsilon: Number, delta: Number, confidence: None = None
+) -> Mechanism[Space[Rows], ApproximateDivergence, float]: ...
+@overload
+def unbounded_mean(
+    *, epsilon: Number, delta: Number, confidence: Number, sampling: bool = False
+) -> Mechanism[Space[Rows], ApproximateDivergence, Estimate]: ...
+@example(records(), rho=0.1)
+@example(records(), epsilon=1, delta=1e-6, confidence=0.9, sampling=True)
+@example(records(size=2000, metric=ChangeOneDistance()), epsilon=3)
+@mechanism
+def unbounded_mean(
+    space: Space[Rows],
+    *,
+    rho: Number | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    confidence: Number | None = None,
+    sampling: bool = False,
+) -> Measurement[Space[Rows], Any, float | Estimate]:
+    """The mean of one column of which no bounds are known. ``mean`` without bounds picks it.
+
+    A part of the budget finds a median, then how far the values reach on either side of it. The
+    values are clipped there. The rest of the budget is for the mean of the clipped values.
+
+    Args:
+        rho: The budget of zero-concentrated privacy.
+        epsilon: The budget of pure privacy; with ``delta`` of approximate privacy.
+        delta: With ``epsilon``.
+        confidence: As for ``mean``. The interval is for the mean of the clipped values.
+        sampling: As for ``mean``.
+
+    Returns:
+        A number, or with a confidence an ``Estimate``. Values beyond 2^300 in size count as 2^300.
+        The number of rows may turn out to be too small for bounds. The release is then a private
+        median, and with fewer rows still it is 0. The interval is then everything up to 2^300.
+        Missing values are left out. Where the number of rows is public they count as the middle of
+        the bounds that were found.
+
+    Raises:
+        ParameterError: If the budget is missing or impossible, or if the number of rows is public
+            and too small for it.
+        SpaceError: If the rows have more than one column.
+
+    Privacy:
+        The budget that was given, in its measure, under either row metric. For epsilon and delta it
+        is met by the zCDP curve.
+
+    Proof:
+        An ``adaptive`` program of ``private_quantile``, noisy ``magnitude_counts``, and
+        ``recentred_mean``, ``joint_mean`` or ``known_size_mean``. All else that it does is
+        post-processing. The zCDP curve is that of Canonne, Kamath, Steinke 2020, proposition 12.
+
+    Example:
+        >>> import opendp_lite as dp, numpy as np
+        >>> incomes = np.random.default_rng(0).lognormal(10, 1, 20_000)
+        >>> estimate = dp.estimators.unbounded_mean(rho=0.03)(incomes)
+        >>> bool(abs(estimate / incomes.mean() - 1) < 0.03)
+        True
+    """
+    request = Request.of("mean", confidence, sampling, rho, epsilon, delta)
+    return learned_mean(space, request)
+
+
+def learned_mean(space: Space[Rows], request: Request) -> Measurement[Space[Rows], Any]:
+    """The whole estimator, for a request that was read."""
+    if space.domain.columns != 1:
+        raise SpaceError(
+            f"mean is the mean of one column, the rows have {space.domain.columns}. Put select() "
+            "before it, or use multivariate_mean()"
+        )
+    budget, size = request.whole.with_choices(), space.domain.size
+    plan = SearchPlan.of(space, budget)
+    if size is not None:
+        plan.require(size, "mean", "Give bounds, as in dp.mean(0, 100, epsilon=1), or")
+
+    def program(ask: Ask[Any]) -> float | Estimate:
+        return _Run(BoundsSearch(ask, plan), request).mean()
+
+    made = programmed(space, program, budget.measure, budget.amount, "")
+    return budget.with_claimed_loss(made).explained(_SpentOnSearch(plan, size, request))
+
+
+def _for_counts(plan: SearchPlan, rows: float) -> float:
+    """The share at which the doublings of a sparse column are found."""
+    sparse = plan.share_for(_SPARSE_SHARE * rows / plan.doubts.anywhere)
+    most = min(max(_MOST_COUNTS, plan.for_plain(rows)), _MOST_LOOKED - plan.for_median(rows))
+    return min(max(sparse, _LEAST_COUNTS), most)
+
+
+def _for_trimming(plan: SearchPlan, rows: float) -> float:
+    """The share that finds where full cells end; 0 where few rows leave none full."""
+    seen = plan.deviation(_TRIMMING) * plan.doubts.edge <= _FULL * rows
+    return _TRIMMING if seen else 0.0
+
+
+@attrs.frozen
+class _Run:
+    """One run: public numbers, and releases so far."""
+
+    search: BoundsSearch
+    request: Request
+
+    def mean(self) -> float | Estimate:
+        """The estimate."""
+        rows = self.search.rows()
+        if not self.search.plan.succeeds(rows):
+            return self._without_bounds(rows)
+        middle = self.search.middle(rows)
+        return self._within(*around(middle, *self._reaches(middle, rows)))
+
+    def _reaches(self, middle: float, rows: float) -> tuple[float, float]:
+        """How far few values lie below and above the middle."""
+        plan = self.search.plan
+        wanted = _WANTED * plan.budget.deviation(plan.unit)
+        part = plan.part(_for_counts(plan, rows))
+        sides = self.search.sides(middle, (LEAST_POWER, MOST_POWER), 0, part)
+        below, above = (side.reaches(rows, wanted) for side in sides)
+        if max(below.tight, above.tight) < _SKEWED * min(below.tight, above.tight):
+            below, above = (side.reaches(rows, _EVEN * wanted) for side in sides)
+        ends = [each.doubling for each in (below, above) if each.safe]
+        share = _for_trimming(plan, rows)
+        if not share or not ends:
+            return below.safe, above.safe
+        least = max(min(ends) - _DOUBLINGS, LEAST_POWER)
+        finer = self.search.sides(middle, (least, max(ends)), _CUTS, plan.part(share))
+        return finer[0].trimmed(below), finer[1].trimmed(above)
+
+    def _within(self, lower: Fraction, upper: Fraction) -> float | Estimate:
+        """The mean in bounds, for all that is left."""
+        ask, plan = self.search.ask, self.search.plan
+        chosen: Any = joint_mean if plan.power == 1 else recentred_mean
+        if ask.space.domain.size is not None:
+            chosen = known_size_mean
+        mean: Mechanism[Space[Rows], Any, float | Estimate] = chosen(
+            lower,
+            upper,
+            **plan.argument(ask.left),
+            confidence=self.request.confidence,
+            sampling=self.request.sampling,
+        )
+        return ask(mean)
+
+    def _without_bounds(self, rows: float) -> float | Estimate:
+        """A median where there are rows enough for one, else 0."""
+        plan, value = self.search.plan, 0.0
+        certain = rows - _SURELY * plan.doubts.beside * plan.part(plan.for_count).deviation(
+            plan.unit
+        )
+        if plan.slope(1 - plan.for_count) * certain > _FEWEST:
+            value = self.search.median(self.search.ask.left, _COARSE_BITS)
+        confidence = self.request.confidence
+        if confidence is None:
+            return value
+        ends = (-FARTHEST, FARTHEST)
+        return Estimate(value, FARTHEST, ends, confidence, rows, self.request.sampling)
+
+
+@attrs.frozen
+class _SpentOnSearch:
+    """What is spent on what, and what is assumed: worked out when it is shown."""
+
+    plan: SearchPlan
+    size: int | None
+    request: Request
+
+    def __str__(self) -> str:
+        return "\n".join(
+            [
+                "the estimator is unbounded_mean: no bounds were given",
+                *self._spent(),
+                f"  the rest is for {self._last()} between the bounds that were found",
+                "assumed: nothing for privacy; for accuracy, that the values make one bulk",
+                "  values beyond the bounds that were found are clipped, and no interval shows it",
+                f"interval: {self._interval()}",
+            ]
+        )
+
+    def _spent(self) -> list[str]:
+        plan = self.plan
+        if self.size is not None:
+            reached = _for_counts(plan, self.size) + _for_trimming(plan, self.size)
+            return [
+                f"  {plan.for_median(self.size):.2g} of the budget finds a median, {reached:.2g} "
+                "how far the values reach"
+            ]
+        return [
+            f"  {plan.for_count:.0%} of the budget counts the rows: it says how to divide the rest",
+            "  about 1 % finds a median, 8 to 14 % how far the values reach, more for few rows",
+            f"  with fewer than about {self._enough()} rows the release is a private median, with "
+            "very few it is 0",
+        ]
+
+    def _last(self) -> str:
+        if self.size is not None:
+            return "known_size_mean"
+        return "joint_mean" if self.plan.power == 1 else "recentred_mean"
+
+    def _enough(self) -> int:
+        """About how many rows show their bounds."""
+        rows = 2
+        while not self.plan.succeeds(rows):
+            rows += 1 + rows // 50
+        return rows
+
+    def _interval(self) -> str:
+        if self.request.confidence is None:
+            return "add confidence=0.95 to get one with each release"
+        return "each release has one, for the mean of the clipped values"

@@ -1,0 +1,131 @@
+"""The error of a mean without bounds, beside that with the best bounds in hindsight."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator
+from math import inf, sqrt
+from pathlib import Path
+
+import numpy as np
+from compare import Row
+
+import opendp_lite as dp
+
+Draw = Callable[[np.random.Generator, int], np.ndarray]
+LAWS: dict[str, Draw] = {
+    "normal(50, 10)": lambda g, n: g.normal(50, 10, n),
+    "normal(1e6, 1)": lambda g, n: g.normal(1e6, 1, n),
+    "lognormal": lambda g, n: g.lognormal(0, 1, n),
+    "t3": lambda g, n: g.standard_t(3, n),
+    "0/1, 30 % ones": lambda g, n: (g.random(n) < 0.3).astype(float),
+    "90 % zeros": lambda g, n: np.where(g.random(n) < 0.9, 0.0, g.exponential(10, n)),
+    "uniform": lambda g, n: g.uniform(0, 1.1, n),
+    "1 to 5": lambda g, n: g.integers(1, 6, n).astype(float),
+    "constant": lambda g, n: np.full(n, 42.0),
+}
+LOSSES = {"rho=0.1": {"rho": 0.1}, "rho=0.5": {"rho": 0.5}}
+MOST = {300: inf, 1000: 2.5, 10_000: 1.5, 1_000_000: 1.5}
+RUNS = {300: 200, 1000: 200, 10_000: 200, 1_000_000: 20}
+TABLES = 20
+FAR, NEGLIGIBLE = 5.0, 1e-9
+"""A run has failed where its error is more than so many medians of all errors, and so large."""
+VISITS_MOST = 0.031
+SHARES = np.concatenate([[0.0], np.logspace(-7, -0.4, 45)])
+REPLACE = dp.ChangeOneDistance()
+
+
+def deviation(lower: float, upper: float, mean: float, rho: float, replaced: bool) -> float:
+    """Of the noise of ``dp.mean(lower, upper, rho=rho)``, times the number of rows."""
+    half, off = (upper - lower) / 2, abs(mean - (lower + upper) / 2)
+    return (2 * half if replaced else half + off) / sqrt(2 * rho)
+
+
+def in_hindsight(law: Draw, rows: int, rho: float, replaced: bool) -> float:
+    """The least root mean square error of ``dp.mean`` over bounds, which fit all tables of a law.
+
+    Bounds that fit one table alone could be next to its mean, and err by nothing.
+    """
+    generator = np.random.default_rng(9)
+    tables = [np.sort(law(generator, rows)) for _ in range(TABLES if rows < 10**6 else 3)]
+    together = np.sort(np.concatenate(tables))
+    last = len(together) - 1
+    lowers = np.unique(together[(SHARES * last).astype(int)])
+    uppers = np.unique(together[((1 - SHARES) * last).astype(int)])
+    short = np.array(
+        [
+            [np.maximum(low - t[: np.searchsorted(t, low)], 0).sum() for low in lowers]
+            for t in tables
+        ]
+    )
+    long = np.array(
+        [[(t[np.searchsorted(t, high) :] - high).sum() for high in uppers] for t in tables]
+    )
+    mean = float(together.mean())
+    return (
+        min(
+            sqrt(
+                float(np.mean((short[:, i] - long[:, j]) ** 2))
+                + deviation(low, high, mean, rho, replaced) ** 2
+            )
+            / rows
+            for i, low in enumerate(lowers)
+            for j, high in enumerate(uppers)
+            if low < high
+        )
+        if len(together) and together[0] < together[-1]
+        else 0.0
+    )
+
+
+def compared(name: str, rows: int, loss: str, replaced: bool) -> Row:
+    """The error over that in hindsight on fresh tables, and the failed runs on one table."""
+    law, runs = LAWS[name], RUNS[rows]
+    space = dp.records(size=rows, metric=REPLACE) if replaced else dp.records()
+    words = f"{name}, n = {rows:g}, {loss}, {'replaced' if replaced else 'added or removed'}"
+    try:
+        mean = space >> dp.mean(**LOSSES[loss])
+    except dp.ParameterError:
+        return Row(words, "refused", "", "", "", "", True)
+    generator = np.random.default_rng(5)
+
+    def error(table: np.ndarray, seed: int) -> float:
+        return abs(mean.insecure_release(table, seed).value - float(table.mean()))
+
+    fresh = np.array([error(law(generator, rows), seed) for seed in range(runs)])
+    found, best = sqrt(np.mean(fresh**2)), in_hindsight(law, rows, LOSSES[loss]["rho"], replaced)
+    table = law(generator, rows)
+    again = np.array([error(table, seed) for seed in range(runs)])
+    failed = int((again > max(FAR * float(np.median(again)), NEGLIGIBLE)).sum())
+    ratio = found / best if best else 0.0
+    met = ratio <= MOST[rows] and not failed
+    return Row(
+        words,
+        f"{found:.3g}",
+        "best bounds",
+        f"{best:.3g}",
+        f"{ratio:.2f}",
+        f"<= {MOST[rows]:g}x, {failed} of {runs} failed",
+        met,
+    )
+
+
+def visits() -> Row:
+    """Doctor visits of 20 190 person-years."""
+    with (Path(__file__).parents[2] / "docs/data/rand_hie.csv").open() as file:
+        data = np.array([float(row["mdvis"]) for row in csv.DictReader(file)])
+    mean = dp.mean(rho=0.5)
+    off = [mean.insecure_release(data, seed).value - data.mean() for seed in range(200)]
+    found = sqrt(np.mean(np.square(off)))
+    target = f"<= {VISITS_MOST}"
+    return Row("doctor visits, rho=0.5", f"{found:.3g}", "", "", "", target, found <= VISITS_MOST)
+
+
+def rows() -> Iterator[Row]:
+    """A row for each law, number of rows, loss and neighbour relation."""
+    yield visits()
+    for count in RUNS:
+        for loss in LOSSES:
+            for replaced in (False, True):
+                for name in LAWS:
+                    yield compared(name, count, loss, replaced)

@@ -1,0 +1,319 @@
+"""unbounded_mean, which mean is without bounds: its loss, its error, and any data."""
+
+from __future__ import annotations
+
+import csv
+from fractions import Fraction
+from math import sqrt
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.combinators.adaptive import _Account
+from opendp_lite.estimators.inference.bounds_search import FARTHEST, SearchPlan
+from opendp_lite.estimators.inference.budget import budget_of, concentrated_loss
+from opendp_lite.estimators.inference.magnitudes import NORMAL, Reaches, Side
+from opendp_lite.estimators.one_column import unbounded_mean as module
+from opendp_lite.measures.profile import ConcentratedProfile
+
+pytestmark = pytest.mark.usefixtures("seeded")
+unbounded = dp.estimators.unbounded_mean
+THIRD = Fraction(1, 3)
+ROWS = 2000
+SIZED = dp.records(size=ROWS, metric=dp.ChangeOneDistance())
+SPACES = {"added": dp.records(), "replaced": SIZED}
+ASKED = ({}, {"confidence": 0.9}, {"confidence": 0.9, "sampling": True})
+LOSSES = ({"rho": 0.1}, {"rho": 2}, {"epsilon": 2}, {"epsilon": 1, "delta": 1e-6})
+WILD = [0.0, -0.0, np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, -1e-310, 1.0]
+
+
+@pytest.mark.parametrize("asked", ASKED, ids=str)
+@pytest.mark.parametrize("where", SPACES)
+def test_the_loss_is_what_was_given(where, asked):
+    for make in (dp.mean, unbounded):
+        space = SPACES[where]
+        rho = space >> make(rho=THIRD, **asked)
+        assert rho.output_measure == dp.ZeroConcentratedDivergence()
+        assert (rho.loss(0), rho.loss(1), rho.loss(2)) == (0, THIRD, 4 * THIRD)
+        pure = space >> make(epsilon=1, **asked)
+        assert pure.output_measure == dp.MaxDivergence()
+        assert (pure.loss(0), pure.loss(1), pure.loss(2)) == (0, 1, 2)
+        spill = Fraction(1, 10**6)
+        both = space >> make(epsilon=1, delta=spill, **asked)
+        assert both.output_measure == dp.ApproximateDivergence()
+        assert (both.loss(0), both.loss(1)) == ((0, 0), (1, spill))
+        level, same = both.loss(2)
+        assert same == spill
+        rho = 4 * concentrated_loss(Fraction(1), spill)
+        assert level == ConcentratedProfile(rho).epsilon(spill)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 1000), Fraction(1), Fraction(20)], ids=str)
+@pytest.mark.parametrize("delta", [Fraction(1, 10**9), Fraction(1, 100)], ids=str)
+def test_epsilon_and_delta_are_met_by_the_zcdp_curve(epsilon, delta):
+    """Choices have no Gaussian curve; a hundredth more would not be met."""
+    rho = concentrated_loss(epsilon, delta)
+    assert ConcentratedProfile(rho).delta(epsilon) <= delta
+    assert ConcentratedProfile(rho * 101 / 100).delta(epsilon) > delta
+    assert rho < budget_of("here", epsilon=epsilon, delta=delta).amount
+
+
+def tables(rows: int) -> list[np.ndarray]:
+    random = np.random.default_rng(rows)
+    return [
+        random.normal(50, 10, rows),
+        (random.random(rows) < 0.3).astype(float),
+        np.full(rows, 42.0),
+        np.full(rows, np.nan),
+        random.choice(WILD, rows),
+        random.choice([-1.0, 1.0], rows) * np.inf,
+    ]
+
+
+@pytest.mark.parametrize("where", SPACES)
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_what_is_asked_is_what_is_paid(monkeypatch, where, loss):
+    """By the prices of the queries, on any data: all of the budget, and no refusal."""
+    paid = []
+    pay = _Account.pay
+
+    def spied(account, query, price):
+        pay(account, query, price)
+        paid.append(Fraction(price))
+
+    monkeypatch.setattr(_Account, "pay", spied)
+    whole = budget_of("here", **loss).with_choices().amount
+    for asked in ASKED[:2]:
+        bound = SPACES[where] >> unbounded(**loss, **asked)
+        for table in tables(ROWS):
+            paid.clear()
+            bound(table)
+            left_out = where == "added" and np.isnan(table).all()
+            assert sum(paid) <= whole if left_out else sum(paid) == whole
+
+
+@pytest.mark.parametrize("where", SPACES)
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_what_a_run_may_ask_leaves_something(where, loss):
+    """For every number of rows that a count may come to."""
+    budget = budget_of("here", **loss).with_choices()
+    plan = SearchPlan.of(SPACES[where], budget)
+    for rows in np.geomspace(1, 1e30, 4000):
+        if plan.succeeds(rows):
+            shares = (
+                plan.for_count,
+                plan.for_median(rows),
+                module._for_counts(plan, rows),
+                module._for_trimming(plan, rows),
+            )
+            assert all(0 <= share < 1 for share in shares)
+            assert sum(shares) < 0.95
+
+
+def test_audits_find_nothing():
+    """A row far out, and one where the median jumps; each would fail in 1e-7 of tests."""
+    half = np.repeat([-10.0, 10.0], 200)
+    pairs = [
+        (half, np.append(half, 10.0)),
+        (half[:2], half[:3]),
+    ]
+    for data, other in pairs:
+        dp.audit(dp.mean(rho=0.5), data, other, releases=100)
+    space = dp.records(size=400, metric=dp.ChangeOneDistance())
+    moved = half.copy()
+    moved[0] = 10.0
+    for loss in ({"rho": 0.5}, {"epsilon": 4}):
+        dp.audit(space >> unbounded(**loss), half, moved, releases=100)
+
+
+def error(pipeline, data: np.ndarray, runs: int) -> float:
+    truth = float(np.mean(data))
+    found = [pipeline.insecure_release(data, seed).value - truth for seed in range(runs)]
+    return sqrt(np.mean(np.square(found)))
+
+
+def visits() -> np.ndarray:
+    page = Path(__file__).parents[3] / "docs/data/rand_hie.csv"
+    with page.open() as file:
+        return np.array([float(row["mdvis"]) for row in csv.DictReader(file)])
+
+
+def test_the_error_on_doctor_visits():
+    """The best bounds in hindsight err by about 0.003, bounds 100 times too wide by more than 1."""
+    assert error(dp.mean(rho=0.5), visits(), 60) < 0.008
+
+
+RANDOM = np.random.default_rng(3)
+KNOWN = {
+    "far from 0": (RANDOM.normal(1e6, 1, 10_000), 3.5),
+    "far below 0, wide": (RANDOM.normal(-5e20, 1e19, 10_000), 3.5e19),
+    "bits": ((RANDOM.random(10_000) < 0.3).astype(float), 0.7),
+    "from 1 to 5": (RANDOM.integers(1, 6, 10_000).astype(float), 2.0),
+    "90 % zeros": (np.where(RANDOM.random(10_000) < 0.9, 0, RANDOM.exponential(10, 10_000)), 60.0),
+    "tiny": (RANDOM.normal(0, 1e-60, 10_000), 3.5e-60),
+}
+"""Numbers, and about the distance of the best bounds from the mean."""
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_errors_are_near_those_of_the_best_bounds(name):
+    """A good half more than noise at these bounds; where rows are replaced it is twice that."""
+    data, reach = KNOWN[name]
+    sized = dp.records(size=len(data), metric=dp.ChangeOneDistance())
+    noise = reach / (len(data) * sqrt(2 * 0.5))
+    assert 0.5 * noise < error(dp.mean(rho=0.5), data, 40) < 2.2 * noise
+    assert 0.5 * noise < error(sized >> dp.mean(rho=0.5), data, 40) < 4.4 * noise
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_no_run_is_far_off(loss):
+    """Also with few rows: a wrong bound would be off by many deviations."""
+    rows = 600 if "rho" in loss else 3000
+    data = np.random.default_rng(4).normal(50, 10, rows)
+    assert all(
+        abs(dp.mean(**loss).insecure_release(data, seed).value - data.mean()) < 5
+        for seed in range(60)
+    )
+
+
+def test_equal_values_come_out_as_they_are():
+    for value in (0.0, 42.0, -1e50, 0.1):
+        found = dp.mean(rho=0.1).insecure_release(np.full(ROWS, value), 1).value
+        assert abs(found - value) <= 1e-9 * abs(value) + 1e-70
+
+
+@pytest.mark.parametrize("sampling", [False, True])
+def test_intervals_hold_the_mean_where_nothing_is_clipped(sampling):
+    """In 95 % of 80 releases; fewer than 64 would be found in 1e-6 of tests."""
+    data = (np.random.default_rng(2).random(ROWS) < 0.3).astype(float)
+    mean = dp.mean(rho=0.1, confidence=0.95, sampling=sampling)
+    found = [mean.insecure_release(data, seed).value for seed in range(80)]
+    held = sum(each.interval[0] <= data.mean() <= each.interval[1] for each in found)
+    assert held >= 64
+    widths = [each.interval[1] - each.interval[0] for each in found]
+    assert 0.003 < np.median(widths) < (0.06 if sampling else 0.02)
+
+
+def check(release: object, asked: dict) -> None:
+    if not asked:
+        assert type(release) is float
+        assert np.isfinite(release)
+        return
+    assert type(release) is dp.Estimate
+    numbers = release.value, release.standard_error, *release.interval, release.rows
+    assert all(type(each) in (float, int) and np.isfinite(each) for each in numbers)
+    assert release.interval[0] <= release.value <= release.interval[1]
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_any_data(loss):
+    for turn, asked in enumerate(ASKED):
+        for table in tables(ROWS)[turn % 2 :: 2]:
+            for space in SPACES.values():
+                check((space >> unbounded(**loss, **asked))(table), asked)
+        for few in ([], [7.0], [np.inf] * 40, WILD * 6):
+            check(dp.mean(**loss, **asked)(few), asked)
+
+
+def test_too_few_rows():
+    """Some for a median, none for anything: documented, and the interval says it."""
+    some = dp.mean(rho=0.1, confidence=0.9).insecure_release(np.full(200, 7.0), 1).value
+    assert some.value == 7.0
+    none = dp.mean(rho=0.1, confidence=0.9).insecure_release([7.0] * 3, 1).value
+    assert none.value == 0.0
+    for each in (some, none):
+        assert each.interval == (-FARTHEST, FARTHEST)
+        assert each.standard_error == FARTHEST
+    assert all(dp.mean(epsilon=1).insecure_release([], seed).value == 0 for seed in range(100))
+
+
+def test_rows_in_another_order_or_container_come_to_the_same():
+    rows = np.random.default_rng(5).normal(0, 3, ROWS).round(2)
+    bound = dp.mean(rho=1).bound
+    expected = bound.insecure_release(rows, seed=3).value
+    cut = dp.Blocks(lambda: iter(np.array_split(rows, 7)))
+    for data in (rows[::-1], rows.tolist(), cut, np.append(rows, [np.nan] * 9)):
+        assert bound.insecure_release(data, seed=3).value == expected
+
+
+def side(cells: list[float], deviation: float = 1.0, bits: int = 0) -> Side:
+    return Side(np.array(cells, dtype=np.float64), 0, bits, deviation, NORMAL)
+
+
+def test_the_last_cell_with_rows():
+    assert side([900, 50, 40, 5, 0, 1, -2, 0]).last() == 3
+    assert side([900, 0, 0, 2, 2, -2, 0, 1]).last() == 0
+    assert side([0, 4, 4, 4, 4, 2, 0, 0]).last() in (1, 2, 3, 4)
+    assert side([0, 0, 0, 6, 2, 0, 0, 0]).last() == 3
+
+
+def test_a_reach_follows_the_tail():
+    """An exponential tail of scale 1, cut at powers of two: 5 of 10^6 rows lie beyond 12.2."""
+    ends = 2.0 ** np.arange(-10, 21)
+    beyond = 1e6 * np.exp(-ends)
+    cells = np.append(0.0, -np.diff(beyond))
+    found = Side(cells, -10, 0, 2.0, NORMAL).reaches(1e6, 5.0)
+    assert 11 < found.tight < 16 <= found.safe <= 32
+    assert found.doubling == np.ceil(np.log2(found.safe))
+    assert side([900, 0, 0, 0]).reaches(900, 5) == Reaches()
+
+
+def test_a_reach_is_trimmed_to_a_full_cell():
+    """Fine cells: to the end of one that is full, with nothing beyond; else not below the tail."""
+    reaches = Reaches(safe=4.0, tight=3.0)
+    full = side([0, 50, 50, 50, 50, 0, 0, 1, -1], bits=2)
+    assert full.trimmed(reaches) == 2.0
+    tail = side([0, 50, 50, 50, 50, 8, 7, 6, 5], bits=2)
+    assert tail.trimmed(reaches) == 4.0
+    thin = side([0, 50, 30, 20, 10, 3, 3, 3, 3], bits=2)
+    assert thin.trimmed(reaches) == 3.0
+    assert full.trimmed(Reaches()) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: dp.mean(lower=0, rho=1), "two bounds or none, upper is missing"),
+        (lambda: dp.mean(upper=0, rho=1), "two bounds or none, lower is missing"),
+        (lambda: unbounded(), "needs a privacy budget"),
+        (lambda: unbounded(rho=1, delta=1e-6), "delta goes with epsilon"),
+        (lambda: unbounded(rho=1, sampling=True), "add confidence=0.95"),
+        (lambda: dp.records(columns=2) >> unbounded(rho=1), r"Put select\(\) before it"),
+        (
+            lambda: dp.records(size=50, metric=dp.ChangeOneDistance()) >> dp.mean(rho=0.1),
+            "mean: 50 rows are too few .* Give bounds, .* here rho=",
+        ),
+        (lambda: unbounded(epsilon=1e-31), "between 1e-30 and 1e30"),
+    ],
+)
+def test_refusals(make, words):
+    with pytest.raises(dp.OpenDPLiteError, match=words):
+        make().map(1)
+
+
+def test_a_budget_that_a_refusal_names_is_enough():
+    for size in (30, 300):
+        space = dp.records(size=size, metric=dp.ChangeOneDistance())
+        for keyword in ("rho", "epsilon"):
+            with pytest.raises(dp.ParameterError) as refusal:
+                space >> dp.mean(**{keyword: 0.001})
+            named = float(str(refusal.value).rpartition(f"{keyword}=")[2])
+            space >> dp.mean(**{keyword: named * 1.06})
+
+
+def test_an_explanation_says_what_is_spent():
+    assert "the estimator is unbounded_mean" in dp.mean(rho=0.03).explain()
+    assert "recentred_mean between the bounds" in dp.mean(rho=0.03).explain()
+    assert "joint_mean between the bounds" in dp.mean(epsilon=1).explain()
+    text = (SIZED >> dp.mean(rho=0.5, confidence=0.9)).explain()
+    assert "known_size_mean between the bounds" in text
+    assert "0.01 of the budget finds a median" in text
+    assert "for the mean of the clipped values" in text
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_spelled(loss):
+    recipe = dp.mean(**loss, confidence=0.9)
+    assert eval(repr(recipe), {"dp": dp}) == dp.from_json(recipe.to_json()) == recipe
