@@ -35,13 +35,13 @@ from opendp_lite.estimators.one_column.resized_mean import resized_mean
 from opendp_lite.estimators.one_column.simplex_mean import simplex_mean
 from opendp_lite.estimators.one_column.simplex_ratio import simplex_ratio
 from opendp_lite.estimators.one_column.standard_deviation import standard_deviation
-from opendp_lite.estimators.one_column.variance import variance
 from opendp_lite.estimators.one_column.unbounded_mean import unbounded_mean
+from opendp_lite.estimators.one_column.variance import variance
 from opendp_lite.estimators.one_column.weighted_mean import weighted_mean
 
 __all__ = [
-    "CumulativeDistribution",
     "Covariance",
+    "CumulativeDistribution",
     "Distribution",
     "Estimate",
     "Uncertain",
@@ -79,7 +79,7 @@ __all__ = [
     "simplex_vector_mean",
     "size_ratio",
     "standard_deviation",
-    "variance",
     "unbounded_mean",
+    "variance",
     "weighted_mean",
 ]

@@ -15,8 +15,8 @@ from opendp_lite.transformations.keep import keep
 from opendp_lite.transformations.magnitude_counts import magnitude_counts
 from opendp_lite.transformations.norm import norm
 from opendp_lite.transformations.one_hot import one_hot
-from opendp_lite.transformations.prefix_features import prefix_features
 from opendp_lite.transformations.outer_products import outer_products
+from opendp_lite.transformations.prefix_features import prefix_features
 from opendp_lite.transformations.random_rotation import Rotation, random_rotation
 from opendp_lite.transformations.resize import resize
 from opendp_lite.transformations.row_map import row_map
@@ -44,8 +44,8 @@ __all__ = [
     "magnitude_counts",
     "norm",
     "one_hot",
-    "prefix_features",
     "outer_products",
+    "prefix_features",
     "random_rotation",
     "resize",
     "row_map",

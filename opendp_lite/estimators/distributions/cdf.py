@@ -16,8 +16,8 @@ from opendp_lite.estimators.distributions.cumulative_distribution import (
 )
 from opendp_lite.estimators.inference.bounded_column import bounds_come_first
 from opendp_lite.estimators.inference.budget import budget_of
-from opendp_lite.estimators.inference.parameters import Floats, confidence_of
-from opendp_lite.exact import Number
+from opendp_lite.estimators.inference.parameters import Floats
+from opendp_lite.exact import Number, confidence_of
 from opendp_lite.examples import example
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.max_divergence import MaxDivergence

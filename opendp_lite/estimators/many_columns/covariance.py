@@ -18,11 +18,11 @@ from opendp_lite.errors import SpaceError
 from opendp_lite.estimators.inference.bounded_column import BoundedColumn
 from opendp_lite.estimators.inference.budget import Budget
 from opendp_lite.estimators.inference.noisy_products import NoisyProducts
-from opendp_lite.estimators.inference.parameters import Floats, confidence_of
+from opendp_lite.estimators.inference.parameters import Floats
 from opendp_lite.estimators.inference.program_budget import program_budget
 from opendp_lite.estimators.inference.value_search import Around, Search, median, rings_for
 from opendp_lite.estimators.many_columns.covariance_estimate import Covariance
-from opendp_lite.exact import Number
+from opendp_lite.exact import Number, confidence_of
 from opendp_lite.examples import example
 from opendp_lite.measurements.l2_mechanism import l2_mechanism
 from opendp_lite.measures.approximate import ApproximateDivergence

@@ -18,7 +18,6 @@ from opendp_lite.errors import SpaceError
 from opendp_lite.estimators.inference.bounded_column import BoundedColumn
 from opendp_lite.estimators.inference.budget import Budget
 from opendp_lite.estimators.inference.noisy_moments import NoisyMoments
-from opendp_lite.estimators.inference.parameters import confidence_of
 from opendp_lite.estimators.inference.program_budget import program_budget
 from opendp_lite.estimators.inference.value_search import (
     Around,
@@ -28,7 +27,7 @@ from opendp_lite.estimators.inference.value_search import (
     rings_for,
     search_shares,
 )
-from opendp_lite.exact import Number
+from opendp_lite.exact import Number, confidence_of
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.clamp import clamp
