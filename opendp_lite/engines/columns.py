@@ -18,7 +18,7 @@ from opendp_lite.engines.fold import Block, Floats
 from opendp_lite.engines.held import held
 from opendp_lite.engines.quiet import attempted
 from opendp_lite.engines.source import InMemory, Source
-from opendp_lite.engines.table import Column, NamedColumns, Reading
+from opendp_lite.engines.table import Column, ColumnReading, NamedColumns
 from opendp_lite.engines.values import Values, is_column, values_of
 from opendp_lite.errors import DataError
 
@@ -26,7 +26,7 @@ Names = tuple[str, ...]
 
 
 @attrs.frozen
-class _Presence(Reading):
+class _Presence(ColumnReading):
     """0 for a value, and NaN for a missing cell."""
 
     def __call__(self, column: Any) -> Source:
@@ -37,7 +37,7 @@ class _Presence(Reading):
 
 
 @attrs.frozen
-class Codes(Reading):
+class Codes(ColumnReading):
     """The place of each value among categories; NaN for what is not declared."""
 
     categories: Categories
@@ -97,7 +97,7 @@ class ReadColumns:
     """A block function that picks columns of numbers by their places, each read in its own way."""
 
     places: tuple[int, ...]
-    readings: tuple[Reading, ...]
+    readings: tuple[ColumnReading, ...]
 
     def __call__(self, block: Floats) -> Floats:
         if not self.places:

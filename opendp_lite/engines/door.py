@@ -22,7 +22,7 @@ from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.quiet import QUIET, attempted
 from opendp_lite.engines.source import NoRows, Source
 from opendp_lite.engines.sparse import is_sparse, sparse_rows
-from opendp_lite.engines.table import Column, NamedColumns, Reading
+from opendp_lite.engines.table import Column, ColumnReading, NamedColumns
 from opendp_lite.errors import DataError
 
 _LIBRARIES: Final = "opendp_lite.engines.libraries"
@@ -44,7 +44,7 @@ _WAYS: Final = {
 
 
 @attrs.frozen
-class _Numbers(Reading):
+class _Numbers(ColumnReading):
     """Numbers as they are."""
 
     def __call__(self, column: Any) -> Source:

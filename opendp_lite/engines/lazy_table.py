@@ -13,7 +13,7 @@ from opendp_lite.engines.columns import PRESENCE, Dataset
 from opendp_lite.engines.door import NUMBERS
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.rows import LazyRows, Part
-from opendp_lite.engines.table import Column, Reading
+from opendp_lite.engines.table import Column, ColumnReading
 
 Test = Callable[[Floats], NDArray[np.bool_]]
 
@@ -114,7 +114,7 @@ class LazyTable:
         picked = Picked(tuple(map(wanted.index, asked))) if asked else _Zeros()
         return LazyRows(source, (*read, *kept, Part(picked, "select"), *rest))
 
-    def read(self, reading: Reading) -> LazyRows:
+    def read(self, reading: ColumnReading) -> LazyRows:
         """The rows of all columns that are left, each read in this way."""
         return self.columns([Column(name, reading) for name in self.names or (None,)])
 

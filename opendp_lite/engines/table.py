@@ -17,7 +17,7 @@ from opendp_lite.errors import DataError
 _LISTED = 8
 
 
-class Reading(ABC):
+class ColumnReading(ABC):
     """How the values of a column are read as numbers."""
 
     @abstractmethod
@@ -34,7 +34,7 @@ class Column:
     """A column that is asked for, and how it is read; no name stands for the only one."""
 
     name: str | None
-    reading: Reading
+    reading: ColumnReading
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -57,13 +57,13 @@ class NamedColumns:
         places = [_place(column.name, listed) for column in columns]
         return self._read(listed, places, [column.reading for column in columns])
 
-    def every(self, reading: Reading) -> Source:
+    def every(self, reading: ColumnReading) -> Source:
         """The rows of all columns, each read in the same way."""
         listed = tuple(map(str, self.names))
         return self._read(listed, range(len(listed)), [reading] * len(listed))
 
     def _read(
-        self, listed: tuple[str, ...], places: Sequence[int], readings: Sequence[Reading]
+        self, listed: tuple[str, ...], places: Sequence[int], readings: Sequence[ColumnReading]
     ) -> Source:
         if not places:
             return _Unread(self.size)
@@ -128,7 +128,7 @@ class _Unread(InMemory):
         return np.zeros((stop - start, 1))
 
 
-def _opened(name: str, reading: Reading, column: Any) -> InMemory:
+def _opened(name: str, reading: ColumnReading, column: Any) -> InMemory:
     try:
         found = reading(column)
     except DataError as problem:

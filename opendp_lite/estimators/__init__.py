@@ -19,7 +19,6 @@ from opendp_lite.estimators.many_columns.normal_variance import normal_variance
 from opendp_lite.estimators.many_columns.plan_mean import plan_mean
 from opendp_lite.estimators.many_columns.plan_plus_mean import plan_plus_mean
 from opendp_lite.estimators.many_columns.private_bounds import private_bounds
-from opendp_lite.estimators.many_columns.private_variance import private_variance
 from opendp_lite.estimators.many_columns.quantile_by_search import quantile_by_search
 from opendp_lite.estimators.many_columns.scaled_mean import scaled_mean
 from opendp_lite.estimators.many_columns.simplex_vector_mean import simplex_vector_mean
@@ -69,7 +68,6 @@ __all__ = [
     "plan_plus_mean",
     "plug_in_mean",
     "private_bounds",
-    "private_variance",
     "quantile_by_search",
     "recentred_mean",
     "resized_mean",

@@ -10,7 +10,7 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from opendp_lite.measurements._quantile_lines import Counts, Line
+from opendp_lite.measurements._quantile_lines import Counts, SortedLine
 from opendp_lite.samplers.choice import FAR_EXPONENT, choose
 from opendp_lite.samplers.entropy import Entropy
 
@@ -89,7 +89,9 @@ class IntervalLaw:
     confidence: float
     sampling: Sampling | None
 
-    def interval(self, line: Line, data: Any, middle: int, entropy: Entropy) -> tuple[float, float]:
+    def interval(
+        self, line: SortedLine, data: Any, middle: int, entropy: Entropy
+    ) -> tuple[float, float]:
         """An interval of cells around ``middle``, as two numbers."""
         widths = Widths.of(line.cells)
         exact = self.exponents(line, data, middle, widths)
@@ -98,7 +100,7 @@ class IntervalLaw:
         width = int(widths.cells[chosen])
         return line.ends(middle - width, middle + width)
 
-    def exponents(self, line: Line, data: Any, middle: int, widths: Widths) -> list[Fraction]:
+    def exponents(self, line: SortedLine, data: Any, middle: int, widths: Widths) -> list[Fraction]:
         """The exponent of each width: 0 where the margin first reaches what is wanted."""
         found = line.outside(data, middle, widths.cells)
         below, above = self.quantile * found.size, (1 - self.quantile) * found.size

@@ -48,7 +48,7 @@ class Outside:
     size: int
 
 
-class Line(ABC):
+class SortedLine(ABC):
     """The cells among which the quantiles of one column are chosen.
 
     ``data`` is what the query before gives of the column.
@@ -81,7 +81,7 @@ class Line(ABC):
 
 
 @attrs.frozen
-class LatticeLine(Line):
+class LatticeLine(SortedLine):
     """The cells of a lattice; ``data`` are the numbers of a column."""
 
     lattice: LinearLattice | AsinhLattice
@@ -111,7 +111,7 @@ class LatticeLine(Line):
 
 
 @attrs.frozen(eq=False)
-class CandidateLine(Line):
+class CandidateLine(SortedLine):
     """Candidates; ``data`` is the tally of a column.
 
     Its rows are counted below each candidate and up to it, and all at the end.

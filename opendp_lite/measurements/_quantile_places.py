@@ -19,7 +19,7 @@ from opendp_lite.engines.missing import LEAVE_OUT, FillEntries, fold_present
 from opendp_lite.engines.rank_counts import RankCounts
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import Number, format_number, nearest, positive, whole
-from opendp_lite.measurements._quantile_lines import CandidateLine, LatticeLine, Line
+from opendp_lite.measurements._quantile_lines import CandidateLine, LatticeLine, SortedLine
 from opendp_lite.samplers.lattice import (
     DOUBLING_BITS,
     FARTHEST_BOUND,
@@ -56,9 +56,9 @@ class Places:
     """The query of the rows, and the cells: one line for all columns or one for each."""
 
     query: Callable[[Any], Any]
-    lines: tuple[Line, ...]
+    lines: tuple[SortedLine, ...]
 
-    def line(self, column: int) -> Line:
+    def line(self, column: int) -> SortedLine:
         """The cells of a column."""
         return self.lines[column % len(self.lines)]
 

@@ -13,9 +13,9 @@ import numpy as np
 from opendp_lite.engines.fold import Floats
 from opendp_lite.estimate import Estimate
 from opendp_lite.measurements._quantile_interval import IntervalLaw
-from opendp_lite.measurements._quantile_lines import Line
+from opendp_lite.measurements._quantile_lines import SortedLine
 from opendp_lite.measurements._quantile_places import Places
-from opendp_lite.measurements._quantile_tree import Part, cells_by_parts
+from opendp_lite.measurements._quantile_tree import Branch, cells_by_parts
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.rank_choice import RankLaw
 
@@ -24,7 +24,7 @@ class Chooser(ABC):
     """How the cells of all wanted quantiles of one column are chosen."""
 
     @abstractmethod
-    def cells(self, line: Line, data: Any, entropy: Entropy) -> list[int]:
+    def cells(self, line: SortedLine, data: Any, entropy: Entropy) -> list[int]:
         """The cells, in order."""
 
     @abstractmethod
@@ -38,7 +38,7 @@ class Alone(Chooser):
 
     laws: tuple[RankLaw, ...]
 
-    def cells(self, line: Line, data: Any, entropy: Entropy) -> list[int]:
+    def cells(self, line: SortedLine, data: Any, entropy: Entropy) -> list[int]:
         return sorted(line.choose(data, law, entropy) for law in self.laws)
 
     def why(self) -> list[str]:
@@ -51,10 +51,10 @@ class Alone(Chooser):
 class ByParts(Chooser):
     """One quantile is chosen, then those on either side of it on their rows alone."""
 
-    root: Part
+    root: Branch
     count: int
 
-    def cells(self, line: Line, data: Any, entropy: Entropy) -> list[int]:
+    def cells(self, line: SortedLine, data: Any, entropy: Entropy) -> list[int]:
         return cells_by_parts(self.root, line.spread(data, entropy), self.count, entropy)
 
     def why(self) -> list[str]:
@@ -65,7 +65,7 @@ class ByParts(Chooser):
 
 
 @attrs.frozen
-class Shape:
+class ReleaseShape:
     """How a release of the distinct quantiles is given back, as numpy shapes it.
 
     Args:
@@ -97,7 +97,7 @@ class QuantileRelease:
     places: Places
     choosers: tuple[Chooser, ...]
     columns: int
-    shape: Shape
+    shape: ReleaseShape
 
     def __call__(self, value: Any, entropy: Entropy) -> Any:
         found = [

@@ -50,7 +50,7 @@ class Prices:
 
 
 @attrs.frozen
-class Part:
+class Branch:
     """A quantile of a part of the rows, with those that are then wanted on either side.
 
     Args:
@@ -64,10 +64,10 @@ class Part:
     index: int
     quantile: Fraction
     slope: Fraction
-    below: Part | None
-    above: Part | None
+    below: Branch | None
+    above: Branch | None
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[Branch]:
         """This one and all in it."""
         yield self
         for side in (self.below, self.above):
@@ -83,13 +83,13 @@ class Part:
         """The largest loss for one row of the metric: see ``private_quantile``."""
         return _costs(self, prices)[1] if prices.replaces else _costs(self, prices)[0]
 
-    def map(self, slope: Callable[[Fraction], Fraction]) -> Part:
+    def map(self, slope: Callable[[Fraction], Fraction]) -> Branch:
         """The same with other slopes."""
         below, above = (None if s is None else s.map(slope) for s in (self.below, self.above))
         return attrs.evolve(self, slope=slope(self.slope), below=below, above=above)
 
 
-def _costs(part: Part | None, prices: Prices) -> tuple[Fraction, Fraction]:
+def _costs(part: Branch | None, prices: Prices) -> tuple[Fraction, Fraction]:
     """The largest loss for a row added to a part or removed, and for one that is replaced."""
     if part is None:
         return Fraction(0), Fraction(0)
@@ -100,7 +100,7 @@ def _costs(part: Part | None, prices: Prices) -> tuple[Fraction, Fraction]:
     return one + max(below[0], above[0]), both + moved
 
 
-def planned(wanted: tuple[Fraction, ...], prices: Prices) -> Part:
+def planned(wanted: tuple[Fraction, ...], prices: Prices) -> Branch:
     """The order of choices and their slopes, with the least error that is foreseen.
 
     The rank error of a choice is in proportion to its range over its part of the loss. An error of
@@ -127,7 +127,7 @@ def planned(wanted: tuple[Fraction, ...], prices: Prices) -> Part:
             found.append(((own + rest) ** whole, cut, own / (own + rest)))
         return min(found, key=lambda each: (round(each[0], 9), abs(each[1] - middle)))
 
-    def part(first: int, last: int, left: float) -> Part | None:
+    def part(first: int, last: int, left: float) -> Branch | None:
         if last - first == 1:
             return None
         _, cut, share = best(first, last)
@@ -135,7 +135,7 @@ def planned(wanted: tuple[Fraction, ...], prices: Prices) -> Part:
         mine = left * share if prices.power == 1 else sqrt(left * left * share)
         rest = left - mine if prices.power == 1 else sqrt(left * left * (1 - share))
         slope = Fraction(max(1, round(mine * _GRID)), _GRID) / prices.range_inside(quantile)
-        return Part(cut - 1, quantile, slope, part(first, cut, rest), part(cut, last, rest))
+        return Branch(cut - 1, quantile, slope, part(first, cut, rest), part(cut, last, rest))
 
     found = part(0, count + 1, 1.0)
     assert found is not None
@@ -157,7 +157,7 @@ def _influence(places: Floats, first: int, cut: int, last: int) -> float:
     return float((np.minimum(np.minimum(up, down), 1) ** 2).sum())
 
 
-def cells_by_parts(root: Part, spread: Spread, count: int, entropy: Entropy) -> list[int]:
+def cells_by_parts(root: Branch, spread: Spread, count: int, entropy: Entropy) -> list[int]:
     """The cells of all quantiles, in order.
 
     Rows below the chosen place go to one part, the others to the other. Where no place is left

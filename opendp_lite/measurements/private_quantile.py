@@ -36,7 +36,7 @@ from opendp_lite.measurements._quantile_release import (
     Chooser,
     EstimateRelease,
     QuantileRelease,
-    Shape,
+    ReleaseShape,
 )
 from opendp_lite.measurements._quantile_tree import Prices, planned
 from opendp_lite.measurements.noise import exactly_one
@@ -228,7 +228,7 @@ def private_quantile(
     choosers = tuple(
         choose(space, distinct, budget.part(share * for_values)) for share in share_of_columns
     )
-    shape = Shape(tuple(distinct.index(q) for q in wanted), several)
+    shape = ReleaseShape(tuple(distinct.index(q) for q in wanted), several)
     release: Any = QuantileRelease(places, choosers, columns, shape)
     if level is not None:
         each = [budget.part(share * _FOR_INTERVALS / len(distinct)) for share in share_of_columns]

@@ -19,7 +19,7 @@ from opendp_lite.transformations.row_map import plain_nan, row_map_trusted
 
 
 @attrs.frozen(repr=False)
-class Products:
+class OuterProduct:
     """A block function that multiplies the entries of each row, two by two."""
 
     def __call__(self, block: Floats) -> Floats:
@@ -59,7 +59,7 @@ def outer_products(space: Space[Rows]) -> Transformation[Space[Rows], Space[Rows
         >>> (products >> dp.sum()).map(1).l2
         25.0
     """
-    return row_map_trusted(space, Products(), _multiplied(space.domain.body))
+    return row_map_trusted(space, OuterProduct(), _multiplied(space.domain.body))
 
 
 def _multiplied(body: Body) -> Body:

@@ -19,7 +19,7 @@ from opendp_lite.transformations.row_map import plain_nan, row_map_trusted
 
 
 @attrs.frozen(repr=False)
-class Weighted:
+class TimesWeight:
     """A block function from values and weights to weighted distances from both bounds."""
 
     lower: float
@@ -86,5 +86,5 @@ def weighted_pairs(
     ends = space.domain.body.bounds()
     if ends is not None and ends[1][-1] > 0:
         heaviest = min(heaviest, ends[1][-1])
-    weighted = Weighted(nearest(low), nearest(high), nearest(heaviest))
+    weighted = TimesWeight(nearest(low), nearest(high), nearest(heaviest))
     return row_map_trusted(space, weighted, Simplex(heaviest * (high - low), 2))

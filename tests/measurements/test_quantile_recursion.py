@@ -16,7 +16,7 @@ import opendp_lite as dp
 from opendp_lite.engines.deferred import release_of
 from opendp_lite.measurements import _quantile_tree
 from opendp_lite.measurements._quantile_lines import CandidateLine, LatticeLine, Spread
-from opendp_lite.measurements._quantile_tree import Part, Prices, cells_by_parts, planned
+from opendp_lite.measurements._quantile_tree import Branch, Prices, cells_by_parts, planned
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
 from opendp_lite.samplers.lattice import AsinhLattice, LinearLattice
 from opendp_lite.testing.datasets import containers
@@ -40,13 +40,13 @@ def built(wanted, relation: str, **loss):
     return space >> dp.private_quantile(list(wanted), bounds=(0, 1), **loss)
 
 
-def root_of(bound) -> Part:
+def root_of(bound) -> Branch:
     """The choices that a bound measurement makes, with the slopes that it draws with."""
     return release_of(bound.function).choosers[0].root
 
 
 @cache
-def law(part: Part, rows: Rows, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+def law(part: Branch, rows: Rows, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
     """How far off each place is, and the logarithm of its probability, by counting."""
     numbers, places = np.array(rows), np.arange(first, last)
     under = (numbers[:, None] < places).sum(axis=0)
@@ -73,7 +73,7 @@ NOTHING = Loss(0.0, (0.0,) * len(ORDERS), 0.0, 0.0)
 
 
 @cache
-def loss_of(part: Part | None, one: Rows, other: Rows, first: int, last: int) -> Loss:
+def loss_of(part: Branch | None, one: Rows, other: Rows, first: int, last: int) -> Loss:
     """Given an outcome of this choice the parts are told apart by that outcome alone."""
     if part is None or first == last or one == other:
         return NOTHING
@@ -136,7 +136,7 @@ class Share:
     true: float
 
 
-def shares(root: Part, claim: float, pairs, *, zcdp: bool) -> Share:
+def shares(root: Branch, claim: float, pairs, *, zcdp: bool) -> Share:
     """The claim is a rho or an epsilon."""
     found = [loss_of(root, *side, 0, PLACES) for pair in pairs for side in (pair, pair[::-1])]
     if not zcdp:
@@ -231,7 +231,7 @@ def test_a_group_keeps_its_claim():
     assert found.true <= 2
 
 
-def outcomes(part: Part | None, rows: Rows, first: int, last: int) -> dict[Rows, float]:
+def outcomes(part: Branch | None, rows: Rows, first: int, last: int) -> dict[Rows, float]:
     """The exact law of the places of all quantiles, in order."""
     if part is None:
         return {(): 1.0}

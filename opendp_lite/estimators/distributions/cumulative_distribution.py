@@ -20,7 +20,7 @@ from opendp_lite.strategies.cells import Cells
 from opendp_lite.strategies.strategy import Products, Strategy
 
 UnitNoise = Callable[[np.random.Generator, tuple[int, int]], Floats]
-Interval = tuple[Any, Any]
+Ends = tuple[Any, Any]
 _SEED: Final = 5
 _RUNS: Final = 2000
 _AT_ONCE: Final = 250
@@ -165,25 +165,25 @@ class CumulativeDistribution(Answers):
         low, high = self._limits(self._factors[1])
         return np.maximum.accumulate(low), np.minimum.accumulate(high[::-1])[::-1]
 
-    def _between(self, numbers: Floats, limits: tuple[Floats, Floats]) -> Interval:
+    def _between(self, numbers: Floats, limits: tuple[Floats, Floats]) -> Ends:
         """From the bound at the edge before to the one at the edge after."""
         low, high = limits
         before = np.searchsorted(self.cells.edges, numbers, side="right")
         after = np.searchsorted(self.cells.edges, numbers)
         return _pair(np.append(0.0, low)[before], np.append(high, 1.0)[after])
 
-    def interval(self, x: ArrayLike) -> Interval:
+    def interval(self, x: ArrayLike) -> Ends:
         """Bounds on the share of rows up to x, each right at the confidence by itself.
 
         They hold wherever in a cell the rows lie.
         """
         return self._between(numbers_of(x, "interval: x"), self._alone)
 
-    def band(self, x: ArrayLike) -> Interval:
+    def band(self, x: ArrayLike) -> Ends:
         """As ``interval``, and right at the confidence for all x at once."""
         return self._between(numbers_of(x, "band: x"), self._together)
 
-    def quantile_interval(self, q: ArrayLike) -> Interval:
+    def quantile_interval(self, q: ArrayLike) -> Ends:
         """Bounds on the number up to which there is a share q of the rows.
 
         Each is right at the confidence by itself, and lies on an edge. They hold wherever in a cell
@@ -222,7 +222,7 @@ class CumulativeDistribution(Answers):
         return f"at the edges of {self.cells}"
 
 
-def _pair(low: Any, high: Any) -> Interval:
+def _pair(low: Any, high: Any) -> Ends:
     """Floats for one number, arrays for many."""
     found = plain(low, high)
     return found.value, found.standard_error

@@ -16,10 +16,9 @@ from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.errors import SpaceError
 from opendp_lite.estimators.inference.bounded_column import BoundedColumn
-from opendp_lite.estimators.inference.budget import Budget
+from opendp_lite.estimators.inference.budget import Budget, budget_of
 from opendp_lite.estimators.inference.noisy_products import NoisyProducts
 from opendp_lite.estimators.inference.parameters import Floats
-from opendp_lite.estimators.inference.program_budget import program_budget
 from opendp_lite.estimators.inference.value_search import Around, Search, median, rings_for
 from opendp_lite.estimators.many_columns.covariance_estimate import Covariance
 from opendp_lite.exact import Number, confidence_of
@@ -175,7 +174,9 @@ class _CovariancePlan:
         columns = tuple(BoundedColumn.between(low, high, "covariance") for low, high in pairs)
         name = "covariance: confidence"
         share = None if confidence is None else float(confidence_of(confidence, name))
-        plan = cls(columns, program_budget("covariance", *budget), share, space.domain.names)
+        plan = cls(
+            columns, budget_of("covariance", *budget).with_choices(), share, space.domain.names
+        )
         for place, column in enumerate(columns):
             (plan._rows(space) >> select(place) >> median(column, plan.budget)).bind(space)
         return plan

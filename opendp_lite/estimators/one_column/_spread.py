@@ -16,9 +16,8 @@ from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.errors import SpaceError
 from opendp_lite.estimators.inference.bounded_column import BoundedColumn
-from opendp_lite.estimators.inference.budget import Budget
+from opendp_lite.estimators.inference.budget import Budget, budget_of
 from opendp_lite.estimators.inference.noisy_moments import NoisyMoments
-from opendp_lite.estimators.inference.program_budget import program_budget
 from opendp_lite.estimators.inference.value_search import (
     Around,
     Limits,
@@ -70,7 +69,7 @@ class SpreadPlan:
             None if confidence is None else float(confidence_of(confidence, f"{step}: confidence"))
         )
         rings = rings_for(float(2 * column.half))
-        plan = cls(column, program_budget(step, *budget), share, rings)
+        plan = cls(column, budget_of(step, *budget).with_choices(), share, rings)
         (column.rows(space) >> median(column, plan.budget)).bind(space)
         return plan
 

@@ -12,9 +12,9 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.estimators.inference import value_search
+from opendp_lite.estimators.inference.budget import concentrated_loss
 from opendp_lite.estimators.inference.noise_family import GaussianFamily, LaplaceFamily
 from opendp_lite.estimators.inference.noisy_moments import NoisyMoments
-from opendp_lite.estimators.inference.program_budget import concentrated_rho
 from opendp_lite.measures.profile import ConcentratedProfile
 
 REPLACE = dp.ChangeOneDistance()
@@ -41,7 +41,7 @@ def test_the_loss_is_what_was_given(step, space):
     assert both.loss(0) == (0, 0)
     assert both.loss(1) == (1, Fraction(1, 10**6))
     # Two rows cost four times the rho, and that is read off the curve of all rhos.
-    rho = concentrated_rho(Fraction(1), Fraction(1, 10**6))
+    rho = concentrated_loss(Fraction(1), Fraction(1, 10**6))
     assert both.loss(2)[0] == ConcentratedProfile(4 * rho).epsilon(Fraction(1, 10**6))
     assert both.map(2)[0] > 2
 
@@ -51,7 +51,7 @@ def test_the_loss_is_what_was_given(step, space):
 )
 def test_the_rho_for_epsilon_and_delta_is_the_largest(epsilon, delta):
     level, spill = Fraction(epsilon), Fraction(delta)
-    rho = concentrated_rho(level, spill)
+    rho = concentrated_loss(level, spill)
     assert ConcentratedProfile(rho).delta(level) <= spill
     assert ConcentratedProfile(rho * Fraction(1000001, 1000000)).delta(level) > spill
     # The conversion that everybody knows (Bun and Steinke 2016, proposition 1.3) grants less.
