@@ -120,10 +120,12 @@ def _of_vector(
     *before, last = pipeline.calls
     if not before or not _adds_noise(space, tuple(before), last):
         return None
-    vector = attrs.evolve(grouped(space, keys, Stage(tuple(before))), trace=())
+    inner = bound_to(before, space_of_group(space))
+    vector = attrs.evolve(grouped(space, keys, Stage(tuple(before))), trace=inner.trace)
     made = cast(Measurement[Space[Tables], M, Any], last.join(vector))
-    inner = bound_to(before, space_of_group(space)).output_space.domain
-    width, single = inner.dimension, isinstance(inner, Scalars)
+    trace = tuple(step.indented() for step in made.trace)
+    domain = inner.output_space.domain
+    width, single = domain.dimension, isinstance(domain, Scalars)
     whole = single and made.facts.laws[0].exponent >= 0
 
     def parted(release: Any) -> ByGroup[Any]:
@@ -134,7 +136,7 @@ def _of_vector(
 
     for link in (parted, *map(_on_each, pipeline.after)):
         made = follow(made, link)
-    return attrs.evolve(made, recipe=(), trace=())
+    return attrs.evolve(made, recipe=(), trace=trace)
 
 
 def _adds_noise(space: Space[Tables], before: tuple[Call, ...], last: Call) -> bool:

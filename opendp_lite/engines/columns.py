@@ -17,6 +17,7 @@ from opendp_lite.engines.door import NUMBERS, opened_table, read
 from opendp_lite.engines.fold import Block, Floats
 from opendp_lite.engines.held import held
 from opendp_lite.engines.quiet import attempted
+from opendp_lite.engines.reduced import Job, Merge, reduced
 from opendp_lite.engines.source import InMemory, Source
 from opendp_lite.engines.table import Column, ColumnReading, NamedColumns
 from opendp_lite.engines.values import Values, is_column, values_of
@@ -92,6 +93,17 @@ def _present(values: NDArray[Any], known: Sequence[Any] | None) -> Floats:
     return np.zeros(len(values))
 
 
+@attrs.frozen(repr=False)
+class _NoColumns:
+    """A block function that leaves a zero of each row."""
+
+    def __call__(self, block: Floats) -> Floats:
+        return np.zeros((len(block), 1))
+
+
+NO_COLUMNS: Final = _NoColumns()
+
+
 @attrs.frozen
 class ReadColumns:
     """A block function that picks columns of numbers by their places, each read in its own way."""
@@ -101,13 +113,68 @@ class ReadColumns:
 
     def __call__(self, block: Floats) -> Floats:
         if not self.places:
-            return np.zeros((len(block), 1))
+            return NO_COLUMNS(block)
         if all(reading is NUMBERS for reading in self.readings):
             return block[:, self.places]
         found = np.empty((len(block), len(self.places)))
         for place, (column, reading) in enumerate(zip(self.places, self.readings, strict=True)):
             found[:, place] = reading.of_numbers(block[:, column])
         return found
+
+
+@attrs.frozen(repr=False)
+class Picked:
+    """A block function that keeps the columns at some places."""
+
+    places: tuple[int, ...]
+
+    def __call__(self, block: Floats) -> Floats:
+        return block[:, self.places]
+
+
+@attrs.frozen(eq=False, repr=False)
+class _Columns(Source):
+    """Some columns of a dataset. Those of several choices are read in one pass."""
+
+    dataset: Dataset
+    asked: tuple[Column, ...]
+    rows: Source
+
+    @property
+    def columns(self) -> int | None:
+        return self.rows.columns
+
+    @property
+    def size(self) -> int | None:
+        return self.rows.size
+
+    @property
+    def plain(self) -> bool:
+        return self.rows.plain
+
+    @property
+    def origin(self) -> object:
+        return self.dataset
+
+    def together(self, others: Sequence[_Columns]) -> tuple[Source, Sequence[Any]]:
+        wanted = tuple(dict.fromkeys(column for other in others for column in other.asked))
+        source, _ = self.dataset.columns(wanted)
+        return source, [_places(other.asked, wanted) for other in others]
+
+    def blocks(self) -> Iterator[Any]:
+        return self.rows.blocks()
+
+
+@reduced.register
+def _of_columns(source: _Columns, job: Job, merge: Merge) -> Any:
+    """As the rows themselves do it."""
+    return reduced(source.rows, job, merge)
+
+
+def _places(asked: tuple[Column, ...], wanted: tuple[Column, ...]) -> Block | None:
+    if asked == wanted:
+        return None
+    return Picked(tuple(map(wanted.index, asked))) if asked else NO_COLUMNS
 
 
 def _of_width(source: Source, declared: Names) -> Source:
@@ -147,8 +214,8 @@ class Dataset:
             return whole, self._picking(columns, whole.columns)
         found = self._picked.get(columns)
         if found is None:
-            found = held(self._rows(whole, columns), max(1, len(columns)), self.size)
-            self._picked[columns] = found
+            rows = held(self._rows(whole, columns), max(1, len(columns)), self.size)
+            found = self._picked[columns] = _Columns(self, columns, rows)
         return found, None
 
     def _opened(self) -> Any:

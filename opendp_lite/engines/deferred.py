@@ -172,7 +172,7 @@ def evaluate(value: Any) -> Any:
     _collect(value, waiting)
     by_source: dict[int, dict[tuple[int, int], Deferred]] = {}
     for each in waiting:
-        by_source.setdefault(id(each.rows.source), {}).setdefault(_work(each), each)
+        by_source.setdefault(id(each.rows.source.origin), {}).setdefault(_work(each), each)
     done: dict[tuple[int, int], Any] = {}
     for works in by_source.values():
         done.update(zip(works, one_pass(list(works.values())), strict=True))

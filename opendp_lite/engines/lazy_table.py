@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.engines.columns import PRESENCE, Dataset
+from opendp_lite.engines.columns import NO_COLUMNS, PRESENCE, Dataset, Picked
 from opendp_lite.engines.door import NUMBERS
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.rows import LazyRows, Part
@@ -39,24 +39,6 @@ class KeepRows:
 
     def __call__(self, block: Floats) -> Floats:
         return block[self.kept(block)]
-
-
-@attrs.frozen(repr=False)
-class Picked:
-    """A block function that keeps the columns at some places."""
-
-    places: tuple[int, ...]
-
-    def __call__(self, block: Floats) -> Floats:
-        return block[:, self.places]
-
-
-@attrs.frozen(repr=False)
-class _Zeros:
-    """A block function that leaves a zero of each row."""
-
-    def __call__(self, block: Floats) -> Floats:
-        return np.zeros((len(block), 1))
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -111,7 +93,7 @@ class LazyTable:
             return LazyRows(source, (*read, *rest))
         tests = (KeepRows(wanted.index(kept.column), kept.test) for kept in self.filters)
         kept = (Part(test, "keep") for test in tests)
-        picked = Picked(tuple(map(wanted.index, asked))) if asked else _Zeros()
+        picked = Picked(tuple(map(wanted.index, asked))) if asked else NO_COLUMNS
         return LazyRows(source, (*read, *kept, Part(picked, "select"), *rest))
 
     def read(self, reading: ColumnReading) -> LazyRows:

@@ -139,16 +139,18 @@ class _Plan:
     step: str
 
     @classmethod
-    def of(cls, waiting: Waiting) -> _Plan:
-        """What is to be done for a fold of rows."""
+    def of(cls, waiting: Waiting, pick: Block | None) -> _Plan:
+        """What is to be done for a fold of rows, which may first pick its columns."""
         left, fused = unfused(waiting.rows.functions, waiting.rows.fused, waiting.how)
-        return cls(left, waiting.how, fused or waiting.step)
+        first = () if pick is None else (Part(pick, "select"),)
+        return cls((*first, *left), waiting.how, fused or waiting.step)
 
 
 def one_pass(waiting: Sequence[Waiting]) -> list[Any]:
     """The summaries of folds over the same source, in one pass over it."""
-    plans = [_Plan.of(each) for each in waiting]
-    source = waiting[0].rows.source
+    sources = [each.rows.source for each in waiting]
+    source, picks = sources[0].together(sources)
+    plans = [_Plan.of(each, pick) for each, pick in zip(waiting, picks, strict=True)]
     with quiet_for(source):
         found: list[Any] = reduced(source, partial(_folded, plans), partial(_merged, plans))
     return found

@@ -70,6 +70,18 @@ class Source(ABC):
         Blocks of another type come with their own ways in ``applied`` and ``summarised``.
         """
 
+    @property
+    def origin(self) -> object:
+        """What it was picked from: sources of one origin can be gone through together."""
+        return self
+
+    def together(self, others: Sequence[Any]) -> tuple[Source, Sequence[Any]]:
+        """One source of all the rows of several of one origin, with a block function for each.
+
+        A block function makes the blocks of one of them; None where these are as they are.
+        """
+        return self, [None for _ in others]
+
     def parts(self, most: int) -> Sequence[Source]:
         """The rows in parts, at most so many, that are worth going through side by side.
 

@@ -12,7 +12,8 @@ import attrs
 from opendp_lite.bodies.everything import Everything
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
-from opendp_lite.engines.lazy_table import Lazily, LazyTable, Picked
+from opendp_lite.engines.columns import Picked
+from opendp_lite.engines.lazy_table import Lazily, LazyTable
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.examples import example
 from opendp_lite.recipes import stage

@@ -285,3 +285,29 @@ BAD = [
 def test_bad_parameters_are_refused_in_words(build, error, words):
     with pytest.raises(error, match=words):
         build()
+
+
+def test_releases_of_several_columns_share_one_pass():
+    passes = []
+
+    def opened():
+        passes.append(1)
+        return iter([{"key": ["a", "b"], "x": [1.0, 2.0], "y": [3.0, NAN]}])
+
+    several = dp.compose(
+        SUM >> dp.laplace(epsilon=SURE),
+        dp.select("y", "x") >> dp.clamp(0, 9) >> dp.sum() >> dp.laplace(epsilon=SURE),
+        dp.count() >> dp.laplace(epsilon=SURE),
+        dp.keep("key", among=["b"]) >> dp.select("x") >> dp.count() >> dp.laplace(epsilon=SURE),
+        dp.by("key", ["a", "b"], dp.select("y") >> dp.count() >> dp.laplace(epsilon=SURE)),
+    )
+    total, both, rows, kept, groups = several(dp.Blocks(opened, columns=None))
+    assert len(passes) == 1
+    assert [*total, *both] == pytest.approx([3, 3, 1], abs=1e-6)
+    assert (rows, kept, dict(groups)) == (2, 1, {"a": 1, "b": 0})
+
+
+def test_explain_shows_the_steps_of_a_group():
+    text = dp.by("key", ["a"], SUM >> dp.gaussian(rho=1)).explain()
+    for step in ("dp.select('x')", "dp.clamp(-1, 3)", "dp.sum()", "dp.gaussian(rho=1)", "dp.by("):
+        assert step in text

@@ -80,8 +80,8 @@ def test_a_buffer_that_is_filled_again_is_read_as_it_was(before):
 
     pieces = dp.Blocks(again)
     assert dp.resize(5, fill=0)(pieces).sum() == 13
-    assert sorted((before >> dp.resize(5, fill=0))(pieces)) == sorted(values)
-    assert before(pieces).tolist() == values
+    assert sorted((dp.records() >> before >> dp.resize(5, fill=0))(pieces)) == sorted(values)
+    assert (dp.records() >> before)(pieces).tolist() == values
 
 
 def test_a_plain_array_is_gone_through_without_touching_the_filters_of_warnings(monkeypatch):
