@@ -46,9 +46,18 @@ class Lazily:
     """A function that adds to what waits to be done to rows, each row by itself, and reads none."""
 
     function: Callable[[Any], Any]
+    step: str = ""
+
+    def named(self, step: str) -> Lazily:
+        """The same, as a part of a step."""
+        return self if self.step else Lazily(self.function, step)
 
     def __call__(self, rows: Any) -> Any:
-        return self.function(rows)
+        made = self.function(rows)
+        if not isinstance(made, LazyRows):
+            return made
+        parts = (part if part.step else Part(part.function, self.step) for part in made.functions)
+        return attrs.evolve(made, functions=tuple(parts))
 
 
 @attrs.frozen(repr=False)
