@@ -98,7 +98,7 @@ class LazyTable:
         source, function = self.dataset.columns(wanted)
         read = () if function is None else (Part(function, "select"),)
         rest = (Part(WithoutFirst(len(self.beside))),) if self.beside else ()
-        if wanted == asked:
+        if wanted == asked and not self.filters:
             return LazyRows(source, (*read, *rest))
         tests = (KeepRows(wanted.index(kept.column), kept.test) for kept in self.filters)
         kept = (Part(test, "keep") for test in tests)

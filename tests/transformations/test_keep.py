@@ -39,6 +39,15 @@ def test_rows_that_stay(table):
     assert (dp.keep("age", between=(18, 65)) >> dp.select("region") >> dp.count())(table) == 2
 
 
+@pytest.mark.parametrize("table", CONTAINERS, ids=lambda table: type(table).__module__)
+def test_the_column_that_decides_may_be_the_one_that_is_read(table):
+    adults = dp.keep("age", between=(18, 65)) >> dp.select("age")
+    assert (adults >> dp.clamp(0, 99) >> dp.sum())(table).tolist() == [113]
+    assert (adults >> dp.count())(table) == 3
+    among = dp.keep("region", among=["north", "east"]) >> dp.select("region")
+    assert (among >> dp.one_hot(["north", "east"]) >> dp.sum())(table).tolist() == [2, 1]
+
+
 def test_rows_of_an_array_stay_by_their_declared_names():
     space = dp.records(columns=["age", "visits"])
     found = space >> dp.keep("age", between=(0, 3)) >> dp.select("visits") >> dp.clamp(0, 9)
