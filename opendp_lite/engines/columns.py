@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -217,6 +217,19 @@ class Dataset:
             rows = held(self._rows(whole, columns), max(1, len(columns)), self.size)
             found = self._picked[columns] = _Columns(self, columns, rows)
         return found, None
+
+    def with_column(self, name: str, made: Callable[[], Floats]) -> Dataset | None:
+        """The same with one column more, where it is a table in memory; else None."""
+        whole = self._opened()
+        if not isinstance(whole, NamedColumns):
+            return None
+        own, column, places = whole.names, whole.column, len(whole.names)
+        numbers = made()
+
+        def either(place: int) -> Any:
+            return numbers if place == places else column(place)
+
+        return Dataset(NamedColumns((*own, name), either, whole.size), self.declared, self.size)
 
     def _opened(self) -> Any:
         """The data, opened as far as can be without saying which columns."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from operator import itemgetter
-from typing import Any
+from typing import Any, Final
 
 import attrs
 import numpy as np
@@ -21,11 +21,15 @@ from opendp_lite.engines.deferred import (
     evaluate,
     fold,
 )
+from opendp_lite.engines.door import NUMBERS
 from opendp_lite.engines.fold import Floats, Fold, Scratch
 from opendp_lite.engines.lazy_table import Kept, Lazily, LazyTable, WithoutFirst
 from opendp_lite.engines.missing import Present
-from opendp_lite.engines.rows import LazyRows, MapRows, Part, unfused
+from opendp_lite.engines.rows import LazyRows, MapRows, Part, materialise, unfused
 from opendp_lite.engines.table import Column
+
+_GROUP: Final = "\0group"
+"""The name of a column that holds the group of each row; no column of a person has it."""
 
 
 @attrs.frozen
@@ -63,6 +67,18 @@ class Groups:
             found = found * width + places[:, column]
         return found
 
+    def read_once(self, table: LazyTable) -> tuple[LazyTable, Groups]:
+        """The same groups, found by one column of numbers where the table is in memory."""
+        found = table.dataset.with_column(_GROUP, partial(self._of_rows, table))
+        if found is None:
+            return table, self
+        column = Column(_GROUP, NUMBERS)
+        return attrs.evolve(table, dataset=found), Groups((column,), (self.count,))
+
+    def _of_rows(self, table: LazyTable) -> Floats:
+        places = materialise(LazyTable(table.dataset, None).columns(self.columns))
+        return self.of(places.reshape(-1, len(self.columns)))
+
     def only(self, table: LazyTable, group: int) -> LazyTable:
         """The rows of one group."""
         for column, width in zip(self.columns[::-1], self.widths[::-1], strict=True):
@@ -85,8 +101,9 @@ class EachGroup:
     def deferred(self, table: LazyTable) -> Any:
         """The list, waiting where there is one fold; else its values."""
         if not _folds(self.function):
-            every = range(self.groups.count)
-            return [evaluate(defer(self.function, self.groups.only(table, g))) for g in every]
+            read, groups = self.groups.read_once(table)
+            every = range(groups.count)
+            return [evaluate(defer(self.function, groups.only(read, group))) for group in every]
         tree = defer(self.function, attrs.evolve(table, beside=self.groups.columns))
         if isinstance(tree, Deferred):
             return _for_all(tree, self.groups)
