@@ -6,6 +6,7 @@ from opendp_lite.measurements.laplace import laplace
 from opendp_lite.measurements.noise import added_noise
 from opendp_lite.measurements.private_quantile import private_quantile
 from opendp_lite.measurements.sum_and_count import sum_and_count
+from opendp_lite.measurements.thresholded_counts import thresholded_counts
 
 __all__ = [
     "added_noise",
@@ -14,4 +15,5 @@ __all__ = [
     "laplace",
     "private_quantile",
     "sum_and_count",
+    "thresholded_counts",
 ]
