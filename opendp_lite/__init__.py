@@ -48,6 +48,8 @@ from opendp_lite.errors import (
 from opendp_lite.estimate import Estimate
 from opendp_lite.estimators.distributions.basis_distribution import basis_distribution
 from opendp_lite.estimators.distributions.distribution import Distribution
+from opendp_lite.estimators.distributions.histogram import histogram
+from opendp_lite.estimators.distributions.histogram_release import Histogram
 from opendp_lite.estimators.many_columns.multivariate_mean import multivariate_mean
 from opendp_lite.estimators.one_column.budget_for import budget_for
 from opendp_lite.estimators.one_column.count_ratio import count_ratio
@@ -128,6 +130,7 @@ __all__ = [
     "Estimate",
     "Facts",
     "Grid",
+    "Histogram",
     "InsecureRelease",
     "MaxDivergence",
     "Measurement",
@@ -172,6 +175,7 @@ __all__ = [
     "expected_error",
     "from_json",
     "gaussian",
+    "histogram",
     "impute",
     "keep",
     "laplace",

@@ -14,7 +14,6 @@ _INSTEAD: Final = {
     "Session": "dp.adaptive(program, measure, budget): one budget over several releases",
     "filter": "dp.row_map(space, function, body, drops=True) in a step of your own",
     "group_by": "one pipeline for each group, on the rows of that group",
-    "histogram": "dp.basis_distribution(dp.bases.Haar(16, lower, upper), epsilon=1)",
     "median": "dp.private_quantile(0.5, bounds=(lower, upper), epsilon=1)",
     "quantile": "dp.private_quantile(0.5, bounds=(lower, upper), epsilon=1)",
     "std": "dp.estimators.private_variance(bound, rho=0.03), and its square root",

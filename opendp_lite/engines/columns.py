@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from opendp_lite.engines.applied import applied
 from opendp_lite.engines.blocks import Blocks
 from opendp_lite.engines.categories import Categories, is_missing
-from opendp_lite.engines.door import NUMBERS, opened_table, read, register_library_of
+from opendp_lite.engines.door import NUMBERS, opened_table, read
 from opendp_lite.engines.fold import Block, Floats
 from opendp_lite.engines.held import held
 from opendp_lite.engines.quiet import attempted
 from opendp_lite.engines.source import InMemory, Source
-from opendp_lite.engines.table import Column, NamedColumns, Reading
-from opendp_lite.engines.values import Values, is_column, open_values
+from opendp_lite.engines.table import Column, Reading
+from opendp_lite.engines.values import Values, open_values
 from opendp_lite.errors import DataError
 
 Names = tuple[str, ...]
@@ -124,13 +124,11 @@ class Dataset:
         data: As it was handed over.
         declared: The names of its columns, where the space declares them.
         size: The number of rows, where it is public.
-        alone: Whether it has one column, which bears the declared name whatever it is called.
     """
 
     data: object
     declared: Names | None
     size: int | None
-    alone: bool = False
     _whole: list[Any] = attrs.field(factory=list, init=False)
     _picked: dict[tuple[Column, ...], Source] = attrs.field(factory=dict, init=False)
 
@@ -153,7 +151,7 @@ class Dataset:
     def _opened(self) -> Any:
         """The data, opened as far as can be without saying which columns."""
         if not self._whole:
-            found = self._unpicked()
+            found = opened_table(self.data, self.declared)
             if isinstance(found, Source):
                 if self.declared is None:
                     raise DataError(
@@ -164,24 +162,9 @@ class Dataset:
             self._whole.append(found)
         return self._whole[0]
 
-    def _unpicked(self) -> Any:
-        """The data opened; as a table of one column where it is to have one alone."""
-        if not self.alone or self.declared is None:
-            return opened_table(self.data, self.declared)
-        column: Any = self.data
-        register_library_of(column)
-        if is_column(column):
-            return NamedColumns(self.declared, lambda place: column, len(column))
-        found = opened_table(column, None)
-        if not isinstance(found, NamedColumns):
-            return found
-        if len(found.names) != 1:
-            raise DataError("the table has several columns; say which one is meant, by its name")
-        return attrs.evolve(found, names=self.declared)
-
     def _rows(self, whole: Any, columns: tuple[Column, ...]) -> Source:
         if isinstance(whole, Blocks):
-            return _BlockColumns(whole, columns, self.declared or whole.names, self.alone)
+            return _BlockColumns(whole, columns, self.declared or whole.names)
         words = "the columns of the table could not be read"
         found: Source = attempted(partial(whole.rows, columns), words)
         return found
@@ -202,7 +185,6 @@ class _BlockColumns(Source):
     given: Blocks
     asked: tuple[Column, ...]
     declared: Names | None
-    alone: bool
 
     @property
     def columns(self) -> int:
@@ -216,7 +198,7 @@ class _BlockColumns(Source):
         return self.given.opened_by(self._piece)
 
     def _piece(self, piece: object) -> Source:
-        source, function = Dataset(piece, self.declared, None, self.alone).columns(self.asked)
+        source, function = Dataset(piece, self.declared, None).columns(self.asked)
         return source if function is None else _Mapped(source, function, self.columns)
 
 

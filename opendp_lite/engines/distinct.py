@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import repeat
 from math import nan
@@ -25,7 +25,8 @@ from opendp_lite.engines.table import Column, Reading
 from opendp_lite.engines.values import Values, open_values
 from opendp_lite.errors import DataError
 
-_INT64: Final = range(-(2**63), 2**63)
+_EXACT: Final = 2**53
+"""Up to here whole numbers are kept as such, beyond as floats where they are floats."""
 _PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 """Types whose values are equal to no other than text or numbers."""
 _SPARE: Final = 1024
@@ -45,28 +46,19 @@ class Distinct:
         self._places: dict[Any, float] = {None: nan}
         self._lock = Lock()
 
-    def place(self, key: Hashable) -> float:
-        """The place of a key."""
-        found = self._places.get(key)
-        if found is not None:
-            return found
-        with self._lock:
-            found = self._places.get(key)
-            if found is None:
-                found = float(len(self.keys))
-                self.keys.append(key)
-                self._places[key] = found
-        return found
-
     def places(self, values: NDArray[Any], odd: set[str]) -> Floats:
         """The place of each value; NaN where one is missing.
 
         What is neither text nor a number has none, and the words that refuse it join ``odd``.
         """
         if values.dtype.kind not in "iubf":
-            return self._of_objects(values.tolist(), odd)
+            return self.of_list(values.tolist(), odd)
         whole = _in_short_range(values)
-        return self._of_numbers(values) if whole is None else self._of_range(values, *whole)
+        if whole is not None:
+            return self._of_range(values, *whole)
+        different, which = np.unique(values, return_inverse=True)
+        found: Floats = self.of_list(different.tolist(), odd)[which.reshape(-1)]
+        return found
 
     def of_known(self, places: NDArray[Any], known: Sequence[Any], odd: set[str]) -> Floats:
         """As ``places``, for places in a list of known values; below 0 is missing.
@@ -74,39 +66,48 @@ class Distinct:
         A known value that does not occur gets no place.
         """
         table = np.full(len(known) + 1, nan)
-        for each in np.unique(places[places >= 0]).tolist():
-            table[each] = self._of_value(known[each], odd)
+        occur = np.unique(places[places >= 0])
+        table[occur] = self.of_list([known[each] for each in occur.tolist()], odd)
         found: Floats = table[np.where(places < 0, len(known), places)]
         return found
 
-    def _of_objects(self, listed: list[Any], odd: set[str]) -> Floats:
-        if not _PLAIN.issuperset(map(type, listed)):
-            return np.fromiter((self._of_value(each, odd) for each in listed), np.float64)
-        known = map(self._places.get, listed, repeat(_UNKNOWN))
-        found = np.fromiter(known, np.float64, len(listed))
-        for row in np.flatnonzero(found == _UNKNOWN).tolist():
-            found[row] = self._of_value(listed[row], odd)
+    def of_list(self, listed: Sequence[Any], odd: set[str]) -> Floats:
+        """As ``places``, for values in a list."""
+        if _PLAIN.issuperset(map(type, listed)):
+            known = map(self._places.get, listed, repeat(_UNKNOWN))
+            found = np.fromiter(known, np.float64, len(listed))
+        else:
+            found = np.full(len(listed), _UNKNOWN)
+        rows = np.flatnonzero(found == _UNKNOWN).tolist()
+        if rows:
+            with self._lock:
+                found[rows] = [self._place(listed[row], odd) for row in rows]
         return found
 
-    def _of_value(self, value: Any, odd: set[str]) -> float:
+    def _place(self, value: Any, odd: set[str]) -> float:
         if is_missing(value):
             return nan
         key = canonical(value)
         if key is None:
             odd.add(_ODD)
             return nan
-        return self.place(key)
+        return self._of_key(key)
 
-    def _of_numbers(self, values: NDArray[Any]) -> Floats:
-        different, which = np.unique(values, return_inverse=True)
-        table = [nan if each != each else self.place(canonical(each)) for each in different.tolist()]
-        found: Floats = np.array(table)[which.reshape(-1)]
+    def of_tuples(self, keys: Sequence[tuple[int, ...]]) -> Floats:
+        """The place of each of some tuples."""
+        with self._lock:
+            return np.fromiter(map(self._of_key, keys), np.float64, len(keys))
+
+    def _of_key(self, key: Any) -> float:
+        found = self._places.setdefault(key, float(len(self.keys)))
+        if found == len(self.keys):
+            self.keys.append(key)
         return found
 
     def _of_range(self, values: NDArray[Any], from_least: NDArray[np.int64], least: int) -> Floats:
-        occurs = np.flatnonzero(np.bincount(from_least))
-        table = np.full(occurs[-1] + 1, nan)
-        table[occurs] = [self.place(each + least) for each in occurs.tolist()]
+        occur = np.flatnonzero(np.bincount(from_least))
+        table = np.full(occur[-1] + 1, nan)
+        table[occur] = self.of_list((occur + least).tolist(), set())
         found: Floats = table[from_least]
         if values.dtype.kind == "f":
             found[np.isnan(values)] = nan
@@ -120,18 +121,16 @@ def canonical(value: Any) -> str | int | float | None:
     """The one form in which a key is kept, equal to the value; None for no text and no number."""
     if isinstance(value, str):
         return str.__str__(value)
-    if isinstance(value, Integral | np.bool_):
-        whole = int(value)
-        if whole in _INT64:
-            return whole
-        try:
-            return float(whole) if float(whole) == whole else whole
-        except OverflowError:
-            return None
     if isinstance(value, float | np.floating):
         number = float(value)
-        return int(number) if number.is_integer() and int(number) in _INT64 else number
-    return None
+        return int(number) if number.is_integer() and abs(number) <= _EXACT else number
+    if not isinstance(value, Integral | np.bool_):
+        return None
+    whole = int(value)
+    try:
+        return float(whole) if abs(whole) > _EXACT and float(whole) == whole else whole
+    except OverflowError:
+        return None
 
 
 def _in_short_range(values: NDArray[Any]) -> tuple[NDArray[np.int64], int] | None:
@@ -217,8 +216,8 @@ class _NumberedRows:
             _, which = np.unique(which, return_inverse=True)
             which = which.reshape(-1) * (int(column.max()) + 1) + column
         _, first, which = np.unique(which, return_index=True, return_inverse=True)
-        table = [self.rows.place(tuple(row)) for row in places[first].tolist()]
-        found[present, 0] = np.array(table)[which.reshape(-1)]
+        table = self.rows.of_tuples(list(map(tuple, places[first].tolist())))
+        found[present, 0] = table[which.reshape(-1)]
         return found
 
 

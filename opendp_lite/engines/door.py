@@ -134,14 +134,9 @@ def to_array(data: object) -> np.ndarray:
 
 def _opened_once(data: object, names: tuple[str, ...] | None) -> object:
     """As ``open_rows``, once the libraries that the type comes from have registered theirs."""
-    register_library_of(data)
-    return open_rows(data, names)
-
-
-def register_library_of(data: object) -> None:
-    """Has the library that a container's type comes from register its containers."""
     for base in type(data).__mro__:
         _registered(base.__module__.partition(".")[0])
+    return open_rows(data, names)
 
 
 @cache

@@ -97,11 +97,6 @@ class LazyTable:
         """The same rows with some of the columns."""
         return attrs.evolve(self, names=names)
 
-    def alone(self, name: str) -> LazyTable:
-        """The same data as one column, whatever it is called there, under a name."""
-        dataset = Dataset(self.dataset.data, (name,), self.dataset.size, alone=True)
-        return attrs.evolve(self, dataset=dataset, names=(name,))
-
     def only(self, kept: Kept) -> LazyTable:
         """Those rows alone that pass a test."""
         return attrs.evolve(self, filters=(*self.filters, kept))

@@ -5,15 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import singledispatch
-from typing import Any, Final
+from typing import Any
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.errors import DataError
-
-_ROWS: Final = (list, tuple, np.ndarray)
 
 
 class Values(ABC):
@@ -82,15 +80,6 @@ class TypedValues(Values):
 def open_values(column: Any) -> Values:
     """Opens one column as its values. A library's columns are registered by its own file."""
     raise DataError(f"values of type {type(column).__name__} cannot be read as categories")
-
-
-def is_column(data: object) -> bool:
-    """Whether data is one column of values, and no table or anything else with columns."""
-    if open_values.dispatch(type(data)) is open_values.dispatch(object):
-        return False
-    if isinstance(data, np.ndarray):
-        return data.ndim == 1 and data.dtype.names is None
-    return not (isinstance(data, list | tuple) and data and isinstance(data[0], _ROWS))
 
 
 @open_values.register

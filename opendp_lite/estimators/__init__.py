@@ -3,6 +3,8 @@
 from opendp_lite.estimate import Estimate
 from opendp_lite.estimators.distributions.basis_distribution import basis_distribution
 from opendp_lite.estimators.distributions.distribution import Distribution, distribution
+from opendp_lite.estimators.distributions.histogram import histogram
+from opendp_lite.estimators.distributions.histogram_release import Histogram
 from opendp_lite.estimators.distributions.uncertain import Uncertain
 from opendp_lite.estimators.many_columns.ball_mean import gaussian_mean, laplace_mean
 from opendp_lite.estimators.many_columns.binary_mean import binary_mean
@@ -32,6 +34,7 @@ from opendp_lite.estimators.one_column.weighted_mean import weighted_mean
 __all__ = [
     "Distribution",
     "Estimate",
+    "Histogram",
     "Uncertain",
     "basis_distribution",
     "binary_mean",
@@ -42,6 +45,7 @@ __all__ = [
     "elliptical_mean",
     "expected_error",
     "gaussian_mean",
+    "histogram",
     "iome_mean",
     "joint_mean",
     "known_size_mean",
