@@ -202,11 +202,11 @@ def _needs_of_parts(arguments: tuple[tuple[str, Any], ...]) -> tuple[type[Domain
 
 
 def _kinds(annotation: Any) -> tuple[type[Domain], ...]:
-    """The domain classes in ``Space[A]`` or ``Space[A | B]``; empty for a type variable."""
+    """The domain classes in ``Space[A]`` or ``Space[A | B]``, or that a type variable may be."""
     if get_origin(annotation) is not Space:
         return ()
     (kind,) = get_args(annotation)
-    options = get_args(kind) or (kind,)
+    options = getattr(kind, "__constraints__", ()) or get_args(kind) or (kind,)
     return tuple(option for option in options if isinstance(option, type))
 
 

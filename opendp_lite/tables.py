@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import attrs
 import numpy as np
@@ -84,7 +84,11 @@ class Tables(Rows):
 
 
 if TYPE_CHECKING:
-    Tabular = Rows
+    TablesOrRows = Rows
+    RowsOrTables = Rows
 else:
-    Tabular = Tables | Rows
-"""In the annotation of a step: it works on tables as they are, and on rows of numbers."""
+    TablesOrRows = TypeVar("TablesOrRows", Tables, Rows)
+    RowsOrTables = TypeVar("RowsOrTables", Rows, Tables)
+"""In the annotation of a step: it works on tables as they are, and on rows of numbers. By itself it
+binds to the first of the two.
+"""

@@ -4,6 +4,7 @@ from opendp_lite.combinators.adaptive import Ask, adaptive
 from opendp_lite.combinators.by import by
 from opendp_lite.combinators.calibrate import calibrate
 from opendp_lite.combinators.compose import compose
+from opendp_lite.combinators.group_by import group_by
 from opendp_lite.combinators.on_random_pairs import on_random_pairs
 
 __all__ = [
@@ -12,5 +13,6 @@ __all__ = [
     "by",
     "calibrate",
     "compose",
+    "group_by",
     "on_random_pairs",
 ]

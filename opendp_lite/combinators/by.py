@@ -11,6 +11,7 @@ import attrs
 
 from opendp_lite.by_group import ByGroup
 from opendp_lite.calls import Call
+from opendp_lite.combinators.group_by import Keys, bound_to, grouped, space_of_group
 from opendp_lite.core import Facts, M, Measurement, R, follow
 from opendp_lite.domains import Scalars
 from opendp_lite.engines.deferred import Released, query_of, release_of
@@ -30,7 +31,6 @@ from opendp_lite.spaces import Space, records, row_metric
 from opendp_lite.tables import Tables
 from opendp_lite.transformations.clamp import clamp
 from opendp_lite.transformations.count import count
-from opendp_lite.transformations.group_by import Keys, bound_to, grouped, space_of_group
 from opendp_lite.transformations.select import select
 from opendp_lite.transformations.sum import sum
 

@@ -58,7 +58,7 @@ class Categories:
         for value in values:
             if isinstance(value, float) and value != value:
                 raise ParameterError(f"{step}: write None, not NaN, to count missing cells")
-            if not isinstance(value, Hashable):
+            if not isinstance(value, Hashable) or isinstance(value, tuple):
                 raise ParameterError(f"{step}: a category is text or a number, got {value!r}")
             if value in seen:
                 raise ParameterError(f"{step}: the category {value!r} is declared twice")

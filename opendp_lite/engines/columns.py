@@ -18,8 +18,8 @@ from opendp_lite.engines.fold import Block, Floats
 from opendp_lite.engines.held import held
 from opendp_lite.engines.quiet import attempted
 from opendp_lite.engines.source import InMemory, Source
-from opendp_lite.engines.table import Column, Reading
-from opendp_lite.engines.values import Values, open_values
+from opendp_lite.engines.table import Column, NamedColumns, Reading
+from opendp_lite.engines.values import Values, is_column, values_of
 from opendp_lite.errors import DataError
 
 Names = tuple[str, ...]
@@ -30,7 +30,7 @@ class _Presence(Reading):
     """0 for a value, and NaN for a missing cell."""
 
     def __call__(self, column: Any) -> Source:
-        return _ReadValues(open_values(column), _present)
+        return _ReadValues(values_of(column), _present)
 
     def of_numbers(self, numbers: Floats) -> Floats:
         return np.where(np.isnan(numbers), np.nan, 0.0)
@@ -43,7 +43,7 @@ class Codes(Reading):
     categories: Categories
 
     def __call__(self, column: Any) -> Source:
-        values = open_values(column)
+        values = values_of(column)
         if values.is_text is not None:
             refuse = self.categories.refuse_text, self.categories.refuse_numbers
             refuse[not values.is_text]()
@@ -60,6 +60,9 @@ class Codes(Reading):
 
 
 PRESENCE: Final = _Presence()
+_NAMES: Final = (
+    "give a table, or start with dp.records(columns=[...]), which names the columns in their order"
+)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -141,7 +144,7 @@ class Dataset:
         """
         whole = self._opened()
         if isinstance(whole, Source):
-            return whole, self._picking(columns)
+            return whole, self._picking(columns, whole.columns)
         found = self._picked.get(columns)
         if found is None:
             found = held(self._rows(whole, columns), max(1, len(columns)), self.size)
@@ -151,16 +154,16 @@ class Dataset:
     def _opened(self) -> Any:
         """The data, opened as far as can be without saying which columns."""
         if not self._whole:
-            found = opened_table(self.data, self.declared)
-            if isinstance(found, Source):
-                if self.declared is None:
-                    raise DataError(
-                        "the data has no column names; give a table, or start with "
-                        "dp.records(columns=[...]), which names the columns in their order"
-                    )
+            found = self._anew()
+            if isinstance(found, Source) and self.declared is not None:
                 found = held(_of_width(found, self.declared), len(self.declared), self.size)
             self._whole.append(found)
         return self._whole[0]
+
+    def _anew(self) -> Any:
+        if self.declared is None and is_column(self.data):
+            return NamedColumns((None,), lambda _: self.data, values_of(self.data).size)
+        return opened_table(self.data, self.declared)
 
     def _rows(self, whole: Any, columns: tuple[Column, ...]) -> Source:
         if isinstance(whole, Blocks):
@@ -169,13 +172,25 @@ class Dataset:
         found: Source = attempted(partial(whole.rows, columns), words)
         return found
 
-    def _picking(self, columns: tuple[Column, ...]) -> Block | None:
-        declared = self.declared or ()
-        places = tuple(declared.index(column.name) for column in columns)
+    def _picking(self, columns: tuple[Column, ...], width: int | None) -> Block | None:
+        """What makes the columns of blocks of numbers that have no names of their own."""
+        places = tuple(self._place(column, width) for column in columns)
         readings = tuple(column.reading for column in columns)
-        if places == tuple(range(len(declared))) and all(each is NUMBERS for each in readings):
+        whole = range(len(self.declared or (None,)))
+        if places == tuple(whole) and all(each is NUMBERS for each in readings):
             return None
         return ReadColumns(places, readings)
+
+    def _place(self, column: Column, width: int | None) -> int:
+        if column.name is None and width in (None, 1):
+            return 0
+        if column.name is None:
+            raise DataError(f"the data has {width} columns and no names; {_NAMES}")
+        if self.declared is None:
+            raise DataError(
+                f"the data has no names to find the column {column.name!r} by; {_NAMES}"
+            )
+        return self.declared.index(column.name)
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -134,9 +134,14 @@ def to_array(data: object) -> np.ndarray:
 
 def _opened_once(data: object, names: tuple[str, ...] | None) -> object:
     """As ``open_rows``, once the libraries that the type comes from have registered theirs."""
-    for base in type(data).__mro__:
-        _registered(base.__module__.partition(".")[0])
+    register_libraries(type(data))
     return open_rows(data, names)
+
+
+def register_libraries(kind: type) -> None:
+    """Lets the libraries that a type comes from register how their containers are opened."""
+    for base in kind.__mro__:
+        _registered(base.__module__.partition(".")[0])
 
 
 @cache

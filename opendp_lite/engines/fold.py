@@ -62,7 +62,7 @@ class Fold(ABC, Generic[Summary]):
         order = np.argsort(codes, kind="stable")
         rows, at = block[order], codes[order]
         starts = np.flatnonzero(np.diff(at, prepend=-1))
-        ends = np.append(starts[1:], len(at))
+        ends = np.append(starts, len(at))[1:]
         return {
             int(at[start]): self.summarise(rows[start:end], scratch)
             for start, end in zip(starts, ends, strict=True)

@@ -14,7 +14,6 @@ from opendp_lite.engines.door import NUMBERS
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.rows import LazyRows, Part
 from opendp_lite.engines.table import Column, Reading
-from opendp_lite.errors import DataError
 
 Test = Callable[[Floats], NDArray[np.bool_]]
 
@@ -117,7 +116,7 @@ class LazyTable:
 
     def read(self, reading: Reading) -> LazyRows:
         """The rows of all columns that are left, each read in this way."""
-        return self.columns([Column(name, reading) for name in self._named()])
+        return self.columns([Column(name, reading) for name in self.names or (None,)])
 
     def numbers(self) -> LazyRows:
         """The rows as numbers."""
@@ -126,8 +125,3 @@ class LazyTable:
     def presence(self) -> LazyRows:
         """A zero for each value and NaN for each missing cell; of no columns, a zero each row."""
         return self.read(PRESENCE) if self.names is not None else self.columns(())
-
-    def _named(self) -> tuple[str, ...]:
-        if self.names is None:
-            raise DataError("say which columns you want: put dp.select('age') after the table")
-        return self.names

@@ -31,9 +31,9 @@ class Reading(ABC):
 
 @attrs.frozen
 class Column:
-    """A column that is asked for, by its name, and how it is read."""
+    """A column that is asked for, and how it is read; no name stands for the only one."""
 
-    name: str
+    name: str | None
     reading: Reading
 
 
@@ -147,11 +147,20 @@ def _of_column(name: str, words: str) -> str:
     )
 
 
-def _place(name: str, have: tuple[str, ...]) -> int:
+def _place(name: str | None, have: tuple[str, ...]) -> int:
+    if name is None and len(have) == 1:
+        return 0
+    if name is None:
+        raise DataError(f"the table has {len(have)} columns; say which, with dp.select('age')")
     if have.count(name) == 1:
         return have.index(name)
     if name in have:
         raise DataError(f"the table has the column {name!r} more than once; rename one of them")
+    if have == (str(None),):
+        raise DataError(
+            f"the data has no names to find the column {name!r} by; give a table, or start with "
+            "dp.records(columns=[...]), which names the columns in their order"
+        )
     near = get_close_matches(name, have, n=1, cutoff=0.4)
     hint = f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(have[:_LISTED])}"
     raise DataError(f"the table has no column {name!r}{hint}")

@@ -11,6 +11,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from opendp_lite.engines.door import register_libraries
 from opendp_lite.errors import DataError
 
 
@@ -99,3 +100,20 @@ def _of_array(column: np.ndarray) -> Values:
 @open_values.register(tuple)
 def _of_list(column: Any) -> Values:
     return ArrayValues(np.fromiter(column, dtype=object, count=len(column)))
+
+
+def values_of(column: Any) -> Values:
+    """As ``open_values``, once the libraries that the type comes from have registered theirs."""
+    register_libraries(type(column))
+    return open_values(column)
+
+
+def is_column(data: Any) -> bool:
+    """Whether something is one column, and no table."""
+    register_libraries(type(data))
+    known = open_values.dispatch(type(data)) is not open_values.dispatch(object)
+    return known and getattr(data, "ndim", 1) == 1 and not any(map(_is_row, data[:1]))
+
+
+def _is_row(value: Any) -> bool:
+    return isinstance(value, list | tuple | np.ndarray)

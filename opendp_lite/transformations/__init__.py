@@ -8,7 +8,6 @@ from opendp_lite.transformations.clamp import clamp
 from opendp_lite.transformations.clip_to_norm import clip_to_norm
 from opendp_lite.transformations.count import count
 from opendp_lite.transformations.drop_nan import drop_nan
-from opendp_lite.transformations.group_by import group_by
 from opendp_lite.transformations.impute import impute
 from opendp_lite.transformations.indicator_below import indicator_below
 from opendp_lite.transformations.keep import keep
@@ -34,7 +33,6 @@ __all__ = [
     "clip_to_norm",
     "count",
     "drop_nan",
-    "group_by",
     "impute",
     "indicator_below",
     "keep",

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.bodies.body import Projection
 from opendp_lite.core import Transformation
-from opendp_lite.domains import Rows, Scalars
+from opendp_lite.domains import Scalars
 from opendp_lite.engines.deferred import chained
 from opendp_lite.engines.entries import EntryFold, Whole
 from opendp_lite.engines.fold import Block, Floats, Scratch
@@ -23,12 +22,7 @@ from opendp_lite.metrics import AbsoluteDistance
 from opendp_lite.norms import Norms
 from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space, records, row_metric
-from opendp_lite.tables import Tables, presence
-
-if TYPE_CHECKING:
-    Counted = Rows
-else:
-    Counted = Rows | Tables
+from opendp_lite.tables import RowsOrTables, Tables, presence
 
 
 class CountFold(EntryFold[int]):
@@ -73,8 +67,8 @@ def _moved(distance: Fraction) -> Norms:
 @example(records(columns=2))
 @stage
 def count(
-    space: Space[Counted], *, missing: bool = False
-) -> Transformation[Space[Counted], Space[Scalars]]:
+    space: Space[RowsOrTables], *, missing: bool = False
+) -> Transformation[Space[RowsOrTables], Space[Scalars]]:
     """Counts the rows.
 
     By default it counts the rows that lack no value, as a sum or a mean of the same columns does.

@@ -23,7 +23,7 @@ from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.examples import example
 from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space, records
-from opendp_lite.tables import Tables, Tabular
+from opendp_lite.tables import TablesOrRows
 from opendp_lite.transformations.row_map import unchanged
 
 _MOST = 2**24
@@ -57,12 +57,12 @@ class _Coded:
 
 
 @example(records(), [1, 2.5, None])
-@example(records(columns=["sex", "education"]), [["f", "m"], range(1, 4)])
-@example(records(columns=["city"]), ["Rome", "Oslo"], other=True)
+@example(records(columns=["sex", "education"]), [[0, 1], range(1, 4)])
+@example(records(columns=["region"]), [0.5, 7], other=True)
 @stage
 def one_hot(
-    space: Space[Tabular], categories: Sequence[Any], *, other: bool = False
-) -> Transformation[Space[Tabular], Space[Rows]]:
+    space: Space[TablesOrRows], categories: Sequence[Any], *, other: bool = False
+) -> Transformation[Space[TablesOrRows], Space[Rows]]:
     """Makes of each value a row with a one in the place of its category, and zeros elsewhere.
 
     A ``sum()`` after it counts the rows of each category, in one pass and without writing the rows
@@ -110,7 +110,7 @@ def one_hot(
 
     def coded(rows: Any) -> LazyRows:
         if isinstance(rows, LazyTable):
-            asked = zip(names or (), every, strict=True)
+            asked = zip(names or (None,), every, strict=True)
             found = rows.columns([Column(name, Codes(each)) for name, each in asked])
         else:
             found = map_rows(rows, _Coded(every))
@@ -125,9 +125,12 @@ def one_hot(
 def _lists(space: Space[Any], categories: Sequence[Any]) -> Sequence[Any]:
     """A list of categories for each column."""
     columns = space.domain.columns
-    if isinstance(space.domain, Tables) and space.domain.names is None:
-        raise SpaceError("one_hot: say which column holds them, with dp.select('sex') before it")
     if columns == 1:
+        if not isinstance(categories, str) and any(isinstance(each, tuple) for each in categories):
+            raise SpaceError(
+                "one_hot was given lists of categories for several columns; put dp.select() of as "
+                "many columns before it"
+            )
         return [categories]
     if isinstance(categories, str) or not isinstance(categories, Sequence):
         raise ParameterError("one_hot takes a list of categories, or for several columns of lists")

@@ -17,7 +17,7 @@ from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.examples import example
 from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space, records
-from opendp_lite.tables import Tables, Tabular
+from opendp_lite.tables import Tables, TablesOrRows
 from opendp_lite.transformations.row_map import row_map_trusted, unchanged
 
 Column = int | str
@@ -28,8 +28,8 @@ Column = int | str
 @example(records(columns=3), 2, 0)
 @stage
 def select(
-    space: Space[Tabular], *columns: Column | Sequence[Column]
-) -> Transformation[Space[Tabular], Space[Tabular]]:
+    space: Space[TablesOrRows], *columns: Column | Sequence[Column]
+) -> Transformation[Space[TablesOrRows], Space[TablesOrRows]]:
     """Keeps one or several columns. Only these are read of a table.
 
     Sums and counts afterwards leave out only rows that lack a value in these columns.

@@ -31,6 +31,7 @@ from opendp_lite.spaces import Space, row_metric
 
 _TURN = 1 << 64
 _ROOM = 1 << 62
+_EXACT = 1 << 53
 _WIDE = 1024
 _LOW_BITS = 24
 _LOW = (1 << _LOW_BITS) - 1
@@ -64,6 +65,7 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
             raise SpaceError(_UNBOUNDED)
         steps = ceil(radii.linf / Fraction(2) ** body.exponent()) + 1
         self._most_rows = max(1, _ROOM // steps)
+        self._most_exact = _EXACT // steps
 
     def __reduce__(self) -> tuple[type[SumFold], tuple[Body]]:
         return SumFold, (self._body,)
@@ -87,19 +89,24 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
     ) -> Whole:
         """The totals of each group in grid steps, in two parts: low bits and what is above.
 
-        Added as floats they stay below 2^53, and thus exact, within a block.
+        They are added as floats, which is exact below 2^53: whole steps where each group has few
+        rows, and else the two parts one by one.
         """
         out = self._buffer("snapped", block, scratch)
         spare = self._buffer("spare", block, scratch) if self._snapper.spares else out
         self._snapper.into(block, out, spare)
-        steps = out.view(np.int64)
+        few = int(np.bincount(codes, minlength=1).max()) <= self._most_exact
         found = np.empty((2, self._body.columns, groups), dtype=np.int64)
         for column in range(self._body.columns):
-            moved = steps[:, column] - self._snapper.origin
-            low = (moved & _LOW).astype(np.float64)
-            moved >>= _LOW_BITS
-            found[0, column] = np.bincount(codes, low, groups)
-            found[1, column] = np.bincount(codes, moved.astype(np.float64), groups)
+            steps = out.view(np.int64)[:, column] - self._snapper.origin
+            if few:
+                total = np.bincount(codes, steps.astype(np.float64), groups).astype(np.int64)
+                found[:, column] = total & _LOW, total >> _LOW_BITS
+            else:
+                parts = steps & _LOW, steps >> _LOW_BITS
+                found[:, column] = [
+                    np.bincount(codes, part.astype(np.float64), groups) for part in parts
+                ]
         return found
 
     def merge_groups(self, first: Whole, second: Whole) -> Whole:

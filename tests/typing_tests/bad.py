@@ -282,6 +282,17 @@ dp.row_map(dp.records(), np.sqrt)  # type: ignore[call-arg]
 dp.row_map(dp.records(), 3, dp.bodies.Box(0, 1))  # type: ignore[arg-type]
 dp.clampp(0, 1)  # type: ignore[attr-defined]
 
+# Tables and groups.
+dp.one_hot(3)  # type: ignore[arg-type]
+dp.bins("a")  # type: ignore[arg-type]
+dp.keep(0, between=(0, 1))  # type: ignore[arg-type]
+dp.keep("age", between=(0, 1, 2))  # type: ignore[arg-type]
+dp.by("sex", ["f"], dp.clamp(0, 1))  # type: ignore[arg-type]
+dp.by("sex", 3, dp.count() >> dp.laplace(epsilon=1))  # type: ignore[arg-type]
+dp.combinators.group_by("sex", ["f"], dp.count() >> dp.laplace(epsilon=1))  # type: ignore[arg-type]
+dp.bodies.OneHots("a")  # type: ignore[arg-type]
+dp.ByGroup("sex")  # type: ignore[call-arg]
+
 # Spaces, domains, bodies, metrics, distances, measures.
 dp.records(columns=1.5)  # type: ignore[call-overload]
 dp.records(size="many")  # type: ignore[call-overload]

@@ -156,6 +156,23 @@ assert_type(
 assert_type(dp.transformations.random_rotation() >> dp.norm(), dp.Stage[Tables, Tables])
 dp.transformations.Rotation(columns=3, seed=0).back(np.ones(4))
 
+# Tables and groups.
+assert_type(dp.select("age") >> dp.clamp(0, 1) >> dp.sum(), dp.Stage[Tables, Totals])
+assert_type(dp.one_hot(["f", "m", None], other=True), dp.Stage[Tables, Tables])
+assert_type(dp.one_hot([["f", "m"], range(1, 17)]) >> dp.sum(), dp.Stage[Tables, Totals])
+assert_type(dp.bins(range(0, 101, 10)), dp.Stage[Tables, Tables])
+Named = dp.Space[dp.Tables]
+assert_type(dp.keep("age", between=(18, 65.5)), dp.Stage[Named, Named])
+counted_rows = (
+    dp.records(columns=["age"]) >> dp.keep("age", among=["a", 1]) >> dp.select("age") >> dp.count()
+)
+by_sex = dp.by("sex", ["f", "m"], dp.select("age") >> dp.mean(0, 1, epsilon=1))
+assert_type(by_sex, dp.Mechanism[Named, dp.MaxDivergence, dp.ByGroup[float]])
+assert_type(by_sex({"sex": ["f"], "age": [1]})["f"], float)
+assert_type(dp.bodies.OneHots(3).radius(1), float)
+ages_by_sex = dp.combinators.group_by("sex", ["f"], dp.clamp(0, 1) >> dp.sum(), other="rest")
+assert_type(ages_by_sex, dp.Stage[Named, Totals])
+
 # Metrics, distances, measures.
 row_metrics: list[dp.metrics.RowMetric] = [dp.SymmetricDistance(), dp.ChangeOneDistance()]
 norm_metrics: list[dp.metrics.NormDistance] = [

@@ -13,7 +13,7 @@ from opendp_lite.engines.arrays import no_numbers, require_numbers
 from opendp_lite.engines.door import open_rows
 from opendp_lite.engines.source import InMemory
 from opendp_lite.engines.table import NamedColumns
-from opendp_lite.engines.values import TypedValues, Values, open_values
+from opendp_lite.engines.values import TypedValues, Values, open_values, values_of
 from opendp_lite.errors import DataError
 
 
@@ -112,7 +112,7 @@ def _values_of_series(column: Any) -> Values:
     values = column.array
     kind = values.dtype
     if isinstance(kind, pd.ArrowDtype):
-        return open_values(values.__arrow_array__())
+        return values_of(values.__arrow_array__())
     if isinstance(kind, pd.CategoricalDtype):
         return _Categorical(values, open_values(kind.categories).is_text)
     if isinstance(values, pd.arrays.NumpyExtensionArray):

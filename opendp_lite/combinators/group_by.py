@@ -150,7 +150,7 @@ def group_by(
     Example:
         >>> import opendp_lite as dp
         >>> incomes = dp.select("income") >> dp.clamp(0, 100) >> dp.sum()
-        >>> by_sex = dp.transformations.group_by("sex", ["f", "m"], incomes)
+        >>> by_sex = dp.combinators.group_by("sex", ["f", "m"], incomes)
         >>> by_sex({"sex": ["f", "m", "f"], "income": [30, 20, 50]})
         NotPrivate([80., 20.])
         >>> by_sex.map(1)
@@ -174,8 +174,8 @@ def grouped(
         raise SpaceError(
             f"group_by: {aggregate!r} gives {domain.words()}; end it in sum() or count()"
         )
-    one = _moved(space, inner, aggregate)
     count = keys.groups.count
+    one = _moved(space, inner, aggregate, count)
 
     def moved(distance: Fraction) -> Norms:
         return one * distance
@@ -199,14 +199,16 @@ def _side_by_side(domain: Vectors | Scalars, values: Sequence[Grid]) -> Grid:
 
 
 def _moved(
-    space: Space[Tables], inner: Transformation[Any, Any], aggregate: Stage[Any, Any]
+    space: Space[Tables], inner: Transformation[Any, Any], aggregate: Stage[Any, Any], groups: int
 ) -> Norms:
     """How far one row of distance moves the vector of all groups."""
     added: Norms = inner.stability_map(Fraction(1))
     if not row_metric(space).fixed_size:
         return added
     replaced = _replaced(inner, aggregate.calls, space_of_group(space))
-    return added * 2 if replaced is None else added.beside(added).or_else(replaced)
+    if replaced is None:
+        return added * 2
+    return (added if groups == 1 else added.beside(added)).or_else(replaced)
 
 
 def _replaced(

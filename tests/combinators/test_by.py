@@ -1,0 +1,287 @@
+"""Releases by group: what they are, what they cost, and how far neighbours move them."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.combinators.by import _Loss
+from opendp_lite.norms import Norms
+
+NAN = float("nan")
+CHANGE = dp.ChangeOneDistance()
+SPACE = dp.records(columns=["key", "x"])
+X = dp.select("x")
+SUM = X >> dp.clamp(-1, 3) >> dp.sum()
+SURE = 1e9
+"""A loss at which noise is far below the digits that are compared."""
+TABLE = {
+    "key": ["b", "a", None, "b", "?", "a", "b"],
+    "x": [1.0, 2.0, 3.0, NAN, 2.5, -7.0, 0.25],
+}
+CONTAINERS = [
+    TABLE,
+    pd.DataFrame(TABLE),
+    pd.DataFrame({**TABLE, "key": pd.Categorical(TABLE["key"])}),
+    pl.DataFrame(TABLE),
+    pa.table(TABLE),
+    dp.Blocks(lambda: (pd.DataFrame(TABLE)[i : i + 2] for i in range(0, 7, 2)), columns=None),
+]
+
+
+@pytest.mark.parametrize("table", CONTAINERS, ids=lambda table: type(table).__module__)
+def test_each_group_has_its_own_release(table):
+    keys = ["a", "b", "c", None]
+    found = dp.by("key", keys, SUM >> dp.laplace(epsilon=SURE), other="rest")(table)
+    assert list(found) == [*keys, "rest"]
+    expected = {"a": 1, "b": 1.25, "c": 0, None: 3, "rest": 2.5}
+    for key, total in expected.items():
+        assert found[key] == pytest.approx([total], abs=1e-6)
+    counts = dp.by("key", keys, dp.count() >> dp.laplace(epsilon=SURE), other="rest")(table)
+    assert dict(counts) == {"a": 2, "b": 3, "c": 0, None: 1, "rest": 1}
+    present = dp.by("key", ["b"], X >> dp.count() >> dp.laplace(epsilon=SURE))(table)
+    assert dict(present) == {"b": 2}
+
+
+def test_several_columns_make_a_group_of_each_combination():
+    table = {"sex": ["f", "m", "f", "?"], "school": [1, 2, 2, 1]}
+    keys = [["f", "m"], [1, 2]]
+    counted = dp.by(["sex", "school"], keys, dp.count() >> dp.laplace(epsilon=SURE))
+    assert dict(counted(table)) == {("f", 1): 1, ("f", 2): 1, ("m", 1): 0, ("m", 2): 1}
+
+
+PIPELINES = [
+    X >> dp.mean(0, 10, epsilon=SURE),
+    X >> dp.mean(0, 10, rho=SURE),
+    X >> dp.private_quantile([0.2, 0.9], bounds=(0, 10), epsilon=1e5),
+    X >> dp.private_quantile(0.5, candidates=[0, 2.5, 10], epsilon=1e5),
+    X >> dp.clamp(0, 9) >> dp.resize(50, fill=0) >> dp.sum() >> dp.laplace(epsilon=SURE),
+    dp.compose(SUM >> dp.gaussian(rho=SURE), dp.count() >> dp.gaussian(rho=SURE)),
+    dp.keep("x", between=(2, 8)) >> dp.count() >> dp.laplace(epsilon=SURE),
+    X >> dp.drop_nan() >> dp.square() >> dp.clamp(0, 50) >> dp.sum() >> dp.gaussian(rho=SURE),
+]
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda each: repr(each)[:60])
+def test_a_group_is_released_as_if_it_was_alone(pipeline):
+    random = np.random.default_rng(5)
+    table = {"key": random.choice([1.0, 2.0, 5.0, NAN], 3000), "x": random.normal(4, 2, 3000)}
+    table["x"][::50] = NAN
+    found = (SPACE >> dp.by("key", [1, 2], pipeline))(table)
+    for key in (1, 2):
+        inside = table["key"] == key
+        alone = (SPACE >> pipeline)({name: each[inside] for name, each in table.items()})
+        flat = [np.hstack(np.array(each, dtype=object).ravel()) for each in (found[key], alone)]
+        assert flat[0].astype(float) == pytest.approx(flat[1].astype(float), abs=0.02)
+
+
+@pytest.mark.parametrize("groups", [1, 3, 500])
+@pytest.mark.parametrize("body", [dp.clamp(-1, 3), dp.clamp(0.1, 0.3), dp.clip_to_norm(1e-200)])
+def test_sums_by_group_are_the_exact_sums_of_the_groups(groups, body):
+    random = np.random.default_rng(groups)
+    table = {"key": random.integers(0, groups + 1, 200_000), "x": random.normal(0, 2, 200_000)}
+    table["x"][::7] = NAN
+    aggregate = X >> body >> dp.sum()
+    all_at_once = dp.combinators.group_by("key", range(groups), aggregate)(table)
+    for key in range(min(groups, 5)):
+        inside = table["key"] == key
+        alone = (SPACE >> aggregate)({name: each[inside] for name, each in table.items()})
+        assert all_at_once[key] == alone[0]
+
+
+@pytest.mark.parametrize("size", [None, 11])
+@pytest.mark.parametrize(
+    "aggregate",
+    [SUM, dp.count(), X >> dp.count(), X >> dp.clamp(0, 4) >> dp.sum()],
+    ids=repr,
+)
+def test_aggregates_by_group_are_stable(aggregate, size):
+    names = ["key", "x"]
+    space = SPACE if size is None else dp.records(columns=names, size=size, metric=CHANGE)
+    for keys in ([0, 1], [0.5], [-1, None, 2.5]):
+        dp.assert_stable(dp.combinators.group_by("key", keys, aggregate, other="rest"), space)
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(-2, 2), (0, 4), (-1, 3), (1, 3), (-5, -4)])
+def test_a_replaced_row_moves_the_groups_as_far_as_the_map_says(lower, upper):
+    """Brute force over rows at the bounds, in two groups, in none, and without a value."""
+    space = dp.records(columns=["key", "x"], size=1, metric=CHANGE)
+    sums = space >> dp.combinators.group_by("key", [0, 1], X >> dp.clamp(lower, upper) >> dp.sum())
+    rows = list(product([0.0, 1.0, 9.0], [lower, upper, NAN]))
+    gaps = [np.subtract(sums([r]), sums([s])) for r, s in product(rows, repeat=2)]
+    radius, width = max(abs(lower), abs(upper)), upper - lower
+    claimed = sums.map(1)
+    assert claimed.l1 == max(abs(gap).sum() for gap in gaps) == 2 * radius
+    assert claimed.l2_squared == max(2 * radius**2, width**2)
+    assert max((gap**2).sum() for gap in gaps) == claimed.l2_squared
+    assert claimed.linf == max(radius, width) == max(abs(gap).max() for gap in gaps)
+
+
+def test_one_group_alone_is_left_or_changed():
+    fixed = dp.records(columns=["key", "x"], size=9, metric=CHANGE)
+    sums = fixed >> dp.combinators.group_by("key", [0], SUM)
+    assert sums.map(1) == Norms(l1=4, linf=4)
+    dp.assert_stable(sums)
+
+
+def test_an_added_row_moves_one_group():
+    sums = dp.combinators.group_by("key", [0, 1], SUM)
+    assert (SPACE >> sums).map(1) == Norms(l1=3, linf=3)
+    assert (SPACE >> sums).map(5) == Norms(l1=15, linf=15)
+
+
+def test_noise_costs_what_the_sensitivity_of_all_groups_says():
+    fixed = dp.records(columns=["key", "x"], size=9, metric=CHANGE)
+    incomes = X >> dp.clamp(0, 100) >> dp.sum()
+    for keys in ([0, 1], range(50)):
+        free = dp.by("key", keys, incomes >> dp.gaussian(scale=100))
+        assert free.map(1) == 0.5
+        assert (fixed >> free).map(1) == 1.0
+        assert free.epsilon(1e-6) == (incomes >> dp.gaussian(scale=100)).epsilon(1e-6)
+        counts = dp.by("key", keys, dp.count() >> dp.laplace(scale=1))
+        assert (counts.map(1), (fixed >> counts).map(1)) == (1.0, 2.0)
+    for budget in ({"epsilon": 1}, {"rho": 0.1}, {"epsilon": 1, "delta": 1e-6}):
+        mean = dp.by("key", [0, 1], X >> dp.mean(0, 1, **budget))
+        spent = mean.map(1)
+        assert spent == (
+            tuple(budget.values()) if "delta" in budget else next(iter(budget.values()))
+        )
+
+
+def test_a_replaced_row_costs_two_changes():
+    """For mechanisms that are no noise on a sum: a row goes out of one group and into another."""
+    fixed = dp.records(columns=["key", "x"], size=9, metric=CHANGE)
+    median = dp.by("key", [0, 1], X >> dp.private_quantile(0.5, bounds=(0, 9), epsilon=1))
+    assert (fixed >> median).map(1) == 1.0
+    assert median.map(1) == 1.0
+    assert median.map(3) == 3.0
+    gaussian = dp.by("key", [0, 1], dp.compose(SUM >> dp.gaussian(rho=1)))
+    assert (gaussian.map(1), gaussian.map(3)) == (1.0, 9.0)
+    assert (fixed >> gaussian).map(1) == 1.0
+
+
+@pytest.mark.parametrize("groups", [1, 2, 3, 9])
+@pytest.mark.parametrize("changes", range(1, 7))
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda rows: Fraction(rows),
+        lambda rows: Fraction(rows) ** 2,
+        lambda rows: Fraction(1) if rows else Fraction(0),
+        lambda rows: Fraction(rows).limit_denominator() ** 2 if rows > 2 else Fraction(3 * rows),
+    ],
+)
+def test_the_worst_way_to_part_rows_among_groups(loss, changes, groups):
+    """Against all ways, one by one."""
+
+    def parts(left: int, places: int) -> list[list[int]]:
+        if places == 1:
+            return [[left]]
+        return [[a, *rest] for a in range(left + 1) for rest in parts(left - a, places - 1)]
+
+    expected = max(sum(map(loss, each)) for each in parts(changes, groups))
+    found = _Loss(dp.MaxDivergence(), lambda rows: loss(int(rows)), groups)
+    assert found.of(changes) == expected
+
+
+def test_many_rows_cost_what_the_law_of_groups_says():
+    pure = dp.by("key", [0, 1], X >> dp.private_quantile(0.5, bounds=(0, 9), epsilon=1))
+    assert pure.map(100) == 100.0
+    zcdp = dp.by("key", [0, 1], X >> dp.private_quantile(0.5, bounds=(0, 9), rho=1))
+    assert zcdp.map(100) == 10_000.0
+    assert dp.by("key", [0], X >> dp.mean(0, 1, epsilon=1, delta=1e-9)).map(2)[0] >= 2
+
+
+def test_the_curve_of_gaussians_is_kept():
+    program = dp.compose(SUM >> dp.gaussian(rho=1), dp.count() >> dp.gaussian(rho=1))
+    found = dp.by("key", [0, 1, 2], program)
+    assert found.epsilon(1e-6) == program.epsilon(1e-6)
+    assert found.epsilon(1e-6, d_in=2) == program.epsilon(1e-6, d_in=2)
+
+
+def test_the_audit_finds_half_of_the_noise():
+    """A mechanism that claims the loss of one group and spends it in two is caught."""
+    space = dp.records(columns=["key", "x"])
+    honest = space >> dp.by("key", [0, 1], dp.count() >> dp.laplace(epsilon=1))
+    dp.audit(honest, [(0, 1.0)] * 3, [(0, 1.0)] * 2)
+    dp.audit(honest, [(1, 1.0)], np.empty((0, 2)))
+
+
+def test_conversions_and_functions_after_noise_are_for_each_group():
+    def doubled(value: float) -> float:
+        return 2 * value
+
+    pipeline = dp.count() >> dp.laplace(epsilon=SURE) >> dp.to_approximate(1e-6) >> doubled
+    found = dp.by("key", ["a"], pipeline)
+    assert found.output_measure == dp.ApproximateDivergence()
+    assert dict(found(TABLE)) == {"a": 4}
+    mean = dp.by("key", ["a"], X >> dp.mean(0, 9, epsilon=SURE) >> doubled)
+    assert mean(TABLE)["a"] == pytest.approx(2, abs=1e-6)
+
+
+def test_people_see_a_table_and_programs_get_json():
+    found = dp.by("key", ["a", None], X >> dp.mean(0, 9, epsilon=1, confidence=0.95))(TABLE)
+    assert str(found).splitlines()[0] == "key"
+    assert "None" in found._repr_html_()
+    assert set(json.loads(json.dumps(found.as_dict()))["a"]) >= {"value", "interval"}
+    with pytest.raises(dp.ParameterError, match="no group 'x'; the keys are 'a', None"):
+        found["x"]
+
+
+def test_nothing_about_values_shows_in_what_is_released():
+    pipeline = dp.by("key", ["a", "b"], X >> dp.mean(0, 9, epsilon=1))
+    for data in (
+        {"key": [], "x": []},
+        {"key": ["z"], "x": [NAN]},
+        {"key": [None, "a"], "x": [np.inf, 1]},
+    ):
+        found = pipeline(data)
+        assert list(found) == ["a", "b"]
+        assert all(type(each) is float and 0 <= each <= 9 for each in found.values())
+
+
+def test_one_pass_over_the_data():
+    passes = []
+
+    def opened():
+        passes.append(1)
+        return iter([{"key": ["a", "b"], "x": [1.0, 2.0]}])
+
+    dp.by("key", ["a", "b", "c"], X >> dp.mean(0, 9, epsilon=1))(dp.Blocks(opened, columns=None))
+    assert len(passes) == 1
+
+
+BAD = [
+    (lambda: dp.by("key", ["a"], SUM), dp.ParameterError, "put noise after"),
+    (
+        lambda: dp.by("key", ["a"], SPACE >> SUM >> dp.laplace(epsilon=1)),
+        dp.ParameterError,
+        "space",
+    ),
+    (lambda: dp.by("key", ["a"], 3), dp.ParameterError, "ends in noise"),
+    (lambda: dp.by("key", ["a", "a"], PIPELINES[0]), dp.ParameterError, "declared twice"),
+    (lambda: dp.by("key", ["a"], PIPELINES[0], other="a"), dp.ParameterError, "one of the keys"),
+    (lambda: dp.by(["key", "x"], [["a"]], PIPELINES[0]), dp.ParameterError, "as many lists"),
+    (lambda: SPACE >> dp.by("kay", ["a"], PIPELINES[0]), dp.SpaceError, "did you mean 'key'"),
+    (lambda: dp.records() >> dp.by("key", ["a"], PIPELINES[0]), dp.SpaceError, "table"),
+    (lambda: SPACE >> dp.combinators.group_by("key", [1], X), dp.SpaceError, "sum"),
+    (
+        lambda: dp.combinators.group_by("key", [1], SUM >> dp.laplace(epsilon=1)),
+        dp.ParameterError,
+        "without noise",
+    ),
+]
+
+
+@pytest.mark.parametrize(("build", "error", "words"), BAD)
+def test_bad_parameters_are_refused_in_words(build, error, words):
+    with pytest.raises(error, match=words):
+        build()

@@ -1,0 +1,208 @@
+"""Categories and intervals as rows with a one in one place: counts, sensitivities, bad input."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.engines.categories import Categories
+
+NAN = float("nan")
+CHANGE = dp.ChangeOneDistance()
+SEXES = ["f", "m", "f", None, "?", "m", "f"]
+NUMBERS = [1.0, 2.0, NAN, 1.0, 7.5, -0.0, 3.0]
+ONE = dp.Norms(l1=1, linf=1)
+TWO = dp.Norms.squared(Fraction(2), Fraction(2), Fraction(1))
+
+
+def texts() -> list[object]:
+    """One column of text in every container that holds text."""
+    series = pd.Series(SEXES, dtype=object)
+    return [
+        {"sex": SEXES},
+        {"sex": np.array(SEXES, dtype=object)},
+        pd.DataFrame({"sex": series}),
+        pd.DataFrame({"sex": series.astype("string")}),
+        pd.DataFrame({"sex": series.astype("category")}),
+        pd.DataFrame({"sex": pd.array(SEXES, dtype=pd.ArrowDtype(pa.string()))}),
+        pl.DataFrame({"sex": SEXES}),
+        pl.DataFrame({"sex": pl.Series(SEXES, dtype=pl.Categorical)}),
+        pa.table({"sex": SEXES}),
+        pa.table({"sex": pa.array(SEXES).dictionary_encode()}),
+        pa.table({"sex": pa.chunked_array([SEXES[:3], SEXES[3:]])}),
+        dp.Blocks(lambda: iter([{"sex": SEXES[:2]}, pd.DataFrame({"sex": SEXES[2:]})]), None),
+    ]
+
+
+@pytest.mark.parametrize("table", texts(), ids=lambda table: type(table).__name__)
+def test_text_is_counted_in_every_container(table):
+    def counted(*categories, **options):
+        return (dp.select("sex") >> dp.one_hot(*categories, **options) >> dp.sum())(table).tolist()
+
+    assert counted(["f", "m"]) == [3, 2]
+    assert counted(["m", "x", "f"]) == [2, 0, 3]
+    assert counted(["f", None]) == [3, 1]
+    assert counted(["f"], other=True) == [3, 3]
+    assert counted(["f", None], other=True) == [3, 1, 3]
+
+
+@pytest.mark.parametrize(
+    "kind", ["float64", "float32", "Float64", "int64", "Int8", "uint64", "object", "bool"]
+)
+def test_numbers_of_every_type_are_counted(kind):
+    whole = [1, 0, 1, 1, 0]
+    column = pd.DataFrame({"x": pd.Series(whole).astype(kind)})
+    counts = dp.select("x") >> dp.one_hot([0, 1, 5], other=True) >> dp.sum()
+    assert counts(column).tolist() == [2, 3, 0, 0]
+    scattered = dp.select("x") >> dp.one_hot([7, 1, 0.5]) >> dp.sum()
+    assert scattered(column).tolist() == [0, 3, 0]
+
+
+def test_numbers_are_told_apart_exactly():
+    big = 2**53
+    categories = Categories.of([big, big + 1, 0.1, Decimal("0.5"), 3], "one_hot")
+    nan = pytest.approx(NAN, nan_ok=True)
+    assert list(categories.codes(np.array([big + 1, big, 3, -1]))) == [1, 0, 4, nan]
+    assert list(categories.codes(np.array([0.1, 0.1 + 2**-50, np.inf, NAN]))) == [2, nan, nan, nan]
+    run = Categories.of(range(5, 9), "one_hot")
+    ends = np.array([4.999999, 5, 8, 8.5, 9, -np.inf, np.inf, NAN, 5e-324])
+    assert list(run.codes(ends)) == [nan, 0, 3, nan, nan, nan, nan, nan, nan]
+    assert list(run.codes(np.array([4, 5, 8, 9, -(2**63)]))) == [nan, 0, 3, nan, nan]
+    assert list(run.codes(np.array([2**64 - 1, 5], dtype=np.uint64))) == [nan, 0]
+
+
+def test_text_and_numbers_beside_each_other_are_told_apart():
+    mixed = {"x": [1, "1", 1.0, True, "a", None, [3], {}]}
+    counts = dp.select("x") >> dp.one_hot([1, "1", "a", None], other=True) >> dp.sum()
+    assert counts(mixed).tolist() == [3, 1, 1, 1, 2]
+
+
+def test_several_columns_make_a_contingency_table():
+    table = {"sex": ["f", "m", "f", "?"], "school": [1, 2, 2, 1]}
+    counts = dp.select("sex", "school") >> dp.one_hot([["f", "m"], range(1, 4)]) >> dp.sum()
+    assert counts(table).tolist() == [1, 1, 0, 0, 1, 0]
+    every = dp.select("sex", "school") >> dp.one_hot([["f"], [1]], other=True) >> dp.sum()
+    assert every(table).tolist() == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize("space", [dp.records(), dp.records(size=7, metric=CHANGE)])
+def test_bins_are_those_of_numpy(space):
+    edges = [-1, 0, 1, 2.5, 7.5]
+    counts = space >> dp.bins(edges) >> dp.sum()
+    values = np.array(NUMBERS)
+    assert counts(values).tolist() == np.histogram(values[~np.isnan(values)], edges)[0].tolist()
+    beyond = space >> dp.bins([0, 1, 2], other=True) >> dp.sum()
+    assert beyond(values).tolist() == [1, 3, 2]
+
+
+@pytest.mark.parametrize(
+    "stage",
+    [
+        dp.one_hot([0, 1, 2]),
+        dp.one_hot([0.5], other=True),
+        dp.one_hot([1, None]),
+        dp.bins([0, 1, 2.5]),
+        dp.bins([-1e300, 0, 5e-324], other=True),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("size", [None, 12])
+def test_rows_and_counts_are_stable(stage, size):
+    space = dp.records() if size is None else dp.records(size=size, metric=CHANGE)
+    dp.assert_stable(stage, space)
+    dp.assert_stable(stage >> dp.sum(), space)
+    dp.assert_stable(stage >> dp.scale(-2) >> dp.sum(), space)
+
+
+@pytest.mark.parametrize("stage", [dp.one_hot([0, 1, 2]), dp.bins([-0.5, 0.5, 1.5, 2.5])])
+def test_the_sensitivities_are_attained(stage):
+    """Over all rows: a map that is half as large would be exceeded."""
+    values = [0.0, 1.0, 2.0, 9.0, NAN]
+    free = dp.records() >> stage >> dp.sum()
+    moved = [np.subtract(free([0.0, value]), free([0.0])) for value in values]
+    assert free.map(1) == ONE
+    assert max(np.abs(gap).sum() for gap in moved) == 1
+    fixed = dp.records(size=2, metric=CHANGE) >> stage >> dp.sum()
+    gaps = [np.subtract(fixed([0.0, a]), fixed([0.0, b])) for a, b in product(values, repeat=2)]
+    assert fixed.map(1) == TWO
+    assert max(np.abs(gap).sum() for gap in gaps) == 2
+    assert max((gap**2).sum() for gap in gaps) == 2
+    assert max(np.abs(gap).max() for gap in gaps) == 1
+
+
+def test_one_category_alone_moves_by_one():
+    assert (dp.one_hot([3]) >> dp.sum()).map(1) == ONE
+    fixed = dp.records(size=2, metric=CHANGE) >> dp.one_hot([3]) >> dp.sum()
+    assert fixed.map(1) == ONE
+
+
+def test_rows_without_a_category_are_left_out_or_nowhere():
+    assert (
+        dp.one_hot([1, 2])([1.0, 9.0, NAN, 2.0]).tolist()
+        == [
+            [1, 0],
+            [NAN, NAN],
+            [NAN, NAN],
+            [0, 1],
+        ]
+        or np.isnan(dp.one_hot([1, 2])([9.0])).all()
+    )
+    fixed = dp.records(size=3, metric=CHANGE) >> dp.one_hot([1, 2]) >> dp.sum()
+    assert fixed([1.0, 9.0, NAN]).tolist() == [1, 0]
+
+
+def test_no_rows_are_written_out(monkeypatch):
+    """A sum takes the places themselves: a million categories cost no million entries a row."""
+    counts = dp.one_hot(range(10**6)) >> dp.sum() >> dp.laplace(epsilon=1)
+    found = counts(np.arange(100_000) % 10)
+    assert found.shape == (10**6,)
+    assert abs(found[3] - 10_000) < 60
+
+
+BAD = [
+    (lambda: dp.one_hot("fm"), dp.ParameterError, "list of categories"),
+    (lambda: dp.one_hot([]), dp.ParameterError, "at least one"),
+    (lambda: dp.one_hot(["f", "m", "f"]), dp.ParameterError, "'f' is declared twice"),
+    (lambda: dp.one_hot([1, 1.0]), dp.ParameterError, "declared twice"),
+    (lambda: dp.one_hot([0, NAN]), dp.ParameterError, "None, not NaN"),
+    (lambda: dp.records() >> dp.one_hot([[1], [2]]), dp.SpaceError, "several columns"),
+    (lambda: dp.records(2) >> dp.one_hot([1, 2, 3]), dp.SpaceError, "3 lists"),
+    (lambda: dp.bins([0]), dp.ParameterError, "2 to 2"),
+    (lambda: dp.bins([0, 2, 1]), dp.ParameterError, "must rise"),
+    (lambda: dp.bins([0, 1, 1]), dp.ParameterError, "must rise"),
+    (lambda: dp.bins([0, np.inf]), dp.ParameterError, "edges"),
+    (lambda: dp.records(2) >> dp.bins([0, 1]), dp.SpaceError, "one column"),
+]
+
+
+@pytest.mark.parametrize(("build", "error", "words"), BAD)
+def test_bad_parameters_are_refused_in_words(build, error, words):
+    with pytest.raises(error, match=words):
+        build()
+
+
+def test_a_column_of_another_kind_is_refused_by_its_type_alone():
+    texts_of_numbers = dp.select("x") >> dp.one_hot(["1", "2"]) >> dp.sum()
+    with pytest.raises(dp.DataError, match="write them as numbers"):
+        texts_of_numbers(pd.DataFrame({"x": [1, 2]}))
+    numbers = dp.select("x") >> dp.one_hot([1, 2]) >> dp.sum()
+    with pytest.raises(dp.DataError, match="write them as text"):
+        numbers(pd.DataFrame({"x": ["1", "2"]}))
+    assert numbers({"x": ["1", 2]}).tolist() == [0, 1]
+
+
+def test_a_single_column_needs_no_name():
+    counts = dp.one_hot(["f", "m"]) >> dp.sum()
+    for column in (SEXES, pd.Series(SEXES), pl.Series(SEXES), pa.array(SEXES), {"any": SEXES}):
+        assert counts(column).tolist() == [3, 2]
+    with pytest.raises(dp.DataError, match="2 columns; say which"):
+        counts({"a": SEXES, "b": SEXES})
+    assert (dp.one_hot([0, 1]) >> dp.sum())([[0], [1], [1]]).tolist() == [1, 2]
