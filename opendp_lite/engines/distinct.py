@@ -22,7 +22,7 @@ from opendp_lite.engines.lazy_table import LazyTable
 from opendp_lite.engines.rows import LazyRows, map_rows
 from opendp_lite.engines.source import InMemory, Source
 from opendp_lite.engines.table import Column, Reading
-from opendp_lite.engines.values import Values, open_values
+from opendp_lite.engines.values import Values, values_of
 from opendp_lite.errors import DataError
 
 _EXACT: Final = 2**53
@@ -162,7 +162,7 @@ class Numbered(Reading):
     distinct: Distinct
 
     def __call__(self, column: Any) -> Source:
-        return _NumberedValues(open_values(column), self.distinct)
+        return _NumberedValues(values_of(column), self.distinct)
 
     def of_numbers(self, numbers: Floats) -> Floats:
         return self.distinct.places(numbers, set())
@@ -256,7 +256,7 @@ class CountKeys:
 
     Attributes:
         columns: How many there are.
-        names: Of the columns of a table.
+        names: Of the columns of a table; None for the only one.
     """
 
     columns: int
@@ -271,7 +271,7 @@ class CountKeys:
         """The counts, waiting."""
         columns = [Distinct() for _ in range(self.columns)]
         if isinstance(rows, LazyTable):
-            asked = zip(self.names or (), columns, strict=True)
+            asked = zip(self.names or (None,), columns, strict=True)
             places = rows.columns([Column(name, Numbered(each)) for name, each in asked])
         else:
             places = map_rows(rows, _NumberedColumns(columns))

@@ -12,9 +12,8 @@ import attrs
 from opendp_lite.core import Facts, Measurement
 from opendp_lite.engines.deferred import Released
 from opendp_lite.engines.distinct import CountKeys, KeyCounts
-from opendp_lite.errors import ParameterError, SpaceError
+from opendp_lite.errors import ParameterError
 from opendp_lite.exact import (
-    NEGLIGIBLE,
     Number,
     digits_up,
     exp_down,
@@ -31,10 +30,11 @@ from opendp_lite.samplers.discrete_laplace import DiscreteLaplace
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.law import SCALE_SLACK
 from opendp_lite.spaces import Space, records, row_metric
-from opendp_lite.tables import Tables, Tabular
+from opendp_lite.tables import TablesOrRows
 
 _WIDEST: Final = 2**20
-_FINEST: Final = 2**1024
+_FINEST: Final = 2**2048
+_LEAST_DELTA: Final = Fraction(1, 10**300)
 
 
 @attrs.frozen
@@ -80,8 +80,8 @@ class Threshold:
 
         Over all ways to part the rows among keys: one key for all, or one for each is the worst.
         """
-        if rows == 0:
-            return Fraction(0)
+        if rows <= 1:
+            return rows * self.chance(1)
         return max(self.chance(rows), 1 - _power_down(1 - self.chance(1), rows))
 
     def passed(self, found: KeyCounts, entropy: Entropy) -> dict[Hashable, int]:
@@ -103,12 +103,12 @@ def _power_down(base: Fraction, exponent: int) -> Fraction:
 
 
 def _shorter(value: Fraction) -> Fraction:
-    """The value, rounded down to a multiple of 2^-1024."""
+    """The value, rounded down to a multiple of 2^-2048."""
     return Fraction(value.numerator * _FINEST // value.denominator, _FINEST)
 
 
 def threshold_of(
-    space: Space[Tabular], step: str, epsilon: Number | None, delta: Number | None
+    space: Space[TablesOrRows], step: str, epsilon: Number | None, delta: Number | None
 ) -> Threshold:
     """The noise and the threshold that cost epsilon and at most delta for one unit of a space."""
     if epsilon is None or delta is None:
@@ -117,8 +117,8 @@ def threshold_of(
             "delta=1e-6; or declare them"
         )
     level, spill = positive(epsilon, "epsilon"), open_probability(delta, "delta")
-    if spill <= NEGLIGIBLE:
-        raise ParameterError(f"{step}: delta must be above 1e-340")
+    if spill < _LEAST_DELTA:
+        raise ParameterError(f"{step}: delta must be at least 1e-300")
     rows = ceil(cast(Fraction, space.unit))
     scale = _sides(space) * rows / level
     if scale > _WIDEST:
@@ -138,8 +138,8 @@ def _sides(space: Space[Any]) -> int:
 @example(records(), epsilon=2.5, delta=1e-3)
 @mechanism
 def thresholded_counts(
-    space: Space[Tabular], *, epsilon: Number, delta: Number
-) -> Measurement[Space[Tabular], ApproximateDivergence, dict[Hashable, int]]:
+    space: Space[TablesOrRows], *, epsilon: Number, delta: Number
+) -> Measurement[Space[TablesOrRows], ApproximateDivergence, dict[Hashable, int]]:
     """Counts the rows of each key, and releases the keys whose noisy count passes a threshold.
 
     You need not know the keys. Put ``select("city")`` before it. ``dp.histogram("city", ...)``
@@ -157,7 +157,6 @@ def thresholded_counts(
 
     Raises:
         ParameterError: If epsilon or delta is missing or impossible.
-        SpaceError: If the columns of a table are not known.
         DataError: If a column holds neither text nor numbers.
 
     Privacy:
@@ -196,8 +195,6 @@ def thresholded_counts(
         (1.0, True)
     """
     domain = space.domain
-    if isinstance(domain, Tables) and domain.names is None:
-        raise SpaceError("thresholded_counts: say which column, with dp.select('city') before it")
     threshold = threshold_of(space, "thresholded_counts", epsilon, delta)
     sides = _sides(space)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
-from functools import partial
 from itertools import pairwise, product
 from typing import Any, Final, cast, overload
 
@@ -13,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.bodies.bounds import Bounds, parse_bounds
-from opendp_lite.bodies.everything import Everything
 from opendp_lite.core import Measurement, Transformation
+from opendp_lite.domains import Rows
 from opendp_lite.engines.categories import Categories
 from opendp_lite.engines.deferred import identity
-from opendp_lite.engines.lazy_table import Lazily, LazyTable
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.estimators.distributions.histogram_release import Histogram
 from opendp_lite.estimators.inference.budget import ApproximateBudget, budget_of
@@ -35,7 +33,7 @@ from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.recipes import Mechanism, Stage, mechanism
 from opendp_lite.samplers.law import Law
 from opendp_lite.spaces import Space, records
-from opendp_lite.tables import Tables, Tabular
+from opendp_lite.tables import Tables, TablesOrRows, numbers
 from opendp_lite.transformations.bins import bins
 from opendp_lite.transformations.one_hot import one_hot
 from opendp_lite.transformations.select import select
@@ -57,7 +55,7 @@ def histogram(
     other: bool = False,
     epsilon: Number,
     confidence: Number = 0.95,
-) -> Mechanism[Space[Tabular], MaxDivergence, Histogram]: ...
+) -> Mechanism[Space[TablesOrRows], MaxDivergence, Histogram]: ...
 @overload
 def histogram(
     column: Which | None = None,
@@ -67,7 +65,7 @@ def histogram(
     other: bool = False,
     rho: Number,
     confidence: Number = 0.95,
-) -> Mechanism[Space[Tabular], ZeroConcentratedDivergence, Histogram]: ...
+) -> Mechanism[Space[TablesOrRows], ZeroConcentratedDivergence, Histogram]: ...
 @overload
 def histogram(
     column: Which | None = None,
@@ -78,7 +76,7 @@ def histogram(
     epsilon: Number,
     delta: Number,
     confidence: Number = 0.95,
-) -> Mechanism[Space[Tabular], ApproximateDivergence, Histogram]: ...
+) -> Mechanism[Space[TablesOrRows], ApproximateDivergence, Histogram]: ...
 @example(records(columns=["sex", "age"]), "age", edges=[0, 18, 65, 120], epsilon=1)
 @example(
     records(columns=["sex", "region"], size=20, metric=ChangeOneDistance()),
@@ -90,7 +88,7 @@ def histogram(
 @example(records(columns=["city"]), "city", epsilon=1, delta=1e-6, confidence=0.9)
 @mechanism
 def histogram(
-    space: Space[Tabular],
+    space: Space[TablesOrRows],
     column: Which | None = None,
     *,
     categories: Sequence[Any] | NDArray[Any] | None = None,
@@ -100,7 +98,7 @@ def histogram(
     rho: Number | None = None,
     delta: Number | None = None,
     confidence: Number = 0.95,
-) -> Measurement[Space[Tabular], Any, Histogram]:
+) -> Measurement[Space[TablesOrRows], Any, Histogram]:
     """Counts the rows of each category or of each bin.
 
     Declare ``categories`` or ``edges``. Without either, epsilon and delta buy the counts of the
@@ -153,7 +151,7 @@ def histogram(
     """
     level = confidence_of(confidence, "histogram: confidence")
     budget = budget_of("histogram", rho, epsilon, delta)
-    start = _picked(space, column)
+    start = _picked(space, column, edges)
     domain = cast(Any, start).output_space.domain
     titles = domain.names or (_BARE,) * domain.columns
     if categories is None and edges is None:
@@ -167,7 +165,7 @@ def histogram(
             epsilon=cast(Number, epsilon), delta=cast(Number, delta)
         )
         shown = _Shown(titles, (), None, threshold.law, level, threshold.least)
-        return cast(Measurement[Space[Tabular], Any, Histogram], unknown >> shown.present)
+        return cast(Measurement[Space[TablesOrRows], Any, Histogram], unknown >> shown.present)
     keys, axes, placed = _declared(domain.columns, categories, edges, other)
     counted: Any = start >> placed >> sum()
     ways = [budget.with_claimed_loss(counted >> budget.noise())]
@@ -175,23 +173,18 @@ def histogram(
         ways.append(counted >> laplace(epsilon=budget.epsilon) >> to_approximate(budget.delta))
     best = min(ways, key=lambda way: way.facts.laws[0].standard_deviation)
     shown = _Shown(titles, keys, axes, best.facts.laws[0], level)
-    return cast(Measurement[Space[Tabular], Any, Histogram], best >> shown.declared)
+    return cast(Measurement[Space[TablesOrRows], Any, Histogram], best >> shown.declared)
 
 
-def _picked(space: Space[Any], column: Which | None) -> Transformation[Any, Any]:
-    """The columns that are counted: the only one there is where none is named."""
+def _picked(space: Space[Any], column: Which | None, edges: object) -> Transformation[Any, Any]:
+    """The columns that are counted: those that are there where none is named."""
     if column is not None:
         return select(cast(Any, column)).bind(space)
     domain = space.domain
-    if not isinstance(domain, Tables) or domain.names is not None:
+    if edges is None or not isinstance(domain, Tables) or domain.names is not None:
         return Transformation(space, space, identity, identity)
-    alone = attrs.evolve(domain, columns=1, names=(_BARE,), body=Everything(1))
-    return Transformation(
-        space,
-        Space(alone, space.metric, unit=space.unit),
-        Lazily(partial(LazyTable.alone, name=_BARE)),
-        identity,
-    )
+    rows = Space(Rows(1, domain.size), space.metric, unit=space.unit)
+    return Transformation(space, rows, numbers, identity)
 
 
 def _declared(
