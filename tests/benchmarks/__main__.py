@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import clip_to_norm
 import distributions
+import histogram
 import imports
 import mean
 import mean_grid
@@ -80,6 +81,7 @@ def main() -> None:
         "scalars": scalars.rows,
         "quantile": quantile.rows,
         "sparse": sparse.rows,
+        "histogram": histogram.rows,
         "imports": imports.rows,
         "value_times": value_times.rows,
         "distributions": distributions.rows,

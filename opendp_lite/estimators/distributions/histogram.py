@@ -194,8 +194,8 @@ def _declared(
     if categories is None:
         if isinstance(edges, Mapping) or columns > 1:
             raise SpaceError(
-                "histogram: edges are for one column; make categories of the others' numbers and "
-                "give a list for each column"
+                "histogram: edges are a list for one column; for bins in each category of another "
+                "column write dp.by('sex', ['f', 'm'], dp.histogram('age', edges=..., epsilon=1))"
             )
         return _of_bins(edges, other), None, bins(cast(Any, edges), other=other)
     if edges is not None:

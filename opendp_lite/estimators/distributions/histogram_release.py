@@ -49,7 +49,7 @@ class Histogram(Mapping[Hashable, Estimate]):
         m      290  287 to 293
         From the noise alone. Each interval is +- 3; +- 4 holds for all at once.
         >>> found["f"].interval, list(found), found.shares().round(2)
-        ((309, 315), ['f', 'm'], array([0.52, 0.48]))
+        ((309.0, 315.0), ['f', 'm'], array([0.52, 0.48]))
     """
 
     columns: tuple[str, ...]
@@ -101,9 +101,10 @@ class Histogram(Mapping[Hashable, Estimate]):
         place = self._places.get(key)
         if place is None:
             raise KeyError(f"there is no key {key!r}; {self._there()}")
-        low, high = self.intervals[place].tolist()
-        value = self.counts[place].item()
-        return Estimate(value, self.standard_error, (low, high), self.confidence)
+        low, high = map(float, self.intervals[place])
+        return Estimate(
+            float(self.counts[place]), self.standard_error, (low, high), self.confidence
+        )
 
     def __iter__(self) -> Iterator[Hashable]:
         return iter(self.categories)
