@@ -159,7 +159,7 @@ def test_the_public_list() -> None:
         ("std", "dp.estimators.private_variance"),
         ("var", "dp.estimators.private_variance"),
         ("value_counts", "dp.histogram"),
-        ("group_by", "dp\.by"),
+        ("group_by", r"dp\.by"),
         ("filter", "dp.keep"),
         ("Session", "dp.adaptive"),
         ("Laplace", r"dp.laplace\(epsilon=1\)"),
