@@ -26,7 +26,7 @@ from opendp_lite.examples import example
 from opendp_lite.measurements.laplace import laplace
 from opendp_lite.measurements.thresholded_counts import threshold_of, thresholded_counts
 from opendp_lite.measures.approximate import ApproximateDivergence
-from opendp_lite.measures.conversion import to_approximate
+from opendp_lite.measures.curve import Pair
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.metrics import ChangeOneDistance
@@ -133,7 +133,7 @@ def histogram(
     Proof:
         ``one_hot`` or ``bins``, ``sum``, and ``laplace`` or ``gaussian``: a row added or removed
         moves the counts by 1 in l1 and l2, a row replaced by 2 and sqrt(2). For epsilon and delta
-        the noise with the smaller error of the two; a pure loss is an approximate one. Without
+        the noise with the smaller error of the two: Laplace noise then spends no delta. Without
         declared categories ``thresholded_counts``.
 
     Example:
@@ -170,7 +170,7 @@ def histogram(
     counted: Any = start >> placed >> sum()
     ways = [budget.with_claimed_loss(counted >> budget.noise())]
     if isinstance(budget, ApproximateBudget):
-        ways.append(counted >> laplace(epsilon=budget.epsilon) >> to_approximate(budget.delta))
+        ways.append(_as_approximate(counted >> laplace(epsilon=budget.epsilon)))
     best = min(ways, key=lambda way: way.facts.laws[0].standard_deviation)
     shown = _Shown(titles, keys, axes, best.facts.laws[0], level)
     return cast(Measurement[Space[TablesOrRows], Any, Histogram], best >> shown.declared)
@@ -204,6 +204,15 @@ def _declared(
     axes = tuple(_of_categories(each, other) for each in lists)
     step = one_hot(cast(Any, categories), other=other)
     return (tuple(product(*axes)), axes, step) if columns > 1 else (axes[0], None, step)
+
+
+def _as_approximate(pure: Measurement[Any, Any]) -> Measurement[Any, Any]:
+    """The same release: a pure loss is an approximate one that spends no delta."""
+
+    def privacy_map(distance: Fraction) -> Pair:
+        return pure.privacy_map(distance), Fraction(0)
+
+    return attrs.evolve(pure, output_measure=ApproximateDivergence(), privacy_map=privacy_map)
 
 
 def _of_categories(given: object, other: bool) -> tuple[Hashable, ...]:
