@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import partial
 from itertools import repeat
 from math import nan
@@ -74,35 +74,31 @@ class Distinct:
     def of_list(self, listed: Sequence[Any], odd: set[str]) -> Floats:
         """As ``places``, for values in a list."""
         if _PLAIN.issuperset(map(type, listed)):
-            known = map(self._places.get, listed, repeat(_UNKNOWN))
-            found = np.fromiter(known, np.float64, len(listed))
+            found = self._found(listed)
         else:
             found = np.full(len(listed), _UNKNOWN)
-        rows = np.flatnonzero(found == _UNKNOWN).tolist()
-        if rows:
-            with self._lock:
-                found[rows] = [self._place(listed[row], odd) for row in rows]
+        rows = np.flatnonzero(found == _UNKNOWN)
+        if len(rows):
+            values = [listed[row] for row in rows.tolist()]
+            keys = list(map(canonical, values))
+            if not all(
+                map(is_missing, (v for v, k in zip(values, keys, strict=True) if k is None))
+            ):
+                odd.add(_ODD)
+            found[rows] = self.of_keys(keys)
         return found
 
-    def _place(self, value: Any, odd: set[str]) -> float:
-        if is_missing(value):
-            return nan
-        key = canonical(value)
-        if key is None:
-            odd.add(_ODD)
-            return nan
-        return self._of_key(key)
-
-    def of_tuples(self, keys: Sequence[tuple[int, ...]]) -> Floats:
-        """The place of each of some tuples."""
+    def of_keys(self, keys: Sequence[Hashable]) -> Floats:
+        """The place of each key in its one form; NaN for None."""
         with self._lock:
-            return np.fromiter(map(self._of_key, keys), np.float64, len(keys))
+            for key in keys:
+                if key not in self._places:
+                    self._places[key] = float(len(self.keys))
+                    self.keys.append(key)
+        return self._found(keys)
 
-    def _of_key(self, key: Any) -> float:
-        found = self._places.setdefault(key, float(len(self.keys)))
-        if found == len(self.keys):
-            self.keys.append(key)
-        return found
+    def _found(self, listed: Sequence[Any]) -> Floats:
+        return np.fromiter(map(self._places.get, listed, repeat(_UNKNOWN)), np.float64, len(listed))
 
     def _of_range(self, values: NDArray[Any], from_least: NDArray[np.int64], least: int) -> Floats:
         occur = np.flatnonzero(np.bincount(from_least))
@@ -118,11 +114,16 @@ class Distinct:
 
 
 def canonical(value: Any) -> str | int | float | None:
-    """The one form in which a key is kept, equal to the value; None for no text and no number."""
+    """The one form in which a key is kept, equal to the value; None for no text and no number.
+
+    NaN is no number.
+    """
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, float | np.floating):
         number = float(value)
+        if number != number:
+            return None
         return int(number) if number.is_integer() and abs(number) <= _EXACT else number
     if not isinstance(value, Integral | np.bool_):
         return None
@@ -216,7 +217,7 @@ class _NumberedRows:
             _, which = np.unique(which, return_inverse=True)
             which = which.reshape(-1) * (int(column.max()) + 1) + column
         _, first, which = np.unique(which, return_index=True, return_inverse=True)
-        table = self.rows.of_tuples(list(map(tuple, places[first].tolist())))
+        table = self.rows.of_keys(list(map(tuple, places[first].tolist())))
         found[present, 0] = table[which.reshape(-1)]
         return found
 

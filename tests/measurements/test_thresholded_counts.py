@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from decimal import Decimal, localcontext
@@ -10,15 +11,18 @@ from itertools import product
 from math import prod
 from typing import Any
 
+import attrs
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import scipy.sparse
 from numpy.typing import NDArray
 from scipy.stats import binom
 
 import opendp_lite as dp
+from opendp_lite.engines.distinct import Distinct
 from opendp_lite.measurements.thresholded_counts import Threshold
 
 REPLACE = dp.ChangeOneDistance()
@@ -212,6 +216,53 @@ def test_a_key_of_one_row_appears_as_often_as_claimed() -> None:
     for other in (threshold.least - 1, threshold.least + 1):
         assert unlikely(count, keys, float(Threshold(threshold.scale, other).chance(1)))
     assert unlikely(count, keys, claimed / 2)
+
+
+def shown_from(fewer: int, narrower: int) -> Any:
+    """The release with a threshold too low by so much, and noise too narrow by a factor."""
+
+    def passed(self: Threshold, found: Any, entropy: Any) -> Any:
+        law = attrs.evolve(self.law, scale=self.law.scale / narrower)
+        noisy = law.release(found.counts, 0, entropy).tolist()
+        pairs = zip(found.keys, noisy, strict=True)
+        return {key: count for key, count in pairs if count >= self.least - fewer}
+
+    return passed
+
+
+def audited() -> None:
+    """A key that appears, and one that gains a row; with the defaults of ``audit``, 1e-7 each."""
+    bound = dp.records() >> dp.measurements.thresholded_counts(epsilon=1, delta=0.01)
+    dp.audit(bound, [], [1.0], releases=4000)
+    dp.audit(bound, [1.0] * 40, [1.0] * 41, releases=4000)
+
+
+def test_audits_pass_and_find_planted_lies(monkeypatch: pytest.MonkeyPatch) -> None:
+    audited()
+    monkeypatch.setattr(Threshold, "passed", shown_from(0, 1))
+    audited()
+    monkeypatch.setattr(Threshold, "passed", shown_from(3, 1))
+    with pytest.raises(AssertionError):
+        audited()
+    monkeypatch.setattr(Threshold, "passed", shown_from(0, 2))
+    with pytest.raises(AssertionError):
+        audited()
+
+
+def test_places_are_not_sent_to_other_processes() -> None:
+    with pytest.raises(dp.DataError, match="one process"):
+        pickle.dumps(Distinct())
+
+
+def test_sparse_rows_and_hostile_numbers() -> None:
+    data = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, 5e-324, 1e308, 2.0**53, 2.0**64] * 2)
+    expected = [-np.inf, 0, 5e-324, 2**53, 2.0**64, 1e308, np.inf]
+    assert list(keys_of(data)) == expected
+    with pytest.raises(dp.DataError, match="sparse"):
+        keys_of(scipy.sparse.csr_array(data[:, None]))
+    assert list(keys_of(np.array([2**64 - 1, 2**64 - 1, 1, 1], dtype=np.uint64))) == [1, 2**64 - 1]
+    assert list(keys_of(np.array([2**63 - 1, -(2**63)] * 2))) == [-float(2**63), 2**63 - 1]
+    assert list(keys_of(np.array([True, False] * 2))) == [0, 1]
 
 
 def test_counts_are_noisy_by_the_scale() -> None:

@@ -246,7 +246,7 @@ class _Shown:
 
     def declared(self, release: NDArray[Any]) -> Histogram:
         """A histogram of all declared keys."""
-        whole = self.law.exponent >= 0
+        whole = self.law.exponent == 0
         counts = release.astype(np.int64) if whole else release
         return self._made(self.keys, counts, half_width(self.law, self.level, len(self.keys)))
 

@@ -20,6 +20,12 @@ _SHOWN_ACROSS: Final = 12
 _BIN: Final = 2
 
 
+def _fixed(counts: NDArray[Any]) -> NDArray[Any]:
+    found = np.array(counts)
+    found.flags.writeable = False
+    return found
+
+
 @attrs.frozen(eq=False, repr=False, slots=False)
 class Histogram(Mapping[Hashable, Estimate]):
     """Noisy counts by category, with intervals. All of it is private.
@@ -54,7 +60,7 @@ class Histogram(Mapping[Hashable, Estimate]):
 
     columns: tuple[str, ...]
     categories: tuple[Hashable, ...]
-    counts: NDArray[Any]
+    counts: NDArray[Any] = attrs.field(converter=_fixed)
     standard_error: float
     margin: float
     joint_margin: float | None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from fractions import Fraction
 from math import sqrt
 from typing import Any
@@ -275,6 +276,24 @@ def test_it_is_a_mapping_and_goes_into_json() -> None:
     negative = dp.Histogram(("a",), (1, 2), np.array([-3, -1]), 1.0, 3, 4, 0.95)
     assert np.isnan(negative.shares()).all()
     assert negative.counts.clip(0).tolist() == [0, 0]
+
+
+def test_a_release_stays_as_it_is() -> None:
+    found = dp.histogram("sex", categories=["m", "f", None], **EXACT)(SURVEY)
+    assert pickle.loads(pickle.dumps(found)) == found
+    assert found != dp.histogram("sex", categories=["m", "f"], **EXACT)(SURVEY)
+    with pytest.raises(ValueError, match="read-only"):
+        found.counts[0] = 1
+
+
+@pytest.mark.parametrize("epsilon", [1e-25, 1e-9, 1e25])
+def test_extreme_budgets(epsilon: float) -> None:
+    found = dp.histogram("sex", categories=["m", "f"], epsilon=epsilon)(SURVEY)
+    true = np.array([8, 16])
+    assert (abs(found.counts - true) <= 50 / epsilon).all()
+    assert np.isfinite(found.intervals).all()
+    assert found.margin >= 0
+    assert "interval" in repr(found)
 
 
 def test_counts_are_unbiased_and_may_be_negative() -> None:
