@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from opendp_lite.engines.applied import applied
 from opendp_lite.engines.blocks import Blocks
 from opendp_lite.engines.categories import Categories, is_missing
+from opendp_lite.engines.deferred import identity
 from opendp_lite.engines.door import NUMBERS, opened_table, read
 from opendp_lite.engines.fold import Block, Floats
 from opendp_lite.engines.held import held
@@ -163,6 +164,10 @@ class _Columns(Source):
 
     def blocks(self) -> Iterator[Any]:
         return self.rows.blocks()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as the rows themselves."""
+        return identity, (self.rows,)
 
 
 @reduced.register
