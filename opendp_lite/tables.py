@@ -14,7 +14,6 @@ from opendp_lite.engines.columns import Dataset
 from opendp_lite.engines.deferred import identity
 from opendp_lite.engines.lazy_table import Lazily, LazyTable
 from opendp_lite.errors import ParameterError, SpaceError
-from opendp_lite.exact import described
 from opendp_lite.metrics import Metric, SymmetricDistance
 
 numbers: Final = Lazily(LazyTable.numbers)
@@ -61,8 +60,8 @@ class Tables(Rows):
     def _named(self, column: object, step: str) -> str:
         if not isinstance(column, str):
             raise ParameterError(
-                f"{step}: a table's columns are picked by name, such as 'age'; "
-                f"got {described(column)}"
+                f"{step}: a table's columns are picked by name, such as 'age'; got a value of type "
+                f"{type(column).__name__}"
             )
         if self.names is None or column in self.names:
             return column
