@@ -19,6 +19,7 @@ import mean
 import mean_grid
 import memory
 import noise
+import people
 import plan
 import quantile
 import scalars
@@ -77,6 +78,7 @@ def main() -> None:
         "mean": mean.rows,
         "memory": memory.rows,
         "clip_to_norm": clip_to_norm.rows,
+        "people": people.rows,
         "scalars": scalars.rows,
         "quantile": quantile.rows,
         "sparse": sparse.rows,
