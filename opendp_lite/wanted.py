@@ -48,6 +48,8 @@ _INSTEAD: Final = {
     "size": "dp.count()",
     "exponential": "dp.private_quantile(...); docs/extending.md has one over given scores",
     "exponential_mechanism": "dp.private_quantile(...); docs/extending.md has one over scores",
+    "max_rows_per_id": "dp.bound_contributions(3), after dp.table(person='id')",
+    "truncate": "dp.bound_contributions(3), after dp.table(person='id')",
     "geometric": "dp.count() >> dp.laplace(epsilon=1): whole numbers stay whole",
 }
 """Typed by people who know pandas, numpy, OpenDP or another library of the field."""
