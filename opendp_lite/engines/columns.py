@@ -214,7 +214,7 @@ class Dataset:
             A source, and the block function that makes the columns of its blocks; None where its
             blocks hold just these.
         """
-        whole = self._opened()
+        whole = self.whole()
         if isinstance(whole, Source):
             return whole, self._picking(columns, whole.columns)
         found = self._picked.get(columns)
@@ -225,7 +225,7 @@ class Dataset:
 
     def with_column(self, name: str, made: Callable[[], Floats]) -> Dataset | None:
         """The same with one column more, where it is a table in memory; else None."""
-        whole = self._opened()
+        whole = self.whole()
         if not isinstance(whole, NamedColumns):
             return None
         own, column, places = whole.names, whole.column, len(whole.names)
@@ -236,7 +236,7 @@ class Dataset:
 
         return Dataset(NamedColumns((*own, name), either, whole.size), self.declared, self.size)
 
-    def _opened(self) -> Any:
+    def whole(self) -> Any:
         """The data, opened as far as can be without saying which columns."""
         if not self._whole:
             found = self._anew()
