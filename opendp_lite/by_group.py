@@ -36,14 +36,17 @@ class ByGroup(Mapping[Hashable, R], Generic[R]):
     releases: Mapping[Hashable, R]
 
     def __getitem__(self, key: Hashable) -> R:
-        try:
-            return self.releases[key]
-        except KeyError:
+        if key not in self:
             listed = ", ".join(map(repr, list(self.releases)[:_SHOWN]))
-            raise ParameterError(f"there is no group {key!r}; the keys are {listed}") from None
+            raise ParameterError(f"there is no group {key!r}; the keys are {listed}")
+        return self.releases[key]
+
+    def get(self, key: Hashable, default: Any = None) -> Any:
+        """The release of a group; the default where there is no such group."""
+        return self.releases[key] if key in self else default
 
     def __contains__(self, key: object) -> bool:
-        return key in self.releases
+        return isinstance(key, Hashable) and key in self.releases
 
     def __iter__(self) -> Iterator[Hashable]:
         return iter(self.releases)
@@ -52,8 +55,11 @@ class ByGroup(Mapping[Hashable, R], Generic[R]):
         return len(self.releases)
 
     def as_dict(self) -> dict[str, Any]:
-        """The releases by key, for ``json.dumps``."""
-        return {_label(key): _plain(release) for key, release in self.items()}
+        """The releases by key, for ``json.dumps``. Keys are quoted where they would be confused."""
+        labels = [_label(key) for key in self]
+        if len(set(labels)) < len(labels):
+            labels = [repr(key) for key in self]
+        return dict(zip(labels, map(_plain, self.values()), strict=True))
 
     def __repr__(self) -> str:
         keys = [_label(key) for key in self]

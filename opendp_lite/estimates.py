@@ -101,6 +101,25 @@ class Estimates:
         )
         return cls(centre, errors, each, joint, confidence, names)
 
+    def parted(self, count: int) -> list[Estimate | Estimates]:
+        """So many parts of equal length; a part of one number is an ``Estimate``.
+
+        The intervals that hold jointly are those of all parts together.
+        """
+        width = len(self) // count
+        if width == 1:
+            return list(self)
+        return [
+            Estimates(
+                self.values[start : start + width],
+                self.standard_errors[start : start + width],
+                self.intervals[start : start + width],
+                self.joint_intervals[start : start + width],
+                self.confidence,
+            )
+            for start in range(0, len(self), width)
+        ]
+
     def __len__(self) -> int:
         return len(self.values)
 

@@ -16,6 +16,8 @@ from opendp_lite.exact import format_number, nearest, rational_of_float
 
 _STAR = inspect.Parameter.VAR_POSITIONAL
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
+_COLUMNS = frozenset({"Series", "Index", "RangeIndex", "StringArray", "ArrowStringArray"})
+"""Types of columns of other libraries that people give where a list is meant."""
 _LONGEST_DECIMAL = 14_000
 """Bits of an integer that Python still writes in decimal digits."""
 
@@ -26,6 +28,8 @@ def frozen_argument(value: Any) -> Any:
         return frozen_argument(value.tolist())
     if isinstance(value, np.generic):
         return value.item()
+    if type(value).__name__ in _COLUMNS:
+        return frozen_argument(list(value))
     if isinstance(value, list | tuple | range):
         return tuple(frozen_argument(each) for each in value)
     return value

@@ -66,6 +66,10 @@ class OneHots(Simplex):
     def project(self, entries: Floats, layout: Layout = DENSE) -> Floats:
         return Placed(self.columns)(_places(entries)[:, None])
 
+    def shrinks(self) -> bool:
+        """A row with a smaller entry is not one of these."""
+        return False
+
     def exponent(self) -> int:
         return 0
 

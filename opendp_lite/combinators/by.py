@@ -8,15 +8,16 @@ from math import ceil
 from typing import Any, Final, cast
 
 import attrs
+import numpy as np
 
 from opendp_lite.by_group import ByGroup
-from opendp_lite.calls import Call
 from opendp_lite.combinators.group_by import Keys, bound_to, grouped, space_of_group
 from opendp_lite.core import Facts, M, Measurement, R, follow
 from opendp_lite.domains import Scalars
 from opendp_lite.engines.deferred import Released, query_of, release_of
 from opendp_lite.engines.grouped import EachGroup
 from opendp_lite.errors import ParameterError
+from opendp_lite.estimate import Estimate
 from opendp_lite.exact import described
 from opendp_lite.examples import example
 from opendp_lite.measurements.gaussian import gaussian
@@ -118,34 +119,27 @@ def _of_vector(
 ) -> Measurement[Space[Tables], M, ByGroup[Any]] | None:
     """Independent noise on the vector of all groups' aggregates; None for other mechanisms."""
     *before, last = pipeline.calls
-    if not before or not _adds_noise(space, tuple(before), last):
+    if not before or not (last.is_of(gaussian) or last.is_of(laplace)):
         return None
     inner = bound_to(before, space_of_group(space))
     vector = attrs.evolve(grouped(space, keys, Stage(tuple(before))), trace=inner.trace)
     made = cast(Measurement[Space[Tables], M, Any], last.join(vector))
     trace = tuple(step.indented() for step in made.trace)
-    domain = inner.output_space.domain
-    width, single = domain.dimension, isinstance(domain, Scalars)
-    whole = single and made.facts.laws[0].exponent >= 0
+    domain, count = inner.output_space.domain, len(keys.values)
+    whole = isinstance(domain, Scalars) and made.facts.laws[0].exponent >= 0
 
     def parted(release: Any) -> ByGroup[Any]:
-        pieces = [release[k * width : (k + 1) * width] for k in range(len(keys.values))]
-        each = [piece[0] for piece in pieces] if single else pieces
-        values = map(int, each) if whole else each
-        return ByGroup(keys.title, dict(zip(keys.values, values, strict=True)))
+        if isinstance(release, np.ndarray):
+            pieces: Sequence[Any] = list(release.reshape(count, domain.dimension))
+        else:
+            pieces = [release] if isinstance(release, Estimate) else release.parted(count)
+        if isinstance(domain, Scalars) and isinstance(release, np.ndarray):
+            pieces = list(map(int if whole else float, release))
+        return ByGroup(keys.title, dict(zip(keys.values, pieces, strict=True)))
 
     for link in (parted, *map(_on_each, pipeline.after)):
         made = follow(made, link)
     return attrs.evolve(made, recipe=(), trace=trace)
-
-
-def _adds_noise(space: Space[Tables], before: tuple[Call, ...], last: Call) -> bool:
-    """Whether a mechanism adds independent noise of one law to a vector or a number."""
-    joined = bound_to(before, space_of_group(space))
-    domain = joined.output_space.domain
-    if not hasattr(domain, "dimension"):
-        return False
-    return len(cast(Measurement[Any, Any], last.join(joined)).facts.laws) == 1
 
 
 def _on_each(link: Any) -> Any:

@@ -62,14 +62,26 @@ class Keys:
     ) -> Keys:
         """The keys that a person typed, refused where they do not fit the columns."""
         several = not isinstance(column, str)
+        if several and (not isinstance(column, Sequence) or not column):
+            raise ParameterError(
+                f"{step} takes the name of a column, or a list of names; got {described(column)}"
+            )
         columns = space.domain.named(list(column) if several else [column], step)
+        if several and (isinstance(keys, str) or not isinstance(keys, Sequence)):
+            raise ParameterError(
+                f"{step} takes the columns first, then a list of keys for each; got "
+                f"{described(keys)} as keys"
+            )
         lists = list(keys) if several else [keys]
         if several and len(lists) != len(columns):
             raise ParameterError(
                 f"{step}: {len(columns)} columns need as many lists of keys, got {len(lists)}"
             )
-        every = [Categories.of(each, step, other=other is not None) for each in lists]
-        if other is not None and any(other in each.values for each in every):
+        collected = other is not None
+        every = [Categories.of(each, step, other=collected, noun="keys") for each in lists]
+        if isinstance(other, tuple):
+            raise ParameterError(f"{step}: other is a name such as 'elsewhere', got a list")
+        if collected and any(other in each.values for each in every):
             raise ParameterError(f"{step}: other={other!r} is one of the keys; use another name")
         named = [each.values if other is None else (*each.values, other) for each in every]
         widths = tuple(each.places for each in every)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from datetime import date
 from functools import cached_property
 from itertools import repeat
 from math import nan
@@ -18,6 +19,8 @@ from opendp_lite.exact import described
 
 _MISSING_TYPES: Final = frozenset({"NAType", "NaTType"})
 _MOST: Final = 2**24
+_KINDS: Final = (str, int, float, date, type(None))
+"""Types of which every container's values are told apart in the same way."""
 _EXACT_FLOAT: Final = 2**53
 _INT64: Final = range(-(2**63), 2**63)
 
@@ -42,26 +45,31 @@ class Categories:
     other: bool = False
 
     @classmethod
-    def of(cls, given: object, step: str, *, other: bool = False) -> Categories:
+    def of(
+        cls, given: object, step: str, *, other: bool = False, noun: str = "categories"
+    ) -> Categories:
         """The categories that a person typed, refused where they do not tell values apart."""
         if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
             raise ParameterError(
-                f"{step} takes a list of categories, such as ['f', 'm'] or range(1, 17); "
+                f"{step} takes a list of {noun}, such as ['f', 'm'] or range(1, 17); "
                 f"got {described(given)}"
             )
         values = tuple(each.item() if isinstance(each, np.generic) else each for each in given)
         if not 0 < len(values) <= _MOST:
-            raise ParameterError(
-                f"{step} takes at least one category and at most 2^24; got {len(values)}"
-            )
+            raise ParameterError(f"{step} takes from 1 to 2^24 {noun}; got {len(values)}")
         seen: set[Any] = set()
         for value in values:
-            if isinstance(value, float) and value != value:
-                raise ParameterError(f"{step}: write None, not NaN, to count missing cells")
-            if not isinstance(value, Hashable) or isinstance(value, tuple):
-                raise ParameterError(f"{step}: a category is text or a number, got {value!r}")
+            if value is not None and is_missing(value):
+                raise ParameterError(
+                    f"{step}: write None, not {type(value).__name__}, for missing cells"
+                )
+            if not isinstance(value, _KINDS):
+                raise ParameterError(
+                    f"{step}: {noun} are text, whole numbers, floats or dates; got a value of type "
+                    f"{type(value).__name__}"
+                )
             if value in seen:
-                raise ParameterError(f"{step}: the category {value!r} is declared twice")
+                raise ParameterError(f"{step}: {value!r} is declared twice")
             seen.add(value)
         return cls(values, other)
 
@@ -164,12 +172,11 @@ class Categories:
 
     def _in_run(self, values: NDArray[Any]) -> Floats:
         first, count = self._run or (0, 0)
-        found = values.astype(np.float64)
-        found -= first
-        inside = (found >= 0) & (found < count)
+        inside = (values >= first) & (values < first + count)
         if values.dtype.kind == "f":
-            inside &= np.trunc(found) == found
-        found[~inside] = self._else
+            inside &= np.trunc(values) == values
+        found = np.full(len(values), self._else)
+        found[inside] = values[inside].astype(np.float64) - first
         return found
 
     def _found(self, values: NDArray[Any], known: NDArray[Any], places: Floats) -> Floats:

@@ -186,16 +186,22 @@ class _Grouped(Fold[Any]):
 def _followed(
     function: Any, codes: NDArray[np.intp], rows: Floats
 ) -> tuple[NDArray[np.intp], Floats]:
-    """The rows after a block function, with the groups of those that it kept."""
-    made = applied(rows, function)
-    if len(made) == len(rows):
-        return codes, made
-    kept = getattr(function, "kept", None)
-    if kept is not None:
-        return codes[kept(rows)], made
+    """The rows after a block function, with the groups of those that it kept.
+
+    A function that may put rows into another order is applied to each group by itself.
+    """
+    if not getattr(function, "any_order", False):
+        made = applied(rows, function)
+        kept = getattr(function, "kept", None)
+        if kept is not None:
+            return codes[kept(rows)], made
+        if len(made) == len(rows):
+            return codes, made
     order = np.argsort(codes, kind="stable")
     at = codes[order]
     starts = np.flatnonzero(np.diff(at, prepend=-1))
     pieces = [applied(piece, function) for piece in np.split(rows[order], starts[1:])]
+    if not len(starts):
+        return codes, pieces[0]
     counts = [len(piece) for piece in pieces]
     return np.repeat(at[starts], counts), np.concatenate(pieces)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, ClassVar, Final
 
 import attrs
 import numpy as np
@@ -15,10 +15,17 @@ from opendp_lite.engines.source import InMemory, NoRows, Source
 from opendp_lite.errors import DataError
 
 _LISTED = 8
+PICK: Final = (
+    "; or pick the columns that you need: df['age'], dp.select('age') or "
+    "dp.records(columns=['age', ...])"
+)
 
 
 class ColumnReading(ABC):
     """How the values of a column are read as numbers."""
+
+    advice: ClassVar[str] = ""
+    """What else to do where a column cannot be read in this way."""
 
     @abstractmethod
     def __call__(self, column: Any) -> Source:
@@ -110,7 +117,7 @@ class TableRows(InMemory):
     def _column(self, place: int, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
         here: set[str] = set()
         found = self.held[place].between(start, stop, here)
-        odd.update(_of_column(self.titles[place], words) for words in here)
+        odd.update(_of_column(self.titles[place], words, PICK) for words in here)
         return found
 
 
@@ -132,19 +139,17 @@ def _opened(name: str, reading: ColumnReading, column: Any) -> InMemory:
     try:
         found = reading(column)
     except DataError as problem:
-        raise DataError(_of_column(name, str(problem))) from None
+        raise DataError(_of_column(name, str(problem), reading.advice)) from None
     if isinstance(found, NoRows):
         return _Unread(0)
     if not isinstance(found, InMemory) or found.columns != 1:
-        raise DataError(_of_column(name, "a column of a table is one column in memory"))
+        words = "a column of a table is one column in memory"
+        raise DataError(_of_column(name, words, reading.advice))
     return found
 
 
-def _of_column(name: str, words: str) -> str:
-    return (
-        f"column {name!r}: {words}; or pick the columns that you need: df['age'], dp.select('age') "
-        "or dp.records(columns=['age', ...])"
-    )
+def _of_column(name: str, words: str, advice: str) -> str:
+    return f"column {name!r}: {words}{advice}"
 
 
 def _place(name: str | None, have: tuple[str, ...]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
+from math import inf
 from typing import Any, cast
 
 import attrs
@@ -58,14 +59,15 @@ def keep(
     space: Space[TablesOrPeople],
     column: str,
     *,
-    between: tuple[Number, Number] | None = None,
+    between: tuple[Number | None, Number | None] | None = None,
     among: Sequence[Any] | None = None,
 ) -> Transformation[Space[TablesOrPeople], Space[TablesOrPeople]]:
     """Keeps the rows of a table that have certain values in a column.
 
     Args:
         column: The name of the column.
-        between: The least and the largest number to keep, as in (18, 65). Both are kept.
+        between: The least and the largest number to keep, as in (18, 65). Both are kept. None
+            leaves a side open, as in (18, None).
         among: The values to keep, as in ["north", "south"]; None stands for missing cells.
 
     Returns:
@@ -112,10 +114,14 @@ def _between(ends: object) -> _Between:
     pair = isinstance(ends, Sequence) and not isinstance(ends, str) and len(ends) == _ENDS
     if not isinstance(ends, Sequence) or not pair:
         raise ParameterError(f"keep: between is a pair such as (18, 65), got {described(ends)}")
-    lower, upper = exact(ends[0], "keep: between"), exact(ends[1], "keep: between")
+    lower, upper = _end(ends[0], -inf), _end(ends[1], inf)
     if lower > upper:
         raise ParameterError(f"keep: between=({ends[0]}, {ends[1]}) holds nothing; swap the two")
-    return _Between(nearest(lower), nearest(upper))
+    return _Between(lower, upper)
+
+
+def _end(given: Any, otherwise: float) -> float:
+    return otherwise if given is None else nearest(exact(given, "keep: between"))
 
 
 def _twice(distance: Fraction) -> Fraction:

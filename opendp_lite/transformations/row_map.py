@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 import numpy as np
@@ -32,7 +32,12 @@ def plain_nan(rows: Floats) -> Floats:
 
 @attrs.frozen(repr=False)
 class RowByRow:
-    """A user's block function. Its results are checked as ``row_map`` says."""
+    """A user's block function. Its results are checked as ``row_map`` says.
+
+    Nothing is known of the order in which it gives the rows back.
+    """
+
+    any_order: ClassVar[bool] = True
 
     function: Callable[[Floats], Floats]
     columns: int

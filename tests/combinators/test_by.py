@@ -17,6 +17,7 @@ from opendp_lite.combinators.by import _Loss
 from opendp_lite.norms import Norms
 
 NAN = float("nan")
+Table = dp.Space[dp.Rows]
 CHANGE = dp.ChangeOneDistance()
 SPACE = dp.records(columns=["key", "x"])
 X = dp.select("x")
@@ -269,6 +270,11 @@ BAD = [
     (lambda: dp.by("key", ["a"], 3), dp.ParameterError, "ends in noise"),
     (lambda: dp.by("key", ["a", "a"], PIPELINES[0]), dp.ParameterError, "declared twice"),
     (lambda: dp.by("key", ["a"], PIPELINES[0], other="a"), dp.ParameterError, "one of the keys"),
+    (lambda: dp.by(3, ["a"], PIPELINES[0]), dp.ParameterError, "name of a column"),
+    (lambda: dp.by([], [], PIPELINES[0]), dp.ParameterError, "name of a column"),
+    (lambda: dp.by(["key", "x"], "key", PIPELINES[0]), dp.ParameterError, "columns first"),
+    (lambda: dp.by(["key", "x"], 3, PIPELINES[0]), dp.ParameterError, "columns first"),
+    (lambda: dp.by("key", ["a"], PIPELINES[0], other=["x"]), dp.ParameterError, "got a list"),
     (lambda: dp.by(["key", "x"], [["a"]], PIPELINES[0]), dp.ParameterError, "as many lists"),
     (lambda: SPACE >> dp.by("kay", ["a"], PIPELINES[0]), dp.SpaceError, "did you mean 'key'"),
     (lambda: dp.records() >> dp.by("key", ["a"], PIPELINES[0]), dp.SpaceError, "table"),
@@ -311,3 +317,90 @@ def test_explain_shows_the_steps_of_a_group():
     text = dp.by("key", ["a"], SUM >> dp.gaussian(rho=1)).explain()
     for step in ("dp.select('x')", "dp.clamp(-1, 3)", "dp.sum()", "dp.gaussian(rho=1)", "dp.by("):
         assert step in text
+
+
+KEYED = {"key": ["a", "b", "a", "c", "b", "a"], "x": [1.0, 2.0, 3.0, 4.0, NAN, 5.0]}
+READING_THE_KEY = [
+    dp.select("key") >> dp.one_hot(["a", "b"]) >> dp.resize(9, 0) >> dp.sum(),
+    dp.select("key") >> dp.one_hot(["a", "b"]) >> dp.sum(),
+    dp.select("key") >> dp.count(),
+]
+
+
+@pytest.mark.parametrize("aggregate", READING_THE_KEY, ids=repr)
+def test_a_group_is_its_rows_alone_when_the_key_is_read_too(aggregate):
+    grouped = dp.combinators.group_by("key", ["a", "b"], aggregate)(KEYED)
+    for place, key in enumerate("ab"):
+        rows = {
+            name: np.array(KEYED[name], object)[np.array(KEYED["key"]) == key] for name in KEYED
+        }
+        alone = np.ravel((dp.table() >> aggregate)(rows))
+        assert np.ravel(grouped)[place * len(alone) : (place + 1) * len(alone)].tolist() == (
+            alone.tolist()
+        )
+
+
+def test_groups_in_groups_are_apart():
+    inner = dp.by("key", ["a", "b"], dp.count() >> dp.laplace(epsilon=SURE))
+    for pipeline in (inner, dp.compose(inner)):
+        found = dp.by("key", ["a", "b"], pipeline)(KEYED)
+        counts = {key: dict(found[key] if pipeline is inner else found[key][0]) for key in "ab"}
+        assert counts == {"a": {"a": 3, "b": 0}, "b": {"a": 0, "b": 2}}
+
+
+def test_rows_in_another_order_stay_in_their_groups():
+    """A step of one's own may give rows back in any order; one row decides whether it does."""
+
+    @dp.stage
+    def outliers(
+        space: dp.Space[dp.Rows],
+    ) -> dp.Transformation[dp.Space[dp.Rows], dp.Space[dp.Rows]]:
+        def parts(block):
+            return np.concatenate([block[block[:, 0] < -1], block[block[:, 0] > 1]])
+
+        return dp.row_map(space, parts, space.domain.body, drops=True)
+
+    sums = dp.combinators.group_by(
+        "g", ["a", "b"], X >> dp.clamp(-10, 10) >> outliers() >> dp.sum()
+    )
+    data = {"g": ["a", "b"] * 50, "x": [10.0, -10.0] * 50}
+    more = {"g": [*data["g"], "a"], "x": [*data["x"], 0.0]}
+    assert sums(data).tolist() == sums(more).tolist() == [500, -500]
+
+
+def test_noise_with_a_confidence_gives_an_estimate_for_each_group():
+    counts = dp.by("key", ["a", "z"], dp.count() >> dp.laplace(epsilon=8, confidence=0.9))(KEYED)
+    assert all(isinstance(each, dp.Estimate) for each in counts.values())
+    assert counts["z"].interval[0] >= 0
+    one = dp.by("key", ["a"], dp.count() >> dp.gaussian(rho=8, confidence=0.9))(KEYED)
+    assert abs(one["a"].value - 3) < 5
+    space = dp.records(columns=["key", "x", "y"])
+    sums = (
+        dp.select("x", "y") >> dp.clamp(0, 9) >> dp.sum() >> dp.laplace(epsilon=8, confidence=0.9)
+    )
+    found = (space >> dp.by("key", ["a", "b"], sums))({**KEYED, "y": [1.0] * 6})
+    assert [len(each) for each in found.values()] == [2, 2]
+
+
+def test_one_mechanism_composed_is_for_each_group():
+    composed = dp.count() >> dp.compose(dp.laplace(epsilon=SURE))
+    assert dict(dp.by("key", ["a", "b"], composed)(KEYED)) == {"a": (3,), "b": (2,)}
+
+
+def test_keys_that_look_alike_are_kept_apart():
+    found = dp.by("key", ["1", 1, None, "None"], dp.count() >> dp.laplace(epsilon=1))({"key": [1]})
+    assert len(found.as_dict()) == 4
+    assert found.get("x", 7) == 7
+    assert ["1"] not in found
+
+
+def test_keys_may_come_as_a_column():
+    for keys in (
+        pd.Series(["a", "b"]),
+        pd.Index(["a", "b"]),
+        pl.Series(["a", "b"]),
+        np.array(["a", "b"]),
+    ):
+        pipeline = dp.by("key", keys, dp.count() >> dp.laplace(epsilon=SURE))
+        assert dict(pipeline(KEYED)) == {"a": 3, "b": 2}
+        assert pipeline == dp.by("key", ["a", "b"], dp.count() >> dp.laplace(epsilon=SURE))

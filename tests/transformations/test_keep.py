@@ -32,6 +32,8 @@ def test_rows_that_stay(table):
         return pipeline(table).tolist()
 
     assert total(dp.keep("age", between=(18, 65))) == [14]
+    assert total(dp.keep("age", between=(18, None))) == [14]
+    assert total(dp.keep("age", between=(None, 18))) == [3]
     assert total(dp.keep("region", among=["north", "south"])) == [19]
     assert total(dp.keep("region", among=["east", None])) == [12]
     assert total(dp.keep("region", among=["north"]), dp.keep("age", between=(0, 99))) == [1]

@@ -65,7 +65,7 @@ class _SeriesValues(TypedValues):
 @open_values.register
 def _values_of_series(column: pl.Series) -> Values:
     kind = column.dtype
-    if kind in _TEXT:
+    if kind in (pl.String, pl.Categorical, pl.Enum):
         return _SeriesValues(column.cast(pl.String), True)
     if kind.is_numeric() or kind == pl.Boolean:
         return _SeriesValues(column, False)

@@ -68,7 +68,17 @@ class _ColumnValues(TypedValues):
         if not self.text and piece.null_count == 0:
             found: NDArray[Any] = piece.to_numpy(zero_copy_only=False)
             return found
-        return np.fromiter(piece.to_pylist(), object, stop - start)
+        return np.fromiter(_listed(piece), object, stop - start)
+
+
+def _listed(piece: Any) -> list[Any]:
+    """The values as Python has them; text with bytes that are no UTF-8 is no reason to refuse."""
+    try:
+        found: list[Any] = piece.to_pylist()
+        return found
+    except UnicodeDecodeError:
+        raw = piece.cast(arrow.large_binary()).to_pylist()
+        return [None if each is None else each.decode("utf-8", "replace") for each in raw]
 
 
 @open_values.register(arrow.Array)
