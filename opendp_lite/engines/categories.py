@@ -172,11 +172,14 @@ class Categories:
 
     def _in_run(self, values: NDArray[Any]) -> Floats:
         first, count = self._run or (0, 0)
-        inside = (values >= first) & (values < first + count)
-        if values.dtype.kind == "f":
-            inside &= np.trunc(values) == values
-        found = np.full(len(values), self._else)
-        found[inside] = values[inside].astype(np.float64) - first
+        moved = values - first
+        if values.dtype.kind == "i":
+            inside = moved.view(np.uint64) < count
+        else:
+            inside = (values >= first) & (values < first + count) & (np.trunc(values) == values)
+        found = moved.astype(np.float64, copy=False)
+        if not inside.all():
+            found[~inside] = self._else
         return found
 
     def _found(self, values: NDArray[Any], known: NDArray[Any], places: Floats) -> Floats:

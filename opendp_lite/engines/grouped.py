@@ -24,7 +24,7 @@ from opendp_lite.engines.deferred import (
 from opendp_lite.engines.door import NUMBERS
 from opendp_lite.engines.fold import Floats, Fold, Scratch
 from opendp_lite.engines.lazy_table import Kept, Lazily, LazyTable, WithoutFirst
-from opendp_lite.engines.missing import Present
+from opendp_lite.engines.missing import Present, holds_missing
 from opendp_lite.engines.rows import LazyRows, MapRows, Part, materialise, unfused
 from opendp_lite.engines.table import Column
 
@@ -169,8 +169,8 @@ class _Grouped(Fold[Any]):
         width = len(self.groups.widths)
         found = self.groups.of(block[:, :width])
         rows = np.ascontiguousarray(block[:, width:])
-        inside = ~np.isnan(found)
-        if not inside.all():
+        if holds_missing(found):
+            inside = ~np.isnan(found)
             found, rows = found[inside], rows[inside]
         codes = found.astype(np.intp)
         for part in self.functions:
@@ -192,11 +192,11 @@ def _followed(
     """
     if not getattr(function, "any_order", False):
         made = applied(rows, function)
+        if len(made) == len(rows):
+            return codes, made
         kept = getattr(function, "kept", None)
         if kept is not None:
             return codes[kept(rows)], made
-        if len(made) == len(rows):
-            return codes, made
     order = np.argsort(codes, kind="stable")
     at = codes[order]
     starts = np.flatnonzero(np.diff(at, prepend=-1))

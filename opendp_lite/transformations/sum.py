@@ -89,18 +89,17 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
     ) -> Whole:
         """The totals of each group in grid steps, in two parts: low bits and what is above.
 
-        They are added as floats, which is exact below 2^53: whole steps where each group has few
-        rows, and else the two parts one by one.
+        They are added as floats, which is exact below 2^53: whole steps of few rows at a time where
+        groups are few, and else the two parts one by one.
         """
         out = self._buffer("snapped", block, scratch)
         spare = self._buffer("spare", block, scratch) if self._snapper.spares else out
         self._snapper.into(block, out, spare)
-        few = int(np.bincount(codes, minlength=1).max()) <= self._most_exact
         found = np.empty((2, self._body.columns, groups), dtype=np.int64)
         for column in range(self._body.columns):
             steps = out.view(np.int64)[:, column] - self._snapper.origin
-            if few:
-                total = np.bincount(codes, steps.astype(np.float64), groups).astype(np.int64)
+            if groups < self._most_exact:
+                total = self._summed(steps.astype(np.float64), codes, groups)
                 found[:, column] = total & _LOW, total >> _LOW_BITS
             else:
                 parts = steps & _LOW, steps >> _LOW_BITS
@@ -108,6 +107,14 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
                     np.bincount(codes, part.astype(np.float64), groups) for part in parts
                 ]
         return found
+
+    def _summed(self, steps: Floats, codes: NDArray[np.intp], groups: int) -> Whole:
+        """The steps of each group, so many rows at a time that floats are exact."""
+        total = np.zeros(groups, dtype=np.int64)
+        for start in range(0, len(steps), self._most_exact):
+            rows = slice(start, start + self._most_exact)
+            total += np.bincount(codes[rows], steps[rows], groups).astype(np.int64)
+        return total
 
     def merge_groups(self, first: Whole, second: Whole) -> Whole:
         return first + second

@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import centered_sum
 import clip_to_norm
 import distributions
+import group_times
 import histogram
 import imports
 import mean
@@ -93,6 +94,7 @@ def main() -> None:
         "quantile": quantile.rows,
         "quantile_errors": quantile_errors.rows,
         "sparse": sparse.rows,
+        "groups": group_times.rows,
         "histogram": histogram.rows,
         "imports": imports.rows,
         "value_times": value_times.rows,

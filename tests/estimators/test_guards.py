@@ -78,6 +78,7 @@ COVARIANCE = "many_columns/test_covariance.py"
 SPREAD = "one_column/test_spread.py"
 PLANNING = "one_column/test_planning.py"
 CURVES = "distributions/test_cdf.py"
+HISTOGRAMS = "distributions/test_histogram.py"
 BASES = "distributions/test_distribution.py"
 CHOSEN = "one_column/test_budgets_of_means.py::test_a_mean_says_which_was_chosen"
 TWO_ROUNDS = "test_both_rounds_of_a_recentred_mean_cost_rho"
@@ -196,6 +197,20 @@ GUARDS = {
         error=f"{CURVES}::test_intervals_cover_as_often_as_they_should",
         data=f"{CURVES}::test_any_data_gives_finite_answers",
         parameters=f"{CURVES}::test_what_is_asked_wrongly_is_answered_in_words",
+    ),
+    "histogram": Guards(
+        privacy=f"{HISTOGRAMS}::test_noise_is_scaled_to_what_a_row_moves",
+        budget=f"{HISTOGRAMS}::test_the_loss_is_what_was_given",
+        error=f"{HISTOGRAMS}::test_the_error_of_a_bin_meets_the_target",
+        data=f"{HISTOGRAMS}::test_what_is_counted",
+        parameters=f"{HISTOGRAMS}::test_what_is_typed_wrong_is_refused",
+    ),
+    "Histogram": Guards(
+        privacy=None,
+        budget=None,
+        error=f"{HISTOGRAMS}::test_intervals_cover",
+        data=f"{HISTOGRAMS}::test_it_is_a_mapping_and_goes_into_json",
+        parameters=f"{HISTOGRAMS}::test_what_is_typed_wrong_is_refused",
     ),
     "distribution": Guards(
         privacy=None,
