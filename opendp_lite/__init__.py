@@ -54,6 +54,8 @@ from opendp_lite.estimators.distributions.distribution import Distribution
 from opendp_lite.estimators.many_columns.centered_sum import centered_sum
 from opendp_lite.estimators.many_columns.covariance import covariance
 from opendp_lite.estimators.many_columns.covariance_estimate import Covariance
+from opendp_lite.estimators.distributions.histogram import histogram
+from opendp_lite.estimators.distributions.histogram_release import Histogram
 from opendp_lite.estimators.many_columns.multivariate_mean import multivariate_mean
 from opendp_lite.estimators.many_columns.private_bounds import private_bounds
 from opendp_lite.estimators.one_column.budget_for import budget_for
@@ -141,6 +143,7 @@ __all__ = [
     "Estimates",
     "Facts",
     "Grid",
+    "Histogram",
     "InsecureRelease",
     "MaxDivergence",
     "Measurement",
@@ -189,6 +192,7 @@ __all__ = [
     "expected_error",
     "from_json",
     "gaussian",
+    "histogram",
     "impute",
     "keep",
     "laplace",

@@ -158,7 +158,7 @@ def test_the_public_list() -> None:
         ("median", r"use dp.private_quantile\(0.5"),
         ("std", "dp.standard_deviation"),
         ("var", "dp.variance"),
-        ("histogram", "dp.basis_distribution"),
+        ("value_counts", "dp.histogram"),
         ("group_by", "dp.by"),
         ("filter", "dp.keep"),
         ("Session", "dp.adaptive"),

@@ -5,6 +5,8 @@ from opendp_lite.estimators.distributions.basis_distribution import basis_distri
 from opendp_lite.estimators.distributions.cdf import cdf
 from opendp_lite.estimators.distributions.cumulative_distribution import CumulativeDistribution
 from opendp_lite.estimators.distributions.distribution import Distribution, distribution
+from opendp_lite.estimators.distributions.histogram import histogram
+from opendp_lite.estimators.distributions.histogram_release import Histogram
 from opendp_lite.estimators.distributions.uncertain import Uncertain
 from opendp_lite.estimators.many_columns.ball_mean import gaussian_mean, laplace_mean
 from opendp_lite.estimators.many_columns.binary_mean import binary_mean
@@ -43,6 +45,7 @@ __all__ = [
     "CumulativeDistribution",
     "Distribution",
     "Estimate",
+    "Histogram",
     "Uncertain",
     "basis_distribution",
     "binary_mean",
@@ -56,6 +59,7 @@ __all__ = [
     "elliptical_mean",
     "expected_error",
     "gaussian_mean",
+    "histogram",
     "iome_mean",
     "joint_mean",
     "known_size_mean",

@@ -8,6 +8,7 @@ from opendp_lite.measurements.noise import added_noise
 from opendp_lite.measurements.noisy_max import noisy_max
 from opendp_lite.measurements.private_quantile import private_quantile
 from opendp_lite.measurements.sum_and_count import sum_and_count
+from opendp_lite.measurements.thresholded_counts import thresholded_counts
 
 __all__ = [
     "added_noise",
@@ -18,4 +19,5 @@ __all__ = [
     "noisy_max",
     "private_quantile",
     "sum_and_count",
+    "thresholded_counts",
 ]

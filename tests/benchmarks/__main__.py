@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import centered_sum
 import clip_to_norm
 import distributions
+import histogram
 import imports
 import mean
 import mean_grid
@@ -90,6 +91,7 @@ def main() -> None:
         "quantile": quantile.rows,
         "quantile_errors": quantile_errors.rows,
         "sparse": sparse.rows,
+        "histogram": histogram.rows,
         "imports": imports.rows,
         "value_times": value_times.rows,
         "distributions": distributions.rows,

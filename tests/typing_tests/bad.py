@@ -314,6 +314,13 @@ dp.row_map(dp.records(), np.sqrt)  # type: ignore[call-arg]
 dp.row_map(dp.records(), 3, dp.bodies.Box(0, 1))  # type: ignore[arg-type]
 dp.clampp(0, 1)  # type: ignore[attr-defined]
 
+# Histograms.
+dp.histogram("age", edges=[0, 1])  # type: ignore[call-overload]
+dp.histogram("age", edges=[0, 1], epsilon=1, rho=1)  # type: ignore[call-overload]
+dp.histogram("age", categories=3, epsilon=1)  # type: ignore[call-overload]
+dp.Histogram(("a",), ("f",))  # type: ignore[call-arg]
+dp.measurements.thresholded_counts(epsilon=1)  # type: ignore[call-arg]
+
 # Tables and groups.
 dp.one_hot(3)  # type: ignore[arg-type]
 dp.bins("a")  # type: ignore[arg-type]

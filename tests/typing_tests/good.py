@@ -3,7 +3,7 @@
 ``tests/test_typing.py`` also runs this file: what is accepted works.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
@@ -237,6 +237,20 @@ assert_type(
 )
 assert_type(dp.transformations.random_rotation() >> dp.norm(), dp.Stage[Tables, Tables])
 dp.transformations.Rotation(columns=3, seed=0).back(np.ones(4))
+
+# Histograms.
+Counted = dp.Histogram
+assert_type(
+    dp.histogram("age", edges=range(0, 101, 10), epsilon=1),
+    dp.Mechanism[Tables, dp.MaxDivergence, Counted],
+)
+assert_type(dp.histogram(categories=[1, None], rho=1), dp.Mechanism[Tables, Zcdp, Counted])
+assert_type(
+    dp.histogram(["sex", "age"], epsilon=1, delta=1e-6, confidence=0.9),
+    dp.Mechanism[Tables, dp.ApproximateDivergence, Counted],
+)
+assert_type(dp.histogram(categories=[1, 2], epsilon=1)([1, 2])[1], dp.Estimate)
+assert_type(dp.measurements.thresholded_counts(epsilon=1, delta=1e-6)(["a"]), dict[Hashable, int])
 
 # Tables and groups.
 assert_type(dp.select("age") >> dp.clamp(0, 1) >> dp.sum(), dp.Stage[Tables, Totals])

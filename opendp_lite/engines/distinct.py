@@ -1,0 +1,313 @@
+"""Values that nobody declared: told apart exactly, and counted."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from functools import partial
+from itertools import repeat
+from math import nan
+from numbers import Integral
+from threading import Lock
+from typing import Any, Final
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.engines.categories import is_missing
+from opendp_lite.engines.deferred import Deferred, evaluate
+from opendp_lite.engines.entries import Whole
+from opendp_lite.engines.fold import Floats, Fold, Scratch
+from opendp_lite.engines.lazy_table import LazyTable
+from opendp_lite.engines.rows import LazyRows, map_rows
+from opendp_lite.engines.source import InMemory, Source
+from opendp_lite.engines.table import Column, Reading
+from opendp_lite.engines.values import Values, values_of
+from opendp_lite.errors import DataError
+
+_EXACT: Final = 2**53
+"""Up to here whole numbers are kept as such, beyond as floats where they are floats."""
+_PLAIN: Final = frozenset({str, int, float, bool, type(None)})
+"""Types whose values are equal to no other than text or numbers."""
+_SPARE: Final = 1024
+_UNKNOWN: Final = -1.0
+_ODD: Final = "holds a key that is neither text nor a number; write such keys as text"
+
+
+class Distinct:
+    """The different values that were met, each with a place, in the order of their first sight.
+
+    Values that are equal are one: 1, 1.0 and True, but not "1". Which of them a key is shown as
+    does not depend on the data. Threads may share it.
+    """
+
+    def __init__(self) -> None:
+        self.keys: list[Any] = []
+        self._places: dict[Any, float] = {None: nan}
+        self._lock = Lock()
+
+    def places(self, values: NDArray[Any], odd: set[str]) -> Floats:
+        """The place of each value; NaN where one is missing.
+
+        What is neither text nor a number has none, and the words that refuse it join ``odd``.
+        """
+        if values.dtype.kind not in "iubf":
+            return self.of_list(values.tolist(), odd)
+        whole = _in_short_range(values)
+        if whole is not None:
+            return self._of_range(values, *whole)
+        different, which = np.unique(values, return_inverse=True)
+        found: Floats = self.of_list(different.tolist(), odd)[which.reshape(-1)]
+        return found
+
+    def of_known(self, places: NDArray[Any], known: Sequence[Any], odd: set[str]) -> Floats:
+        """As ``places``, for places in a list of known values; below 0 is missing.
+
+        A known value that does not occur gets no place.
+        """
+        table = np.full(len(known) + 1, nan)
+        occur = np.unique(places[places >= 0])
+        table[occur] = self.of_list([known[each] for each in occur.tolist()], odd)
+        found: Floats = table[np.where(places < 0, len(known), places)]
+        return found
+
+    def of_list(self, listed: Sequence[Any], odd: set[str]) -> Floats:
+        """As ``places``, for values in a list."""
+        if _PLAIN.issuperset(map(type, listed)):
+            found = self._found(listed)
+        else:
+            found = np.full(len(listed), _UNKNOWN)
+        rows = np.flatnonzero(found == _UNKNOWN)
+        if len(rows):
+            values = [listed[row] for row in rows.tolist()]
+            keys = list(map(canonical, values))
+            if not all(
+                map(is_missing, (v for v, k in zip(values, keys, strict=True) if k is None))
+            ):
+                odd.add(_ODD)
+            found[rows] = self.of_keys(keys)
+        return found
+
+    def of_keys(self, keys: Sequence[Hashable]) -> Floats:
+        """The place of each key in its one form; NaN for None."""
+        with self._lock:
+            for key in keys:
+                if key not in self._places:
+                    self._places[key] = float(len(self.keys))
+                    self.keys.append(key)
+        return self._found(keys)
+
+    def _found(self, listed: Sequence[Any]) -> Floats:
+        return np.fromiter(map(self._places.get, listed, repeat(_UNKNOWN)), np.float64, len(listed))
+
+    def _of_range(self, values: NDArray[Any], from_least: NDArray[np.int64], least: int) -> Floats:
+        occur = np.flatnonzero(np.bincount(from_least))
+        table = np.full(occur[-1] + 1, nan)
+        table[occur] = self.of_list((occur + least).tolist(), set())
+        found: Floats = table[from_least]
+        if values.dtype.kind == "f":
+            found[np.isnan(values)] = nan
+        return found
+
+    def __reduce__(self) -> Any:
+        raise DataError("keys that nobody declared are counted in one process; declare them")
+
+
+def canonical(value: Any) -> str | int | float | None:
+    """The one form in which a key is kept, equal to the value; None for no text and no number.
+
+    NaN is no number.
+    """
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, float | np.floating):
+        number = float(value)
+        if number != number:
+            return None
+        return int(number) if number.is_integer() and abs(number) <= _EXACT else number
+    if not isinstance(value, Integral | np.bool_):
+        return None
+    whole = int(value)
+    try:
+        return float(whole) if abs(whole) > _EXACT and float(whole) == whole else whole
+    except OverflowError:
+        return None
+
+
+def _in_short_range(values: NDArray[Any]) -> tuple[NDArray[np.int64], int] | None:
+    """Whole numbers from the least one on, and this; None where they are others or far apart.
+
+    A missing number stands for the least.
+    """
+    if not len(values) or values.dtype == np.uint64:
+        return None
+    whole = values
+    if values.dtype.kind == "f":
+        with np.errstate(all="ignore"):
+            least = np.fmin.reduce(values)
+            present = np.where(np.isnan(values), least, values)
+            whole = present.astype(np.int64)
+            if not (whole == present).all():
+                return None
+    whole = whole.astype(np.int64, copy=False)
+    first, last = int(whole.min()), int(whole.max())
+    if last - first > 4 * len(values) + _SPARE:
+        return None
+    return whole - first, first
+
+
+@attrs.frozen(eq=False, repr=False)
+class Numbered(Reading):
+    """The place of each value among those that were met."""
+
+    distinct: Distinct
+
+    def __call__(self, column: Any) -> Source:
+        return _NumberedValues(values_of(column), self.distinct)
+
+    def of_numbers(self, numbers: Floats) -> Floats:
+        return self.distinct.places(numbers, set())
+
+
+@attrs.frozen(eq=False, repr=False)
+class _NumberedValues(InMemory):
+    """One column of values as their places among those that were met."""
+
+    values: Values
+    distinct: Distinct
+
+    @property
+    def size(self) -> int:
+        return self.values.size
+
+    def between(self, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
+        values, known = self.values.between(start, stop), self.values.known
+        if known is None:
+            return self.distinct.places(values, odd).reshape(-1, 1)
+        return self.distinct.of_known(values, known, odd).reshape(-1, 1)
+
+
+@attrs.frozen(eq=False, repr=False)
+class _NumberedColumns:
+    """A block function from numbers to their places among those that were met in their column."""
+
+    columns: Sequence[Distinct]
+
+    def __call__(self, block: Floats) -> Floats:
+        found = np.empty((len(block), len(self.columns)))
+        for column, distinct in enumerate(self.columns):
+            found[:, column] = distinct.places(block[:, column], set())
+        return found
+
+
+@attrs.frozen(eq=False, repr=False)
+class _NumberedRows:
+    """A block function from rows of places to the place of each row among those that were met."""
+
+    rows: Distinct
+
+    def __call__(self, block: Floats) -> Floats:
+        found = np.full((len(block), 1), nan)
+        present = np.flatnonzero(~np.isnan(block).any(axis=1))
+        if not len(present):
+            return found
+        places = block[present].astype(np.int64)
+        which = places[:, 0]
+        for column in places.T[1:]:
+            _, which = np.unique(which, return_inverse=True)
+            which = which.reshape(-1) * (int(column.max()) + 1) + column
+        _, first, which = np.unique(which, return_index=True, return_inverse=True)
+        table = self.rows.of_keys(list(map(tuple, places[first].tolist())))
+        found[present, 0] = table[which.reshape(-1)]
+        return found
+
+
+class PlaceTally(Fold[Whole]):
+    """Counts how often each place occurs, however many there turn out to be."""
+
+    def empty(self) -> Whole:
+        return np.zeros(0, dtype=np.int64)
+
+    def summarise(self, block: Floats, scratch: Scratch) -> Whole:
+        places = block[:, 0]
+        present = places[~np.isnan(places)].astype(np.intp)
+        return np.bincount(present).astype(np.int64, copy=False)
+
+    def merge(self, first: Whole, second: Whole) -> Whole:
+        longer, shorter = (first, second) if len(first) >= len(second) else (second, first)
+        both = longer.copy()
+        both[: len(shorter)] += shorter
+        return both
+
+
+@attrs.frozen(eq=False)
+class KeyCounts:
+    """The keys that occur, in an order that does not depend on the data's, and their counts."""
+
+    keys: tuple[Any, ...]
+    counts: Whole
+
+
+@attrs.frozen(eq=False, repr=False)
+class CountKeys:
+    """The function from a table or rows to the ``KeyCounts`` of their keys.
+
+    A key is the value of one column, or a tuple of those of several. A row that lacks one of them
+    is left out.
+
+    Attributes:
+        columns: How many there are.
+        names: Of the columns of a table; None for the only one.
+    """
+
+    columns: int
+    names: tuple[str, ...] | None
+    step: str = ""
+
+    def named(self, step: str) -> CountKeys:
+        """The same, as a part of a step."""
+        return self if self.step else attrs.evolve(self, step=step)
+
+    def deferred(self, rows: Any) -> Deferred:
+        """The counts, waiting."""
+        columns = [Distinct() for _ in range(self.columns)]
+        if isinstance(rows, LazyTable):
+            asked = zip(self.names or (None,), columns, strict=True)
+            places = rows.columns([Column(name, Numbered(each)) for name, each in asked])
+        else:
+            places = map_rows(rows, _NumberedColumns(columns))
+        if self.columns == 1:
+            return Deferred(places, PlaceTally(), partial(_of_values, columns[0]), self.step)
+        tuples = Distinct()
+        finish = partial(_of_tuples, columns, tuples)
+        return Deferred(map_rows(places, _NumberedRows(tuples)), PlaceTally(), finish, self.step)
+
+    def __call__(self, rows: LazyTable | LazyRows) -> KeyCounts:
+        found: KeyCounts = evaluate(self.deferred(rows))
+        return found
+
+
+def _of_values(distinct: Distinct, counts: Whole) -> KeyCounts:
+    keys = distinct.keys
+    occur = np.flatnonzero(counts).tolist()
+    return _in_order([(_rank(keys[place]), keys[place], counts[place]) for place in occur])
+
+
+def _of_tuples(columns: Sequence[Distinct], rows: Distinct, counts: Whole) -> KeyCounts:
+    found = []
+    for place in np.flatnonzero(counts).tolist():
+        parts = zip(columns, rows.keys[place], strict=True)
+        key = tuple(column.keys[part] for column, part in parts)
+        found.append((tuple(map(_rank, key)), key, counts[place]))
+    return _in_order(found)
+
+
+def _in_order(found: list[tuple[Any, Any, Any]]) -> KeyCounts:
+    found.sort(key=lambda each: each[0])
+    counts = np.fromiter((count for _, _, count in found), np.int64, len(found))
+    return KeyCounts(tuple(key for _, key, _ in found), counts)
+
+
+def _rank(key: str | int | float) -> tuple[bool, str | int | float]:
+    """Numbers come first, by their size; then text, by its characters."""
+    return isinstance(key, str), key

@@ -1,0 +1,271 @@
+"""Counts by category or by bin."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from fractions import Fraction
+from itertools import pairwise, product
+from typing import Any, Final, cast, overload
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.bodies.bounds import Bounds, parse_bounds
+from opendp_lite.core import Measurement, Transformation
+from opendp_lite.domains import Rows
+from opendp_lite.engines.categories import Categories
+from opendp_lite.engines.deferred import identity
+from opendp_lite.errors import ParameterError, SpaceError
+from opendp_lite.estimators.distributions.histogram_release import Histogram
+from opendp_lite.estimators.inference.budget import ApproximateBudget, budget_of
+from opendp_lite.estimators.inference.half_width import half_width
+from opendp_lite.estimators.inference.parameters import confidence_of
+from opendp_lite.exact import Number, nearest
+from opendp_lite.examples import example
+from opendp_lite.measurements.laplace import laplace
+from opendp_lite.measurements.thresholded_counts import threshold_of, thresholded_counts
+from opendp_lite.measures.approximate import ApproximateDivergence
+from opendp_lite.measures.curve import Pair
+from opendp_lite.measures.max_divergence import MaxDivergence
+from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
+from opendp_lite.metrics import ChangeOneDistance
+from opendp_lite.recipes import Mechanism, Stage, mechanism
+from opendp_lite.samplers.law import Law
+from opendp_lite.spaces import Space, records
+from opendp_lite.tables import Tables, TablesOrRows, numbers
+from opendp_lite.transformations.bins import bins
+from opendp_lite.transformations.one_hot import one_hot
+from opendp_lite.transformations.select import select
+from opendp_lite.transformations.sum import sum
+
+Which = int | str | Sequence[str]
+Axes = tuple[tuple[Hashable, ...], ...]
+_OTHER: Final = "other"
+_BARE: Final = "value"
+"""The name of the column of data that is one column."""
+
+
+@overload
+def histogram(
+    column: Which | None = None,
+    *,
+    categories: Sequence[Any] | NDArray[Any] | None = None,
+    edges: Bounds | range | None = None,
+    other: bool = False,
+    epsilon: Number,
+    confidence: Number = 0.95,
+) -> Mechanism[Space[TablesOrRows], MaxDivergence, Histogram]: ...
+@overload
+def histogram(
+    column: Which | None = None,
+    *,
+    categories: Sequence[Any] | NDArray[Any] | None = None,
+    edges: Bounds | range | None = None,
+    other: bool = False,
+    rho: Number,
+    confidence: Number = 0.95,
+) -> Mechanism[Space[TablesOrRows], ZeroConcentratedDivergence, Histogram]: ...
+@overload
+def histogram(
+    column: Which | None = None,
+    *,
+    categories: Sequence[Any] | NDArray[Any] | None = None,
+    edges: Bounds | range | None = None,
+    other: bool = False,
+    epsilon: Number,
+    delta: Number,
+    confidence: Number = 0.95,
+) -> Mechanism[Space[TablesOrRows], ApproximateDivergence, Histogram]: ...
+@example(records(columns=["sex", "age"]), "age", edges=[0, 18, 65, 120], epsilon=1)
+@example(
+    records(columns=["sex", "region"], size=20, metric=ChangeOneDistance()),
+    ["sex", "region"],
+    categories=[[0, 1], [1, 2.5, None]],
+    rho=0.1,
+)
+@example(records(), edges=range(0, 101, 10), other=True, epsilon=1, delta=1e-6)
+@example(records(columns=["city"]), "city", epsilon=1, delta=1e-6, confidence=0.9)
+@mechanism
+def histogram(
+    space: Space[TablesOrRows],
+    column: Which | None = None,
+    *,
+    categories: Sequence[Any] | NDArray[Any] | None = None,
+    edges: Bounds | range | None = None,
+    other: bool = False,
+    epsilon: Number | None = None,
+    rho: Number | None = None,
+    delta: Number | None = None,
+    confidence: Number = 0.95,
+) -> Measurement[Space[TablesOrRows], Any, Histogram]:
+    """Counts the rows of each category or of each bin.
+
+    Declare ``categories`` or ``edges``. Without either, epsilon and delta buy the counts of the
+    categories that the data hold, if they are not too rare: see ``thresholded_counts``.
+
+    Args:
+        column: The column to count, or a list of several for a contingency table. Leave it out if
+            the data are one column.
+        categories: The values to count, chosen without looking at the data; None stands for missing
+            cells. For several columns a list for each.
+        edges: Rising numbers between which a column of numbers is counted. An interval holds its
+            lower edge, and the last one both.
+        other: Whether all other values are counted too, under the key "other".
+        epsilon: The budget of pure privacy; with ``delta`` of approximate privacy.
+        rho: The budget of zero-concentrated privacy, with Gaussian noise.
+        delta: With ``epsilon``.
+        confidence: Of the intervals.
+
+    Returns:
+        A ``Histogram``: ``counts``, ``intervals`` and ``joint_intervals``, and by key a
+        ``dp.Estimate``. Declared counts are unbiased, so they may be negative. Laplace noise leaves
+        them whole numbers.
+
+    Raises:
+        ParameterError: If the budget is missing, or if categories and edges do not fit together.
+        SpaceError: If the column is not there, or ``edges`` are given for several columns.
+
+    Privacy:
+        The budget that was given, in its measure, under either row metric. A row is in one bin, so
+        the number of bins costs nothing.
+
+    Proof:
+        ``one_hot`` or ``bins``, ``sum``, and ``laplace`` or ``gaussian``: a row added or removed
+        moves the counts by 1 in l1 and l2, a row replaced by 2 and sqrt(2). For epsilon and delta
+        the noise with the smaller error of the two: Laplace noise then spends no delta. Without
+        declared categories ``thresholded_counts``.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> survey = {"sex": ["f", "m", "f"] * 200, "age": [31, 45, 60] * 200}
+        >>> count = dp.histogram("sex", categories=["f", "m"], epsilon=1)
+        >>> count.map(1)
+        1.0
+        >>> found = count(survey)
+        >>> 380 < found["f"].value < 420, len(found.intervals)
+        (True, 2)
+        >>> ages = dp.histogram("age", edges=[0, 50, 100], epsilon=1)(survey)
+        >>> list(ages), 380 < ages[0, 50].value < 420
+        ([(0, 50), (50, 100)], True)
+    """
+    level = confidence_of(confidence, "histogram: confidence")
+    budget = budget_of("histogram", rho, epsilon, delta)
+    start = _picked(space, column, edges)
+    domain = cast(Any, start).output_space.domain
+    titles = domain.names or (_BARE,) * domain.columns
+    if categories is None and edges is None:
+        if other or rho is not None:
+            raise ParameterError(
+                "histogram: categories that are not declared take epsilon= and delta=, and no "
+                "other=; declare them with categories= or edges="
+            )
+        threshold = threshold_of(space, "histogram", epsilon, delta)
+        unknown: Any = start >> thresholded_counts(
+            epsilon=cast(Number, epsilon), delta=cast(Number, delta)
+        )
+        shown = _Shown(titles, (), None, threshold.law, level, threshold.least)
+        return cast(Measurement[Space[TablesOrRows], Any, Histogram], unknown >> shown.present)
+    keys, axes, placed = _declared(domain.columns, categories, edges, other)
+    counted: Any = start >> placed >> sum()
+    ways = [budget.with_claimed_loss(counted >> budget.noise())]
+    if isinstance(budget, ApproximateBudget):
+        ways.append(_as_approximate(counted >> laplace(epsilon=budget.epsilon)))
+    best = min(ways, key=lambda way: way.facts.laws[0].standard_deviation)
+    shown = _Shown(titles, keys, axes, best.facts.laws[0], level)
+    return cast(Measurement[Space[TablesOrRows], Any, Histogram], best >> shown.declared)
+
+
+def _picked(space: Space[Any], column: Which | None, edges: object) -> Transformation[Any, Any]:
+    """The columns that are counted: those that are there where none is named."""
+    if column is not None:
+        return select(cast(Any, column)).bind(space)
+    domain = space.domain
+    if edges is None or not isinstance(domain, Tables) or domain.names is not None:
+        return Transformation(space, space, identity, identity)
+    rows = Space(Rows(1, domain.size), space.metric, unit=space.unit)
+    return Transformation(space, rows, numbers, identity)
+
+
+def _declared(
+    columns: int, categories: Sequence[Any] | NDArray[Any] | None, edges: object, other: bool
+) -> tuple[tuple[Hashable, ...], Axes | None, Stage[Any, Any]]:
+    """The keys that were declared, by column where there are several, and the step to places."""
+    if categories is None:
+        if isinstance(edges, Mapping) or columns > 1:
+            raise SpaceError(
+                "histogram: edges are a list for one column; for bins in each category of another "
+                "column write dp.by('sex', ['f', 'm'], dp.histogram('age', edges=..., epsilon=1))"
+            )
+        return _of_bins(edges, other), None, bins(cast(Any, edges), other=other)
+    if edges is not None:
+        raise ParameterError("histogram takes categories= or edges=, not both")
+    lists = list(categories) if columns > 1 else [categories]
+    axes = tuple(_of_categories(each, other) for each in lists)
+    step = one_hot(cast(Any, categories), other=other)
+    return (tuple(product(*axes)), axes, step) if columns > 1 else (axes[0], None, step)
+
+
+def _as_approximate(pure: Measurement[Any, Any]) -> Measurement[Any, Any]:
+    """The same release: a pure loss is an approximate one that spends no delta."""
+
+    def privacy_map(distance: Fraction) -> Pair:
+        return pure.privacy_map(distance), Fraction(0)
+
+    return attrs.evolve(pure, output_measure=ApproximateDivergence(), privacy_map=privacy_map)
+
+
+def _of_categories(given: object, other: bool) -> tuple[Hashable, ...]:
+    found = Categories.of(given, "histogram", other=other).values
+    if other and _OTHER in found:
+        raise ParameterError(
+            "histogram: other=True adds the category 'other', which is declared; call it otherwise"
+        )
+    return (*found, _OTHER) if other else found
+
+
+def _of_bins(edges: object, other: bool) -> tuple[Hashable, ...]:
+    ends = [
+        int(each) if each.denominator == 1 else nearest(each)
+        for each in parse_bounds(cast(Any, edges), "edges")
+    ]
+    pairs = tuple(pairwise(ends))
+    return (*pairs, _OTHER) if other else pairs
+
+
+@attrs.frozen(eq=False, repr=False)
+class _Shown:
+    """What a histogram says beside its counts."""
+
+    titles: tuple[str, ...]
+    keys: tuple[Hashable, ...]
+    axes: Axes | None
+    law: Law
+    level: Fraction
+    least: int | None = None
+
+    def declared(self, release: NDArray[Any]) -> Histogram:
+        """A histogram of all declared keys."""
+        whole = self.law.exponent == 0
+        counts = release.astype(np.int64) if whole else release
+        return self._made(self.keys, counts, half_width(self.law, self.level, len(self.keys)))
+
+    def present(self, release: dict[Hashable, int]) -> Histogram:
+        """A histogram of the keys that were released."""
+        counts = np.fromiter(release.values(), np.int64, len(release))
+        return self._made(tuple(release), counts, None)
+
+    def _made(
+        self, keys: tuple[Hashable, ...], counts: NDArray[Any], joint: float | None
+    ) -> Histogram:
+        return Histogram(
+            columns=self.titles,
+            categories=keys,
+            counts=counts,
+            standard_error=self.law.standard_deviation,
+            margin=half_width(self.law, self.level),
+            joint_margin=joint,
+            confidence=float(self.level),
+            axes=self.axes,
+            threshold=self.least,
+        )

@@ -1,0 +1,350 @@
+"""Histograms: their loss, their error, their intervals, and how they read."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from fractions import Fraction
+from math import sqrt
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy.stats import binom
+
+import opendp_lite as dp
+from opendp_lite.estimators.inference.half_width import half_width
+from opendp_lite.samplers.discrete_laplace import DiscreteLaplace
+from opendp_lite.samplers.law import Law
+from opendp_lite.samplers.rounded_gaussian import RoundedGaussian
+from opendp_lite.samplers.rounded_laplace import RoundedLaplace
+
+REPLACE = dp.records(columns=["sex", "age"], size=40, metric=dp.ChangeOneDistance())
+SURVEY: dict[str, Any] = {
+    "sex": ["f", "m", None, "f", "?"] * 8,
+    "age": [3.0, 10.0, 20.0, float("nan"), 21.0] * 8,
+}
+EXACT = {"epsilon": 60}
+"""So little noise that a count is exact in all but 1e-26 of the releases."""
+
+
+def counts(pipeline: Any, data: Any = SURVEY) -> dict[Any, int]:
+    return {key: found.value for key, found in pipeline(data).items()}
+
+
+@pytest.mark.parametrize("space", [dp.table(), REPLACE])
+@pytest.mark.parametrize(
+    "what", [{"categories": ["f", "m"], "other": True}, {"categories": range(1000)}]
+)
+def test_the_loss_is_what_was_given(space: dp.Space[Any], what: dict[str, Any]) -> None:
+    """Whatever the number of bins."""
+    pure = space >> dp.histogram("sex", **what, epsilon=Fraction(1, 3))
+    assert pure.loss(1) == Fraction(1, 3)
+    assert pure.loss(2) == Fraction(2, 3)
+    assert pure.output_measure == dp.MaxDivergence()
+    zcdp = space >> dp.histogram("sex", **what, rho=Fraction(1, 3))
+    assert zcdp.loss(1) == Fraction(1, 3)
+    assert zcdp.output_measure == dp.ZeroConcentratedDivergence()
+    laplace = space >> dp.histogram("sex", **what, epsilon=1, delta=1e-6)
+    assert laplace.loss(1) == (1, 0)
+    assert laplace.loss(3) == (3, 0)
+    gaussian = space >> dp.histogram("sex", **what, epsilon=0.01, delta=0.3)
+    assert gaussian.map(1) == (0.01, 0.3)
+    assert gaussian.map(2)[0] > 0.02
+
+
+@pytest.mark.parametrize("space", [dp.records(columns=["a"]), dp.table()])
+def test_the_error_of_a_bin_meets_the_target(space: dp.Space[Any]) -> None:
+    """RMS 1.44 a bin at epsilon 1; six deviations of 8000 draws, 2e-9."""
+    bound = space >> dp.histogram("a", categories=range(8000), epsilon=1)
+    found = bound.insecure_release(
+        np.zeros((0, 1)) if space.origin[0] == "records" else {"a": []}, 5
+    )
+    true = DiscreteLaplace(Fraction(1), 0).standard_deviation
+    assert true < 1.44
+    assert abs(np.mean(found.value.counts**2.0) / true**2 - 1) < 6 * sqrt(5.5 / 8000)
+    assert found.value.standard_error == pytest.approx(true)
+
+
+@pytest.mark.parametrize(
+    ("space", "budget", "deviation"),
+    [
+        (dp.table(), {"rho": 0.1}, sqrt(5)),
+        (REPLACE, {"rho": 0.1}, sqrt(10)),
+        (REPLACE, {"epsilon": 0.1}, sqrt(2) * 20),
+        (dp.table(), {"epsilon": 0.1}, sqrt(2) * 10),
+    ],
+)
+def test_noise_is_scaled_to_what_a_row_moves(
+    space: dp.Space[Any], budget: dict[str, Any], deviation: float
+) -> None:
+    """Six deviations of 8000 squares, 2e-9."""
+    bound = space >> dp.histogram("age", categories=range(100, 8100), **budget)
+    found = bound.insecure_release(SURVEY, seed=6).value
+    assert found.standard_error == pytest.approx(deviation, rel=1e-3)
+    assert abs(np.mean(found.counts**2.0) / deviation**2 - 1) < 6 * sqrt(5 / 8000)
+
+
+def test_epsilon_and_delta_buy_the_better_noise() -> None:
+    loose = dp.table() >> dp.histogram("a", categories=[1, 2], epsilon=1, delta=1e-6)
+    found = loose.insecure_release({"a": []}, seed=1).value
+    assert found.counts.dtype == np.int64
+    assert found.standard_error < 1.44
+    replaced = REPLACE >> dp.histogram("age", categories=[1, 2], epsilon=1, delta=0.3)
+    assert replaced.insecure_release(SURVEY, seed=1).value.standard_error < 2
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        DiscreteLaplace(Fraction(1, 4), 0),
+        DiscreteLaplace(Fraction(1), 0),
+        DiscreteLaplace(Fraction(300), 0),
+    ],
+)
+@pytest.mark.parametrize("confidence", [Fraction(1, 2), Fraction(95, 100), Fraction(999, 1000)])
+@pytest.mark.parametrize("entries", [1, 16, 1000])
+def test_whole_margins_are_the_least_that_hold(
+    law: Law, confidence: Fraction, entries: int
+) -> None:
+    reach = half_width(law, confidence, entries)
+    assert held(law, reach) ** entries >= float(confidence) * (1 - 1e-9)
+    assert reach == 0 or held(law, reach - 1) ** entries < float(confidence)
+
+
+def held(law: Law, reach: float) -> float:
+    """The probability that the noise stays within."""
+    steps = np.arange(-reach, reach + 1)
+    return float(np.exp(law.log_probability(steps, Fraction(0))).sum())
+
+
+@pytest.mark.parametrize("kind", [RoundedGaussian, RoundedLaplace])
+@pytest.mark.parametrize("entries", [1, 16])
+def test_other_margins_hold_as_often_as_they_say(kind: type[Any], entries: int) -> None:
+    law = kind(Fraction(70_000), -3)
+    reach = half_width(law, Fraction(9, 10), entries)
+    assert 0.9 <= held(law, reach * 8) ** entries < 0.9001
+
+
+@pytest.mark.parametrize("budget", [{"epsilon": 0.5}, {"rho": 0.1}, {"epsilon": 2, "delta": 1e-9}])
+def test_intervals_cover(budget: dict[str, Any]) -> None:
+    """Of 400 histograms of 20 bins; false by chance once in 1e7."""
+    bound = dp.table() >> dp.histogram("a", categories=range(20), **budget, confidence=0.8)
+    true = np.arange(20) * 3
+    data = {"a": np.repeat(np.arange(20), true)}
+    found = [bound.insecure_release(data, seed=seed).value for seed in range(400)]
+    each = sum(int(inside(one.intervals, true).sum()) for one in found)
+    together = sum(bool(inside(one.joint_intervals, true).all()) for one in found)
+    assert each >= binom.ppf(1e-7, 8000, 0.8)
+    assert together >= binom.ppf(1e-7, 400, 0.8)
+    narrow = sum(bool((abs(one.counts - true) <= one.joint_margin / 2).all()) for one in found)
+    assert narrow < binom.ppf(1e-7, 400, 0.8)
+
+
+def inside(intervals: Any, true: Any) -> Any:
+    return (intervals[:, 0] <= true) & (true <= intervals[:, 1])
+
+
+def test_what_is_counted() -> None:
+    by_sex = dp.histogram("sex", categories=["m", "f"], **EXACT)
+    assert counts(by_sex) == {"m": 8, "f": 16}
+    with_rest = dp.histogram("sex", categories=["m", "f", None], other=True, **EXACT)
+    assert counts(with_rest) == {"m": 8, "f": 16, None: 8, "other": 8}
+    ages = dp.histogram("age", edges=[3, 10, 20], **EXACT)
+    assert counts(ages) == {(3, 10): 8, (10, 20): 16}
+    beyond = dp.histogram("age", edges=[3.5, 10, 20], other=True, **EXACT)
+    assert counts(beyond) == {(3.5, 10): 0, (10, 20): 16, "other": 16}
+    assert counts(REPLACE >> dp.histogram("age", edges=[0, 50], **EXACT)) == {(0, 50): 32}
+
+
+def test_a_contingency_table() -> None:
+    both = dp.histogram(["sex", "age"], categories=[["f", None], [3, 20, 21]], **EXACT)(SURVEY)
+    assert both["f", 3].value == 8
+    assert both[None, 20].value == 8
+    assert both.grid().tolist() == [[8, 0, 0], [0, 8, 0]]
+    assert list(both) == [("f", 3), ("f", 20), ("f", 21), (None, 3), (None, 20), (None, 21)]
+    assert repr(both).splitlines()[:3] == [
+        "sex \\ age  3  20  21",
+        "f          8   0   0",
+        "missing    0   8   0",
+    ]
+    assert "<td>missing</td><td>0</td><td>8</td>" in both._repr_html_()
+
+
+def test_bins_within_categories_by_group() -> None:
+    """A column with categories and one with edges: a histogram for each group, at one loss."""
+    pipeline = dp.by("sex", ["f", "m"], dp.histogram("age", edges=[0, 5, 50], **EXACT))
+    assert pipeline.loss(1) == 60
+    found = pipeline(SURVEY)
+    assert counts(lambda _: found["f"]) == {(0, 5): 8, (5, 50): 0}
+    unknown = dp.by("sex", ["f", "m"], dp.histogram("age", epsilon=30, delta=0.3))
+    assert counts(lambda _: unknown(SURVEY)["f"]) == {3: 8}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        list,
+        lambda v: np.array(v, dtype=object),
+        pd.Series,
+        pl.Series,
+        pa.array,
+        lambda v: {"sex": v},
+        lambda v: pd.DataFrame({"sex": v}),
+        lambda v: pl.DataFrame({"sex": v}),
+        lambda v: pa.table({"sex": v}),
+        lambda v: dp.Blocks(lambda: (pd.DataFrame({"sex": v[i : i + 7]}) for i in range(0, 40, 7))),
+    ],
+)
+def test_the_column_may_be_left_out(make: Any) -> None:
+    found = dp.histogram(categories=["f", "m"], **EXACT)(make(SURVEY["sex"]))
+    assert found.counts.tolist() == [16, 8]
+    assert list(dp.histogram(epsilon=30, delta=0.3)(make(SURVEY["sex"]))) == ["?", "f", "m"]
+
+
+@pytest.mark.parametrize("space", [dp.records(), dp.table(), dp.records(columns=["a"])])
+@pytest.mark.parametrize(
+    "make", [list, np.array, pd.Series, pl.Series, lambda v: np.array(v)[:, None]]
+)
+def test_bare_numbers(make: Any, space: dp.Space[Any]) -> None:
+    bound = space >> dp.histogram(edges=[0, 10, 20], **EXACT)
+    assert counts(bound, make([1, 2, 12, 20, 21])) == {(0, 10): 2, (10, 20): 2}
+    bound = space >> dp.histogram(categories=[2, 20], **EXACT)
+    assert counts(bound, make([1, 2, 12, 20, 20])) == {2: 1, 20: 2}
+
+
+def test_positions_of_an_array() -> None:
+    bound = dp.records(columns=2) >> dp.histogram(1, categories=[1, 2], **EXACT)
+    assert counts(bound, np.array([[1.0, 2.0], [1.0, 2.0]])) == {1: 0, 2: 2}
+
+
+def test_unknown_categories() -> None:
+    pipeline = dp.histogram("city", epsilon=1, delta=1e-6)
+    step = dp.select("city") >> dp.measurements.thresholded_counts(epsilon=1, delta=1e-6)
+    assert pipeline.loss(1) == step.loss(1)
+    data = {"city": ["Rome"] * 300 + ["Oslo"] * 200 + ["Bern"]}
+    found = pipeline.bound.insecure_release(data, seed=1).value
+    assert found.as_dict()["threshold"] == found.threshold == 15
+    assert dict(zip(found, found.counts, strict=True)) == step.insecure_release(data, 1).value
+    assert found["Rome"].interval[1] - found["Rome"].interval[0] == 6
+    with pytest.raises(KeyError, match="few rows are not released"):
+        found["Bern"]
+    with pytest.raises(dp.ParameterError, match="number of keys is private"):
+        _ = found.joint_intervals
+    pairs = dp.histogram(["city", "n"], epsilon=30, delta=0.3)(
+        {"city": ["a", "a", "b"] * 2, "n": [1, 1, 2] * 2}
+    )
+    assert counts(lambda _: pairs) == {("a", 1): 4, ("b", 2): 2}
+    assert repr(pairs).splitlines()[1] == "a     1      4  4 to 4"
+    with pytest.raises(dp.ParameterError, match="declared categories"):
+        pairs.grid()
+
+
+def test_it_reads_as_a_table() -> None:
+    many = dp.histogram("a", categories=range(30), **EXACT)({"a": [1, 1, 29]})
+    lines = repr(many).splitlines()
+    assert lines[:3] == ["a   count  95 % interval", "0       0  0 to 0", "1       2  2 to 2"]
+    assert lines[-2] == "... and 10 more"
+    assert len(lines) == 23
+    assert len(many.table().splitlines()) == 31
+    odd = dp.histogram("a", categories=["<b>", "a\nb"], **EXACT)({"a": ["<b>"]})
+    assert "<b>" not in odd._repr_html_()
+    assert "&lt;b&gt;" in odd._repr_html_()
+    assert len(odd.table().splitlines()) == 3
+    wide = dp.histogram(["a", "b"], categories=[range(30), range(30)], rho=1)({"a": [], "b": []})
+    assert "and 18 more" in repr(wide)
+    assert "and 10 more" in wide._repr_html_()
+
+
+def test_it_is_a_mapping_and_goes_into_json() -> None:
+    found = dp.histogram("sex", categories=["m", "f", None], **EXACT)(SURVEY)
+    assert len(found) == 3
+    assert "f" in found
+    assert "x" not in found
+    assert found.get("x") is None
+    assert found["f"] == dp.Estimate(16, found.standard_error, (16, 16), 0.95)
+    with pytest.raises(KeyError, match="there are 'm', 'f', None"):
+        found["x"]
+    assert found.shares().tolist() == [0.25, 0.5, 0.25]
+    read = json.loads(json.dumps(found.as_dict()))
+    assert read["categories"] == ["m", "f", None]
+    assert read["counts"] == [8, 16, 8]
+    assert read["joint_intervals"] == [[8, 8], [16, 16], [8, 8]]
+    negative = dp.Histogram(("a",), (1, 2), np.array([-3, -1]), 1.0, 3, 4, 0.95)
+    assert np.isnan(negative.shares()).all()
+    assert negative.counts.clip(0).tolist() == [0, 0]
+
+
+def test_a_release_stays_as_it_is() -> None:
+    found = dp.histogram("sex", categories=["m", "f", None], **EXACT)(SURVEY)
+    assert pickle.loads(pickle.dumps(found)) == found
+    assert found != dp.histogram("sex", categories=["m", "f"], **EXACT)(SURVEY)
+    with pytest.raises(ValueError, match="read-only"):
+        found.counts[0] = 1
+
+
+@pytest.mark.parametrize("epsilon", [1e-25, 1e-9, 1e25])
+def test_extreme_budgets(epsilon: float) -> None:
+    found = dp.histogram("sex", categories=["m", "f"], epsilon=epsilon)(SURVEY)
+    true = np.array([8, 16])
+    assert (abs(found.counts - true) <= 50 / epsilon).all()
+    assert np.isfinite(found.intervals).all()
+    assert found.margin >= 0
+    assert "interval" in repr(found)
+
+
+def test_counts_are_unbiased_and_may_be_negative() -> None:
+    """Six deviations, 2e-9."""
+    bound = dp.table() >> dp.histogram("a", categories=range(8000), epsilon=0.5)
+    found = bound.insecure_release({"a": []}, seed=9).value
+    assert found.counts.min() < 0
+    assert abs(found.counts.mean()) < 6 * found.standard_error / sqrt(8000)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"categories": [1]}, "needs a privacy budget"),
+        ({"categories": [1], "epsilon": 1, "rho": 1}, "takes one of"),
+        ({"categories": [1], "edges": [0, 1], "epsilon": 1}, "not both"),
+        ({"epsilon": 1}, "delta"),
+        ({"rho": 1}, "epsilon= and delta="),
+        ({"epsilon": 1, "delta": 1e-6, "other": True}, "no other="),
+        ({"categories": ["other"], "other": True, "epsilon": 1}, "call it otherwise"),
+        ({"categories": [1, 1], "epsilon": 1}, "declared twice"),
+        ({"categories": "fm", "epsilon": 1}, "list of categories"),
+        ({"edges": [1], "epsilon": 1}, "edges"),
+        ({"edges": [1, 1], "epsilon": 1}, "rise"),
+        ({"edges": {"age": [0, 1]}, "epsilon": 1}, "dp.by"),
+        ({"categories": [1], "epsilon": 1, "confidence": 95}, "0.95"),
+    ],
+)
+def test_what_is_typed_wrong_is_refused(given: dict[str, Any], words: str) -> None:
+    with pytest.raises((dp.ParameterError, dp.SpaceError), match=words):
+        dp.table() >> dp.histogram("a", **given)
+
+
+def test_columns_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(dp.SpaceError, match=r"dp\.by"):
+        dp.table() >> dp.histogram(["a", "b"], edges=[0, 1], epsilon=1)
+    with pytest.raises(dp.SpaceError, match="did you mean 'age'"):
+        REPLACE >> dp.histogram("agee", edges=[0, 1], epsilon=1)
+    with pytest.raises(dp.SpaceError, match="2 columns"):
+        dp.table() >> dp.histogram(["a", "b"], categories=[[1]], epsilon=1)
+    with pytest.raises(dp.DataError, match="say which"):
+        dp.histogram(categories=["f"], epsilon=1)(SURVEY)
+    with pytest.raises(dp.DataError, match="holds numbers"):
+        dp.histogram("age", categories=["f"], epsilon=1)({"age": np.array(SURVEY["age"])})
+
+
+def test_one_release_whatever_the_order() -> None:
+    generator = np.random.default_rng(0)
+    data = generator.integers(0, 50, 100_000)
+    bound = dp.table() >> dp.histogram("a", categories=range(50), epsilon=1)
+    found = bound.insecure_release({"a": data}, seed=1).value.counts
+    again = bound.insecure_release({"a": generator.permutation(data)}, seed=1).value.counts
+    assert found.tolist() == again.tolist()
+    assert abs(found - np.bincount(data)).max() < 40

@@ -1,0 +1,437 @@
+"""Counts of keys that nobody declared: the threshold, the loss, and what counts as one key."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from itertools import product
+from math import prod
+from typing import Any
+
+import attrs
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse
+from numpy.typing import NDArray
+from scipy.stats import binom
+
+import opendp_lite as dp
+from opendp_lite.engines.distinct import Distinct
+from opendp_lite.measurements.thresholded_counts import Threshold
+
+REPLACE = dp.ChangeOneDistance()
+ALMOST_ALL = {"epsilon": 30, "delta": 0.3}
+"""Noise that is 0 in all but e^-30 of the draws, and a threshold of 2."""
+
+
+def exact_tail(scale: Fraction, least: int) -> Decimal:
+    """P(Z >= least) for P(Z = k) in proportion to exp(-|k| / scale), added up term by term."""
+    with localcontext() as context:
+        context.prec = 60
+        rate = Decimal(scale.denominator) / Decimal(scale.numerator)
+        q = (-rate).exp()
+        far = least + int(Decimal(200) / rate) + 2
+        terms = (q ** abs(k) for k in range(least, max(far, 1)))
+        return sum(terms, Decimal(0)) * (1 - q) / (1 + q)
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 7), Fraction(1), Fraction(5, 2), Fraction(20)])
+@pytest.mark.parametrize("count", [0, 1, 2, 4, 5, 9])
+def test_the_chance_of_a_key_is_the_tail_of_the_law(scale: Fraction, count: int) -> None:
+    threshold = Threshold(scale, 5)
+    true = exact_tail(threshold.law.scale, 5 - count)
+    claimed = threshold.chance(count)
+    assert Fraction(true) * (1 - Fraction(1, 10**50)) <= claimed
+    assert claimed <= Fraction(true) * (1 + Fraction(1, 10**35)) + Fraction(1, 10**50)
+
+
+def partitions(rows: int, most: int | None = None) -> Iterator[tuple[int, ...]]:
+    """All ways to part rows among keys that have no others."""
+    if rows == 0:
+        yield ()
+    for first in range(min(rows, most or rows), 0, -1):
+        for rest in partitions(rows - first, first):
+            yield (first, *rest)
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(1), Fraction(3), Fraction(100)])
+@pytest.mark.parametrize("least", [1, 2, 6, 15, 300])
+def test_the_worst_way_to_make_new_keys(scale: Fraction, least: int) -> None:
+    threshold = Threshold(scale, least)
+    for rows in range(8):
+        worst = max(
+            1 - prod((1 - threshold.chance(count) for count in parts), start=Fraction(1))
+            for parts in partitions(rows)
+        )
+        assert worst <= threshold.newcomers(rows) <= worst + Fraction(1, 2**2000)
+
+
+def test_either_way_may_be_the_worst() -> None:
+    """Many keys of one row where the noise is wide, one key of many rows where it is narrow."""
+    wide, narrow = Threshold(Fraction(100), 1500), Threshold(Fraction(1), 25)
+    assert wide.newcomers(3) > wide.chance(3) * Fraction(5, 2)
+    assert narrow.newcomers(3) == narrow.chance(3) > 3 * narrow.chance(1)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(7, 2)])
+@pytest.mark.parametrize("delta", [Fraction(1, 2), Fraction(1, 1000), Fraction(1, 10**9)])
+@pytest.mark.parametrize("rows", [1, 2, 9])
+def test_the_threshold_is_the_least(epsilon: Fraction, delta: Fraction, rows: int) -> None:
+    scale = rows / epsilon
+    found = Threshold.met(scale, rows, delta)
+    assert found.newcomers(rows) <= delta
+    assert found.least == 1 or Threshold(scale, found.least - 1).newcomers(rows) > delta
+
+
+def released_law(threshold: Threshold, count: int, far: int) -> NDArray[np.float64]:
+    """The probabilities of no release, of each count from the threshold on, and of all beyond."""
+    if count == 0:
+        return np.array([1.0, *[0.0] * (far - threshold.least + 1)])
+    steps = np.arange(threshold.least, far, dtype=np.float64)
+    shown = np.exp(threshold.law.log_probability(steps, Fraction(count)))
+    return np.array(
+        [1 - float(threshold.chance(count)), *shown, float(beyond(threshold, count, far))]
+    )
+
+
+def beyond(threshold: Threshold, count: int, far: int) -> Fraction:
+    return Threshold(threshold.scale, far).chance(count)
+
+
+def divergence(
+    threshold: Threshold, first: Mapping[str, int], second: Mapping[str, int], epsilon: float
+) -> float:
+    """The exact delta of two datasets, given as the rows of each key."""
+    keys = sorted({*first, *second})
+    far = threshold.least + max([*first.values(), *second.values()]) + 30
+    laws = [np.ones(1), np.ones(1)]
+    for key in keys:
+        for place, data in enumerate((first, second)):
+            law = released_law(threshold, data.get(key, 0), far)
+            laws[place] = np.multiply.outer(laws[place], law).ravel()
+    return float(np.clip(laws[0] - np.exp(epsilon) * laws[1], 0, None).sum())
+
+
+def distance(first: Mapping[str, int], second: Mapping[str, int]) -> int:
+    return sum(abs(first.get(key, 0) - second.get(key, 0)) for key in {*first, *second})
+
+
+DATASETS = [
+    {key: count for key, count in zip("abc", counts, strict=True) if count}
+    for counts in product([0, 1, 2, 5], [0, 1, 2], [0, 1])
+]
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.5])
+@pytest.mark.parametrize("delta", [0.3, 0.01])
+def test_the_exact_loss_of_datasets_is_within_the_map(epsilon: float, delta: float) -> None:
+    """Up to three rows added or removed, all keys that they may touch."""
+    bound = dp.records() >> dp.measurements.thresholded_counts(epsilon=epsilon, delta=delta)
+    threshold = Threshold.met(1 / Fraction(epsilon), 1, Fraction(delta))
+    met = 0.0
+    for first, second in product(DATASETS, DATASETS):
+        apart = distance(first, second)
+        if 1 <= apart <= 3:
+            most, spill = bound.map(apart)
+            found = divergence(threshold, first, second, most)
+            assert found <= spill * (1 + 1e-9) + 1e-12
+            met = max(met, found / spill if apart == 1 else 0)
+    assert met > 0.999999
+    lower = Threshold(threshold.scale, threshold.least - 1)
+    assert divergence(lower, {"a": 1}, {}, bound.map(1)[0]) > 1.2 * bound.map(1)[1]
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.5])
+def test_the_exact_loss_of_replaced_rows_is_within_the_map(epsilon: float) -> None:
+    """One row of a key becomes one of another: a key may vanish and another appear."""
+    space = dp.records(size=20, metric=REPLACE)
+    bound = space >> dp.measurements.thresholded_counts(epsilon=epsilon, delta=0.01)
+    threshold = Threshold.met(2 / Fraction(epsilon), 1, Fraction(1, 100))
+    most, spill = bound.map(1)
+    assert most == epsilon
+    met = []
+    for first in DATASETS:
+        for old, new in product(first, "abc"):
+            second = Counter(first)
+            second[old] -= 1
+            second[new] += 1
+            found = divergence(threshold, first, +second, most)
+            assert found <= spill * (1 + 1e-9)
+            met.append(found / spill)
+    assert max(met) > 0.999999
+    half = Threshold(threshold.scale / 2, threshold.least)
+    assert divergence(half, {"a": 60, "b": 60}, {"a": 59, "b": 61}, most) > spill
+
+
+def test_the_loss_of_more_rows() -> None:
+    added = dp.records() >> dp.measurements.thresholded_counts(epsilon=1, delta=1e-6)
+    threshold = Threshold.met(Fraction(1), 1, Fraction(1, 10**6))
+    assert threshold.least == 15
+    assert added.loss(0) == (0, 0)
+    assert added.loss(1) == (1, threshold.chance(1))
+    assert added.loss(3) == (3, threshold.newcomers(3)) == (3, threshold.chance(3))
+    replaced = dp.records(size=9, metric=REPLACE) >> dp.measurements.thresholded_counts(
+        epsilon=1, delta=1e-6
+    )
+    other = Threshold.met(Fraction(2), 1, Fraction(1, 10**6))
+    assert replaced.loss(1) == (1, other.chance(1))
+    assert replaced.loss(2) == (2, other.newcomers(2))
+
+
+def test_a_unit_of_several_rows_is_paid_for() -> None:
+    """A replaced row may be one that is kept and one that comes: two rows, one unit."""
+    space = dp.records(columns=["age", "city"], size=9, metric=REPLACE)
+    kept = dp.keep("age", between=(18, 65)) >> dp.select("city")
+    bound = space >> kept >> dp.measurements.thresholded_counts(epsilon=1, delta=1e-6)
+    threshold = Threshold.met(Fraction(2), 2, Fraction(1, 10**6))
+    assert bound.loss(1) == (1, threshold.newcomers(2))
+
+
+def appearances(threshold: Threshold, keys: int, seed: int) -> int:
+    """How many of so many keys of one row each are released."""
+    bound = dp.records() >> dp.measurements.thresholded_counts(epsilon=1, delta=0.01)
+    found = bound.insecure_release(np.arange(keys, dtype=np.float64), seed=seed).value
+    assert min(found.values()) >= threshold.least
+    return len(found)
+
+
+def unlikely(count: int, keys: int, chance: float) -> bool:
+    """Whether so many appearances are beyond what chance gives in all but 2e-7 of the cases."""
+    low, high = binom.ppf([1e-7, 1 - 1e-7], keys, chance)
+    return not low <= count <= high
+
+
+def test_a_key_of_one_row_appears_as_often_as_claimed() -> None:
+    """By simulation, false by chance once in 5e6; a threshold too low by one would be seen."""
+    threshold, keys = Threshold.met(Fraction(1), 1, Fraction(1, 100)), 200_000
+    count = appearances(threshold, keys, seed=1)
+    claimed = float(threshold.chance(1))
+    assert not unlikely(count, keys, claimed)
+    for other in (threshold.least - 1, threshold.least + 1):
+        assert unlikely(count, keys, float(Threshold(threshold.scale, other).chance(1)))
+    assert unlikely(count, keys, claimed / 2)
+
+
+def shown_from(fewer: int, narrower: int) -> Any:
+    """The release with a threshold too low by so much, and noise too narrow by a factor."""
+
+    def passed(self: Threshold, found: Any, entropy: Any) -> Any:
+        law = attrs.evolve(self.law, scale=self.law.scale / narrower)
+        noisy = law.release(found.counts, 0, entropy).tolist()
+        pairs = zip(found.keys, noisy, strict=True)
+        return {key: count for key, count in pairs if count >= self.least - fewer}
+
+    return passed
+
+
+def audited() -> None:
+    """A key that appears, and one that gains a row; with the defaults of ``audit``, 1e-7 each."""
+    bound = dp.records() >> dp.measurements.thresholded_counts(epsilon=1, delta=0.01)
+    dp.audit(bound, [], [1.0], releases=4000)
+    dp.audit(bound, [1.0] * 40, [1.0] * 41, releases=4000)
+
+
+def test_audits_pass_and_find_planted_lies(monkeypatch: pytest.MonkeyPatch) -> None:
+    audited()
+    monkeypatch.setattr(Threshold, "passed", shown_from(0, 1))
+    audited()
+    monkeypatch.setattr(Threshold, "passed", shown_from(3, 1))
+    with pytest.raises(AssertionError):
+        audited()
+    monkeypatch.setattr(Threshold, "passed", shown_from(0, 2))
+    with pytest.raises(AssertionError):
+        audited()
+
+
+def test_places_are_not_sent_to_other_processes() -> None:
+    with pytest.raises(dp.DataError, match="one process"):
+        pickle.dumps(Distinct())
+
+
+def test_sparse_rows_and_hostile_numbers() -> None:
+    data = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, 5e-324, 1e308, 2.0**53, 2.0**64] * 2)
+    expected = [-np.inf, 0, 5e-324, 2**53, 2.0**64, 1e308, np.inf]
+    assert list(keys_of(data)) == expected
+    with pytest.raises(dp.DataError, match="sparse"):
+        keys_of(scipy.sparse.csr_array(data[:, None]))
+    assert list(keys_of(np.array([2**64 - 1, 2**64 - 1, 1, 1], dtype=np.uint64))) == [1, 2**64 - 1]
+    assert list(keys_of(np.array([2**63 - 1, -(2**63)] * 2))) == [-float(2**63), 2**63 - 1]
+    assert list(keys_of(np.array([True, False] * 2))) == [0, 1]
+
+
+def test_counts_are_noisy_by_the_scale() -> None:
+    """The mean square error of 4000 keys far above the threshold; 6 deviations, 2e-9."""
+    keys = np.repeat(np.arange(4000.0), 100)
+    bound = dp.records() >> dp.measurements.thresholded_counts(epsilon=0.5, delta=1e-6)
+    found = bound.insecure_release(keys, seed=2).value
+    errors = np.array(list(found.values())) - 100.0
+    true = Threshold(Fraction(2), 1).law.standard_deviation ** 2
+    assert len(found) == 4000
+    assert abs(np.mean(errors**2) / true - 1) < 6 * np.sqrt(5.1 / 4000)
+
+
+def keys_of(data: Any, *columns: str) -> dict[Any, int]:
+    """The keys of two rows or more, with nearly no noise."""
+    step = dp.measurements.thresholded_counts(**ALMOST_ALL)
+    return (dp.select(list(columns)) >> step if columns else step)(data)
+
+
+def test_equal_values_are_one_key() -> None:
+    mixed = [1, 1.0, True, np.int8(1), np.float32(1), "1", "1", np.str_("1"), 0.5, 0.5, -0.0, 0]
+    assert keys_of(mixed) == {0: 2, 0.5: 2, 1: 5, "1": 3}
+    assert keys_of([2**60, 2**60, 2**60 + 1, 2**60 + 1]) == {2**60: 2, 2**60 + 1: 2}
+    assert keys_of([float("inf")] * 2 + ["inf"] * 2) == {float("inf"): 2, "inf": 2}
+
+
+@pytest.mark.parametrize("order", [[1.0, 1, True], [True, 1.0, 1], [1, True, 1.0]])
+def test_how_a_key_looks_does_not_depend_on_the_data(order: list[Any]) -> None:
+    (key,) = keys_of(order)
+    assert type(key) is int
+    (large,) = keys_of([10**300, 1e300] if order[0] is True else [1e300, 10**300, 1e300]) or [1e300]
+    assert type(large) is float
+
+
+def test_missing_cells_are_in_no_key() -> None:
+    assert keys_of([None, None, None, "a", "a", float("nan"), np.nan]) == {"a": 2}
+    assert keys_of([np.nan, np.nan, 1.0, 1.0]) == {1: 2}
+    data = {"a": ["x", "x", None, None], "b": [1, 1, 1, 1]}
+    assert keys_of(data, "a", "b") == {("x", 1): 2}
+    assert keys_of([]) == {}
+    assert keys_of([None]) == {}
+
+
+def test_keys_come_in_an_order_of_their_own() -> None:
+    data = ["b", "b", 2, 2, "a", "a", 10, 10, 1.5, 1.5]
+    assert list(keys_of(data)) == list(keys_of(data[::-1])) == [1.5, 2, 10, "a", "b"]
+    pairs = {"a": ["y", "y", "x", "x"], "b": [1, 1, "1", "1"]}
+    assert list(keys_of(pairs, "a", "b")) == [("x", "1"), ("y", 1)]
+
+
+CITIES = ["Rome", "Oslo", None, "Bern", "Oslo", "Rome", "Rome"] * 30
+NUMBERS = [3.0, 1.0, np.nan, 2.5, 1.0, 3.0, 3.0] * 30
+
+
+def blocks(make: Any, values: list[Any]) -> dp.Blocks:
+    return dp.Blocks(lambda: (make(values[i : i + 11]) for i in range(0, len(values), 11)))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        list,
+        tuple,
+        lambda values: np.array(values, dtype=object),
+        pd.Series,
+        lambda values: pd.Series(pd.Categorical(values)),
+        lambda values: pd.Series(values, dtype="string[pyarrow]"),
+        pl.Series,
+        lambda values: pl.Series(values, dtype=pl.Categorical),
+        pa.array,
+        lambda values: pa.array(values).dictionary_encode(),
+        lambda values: pa.chunked_array([values[:50], values[50:]]),
+        lambda values: {"city": values},
+        lambda values: pd.DataFrame({"city": values}),
+        lambda values: pl.DataFrame({"city": values}),
+        lambda values: blocks(lambda piece: pd.DataFrame({"city": piece}), values),
+        lambda values: blocks(lambda piece: {"city": pl.Series(piece)}, values),
+    ],
+)
+def test_text_in_all_containers(make: Any) -> None:
+    """One seed gives one release, whatever holds the keys and in whichever order they come."""
+    bound = dp.table() >> dp.measurements.thresholded_counts(epsilon=1, delta=1e-6)
+    expected = bound.insecure_release(sorted(filter(None, CITIES)), seed=3).value
+    assert bound.insecure_release(make(CITIES), seed=3).value == expected
+    assert list(expected) == ["Bern", "Oslo", "Rome"]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        list,
+        np.array,
+        lambda values: np.array(values, dtype=np.float32),
+        lambda values: np.array(values).reshape(-1, 1),
+        pd.Series,
+        lambda values: pd.Series(values, dtype="Float64"),
+        lambda values: pl.Series(values, nan_to_null=True),
+        lambda values: pa.array(values, from_pandas=True),
+        lambda values: blocks(np.array, values),
+    ],
+)
+@pytest.mark.parametrize("space", [dp.table(), dp.records(), dp.records(columns=["a"])])
+def test_numbers_in_all_containers(make: Any, space: dp.Space[Any]) -> None:
+    bound = space >> dp.measurements.thresholded_counts(epsilon=1, delta=1e-6)
+    expected = {1: 60, 2.5: 30, 3: 90}
+    found = bound.insecure_release(make(NUMBERS), seed=4).value
+    assert list(found) == list(expected)
+    assert found == bound.insecure_release(sorted(NUMBERS), seed=4).value
+    assert max(abs(found[key] - expected[key]) for key in found) < 25
+
+
+def test_categories_that_do_not_occur_are_no_keys() -> None:
+    kinds = ["a", "b", *map(str, range(2000))]
+    column = pd.Series(pd.Categorical(["a", "a", "b"], categories=kinds))
+    bound = dp.table() >> dp.measurements.thresholded_counts(epsilon=1, delta=0.3)
+    found = [bound.insecure_release(column, seed=seed).value for seed in range(50)]
+    assert set().union(*found) == {"a", "b"}
+
+
+def test_filters_and_several_columns() -> None:
+    generator = np.random.default_rng(0)
+    sex, age = generator.choice(["f", "m"], 3000), generator.integers(0, 100, 3000)
+    region = generator.integers(0, 4, 3000).astype(float)
+    adults = dp.keep("age", between=(18, 65)) >> dp.select("sex", "region")
+    found = (adults >> dp.measurements.thresholded_counts(**ALMOST_ALL))(
+        {"age": age, "sex": sex, "region": region}
+    )
+    kept = (age >= 18) & (age <= 65)
+    true = Counter(zip(sex[kept].tolist(), region[kept].tolist(), strict=True))
+    assert found == true
+    assert list(found) == sorted(true)
+
+
+def test_threads_count_together() -> None:
+    """So many rows are folded side by side, and new keys meet in all parts at once."""
+    keys = np.random.default_rng(1).integers(0, 3000, 4_500_000)
+    assert keys_of({"a": keys}, "a") == dict(enumerate(np.bincount(keys).tolist()))
+    far_apart = keys[:300_000] * 10**12
+    assert len(keys_of({"a": far_apart}, "a")) == 3000
+    pairs = {"a": keys, "b": keys % 2}
+    assert sum(keys_of(pairs, "a", "b").values()) == len(keys)
+
+
+@pytest.mark.parametrize("place", [0, 5, 9])
+def test_other_keys_are_refused_wherever_they_stand(place: int) -> None:
+    data: list[Any] = ["a"] * 10
+    for odd in (b"a", 1j, (1, 2), {}, pd.Timestamp(0), Fraction(1, 2), 10**400):
+        data[place] = odd
+        with pytest.raises(dp.DataError, match="neither text nor a number"):
+            keys_of({"a": data}, "a")
+
+
+def test_what_is_typed_wrong_is_refused() -> None:
+    step: Any = dp.measurements.thresholded_counts
+    with pytest.raises(dp.ParameterError, match="delta"):
+        step(epsilon=1, delta=0)
+    with pytest.raises(dp.ParameterError, match="epsilon"):
+        step(epsilon=0, delta=0.1)
+    with pytest.raises(dp.ParameterError, match="noise of more than 2\\^20"):
+        step(epsilon=1e-7, delta=0.1)
+    with pytest.raises(dp.ParameterError, match="1e-300"):
+        step(epsilon=1, delta=Fraction(1, 10**400))
+
+
+def test_it_composes_with_others_in_one_measure() -> None:
+    both = dp.compose(
+        dp.select("city") >> dp.measurements.thresholded_counts(epsilon=1, delta=1e-6),
+        dp.count() >> dp.laplace(epsilon=1) >> dp.to_approximate(1e-9),
+    )
+    found, rows = both({"city": CITIES})
+    assert list(found) == ["Bern", "Oslo", "Rome"]
+    assert 150 < rows < 270
