@@ -86,6 +86,7 @@ from opendp_lite.spaces import Space, records, scalar, table, vector
 from opendp_lite.tables import Tables
 from opendp_lite.transformations.absolute import absolute
 from opendp_lite.transformations.bins import bins
+from opendp_lite.transformations.bound_contributions import bound_contributions
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.clamp import clamp
 from opendp_lite.transformations.clip_to_norm import clip_to_norm
@@ -172,6 +173,7 @@ __all__ = [
     "basis_distribution",
     "bins",
     "bodies",
+    "bound_contributions",
     "budget_for",
     "by",
     "calibrate",

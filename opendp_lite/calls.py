@@ -148,10 +148,17 @@ class Call:
     def check_kind(self, given: tuple[type[Domain], ...], giver: object) -> None:
         """Refuses a kind of domain that the constructor is not for."""
         needs = self.input_kinds
-        if not needs or not given or any(issubclass(each, needs) for each in given):
+        if not given or any(issubclass(each, needs) for each in given):
             return
+        if not needs and not given[0].onward:
+            return
+        if not needs:
+            raise SpaceError(
+                f"{self.name} does not name {given[0].kind} in its annotation; {given[0].onward}"
+            )
+        bridge = given[0].onward or needs[0].bridge
         raise SpaceError(
-            f"{self.name} needs {needs[0].kind}; {giver} gives {given[0].kind}. {needs[0].bridge}"
+            f"{self.name} needs {needs[0].kind}; {giver} gives {given[0].kind}. {bridge}"
         )
 
     def brief(self) -> str:

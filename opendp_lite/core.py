@@ -288,7 +288,7 @@ class _Joined(Pipeline):
 
 @attrs.frozen(eq=False, repr=False)
 class Transformation(_Joined, Stable[In, Out]):
-    """A deterministic step between two spaces.
+    """A step between two spaces that adds no noise.
 
     Args:
         input_space: The space of its inputs.
@@ -370,8 +370,10 @@ class Measurement(_Joined, Private[In, M, R]):
             return super().__class_getitem__(with_release(parameters))
 
     def _release(self, data: Any, entropy: Entropy) -> R:
+        domain = self.input_space.domain
         with np.errstate(all="ignore"):
-            return self.function(self.input_space.domain.to_internal(data), entropy)
+            value = domain.of_release(domain.to_internal(data), entropy.words)
+            return self.function(value, entropy)
 
     def explained(
         self,

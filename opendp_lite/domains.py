@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import attrs
 import numpy as np
+from numpy.typing import NDArray
 
 from opendp_lite.bodies.body import Body
 from opendp_lite.bodies.everything import Everything
@@ -37,11 +38,13 @@ Origin = tuple[str, tuple[tuple[str, Any], ...]]
 class Domain(ABC):
     """A set of values, with how a person hands one in and gets one out.
 
-    ``kind`` names such values in a refusal; ``bridge`` says which step leads to them.
+    ``kind`` names such values in a refusal; ``bridge`` says which step leads to them, and
+    ``onward`` which step has to come first where others refuse them.
     """
 
     kind: ClassVar[str]
     bridge: ClassVar[str]
+    onward: ClassVar[str] = ""
 
     @abstractmethod
     def to_internal(self, value: object) -> Any:
@@ -50,6 +53,10 @@ class Domain(ABC):
     @abstractmethod
     def to_public(self, value: Any) -> Any:
         """The reverse of ``to_internal``."""
+
+    def of_release(self, value: Any, words: Callable[[int], NDArray[np.uint64]]) -> Any:
+        """A value in internal form that is read for a release, with its source of random words."""
+        return value
 
     @property
     def received(self) -> Callable[[Any], Any]:

@@ -26,6 +26,7 @@ __all__ = [
     "NormDistance",
     "RowMetric",
     "SymmetricDistance",
+    "SymmetricIdDistance",
 ]
 
 
@@ -114,6 +115,50 @@ class ChangeOneDistance(RowMetric):
 
     def per_row(self, body: Body) -> Norms | None:
         return body.diameters()
+
+
+def _is_a_name(metric: object, field: object, value: Any) -> None:
+    if not isinstance(value, str):
+        raise ParameterError(
+            f"person is the name of a column, such as 'id'; got {described(value)}"
+        )
+
+
+@spellable
+@attrs.frozen(repr=False)
+class SymmetricIdDistance(Metric):
+    """How many people you must add or remove, each with all of their rows.
+
+    A person who has other rows in the two tables counts as one removed and one added. Rows without
+    an id are nobody's and do not count.
+
+    Args:
+        person: The column that tells people apart.
+
+    Example:
+        >>> metric = SymmetricIdDistance("id")
+        >>> metric.words(metric.distance(2))
+        'adding or removing 2 people'
+    """
+
+    person: str = attrs.field(validator=_is_a_name)
+
+    def distance(self, value: object) -> Fraction:
+        return Fraction(whole(value, "d_in (a number of people)"))
+
+    def show(self, distance: Fraction) -> int:
+        return int(distance)
+
+    def words(self, distance: Fraction) -> str:
+        count = "one person" if distance == 1 else f"{format_number(distance)} people"
+        return f"adding or removing {count}"
+
+    def spelled(self) -> tuple[str, Mapping[str, Any]]:
+        """The public name, and the column."""
+        return type(self).__name__, {"person": self.person}
+
+    def __repr__(self) -> str:
+        return f"{path_of(type(self))}({self.person!r})"
 
 
 @spellable

@@ -18,9 +18,10 @@ from opendp_lite.metrics import (
     NormDistance,
     RowMetric,
     SymmetricDistance,
+    SymmetricIdDistance,
 )
 from opendp_lite.norms import Norms
-from opendp_lite.tables import Tables
+from opendp_lite.tables import PersonTables, Tables
 
 KindCo = TypeVar("KindCo", bound=Domain, covariant=True)
 
@@ -47,7 +48,10 @@ class Space(Generic[KindCo]):
     origin: Origin | None = attrs.field(default=None, eq=False, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
-        if isinstance(self.domain, Rows) != isinstance(self.metric, RowMetric):
+        people = isinstance(self.metric, SymmetricIdDistance)
+        if isinstance(self.domain, PersonTables) != people or isinstance(
+            self.domain, Rows
+        ) != isinstance(self.metric, RowMetric):
             raise SpaceError(f"{self.metric!r} does not measure {self.domain.words()}")
         if not isinstance(self.domain, Rows) or not isinstance(self.metric, RowMetric):
             return
@@ -95,7 +99,9 @@ def _said(**arguments: Any) -> tuple[tuple[str, Any], ...]:
 
 def row_metric(space: Space[Rows]) -> RowMetric:
     """The metric of a space of rows."""
-    return cast(RowMetric, space.metric)
+    if not isinstance(space.metric, RowMetric):
+        raise SpaceError(f"needs rows, got {space.domain.words()}. {space.domain.onward}")
+    return space.metric
 
 
 @overload
@@ -104,13 +110,19 @@ def records(
 ) -> Space[Rows]: ...
 @overload
 def records(
-    columns: Sequence[str], size: int | None = None, metric: RowMetric | None = None
+    columns: Sequence[str],
+    size: int | None = None,
+    metric: RowMetric | None = None,
+    *,
+    person: str | None = None,
 ) -> Space[Tables]: ...
 @spellable
 def records(
     columns: int | Sequence[str] = 1,
     size: int | None = None,
     metric: RowMetric | None = None,
+    *,
+    person: str | None = None,
 ) -> Space[Rows]:
     """The space of datasets, where a pipeline over rows begins.
 
@@ -120,13 +132,17 @@ def records(
         size: The number of rows, only where it is public.
         metric: Which datasets are neighbours. ``SymmetricDistance()``, the default: one row
             added or removed. ``ChangeOneDistance()``: one row replaced; it needs ``size``.
+        person: The column that tells people apart, where a person may have several rows. A
+            neighbour then has one person more or less, with all rows of that person. Put
+            ``dp.bound_contributions`` after it.
 
     Returns:
         A space to put before ``>>``.
 
     Raises:
         ParameterError: If ``columns`` or ``size`` is no whole number of at least 1, if a column
-            is named twice, or if ``metric`` is no metric of datasets.
+            is named twice, if ``metric`` is no metric of datasets, or if there is no column
+            ``person``.
         SpaceError: If size and metric disagree.
 
     Example:
@@ -138,11 +154,19 @@ def records(
     named = tuple(columns) if isinstance(columns, list | tuple) else columns
     if isinstance(named, str):
         raise ParameterError(f"columns is a number or a list of names: write [{columns!r}]")
+    if person is not None and not isinstance(named, tuple):
+        raise ParameterError(
+            f"records: person={person!r} is one of several columns; name them all, as in "
+            "dp.records(columns=['id', 'visits'], person='id')"
+        )
     if isinstance(named, tuple):
         if not all(isinstance(name, str) for name in named):
             raise ParameterError("records: columns is a number, or a list of names as text")
         if len(set(named)) < len(named):
             raise ParameterError(f"records: a column is named twice in {list(named)}")
+        if person is not None:
+            tables = Tables(len(named), names=named)
+            return _of_people(tables, person, size, metric, ("records", _said(columns=named)))
         domain: Rows = Tables(len(named), size, names=named)
     else:
         domain = Rows(cast(int, named), size)
@@ -152,12 +176,15 @@ def records(
 
 
 @spellable
-def table(size: int | None = None, metric: RowMetric | None = None) -> Space[Tables]:
+def table(
+    size: int | None = None, metric: RowMetric | None = None, *, person: str | None = None
+) -> Space[Tables]:
     """The space of tables whose columns a pipeline picks by name: the default of ``dp.select``.
 
     Args:
         size: As for ``records``.
         metric: As for ``records``.
+        person: As for ``records``.
 
     Returns:
         A space to put before ``>>``.
@@ -173,10 +200,30 @@ def table(size: int | None = None, metric: RowMetric | None = None) -> Space[Tab
         >>> ages({"name": ["Ann", "Bob"], "age": [41, 38]})
         NotPrivate([79.])
     """
+    if person is not None:
+        return _of_people(Tables(), person, size, metric, ("table", ()))
     chosen = _chosen(metric)
     domain = Tables(size=size)
     spelling = _said(size=domain.size, metric=metric)
     return Space(domain, chosen, unit=chosen.distance(1), origin=("table", spelling))
+
+
+def _of_people(
+    tables: Tables, person: str, size: int | None, metric: RowMetric | None, origin: Origin
+) -> Space[Any]:
+    """The space of tables whose neighbours have one person more or less."""
+    name, arguments = origin
+    if size is not None or metric is not None:
+        raise ParameterError(
+            f"{name}: with person={person!r} a neighbour has one person more or less, so the "
+            "number of rows is private; leave out size and metric"
+        )
+    people = SymmetricIdDistance(person)
+    tables.named([person], f"{name}: person={person!r}")
+    spelling = (*arguments, *_said(person=person))
+    return Space(
+        PersonTables(tables, person), people, unit=people.distance(1), origin=(name, spelling)
+    )
 
 
 def _chosen(metric: RowMetric | None) -> RowMetric:

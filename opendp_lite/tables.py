@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import attrs
 import numpy as np
+from numpy.typing import NDArray
 
 from opendp_lite.domains import Domain, Origin, Rows
 from opendp_lite.engines.columns import Dataset
@@ -15,7 +16,7 @@ from opendp_lite.engines.deferred import identity
 from opendp_lite.engines.lazy_table import Lazily, LazyTable
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import described
-from opendp_lite.metrics import Metric, SymmetricDistance
+from opendp_lite.metrics import Metric, SymmetricDistance, SymmetricIdDistance
 
 numbers: Final = Lazily(LazyTable.numbers)
 """The rows of a table as numbers."""
@@ -32,16 +33,22 @@ class Tables(Rows):
         size: The number of rows, where it is public; None where it is private.
         body: Everything: the values are not known to lie anywhere.
         names: Of the columns; None where the data brings its own.
+        limit: How many rows a person has, in words; empty where nothing is said.
     """
 
     kind = "a table with named columns"
     bridge = "Start with dp.records(columns=[...]), or put it before the other steps."
+
+    limit: str = ""
 
     def to_internal(self, value: object) -> LazyTable:
         return LazyTable(Dataset(value, self.names, self.size), self.names)
 
     def to_public(self, value: Any) -> np.ndarray:
         return super().to_public(value.numbers())
+
+    def of_release(self, value: LazyTable, words: Callable[[int], NDArray[np.uint64]]) -> LazyTable:
+        return attrs.evolve(value, keys=lambda places: words(len(places)))
 
     def towards(
         self, kinds: tuple[type[Domain], ...], step: str
@@ -73,7 +80,8 @@ class Tables(Rows):
     def words(self) -> str:
         count = "" if self.size is None else f"{self.size} "
         columns = "" if self.names is None else f" of {', '.join(self.names)}"
-        return f"{count}rows of a table{columns}"
+        limit = f", {self.limit}" if self.limit else ""
+        return f"{count}rows of a table{columns}{limit}"
 
     def __repr__(self) -> str:
         return f"dp.Tables(names={self.names!r}, size={self.size})"
@@ -83,12 +91,62 @@ class Tables(Rows):
         return cls(), SymmetricDistance(), ("table", ())
 
 
+@attrs.frozen(repr=False)
+class PersonTables(Domain):
+    """Tables in which a person may have any number of rows.
+
+    No sum or count of such rows is stable, so every step refuses them that does not name them.
+
+    Args:
+        rows: The tables without regard to people.
+        person: The column that tells people apart.
+    """
+
+    kind = "a table in which a person may have any number of rows"
+    bridge = "Start with dp.records(columns=[...], person='id')."
+    onward = "Put dp.bound_contributions(3) before it, so that a person has at most 3."
+
+    rows: Tables
+    person: str
+
+    def to_internal(self, value: object) -> LazyTable:
+        return self.rows.to_internal(value)
+
+    def to_public(self, value: Any) -> np.ndarray:
+        return self.rows.to_public(value)
+
+    def of_release(self, value: LazyTable, words: Callable[[int], NDArray[np.uint64]]) -> LazyTable:
+        return self.rows.of_release(value, words)
+
+    def words(self) -> str:
+        return f"{self.rows.words()}, any number of a person"
+
+    def __repr__(self) -> str:
+        return f"<{self.words()}>"
+
+    @classmethod
+    def front(cls) -> tuple[Domain, Metric, Origin]:
+        domain = cls(Tables(), "id")
+        return domain, SymmetricIdDistance("id"), ("table", (("person", "id"),))
+
+
+def tables_in(domain: Domain) -> Tables:
+    """The tables of a space, without regard to people."""
+    return domain.rows if isinstance(domain, PersonTables) else cast(Tables, domain)
+
+
 if TYPE_CHECKING:
     TablesOrRows = Rows
     RowsOrTables = Rows
+    TablesOrPeople = Tables
+    AnyTables = Rows
+    AnyRows = Rows
 else:
     TablesOrRows = TypeVar("TablesOrRows", Tables, Rows)
     RowsOrTables = TypeVar("RowsOrTables", Rows, Tables)
+    TablesOrPeople = TypeVar("TablesOrPeople", Tables, PersonTables)
+    AnyTables = TypeVar("AnyTables", Tables, PersonTables, Rows)
+    AnyRows = TypeVar("AnyRows", Rows, Tables, PersonTables)
 """In the annotation of a step: it works on tables as they are, and on rows of numbers. By itself it
-binds to the first of the two.
+binds to the first of them. Those with people also work where a person may have any number of rows.
 """

@@ -19,6 +19,7 @@ from opendp_lite.measures.measure import Measure
 from opendp_lite.recipes import Mechanism, Stage, mechanism
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.spaces import Space
+from opendp_lite.tables import AnyRows
 
 
 class _Account(Generic[M]):
@@ -134,8 +135,8 @@ def _no_query(given: object) -> str:
 
 @mechanism
 def adaptive(
-    space: Space[Rows], program: Callable[[Ask[M]], R], measure: M, budget: object
-) -> Measurement[Space[Rows], M, R]:
+    space: Space[AnyRows], program: Callable[[Ask[M]], R], measure: M, budget: object
+) -> Measurement[Space[AnyRows], M, R]:
     """Runs a program that chooses each query by the answers before.
 
     Args:

@@ -142,7 +142,7 @@ class Dataset:
             A source, and the block function that makes the columns of its blocks; None where its
             blocks hold just these.
         """
-        whole = self._opened()
+        whole = self.whole()
         if isinstance(whole, Source):
             return whole, self._picking(columns, whole.columns)
         found = self._picked.get(columns)
@@ -151,7 +151,7 @@ class Dataset:
             self._picked[columns] = found
         return found, None
 
-    def _opened(self) -> Any:
+    def whole(self) -> Any:
         """The data, opened as far as can be without saying which columns."""
         if not self._whole:
             found = self._anew()

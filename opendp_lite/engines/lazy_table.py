@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from opendp_lite.engines.columns import PRESENCE, Dataset
 from opendp_lite.engines.door import NUMBERS
 from opendp_lite.engines.fold import Floats
+from opendp_lite.engines.least_rows import Keys
 from opendp_lite.engines.rows import LazyRows, Part
 from opendp_lite.engines.table import Column, ColumnReading
 
@@ -84,13 +85,15 @@ class LazyTable:
     """A dataset, the columns that are left of it, and the rows that are left out.
 
     ``names`` is None where the columns are those of the data, whatever they are. The columns
-    ``beside`` come first in the rows, until ``WithoutFirst``.
+    ``beside`` come first in the rows, until ``WithoutFirst``. ``keys`` gives random words for rows,
+    of the release that the table is read for; None where it is read for no release.
     """
 
     dataset: Dataset
     names: tuple[str, ...] | None
     filters: tuple[Kept, ...] = ()
     beside: tuple[Column, ...] = ()
+    keys: Keys | None = None
 
     def select(self, names: tuple[str, ...]) -> LazyTable:
         """The same rows with some of the columns."""

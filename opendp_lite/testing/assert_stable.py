@@ -13,11 +13,15 @@ from opendp_lite.domains import Rows
 from opendp_lite.engines.deferred import fold
 from opendp_lite.engines.fold import Floats, Fold, Scratch
 from opendp_lite.engines.lazy_table import LazyTable
+from opendp_lite.engines.least_rows import Keys
 from opendp_lite.engines.rows import LazyRows, materialise
 from opendp_lite.errors import OpenDPLiteError, ParameterError
+from opendp_lite.metrics import ChangeOneDistance, SymmetricDistance
 from opendp_lite.recipes import Stage
 from opendp_lite.spaces import Space, records, row_metric
+from opendp_lite.tables import PersonTables
 from opendp_lite.testing.constants import constants
+from opendp_lite.testing.content_keys import content_keys
 from opendp_lite.testing.datasets import (
     Neighbours,
     containers,
@@ -25,7 +29,12 @@ from opendp_lite.testing.datasets import (
     in_threads,
     neighbours,
 )
-from opendp_lite.testing.distances import change_one_distance, exact_norms, symmetric_distance
+from opendp_lite.testing.distances import (
+    change_one_distance,
+    exact_norms,
+    people_distance,
+    symmetric_distance,
+)
 from opendp_lite.testing.require import require
 
 _WIDE = 3
@@ -49,7 +58,8 @@ def assert_stable(
     It draws pairs of neighbouring datasets and checks these rules on each:
 
     - The same rows give the same result: asked twice, in any order, cut into blocks, in several
-      threads, and in every container that is installed.
+      threads, and in every container that is installed. A step that chooses rows at random is given
+      the same random keys each time, and the same for the rows that two datasets share.
     - What comes out lies in the output domain: columns, number of rows, body.
     - Outputs of datasets ``d`` apart are at most ``stability_map(d)`` apart, exactly.
 
@@ -138,15 +148,23 @@ class _Case:
     bound: Transformation[Any, Any]
     seed: int
 
-    def run(self, data: Any) -> Any:
-        """The result on data, as rows or as exact numbers."""
-        return self.run_admitted(self.bound.input_space.domain.to_internal(data))
+    def run(self, data: Any, keys: Keys | None = None) -> Any:
+        """The result on data, as rows or as exact numbers.
+
+        Args:
+            data: The rows, in any container.
+            keys: What a step that chooses rows at random is given.
+        """
+        admitted = self.bound.input_space.domain.to_internal(data)
+        if isinstance(admitted, LazyTable):
+            admitted = attrs.evolve(admitted, keys=content_keys(data) if keys is None else keys)
+        return self.run_admitted(admitted)
 
     def run_admitted(self, rows: Any) -> Any:
         """The result on admitted rows."""
         with np.errstate(all="ignore"):
             value = self.bound.function(rows)
-            domain = self.bound.output_space.domain
+            domain = _without_people(self.bound.output_space.domain)
             if isinstance(value, LazyRows | LazyTable):
                 value = value.numbers()
                 return materialise(value).reshape(-1, domain.columns)
@@ -156,8 +174,10 @@ class _Case:
         """The result on data in three parts, each in a thread of its own."""
         with np.errstate(all="ignore"):
             rows = self.bound.input_space.domain.to_internal(in_threads(data))
+            if isinstance(rows, LazyTable):
+                rows = attrs.evolve(rows, keys=content_keys(data))
             value = self.bound.function(rows)
-            domain = self.bound.output_space.domain
+            domain = _without_people(self.bound.output_space.domain)
             if isinstance(value, LazyRows | LazyTable):
                 value = value.numbers()
                 found: list[Floats] = fold(_AllRows(), list)(value)
@@ -171,6 +191,10 @@ class _Case:
     def fault(self, first: Any, second: Any, distance: int) -> str | None:
         """How two results are further apart than claimed; None where they are not."""
         claimed, domain = self.claimed(distance), self.bound.output_space.domain
+        if isinstance(domain, PersonTables):
+            person = (domain.rows.names or ()).index(domain.person)
+            true = people_distance(first, second, person)
+            return None if true <= claimed else f"claimed {claimed} people apart, true {true}"
         if not isinstance(domain, Rows):
             exact = exact_norms(first, second, domain.exponent)
             if exact.within(claimed):
@@ -202,7 +226,7 @@ def _and_turns(
     bound: Transformation[Any, Any], seed: int, trials: int, rare: tuple[float, ...]
 ) -> Iterator[Neighbours]:
     yield from neighbours(bound.input_space, seed, trials, rare)
-    if not row_metric(bound.input_space).fixed_size:
+    if bound.input_space.metric == SymmetricDistance():
         yield from _turns(_Case(bound, bound, seed), trials + len(rare))
 
 
@@ -240,7 +264,8 @@ def _is_linear(none: Any, one: Any, many: Any, size: int) -> bool:
 
 def _check(case: _Case, pair: Neighbours) -> None:
     data, other = pair.data, pair.other
-    first, again, second = case.run(data), case.run(data), case.run(other)
+    keys = content_keys(data)
+    first, again, second = case.run(data, keys), case.run(data, keys), case.run(other)
     where = f"seed {case.seed}, trial {pair.trial}, {len(data)} rows"
 
     def told(rule: str, what: str) -> str:
@@ -250,10 +275,10 @@ def _check(case: _Case, pair: Neighbours) -> None:
         _alike(again, first),
         told("the same rows must give the same result", "Asked twice, they gave two results"),
     )
-    names = case.bound.input_space.domain.names
+    names = _without_people(case.bound.input_space.domain).names
     for name, container in containers(data, names) if _in_all(pair) else in_pieces(data):
         require(
-            _alike(case.run(container), first),
+            _alike(case.run(container, keys), first),
             told("a row's result must not depend on its block or place", f"As {name} they differ"),
         )
     if _in_all(pair):
@@ -262,7 +287,7 @@ def _check(case: _Case, pair: Neighbours) -> None:
             told("a row's result must not depend on its block or place", "In threads they differ"),
         )
     for value in (first, second):
-        outside = _outside(case.bound.output_space.domain, value)
+        outside = _outside(_without_people(case.bound.output_space.domain), value)
         require(outside is None, told("what comes out must lie in the output domain", f"{outside}"))
     fault = case.fault(first, second, pair.distance)
     if fault is not None:
@@ -270,6 +295,11 @@ def _check(case: _Case, pair: Neighbours) -> None:
         words = f"For a neighbour {least.distance} away: {case.broken(least) or fault}"
         rule = "the stability map must bound the distance between results"
         require(False, told(rule, words + _shown(least)))
+
+
+def _without_people(domain: Any) -> Any:
+    """The domain of the rows, without regard to people."""
+    return domain.rows if isinstance(domain, PersonTables) else domain
 
 
 def _in_all(pair: Neighbours) -> bool:
@@ -297,7 +327,7 @@ def _outside(domain: Any, value: Any) -> str | None:
 
 def _least(case: _Case, pair: Neighbours) -> Neighbours:
     """The pair with as few rows as still show the fault."""
-    if row_metric(case.bound.input_space).fixed_size:
+    if case.bound.input_space.metric == ChangeOneDistance():
         return pair
     best = attrs.evolve(pair, order=None)
     if case.broken(best) is None:
@@ -312,24 +342,16 @@ def _least(case: _Case, pair: Neighbours) -> Neighbours:
                 (
                     start
                     for start in range(0, len(rows), size)
-                    if case.broken(_without(best, name, start, size)) is not None
+                    if case.broken(best.without(name, start, start + size)) is not None
                 ),
                 None,
             )
             if start is None:
                 size //= 2
             else:
-                best = _without(best, name, start, size)
+                best = best.without(name, start, start + size)
                 size = min(size, len(getattr(best, name)))
     return best
-
-
-def _without(pair: Neighbours, name: str, start: int, size: int) -> Neighbours:
-    rows = np.delete(getattr(pair, name), slice(start, start + size), axis=0)
-    found = attrs.evolve(pair, **{name: rows})
-    if name == "common":
-        return found
-    return attrs.evolve(found, distance=len(found.gone) + len(found.fresh))
 
 
 def _shown(pair: Neighbours) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Final
@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.bodies.body import Body
-from opendp_lite.domains import Rows
 from opendp_lite.engines.blocks import Blocks
 from opendp_lite.engines.door import opened
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.source import Source
 from opendp_lite.spaces import Space, row_metric
+from opendp_lite.tables import PersonTables, Tables
 
 SMALL_SIZES: Final = (0, 1, 2, 3, 7)
 MANY: Final = ((8, 130), (130, 1000), (1000, 10_000))
@@ -25,19 +25,21 @@ MANY: Final = ((8, 130), (130, 1000), (1000, 10_000))
 MOST_CHANGES: Final = 8
 _POOL = 128
 _SOME = 16
+_FEW = 3
 
 
 @attrs.frozen(eq=False)
 class Neighbours:
-    """Two datasets that are at most ``distance`` rows apart, in the space's metric.
+    """Two datasets that are at most ``distance`` apart, in the space's metric.
 
     Args:
         common: The rows of both.
         gone: Rows of the first alone.
         fresh: Rows of the second alone.
-        distance: How far apart the two are, at most.
+        distance: How far apart the two are, at most: rows or people.
         trial: The number of the pair, by which it is drawn again.
         order: The order of the second's rows; None for the common rows first.
+        person: The column of ids, where people are added and removed and not rows.
     """
 
     common: Floats
@@ -46,6 +48,17 @@ class Neighbours:
     distance: int
     trial: int
     order: NDArray[np.int64] | None = None
+    person: int | None = None
+
+    def without(self, name: str, start: int, stop: int) -> Neighbours:
+        """The pair without some of the rows of one field, which may then be nearer."""
+        rows = np.delete(getattr(self, name), slice(start, stop), axis=0)
+        found = attrs.evolve(self, **{name: rows})
+        apart = [found.gone, found.fresh]
+        if self.person is not None:
+            ids = [rows[:, self.person] for rows in apart]
+            apart = [np.unique(each[~np.isnan(each)]) for each in ids]
+        return attrs.evolve(found, distance=min(found.distance, sum(map(len, apart))))
 
     @property
     def data(self) -> Floats:
@@ -60,13 +73,15 @@ class Neighbours:
 
 
 def neighbours(
-    space: Space[Rows],
+    space: Space[Any],
     seed: int,
     trials: int,
     rare: Sequence[float] = (),
     trial: int | None = None,
 ) -> Iterator[Neighbours]:
     """Pairs of datasets of a space: rows added, removed, replaced, and put in another order.
+
+    Where a neighbour has one person more or less, all rows of a person come or go.
 
     The rows come from the body's ``draw``: extreme ones, and without a body NaN, infinities,
     subnormal and huge values. Some of the entries are ``rare`` values, if the body holds them.
@@ -82,7 +97,10 @@ def neighbours(
     Returns:
         The pairs, one after another.
     """
-    rows = _Rows(space.domain.body, rare, seed)
+    if isinstance(space.domain, PersonTables):
+        yield from _of_people(space.domain, seed, trials, rare, trial)
+        return
+    rows = _Rows(space.domain.body, rare, seed, isinstance(space.domain, Tables))
     replaces = row_metric(space).fixed_size
     numbers = range(trials + len(rare)) if trial is None else (trial,)
     for number in numbers:
@@ -95,17 +113,65 @@ def neighbours(
             yield from _with_value(rows, generator, size, replaces, value, number)
 
 
+def _of_people(
+    domain: PersonTables, seed: int, trials: int, rare: Sequence[float], trial: int | None
+) -> Iterator[Neighbours]:
+    """Pairs of datasets in which all rows of some people come or go.
+
+    People have one row or many, and equal rows. Rows without an id come and go as they like.
+    """
+    rows = _Rows(domain.rows.body, rare, seed, True)
+    person = (domain.rows.names or ()).index(domain.person)
+    kinds = len(SMALL_SIZES) + len(MANY)
+    for number in range(trials) if trial is None else (trial,):
+        generator = np.random.default_rng([seed, number])
+        common = rows.draw(generator, _size(generator, number % kinds))
+        common[:, person] = generator.integers(0, generator.integers(1, _SOME), len(common))
+        distance = number // kinds % (MOST_CHANGES + 1)
+        lost = _lost(generator, distance)
+        gone = _rows_of_people(rows, generator, person, range(-lost, 0))
+        found = [each + 0.5 for each in range(distance - lost)]
+        fresh = _rows_of_people(rows, generator, person, found)
+        if generator.random() < 0.5:
+            nobody = rows.draw(generator, _SOME)
+            nobody[:, person] = np.nan
+            common, gone, fresh = (
+                np.concatenate([each, nobody[: generator.integers(0, _SOME)]])
+                for each in (common, gone, fresh)
+            )
+        order = generator.permutation(len(common) + len(fresh))
+        yield Neighbours(common, gone, fresh, distance, number, order, person)
+
+
+def _rows_of_people(
+    rows: _Rows, generator: np.random.Generator, person: int, ids: Iterable[float]
+) -> Floats:
+    """Some rows of each of some people; of half of them all are equal."""
+    found = [rows.draw(generator, 0)]
+    for each in ids:
+        made = rows.draw(generator, int(generator.integers(1, _SOME)))
+        if generator.random() < 0.5:
+            made = made[:1].repeat(len(made), axis=0)
+        made[:, person] = each
+        found.append(made)
+    return np.concatenate(found)
+
+
 @attrs.frozen(eq=False)
 class _Rows:
-    """Draws rows of a body."""
+    """Draws rows of a body; with ``few``, some columns hold few different values, as of a group."""
 
     body: Body
     rare: Sequence[float]
     seed: int
+    few: bool = False
 
     def draw(self, generator: np.random.Generator, count: int) -> Floats:
         """Rows of the body, with rare values in some of them."""
         rows = self.body.draw(generator, count)
+        if self.few and generator.random() < 0.5:
+            whole = generator.integers(0, _FEW, rows.shape)
+            rows = np.where(generator.random(rows.shape[1]) < 0.5, whole, rows)
         if len(self.rare) and generator.random() < 0.5:
             odd = np.where(
                 generator.random(rows.shape) < 0.2, generator.choice(self.rare, rows.shape), rows

@@ -4,6 +4,7 @@ from opendp_lite.transformations.absolute import absolute
 from opendp_lite.transformations.basis_features import basis_features
 from opendp_lite.transformations.bins import bins
 from opendp_lite.transformations.block_counts import block_counts
+from opendp_lite.transformations.bound_contributions import bound_contributions
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.clamp import clamp
 from opendp_lite.transformations.clip_to_norm import clip_to_norm
@@ -33,6 +34,7 @@ __all__ = [
     "basis_features",
     "bins",
     "block_counts",
+    "bound_contributions",
     "center",
     "clamp",
     "clip_to_norm",

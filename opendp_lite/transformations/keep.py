@@ -23,8 +23,8 @@ from opendp_lite.exact import Number, described, exact, nearest
 from opendp_lite.examples import example
 from opendp_lite.metrics import SymmetricDistance
 from opendp_lite.recipes import stage
-from opendp_lite.spaces import Space, records, row_metric
-from opendp_lite.tables import Tables
+from opendp_lite.spaces import Space, records
+from opendp_lite.tables import TablesOrPeople, tables_in
 from opendp_lite.transformations.row_map import unchanged
 
 _ENDS = 2
@@ -55,12 +55,12 @@ class _Declared:
 @example(records(columns=["region", "visits"]), "region", among=[1, 2.5])
 @stage
 def keep(
-    space: Space[Tables],
+    space: Space[TablesOrPeople],
     column: str,
     *,
     between: tuple[Number, Number] | None = None,
     among: Sequence[Any] | None = None,
-) -> Transformation[Space[Tables], Space[Tables]]:
+) -> Transformation[Space[TablesOrPeople], Space[TablesOrPeople]]:
     """Keeps the rows of a table that have certain values in a column.
 
     Args:
@@ -78,8 +78,9 @@ def keep(
         SpaceError: If the table has no such column.
 
     Stability:
-        ``d_out = d_in`` under add/remove. If rows are replaced, ``d_out = 2 d_in`` rows are added
-        or removed: one may leave the kept rows and another may come.
+        ``d_out = d_in`` under add/remove, of rows or of people. If rows are replaced,
+        ``d_out = 2 d_in`` rows are added or removed: one may leave the kept rows and another may
+        come.
 
     Proof:
         Whether a row is kept depends on that row alone.
@@ -90,7 +91,8 @@ def keep(
         >>> (adults >> dp.sum())({"age": [12, 30, 65], "visits": [1, 2, 3]})
         NotPrivate([5.])
     """
-    (name,) = space.domain.named([column], "keep")
+    domain = tables_in(space.domain)
+    (name,) = domain.named([column], "keep")
     if (between is None) == (among is None):
         raise ParameterError("keep takes one of between=(18, 65) or among=['north', 'south']")
     if among is not None:
@@ -99,10 +101,9 @@ def keep(
         kept = Kept(Column(name, NUMBERS), _between(between))
 
     only = Lazily(partial(LazyTable.only, kept=kept))
-    metric = row_metric(space)
-    if not metric.fixed_size:
+    if domain.size is None:
         return Transformation(space, space, only, unchanged)
-    after = attrs.evolve(space.domain, size=None)
+    after = attrs.evolve(domain, size=None)
     unit = 2 * cast(Fraction, space.unit)
     return Transformation(space, Space(after, SymmetricDistance(), unit=unit), only, _twice)
 

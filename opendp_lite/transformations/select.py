@@ -11,13 +11,13 @@ import attrs
 
 from opendp_lite.bodies.everything import Everything
 from opendp_lite.core import Transformation
-from opendp_lite.domains import Rows
+from opendp_lite.domains import Domain, Rows
 from opendp_lite.engines.lazy_table import Lazily, LazyTable, Picked
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.examples import example
 from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space, records
-from opendp_lite.tables import Tables, TablesOrRows
+from opendp_lite.tables import AnyTables, PersonTables, Tables, tables_in
 from opendp_lite.transformations.row_map import row_map_trusted, unchanged
 
 Column = int | str
@@ -28,8 +28,8 @@ Column = int | str
 @example(records(columns=3), 2, 0)
 @stage
 def select(
-    space: Space[TablesOrRows], *columns: Column | Sequence[Column]
-) -> Transformation[Space[TablesOrRows], Space[TablesOrRows]]:
+    space: Space[AnyTables], *columns: Column | Sequence[Column]
+) -> Transformation[Space[AnyTables], Space[AnyTables]]:
     """Keeps one or several columns. Only these are read of a table.
 
     Sums and counts afterwards leave out only rows that lack a value in these columns.
@@ -43,10 +43,11 @@ def select(
 
     Raises:
         ParameterError: If no column is given, or one is neither a position nor a name.
-        SpaceError: If there is no such column. The message names the nearest one.
+        SpaceError: If there is no such column. The message names the nearest one. Also if a person
+            may have any number of rows, and the column that tells people apart is left out.
 
     Stability:
-        ``d_out = d_in`` under either row metric.
+        ``d_out = d_in`` rows under either row metric, or people.
 
     Proof:
         Row by row (``row_map``).
@@ -60,8 +61,8 @@ def select(
     asked = cast(Sequence[object], columns[0] if listed else columns)
     if not asked:
         raise ParameterError("select needs a column: select('age'), or select(0)")
-    if isinstance(space.domain, Tables):
-        return _of_table(space, space.domain, asked)
+    if isinstance(space.domain, Tables | PersonTables):
+        return _of_table(space, tables_in(space.domain), asked)
     kept = tuple(_position(column, space.domain) for column in asked)
 
     names = space.domain.names
@@ -76,8 +77,20 @@ def _of_table(
     chosen = attrs.evolve(domain, columns=len(names), names=names, body=Everything(len(names)))
 
     selected = Lazily(partial(LazyTable.select, names=names))
-    after = Space(chosen, space.metric, unit=space.unit)
+    after = attrs.evolve(space, domain=_again(space.domain, chosen), origin=None)
     return Transformation(space, after, selected, unchanged)
+
+
+def _again(before: Domain, chosen: Tables) -> Domain:
+    """The tables with the chosen columns, of people where they were so before."""
+    if not isinstance(before, PersonTables):
+        return chosen
+    if before.person not in (chosen.names or ()):
+        raise SpaceError(
+            f"select leaves out {before.person!r}, which tells people apart; put "
+            f"dp.bound_contributions(3) before it, or select {before.person!r} as well"
+        )
+    return attrs.evolve(before, rows=chosen)
 
 
 def _name(column: object, domain: Tables) -> str:

@@ -427,6 +427,14 @@ dp.Measurement()  # type: ignore[call-arg]
 mechanism_as_stage: dp.Stage[Tables, Totals] = pure  # type: ignore[assignment]
 recipe_as_bound: dp.Measurement[Tables, Pure] = pure  # type: ignore[assignment]
 
+# People with several rows.
+dp.bound_contributions()  # type: ignore[call-arg]
+dp.bound_contributions("3")  # type: ignore[arg-type]
+dp.bound_contributions(3, "id")  # type: ignore[call-arg, arg-type]
+dp.bound_contributions(3, groups=("city", "2"))  # type: ignore[arg-type]
+dp.bound_contributions(3) >> dp.laplace(epsilon=1)  # type: ignore[operator]
+dp.records(columns=3, person="id")  # type: ignore[call-overload]
+
 # Data, files, falsifiers, errors.
 dp.Blocks([1.0])  # type: ignore[arg-type]
 dp.Blocks()  # type: ignore[call-arg]

@@ -300,6 +300,17 @@ assert_type(
     dp.records(columns=["age", "visits"], metric=dp.SymmetricDistance()), dp.Space[dp.Tables]
 )
 assert_type(dp.table(), dp.Space[dp.Tables])
+assert_type(dp.table(person="id"), dp.Space[dp.Tables])
+assert_type(dp.records(columns=["id", "age"], person="id"), dp.Space[dp.Tables])
+assert_type(
+    dp.bound_contributions(3, groups=("city", 2), person="id"),
+    dp.Stage[dp.Space[dp.Tables], dp.Space[dp.Tables]],
+)
+people = dp.table(person="id") >> dp.bound_contributions(3) >> dp.select("age")
+assert_type(
+    people >> dp.mean(0, 100, epsilon=1),
+    dp.Measurement[dp.Space[dp.Tables], dp.MaxDivergence, float],
+)
 assert_type(dp.vector(3), Totals)
 assert_type(dp.vector(3, dp.metrics.L1Distance(), unit=0.5), Totals)
 assert_type(dp.vector(3, metric=dp.metrics.NormDistance(), unit=dp.Norms(l1=1, linf=1)), Totals)

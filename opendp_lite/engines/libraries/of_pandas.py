@@ -13,6 +13,7 @@ from opendp_lite.engines.arrays import no_numbers, require_numbers
 from opendp_lite.engines.door import open_rows
 from opendp_lite.engines.source import InMemory
 from opendp_lite.engines.table import NamedColumns
+from opendp_lite.engines.take import RowPlaces, take
 from opendp_lite.engines.values import TypedValues, Values, open_values, values_of
 from opendp_lite.errors import DataError
 
@@ -122,3 +123,10 @@ def _values_of_series(column: Any) -> Values:
     if kind.kind in "biuf":
         return _Extended(values, False)
     raise DataError(f"values of dtype {kind} cannot be categories; write them as text")
+
+
+@take.register(pd.Series)
+@take.register(pd.Index)
+@take.register(pd.api.extensions.ExtensionArray)
+def _rows_of_column(container: Any, places: RowPlaces) -> Any:
+    return container.take(places)

@@ -13,6 +13,7 @@ from opendp_lite.engines.arrays import array_rows, no_numbers
 from opendp_lite.engines.door import open_rows
 from opendp_lite.engines.source import InMemory, Source
 from opendp_lite.engines.table import NamedColumns
+from opendp_lite.engines.take import RowPlaces, take
 from opendp_lite.engines.values import TypedValues, Values, open_values
 from opendp_lite.errors import DataError
 
@@ -76,3 +77,8 @@ def _values_of_series(column: pl.Series) -> Values:
 @open_rows.register
 def _of_lazy_frame(data: pl.LazyFrame, names: tuple[str, ...] | None = None) -> Source:
     raise DataError("a LazyFrame holds no rows yet; call .collect() first")
+
+
+@take.register
+def _rows_of_series(container: pl.Series, places: RowPlaces) -> pl.Series:
+    return container.gather(places)

@@ -16,6 +16,7 @@ from opendp_lite.engines.blocks import GONE_THROUGH, Blocks
 from opendp_lite.engines.door import open_rows
 from opendp_lite.engines.source import InMemory, Source
 from opendp_lite.engines.table import NamedColumns
+from opendp_lite.engines.take import RowPlaces, take
 from opendp_lite.engines.values import TypedValues, Values, open_values
 from opendp_lite.errors import DataError
 
@@ -134,3 +135,9 @@ def require_numeric(kind: Any) -> None:
     if types.is_date(kind) or types.is_timestamp(kind):
         raise DataError(no_numbers("dates"))
     raise DataError(no_numbers(f"values of type {name}"))
+
+
+@take.register(arrow.Array)
+@take.register(arrow.ChunkedArray)
+def _rows_of_column(container: Any, places: RowPlaces) -> Any:
+    return container.take(arrow.array(places))

@@ -1,0 +1,159 @@
+"""Ids told apart: one number for each different id."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import repeat
+from math import nan
+from typing import Any, Final
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.engines.categories import is_missing
+from opendp_lite.engines.fold import Floats
+from opendp_lite.engines.source import InMemory, Source
+from opendp_lite.engines.table import Reading
+from opendp_lite.engines.values import Values, values_of
+from opendp_lite.errors import DataError
+
+_SMALL: Final = 2**52
+"""A whole number below it stands for itself. Other ids are numbered from here on."""
+_EXACT: Final = 2**53
+
+
+@attrs.define(eq=False)
+class Identities(Reading):
+    """A different number for each different id; NaN for a missing one.
+
+    Ids are the same where Python says that they are equal: 5 and 5.0 are, "5" and 5 are not. These
+    count as missing, since one of them may stand for two people: a float so large that its type
+    does not hold every whole number, and a value that is not equal to itself or has no hash.
+
+    Attributes:
+        missing: Another number for missing cells, where they are an id as well.
+    """
+
+    missing: float = nan
+    _known: dict[Any, float] = attrs.field(factory=dict, init=False)
+    _is_text: bool | None = attrs.field(default=None, init=False)
+
+    def __call__(self, column: Any) -> Source:
+        values = values_of(column)
+        if values.is_text is not None:
+            if self._is_text not in (None, values.is_text):
+                raise DataError(
+                    "it holds text in one block and numbers in another, so an id is not known "
+                    "again; make it text in all blocks, or numbers in all"
+                )
+            self._is_text = values.is_text
+        known = None if values.known is None else self.of_objects([*values.known, None])
+        return _ReadIds(values, self, known)
+
+    def of_numbers(self, numbers: Floats) -> Floats:
+        return self._of_floats(numbers)
+
+    def of_values(self, values: NDArray[Any]) -> Floats:
+        """The number of each value."""
+        if values.dtype.kind in "iub":
+            return self._of_whole(values)
+        if values.dtype.kind == "f":
+            return self._of_floats(values)
+        if values.dtype.kind == "U":
+            texts, places = np.unique(values, return_inverse=True)
+            found: Floats = self.of_objects(texts.tolist())[places]
+            return found
+        return self.of_objects(values.tolist())
+
+    def of_objects(self, values: Sequence[Any]) -> Floats:
+        """The number of each of some objects."""
+        try:
+            seen = map(self._known.get, values, repeat(nan))
+            found = np.fromiter(seen, np.float64, len(values))
+        except Exception:
+            return np.fromiter(map(self._number, values), np.float64, len(values))
+        for place in np.flatnonzero(np.isnan(found)).tolist():
+            found[place] = self._number(values[place])
+        return found
+
+    def _of_whole(self, values: NDArray[Any]) -> Floats:
+        found = values.astype(np.float64)
+        large = np.flatnonzero((found >= _SMALL) | (found <= -_SMALL))
+        if len(large):
+            found[large] = self.of_objects(values[large].tolist())
+        return found
+
+    def _of_floats(self, values: NDArray[Any]) -> Floats:
+        most = _most(values.dtype)
+        inside = (values < most) & (values > -most)
+        found = np.where(inside, values, self.missing).astype(np.float64, copy=False)
+        odd = inside & ((np.trunc(found) != found) | (np.abs(found) >= _SMALL))
+        places = np.flatnonzero(odd)
+        if len(places):
+            found[places] = self.of_objects(values[places].tolist())
+        return found
+
+    def _number(self, value: Any) -> float:
+        """The number of one id, which may be a new one."""
+        try:
+            if value not in self._known:
+                found = self._first(value)
+                if found is None:
+                    return self.missing
+                self._known[value] = found
+            return self._known[value]
+        except Exception:
+            return self.missing
+
+    def _first(self, value: Any) -> float | None:
+        """The number of an id that was not met before; None for a missing one."""
+        if is_missing(value) or isinstance(value, complex) or value != value:
+            return None
+        if isinstance(value, float | np.floating):
+            most = _most(np.asarray(value).dtype)
+            value = value.item() if isinstance(value, np.floating) else value
+            if not -most < value < most:
+                return None
+        small = None if isinstance(value, str) else _as_small(value)
+        return float(_SMALL + len(self._known)) if small is None else small
+
+
+def _most(dtype: np.dtype[Any]) -> int:
+    """Below it, floats of a type are exact for whole numbers, and so are float64."""
+    exact: int = 2 ** (int(np.finfo(dtype).nmant) + 1)
+    return min(exact, _EXACT)
+
+
+def _as_small(value: Any) -> float | None:
+    """A small whole number of any type; None for anything else."""
+    try:
+        if -_SMALL < value < _SMALL and int(value) == value:
+            return float(int(value))
+    except Exception:
+        return None
+    return None
+
+
+@attrs.frozen(eq=False, repr=False)
+class _ReadIds(InMemory):
+    """One column of ids as one column of numbers.
+
+    ``known`` holds the numbers of the different values, where the container lists them; that of a
+    missing one comes last.
+    """
+
+    values: Values
+    identities: Identities
+    known: Floats | None
+
+    @property
+    def size(self) -> int:
+        return self.values.size
+
+    def between(self, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
+        values = self.values.between(start, stop)
+        if self.known is None:
+            return self.identities.of_values(values).reshape(-1, 1)
+        found: Floats = self.known[np.where(values < 0, len(self.known) - 1, values)]
+        return found.reshape(-1, 1)

@@ -1,0 +1,114 @@
+"""Some of the rows of each group, chosen by random keys as the rows come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+Places = NDArray[np.int64]
+Words = NDArray[np.uint64]
+Keys = Callable[[Places], Words]
+"""Independent random words for the rows at some places in the data."""
+_WORD: Final = 64
+_MOST_SPAN: Final = 24
+"""Bits of a word that may tell groups apart. The others begin the key."""
+
+
+@attrs.define(eq=False)
+class LeastRows:
+    """The rows with the least keys of each group, so many of each.
+
+    A key is an endless row of random bits, of which as many words are drawn as tell the rows of a
+    group apart. So each choice is exactly as likely. A row that was left out can never come back,
+    whatever comes later: what is held is all that matters.
+
+    Attributes:
+        most: How many rows of each group are kept.
+        keys: Where random words come from.
+        groups: What tells the groups apart: a whole number or several for each row.
+        places: Where each row is in the data.
+    """
+
+    most: int
+    keys: Keys
+    groups: Places
+    places: Places = attrs.field(factory=lambda: np.empty(0, dtype=np.int64), init=False)
+    _words: Words = attrs.field(factory=lambda: np.empty((0, 1), dtype=np.uint64), init=False)
+
+    @classmethod
+    def of(cls, most: int, keys: Keys, columns: int) -> LeastRows:
+        """No rows yet, of groups told apart by so many numbers."""
+        return cls(most, keys, np.empty((0, columns), dtype=np.int64))
+
+    def add(self, groups: Places, places: Places) -> None:
+        """Takes further rows, and leaves out those that are too many of their group."""
+        fresh = [self.keys(places) for _ in range(self._words.shape[1])]
+        self.groups = np.concatenate([self.groups, groups])
+        self.places = np.concatenate([self.places, places])
+        self._words = np.concatenate([self._words, np.stack(fresh, axis=1)])
+        order = self._ordered()
+        kept = _first_ones(self.groups[order], self.most)
+        order = order[kept]
+        self.groups, self.places = self.groups[order], self.places[order]
+        self._words = self._words[order]
+
+    def _ordered(self) -> NDArray[np.intp]:
+        """By group, and by key within a group; more words are drawn while two rows are level."""
+        order = in_order(self.groups, self._words)
+        while _level(self.groups[order], self._words[order]):
+            more = self.keys(self.places)
+            self._words = np.column_stack([self._words, more])
+            order = in_order(self.groups, self._words)
+        return order
+
+
+def in_order(groups: Places, words: Words) -> NDArray[np.intp]:
+    """The order of rows by group and words."""
+    packed = _packed(groups, words)
+    if packed is not None:
+        order = np.argsort(packed)
+        found = packed[order]
+        if (found[1:] != found[:-1]).all():
+            return order
+    return np.lexsort((*words.T[::-1], *groups.T[::-1]))
+
+
+def _packed(groups: Places, words: Words) -> Words | None:
+    """A word for each row that has the order of the whole; None where groups lie far apart."""
+    if not len(groups):
+        return None
+    low = groups.min(axis=0)
+    spans = [int(high) - int(least) for high, least in zip(groups.max(axis=0), low, strict=True)]
+    bits = sum(span.bit_length() for span in spans)
+    if bits > _MOST_SPAN:
+        return None
+    found = np.zeros(len(groups), dtype=np.uint64)
+    for column, span in enumerate(spans):
+        found <<= np.uint64(span.bit_length())
+        found |= (groups[:, column] - low[column]).astype(np.uint64)
+    found <<= np.uint64(_WORD - bits - 1)
+    found |= words[:, 0] >> np.uint64(bits + 1)
+    return found
+
+
+def starts_of(groups: Places) -> NDArray[np.bool_]:
+    """Which rows are the first of their group, where groups are in order."""
+    return _first_ones(groups, 1)
+
+
+def _first_ones(groups: Places, most: int) -> NDArray[np.bool_]:
+    """Which rows are among the first so many of their group, where groups are in order."""
+    found = np.ones(len(groups), dtype=np.bool_)
+    if most < len(groups):
+        found[most:] = (groups[most:] != groups[:-most]).any(axis=1)
+    return found
+
+
+def _level(groups: Places, words: Words) -> bool:
+    """Whether two rows next to each other are of one group and have the same words."""
+    same = (groups[1:] == groups[:-1]).all(axis=1)
+    return bool((same & (words[1:] == words[:-1]).all(axis=1)).any())

@@ -1,0 +1,707 @@
+"""At most so many rows of a person: the coupling behind the loss, and who is a person."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from importlib import import_module
+from itertools import combinations, permutations
+from typing import Any
+
+import attrs
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy.stats import chi2
+
+import opendp_lite as dp
+from opendp_lite.engines.identities import Identities
+from opendp_lite.engines.rows import materialise
+from opendp_lite.samplers.entropy import InsecureSeededEntropy
+from opendp_lite.testing.datasets import in_threads
+from opendp_lite.testing.distances import people_distance, symmetric_distance
+
+engine = import_module("opendp_lite.engines.contributions")
+
+NAN = float("nan")
+NAMES = ["id", "city", "x"]
+PEOPLE = dp.records(columns=NAMES, person="id")
+ROWS = dp.records(columns=NAMES)
+RATE = 1e-7
+"""How often a chi-square test here would fail by chance; its seed is fixed as well."""
+SUMMED = dp.select("x") >> dp.clamp(0, 1) >> dp.sum()
+
+
+def kept(
+    data: Any, keys: Any, step: Any = None, space: Any = PEOPLE, columns: int = 3
+) -> np.ndarray:
+    """The rows that a step keeps, for given random words of the rows by their place."""
+    bound = space >> (dp.bound_contributions(2) if step is None else step)
+    table = bound.input_space.domain.to_internal(data)
+    value = bound.function(attrs.evolve(table, keys=keys))
+    return materialise(value.numbers()).reshape(-1, columns)
+
+
+def by_place(words: Any) -> Any:
+    """Keys for rows by their place in the data."""
+    array = np.asarray(words, dtype=np.uint64)
+    return lambda places: array[places]
+
+
+def drawn(seed: int, mask: int = 2**64 - 1) -> Any:
+    """Keys that are independent random words, of which only some bits differ."""
+    entropy = InsecureSeededEntropy(seed)
+    return lambda places: entropy.words(len(places)) & np.uint64(mask)
+
+
+ADVERSARIAL = {
+    "one person": [(1, 0, 1), (1, 0, 2), (1, 0, 3), (1, 1, 4), (1, 1, 5)],
+    "equal rows": [(1, 0, 7), (1, 0, 7), (1, 0, 7), (2, 0, 7), (2, 0, 7)],
+    "two people": [(1, 0, 1), (2, 0, 1), (1, 1, 2), (2, 1, 2), (1, 2, 3)],
+    "nobody": [(NAN, 0, 1), (1, 0, 1), (NAN, 1, 1), (1, 0, 2), (1, 2, 3)],
+    "many people": [(1, 0, 1), (2, 0, 1), (3, 0, 1), (3, 1, 2), (3, 1, 2)],
+}
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+@pytest.mark.parametrize("name", ADVERSARIAL)
+def test_a_person_moves_at_most_its_rows_for_every_order_of_the_keys(name, rows):
+    data = np.array(ADVERSARIAL[name], dtype=float)
+    step, worst = dp.bound_contributions(rows), 0
+    for order in permutations(range(len(data))):
+        words = np.array(order)
+        whole = kept(data, by_place(words), step)
+        assert max(Counter(whole[:, 0].tolist()).values()) <= rows
+        for person in np.unique(data[~np.isnan(data[:, 0]), 0]):
+            others = data[:, 0] != person
+            without = kept(data[others], by_place(words[others]), step)
+            worst = max(worst, symmetric_distance(whole, without))
+    assert worst == min(rows, max(Counter(data[:, 0].tolist()).values()))
+    assert (PEOPLE >> step).map(1) == rows
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+@pytest.mark.parametrize("name", ADVERSARIAL)
+def test_a_row_moves_at_most_two_for_every_order_of_the_keys(name, rows):
+    data = np.array(ADVERSARIAL[name], dtype=float)
+    step, worst = dp.bound_contributions(rows, person="id"), 0
+    for order in permutations(range(len(data))):
+        words = np.array(order)
+        whole = kept(data, by_place(words), step, ROWS)
+        for row in range(len(data)):
+            without = kept(
+                np.delete(data, row, axis=0), by_place(np.delete(words, row)), step, ROWS
+            )
+            worst = max(worst, symmetric_distance(whole, without))
+    assert worst == MOVED_BY_A_ROW[name][rows - 1]
+    assert (ROWS >> step).map(1) == 2
+
+
+MOVED_BY_A_ROW = {
+    "one person": (2, 2, 2),
+    "equal rows": (0, 1, 1),
+    "two people": (2, 2, 1),
+    "nobody": (2, 2, 1),
+    "many people": (2, 2, 1),
+}
+"""The most rows that one row moves, where 1, 2 or 3 rows of a person are kept."""
+
+
+def of_pairs(data: np.ndarray, words: np.ndarray, pairs: dict[Any, int]) -> Any:
+    """Keys for rows by their place, and then for groups of a person by who and what they are."""
+    calls: list[int] = []
+
+    def keys(places: Any) -> Any:
+        calls.append(len(places))
+        if len(calls) == 1:
+            return words[places].astype(np.uint64)
+        return np.array([pairs[tuple(data[place, :2])] for place in places], dtype=np.uint64)
+
+    return keys
+
+
+@pytest.mark.parametrize(("rows", "groups"), [(1, 1), (2, 1), (1, 2), (2, 2)])
+def test_groups_of_a_person_move_at_most_their_rows(rows, groups):
+    """People by all of their rows, and single rows, which may bring a group in and another out."""
+    generator = np.random.default_rng(rows * 10 + groups)
+    step = dp.bound_contributions(rows, groups=("city", groups))
+    one = dp.bound_contributions(rows, groups=("city", groups), person="id")
+    worst = {"person": 0, "row": 0}
+    for _ in range(500):
+        count = int(generator.integers(1, 10))
+        data = np.column_stack([generator.integers(0, 2, count), generator.integers(0, 3, count)])
+        data = np.column_stack([data, np.arange(count)]).astype(float)
+        words = generator.permutation(count)
+        orders = generator.permutation(6).tolist()
+        pairs = {(float(p), float(c)): orders[p * 3 + c] for p in range(2) for c in range(3)}
+        whole = kept(data, of_pairs(data, words, pairs), step)
+        of_each = Counter(map(tuple, whole[:, :2].tolist()))
+        assert max(of_each.values()) <= rows
+        assert max(Counter(person for person, _ in of_each).values()) <= groups
+        for person in (0.0, 1.0):
+            stay = data[:, 0] != person
+            without = kept(data[stay], of_pairs(data[stay], words[stay], pairs), step)
+            worst["person"] = max(worst["person"], symmetric_distance(whole, without))
+        row = int(generator.integers(count))
+        less, fewer = np.delete(data, row, axis=0), np.delete(words, row)
+        without = kept(less, of_pairs(less, fewer, pairs), one, ROWS)
+        worst["row"] = max(worst["row"], symmetric_distance(whole, without))
+    assert worst == {"person": rows * groups, "row": rows + 1}
+    assert (PEOPLE >> step).map(1) == rows * groups
+    assert (ROWS >> one).map(1) == rows + 1
+    sized = dp.records(columns=NAMES, size=9, metric=dp.ChangeOneDistance())
+    assert (sized >> one).map(1) == 2 * (rows + 1)
+
+
+@pytest.mark.parametrize(
+    ("space", "step", "claim"),
+    [
+        (PEOPLE, dp.bound_contributions(1), 0),
+        (PEOPLE, dp.bound_contributions(3), 2),
+        (PEOPLE, dp.bound_contributions(2, groups=("city", 2)), 3),
+        (ROWS, dp.bound_contributions(2, person="id"), 1),
+        (PEOPLE, dp.keep("x", between=(-1, 5)), 0),
+        (PEOPLE, dp.select("id", "x"), 0),
+    ],
+    ids=repr,
+)
+def test_a_smaller_map_is_refuted(space, step, claim):
+    honest = space >> step
+    dp.assert_stable(honest)
+    with pytest.raises(AssertionError, match="the stability map must bound"):
+        dp.assert_stable(attrs.evolve(honest, stability_map=lambda d: d * claim), trials=600)
+
+
+def test_a_choice_that_takes_no_keys_is_seen():
+    with pytest.raises(AssertionError):
+        dp.assert_stable(attrs.evolve(PEOPLE >> dp.bound_contributions(1), function=anew))
+
+
+def anew(table: Any) -> Any:
+    """Chooses anew at each call, whatever keys it is given."""
+    return (PEOPLE >> dp.bound_contributions(1)).function(attrs.evolve(table, keys=None))
+
+
+def test_a_replaced_row_moves_at_most_four():
+    sized = dp.records(columns=NAMES, size=12, metric=dp.ChangeOneDistance())
+    step = dp.bound_contributions(2, person="id")
+    dp.assert_stable(step, sized)
+    bound = sized >> step
+    assert bound.map(1) == 4
+    assert bound.output_space.metric == dp.SymmetricDistance()
+    full = [(1, 0, 1), (1, 0, 2), (1, 0, 3), (2, 0, 4), (2, 0, 5), (2, 0, 6)] * 2
+    data = np.array(full, dtype=float)
+    words = np.array([0, 3, 6, 1, 4, 7, 9, 10, 11, 8, 12, 13])
+    other = data.copy()
+    other[0, 0] = 2
+    first, second = (kept(each, by_place(words), step, sized) for each in (data, other))
+    assert symmetric_distance(first, second) == 4
+
+
+# The choice.
+
+
+def is_even(counts: Any, kinds: int) -> None:
+    """Fails if so many kinds that are equally likely came so often, once in 1 / RATE at most."""
+    found = np.zeros(kinds)
+    found[: len(counts)] = list(counts)
+    expected = found.sum() / kinds
+    assert expected > 100
+    assert ((found - expected) ** 2 / expected).sum() < chi2.isf(RATE, kinds - 1)
+
+
+def subsets(rows: np.ndarray, column: int) -> Counter[Any]:
+    """How often each set of values in a column was kept of a person."""
+    order = np.lexsort((rows[:, column], rows[:, 0]))
+    people, values = rows[order, 0], rows[order, column]
+    parts = np.split(values, np.flatnonzero(np.diff(people)) + 1)
+    return Counter(tuple(dict.fromkeys(part.tolist())) for part in parts)
+
+
+@pytest.mark.parametrize("how", ["memory", "small steps", "blocks", "level keys", "equal rows"])
+def test_each_choice_is_equally_likely(how, monkeypatch):
+    count, rows, most = 6000, 6, 2
+    data = np.zeros((count * rows, 3))
+    data[:, 0], data[:, 2] = np.repeat(np.arange(count), rows), np.tile(np.arange(rows), count)
+    data = data[np.random.default_rng(0).permutation(len(data))]
+    given, keys = data, drawn(1)
+    if how in ("small steps", "blocks"):
+        monkeypatch.setattr(engine, "_WAITING", 500)
+        monkeypatch.setattr(engine, "_WAITING_PIECES", 500)
+    if how == "blocks":
+        given = dp.Blocks(lambda: np.array_split(data, 40), columns=3)
+    if how == "level keys":
+        keys = drawn(2, mask=0b11)
+    if how == "equal rows":
+        data[:, 2] = np.minimum(data[:, 2], 1)
+    found = kept(given, keys)
+    assert len(found) == most * count
+    if how == "equal rows":
+        chosen = subsets(np.unique(found, axis=0), 2)
+        ones = (found[:, 2] == 1).sum()
+        spread = (count * Fraction(2 * 5 * 4, 36 * 5)) ** 0.5
+        assert abs(ones - 2 * count * 5 / 6) < 6 * spread
+        assert (0.0,) not in chosen
+    else:
+        chosen = subsets(found, 2)
+        is_even(chosen.values(), len(list(combinations(range(rows), most))))
+
+
+@pytest.mark.parametrize("mask", [2**64 - 1, 0b1], ids=["words", "level keys"])
+def test_each_choice_of_groups_is_equally_likely(mask):
+    """Whether a person has one row in a group or many."""
+    count, cities = 3000, [0, 0, 0, 0, 0, 1, 2, 2, 3]
+    data = np.zeros((count * len(cities), 3))
+    data[:, 0], data[:, 1] = np.repeat(np.arange(count), len(cities)), np.tile(cities, count)
+    data[:, 2] = np.tile(np.arange(len(cities)), count)
+    found = kept(data, drawn(5, mask), dp.bound_contributions(2, groups=("city", 2)))
+    is_even(subsets(found, 1).values(), 6)
+    rows = subsets(found[found[:, 1] == 0], 2)
+    is_even(rows.values(), 10)
+
+
+def test_the_rows_of_one_release_are_of_one_choice_and_releases_differ():
+    data = {"id": [1] * 200, "x": list(range(200)), "city": [0] * 200}
+
+    @dp.mechanism
+    def seen(space: dp.Space[dp.Rows]) -> dp.Measurement[Any, dp.MaxDivergence]:
+        """Releases the rows: not private."""
+        measure = dp.MaxDivergence()
+        return dp.Measurement(space, measure, lambda rows, _: tuple(materialise(rows)), lambda d: d)
+
+    def program(ask: Any) -> tuple[Any, ...]:
+        return tuple(ask(dp.select("x") >> seen()) for _ in range(3))
+
+    bounded = PEOPLE >> dp.bound_contributions(5)
+    many = bounded >> dp.adaptive(program, dp.MaxDivergence(), budget=1000)
+    for pipeline in (many, bounded >> dp.compose(*[dp.select("x") >> seen()] * 3)):
+        for given in (data, pd.DataFrame(data), dp.Blocks(lambda: [data, data], columns=None)):
+            first, second = pipeline(given), pipeline(given)
+            for release in (first, second):
+                assert release[0] == release[1] == release[2]
+                assert len(release[0]) == 5
+            assert first != second
+            again = [pipeline.insecure_release(given, seed=s).value for s in (1, 1, 2)]
+            assert again[0] == again[1] != again[2]
+
+
+def test_an_exact_result_is_of_a_new_choice_each_time():
+    data = {"id": [1] * 300, "city": [0] * 300, "x": range(300)}
+    data = {name: list(column) for name, column in data.items()}
+    bounded = PEOPLE >> dp.bound_contributions(3) >> dp.select("x") >> dp.clamp(0, 300)
+    assert len({tuple(bounded(data).tolist()) for _ in range(20)}) > 10
+
+
+# Whose row it is.
+
+
+def numbers(*values: Any) -> list[float]:
+    """The numbers of ids in one object column."""
+    return Identities().of_values(np.fromiter(values, object, len(values))).tolist()
+
+
+def test_ids_are_the_same_where_they_are_equal():
+    big = 2**53
+    same = numbers(5, 5.0, np.int8(5), Decimal(5), Fraction(5), np.float32(5))
+    assert len(set(same)) == 1
+    assert len(set(numbers(True, 1, 1.0, np.bool_(True)))) == 1
+    assert len(set(numbers(0.5, Decimal("0.5"), Fraction(1, 2)))) == 1
+    assert len(set(numbers("5", 5, "5 ", "", "five"))) == 5
+    apart = [big, big + 1, big + 2, big - 1, -big, 2**63, 2**63 + 1, 2**64, 2**200, 2**52, -(2**52)]
+    assert len(set(numbers(*apart))) == len(apart)
+    assert numbers(big + 1, np.int64(big + 1), Decimal(big + 1))[0] == numbers(big + 1)[0]
+    dates = numbers(date(2020, 1, 1), pd.Timestamp(2020, 1, 1), "2020-01-01", date(2020, 1, 1))
+    assert dates[0] == dates[3]
+    assert len(set(dates)) == 3
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(None, NAN, pd.NA, pd.NaT, Decimal("nan"), np.float32("nan"), np.datetime64("NaT")),
+        *([1], {}, complex(1, 0), 1e16, -1e300, np.inf, float(2**53), np.float32(2**24)),
+    ],
+    ids=repr,
+)
+def test_an_id_that_may_be_two_peoples_is_missing(value):
+    assert np.isnan(numbers(value, "a", value))[[0, 2]].all()
+    data = {"id": [value, "a", value], "city": [0, 0, 0], "x": [1, 2, 3]}
+    assert kept(data, drawn(0), dp.bound_contributions(9) >> dp.select("x"), columns=1) == [[2.0]]
+
+
+@pytest.mark.parametrize("kind", ["i8", "u8", "i4", "f8", "f4", "f2", "?"])
+def test_typed_ids_are_numbered_as_single_ones(kind):
+    values = [
+        0,
+        1,
+        5,
+        2**11 - 1,
+        2**11,
+        2**24 - 1,
+        2**24,
+        2**52,
+        2**53 - 1,
+        2**53,
+        2**53 + 1,
+        2**62,
+    ]
+    with np.errstate(all="ignore"):
+        typed = np.array(values).astype(kind)
+    identities = Identities()
+    found = identities.of_values(typed)
+    single = np.array([identities.of_values(np.array([v], dtype=object))[0] for v in typed])
+    assert np.array_equal(found, single, equal_nan=True)
+    exact = {"f8": 9, "f4": 6, "f2": 4}.get(kind, len(values))
+    assert np.isnan(found).sum() == len(values) - exact
+    assert len(set(found[:exact].tolist())) == len(set(typed[:exact].tolist()))
+
+
+LONG = [2**53, 2**53 + 1, 2**53 + 2, 2**53, 2**53 + 1, 2**53 + 2] * 2
+TEXTS = ["Ann", "Bob", "Ann ", "Ann", "Bob", "Ann "] * 2
+IDS = {
+    "whole numbers": ([7, -3, 0, 7, -3, 0] * 2, "int64"),
+    "long numbers": (LONG, "int64"),
+    "unsigned numbers": ([n + 2**63 for n in LONG], "uint64"),
+    "floats": ([0.5, 1.0, -2.5, 0.5, 1.0, -2.5] * 2, "float64"),
+    "text": (TEXTS, "str"),
+}
+FRAMES = {
+    "dict of lists": lambda ids, kind: ids,
+    "dict of arrays": lambda ids, kind: np.array(ids, dtype=kind),
+    "dict of objects": lambda ids, kind: np.array(ids, dtype=object),
+    "pandas": lambda ids, kind: pd.Series(ids, dtype=kind),
+    "pandas objects": lambda ids, kind: pd.Series(ids, dtype=object),
+    "pandas categories": lambda ids, kind: pd.Series(ids, dtype=kind).astype("category"),
+    "pandas Arrow": lambda ids, kind: pd.Series(
+        ids,
+        dtype="string[pyarrow]"
+        if kind == "str"
+        else f"{kind.replace('float64', 'double')}[pyarrow]",
+    ),
+    "polars": lambda ids, kind: pl.Series(ids, dtype=POLARS[kind]),
+    "polars categories": lambda ids, kind: (
+        pl.Series(ids, dtype=pl.Categorical)
+        if kind == "str"
+        else pl.Series(ids, dtype=POLARS[kind])
+    ),
+    "Arrow": lambda ids, kind: pa.array(ids, type=ARROW[kind]),
+    "Arrow dictionary": lambda ids, kind: pa.array(ids, type=ARROW[kind]).dictionary_encode(),
+}
+POLARS = {"int64": pl.Int64, "uint64": pl.UInt64, "float64": pl.Float64, "str": pl.String}
+ARROW = {"int64": pa.int64(), "uint64": pa.uint64(), "float64": pa.float64(), "str": pa.string()}
+TABLES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "Arrow": pa.table}
+
+
+def as_table(name: str, ids: Any, values: list[float]) -> Any:
+    """A table with a column of ids, in the library of that column."""
+    make = next((make for library, make in TABLES.items() if name.startswith(library)), dict)
+    return make({"id": ids, "city": [0] * len(values), "x": values})
+
+
+@pytest.mark.parametrize("ids", IDS)
+@pytest.mark.parametrize("name", FRAMES)
+def test_every_container_tells_people_apart(name, ids):
+    given, kind = IDS[ids]
+    values = [float(n) for n in range(12)]
+    words = np.random.default_rng(3).permutation(12)
+    step = dp.bound_contributions(2) >> dp.select("x")
+    expected = set()
+    for person in dict.fromkeys(given):
+        own = [place for place in range(12) if given[place] == person]
+        expected |= set(sorted(own, key=words.__getitem__)[:2])
+    whole = as_table(name, FRAMES[name](given, kind), values)
+    cuts = [slice(0, 1), slice(1, 5), slice(5, 5), slice(5, 12)]
+    parts = [as_table(name, FRAMES[name](given[cut], kind), values[cut]) for cut in cuts]
+    for data in (whole, dp.Blocks(lambda: iter(parts), columns=None)):
+        found = kept(data, by_place(words), step, columns=1)
+        assert set(found[:, 0].tolist()) == expected
+        assert len(found) == len(expected)
+
+
+@pytest.mark.parametrize("make", [np.array, list, lambda rows: in_threads(np.array(rows, float))])
+def test_arrays_and_lists_of_rows(make):
+    rows = [[1, 0, n] for n in range(5)] + [[2, 0, 9]]
+    found = kept(make(rows), by_place([3, 1, 0, 2, 4, 5]))
+    assert sorted(found[:, 2].tolist()) == [1.0, 2.0, 9.0]
+
+
+def test_long_ids_of_an_array_are_not_rounded():
+    rows = np.array([[2**53 + n % 2, 0, n] for n in range(6)])
+    for data in (rows, dp.Blocks(lambda: iter([rows[:2], rows[2:]]), columns=3)):
+        assert len(kept(data, drawn(0), dp.bound_contributions(2))) == 4
+    floats = np.array([[2.0**53, 0, 1], [2.0**53 - 1, 0, 2]])
+    assert kept(floats, drawn(0))[:, 2].tolist() == [2.0]
+
+
+def test_an_id_in_several_blocks_of_several_types_is_one_person():
+    blocks = [
+        {"id": np.array([1, 2]), "city": [0, 0], "x": [1, 2]},
+        pd.DataFrame({"id": [1.0, NAN], "city": [0, 0], "x": [3, 4]}),
+        pl.DataFrame({"id": [1, 2], "city": [0, 0], "x": [5, 6]}),
+        {"id": [Decimal(1), True], "city": [0, 0], "x": [7, 8]},
+    ]
+    data = dp.Blocks(lambda: iter(blocks), columns=None)
+    found = kept(
+        data, by_place(np.arange(8)), dp.bound_contributions(2) >> dp.select("x"), columns=1
+    )
+    assert sorted(found[:, 0].tolist()) == [1.0, 2.0, 3.0, 6.0]
+
+
+def test_text_in_one_block_and_numbers_in_another_are_refused():
+    blocks = [pd.DataFrame({"id": ids, "city": [0], "x": [1]}) for ids in (["1"], [1])]
+    frames = [frame.astype({"id": "string"}) if n == 0 else frame for n, frame in enumerate(blocks)]
+    with pytest.raises(dp.DataError, match="text in one block and numbers in another"):
+        kept(dp.Blocks(lambda: iter(frames), columns=None), drawn(0))
+
+
+def test_a_sparse_matrix_is_refused():
+    sparse = import_module("scipy.sparse").csr_array(np.eye(3))
+    with pytest.raises(dp.DataError, match="sparse"):
+        kept(sparse, drawn(0))
+
+
+# Blocks and sizes.
+
+
+def test_a_block_that_is_filled_anew_and_blocks_in_another_order():
+    """The rows are copied in one pass: what comes later, or a second time, changes nothing."""
+    turns = []
+
+    def opened() -> Any:
+        turns.append(1)
+        buffer = np.empty((2, 3))
+        for n in range(3) if len(turns) % 2 else reversed(range(3)):
+            buffer[:] = [[1, 0, 2 * n], [2, 0, 2 * n + 1]]
+            yield buffer
+
+    data = dp.Blocks(opened, columns=3)
+    found = kept(data, by_place([0, 5, 1, 4, 2, 3]))
+    assert sorted(found[:, 2].tolist()) == [0.0, 2.0, 3.0, 5.0]
+    assert len(turns) == 1
+
+
+def test_one_shot_blocks_are_refused_the_second_time():
+    once = iter([np.array([[1.0, 0, 1]])])
+    data = dp.Blocks(lambda: once, columns=3)
+    kept(data, drawn(0))
+    with pytest.raises(dp.DataError, match="only once"):
+        kept(data, drawn(0))
+
+
+@pytest.mark.parametrize("waiting", [1, 7, 100])
+def test_leaving_rows_out_early_changes_nothing(waiting, monkeypatch):
+    generator = np.random.default_rng(waiting)
+    data = generator.integers(0, 9, (300, 3)).astype(float)
+    data[:20, 0] = NAN
+    words = generator.permutation(300)
+    steps = [dp.bound_contributions(2), dp.bound_contributions(1, groups=("city", 2))]
+    steps.append(dp.keep("x", between=(1, 6)) >> dp.bound_contributions(3))
+    for step in steps:
+        whole = kept(data, by_place(words), step)
+        monkeypatch.setattr(engine, "_WAITING", waiting)
+        monkeypatch.setattr(engine, "_WAITING_PIECES", waiting)
+        cut = dp.Blocks(lambda: iter(np.array_split(data, 23)), columns=3)
+        for given in (data, cut):
+            assert symmetric_distance(kept(given, by_place(words), step), whole) == 0
+        monkeypatch.undo()
+
+
+def test_blocks_hold_no_more_than_what_may_be_kept(monkeypatch):
+    monkeypatch.setattr(engine, "_WAITING_PIECES", 50)
+    held: list[int] = []
+    keep = engine._Piece.keep
+
+    def watched(piece: Any, chosen: Any) -> None:
+        keep(piece, chosen)
+        held.append(len(chosen))
+        assert len(piece.held[0]) == len(piece.places)
+
+    monkeypatch.setattr(engine._Piece, "keep", watched)
+    data = np.array([[n % 5, 0, n] for n in range(5000)], dtype=float)
+    found = kept(dp.Blocks(lambda: iter(np.array_split(data, 500)), columns=3), drawn(1))
+    assert len(found) == 10 == max(held)
+
+
+@pytest.mark.parametrize("data", [[], np.empty((0, 3)), {"id": [], "city": [], "x": []}])
+def test_no_rows(data):
+    assert len(kept(data, drawn(0))) == 0
+    assert len(kept(data, drawn(0), dp.bound_contributions(2, groups=("city", 1)))) == 0
+    assert np.isfinite((PEOPLE >> dp.bound_contributions(2) >> SUMMED >> noise())(data)).all()
+
+
+def noise() -> Any:
+    """Laplace noise of scale 1."""
+    return dp.laplace(scale=1)
+
+
+def test_one_row_one_person_and_nobody():
+    assert len(kept([[1, 0, 1]], drawn(0))) == 1
+    assert len(kept([[1, 0, 1]] * 50, drawn(0))) == 2
+    assert len(kept([[NAN, 0, 1]] * 50, drawn(0))) == 0
+    assert (
+        len(kept([[1, NAN, 1]] * 50, drawn(0), dp.bound_contributions(2, groups=("city", 3)))) == 2
+    )
+    assert len(kept([[1, 0, 1]] * 5, drawn(0), dp.bound_contributions(2**70))) == 5
+
+
+def test_a_filter_comes_before_the_choice():
+    data = np.array([[1, 0, n] for n in range(20)], dtype=float)
+    found = kept(data, drawn(4), dp.keep("x", between=(17, 18)) >> dp.bound_contributions(2))
+    assert sorted(found[:, 2].tolist()) == [17.0, 18.0]
+
+
+# What a pipeline costs.
+
+
+def test_losses_are_those_of_people():
+    pure = PEOPLE >> dp.bound_contributions(3) >> SUMMED >> dp.laplace(scale=1)
+    assert [pure.map(people) for people in (1, 2, 5)] == [3.0, 6.0, 15.0]
+    concentrated = PEOPLE >> dp.bound_contributions(3) >> SUMMED >> dp.gaussian(scale=1)
+    assert [concentrated.map(people) for people in (1, 2)] == [4.5, 18.0]
+    grouped = dp.bound_contributions(2, groups=("city", 3)) >> SUMMED >> dp.laplace(scale=1)
+    assert (PEOPLE >> grouped).map(1) == 6.0
+    rows = ROWS >> dp.bound_contributions(3, person="id") >> SUMMED >> dp.laplace(scale=1)
+    assert rows.map(1) == 2.0
+    for solved in (
+        dp.select("x") >> dp.mean(0, 9, epsilon=1),
+        SUMMED >> dp.laplace(epsilon=1),
+        dp.by("city", [0, 1], dp.select("x") >> dp.mean(0, 9, epsilon=1)),
+        dp.by("city", [0, 1], SUMMED >> dp.laplace(epsilon=1)),
+        dp.select("city") >> dp.one_hot([0, 1, 2]) >> dp.sum() >> dp.laplace(epsilon=1),
+        dp.select("x") >> dp.private_quantile(0.5, bounds=(0, 9), epsilon=1),
+    ):
+        bound = PEOPLE >> dp.bound_contributions(3) >> solved
+        assert bound.loss(1) == 1, bound
+        assert bound.loss(2) == 2, bound
+
+
+@pytest.mark.parametrize("persons", [1, 2])
+def test_audit_of_people(persons, seeded):
+    common = [[7, 0, 0.0]] * 3
+    person = [[p, c, 1.0] for p in range(persons) for c in range(3) for _ in range(2)]
+    bounded = PEOPLE >> dp.bound_contributions(3)
+    by_city = dp.by("city", [0, 1], SUMMED >> dp.laplace(epsilon=1))
+    for mechanism in (SUMMED >> dp.laplace(epsilon=1), by_city):
+        dp.audit(bounded >> mechanism, common, common + person, d_in=persons, releases=2000)
+
+
+def test_audit_finds_a_loss_for_one_row_that_is_claimed_for_a_person(seeded):
+    honest = PEOPLE >> dp.bound_contributions(4) >> SUMMED >> dp.laplace(scale=1)
+    lie = attrs.evolve(honest, privacy_map=lambda d: Fraction(1) * d)
+    with pytest.raises(AssertionError):
+        dp.audit(lie, [], [[1, 0, 1.0]] * 9, releases=3000)
+
+
+def test_programs_and_compositions_over_people():
+    def program(ask: Any) -> Any:
+        people = ask(
+            dp.bound_contributions(1) >> dp.select("id") >> dp.count() >> dp.gaussian(rho=1)
+        )
+        some = dp.keep("x", between=(1, 9)) >> dp.bound_contributions(2) >> dp.select("x")
+        with pytest.raises(dp.SpaceError, match=r"bound_contributions\(3\) before it"):
+            ask(dp.select("id", "x") >> dp.count() >> dp.gaussian(rho=1))
+        return people, ask(some >> dp.mean(0, 9, rho=ask.left))
+
+    data = {"id": [str(n // 10) for n in range(5000)], "city": ["a"] * 5000, "x": [4] * 5000}
+    told = PEOPLE >> dp.adaptive(program, dp.ZeroConcentratedDivergence(), budget=2)
+    people, mean = told.insecure_release(data, seed=0).value
+    assert abs(people - 500) < 10
+    assert abs(mean - 4) < 0.2
+    assert told.map(1) == 2.0
+    assert told.map(2) == 8.0
+    first = dp.bound_contributions(1) >> dp.select("x") >> dp.count() >> dp.laplace(epsilon=1)
+    both = PEOPLE >> dp.compose(first, dp.bound_contributions(2) >> SUMMED >> dp.laplace(scale=1))
+    assert both.map(1) == 3.0
+    assert abs(both.insecure_release(data, seed=0).value[0] - 500) < 30
+
+
+def test_words():
+    bounded = PEOPLE >> dp.bound_contributions(3) >> SUMMED >> dp.laplace(epsilon=1)
+    assert bounded.neighbours() == "adding or removing one person"
+    assert bounded.neighbours(2) == "adding or removing 2 people"
+    text = bounded.explain()
+    assert "loss for adding or removing one person: epsilon = 1" in text
+    assert "at most 3 of a person" in text
+    assert "x 3" in text
+    assert repr(PEOPLE) == "dp.records(columns=['id', 'city', 'x'], person='id')"
+    assert repr(dp.table(person="id")) == "dp.table(person='id')"
+    assert dp.from_json(bounded.to_json()) == bounded
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        dp.count(),
+        dp.select("id", "x") >> dp.count(),
+        dp.keep("x", between=(0, 1)) >> dp.sum(),
+        dp.clamp(0, 1),
+        dp.mean(0, 1, epsilon=1),
+        dp.by("city", [1], dp.count() >> dp.laplace(epsilon=1)),
+        dp.compose(dp.count() >> dp.laplace(epsilon=1)),
+        dp.combinators.group_by("city", [1], dp.count()),
+        dp.one_hot([1, 2]),
+        dp.resize(3, fill=0),
+        dp.combinators.on_random_pairs(dp.private_quantile(0.5, bounds=(0, 1), rho=1)),
+        dp.multivariate_mean(3, rho=1),
+    ],
+    ids=repr,
+)
+def test_what_is_not_stable_for_a_person_is_refused(step):
+    with pytest.raises(
+        dp.SpaceError, match=r"any number of rows\. Put dp\.bound_contributions\(3\)"
+    ):
+        PEOPLE >> step
+
+
+def test_a_step_of_ones_own_is_refused_unless_it_names_people():
+    @dp.stage
+    def plain(space: Any) -> dp.Transformation[Any, Any]:
+        return dp.row_map(space, lambda rows: rows, dp.bodies.Box(0, 1))
+
+    with pytest.raises(dp.SpaceError, match="bound_contributions"):
+        PEOPLE >> plain()
+    with pytest.raises(dp.SpaceError, match="does not measure"):
+        dp.Space(dp.Tables(), dp.metrics.SymmetricIdDistance("id"), unit=Fraction(1))
+    with pytest.raises(dp.SpaceError, match="does not measure"):
+        attrs.evolve(PEOPLE, metric=dp.SymmetricDistance())
+
+
+def test_refusals():
+    for wrong, words in (
+        (lambda: dp.bound_contributions(0), "at least 1"),
+        (lambda: dp.bound_contributions(2.5), "whole number"),
+        (lambda: dp.bound_contributions(2, groups="city"), "such as"),
+        (lambda: dp.bound_contributions(2, groups=("city", 0)), "at least 1"),
+        (lambda: dp.records(columns=3, person="id"), "name them all"),
+        (lambda: dp.records(columns=["id"], person="id", size=9), "leave out size and metric"),
+        (lambda: dp.table(person=3), "name of a column"),
+    ):
+        with pytest.raises(dp.ParameterError, match=words):
+            wrong()
+    for wrong, words in (
+        (lambda: PEOPLE >> dp.select("x"), "leaves out 'id'"),
+        (lambda: dp.records(columns=["id"], person="ids"), "did you mean 'id'"),
+        (lambda: PEOPLE >> dp.bound_contributions(2, groups=("town", 1)), "no column 'town'"),
+        (lambda: PEOPLE >> dp.bound_contributions(2, person="x"), "leave out person="),
+        (lambda: ROWS >> dp.bound_contributions(2, person="idd"), "did you mean 'id'"),
+        (lambda: ROWS >> dp.bound_contributions(2), "which column tells people apart"),
+        (lambda: dp.bound_contributions(2).map(1), "which column tells people apart"),
+    ):
+        with pytest.raises(dp.SpaceError, match=words):
+            wrong()
+
+
+def test_the_distance_of_people():
+    first = np.array([[1, 0], [1, 0], [2, 0], [NAN, 5]])
+    for other, moved in (
+        ([[1, 0], [1, 0], [2, 0]], 0),
+        ([[1, 0], [1, 0]], 1),
+        ([[1, 0], [2, 0]], 2),
+        ([[3, 0]], 3),
+        ([], 2),
+    ):
+        assert people_distance(first, np.array(other, float).reshape(-1, 2), 0) == moved
