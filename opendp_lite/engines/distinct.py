@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from datetime import date, time
+from decimal import Decimal
 from functools import partial
 from itertools import repeat
 from math import nan
-from numbers import Integral
+from numbers import Integral, Real
 from threading import Lock
 from typing import Any, Final
 
@@ -31,7 +33,6 @@ _PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 """Types whose values are equal to no other than text or numbers."""
 _SPARE: Final = 1024
 _UNKNOWN: Final = -1.0
-_ODD: Final = "holds a key that is neither text nor a number; write such keys as text"
 
 
 class Distinct:
@@ -46,46 +47,36 @@ class Distinct:
         self._places: dict[Any, float] = {None: nan}
         self._lock = Lock()
 
-    def places(self, values: NDArray[Any], odd: set[str]) -> Floats:
-        """The place of each value; NaN where one is missing.
-
-        What is neither text nor a number has none, and the words that refuse it join ``odd``.
-        """
+    def places(self, values: NDArray[Any]) -> Floats:
+        """The place of each value; NaN where it is missing, or neither text nor a number."""
         if values.dtype.kind not in "iubf":
-            return self.of_list(values.tolist(), odd)
+            return self.of_list(values.tolist())
         whole = _in_short_range(values)
         if whole is not None:
             return self._of_range(values, *whole)
         different, which = np.unique(values, return_inverse=True)
-        found: Floats = self.of_list(different.tolist(), odd)[which.reshape(-1)]
+        found: Floats = self.of_list(different.tolist())[which.reshape(-1)]
         return found
 
-    def of_known(self, places: NDArray[Any], known: Sequence[Any], odd: set[str]) -> Floats:
+    def of_known(self, places: NDArray[Any], known: Sequence[Any]) -> Floats:
         """As ``places``, for places in a list of known values; below 0 is missing.
 
         A known value that does not occur gets no place.
         """
         table = np.full(len(known) + 1, nan)
         occur = np.unique(places[places >= 0])
-        table[occur] = self.of_list([known[each] for each in occur.tolist()], odd)
+        table[occur] = self.of_list([known[each] for each in occur.tolist()])
         found: Floats = table[np.where(places < 0, len(known), places)]
         return found
 
-    def of_list(self, listed: Sequence[Any], odd: set[str]) -> Floats:
+    def of_list(self, listed: Sequence[Any]) -> Floats:
         """As ``places``, for values in a list."""
-        if _PLAIN.issuperset(map(type, listed)):
-            found = self._found(listed)
-        else:
-            found = np.full(len(listed), _UNKNOWN)
+        if not _PLAIN.issuperset(map(type, listed)):
+            return self.of_keys(list(map(canonical, listed)))
+        found = self._found(listed)
         rows = np.flatnonzero(found == _UNKNOWN)
         if len(rows):
-            values = [listed[row] for row in rows.tolist()]
-            keys = list(map(canonical, values))
-            if not all(
-                map(is_missing, (v for v, k in zip(values, keys, strict=True) if k is None))
-            ):
-                odd.add(_ODD)
-            found[rows] = self.of_keys(keys)
+            found[rows] = self.of_keys([canonical(listed[row]) for row in rows.tolist()])
         return found
 
     def of_keys(self, keys: Sequence[Hashable]) -> Floats:
@@ -103,7 +94,7 @@ class Distinct:
     def _of_range(self, values: NDArray[Any], from_least: NDArray[np.int64], least: int) -> Floats:
         occur = np.flatnonzero(np.bincount(from_least))
         table = np.full(occur[-1] + 1, nan)
-        table[occur] = self.of_list((occur + least).tolist(), set())
+        table[occur] = self.of_list((occur + least).tolist())
         found: Floats = table[from_least]
         if values.dtype.kind == "f":
             found[np.isnan(values)] = nan
@@ -114,24 +105,34 @@ class Distinct:
 
 
 def canonical(value: Any) -> str | int | float | None:
-    """The one form in which a key is kept, equal to the value; None for no text and no number.
+    """The one form in which a key is kept; None where there is none.
 
-    NaN is no number.
+    Text and numbers are equal to it. A date becomes text. Nothing that a value may be fails.
     """
     if isinstance(value, str):
         return str.__str__(value)
-    if isinstance(value, float | np.floating):
-        number = float(value)
-        if number != number:
-            return None
-        return int(number) if number.is_integer() and abs(number) <= _EXACT else number
-    if not isinstance(value, Integral | np.bool_):
-        return None
-    whole = int(value)
+    if isinstance(value, float):
+        return _shortest(float(value))
     try:
-        return float(whole) if abs(whole) > _EXACT and float(whole) == whole else whole
-    except OverflowError:
+        return None if is_missing(value) else _converted(value)
+    except Exception:
         return None
+
+
+def _converted(value: Any) -> str | int | float | None:
+    if isinstance(value, Integral | np.bool_):
+        whole = int(value)
+        return float(whole) if abs(whole) > _EXACT and float(whole) == whole else whole
+    if isinstance(value, Real | Decimal):
+        return _shortest(float(value))
+    return value.isoformat() if isinstance(value, date | time) else None
+
+
+def _shortest(number: float) -> int | float | None:
+    """A number as a whole one where it is; None for NaN."""
+    if number != number:
+        return None
+    return int(number) if number.is_integer() and abs(number) <= _EXACT else number
 
 
 def _in_short_range(values: NDArray[Any]) -> tuple[NDArray[np.int64], int] | None:
@@ -166,7 +167,7 @@ class Numbered(Reading):
         return _NumberedValues(values_of(column), self.distinct)
 
     def of_numbers(self, numbers: Floats) -> Floats:
-        return self.distinct.places(numbers, set())
+        return self.distinct.places(numbers)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -183,8 +184,8 @@ class _NumberedValues(InMemory):
     def between(self, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
         values, known = self.values.between(start, stop), self.values.known
         if known is None:
-            return self.distinct.places(values, odd).reshape(-1, 1)
-        return self.distinct.of_known(values, known, odd).reshape(-1, 1)
+            return self.distinct.places(values).reshape(-1, 1)
+        return self.distinct.of_known(values, known).reshape(-1, 1)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -196,7 +197,7 @@ class _NumberedColumns:
     def __call__(self, block: Floats) -> Floats:
         found = np.empty((len(block), len(self.columns)))
         for column, distinct in enumerate(self.columns):
-            found[:, column] = distinct.places(block[:, column], set())
+            found[:, column] = distinct.places(block[:, column])
         return found
 
 

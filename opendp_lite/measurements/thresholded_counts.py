@@ -153,11 +153,11 @@ def thresholded_counts(
     Returns:
         A dictionary from keys to noisy counts, whole numbers. Numbers come first in rising order,
         then text. A key is text or a number, or a tuple of them for several columns. 1 and 1.0 are
-        one key, and "1" is another. A row that lacks a value is left out.
+        one key, and "1" is another. A date becomes text. A row that lacks a value is left out, and
+        so is one that holds anything else.
 
     Raises:
         ParameterError: If epsilon or delta is missing or impossible.
-        DataError: If a column holds neither text nor numbers.
 
     Privacy:
         The pair (epsilon, delta') under ``ApproximateDivergence``, where delta' is at most
