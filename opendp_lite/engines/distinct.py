@@ -23,7 +23,7 @@ from opendp_lite.engines.fold import Floats, Fold, Scratch
 from opendp_lite.engines.lazy_table import LazyTable
 from opendp_lite.engines.rows import LazyRows, map_rows
 from opendp_lite.engines.source import InMemory, Source
-from opendp_lite.engines.table import Column, Reading
+from opendp_lite.engines.table import Column, ColumnReading
 from opendp_lite.engines.values import Values, values_of
 from opendp_lite.errors import DataError
 
@@ -158,7 +158,7 @@ def _in_short_range(values: NDArray[Any]) -> tuple[NDArray[np.int64], int] | Non
 
 
 @attrs.frozen(eq=False, repr=False)
-class Numbered(Reading):
+class Numbered(ColumnReading):
     """The place of each value among those that were met."""
 
     distinct: Distinct

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from opendp_lite.engines.categories import is_missing
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.source import InMemory, Source
-from opendp_lite.engines.table import Reading
+from opendp_lite.engines.table import ColumnReading
 from opendp_lite.engines.values import Values, values_of
 from opendp_lite.errors import DataError
 
@@ -24,7 +24,7 @@ _EXACT: Final = 2**53
 
 
 @attrs.define(eq=False)
-class Identities(Reading):
+class Identities(ColumnReading):
     """A different number for each different id; NaN for a missing one.
 
     Ids are the same where Python says that they are equal: 5 and 5.0 are, "5" and 5 are not. These

@@ -20,8 +20,7 @@ from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.estimators.distributions.histogram_release import Histogram
 from opendp_lite.estimators.inference.budget import ApproximateBudget, budget_of
 from opendp_lite.estimators.inference.half_width import half_width
-from opendp_lite.estimators.inference.parameters import confidence_of
-from opendp_lite.exact import Number, nearest
+from opendp_lite.exact import Number, confidence_of, nearest
 from opendp_lite.examples import example
 from opendp_lite.measurements.laplace import laplace
 from opendp_lite.measurements.thresholded_counts import threshold_of, thresholded_counts
