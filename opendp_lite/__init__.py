@@ -51,11 +51,11 @@ from opendp_lite.estimates import Estimates
 from opendp_lite.estimators.distributions.basis_distribution import basis_distribution
 from opendp_lite.estimators.distributions.cdf import cdf
 from opendp_lite.estimators.distributions.distribution import Distribution
+from opendp_lite.estimators.distributions.histogram import histogram
+from opendp_lite.estimators.distributions.histogram_release import Histogram
 from opendp_lite.estimators.many_columns.centered_sum import centered_sum
 from opendp_lite.estimators.many_columns.covariance import covariance
 from opendp_lite.estimators.many_columns.covariance_estimate import Covariance
-from opendp_lite.estimators.distributions.histogram import histogram
-from opendp_lite.estimators.distributions.histogram_release import Histogram
 from opendp_lite.estimators.many_columns.multivariate_mean import multivariate_mean
 from opendp_lite.estimators.many_columns.private_bounds import private_bounds
 from opendp_lite.estimators.one_column.budget_for import budget_for
@@ -111,10 +111,11 @@ _LATER = {
     "assert_stable": "opendp_lite.testing.assert_stable",
     "audit": "opendp_lite.testing.audit",
     "csv_column": "opendp_lite.engines.csv_file",
+    "csv_table": "opendp_lite.engines.csv_file",
 }
 
 if TYPE_CHECKING:
-    from opendp_lite.engines.csv_file import csv_column
+    from opendp_lite.engines.csv_file import csv_column, csv_table
     from opendp_lite.testing.assert_lawful import assert_lawful
     from opendp_lite.testing.assert_stable import assert_stable
     from opendp_lite.testing.audit import audit
@@ -188,6 +189,7 @@ __all__ = [
     "count_ratio",
     "covariance",
     "csv_column",
+    "csv_table",
     "drop_nan",
     "estimators",
     "example",
