@@ -24,8 +24,9 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite import cli
-from opendp_lite.cli import mean_command
+from opendp_lite.cli import file_input
 from opendp_lite.cli.arguments import parsed
+from opendp_lite.cli.mean_command import MEAN
 from opendp_lite.cli.numbers import rounded_up
 from opendp_lite.estimators.one_column.count_ratio import count_ratio, size_ratio
 
@@ -207,7 +208,7 @@ def test_almost_no_noise_gives_the_clamped_mean(mean, method):
 def estimates(words: list[str], data: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     """The means and standard errors of so many releases with fixed seeds."""
     command = ["mean", "-", "--bounds", "-20", "40", *words]
-    measurement = mean_command.mean_setting(parsed(command)).pipeline
+    measurement = MEAN.setting(parsed(command)).pipeline
     found = [measurement.insecure_release(data, seed=s).value for s in range(count)]
     return np.array([e.value for e in found]), np.array([e.standard_error for e in found])
 
@@ -399,7 +400,7 @@ def test_too_much_noise_is_pointed_out(run, mean, table, monkeypatch):
         ("--bounds 0 1e-300 --rho 1", "error: --bounds "),
         ("--bounds 0 1,000 --rho 1", "argument --bounds: '1,000' is not a number"),
         ("--bounds 0 --rho 1", "argument --bounds: expected 2 arguments"),
-        ("--rho 1", "the following arguments are required: --bounds"),
+        ("--rho 1 --method simplex", "--method simplex needs --bounds LOWER UPPER"),
         ("--bounds 0 1", "Choose how private the release is: --epsilon E (1 is a common choice)"),
         ("--bounds 0 1 --rho 1e-300", "error: --rho must lie between"),
         ("--bounds 0 1 --epsilon 1e300", "error: --epsilon must lie between"),
@@ -449,7 +450,7 @@ def test_too_much_noise_is_pointed_out(run, mean, table, monkeypatch):
         ("--bounds 0 1 --rho 1 --column 1 --no-header", "column 1 holds text, not numbers"),
         ("--bounds 0 1 --rho 1 --text drop", "argument --text: invalid choice: 'drop'"),
         ("--bounds 0 1 --eps 1", "unrecognized arguments: --eps 1. See opendp-lite mean --help"),
-        ("--rho 1", "arguments are required: --bounds. See opendp-lite mean --help"),
+        ("--rho 1 --size 5", "5 rows are too few to find bounds in private with this budget"),
     ],
 )
 def test_refusals(refused, words, message):
@@ -506,7 +507,7 @@ def test_what_is_unforeseen_shows_no_value(refused, monkeypatch):
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError(SECRET)
 
-    monkeypatch.setattr(mean_command, "csv_column", broken)
+    monkeypatch.setattr(file_input, "csv_column", broken)
     error = refused("mean", "x.csv", "--bounds", 0, 1, "--rho", 1)
     assert "opendp-lite failed (ZeroDivisionError) and shows no result" in error
     assert SECRET not in error
@@ -624,8 +625,9 @@ import resource, sys
 from pathlib import Path
 import numpy as np
 from opendp_lite import cli
-from opendp_lite.cli import mean_command
+from opendp_lite.cli import file_input
 from opendp_lite.cli.arguments import parsed
+from opendp_lite.cli.mean_command import MEAN
 from opendp_lite.cli.numbers import rounded_up
 from opendp_lite.engines import csv_file
 

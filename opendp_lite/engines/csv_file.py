@@ -17,7 +17,7 @@ from itertools import chain, islice
 from math import nan
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Literal
+from typing import Any, BinaryIO, Literal
 
 import attrs
 import numpy as np
