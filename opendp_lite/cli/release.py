@@ -14,17 +14,18 @@ import attrs
 import opendp_lite as dp
 from opendp_lite.cli.file_input import FileInput
 from opendp_lite.cli.flags import budget_of, lists_for, size_of
-from opendp_lite.cli.numbers import short
+from opendp_lite.cli.numbers import rounded_down, short
 from opendp_lite.cli.output_file import OutputFile
 from opendp_lite.cli.report import NUMBERS, PrivacyClaim, Report
 from opendp_lite.cli.statistic import Line, Statistic
 from opendp_lite.cli.told import Told
 from opendp_lite.engines.file_column import FileError
-from opendp_lite.exact import round_up, whole
+from opendp_lite.exact import exact, round_up, whole
 
 DELTA: Final = Fraction(1, 10**6)
 """The delta at which a zCDP loss is also shown as an epsilon."""
 
+_TRIES: Final = 8
 _STEP: Final = re.compile(
     r"^(?:dp\.\w+\(.*?\): )?\w+: (?=(bounds|rho|epsilon|delta|confidence|edges)\b)"
 )
@@ -60,9 +61,13 @@ class Setting:
         """The number of rows, where it is public."""
         return None if self.people is not None else self.space.domain.size
 
+    def loss(self, pipeline: dp.Measurement[Any, Any, Any]) -> dict[str, float]:
+        """The loss of the pipeline, by name."""
+        loss = pipeline.map(1)
+        return dict(zip(self.budget, loss if type(loss) is tuple else (loss,), strict=True))
+
     def claim(self, pipeline: dp.Measurement[Any, Any, Any], *, explain: bool) -> PrivacyClaim:
         """What the pipeline promises, before any data is read."""
-        loss = pipeline.map(1)
         at_delta = None
         if "rho" in self.budget:
             at_delta = {"epsilon": pipeline.epsilon(DELTA), "delta": round_up(DELTA)}
@@ -71,7 +76,7 @@ class Setting:
             size=self.size,
             people=self.people is not None,
             measure=type(pipeline.output_measure).__name__,
-            loss=dict(zip(self.budget, loss if type(loss) is tuple else (loss,), strict=True)),
+            loss=self.loss(pipeline),
             epsilon_at_delta=at_delta,
             pipeline=repr(self.mechanism if by_default else pipeline),
             explanation=pipeline.explain().splitlines() if explain else None,
@@ -106,19 +111,44 @@ class Setting:
         if self.people is not None:
             person, most = self.people
             parts.append(
-                f"at most {most} rows of a person count, chosen at random; rows without "
+                f"rows that count of each person: at most {most}, chosen at random; rows without "
                 f"{self.data.titled(person)} are left out"
             )
         return {word: "; ".join(parts)}
 
 
 def setting_of(arguments: argparse.Namespace, asked: Asked) -> Setting:
-    """The release that the arguments ask for.
+    """The release that the arguments ask for, at a loss of no more than the budget.
+
+    The rows that a person has, or a row that is replaced, may be in several groups. The loss of
+    some mechanisms is then above the one that they were given, so they are given less.
 
     Raises:
-        ParameterError: If they do not fit together.
+        ParameterError: If the arguments do not fit together.
     """
     budget = budget_of(arguments)
+    given = budget
+    for _ in range(_TRIES):
+        setting = _setting(arguments, asked, given)
+        loss = setting.loss(setting.pipeline)
+        if all(loss[name] <= budget[name] for name in budget):
+            return setting
+        given = {name: _less(given[name], budget[name], loss[name]) for name in budget}
+    raise dp.ParameterError(
+        "--by: no budget for each group was found that keeps the loss of all groups within what "
+        "you gave; leave out --person or --size, or choose another privacy setting"
+    )
+
+
+def _less(given: float, asked: float, found: float) -> float:
+    """What is given to a mechanism instead, where its loss was found to be above the asked one."""
+    if found <= asked:
+        return given
+    return rounded_down(exact(given, "budget") * exact(asked, "budget") / exact(found, "budget"))
+
+
+def _setting(arguments: argparse.Namespace, asked: Asked, budget: dict[str, float]) -> Setting:
+    """The release with a budget for its mechanism."""
     size = size_of(arguments)
     people = _people(arguments)
     statistic = asked(arguments, budget)

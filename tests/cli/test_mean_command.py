@@ -1,4 +1,4 @@
-"""The command line: what it prints, what it refuses, and that values never show.
+"""The mean command and what all share: what they print, refuse, and that values never show.
 
 Where noise is not seeded, a bound is at least 11 standard deviations of Gaussian noise or 50 of
 Laplace noise away: a false failure has a chance below 1e-20.
@@ -23,14 +23,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import opendp_lite as dp
-from opendp_lite import cli
 from opendp_lite.cli import file_input
 from opendp_lite.cli.arguments import parsed
 from opendp_lite.cli.mean_command import MEAN
 from opendp_lite.cli.numbers import rounded_up
 from opendp_lite.estimators.one_column.count_ratio import count_ratio, size_ratio
 
-RAND_HIE = Path(__file__).parent.parent / "docs" / "data" / "rand_hie.csv"
+RAND_HIE = Path(__file__).parents[2] / "docs" / "data" / "rand_hie.csv"
 CLAMPED_MEAN = 2.839722634967806
 ROWS = 20190
 EXACTLY = ["--rho", "1e12"]
@@ -52,21 +51,6 @@ SECRET = "hunter2"
 
 
 @pytest.fixture
-def run(capsys):
-    """Runs the command line in this process: its status, standard output and standard error."""
-
-    def call(*words: object) -> tuple[int, str, str]:
-        try:
-            status = cli.main([str(word) for word in words])
-        except SystemExit as stop:
-            status = int(stop.code or 0)
-        out, err = capsys.readouterr()
-        return status, out, err
-
-    return call
-
-
-@pytest.fixture
 def mean(run):
     """Runs ``mean`` on the RAND table: its standard output, after it succeeded."""
 
@@ -76,31 +60,6 @@ def mean(run):
         return out
 
     return call
-
-
-@pytest.fixture
-def refused(run):
-    """Runs a command that is refused: its message, without anything on standard output."""
-
-    def call(*words: object) -> str:
-        status, out, err = run(*words)
-        assert (status, out) == (2, "")
-        assert "Traceback" not in err
-        return err
-
-    return call
-
-
-@pytest.fixture
-def table(tmp_path):
-    """Writes a CSV file of this text."""
-
-    def write(text: str | bytes, name: str = "data.csv") -> Path:
-        path = tmp_path / name
-        path.write_bytes(text.encode() if isinstance(text, str) else text)
-        return path
-
-    return write
 
 
 def process(*words: object, **options) -> subprocess.CompletedProcess[bytes]:
