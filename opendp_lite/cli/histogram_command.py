@@ -12,7 +12,7 @@ import opendp_lite as dp
 from opendp_lite.cli import flags
 from opendp_lite.cli.command import Command
 from opendp_lite.cli.numbers import as_typed, number, short
-from opendp_lite.cli.statistic import Line, Statistic
+from opendp_lite.cli.statistic import ReportLine, Statistic
 from opendp_lite.exact import exact, whole
 
 _MOST_BINS: Final = 2**20
@@ -95,7 +95,7 @@ def asked(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
     mechanism: dp.Mechanism[Any, Any, Any] = dp.histogram(
         named, **given, confidence=flags.level_of(arguments)
     )
-    shown = _Shown(len(columns) > 1)
+    shown = _AsLines(len(columns) > 1)
     kept = "all other values count as other" if arguments.other else left_out
     return Statistic(
         name="count",
@@ -119,19 +119,21 @@ def _columns(arguments: argparse.Namespace) -> tuple[tuple[str | None, ...], Any
 
 
 @attrs.frozen
-class _Shown:
+class _AsLines:
     """How a histogram is told, of several columns or of one."""
 
     several: bool
 
-    def lines(self, found: Any) -> list[Line]:
+    def lines(self, found: Any) -> list[ReportLine]:
         """A line for each key."""
         joints: list[Any] = [None] * len(found)
         if found.joint_margin is not None:
             joints = [tuple(each) for each in found.joint_intervals.tolist()]
         numbers = zip(found.counts.tolist(), found.intervals.tolist(), joints, strict=True)
         return [
-            Line(key if self.several else (key,), count, found.standard_error, tuple(ends), joint)
+            ReportLine(
+                key if self.several else (key,), count, found.standard_error, tuple(ends), joint
+            )
             for key, (count, ends, joint) in zip(found, numbers, strict=True)
         ]
 

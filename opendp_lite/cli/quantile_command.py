@@ -9,7 +9,7 @@ import opendp_lite as dp
 from opendp_lite.cli import flags
 from opendp_lite.cli.command import Command
 from opendp_lite.cli.numbers import as_typed, number, short
-from opendp_lite.cli.statistic import Line, Statistic, filled, treated
+from opendp_lite.cli.statistic import ReportLine, Statistic, filled, treated
 from opendp_lite.exact import exact
 
 _DESCRIPTION: Final = """\
@@ -72,8 +72,8 @@ def asked(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
         sampling=arguments.sampling,
     )
 
-    def lines(release: Any) -> list[Line]:
-        return [Line.of(each, q) for q, each in zip(quantiles, release, strict=True)]
+    def lines(release: Any) -> list[ReportLine]:
+        return [ReportLine.of(each, q) for q, each in zip(quantiles, release, strict=True)]
 
     return Statistic(
         name="value",

@@ -17,7 +17,7 @@ from opendp_lite.cli.flags import budget_of, lists_for, size_of
 from opendp_lite.cli.numbers import rounded_down, short
 from opendp_lite.cli.output_file import OutputFile
 from opendp_lite.cli.report import NUMBERS, PrivacyClaim, Report
-from opendp_lite.cli.statistic import Line, Statistic
+from opendp_lite.cli.statistic import ReportLine, Statistic
 from opendp_lite.cli.told import Told
 from opendp_lite.engines.file_column import FileError
 from opendp_lite.exact import exact, round_up, whole
@@ -82,7 +82,7 @@ class Setting:
             explanation=pipeline.explain().splitlines() if explain else None,
         )
 
-    def lines(self, release: Any) -> list[Line]:
+    def lines(self, release: Any) -> list[ReportLine]:
         """The lines of a release, group by group.
 
         Joint intervals hold all at once in their group alone, so they are left out with groups.

@@ -9,7 +9,7 @@ from typing import Any, Final
 import attrs
 
 from opendp_lite.cli.numbers import rounded_up, short
-from opendp_lite.cli.statistic import Line
+from opendp_lite.cli.statistic import ReportLine
 from opendp_lite.estimators.distributions.histogram_release import label
 from opendp_lite.shown_results import significant
 
@@ -90,7 +90,7 @@ class Report:
     target: str
     column: str
     titles: tuple[str, ...]
-    lines: Sequence[Line]
+    lines: Sequence[ReportLine]
     confidence: float
     sampling: bool
     claim: PrivacyClaim
@@ -122,7 +122,7 @@ class Report:
             found.update(self._as_object(self.lines[0]))
         return json.dumps({**found, **self.statement}, indent=2, allow_nan=False)
 
-    def _as_object(self, line: Line) -> dict[str, Any]:
+    def _as_object(self, line: ReportLine) -> dict[str, Any]:
         found: dict[str, Any] = {
             **dict(zip(self.titles, line.labels, strict=True)),
             self.name: line.value,
@@ -220,7 +220,7 @@ def _aligned(entries: dict[str, str]) -> list[str]:
     return [f"{title:<{width}}{value}" for title, value in entries.items()]
 
 
-def _digits(line: Line, *more: float) -> list[str]:
+def _digits(line: ReportLine, *more: float) -> list[str]:
     """The value, its error and the ends of its interval; whole numbers as they are."""
     numbers = [line.value, line.standard_error, *line.interval, *more]
     rounded = significant(line.standard_error, *map(float, numbers))
@@ -230,12 +230,12 @@ def _digits(line: Line, *more: float) -> list[str]:
     ]
 
 
-def _numbers(line: Line) -> list[str]:
+def _numbers(line: ReportLine) -> list[str]:
     value, error, low, high = _digits(line)
     return [value, error, f"{low} to {high}"]
 
 
-def _joint(line: Line) -> str:
+def _joint(line: ReportLine) -> str:
     low, high = _digits(line, *(line.joint or ()))[-2:]
     return f"{low} to {high}"
 

@@ -15,7 +15,7 @@ Labels = tuple[Hashable, ...]
 
 
 @attrs.frozen
-class Line:
+class ReportLine:
     """One released number: what it is of, and how far off it may be.
 
     ``joint`` is an interval that holds together with those of all other lines.
@@ -28,7 +28,7 @@ class Line:
     joint: tuple[float, float] | None = None
 
     @classmethod
-    def of(cls, estimate: dp.Estimate, *labels: Hashable) -> Line:
+    def of(cls, estimate: dp.Estimate, *labels: Hashable) -> ReportLine:
         """The line of an estimate."""
         return cls(labels, estimate.value, estimate.standard_error, estimate.interval)
 
@@ -80,7 +80,7 @@ class Statistic:
     columns: tuple[str | None, ...]
     kind: type
     mechanism: dp.Mechanism[Any, Any, Any]
-    lines: Callable[[Any], Sequence[Line]]
+    lines: Callable[[Any], Sequence[ReportLine]]
     note: tuple[str, str]
     picks: bool = False
     titles: tuple[str, ...] = ()
@@ -88,7 +88,7 @@ class Statistic:
     sampling: bool = False
     heading: str = ""
 
-    def hides(self, line: Line) -> bool:
+    def hides(self, line: ReportLine) -> bool:
         """Whether the noise says little more than what was known before."""
         return self.reach is not None and line.standard_error >= self.reach / 4
 
@@ -100,6 +100,6 @@ def filled(
     return mechanism if impute is None else dp.impute(as_typed(impute)) >> mechanism
 
 
-def one_line(release: dp.Estimate) -> Sequence[Line]:
+def one_line(release: dp.Estimate) -> Sequence[ReportLine]:
     """The line of a release that is one number."""
-    return [Line.of(release)]
+    return [ReportLine.of(release)]

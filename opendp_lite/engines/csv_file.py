@@ -32,7 +32,7 @@ from opendp_lite.errors import ParameterError
 Text = Literal["refuse", "missing"]
 """A cell that is neither a number nor a missing value: refuse the file, or count it as missing."""
 
-Cells = Floats | TextCells
+ColumnCells = Floats | TextCells
 """The cells of a column: numbers, or text."""
 
 _OTHER_DELIMITERS = (";", "\t", "|", ",")
@@ -63,7 +63,7 @@ def csv_column(
             default it is a header if every cell looks like a name and one is ``column``; no
             refusal shows a cell of it.
         delimiter: The character between cells.
-        na: Cells that mean a missing value, besides the empty cell, NA, N/A, NaN, nan, null, NULL,
+        na: ColumnCells that mean a missing value, besides the empty cell, NA, N/A, NaN, nan, null, NULL,
             None and a single point.
         text: ``"refuse"`` refuses a column that holds any other text. ``"missing"`` counts such a
             cell as a missing value, for tables that people fill in.
@@ -155,7 +155,7 @@ def table_of(
     wish = _Wish.of(columns, header, delimiter, na, text)
     names = [None if asked.column is None else asked.typed for asked in wish.asked]
 
-    def shown(cells: Sequence[Cells]) -> object:
+    def shown(cells: Sequence[ColumnCells]) -> object:
         return cells[0] if None in names else dict(zip(names, cells, strict=True))
 
     stream, _ = _opened(source, wish, shown)
@@ -163,7 +163,7 @@ def table_of(
 
 
 def _opened(
-    source: str | Path | BinaryIO, wish: _Wish, shown: Callable[[Sequence[Cells]], object]
+    source: str | Path | BinaryIO, wish: _Wish, shown: Callable[[Sequence[ColumnCells]], object]
 ) -> tuple[Callable[[], Iterator[Any]], str]:
     """What opens the blocks, and the public name of the first column; refused if it has none."""
     if isinstance(source, str | Path):
@@ -372,7 +372,7 @@ class _Table:
     name: str
     _not_numbers: set[int] = attrs.field(factory=set, init=False)
 
-    def blocks(self) -> Iterator[tuple[Cells, ...]]:
+    def blocks(self) -> Iterator[tuple[ColumnCells, ...]]:
         """The blocks of the columns; a fault is refused after the last of them."""
         read = 0
         for block in self._blocks(self.rows):
@@ -383,7 +383,7 @@ class _Table:
         column = self.wish.asked[min(self._not_numbers, default=0)]
         self.source.refuse_faults(column.label)
 
-    def _blocks(self, rows: Iterator[list[str]]) -> Iterator[tuple[Cells, ...]]:
+    def _blocks(self, rows: Iterator[list[str]]) -> Iterator[tuple[ColumnCells, ...]]:
         picked_cells = map(itemgetter(*self.places), self._filled(rows))
         several = len(self.places) > 1
         while block := list(islice(picked_cells, _BLOCK_ROWS)):
@@ -402,7 +402,7 @@ class _Table:
                 row.extend([""] * (least - len(row)))
             yield row
 
-    def _cells(self, place: int, cells: Sequence[str]) -> Cells:
+    def _cells(self, place: int, cells: Sequence[str]) -> ColumnCells:
         if self.wish.asked[place].kind is str:
             missing = self.wish.missing
             return TextCells.of((category_in(cell, missing) for cell in cells), len(cells))
@@ -437,12 +437,14 @@ class _Once:
         return blocks
 
 
-def _closing(stream: BinaryIO, table: _Table) -> Iterator[tuple[Cells, ...]]:
+def _closing(stream: BinaryIO, table: _Table) -> Iterator[tuple[ColumnCells, ...]]:
     with stream:
         yield from table.blocks()
 
 
-def _again(path: Path, wish: _Wish, shown: Callable[[Sequence[Cells]], object]) -> Iterator[object]:
+def _again(
+    path: Path, wish: _Wish, shown: Callable[[Sequence[ColumnCells]], object]
+) -> Iterator[object]:
     with path.open("rb") as stream:
         table = wish.table(stream)
         yield from map(shown, table.blocks())
