@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
 from datetime import date, time
 from decimal import Decimal
-from functools import partial
 from itertools import repeat
 from math import nan
 from numbers import Integral, Real
+from operator import getitem
 from threading import Lock
 from typing import Any, Final
 
@@ -101,7 +103,8 @@ class Distinct:
         return found
 
     def __reduce__(self) -> Any:
-        raise DataError("keys that nobody declared are counted in one process; declare them")
+        """Sent elsewhere without its keys: what is counted there comes back with those it met."""
+        return Distinct, ()
 
 
 def canonical(value: Any) -> str | int | float | None:
@@ -223,22 +226,94 @@ class _NumberedRows:
         return found
 
 
-class PlaceTally(Fold[Whole]):
+class KeysByPlace(ABC):
+    """Which key stands at each place."""
+
+    @abstractmethod
+    def listed(self) -> list[Any]:
+        """The keys of all places, in order."""
+
+
+@attrs.frozen(eq=False)
+class _OfValues(KeysByPlace):
+    """The values of one column."""
+
+    column: Distinct
+
+    def listed(self) -> list[Any]:
+        return self.column.keys
+
+
+@attrs.frozen(eq=False)
+class _OfTuples(KeysByPlace):
+    """The values of several columns, as tuples."""
+
+    columns: Sequence[Distinct]
+    rows: Distinct
+
+    def listed(self) -> list[Any]:
+        keys = [column.keys for column in self.columns]
+        return [tuple(map(getitem, keys, row)) for row in self.rows.keys]
+
+
+@attrs.frozen(eq=False)
+class _Listed(KeysByPlace):
+    """Keys that were counted elsewhere, or in several places."""
+
+    keys: list[Any]
+
+    def listed(self) -> list[Any]:
+        return self.keys
+
+
+@attrs.frozen(eq=False)
+class Tally:
+    """How often the key at each place occurs."""
+
+    counts: Whole
+    keys: KeysByPlace
+
+    def items(self) -> dict[Any, int]:
+        """The keys that occur, with their counts."""
+        keys, places = self.keys.listed(), np.flatnonzero(self.counts)
+        if len(self.counts) > len(keys):
+            raise DataError("keys that nobody declared were met and counted in two processes")
+        each = zip(places.tolist(), self.counts[places].tolist(), strict=True)
+        return {keys[place]: count for place, count in each}
+
+    def __reduce__(self) -> Any:
+        """Sent elsewhere with its keys."""
+        return _tally_of, (self.items(),)
+
+
+def _tally_of(items: Mapping[Any, int]) -> Tally:
+    counts = np.fromiter(items.values(), np.int64, len(items))
+    return Tally(counts, _Listed(list(items)))
+
+
+@attrs.frozen(eq=False)
+class CountPlaces(Fold[Tally]):
     """Counts how often each place occurs, however many there turn out to be."""
 
-    def empty(self) -> Whole:
-        return np.zeros(0, dtype=np.int64)
+    keys: KeysByPlace
 
-    def summarise(self, block: Floats, scratch: Scratch) -> Whole:
+    def empty(self) -> Tally:
+        return Tally(np.zeros(0, dtype=np.int64), self.keys)
+
+    def summarise(self, block: Floats, scratch: Scratch) -> Tally:
         places = block[:, 0]
         present = places[~np.isnan(places)].astype(np.intp)
-        return np.bincount(present).astype(np.int64, copy=False)
+        return Tally(np.bincount(present).astype(np.int64, copy=False), self.keys)
 
-    def merge(self, first: Whole, second: Whole) -> Whole:
-        longer, shorter = (first, second) if len(first) >= len(second) else (second, first)
-        both = longer.copy()
-        both[: len(shorter)] += shorter
-        return both
+    def merge(self, first: Tally, second: Tally) -> Tally:
+        if first.keys is not second.keys:
+            both = Counter(first.items())
+            both.update(second.items())
+            return _tally_of(both)
+        shorter, longer = sorted((first.counts, second.counts), key=len)
+        counts = longer.copy()
+        counts[: len(shorter)] += shorter
+        return Tally(counts, first.keys)
 
 
 @attrs.frozen(eq=False)
@@ -247,6 +322,13 @@ class KeyCounts:
 
     keys: tuple[Any, ...]
     counts: Whole
+
+    @classmethod
+    def of(cls, tally: Tally) -> KeyCounts:
+        """Those of a tally."""
+        items = tally.items()
+        keys = tuple(sorted(items, key=_rank))
+        return cls(keys, np.fromiter((items[key] for key in keys), np.int64, len(keys)))
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -277,38 +359,18 @@ class CountKeys:
             places = rows.columns([Column(name, Numbered(each)) for name, each in asked])
         else:
             places = map_rows(rows, _NumberedColumns(columns))
-        if self.columns == 1:
-            return Deferred(places, PlaceTally(), partial(_of_values, columns[0]), self.step)
-        tuples = Distinct()
-        finish = partial(_of_tuples, columns, tuples)
-        return Deferred(map_rows(places, _NumberedRows(tuples)), PlaceTally(), finish, self.step)
+        keys: KeysByPlace = _OfValues(columns[0])
+        if self.columns > 1:
+            rows_met = Distinct()
+            keys = _OfTuples(columns, rows_met)
+            places = map_rows(places, _NumberedRows(rows_met))
+        return Deferred(places, CountPlaces(keys), KeyCounts.of, self.step)
 
     def __call__(self, rows: LazyTable | LazyRows) -> KeyCounts:
         found: KeyCounts = evaluate(self.deferred(rows))
         return found
 
 
-def _of_values(distinct: Distinct, counts: Whole) -> KeyCounts:
-    keys = distinct.keys
-    occur = np.flatnonzero(counts).tolist()
-    return _in_order([(_rank(keys[place]), keys[place], counts[place]) for place in occur])
-
-
-def _of_tuples(columns: Sequence[Distinct], rows: Distinct, counts: Whole) -> KeyCounts:
-    found = []
-    for place in np.flatnonzero(counts).tolist():
-        parts = zip(columns, rows.keys[place], strict=True)
-        key = tuple(column.keys[part] for column, part in parts)
-        found.append((tuple(map(_rank, key)), key, counts[place]))
-    return _in_order(found)
-
-
-def _in_order(found: list[tuple[Any, Any, Any]]) -> KeyCounts:
-    found.sort(key=lambda each: each[0])
-    counts = np.fromiter((count for _, _, count in found), np.int64, len(found))
-    return KeyCounts(tuple(key for _, key, _ in found), counts)
-
-
-def _rank(key: str | int | float) -> tuple[bool, str | int | float]:
+def _rank(key: Any) -> Any:
     """Numbers come first, by their size; then text, by its characters."""
-    return isinstance(key, str), key
+    return tuple(map(_rank, key)) if isinstance(key, tuple) else (isinstance(key, str), key)

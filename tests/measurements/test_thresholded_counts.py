@@ -23,7 +23,9 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 import opendp_lite as dp
-from opendp_lite.engines.distinct import Distinct
+from opendp_lite.engines.deferred import Deferred, identity
+from opendp_lite.engines.distinct import CountKeys, KeyCounts
+from opendp_lite.engines.rows import one_pass
 from opendp_lite.measurements.thresholded_counts import Threshold
 
 REPLACE = dp.ChangeOneDistance()
@@ -269,9 +271,25 @@ def test_audits_pass_and_find_planted_lies(monkeypatch: pytest.MonkeyPatch, seed
         audited()
 
 
-def test_places_are_not_sent_to_other_processes() -> None:
-    with pytest.raises(dp.DataError, match="one process"):
-        pickle.dumps(Distinct())
+@pytest.mark.parametrize("columns", [["a"], ["a", "b"]])
+def test_counts_of_several_processes_merge(columns: list[str]) -> None:
+    """Parts that are folded far apart give their keys places of their own."""
+    names = tuple(columns)
+    halves = [{"a": ["x", "y", 1.0], "b": [1, 2, 2]}, {"a": [1, "z", "y"], "b": [2, 2, 2]}]
+    found = []
+    for half in halves:
+        waiting = CountKeys(len(names), names).deferred(dp.Tables().to_internal(half))
+        rows, how = pickle.loads(pickle.dumps((waiting.rows, waiting.how)))
+        found.append(pickle.loads(pickle.dumps(one_pass([Deferred(rows, how, identity)])[0])))
+    both = KeyCounts.of(waiting.how.merge(*found))
+    whole = {name: [each for half in halves for each in half[name]] for name in "ab"}
+    alone = CountKeys(len(names), names)(dp.Tables().to_internal(whole))
+    assert both.keys == alone.keys
+    assert both.counts.tolist() == alone.counts.tolist()
+    assert sum(both.counts) == 6
+    apart = pickle.loads(pickle.dumps(waiting.how)), pickle.loads(pickle.dumps(waiting.rows))
+    with pytest.raises(dp.DataError, match="two processes"):
+        KeyCounts.of(one_pass([Deferred(apart[1], apart[0], identity)])[0])
 
 
 def test_sparse_rows_and_hostile_numbers() -> None:
