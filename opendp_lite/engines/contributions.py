@@ -271,6 +271,7 @@ class _WatchedPiece(Source):
             chosen = choice.settle()
             for piece in every.pieces:
                 piece.keep(chosen)
+            every.pieces[:] = [piece for piece in every.pieces if len(piece.places)]
 
 
 def _in_pieces(choice: _Choice, blocks: Blocks, table: LazyTable) -> _Pieces:

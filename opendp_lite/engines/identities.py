@@ -48,8 +48,8 @@ class Identities(ColumnReading):
                     "again; make it text in all blocks, or numbers in all"
                 )
             self._is_text = values.is_text
-        known = None if values.known is None else self.of_objects([*values.known, None])
-        return _ReadIds(values, self, known)
+        listed = values.known
+        return _ReadIds(values, self, None if listed is None else self.of_objects([*listed, None]))
 
     def of_numbers(self, numbers: Floats) -> Floats:
         return self._of_floats(numbers)
@@ -60,10 +60,6 @@ class Identities(ColumnReading):
             return self._of_whole(values)
         if values.dtype.kind == "f":
             return self._of_floats(values)
-        if values.dtype.kind == "U":
-            texts, places = np.unique(values, return_inverse=True)
-            found: Floats = self.of_objects(texts.tolist())[places]
-            return found
         return self.of_objects(values.tolist())
 
     def of_objects(self, values: Sequence[Any]) -> Floats:
@@ -73,8 +69,13 @@ class Identities(ColumnReading):
             found = np.fromiter(seen, np.float64, len(values))
         except Exception:
             return np.fromiter(map(self._number, values), np.float64, len(values))
+        known = self._known
         for place in np.flatnonzero(np.isnan(found)).tolist():
-            found[place] = self._number(values[place])
+            value = values[place]
+            if type(value) is str:
+                found[place] = known.setdefault(value, float(_SMALL + len(known)))
+            else:
+                found[place] = self._number(value)
         return found
 
     def _of_whole(self, values: NDArray[Any]) -> Floats:

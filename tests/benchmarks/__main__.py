@@ -21,6 +21,7 @@ import mean
 import mean_grid
 import memory
 import noise
+import people
 import plan
 import quantile
 import quantile_errors
@@ -87,6 +88,7 @@ def main() -> None:
         "mean": mean.rows,
         "memory": memory.rows,
         "clip_to_norm": clip_to_norm.rows,
+        "people": people.rows,
         "scalars": scalars.rows,
         "quantile": quantile.rows,
         "quantile_errors": quantile_errors.rows,

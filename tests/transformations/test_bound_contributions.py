@@ -21,6 +21,7 @@ from scipy.stats import chi2
 import opendp_lite as dp
 from opendp_lite.engines.identities import Identities
 from opendp_lite.engines.rows import materialise
+from opendp_lite.engines.take import take
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
 from opendp_lite.testing.datasets import in_threads
 from opendp_lite.testing.distances import people_distance, symmetric_distance
@@ -131,7 +132,7 @@ def test_groups_of_a_person_move_at_most_their_rows(rows, groups):
     step = dp.bound_contributions(rows, groups=("city", groups))
     one = dp.bound_contributions(rows, groups=("city", groups), person="id")
     worst = {"person": 0, "row": 0}
-    for _ in range(500):
+    for _ in range(300):
         count = int(generator.integers(1, 10))
         data = np.column_stack([generator.integers(0, 2, count), generator.integers(0, 3, count)])
         data = np.column_stack([data, np.arange(count)]).astype(float)
@@ -173,7 +174,7 @@ def test_a_smaller_map_is_refuted(space, step, claim):
     honest = space >> step
     dp.assert_stable(honest)
     with pytest.raises(AssertionError, match="the stability map must bound"):
-        dp.assert_stable(attrs.evolve(honest, stability_map=lambda d: d * claim), trials=600)
+        dp.assert_stable(attrs.evolve(honest, stability_map=lambda d: d * claim), trials=200)
 
 
 def test_a_choice_that_takes_no_keys_is_seen():
@@ -374,6 +375,7 @@ FRAMES = {
     "dict of arrays": lambda ids, kind: np.array(ids, dtype=kind),
     "dict of objects": lambda ids, kind: np.array(ids, dtype=object),
     "pandas": lambda ids, kind: pd.Series(ids, dtype=kind),
+    "pandas nullable": lambda ids, kind: pd.Series(ids, dtype=NULLABLE[kind]),
     "pandas objects": lambda ids, kind: pd.Series(ids, dtype=object),
     "pandas categories": lambda ids, kind: pd.Series(ids, dtype=kind).astype("category"),
     "pandas Arrow": lambda ids, kind: pd.Series(
@@ -391,6 +393,7 @@ FRAMES = {
     "Arrow": lambda ids, kind: pa.array(ids, type=ARROW[kind]),
     "Arrow dictionary": lambda ids, kind: pa.array(ids, type=ARROW[kind]).dictionary_encode(),
 }
+NULLABLE = {"int64": "Int64", "uint64": "UInt64", "float64": "Float64", "str": "string"}
 POLARS = {"int64": pl.Int64, "uint64": pl.UInt64, "float64": pl.Float64, "str": pl.String}
 ARROW = {"int64": pa.int64(), "uint64": pa.uint64(), "float64": pa.float64(), "str": pa.string()}
 TABLES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "Arrow": pa.table}
@@ -456,6 +459,30 @@ def test_text_in_one_block_and_numbers_in_another_are_refused():
     frames = [frame.astype({"id": "string"}) if n == 0 else frame for n, frame in enumerate(blocks)]
     with pytest.raises(dp.DataError, match="text in one block and numbers in another"):
         kept(dp.Blocks(lambda: iter(frames), columns=None), drawn(0))
+
+
+def test_rows_of_an_unknown_container_are_not_picked():
+    @attrs.frozen
+    class Odd:
+        """Neither a column of a library nor an array."""
+
+    with pytest.raises(dp.DataError, match="Odd cannot be picked"):
+        take(Odd(), np.zeros(1, dtype=np.int64))
+
+
+def test_long_ids_stay_exact_beside_missing_ones():
+    ids = [2**53, None, 2**53 + 1, 2**53, None, 2**53 + 1]
+    others = {"city": [0] * 6, "x": [1] * 6}
+    for column in (
+        pd.Series(ids, dtype="Int64"),
+        pd.Series(ids, dtype="int64[pyarrow]"),
+        pl.Series(ids, dtype=pl.Int64),
+        pa.chunked_array([ids[:1], ids[1:]], type=pa.int64()),
+        np.ma.array([each or 0 for each in ids], mask=[each is None for each in ids]),
+        ids,
+    ):
+        found = kept({"id": column, **others}, drawn(0), dp.bound_contributions(1))
+        assert len(found) == 2, type(column)
 
 
 def test_a_sparse_matrix_is_refused():
@@ -524,6 +551,7 @@ def test_blocks_hold_no_more_than_what_may_be_kept(monkeypatch):
     data = np.array([[n % 5, 0, n] for n in range(5000)], dtype=float)
     found = kept(dp.Blocks(lambda: iter(np.array_split(data, 500)), columns=3), drawn(1))
     assert len(found) == 10 == max(held)
+    assert len(held) > 500, "rows are left out before the end"
 
 
 @pytest.mark.parametrize("data", [[], np.empty((0, 3)), {"id": [], "city": [], "x": []}])
@@ -586,14 +614,14 @@ def test_audit_of_people(persons, seeded):
     bounded = PEOPLE >> dp.bound_contributions(3)
     by_city = dp.by("city", [0, 1], SUMMED >> dp.laplace(epsilon=1))
     for mechanism in (SUMMED >> dp.laplace(epsilon=1), by_city):
-        dp.audit(bounded >> mechanism, common, common + person, d_in=persons, releases=2000)
+        dp.audit(bounded >> mechanism, common, common + person, d_in=persons, releases=900)
 
 
 def test_audit_finds_a_loss_for_one_row_that_is_claimed_for_a_person(seeded):
     honest = PEOPLE >> dp.bound_contributions(4) >> SUMMED >> dp.laplace(scale=1)
     lie = attrs.evolve(honest, privacy_map=lambda d: Fraction(1) * d)
     with pytest.raises(AssertionError):
-        dp.audit(lie, [], [[1, 0, 1.0]] * 9, releases=3000)
+        dp.audit(lie, [], [[1, 0, 1.0]] * 9, releases=1500)
 
 
 def test_programs_and_compositions_over_people():

@@ -428,6 +428,7 @@ mechanism_as_stage: dp.Stage[Tables, Totals] = pure  # type: ignore[assignment]
 recipe_as_bound: dp.Measurement[Tables, Pure] = pure  # type: ignore[assignment]
 
 # People with several rows.
+dp.metrics.SymmetricIdDistance(3)  # type: ignore[arg-type]
 dp.bound_contributions()  # type: ignore[call-arg]
 dp.bound_contributions("3")  # type: ignore[arg-type]
 dp.bound_contributions(3, "id")  # type: ignore[call-arg, arg-type]

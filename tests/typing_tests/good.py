@@ -300,6 +300,7 @@ assert_type(
     dp.records(columns=["age", "visits"], metric=dp.SymmetricDistance()), dp.Space[dp.Tables]
 )
 assert_type(dp.table(), dp.Space[dp.Tables])
+assert_type(dp.metrics.SymmetricIdDistance("id"), dp.metrics.SymmetricIdDistance)
 assert_type(dp.table(person="id"), dp.Space[dp.Tables])
 assert_type(dp.records(columns=["id", "age"], person="id"), dp.Space[dp.Tables])
 assert_type(

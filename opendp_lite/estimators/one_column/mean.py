@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import exp
+from math import ceil, exp
 from typing import Any, Final, overload
 
 import attrs
@@ -218,15 +218,19 @@ class _Explanation:
     def _protected(self) -> str:
         """The promise, as it is defined: on the probability of any conclusion."""
         told_at = self.request.whole.reporting_delta
-        power = self.made.epsilon(told_at)
+        rows = ceil(self.made.input_space.unit)
+        power = self.made.epsilon(told_at, rows)
         factor = f"e^{digits_up(rational_of_float(power), 3)}"
         if power < _LARGEST:
             factor += f" = {digits_up(Fraction(exp(power)), 3)}"
         change = "adding or removing" if self.size is None else "replacing"
         plus = f", plus {float(told_at):g}" if told_at else ""
+        likely = f"makes any conclusion at most {factor} times as likely{plus}"
+        if rows > 1:
+            return f"protected: any {rows} rows together\n  {change} them {likely}"
         return (
-            f"protected: any one row\n  {change} it makes any conclusion at most {factor} times as "
-            f"likely{plus}\n  several rows of one person are protected less: see map(2)"
+            f"protected: any one row\n  {change} it {likely}\n"
+            "  several rows of one person are protected less: see map(2)"
         )
 
     def _how_far_off(self) -> list[str]:
