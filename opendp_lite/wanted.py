@@ -61,8 +61,6 @@ _INSTEAD: Final = {
     "report_noisy_max": "dp.noisy_max(epsilon=1)",
     "sparse_vector": "dp.above_threshold(program, threshold, epsilon=1)",
     "svt": "dp.above_threshold(program, threshold, epsilon=1)",
-    "exponential": "dp.private_quantile(...); docs/extending.md has one over given scores",
-    "exponential_mechanism": "dp.private_quantile(...); docs/extending.md has one over scores",
     "max_rows_per_id": "dp.bound_contributions(3), after dp.table(person='id')",
     "truncate": "dp.bound_contributions(3), after dp.table(person='id')",
     "geometric": "dp.count() >> dp.laplace(epsilon=1): whole numbers stay whole",

@@ -63,7 +63,7 @@ def csv_column(
             default it is a header if every cell looks like a name and one is ``column``; no
             refusal shows a cell of it.
         delimiter: The character between cells.
-        na: ColumnCells that mean a missing value, besides the empty cell, NA, N/A, NaN, nan, null, NULL,
+        na: Cells that mean a missing value, besides the empty cell, NA, N/A, NaN, nan, null, NULL,
             None and a single point.
         text: ``"refuse"`` refuses a column that holds any other text. ``"missing"`` counts such a
             cell as a missing value, for tables that people fill in.
