@@ -11,7 +11,7 @@ import pytest
 from opendp_lite import cli
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "command-line.md").read_text()
+PAGE = (ROOT / "docs/command-line.md").read_text()
 SHOWN = re.findall(r"```\nopendp-lite (.*?)\n```\n\n```\n(.*?)```", PAGE, re.DOTALL)
 
 
