@@ -111,10 +111,11 @@ _LATER = {
     "assert_stable": "opendp_lite.testing.assert_stable",
     "audit": "opendp_lite.testing.audit",
     "csv_column": "opendp_lite.engines.csv_file",
+    "csv_table": "opendp_lite.engines.csv_file",
 }
 
 if TYPE_CHECKING:
-    from opendp_lite.engines.csv_file import csv_column
+    from opendp_lite.engines.csv_file import csv_column, csv_table
     from opendp_lite.testing.assert_lawful import assert_lawful
     from opendp_lite.testing.assert_stable import assert_stable
     from opendp_lite.testing.audit import audit
@@ -188,6 +189,7 @@ __all__ = [
     "count_ratio",
     "covariance",
     "csv_column",
+    "csv_table",
     "drop_nan",
     "estimators",
     "example",

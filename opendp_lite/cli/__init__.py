@@ -1,4 +1,4 @@
-"""The command line: a private mean of one column of a file, and the published experiments."""
+"""The command line: private releases of a file, and the published experiments."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from opendp_lite.cli.arguments import parsed
-from opendp_lite.cli.printing import describe_file_trouble, print_text, refuse
+from opendp_lite.cli.printing import describe_file_trouble, refuse, show
 from opendp_lite.errors import OpenDPLiteError
 
 _INTERRUPTED = 130
@@ -24,7 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = parsed(sys.argv[1:] if argv is None else argv)
     try:
-        return print_text(arguments.run(arguments))
+        return show(arguments.run(arguments))
     except KeyboardInterrupt:
         return _INTERRUPTED
     except OpenDPLiteError as problem:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from decimal import ROUND_CEILING, Context
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import Final
 
@@ -35,6 +35,18 @@ def rounded_up(value: float, digits: int = 3) -> str:
         '4.89'
     """
     return short(float(Context(digits, ROUND_CEILING).create_decimal(repr(value))))
+
+
+def rounded_down(value: Fraction, digits: int = 6) -> float:
+    """A number with few digits that is no larger.
+
+    Example:
+        >>> rounded_down(Fraction(2, 3)), rounded_down(Fraction(1, 2))
+        (0.666666, 0.5)
+    """
+    context = Context(digits, ROUND_FLOOR)
+    found = context.divide(Decimal(value.numerator), Decimal(value.denominator))
+    return as_typed(Fraction(found))
 
 
 def shielded(argv: Sequence[str]) -> list[str]:

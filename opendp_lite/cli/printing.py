@@ -6,8 +6,27 @@ import os
 import sys
 from typing import Final
 
+from opendp_lite.cli.told import Told
+
 _REFUSED: Final = 2
 _NOBODY_READS: Final = 141
+
+
+def show(told: Told) -> int:
+    """Writes the file of a result, then prints its text, even if the file could not be written.
+
+    Returns:
+        The exit status.
+    """
+    trouble = None
+    try:
+        told.write()
+    except OSError as problem:
+        trouble = problem.strerror or type(problem).__name__
+    status = print_text(told.text)
+    if trouble is None:
+        return status
+    return refuse(f"the release was made and is printed, but writing --output failed: {trouble}")
 
 
 def print_text(text: str) -> int:

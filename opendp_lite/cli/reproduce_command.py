@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import opendp_lite as dp
+from opendp_lite.cli.told import Told
 from opendp_lite.exact import positive, whole
 from opendp_lite.reproduce.free_lunch import free_lunch_settings as free_lunch
 from opendp_lite.reproduce.free_lunch.noise_laws import NoiseLaw
@@ -26,7 +27,7 @@ _FREE_LUNCH: Final = "opendp_lite.reproduce.free_lunch.free_lunch_command"
 _TRANSACTIONS: Final = "opendp_lite.reproduce.transaction_runs"
 
 
-def run_experiment(arguments: argparse.Namespace) -> str:
+def run_experiment(arguments: argparse.Namespace) -> Told:
     """Runs an experiment and writes its files.
 
     Args:
@@ -39,9 +40,8 @@ def run_experiment(arguments: argparse.Namespace) -> str:
         ParameterError: If an argument is out of range or does not go with the experiment.
         DataError: If a file is not as it must be, or cannot be written.
     """
-    if arguments.experiment in free_lunch.EXPERIMENTS:
-        return _free_lunch(arguments)
-    return _plan(arguments)
+    known = arguments.experiment in free_lunch.EXPERIMENTS
+    return Told(_free_lunch(arguments) if known else _plan(arguments))
 
 
 def _plan(arguments: argparse.Namespace) -> str:

@@ -1,4 +1,4 @@
-"""One numeric column of a CSV file, a block at a time.
+"""Columns of a CSV file, a block at a time.
 
 Three sentences on what a refusal may show:
 
@@ -10,27 +10,30 @@ that the file breaks its declared format: this bit is outside of the stated priv
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from itertools import chain, islice
 from math import nan
+from operator import itemgetter
 from pathlib import Path
-from typing import BinaryIO, Final, Literal
+from typing import Any, BinaryIO, Literal
 
 import attrs
 import numpy as np
 
+from opendp_lite.engines.blocks import Blocks
 from opendp_lite.engines.csv_rows import CsvRows, Fault
 from opendp_lite.engines.file_column import FileColumn, FileError, picked
 from opendp_lite.engines.fold import Floats
+from opendp_lite.engines.text_cells import MISSING, TextCells, category_in
 from opendp_lite.errors import ParameterError
-
-MISSING: Final = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "."})
-"""Cells that always mean a missing value."""
 
 Text = Literal["refuse", "missing"]
 """A cell that is neither a number nor a missing value: refuse the file, or count it as missing."""
+
+ColumnCells = Floats | TextCells
+"""The cells of a column: numbers, or text."""
 
 _OTHER_DELIMITERS = (";", "\t", "|", ",")
 _BLOCK_ROWS = 65536
@@ -89,25 +92,98 @@ def csv_column(
         >>> (dp.drop_nan() >> dp.clamp(0, 100) >> dp.sum())(ages)
         NotPrivate([41.])
     """
-    marks = MISSING | {mark.strip() for mark in na}
-    wish = _Wish(column, header, _one_character(delimiter), marks, _known(text))
+    wish = _Wish.of([(column, float)], header, delimiter, na, text)
+    stream, name = _opened(source, wish, itemgetter(0))
+    return FileColumn(stream, name=name)
+
+
+def csv_table(
+    source: str | Path | BinaryIO,
+    columns: Mapping[Any, type[str] | type[float]],
+    *,
+    header: bool | None = None,
+    delimiter: str = ",",
+    na: Collection[str] = (),
+    text: Text = "refuse",
+) -> Blocks:
+    """Reads some columns of a CSV file, which may be larger than memory.
+
+    Args:
+        source: As for ``csv_column``.
+        columns: What each column holds: ``str`` for text, ``float`` for numbers. The key is the
+            name in the header, or with ``header=False`` a number that counts from 1.
+        header: As for ``csv_column``. By default the first line is a header if every cell looks
+            like a name and all ``columns`` are among them.
+        delimiter: As for ``csv_column``.
+        na: As for ``csv_column``. These cells are missing in columns of text as well.
+        text: As for ``csv_column``, for the columns of numbers.
+
+    Returns:
+        A table in blocks, for a pipeline that picks columns by name: a column that has a number
+        is called "1", say. Text has no space around it, and a whole number such as "3.0" is "3".
+
+    Raises:
+        ParameterError: If the arguments do not fit together.
+        DataError: As for ``csv_column``.
+        OSError: If the file cannot be opened.
+
+    Privacy:
+        As for ``csv_column``. Any text fits a column of text.
+
+    Example:
+        >>> import io
+        >>> import opendp_lite as dp
+        >>> people = io.BytesIO(b"sex,name,age\\nf,Ann,41\\nm,Bob,NA\\n")
+        >>> count = dp.select("sex") >> dp.one_hot(["f", "m"]) >> dp.sum()
+        >>> count(dp.csv_table(people, {"sex": str, "age": float}))
+        NotPrivate([1., 1.])
+    """
+    if not isinstance(columns, Mapping) or not columns:
+        raise ParameterError("csv_table: columns says what each holds, as in {'age': float}")
+    return table_of(source, tuple(columns.items()), header, delimiter, na, text)
+
+
+def table_of(
+    source: str | Path | BinaryIO,
+    columns: Sequence[tuple[str | int | None, Any]],
+    header: bool | None,
+    delimiter: str,
+    na: Collection[str],
+    text: Text,
+) -> Blocks:
+    """As ``csv_table``; a column of the name None is the only one, and its blocks have no name."""
+    wish = _Wish.of(columns, header, delimiter, na, text)
+    names = [None if asked.column is None else asked.typed for asked in wish.asked]
+
+    def shown(cells: Sequence[ColumnCells]) -> object:
+        return cells[0] if None in names else dict(zip(names, cells, strict=True))
+
+    stream, _ = _opened(source, wish, shown)
+    return Blocks(stream, columns=len(names))
+
+
+def _opened(
+    source: str | Path | BinaryIO, wish: _Wish, shown: Callable[[Sequence[ColumnCells]], object]
+) -> tuple[Callable[[], Iterator[Any]], str]:
+    """What opens the blocks, and the public name of the first column; refused if it has none."""
     if isinstance(source, str | Path):
         path = Path(source)
         with ExitStack() as held:
             stream = held.enter_context(path.open("rb"))
             table = wish.table(stream)
             if path.is_file():
-                return FileColumn(partial(_again, path, wish), name=table.name)
+                return partial(_again, path, wish, shown), table.name
             held.pop_all()
-            return FileColumn(_Once(_closing(stream, table)), name=table.name)
+            return _Once(map(shown, _closing(stream, table))), table.name
     table = wish.table(source)
-    return FileColumn(_Once(table.blocks()), name=table.name)
+    return _Once(map(shown, table.blocks())), table.name
 
 
-def _fits(wish: _Wish, field: object, column: str | int | None) -> None:
+def _fits(asked: _Asked, field: object, header: bool | None) -> None:
+    column = asked.column
     if column is None:
         return
-    if wish.header is not False:
+    if header is not False:
         if not isinstance(column, str):
             raise ParameterError(
                 f"a column of a table with a header has a name, got {column!r}; for a column "
@@ -120,38 +196,24 @@ def _fits(wish: _Wish, field: object, column: str | int | None) -> None:
         )
 
 
+def _a_kind(asked: _Asked, field: object, kind: object) -> None:
+    if kind not in (str, float):
+        raise ParameterError(
+            f"csv_table: a column holds str (text) or float (numbers), got {kind!r}"
+        )
+
+
 @attrs.frozen(repr=False)
-class _Wish:
-    """The column that you ask for and how its cells are to be read."""
+class _Asked:
+    """A column that you ask for."""
 
-    column: str | int | None = attrs.field(validator=_fits)
-    header: bool | None = attrs.field()
-    delimiter: str
-    missing: frozenset[str]
-    text: Text
-
-    def table(self, stream: BinaryIO) -> _Table:
-        """The rows of a stream with the place of the column in them."""
-        source = CsvRows.of(stream, self.delimiter)
-        rows = iter(source)
-        first = next((row for row in rows if row), None)
-        if source.faults:
-            for _ in _Table(self, source, rows, 0, len(first or [""]), "").blocks():
-                pass
-        if self.header is False:
-            return self._headless(source, rows, first)
-        if first is None:
-            raise FileError("the file is empty; its first line must hold the names of the columns")
-        names = tuple(name.strip() for name in first)
-        if self.header:
-            return self._declared(source, rows, names)
-        if not all(map(self._is_name, names)) or (self.column is None and len(names) != 1):
-            raise FileError(self._no_header())
-        index = 0 if self.column is None else self._place(names)
-        return _Table(self, source, rows, index, len(names), self._typed)
+    column: str | int | None
+    kind: Any = attrs.field(validator=_a_kind)
+    header: bool | None = attrs.field(validator=_fits)
 
     @property
-    def _typed(self) -> str:
+    def typed(self) -> str:
+        """Its name or number as text; empty for the only column."""
         return "" if self.column is None else str(self.column).strip()
 
     @property
@@ -163,7 +225,63 @@ class _Wish:
             case int():
                 return f"column {self.column}"
             case _:
-                return f"column {self._typed!r}"
+                return f"column {self.typed!r}"
+
+
+def _told_apart(wish: _Wish, field: object, asked: tuple[_Asked, ...]) -> None:
+    if len({each.typed for each in asked}) < len(asked):
+        raise ParameterError("a column is asked for twice; name each once")
+
+
+@attrs.frozen(repr=False)
+class _Wish:
+    """The columns that you ask for and how their cells are to be read."""
+
+    asked: tuple[_Asked, ...] = attrs.field(validator=_told_apart)
+    header: bool | None
+    delimiter: str
+    missing: frozenset[str]
+    text: Text
+
+    @classmethod
+    def of(
+        cls,
+        columns: Sequence[tuple[str | int | None, Any]],
+        header: bool | None,
+        delimiter: str,
+        na: Collection[str],
+        text: Text,
+    ) -> _Wish:
+        """The columns with what each holds, and how the cells are written."""
+        asked = tuple(_Asked(column, kind, header) for column, kind in columns)
+        marks = MISSING | {mark.strip() for mark in na}
+        return cls(asked, header, _one_character(delimiter), marks, _known(text))
+
+    def table(self, stream: BinaryIO) -> _Table:
+        """The rows of a stream with the places of the columns in them."""
+        source = CsvRows.of(stream, self.delimiter)
+        rows = iter(source)
+        first = next((row for row in rows if row), None)
+        if source.faults:
+            places = (0,) * len(self.asked)
+            for _ in _Table(self, source, rows, places, len(first or [""]), "").blocks():
+                pass
+        if self.header is False:
+            return self._headless(source, rows, first)
+        if first is None:
+            raise FileError("the file is empty; its first line must hold the names of the columns")
+        names = tuple(name.strip() for name in first)
+        if self.header:
+            return self._declared(source, rows, names)
+        if not all(map(self._is_name, names)) or (self._only and len(names) != 1):
+            raise FileError(self._no_header())
+        places = tuple(0 if self._only else self._place(each.typed, names) for each in self.asked)
+        return _Table(self, source, rows, places, len(names), self.asked[0].typed)
+
+    @property
+    def _only(self) -> bool:
+        """Whether no column is named, since the file has one."""
+        return self.asked[0].column is None
 
     def number(self, cell: str) -> float:
         """The number in a cell; raises ``ValueError`` for text."""
@@ -179,20 +297,21 @@ class _Wish:
         self, source: CsvRows, rows: Iterator[list[str]], first: list[str] | None
     ) -> _Table:
         width = 0 if first is None else len(first)
-        place = int(self.column) if self.column is not None else 1
-        if first is not None and place > width:
-            raise FileError(f"there is no column {place}: the first line has fewer cells")
-        if self.column is None and width > 1:
+        places = tuple(1 if each.column is None else int(each.column) for each in self.asked)
+        if first is not None and max(places) > width:
+            raise FileError(f"there is no column {max(places)}: the first line has fewer cells")
+        if self._only and width > 1:
             raise FileError(
                 "choose a column by its number, which counts from 1 (column=3, or --column 3)"
             )
         every = rows if first is None else chain([first], rows)
-        return _Table(self, source, every, place - 1, width, self._typed)
+        starting = tuple(place - 1 for place in places)
+        return _Table(self, source, every, starting, width, self.asked[0].typed)
 
     def _declared(
         self, source: CsvRows, rows: Iterator[list[str]], names: tuple[str, ...]
     ) -> _Table:
-        if len(names) == 1 and self._typed != names[0]:
+        if len(names) == 1 and any(each.typed != names[0] for each in self.asked):
             other = next((mark for mark in _OTHER_DELIMITERS if mark in names[0]), None)
             if other is not None:
                 shown = "tab" if other == "\t" else f"'{other}'"
@@ -200,22 +319,25 @@ class _Wish:
                     f"the first line holds {other!r} and not {self.delimiter!r} between the names "
                     f"of the columns; try --delimiter {shown}"
                 )
-        name = picked(names, None if self.column is None else self._typed)
-        return _Table(self, source, rows, names.index(name), len(names), name)
+        found = [picked(names, None if self._only else each.typed) for each in self.asked]
+        return _Table(self, source, rows, tuple(map(names.index, found)), len(names), found[0])
 
-    def _place(self, names: tuple[str, ...]) -> int:
-        if self._typed not in names:
+    def _place(self, typed: str, names: tuple[str, ...]) -> int:
+        if typed not in names:
             raise FileError(self._no_header())
-        if names.count(self._typed) > 1:
-            raise FileError(f"two columns have the name {self._typed!r}; rename one of them")
-        return names.index(self._typed)
+        if names.count(typed) > 1:
+            raise FileError(f"two columns have the name {typed!r}; rename one of them")
+        return names.index(typed)
 
     def _no_header(self) -> str:
         """One text for all first lines: it tells only that this one is not as declared."""
-        if self.column is None:
+        typed = ", ".join(repr(each.typed) for each in self.asked)
+        if self._only:
             found = "choose a column (column=, or --column NAME), as the first line is not one name"
+        elif len(self.asked) == 1:
+            found = f"the first line names no column {typed}"
         else:
-            found = f"the first line names no column {self._typed!r}"
+            found = f"the first line does not name all of the columns {typed}"
         return (
             f"{found}. It is not shown, as it may be a person's row. If it holds column names, "
             "header=True (--header) makes this error list them. If it is data, ask for a column by "
@@ -237,56 +359,75 @@ class _Wish:
 
 @attrs.frozen(eq=False, repr=False)
 class _Table:
-    """Rows that are still to come and the place of a column in them."""
+    """Rows that are still to come and the places of columns in them.
+
+    ``name`` is that of the first column, where it is public.
+    """
 
     wish: _Wish
     source: CsvRows
     rows: Iterator[list[str]]
-    index: int
+    places: tuple[int, ...]
     width: int
     name: str
+    _not_numbers: set[int] = attrs.field(factory=set, init=False)
 
-    def blocks(self) -> Iterator[Floats]:
-        """The blocks of the column; a fault is refused after the last of them."""
+    def blocks(self) -> Iterator[tuple[ColumnCells, ...]]:
+        """The blocks of the columns; a fault is refused after the last of them."""
         read = 0
         for block in self._blocks(self.rows):
-            read += len(block)
+            read += len(block[0])
             yield block
         for _ in self._blocks(self.source.instead_of_swallowed(read, self.width)):
             pass
-        self.source.refuse_faults(self.wish.label)
+        column = self.wish.asked[min(self._not_numbers, default=0)]
+        self.source.refuse_faults(column.label)
 
-    def _blocks(self, rows: Iterator[list[str]]) -> Iterator[Floats]:
-        numbers = self._numbers(rows)
-        while len(block := np.fromiter(islice(numbers, _BLOCK_ROWS), np.float64)):
-            yield block
+    def _blocks(self, rows: Iterator[list[str]]) -> Iterator[tuple[ColumnCells, ...]]:
+        picked_cells = map(itemgetter(*self.places), self._filled(rows))
+        several = len(self.places) > 1
+        while block := list(islice(picked_cells, _BLOCK_ROWS)):
+            columns = zip(*block, strict=True) if several else [block]
+            yield tuple(self._cells(place, cells) for place, cells in enumerate(columns))
 
-    def _numbers(self, rows: Iterator[list[str]]) -> Iterator[float]:
-        index, width, number = self.index, self.width, self.wish.number
-        faults = self.source.faults
-        refused = self.wish.text == "refuse"
+    def _filled(self, rows: Iterator[list[str]]) -> Iterator[list[str]]:
+        """The rows with an empty cell for each that is lacking; an empty line is no row."""
+        least, width, faults = max(self.places) + 1, self.width, self.source.faults
         for row in rows:
             if len(row) != width:
                 if not row:
                     continue
                 if any(cell.strip() for cell in row[width:]):
                     faults.add(Fault.WIDE)
+                row.extend([""] * (least - len(row)))
+            yield row
+
+    def _cells(self, place: int, cells: Sequence[str]) -> ColumnCells:
+        if self.wish.asked[place].kind is str:
+            missing = self.wish.missing
+            return TextCells.of((category_in(cell, missing) for cell in cells), len(cells))
+        return np.fromiter(self._numbers(place, cells), np.float64, len(cells))
+
+    def _numbers(self, place: int, cells: Sequence[str]) -> Iterator[float]:
+        number, refused = self.wish.number, self.wish.text == "refuse"
+        for cell in cells:
             try:
-                value = number(row[index]) if index < len(row) else nan
+                value = number(cell)
             except ValueError:
                 value = nan
                 if refused:
-                    faults.add(Fault.TEXT)
+                    self.source.faults.add(Fault.TEXT)
+                    self._not_numbers.add(place)
             yield value
 
 
 class _Once:
     """Blocks that can be gone through one time."""
 
-    def __init__(self, blocks: Iterator[Floats]) -> None:
-        self._left: Iterator[Floats] | None = blocks
+    def __init__(self, blocks: Iterator[Any]) -> None:
+        self._left: Iterator[Any] | None = blocks
 
-    def __call__(self) -> Iterator[Floats]:
+    def __call__(self) -> Iterator[Any]:
         blocks, self._left = self._left, None
         if blocks is None:
             raise FileError(
@@ -296,15 +437,17 @@ class _Once:
         return blocks
 
 
-def _closing(stream: BinaryIO, table: _Table) -> Iterator[Floats]:
+def _closing(stream: BinaryIO, table: _Table) -> Iterator[tuple[ColumnCells, ...]]:
     with stream:
         yield from table.blocks()
 
 
-def _again(path: Path, wish: _Wish) -> Iterator[Floats]:
+def _again(
+    path: Path, wish: _Wish, shown: Callable[[Sequence[ColumnCells]], object]
+) -> Iterator[object]:
     with path.open("rb") as stream:
         table = wish.table(stream)
-        yield from table.blocks()
+        yield from map(shown, table.blocks())
 
 
 def _known(text: Text) -> Text:

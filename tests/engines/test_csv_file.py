@@ -17,11 +17,12 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.engines import csv_file
-from opendp_lite.engines.csv_file import MISSING, csv_column
+from opendp_lite.engines.csv_file import csv_column
 from opendp_lite.engines.csv_rows import LONGEST_CELL
 from opendp_lite.engines.file_column import FileColumn
 from opendp_lite.engines.parquet_file import parquet_column
 from opendp_lite.engines.source import BLOCK_ENTRIES
+from opendp_lite.engines.text_cells import MISSING
 
 SECRET = "hunter2"
 

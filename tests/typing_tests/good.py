@@ -581,6 +581,8 @@ assert_type(dp.Blocks(lambda: [[1.0], np.ones(2)], columns=1), dp.Blocks)
 assert_type(summed(dp.Blocks(blocks)), Any)
 ages = dp.csv_column(BytesIO(b"age;visits\n41;2\n-;3\n"), "age", delimiter=";", na={"-"})
 as_blocks: dp.Blocks = ages
+assert_type(dp.csv_table(BytesIO(b"sex\nf\n"), {"sex": str}), dp.Blocks)
+assert_type(dp.csv_table(BytesIO(b"f,41\n"), {1: str, 2: float}, header=False), dp.Blocks)
 assert_type(dp.csv_column(BytesIO(b"age\n41\n")).name, str)
 assert_type(
     dp.csv_column(BytesIO(b"Ann,41\n"), 2, header=False, text="missing").columns, int | None

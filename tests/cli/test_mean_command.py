@@ -1,4 +1,4 @@
-"""The command line: what it prints, what it refuses, and that values never show.
+"""The mean command and what all share: what they print, refuse, and that values never show.
 
 Where noise is not seeded, a bound is at least 11 standard deviations of Gaussian noise or 50 of
 Laplace noise away: a false failure has a chance below 1e-20.
@@ -23,13 +23,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import opendp_lite as dp
-from opendp_lite import cli
-from opendp_lite.cli import mean_command
+from opendp_lite.cli import file_input
 from opendp_lite.cli.arguments import parsed
+from opendp_lite.cli.mean_command import MEAN
 from opendp_lite.cli.numbers import rounded_up
 from opendp_lite.estimators.one_column.count_ratio import count_ratio, size_ratio
 
-RAND_HIE = Path(__file__).parent.parent / "docs" / "data" / "rand_hie.csv"
+RAND_HIE = Path(__file__).parents[2] / "docs" / "data" / "rand_hie.csv"
 CLAMPED_MEAN = 2.839722634967806
 ROWS = 20190
 EXACTLY = ["--rho", "1e12"]
@@ -51,21 +51,6 @@ SECRET = "hunter2"
 
 
 @pytest.fixture
-def run(capsys):
-    """Runs the command line in this process: its status, standard output and standard error."""
-
-    def call(*words: object) -> tuple[int, str, str]:
-        try:
-            status = cli.main([str(word) for word in words])
-        except SystemExit as stop:
-            status = int(stop.code or 0)
-        out, err = capsys.readouterr()
-        return status, out, err
-
-    return call
-
-
-@pytest.fixture
 def mean(run):
     """Runs ``mean`` on the RAND table: its standard output, after it succeeded."""
 
@@ -75,31 +60,6 @@ def mean(run):
         return out
 
     return call
-
-
-@pytest.fixture
-def refused(run):
-    """Runs a command that is refused: its message, without anything on standard output."""
-
-    def call(*words: object) -> str:
-        status, out, err = run(*words)
-        assert (status, out) == (2, "")
-        assert "Traceback" not in err
-        return err
-
-    return call
-
-
-@pytest.fixture
-def table(tmp_path):
-    """Writes a CSV file of this text."""
-
-    def write(text: str | bytes, name: str = "data.csv") -> Path:
-        path = tmp_path / name
-        path.write_bytes(text.encode() if isinstance(text, str) else text)
-        return path
-
-    return write
 
 
 def process(*words: object, **options) -> subprocess.CompletedProcess[bytes]:
@@ -207,7 +167,7 @@ def test_almost_no_noise_gives_the_clamped_mean(mean, method):
 def estimates(words: list[str], data: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     """The means and standard errors of so many releases with fixed seeds."""
     command = ["mean", "-", "--bounds", "-20", "40", *words]
-    measurement = mean_command.mean_setting(parsed(command)).pipeline
+    measurement = MEAN.setting(parsed(command)).pipeline
     found = [measurement.insecure_release(data, seed=s).value for s in range(count)]
     return np.array([e.value for e in found]), np.array([e.standard_error for e in found])
 
@@ -399,7 +359,7 @@ def test_too_much_noise_is_pointed_out(run, mean, table, monkeypatch):
         ("--bounds 0 1e-300 --rho 1", "error: --bounds "),
         ("--bounds 0 1,000 --rho 1", "argument --bounds: '1,000' is not a number"),
         ("--bounds 0 --rho 1", "argument --bounds: expected 2 arguments"),
-        ("--rho 1", "the following arguments are required: --bounds"),
+        ("--rho 1 --method simplex", "--method simplex needs --bounds LOWER UPPER"),
         ("--bounds 0 1", "Choose how private the release is: --epsilon E (1 is a common choice)"),
         ("--bounds 0 1 --rho 1e-300", "error: --rho must lie between"),
         ("--bounds 0 1 --epsilon 1e300", "error: --epsilon must lie between"),
@@ -449,7 +409,7 @@ def test_too_much_noise_is_pointed_out(run, mean, table, monkeypatch):
         ("--bounds 0 1 --rho 1 --column 1 --no-header", "column 1 holds text, not numbers"),
         ("--bounds 0 1 --rho 1 --text drop", "argument --text: invalid choice: 'drop'"),
         ("--bounds 0 1 --eps 1", "unrecognized arguments: --eps 1. See opendp-lite mean --help"),
-        ("--rho 1", "arguments are required: --bounds. See opendp-lite mean --help"),
+        ("--rho 1 --size 5", "5 rows are too few to find bounds in private with this budget"),
     ],
 )
 def test_refusals(refused, words, message):
@@ -506,7 +466,7 @@ def test_what_is_unforeseen_shows_no_value(refused, monkeypatch):
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError(SECRET)
 
-    monkeypatch.setattr(mean_command, "csv_column", broken)
+    monkeypatch.setattr(file_input, "csv_column", broken)
     error = refused("mean", "x.csv", "--bounds", 0, 1, "--rho", 1)
     assert "opendp-lite failed (ZeroDivisionError) and shows no result" in error
     assert SECRET not in error
@@ -624,8 +584,9 @@ import resource, sys
 from pathlib import Path
 import numpy as np
 from opendp_lite import cli
-from opendp_lite.cli import mean_command
+from opendp_lite.cli import file_input
 from opendp_lite.cli.arguments import parsed
+from opendp_lite.cli.mean_command import MEAN
 from opendp_lite.cli.numbers import rounded_up
 from opendp_lite.engines import csv_file
 

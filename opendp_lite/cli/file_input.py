@@ -1,0 +1,123 @@
+"""The data of a command: columns of a file or of standard input."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import attrs
+
+import opendp_lite as dp
+from opendp_lite.engines.csv_file import csv_column, table_of
+from opendp_lite.engines.file_column import FileColumn, FileError
+
+_PARQUET: Final = "opendp_lite.engines.parquet_file"
+Columns = tuple[tuple[str | None, type], ...]
+
+
+@attrs.frozen
+class FileInput:
+    """A file as the options describe it.
+
+    Args:
+        options: What the parser made of the command line.
+        columns: The names that were typed, and what each column is read as. None is for the only
+            column.
+    """
+
+    options: argparse.Namespace
+    columns: Columns
+
+    @classmethod
+    def of(
+        cls, options: argparse.Namespace, columns: Sequence[tuple[str | None, type]]
+    ) -> FileInput:
+        """Columns of a file, refused where one is asked for in two parts.
+
+        Raises:
+            ParameterError: If a column is named twice, or one is unnamed beside others.
+        """
+        names = [None if name is None else name.strip() for name, _ in columns]
+        if len(names) > 1 and None in names:
+            raise dp.ParameterError("--column NAME is needed, as other columns are read as well")
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise dp.ParameterError(
+                f"column {twice!r} is asked for twice; name different columns in --column, --by "
+                "and --person"
+            )
+        kinds = (kind for _, kind in columns)
+        return cls(options, tuple(zip(names, kinds, strict=True)))
+
+    def titled(self, name: str | None) -> str:
+        """A column in words that are public: as you typed it."""
+        if name is None:
+            return "the only column"
+        return f"column {name}" if self.options.header is False else name
+
+    def column(self) -> FileColumn:
+        """The one column, of numbers."""
+        if self._is_parquet:
+            found: FileColumn = self._engine().parquet_column(self.options.file, self.columns[0][0])
+            return found
+        options = self.options
+        return csv_column(
+            self._source,
+            self._asked(self.columns[0][0]),
+            header=options.header,
+            delimiter=options.delimiter,
+            na=options.na,
+            text=options.text,
+        )
+
+    def table(self) -> dp.Blocks:
+        """All columns."""
+        if self._is_parquet:
+            found: dp.Blocks = self._engine().parquet_table(self.options.file, self.columns)
+            return found
+        options = self.options
+        asked = [(self._asked(name), kind) for name, kind in self.columns]
+        return table_of(
+            self._source, asked, options.header, options.delimiter, options.na, options.text
+        )
+
+    @property
+    def _is_parquet(self) -> bool:
+        return Path(self.options.file).suffix.lower() == ".parquet"
+
+    @property
+    def _source(self) -> str | BinaryIO:
+        file: str = self.options.file
+        return _standard_input() if file == "-" else file
+
+    def _asked(self, name: str | None) -> str | int | None:
+        """The column as a number where the file has no header."""
+        if self.options.header is False and name is not None and name.isdecimal():
+            return int(name)
+        return name
+
+    def _engine(self) -> Any:
+        options = self.options
+        usual = (options.delimiter, options.text) == (",", "refuse")
+        if options.header is not None or options.na or not usual:
+            raise dp.ParameterError(
+                "--header, --no-header, --delimiter, --na and --text are for CSV files; leave them "
+                "out, as a Parquet file declares its columns and their types"
+            )
+        try:
+            return importlib.import_module(_PARQUET)
+        except ImportError:
+            raise dp.ParameterError(
+                'reading a .parquet file needs pyarrow; type: pip install "opendp_lite[arrow]"'
+            ) from None
+
+
+def _standard_input() -> BinaryIO:
+    stream: BinaryIO | None = getattr(sys.stdin, "buffer", None)
+    if stream is None:
+        raise FileError("there is no standard input to read; give the name of a file")
+    return stream

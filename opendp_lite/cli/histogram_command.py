@@ -1,0 +1,220 @@
+"""``opendp-lite histogram``."""
+
+from __future__ import annotations
+
+import argparse
+from itertools import pairwise
+from typing import Any, Final
+
+import attrs
+
+import opendp_lite as dp
+from opendp_lite.cli import flags
+from opendp_lite.cli.command import Command
+from opendp_lite.cli.numbers import as_typed, number, short
+from opendp_lite.cli.statistic import ReportLine, Statistic
+from opendp_lite.exact import exact, whole
+
+_MOST_BINS: Final = 2**20
+
+_DESCRIPTION: Final = """\
+Counts the rows of each category, or of each bin, with differential privacy. For example:
+
+  opendp-lite histogram survey.csv --column education --categories 1 2 3 4 --epsilon 1
+  opendp-lite histogram survey.csv --column age --edges 0 10 20 30 --epsilon 1
+
+A row is in one category, so the number of categories costs nothing. Counts are unbiased: one that
+is near 0 may come out below 0."""
+
+_EXAMPLES: Final = """\
+more examples:
+  opendp-lite histogram survey.csv --column age --bins 0 100 20 --epsilon 1
+  opendp-lite histogram survey.csv --column sex education --categories f m --categories 1 2 3 \\
+      --epsilon 1
+  opendp-lite histogram survey.csv --column city --epsilon 1 --delta 1e-6
+
+Choose the categories without looking at the data. The last example declares none: it shows the
+categories that occur often enough."""
+
+
+def _add(parser: argparse.ArgumentParser) -> None:
+    flags.add_data(
+        parser.add_argument_group("the data"),
+        "the name of the column, or of several for all combinations",
+        several=True,
+    )
+    flags.add_privacy(
+        parser.add_argument_group("the privacy: one setting (a smaller number protects more)"),
+        delta="the small probability of approximate differential privacy, say 1e-6; needed where "
+        "no categories are declared",
+    )
+    flags.add_people(parser.add_argument_group("several rows a person"))
+    counts = parser.add_argument_group("the counts")
+    counts.add_argument(
+        "--categories",
+        metavar="WORD",
+        nargs="+",
+        action="append",
+        help="the categories as the file writes them; NA counts the missing cells. For several "
+        "columns give --categories once for each",
+    )
+    counts.add_argument(
+        "--edges",
+        metavar="X",
+        nargs="+",
+        type=number,
+        help="rising numbers between which a column of numbers is counted; an interval holds its "
+        "lower edge, and the last one both",
+    )
+    counts.add_argument(
+        "--bins",
+        metavar=("LOWER", "UPPER", "COUNT"),
+        nargs=3,
+        type=number,
+        help="edges at equal distances",
+    )
+    counts.add_argument(
+        "--other", action="store_true", help="count all other values too, under other"
+    )
+    flags.add_groups(counts)
+    flags.add_rows(counts, missing=False)
+    flags.add_confidence(counts, "the count")
+    flags.add_output(parser.add_argument_group("the output"))
+
+
+def asked(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
+    """The counts that the arguments ask for.
+
+    Raises:
+        ParameterError: If they do not fit together.
+    """
+    columns, named = _columns(arguments)
+    declared, left_out = _declared(arguments, columns, budget)
+    more: Any = {"other": True} if arguments.other else {}
+    given: dict[str, Any] = {**declared, **more, **budget}
+    mechanism: dp.Mechanism[Any, Any, Any] = dp.histogram(
+        named, **given, confidence=flags.level_of(arguments)
+    )
+    shown = _AsLines(len(columns) > 1)
+    kept = "all other values count as other" if arguments.other else left_out
+    return Statistic(
+        name="count",
+        target="count",
+        columns=columns,
+        kind=float if "edges" in declared else str,
+        mechanism=mechanism,
+        lines=shown.lines,
+        note=("counted", kept),
+        picks=True,
+        titles=tuple("value" if name is None else _title(name, arguments) for name in columns),
+    )
+
+
+def _columns(arguments: argparse.Namespace) -> tuple[tuple[str | None, ...], Any]:
+    """The columns, and as ``histogram`` takes them; None stands for the only one."""
+    if arguments.column is None:
+        return (None,), None
+    names = [str(name).strip() for name in arguments.column]
+    return tuple(names), names if len(names) > 1 else names[0]
+
+
+@attrs.frozen
+class _AsLines:
+    """How a histogram is told, of several columns or of one."""
+
+    several: bool
+
+    def lines(self, found: Any) -> list[ReportLine]:
+        """A line for each key."""
+        joints: list[Any] = [None] * len(found)
+        if found.joint_margin is not None:
+            joints = [tuple(each) for each in found.joint_intervals.tolist()]
+        numbers = zip(found.counts.tolist(), found.intervals.tolist(), joints, strict=True)
+        return [
+            ReportLine(
+                key if self.several else (key,), count, found.standard_error, tuple(ends), joint
+            )
+            for key, (count, ends, joint) in zip(found, numbers, strict=True)
+        ]
+
+
+def _title(name: str, arguments: argparse.Namespace) -> str:
+    return f"column {name}" if arguments.header is False else name
+
+
+def _declared(
+    arguments: argparse.Namespace, columns: tuple[str | None, ...], budget: dict[str, float]
+) -> tuple[dict[str, Any], str]:
+    """The categories or edges, and what is left out."""
+    given = [
+        flag
+        for flag, value in {
+            "--categories": arguments.categories,
+            "--edges": arguments.edges,
+            "--bins": arguments.bins,
+        }.items()
+        if value is not None
+    ]
+    if len(given) > 1:
+        raise dp.ParameterError(f"{given[0]} and {given[1]} are two ways to count; give one")
+    if not given:
+        return {}, _undeclared(arguments, budget)
+    if arguments.categories is not None:
+        names = [name or "the only column" for name in columns]
+        lists = flags.lists_for(
+            names, arguments.categories, arguments.na, ("--column", "--categories")
+        )
+        if arguments.other and any("other" in each for each in lists):
+            raise dp.ParameterError("--other adds the category other, which --categories declares")
+        return {"categories": lists if len(lists) > 1 else lists[0]}, (
+            "rows with another value are left out"
+        )
+    if len(columns) > 1:
+        raise dp.ParameterError(
+            f"{given[0]} is for one column; for bins in each group add --by NAME --keys KEY ..."
+        )
+    edges = _edges(arguments)
+    return {"edges": edges}, (
+        f"rows without a value from {short(edges[0])} to {short(edges[-1])} are left out"
+    )
+
+
+def _undeclared(arguments: argparse.Namespace, budget: dict[str, float]) -> str:
+    """Categories that the data hold: what is left out, refused where the setting cannot be."""
+    if arguments.other:
+        raise dp.ParameterError("--other goes with --categories, --edges or --bins")
+    if "delta" not in budget:
+        raise dp.ParameterError(
+            "declare what to count: --categories WORD ..., --edges X ... or --bins LOWER UPPER "
+            "COUNT. To count the categories that the data hold, give --epsilon E --delta D"
+        )
+    return "categories with a noisy count below a threshold are not shown"
+
+
+def _edges(arguments: argparse.Namespace) -> list[float]:
+    if arguments.bins is not None:
+        lower, upper = flags.rising_ends(arguments.bins[:2], "--bins")
+        count = whole(arguments.bins[2], "--bins: the count", least=1)
+        if count > _MOST_BINS:
+            raise dp.ParameterError(f"--bins: the count must be at most {_MOST_BINS}, got {count}")
+        return [as_typed(lower + (upper - lower) * place / count) for place in range(count + 1)]
+    edges: list[float] = arguments.edges
+    found = [exact(edge, "--edges") for edge in edges]
+    if len(found) < 2 or any(low >= high for low, high in pairwise(found)):
+        raise dp.ParameterError("--edges: give two numbers or more, each above the one before")
+    return edges
+
+
+HISTOGRAM: Final = Command(
+    name="histogram",
+    brief="private counts by category or by bin",
+    usage="""\
+opendp-lite histogram FILE --column NAME ... (--categories WORD ... | --edges X ...)
+                        (--epsilon E | --epsilon E --delta D | --rho R) [more options]
+       opendp-lite histogram --help""",
+    description=_DESCRIPTION,
+    examples=_EXAMPLES,
+    add=_add,
+    asked=asked,
+)
+"""The command."""

@@ -1,0 +1,280 @@
+"""From the arguments of a command to one release, and to its report."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import Any, Final
+
+import attrs
+
+import opendp_lite as dp
+from opendp_lite.cli.file_input import FileInput
+from opendp_lite.cli.flags import budget_of, lists_for, size_of
+from opendp_lite.cli.numbers import rounded_down, short
+from opendp_lite.cli.output_file import OutputFile
+from opendp_lite.cli.report import NUMBERS, PrivacyClaim, Report
+from opendp_lite.cli.statistic import ReportLine, Statistic
+from opendp_lite.cli.told import Told
+from opendp_lite.engines.file_column import FileError
+from opendp_lite.exact import exact, round_up, whole
+
+DELTA: Final = Fraction(1, 10**6)
+"""The delta at which a zCDP loss is also shown as an epsilon."""
+
+_TRIES: Final = 8
+_STEP: Final = re.compile(
+    r"^(?:dp\.\w+\(.*?\): )?\w+: (?=(bounds|rho|epsilon|delta|confidence|edges)\b)"
+)
+
+Asked = Callable[[argparse.Namespace, dict[str, float]], Statistic]
+"""What a command asks for, from the arguments and the budget."""
+
+
+@attrs.frozen
+class Setting:
+    """Everything public about one release."""
+
+    statistic: Statistic
+    mechanism: dp.Mechanism[Any, Any, Any]
+    space: dp.Space[Any]
+    budget: dict[str, float]
+    data: FileInput
+    groups: tuple[str, ...]
+    people: tuple[str, int] | None
+
+    @property
+    def pipeline(self) -> dp.Measurement[Any, Any, Any]:
+        """The mechanism on its space."""
+        return self.mechanism.bind(self.space)
+
+    @property
+    def is_table(self) -> bool:
+        """Whether columns are picked by name."""
+        return self.statistic.picks or bool(self.groups) or self.people is not None
+
+    @property
+    def size(self) -> int | None:
+        """The number of rows, where it is public."""
+        return None if self.people is not None else self.space.domain.size
+
+    def loss(self, pipeline: dp.Measurement[Any, Any, Any]) -> dict[str, float]:
+        """The loss of the pipeline, by name."""
+        loss = pipeline.map(1)
+        return dict(zip(self.budget, loss if type(loss) is tuple else (loss,), strict=True))
+
+    def claim(self, pipeline: dp.Measurement[Any, Any, Any], *, explain: bool) -> PrivacyClaim:
+        """What the pipeline promises, before any data is read."""
+        at_delta = None
+        if "rho" in self.budget:
+            at_delta = {"epsilon": pipeline.epsilon(DELTA), "delta": round_up(DELTA)}
+        by_default = self.size is None and self.people is None
+        return PrivacyClaim(
+            size=self.size,
+            people=self.people is not None,
+            measure=type(pipeline.output_measure).__name__,
+            loss=self.loss(pipeline),
+            epsilon_at_delta=at_delta,
+            pipeline=repr(self.mechanism if by_default else pipeline),
+            explanation=pipeline.explain().splitlines() if explain else None,
+        )
+
+    def lines(self, release: Any) -> list[ReportLine]:
+        """The lines of a release, group by group.
+
+        Joint intervals hold all at once in their group alone, so they are left out with groups.
+        """
+        if not self.groups:
+            return list(self.statistic.lines(release))
+        return [
+            attrs.evolve(line, labels=(*_parts(key), *line.labels), joint=None)
+            for key, found in release.items()
+            for line in self.statistic.lines(found)
+        ]
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """Of the labels of lines, none of which is that of a number."""
+        given = (*map(self.data.titled, self.groups), *self.statistic.titles)
+        taken = {self.statistic.name, *NUMBERS}
+        return tuple(f"column {title}" if title in taken else title for title in given)
+
+    def notes(self) -> dict[str, str]:
+        """What happens to the values, by the word for it."""
+        word, words = self.statistic.note
+        parts = [words]
+        if self.groups:
+            parts.append("rows of other groups are left out")
+        if self.people is not None:
+            person, most = self.people
+            parts.append(
+                f"rows that count of each person: at most {most}, chosen at random; rows without "
+                f"{self.data.titled(person)} are left out"
+            )
+        return {word: "; ".join(parts)}
+
+
+def setting_of(arguments: argparse.Namespace, asked: Asked) -> Setting:
+    """The release that the arguments ask for, at a loss of no more than the budget.
+
+    The rows that a person has, or a row that is replaced, may be in several groups. The loss of
+    some mechanisms is then above the one that they were given, so they are given less.
+
+    Raises:
+        ParameterError: If the arguments do not fit together.
+    """
+    budget = budget_of(arguments)
+    given = budget
+    for _ in range(_TRIES):
+        setting = _setting(arguments, asked, given)
+        loss = setting.loss(setting.pipeline)
+        if all(loss[name] <= budget[name] for name in budget):
+            return setting
+        given = {name: _less(given[name], budget[name], loss[name]) for name in budget}
+    raise dp.ParameterError(
+        "--by: no budget for each group was found that keeps the loss of all groups within what "
+        "you gave; leave out --person or --size, or choose another privacy setting"
+    )
+
+
+def _less(given: float, asked: float, found: float) -> float:
+    """What is given to a mechanism instead, where its loss was found to be above the asked one."""
+    if found <= asked:
+        return given
+    return rounded_down(exact(given, "budget") * exact(asked, "budget") / exact(found, "budget"))
+
+
+def _setting(arguments: argparse.Namespace, asked: Asked, budget: dict[str, float]) -> Setting:
+    """The release with a budget for its mechanism."""
+    size = size_of(arguments)
+    people = _people(arguments)
+    statistic = asked(arguments, budget)
+    groups, keys = _groups(arguments)
+    columns = [(name, statistic.kind) for name in statistic.columns]
+    others = [*groups, *([] if people is None else [people[0]])]
+    data = FileInput.of(arguments, [*columns, *((name, str) for name in others)])
+    metric = None if size is None else dp.ChangeOneDistance()
+    mechanism, space = statistic.mechanism, dp.records(size=size, metric=metric)
+    if statistic.picks or others:
+        space = dp.table(size=size, metric=metric, person=None if people is None else people[0])
+    if others and not statistic.picks:
+        mechanism = dp.select(str(data.columns[0][0])) >> mechanism
+    if groups:
+        several = len(groups) > 1
+        mechanism = dp.by(groups if several else groups[0], keys if several else keys[0], mechanism)
+    if people is not None:
+        mechanism = dp.bound_contributions(people[1]) >> mechanism
+    return Setting(statistic, mechanism, space, budget, data, tuple(groups), people)
+
+
+def release(arguments: argparse.Namespace, asked: Asked) -> Told:
+    """Makes one release. A setting is refused before the file is opened.
+
+    Args:
+        arguments: What the parser made of the command line.
+        asked: What the command asks for.
+
+    Returns:
+        The text to print, and the file to write.
+
+    Raises:
+        ParameterError: If an argument is out of range or contradicts another.
+        DataError: If the file is not as declared.
+    """
+    with _flags_named():
+        setting = setting_of(arguments, asked)
+        measurement = setting.pipeline
+    claim = setting.claim(measurement, explain=arguments.explain)
+    file = OutputFile.of(arguments)
+    data, column = _opened(setting)
+    with _declared(arguments.size):
+        found = measurement(data)
+    statistic = setting.statistic
+    lines = setting.lines(found)
+    report = Report(
+        name=statistic.name,
+        heading=statistic.heading or statistic.name.replace("_", " "),
+        target=statistic.target,
+        column=column,
+        titles=setting.titles,
+        lines=lines,
+        confidence=float(arguments.confidence),
+        sampling=statistic.sampling,
+        claim=claim,
+        notes=setting.notes(),
+        hidden=any(map(statistic.hides, lines)),
+    )
+    text = report.as_json() if arguments.json else report.as_text()
+    return Told(text) if file is None else Told(text, file.filled(report))
+
+
+def _opened(setting: Setting) -> tuple[dp.Blocks, str]:
+    """The data, and its columns in words that are public."""
+    data, names = setting.data, setting.statistic.columns
+    if setting.is_table:
+        return data.table(), ", ".join(map(data.titled, names))
+    column = data.column()
+    return column, data.titled(column.name or None)
+
+
+def _parts(key: Hashable) -> tuple[Hashable, ...]:
+    """The key of a group by column."""
+    return key if isinstance(key, tuple) else (key,)
+
+
+def _people(arguments: argparse.Namespace) -> tuple[str, int] | None:
+    """The column of ids, and how many rows of a person count."""
+    person, most = arguments.person, arguments.most
+    if (person is None) != (most is None):
+        raise dp.ParameterError(
+            "--person NAME and --most K go together: at most K rows of each person count"
+        )
+    if person is None:
+        return None
+    if arguments.size is not None:
+        raise dp.ParameterError(
+            "--size N goes with rows, and --person with people, whose number is private; leave "
+            "one of them out"
+        )
+    return person.strip(), whole(most, "--most", least=1)
+
+
+def _groups(arguments: argparse.Namespace) -> tuple[list[str], Sequence[Any]]:
+    """The columns of groups, and the keys of each."""
+    if (arguments.by is None) != (arguments.keys is None):
+        raise dp.ParameterError(
+            "--by NAME and --keys KEY ... go together: name the groups to report, chosen without "
+            "looking at the data"
+        )
+    if arguments.by is None:
+        return [], []
+    columns = [name.strip() for name in arguments.by]
+    return columns, lists_for(columns, arguments.keys, arguments.na, ("--by", "--keys"))
+
+
+@contextmanager
+def _flags_named() -> Iterator[None]:
+    """An argument that an estimator refuses, under the name of its flag."""
+    try:
+        yield
+    except dp.ParameterError as problem:
+        raise dp.ParameterError(_STEP.sub("--", str(problem))) from None
+
+
+@contextmanager
+def _declared(size: float | None) -> Iterator[None]:
+    """A size that does not fit, in words."""
+    try:
+        yield
+    except FileError:
+        raise
+    except dp.DataError:
+        if size is None:
+            raise
+        raise dp.DataError(
+            f"--size {short(size)}: the file has another number of rows. Give the true number if "
+            "it is public; otherwise leave --size out and the number stays private"
+        ) from None

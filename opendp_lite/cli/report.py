@@ -1,0 +1,249 @@
+"""One release with its claim, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Sequence
+from typing import Any, Final
+
+import attrs
+
+from opendp_lite.cli.numbers import rounded_up, short
+from opendp_lite.cli.statistic import ReportLine
+from opendp_lite.estimators.distributions.histogram_release import label
+from opendp_lite.shown_results import significant
+
+NUMBERS: Final = (
+    "standard_error",
+    "interval",
+    "joint_interval",
+    "lower",
+    "upper",
+    "joint_lower",
+    "joint_upper",
+)
+"""The titles of numbers, beside the name of the statistic."""
+
+_NEXT: Final = (
+    "add up the losses of all releases of this data; --explain shows each step and its loss"
+)
+_TYPED: Final = 12
+
+
+@attrs.frozen
+class PrivacyClaim:
+    """The promise of a pipeline, known before any data is read.
+
+    ``size`` is the public number of rows, or None if it is private. ``people`` says whether the
+    loss is for a person with all rows.
+    """
+
+    size: int | None
+    people: bool
+    measure: str
+    loss: dict[str, float]
+    epsilon_at_delta: dict[str, float] | None
+    pipeline: str
+    explanation: list[str] | None
+
+    @property
+    def neighbours(self) -> str:
+        """The change of the data that the loss bounds."""
+        if self.people:
+            return "adding or removing one person"
+        if self.size is None:
+            return "adding or removing one row"
+        return f"replacing one of {self.size} rows"
+
+    def words(self) -> str:
+        """What is protected, and how well."""
+        loss = {name: _few_digits(value) for name, value in self.loss.items()}
+        if self.epsilon_at_delta is not None:
+            told = (
+                f"rho = {loss['rho']} zCDP, which is "
+                f"epsilon = {rounded_up(self.epsilon_at_delta['epsilon'])} "
+                f"at delta = {short(self.epsilon_at_delta['delta'])}"
+            )
+        elif self.loss.get("delta"):
+            told = f"epsilon = {loss['epsilon']} at delta = {loss['delta']}"
+        else:
+            told = f"epsilon = {loss['epsilon']} (pure differential privacy)"
+        return f"{self._unit()}: {told}"
+
+    def _unit(self) -> str:
+        if self.people:
+            return "any one person with all rows, added or removed"
+        return (
+            f"any one row, {'added or removed' if self.size is None else 'replaced by any other'}"
+        )
+
+
+@attrs.frozen
+class Report:
+    """One release with its claim and with what the command did to the values.
+
+    ``titles`` are those of the labels of lines; a release without them is one number.
+    """
+
+    name: str
+    heading: str
+    target: str
+    column: str
+    titles: tuple[str, ...]
+    lines: Sequence[ReportLine]
+    confidence: float
+    sampling: bool
+    claim: PrivacyClaim
+    notes: dict[str, str]
+    hidden: bool
+
+    @property
+    def statement(self) -> dict[str, Any]:
+        """All but the numbers."""
+        claim = self.claim
+        found = {
+            "confidence": self.confidence,
+            "sampling": self.sampling,
+            "neighbours": claim.neighbours,
+            "loss": {"measure": claim.measure, **claim.loss},
+            "epsilon_at_delta": claim.epsilon_at_delta,
+            **self.notes,
+            "pipeline": claim.pipeline,
+            "explain": claim.explanation,
+        }
+        return {key: value for key, value in found.items() if value is not None}
+
+    def as_json(self) -> str:
+        """One JSON object with all digits."""
+        found: dict[str, Any] = {"column": self.column}
+        if self.titles:
+            found["releases"] = [self._as_object(line) for line in self.lines]
+        else:
+            found.update(self._as_object(self.lines[0]))
+        return json.dumps({**found, **self.statement}, indent=2, allow_nan=False)
+
+    def _as_object(self, line: ReportLine) -> dict[str, Any]:
+        found: dict[str, Any] = {
+            **dict(zip(self.titles, line.labels, strict=True)),
+            self.name: line.value,
+            "standard_error": line.standard_error,
+            "interval": list(line.interval),
+        }
+        return found if line.joint is None else {**found, "joint_interval": list(line.joint)}
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The numbers as a table: a list for each column."""
+        found: dict[str, list[Any]] = {
+            title: [_cell(line.labels[place]) for line in self.lines]
+            for place, title in enumerate(self.titles)
+        }
+        found[self.name] = [line.value for line in self.lines]
+        found["standard_error"] = [line.standard_error for line in self.lines]
+        found["lower"] = [line.interval[0] for line in self.lines]
+        found["upper"] = [line.interval[1] for line in self.lines]
+        if self._joint:
+            joint = [line.joint for line in self.lines if line.joint is not None]
+            found["joint_lower"] = [low for low, _ in joint]
+            found["joint_upper"] = [high for _, high in joint]
+        return found
+
+    def as_text(self) -> str:
+        """Aligned lines; numbers have the digits that the standard error justifies."""
+        source = "noise and sampling" if self.sampling else "noise only"
+        name = _printable(self.column)
+        entries = {
+            "protected": self.claim.words(),
+            **self.notes,
+            "next": self._hint() if self.hidden else _NEXT,
+            "pipeline": self.claim.pipeline,
+        }
+        if not self.titles:
+            value, error, low, high = _digits(self.lines[0])
+            own = {
+                f"{self.heading} of {name}": value,
+                f"{self._share} interval": f"{low} to {high} for the {self.target}",
+                "standard error": f"{error} ({source})",
+            }
+            told = _aligned({**own, **entries})
+        else:
+            own = {"intervals": f"each by itself holds the {self.target} ({source})"}
+            if self._joint:
+                own["joint"] = "these intervals hold all at once"
+            head = [f"{self.heading} of {name}", "", *self._grid(), ""]
+            told = [*head, *_aligned({**own, **entries})]
+        if self.claim.explanation is not None:
+            told.extend(["", *self.claim.explanation])
+        return "\n".join(told)
+
+    @property
+    def _words(self) -> str:
+        return self.name.replace("_", " ")
+
+    @property
+    def _share(self) -> str:
+        return f"{100 * self.confidence:.4g} %"
+
+    @property
+    def _joint(self) -> bool:
+        return any(line.joint is not None for line in self.lines)
+
+    def _hint(self) -> str:
+        hidden = f"the {self._words}" if not self.titles else "some of these numbers"
+        return f"the noise hides {hidden}: use more rows, narrower bounds or a larger budget"
+
+    def _grid(self) -> list[str]:
+        """The lines as a table: labels to the left, numbers to the right."""
+        titles = [*map(_printable, self.titles), self._words, "+-", f"{self._share} interval"]
+        rows = [[*map(label, line.labels), *_numbers(line)] for line in self.lines]
+        if self._joint:
+            titles.append("joint interval")
+            rows = [[*row, _joint(line)] for row, line in zip(rows, self.lines, strict=True)]
+        widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
+        numbers = {len(self.titles), len(self.titles) + 1}
+        return [
+            "  ".join(
+                cell.rjust(width) if place in numbers else cell.ljust(width)
+                for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in [titles, *rows]
+        ]
+
+
+def _few_digits(value: float) -> str:
+    """A loss as it was typed, or rounded up where it was computed."""
+    told = short(value)
+    return told if len(told) <= _TYPED else rounded_up(value)
+
+
+def _aligned(entries: dict[str, str]) -> list[str]:
+    width = max(map(len, entries)) + 3
+    return [f"{title:<{width}}{value}" for title, value in entries.items()]
+
+
+def _digits(line: ReportLine, *more: float) -> list[str]:
+    """The value, its error and the ends of its interval; whole numbers as they are."""
+    numbers = [line.value, line.standard_error, *line.interval, *more]
+    rounded = significant(line.standard_error, *map(float, numbers))
+    return [
+        str(number) if type(number) is int else text
+        for number, text in zip(numbers, rounded, strict=True)
+    ]
+
+
+def _numbers(line: ReportLine) -> list[str]:
+    value, error, low, high = _digits(line)
+    return [value, error, f"{low} to {high}"]
+
+
+def _joint(line: ReportLine) -> str:
+    low, high = _digits(line, *(line.joint or ()))[-2:]
+    return f"{low} to {high}"
+
+
+def _cell(key: Hashable) -> Any:
+    """A label in a table of a file."""
+    return label(key) if isinstance(key, tuple) else key
+
+
+def _printable(name: str) -> str:
+    return name if name.isprintable() else ascii(name)

@@ -1,0 +1,219 @@
+"""Releases by group and for people: the statement of the loss, and the budget is never exceeded."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from opendp_lite.cli.arguments import COMMANDS, parsed
+from opendp_lite.cli.report import PrivacyClaim
+from opendp_lite.exact import exact
+
+BY_NAME = {command.name: command for command in COMMANDS}
+BOUNDED = ["--bounds", "0", "100"]
+ASKED = {
+    "mean": ["mean", *BOUNDED],
+    "mean without bounds": ["mean"],
+    "quantile": ["quantile", *BOUNDED, "--quantiles", "0.1", "0.5", "0.9"],
+    "variance": ["variance", *BOUNDED],
+    "standard deviation": ["standard-deviation", *BOUNDED],
+    "histogram": ["histogram", "--categories", "f", "m"],
+    "unknown": ["histogram"],
+}
+UNITS = {"row": [], "replaced": ["--size", "5000"], "person": ["--person", "id", "--most", "3"]}
+GROUPS = {"all": [], "by": ["--by", "sex", "--keys", "f", "m"]}
+BUDGETS = {
+    "epsilon": {"epsilon": 0.3},
+    "delta": {"epsilon": 0.7, "delta": 1e-7},
+    "rho": {"rho": 0.037},
+}
+
+
+def setting(which: str, unit: str, groups: str, budget: str):
+    """What such a command line asks for."""
+    name, *words = ASKED[which]
+    loss = [word for each, value in BUDGETS[budget].items() for word in (f"--{each}", str(value))]
+    options = [*words, *UNITS[unit], *GROUPS[groups], *loss]
+    return BY_NAME[name].setting(parsed([name, "x.csv", "--column", "x", *options]))
+
+
+def possible(which: str, budget: str) -> bool:
+    """Whether the command takes the budget."""
+    if which == "quantile":
+        return budget != "delta"
+    return which != "unknown" or budget == "delta"
+
+
+@pytest.mark.parametrize("groups", GROUPS)
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize(
+    ("which", "budget"), [(w, b) for w in ASKED for b in BUDGETS if possible(w, b)]
+)
+def test_the_loss_that_is_stated_is_that_of_the_pipeline_and_within_the_budget(
+    which, unit, groups, budget
+):
+    made = setting(which, unit, groups, budget)
+    pipeline = made.pipeline
+    claim = made.claim(pipeline, explain=False)
+    found = tuple(claim.loss.values()) if len(claim.loss) > 1 else next(iter(claim.loss.values()))
+    assert pipeline.map(1) == found
+    for name, asked in BUDGETS[budget].items():
+        assert exact(claim.loss[name], name) <= exact(asked, name)
+    assert claim.loss[budget if budget != "delta" else "epsilon"] > 0.99 * next(
+        iter(BUDGETS[budget].values())
+    )
+    people = unit == "person"
+    assert claim.people is people
+    assert ("person='id'" in claim.pipeline) is people
+    assert pipeline.neighbours() == {
+        "row": "adding or removing one row",
+        "replaced": "replacing one of 5000 rows",
+        "person": "adding or removing one person",
+    }[unit].replace("one of 5000 rows", "one row")
+    if people:
+        assert claim.neighbours == pipeline.neighbours()
+        assert "dp.bound_contributions(3)" in claim.pipeline
+
+
+def test_groups_get_less_where_a_person_may_be_in_several():
+    alone = setting("mean without bounds", "person", "all", "epsilon")
+    groups = setting("mean without bounds", "person", "by", "epsilon")
+    assert alone.budget == {"epsilon": 0.3}
+    assert groups.budget["epsilon"] < 0.3
+
+
+@pytest.mark.parametrize(
+    ("claim", "words"),
+    [
+        ({"epsilon": 0.5}, "epsilon = 0.5 (pure differential privacy)"),
+        ({"epsilon": 0.5, "delta": 0.0}, "epsilon = 0.5 (pure differential privacy)"),
+        ({"epsilon": 0.5, "delta": 6.0789620347e-7}, "epsilon = 0.5 at delta = 6.08e-7"),
+        ({"epsilon": 0.12345, "delta": 1e-6}, "epsilon = 0.12345 at delta = 1e-6"),
+    ],
+)
+def test_losses_are_never_rounded_down(claim, words):
+    for people, unit in ((True, "person with all rows"), (False, "row")):
+        made = PrivacyClaim(None, people, "", claim, None, "", None)
+        assert made.words() == f"any one {unit}, added or removed: {words}"
+
+
+@pytest.fixture
+def visits(table):
+    """Three sites, with means of 10, 20 and 30, and one row of another site; 100 people."""
+    rows = [
+        f"p{person},{site},{10 * place + 10 + (person % 3 - 1)}"
+        for place, site in enumerate(["a", "b", "c"])
+        for person in range(99)
+    ]
+    return table("id,site,x\n" + "\n".join([*rows, "q,d,99"]) + "\n")
+
+
+def test_a_mean_for_each_group(made, visits):
+    words = ["--column", "x", "--bounds", 0, 100, "--rho", 1e10]
+    out = made("mean", visits, *words, "--by", "site", "--keys", "a", "c", "e", "--json")
+    found = json.loads(out)
+    a, c, e = found["releases"]
+    assert [a["site"], c["site"], e["site"]] == ["a", "c", "e"]
+    assert a["mean"] == pytest.approx(10, abs=0.01)
+    assert c["mean"] == pytest.approx(30, abs=0.01)
+    assert "rows of other groups are left out" in found["clipped"]
+    text = made("mean", visits, *words, "--by", "site", "--keys", "a", "c").splitlines()
+    assert text[:3] == ["mean of x", "", text[2]]
+    assert text[2].split() == ["site", "mean", "+-", "95", "%", "interval"]
+    assert re.match(r"a +(10\.|9\.99)", text[3])
+    assert any(line.startswith("intervals   each by itself holds the mean of the") for line in text)
+
+
+def test_groups_of_two_columns(made, survey):
+    words = ["--column", "income", "--bounds", 0, 10_000, "--rho", 1e10, "--json"]
+    groups = ["--by", "sex", "education", "--keys", "f", "m", "--keys", "1", "3"]
+    found = json.loads(made("mean", survey, *words, *groups))["releases"]
+    assert [(line["sex"], line["education"]) for line in found] == [
+        ("f", "1"),
+        ("f", "3"),
+        ("m", "1"),
+        ("m", "3"),
+    ]
+    means = [line["mean"] for line in found]
+    assert means[0] == pytest.approx(1000, abs=1)
+    assert means[3] == pytest.approx(5500, abs=1)
+
+
+def test_missing_values_of_groups_are_left_out_even_where_the_size_is_public(made, survey):
+    words = ["--column", "income", "--bounds", 0, 10_000, "--rho", 1e10, "--json", "--size", 7]
+    whole = json.loads(made("mean", survey, *words))
+    assert "a missing value counts as 5000" in whole["clipped"]
+    assert whole["mean"] == pytest.approx((24_000 + 5000) / 7, abs=1)
+    groups = json.loads(made("mean", survey, *words, "--by", "sex", "--keys", "f"))
+    assert "rows without a value are left out" in groups["clipped"]
+    assert groups["releases"][0]["mean"] == pytest.approx(1500, abs=1)
+    filled = json.loads(
+        made("mean", survey, *words, "--by", "sex", "--keys", "f", "--missing", 3000)
+    )
+    assert filled["releases"][0]["mean"] == pytest.approx(2000, abs=1)
+
+
+def test_each_person_has_so_many_rows(made, table):
+    """One person has a thousand rows of 100, a hundred others have one of 0."""
+    rows = ["me,100"] * 1000 + [f"p{i},0" for i in range(100)] + [",100"] * 50
+    path = table("id,x\n" + "\n".join(rows) + "\n")
+    words = ["--column", "x", "--bounds", 0, 100, "--epsilon", 1e6, "--json"]
+    everyone = json.loads(made("mean", path, *words))
+    assert everyone["mean"] == pytest.approx(100 * 1050 / 1150, abs=0.1)
+    for most in (1, 5):
+        found = json.loads(made("mean", path, *words, "--person", "id", "--most", most))
+        assert found["mean"] == pytest.approx(100 * most / (100 + most), abs=0.1)
+        assert found["neighbours"] == "adding or removing one person"
+
+
+@pytest.mark.parametrize("ids", [("7", "7.0"), (" 7", "7"), ("x", "x ")])
+def test_an_id_is_one_however_it_is_written(made, table, ids):
+    rows = [*(f"{each},100" for each in ids), *(f"p{i},0" for i in range(99))]
+    path = table("id,x\n" + "\n".join(rows) + "\n")
+    words = ["--column", "x", "--bounds", 0, 100, "--epsilon", 1e6, "--json"]
+    found = json.loads(made("mean", path, *words, "--person", "id", "--most", 1))
+    assert found["mean"] == pytest.approx(1, abs=0.01)
+
+
+def test_text_in_a_column_of_numbers_is_refused_whoever_is_chosen(refused, made, table):
+    """The cell is of a person of whom one row of many counts."""
+    path = table("id,x\n" + "a,1\n" * 500 + "a,hunter2\n")
+    words = ["--column", "x", "--bounds", 0, 1, "--rho", 1, "--person", "id", "--most", 1]
+    for _ in range(3):
+        error = refused("mean", path, *words)
+        assert "column 'x' holds text, not numbers" in error
+        assert "hunter2" not in error
+    made("mean", path, *words, "--text", "missing")
+
+
+def test_columns_by_their_number(made, table):
+    path = table("a,f,1\nb,m,3\n")
+    words = ["--column", 3, "--by", 2, "--keys", "f", "m", "--bounds", 0, 4, "--rho", 1e10]
+    out = json.loads(made("mean", path, "--no-header", *words, "--json"))
+    assert out["column"] == "column 3"
+    assert [line["column 2"] for line in out["releases"]] == ["f", "m"]
+    assert [round(line["mean"]) for line in out["releases"]] == [1, 3]
+
+
+def test_a_column_called_as_a_number_of_the_release(made, table):
+    path = table("mean,x\na,1\n")
+    words = ["--column", "x", "--by", "mean", "--keys", "a", "--bounds", 0, 4, "--rho", 1e10]
+    line = json.loads(made("mean", path, *words, "--json"))["releases"][0]
+    assert line["column mean"] == "a"
+    assert line["mean"] == pytest.approx(1, abs=0.01)
+
+
+def test_bounds_are_learned_in_private(made, table):
+    values = np.random.default_rng(5).normal(1000, 5, 20_000)
+    path = table("x\n" + "\n".join(map(repr, values.tolist())) + "\n")
+    found = json.loads(made("mean", path, "--rho", 0.5, "--json"))
+    assert found["mean"] == pytest.approx(1000, abs=1)
+    assert found["standard_error"] < 0.1
+    assert found["clipped"].startswith("values beyond bounds that a part of the budget finds")
+    sized = json.loads(made("mean", path, "--rho", 0.5, "--json", "--size", 20_000))
+    assert "a missing value counts as the middle of these bounds" in sized["clipped"]
+    few = made("mean", table("x\n1\n", "few.csv"), "--rho", 0.5)
+    assert "the noise hides the mean: use more rows" in few

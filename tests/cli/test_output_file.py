@@ -1,0 +1,124 @@
+"""A release in a file: the numbers with all digits, and the statement of the loss."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+COUNTS = ["--column", "sex", "--categories", "f", "m", "NA", "--epsilon", 1]
+
+
+def test_json_is_what_json_prints(made, survey, tmp_path):
+    path = tmp_path / "r.json"
+    out = made("histogram", survey, *COUNTS, "--json", "--output", path)
+    assert path.read_text() == out
+    assert json.loads(out)["loss"] == {"measure": "MaxDivergence", "epsilon": 1.0}
+
+
+def test_csv_has_a_row_for_each_number(made, survey, tmp_path):
+    path = tmp_path / "r.CSV"
+    out = json.loads(made("histogram", survey, *COUNTS, "--json", "--output", path))
+    rows = list(csv.reader(path.read_text().splitlines()))
+    assert rows[0] == [
+        "sex",
+        "count",
+        "standard_error",
+        "lower",
+        "upper",
+        "joint_lower",
+        "joint_upper",
+    ]
+    for row, line in zip(rows[1:], out["releases"], strict=True):
+        assert row[0] == (line["sex"] or "")
+        assert [float(each) for each in row[1:]] == [
+            line["count"],
+            line["standard_error"],
+            *line["interval"],
+            *line["joint_interval"],
+        ]
+
+
+def test_one_number_is_a_table_of_one_row(made, survey, tmp_path):
+    path = tmp_path / "r.csv"
+    words = ["--column", "age", "--bounds", 0, 100, "--rho", 1]
+    found = json.loads(made("mean", survey, *words, "--json", "--output", path))
+    header, row = csv.reader(path.read_text().splitlines())
+    assert header == ["mean", "standard_error", "lower", "upper"]
+    assert [float(each) for each in row] == [
+        found["mean"],
+        found["standard_error"],
+        *found["interval"],
+    ]
+
+
+def test_parquet_carries_the_statement_of_the_loss(made, survey, tmp_path):
+    path = tmp_path / "r.parquet"
+    words = ["--column", "age", "--edges", 0, 10, 40, "--rho", 1, "--other"]
+    out = json.loads(made("histogram", survey, *words, "--json", "--output", path))
+    table = pq.read_table(path)
+    assert table.column("age").to_pylist() == ["0 to 10", "10 to 40", "other"]
+    assert table.column("count").to_pylist() == [line["count"] for line in out["releases"]]
+    statement = json.loads(table.schema.metadata[b"opendp_lite"])
+    assert statement == {key: value for key, value in out.items() if key != "releases"}
+
+
+def test_no_categories_that_are_shown(made, table, tmp_path):
+    words = ["--column", "x", "--epsilon", 1, "--delta", 1e-6]
+    for name in ("r.csv", "r.json", "r.parquet"):
+        made("histogram", table("x\na\n"), *words, "--output", tmp_path / name)
+    assert (tmp_path / "r.csv").read_text() == "x,count,standard_error,lower,upper\n"
+    assert json.loads((tmp_path / "r.json").read_text())["releases"] == []
+    assert pq.read_table(tmp_path / "r.parquet").num_rows == 0
+
+
+def test_refusals_come_before_the_release(refused, survey, tmp_path):
+    for path, message in {
+        tmp_path / "r.txt": "the name ends in .json, .csv, .parquet",
+        tmp_path / "none" / "r.csv": "there is no folder",
+        survey: "this file holds the data; name another file",
+    }.items():
+        error = refused("histogram", survey, *COUNTS, "--output", path)
+        assert "--output: " in error
+        assert message in error
+        assert error.count("\n") == 1
+    (tmp_path / "folder.csv").mkdir()
+    error = refused("histogram", survey, *COUNTS, "--output", tmp_path / "folder.csv")
+    assert "cannot be written" in error
+
+
+def test_a_refusal_leaves_the_file_alone(refused, table, tmp_path):
+    path = tmp_path / "r.json"
+    path.write_text("before")
+    words = ["--column", "x", "--bounds", 0, 1, "--rho", 1, "--output", path]
+    refused("mean", table("x\ntext\n"), *words)
+    assert path.read_text() == "before"
+
+
+def test_a_release_is_printed_where_its_file_cannot_be_written(run, survey, tmp_path, monkeypatch):
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    status, out, err = run("histogram", survey, *COUNTS, "--output", tmp_path / "r.csv")
+    assert status == 2
+    assert out.startswith("count of sex")
+    assert "the release was made and is printed, but writing --output failed: No space" in err
+
+
+def test_missing_pyarrow_is_said(refused, survey, tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    error = refused("histogram", survey, *COUNTS, "--output", tmp_path / "r.parquet")
+    assert 'writing a .parquet file needs pyarrow; type: pip install "opendp_lite[arrow]"' in error
+
+
+@pytest.mark.parametrize("command", ["histogram", "quantile", "variance", "standard-deviation"])
+def test_help(run, command):
+    status, out, _ = run(command, "--help")
+    assert status == 0
+    for word in ("--person", "--by", "--output", f"opendp-lite {command} FILE"):
+        assert word in out
+    assert max(map(len, out.splitlines())) <= 100

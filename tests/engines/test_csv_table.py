@@ -1,0 +1,223 @@
+"""Columns of a CSV or Parquet file as text and as numbers, and that their values never show."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import traceback
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.engines import csv_file
+from opendp_lite.engines.parquet_file import parquet_table
+from opendp_lite.engines.text_cells import MISSING, TextCells, category_in
+
+SECRET = "hunter2"
+PEOPLE = "id,sex,age\n1,f,41\n2, m ,NA\n1.0,f,7\n3\n"
+KINDS = {"id": str, "sex": str, "age": float}
+
+
+def read(data: str | bytes, kinds, **options) -> dict[str, list]:
+    """The columns of this text."""
+    data = data.encode() if isinstance(data, str) else data
+    return joined(dp.csv_table(io.BytesIO(data), kinds, **options))
+
+
+def joined(blocks: dp.Blocks) -> dict[str, list]:
+    found: dict[str, list] = {}
+    for block in blocks.open():
+        for name, cells in block.items():
+            values = cells.cells if isinstance(cells, TextCells) else cells
+            found.setdefault(name, []).extend(values.tolist())
+    return found
+
+
+def refusal(data: str, kinds, **options) -> str:
+    """The message of the ``DataError``, which names no value in any part of its traceback."""
+    with pytest.raises(dp.DataError) as caught:
+        read(data, kinds, **options)
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+    return str(caught.value)
+
+
+def test_text_and_numbers():
+    found = read(PEOPLE, KINDS)
+    assert found["id"] == ["1", "2", "1", "3"]
+    assert found["sex"] == ["f", "m", "f", None]
+    assert np.array_equal(found["age"], [41, np.nan, 7, np.nan], equal_nan=True)
+    assert read(gzip.compress(PEOPLE.encode()), {"sex": str})["sex"] == ["f", "m", "f", None]
+    assert list(read(PEOPLE, {"age": float, "id": str})) == ["age", "id"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "category"),
+    [
+        ("f", "f"),
+        ("  f\t", "f"),
+        ("3", "3"),
+        ("3.0", "3"),
+        ("3.", "3"),
+        ("-3.00", "-3"),
+        ("03", "03"),
+        ("3.10", "3.10"),
+        ("3.0a", "3.0a"),
+        ("1.0.0", "1.0.0"),
+        (".0", ".0"),
+        ("1e0", "1e0"),
+        ("٣.0", "٣.0"),
+        *((mark, None) for mark in sorted(MISSING)),
+        (" NA ", None),
+        ("na", "na"),
+    ],
+)
+def test_the_category_of_a_cell(cell, category):
+    assert category_in(cell, MISSING) == category
+
+
+def test_marks_of_missing_cells_are_for_all_columns():
+    found = read("a,b\ngone,gone\nx,1\n", {"a": str, "b": float}, na=["gone"])
+    assert found["a"] == [None, "x"]
+    assert np.isnan(found["b"][0])
+
+
+def test_columns_by_their_number():
+    assert read("f,1\nm,2\n", {2: float, 1: str}, header=False) == {
+        "2": [1.0, 2.0],
+        "1": ["f", "m"],
+    }
+
+
+def test_text_among_numbers_is_refused_after_the_whole_file_was_read(monkeypatch):
+    monkeypatch.setattr(csv_file, "_BLOCK_ROWS", 2)
+    for place in (0, 1, 5):
+        cells = ["1"] * 6
+        cells[place] = SECRET
+        text = "s,x,y\n" + "".join(f"a,1,{cell}\n" for cell in cells)
+        kinds = {"s": str, "x": float, "y": float}
+        assert refusal(text, kinds).startswith("column 'y' holds text, not numbers. ")
+        seen: list[object] = []
+        blocks = dp.csv_table(io.BytesIO(text.encode()), kinds).open()
+        with pytest.raises(dp.DataError):
+            seen.extend(blocks)
+        assert len(seen) == 3, "three blocks of two rows"
+        assert len(read(text, kinds, text="missing")["y"]) == 6
+
+
+def test_the_first_of_the_columns_that_hold_text_is_named():
+    kinds = {"y": float, "x": float}
+    assert refusal(f"x,y\n{SECRET},1\n2,{SECRET}\n", kinds).startswith("column 'y' holds")
+    assert refusal(f"x,y\n{SECRET},1\n2,3\n", kinds).startswith("column 'x' holds")
+
+
+@pytest.mark.parametrize(
+    "first", [f"{SECRET},41,x", "id,sex", "id,age", f"id,{SECRET},41", "1,2,3", "sex,age,ID"]
+)
+def test_nothing_of_a_first_line_shows(first):
+    """One text, whichever of the columns are there."""
+    assert refusal(f"{first}\n1,2,3\n", KINDS) == refusal("a,b,c\n1,2,3\n", KINDS)
+
+
+def test_other_refusals():
+    assert "did you mean 'sex'?" in refusal("id,sex\n1,f\n", {"sec": str}, header=True)
+    assert "two columns have the name 'a'" in refusal("a,a\n1,f\n", {"a": str})
+    assert "more cells than the first line" in refusal(f"a,b\n1,2,{SECRET}\n", {"a": str})
+    assert "not proper CSV" in refusal(f'a,b\n1,"{SECRET}\n', {"a": str, "b": str})
+    assert "there is no column 3" in refusal("1,2\n", {1: str, 3: str}, header=False)
+    for kinds, message in (
+        ({}, "columns says what each holds"),
+        (["a"], "columns says what each holds"),
+        ({"a": bool}, r"a column holds str \(text\) or float \(numbers\)"),
+        ({"a": str, " a": str}, "a column is asked for twice"),
+        ({1: str}, "a column of a table with a header has a name"),
+    ):
+        with pytest.raises(dp.ParameterError, match=message):
+            dp.csv_table(io.BytesIO(b"a\n"), kinds)
+    with pytest.raises(dp.ParameterError, match="has a number that counts from 1"):
+        dp.csv_table(io.BytesIO(b"a\n"), {"a": str}, header=False)
+
+
+def test_pipelines(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_file, "_BLOCK_ROWS", 3)
+    path = tmp_path / "x.csv"
+    path.write_text("id,sex,age\n" + "".join(f"{i},{'fm'[i % 2]},{i}\n" for i in range(100)))
+    table = dp.csv_table(path, KINDS)
+    for _ in range(2):
+        counts = dp.histogram("sex", categories=["f", "m"], epsilon=100)(table)
+        assert counts.counts.tolist() == [50, 50]
+    ages = dp.records(columns=["age", "id"]) >> dp.select("age") >> dp.clamp(0, 50) >> dp.sum()
+    assert ages(table).tolist() == [np.clip(np.arange(100), 0, 50).sum()]
+    people = dp.table(person="id") >> dp.bound_contributions(1) >> dp.select("age")
+    assert (people >> dp.clamp(0, 50) >> dp.sum())(table).tolist() == ages(table).tolist()
+    assert (dp.table() >> dp.select("sex") >> dp.count())(table) == 100
+
+
+def test_text_is_no_number_and_numbers_are_no_text():
+    def counted(kind: type, categories: list) -> object:
+        table = dp.csv_table(io.BytesIO(b"a\n1\n2\n"), {"a": kind})
+        return dp.histogram("a", categories=categories, epsilon=100)(table).counts.tolist()
+
+    assert counted(str, ["1", "2"]) == counted(float, [1, 2]) == [1, 1]
+    with pytest.raises(dp.DataError, match="the column holds text and the categories are numbers"):
+        counted(str, [1, 2])
+    with pytest.raises(dp.DataError, match="the column holds numbers and the categories are text"):
+        counted(float, ["1", "2"])
+    table = dp.csv_table(io.BytesIO(b"a\n1\n2\n"), {"a": str})
+    with pytest.raises(dp.DataError, match="it is read as text; declare it as float"):
+        (dp.select("a") >> dp.clamp(0, 1) >> dp.sum())(table)
+
+
+def test_a_stream_can_be_gone_through_once():
+    table = dp.csv_table(io.BytesIO(b"a\n1\n"), {"a": str})
+    assert joined(table) == {"a": ["1"]}
+    with pytest.raises(dp.DataError, match="only once"):
+        table.open()
+
+
+@pytest.fixture
+def parquet(tmp_path):
+    """A file of columns of all kinds that can be read as text."""
+    columns = {
+        "text": pa.array([" f ", "m", None, "NA"]),
+        "large": pa.array(["f", "m", None, ""], pa.large_string()),
+        "coded": pa.array(["f", "m", None, "NA"]).dictionary_encode(),
+        "whole": pa.array([1, 2, None, 3]),
+        "real": pa.array([1.0, 2.5, None, float("nan")]),
+        "truth": pa.array([True, False, None, True]),
+        "day": pa.array([0, 1, None, 3], pa.date32()),
+    }
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "texts"),
+    [
+        ("text", ["f", "m", None, None]),
+        ("large", ["f", "m", None, None]),
+        ("coded", ["f", "m", None, None]),
+        ("whole", ["1", "2", None, "3"]),
+        ("real", ["1", "2.5", None, None]),
+        ("truth", ["true", "false", None, "true"]),
+    ],
+)
+def test_parquet_columns_as_text(parquet, name, texts):
+    found = joined(parquet_table(parquet, [(name, str), ("whole", float)][: 2 - (name == "whole")]))
+    assert found[name] == texts
+    if name != "whole":
+        assert np.array_equal(found["whole"], [1, 2, np.nan, 3], equal_nan=True)
+
+
+def test_parquet_refusals(parquet):
+    for columns, message in (
+        ([("text", float)], "column 'text' holds text, not numbers"),
+        ([("day", str)], "column 'day' holds date32.*not text"),
+        ([("whole", str), ("txt", str)], "did you mean 'text'"),
+        ([(None, str)], "choose a column"),
+    ):
+        with pytest.raises(dp.DataError, match=message):
+            parquet_table(parquet, columns)
