@@ -80,7 +80,8 @@ def by(
     Privacy:
         Under add/remove the loss of one group. For several rows the worst way to part them among
         the groups. Where rows are replaced, a row may leave one group and enter another: noise is
-        made for both.
+        made for both. If a unit moves several rows, a program such as ``dp.mean(rho=1)`` may then
+        cost more than you typed, and a delta may add up over groups: read ``map(1)``.
 
     Proof:
         A row is in at most one group, and the groups' releases are independent: parallel
