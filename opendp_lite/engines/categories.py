@@ -172,14 +172,14 @@ class Categories:
 
     def _in_run(self, values: NDArray[Any]) -> Floats:
         first, count = self._run or (0, 0)
-        moved = values - first
-        if values.dtype.kind == "i":
-            inside = moved.view(np.uint64) < count
-        else:
-            inside = (values >= first) & (values < first + count) & (np.trunc(values) == values)
-        found = moved.astype(np.float64, copy=False)
-        if not inside.all():
-            found[~inside] = self._else
+        whole = values.dtype.kind == "i"
+        if whole and len(values) and values.min() >= first and values.max() < first + count:
+            return values.astype(np.float64) - first
+        inside = (values >= first) & (values < first + count)
+        if not whole:
+            inside &= np.trunc(values) == values
+        found = np.full(len(values), self._else)
+        found[inside] = values[inside].astype(np.float64) - first
         return found
 
     def _found(self, values: NDArray[Any], known: NDArray[Any], places: Floats) -> Floats:
