@@ -97,6 +97,8 @@ def _release(
     names: Sequence[str] | None,
     lowest: bool,
 ) -> Callable[[Grid, Entropy], Any]:
+    if not isinstance(lowest, bool):
+        raise ParameterError(f"{step}: lowest is True or False, got {described(lowest)}")
     labels = _labels(names, space.domain.dimension, step)
 
     def release(value: Grid, entropy: Entropy) -> Any:
@@ -108,7 +110,8 @@ def _release(
 def _labels(names: Sequence[str] | None, count: int, step: str) -> Sequence[Any]:
     if names is None:
         return range(count)
-    if isinstance(names, str) or not all(isinstance(each, str) for each in names):
+    listed = isinstance(names, Sequence | np.ndarray) and not isinstance(names, str)
+    if not listed or not all(isinstance(each, str) for each in names):
         raise ParameterError(
             f"{step}: names is a list of texts, one for each score; got {described(names)}"
         )
