@@ -284,7 +284,8 @@ def above_threshold(
 
     Raises:
         ParameterError: If ``program`` is no function, or none or both of the budgets are given.
-        SpaceError: If ``monotone`` is asked for where the number of rows is public.
+        SpaceError: If ``monotone`` is asked for where the number of rows is public, or the
+            neighbours are people.
 
     Privacy:
         The budget, for one unit of the rows before it, whatever the program does. For more units,
