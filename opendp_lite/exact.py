@@ -97,12 +97,15 @@ def described(value: object) -> str:
         text = repr(value)
         return text if len(text) <= _SHORT else f"{text[:_SHORT]}..."
     if type(value) in (tuple, list):
-        return _listed(list(cast(Sequence[object], value)))
+        return "a list"
     return f"an object of type {type(value).__name__}"
 
 
-def _listed(values: list[object]) -> str:
-    """A list, which a call keeps as a tuple; its length alone if it is long."""
+def listed(value: object) -> str:
+    """As ``described``, with the values of a short list: for a list that is never data."""
+    if type(value) not in (tuple, list):
+        return described(value)
+    values = list(cast(Sequence[object], value))
     text = repr(values) if len(values) <= _SHORT else ""
     return text if 0 < len(text) <= _SHORT else f"a list of {len(values)}"
 

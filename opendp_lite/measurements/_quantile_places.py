@@ -18,7 +18,7 @@ from opendp_lite.engines.fold import Block, Floats
 from opendp_lite.engines.missing import LEAVE_OUT, FillEntries, fold_present
 from opendp_lite.engines.rank_counts import RankCounts
 from opendp_lite.errors import ParameterError, SpaceError
-from opendp_lite.exact import Number, described, format_number, nearest, positive, whole
+from opendp_lite.exact import Number, format_number, nearest, positive, whole
 from opendp_lite.measurements._quantile_lines import CandidateLine, LatticeLine, SortedLine
 from opendp_lite.samplers.lattice import (
     DOUBLING_BITS,
@@ -70,10 +70,10 @@ def _between(space: Space[Rows], given: Where, spread: bool) -> Places:
         raise ParameterError(
             "private_quantile needs bounds=(lower, upper) or candidates=[...]; got neither"
         )
-    listed = isinstance(bounds, Sequence | np.ndarray) and not isinstance(bounds, str)
-    if not listed or len(bounds) != _TWO:
+    several = isinstance(bounds, Sequence | np.ndarray) and not isinstance(bounds, str)
+    if not several or len(bounds) != _TWO:
         raise ParameterError(
-            f"private_quantile takes a pair, as in bounds=(0, 100); got {described(bounds)}"
+            f"private_quantile takes a pair, as in bounds=(0, 100); got {listed(bounds)}"
         )
     bits = given.bits
     if bits is None and spread and given.scale != "linear":

@@ -13,7 +13,15 @@ from opendp_lite.core import Facts, Measurement
 from opendp_lite.domains import Vectors
 from opendp_lite.engines.fold import Floats
 from opendp_lite.errors import ParameterError, SpaceError
-from opendp_lite.exact import Number, described, floor_log2, nearest, positive, short_below, sqrt_up
+from opendp_lite.exact import (
+    Number,
+    described,
+    floor_log2,
+    nearest,
+    positive,
+    short_below,
+    sqrt_up,
+)
 from opendp_lite.grid import Grid
 from opendp_lite.measurements.noise import require_sensitivity
 from opendp_lite.measures.max_divergence import MaxDivergence
@@ -110,10 +118,10 @@ def _release(
 def _labels(names: Sequence[str] | None, count: int, step: str) -> Sequence[Any]:
     if names is None:
         return range(count)
-    listed = isinstance(names, Sequence | np.ndarray) and not isinstance(names, str)
-    if not listed or not all(isinstance(each, str) for each in names):
+    several = isinstance(names, Sequence | np.ndarray) and not isinstance(names, str)
+    if not several or not all(isinstance(each, str) for each in names):
         raise ParameterError(
-            f"{step}: names is a list of texts, one for each score; got {described(names)}"
+            f"{step}: names is a list of texts, one for each score; got {listed(names)}"
         )
     if len(set(names)) < len(names):
         raise ParameterError(f"{step}: a name stands twice in {list(names)}; use each once")
