@@ -18,7 +18,7 @@ from opendp_lite.engines.fold import Block, Floats
 from opendp_lite.engines.missing import LEAVE_OUT, FillEntries, fold_present
 from opendp_lite.engines.rank_counts import RankCounts
 from opendp_lite.errors import ParameterError, SpaceError
-from opendp_lite.exact import Number, format_number, nearest, positive, whole
+from opendp_lite.exact import Number, format_number, listed, nearest, positive, whole
 from opendp_lite.measurements._quantile_lines import CandidateLine, LatticeLine, SortedLine
 from opendp_lite.samplers.lattice import (
     DOUBLING_BITS,

@@ -17,6 +17,7 @@ from opendp_lite.exact import (
     Number,
     described,
     floor_log2,
+    listed,
     nearest,
     positive,
     short_below,
