@@ -12,7 +12,7 @@ import attrs
 
 from opendp_lite.core import Transformation, joined
 from opendp_lite.documents import path_of
-from opendp_lite.domains import Domain
+from opendp_lite.domains import Domain, Rows
 from opendp_lite.engines.deferred import chained, identity, named
 from opendp_lite.errors import OpenDPLiteError, ParameterError, SpaceError
 from opendp_lite.signatures import (
@@ -83,12 +83,14 @@ class Call:
     def _rehearsed(self) -> Call:
         """The call with what it makes of the default space, where it makes anything of that.
 
-        So parameters that no space could mend are refused when they are typed.
+        So parameters that no space could mend are refused when they are typed. Where any space
+        will do, one of rows is tried.
         """
-        if _BUILDING.get() or not self.input_kinds:
+        if _BUILDING.get():
             return self
+        kind, *_ = self.input_kinds or (Rows,)
         try:
-            return attrs.evolve(self, rehearsal=self.build(default_space(self.input_kinds[0])))
+            return attrs.evolve(self, rehearsal=self.build(default_space(kind)))
         except ParameterError:
             raise
         except Exception:
@@ -156,9 +158,10 @@ class Call:
             raise SpaceError(
                 f"{self.name} does not name {given[0].kind} in its annotation; {given[0].onward}"
             )
-        bridge = given[0].onward or needs[0].bridge
+        gives = given[0].given or given[0].kind
         raise SpaceError(
-            f"{self.name} needs {needs[0].kind}; {giver} gives {given[0].kind}. {bridge}"
+            f"{self.name} needs {needs[0].kind}; {giver} gives {gives}. "
+            f"{needs[0].bridge_from(given[0])}"
         )
 
     def brief(self) -> str:

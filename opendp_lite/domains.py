@@ -32,6 +32,10 @@ _OF_ROWS = (
     "(dp.clamp(0, 100) >> dp.sum() >> dp.laplace(epsilon=1))(data)"
 )
 _MOST_EXPONENT = 2**16
+_NOTHING_TO_CHOOSE = (
+    "There is nothing to choose. Put a sum of several columns before it, such as "
+    "dp.select('sex') >> dp.one_hot(['f', 'm']) >> dp.sum()"
+)
 Origin = tuple[str, tuple[tuple[str, Any], ...]]
 
 
@@ -39,12 +43,14 @@ class Domain(ABC):
     """A set of values, with how a person hands one in and gets one out.
 
     ``kind`` names such values in a refusal; ``bridge`` says which step leads to them, and
-    ``onward`` which step has to come first where others refuse them.
+    ``onward`` which step has to come first where others refuse them. ``given`` names what a step
+    gives, where that is less than ``kind``.
     """
 
     kind: ClassVar[str]
     bridge: ClassVar[str]
     onward: ClassVar[str] = ""
+    given: ClassVar[str] = ""
 
     @abstractmethod
     def to_internal(self, value: object) -> Any:
@@ -80,6 +86,11 @@ class Domain(ABC):
             A domain, and the function to its values.
         """
         return self, identity
+
+    @classmethod
+    def bridge_from(cls, given: type[Domain]) -> str:
+        """What to do where such values are needed, and others are given."""
+        return given.onward or cls.bridge
 
     @classmethod
     @abstractmethod
@@ -225,6 +236,10 @@ class Vectors(Domain):
         return f"vector of {self.dimension}{grid}"
 
     @classmethod
+    def bridge_from(cls, given: type[Domain]) -> str:
+        return _NOTHING_TO_CHOOSE if issubclass(given, Scalars) else super().bridge_from(given)
+
+    @classmethod
     def front(cls) -> tuple[Domain, Metric, Origin]:
         return cls(1), L2Distance(), ("vector", (("dimension", 1),))
 
@@ -239,6 +254,7 @@ class Scalars(Domain):
     """
 
     kind = "a vector or a number with a bounded distance"
+    given = "one number"
     bridge = "Put sum() or count() between them."
 
     exponent: int | None = attrs.field(default=None, converter=_exponent)

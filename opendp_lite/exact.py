@@ -16,6 +16,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
+from typing import cast
 
 from opendp_lite.errors import ParameterError
 
@@ -95,7 +96,18 @@ def described(value: object) -> str:
     if value is None or isinstance(value, str | bool | int | float | Fraction | Decimal):
         text = repr(value)
         return text if len(text) <= _SHORT else f"{text[:_SHORT]}..."
+    if type(value) in (tuple, list):
+        return "a list"
     return f"an object of type {type(value).__name__}"
+
+
+def listed(value: object) -> str:
+    """As ``described``, with the values of a short list: for a list that is never data."""
+    if type(value) not in (tuple, list):
+        return described(value)
+    values = list(cast(Sequence[object], value))
+    text = repr(values) if len(values) <= _SHORT else ""
+    return text if 0 < len(text) <= _SHORT else f"a list of {len(values)}"
 
 
 def exact(value: object, name: str) -> Fraction:
@@ -151,6 +163,10 @@ def confidence_of(given: object, name: str) -> Fraction:
     if 1 < found < 100:
         raise ParameterError(
             f"{name} must be between 0 and 1, got {given}; {given} % is {nearest(found / 100):g}"
+        )
+    if found == 100:
+        raise ParameterError(
+            f"{name} must be between 0 and 1, got {given}; 100 % is out of reach, ask for 0.99"
         )
     if 1 - open_probability(found, name) < _SUREST:
         raise ParameterError(f"{name} must be at most 1 - 1e-20, got {described(given)}")

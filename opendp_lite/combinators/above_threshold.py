@@ -11,8 +11,11 @@ from typing import Any, Final, cast, overload
 import attrs
 import numpy as np
 
-from opendp_lite.core import Facts, Measurement, R
+from opendp_lite.combinators._own_process import OwnProcess
+from opendp_lite.core import Facts, Measurement, Pipeline, R, Transformation
 from opendp_lite.domains import Rows, Scalars, Vectors
+from opendp_lite.engines.deferred import Chained
+from opendp_lite.engines.lazy_table import Lazily
 from opendp_lite.engines.rows import MapRows
 from opendp_lite.errors import BudgetExceeded, ParameterError, SpaceError
 from opendp_lite.exact import Number, described, exact, floor_log2, nearest, positive, whole
@@ -27,6 +30,7 @@ from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.exponential import LazyExponential, exact_floor
 from opendp_lite.samplers.law import SCALE_SLACK
 from opendp_lite.spaces import Space
+from opendp_lite.tables import AnyRows
 from opendp_lite.transformations.count import count
 from opendp_lite.transformations.sum import sum
 
@@ -74,17 +78,51 @@ class _NoisyThreshold:
         self.rows, self.noise, self.left, self.entropy = rows, noise, most, entropy
         self.served = 0
         self.level = noise_of_mean(noise.on_threshold, entropy)
-        self.ended = False
+        self.ended = self.busy = False
         self.lock = RLock()
+        self.process = OwnProcess("test")
 
-    def above(self, value: Fraction, threshold: Fraction, sensitivity: Fraction) -> bool:
+    def answer(self, query: Transformation[Any, Any], threshold: Fraction) -> bool:
+        """Whether the value of a bound query is above, each of the two with noise.
+
+        The value is computed first. From then on nothing that a query brings runs: whether an
+        answer is left is found, and the answer taken, in one go.
+        """
+        unit = query.output_space.unit.over(1)
+        moved = cast(Fraction, require_sensitivity(unit, "above_threshold").linf)
+        self.process.require()
+        with self.lock:
+            self._require_open()
+            self.busy = True
+            try:
+                with np.errstate(all="ignore"):
+                    found = query.output_space.domain.received(query.function(self.rows))
+                value = found.exact[0]
+            finally:
+                self.busy = False
+            self.process.require()
+            return self._above(value, threshold, moved)
+
+    def _require_open(self) -> None:
+        """Refuses a test before any data is read."""
+        if self.ended:
+            raise SpaceError("the program has ended: test answers only while it runs")
+        if self.busy:
+            raise SpaceError("above_threshold: a step of a query calls test; test one at a time")
+        if self.left <= 0:
+            raise BudgetExceeded(
+                "above_threshold: all answers above were given. Stop after the last, or let "
+                "most= be larger"
+            )
+
+    def _above(self, value: Fraction, threshold: Fraction, sensitivity: Fraction) -> bool:
         """One comparison, exactly. After enough answers above, the threshold has new noise."""
         moved = noise_of_mean(self.noise.on_query, self.entropy) - self.level
         if value - threshold + sensitivity * moved < 0:
             return False
         self.left -= 1
         self.served += 1
-        if self.left and self.served == self.noise.positives:
+        if self.left > 0 and self.served == self.noise.positives:
             self.served = 0
             self.level = noise_of_mean(self.noise.on_threshold, self.entropy)
         return True
@@ -128,24 +166,12 @@ class ThresholdTest:
 
         Raises:
             BudgetExceeded: If all answers above were given. No data is read.
-            SpaceError: If it is no such pipeline, or the program has ended.
+            SpaceError: If it is no such pipeline, the program has ended, a step of another query
+                calls this, or this is another process, such as a fork.
         """
         bound = self._bound(query)
-        unit = bound.output_space.unit.over(1)
-        moved = cast(Fraction, require_sensitivity(unit, "above_threshold").linf)
         level = self.threshold if threshold is None else exact(threshold, "threshold")
-        account = self._account
-        with account.lock:
-            if account.ended:
-                raise SpaceError("the program has ended: test answers only while it runs")
-            if not account.left:
-                raise BudgetExceeded(
-                    "above_threshold: all answers above were given. Stop after the last, or let "
-                    "most= be larger"
-                )
-            with np.errstate(all="ignore"):
-                value = bound.output_space.domain.received(bound.function(account.rows))
-            return account.above(value.exact[0], level, moved)
+        return self._account.answer(bound, level)
 
     @property
     def left(self) -> int:
@@ -154,10 +180,7 @@ class ThresholdTest:
 
     def _bound(self, query: Stage[Space[Rows], Space[Any]]) -> Any:
         if not isinstance(query, Stage):
-            raise SpaceError(
-                "above_threshold tests a pipeline without noise that is bound to no space, such as "
-                f"dp.count(); got {described(query)}"
-            )
+            raise SpaceError(_no_query(query))
         bound = query.bind(self.space)
         domain = bound.output_space.domain
         if not isinstance(domain, Scalars | Vectors) or domain.dimension != 1:
@@ -179,12 +202,23 @@ class ThresholdTest:
         raise ParameterError("test cannot be pickled: it ends with its program")
 
 
+def _no_query(given: object) -> str:
+    wanted = "above_threshold tests a pipeline without noise, bound to no space, such as dp.count()"
+    if isinstance(given, Mechanism):
+        return f"{wanted}; leave out the noise of {given.calls[-1].brief()}"
+    if isinstance(given, Transformation):
+        return f"{wanted}; leave out {given.input_space!r}, the program has its own rows"
+    return f"{wanted}; got {described(given)}"
+
+
 def _require_growing(query: Stage[Any, Any], space: Space[Any]) -> None:
     """Refuses a query that a row could move down: all but sums over rows taken one by one."""
     *before, last = query.calls
     for call in before:
-        step = call.build(space)
-        if type(step.function) is not MapRows:
+        step = call.join(space)
+        whole = step.function
+        parts = whole.functions if isinstance(whole, Chained) else (whole,)
+        if not all(isinstance(part, MapRows | Lazily) for part in parts):
             raise SpaceError(f"{_GROWING}; {call.brief()} does not take rows one by one")
         space = step.output_space
     bounds = space.domain.body.bounds()
@@ -207,7 +241,7 @@ def above_threshold(
     epsilon: Number,
     most: int = 1,
     monotone: bool = False,
-) -> Mechanism[Space[Rows], MaxDivergence, R]: ...
+) -> Mechanism[Space[AnyRows], MaxDivergence, R]: ...
 @overload
 def above_threshold(
     program: Callable[[ThresholdTest], R],
@@ -216,10 +250,10 @@ def above_threshold(
     rho: Number,
     most: int = 1,
     monotone: bool = False,
-) -> Mechanism[Space[Rows], ZeroConcentratedDivergence, R]: ...
+) -> Mechanism[Space[AnyRows], ZeroConcentratedDivergence, R]: ...
 @mechanism
 def above_threshold(
-    space: Space[Rows],
+    space: Space[AnyRows],
     program: Callable[[ThresholdTest], R],
     threshold: Number,
     *,
@@ -227,7 +261,7 @@ def above_threshold(
     rho: Number | None = None,
     most: int = 1,
     monotone: bool = False,
-) -> Measurement[Space[Rows], Any, R]:
+) -> Measurement[Space[AnyRows], Any, R]:
     """Finds which of many values are above a threshold: the sparse vector technique.
 
     Only answers above are paid for. Any number of answers below are free. A program may choose each
@@ -250,7 +284,8 @@ def above_threshold(
 
     Raises:
         ParameterError: If ``program`` is no function, or none or both of the budgets are given.
-        SpaceError: If ``monotone`` is asked for where the number of rows is public.
+        SpaceError: If ``monotone`` is asked for where the number of rows is public, or the
+            neighbours are people.
 
     Privacy:
         The budget, for one unit of the rows before it, whatever the program does. For more units,
@@ -279,8 +314,12 @@ def above_threshold(
         >>> first(ages)
         30
     """
-    if not callable(program) or isinstance(program, Mechanism):
+    if not callable(program) or isinstance(program, Pipeline):
         raise ParameterError(f"above_threshold takes a function of test, got {described(program)}")
+    if not isinstance(monotone, bool):
+        raise ParameterError(
+            f"above_threshold: monotone is True or False, got {described(monotone)}"
+        )
     level, answers = exact(threshold, "threshold"), whole(most, "most", least=1)
     if monotone and (space.metric != SymmetricDistance() or space.unit != 1):
         raise SpaceError(

@@ -11,7 +11,8 @@ from typing import Any, Generic
 import attrs
 import numpy as np
 
-from opendp_lite.core import Facts, M, Measurement, R
+from opendp_lite.combinators._own_process import OwnProcess
+from opendp_lite.core import Facts, M, Measurement, Pipeline, R
 from opendp_lite.domains import Rows
 from opendp_lite.errors import BudgetExceeded, ParameterError, SpaceError
 from opendp_lite.exact import described
@@ -30,6 +31,7 @@ class _Account(Generic[M]):
         self.losses: list[Any] = []
         self.ended = False
         self.lock = RLock()
+        self.process = OwnProcess("ask")
 
     def total(self) -> Any:
         """The loss of all queries so far."""
@@ -82,7 +84,8 @@ class Ask(Generic[M]):
 
         Raises:
             BudgetExceeded: If the budget does not pay for it. No data is read.
-            SpaceError: If its loss is in another measure, or the program has ended.
+            SpaceError: If its loss is in another measure, the program has ended, or this is
+                another process, such as a fork.
         """
         if not isinstance(query, Mechanism):
             raise SpaceError(_no_query(query))
@@ -93,10 +96,13 @@ class Ask(Generic[M]):
                 f"loss under {bound.output_measure!r}; put >> dp.to_zcdp() or "
                 ">> dp.to_approximate(delta) after it, or give the program another measure"
             )
+        account.process.require()
         with account.lock:
             account.pay(query, bound.privacy_map(self.space.unit))
             with np.errstate(all="ignore"):
-                return bound.function(account.rows, self._entropy)
+                release = bound.function(account.rows, self._entropy)
+        account.process.require()
+        return release
 
     @property
     def spent(self) -> Any:
@@ -175,7 +181,7 @@ def adaptive(
         >>> round(float(estimate([42.0] * 1000)))
         42
     """
-    if not callable(program) or isinstance(program, Mechanism):
+    if not callable(program) or isinstance(program, Pipeline):
         raise ParameterError(f"adaptive takes a function of ask, got {described(program)}")
     if not isinstance(measure, Measure):
         raise ParameterError(

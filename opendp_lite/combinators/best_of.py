@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from math import expm1, inf, isnan
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
+
+import numpy as np
 
 from opendp_lite.core import Facts, Measurement
 from opendp_lite.engines.deferred import Released, Together, query_of, release_of
@@ -109,7 +111,7 @@ def best_of(
         for _ in range(logarithmic(rate, entropy)):
             index = below(len(parts), entropy)
             found = releases[index](values[index], entropy)
-            scored = float(score(found))
+            scored = _number(score(found))
             if best is None or scored > most:
                 best, most = (index, found), -inf if isnan(scored) else scored
         assert best is not None
@@ -127,7 +129,30 @@ def best_of(
     )
 
 
+def _number(scored: object) -> float:
+    """What a score function gave, refused where it is no number."""
+    if isinstance(scored, np.ndarray) and scored.shape != ():
+        first = ", ".join("0" for _ in scored.shape)
+        mend = f"write r[{first}]" if scored.size == 1 else "take one of them, or their sum"
+        raise ParameterError(
+            f"best_of: score must give one number, got an array of shape {scored.shape}; {mend}"
+        )
+    try:
+        return float("" if isinstance(scored, str) else cast(float, scored))
+    except (TypeError, ValueError, OverflowError):
+        raise ParameterError(
+            f"best_of: score must give one number, got {type(scored).__name__}"
+        ) from None
+
+
 def _part(given: object, space: Any) -> Measurement[Any, MaxDivergence]:
+    if type(given) in (tuple, list):
+        raise ParameterError("best_of takes mechanisms one by one; write best_of(*list, score=...)")
+    if isinstance(given, Measurement):
+        raise ParameterError(
+            "best_of takes pipelines bound to no space of their own; leave out "
+            f"{given.input_space!r}"
+        )
     if not isinstance(given, Mechanism):
         raise ParameterError(
             f"best_of takes pipelines that end in noise and are bound to no space, got "

@@ -75,8 +75,8 @@ def compose(space: S, *mechanisms: Mechanism[S, M]) -> Measurement[S, M]:
     for each in mechanisms:
         if not isinstance(each, Mechanism):
             raise ParameterError(
-                f"compose joins pipelines that end in noise and are bound to no space; {each!r} "
-                "is not one"
+                f"compose joins pipelines that end in noise and have no space of their own; "
+                f"{each!r} is not one"
             )
     parts: list[Measurement[S, M]] = [each.bind(space) for each in mechanisms]
     measure = parts[0].output_measure

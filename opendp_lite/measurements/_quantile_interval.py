@@ -16,8 +16,10 @@ from opendp_lite.samplers.entropy import Entropy
 
 _WIDTH_BITS: Final = 40
 """The narrowest interval is 2^-40 of all cells, or a cell."""
-_STEPS: Final = 3
+_STEPS: Final = 2
 """Widths to a doubling."""
+_FINE: Final = 16
+"""The weight of the narrowest interval, so that weights are nearly as they are wanted."""
 _ROUNDING: Final = 2
 """Ranks by which definitions of a sample quantile differ at most."""
 _FOR_NOISE: Final = 0.2
@@ -32,8 +34,9 @@ class Widths:
 
     Args:
         cells: The half-widths, rising.
-        weights: How many items stand for each, in proportion to its width, so that all narrower
-            ones together hardly outweigh any.
+        weights: How many items stand for each, in proportion to the root of its width. All
+            narrower ones together then outweigh none by much. Nor do a few of the widest outweigh
+            all others, which they would in proportion to the width.
     """
 
     cells: Counts
@@ -46,7 +49,8 @@ class Widths:
         steps = ceil(_STEPS * log(cells / least, 2)) + 1
         each = {0, cells, *(round(least * 2 ** (i / _STEPS)) for i in range(steps))}
         widths = np.array(sorted(width for width in each if width <= cells), dtype=np.int64)
-        return cls(widths, np.maximum(widths // least, 1))
+        roots = np.sqrt(np.maximum(widths / least, 1))
+        return cls(widths, np.rint(_FINE * roots).astype(np.int64))
 
     @property
     def narrower(self) -> float:

@@ -18,7 +18,7 @@ from opendp_lite.engines.fold import Block, Floats
 from opendp_lite.engines.missing import LEAVE_OUT, FillEntries, fold_present
 from opendp_lite.engines.rank_counts import RankCounts
 from opendp_lite.errors import ParameterError, SpaceError
-from opendp_lite.exact import Number, format_number, nearest, positive, whole
+from opendp_lite.exact import Number, format_number, listed, nearest, positive, whole
 from opendp_lite.measurements._quantile_lines import CandidateLine, LatticeLine, SortedLine
 from opendp_lite.samplers.lattice import (
     DOUBLING_BITS,
@@ -66,8 +66,15 @@ class Places:
 def _between(space: Space[Rows], given: Where, spread: bool) -> Places:
     """The cells of a lattice, one for each column."""
     columns, bounds = space.domain.columns, given.bounds
-    if not isinstance(bounds, Sequence | np.ndarray) or len(bounds) != 2:
-        raise ParameterError("private_quantile takes bounds=(lower, upper) or candidates=[...]")
+    if bounds is None:
+        raise ParameterError(
+            "private_quantile needs bounds=(lower, upper) or candidates=[...]; got neither"
+        )
+    several = isinstance(bounds, Sequence | np.ndarray) and not isinstance(bounds, str)
+    if not several or len(bounds) != _TWO:
+        raise ParameterError(
+            f"private_quantile takes a pair, as in bounds=(0, 100); got {listed(bounds)}"
+        )
     bits = given.bits
     if bits is None and spread and given.scale != "linear":
         bits = _DOUBLING_BITS_TO_SPREAD
@@ -93,7 +100,10 @@ def _among(space: Space[Rows], given: Where, spread: bool) -> Places:
         )
     points = to_floats(parse_bounds(given.candidates, "candidates"))
     if not (np.isfinite(points).all() and (points[1:] > points[:-1]).all()):
-        raise ParameterError("private_quantile: candidates must rise, as floats")
+        raise ParameterError(
+            "private_quantile: candidates must rise, as floats; sort them, and drop repeats, "
+            "as numpy.unique does"
+        )
     how = RankCounts(points, space.domain.columns)
     treatment = _treatment(space, points[[len(points) // 2]])
     return Places(fold_present(how, treatment, identity), (CandidateLine(points),))
@@ -125,6 +135,11 @@ def lattices_of(
                 f"private_quantile: the lower bound, {format_number(low)}, must be below the "
                 f"upper, {format_number(high)}; swap them"
             )
+        if low == high:
+            raise ParameterError(
+                f"private_quantile: the bounds are equal, {format_number(low)}; the lower must be "
+                "below the upper"
+            )
         if not (-FARTHEST_BOUND <= low < high <= FARTHEST_BOUND and float(low) < float(high)):
             raise ParameterError(
                 "private_quantile: the lower bound must be below the upper, both within 2^900 "
@@ -135,8 +150,13 @@ def lattices_of(
                 'private_quantile: scale="log" needs bounds above 0; for others use '
                 'scale="asinh" with a unit'
             )
-    if (unit is not None) != (scale == "asinh"):
-        raise ParameterError('private_quantile: unit goes with scale="asinh", and it with unit')
+    if unit is not None and scale != "asinh":
+        raise ParameterError('private_quantile: unit is for scale="asinh"; add that, or drop unit')
+    if unit is None and scale == "asinh":
+        raise ParameterError(
+            'private_quantile: scale="asinh" needs unit=, a size below which differences matter '
+            "little, such as unit=1"
+        )
     finest = LINEAR_BITS if scale == "linear" else DOUBLING_BITS
     fine = finest if bits is None else whole(bits, "bits", least=1)
     if fine > finest:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from itertools import accumulate
 from statistics import NormalDist
 from typing import Any
 
@@ -126,9 +125,9 @@ class EstimateRelease:
         return self.numbers.shape.estimates(found)
 
     def _estimates(self, value: Any, column: int, entropy: Entropy) -> tuple[Estimate, ...]:
-        """Those of one column. A lower end is brought down to those of higher quantiles.
+        """Those of one column.
 
-        And an upper end up to those of lower ones: intervals grow, and come in order.
+        Each interval is as it was chosen: to put them in order, the widest would widen all others.
         """
         line = self.numbers.places.line(column)
         cells = self.numbers.cells(value, column, entropy)
@@ -137,8 +136,6 @@ class EstimateRelease:
             law.interval(line, value[column], cell, entropy)
             for law, cell in zip(laws, cells, strict=True)
         ]
-        lows = [*accumulate((low for low, _ in reversed(ends)), min)][::-1]
-        highs = accumulate((high for _, high in ends), max)
         deviations = NormalDist().inv_cdf((1 + self.confidence) / 2)
         return tuple(
             Estimate(
@@ -148,5 +145,5 @@ class EstimateRelease:
                 self.confidence,
                 sampling=self.sampling,
             )
-            for cell, low, high in zip(cells, lows, highs, strict=True)
+            for cell, (low, high) in zip(cells, ends, strict=True)
         )

@@ -18,11 +18,11 @@ from opendp_lite.engines.deferred import Released
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import (
     Number,
+    confidence_of,
     described,
     exact,
     format_number,
     nearest,
-    open_probability,
     positive,
     short_below,
     sqrt_up,
@@ -53,7 +53,8 @@ from opendp_lite.spaces import Space, records, row_metric
 _MOST_ALONE: Final = 2
 """So many quantiles divide the loss evenly; more are found by recursion."""
 _FOR_INTERVALS: Final = Fraction(1, 2)
-_PERCENT: Final = 100
+_RAREST: Final = Fraction(1, 10**9)
+"""Of the intervals that hold their quantile, or miss it: floats tell no rarer ones apart."""
 
 
 @overload
@@ -190,13 +191,14 @@ def private_quantile(
         its margin the lesser of q n - (rows below it) and (1 - q) n - (rows above it). A row
         changes both by what it changes rank - q n. The chosen width is the first whose margin
         reaches a level t, by the exponential mechanism. Its weights are v exp(-s d), where d is
-        how far t lies from the margins of this width and the one before, and v grows with the
-        width. The first one with a margin of t or more has d = 0. An interval that misses the
-        quantile is narrower and has a margin below 2, so d > t - 2. The weights v of all narrower
-        ones add up to at most B times its own. So one that misses is chosen with a probability of
-        at most b / (1 + b), b = B exp(-s (t - 2)), which is 1 - confidence. With ``sampling`` the
-        level grows with the root of n, by at most 1 / 20 for a row, which is added to what a row
-        changes. The binomial law then has four fifths of the failures, by its normal limit.
+        how far t lies from the margins of this width and the one before, and v is in proportion to
+        the root of the width. The first one with a margin of t or more has d = 0. An interval that
+        misses the quantile is narrower and has a margin below 2, so d > t - 2. The weights v of all
+        narrower ones add up to at most B times its own. So one that misses is chosen with a
+        probability of at most b / (1 + b), b = B exp(-s (t - 2)), which is 1 - confidence. With
+        ``sampling`` the level grows with the root of n, by at most 1 / 20 for a row, which is added
+        to what a row changes. The binomial law then has four fifths of the failures, by its normal
+        limit.
 
     Example:
         >>> import opendp_lite as dp
@@ -291,7 +293,7 @@ def _by_parts(space: Space[Rows], wanted: tuple[Fraction, ...], budget: _Budget)
 
 def _level(wanted: tuple[Fraction, ...], confidence: Number | None, sampling: bool) -> float | None:
     """The confidence; None where no interval is asked for."""
-    if sampling not in (True, False):
+    if not isinstance(sampling, bool):
         raise ParameterError(
             f"private_quantile: sampling is True or False, got {described(sampling)}"
         )
@@ -306,13 +308,13 @@ def _level(wanted: tuple[Fraction, ...], confidence: Number | None, sampling: bo
             "private_quantile: the quantiles 0 and 1 may lie anywhere beyond the data, so they "
             "have no interval; ask for 0.01 or 0.99, or leave out confidence="
         )
-    share = exact(confidence, "private_quantile: confidence")
-    if 1 < share < _PERCENT:
+    share = confidence_of(confidence, "private_quantile: confidence")
+    if not _RAREST <= share <= 1 - _RAREST:
         raise ParameterError(
-            f"private_quantile: confidence is between 0 and 1, got {confidence}; "
-            f"{confidence} % is {format_number(share / _PERCENT)}"
+            "private_quantile: confidence must be between 1e-9 and 1 - 1e-9, got "
+            f"{described(confidence)}"
         )
-    return nearest(open_probability(confidence, "private_quantile: confidence"))
+    return nearest(share)
 
 
 def _interval_laws(
@@ -337,9 +339,9 @@ def _interval_laws(
 def _explanation(chooser: Chooser, budget: _Budget, confidence: float | None) -> str:
     """Which way was taken, and why."""
     loss = (
-        "epsilon = the range of what a row changes in the weights' logarithms"
+        "one row changes the probability of any result by a factor of at most exp(epsilon)"
         if budget.power == 1
-        else "rho = epsilon^2 / 8, epsilon the bounded range"
+        else "each choice has rho = r^2 / 8: one row changes the odds of its results by exp(r)"
     )
     lines = [loss, *chooser.why()]
     if confidence is not None:

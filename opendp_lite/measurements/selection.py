@@ -13,7 +13,16 @@ from opendp_lite.core import Facts, Measurement
 from opendp_lite.domains import Vectors
 from opendp_lite.engines.fold import Floats
 from opendp_lite.errors import ParameterError, SpaceError
-from opendp_lite.exact import Number, described, floor_log2, nearest, positive, short_below, sqrt_up
+from opendp_lite.exact import (
+    Number,
+    described,
+    floor_log2,
+    listed,
+    nearest,
+    positive,
+    short_below,
+    sqrt_up,
+)
 from opendp_lite.grid import Grid
 from opendp_lite.measurements.noise import require_sensitivity
 from opendp_lite.measures.max_divergence import MaxDivergence
@@ -97,6 +106,8 @@ def _release(
     names: Sequence[str] | None,
     lowest: bool,
 ) -> Callable[[Grid, Entropy], Any]:
+    if not isinstance(lowest, bool):
+        raise ParameterError(f"{step}: lowest is True or False, got {described(lowest)}")
     labels = _labels(names, space.domain.dimension, step)
 
     def release(value: Grid, entropy: Entropy) -> Any:
@@ -108,9 +119,10 @@ def _release(
 def _labels(names: Sequence[str] | None, count: int, step: str) -> Sequence[Any]:
     if names is None:
         return range(count)
-    if isinstance(names, str) or not all(isinstance(each, str) for each in names):
+    several = isinstance(names, Sequence | np.ndarray) and not isinstance(names, str)
+    if not several or not all(isinstance(each, str) for each in names):
         raise ParameterError(
-            f"{step}: names is a list of texts, one for each score; got {described(names)}"
+            f"{step}: names is a list of texts, one for each score; got {listed(names)}"
         )
     if len(set(names)) < len(names):
         raise ParameterError(f"{step}: a name stands twice in {list(names)}; use each once")

@@ -37,11 +37,17 @@ from compare import Clock, Row, table
 
 LIBRARIES = ("numpy", "opendp", "diffprivlib")
 OPENDP_ENTRIES = 5_000
-BY_NAME_ONLY = {"plan", "distributions", "mean_grid", "selection", "value_times"}
-BY_NAME_ONLY = {"plan", "distributions", "mean_grid", "quantile_errors", "value_times"}
-BY_NAME_ONLY = {"plan", "centered_sum", "distributions", "mean_grid", "value_times"}
-BY_NAME_ONLY = {"plan", "distributions", "mean_grid", "spread", "value_times"}
-BY_NAME_ONLY = {"plan", "distributions", "mean_grid", "unbounded", "value_times"}
+BY_NAME_ONLY = {
+    "centered_sum",
+    "distributions",
+    "mean_grid",
+    "plan",
+    "quantile_errors",
+    "selection",
+    "spread",
+    "unbounded",
+    "value_times",
+}
 """Groups that take long, and run where they are asked for."""
 
 

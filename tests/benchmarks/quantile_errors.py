@@ -8,11 +8,14 @@ import numpy as np
 from compare import Row
 
 import opendp_lite as dp
+from opendp_lite.measurements._quantile_places import Spacing
 
 RUNS = 200
 BOUND = 10
 COVERED = 200
 LEVEL = 0.95
+WIDE = 200_000
+"""The width beyond which an interval of incomes between 0 and 1e6 says little."""
 SURELY = 0.88
 """Of 200 intervals at 95 %: fewer have a probability of 1e-4."""
 Loss = dict[str, float]
@@ -47,6 +50,13 @@ INTERVALS: tuple[tuple[int, float, Loss], ...] = (
     (1_000, 0.5, {"rho": 0.1}),
 )
 
+INCOMES: tuple[tuple[list[float], int, Spacing], ...] = (
+    ([0.1], 0, "linear"),
+    ([0.1, 0.5, 0.9], 0, "linear"),
+    ([0.1, 0.5, 0.9], 1000, "log"),
+)
+"""Quantiles, the lower bound and the scale."""
+
 
 def rows() -> Iterator[Row]:
     """Rank errors of recursion and of an even split, then the coverage of intervals."""
@@ -67,6 +77,10 @@ def rows() -> Iterator[Row]:
                 theirs = f"{error:.2g} ranks off"
                 target_text = f">= {SURELY:.0%}"
                 yield Row(work, ours, "the value", theirs, "", target_text, share >= SURELY)
+    for quantiles, lower, scale in INCOMES:
+        work = f"1000 incomes, {quantiles}, bounds {lower}, 1 000 000, scale {scale}; epsilon = 1"
+        ours = f"{wide(quantiles, lower, scale)} wider than {WIDE}"
+        yield Row(work, ours, "of", f"{COVERED}", "", "", met=True)
 
 
 def spelled(loss: Loss) -> str:
@@ -114,3 +128,13 @@ def coverage(
         halves.append((ends[1] - ends[0]) / 2)
         errors_.append(abs(np.searchsorted(data, found.value) - quantile * size))
     return held / COVERED, float(np.median(halves)), float(np.mean(errors_))
+
+
+def wide(quantiles: list[float], lower: int, scale: Spacing) -> int:
+    """How many intervals of the first quantile are wide, for incomes between wide bounds."""
+    data = np.random.default_rng(0).lognormal(10.5, 0.6, 1000)
+    release = dp.records() >> dp.private_quantile(
+        quantiles, bounds=(lower, 10**6), scale=scale, epsilon=1, confidence=LEVEL
+    )
+    ends = [release(data)[0].interval for _ in range(COVERED)]
+    return sum(high - low > WIDE for low, high in ends)

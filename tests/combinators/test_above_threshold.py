@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import pickle
 import sys
+import threading
 from fractions import Fraction
 from itertools import product
 from math import inf, log, nan
@@ -269,12 +271,140 @@ def test_answers_below_are_free_and_later_tests_are_refused_before_data():
         test(dp.count())
 
 
+Tables = dp.Space[dp.Rows]
+LOW = -(10**9)
+
+
+def test_a_test_inside_a_test_is_refused():
+    """The inner one would take the last answer, and the outer one would make it less than none."""
+    kept = []
+
+    @dp.stage
+    def meddling(space: Tables) -> dp.Transformation[Tables, Tables]:
+        """A step that tests while its own value is computed."""
+
+        def function(rows):
+            kept[0](dp.count(), threshold=LOW)
+            return rows
+
+        return dp.Transformation(space, space, function, lambda distance: distance)
+
+    def program(test):
+        kept.append(test)
+        with pytest.raises(dp.SpaceError, match="one at a time"):
+            test(meddling() >> dp.count(), threshold=LOW)
+        assert test.left == 1
+        assert test(dp.count(), threshold=LOW)
+        for _ in range(3):
+            with pytest.raises(dp.BudgetExceeded):
+                test(dp.count(), threshold=LOW)
+        return test.left
+
+    assert dp.above_threshold(program, 0, epsilon=1)([1.0, 2.0]) == 0
+
+
+def test_a_refusal_that_a_step_hides_takes_no_answer():
+    """Its value is what the step makes of it, and one answer is one answer."""
+    kept, refused = [], []
+
+    @dp.stage
+    def hiding(space: Tables) -> dp.Transformation[Tables, Tables]:
+        """A step that tests, and hides that it was refused."""
+
+        def function(rows):
+            try:
+                kept[0](dp.count(), threshold=LOW)
+            except dp.SpaceError:
+                refused.append(1)
+            return rows
+
+        return dp.Transformation(space, space, function, lambda distance: distance)
+
+    def program(test):
+        kept.append(test)
+        answers = [test(hiding() >> dp.count(), threshold=LOW) for _ in range(2)]
+        with pytest.raises(dp.BudgetExceeded):
+            test(hiding() >> dp.count(), threshold=LOW)
+        return answers, test.left
+
+    assert dp.above_threshold(program, 0, epsilon=1, most=2)([1.0]) == ([True, True], 0)
+    assert len(refused) == 2
+
+
+def test_threads_take_no_more_answers_than_there_are():
+    def program(test):
+        answers, gate = [], threading.Barrier(16)
+
+        def race():
+            gate.wait()
+            with contextlib.suppress(dp.BudgetExceeded):
+                answers.append(test(dp.count(), threshold=LOW))
+
+        threads = [threading.Thread(target=race) for _ in range(16)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return len(answers), test.left
+
+    assert dp.above_threshold(program, 0, epsilon=1, most=5)([1.0]) == (5, 0)
+
+
+PEOPLE = {"id": [1, 1, 2, 3], "sex": ["f", "f", "m", "f"], "age": [12.0, 30.0, 40.0, nan]}
+
+
+@pytest.mark.parametrize("monotone", [False, True])
+@pytest.mark.parametrize(
+    "space", [dp.table(), dp.records(columns=["id", "sex", "age"])], ids=["table", "named"]
+)
+def test_columns_of_tables_are_tested(space, monotone, monkeypatch):
+    monkeypatch.setattr(MODULE, "noise_of_mean", lambda mean, entropy: Fraction(0))
+    ages = dp.select("age") >> dp.clamp(0, 50)
+
+    def program(test):
+        values = [
+            (dp.count(missing=True), 4),
+            (dp.keep("sex", among=["f"]) >> dp.count(missing=True), 3),
+            (dp.keep("sex", among=["f"]) >> ages >> dp.sum(), 42),
+            (ages >> dp.sum(), 82),
+            (dp.select("sex") >> dp.one_hot(["f"]) >> dp.sum(), 3),
+        ]
+        return [
+            test(query, threshold=value + more) for query, value in values for more in (0, 0.001)
+        ]
+
+    pipeline = space >> dp.above_threshold(program, 0, epsilon=1, most=9, monotone=monotone)
+    assert pipeline(PEOPLE) == [True, False] * 5
+    assert pipeline.map(2) == 2
+
+
+def test_tables_of_people_are_tested(monkeypatch):
+    """Noise is in proportion to the rows that are kept of a person."""
+    monkeypatch.setattr(MODULE, "noise_of_mean", lambda mean, entropy: mean)
+
+    def program(test):
+        with pytest.raises(dp.SpaceError, match="bound_contributions"):
+            test(dp.count())
+        noise = test._account.noise
+        moved = 2 * (noise.on_query - noise.on_threshold)
+        query = dp.bound_contributions(2) >> dp.count()
+        return [test(query, threshold=4 + moved + more) for more in (0, 0.001)]
+
+    pipeline = dp.table(person="id") >> dp.above_threshold(program, 0, epsilon=1, most=2)
+    assert pipeline(PEOPLE) == [True, False]
+    assert pipeline.map(1) == 1
+    with pytest.raises(dp.SpaceError, match="both directions"):
+        (dp.table(person="id") >> dp.above_threshold(program, 0, epsilon=1, monotone=True)).map(1)
+
+
 def test_what_is_no_query_is_refused_before_data():
     rows = Opened()
     wrong = [
         (dp.clamp(0, 1), "one number"),
-        (dp.count() >> dp.laplace(epsilon=1), "without noise"),
-        (dp.records() >> dp.count(), "without noise"),
+        (dp.count() >> dp.laplace(epsilon=1), r"without noise.*leave out the noise of dp.laplace"),
+        (dp.clamp(0, 1) >> dp.mean(epsilon=1), r"leave out the noise of dp.mean"),
+        (dp.records() >> dp.count(), r"without noise.*leave out dp.records\(\)"),
+        (dp.records() >> dp.count() >> dp.laplace(epsilon=1), "without noise"),
         (dp.count, "without noise"),
         (3, "without noise"),
         (dp.sum(), "bounded body"),
@@ -296,9 +426,6 @@ def test_what_is_no_query_is_refused_before_data():
 
     assert dp.above_threshold(program, 0, epsilon=1)(rows.blocks) == "done"
     assert rows.times == 0
-
-
-Tables = dp.Space[dp.Rows]
 
 
 @dp.stage
@@ -433,6 +560,9 @@ def test_it_is_a_query_of_adaptive():
     [
         (lambda: dp.above_threshold(3, 1, epsilon=1), "function of test"),
         (lambda: dp.above_threshold(dp.laplace(scale=1), 1, epsilon=1), "function of test"),
+        (lambda: dp.above_threshold(dp.count(), 3, epsilon=1), "function of test"),
+        (lambda: dp.above_threshold(dp.records() >> dp.count(), 3, epsilon=1), "function of test"),
+        (lambda: dp.above_threshold(first_above, 1, epsilon=1, monotone="no"), "True or False"),
         (lambda: dp.above_threshold(first_above, nan, epsilon=1), "threshold"),
         (lambda: dp.above_threshold(first_above, 1), "one of epsilon= or rho="),
         (lambda: dp.above_threshold(first_above, 1, epsilon=1, rho=1), "one of epsilon= or rho="),

@@ -138,6 +138,8 @@ def test_what_is_not_a_query_is_refused_before_data():
     [
         (lambda: dp.adaptive(3, ZCDP, 1), "function of ask"),
         (lambda: dp.adaptive(TENTH, ZCDP, 1), "function of ask"),
+        (lambda: dp.adaptive(dp.count(), ZCDP, 1), "function of ask"),
+        (lambda: dp.adaptive([1, 2], ZCDP, 1), "function of ask, got a list"),
         (lambda: dp.adaptive(ask_ten_times, dp.ZeroConcentratedDivergence, 1), "parentheses"),
         (lambda: dp.adaptive(ask_ten_times, "zcdp", 1), "parentheses"),
         (lambda: dp.adaptive(ask_ten_times, ZCDP, -1), "at least 0"),

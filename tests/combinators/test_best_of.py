@@ -150,17 +150,50 @@ def test_no_value_makes_trouble(data):
     ("make", "words"),
     [
         (lambda: best_of(score=float), "at least one"),
+        (lambda: best_of([NOISY, NOISY], score=float), r"best_of\(\*list"),
         (lambda: best_of(NOISY, score=3), "function of a release"),
         (lambda: best_of(NOISY, score=float, runs=1), "runs"),
         (lambda: best_of(NOISY, score=float, runs=10**6), "runs"),
         (lambda: best_of(dp.count(), score=float), "end in noise"),
-        (lambda: best_of(dp.records() >> NOISY, score=float), "bound to no space"),
+        (
+            lambda: best_of(dp.records() >> NOISY, score=float),
+            r"bound to no space.*leave out dp.rec",
+        ),
         (lambda: best_of(dp.count() >> dp.gaussian(rho=1), score=float), "no exact price"),
     ],
 )
 def test_refusals(make, words):
     with pytest.raises(dp.OpenDPLiteError, match=words):
         (dp.records() >> make()).map(1)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda: best_of(score=abs), lambda: best_of(dp.records() >> NOISY, score=abs)],
+)
+def test_what_no_space_could_mend_is_refused_when_it_is_typed(make):
+    with pytest.raises(dp.ParameterError):
+        make()
+
+
+TOTAL = dp.clamp(0, 1) >> dp.sum() >> dp.laplace(epsilon=1)
+
+
+@pytest.mark.parametrize(
+    ("score", "words"),
+    [
+        (lambda r: r, r"one number, got an array of shape \(1,\); write r\[0\]"),
+        (lambda r: np.zeros((1, 1)), r"shape \(1, 1\); write r\[0, 0\]"),
+        (lambda r: np.zeros(2), r"shape \(2,\); take one of them"),
+        (lambda r: None, "one number, got NoneType"),
+        (lambda r: "a", "one number, got str"),
+        (lambda r: "5", "one number, got str"),
+        (lambda r: 10**400, "one number, got int"),
+    ],
+)
+def test_a_score_that_is_no_number_is_refused(score, words):
+    with pytest.raises(dp.ParameterError, match=words):
+        best_of(TOTAL, score=score)([1.0])
 
 
 def test_the_law_sums_to_one():

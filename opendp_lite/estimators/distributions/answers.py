@@ -169,6 +169,11 @@ class Answers(ABC):
 
     def expectation(self, function: Callable[[Floats], Floats]) -> Uncertain:
         """The mean of a function of the numbers, which maps an array of them to another."""
+        if not callable(function):
+            raise ParameterError(
+                "expectation takes a function of an array of numbers, such as numpy.log1p; got "
+                f"{described(function)}"
+            )
         values = numbers_of(
             function(self._shares.middles.copy()), "expectation: the function's values"
         )

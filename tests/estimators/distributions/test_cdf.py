@@ -241,6 +241,7 @@ def test_what_is_asked_wrongly_is_answered_in_words():
         (lambda: found.band([nan]), "band: x must be numbers, got NaN"),
         (lambda: found.quantile(50), "quantile: q is a share between 0 and 1.*got 50"),
         (lambda: found.quantile_interval(50), "quantile_interval: q is a share.*got 50"),
+        (lambda: found.expectation(5), "expectation takes a function.*got 5"),
         (lambda: found.expectation(lambda x: x[:3]), r"each of the 201.*got shape \(3,\)"),
         (lambda: plain.interval(3.0), "add confidence=0.95 to cdf"),
         (lambda: plain.band(3.0), "add confidence=0.95 to cdf"),

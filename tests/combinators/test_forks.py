@@ -1,0 +1,104 @@
+"""A fork of a running program has a copy of the budget, and may spend nothing of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import pytest
+
+import opendp_lite as dp
+
+pytestmark = [
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no forks"),
+    pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
+]
+
+Tables = dp.Space[dp.Rows]
+LOW = -(10**9)
+TENTH = dp.count() >> dp.gaussian(rho=0.1)
+ZCDP = dp.ZeroConcentratedDivergence()
+
+
+def in_a_fork(work: Callable[[], object]) -> str:
+    """What work gave or raised in a fork of this process."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writing, outcome(work).encode())
+        os._exit(0)
+    os.close(writing)
+    os.waitpid(child, 0)
+    with os.fdopen(reading) as found:
+        return found.read()
+
+
+def outcome(work: Callable[[], object]) -> str:
+    try:
+        return f"gave {work()}"
+    except BaseException as problem:
+        return f"{type(problem).__name__}: {problem}"
+
+
+def forks_and_tests(test):
+    return in_a_fork(lambda: test(dp.count(), threshold=LOW)), test(dp.count(), threshold=LOW)
+
+
+def forks_and_asks(ask):
+    return in_a_fork(lambda: ask(TENTH)), type(ask(TENTH)) is float
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "name"),
+    [
+        (dp.above_threshold(forks_and_tests, 0, epsilon=1), "test"),
+        (dp.adaptive(forks_and_asks, ZCDP, 0.1), "ask"),
+    ],
+    ids=["above_threshold", "adaptive"],
+)
+def test_a_fork_is_refused_and_the_program_goes_on(pipeline, name):
+    found, answered = pipeline([1.0, 2.0])
+    assert found.startswith(f"SpaceError: {name} answers only in the process")
+    assert answered
+
+
+CHILDREN: list[int] = []
+
+
+@dp.stage
+def forking(space: Tables) -> dp.Transformation[Tables, Tables]:
+    """A step that forks while a query reads the rows, so that two processes go on."""
+
+    def function(rows):
+        CHILDREN.append(os.fork())
+        return rows
+
+    return dp.Transformation(space, space, function, lambda distance: distance)
+
+
+@pytest.mark.parametrize("name", ["test", "ask"])
+def test_a_fork_inside_of_a_query_is_refused(name):
+    CHILDREN.clear()
+    reading, writing = os.pipe()
+
+    def program(answer):
+        if name == "test":
+            query = forking() >> dp.count()
+            got = outcome(lambda: answer(query, threshold=LOW))
+        else:
+            got = outcome(lambda: answer(forking() >> TENTH))
+        if CHILDREN[-1] == 0:
+            os.write(writing, got.encode())
+            os._exit(0)
+        os.waitpid(CHILDREN[-1], 0)
+        return got
+
+    makers = {
+        "test": lambda: dp.above_threshold(program, 0, epsilon=1),
+        "ask": lambda: dp.adaptive(program, ZCDP, 0.1),
+    }
+    assert makers[name]()([1.0]).startswith("gave ")
+    os.close(writing)
+    with os.fdopen(reading) as found:
+        assert found.read().startswith(f"SpaceError: {name} answers only in the process")
+    assert len(CHILDREN) == 1
