@@ -22,6 +22,8 @@ class Estimate:
         rows: About how many rows there are; None where the release does not tell.
         sampling: Whether both errors also cover that the rows are a random sample. If not, they
             are those of the noise alone.
+        clipped: Whether values were clipped at ends that a private search found. The interval is
+            then for the clipped values. With few rows these may lie far from all values.
 
     Example:
         >>> estimate = Estimate(41.2587, 0.0821, (41.097, 41.421), 0.95, 600.2)
@@ -39,6 +41,7 @@ class Estimate:
     confidence: float
     rows: float | None = None
     sampling: bool = False
+    clipped: bool = False
 
     def __float__(self) -> float:
         return self.value
@@ -74,7 +77,8 @@ class Estimate:
         return f"{self._share()} interval {low} to {high}"
 
     def _source(self) -> str:
-        return "from noise and sampling" if self.sampling else "from the noise alone"
+        source = "from noise and sampling" if self.sampling else "from the noise alone"
+        return f"{source}, after clipping" if self.clipped else source
 
     def justified(self, *numbers: float) -> tuple[str, ...]:
         """Numbers with as many digits as the second of the standard error."""
@@ -89,4 +93,5 @@ class Estimate:
             "confidence": for_json(self.confidence),
             "rows": None if self.rows is None else for_json(self.rows),
             "sampling": bool(self.sampling),
+            "clipped": bool(self.clipped),
         }

@@ -12,12 +12,15 @@ from typing import Any, get_type_hints
 
 import numpy as np
 
+from opendp_lite.errors import ParameterError
 from opendp_lite.exact import format_number, nearest, rational_of_float
 
 _STAR = inspect.Parameter.VAR_POSITIONAL
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 _COLUMNS = frozenset({"Series", "Index", "RangeIndex", "StringArray", "ArrowStringArray"})
 """Types of columns of other libraries that people give where a list is meant."""
+_TABLES = frozenset({"DataFrame", "Table", "LazyFrame", "RecordBatch", "RecordBatchReader"})
+"""Types of data of other libraries, which people give where an argument is meant."""
 _LONGEST_DECIMAL = 14_000
 """Bits of an integer that Python still writes in decimal digits."""
 
@@ -91,10 +94,22 @@ def named_arguments(
     """
     signature = typed_signature(constructor)
     found = signature.bind(*args, **kwargs).arguments
+    for key, value in found.items():
+        _refuse_table(constructor.__name__, key, value)
     frozen = ((key, frozen_argument(value)) for key, value in found.items())
     return tuple(
         (key, value) for key, value in frozen if not _is_default(signature.parameters[key], value)
     )
+
+
+def _refuse_table(step: str, key: str, value: Any) -> None:
+    """Refuses a table in place of an argument; its values must not get into any message."""
+    for each in value if isinstance(value, tuple | list) else (value,):
+        if type(each).__name__ in _TABLES:
+            raise ParameterError(
+                f"{step}: {key} is a {type(each).__name__}; the data goes into a second call, as "
+                f"in dp.{step}(...)(data)"
+            )
 
 
 def _is_default(parameter: inspect.Parameter, value: Any) -> bool:

@@ -50,6 +50,13 @@ def test_what_the_interval_is_of():
     assert "(99.99999 % interval" in str(surest)
 
 
+def test_clipping_by_a_search_is_told():
+    shown = estimate(1.0, 0.1, 0.0, 2.0, clipped=True)
+    assert str(shown).endswith("from the noise alone, after clipping)")
+    for pipeline in (dp.variance(0, 9, epsilon=9, confidence=0.9), dp.mean(rho=9, confidence=0.9)):
+        assert "after clipping" in str(pipeline(np.arange(2000) % 9))
+
+
 def test_it_is_a_number_too():
     assert float(estimate(1.25, 0.1, 1.0, 1.5)) == 1.25
 
@@ -92,6 +99,7 @@ def test_it_goes_to_json_and_back():
         "confidence": 0.95,
         "rows": 100.0,
         "sampling": True,
+        "clipped": False,
     }
     assert dp.Estimate(**found | {"interval": tuple(found["interval"])}) == shown
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from opendp_lite.calls import Call
-from opendp_lite.core import Facts, M, Measurement
+from opendp_lite.core import Facts, M, Measurement, Pipeline
 from opendp_lite.engines.deferred import Released, Together, query_of, release_of
 from opendp_lite.errors import ParameterError, SpaceError
+from opendp_lite.exact import described
 from opendp_lite.examples import example
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.laplace import laplace
@@ -74,9 +75,10 @@ def compose(space: S, *mechanisms: Mechanism[S, M]) -> Measurement[S, M]:
         raise ParameterError("compose needs at least one mechanism")
     for each in mechanisms:
         if not isinstance(each, Mechanism):
+            given = repr(each) if isinstance(each, Pipeline) else described(each)
             raise ParameterError(
                 f"compose joins pipelines that end in noise and have no space of their own; "
-                f"{each!r} is not one"
+                f"{given} is not one"
             )
     parts: list[Measurement[S, M]] = [each.bind(space) for each in mechanisms]
     measure = parts[0].output_measure

@@ -58,7 +58,7 @@ class Categories:
         if not 0 < len(values) <= _MOST:
             raise ParameterError(f"{step} takes from 1 to 2^24 {noun}; got {len(values)}")
         seen: set[Any] = set()
-        for value in values:
+        for place, value in enumerate(values):
             if value is not None and is_missing(value):
                 raise ParameterError(
                     f"{step}: write None, not {type(value).__name__}, for missing cells"
@@ -69,7 +69,9 @@ class Categories:
                     f"{type(value).__name__}"
                 )
             if value in seen:
-                raise ParameterError(f"{step}: {value!r} is declared twice")
+                raise ParameterError(
+                    f"{step}: one of the {noun} is declared twice, the one at place {place}"
+                )
             seen.add(value)
         return cls(values, other)
 

@@ -109,6 +109,7 @@ def standard_deviation(
             (low, high),
             plan.confidence,
             max(moments.rows, 0.0),
+            clipped=True,
         )
 
     return plan.measured(space, shown, "standard deviation")

@@ -210,7 +210,8 @@ class _Run:
             confidence=self.request.confidence,
             sampling=self.request.sampling,
         )
-        return ask(mean)
+        found = ask(mean)
+        return attrs.evolve(found, clipped=True) if isinstance(found, Estimate) else found
 
     def _without_bounds(self, rows: float) -> float | Estimate:
         """A median where there are rows enough for one, else 0."""

@@ -114,6 +114,7 @@ def variance(
             moments.interval(plan.confidence),
             plan.confidence,
             max(moments.rows, 0.0),
+            clipped=True,
         )
 
     return plan.measured(space, shown, "variance")
