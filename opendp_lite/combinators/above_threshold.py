@@ -264,17 +264,17 @@ def above_threshold(
 ) -> Measurement[Space[AnyRows], Any, R]:
     """Finds which of many values are above a threshold: the sparse vector technique.
 
-    Only answers above are paid for. Any number of answers below are free. A program may choose each
-    query by the answers before.
+    You pay only for the answer True, which means above. Any number of answers False are free. A
+    program may choose each query by the answers before it.
 
     Args:
         program: A function of ``test``. ``test(pipeline)`` says whether the value of a pipeline
-            without noise is above the threshold; ``test.left`` says how many answers above may
+            without noise is above the threshold; ``test.left`` says how many answers True may
             still come.
         threshold: What values are compared with. ``test(pipeline, threshold=)`` takes another.
         epsilon: The pure loss of all answers together.
         rho: The zCDP loss of all answers together, in place of ``epsilon``.
-        most: How many answers above may be given. A later test raises ``BudgetExceeded``.
+        most: How many answers True may be given. A later test raises ``BudgetExceeded``.
         monotone: Whether only ``count()`` and ``sum()`` of rows without negative entries are
             tested, with the number of rows private. Other queries are then refused, and the noise
             is smaller.
