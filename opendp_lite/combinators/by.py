@@ -138,9 +138,13 @@ def _of_vector(
             pieces = list(map(int if whole else float, release))
         return ByGroup(keys.title, dict(zip(keys.values, pieces, strict=True)))
 
-    for link in (parted, *map(_on_each, pipeline.after)):
-        made = follow(made, link)
-    return attrs.evolve(made, recipe=(), trace=trace)
+    parts = follow(made, parted)
+    parts = attrs.evolve(parts, facts=attrs.evolve(parts.facts, errors=made.facts.errors))
+    for link in map(_on_each, pipeline.after):
+        parts = follow(parts, link)
+    found: Measurement[Space[Tables], M, ByGroup[Any]]
+    found = attrs.evolve(parts, recipe=(), trace=trace)
+    return found
 
 
 def _on_each(link: Any) -> Any:

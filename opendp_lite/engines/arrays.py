@@ -184,6 +184,11 @@ def _number(value: object, odd: set[str]) -> float:
         return nan
     if isinstance(value, bool | int | float | Fraction | Decimal):
         return _nearest(value)
+    if isinstance(value, dict):
+        odd.add(
+            "data holds a dictionary for each row; make a table of them: pandas.DataFrame(rows)"
+        )
+        return nan
     otherwise = f"values of type {type(value).__name__}"
     try:
         single = np.asarray(value)

@@ -163,9 +163,10 @@ def _place(name: str | None, have: tuple[str, ...]) -> int:
         raise DataError(f"the table has the column {name!r} more than once; rename one of them")
     if have == (str(None),):
         raise DataError(
-            f"the data has no names to find the column {name!r} by; give a table, or start with "
-            "dp.records(columns=[...]), which names the columns in their order"
+            f"the data is one column and has no names to find {name!r} by; leave out "
+            f"dp.select({name!r}), or give the table"
         )
     near = get_close_matches(name, have, n=1, cutoff=0.4)
-    hint = f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(have[:_LISTED])}"
+    there = ", ".join(have[:_LISTED]) or "none"
+    hint = f"; did you mean {near[0]!r}?" if near else f"; its columns: {there}"
     raise DataError(f"the table has no column {name!r}{hint}")

@@ -404,3 +404,27 @@ def test_keys_may_come_as_a_column():
         pipeline = dp.by("key", keys, dp.count() >> dp.laplace(epsilon=SURE))
         assert dict(pipeline(KEYED)) == {"a": 3, "b": 2}
         assert pipeline == dp.by("key", ["a", "b"], dp.count() >> dp.laplace(epsilon=SURE))
+
+
+def test_accuracy_is_known_before_anything_is_spent():
+    counts = dp.count() >> dp.laplace(epsilon=1)
+    assert dp.by("key", ["a", "b"], counts).accuracy(0.95) == counts.accuracy(0.95) == 3
+    assert dp.histogram("key", categories=["a", "b"], epsilon=1).accuracy(0.95) == 3
+    joint = dp.histogram("key", categories=range(16), epsilon=1).accuracy(0.95, jointly=True)
+    assert joint > 3
+
+    def doubled(count: int) -> int:
+        return 2 * count
+
+    with pytest.raises(dp.SpaceError, match="accuracy"):
+        dp.by("key", ["a"], counts >> doubled).accuracy(0.95)
+
+
+def test_data_that_is_no_table_is_told_what_to_do():
+    mean = X >> dp.mean(0, 9, epsilon=1)
+    with pytest.raises(dp.DataError, match=r"leave out dp.select\('x'\)"):
+        mean([1.0, 2.0])
+    with pytest.raises(dp.DataError, match="its columns: none"):
+        mean(pd.DataFrame())
+    with pytest.raises(dp.DataError, match=r"pandas.DataFrame\(rows\)"):
+        dp.mean(0, 9, epsilon=1)([{"x": 1.0}])

@@ -172,7 +172,9 @@ def histogram(
         ways.append(_as_approximate(counted >> laplace(epsilon=budget.epsilon)))
     best = min(ways, key=lambda way: way.facts.laws[0].standard_deviation)
     shown = _Shown(titles, keys, axes, best.facts.laws[0], level)
-    return cast(Measurement[Space[TablesOrRows], Any, Histogram], best >> shown.declared)
+    made = best >> shown.declared
+    known = attrs.evolve(made.facts, errors=best.facts.errors)
+    return cast(Measurement[Space[TablesOrRows], Any, Histogram], attrs.evolve(made, facts=known))
 
 
 def _picked(space: Space[Any], column: Which | None, edges: object) -> Transformation[Any, Any]:
