@@ -60,7 +60,7 @@ def test_a_conversion_keeps_it_and_a_function_drops_it():
         dp.compose(COUNT, dp.private_quantile(0.5, bounds=(0, 1), epsilon=1)),
         dp.mean(0, 1, epsilon=1),
         dp.clamp(0, 1) >> dp.sum() >> dp.measurements.l2_mechanism(epsilon=1),
-        dp.adaptive(lambda ask: ask(COUNT), dp.MaxDivergence(), 1),
+        dp.adaptive(lambda ask: ask(COUNT), dp.epsilon(1)),
     ):
         with pytest.raises(dp.SpaceError, match=r"expected_error.*confidence=0.95"):
             nothing.accuracy(0.95)

@@ -76,8 +76,8 @@ dp.above_threshold(lambda test: test(dp.laplace(scale=1)), 1, epsilon=1)  # type
 dp.above_threshold(lambda test: 1, 1)  # type: ignore[call-overload]
 dp.combinators.ThresholdTest()  # type: ignore[call-arg]
 dp.combinators.best_of(dp.count() >> dp.laplace(epsilon=1))  # type: ignore[call-arg]
-dp.adaptive(3, dp.ZeroConcentratedDivergence(), 1)  # type: ignore[arg-type]
-dp.adaptive(lambda ask: 1, dp.ZeroConcentratedDivergence, 1)  # type: ignore[type-var]
+dp.adaptive(3, dp.rho(1))  # type: ignore[arg-type]
+dp.adaptive(lambda ask: 1, dp.ZeroConcentratedDivergence())  # type: ignore[arg-type]
 dp.Ask()  # type: ignore[call-arg]
 raise_budget: int = dp.BudgetExceeded("too much")  # type: ignore[assignment]
 

@@ -147,7 +147,7 @@ assert_type(
     dp.Mechanism[Tables, dp.MaxDivergence, tuple[int, Any]],
 )
 
-program = dp.adaptive(halved, Zcdp(), budget=0.5)
+program = dp.adaptive(halved, dp.rho(0.5))
 assert_type(program, dp.Mechanism[Tables, Zcdp, float])
 program([1.0, 2.0])
 

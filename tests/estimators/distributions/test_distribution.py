@@ -415,10 +415,10 @@ def test_results_are_shown_short_and_go_to_json(seeded):
 
 
 def test_numbers_that_json_does_not_have_are_none():
-    shown = dp.estimators.Uncertain(np.array([[1.0, np.nan], [np.inf, 2.0]]), 0.5)
+    shown = dp.releases.Uncertain(np.array([[1.0, np.nan], [np.inf, 2.0]]), 0.5)
     assert shown.as_dict() == {"value": [[1.0, None], [None, 2.0]], "standard_error": 0.5}
-    assert f"{dp.estimators.Uncertain(1.25, 0.1):.1f}" == "1.2"
-    assert float(dp.estimators.Uncertain(1.25, 0.1)) == 1.25
+    assert f"{dp.releases.Uncertain(1.25, 0.1):.1f}" == "1.2"
+    assert float(dp.releases.Uncertain(1.25, 0.1)) == 1.25
 
 
 @pytest.mark.parametrize(
