@@ -11,9 +11,9 @@ from typing import Any, Generic
 import attrs
 import numpy as np
 
-from opendp_lite.combinators._account import Account, MemoryAccount, Order, parts_of
-from opendp_lite.combinators._own_process import OwnProcess
-from opendp_lite.combinators._priced import count_of_parts, priced, require_query
+from opendp_lite.combinators.account import Account, MemoryAccount, Order, parts_of
+from opendp_lite.combinators.own_process import OwnProcess
+from opendp_lite.combinators.priced import priced, require_query
 from opendp_lite.core import Facts, M, Measurement, Pipeline, R
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError, SpaceError
@@ -87,7 +87,7 @@ class Ask(Generic[M]):
                 has ended, or this is another process, such as a fork.
         """
         bound = self._bound(query)
-        order = Order(query, priced(bound, self._account.budget.measure))
+        order = Order(bound, priced(bound, self._account.budget.measure))
         return self._running.answer(self._account, order, bound, self._entropy)
 
     def price(self, query: Mechanism[Space[Rows], Any]) -> Any:
@@ -114,8 +114,7 @@ class Ask(Generic[M]):
         Returns:
             As many ``ask``, each with a budget of its own.
         """
-        shares = (Fraction(1),) * count_of_parts(parts)
-        accounts = parts_of(self._account, shares)
+        accounts = parts_of(self._account, parts)
         return tuple(Ask(self.space, self._running, each, self._entropy) for each in accounts)
 
     def _bound(self, query: Mechanism[Space[Rows], Any, R]) -> Measurement[Space[Rows], Any, R]:

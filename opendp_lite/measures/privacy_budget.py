@@ -18,6 +18,10 @@ from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 M_co = TypeVar("M_co", bound=Measure[Any], covariant=True)
 
 
+def _plain(loss: Any) -> Any:
+    return without_curve(loss)
+
+
 @attrs.frozen(repr=False)
 class PrivacyBudget(Generic[M_co]):
     """The most that several releases may lose together, in one measure.
@@ -36,7 +40,7 @@ class PrivacyBudget(Generic[M_co]):
     """
 
     measure: M_co
-    loss: Any = attrs.field(converter=without_curve)
+    loss: Any = attrs.field(converter=_plain)
 
     def words(self) -> str:
         """The budget as a person reads it."""

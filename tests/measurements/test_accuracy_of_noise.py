@@ -86,7 +86,7 @@ def test_one_number_is_an_estimate_and_several_are_estimates():
     assert type(one([0.5])) is dp.Estimate
     assert type((dp.count() >> dp.gaussian(rho=1, confidence=0.9))([0.5])) is dp.Estimate
     several = (WIDE >> dp.laplace(epsilon=1, confidence=0.9))(np.zeros((3, 20)))
-    assert type(several) is dp.Estimates
+    assert type(several) is dp.releases.Estimates
     assert len(several) == 20
     assert pickle.loads(pickle.dumps(several)) == several
     assert json.loads(json.dumps(several.as_dict()))["confidence"] == 0.9

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from opendp_lite.core import Measurement
-from opendp_lite.errors import ParameterError, SpaceError
-from opendp_lite.exact import described, whole
+from opendp_lite.errors import SpaceError
+from opendp_lite.exact import described, short_above
 from opendp_lite.measures.curve import without_curve
 from opendp_lite.measures.measure import Measure
 from opendp_lite.recipes import Mechanism, Stage
@@ -34,14 +34,12 @@ def priced(bound: Measurement[Any, Any], measure: Measure[Any]) -> Any:
             ">> dp.to_zcdp() or >> dp.to_approximate(delta) after it, or take a budget of another "
             "measure: dp.epsilon(1), dp.epsilon(1, delta=1e-6), dp.rho(1) or dp.mu(1)"
         )
-    return without_curve(found)
+    return _shortened(without_curve(found))
 
 
-def count_of_parts(parts: object) -> int:
-    """Into how many parts what is left is divided."""
-    if isinstance(parts, bool):
-        raise ParameterError(f"split: parts is a whole number of at least 1, got {parts}")
-    return whole(parts, "split: parts", least=1)
+def _shortened(loss: Any) -> Any:
+    """A loss of few digits, not below the loss: a sum of thousands then has few digits too."""
+    return tuple(map(short_above, loss)) if isinstance(loss, tuple) else short_above(loss)
 
 
 def _no_query(given: object) -> str:
