@@ -50,6 +50,7 @@ ORDER = (
     "estimators.one_column",
     "estimators.many_columns",
     "estimators.distributions",
+    "sessions",
     "testing",
     "rooms",
     "serialise",
