@@ -51,6 +51,7 @@ ORDER = (
     "estimators.many_columns",
     "estimators.distributions",
     "sessions",
+    "releases",
     "testing",
     "rooms",
     "serialise",

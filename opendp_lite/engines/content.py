@@ -148,7 +148,8 @@ def _numbers(values: NDArray[Any]) -> bytes:
     cells = np.empty(len(floats), _CELL)
     cells["kind"] = np.where(missing, _MISSING, _NUMBER)
     cells["number"] = np.where(missing, 0.0, floats)
-    return cells.tobytes()
+    found: bytes = cells.tobytes()
+    return found
 
 
 def _cell(value: Any) -> bytes:

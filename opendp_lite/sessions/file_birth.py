@@ -39,4 +39,4 @@ def _statx() -> Any:
 
 
 def _whole(buffer: ctypes.Array[ctypes.c_char], start: int, count: int) -> int:
-    return int.from_bytes(buffer[start : start + count], sys.byteorder)
+    return int.from_bytes(buffer.raw[start : start + count], sys.byteorder)

@@ -18,6 +18,7 @@ import attrs
 from opendp_lite.errors import BudgetExceeded, LedgerError, ParameterError
 from opendp_lite.exact import described
 from opendp_lite.measures.measure import Measure
+from opendp_lite.measures.privacy_budget import PrivacyBudget, require_budget
 from opendp_lite.samplers.entropy import SecureEntropy
 from opendp_lite.sessions.file_place import FilePlace, resolved
 from opendp_lite.sessions.installed import installed
@@ -102,8 +103,7 @@ class LedgerFile:
     def create(
         cls,
         path: str | os.PathLike[str],
-        measure: Measure[Any],
-        budget: Loss,
+        budget: PrivacyBudget[Any],
         *,
         unit: str,
         data: str = "",
@@ -114,8 +114,7 @@ class LedgerFile:
 
         Args:
             path: Where nothing stands yet, on a disk of this machine.
-            measure: Of its losses.
-            budget: The most that all entries may cost together: an exact loss of the measure.
+            budget: The most that all entries may cost together, such as ``dp.rho(1)``.
             unit: Whom one unit of privacy protects, such as "person".
             data: What the budget is for, in words.
             witness: A file elsewhere that remembers each entry, to tell when the ledger is rolled
@@ -124,25 +123,26 @@ class LedgerFile:
 
         Raises:
             LedgerError: If it cannot stand there.
-            ParameterError: If the budget is no loss of the measure, or a text is no line of text.
+            ParameterError: If the budget is none, or a text is no line of text.
         """
+        require_budget(budget, "a ledger")
+        loss = checked_budget(budget.loss, budget.measure)
         terms = LedgerTerms(
             identity=_random(_NAME_WORDS),
-            measure=name_of(measure),
+            measure=name_of(budget.measure),
             unit=_line(unit, "unit"),
             data=_line(data, "data", empty=True),
             witness="" if witness is None else str(resolved_witness(witness)),
             created=_now(),
         )
-        loss = checked_budget(budget, measure)
         target = resolved(path)
         if terms.witness == str(target):
             raise LedgerError("the witness is a file of its own, elsewhere; name another")
         _make_empty(target)
-        found = cls(target, terms, measure, wait)
+        found = cls(target, terms, budget.measure, wait)
         try:
             head = found._begin(loss)
-            found._witnessed([head])
+            found._witnessed(head)
         except BaseException:
             with suppress(OSError):
                 target.unlink()
@@ -186,7 +186,8 @@ class LedgerFile:
             here = write.place.identity
             head = found._following(write.head, EntryState.ADOPTED, price=price, note=words)
             head = attrs.evolve(head, machine=this_machine(), place=here)
-            return found._added(write, head, found)
+            found._add(write, head)
+        return found
 
     @classmethod
     def _found(
@@ -222,9 +223,9 @@ class LedgerFile:
         return self.head.total
 
     @property
-    def budget(self) -> Loss:
+    def budget(self) -> PrivacyBudget[Any]:
         """The most that all entries may cost together."""
-        return self.head.budget
+        return PrivacyBudget(self.measure, self.head.budget)
 
     @property
     def left(self) -> Loss:
@@ -263,7 +264,7 @@ class LedgerFile:
             )
             if not self.measure.within(entry.total, entry.budget):
                 raise BudgetExceeded(self._too_dear(loss, head))
-            return self._added(write, entry, entry)
+            return self._add(write, entry)
 
     def finish(self, entry: LedgerEntry) -> LedgerEntry:
         """Notes that the run of a reserved entry came to its end. It changes no number.
@@ -278,15 +279,21 @@ class LedgerFile:
             closing = self._following(
                 write.head, EntryState.RELEASED, closes=entry.number, scope=entry.scope
             )
-            return self._added(write, closing, closing)
+            return self._add(write, closing)
 
-    def raise_budget(self, budget: Loss, reason: str) -> LedgerEntry:
+    def raise_budget(self, budget: PrivacyBudget[Any], reason: str) -> LedgerEntry:
         """Raises the budget, with a reason that is shown for ever.
 
         Raises:
             ParameterError: If the budget is not above the one before, or there is no reason.
         """
-        loss, words = checked_budget(budget, self.measure), _line(reason, "reason")
+        require_budget(budget, "raise_budget")
+        if budget.measure != self.measure:
+            raise ParameterError(
+                f"the budget of this ledger is under {self.measure!r} for ever, and "
+                f"{budget.words()} is under {budget.measure!r}"
+            )
+        loss, words = checked_budget(budget.loss, self.measure), _line(reason, "reason")
         with self._writing() as write:
             before = write.head.budget
             if loss == before or not self.measure.within(before, loss):
@@ -294,7 +301,7 @@ class LedgerFile:
                     f"the budget is {self.measure.words(before)}, and it can only be raised"
                 )
             entry = self._following(write.head, EntryState.RAISED, note=words, budget=loss)
-            return self._added(write, entry, entry)
+            return self._add(write, entry)
 
     def admit(self, scope: str, content: str, note: str = "", *, schema: str = "") -> LedgerEntry:
         """Gives a name to a content of the data. All contents spend the one budget.
@@ -327,7 +334,7 @@ class LedgerFile:
                 asked=_text(schema, "schema"),
                 note=words,
             )
-            return self._added(write, entry, entry)
+            return self._add(write, entry)
 
     def scopes(self) -> dict[str, str]:
         """The keyed hash of each content by its name."""
@@ -433,8 +440,8 @@ class LedgerFile:
                 self._require_here(place, head)
             yield _Write(connection, place, process, head)
 
-    def _added(self, write: _Write, entry: LedgerEntry, result: Any) -> Any:
-        """Writes an entry and waits for the disk; what is given back is ``result``.
+    def _add(self, write: _Write, entry: LedgerEntry) -> LedgerEntry:
+        """Writes an entry and waits for the disk.
 
         The place is compared before the commit and after, and a replaced file releases nothing.
         """
@@ -444,8 +451,8 @@ class LedgerFile:
         commit(write.connection, write.process)
         write.place.require_unchanged()
         self._heads.append(sealed)
-        self._witnessed([sealed])
-        return sealed if result is entry else result
+        self._witnessed(sealed)
+        return sealed
 
     def _following(self, head: LedgerEntry, state: EntryState, **cells: Any) -> LedgerEntry:
         """The entry after the last one, without its hash."""
@@ -527,9 +534,9 @@ class LedgerFile:
         )
         return dict(rows.fetchall())
 
-    def _witnessed(self, entries: Sequence[LedgerEntry]) -> None:
+    def _witnessed(self, entry: LedgerEntry) -> None:
         if self.witness is not None:
-            self.witness.append(entries)
+            self.witness.append(entry)
 
     def _too_dear(self, price: Loss, head: LedgerEntry) -> str:
         measure = self.measure
