@@ -54,9 +54,9 @@ def content(data: object) -> Iterator[Chunk]:
                 column = attempted(partial(table.column, place), _UNREAD)
                 yield from _of_column(str(name), column)
         elif isinstance(table, Blocks):
-            for piece in table.opened_by(_Piece):
+            for piece in table.opened_by(_BlockContent):
                 yield from piece.chunks
-            next(table.opened_by(_Piece), None)
+            next(table.opened_by(_BlockContent), None)
         else:
             for block in read(table):
                 yield from of_block(block)
@@ -90,7 +90,7 @@ class _Chunks:
 
 
 @attrs.frozen(eq=False)
-class _Piece(Source):
+class _BlockContent(Source):
     """One block of a table, of which the cells are read."""
 
     data: object
@@ -162,5 +162,5 @@ def _cell(value: Any) -> bytes:
             return _numbers(np.array([float(value)]))
         except (TypeError, ValueError, OverflowError):
             kind, text = _OTHER, str(value)
-    raw = text.encode("utf-8", "surrogatepass")
+    raw: bytes = text.encode("utf-8", "surrogatepass")
     return kind + len(raw).to_bytes(8, "little") + raw

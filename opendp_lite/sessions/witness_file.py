@@ -70,17 +70,14 @@ class WitnessFile:
         known = entries[common - 1].total if common else measure.zero()
         return measure.left(spent, known)
 
-    def append(self, entries: Sequence[LedgerEntry]) -> None:
-        """Writes lines and waits until they are on the disk.
+    def append(self, entry: LedgerEntry) -> None:
+        """Writes a line and waits until it is on the disk.
 
-        A line begins with a line break too: what a crash left of an earlier one spoils nothing.
+        It begins with a line break too: what a crash left of an earlier one spoils nothing.
         """
-        lines = (
-            f"\n{self.identity} {each.number} {each.hash} {each.state.value} "
-            f"{write_loss(each.total)}{_END}\n"
-            for each in entries
-        )
-        data = "".join(lines).encode()
+        cells = (self.identity, entry.number, entry.hash, entry.state.value)
+        line = " ".join(map(str, (*cells, write_loss(entry.total))))
+        data = f"\n{line}{_END}\n".encode()
         try:
             handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, _MODE)
             try:
