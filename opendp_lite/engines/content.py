@@ -45,7 +45,7 @@ def content(data: object) -> Iterator[Chunk]:
         DataError: If the data cannot be read, or can be gone through only once.
     """
     with QUIET:
-        if is_column(data):
+        if attempted(partial(is_column, data), _UNREAD):
             yield from _of_column(_NAMELESS, data)
             return
         table = opened_table(data, None)

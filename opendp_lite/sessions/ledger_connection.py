@@ -18,10 +18,17 @@ WAIT: Final = 30.0
 
 _EXTRA: Final = 3
 _TABLES: Final = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL"
+_INTERRUPTED: Final = (
+    "a write was cut short and must be undone first, and you may not write here; open it once with "
+    "the right to write, or copy it with its -journal file to where you may"
+)
 _WORDS: Final = {
     "SQLITE_BUSY": "another process holds it for too long; try again",
     "SQLITE_LOCKED": "another process holds it for too long; try again",
     "SQLITE_FULL": "the disk is full; make room",
+    "SQLITE_READONLY_ROLLBACK": _INTERRUPTED,
+    "SQLITE_READONLY_RECOVERY": _INTERRUPTED,
+    "SQLITE_READONLY_DBMOVED": "it was replaced while it was in use; open it again",
     "SQLITE_READONLY": "it may not be written; ask its owner for the right to, or work on a copy",
     "SQLITE_CANTOPEN": "it cannot be opened; look at the rights of the file and of its folder",
     "SQLITE_PERM": "it may not be written; ask its owner for the right to",
@@ -30,10 +37,7 @@ _WORDS: Final = {
     "SQLITE_CORRUPT": "it is damaged; restore a copy and adopt it with a reason",
     "SQLITE_CONSTRAINT": "the entry does not fit the ones before; open the ledger again",
 }
-_INTERRUPTED: Final = (
-    "a write was cut short and must be undone first, and you may not write here; open it once with "
-    "the right to write, or copy it with its -journal file to where you may"
-)
+"""What to do, by the beginning of SQLite's name for it; the first that fits."""
 
 
 @contextmanager
@@ -136,10 +140,7 @@ def _require_tables(connection: sqlite3.Connection, path: Path) -> None:
 
 def refusal(path: Path, problem: sqlite3.Error) -> LedgerError:
     """What SQLite refused, in words."""
-    code = str(getattr(problem, "sqlite_errorname", ""))
-    if code in ("SQLITE_READONLY_ROLLBACK", "SQLITE_READONLY_RECOVERY"):
-        words = _INTERRUPTED
-    else:
-        words = next((text for name, text in _WORDS.items() if code.startswith(name)), code)
+    code = str(getattr(problem, "sqlite_errorname", type(problem).__name__))
+    words = next((text for name, text in _WORDS.items() if code.startswith(name)), code)
     name = repr(str(path))
     return LedgerError(f"the ledger {name} cannot be used, and nothing is released: {words}")

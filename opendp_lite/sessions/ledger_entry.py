@@ -76,15 +76,20 @@ class LedgerEntry:
 
     @classmethod
     def of_row(cls, row: Sequence[Any], measure: Measure[Any]) -> LedgerEntry:
-        """The entry that a row of the file holds.
+        """The entry that a row of the file holds, and whose hash is that of its cells.
 
         Raises:
-            LedgerError: If a cell holds what no entry has.
+            LedgerError: If a cell was changed.
         """
         held = dict(zip(COLUMNS, row, strict=True))
         texts = (held[name] for name in COLUMNS if name not in ("number", "closes"))
         if not all(isinstance(each, str) for each in texts) or held["state"] not in _STATES:
             raise LedgerError(f"the ledger is damaged: entry {held['number']} cannot be read")
+        if digest_of(row[:-1]) != held["hash"]:
+            raise LedgerError(
+                f"the ledger is damaged or was changed by hand: entry {held['number']} has the "
+                "hash of another. Restore a copy and adopt it with a reason"
+            )
         losses = {name: read_loss(held[name], measure) for name in _LOSSES}
         return cls(**{**held, **losses, "state": EntryState(held["state"])})
 
@@ -96,11 +101,7 @@ class LedgerEntry:
 
     def sealed(self) -> LedgerEntry:
         """The same with its hash."""
-        return attrs.evolve(self, hash=self.digest())
-
-    def digest(self) -> str:
-        """What its hash must be: SHA-256 of the JSON list of all other cells of its row."""
-        return digest_of(self.row()[:-1])
+        return attrs.evolve(self, hash=digest_of(self.row()[:-1]))
 
     def as_dict(self) -> dict[str, Any]:
         """Its row by column."""

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -141,13 +142,10 @@ class LedgerFile:
         _make_empty(target)
         found = cls(target, terms, budget.measure, wait)
         try:
-            head = found._begin(loss)
-            found._witnessed(head)
+            found._begin(loss)
         except BaseException:
-            with suppress(OSError):
-                target.unlink()
+            _remove_empty(target)
             raise
-        found._heads.append(head)
         return found
 
     @classmethod
@@ -363,6 +361,10 @@ class LedgerFile:
         reserved = (entry for entry in entries if entry.state is EntryState.RESERVED)
         return tuple(entry for entry in reserved if entry.number not in closed)
 
+    def clock_set_back(self) -> tuple[LedgerEntry, ...]:
+        """The entries whose time is before that of the entry before. It decides nothing."""
+        return tuple(later for first, later in pairwise(self.entries()) if later.time < first.time)
+
     def verify(self) -> tuple[LedgerEntry, ...]:
         """Checks the file, the chain, every total, the place and the witness.
 
@@ -391,7 +393,7 @@ class LedgerFile:
         entries = [entry.as_dict() for entry in self.entries()]
         return json.dumps({"ledger": attrs.asdict(self.terms), "entries": entries}, indent=1)
 
-    def _begin(self, budget: Loss) -> LedgerEntry:
+    def _begin(self, budget: Loss) -> None:
         """Writes the terms, a new key and the first entry in one transaction."""
         place, zero = FilePlace.of(self.path), self.measure.zero()
         process = os.getpid()
@@ -413,6 +415,7 @@ class LedgerFile:
             place=place.identity,
             previous=self.terms.digest(),
         ).sealed()
+        self._witnessed(first)
         marks = ", ".join("?" * len(TERM_COLUMNS))
         with opened(self.path, self.wait) as connection:
             connection.execute("BEGIN IMMEDIATE")
@@ -422,7 +425,7 @@ class LedgerFile:
             connection.execute(_INSERT, first.row())
             commit(connection, process)
         place.require_unchanged()
-        return first
+        self._heads.append(first)
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
@@ -572,6 +575,13 @@ def _make_empty(path: Path) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def _remove_empty(path: Path) -> None:
+    """Removes what is left of a ledger that was not made; never one that others may use by now."""
+    with suppress(OSError):
+        if path.stat().st_size == 0:
+            path.unlink()
 
 
 def _random(words: int) -> str:

@@ -5,27 +5,29 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 from math import lcm
 from typing import Any, Final
 
 from opendp_lite import measures
 from opendp_lite.errors import LedgerError, ParameterError
 from opendp_lite.exact import described
+from opendp_lite.measures.curve import without_curve
 from opendp_lite.measures.measure import Measure
 
 Loss = Any
 """A rational, or a pair of them."""
 
-_NUMBER: Final = re.compile(r"(0|[1-9][0-9]*)(/[1-9][0-9]*)?")
+_NUMBER: Final = re.compile(r"(0|[1-9][0-9]{0,3999})(/[1-9][0-9]{0,3999})?")
+"""Shorter than what Python refuses to read."""
 _FINEST_BITS: Final = 2048
 _BUDGET_BITS: Final = 1024
-_MOST_TEXT: Final = 4_000
-"""Characters of one loss: far below the length that Python refuses to read as a number."""
 
 
 def numbers_of(loss: Loss) -> tuple[Fraction, ...]:
     """The numbers of a loss, without the curve that it may carry."""
-    return tuple(map(Fraction, loss if isinstance(loss, tuple) else (loss,)))
+    plain = without_curve(loss)
+    return plain if isinstance(plain, tuple) else (plain,)
 
 
 def like(measure: Measure[Any], numbers: tuple[Fraction, ...]) -> Loss:
@@ -49,12 +51,20 @@ def read_loss(text: str, measure: Measure[Any]) -> Loss:
     Raises:
         LedgerError: If it is not as ``write_loss`` writes it.
     """
-    parts = text.split(" ") if len(text) <= _MOST_TEXT else []
-    if len(parts) == len(numbers_of(measure.zero())) and all(map(_NUMBER.fullmatch, parts)):
-        loss = like(measure, tuple(map(Fraction, parts)))
-        if write_loss(loss) == text:
-            return loss
-    raise LedgerError("the ledger is damaged: a loss in it is no exact number")
+    numbers = _numbers_in(text)
+    if len(numbers) != len(numbers_of(measure.zero())):
+        raise LedgerError("the ledger is damaged: a loss in it is no exact number")
+    return like(measure, numbers)
+
+
+@lru_cache(maxsize=2**10)
+def _numbers_in(text: str) -> tuple[Fraction, ...]:
+    """The numbers that a text is the one way to write; none where it is another text."""
+    parts = text.split(" ")
+    if not all(map(_NUMBER.fullmatch, parts)):
+        return ()
+    numbers = tuple(map(Fraction, parts))
+    return numbers if " ".join(map(str, numbers)) == text else ()
 
 
 def checked_loss(loss: object, measure: Measure[Any], name: str) -> Loss:
@@ -67,7 +77,7 @@ def checked_loss(loss: object, measure: Measure[Any], name: str) -> Loss:
             f"{name} must be an exact loss under {measure!r}, {len(expected)} rational number"
             f"{'s' if len(expected) > 1 else ''}; got {described(loss)}"
         )
-    numbers = numbers_of(loss if isinstance(loss, tuple) else (loss,))
+    numbers = tuple(map(Fraction, given))
     if min(numbers) < 0:
         raise ParameterError(f"{name} must be at least 0")
     return like(measure, numbers)
