@@ -135,6 +135,9 @@ def test_refusals_show_no_value():
         def __getitem__(self, place):
             raise ValueError("secret")
 
+        def __iter__(self):
+            raise ValueError("secret")
+
     for data in (Failing([1]), {"a": Failing(["x"])}, object()):
         with pytest.raises(dp.DataError) as caught:
             identity(data)

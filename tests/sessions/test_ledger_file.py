@@ -14,6 +14,7 @@ from hashlib import sha256
 import pytest
 
 import opendp_lite as dp
+from opendp_lite.measures.curve import gaussian_rho
 from opendp_lite.measures.privacy_budget import PrivacyBudget
 from opendp_lite.sessions.ledger_entry import EntryState
 from opendp_lite.sessions.ledger_file import LedgerFile
@@ -59,7 +60,7 @@ def test_each_measure_has_its_filter(make, budget, price, times):
 
 
 def test_a_loss_with_a_curve_is_booked_as_its_number(ledger):
-    loss = (dp.scalar() >> dp.gaussian(rho=0.1)).privacy_map(Fraction(1))
+    loss = gaussian_rho(Fraction(1, 5))
     assert type(loss) is not Fraction
     entry = ledger.reserve(loss, asked="{}")
     assert type(entry.price) is Fraction
