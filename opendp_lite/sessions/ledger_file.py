@@ -162,6 +162,16 @@ class LedgerFile:
         return found
 
     @classmethod
+    def inspect(cls, path: str | os.PathLike[str], *, wait: float = WAIT) -> LedgerFile:
+        """Opens a ledger to read it, wherever it stands. A copy is read, and added to by nobody.
+
+        Raises:
+            LedgerError: If there is none, or its entries were changed.
+        """
+        found, _ = cls._found(path, wait)
+        return found
+
+    @classmethod
     def adopt(cls, path: str | os.PathLike[str], reason: str, *, wait: float = WAIT) -> LedgerFile:
         """Opens a ledger that was copied, moved or rolled back, with an entry that says why.
 
