@@ -8,7 +8,7 @@ from typing import Any
 from opendp_lite.errors import LedgerError
 from opendp_lite.sessions.ledger_entry import EntryState, LedgerEntry
 from opendp_lite.sessions.ledger_terms import LedgerTerms
-from opendp_lite.sessions.loss_text import Loss, numbers_of
+from opendp_lite.sessions.loss_text import added, numbers_of
 
 _MAY_PAY = (EntryState.RESERVED, EntryState.ADOPTED)
 _MAY_RAISE = (EntryState.CREATED, EntryState.RAISED)
@@ -63,12 +63,6 @@ def within(measure: Any, entry: LedgerEntry) -> bool:
     """Whether an entry stays within its budget, or pays nothing."""
     pays = numbers_of(entry.price) != numbers_of(measure.zero())
     return not pays or bool(measure.within(entry.total, entry.budget))
-
-
-def added(measure: Any, total: Loss, price: Loss) -> Loss:
-    """A total with one price more."""
-    numbers = numbers_of(measure.compose([total, price]))
-    return numbers if isinstance(measure.zero(), tuple) else numbers[0]
 
 
 def _where(entry: LedgerEntry) -> tuple[str, str]:

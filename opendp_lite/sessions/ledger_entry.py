@@ -12,7 +12,7 @@ import attrs
 
 from opendp_lite.errors import LedgerError
 from opendp_lite.measures.measure import Measure
-from opendp_lite.sessions.loss_text import Loss, read_loss, write_loss
+from opendp_lite.sessions.loss_text import Loss, added, read_loss, write_loss
 
 
 class EntryState(Enum):
@@ -92,6 +92,27 @@ class LedgerEntry:
             )
         losses = {name: read_loss(held[name], measure) for name in _LOSSES}
         return cls(**{**held, **losses, "state": EntryState(held["state"])})
+
+    def followed_by(self, state: EntryState, measure: Measure[Any], **cells: Any) -> LedgerEntry:
+        """The entry after this one, not yet sealed.
+
+        Args:
+            state: What it says.
+            measure: Adds its price to the total.
+            cells: What it holds; all else is as here, or empty.
+        """
+        price = cells.pop("price", measure.zero())
+        fresh = {"scope": "", "asked": "", "note": "", "closes": None, "content": "", **cells}
+        return attrs.evolve(
+            self,
+            number=self.number + 1,
+            state=state,
+            price=price,
+            total=added(measure, self.total, price),
+            previous=self.hash,
+            hash="",
+            **fresh,
+        )
 
     def row(self) -> tuple[Any, ...]:
         """As it stands in the file: text, apart from the numbers of entries."""

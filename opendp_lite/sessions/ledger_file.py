@@ -23,7 +23,7 @@ from opendp_lite.measures.privacy_budget import PrivacyBudget, require_budget
 from opendp_lite.samplers.entropy import SecureEntropy
 from opendp_lite.sessions.file_place import FilePlace, resolved
 from opendp_lite.sessions.installed import installed
-from opendp_lite.sessions.ledger_chain import added, linked
+from opendp_lite.sessions.ledger_chain import linked
 from opendp_lite.sessions.ledger_connection import (
     WAIT,
     commit,
@@ -469,26 +469,7 @@ class LedgerFile:
 
     def _following(self, head: LedgerEntry, state: EntryState, **cells: Any) -> LedgerEntry:
         """The entry after the last one, without its hash."""
-        fresh = {
-            "price": self.measure.zero(),
-            "scope": "",
-            "asked": "",
-            "note": "",
-            "closes": None,
-            "content": "",
-            **cells,
-        }
-        return attrs.evolve(
-            head,
-            number=head.number + 1,
-            state=state,
-            total=added(self.measure, head.total, fresh["price"]),
-            time=_now(),
-            version=installed(),
-            previous=head.hash,
-            hash="",
-            **fresh,
-        )
+        return head.followed_by(state, self.measure, time=_now(), version=installed(), **cells)
 
     def _read(self, connection: sqlite3.Connection) -> list[LedgerEntry]:
         """All entries, each of them checked."""

@@ -35,6 +35,11 @@ def like(measure: Measure[Any], numbers: tuple[Fraction, ...]) -> Loss:
     return numbers if isinstance(measure.zero(), tuple) else numbers[0]
 
 
+def added(measure: Measure[Any], total: Loss, price: Loss) -> Loss:
+    """A total with one price more."""
+    return like(measure, numbers_of(measure.compose([total, price])))
+
+
 def write_loss(loss: Loss) -> str:
     """A loss as text.
 
