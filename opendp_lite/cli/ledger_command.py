@@ -24,6 +24,7 @@ and a payment is never given back. For example:
   opendp-lite ledger show survey.ledger"""
 
 _NOT_FINISHED: Final = "not finished"
+_RELEASED: Final[str] = EntryState.RELEASED.value
 _HASH: Final = 12
 _SECONDS: Final = 19
 
@@ -91,23 +92,19 @@ def _add_reason(parser: argparse.ArgumentParser) -> None:
 
 
 def _budget(arguments: argparse.Namespace) -> PrivacyBudget[Any]:
-    ways = {
-        "--epsilon": (arguments.epsilon, partial(dp.epsilon, arguments.epsilon)),
-        "--rho": (arguments.rho, partial(dp.rho, arguments.rho)),
-        "--mu": (arguments.mu, partial(dp.mu, arguments.mu)),
-    }
-    given = [name for name, (value, _) in ways.items() if value is not None]
-    if len(given) != 1:
-        got = " and ".join(given) or "none"
+    epsilon, delta, rho, mu = arguments.epsilon, arguments.delta, arguments.rho, arguments.mu
+    given = {"--epsilon": epsilon, "--rho": rho, "--mu": mu}
+    typed = [name for name, value in given.items() if value is not None]
+    if len(typed) != 1:
         raise dp.ParameterError(
-            f"give one budget: --epsilon E, --epsilon E --delta D, --rho R or --mu M; got {got}"
+            "give one budget: --epsilon E, --epsilon E --delta D, --rho R or --mu M; "
+            f"got {' and '.join(typed) or 'none'}"
         )
-    if arguments.delta is None:
-        made: PrivacyBudget[Any] = ways[given[0]][1]()
-        return made
-    if given != ["--epsilon"]:
-        raise dp.ParameterError(f"--delta goes with --epsilon, not with {given[0]}")
-    return dp.epsilon(arguments.epsilon, delta=arguments.delta)
+    if delta is not None and epsilon is None:
+        raise dp.ParameterError(f"--delta goes with --epsilon, not with {typed[0]}")
+    if epsilon is not None:
+        return dp.epsilon(epsilon) if delta is None else dp.epsilon(epsilon, delta=delta)
+    return dp.rho(rho) if mu is None else dp.mu(mu)
 
 
 def _create(arguments: argparse.Namespace) -> Told:
@@ -207,13 +204,14 @@ def _unfinished(entries: Sequence[LedgerEntry]) -> frozenset[int]:
 
 
 def _state(ledger: LedgerFile, entry: LedgerEntry, open_ones: frozenset[int]) -> str:
+    state: str = entry.state.value
     match entry.state:
         case EntryState.RESERVED:
-            return _NOT_FINISHED if entry.number in open_ones else EntryState.RELEASED.value
+            return _NOT_FINISHED if entry.number in open_ones else _RELEASED
         case EntryState.RAISED:
-            return f"{entry.state.value} to {_shown(ledger, entry.budget)}"
+            return f"{state} to {_shown(ledger, entry.budget)}"
         case _:
-            return entry.state.value
+            return state
 
 
 def _shown(ledger: LedgerFile, loss: Any) -> str:
