@@ -21,3 +21,7 @@ class DataError(OpenDPLiteError, ValueError):
 
 class BudgetExceeded(OpenDPLiteError, ValueError):  # noqa: N818
     """A query of an adaptive program costs more than is left of its budget."""
+
+
+class LedgerError(OpenDPLiteError, RuntimeError):
+    """A ledger cannot be used and releases nothing: it is locked, damaged, replaced or copied."""

@@ -5,15 +5,16 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from typing import Final, NoReturn
 
 from opendp_lite.cli.histogram_command import HISTOGRAM
+from opendp_lite.cli.ledger_command import add_ledger
 from opendp_lite.cli.mean_command import MEAN
 from opendp_lite.cli.numbers import number, shielded
 from opendp_lite.cli.quantile_command import QUANTILE
 from opendp_lite.cli.reproduce_command import TITLES, run_experiment
 from opendp_lite.cli.spread_command import SPREAD
+from opendp_lite.sessions.installed import installed
 
 COMMANDS: Final = (MEAN, HISTOGRAM, QUANTILE, *SPREAD)
 """The commands that make a release."""
@@ -67,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=partial(argparse.RawDescriptionHelpFormatter, max_help_position=30),
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=_version())
+    parser.add_argument("--version", action="version", version=f"{_PROGRAM} {installed()}")
     commands = parser.add_subparsers(
         title="commands",
         prog=_PROGRAM,
@@ -77,6 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     for command in COMMANDS:
         command.put(commands)
+    add_ledger(commands)
     again = commands.add_parser(
         "reproduce",
         help="run a published experiment again",
@@ -136,10 +138,3 @@ def _add_experiment(parser: argparse.ArgumentParser) -> None:
         default=_FOLDER,
         help=f"the folder for the table and the figure (default: {_FOLDER})",
     )
-
-
-def _version() -> str:
-    try:
-        return f"opendp-lite {version('opendp_lite')}"
-    except PackageNotFoundError:
-        return "opendp-lite, not installed"

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import attrs
 
+from opendp_lite.cli.aligned import aligned, table
 from opendp_lite.cli.numbers import rounded_up, short
 from opendp_lite.cli.statistic import ReportLine
 from opendp_lite.estimators.distributions.histogram_release import label
@@ -164,13 +165,13 @@ class Report:
                 f"{self._share} interval": f"{low} to {high} for the {self.target}",
                 "standard error": f"{error} ({source})",
             }
-            told = _aligned({**own, **entries})
+            told = aligned({**own, **entries})
         else:
             own = {"intervals": f"each by itself holds the {self.target} ({source})"}
             if self._joint:
                 own["joint"] = "these intervals hold all at once"
             head = [f"{self.heading} of {name}", "", *self._grid(), ""]
-            told = [*head, *_aligned({**own, **entries})]
+            told = [*head, *aligned({**own, **entries})]
         if self.claim.explanation is not None:
             told.extend(["", *self.claim.explanation])
         return "\n".join(told)
@@ -198,26 +199,13 @@ class Report:
         if self._joint:
             titles.append("joint interval")
             rows = [[*row, _joint(line)] for row, line in zip(rows, self.lines, strict=True)]
-        widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
-        numbers = {len(self.titles), len(self.titles) + 1}
-        return [
-            "  ".join(
-                cell.rjust(width) if place in numbers else cell.ljust(width)
-                for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in [titles, *rows]
-        ]
+        return table(titles, rows, {len(self.titles), len(self.titles) + 1})
 
 
 def _few_digits(value: float) -> str:
     """A loss as it was typed, or rounded up where it was computed."""
     told = short(value)
     return told if len(told) <= _TYPED else rounded_up(value)
-
-
-def _aligned(entries: dict[str, str]) -> list[str]:
-    width = max(map(len, entries)) + 3
-    return [f"{title:<{width}}{value}" for title, value in entries.items()]
 
 
 def _digits(line: ReportLine, *more: float) -> list[str]:

@@ -18,6 +18,7 @@ import distributions
 import group_times
 import histogram
 import imports
+import ledger
 import mean
 import mean_grid
 import memory
@@ -103,6 +104,7 @@ def main() -> None:
         "groups": group_times.rows,
         "histogram": histogram.rows,
         "imports": imports.rows,
+        "ledger": ledger.rows,
         "value_times": value_times.rows,
         "distributions": distributions.rows,
         "mean_grid": mean_grid.rows,

@@ -1,0 +1,127 @@
+"""Where a ledger may stand, and which file it is."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from opendp_lite.errors import LedgerError, ParameterError
+from opendp_lite.exact import described
+from opendp_lite.sessions.file_birth import file_birth
+
+_MOUNTS: Final = Path("/proc/self/mountinfo")
+_REMOTE: Final = frozenset(
+    {
+        *("9p", "acfs", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "fhgfs", "gfs", "gfs2"),
+        *("glusterfs", "gpfs", "lustre", "ncpfs", "nfs", "nfs4", "ocfs2", "orangefs", "panfs"),
+        *("prl_fs", "pvfs2", "smb2", "smb3", "smbfs", "vboxsf", "virtiofs", "vmhgfs"),
+    }
+)
+"""Kinds of file systems that several machines may share: locks of one may not hold in another."""
+_LOCAL_FUSE: Final = frozenset({"fuse.fuse-overlayfs"})
+_ESCAPED: Final = re.compile(r"\\([0-7]{3})")
+
+
+@attrs.frozen
+class FilePlace:
+    """A file, and what tells it from a copy of it.
+
+    Attributes:
+        path: Without symbolic links.
+        identity: Its file system, its number there, and its time of birth.
+    """
+
+    path: Path
+    identity: str
+
+    @classmethod
+    def of(cls, path: Path) -> FilePlace:
+        """The file at a path as it is now.
+
+        Raises:
+            LedgerError: If there is none, or it is no file of its own on a disk of this machine.
+        """
+        try:
+            found = path.stat()
+            file_system = os.statvfs(path).f_fsid or found.st_dev
+        except OSError as problem:
+            raise LedgerError(_not_reached(path, problem)) from None
+        if stat.S_ISDIR(found.st_mode):
+            raise LedgerError(f"{str(path)!r} is a folder; name a file in it")
+        if not stat.S_ISREG(found.st_mode):
+            raise LedgerError(f"{str(path)!r} is no file on a disk; name one")
+        if found.st_nlink > 1:
+            raise LedgerError(
+                f"the file {str(path)!r} has another name too (a hard link), so that a write that "
+                "was cut short could not be undone under both; delete the other name"
+            )
+        return cls(path, f"{file_system:x}.{found.st_ino}.{file_birth(path)}")
+
+    def require_unchanged(self) -> None:
+        """Refuses where another file stands at the path by now."""
+        if FilePlace.of(self.path) != self:
+            raise LedgerError(
+                f"the file {str(self.path)!r} was replaced while it was in use; nothing is "
+                "released. Open the ledger again to see what stands there"
+            )
+
+
+def resolved(path: object) -> Path:
+    """A path without symbolic links; its folder must be there, on a disk of this machine.
+
+    Raises:
+        LedgerError: If a ledger cannot stand there.
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise ParameterError(f"a ledger is a file: give its path, got {described(path)}")
+    try:
+        found = Path(path).resolve()
+        folder = found.parent.is_dir()
+    except (OSError, ValueError, RuntimeError):
+        raise LedgerError("the path of the ledger cannot be read; give another") from None
+    if not folder:
+        raise LedgerError(f"there is no folder {str(found.parent)!r}; make it first")
+    kind = file_system_of(found)
+    if kind in _REMOTE or (kind.startswith("fuse") and kind not in _LOCAL_FUSE | {"fuseblk"}):
+        raise LedgerError(
+            f"{str(found)!r} stands on a file system of the kind {kind}, which other machines may "
+            "share. Its locks may not hold between them, so that both could spend the same budget. "
+            "Put the ledger on a disk of this machine"
+        )
+    return found
+
+
+def file_system_of(path: Path) -> str:
+    """The kind of file system that a path stands on; empty where the system does not tell."""
+    try:
+        lines = os.fsdecode(_MOUNTS.read_bytes()).splitlines()
+    except OSError:
+        return ""
+    best, kind = -1, ""
+    for line in lines:
+        before, _, after = line.partition(" - ")
+        words, kinds = before.split(" "), after.split(" ")
+        if len(words) > 4 and path.is_relative_to(point := _unescaped(words[4])):
+            depth = len(point.parts)
+            if depth >= best:
+                best, kind = depth, kinds[0]
+    return kind
+
+
+def _unescaped(text: str) -> Path:
+    return Path(_ESCAPED.sub(lambda found: chr(int(found[1], 8)), text))
+
+
+def _not_reached(path: Path, problem: OSError) -> str:
+    match problem:
+        case FileNotFoundError():
+            return f"there is no ledger {str(path)!r}; check its name, or create it"
+        case PermissionError():
+            return f"you may not reach {str(path)!r}; ask its owner for the right to"
+        case _:
+            return f"{str(path)!r} cannot be reached: {problem.strerror or type(problem).__name__}"

@@ -1,0 +1,604 @@
+"""The file of a ledger: entries that are only added to, each on the disk before data is read."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from opendp_lite.errors import BudgetExceeded, LedgerError, ParameterError
+from opendp_lite.exact import described
+from opendp_lite.measures.measure import Measure
+from opendp_lite.measures.privacy_budget import PrivacyBudget, require_budget
+from opendp_lite.samplers.entropy import SecureEntropy
+from opendp_lite.sessions.file_place import FilePlace, resolved
+from opendp_lite.sessions.installed import installed
+from opendp_lite.sessions.ledger_chain import linked
+from opendp_lite.sessions.ledger_connection import (
+    WAIT,
+    commit,
+    make_tables,
+    opened,
+    transaction,
+)
+from opendp_lite.sessions.ledger_entry import COLUMNS, EntryState, LedgerEntry
+from opendp_lite.sessions.ledger_schema import TERM_COLUMNS
+from opendp_lite.sessions.ledger_terms import LedgerTerms
+from opendp_lite.sessions.loss_text import (
+    Loss,
+    booked,
+    checked_budget,
+    checked_loss,
+    name_of,
+)
+from opendp_lite.sessions.this_machine import this_machine
+from opendp_lite.sessions.witness_file import WitnessFile
+
+_SELECT: Final = f"SELECT {', '.join(COLUMNS)} FROM entries"
+_INSERT: Final = f"INSERT INTO entries VALUES ({', '.join('?' * len(COLUMNS))})"
+_TERMS: Final = f"SELECT {', '.join(TERM_COLUMNS)} FROM ledger"
+_REMEMBERED: Final = 64
+"""Heads that a handle remembers: one at least for each thread that reserves at once."""
+_KEY_WORDS: Final = 4
+_NAME_WORDS: Final = 2
+_MOST_WORDS: Final = 2000
+_MODE: Final = 0o600
+
+
+@attrs.frozen(eq=False, repr=False)
+class _Write:
+    """A transaction that adds to the ledger, and the entry that it adds to."""
+
+    connection: sqlite3.Connection
+    place: FilePlace
+    process: int
+    head: LedgerEntry
+
+
+@attrs.frozen(eq=False)
+class LedgerFile:
+    """A budget on disk that several processes spend from, and that never under-counts.
+
+    A price is on the disk before its data is read, and it stays there whatever happens after. So
+    a process that is killed, a disk that is full or fails, or an answer that nobody saw can cost
+    budget, and none of them gives any back.
+
+    A file cannot do everything. This is not protected:
+
+    - A person who may write the file can change it and compute every hash anew, or delete it and
+      create another. The identity, the number and the hash of the last entry stand in statements
+      and in the witness, where such a change shows.
+    - A copy of the file is refused, here and on another machine, until ``adopt`` says why it is
+      used. The original goes on, and neither knows what the other spends.
+    - An older copy that is written over the file in its place is found by its witness, and by
+      handles that were open. Nothing else finds it.
+    - Do not open the file in another way in a process that uses it. On POSIX systems closing any
+      handle of a file drops the locks of the process on it.
+
+    Attributes:
+        path: Without symbolic links.
+        terms: What it is for.
+        measure: Of its losses.
+        wait: Seconds to wait for another process that holds it.
+    """
+
+    path: Path
+    terms: LedgerTerms
+    measure: Measure[Any] = attrs.field(repr=False)
+    wait: float = attrs.field(default=WAIT, repr=False)
+    _heads: deque[LedgerEntry] = attrs.field(
+        factory=partial(deque, maxlen=_REMEMBERED), init=False, repr=False
+    )
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        budget: PrivacyBudget[Any],
+        *,
+        unit: str,
+        data: str = "",
+        witness: str | os.PathLike[str] | None = None,
+        wait: float = WAIT,
+    ) -> LedgerFile:
+        """Makes the file of a new ledger, which only its owner may read.
+
+        Args:
+            path: Where nothing stands yet, on a disk of this machine.
+            budget: The most that all entries may cost together, such as ``dp.rho(1)``.
+            unit: Whom one unit of privacy protects, such as "person".
+            data: What the budget is for, in words.
+            witness: A file elsewhere that remembers each entry, to tell when the ledger is rolled
+                back. It belongs on another disk.
+            wait: Seconds to wait for another process that holds the ledger.
+
+        Raises:
+            LedgerError: If it cannot stand there.
+            ParameterError: If the budget is none, or a text is no line of text.
+        """
+        require_budget(budget, "a ledger")
+        loss = checked_budget(budget.loss, budget.measure)
+        terms = LedgerTerms(
+            identity=_random(_NAME_WORDS),
+            measure=name_of(budget.measure),
+            unit=_line(unit, "unit"),
+            data=_line(data, "data", empty=True),
+            witness="" if witness is None else str(resolved_witness(witness)),
+            created=_now(),
+        )
+        target = resolved(path)
+        if terms.witness == str(target):
+            raise LedgerError("the witness is a file of its own, elsewhere; name another")
+        _make_empty(target)
+        found = cls(target, terms, budget.measure, wait)
+        try:
+            found._begin(loss)
+        except BaseException:
+            _remove_empty(target)
+            raise
+        return found
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], *, wait: float = WAIT) -> LedgerFile:
+        """Opens a ledger, once every entry, its place and its witness were checked.
+
+        Raises:
+            LedgerError: If there is none, or it was changed, copied, moved or rolled back.
+        """
+        found, entries = cls._found(path, wait)
+        found._require_here(FilePlace.of(found.path), entries[-1])
+        if found.witness is not None:
+            found.witness.require_behind(entries)
+        return found
+
+    @classmethod
+    def inspect(cls, path: str | os.PathLike[str], *, wait: float = WAIT) -> LedgerFile:
+        """Opens a ledger to read it, wherever it stands. A copy is read, and added to by nobody.
+
+        Raises:
+            LedgerError: If there is none, or its entries were changed.
+        """
+        found, _ = cls._found(path, wait)
+        return found
+
+    @classmethod
+    def adopt(cls, path: str | os.PathLike[str], reason: str, *, wait: float = WAIT) -> LedgerFile:
+        """Opens a ledger that was copied, moved or rolled back, with an entry that says why.
+
+        What its witness saw spent, and the file does not hold, is counted as spent. Without a
+        witness only you know whether the original is used on; then the budget is spent twice.
+
+        Args:
+            path: The file.
+            reason: Shown for ever.
+            wait: As for ``open``.
+
+        Raises:
+            LedgerError: If it is no ledger, or its entries were changed.
+        """
+        words = _line(reason, "reason")
+        found, entries = cls._found(path, wait)
+        measure, witness = found.measure, found.witness
+        price = measure.zero() if witness is None else witness.missed(entries, measure)
+        with found._writing(adopting=True) as write:
+            here = write.place.identity
+            head = found._following(write.head, EntryState.ADOPTED, price=price, note=words)
+            head = attrs.evolve(head, machine=this_machine(), place=here)
+            found._add(write, head)
+        return found
+
+    @classmethod
+    def _found(
+        cls, path: str | os.PathLike[str], wait: float
+    ) -> tuple[LedgerFile, Sequence[LedgerEntry]]:
+        """A ledger whose chain is whole, with its entries."""
+        target = resolved(path)
+        FilePlace.of(target)
+        with transaction(target, writing=False, wait=wait) as connection:
+            terms = LedgerTerms.of_row(connection.execute(_TERMS).fetchone())
+            found = cls(target, terms, terms.losses, wait)
+            entries = found._read(connection)
+        found._heads.append(entries[-1])
+        return found, entries
+
+    @property
+    def witness(self) -> WitnessFile | None:
+        """The file elsewhere that remembers the last entry."""
+        if not self.terms.witness:
+            return None
+        return WitnessFile(Path(self.terms.witness), self.terms.identity)
+
+    @property
+    def head(self) -> LedgerEntry:
+        """The last entry as the file has it now."""
+        with self._reading() as connection:
+            head = self._caught_up(connection)
+        return self._remembered(head)
+
+    @property
+    def spent(self) -> Loss:
+        """The loss of all entries, exactly."""
+        return self.head.total
+
+    @property
+    def budget(self) -> PrivacyBudget[Any]:
+        """The most that all entries may cost together."""
+        return PrivacyBudget(self.measure, self.head.budget)
+
+    @property
+    def left(self) -> Loss:
+        """What may still be spent, exactly."""
+        head = self.head
+        return self.measure.left(head.budget, head.total)
+
+    def reserve(self, price: Loss, *, asked: str, note: str = "", scope: str = "") -> LedgerEntry:
+        """Pays for a release. When this returns, the entry is on the disk: only then read data.
+
+        Args:
+            price: An exact loss of the ledger's measure.
+            asked: The pipeline as JSON.
+            note: What the release is for.
+            scope: The name that ``admit`` gave to the content of the data.
+
+        Returns:
+            The entry, for ``finish``.
+
+        Raises:
+            BudgetExceeded: If the rest of the budget does not pay for it. This costs nothing.
+            LedgerError: If the file cannot be written, was replaced or was changed. If the entry
+                was written by then, it counts.
+        """
+        loss = checked_loss(price, self.measure, "the price of a release")
+        text, words = _text(asked, "asked"), _line(note, "note", empty=True)
+        with self._writing() as write:
+            head = write.head
+            if scope and scope not in self._scopes(write.connection):
+                raise LedgerError(
+                    "no content of the data has this name in the ledger; admit it first"
+                )
+            paid = booked(loss, head.total, head.budget, self.measure)
+            entry = self._following(
+                head, EntryState.RESERVED, price=paid, asked=text, note=words, scope=scope
+            )
+            if not self.measure.within(entry.total, entry.budget):
+                raise BudgetExceeded(self._too_dear(loss, head))
+            return self._add(write, entry)
+
+    def finish(self, entry: LedgerEntry) -> LedgerEntry:
+        """Notes that the run of a reserved entry came to its end. It changes no number.
+
+        Raises:
+            LedgerError: If it was noted before, or the file cannot be written.
+        """
+        with self._writing() as write:
+            known = write.connection.execute(f"{_SELECT} WHERE number = ?", (entry.number,))
+            if known.fetchone() != entry.row() or entry.state is not EntryState.RESERVED:
+                raise LedgerError(f"entry {entry.number} reserves nothing in this ledger")
+            closing = self._following(
+                write.head, EntryState.RELEASED, closes=entry.number, scope=entry.scope
+            )
+            return self._add(write, closing)
+
+    def raise_budget(self, budget: PrivacyBudget[Any], reason: str) -> LedgerEntry:
+        """Raises the budget, with a reason that is shown for ever.
+
+        Raises:
+            ParameterError: If the budget is not above the one before, or there is no reason.
+        """
+        require_budget(budget, "raise_budget")
+        if budget.measure != self.measure:
+            raise ParameterError(
+                f"the budget of this ledger is under {self.measure!r} for ever, and "
+                f"{budget.words()} is under {budget.measure!r}"
+            )
+        loss, words = checked_budget(budget.loss, self.measure), _line(reason, "reason")
+        with self._writing() as write:
+            before = write.head.budget
+            if loss == before or not self.measure.within(before, loss):
+                raise ParameterError(
+                    f"the budget is {self.measure.words(before)}, and it can only be raised"
+                )
+            entry = self._following(write.head, EntryState.RAISED, note=words, budget=loss)
+            return self._add(write, entry)
+
+    def admit(self, scope: str, content: str, note: str = "", *, schema: str = "") -> LedgerEntry:
+        """Gives a name to a content of the data. All contents spend the one budget.
+
+        Other content of the same people must not have a budget of its own: their losses add up
+        over all that is released about them.
+
+        Args:
+            scope: The name, which stands for one content for ever.
+            content: Its keyed hash: see ``DataIdentity``.
+            note: Why.
+            schema: The names of its columns, as JSON.
+
+        Raises:
+            LedgerError: If the name or the content is known already.
+        """
+        name, words = _line(scope, "scope"), _line(note, "note", empty=True)
+        with self._writing() as write:
+            known = self._scopes(write.connection)
+            if name in known or content in known.values():
+                raise LedgerError(
+                    "the ledger knows this name or this content already; one name stands for one "
+                    "content"
+                )
+            entry = self._following(
+                write.head,
+                EntryState.ADMITTED,
+                scope=name,
+                content=_text(content, "content"),
+                asked=_text(schema, "schema"),
+                note=words,
+            )
+            return self._add(write, entry)
+
+    def scopes(self) -> dict[str, str]:
+        """The keyed hash of each content by its name."""
+        with self._reading() as connection:
+            return self._scopes(connection)
+
+    def key(self) -> bytes:
+        """The secret of the keyed hashes. It is shown nowhere and not exported."""
+        with self._reading() as connection:
+            row = connection.execute("SELECT key FROM secret").fetchone()
+        if row is None:
+            raise LedgerError("the ledger is damaged: it has no key")
+        return bytes.fromhex(row[0])
+
+    def entries(self) -> tuple[LedgerEntry, ...]:
+        """All entries, each of them checked."""
+        with self._reading() as connection:
+            found = tuple(self._read(connection))
+        self._require_seen(found)
+        return found
+
+    def unfinished(self) -> tuple[LedgerEntry, ...]:
+        """The entries whose run did not come to its end, or goes on; they count."""
+        entries = self.entries()
+        closed = {entry.closes for entry in entries}
+        reserved = (entry for entry in entries if entry.state is EntryState.RESERVED)
+        return tuple(entry for entry in reserved if entry.number not in closed)
+
+    def clock_set_back(self) -> tuple[LedgerEntry, ...]:
+        """The entries whose time is before that of the entry before. It decides nothing."""
+        return tuple(later for first, later in pairwise(self.entries()) if later.time < first.time)
+
+    def verify(self) -> tuple[LedgerEntry, ...]:
+        """Checks the file, the chain, every total, the place and the witness.
+
+        Returns:
+            The entries.
+
+        Raises:
+            LedgerError: At the first thing that is wrong.
+        """
+        with self._reading() as connection:
+            (state,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+            if state != "ok":
+                raise LedgerError(
+                    f"the ledger {str(self.path)!r} is damaged; restore a copy and adopt it with a "
+                    "reason"
+                )
+            entries = tuple(self._read(connection))
+        self._require_seen(entries)
+        self._require_here(FilePlace.of(self.path), entries[-1])
+        if self.witness is not None:
+            self.witness.require_behind(entries)
+        return entries
+
+    def export(self) -> str:
+        """The terms and all entries as JSON, without the key."""
+        entries = [entry.as_dict() for entry in self.entries()]
+        return json.dumps({"ledger": attrs.asdict(self.terms), "entries": entries}, indent=1)
+
+    def _begin(self, budget: Loss) -> None:
+        """Writes the terms, a new key and the first entry in one transaction."""
+        place, zero = FilePlace.of(self.path), self.measure.zero()
+        process = os.getpid()
+        first = LedgerEntry(
+            number=1,
+            state=EntryState.CREATED,
+            price=zero,
+            total=zero,
+            budget=budget,
+            unit=self.terms.unit,
+            scope="",
+            asked="",
+            note=self.terms.data,
+            closes=None,
+            content="",
+            time=self.terms.created,
+            version=installed(),
+            machine=this_machine(),
+            place=place.identity,
+            previous=self.terms.digest(),
+        ).sealed()
+        self._witnessed(first)
+        marks = ", ".join("?" * len(TERM_COLUMNS))
+        with opened(self.path, self.wait) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            make_tables(connection)
+            connection.execute(f"INSERT INTO ledger VALUES ({marks})", self.terms.row())
+            connection.execute("INSERT INTO secret VALUES (?)", (_random(_KEY_WORDS),))
+            connection.execute(_INSERT, first.row())
+            commit(connection, process)
+        place.require_unchanged()
+        self._heads.append(first)
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        with transaction(self.path, writing=False, wait=self.wait) as connection:
+            self._require_terms(connection)
+            yield connection
+
+    @contextmanager
+    def _writing(self, *, adopting: bool = False) -> Iterator[_Write]:
+        process, place = os.getpid(), FilePlace.of(self.path)
+        with transaction(self.path, writing=True, wait=self.wait) as connection:
+            self._require_terms(connection)
+            head = self._caught_up(connection)
+            if not adopting:
+                self._require_here(place, head)
+            yield _Write(connection, place, process, head)
+
+    def _add(self, write: _Write, entry: LedgerEntry) -> LedgerEntry:
+        """Writes an entry and waits for the disk.
+
+        The place is compared before the commit and after, and a replaced file releases nothing.
+        """
+        sealed = entry.sealed()
+        write.connection.execute(_INSERT, sealed.row())
+        write.place.require_unchanged()
+        commit(write.connection, write.process)
+        write.place.require_unchanged()
+        self._heads.append(sealed)
+        self._witnessed(sealed)
+        return sealed
+
+    def _following(self, head: LedgerEntry, state: EntryState, **cells: Any) -> LedgerEntry:
+        """The entry after the last one, without its hash."""
+        return head.followed_by(state, self.measure, time=_now(), version=installed(), **cells)
+
+    def _read(self, connection: sqlite3.Connection) -> list[LedgerEntry]:
+        """All entries, each of them checked."""
+        rows = connection.execute(f"{_SELECT} ORDER BY number")
+        parsed = (LedgerEntry.of_row(row, self.measure) for row in rows)
+        found = list(linked(parsed, self.terms))
+        if not found:
+            raise LedgerError("the ledger is damaged: it has no entries")
+        return found
+
+    def _caught_up(self, connection: sqlite3.Connection) -> LedgerEntry:
+        """The last entry; those that are new to this handle are checked."""
+        seen = self._seen()
+        rows = connection.execute(f"{_SELECT} WHERE number >= ? ORDER BY number", (seen.number,))
+        parsed = [LedgerEntry.of_row(row, self.measure) for row in rows]
+        self._require_seen(parsed)
+        found = [seen, *linked(parsed[1:], self.terms, seen)]
+        return found[-1]
+
+    def _seen(self) -> LedgerEntry:
+        """The last entry that this handle saw."""
+        return max(tuple(self._heads), key=lambda each: each.number)
+
+    def _remembered(self, head: LedgerEntry) -> LedgerEntry:
+        self._heads.append(head)
+        return head
+
+    def _require_seen(self, entries: Sequence[LedgerEntry]) -> None:
+        seen = self._seen()
+        if seen not in entries:
+            raise LedgerError(
+                f"the ledger was rolled back: entry {seen.number}, which this process saw, is no "
+                "longer in the file. Nothing is released. Put the newer file back"
+            )
+
+    def _require_terms(self, connection: sqlite3.Connection) -> None:
+        if LedgerTerms.of_row(connection.execute(_TERMS).fetchone()) != self.terms:
+            raise LedgerError(
+                f"another ledger stands at {str(self.path)!r} now; nothing is released. Open it "
+                "anew if that is meant"
+            )
+
+    def _require_here(self, place: FilePlace, head: LedgerEntry) -> None:
+        """Refuses a file that is not the one that wrote its last entry."""
+        if (head.machine, head.place) != (this_machine(), place.identity):
+            raise LedgerError(
+                f"the ledger {str(self.path)!r} is a copy or came from another machine; the "
+                "original may be in use, and both would spend the same budget. If it is not, adopt "
+                "this one with a reason"
+            )
+
+    def _scopes(self, connection: sqlite3.Connection) -> dict[str, str]:
+        rows = connection.execute(
+            "SELECT scope, content FROM entries WHERE state = ? ORDER BY number",
+            (EntryState.ADMITTED.value,),
+        )
+        return dict(rows.fetchall())
+
+    def _witnessed(self, entry: LedgerEntry) -> None:
+        if self.witness is not None:
+            self.witness.append(entry)
+
+    def _too_dear(self, price: Loss, head: LedgerEntry) -> str:
+        measure = self.measure
+        return (
+            f"this release needs {measure.words(price)}; {measure.show(head.total)} of "
+            f"{measure.show(head.budget)} in the ledger {self.path.name!r} has been spent. Ask for "
+            "less, or raise the budget with a reason"
+        )
+
+
+def resolved_witness(path: str | os.PathLike[str]) -> Path:
+    """The path of a witness, whose folder must be there. It may stand on any file system."""
+    found = Path(path).resolve()
+    if not found.parent.is_dir() or found.is_dir():
+        raise LedgerError(f"the witness is a file in a folder that is there; {str(found)!r} is not")
+    return found
+
+
+def _make_empty(path: Path) -> None:
+    """Makes a file that only its owner may read, where none was."""
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE))
+        folder = os.open(path.parent, os.O_RDONLY)
+    except FileExistsError:
+        raise LedgerError(
+            f"{str(path)!r} is there already; open it, or give the new ledger another name"
+        ) from None
+    except OSError as problem:
+        raise LedgerError(
+            f"the ledger {str(path)!r} cannot be made: {problem.strerror or type(problem).__name__}"
+        ) from None
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _remove_empty(path: Path) -> None:
+    """Removes what is left of a ledger that was not made; never one that others may use by now."""
+    with suppress(OSError):
+        if path.stat().st_size == 0:
+            path.unlink()
+
+
+def _random(words: int) -> str:
+    return SecureEntropy().words(words).tobytes().hex()
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _text(given: object, name: str) -> str:
+    """A text that every reader of the file can read."""
+    if not isinstance(given, str) or "\0" in given:
+        raise ParameterError(f"{name} must be text, got {described(given)}")
+    try:
+        given.encode()
+    except UnicodeEncodeError:
+        raise ParameterError(f"{name} holds characters that no file can hold") from None
+    return given
+
+
+def _line(given: object, name: str, *, empty: bool = False) -> str:
+    """A line of text, of which something is left without the space around it."""
+    text = _text(given, name).strip()
+    if len(text) > _MOST_WORDS or not text.isprintable():
+        raise ParameterError(f"{name} must be one line of at most {_MOST_WORDS} characters")
+    if not text and not empty:
+        raise ParameterError(f"{name} must say something: give a few words")
+    return text

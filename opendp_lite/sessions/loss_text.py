@@ -1,0 +1,147 @@
+"""Exact losses as text, which a person can read in the file and which is never a float."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from functools import lru_cache
+from math import lcm
+from typing import Any, Final
+
+from opendp_lite import measures
+from opendp_lite.errors import LedgerError, ParameterError
+from opendp_lite.exact import described
+from opendp_lite.measures.curve import without_curve
+from opendp_lite.measures.measure import Measure
+
+Loss = Any
+"""A rational, or a pair of them."""
+
+_NUMBER: Final = re.compile(r"(0|[1-9][0-9]{0,3999})(/[1-9][0-9]{0,3999})?")
+"""Shorter than what Python refuses to read."""
+_FINEST_BITS: Final = 2048
+_BUDGET_BITS: Final = 1024
+
+
+def numbers_of(loss: Loss) -> tuple[Fraction, ...]:
+    """The numbers of a loss, without the curve that it may carry."""
+    plain = without_curve(loss)
+    return plain if isinstance(plain, tuple) else (plain,)
+
+
+def like(measure: Measure[Any], numbers: tuple[Fraction, ...]) -> Loss:
+    """Numbers as a loss of a measure."""
+    return numbers if isinstance(measure.zero(), tuple) else numbers[0]
+
+
+def added(measure: Measure[Any], total: Loss, price: Loss) -> Loss:
+    """A total with one price more."""
+    return like(measure, numbers_of(measure.compose([total, price])))
+
+
+def write_loss(loss: Loss) -> str:
+    """A loss as text.
+
+    Example:
+        >>> write_loss(Fraction(1, 10)), write_loss((Fraction(1), Fraction(1, 10**6)))
+        ('1/10', '1 1/1000000')
+    """
+    return " ".join(map(str, numbers_of(loss)))
+
+
+def read_loss(text: str, measure: Measure[Any]) -> Loss:
+    """The loss that a text stands for.
+
+    Raises:
+        LedgerError: If it is not as ``write_loss`` writes it.
+    """
+    numbers = _numbers_in(text)
+    if len(numbers) != len(numbers_of(measure.zero())):
+        raise LedgerError("the ledger is damaged: a loss in it is no exact number")
+    return like(measure, numbers)
+
+
+@lru_cache(maxsize=2**10)
+def _numbers_in(text: str) -> tuple[Fraction, ...]:
+    """The numbers that a text is the one way to write; none where it is another text."""
+    parts = text.split(" ")
+    if not all(map(_NUMBER.fullmatch, parts)):
+        return ()
+    numbers = tuple(map(Fraction, parts))
+    return numbers if " ".join(map(str, numbers)) == text else ()
+
+
+def checked_loss(loss: object, measure: Measure[Any], name: str) -> Loss:
+    """A loss of a measure, without its curve; refused where it is none or is negative."""
+    expected = numbers_of(measure.zero())
+    given = loss if isinstance(loss, tuple) else (loss,)
+    exact = all(isinstance(each, Fraction | int) and not isinstance(each, bool) for each in given)
+    if not exact or len(given) != len(expected):
+        raise ParameterError(
+            f"{name} must be an exact loss under {measure!r}, {len(expected)} rational number"
+            f"{'s' if len(expected) > 1 else ''}; got {described(loss)}"
+        )
+    numbers = tuple(map(Fraction, given))
+    if min(numbers) < 0:
+        raise ParameterError(f"{name} must be at least 0")
+    return like(measure, numbers)
+
+
+def checked_budget(loss: object, measure: Measure[Any]) -> Loss:
+    """A budget above 0 that is short enough to be written in every entry."""
+    budget = checked_loss(loss, measure, "the budget of a ledger")
+    numbers = numbers_of(budget)
+    if max(numbers) == 0:
+        raise ParameterError("the budget of a ledger must be above 0")
+    if any(max(each.as_integer_ratio()) >> _BUDGET_BITS for each in numbers):
+        raise ParameterError("the budget of a ledger has too many digits; round it")
+    return budget
+
+
+def booked(price: Loss, total: Loss, budget: Loss, measure: Measure[Any]) -> Loss:
+    """The price as it is booked: exactly, or by less than 2^-2000 above.
+
+    Thousands of prices with different denominators would make a total of thousands of digits. A
+    price that would bring the denominator of the total beyond 2^2048 is rounded up to a grid that
+    holds the total and the budget, so that the rest of a budget can always be spent.
+    """
+    parts = zip(numbers_of(price), numbers_of(total), numbers_of(budget), strict=True)
+    return like(measure, tuple(_booked(*each) for each in parts))
+
+
+def _booked(price: Fraction, total: Fraction, budget: Fraction) -> Fraction:
+    if (total + price).denominator.bit_length() <= _FINEST_BITS:
+        return price
+    common = lcm(total.denominator, budget.denominator)
+    grid = common << max(0, _FINEST_BITS - common.bit_length())
+    return Fraction(-(-price.numerator * grid // price.denominator), grid)
+
+
+def measure_named(name: str) -> Measure[Any]:
+    """The measure of a name, as ``name_of`` gives it.
+
+    Raises:
+        LedgerError: If this version of the package has none of this name.
+    """
+    found: Callable[[], Any] | None = vars(measures).get(name)
+    if isinstance(found, type) and issubclass(found, Measure) and found is not Measure:
+        return found()
+    raise LedgerError(
+        "the ledger's budget is under a measure that this version of opendp_lite does not know; "
+        "open it with the version that wrote it"
+    )
+
+
+def name_of(measure: Measure[Any]) -> str:
+    """The name under which a ledger writes a measure.
+
+    Raises:
+        ParameterError: If it is no measure of ``dp.measures``, so that no ledger could read it.
+    """
+    name = type(measure).__name__
+    if vars(measures).get(name) is not type(measure):
+        raise ParameterError(
+            f"a ledger is under a measure of dp.measures, got {described(measure)}"
+        )
+    return name

@@ -1,0 +1,134 @@
+"""The command that makes ledgers, shows them and checks them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.sessions.ledger_file import LedgerFile
+
+
+@pytest.fixture
+def ledger(made, tmp_path) -> LedgerFile:
+    """A ledger made by the command, with one release that ended and one that did not."""
+    path = tmp_path / "survey.ledger"
+    made("ledger", "create", path, "--rho", 1, "--unit", "person", "--data", "survey 2026")
+    found = LedgerFile.open(path)
+    found.finish(found.reserve(Fraction(1, 10), asked='{"a": 1}', note="table 3"))
+    found.reserve(Fraction(1, 3), asked="{}", note="table 4")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("typed", "budget"),
+    [
+        (["--rho", "0.1"], dp.rho(0.1)),
+        (["--mu", "2"], dp.mu(2)),
+        (["--epsilon", "1"], dp.epsilon(1)),
+        (["--epsilon", "1", "--delta", "1e-6"], dp.epsilon(1, delta=1e-6)),
+    ],
+)
+def test_each_budget_can_be_typed(made, tmp_path, typed, budget):
+    told = made("ledger", "create", tmp_path / "a", *typed, "--unit", "household")
+    assert "protected   any one household" in told
+    assert budget.words() in told
+    assert LedgerFile.open(tmp_path / "a").budget == budget
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ([], "give one budget"),
+        (["--rho", "1", "--mu", "1"], "got --rho and --mu"),
+        (["--delta", "1e-6"], "give one budget"),
+        (["--rho", "1", "--delta", "1e-6"], "--delta goes with --epsilon, not with --rho"),
+        (["--rho", "0"], "rho must be above 0"),
+        (["--rho", "-1"], "rho must be above 0"),
+        (["--rho", "x"], "is not a number"),
+    ],
+)
+def test_a_budget_that_is_none(refused, tmp_path, typed, words):
+    assert words in refused("ledger", "create", tmp_path / "a", "--unit", "person", *typed)
+    assert not (tmp_path / "a").exists()
+
+
+def test_show(made, ledger):
+    told = made("ledger", "show", ledger.path)
+    assert "protected      any one person" in told
+    assert "budget         rho = 1 zCDP" in told
+    assert "spent          rho = 0.433334 zCDP" in told
+    assert "left           0.566666" in told
+    assert "not finished   1 of the releases; they count" in told
+    assert f"entry 4, {ledger.head.hash[:12]}" in told
+    lines = [line.split()[0:1] + line.split()[3:] for line in told.splitlines()[-3:]]
+    assert lines == [
+        ["1", "created", "0", "0", "survey", "2026"],
+        ["2", "released", "0.1", "0.1", "table", "3"],
+        ["4", "not", "finished", "0.334", "0.434", "table", "4"],
+    ]
+    assert "trouble" not in told
+
+
+def test_numbers_of_other_measures(made, tmp_path):
+    for name, budget, price, told in (
+        ("mu", dp.mu(2), Fraction(1), "1.73205"),
+        ("pair", dp.epsilon(1, delta=1e-6), (Fraction(1, 3), Fraction(1, 10**7)), "at 9e-7"),
+    ):
+        ledger = LedgerFile.create(tmp_path / name, budget, unit="person")
+        ledger.reserve(price, asked="{}")
+        shown = made("ledger", "show", ledger.path)
+        assert told in shown
+
+
+def test_a_copy_is_shown_with_its_trouble(made, refused, ledger, tmp_path):
+    copy = shutil.copy(ledger.path, tmp_path / "copy")
+    assert "trouble        the ledger" in made("ledger", "show", copy)
+    assert "is a copy" in refused("ledger", "verify", copy)
+    assert "required: --reason" in refused("ledger", "adopt", copy)
+    made("ledger", "adopt", copy, "--reason", "the disk broke")
+    assert "the disk broke" in made("ledger", "show", copy)
+    assert "trouble" not in made("ledger", "show", copy)
+
+
+def test_verify(made, refused, ledger, monkeypatch):
+    assert made("ledger", "verify", ledger.path).startswith("whole ")
+    monkeypatch.setattr("opendp_lite.sessions.ledger_file._now", lambda: "1970-01-01T00:00:00Z")
+    ledger.reserve(Fraction(0), asked="{}")
+    assert "was set back before entry 5;" in made("ledger", "verify", ledger.path)
+    whole = ledger.path.read_bytes()
+    ledger.path.write_bytes(whole.replace(b"table 3", b"table 4"))
+    assert "entry 2 has the hash of another" in refused("ledger", "verify", ledger.path)
+
+
+def test_raise(made, refused, ledger):
+    made("ledger", "raise", ledger.path, "--rho", "1.5", "--reason", "the board agreed")
+    assert "raised to 1.5" in made("ledger", "show", ledger.path)
+    words = refused("ledger", "raise", ledger.path, "--rho", "1", "--reason", "less")
+    assert "it can only be raised" in words
+
+
+def test_export(made, ledger):
+    held = json.loads(made("ledger", "export", ledger.path))
+    assert held["ledger"]["data"] == "survey 2026"
+    assert [entry["state"] for entry in held["entries"]] == [
+        "created",
+        "reserved",
+        "released",
+        "reserved",
+    ]
+    assert held["entries"][1]["asked"] == '{"a": 1}'
+    assert ledger.key().hex() not in json.dumps(held)
+
+
+@pytest.mark.parametrize("action", ["show", "verify", "export"])
+def test_what_is_no_ledger(refused, tmp_path, action):
+    (tmp_path / "x").write_text("age\n1\n" * 500)
+    assert "is a folder" in refused("ledger", action, tmp_path)
+    assert "there is no ledger" in refused("ledger", action, tmp_path / "nothing")
+    assert "it is no ledger" in refused("ledger", action, tmp_path / "x")
+    assert Path(tmp_path / "x").read_text().startswith("age")

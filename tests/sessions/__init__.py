@@ -1,0 +1,1 @@
+"""Tests of sessions and ledgers; a package, as its fixtures have a file like others."""

@@ -1,0 +1,149 @@
+"""One content has one identity, whatever holds it; another content has another."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sparse
+
+import opendp_lite as dp
+from opendp_lite.sessions.data_identity import DataIdentity
+
+KEY = b"k" * 32
+TABLE = {"age": [3.0, 4, None], "sex": ["f", None, "m"], "ok": [True, False, True], "n": [1, 2, 3]}
+FRAME = pd.DataFrame(TABLE)
+NUMBERS = [1.0, 2.5, None, -0.0]
+
+
+def identity(data: object, key: bytes = KEY) -> DataIdentity:
+    return DataIdentity.of(data, key)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        FRAME,
+        FRAME[["sex", "n", "ok", "age"]],
+        FRAME.astype({"sex": "category", "n": "float32"}),
+        FRAME.convert_dtypes(),
+        pl.DataFrame(TABLE),
+        pl.DataFrame(TABLE).cast({"sex": pl.Categorical}),
+        pa.table(TABLE),
+        pa.table({**TABLE, "sex": pa.array(TABLE["sex"]).dictionary_encode()}),
+        dp.Blocks(lambda: iter([FRAME[:1], FRAME[1:]]), columns=4),
+        dp.Blocks(lambda: iter([pl.DataFrame(TABLE)]), columns=4),
+    ],
+)
+def test_tables_of_one_content(data):
+    assert identity(data) == identity(TABLE)
+
+
+def test_a_file_has_the_identity_of_its_table(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("n,age,ok,sex\n1,3,1,f\n2,4,0,\n3,NA,1,m\n")
+    columns = {"age": float, "sex": str, "ok": float, "n": float}
+    assert identity(dp.csv_table(path, columns)) == identity(TABLE)
+    assert identity(dp.csv_column(path, "n")) == identity([1, 2, 3])
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        np.array([1, 2.5, np.nan, 0]),
+        np.array([[1], [2.5], [np.nan], [0]]),
+        pd.Series(NUMBERS),
+        pl.Series(NUMBERS),
+        pa.array(NUMBERS),
+        pd.Series(NUMBERS, dtype="Float64"),
+        dp.Blocks(lambda: iter([[1.0], np.array([2.5, np.nan]), pd.Series([0])])),
+        tuple(NUMBERS),
+    ],
+)
+def test_columns_of_one_content(data):
+    assert identity(data) == identity(NUMBERS)
+
+
+def test_every_change_is_another_content():
+    others = [
+        FRAME.iloc[::-1],
+        FRAME[:2],
+        pd.concat([FRAME, FRAME[:1]]),
+        FRAME.rename(columns={"n": "m"}),
+        FRAME.drop(columns="n"),
+        FRAME.assign(n=[1, 2, 4]),
+        FRAME.assign(n=[1, 2, None]),
+        FRAME.assign(sex=["f", "", "m"]),
+        FRAME.assign(sex=["f", "N", "m"]),
+        FRAME.assign(sex=["fm", None, ""]),
+        FRAME.assign(age=["3.0", "4.0", None]),
+        FRAME.rename(columns={"n": "ok", "ok": "n"}),
+        FRAME[:0],
+        [1, 2, 3],
+        [],
+    ]
+    found = [identity(each).content for each in [FRAME, *others]]
+    assert len(set(found)) == len(found)
+
+
+def test_the_key_decides():
+    assert identity(FRAME, b"a" * 32) != identity(FRAME, b"b" * 32)
+    plain = hashlib.sha256(repr(identity([1.0]).content).encode()).hexdigest()
+    assert identity([1.0]).content != plain
+    assert identity([1.0], b"a").content != identity([1.0], b"b").content
+
+
+def test_sparse_rows():
+    matrix = sparse.random(300, 40, 0.1, random_state=3)
+    assert identity(matrix) == identity(matrix.tocsc()) == identity(matrix.tocsr())
+    assert identity(matrix) != identity(matrix * 2)
+
+
+def test_columns_that_are_neither_numbers_nor_text():
+    dates = pd.to_datetime(["2020-01-01", None])
+    frame = pd.DataFrame({"day": dates, "n": [1, 2]})
+    assert identity(frame) == identity(frame.copy())
+    assert identity(frame) != identity(frame.assign(day=dates[::-1]))
+    odd = pd.DataFrame({"n": [1, 2], "odd": [[1], {"a": 2}]})
+    assert identity(odd) == identity(odd.copy())
+
+
+def test_many_rows_in_any_blocks():
+    rows = np.arange(200_000.0)
+    text = [f"w{i % 7}" for i in range(200_000)]
+    table = pd.DataFrame({"a": rows, "t": text})
+    parts = [table[:3], table[3:100_001], table[100_001:]]
+    assert identity(dp.Blocks(lambda: iter(parts), columns=2)) == identity(table)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [pa.table(TABLE).to_reader(), dp.Blocks(iter([iter([[1.0], [2.0]])] * 2).__next__)],
+    ids=["stream", "iterator"],
+)
+def test_data_that_can_be_read_once_is_refused(data):
+    with pytest.raises(dp.DataError, match="can be gone through only once"):
+        identity(data)
+
+
+def test_refusals_show_no_value():
+    class Failing(list):
+        def __getitem__(self, place):
+            raise ValueError("secret")
+
+        def __iter__(self):
+            raise ValueError("secret")
+
+    for data in (Failing([1]), {"a": Failing(["x"])}, object()):
+        with pytest.raises(dp.DataError) as caught:
+            identity(data)
+        assert "secret" not in str(caught.value)
+        assert caught.value.__context__ is None
+
+
+def test_only_the_names_of_columns_are_kept():
+    assert identity(FRAME).schema() == '{"columns": ["age", "n", "ok", "sex"]}'

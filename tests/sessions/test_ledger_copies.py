@@ -1,0 +1,300 @@
+"""Files that were copied, moved, replaced, rolled back or changed by hand."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from contextlib import closing
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.sessions import ledger_entry, ledger_file
+from opendp_lite.sessions.ledger_entry import EntryState
+from opendp_lite.sessions.ledger_file import LedgerFile
+from opendp_lite.sessions.ledger_schema import STATEMENTS
+
+COPY = "is a copy or came from another machine"
+ROLLED_BACK = "the ledger was rolled back"
+
+
+def spend(ledger: LedgerFile, count: int = 1) -> None:
+    for _ in range(count):
+        ledger.finish(ledger.reserve(Fraction(1, 100), asked="{}"))
+
+
+def copied(ledger: LedgerFile, name: str = "copy") -> Path:
+    return Path(shutil.copy2(ledger.path, ledger.path.with_name(name)))
+
+
+def test_a_copy_is_refused_until_it_is_adopted(ledger):
+    spend(ledger)
+    copy = copied(ledger)
+    with pytest.raises(dp.OpenDPLiteError, match=COPY):
+        LedgerFile.open(copy)
+    with pytest.raises(dp.ParameterError, match="reason must say something"):
+        LedgerFile.adopt(copy, " ")
+    adopted = LedgerFile.adopt(copy, "the old disk is broken")
+    assert adopted.head.state is EntryState.ADOPTED
+    assert adopted.head.note == "the old disk is broken"
+    spend(adopted)
+    assert LedgerFile.open(copy).spent == Fraction(2, 100)
+    spend(ledger)
+    assert ledger.spent == Fraction(2, 100)
+
+
+def test_a_file_that_moves_within_its_disk_is_the_same(ledger):
+    spend(ledger)
+    moved = ledger.path.rename(ledger.path.with_name("moved"))
+    assert LedgerFile.open(moved).spent == Fraction(1, 100)
+    with pytest.raises(dp.OpenDPLiteError, match="there is no ledger"):
+        ledger.reserve(Fraction(1, 100), asked="{}")
+
+
+def test_another_machine_is_refused(ledger, monkeypatch):
+    monkeypatch.setattr(ledger_file, "this_machine", lambda: "another")
+    with pytest.raises(dp.OpenDPLiteError, match=COPY):
+        LedgerFile.open(ledger.path)
+    with pytest.raises(dp.OpenDPLiteError, match=COPY):
+        ledger.reserve(Fraction(1, 100), asked="{}")
+    LedgerFile.adopt(ledger.path, "moved to the server")
+    assert LedgerFile.open(ledger.path).spent == 0
+    monkeypatch.undo()
+    with pytest.raises(dp.OpenDPLiteError, match=COPY):
+        LedgerFile.open(ledger.path)
+
+
+def test_a_copy_put_in_the_place_of_the_file(ledger):
+    old = copied(ledger)
+    spend(ledger, 3)
+    old.replace(ledger.path)
+    for use in (lambda: spend(ledger), lambda: LedgerFile.open(ledger.path), ledger.verify):
+        with pytest.raises(dp.OpenDPLiteError, match=f"{COPY}|{ROLLED_BACK}"):
+            use()
+
+
+def test_a_copy_that_gets_the_number_of_the_lost_file(ledger):
+    """File systems give the number of a deleted file to the next one; its time of birth differs."""
+    old = copied(ledger)
+    spend(ledger, 3)
+    ledger.path.unlink()
+    shutil.copy2(old, ledger.path)
+    with pytest.raises(dp.OpenDPLiteError, match=COPY):
+        LedgerFile.open(ledger.path)
+
+
+def test_another_ledger_in_the_place_of_the_file(ledger, make):
+    other = make("other.ledger")
+    other.path.replace(ledger.path)
+    with pytest.raises(dp.OpenDPLiteError, match="another ledger stands at"):
+        spend(ledger)
+    with pytest.raises(dp.OpenDPLiteError, match="another ledger stands at"):
+        ledger.entries()
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before the commit", "after it"])
+def test_a_file_replaced_within_an_entry_releases_nothing(ledger, monkeypatch, after):
+    other, true = copied(ledger), ledger_file.commit
+
+    def replacing(*given):
+        true(*given)
+        other.replace(ledger.path)
+
+    def replaced(entry):
+        other.replace(ledger.path)
+        return sealed(entry)
+
+    sealed = ledger_entry.LedgerEntry.sealed
+    if after:
+        monkeypatch.setattr(ledger_file, "commit", replacing)
+    else:
+        monkeypatch.setattr(ledger_entry.LedgerEntry, "sealed", replaced)
+    with pytest.raises(dp.OpenDPLiteError, match="was replaced while it was in use"):
+        spend(ledger)
+
+
+def test_a_deleted_file_is_not_made_again(ledger):
+    ledger.path.unlink()
+    with pytest.raises(dp.OpenDPLiteError, match="there is no ledger"):
+        spend(ledger)
+    assert not ledger.path.exists()
+
+
+def test_an_open_ledger_finds_that_it_was_rolled_back_in_place(ledger):
+    spend(ledger)
+    old = ledger.path.read_bytes()
+    spend(ledger)
+    ledger.path.write_bytes(old)
+    for use in (lambda: spend(ledger), ledger.entries, ledger.verify, lambda: ledger.spent):
+        with pytest.raises(dp.OpenDPLiteError, match=ROLLED_BACK):
+            use()
+    assert LedgerFile.open(ledger.path).spent == Fraction(1, 100)
+
+
+def test_a_witness_finds_a_roll_back(make, tmp_path):
+    ledger = make(witness=tmp_path / "elsewhere")
+    spend(ledger, 2)
+    old = ledger.path.read_bytes()
+    spend(ledger, 3)
+    ledger.path.write_bytes(old)
+    with pytest.raises(dp.OpenDPLiteError, match="its witness saw entry 11"):
+        LedgerFile.open(ledger.path)
+    adopted = LedgerFile.adopt(ledger.path, "the newer file is lost")
+    assert adopted.spent == Fraction(5, 100)
+    assert adopted.head.price == Fraction(3, 100)
+    spend(adopted)
+    assert LedgerFile.open(ledger.path).spent == Fraction(6, 100)
+    assert len(adopted.verify()) == 8
+
+
+def test_a_witness_finds_another_history(make, tmp_path):
+    ledger = make(witness=tmp_path / "elsewhere")
+    spend(ledger, 2)
+    old = ledger.path.read_bytes()
+    spend(ledger, 3)
+    witnessed = (tmp_path / "elsewhere").read_bytes()
+    ledger.path.write_bytes(old)
+    spend(LedgerFile.adopt(ledger.path, "a test"), 9)
+    (tmp_path / "elsewhere").write_bytes(witnessed)
+    with pytest.raises(dp.OpenDPLiteError, match="has another history"):
+        LedgerFile.open(ledger.path)
+    assert LedgerFile.adopt(ledger.path, "both were used").spent == Fraction(2 + 3 + 9 + 3, 100)
+
+
+def test_a_lost_witness_is_asked_for(make, tmp_path):
+    witness = tmp_path / "elsewhere"
+    ledger = make(witness=witness)
+    spend(ledger)
+    witness.unlink()
+    with pytest.raises(dp.OpenDPLiteError, match="put it back, or adopt the ledger"):
+        LedgerFile.open(ledger.path)
+    LedgerFile.adopt(ledger.path, "the stick is lost")
+    assert LedgerFile.open(ledger.path).spent == Fraction(1, 100)
+
+
+def test_a_line_of_a_witness_that_was_cut_short(make, tmp_path):
+    witness = tmp_path / "elsewhere"
+    ledger = make(witness=witness)
+    spend(ledger)
+    whole = witness.read_bytes()
+    for lost in range(1, 40):
+        witness.write_bytes(whole[:-lost])
+        assert LedgerFile.open(ledger.path).spent == Fraction(1, 100)
+    spend(ledger)
+    assert LedgerFile.open(ledger.path).spent == Fraction(2, 100)
+
+
+def test_several_ledgers_share_a_witness(make, tmp_path):
+    ledgers = [make(name, witness=tmp_path / "elsewhere") for name in "ab"]
+    spend(ledgers[0], 2)
+    spend(ledgers[1], 1)
+    assert [LedgerFile.open(each.path).spent for each in ledgers] == [
+        Fraction(2, 100),
+        Fraction(1, 100),
+    ]
+
+
+CHANGES = {
+    "a price": "UPDATE entries SET price = '1/1000' WHERE number = 2",
+    "a price and its total": "UPDATE entries SET price = '0', total = '0' WHERE number = 4",
+    "the budget": "UPDATE entries SET budget = '2'",
+    "a note": "UPDATE entries SET note = 'other' WHERE number = 2",
+    "a time": "UPDATE entries SET time = '2020' WHERE number = 2",
+    "an entry left out": "DELETE FROM entries WHERE number = 2",
+    "all entries left out": "DELETE FROM entries",
+    "the unit": "UPDATE ledger SET unit = 'row'",
+    "a number of another kind": "UPDATE entries SET price = '0.01' WHERE number = 2",
+    "a negative price": "UPDATE entries SET price = '-1/100' WHERE number = 2",
+    "an endless number": "UPDATE entries SET price = printf('%.*c', 9999, '9') WHERE number = 2",
+    "a state": "UPDATE entries SET state = 'refunded' WHERE number = 2",
+    "no terms": "DELETE FROM ledger",
+}
+
+
+def changed(ledger: LedgerFile, sql: str) -> None:
+    """Changes the file as a person does who knows SQLite, and puts the triggers back."""
+    with closing(sqlite3.connect(ledger.path, isolation_level=None)) as connection:
+        triggers = [each for each in STATEMENTS if "TRIGGER" in each]
+        for trigger in triggers:
+            connection.execute(f"DROP TRIGGER {trigger.split()[2]}")
+        connection.execute(sql)
+        for trigger in triggers:
+            connection.execute(trigger)
+
+
+@pytest.mark.parametrize("sql", CHANGES.values(), ids=CHANGES)
+def test_a_change_by_hand_is_found(ledger, sql):
+    spend(ledger, 3)
+    changed(ledger, sql)
+    for use in (LedgerFile.open, lambda path: LedgerFile.adopt(path, "a test")):
+        with pytest.raises(dp.OpenDPLiteError, match="damaged"):
+            use(ledger.path)
+
+
+def test_the_file_itself_refuses_changes(ledger):
+    spend(ledger, 3)
+    with closing(sqlite3.connect(ledger.path, isolation_level=None)) as connection:
+        for sql in CHANGES.values():
+            with pytest.raises(sqlite3.IntegrityError, match="a ledger is only added to"):
+                connection.execute(sql)
+        with pytest.raises(sqlite3.IntegrityError):
+            connection.execute("INSERT INTO entries SELECT * FROM entries")
+
+
+def test_changed_tables_are_refused(ledger):
+    with closing(sqlite3.connect(ledger.path, isolation_level=None)) as connection:
+        connection.execute("CREATE TRIGGER refund AFTER INSERT ON entries BEGIN SELECT 1; END")
+    with pytest.raises(dp.OpenDPLiteError, match=r"the tables of the ledger .* were changed by"):
+        spend(ledger)
+
+
+def test_a_ledger_of_another_version(ledger):
+    with closing(sqlite3.connect(ledger.path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA user_version = 7")
+    with pytest.raises(dp.OpenDPLiteError, match="the layout 7 of another version"):
+        LedgerFile.open(ledger.path)
+
+
+def test_a_file_in_the_mode_of_another_program_is_turned_back(ledger):
+    with closing(sqlite3.connect(ledger.path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+    spend(ledger)
+    assert not ledger.path.with_name("survey.ledger-wal").exists()
+    assert ledger.spent == Fraction(1, 100)
+
+
+def test_a_forged_chain_shows_in_its_head(ledger):
+    """Who computes every hash anew is not refused; the head that a statement shows is another."""
+    spend(ledger)
+    before = ledger.head.hash
+    entries = ledger.entries()
+    zero = Fraction(0)
+    forged, previous = [], entries[0].previous
+    for each in entries:
+        cells = {**each.as_dict(), "price": "0", "total": "0", "previous": previous, "hash": ""}
+        cells["hash"] = ledger_entry.digest_of(tuple(cells.values())[:-1])
+        row = ledger_entry.LedgerEntry.of_row(tuple(cells.values()), ledger.measure)
+        forged.append(row)
+        previous = row.hash
+    assert forged[-1].total == zero
+    marks = ", ".join("?" * len(ledger_entry.COLUMNS))
+    changed(ledger, "DELETE FROM entries")
+    with closing(sqlite3.connect(ledger.path, isolation_level=None)) as connection:
+        for row in forged:
+            connection.execute(f"INSERT INTO entries VALUES ({marks})", row.row())
+    assert LedgerFile.open(ledger.path).head.hash != before
+    with pytest.raises(dp.OpenDPLiteError, match=ROLLED_BACK):
+        spend(ledger)
+
+
+def test_a_clock_that_runs_backwards_decides_nothing(ledger, monkeypatch):
+    spend(ledger)
+    monkeypatch.setattr(ledger_file, "_now", lambda: "1970-01-01T00:00:00.000000Z")
+    spend(ledger)
+    monkeypatch.undo()
+    spend(ledger)
+    found = LedgerFile.open(ledger.path)
+    assert found.spent == Fraction(3, 100)
+    assert [entry.number for entry in found.clock_set_back()] == [4]

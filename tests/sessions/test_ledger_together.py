@@ -1,0 +1,127 @@
+"""Threads, forks and handles that spend from one ledger at once."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+import random
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from itertools import pairwise
+
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.sessions import ledger_file
+from opendp_lite.sessions.ledger_entry import EntryState
+from opendp_lite.sessions.ledger_file import LedgerFile
+from tests.combinators.test_forks import in_a_fork, outcome
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no forks")
+
+
+def test_threads_spend_the_budget_once(make):
+    price = Fraction(1, 20)
+    ledger = make()
+
+    def spend(place: int) -> int:
+        handle = ledger if place % 2 else LedgerFile.open(ledger.path)
+        paid = 0
+        while True:
+            try:
+                handle.finish(handle.reserve(price, asked="{}"))
+            except dp.BudgetExceeded:
+                return paid
+            paid += 1
+
+    with ThreadPoolExecutor(6) as pool:
+        assert sum(pool.map(spend, range(6))) == 20
+    assert ledger.spent == 1
+    assert len(ledger.verify()) == 41
+
+
+@forks
+def test_forks_spend_the_budget_once(ledger):
+    half = Fraction(1, 2)
+    ledger.reserve(half, asked="{}")
+    assert in_a_fork(lambda: ledger.reserve(half, asked="{}").total) == "gave 1"
+    assert in_a_fork(lambda: ledger.reserve(half, asked="{}")).startswith("BudgetExceeded: ")
+    assert outcome(lambda: ledger.reserve(half, asked="{}")).startswith("BudgetExceeded: ")
+    assert ledger.spent == 1
+
+
+@forks
+def test_a_fork_within_an_entry_releases_nothing(ledger, tenth, monkeypatch):
+    """One entry, one release: the fork is refused, and undoes nothing of its parent."""
+    children: list[int] = []
+    reading, writing = os.pipe()
+    true = ledger_file.commit
+
+    def forking(*given):
+        children.append(os.fork())
+        true(*given)
+
+    monkeypatch.setattr(ledger_file, "commit", forking)
+    got = outcome(lambda: ledger.reserve(tenth, asked="{}").number)
+    if children[0] == 0:
+        os.write(writing, got.encode())
+        os._exit(0)
+    os.waitpid(children[0], 0)
+    os.close(writing)
+    monkeypatch.undo()
+    with os.fdopen(reading) as told:
+        assert told.read().startswith("LedgerError: the process was forked within an entry")
+    assert got == "gave 2"
+    assert ledger.spent == tenth
+    assert len(ledger.verify()) == 2
+
+
+def test_copies_and_pickles_of_a_handle_spend_the_same_budget(ledger):
+    third = Fraction(1, 3)
+    handles = [ledger, copy.copy(ledger), copy.deepcopy(ledger), pickle.loads(pickle.dumps(ledger))]
+    for handle in handles[:3]:
+        handle.reserve(third, asked="{}")
+    for handle in handles:
+        with pytest.raises(dp.BudgetExceeded):
+            handle.reserve(third, asked="{}")
+        assert handle.left == 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_interleavings(make, tmp_path, seed):
+    """Handles that do anything in any order agree with a list of prices."""
+    choose = random.Random(seed)
+    ledger = make(budget=dp.epsilon(1, delta=1e-6), witness=tmp_path / "witness")
+    handles = [ledger, LedgerFile.open(ledger.path)]
+    budget, total, waiting = (Fraction(1), Fraction(1, 10**6)), (Fraction(0), Fraction(0)), []
+    paid = []
+    for _ in range(40):
+        handle = choose.choice(handles)
+        match choose.randrange(6):
+            case 0:
+                handles.append(LedgerFile.open(ledger.path))
+            case 1 if waiting:
+                handle.finish(waiting.pop(choose.randrange(len(waiting))))
+            case 2 if choose.random() < 0.2:
+                budget = (budget[0] * 2, budget[1])
+                handle.raise_budget(dp.epsilon(budget[0], delta=budget[1]), "a test")
+            case _:
+                price = (
+                    Fraction(choose.randrange(30), choose.randrange(60, 99)),
+                    Fraction(choose.randrange(3), 10**7),
+                )
+                new = (total[0] + price[0], total[1] + price[1])
+                if new[0] <= budget[0] and new[1] <= budget[1]:
+                    waiting.append(handle.reserve(price, asked="{}"))
+                    total = new
+                    paid.append(price)
+                else:
+                    with pytest.raises(dp.BudgetExceeded):
+                        handle.reserve(price, asked="{}")
+        assert choose.choice(handles).spent == total
+    entries = LedgerFile.open(ledger.path).verify()
+    assert [e.price for e in entries if e.state is EntryState.RESERVED] == paid
+    assert {e.number for e in ledger.unfinished()} == {e.number for e in waiting}
+    assert all(b.number == a.number + 1 and b.previous == a.hash for a, b in pairwise(entries))
