@@ -78,6 +78,7 @@ from opendp_lite.postprocessor import postprocessor
 from opendp_lite.recipes import Mechanism, Stage, mechanism, stage
 from opendp_lite.rooms import ROOMS
 from opendp_lite.serialise import from_json
+from opendp_lite.sessions.ledger import Ledger
 from opendp_lite.sessions.session import session
 from opendp_lite.spaces import Space, records, scalar, table, vector
 from opendp_lite.tables import Tables
@@ -137,6 +138,7 @@ __all__ = [
     "Estimate",
     "Facts",
     "Grid",
+    "Ledger",
     "MaxDivergence",
     "Measurement",
     "Mechanism",

@@ -17,7 +17,7 @@ from opendp_lite.engines.deferred import query_of
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import described
 from opendp_lite.measures.privacy_budget import PrivacyBudget, require_budget
-from opendp_lite.metrics import SymmetricDistance
+from opendp_lite.metrics import Metric, SymmetricDistance
 from opendp_lite.recipes import Mechanism
 from opendp_lite.samplers.entropy import SecureEntropy
 from opendp_lite.sessions.session_release import Release
@@ -103,6 +103,16 @@ class Session(Generic[M]):
         return measure.show(priced(self._bound(query), measure))
 
     @property
+    def metric(self) -> Metric:
+        """How far apart two datasets are: its unit is protected."""
+        return SymmetricDistance() if self.space is None else self.space.metric
+
+    @property
+    def neighbours(self) -> str:
+        """What is protected: "adding or removing one row", say."""
+        return self.metric.words(self.metric.distance(1))
+
+    @property
     def budget(self) -> PrivacyBudget[M]:
         """The most that all releases may cost together."""
         return self._account.budget
@@ -140,11 +150,10 @@ class Session(Generic[M]):
         if not isinstance(query, Measurement):
             require_query(query)
             query = query.bound if self.space is None else query.bind(self.space)
-        metric = SymmetricDistance() if self.space is None else self.space.metric
         found = query.input_space
-        if found.metric != metric or found.unit != metric.distance(1):
+        if found.metric != self.metric or found.unit != self.metric.distance(1):
             raise SpaceError(
-                f"the session counts its loss for {metric.words(metric.distance(1))}, and "
+                f"the session counts its loss for {self.neighbours}, and "
                 f"{query!r} for {found.metric.words(found.unit)}; open it with "
                 f"dp.session(data, budget=..., space={found!r})"
             )

@@ -1,0 +1,52 @@
+"""An account that is kept in a ledger's file."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from opendp_lite.combinators.account import Account, Order, Receipt
+from opendp_lite.core import M
+from opendp_lite.errors import ParameterError
+from opendp_lite.measures.privacy_budget import PrivacyBudget
+from opendp_lite.sessions.ledger_entry import LedgerEntry
+from opendp_lite.sessions.ledger_file import LedgerFile
+
+
+class LedgerAccount(Account[M]):
+    """Pays by an entry on the disk, which several processes may add to.
+
+    Args:
+        file: The ledger.
+        scope: The name of the content of the data there.
+    """
+
+    def __init__(self, file: LedgerFile, scope: str) -> None:
+        super().__init__()
+        self.file, self.scope = file, scope
+        self._running: dict[int, LedgerEntry] = {}
+
+    @property
+    def budget(self) -> PrivacyBudget[M]:
+        return self.file.budget
+
+    def spent(self) -> Any:
+        return self.file.spent
+
+    def pay(self, order: Order) -> Receipt:
+        asked = asked_text(order)
+        entry = self.file.reserve(order.price, asked=asked, note=order.note, scope=self.scope)
+        self._running[entry.number] = entry
+        return Receipt(entry.number, entry.total, entry.hash)
+
+    def finish(self, receipt: Receipt) -> Receipt:
+        end = self.file.finish(self._running.pop(receipt.number))
+        return Receipt(receipt.number, receipt.spent, end.hash)
+
+
+def asked_text(order: Order) -> str:
+    """The pipeline as JSON; the names of its steps where one of them cannot be written."""
+    try:
+        return order.query.to_json()
+    except ParameterError:
+        return json.dumps({"steps": order.name})
