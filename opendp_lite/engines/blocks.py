@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from inspect import GEN_CREATED, getgeneratorstate, isgenerator
+from pathlib import Path
 from typing import Any, Final
 
 import attrs
@@ -68,6 +69,7 @@ class Blocks:
         size: The number of rows, where it is public and you want it checked.
         names: The columns to take from blocks that are tables. A pipeline that begins with
             ``dp.records(columns=[...])`` takes its own.
+        file: The file that they come from, if it is one. A ledger tells data from other data by it.
 
     Raises:
         ParameterError: If ``open`` cannot be called, or ``columns`` or ``size`` is no whole number.
@@ -85,6 +87,7 @@ class Blocks:
     columns: int | None = attrs.field(default=1, converter=_columns)
     size: int | None = attrs.field(default=None, converter=public_size)
     names: tuple[str, ...] | None = None
+    file: Path | None = attrs.field(default=None, kw_only=True)
     _history: _History = attrs.field(factory=_History, init=False, repr=False)
 
     def opened_by(self, how: Callable[[object], Source]) -> Iterator[Any]:

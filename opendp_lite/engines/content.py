@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial, singledispatch
+from pathlib import Path
 from typing import Any, Final
 
 import attrs
@@ -28,6 +29,8 @@ _NUMBER, _TEXT, _MISSING, _OTHER = b"n", b"t", b"m", b"o"
 _CELL: Final = np.dtype([("kind", "S1"), ("number", "<f8")])
 _PLAIN: Final = frozenset({str, float, type(None)})
 _NAMELESS: Final = ""
+_FILE: Final = "(the bytes of a file)"
+_BYTES: Final = 2**20
 _UNREAD: Final = (
     "the data could not be read to tell it from other data: the library that holds it failed; go "
     "through it once without dp to see why"
@@ -38,7 +41,8 @@ def content(data: object) -> Iterator[Chunk]:
     """The cells of each column, from the first row to the last.
 
     Numbers are floats, so that 3 and 3.0 are one cell. All missing values are one cell. Text is
-    text. The cells of a column that is neither, such as dates, are as its library writes them.
+    text. The cells of a column that is neither, such as dates, are as its library writes them. Of a
+    file it is the bytes, whatever columns of it are read.
     How the rows are cut into blocks does not matter.
 
     Raises:
@@ -53,6 +57,8 @@ def content(data: object) -> Iterator[Chunk]:
             for place, name in enumerate(table.names):
                 column = attempted(partial(table.column, place), _UNREAD)
                 yield from _of_column(str(name), column)
+        elif isinstance(table, Blocks) and table.file is not None:
+            yield from _of_file(table.file)
         elif isinstance(table, Blocks):
             for piece in table.opened_by(_BlockContent):
                 yield from piece.chunks
@@ -60,6 +66,13 @@ def content(data: object) -> Iterator[Chunk]:
         else:
             for block in read(table):
                 yield from of_block(block)
+
+
+def _of_file(path: Path) -> Iterator[Chunk]:
+    """The bytes of a file, as one column."""
+    with path.open("rb") as stream:
+        while piece := stream.read(_BYTES):
+            yield _FILE, piece
 
 
 @singledispatch

@@ -94,7 +94,7 @@ def csv_column(
     """
     wish = _Wish.of([(column, float)], header, delimiter, na, text)
     stream, name = _opened(source, wish, itemgetter(0))
-    return FileColumn(stream, name=name)
+    return FileColumn(stream, name=name, file=_file(source))
 
 
 def csv_table(
@@ -159,7 +159,13 @@ def table_of(
         return cells[0] if None in names else dict(zip(names, cells, strict=True))
 
     stream, _ = _opened(source, wish, shown)
-    return Blocks(stream, columns=len(names))
+    return Blocks(stream, columns=len(names), file=_file(source))
+
+
+def _file(source: str | Path | BinaryIO) -> Path | None:
+    """The file at a path; None for a stream."""
+    path = Path(source) if isinstance(source, str | Path) else None
+    return path if path is not None and path.is_file() else None
 
 
 def _opened(

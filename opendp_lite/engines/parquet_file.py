@@ -40,7 +40,9 @@ def parquet_column(source: str | Path, column: str | None = None) -> FileColumn:
     """
     path = Path(source)
     (name,) = _names(path, [(column, float)])
-    return FileColumn(partial(_columns, path, {name: float}, itemgetter(name)), name=name)
+    return FileColumn(
+        partial(_columns, path, {name: float}, itemgetter(name)), name=name, file=path
+    )
 
 
 def parquet_table(source: str | Path, columns: Sequence[tuple[str | None, Any]]) -> Blocks:
@@ -66,7 +68,7 @@ def parquet_table(source: str | Path, columns: Sequence[tuple[str | None, Any]])
     kinds = {name: kind for name, (_, kind) in zip(names, columns, strict=True)}
     bare = any(name is None for name, _ in columns)
     shown: Callable[[dict[str, Any]], object] = itemgetter(*names) if bare else dict
-    return Blocks(partial(_columns, path, kinds, shown), columns=len(kinds))
+    return Blocks(partial(_columns, path, kinds, shown), columns=len(kinds), file=path)
 
 
 def _names(path: Path, columns: Sequence[tuple[str | None, Any]]) -> list[str]:
