@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
 import attrs
 import numpy as np
 
+from opendp_lite.by_hand import NO_RECIPE, ByHand, by_hand
 from opendp_lite.documents import without_parentheses, write
 from opendp_lite.engines.deferred import Released, chained, identity, query_of, release_of
 from opendp_lite.errors import ParameterError, SpaceError
@@ -265,11 +266,8 @@ class _Joined(Pipeline):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as its space and its recipe."""
-        if not self.recipe:
-            raise ParameterError(
-                "a pipeline put together by hand has no recipe to copy or pickle; write it as a "
-                "constructor under @dp.stage or @dp.mechanism"
-            )
+        if by_hand(self.recipe):
+            raise ParameterError(NO_RECIPE)
         return _rejoined, (self.input_space, self.recipe)
 
     def __eq__(self, other: object) -> bool:
@@ -487,7 +485,7 @@ def follow(measurement: Any, other: Any) -> Any:
         measurement,
         function=Released(query_of(measurement.function), release),
         facts=attrs.evolve(measurement.facts, simulate=None, errors=()),
-        recipe=(*measurement.recipe, other),
+        recipe=(*_spelled(measurement), other),
         trace=(*measurement.trace, after_noise(link_text(other))),
     )
 
@@ -505,9 +503,15 @@ def _converted(measurement: Any, conversion: Conversion[Any, Any]) -> Any:
         output_measure=target,
         privacy_map=privacy_map,
         facts=attrs.evolve(measurement.facts, explanation=conversion.formula()),
-        recipe=(*measurement.recipe, conversion),
+        recipe=(*_spelled(measurement), conversion),
         trace=(*measurement.trace, at_release(target, conversion, privacy_map)),
     )
+
+
+def _spelled(measurement: Any) -> tuple[Any, ...]:
+    """The recipe, with a mark in its place where the measurement was put together by hand."""
+    recipe: tuple[Any, ...] = measurement.recipe or (ByHand(),)
+    return recipe
 
 
 def check_follower(other: Any, recipe: tuple[Any, ...]) -> None:

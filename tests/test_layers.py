@@ -39,6 +39,7 @@ ORDER = (
     "examples",
     "samplers",
     "explain",
+    "by_hand",
     "core",
     "calls",
     "recipes",
