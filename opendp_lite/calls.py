@@ -78,6 +78,11 @@ class Call:
         """The constructor's name."""
         return self.constructor.__name__
 
+    @property
+    def documented(self) -> Callable[..., Any]:
+        """The function whose docstring says what this does."""
+        return self.constructor
+
     def is_of(self, step: Callable[..., Any]) -> bool:
         """Whether this is a call of a public step, such as ``dp.clamp``."""
         return self.constructor is inspect.unwrap(step)

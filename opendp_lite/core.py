@@ -31,6 +31,7 @@ from opendp_lite.samplers.entropy import Entropy, InsecureSeededEntropy, SecureE
 from opendp_lite.samplers.error_law import Errors, half_widths
 from opendp_lite.samplers.law import Law
 from opendp_lite.spaces import Space
+from opendp_lite.statement import Statement, stated
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as WithDefault
@@ -183,6 +184,26 @@ class Private(Pipeline, Generic[In, M, R]):
         if level < 0:
             raise ParameterError(f"epsilon must be at least 0, got {epsilon}")
         return round_up(self.privacy_profile(d_in).delta(level))
+
+    def statement(self, d_in: object = 1, *, delta: Number | None = None) -> Statement:
+        """What a release protects, how well, and what it relies on, in plain words.
+
+        No data is read, and nothing in it depends on data. ``str()`` gives the words,
+        ``as_dict()`` what JSON can hold. A notebook shows a table.
+
+        Args:
+            d_in: How far apart neighbouring datasets are: a number of rows or of people.
+            delta: Where epsilon is read off the curve; by default 1e-6, or the least delta at
+                which the loss holds.
+
+        Returns:
+            A ``Statement``: its fields are the loss, the unit of privacy, what is public, and so
+            on. ``docs/statements.md`` explains them.
+
+        Raises:
+            ParameterError: If no epsilon holds at ``delta``.
+        """
+        return stated(self.bound, d_in, delta)
 
     def accuracy(self, confidence: Number, jointly: bool = False) -> Any:
         """How far off the release may be, known before it is made: no data is read.

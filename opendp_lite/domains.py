@@ -73,6 +73,10 @@ class Domain(ABC):
     def words(self) -> str:
         """The domain in a few words."""
 
+    def public(self) -> tuple[str, ...]:
+        """What this declares as public, a sentence each."""
+        return (f"The kind of data: {self.words()}.",)
+
     def towards(
         self, kinds: tuple[type[Domain], ...], step: str
     ) -> tuple[Domain, Callable[[Any], Any]]:
@@ -173,6 +177,15 @@ class Rows(Domain):
             else f" in {self.body!r}".replace("dp.bodies.", "")
         )
         return f"{count}rows{columns}{inside}"
+
+    def public(self) -> tuple[str, ...]:
+        columns = f"The number of columns: {self.columns}."
+        found = [columns if self.names is None else f"The columns: {', '.join(self.names)}."]
+        if self.size is not None:
+            found.append(f"The number of rows: {self.size}.")
+        if not isinstance(self.body, Everything):
+            found.append(f"Every row lies in {self.body!r}.")
+        return tuple(found)
 
     @classmethod
     def front(cls) -> tuple[Domain, Metric, Origin]:
