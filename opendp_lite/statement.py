@@ -6,12 +6,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from html import escape
+from math import isfinite
 from textwrap import fill
 from typing import Any, Final, Protocol, runtime_checkable
 
 import attrs
 
-from opendp_lite.by_hand import by_hand
+from opendp_lite.by_hand import ByHand, by_hand
 from opendp_lite.docstrings import parameters, section, sentences, sources, summary
 from opendp_lite.documents import Spelled, path_of
 from opendp_lite.errors import ParameterError
@@ -49,7 +50,7 @@ _CELL: Final = "text-align:left;vertical-align:top;white-space:normal;padding:3p
 
 _TRUST: Final = (
     "Model: central. A trusted curator holds the data and makes the release.",
-    "The loss bounds what anybody learns who sees the release, whatever else they know.",
+    "The loss bounds what the release tells anybody of what is protected, whatever else they know.",
     "The curator also trusts the computer, the operating system, Python, numpy and OpenSSL.",
 )
 _ALONE: Final = (
@@ -332,14 +333,15 @@ class Statement:
 
     @property
     def _short(self) -> tuple[str, ...]:
-        found = [f"Made in these steps: {' '.join(self.made)}"] if self.made else []
-        found += [
+        found = [
             f"Protected: {self.unit.protected}. Privacy loss: {self.loss.words}.",
             f"Whoever sees the release and guesses {self.unit.question} is right in at most "
             f"{digits_up(100 * self.loss.guess, 3)} % of cases. Without the release it is 50 %.",
         ]
         if self.position is not None:
             found.append(f"Left for further releases: {self.position.left}.")
+        if self.made:
+            found.append(f"Made in these steps: {' '.join(self.made)}")
         return tuple(found)
 
     @property
@@ -349,7 +351,7 @@ class Statement:
             f"Think of somebody who does not know {self.unit.question}, and finds both equally "
             f"likely. After the release the right guess has a probability of at most {guess} %."
         ]
-        if self.loss.odds is not None:
+        if self.loss.odds is not None and isfinite(round_up(self.loss.odds)):
             factor = digits_up(self.loss.odds, 3)
             found.append(f"The release changes anybody's odds by a factor of at most {factor}.")
         found += [f"Where the loss comes from: {line}" for line in self.explanation[:1]]
@@ -493,7 +495,7 @@ def stated(measurement: Any, d_in: object, delta: Number | None) -> Statement:
     space: Space[Any] = measurement.input_space
     distance = space.metric.distance(d_in)
     links = list(_links([*(each.step for each in measurement.trace), *measurement.recipe]))
-    functions = list(_functions(measurement.recipe))
+    functions = list(_functions([link for link in measurement.recipe if _joins(link)]))
     steps = tuple(dict.fromkeys(map(_step, links)))
     explanation = tuple(
         f"{line.strip().rstrip('.')}." for line in str(measurement.facts.explanation).splitlines()
@@ -509,7 +511,7 @@ def stated(measurement: Any, d_in: object, delta: Number | None) -> Statement:
         unit=_unit(measurement, distance),
         data=space.domain.words(),
         declared=space.domain.public(),
-        parameters=tuple(filter(None, map(_parameters, _links(measurement.recipe)))),
+        parameters=tuple(dict.fromkeys(filter(None, map(_parameters, _links(measurement.recipe))))),
         changes=tuple(
             dict.fromkeys((*_changes(links), *map(_begun, filter(_CHANGES.search, explanation))))
         ),
@@ -623,7 +625,7 @@ def _name(function: Any) -> str:
 
 def _joins(link: object) -> bool:
     """Whether this is a step of the pipeline, and no conversion or function after it."""
-    return hasattr(link, "join")
+    return isinstance(link, ByHand) or (isinstance(link, Documented) and hasattr(link, "join"))
 
 
 def _made(link: Documented) -> str:
@@ -685,7 +687,7 @@ def _noise(facts: Any) -> Iterator[str]:
         )
     )
     if not laws:
-        yield "The steps below choose their noise, or choose at random."
+        yield "Noise and random choices are those of the steps below."
     for each in laws[:_MOST_LAWS]:
         yield f"Noise: {each}."
     if len(laws) > _MOST_LAWS:

@@ -155,6 +155,13 @@ def test_the_loss_of_gaussian_noise_in_every_measure() -> None:
     assert other.loss.as_dict()["exact"] == {"rho": "2"}
 
 
+def test_odds_beyond_floats_are_left_out() -> None:
+    statement = OTHERS["hopeless"].statement()
+    assert statement.as_dict()["loss"]["odds"] is None
+    assert "odds" not in str(statement)
+    assert "at most 100 % of cases" in words(str(statement))
+
+
 def test_delta_is_one_at_which_the_loss_holds() -> None:
     budget = dp.adaptive(program, dp.ApproximateDivergence(), budget=(1, 1e-4))
     loss = budget.statement().loss
@@ -273,6 +280,18 @@ def test_what_is_no_part_of_the_package_is_named(name: str, trusted: tuple[str, 
     assert statement.trusted == trusted
     warned = "This is not said of what is no part of opendp_lite" in words(str(statement))
     assert warned == bool(trusted)
+
+
+def test_examples_of_the_package_rely_on_nothing_else() -> None:
+    assert {name: stated(each).trusted for name, each in EXAMPLES.items()} == dict.fromkeys(
+        EXAMPLES, ()
+    )
+
+
+def test_a_class_may_follow_the_noise() -> None:
+    statement = (dp.count() >> dp.laplace(epsilon=1) >> str).statement()
+    assert statement.after == ("The function str reads the release alone and costs nothing.",)
+    assert statement.trusted == ()
 
 
 def test_every_step_names_its_proof() -> None:

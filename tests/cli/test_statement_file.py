@@ -76,4 +76,4 @@ def test_a_release_is_printed_where_the_statement_cannot_be_written(
     assert status == 2
     assert out.startswith("mean of age")
     assert "writing --statement failed: No space" in err
-    assert json.loads(output.read_bytes())["mean"]
+    assert "mean" in json.loads(output.read_bytes())
