@@ -18,11 +18,8 @@ from opendp_lite.documents import Spelled, path_of
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import Number, digits_up, exact, exp_up, round_up, sqrt_up
 from opendp_lite.explain import TraceStep
-from opendp_lite.measures.conversion import Conversion, zcdp_of_pure
+from opendp_lite.measures.conversion import Conversion
 from opendp_lite.measures.curve import without_curve
-from opendp_lite.measures.measure import Measure
-from opendp_lite.measures.profile import Profile
-from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.metrics import RowMetric
 from opendp_lite.samplers.entropy import SecureEntropy
 from opendp_lite.samplers.error_law import half_widths
@@ -242,7 +239,7 @@ class Position:
     """Where a release stands among others under one budget.
 
     Args:
-        ledger: The name of the ledger or session.
+        ledger: Where the entries stand: "the ledger survey" or "a session", say.
         number: The number of the entry.
         spent: The loss of all entries so far, this one included, in words.
         left: What may still be spent, in words.
@@ -261,10 +258,10 @@ class Position:
     def sentences(self) -> tuple[str, ...]:
         """The position in words."""
         found = [
-            f"This is entry {self.number} of the ledger {self.ledger}. Its budget for all releases "
-            f"is {self.budget}.",
+            f"This is entry {self.number} of {self.ledger}, whose budget for all releases is "
+            f"{self.budget}.",
             f"Spent so far, this release included: {self.spent}. Left: {self.left}.",
-            "The losses of releases outside of this ledger add up with it.",
+            "The losses of releases that are no entries there add up with these.",
         ]
         if self.head:
             found.append(f"Head of its chain: {self.head}.")
@@ -532,7 +529,7 @@ def _loss(measurement: Any, distance: Any, delta: Number | None) -> LossStatemen
         raise ParameterError(f"statement: delta must be between 0 and 1, got {delta}")
     plain = without_curve(loss)
     numbers = plain if isinstance(plain, tuple) else (plain,)
-    epsilon, pure, ratio = profile.epsilon(level), _pure(profile), profile.gaussian_ratio
+    epsilon, ratio = profile.epsilon(level), profile.gaussian_ratio
     return LossStatement(
         words=measure.words(loss),
         variant=measure.variant,
@@ -540,29 +537,11 @@ def _loss(measurement: Any, distance: Any, delta: Number | None) -> LossStatemen
         or (("epsilon", epsilon), ("delta", level)),
         epsilon=epsilon,
         delta=level,
-        pure=pure,
-        rho=_rho(measure, loss, ratio, pure),
+        pure=profile.pure,
+        rho=profile.rho,
         mu=None if ratio is None else sqrt_up(ratio),
         guess=(1 + profile.delta(Fraction(0))) / 2,
     )
-
-
-def _pure(profile: Profile) -> Fraction | None:
-    """The epsilon that holds without a delta, if there is one."""
-    try:
-        return profile.epsilon(Fraction(0))
-    except ParameterError:
-        return None
-
-
-def _rho(
-    measure: Measure[Any], loss: Any, ratio: Fraction | None, pure: Fraction | None
-) -> Fraction | None:
-    if measure == ZeroConcentratedDivergence():
-        return Fraction(without_curve(loss))
-    if ratio is not None:
-        return ratio / 2
-    return None if pure is None else zcdp_of_pure(pure)
 
 
 def _unit(measurement: Any, distance: Any) -> UnitStatement:
