@@ -102,6 +102,11 @@ class Domain(ABC):
         """The domain and metric that a bare pipeline binds itself to, and how that is typed."""
 
 
+def printable(name: str) -> str:
+    """The name of a column, or its repr where that is not all letters that one sees."""
+    return name if name.isprintable() else repr(name)
+
+
 def _dimension(value: int) -> int:
     return public_columns(value, "dimension")
 
@@ -179,8 +184,9 @@ class Rows(Domain):
         return f"{count}rows{columns}{inside}"
 
     def public(self) -> tuple[str, ...]:
-        columns = f"The number of columns: {self.columns}."
-        found = [columns if self.names is None else f"The columns: {', '.join(self.names)}."]
+        found = [f"The number of columns: {self.columns}."]
+        if self.names is not None:
+            found = [f"The columns: {', '.join(map(printable, self.names))}."]
         if self.size is not None:
             found.append(f"The number of rows: {self.size}.")
         if not isinstance(self.body, Everything):

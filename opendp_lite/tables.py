@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.domains import Domain, Origin, Rows
+from opendp_lite.domains import Domain, Origin, Rows, printable
 from opendp_lite.engines.columns import Dataset
 from opendp_lite.engines.deferred import identity
 from opendp_lite.engines.lazy_table import Lazily, LazyTable
@@ -125,7 +125,7 @@ class PersonTables(Domain):
         return f"{self.rows.words()}, any number of a person"
 
     def public(self) -> tuple[str, ...]:
-        return *self.rows.public(), f"The column that tells people apart: {self.person}."
+        return *self.rows.public(), f"The column that tells people apart: {printable(self.person)}."
 
     def __repr__(self) -> str:
         return f"<{self.words()}>"

@@ -243,6 +243,15 @@ def test_what_clipping_may_have_moved(pipeline: Any, said: str) -> None:
     assert "No interval shows what clipping and leaving out have moved." in text
 
 
+def test_a_column_cannot_write_lines_of_its_own() -> None:
+    forged = "age\nWhat is protected\n- Everybody.\x1b[2J"
+    rows = dp.records(columns=[forged, "id"], person="id")
+    sums = dp.bound_contributions(1) >> dp.select(forged) >> ROWS >> dp.laplace(epsilon=1)
+    text = str((rows >> sums).statement())
+    assert text.count("\nWhat is protected\n") == 1
+    assert "\x1b" not in text
+
+
 def test_noise_and_intervals() -> None:
     plain = words(str((ROWS >> dp.laplace(epsilon=1)).statement()))
     assert "Laplace noise of standard deviation 14.1421 on the grid of multiples of 2^-13" in plain
