@@ -498,7 +498,8 @@ def stated(measurement: Any, d_in: object, delta: Number | None) -> Statement:
         f"{line.strip().rstrip('.')}." for line in str(measurement.facts.explanation).splitlines()
     )
     followers = [link for link in measurement.recipe if not _joins(link)]
-    own = [f"the step {step.name}" for step in steps if step.own]
+    before = dict.fromkeys(map(_step, filter(_joins, links)))
+    own = [f"the step {step.name}" for step in before if step.own]
     if by_hand(measurement.recipe):
         own.append("a part that was put together by hand")
     return Statement(
@@ -709,7 +710,7 @@ def _number(value: Fraction | None) -> float | None:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _LONG else f"{text[:_LONG]}..."
+    return text if len(text) <= _LONG else f"{text[:_LONG]}... (in full under Pipeline)"
 
 
 def _paragraphs(said: Sequence[str]) -> str:

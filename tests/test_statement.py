@@ -46,13 +46,19 @@ def unproved(space: dp.Space[dp.Rows]) -> dp.Transformation[dp.Space[dp.Rows], d
     return dp.row_map(space, lambda rows: rows, space.domain.body)
 
 
+@dp.postprocessor
+def times(release: float, factor: int) -> float:
+    """Multiplies the release."""
+    return release * factor
+
+
 OTHERS = {
     "adaptive": dp.adaptive(program, budget=dp.rho(0.03)),
     "best_of": dp.combinators.best_of(ROWS >> dp.laplace(epsilon=0.2), score=first),
     "above_threshold": dp.above_threshold(lambda test: test(dp.count()), 100, epsilon=1),
     "compose": dp.compose(dp.count() >> dp.laplace(epsilon=1), ROWS >> dp.laplace(epsilon=1)),
     "conversions": dp.count() >> dp.laplace(epsilon=1) >> dp.to_zcdp() >> dp.to_approximate(1e-6),
-    "after": dp.count() >> dp.laplace(epsilon=1) >> first >> (lambda number: number),
+    "after": dp.count() >> dp.laplace(epsilon=1) >> first >> times(2),
     "own": dp.clamp(0, 1) >> unproved() >> dp.sum() >> dp.laplace(epsilon=1),
     "people": dp.table(person="id")
     >> dp.bound_contributions(3)
@@ -266,6 +272,7 @@ def test_noise_and_intervals() -> None:
 def test_what_follows_the_noise() -> None:
     after = words(str(stated(OTHERS["after"])))
     assert "The function first reads the release alone and costs nothing." in after
+    assert "times(2): Multiplies the release. It reads the release alone" in after
     assert "Nothing follows" not in after
     assert "Nothing follows" in str(stated(OTHERS["compose"]))
     restated = words(str(stated(OTHERS["conversions"])))
