@@ -10,11 +10,13 @@ from typing import Any, cast, get_args, get_origin
 
 import attrs
 
+from opendp_lite.by_hand import ByHand
 from opendp_lite.core import Transformation, joined
 from opendp_lite.documents import path_of
 from opendp_lite.domains import Domain, Rows
 from opendp_lite.engines.deferred import chained, identity, named
 from opendp_lite.errors import OpenDPLiteError, ParameterError, SpaceError
+from opendp_lite.explain import at_space
 from opendp_lite.signatures import (
     again,
     arguments_text,
@@ -76,6 +78,11 @@ class Call:
         """The constructor's name."""
         return self.constructor.__name__
 
+    @property
+    def documented(self) -> Callable[..., Any]:
+        """The function whose docstring says what this does."""
+        return self.constructor
+
     def is_of(self, step: Callable[..., Any]) -> bool:
         """Whether this is a call of a public step, such as ``dp.clamp``."""
         return self.constructor is inspect.unwrap(step)
@@ -102,6 +109,8 @@ class Call:
             space = before.output_space
             last = before.recipe[-1] if before.recipe else "the step before"
             self.check_kind((type(space.domain),), last)
+            if not before.recipe and not _BUILDING.get():
+                before = _marked(before)
         elif isinstance(before, Space):
             space = before
         else:
@@ -180,6 +189,13 @@ class Call:
     def __repr__(self) -> str:
         inside = arguments_text(self.constructor, self.arguments)
         return f"{path_of(self.constructor)}({inside})"
+
+
+def _marked(made: Transformation[Any, Any]) -> Transformation[Any, Any]:
+    """A transformation that was put together by hand, with a mark in place of its recipe."""
+    mark = ByHand()
+    line = at_space(made.output_space, mark, identity, made.stability_map)
+    return attrs.evolve(made, recipe=(mark,), trace=(line,))
 
 
 def calls_in(recipe: tuple[Any, ...]) -> list[Call]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
 import attrs
 import numpy as np
 
+from opendp_lite.by_hand import NO_RECIPE, ByHand, by_hand
 from opendp_lite.documents import without_parentheses, write
 from opendp_lite.engines.deferred import Released, chained, identity, query_of, release_of
 from opendp_lite.errors import ParameterError, SpaceError
@@ -30,6 +31,7 @@ from opendp_lite.samplers.entropy import Entropy, InsecureSeededEntropy, SecureE
 from opendp_lite.samplers.error_law import Errors, half_widths
 from opendp_lite.samplers.law import Law
 from opendp_lite.spaces import Space
+from opendp_lite.statement import Statement, stated
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as WithDefault
@@ -183,6 +185,26 @@ class Private(Pipeline, Generic[In, M, R]):
             raise ParameterError(f"epsilon must be at least 0, got {epsilon}")
         return round_up(self.privacy_profile(d_in).delta(level))
 
+    def statement(self, d_in: object = 1, *, delta: Number | None = None) -> Statement:
+        """What a release protects, how well, and what it relies on, in plain words.
+
+        No data is read, and nothing in it depends on data. ``str()`` gives the words,
+        ``as_dict()`` what JSON can hold. A notebook shows a table.
+
+        Args:
+            d_in: How far apart neighbouring datasets are: a number of rows or of people.
+            delta: Where epsilon is read off the curve; by default 1e-6, or the least delta at
+                which the loss holds.
+
+        Returns:
+            A ``Statement``: its fields are the loss, the unit of privacy, what is public, and so
+            on. ``docs/statements.md`` explains them.
+
+        Raises:
+            ParameterError: If no epsilon holds at ``delta``.
+        """
+        return stated(self.bound, d_in, delta)
+
     def accuracy(self, confidence: Number, jointly: bool = False) -> Any:
         """How far off the release may be, known before it is made: no data is read.
 
@@ -265,11 +287,8 @@ class _Joined(Pipeline):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as its space and its recipe."""
-        if not self.recipe:
-            raise ParameterError(
-                "a pipeline put together by hand has no recipe to copy or pickle; write it as a "
-                "constructor under @dp.stage or @dp.mechanism"
-            )
+        if by_hand(self.recipe):
+            raise ParameterError(NO_RECIPE)
         return _rejoined, (self.input_space, self.recipe)
 
     def __eq__(self, other: object) -> bool:
@@ -487,7 +506,7 @@ def follow(measurement: Any, other: Any) -> Any:
         measurement,
         function=Released(query_of(measurement.function), release),
         facts=attrs.evolve(measurement.facts, simulate=None, errors=()),
-        recipe=(*measurement.recipe, other),
+        recipe=(*_spelled(measurement), other),
         trace=(*measurement.trace, after_noise(link_text(other))),
     )
 
@@ -505,9 +524,15 @@ def _converted(measurement: Any, conversion: Conversion[Any, Any]) -> Any:
         output_measure=target,
         privacy_map=privacy_map,
         facts=attrs.evolve(measurement.facts, explanation=conversion.formula()),
-        recipe=(*measurement.recipe, conversion),
+        recipe=(*_spelled(measurement), conversion),
         trace=(*measurement.trace, at_release(target, conversion, privacy_map)),
     )
+
+
+def _spelled(measurement: Any) -> tuple[Any, ...]:
+    """The recipe, with a mark in its place where the measurement was put together by hand."""
+    recipe: tuple[Any, ...] = measurement.recipe or (ByHand(),)
+    return recipe
 
 
 def check_follower(other: Any, recipe: tuple[Any, ...]) -> None:

@@ -73,6 +73,10 @@ class Domain(ABC):
     def words(self) -> str:
         """The domain in a few words."""
 
+    def public(self) -> tuple[str, ...]:
+        """What this declares as public, a sentence each."""
+        return (f"The kind of data: {self.words()}.",)
+
     def towards(
         self, kinds: tuple[type[Domain], ...], step: str
     ) -> tuple[Domain, Callable[[Any], Any]]:
@@ -96,6 +100,11 @@ class Domain(ABC):
     @abstractmethod
     def front(cls) -> tuple[Domain, Metric, Origin]:
         """The domain and metric that a bare pipeline binds itself to, and how that is typed."""
+
+
+def printable(name: str) -> str:
+    """The name of a column, or its repr where that is not all letters that one sees."""
+    return name if name.isprintable() else repr(name)
 
 
 def _dimension(value: int) -> int:
@@ -173,6 +182,16 @@ class Rows(Domain):
             else f" in {self.body!r}".replace("dp.bodies.", "")
         )
         return f"{count}rows{columns}{inside}"
+
+    def public(self) -> tuple[str, ...]:
+        found = [f"The number of columns: {self.columns}."]
+        if self.names is not None:
+            found = [f"The columns: {', '.join(map(printable, self.names))}."]
+        if self.size is not None:
+            found.append(f"The number of rows: {self.size}.")
+        if not isinstance(self.body, Everything):
+            found.append(f"Every row lies in {self.body!r}.")
+        return tuple(found)
 
     @classmethod
     def front(cls) -> tuple[Domain, Metric, Origin]:

@@ -39,7 +39,8 @@ class TraceStep:
     """A step of a bound pipeline, ready to say what becomes of a distance between data.
 
     ``before`` and ``map_from_input`` give the distance before and after it; ``words`` shows the
-    latter. The text of ``step`` is made when it is shown, and so is that of ``domain``.
+    latter. The text of ``step`` is made when it is shown, and so is that of ``domain``. ``space``
+    is the space that it leads to; None for a release.
     """
 
     step: object
@@ -48,6 +49,7 @@ class TraceStep:
     before: Map
     map_from_input: Map
     words: Callable[[Any], str]
+    space: Space[Any] | None = None
     indent: str = ""
 
     def preceded_by(self, first: Map) -> TraceStep:
@@ -96,6 +98,7 @@ def at_space(
         before,
         map_from_input,
         lambda distance: str(metric.show(distance)),
+        space,
     )
 
 

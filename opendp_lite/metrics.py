@@ -31,7 +31,12 @@ __all__ = [
 
 
 class Metric(ABC):
-    """A metric knows how a person writes its distances and how they show."""
+    """A metric knows how a person writes its distances and how they show.
+
+    ``adjacency`` says whether neighbours are bounded (as many rows) or unbounded.
+    """
+
+    adjacency: ClassVar[str] = "Neighbours are those of the metric."
 
     @abstractmethod
     def distance(self, value: object) -> Any:
@@ -44,6 +49,14 @@ class Metric(ABC):
     @abstractmethod
     def words(self, distance: Any) -> str:
         """A distance in words, for example "replacing 2 rows"."""
+
+    def protected(self, distance: Any) -> str:
+        """What a loss at this distance protects, for example "2 rows"."""
+        return f"a dataset against another that differs by {self.words(distance)}"
+
+    def question(self, distance: Any) -> str:
+        """What somebody who sees a release may ask, "whether that row is in the data", say."""
+        return "which of two such datasets was used"
 
     def within(self, claimed: Any, allowed: Any) -> bool:
         """Whether a distance is certainly at most as large as another."""
@@ -80,7 +93,10 @@ class RowMetric(Metric):
         return int(distance)
 
     def words(self, distance: Fraction) -> str:
-        return f"{self.verb} {'one row' if distance == 1 else f'{format_number(distance)} rows'}"
+        return f"{self.verb} {self.protected(distance)}"
+
+    def protected(self, distance: Fraction) -> str:
+        return "one row" if distance == 1 else f"{format_number(distance)} rows"
 
 
 @spellable
@@ -97,6 +113,10 @@ class SymmetricDistance(RowMetric):
 
     verb = "adding or removing"
     fixed_size = False
+    adjacency = "Neighbours are unbounded: one has more rows, so the number of rows is private."
+
+    def question(self, distance: Fraction) -> str:
+        return f"whether {'that row is' if distance == 1 else 'those rows are'} in the data"
 
     def per_row(self, body: Body) -> Norms | None:
         return body.radii()
@@ -112,6 +132,10 @@ class ChangeOneDistance(RowMetric):
 
     verb = "replacing"
     fixed_size = True
+    adjacency = "Neighbours are bounded: both have as many rows, so the number of rows is public."
+
+    def question(self, distance: Fraction) -> str:
+        return f"which of two contents {'that row has' if distance == 1 else 'those rows have'}"
 
     def per_row(self, body: Body) -> Norms | None:
         return body.diameters()
@@ -149,9 +173,19 @@ class SymmetricIdDistance(Metric):
     def show(self, distance: Fraction) -> int:
         return int(distance)
 
+    adjacency = "Neighbours are unbounded: one has more people, so the number of people is private."
+
     def words(self, distance: Fraction) -> str:
         count = "one person" if distance == 1 else f"{format_number(distance)} people"
         return f"adding or removing {count}"
+
+    def protected(self, distance: Fraction) -> str:
+        if distance == 1:
+            return "one person, with all rows of that person"
+        return f"{format_number(distance)} people, with all of their rows"
+
+    def question(self, distance: Fraction) -> str:
+        return f"whether {'that person is' if distance == 1 else 'those people are'} in the data"
 
     def spelled(self) -> tuple[str, Mapping[str, Any]]:
         """The public name, and the column."""
@@ -180,8 +214,16 @@ class NormDistance(Metric):
     def within(self, claimed: Norms, allowed: Norms) -> bool:
         return claimed.within(allowed)
 
+    adjacency = "Neighbours are two values at most so far apart."
+
     def words(self, distance: Norms) -> str:
         return f"moving the value by ({distance})"
+
+    def protected(self, distance: Norms) -> str:
+        return f"a change of the value by at most ({distance})"
+
+    def question(self, distance: Norms) -> str:
+        return "which of two such values it comes from"
 
 
 class OneNorm(NormDistance):

@@ -36,6 +36,11 @@ class Postprocessor(Generic[Release, Next]):
     def __name__(self) -> str:
         return self.function.__name__
 
+    @property
+    def documented(self) -> Callable[..., Any]:
+        """The function whose docstring says what this does."""
+        return self.function
+
     def __call__(self, release: Release, /) -> Next:
         args, kwargs = call_arguments(self.function, self.arguments)
         return cast(Next, self.function(release, *args, **kwargs))

@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.domains import Domain, Origin, Rows
+from opendp_lite.domains import Domain, Origin, Rows, printable
 from opendp_lite.engines.columns import Dataset
 from opendp_lite.engines.deferred import identity
 from opendp_lite.engines.lazy_table import Lazily, LazyTable
@@ -82,6 +82,10 @@ class Tables(Rows):
         limit = f", {self.limit}" if self.limit else ""
         return f"{count}rows of a table{columns}{limit}"
 
+    def public(self) -> tuple[str, ...]:
+        declared = super().public()
+        return declared[1:] if self.names is None else declared
+
     def __repr__(self) -> str:
         return f"dp.Tables(names={self.names!r}, size={self.size})"
 
@@ -119,6 +123,9 @@ class PersonTables(Domain):
 
     def words(self) -> str:
         return f"{self.rows.words()}, any number of a person"
+
+    def public(self) -> tuple[str, ...]:
+        return *self.rows.public(), f"The column that tells people apart: {printable(self.person)}."
 
     def __repr__(self) -> str:
         return f"<{self.words()}>"

@@ -217,6 +217,25 @@ def test_what_is_put_together_by_hand_can_be_joined_but_not_pickled():
         hand >> dp.gaussian(rho=1)
 
 
+def test_a_part_put_together_by_hand_is_never_forgotten():
+    """Its loss would be: a copy without it claims half of what is true here."""
+    rows = dp.records()
+    twice = dp.Transformation(rows, rows, lambda data: data, lambda distance: 2 * distance)
+    noise = dp.count() >> dp.laplace(scale=1)
+    constant = dp.Measurement(rows, dp.MaxDivergence(), lambda *_: 1, lambda distance: 2 * distance)
+    for loss, made in ((2, twice >> noise), (2, constant >> max), (1.6, constant >> dp.to_zcdp())):
+        assert made.map(1) == pytest.approx(loss, rel=0.05)
+        assert made == made
+        assert "<put together by hand>" in repr(made)
+        with pytest.raises(dp.ParameterError, match="by hand"):
+            pickle.dumps(made)
+        with pytest.raises(dp.ParameterError, match="cannot be written to JSON"):
+            made.to_json()
+    assert twice >> noise != rows >> noise
+    assert twice >> noise != twice >> noise
+    assert "<put together by hand>" in (twice >> noise).explain()
+
+
 def test_values_are_frozen():
     bound = SIMPLEX.bind(dp.records())
     for value, field in ((bound, "privacy_map"), (dp.records(), "metric"), (SIMPLEX, "calls")):

@@ -184,6 +184,12 @@ def add_output(group: Group) -> None:
         ".csv or .parquet with a row for each number",
     )
     group.add_argument(
+        "--statement",
+        metavar="FILE",
+        help="also write what the release protects, how well and what it relies on: .json, .html "
+        "or .txt",
+    )
+    group.add_argument(
         "--explain", action="store_true", help="each step, and how the privacy loss follows from it"
     )
 

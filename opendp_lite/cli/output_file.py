@@ -73,13 +73,7 @@ class OutputFile:
             )
         if form is _parquet:
             _arrow()
-        folder = path.parent
-        if not folder.is_dir():
-            raise dp.ParameterError(f"--output: there is no folder {str(folder)!r}; make it first")
-        if path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
-            raise dp.ParameterError(f"--output: {str(path)!r} cannot be written; name another file")
-        if path.exists() and Path(arguments.file).exists() and path.samefile(arguments.file):
-            raise dp.ParameterError("--output: this file holds the data; name another file")
+        require_writable(path, "--output", arguments.file)
         return cls(path, form)
 
     def filled(self, report: Report) -> Callable[[], None]:
@@ -90,6 +84,17 @@ class OutputFile:
             self.path.write_bytes(contents)
 
         return write
+
+
+def require_writable(path: Path, flag: str, data: str) -> None:
+    """Refuses a file that cannot be written, as far as is known before the release."""
+    folder = path.parent
+    if not folder.is_dir():
+        raise dp.ParameterError(f"{flag}: there is no folder {str(folder)!r}; make it first")
+    if path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
+        raise dp.ParameterError(f"{flag}: {str(path)!r} cannot be written; name another file")
+    if path.exists() and Path(data).exists() and path.samefile(data):
+        raise dp.ParameterError(f"{flag}: this file holds the data; name another file")
 
 
 def _arrow() -> tuple[Any, Any]:

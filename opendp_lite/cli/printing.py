@@ -13,20 +13,21 @@ _NOBODY_READS: Final = 141
 
 
 def show(told: Told) -> int:
-    """Writes the file of a result, then prints its text, even if the file could not be written.
+    """Writes the files of a result, then prints its text, even if a file could not be written.
 
     Returns:
         The exit status.
     """
-    trouble = None
-    try:
-        told.write()
-    except OSError as problem:
-        trouble = problem.strerror or type(problem).__name__
+    trouble = []
+    for flag, write in told.writes.items():
+        try:
+            write()
+        except OSError as problem:
+            trouble.append(f"writing {flag} failed: {problem.strerror or type(problem).__name__}")
     status = print_text(told.text)
-    if trouble is None:
+    if not trouble:
         return status
-    return refuse(f"the release was made and is printed, but writing --output failed: {trouble}")
+    return refuse(f"the release was made and is printed, but {', and '.join(trouble)}")
 
 
 def print_text(text: str) -> int:

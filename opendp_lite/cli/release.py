@@ -17,6 +17,7 @@ from opendp_lite.cli.flags import budget_of, lists_for, size_of
 from opendp_lite.cli.numbers import rounded_down, short
 from opendp_lite.cli.output_file import OutputFile
 from opendp_lite.cli.report import NUMBERS, PrivacyClaim, Report
+from opendp_lite.cli.statement_file import StatementFile
 from opendp_lite.cli.statistic import ReportLine, Statistic
 from opendp_lite.cli.told import Told
 from opendp_lite.engines.file_column import FileError
@@ -188,7 +189,7 @@ def release(arguments: argparse.Namespace, asked: Asked) -> Told:
         setting = setting_of(arguments, asked)
         measurement = setting.pipeline
     claim = setting.claim(measurement, explain=arguments.explain)
-    file = OutputFile.of(arguments)
+    file, beside = OutputFile.of(arguments), StatementFile.of(arguments)
     data, column = _opened(setting)
     with _declared(arguments.size):
         found = measurement(data)
@@ -208,7 +209,10 @@ def release(arguments: argparse.Namespace, asked: Asked) -> Told:
         hidden=any(map(statistic.hides, lines)),
     )
     text = report.as_json() if arguments.json else report.as_text()
-    return Told(text) if file is None else Told(text, file.filled(report))
+    writes = {} if file is None else {"--output": file.filled(report)}
+    if beside is not None:
+        writes["--statement"] = beside.filled(measurement.statement())
+    return Told(text, writes)
 
 
 def _opened(setting: Setting) -> tuple[dp.Blocks, str]:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import attrs
 
 
-def _nothing() -> None:
-    """Writes no file."""
-
-
 @attrs.frozen
 class Told:
-    """The text of a result, and what writes its file."""
+    """The text of a result, and what writes its files, by the flags that name them."""
 
     text: str
-    write: Callable[[], None] = _nothing
+    writes: Mapping[str, Callable[[], None]] = attrs.Factory(dict)

@@ -30,6 +30,9 @@ class ApproximateDivergence(Measure[Pair]):
         (Fraction(2, 1), Fraction(1, 5))
     """
 
+    variant = "Approximate DP"
+    parameters = ("epsilon", "delta")
+
     def loss(self, value: object) -> Pair:
         if not isinstance(value, tuple | list) or len(value) != 2:
             raise ParameterError(f"a loss here is a pair (epsilon, delta), got {described(value)}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, Final, Generic, TypeVar
 
@@ -43,6 +43,11 @@ class Conversion(ABC, Generic[From, To]):
     def spelled(self) -> tuple[str, Mapping[str, Any]]:
         """The public name and its arguments."""
 
+    @property
+    @abstractmethod
+    def documented(self) -> Callable[..., Any]:
+        """The public function whose docstring says what this does."""
+
     @abstractmethod
     def formula(self) -> str:
         """Where the new loss comes from, in a few words."""
@@ -73,6 +78,10 @@ class ToZCDP(Conversion[MaxDivergence, ZeroConcentratedDivergence]):
     def convert(self, loss: Fraction, profile: Profile) -> Fraction:
         return curved_number(profile.rho or zcdp_of_pure(loss), profile)
 
+    @property
+    def documented(self) -> Callable[..., Any]:
+        return to_zcdp
+
     def formula(self) -> str:
         return "rho = epsilon tanh(epsilon / 2)"
 
@@ -96,6 +105,10 @@ class ToApproximate(Conversion[MaxDivergence | ZeroConcentratedDivergence, Appro
 
     def convert(self, loss: Any, profile: Profile) -> tuple[Fraction, Fraction]:
         return curved_pair((profile.epsilon(self.delta), self.delta), profile)
+
+    @property
+    def documented(self) -> Callable[..., Any]:
+        return to_approximate
 
     def formula(self) -> str:
         return "epsilon from the privacy profile at delta"

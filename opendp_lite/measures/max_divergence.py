@@ -59,6 +59,9 @@ class MaxDivergence(AdditiveMeasure):
         Fraction(3, 2)
     """
 
+    variant = "Pure DP"
+    parameters = ("epsilon",)
+
     def loss(self, value: object) -> Fraction:
         return budget(value, "epsilon")
 

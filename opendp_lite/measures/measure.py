@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from opendp_lite.documents import path_of
 from opendp_lite.errors import ParameterError
@@ -18,8 +18,12 @@ Loss = TypeVar("Loss")
 class Measure(ABC, Generic[Loss]):
     """A measure of privacy loss with its laws.
 
-    ``dp.assert_lawful`` checks the laws.
+    ``dp.assert_lawful`` checks the laws. ``variant`` is what public registries call the measure,
+    and ``parameters`` names the numbers of a loss there.
     """
+
+    variant: ClassVar[str] = "other"
+    parameters: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def loss(self, value: object) -> Loss:

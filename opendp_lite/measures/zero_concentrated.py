@@ -35,6 +35,9 @@ class ZeroConcentratedDivergence(AdditiveMeasure):
         Fraction(2, 1)
     """
 
+    variant = "Zero-concentrated DP"
+    parameters = ("rho",)
+
     def loss(self, value: object) -> Fraction:
         return budget(value, "rho")
 

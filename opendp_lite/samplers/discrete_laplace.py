@@ -37,6 +37,7 @@ class DiscreteLaplace(Law):
         with less variance than the rounded Laplace.
     """
 
+    kind = "discrete Laplace noise"
     scale: Fraction
     exponent: int
     margin: float = attrs.field(default=MARGIN, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import ssl
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,8 @@ class SecureEntropy(Entropy):
 
     No word is kept for later, so a forked process repeats nothing.
     """
+
+    generator: ClassVar[str] = "OpenSSL's generator, with fresh bits of the kernel mixed in"
 
     def __init__(self) -> None:
         ssl.RAND_add(os.urandom(_MIXED_BYTES), float(_MIXED_BYTES))

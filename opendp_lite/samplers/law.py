@@ -7,7 +7,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from math import copysign, floor, isnan
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import attrs
 import numpy as np
@@ -93,9 +93,10 @@ class Noise(ABC):
 class Law(Noise, ErrorLaw):
     """Independent noise on every entry, with the exact law of each release.
 
-    ``scale`` is in units of the output grid.
+    ``scale`` is in units of the output grid. ``kind`` names the noise.
     """
 
+    kind: ClassVar[str] = "noise of a declared law"
     scale: Fraction
 
     @abstractmethod

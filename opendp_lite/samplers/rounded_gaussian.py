@@ -30,6 +30,7 @@ class RoundedGaussian(Law):
         exact (epsilon, delta) curve hold in any dimension.
     """
 
+    kind = "Gaussian noise"
     scale: Fraction
     exponent: int
     margin: float = attrs.field(default=MARGIN, kw_only=True)

@@ -37,6 +37,7 @@ class RoundedLaplace(Law):
         exactly, for values on any grid or none.
     """
 
+    kind = "Laplace noise"
     scale: Fraction
     exponent: int
     margin: float = attrs.field(default=MARGIN, kw_only=True)
