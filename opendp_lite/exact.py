@@ -206,6 +206,12 @@ def digits_up(value: Fraction, digits: int = 6) -> str:
     return f"{float(shown):.{digits}g}"
 
 
+def digits_down(value: Fraction, digits: int = 6) -> Fraction:
+    """The largest rational of so many significant digits that is at most ``value``, at least 0."""
+    rounding = decimal.Context(prec=digits, rounding=decimal.ROUND_FLOOR)
+    return Fraction(rounding.divide(Decimal(value.numerator), Decimal(value.denominator)))
+
+
 def sum_up(values: Sequence[Fraction]) -> Fraction:
     """A rational at least the sum; the sum itself unless its denominator is beyond 2^2048.
 

@@ -132,7 +132,7 @@ class LossStatement:
             known.append(f"epsilon = {digits_up(self.epsilon)} at delta = {delta}")
         if self.rho is not None and "rho" not in dict(self.parts):
             known.append(f"rho = {digits_up(self.rho)} (zCDP)")
-        if self.mu is not None:
+        if self.mu is not None and "mu squared" not in dict(self.parts):
             known.append(f"mu = {digits_up(self.mu)} (Gaussian privacy)")
         return (f"Loss: {self.words}.", *([f"This implies {', '.join(known)}."] if known else ()))
 
@@ -245,6 +245,8 @@ class Position:
         left: What may still be spent, in words.
         budget: The whole budget, in words.
         head: The head of the chain of entries, where the ledger keeps one.
+        unit: What the owner of the ledger declares a unit of privacy to be, such as "person".
+        note: What was written beside the release.
     """
 
     ledger: str
@@ -253,6 +255,8 @@ class Position:
     left: str
     budget: str
     head: str = ""
+    unit: str = ""
+    note: str = ""
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -263,6 +267,10 @@ class Position:
             f"Spent so far, this release included: {self.spent}. Left: {self.left}.",
             "The losses of releases that are no entries there add up with these.",
         ]
+        if self.unit:
+            found.append(f"Its owner declares that it protects any one {self.unit}.")
+        if self.note:
+            found.append(f"Note: {self.note}.")
         if self.head:
             found.append(f"Head of its chain: {self.head}.")
         return tuple(found)

@@ -164,8 +164,10 @@ def test_the_loss_of_gaussian_noise_in_every_measure() -> None:
 def test_a_loss_under_gaussian_privacy() -> None:
     loss = dp.adaptive(program, budget=dp.mu(1)).statement().loss
     assert (loss.mu, loss.rho, loss.pure) == (1, 0.5, None)
-    assert [name for name, _ in loss.parts] == ["epsilon", "delta"]
-    assert float(loss.parts[0][1]) == pytest.approx(4.8866, abs=1e-4)
+    assert loss.variant == "Gaussian DP"
+    assert loss.parts == (("mu squared", 1),)
+    assert float(loss.epsilon) == pytest.approx(4.8866, abs=1e-4)
+    assert str(loss.sentences).count("mu = ") == 1
 
 
 def test_odds_beyond_floats_are_left_out() -> None:

@@ -190,6 +190,14 @@ def add_output(group: Group) -> None:
         "or .txt",
     )
     group.add_argument(
+        "--ledger",
+        metavar="LEDGER",
+        help="a ledger that pays for the release: see opendp-lite ledger --help",
+    )
+    group.add_argument(
+        "--note", metavar="WORDS", help='what the release is for, for the ledger: "table 3", say'
+    )
+    group.add_argument(
         "--explain", action="store_true", help="each step, and how the privacy loss follows from it"
     )
 

@@ -14,6 +14,7 @@ import attrs
 import opendp_lite as dp
 from opendp_lite.cli.file_input import FileInput
 from opendp_lite.cli.flags import budget_of, lists_for, size_of
+from opendp_lite.cli.ledger_payment import LedgerPayment
 from opendp_lite.cli.numbers import rounded_down, short
 from opendp_lite.cli.output_file import OutputFile
 from opendp_lite.cli.report import NUMBERS, PrivacyClaim, Report
@@ -190,9 +191,16 @@ def release(arguments: argparse.Namespace, asked: Asked) -> Told:
         measurement = setting.pipeline
     claim = setting.claim(measurement, explain=arguments.explain)
     file, beside = OutputFile.of(arguments), StatementFile.of(arguments)
+    payment = LedgerPayment.of(arguments)
     data, column = _opened(setting)
+    notes, statement = setting.notes(), measurement.statement
     with _declared(arguments.size):
-        found = measurement(data)
+        if payment is None:
+            found = measurement(data)
+        else:
+            paid = payment.paid(measurement, data, setting.space)
+            found, statement = paid.value, paid.statement
+            notes = {**notes, "ledger": payment.words(paid)}
     statistic = setting.statistic
     lines = setting.lines(found)
     report = Report(
@@ -205,13 +213,13 @@ def release(arguments: argparse.Namespace, asked: Asked) -> Told:
         confidence=float(arguments.confidence),
         sampling=statistic.sampling,
         claim=claim,
-        notes=setting.notes(),
+        notes=notes,
         hidden=any(map(statistic.hides, lines)),
     )
     text = report.as_json() if arguments.json else report.as_text()
     writes = {} if file is None else {"--output": file.filled(report)}
     if beside is not None:
-        writes["--statement"] = beside.filled(measurement.statement())
+        writes["--statement"] = beside.filled(statement())
     return Told(text, writes)
 
 

@@ -62,6 +62,11 @@ class Account(ABC, Generic[M]):
     def __init__(self) -> None:
         self.lock = RLock()
 
+    title = "a session"
+    """What it is, in words."""
+    unit = ""
+    """What its owner declares a unit of privacy to be."""
+
     @property
     @abstractmethod
     def budget(self) -> PrivacyBudget[M]:
@@ -126,6 +131,7 @@ class PartOfAccount(MemoryAccount[M]):
         super().__init__(budget)
         self.whole = whole
         self.lock = whole.lock
+        self.title, self.unit = whole.title, whole.unit
 
     def pay(self, order: Order) -> Receipt:
         with self.lock:

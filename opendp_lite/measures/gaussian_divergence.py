@@ -45,6 +45,9 @@ class GaussianDivergence(AdditiveMeasure):
         5.0
     """
 
+    variant = "Gaussian DP"
+    parameters = ("mu squared",)
+
     def loss(self, value: object) -> Fraction:
         return budget(value, "mu") ** 2
 

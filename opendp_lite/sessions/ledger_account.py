@@ -24,6 +24,9 @@ class LedgerAccount(Account[M]):
     def __init__(self, file: LedgerFile, scope: str) -> None:
         super().__init__()
         self.file, self.scope = file, scope
+        terms = file.terms
+        self.title = f"the ledger {terms.identity}" + (f" of {terms.data}" if terms.data else "")
+        self.unit = terms.unit
         self._running: dict[int, LedgerEntry] = {}
 
     @property

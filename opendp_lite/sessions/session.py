@@ -20,7 +20,7 @@ from opendp_lite.measures.privacy_budget import PrivacyBudget, require_budget
 from opendp_lite.metrics import Metric, SymmetricDistance
 from opendp_lite.recipes import Mechanism
 from opendp_lite.samplers.entropy import SecureEntropy
-from opendp_lite.sessions.session_release import Release
+from opendp_lite.sessions.session_release import Payer, Release
 from opendp_lite.spaces import Space, table
 from opendp_lite.tables import PersonTables, tables_in
 
@@ -95,7 +95,8 @@ class Session(Generic[M]):
         value = bound(self._open.data)
         self._open.require()
         done = self._account.finish(receipt)
-        return Release(value, bound, order.price, self._account.budget, done, note)
+        payer = Payer(self._account.title, self._account.unit, self._account.budget)
+        return Release(value, order, done, payer)
 
     def price(self, query: Mechanism[Any, Any] | Measurement[Any, Any]) -> Any:
         """What a query would cost in the measure of the budget. Nothing is spent or read."""

@@ -6,9 +6,26 @@ from typing import Any, Generic, cast
 
 import attrs
 
-from opendp_lite.combinators.account import Receipt
-from opendp_lite.core import Measurement, R
+from opendp_lite.combinators.account import Order, Receipt
+from opendp_lite.core import R
+from opendp_lite.exact import Number, digits_down
 from opendp_lite.measures.privacy_budget import PrivacyBudget
+from opendp_lite.statement import Position, Statement
+
+
+@attrs.frozen
+class Payer:
+    """The session or ledger that paid for a release.
+
+    Args:
+        title: What it is, in words.
+        unit: What its owner declares a unit of privacy to be.
+        budget: The most that all releases may cost together.
+    """
+
+    title: str
+    unit: str
+    budget: PrivacyBudget[Any]
 
 
 @attrs.frozen(repr=False)
@@ -17,31 +34,62 @@ class Release(Generic[R]):
 
     Args:
         value: What the pipeline released.
-        query: The pipeline, bound to its space.
-        price: What it cost, exactly, in the measure of the budget.
-        budget: The whole budget.
+        order: The pipeline, its price and what was written beside it.
         receipt: Its number among the entries, and what was spent when it was paid.
-        note: What was written beside it.
+        payer: Which budget paid.
 
     Example:
         >>> import opendp_lite as dp
         >>> ask = dp.session([41, 38, 25] * 1000, budget=dp.rho(1))
-        >>> release = ask(dp.mean(0, 100, rho=0.1))
-        >>> round(release.value), release.number
-        (35, 1)
+        >>> release = ask(dp.mean(0, 100, rho=0.1), note="table 3")
+        >>> round(release.value), release.number, release.price, release.note
+        (35, 1, Fraction(1, 10), 'table 3')
     """
 
     value: R
-    query: Measurement[Any, Any, R]
-    price: Any
-    budget: PrivacyBudget[Any]
+    order: Order
     receipt: Receipt
-    note: str = ""
+    payer: Payer
 
     @property
     def number(self) -> int:
         """Which entry of the session or the ledger it is."""
         return self.receipt.number
+
+    @property
+    def price(self) -> Any:
+        """What it cost, exactly, in the measure of the budget."""
+        return self.order.price
+
+    @property
+    def note(self) -> str:
+        """What was written beside it."""
+        return self.order.note
+
+    def statement(self, *, delta: Number | None = None) -> Statement:
+        """What the release protects, how well, and what is left of the budget, in plain words.
+
+        Nothing in it depends on data: the value is no part of it.
+
+        Args:
+            delta: As for ``pipeline.statement``.
+
+        Returns:
+            A ``Statement``, whose ``position`` says where the release stands among the others.
+        """
+        budget, spent = self.payer.budget, self.receipt.spent
+        measure = budget.measure
+        position = Position(
+            ledger=self.payer.title,
+            number=self.number,
+            spent=measure.words(spent),
+            left=measure.words(_few_digits(measure.left(budget.loss, spent))),
+            budget=budget.words(),
+            head=self.receipt.head,
+            unit=self.payer.unit,
+            note=self.note,
+        )
+        return attrs.evolve(self.order.query.statement(delta=delta), position=position)
 
     def __float__(self) -> float:
         return float(cast(Any, self.value))
@@ -50,4 +98,10 @@ class Release(Generic[R]):
         return str(self.value)
 
     def __repr__(self) -> str:
-        return f"<release {self.number}, {self.budget.measure.words(self.price)}: {self.value!r}>"
+        words = self.payer.budget.measure.words(self.price)
+        return f"<release {self.number}, {words}: {self.value!r}>"
+
+
+def _few_digits(loss: Any) -> Any:
+    """A loss in few digits, rounded down."""
+    return tuple(map(digits_down, loss)) if isinstance(loss, tuple) else digits_down(loss)

@@ -1,0 +1,52 @@
+"""The ledger that pays for the release of a command."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import attrs
+
+import opendp_lite as dp
+from opendp_lite.sessions.session_release import Release
+
+
+@attrs.frozen
+class LedgerPayment:
+    """A ledger, opened and checked, and what is written beside the release there."""
+
+    ledger: dp.Ledger
+    note: str
+
+    @classmethod
+    def of(cls, arguments: argparse.Namespace) -> LedgerPayment | None:
+        """The ledger that ``--ledger`` names; None without it.
+
+        Raises:
+            ParameterError: If ``--note`` is given without it, or the data comes from a stream.
+            LedgerError: If the ledger cannot be used.
+        """
+        if arguments.ledger is None:
+            if arguments.note is not None:
+                raise dp.ParameterError("--note is written into a ledger; add --ledger FILE")
+            return None
+        if arguments.file == "-":
+            raise dp.ParameterError(
+                "--ledger tells the data from other data by its file; give a file in place of -"
+            )
+        return cls(dp.Ledger.open(arguments.ledger), arguments.note or "")
+
+    def paid(
+        self, measurement: dp.Measurement[Any, Any], data: object, space: dp.Space[Any]
+    ) -> Release[Any]:
+        """The release, once the ledger has booked its price."""
+        return self.ledger.session(data, space=space)(measurement, note=self.note)
+
+    def words(self, release: Release[Any]) -> str:
+        """Where the release stands in the ledger."""
+        position = release.statement().position
+        assert position is not None
+        return (
+            f"entry {position.number}; spent: {position.spent}; left: {position.left}; head of "
+            f"the chain: {position.head[:12]}"
+        )

@@ -1,0 +1,247 @@
+"""Ledgers: what a person types, over several handles, processes and kinds of data."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.errors import LedgerError
+from opendp_lite.sessions.ledger_entry import EntryState
+
+TENTH = dp.count() >> dp.gaussian(rho=0.1)
+AGES = [41.0, 38.0, 25.0] * 100
+TABLE = pd.DataFrame({"age": AGES, "sex": ["f", "m", "f"] * 100, "id": range(300)})
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "survey.ledger"
+
+
+@pytest.fixture
+def ledger(path):
+    return dp.Ledger.create(path, budget=dp.rho(1), unit="person", data="survey 2026")
+
+
+def test_a_budget_lasts_from_one_opening_to_the_next(ledger, path):
+    release = ledger.session(AGES)(dp.mean(0, 100, rho=ledger.left / 4), note="table 3")
+    assert abs(release.value - 34.67) < 3
+    assert (release.price, release.note) == (Fraction(1, 4), "table 3")
+    again = dp.Ledger.open(path)
+    assert (again.left, again.spent, again.budget) == (Fraction(3, 4), 0.25, dp.rho(1))
+    ask = again.session(AGES)
+    ask(dp.count() >> dp.gaussian(rho=ask.left))
+    with pytest.raises(dp.BudgetExceeded, match=r"1.0 of 1.0"):
+        ledger.session(AGES)(dp.count() >> dp.gaussian(rho=1e-9))
+    assert ledger.left == 0 == ask.left
+
+
+def test_the_entry_stands_before_any_row_is_read(path):
+    seen = []
+    ledger = dp.Ledger.create(path, budget=dp.rho(1), unit="person")
+
+    def opened():
+        states = [entry.state for entry in dp.Ledger.open(path).entries()]
+        seen.append((dp.Ledger.open(path).left, states[-1]))
+        return iter([np.array(AGES)])
+
+    ask = ledger.session(dp.Blocks(opened))
+    seen.clear()
+    ask(TENTH)
+    assert seen == [(Fraction(9, 10), EntryState.RESERVED)]
+    assert ledger.entries()[-1].state == EntryState.RELEASED
+
+
+def test_what_fails_is_paid_and_stays_open(path):
+    readings = iter([True, True, False])
+
+    def opened():
+        if not next(readings):
+            raise OSError
+        return iter([np.array(AGES)])
+
+    ledger = dp.Ledger.create(path, budget=dp.rho(1), unit="person")
+    ask = ledger.session(dp.Blocks(opened))
+    with pytest.raises(dp.DataError):
+        ask(TENTH)
+    assert ledger.left == Fraction(9, 10)
+    assert len(ledger.file.unfinished()) == 1
+
+
+def test_the_trail_holds_the_pipeline_and_no_value(ledger, path):
+    release = ledger.session(TABLE)(dp.select("age") >> dp.mean(0, 100, rho=0.1), note="table 3")
+    reserved = [entry for entry in ledger.entries() if entry.state is EntryState.RESERVED]
+    (entry,) = reserved
+    assert (entry.number, entry.note, entry.unit) == (release.number, "table 3", "person")
+    pipeline = dp.from_json(entry.asked)
+    assert pipeline.map(1) == 0.1
+    assert str(release.value) not in ledger.export()
+    stored = path.read_bytes()
+    assert str(release.value).encode() not in stored
+    assert np.float64(release.value).tobytes() not in stored
+
+
+def test_a_pipeline_that_cannot_be_written_is_named_by_its_steps(ledger):
+    secret = TABLE["age"].tolist()
+
+    def program(ask):
+        return ask(TENTH), len(secret)
+
+    ledger.session(TABLE)(dp.adaptive(program, dp.rho(0.1)) >> (lambda found: found[0]))
+    asked = next(e.asked for e in ledger.entries() if e.state is EntryState.RESERVED)
+    assert json.loads(asked)["steps"].startswith("dp.adaptive(program")
+    assert "38.0" not in ledger.export()
+
+
+def test_prices_of_other_measures(ledger):
+    ask = ledger.session(AGES)
+    ask(dp.count() >> dp.laplace(epsilon=0.5))
+    ask(dp.adaptive(lambda inner: inner(TENTH), dp.rho(0.2)))
+    assert ledger.verify()[-1].total == ask.budget.loss - ask.left
+    normal = dp.Ledger.create(ledger.file.path.with_name("mu"), budget=dp.mu(1), unit="row")
+    ask = normal.session(AGES)
+    ask(dp.count() >> dp.gaussian(rho=0.125))
+    assert (ask.spent, ask.left**2) == (0.5, pytest.approx(0.75))
+    ask(dp.count() >> dp.gaussian(mu=ask.left))
+    assert normal.spent == 1.0
+
+
+def test_other_data_is_refused_or_gets_a_name(ledger):
+    ledger.session(TABLE)
+    before = len(ledger.entries())
+    assert ledger.session(TABLE.copy(), name="data").left == 1
+    for wrong, words in (
+        (lambda: ledger.session(TABLE[::-1]), "other data"),
+        (lambda: ledger.session(TABLE.head(3), name="data"), "other data as 'data'"),
+        (lambda: ledger.session(TABLE, name="later"), "knows this data as 'data'"),
+        (lambda: ledger.session(TABLE, name=3), "name is a text"),
+    ):
+        with pytest.raises(dp.OpenDPLiteError, match=words):
+            wrong()
+    assert len(ledger.entries()) == before
+    later = ledger.session(TABLE.head(200), name="version 2")
+    later(TENTH)
+    assert ledger.session(TABLE).left == Fraction(9, 10)
+
+
+def test_all_sessions_have_one_unit(ledger):
+    people = dp.table(person="id")
+    ledger.session(TABLE, space=people)(dp.bound_contributions(2) >> TENTH)
+    with pytest.raises(LedgerError, match=r"one person.*one row"):
+        ledger.session(TABLE)
+    with pytest.raises(LedgerError, match=r"one person.*one row"):
+        ledger.session(TABLE.head(3), name="other")
+    assert ledger.session(TABLE, space=people).left == Fraction(9, 10)
+
+
+def test_columns_of_a_file_are_one_content(ledger, tmp_path):
+    file = tmp_path / "survey.csv"
+    file.write_text("age,sex\n" + "41,f\n38,m\n" * 100)
+    ledger.session(dp.csv_column(file, "age"))(dp.mean(0, 100, rho=0.1))
+    sexes = ledger.session(dp.csv_table(file, {"sex": str}))
+    sexes(dp.histogram("sex", categories=["f", "m"], rho=0.1))
+    assert ledger.left == Fraction(8, 10)
+    file.write_text("age,sex\n" + "41,f\n38,m\n" * 101)
+    with pytest.raises(LedgerError, match="other data"):
+        ledger.session(dp.csv_column(file, "age"))
+
+
+def test_threads_of_one_session_cannot_overspend(ledger):
+    ask, gate, numbers = ledger.session(AGES), threading.Barrier(12), []
+
+    def race():
+        gate.wait()
+        try:
+            numbers.append(ask(TENTH).number)
+        except dp.BudgetExceeded:
+            numbers.append(None)
+
+    threads = [threading.Thread(target=race) for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(filter(None, numbers))) == 10
+    assert ledger.verify()[-1].total == 1
+
+
+RUN = """
+import sys
+import opendp_lite as dp
+ask = dp.Ledger.open(sys.argv[1]).session([41.0, 38.0, 25.0] * 100)
+count = 0
+while True:
+    try:
+        ask(dp.count() >> dp.gaussian(rho=0.05))
+        count += 1
+    except dp.BudgetExceeded:
+        break
+print(count)
+"""
+
+
+def test_processes_share_the_budget(ledger, path):
+    ledger.session(AGES)
+    command = [sys.executable, "-c", RUN, str(path)]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
+    counts = [int(each.communicate(timeout=60)[0]) for each in running]
+    assert sum(counts) == 20
+    assert ledger.verify()[-1].total == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_fork_opens_the_ledger_itself(ledger, path):
+    ask = ledger.session(AGES)
+    child = os.fork()
+    if child == 0:
+        try:
+            ask(TENTH)
+        except dp.SpaceError:
+            dp.Ledger.open(path).session(AGES)(TENTH)
+            os._exit(0)
+        os._exit(1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert ask.left == Fraction(9, 10)
+
+
+def test_a_statement_says_what_is_left(ledger):
+    ask = ledger.session(AGES)
+    ask(dp.count() >> dp.laplace(epsilon=0.5))
+    release = ask(dp.mean(0, 100, rho=0.1, confidence=0.95), note="table 3")
+    place = release.statement().position
+    last = ledger.entries()[-1]
+    assert (place.number, place.head) == (last.closes, last.hash)
+    assert place.budget == "rho = 1 zCDP"
+    spent, left = (float(each.split()[2]) for each in (place.spent, place.left))
+    assert spent >= last.total
+    assert left <= 1 - last.total
+    text = " ".join(str(release.statement()).split())
+    for words in (
+        f"of the ledger {ledger.file.terms.identity} of survey 2026",
+        "table 3",
+        "person",
+    ):
+        assert words in text
+    assert str(release.value.value) not in text
+    session = dp.session(AGES, dp.rho(1))(TENTH).statement().position
+    assert (session.ledger, session.head, session.left) == ("a session", "", "rho = 0.9 zCDP")
+
+
+def test_raise_and_repr(ledger, path):
+    ledger.session(AGES)(TENTH)
+    ledger.raise_budget(dp.rho(2), "the panel agreed")
+    assert dp.Ledger.open(path).left == Fraction(19, 10)
+    assert "0.1 of rho = 2 zCDP spent" in repr(ledger)
+    with pytest.raises(dp.ParameterError):
+        ledger.raise_budget(dp.epsilon(3), "more")
