@@ -31,7 +31,8 @@ from opendp_lite.samplers.entropy import Entropy, InsecureSeededEntropy, SecureE
 from opendp_lite.samplers.error_law import Errors, half_widths
 from opendp_lite.samplers.law import Law
 from opendp_lite.spaces import Space
-from opendp_lite.statement import Statement, stated
+from opendp_lite.statements.stated import stated
+from opendp_lite.statements.statement import Statement
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as WithDefault

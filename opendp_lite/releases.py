@@ -11,6 +11,7 @@ from opendp_lite.estimators.distributions.uncertain import Uncertain
 from opendp_lite.estimators.many_columns.covariance_estimate import Covariance
 from opendp_lite.sessions.session import Session
 from opendp_lite.sessions.session_release import Release
+from opendp_lite.statements.statement import Statement
 
 __all__ = [
     "ByGroup",
@@ -23,5 +24,6 @@ __all__ = [
     "InsecureRelease",
     "Release",
     "Session",
+    "Statement",
     "Uncertain",
 ]

@@ -41,7 +41,7 @@ ORDER = (
     "samplers",
     "explain",
     "by_hand",
-    "statement",
+    "statements",
     "core",
     "calls",
     "recipes",

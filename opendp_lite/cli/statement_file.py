@@ -12,7 +12,7 @@ import attrs
 
 import opendp_lite as dp
 from opendp_lite.cli.output_file import require_writable
-from opendp_lite.statement import Statement
+from opendp_lite.statements.statement import Statement
 
 _PAGE: Final = (
     "<!doctype html><html lang='en'><meta charset='utf-8'><title>Statement of privacy</title>"

@@ -10,7 +10,8 @@ from opendp_lite.combinators.account import Order, Receipt
 from opendp_lite.core import R
 from opendp_lite.exact import Number, digits_down
 from opendp_lite.measures.privacy_budget import PrivacyBudget
-from opendp_lite.statement import Position, Statement
+from opendp_lite.statements.position import Position
+from opendp_lite.statements.statement import Statement
 
 
 @attrs.frozen

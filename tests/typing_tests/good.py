@@ -173,7 +173,8 @@ with dp.session([0.5], budget=dp.rho(1)) as ask:
     assert_type(ask(dp.mean(0, 1, rho=0.1)), dp.releases.Release[float])
     assert_type(ask(dp.records() >> dp.mean(0, 1, rho=0.1)).value, float)
     assert_type(ask.split(2), tuple[dp.releases.Session[Zcdp], ...])
-    ask(dp.mean(0, 1, epsilon=0.1), note="table 3")
+    released = ask(dp.mean(0, 1, epsilon=0.1), note="table 3")
+    assert_type(released.statement(delta=1e-9), dp.releases.Statement)
 Mu = dp.measures.GaussianDivergence
 assert_type(dp.gaussian(mu=1), dp.Mechanism[dp.Space[dp.Scalars | dp.Vectors], Mu])
 assert_type(dp.rho(1), dp.measures.PrivacyBudget[Zcdp])

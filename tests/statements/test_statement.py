@@ -19,10 +19,11 @@ from scipy.stats import norm
 import opendp_lite as dp
 from opendp_lite.docstrings import section, sources
 from opendp_lite.examples import examples_of
-from opendp_lite.statement import Position, Statement
+from opendp_lite.statements.position import Position
+from opendp_lite.statements.statement import Statement
 from tests.public_names import STEPS, returned
 
-PROOFS = (Path(__file__).parents[1] / "docs/proofs.md").read_text()
+PROOFS = (Path(__file__).parents[2] / "docs/proofs.md").read_text()
 HOSTILE = "<script>alert('&\"')</script>"
 ROWS = dp.clamp(0, 10) >> dp.sum()
 EXAMPLES = {

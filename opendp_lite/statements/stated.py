@@ -1,0 +1,152 @@
+"""From a bound measurement to its statement."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from typing import Any, Final
+
+from opendp_lite.by_hand import by_hand
+from opendp_lite.docstrings import parameters, section, sentences, summary
+from opendp_lite.documents import path_of
+from opendp_lite.exact import Number, digits_up
+from opendp_lite.measures.conversion import Conversion
+from opendp_lite.samplers.error_law import half_widths
+from opendp_lite.signatures import argument_text
+from opendp_lite.spaces import Space
+from opendp_lite.statements.loss_statement import loss_of
+from opendp_lite.statements.statement import Statement
+from opendp_lite.statements.step_statement import (
+    Documented,
+    functions_in,
+    joins,
+    links_in,
+    name_of,
+    parameters_of,
+    step_of,
+)
+from opendp_lite.statements.unit_statement import unit_of
+from opendp_lite.statements.wording import begun, short
+
+_LIKELY: Final = Fraction(19, 20)
+_MOST_LAWS: Final = 4
+_CHANGES: Final = re.compile(
+    r"\b(clip(s|ped)?|shorten(s|ed)|left out|leaves? out|likewise|at most so many|counts? as"
+    r"|an? missing (value|number|entry)|missing values|keeps the rows|in no group"
+    r"|to a public number of rows)\b",
+    re.IGNORECASE,
+)
+_NOTHING_AFTER: Final = (
+    "Nothing follows the last step. What a step computes from its own noisy numbers costs nothing.",
+)
+
+
+def stated(measurement: Any, d_in: object, delta: Number | None) -> Statement:
+    """The statement of a bound measurement, for inputs ``d_in`` apart.
+
+    Args:
+        measurement: The measurement.
+        d_in: The distance.
+        delta: Where epsilon is read off the curve; by default 1e-6, or the least delta above.
+    """
+    space: Space[Any] = measurement.input_space
+    distance = space.metric.distance(d_in)
+    links = list(links_in([*(each.step for each in measurement.trace), *measurement.recipe]))
+    functions = list(functions_in([link for link in measurement.recipe if joins(link)]))
+    steps = tuple(dict.fromkeys(map(step_of, links)))
+    explanation = tuple(
+        f"{line.strip().rstrip('.')}." for line in str(measurement.facts.explanation).splitlines()
+    )
+    followers = [link for link in measurement.recipe if not joins(link)]
+    before = dict.fromkeys(map(step_of, filter(joins, links)))
+    own = [f"the step {step.name}" for step in before if step.own]
+    if by_hand(measurement.recipe):
+        own.append("a part that was put together by hand")
+    return Statement(
+        pipeline=repr(measurement),
+        made=tuple(dict.fromkeys(map(_made, filter(joins, links_in(measurement.recipe))))),
+        loss=loss_of(measurement, distance, delta),
+        unit=unit_of(measurement, distance),
+        data=space.domain.words(),
+        declared=space.domain.public(),
+        parameters=tuple(
+            dict.fromkeys(filter(None, map(parameters_of, links_in(measurement.recipe))))
+        ),
+        changes=tuple(
+            dict.fromkeys((*_changes(links), *map(begun, filter(_CHANGES.search, explanation))))
+        ),
+        noise=tuple(_noise(measurement.facts)),
+        explanation=explanation,
+        confidence=tuple(dict.fromkeys(_confidences(links_in(measurement.recipe)))),
+        after=tuple(map(_following, followers)) or _NOTHING_AFTER,
+        steps=steps,
+        trusted=(*own, *dict.fromkeys(f"the function {name}" for name in functions)),
+    )
+
+
+def _made(link: Documented) -> str:
+    return sentences(step_of(link).does)[0]
+
+
+def _changes(links: Sequence[Any]) -> Iterator[str]:
+    """What the docstrings of steps say of clipping and of what is left out."""
+    for link in links:
+        function: Callable[..., Any] = link.documented
+        _, arguments = link.spelled()
+        told = parameters(function)
+        described = {
+            name: told[name]
+            for name, value in arguments.items()
+            if name in told and not callable(value)
+        }
+        name = path_of(function)
+        for each in (summary(function), section(function, "Returns")):
+            found = [sentence for sentence in sentences(each) if _CHANGES.search(sentence)]
+            if found:
+                yield f"{name}: {' '.join(found)}"
+        for parameter, text in described.items():
+            if _CHANGES.search(text):
+                value = short(argument_text(arguments[parameter]))
+                yield f"{name}, {parameter} = {value}: {text}"
+
+
+def _noise(facts: Any) -> Iterator[str]:
+    """The laws of the noise, and how far off entries may be."""
+    laws = list(
+        dict.fromkeys(
+            f"{law.kind} of standard deviation {law.standard_deviation:.6g} on the grid of "
+            f"multiples of 2^{law.exponent}"
+            for law in facts.laws
+        )
+    )
+    if not laws:
+        yield "Noise and random choices are those of the steps below."
+    for each in laws[:_MOST_LAWS]:
+        yield f"Noise: {each}."
+    if len(laws) > _MOST_LAWS:
+        yield f"Noise: {len(laws) - _MOST_LAWS} further laws of other scales."
+    if facts.errors:
+        widths = dict.fromkeys(half_widths(facts.errors, _LIKELY))
+        told = ", ".join(digits_up(width, 3) for width in list(widths)[:_MOST_LAWS])
+        more = ", ..." if len(widths) > _MOST_LAWS else ""
+        yield (
+            f"With a probability of {digits_up(100 * _LIKELY)} % the noise moves a released number "
+            f"by at most {told}{more}."
+        )
+
+
+def _confidences(links: Iterator[Any]) -> Iterator[str]:
+    for link in links:
+        _, arguments = link.spelled()
+        if arguments.get("confidence") is not None:
+            yield argument_text(arguments["confidence"])
+
+
+def _following(link: Any) -> str:
+    """What follows the noise, in words."""
+    if isinstance(link, Conversion):
+        return f"{link!r} states the same loss in another measure: {link.formula()}."
+    if isinstance(link, Documented):
+        return f"{link!r}: {summary(link.documented)} It reads the release alone and costs nothing."
+    return f"The function {name_of(link)} reads the release alone and costs nothing."
