@@ -178,8 +178,7 @@ def test_intervals_hold_as_often_as_they_say(family, rows, mean, variance, size)
     """Six deviations of a share of 600 intervals below what is said; far above is too wide."""
     runs, held, errors = 600, 0, []
     for moments in drawn(family, rows, mean, variance, runs, size):
-        miss = 0.05 / 50
-        held += bool(moments._fit(np.array([variance]), moments._means(miss), 0.95 + miss)[0])
+        held += bool(moments._fit(np.array([variance]), 0.95)[0])
         errors.append(moments.variance / 9 - variance)
     assert held / runs >= 0.95 - 6 * sqrt(0.95 * 0.05 / runs)
     if rows == 3000:
@@ -192,11 +191,10 @@ def test_an_interval_ends_where_variances_stop_to_fit():
     for moments in drawn("gaussian", 300, 0.2, 0.3, 20, size=False):
         low, high = moments.interval(0.95)
         assert 0 <= low <= moments.variance <= high <= 9
-        means, level = moments._means(0.001), 0.951
         inside = np.linspace(low, high, 7)[1:-1] / 9
         outside = np.array([low / 9 - 1e-6, high / 9 + 1e-6])
-        assert moments._fit(inside, means, level).all()
-        assert not moments._fit(outside, means, level).any()
+        assert moments._fit(inside, 0.95).all()
+        assert not moments._fit(outside, 0.95).any()
 
 
 def test_the_interval_of_a_deviation_ends_at_roots():
