@@ -84,8 +84,8 @@ def standard_deviation(
         epsilon: The budget of pure privacy, 1 say; with ``delta`` of approximate privacy.
         delta: With ``epsilon``: the probability that its bound may fail, 1e-6 say.
         confidence: 0.95, say, asks for an interval too.
-        sampling: Whether the interval is for the standard deviation of the population, of which the rows
-            are a random sample. It then costs a twentieth of the budget.
+        sampling: As for ``variance``: whether the interval is for the population. It then costs a
+            twentieth of the budget.
 
     Returns:
         The root of what ``variance`` releases, between 0 and half the width of the bounds. With a
