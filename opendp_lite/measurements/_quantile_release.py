@@ -14,7 +14,7 @@ from opendp_lite.estimate import Estimate
 from opendp_lite.measurements._quantile_interval import IntervalLaw
 from opendp_lite.measurements._quantile_lines import SortedLine
 from opendp_lite.measurements._quantile_places import Places
-from opendp_lite.measurements._quantile_tree import Branch, cells_by_parts
+from opendp_lite.measurements._quantile_tree import Branch, Prices, cells_by_parts
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.rank_choice import RankLaw
 
@@ -51,16 +51,21 @@ class ByParts(Chooser):
     """One quantile is chosen, then those on either side of it on their rows alone."""
 
     root: Branch
+    prices: Prices
     count: int
 
     def cells(self, line: SortedLine, data: Any, entropy: Entropy) -> list[int]:
-        return cells_by_parts(self.root, line.spread(data, entropy), self.count, entropy)
+        spread = line.spread(data, entropy)
+        return cells_by_parts(self.root, self.prices, spread, self.count, entropy)
 
     def why(self) -> list[str]:
-        return [
+        lines = [
             f"{self.count} quantiles are found by recursion: one, then those on either side of it",
             f"  a row takes part in at most {self.root.depth} choices, in place of {self.count}",
         ]
+        if any(part.counted for part in self.root.parts()):
+            lines.append("  noisy counts of the rows below a cut correct the quantiles beside it")
+        return lines
 
 
 @attrs.frozen

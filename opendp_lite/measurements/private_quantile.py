@@ -183,6 +183,12 @@ def private_quantile(
           From some step on, it may leave one part and enter another. The number of rows of both
           then changes, and both pay what a row added or removed costs. The loss is the largest
           sum of both kinds over all pairs of paths that part anywhere, or nowhere.
+        - Where a cut has many quantiles beside it, the rows below it are counted with noise. The
+          count less q' n' changes by half of the range of a choice, and is paid for in the same
+          way: with Laplace noise for epsilon, with Gaussian noise for rho. The choices beside the
+          cut then aim at q' n' + c rows, or 0 or n' if that lies beyond. Given the count, c is a
+          number. A row added or removed changes rank - q' n' - c as before. Where the target is
+          0 or n', the changes of all weights lie within s or 2 s (1 - q') or 2 s q'.
 
         Several rows add up their ranges in each part. By Minkowski's inequality k rows lose at
         most k^2 rho.
@@ -288,7 +294,7 @@ def _by_parts(space: Space[Rows], wanted: tuple[Fraction, ...], budget: _Budget)
     def paid(slope: Fraction) -> Fraction:
         return _slope(given * slope**budget.power, root=budget.power != 1)
 
-    return ByParts(plan.map(paid), len(wanted))
+    return ByParts(plan.map(paid), prices, len(wanted))
 
 
 def _level(wanted: tuple[Fraction, ...], confidence: Number | None, sampling: bool) -> float | None:

@@ -29,17 +29,22 @@ _STEADY = 2**16
 class RankLaw:
     """Items weigh exp(-slope distance), for the distance of an item from a quantile q.
 
-    Of n numbers, ``under`` lie below an item and ``over`` above it; its distance is
-    max(0, under - q n, over - (1 - q) n), which is 0 for a q-quantile and |under - q n| for an
-    item between the numbers.
+    Of n numbers, ``under`` lie below an item and ``over`` above it. With the target t = q n its
+    distance is max(0, under - t, over - (n - t)), which is 0 for a q-quantile and |under - t| for
+    an item between the numbers. An ``offset`` is added to the target, which stays between 0 and n.
     """
 
     quantile: Fraction
     slope: Fraction
+    offset: Fraction = Fraction(0)
+
+    def target(self, size: int) -> Fraction:
+        """How many numbers are to lie below the item."""
+        return min(max(self.quantile * size + self.offset, Fraction(0)), Fraction(size))
 
     def distance(self, under: int, over: int, size: int) -> Fraction:
         """How far off an item is."""
-        low = self.quantile * size
+        low = self.target(size)
         return max(Fraction(0), under - low, over - size + low)
 
     def choose(
@@ -50,7 +55,7 @@ class RankLaw:
 
     def weigh(self, counts: Counts, under: Counts, over: Counts, size: int) -> Weights:
         """The items' weights, seen from about the nearest of those that are there."""
-        low = self.quantile * size
+        low = self.target(size)
         far = np.maximum(_excess(under, low), _excess(over, size - low))
         best = int(np.argmin(np.where(counts > 0, far, np.inf)))
         nearest = self.distance(int(under[best]), int(over[best]), size)
@@ -117,7 +122,7 @@ class CellChoice:
     def cell(self, column: Numbers, entropy: Entropy) -> int:
         """The chosen cell."""
         size = len(column)
-        middle = int(self.law.quantile * size)
+        middle = int(self.law.target(size))
         reach = ceil(Fraction(log(self.lattice.cells) + _REST) / self.law.slope) + 1
         first, last = max(0, middle - reach), min(size, middle + reach)
         if last - first < size // 4:
@@ -131,7 +136,7 @@ class CellChoice:
         """The items from the gap after ``first`` numbers to that after ``last``."""
         size, start = len(column), max(first - 1, 0)
         cells = self.lattice.cell(column[start : last + 1])
-        middle = self.law.quantile * size
+        middle = self.law.target(size)
         low, high = cells[: ceil(middle) - start], cells[floor(middle) - start :] + 1
         edges = np.concatenate(
             [
@@ -190,12 +195,12 @@ class Ranks:
     def of(cls, law: RankLaw, size: int, first: int, last: int) -> Ranks:
         """With the exponents as floats, within 2^-40 up to ``FAR_EXPONENT``."""
         find = _distances if last - first <= _KEPT else _distances.__wrapped__
-        exponents = find(law.quantile, size, first, last) * float(law.slope)
+        exponents = find(law.target(size), first, last) * float(law.slope)
         return cls(law, size, first, np.minimum(exponents, FAR_EXPONENT, out=exponents))
 
     def exactly(self, index: int) -> Fraction:
         """The exact exponent of an item."""
-        middle = self.law.quantile * self.size
+        middle = self.law.target(self.size)
         rank, before, after = self.first + index, ceil(middle), floor(middle)
         if rank == before:
             return Fraction(0)
@@ -207,9 +212,8 @@ class Ranks:
 
 
 @lru_cache(maxsize=8)
-def _distances(quantile: Fraction, size: int, first: int, last: int) -> Floats:
-    """How far the items of a lattice are from the quantile."""
-    middle = quantile * size
+def _distances(middle: Fraction, first: int, last: int) -> Floats:
+    """How far the items of a lattice are from the target."""
     before, after = ceil(middle), floor(middle)
     below = -_excess(np.arange(first, before), middle)
     return np.concatenate([below, [0.0], _excess(np.arange(after + 1, last + 1), middle)])

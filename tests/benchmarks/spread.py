@@ -35,13 +35,29 @@ SHAPES: dict[str, Shape] = {
     "lognormal(0, 1), bounds 0, 1000": (lambda g, n: g.lognormal(0, 1, n), 0, 1e3),
     "lognormal(0, 1), bounds 0, 100 000": (lambda g, n: g.lognormal(0, 1, n), 0, 1e5),
 }
+POPULATIONS: dict[str, float] = {
+    "normal(50, 10), bounds 0, 100": 100,
+    "uniform, bounds 0, 1": 1 / 12,
+    "bimodal 20 and 80, bounds 0, 100": 909,
+    "exponential(1), bounds 0, 100": 1,
+    "90 % zeros, else exponential(1), bounds 0, 100": 0.19,
+    "lognormal(0, 1), bounds 0, 1000": np.e * (np.e - 1),
+}
+"""The variances of which ``sampling=True`` speaks, up to what is clipped."""
 LOSSES: dict[str, dict[str, float]] = {
     "rho = 0.5": {"rho": 0.5},
     "epsilon = 1": {"epsilon": 1},
     "epsilon = 1, delta = 1e-6": {"epsilon": 1, "delta": 1e-6},
 }
 ACCURATE_ROWS = 10_000
-COVERED_ROWS = (20, 100, 1000, 10_000)
+COVERINGS: tuple[tuple[str, dict[str, float], int, bool], ...] = (
+    ("rho = 0.5", {"rho": 0.5}, 10_000, False),
+    ("rho = 0.05", {"rho": 0.05}, 10_000, False),
+    ("rho = 0.5, replaced", {"rho": 0.5}, 1000, True),
+    ("epsilon = 1", {"epsilon": 1}, 1000, False),
+    ("epsilon = 0.3", {"epsilon": 0.3}, 1000, False),
+)
+SAMPLES = (("rho = 0.5", {"rho": 0.5}, 10_000), ("epsilon = 1", {"epsilon": 1}, 1000))
 
 
 def clipped_variance(values: np.ndarray, seen: list[tuple[float, float]]) -> float:
@@ -95,23 +111,40 @@ def accuracy(words: str, shape: str) -> Row:
     )
 
 
-def covered(words: str, count: int, replaced: bool) -> Row:
-    """The least and the largest coverage over the shapes."""
-    found = [releases(shape, count, LOSSES[words], replaced) for shape in SHAPES]
-    shares = np.array([each[:, 3].mean() for each in found])
-    widths = [float(np.median(each[:, 4] / each[:, 1])) for each in found]
-    low, high = COVERED
+def covered(words: str, loss: dict[str, float], count: int, replaced: bool, shape: str) -> Row:
+    """How often the interval holds the variance of the clipped rows."""
+    found = releases(shape, count, loss, replaced)
+    share, (low, high) = found[:, 3].mean(), COVERED
     doubt = 3.5 * np.sqrt(CONFIDENCE * (1 - CONFIDENCE) / RUNS)
-    relation = "replaced" if replaced else "added"
     return Row(
-        f"coverage, {count} rows, {relation}; {words}",
-        f"{shares.min():.1%}..{shares.max():.1%}, all {shares.mean():.1%}",
+        f"coverage, {shape}; {count} rows, {words}",
+        f"{share:.1%}",
         "intended",
         f"{CONFIDENCE:.0%}",
-        f"widths {min(widths):.2g}..{max(widths):.2g} variances",
+        f"median release {np.median(found[:, 0] / found[:, 1]):.3f} of numpy.var",
         f"{low:.0%}..{high:.0%}",
-        bool(low - doubt <= shares.min()),
-        f"coverage: of the variance of the clipped rows, by {RUNS} intervals for each shape",
+        bool(low - doubt <= share <= high + doubt),
+        f"coverage: of the variance of the clipped rows, by {RUNS} intervals",
+    )
+
+
+def covered_population(words: str, loss: dict[str, float], count: int, shape: str) -> Row:
+    """How often ``sampling=True`` holds the variance of all that the rows are drawn from."""
+    draw, lower, upper = SHAPES[shape]
+    release = dp.variance(lower, upper, confidence=CONFIDENCE, sampling=True, **loss)
+    generator, ends = np.random.default_rng(1), []
+    for _ in range(RUNS):
+        ends.append(release(draw(generator, count)).interval)
+    low, high = np.array(ends).T
+    true = POPULATIONS[shape]
+    return Row(
+        f"population, {shape}; {count} rows, {words}",
+        f"{np.mean((low <= true) & (true <= high)):.1%}",
+        "intended",
+        f"{CONFIDENCE:.0%}",
+        f"width {np.median(high - low) / true:.2g} variances",
+        "",
+        met=True,
     )
 
 
@@ -120,7 +153,9 @@ def rows() -> Iterator[Row]:
     for words in LOSSES:
         for shape in SHAPES:
             yield accuracy(words, shape)
-    for words in LOSSES:
-        for count in COVERED_ROWS:
-            for replaced in (False, True):
-                yield covered(words, count, replaced)
+    for covering in COVERINGS:
+        for shape in SHAPES:
+            yield covered(*covering, shape)
+    for sample in SAMPLES:
+        for shape in POPULATIONS:
+            yield covered_population(*sample, shape)

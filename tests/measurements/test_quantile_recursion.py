@@ -19,6 +19,7 @@ from opendp_lite.measurements._quantile_lines import CandidateLine, LatticeLine,
 from opendp_lite.measurements._quantile_tree import Branch, Prices, cells_by_parts, planned
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
 from opendp_lite.samplers.lattice import AsinhLattice, LinearLattice
+from opendp_lite.samplers.rank_choice import RankLaw
 from opendp_lite.testing.datasets import containers
 
 LEAST_P = 1e-8
@@ -217,6 +218,114 @@ def test_a_level_too_few_is_caught(relation, loss):
         assert_private(found)
 
 
+OFFSETS = (Fraction(-7), Fraction(-3, 5), Fraction(0), Fraction(1, 3), Fraction(2))
+"""Of targets, as counts may lead to: also beyond all of the rows."""
+
+
+def price_of(part: Branch | None, one: Rows, other: Rows, first: int, last: int, prices) -> float:
+    """The most that choices and counts of two datasets cost, for the worst of all offsets."""
+    if part is None or first == last or one == other:
+        return 0.0
+    inner = part.quantile not in (0, 1)
+    reach = max(
+        float(np.ptp(exponents(part, one, first, last, o) - exponents(part, other, first, last, o)))
+        for o in (OFFSETS if inner else (Fraction(0),))
+    )
+    found = []
+    for place in range(first, last):
+        sides = (below(one, place), below(other, place)), (above(one, place), above(other, place))
+        price = price_of(part.below, *sides[0], first, place, prices)
+        price += price_of(part.above, *sides[1], place, last, prices)
+        if part.counted:
+            moved = len(sides[0][0]) - len(sides[0][1]) - part.quantile * (len(one) - len(other))
+            noise = prices.counting(part.counted)
+            ratio = abs(float(moved / (noise.scale * Fraction(2) ** noise.exponent)))
+            price += ratio if prices.power == 1 else ratio**2 / 2
+        found.append(price)
+    return (reach if prices.power == 1 else reach**2 / 8) + max(found)
+
+
+def exponents(part: Branch, rows: Rows, first: int, last: int, offset: Fraction) -> np.ndarray:
+    """What the weights of all places are lowered by."""
+    numbers, places = np.array(rows), np.arange(first, last)
+    under = (numbers[:, None] < places).sum(axis=0)
+    over = (numbers[:, None] > places).sum(axis=0)
+    target = RankLaw(part.quantile, part.slope, offset).target(len(rows))
+    beyond = np.maximum(under - float(target), over - float(len(rows) - target))
+    return float(part.slope) * np.maximum(0, beyond)
+
+
+def with_counts(part: Branch | None, counted: Fraction) -> Branch | None:
+    """Counts in all parts where there can be any."""
+    if part is None:
+        return None
+    mine = counted if part.quantile not in (0, 1) else Fraction(0)
+    sides = {name: with_counts(getattr(part, name), counted) for name in ("below", "above")}
+    return attrs.evolve(part, counted=mine, **sides)
+
+
+@pytest.mark.parametrize("power", [1, 2])
+@pytest.mark.parametrize("wanted", WANTED[1:3], ids=str)
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_counts_and_choices_keep_the_claim_for_all_small_data(relation, wanted, power):
+    """More than half of the cost is spent, so noise of half the scale would be caught."""
+    prices = Prices(power, replaces=relation == "replace")
+    plan = planned(tuple(Fraction(str(q)) for q in wanted), prices)
+    root = with_counts(plan, Fraction(2, 3))
+    assert root is not None
+    pairs = PAIRS[relation][::5] + [pair[::-1] for pair in PAIRS[relation][2::5]]
+    found = max(price_of(root, *pair, 0, PLACES, prices) for pair in pairs)
+    assert 0.6 * root.cost(prices) < found <= root.cost(prices) * (1 + 1e-12)
+    assert root.cost(prices) > plan.cost(prices)
+
+
+@pytest.mark.parametrize("count", [15, 63])
+@pytest.mark.parametrize("power", [1, 2])
+def test_cuts_that_move_many_quantiles_are_counted(power, count):
+    wanted = tuple(Fraction(i + 1, count + 1) for i in range(count))
+    parts = list(planned(wanted, Prices(power, replaces=False)).parts())
+    assert bool(parts[0].counted) == (power == 2 or count > 15)
+    assert not any(part.counted for part in parts if part.below is None and part.above is None)
+
+
+def test_the_loss_of_a_choice_and_of_its_count_is_split_for_the_least_error():
+    """With Gaussian noise: own / a + others / (2 - a) is least at 2 / (1 + sqrt(others))."""
+    prices = Prices(2, replaces=False)
+    for others in (4.0, 9.0, 20.0):
+        error, kept = prices.kept(1.0, others)
+        assert kept == pytest.approx(2 / (1 + others**0.5), abs=0.01)
+        assert error == pytest.approx((1 + others**0.5) ** 2 / 2, rel=0.001)
+    for power in (1, 2):
+        assert Prices(power, replaces=False).kept(1.0, 0.7) == (1.7, 1.0)
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_the_noise_of_a_count_is_as_large_as_its_price_says(power):
+    """A row changes a count by half of the range of a choice of the same slope."""
+    prices, slope = Prices(power, replaces=False), Fraction(1, 5)
+    noise = prices.counting(slope)
+    scale = float(noise.scale * Fraction(2) ** noise.exponent)
+    assert scale == pytest.approx(2.5 if power == 1 else 5)
+    variance = noise.standard_deviation**2
+    assert variance == pytest.approx(prices.count_variance * 2 / float(slope) ** 2, rel=1e-6)
+
+
+@pytest.mark.parametrize("counted", [Fraction(0), Fraction(1000)], ids=["alone", "counted"])
+def test_a_count_spares_the_quantiles_beside_a_cut_its_error(counted):
+    """The cut is off by tens of ranks, and the quantiles beside it by half of that or nothing."""
+    quarter, half, fine = Fraction(1, 4), Fraction(1, 2), Fraction(1000)
+    sides = (Branch(i, half, fine, Fraction(0), None, None) for i in (0, 2))
+    root = Branch(1, half, Fraction(1, 40), counted, *sides)
+    rows, prices = np.arange(4000, dtype=np.int64), Prices(2, replaces=False)
+    entropy, errors = InsecureSeededEntropy(3), []
+    for _ in range(40):
+        found = cells_by_parts(root, prices, Spread(rows.copy(), 4000, 0), 3, entropy)
+        errors.append(np.array(found) - 4000 * np.array([quarter, half, 3 * quarter], dtype=float))
+    off = np.abs(errors).mean(axis=0)
+    assert 20 < off[1] < 80
+    assert (off[[0, 2]] < 1.5).all() if counted else (off[[0, 2]] > 10).all()
+
+
 def test_a_group_keeps_its_claim():
     pairs = [(CLUSTERS, (0, 0, *CLUSTERS))]
     bound = built(WANTED[1], "add or remove", rho=0.1)
@@ -256,7 +365,7 @@ def test_what_is_drawn_follows_the_exact_law(rows):
     spread = Spread(np.array(rows, dtype=np.int64), 6, 0)
     counts = dict.fromkeys(expected, 0)
     for _ in range(draws):
-        counts[tuple(cells_by_parts(root, spread, 3, entropy))] += 1
+        counts[tuple(cells_by_parts(root, Prices(1, replaces=False), spread, 3, entropy))] += 1
     common = [key for key, mass in expected.items() if draws * mass >= 5]
     seen = np.array([*(counts[key] for key in common), 0])
     mass = np.array([*(draws * expected[key] for key in common), 0])
@@ -416,6 +525,9 @@ def test_explain_says_which_way_was_taken():
     assert "each of 2 quantiles is chosen on all rows" in two
     assert "9 quantiles are found by recursion" in nine
     assert "at most 4 choices, in place of 9" in nine
+    many = dp.private_quantile(np.arange(1, 64) / 64, bounds=(0, 1), epsilon=1).explain()
+    assert "counts of the rows" in many
+    assert "counts of the rows" not in nine
 
 
 @pytest.mark.parametrize("loss", [{"epsilon": 1}, {"rho": 0.5}], ids=str)

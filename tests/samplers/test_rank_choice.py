@@ -107,6 +107,21 @@ def test_every_window_has_the_weights_of_the_whole(quantile):
                 assert all(d >= bound for d in outside)
 
 
+@pytest.mark.parametrize("offset", [Fraction(-9), Fraction(-2, 3), Fraction(5, 4), Fraction(40)])
+def test_an_offset_moves_the_target_and_leaves_it_among_the_numbers(offset):
+    """A target of 4 + offset of 12 numbers is a quantile of its own, between 0 and 1."""
+    numbers = [0, 0, 3, 3, 3, 4, 7, 8, 8, 8, 11, 11]
+    same = min(max((4 + offset) / 12, Fraction(0)), Fraction(1))
+    law = RankLaw(Fraction(1, 3), Fraction(1, 2), offset)
+    assert law.target(12) == 12 * same
+    column, expected = np.array(numbers, dtype=float), distances(same, numbers, 12)
+    items = items_of(CellChoice(Few(12), law), column, 0, 12)
+    assert assert_exact(items, expected, law.slope) == range(12)
+    for cell, far in enumerate(expected):
+        under, over = sum(x < cell for x in numbers), sum(x > cell for x in numbers)
+        assert law.distance(under, over, 12) == far
+
+
 def test_the_nearest_items_are_not_there():
     """Weights are seen from the nearest item that is, exactly."""
     law = RankLaw(Fraction(1, 2), Fraction(1024))

@@ -23,6 +23,7 @@ from opendp_lite.norms import Norms
 from opendp_lite.recipes import Mechanism
 
 _UNLIKELY: Final = Fraction(1, 10**6)
+_RATES: Final = np.linspace(0.01, 0.99, 99)
 
 
 class NoiseFamily(ABC):
@@ -58,8 +59,8 @@ class NoiseFamily(ABC):
         """The standard deviation at a scale."""
 
     @abstractmethod
-    def exceeded(self, scale: float, share: float) -> float:
-        """What one noise of a scale exceeds with this probability."""
+    def exceeded(self, scale: float, share: float, count: int = 1) -> float:
+        """What the sum of ``count`` noises of a scale exceeds with at most this probability."""
 
     @abstractmethod
     def errors(self, total: np.ndarray, rows: np.ndarray) -> JointNoise:
@@ -106,8 +107,11 @@ class LaplaceFamily(NoiseFamily):
     def deviation(self, scale: float) -> float:
         return sqrt(2) * scale
 
-    def exceeded(self, scale: float, share: float) -> float:
-        return scale * log(1 / (2 * share))
+    def exceeded(self, scale: float, share: float, count: int = 1) -> float:
+        if count == 1:
+            return scale * log(1 / (2 * share))
+        # Chernoff's bound: the moment generating function at t / scale is (1 - t^2)^-count.
+        return scale * float(np.min((-log(share) - count * np.log1p(-(_RATES**2))) / _RATES))
 
     def errors(self, total: np.ndarray, rows: np.ndarray) -> JointNoise:
         return JointLaplace(total, rows)
@@ -150,8 +154,8 @@ class GaussianFamily(NoiseFamily):
     def deviation(self, scale: float) -> float:
         return scale
 
-    def exceeded(self, scale: float, share: float) -> float:
-        return -scale * NormalDist().inv_cdf(share)
+    def exceeded(self, scale: float, share: float, count: int = 1) -> float:
+        return -scale * sqrt(count) * NormalDist().inv_cdf(share)
 
     def errors(self, total: np.ndarray, rows: np.ndarray) -> JointNoise:
         return JointNormal(sqrt(total @ total), sqrt(rows @ rows))

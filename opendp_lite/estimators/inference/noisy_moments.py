@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import hypot
+from math import hypot, sqrt
 from typing import Final
 
 import attrs
@@ -14,8 +14,13 @@ from opendp_lite.estimators.inference.parameters import Floats
 _GRID: Final = 101
 _MEANS: Final = 9
 _HALVINGS: Final = 26
-_FOR_MEAN: Final = 1 / 50
-"""Of the intervals that may miss, those that may miss by the mean."""
+_ROWS_DOUBTED: Final = 0.001
+"""How often noise alone shows so many rows, where a release says nothing of the mean."""
+_FEW: Final = 2.5
+"""The square of Student's 95 % point over the normal's is about 1 + 2.5 / n."""
+_SQUARED: Final = 2.0
+"""The standard deviation of the square of a noise over its mean: sqrt(2) for Gaussian noise, and
+sqrt(5) for Laplace noise."""
 
 
 @attrs.frozen(eq=False)
@@ -33,6 +38,7 @@ class NoisyMoments:
         widest: The width in which the values lie, in units of t.
         family: The noise of all three.
         scales: Its scales, in this order; 0 for a public number of rows.
+        spread: The standard deviation of (t - mean)^2, where the rows are taken for a sample.
     """
 
     total: float
@@ -43,6 +49,7 @@ class NoisyMoments:
     widest: float
     family: NoiseFamily
     scales: tuple[float, float, float]
+    spread: float = 0.0
 
     @property
     def variance(self) -> float:
@@ -51,12 +58,25 @@ class NoisyMoments:
 
     @property
     def standard_error(self) -> float:
-        """Of the noise, to the first order; at most half of what a variance can be."""
+        """To the first order; at most half of what a variance can be."""
         of_total, of_squares, of_rows = map(self.family.deviation, self.scales)
         mean = self._mean
         off = self._variance - self.anchor - mean**2
         noise = hypot(of_squares, 2 * mean * of_total, off * of_rows) / self._counted
-        return self._shown(min(noise, self._largest / 2))
+        both = hypot(noise, self.spread / sqrt(self._counted))
+        return self._shown(min(both, self._largest / 2))
+
+    @property
+    def centre(self) -> float:
+        """The estimated mean, in the unit of the values, from what was subtracted of them."""
+        return self._mean * self.reach
+
+    def sampled(self, squares: float) -> NoisyMoments:
+        """For a sample, with the mean square of (value - mean)^2 - variance, noisily."""
+        most = self._largest * self.reach**2
+        few = 1 + _FEW / self._counted
+        spread = min(sqrt(max(squares, 0.0) * few), most) / self.reach**2
+        return attrs.evolve(self, spread=spread)
 
     def interval(self, confidence: float) -> tuple[float, float]:
         """All variances that fit the release; the estimate is among them.
@@ -64,22 +84,22 @@ class NoisyMoments:
         Proof:
             With the true mean m of t and the true variance v, the release has the pivot
             squares - rows (v - anchor) - 2 m total + rows m^2. It is a known combination of the
-            noises, whatever the number of rows (Fieller 1954). The mean is taken from an
-            interval that misses it a fiftieth as often. The pivot is least at the estimated mean,
-            so this widens the interval by terms of the second order alone.
+            noises, whatever the number of rows (Fieller 1954). At the estimated mean it is less by
+            rows times the square of the mean's error. The expectation of that is added, and its
+            deviation is added to that of the noise. Where noise hides the rows, and so the mean,
+            all variances are taken that fit with any mean. For a sample the deviation also has the
+            sum of (t - m)^2 - v, which is as large for a variance v as the estimated spread.
         """
-        miss = (1 - confidence) * _FOR_MEAN
-        means, level = self._means(miss), confidence + miss
         shown = self._variance
         points = np.unique(np.append(np.linspace(0, self._largest, _GRID), shown))
-        fits = self._fit(points, means, level) | (points == shown)
+        fits = self._fit(points, confidence) | (points == shown)
         inside = np.flatnonzero(fits)
         first, last = int(inside[0]), int(inside[-1])
         ends = [points[first], points[last]]
         beyond = [points[max(first - 1, 0)], points[min(last + 1, len(points) - 1)]]
         for _ in range(_HALVINGS):
             middle = (np.array(ends) + beyond) / 2
-            for side, good in enumerate(self._fit(middle, means, level)):
+            for side, good in enumerate(self._fit(middle, confidence)):
                 (ends if good else beyond)[side] = middle[side]
         return self._shown(ends[0]), self._shown(ends[1])
 
@@ -107,27 +127,26 @@ class NoisyMoments:
         """In squares of the unit of the values, and no larger than it can be."""
         return min(float(variance) * self.reach**2, (self.widest * self.reach / 2) ** 2)
 
-    def _means(self, miss: float) -> Floats:
-        """Means of t among which the true one is, but for this share of releases."""
-        far, off = (
-            self.family.exceeded(scale, miss / 4) for scale in (self.scales[0], self.scales[2])
-        )
-        if self.rows <= off:
-            return np.linspace(-1.0, 1.0, _MEANS)
-        sums = np.array([self.total - far, self.total + far])
-        counts = self.rows + off * np.sign(sums) * np.array([1, -1])
-        low, high = np.clip(sums / counts, -1, 1).tolist()
-        return np.append(np.linspace(low, high, _MEANS), self._mean)
-
-    def _fit(self, variances: Floats, means: Floats, level: float) -> Floats:
-        """Whether each variance fits the release with one of the means."""
-        of_total, of_squares, of_rows = self.scales
+    def _fit(self, variances: Floats, confidence: float) -> Floats:
+        """Whether each variance fits the release."""
+        hidden = self.rows <= self.family.exceeded(self.scales[2], _ROWS_DOUBTED)
+        means = np.linspace(-1.0, 1.0, _MEANS) if hidden else [self._mean]
         fits = np.zeros(len(variances), dtype=bool)
         for mean in means:
-            off = variances - self.anchor - mean**2
-            gap = self.squares - self.rows * off - 2 * mean * self.total
-            errors = self.family.errors(
-                np.array([of_squares, 2 * mean * of_total, 0.0]), np.array([0.0, 0.0, of_rows])
-            )
-            fits |= 2 * errors.below(off, np.abs(gap)) - 1 <= level
+            fits |= self._fit_with(variances, float(mean), 0.0 if hidden else 1.0) <= confidence
         return fits
+
+    def _fit_with(self, variances: Floats, mean: float, estimated: float) -> Floats:
+        """The confidence at which each variance just fits with a mean."""
+        of_total, of_squares, of_rows = self.scales
+        off = variances - self.anchor - mean**2
+        both = self.family.deviation(hypot(of_total, mean * of_rows))
+        doubt = estimated * both**2 / self._counted
+        gap = self.squares - self.rows * off - 2 * mean * self.total + doubt
+        errors = self.family.errors(
+            np.array([of_squares, 2 * mean * of_total, 0.0]), np.array([0.0, 0.0, of_rows])
+        )
+        noise = errors.deviation(off)
+        width = np.hypot(np.hypot(noise, _SQUARED * doubt), self.spread * sqrt(self._counted))
+        found: Floats = 2 * errors.below(off, np.abs(gap) * (noise / width)) - 1
+        return found

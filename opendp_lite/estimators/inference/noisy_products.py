@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from statistics import NormalDist
-from typing import Final
 
 import attrs
 import numpy as np
 
 from opendp_lite.estimators.inference.parameters import Floats
-
-_FAR: Final = 4
-"""Deviations of a noise that are not passed in all but one of 10 000 releases."""
 
 
 @attrs.frozen(eq=False)
@@ -64,30 +60,37 @@ class NoisyProducts:
         Proof:
             With the true means m and the true covariance c, the pivot
             products - rows c - m[i] totals[j] - m[j] totals[i] + rows m[i] m[j] is a known
-            combination of the noises, whatever the number of rows (Fieller 1954). The estimated
-            means change it by terms of the second order, for which the interval is widened.
+            combination of the noises, whatever the number of rows (Fieller 1954). At the estimated
+            means it is less by rows times the product of their errors. The expectation of that is
+            added, and its deviation is added to that of the noise.
         """
         level = NormalDist().inv_cdf((1 + confidence) / 2)
         most = np.full_like(self._sums, self.radius**2)
         least = -most
         np.fill_diagonal(least, 0.0)
-        off = level * self.of_rows
-        if self.rows > off:
-            low, high = self._fitting(level, off)
+        if self.rows > level * self.of_rows:
+            low, high = self._fitting(level)
             least, most = low.clip(least, most), high.clip(least, most)
         shown = self.matrix
         return np.minimum(least, shown), np.maximum(most, shown)
 
-    def _fitting(self, level: float, off: float) -> tuple[Floats, Floats]:
-        """The ends, where so many deviations may pass and the rows are more than ``off``."""
+    def _fitting(self, level: float) -> tuple[Floats, Floats]:
+        """The ends, where so many deviations of noise leave rows.
+
+        With x for c - m[i] m[j] they solve (seen - rows x)^2 = off^2 + (of_rows x)^2, where both
+        deviations are those of the level.
+        """
         products = np.outer(self._means, self._means)
-        second = (_FAR * self.of_totals) ** 2 / (self.rows - off)
-        room = level * self._of_entries + second
-        seen = self._sums - 2 * self.rows * products
-        low, high = seen - room, seen + room
+        twice = np.eye(len(products))
+        doubt = self.of_totals**2 / self._counted
+        seen = self._sums - 2 * self.rows * products + twice * doubt
+        off = level**2 * (self._of_entries**2 + (1 + twice) * doubt**2)
+        lost = (level * self.of_rows) ** 2
+        left = self.rows**2 - lost
+        room = np.sqrt(lost * seen**2 + left * off)
         return (
-            low / (self.rows + off * np.sign(low)) + products,
-            high / (self.rows - off * np.sign(high)) + products,
+            (seen * self.rows - room) / left + products,
+            (seen * self.rows + room) / left + products,
         )
 
     @property

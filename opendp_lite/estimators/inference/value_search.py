@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from functools import lru_cache
-from math import sqrt
+from functools import lru_cache, partial
 from typing import Any, Final
 
 import attrs
@@ -28,14 +27,20 @@ from opendp_lite.transformations.sum import sum
 
 _PER_DOUBLING: Final = 2
 _DOUBLINGS: Final = 30
-_FALSE: Final = 0.002
-"""How often an empty ring near the values passes for one that holds rows."""
-_FARTHEST: Final = 2.0**-6
-_WINDOWS: Final = (1, 2, 4)
+_FALSE, _MOST_FALSE, _HIDDEN = 0.002, 0.05, 8.0
+"""How often an empty ring near the values passes for one that holds rows: so often for each share
+of the rows that a ring may hide, and within these limits. Where few rows may be hidden, clipping
+them errs less than a ring too many."""
+_SURELY: Final = 3e-4
+"""The same for all rings that are found: in doubt, values are clipped to the bounds alone."""
+_FARTHEST: Final = 2.0**-4
+_WINDOWS: Final = (1, 2, 4, 8)
 """How many neighbouring rings are looked at together: few rows may be spread over several."""
 _FARTHER: Final = 2**0.25
-"""How much farther values are let than the last ring that surely holds rows. More errs less for
-lognormal values, and less for values without a tail."""
+"""How much farther values are let than the last ring that is found. More errs less for lognormal
+values, and more for values without a tail."""
+_UNSEEN, _MOST_UNSEEN = 5.0, 0.1
+"""And how much farther still, for each share of the rows that a ring may hide."""
 _FOR_MIDDLE, _FOR_RINGS = Fraction(1, 20), Fraction(3, 20)
 _PURE_FOR_MIDDLE, _PURE_FOR_RINGS = Fraction(1, 10), Fraction(1, 5)
 Around = Stage[Space[Rows], Space[Rows]]
@@ -83,7 +88,7 @@ class Search:
         moved = family.sensitivity(counting.bind(self.ask.space).output_space.unit)
         scale = self.rings.scale(moved)
         counts = np.asarray(self.ask(counting >> self.rings.noise()), dtype=np.float64)
-        return Limits.of(counts, _reaches(rings), ends, lambda p: family.exceeded(scale, p))
+        return Limits.of(counts, _reaches(rings), ends, partial(family.exceeded, scale))
 
 
 @attrs.frozen
@@ -108,39 +113,40 @@ class Limits:
         counts: Floats,
         reaches: Floats,
         ends: tuple[float, float],
-        exceeded: Callable[[float], float],
+        exceeded: Callable[[float, int], float],
     ) -> Limits:
         """From noisy numbers of rows in rings.
 
         A ring holds rows if noise alone would show as many, in it or in it and a few before it,
-        with a small probability. That falls with the fourth power of how much farther the ring lies
-        than the last that holds rows: as many times the square of the error grows.
+        with a small probability. That falls with the sixth power of how much farther the ring lies
+        than the last that holds rows: faster than the square of the error grows.
 
         Args:
             counts: The numbers, from the outermost ring on the left to that on the right.
             reaches: How far the rings reach, on one side.
             ends: The bounds of the values.
-            exceeded: What noise exceeds with a probability.
+            exceeded: What the sum of so many noises exceeds with a probability.
         """
         inner = len(reaches) - 1
         sides = counts[inner::-1], counts[inner:]
         reached = [0, 0]
         within = np.cumsum(sides[0] + sides[1]) - counts[inner]
-        here = int(np.argmax(within >= counts.sum() / 2))
+        here = int(np.argmax(within >= within.max() / 2))
+        hidden = exceeded(_FALSE, 1) / max(within.max(), 1.0)
+        passes = min(max(_HIDDEN * hidden, _FALSE), _MOST_FALSE)
         for ring in range(1, inner + 1):
-            farther = max(reaches[min(here, ring)] / reaches[ring], _FARTHEST)
-            least = exceeded(_FALSE * farther**4)
+            rarer = max(reaches[min(here, ring)] / reaches[ring], _FARTHEST) ** 6
             for side in range(2):
-                windows = (
-                    sides[side][max(ring - w, reached[side]) + 1 : ring + 1] for w in _WINDOWS
-                )
-                if any(each.sum() > least * sqrt(len(each)) for each in windows if len(each)):
+                starts = {max(ring - window, reached[side]) + 1 for window in _WINDOWS}
+                sums = {ring + 1 - s: sides[side][s : ring + 1].sum() for s in starts if s <= ring}
+                if any(found > exceeded(passes * rarer, count) for count, found in sums.items()):
                     reached[side], here = ring, max(here, ring)
         left, right = reached
         inside = counts[inner - left : inner + right + 1]
-        if inside.sum() <= max(counts.sum() / 2, exceeded(_FALSE)):
+        sure = (np.convolve(inside, np.ones(w)).max() > exceeded(_SURELY, w) for w in _WINDOWS)
+        if not any(sure) or inside.sum() <= 0:
             return cls.anywhere(ends)
-        far = _FARTHER * reaches[reached]
+        far = _FARTHER * (1 + _UNSEEN * min(hidden, _MOST_UNSEEN)) * reaches[reached]
         lower, upper = max(-far[0], ends[0]), min(far[1], ends[1])
         between = np.append(0.0, (reaches[1:] + reaches[:-1]) / 2)
         places = np.concatenate([-between[left:0:-1], between[: right + 1]])

@@ -16,8 +16,9 @@ from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.errors import SpaceError
 from opendp_lite.estimators.inference.bounded_column import BoundedColumn
-from opendp_lite.estimators.inference.budget import Budget, budget_of
+from opendp_lite.estimators.inference.budget import budget_of
 from opendp_lite.estimators.inference.noisy_moments import NoisyMoments
+from opendp_lite.estimators.inference.request import Request
 from opendp_lite.estimators.inference.value_search import (
     Around,
     Limits,
@@ -26,7 +27,7 @@ from opendp_lite.estimators.inference.value_search import (
     rings_for,
     search_shares,
 )
-from opendp_lite.exact import Number, confidence_of
+from opendp_lite.exact import Number
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.clamp import clamp
@@ -42,11 +43,10 @@ _FINE: Final = 2**24
 
 @attrs.frozen
 class SpreadPlan:
-    """What was asked of a variance: where the values lie, a budget, a confidence."""
+    """What was asked of a variance: where the values lie, a budget, an interval."""
 
     column: BoundedColumn
-    budget: Budget
-    confidence: float | None
+    request: Request
     rings: Points = attrs.field(eq=False)
 
     @classmethod
@@ -56,6 +56,7 @@ class SpreadPlan:
         bounds: tuple[Number, Number],
         step: str,
         confidence: Number | None,
+        sampling: bool,
         budget: tuple[Number | None, Number | None, Number | None],
     ) -> SpreadPlan:
         """Refuses bounds, budgets and confidences that make no sense."""
@@ -65,13 +66,10 @@ class SpreadPlan:
                 f"{step} is of one column, the rows have {space.domain.columns}. Put select() "
                 "before it, or use covariance() for all of them"
             )
-        share = (
-            None if confidence is None else float(confidence_of(confidence, f"{step}: confidence"))
-        )
-        rings = rings_for(float(2 * column.half))
-        plan = cls(column, budget_of(step, *budget).with_choices(), share, rings)
-        (column.rows(space) >> median(column, plan.budget)).bind(space)
-        return plan
+        whole = budget_of(step, *budget).with_choices()
+        request = Request.within(whole, step, confidence, sampling)
+        (column.rows(space) >> median(column, whole)).bind(space)
+        return cls(column, request, rings_for(float(2 * column.half)))
 
     def measured(
         self, space: Space[Rows], shown: Callable[[NoisyMoments], Any], name: str
@@ -87,7 +85,8 @@ class SpreadPlan:
         def program(ask: Ask[Any]) -> Any:
             return shown(self._moments(ask))
 
-        middle, rings = search_shares(self.budget)
+        whole = self.request.whole
+        middle, rings = search_shares(whole)
         why = (
             f"{float(middle):.0%} of the budget is for a median, {float(rings):.0%} for the number "
             "of rows in rings around it\n"
@@ -96,22 +95,26 @@ class SpreadPlan:
             f"  so the error follows the values and not the bounds; no interval for the {name} "
             "shows what this clipping moves"
         )
-        budget = self.budget
-        made = programmed(space, program, budget.measure, budget.amount, "")
-        return budget.with_claimed_loss(made).explained(why)
+        if self.request.sampling:
+            why += "\n  a twentieth of the budget tells how far a sample's variance may be off"
+        made = programmed(space, program, whole.measure, whole.amount, "")
+        return whole.with_claimed_loss(made).explained(why)
 
     def _moments(self, ask: Ask[Any]) -> NoisyMoments:
         """One run: where the values lie, then sums of what is clipped there."""
-        middle, rings = search_shares(self.budget)
+        budget = self.request.budget
+        middle, rings = search_shares(budget)
         rows = self.column.rows(ask.space)
-        search = Search(ask, self.budget.part(middle), self.budget.part(rings))
+        search = Search(ask, budget.part(middle), budget.part(rings))
         centre, limits = search.column(rows, self.column, self.rings)
         clipped = rows >> center(Fraction(centre)) >> clamp(*limits.exact)
-        return self._sums(ask, clipped >> center(Fraction(limits.mean)), limits)
+        inside = clipped >> center(Fraction(limits.mean))
+        found = self._sums(ask, inside, limits)
+        return self._with_spread(ask, inside, found) if self.request.sampling else found
 
     def _sums(self, ask: Ask[Any], inside: Around, limits: Limits) -> NoisyMoments:
-        """The last release."""
-        budget, space = self.budget, ask.space
+        """The last release, but for a sample."""
+        budget, space = self.request.budget, ask.space
         middle, rings = search_shares(budget)
         left = budget.part(1 - middle - rings)
         reach, size = Fraction(limits.reach), space.domain.size
@@ -149,6 +152,18 @@ class SpreadPlan:
             family=family,
             scales=(scales[1], scales[0], scales[2] if size is None else 0.0),
         )
+
+    def _with_spread(self, ask: Ask[Any], inside: Around, found: NoisyMoments) -> NoisyMoments:
+        """Adds how far the squared distances from the mean spread, one deviation of noise up."""
+        budget, space = self.request.for_squares, ask.space
+        mean, variance = found.centre, found.variance
+        distances = inside >> center(Fraction(mean)) >> square()
+        squares = distances >> center(Fraction(variance)) >> square()
+        most = Fraction(squares.bind(space).output_space.domain.body.radius(2))
+        total = squares >> center(most / 2) >> sum()
+        unit = budget.family.sensitivity(total.bind(space).output_space.unit)
+        noisy = float(ask(total >> budget.noise())[0]) + budget.deviation(unit)
+        return found.sampled(noisy / max(found.rows, 1.0) + float(most / 2))
 
 
 def _fine(share: Fraction) -> Fraction:

@@ -27,7 +27,7 @@ def standard_deviation(
 ) -> Mechanism[Space[Rows], ZeroConcentratedDivergence, float]: ...
 @overload
 def standard_deviation(
-    lower: Number, upper: Number, *, rho: Number, confidence: Number
+    lower: Number, upper: Number, *, rho: Number, confidence: Number, sampling: bool = False
 ) -> Mechanism[Space[Rows], ZeroConcentratedDivergence, Estimate]: ...
 @overload
 def standard_deviation(
@@ -35,7 +35,12 @@ def standard_deviation(
 ) -> Mechanism[Space[Rows], MaxDivergence, float]: ...
 @overload
 def standard_deviation(
-    lower: Number, upper: Number, *, epsilon: Number, confidence: Number
+    lower: Number,
+    upper: Number,
+    *,
+    epsilon: Number,
+    confidence: Number,
+    sampling: bool = False,
 ) -> Mechanism[Space[Rows], MaxDivergence, Estimate]: ...
 @overload
 def standard_deviation(
@@ -43,7 +48,13 @@ def standard_deviation(
 ) -> Mechanism[Space[Rows], ApproximateDivergence, float]: ...
 @overload
 def standard_deviation(
-    lower: Number, upper: Number, *, epsilon: Number, delta: Number, confidence: Number
+    lower: Number,
+    upper: Number,
+    *,
+    epsilon: Number,
+    delta: Number,
+    confidence: Number,
+    sampling: bool = False,
 ) -> Mechanism[Space[Rows], ApproximateDivergence, Estimate]: ...
 @bounds_come_first("epsilon=1")
 @example(records(), 0, 100, rho=0.1)
@@ -59,6 +70,7 @@ def standard_deviation(
     epsilon: Number | None = None,
     delta: Number | None = None,
     confidence: Number | None = None,
+    sampling: bool = False,
 ) -> Measurement[Space[Rows], Any, float | Estimate]:
     """The standard deviation of one column, for values of any shape.
 
@@ -72,6 +84,8 @@ def standard_deviation(
         epsilon: The budget of pure privacy, 1 say; with ``delta`` of approximate privacy.
         delta: With ``epsilon``: the probability that its bound may fail, 1e-6 say.
         confidence: 0.95, say, asks for an interval too.
+        sampling: As for ``variance``: whether the interval is for the population. It then costs a
+            twentieth of the budget.
 
     Returns:
         The root of what ``variance`` releases, between 0 and half the width of the bounds. With a
@@ -93,22 +107,23 @@ def standard_deviation(
         3
     """
     plan = SpreadPlan.of(
-        space, (lower, upper), "standard_deviation", confidence, (rho, epsilon, delta)
+        space, (lower, upper), "standard_deviation", confidence, sampling, (rho, epsilon, delta)
     )
 
     def shown(moments: NoisyMoments) -> float | Estimate:
-        root = sqrt(moments.variance)
-        if plan.confidence is None:
+        root, confidence = sqrt(moments.variance), plan.request.confidence
+        if confidence is None:
             return root
-        low, high = map(sqrt, moments.interval(plan.confidence))
+        low, high = map(sqrt, moments.interval(confidence))
         error = moments.standard_error
         return Estimate(
             root,
             # To the first order; near 0 what the error does to the root of 0.
             min(error / (2 * root), sqrt(error)) if root else sqrt(error),
             (low, high),
-            plan.confidence,
+            confidence,
             max(moments.rows, 0.0),
+            sampling,
             clipped=True,
         )
 

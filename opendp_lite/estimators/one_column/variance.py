@@ -26,7 +26,7 @@ def variance(
 ) -> Mechanism[Space[Rows], ZeroConcentratedDivergence, float]: ...
 @overload
 def variance(
-    lower: Number, upper: Number, *, rho: Number, confidence: Number
+    lower: Number, upper: Number, *, rho: Number, confidence: Number, sampling: bool = False
 ) -> Mechanism[Space[Rows], ZeroConcentratedDivergence, Estimate]: ...
 @overload
 def variance(
@@ -34,7 +34,12 @@ def variance(
 ) -> Mechanism[Space[Rows], MaxDivergence, float]: ...
 @overload
 def variance(
-    lower: Number, upper: Number, *, epsilon: Number, confidence: Number
+    lower: Number,
+    upper: Number,
+    *,
+    epsilon: Number,
+    confidence: Number,
+    sampling: bool = False,
 ) -> Mechanism[Space[Rows], MaxDivergence, Estimate]: ...
 @overload
 def variance(
@@ -42,7 +47,13 @@ def variance(
 ) -> Mechanism[Space[Rows], ApproximateDivergence, float]: ...
 @overload
 def variance(
-    lower: Number, upper: Number, *, epsilon: Number, delta: Number, confidence: Number
+    lower: Number,
+    upper: Number,
+    *,
+    epsilon: Number,
+    delta: Number,
+    confidence: Number,
+    sampling: bool = False,
 ) -> Mechanism[Space[Rows], ApproximateDivergence, Estimate]: ...
 @bounds_come_first("epsilon=1")
 @example(records(), 0, 100, rho=0.1)
@@ -58,6 +69,7 @@ def variance(
     epsilon: Number | None = None,
     delta: Number | None = None,
     confidence: Number | None = None,
+    sampling: bool = False,
 ) -> Measurement[Space[Rows], Any, float | Estimate]:
     """The variance of one column, for values of any shape.
 
@@ -71,6 +83,8 @@ def variance(
         epsilon: The budget of pure privacy, 1 say; with ``delta`` of approximate privacy.
         delta: With ``epsilon``: the probability that its bound may fail, 1e-6 say.
         confidence: 0.95, say, asks for an interval too.
+        sampling: Whether the interval is for the variance of the population, of which the rows
+            are a random sample. It then costs a twentieth of the budget.
 
     Returns:
         The mean squared distance from the mean: divided by n, as ``numpy.var`` with ``ddof=0``. It
@@ -103,17 +117,21 @@ def variance(
         >>> 0 < high - low < 3
         True
     """
-    plan = SpreadPlan.of(space, (lower, upper), "variance", confidence, (rho, epsilon, delta))
+    plan = SpreadPlan.of(
+        space, (lower, upper), "variance", confidence, sampling, (rho, epsilon, delta)
+    )
 
     def shown(moments: NoisyMoments) -> float | Estimate:
-        if plan.confidence is None:
+        confidence = plan.request.confidence
+        if confidence is None:
             return moments.variance
         return Estimate(
             moments.variance,
             moments.standard_error,
-            moments.interval(plan.confidence),
-            plan.confidence,
+            moments.interval(confidence),
+            confidence,
             max(moments.rows, 0.0),
+            sampling,
             clipped=True,
         )
 
