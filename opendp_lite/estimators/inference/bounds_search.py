@@ -27,6 +27,7 @@ LEAST_POWER: Final = -300
 MOST_POWER: Final = 300
 FARTHEST: Final = 2.0**MOST_POWER
 """Values beyond it count as it."""
+Sides = tuple[Side, Side]
 _FINE: Final = 2**24
 _SMALLEST: Final = 2.0**-250
 _PRECISION: Final = 2.0**-40
@@ -38,6 +39,10 @@ _PLAIN_SHARE: Final = 0.13
 """Of the rows in the fullest doubling of a smooth column, on one side of its median."""
 _BESIDE: Final = 5.0
 _MOST_LEARNED: Final = 0.75
+_FAR_DOUBLINGS, _NEAR_DOUBLINGS = 2, 4
+"""Beyond the last doubling where rows show, and nearer than it: where rows are looked for again."""
+_MOST_APART: Final = 6
+"""By how many doublings the nearer side may end before the other, and still be looked at."""
 _LEAST_MEDIAN: Final = 0.01
 _FOR_PURE_COUNT, _FOR_COUNT = 0.05, 0.02
 
@@ -166,9 +171,11 @@ class BoundsSearch:
         cut = float(np.ldexp(np.trunc(np.ldexp(half, bits + 1)), exponent - bits - 1))
         return cut if abs(cut) > 2 / FARTHEST else 0.0
 
-    def sides(
-        self, middle: float, ends: tuple[int, int], bits: int, part: Budget
-    ) -> tuple[Side, Side]:
+    def doublings(self, middle: float, part: Budget) -> Sides:
+        """Noisy counts of the magnitudes below and above the middle, a doubling to a cell."""
+        return self.sides(middle, (LEAST_POWER, MOST_POWER), 0, part)
+
+    def sides(self, middle: float, ends: tuple[int, int], bits: int, part: Budget) -> Sides:
         """Noisy counts of the magnitudes below and above the middle, between powers of two."""
         counts = magnitude_counts(*ends, bits=bits) >> part.noise()
         centred = select(self.column) >> center(Fraction(middle))
@@ -179,6 +186,16 @@ class BoundsSearch:
             for each in (cells[half::-1], cells[half:])
         )
         return below, above
+
+
+def window(sides: Sides) -> tuple[int, int] | None:
+    """The powers of two between which values end, as seen in doublings; None where none show."""
+    seen = [side.last() + side.least for side in sides if side.last()]
+    if not seen:
+        return None
+    nearest_end = max(min(seen), max(seen) - _MOST_APART)
+    least = max(nearest_end - _NEAR_DOUBLINGS, LEAST_POWER)
+    return least, min(max(seen) + _FAR_DOUBLINGS, MOST_POWER)
 
 
 def around(middle: float, below: float, above: float) -> tuple[Fraction, Fraction]:

@@ -15,10 +15,10 @@ from opendp_lite.domains import Rows
 from opendp_lite.estimators.inference.bounds_search import (
     FARTHEST,
     LEAST_POWER,
-    MOST_POWER,
     BoundsSearch,
     SearchPlan,
     around,
+    window,
 )
 from opendp_lite.estimators.inference.budget import budget_of
 from opendp_lite.exact import Number, nearest, open_probability
@@ -31,7 +31,6 @@ from opendp_lite.recipes import Mechanism, mechanism
 from opendp_lite.spaces import Space, records
 
 _COARSE: Final = 0.2
-_DOUBLINGS: Final = 4
 _CUTS: Final = 3
 LowerAndUpper = tuple[Any, Any]
 
@@ -137,14 +136,12 @@ class _Bounds:
         middle = search.middle(rows)
         share = max(_COARSE, plan.for_plain(rows))
         beyond = self.outside * rows
-        sides = search.sides(middle, (LEAST_POWER, MOST_POWER), 0, plan.part(share))
-        reaches = [side.reaches(rows, beyond) for side in sides]
-        farthest = max((each.doubling for each in reaches if each.safe), default=LEAST_POWER + 1)
-        nearest_end = min((each.doubling for each in reaches if each.safe), default=LEAST_POWER + 1)
-        ends = max(nearest_end - _DOUBLINGS, LEAST_POWER), farthest
+        sides = search.doublings(middle, plan.part(share))
+        ends = window(sides) or (LEAST_POWER, LEAST_POWER + 1)
         finer = search.sides(middle, ends, _CUTS, plan.part(self._left(share, rows)))
         below, above = (
-            side.quantile(each, beyond) for side, each in zip(finer, reaches, strict=True)
+            side.quantile(2 * coarse.end(coarse.last()), beyond) if coarse.last() else 0.0
+            for side, coarse in zip(finer, sides, strict=True)
         )
         lower, upper = map(nearest, around(middle, below, above))
         return lower, max(upper, nextafter(lower, inf))

@@ -39,7 +39,8 @@ def expected_error(
         made-up releases with a fixed seed.
 
     Raises:
-        ParameterError: If the guess lies outside of the bounds, or n is not the public number.
+        ParameterError: If the guess lies outside of the bounds, n is not the public number, or the
+            mean has no bounds.
         SpaceError: If the estimator is not a mean of one column.
 
     Proof:

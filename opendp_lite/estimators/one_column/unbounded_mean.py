@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, Final, overload
+from typing import Any, Final, NoReturn, overload
 
 import attrs
 
 from opendp_lite.combinators.adaptive import Ask, programmed
 from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
-from opendp_lite.errors import SpaceError
+from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.estimate import Estimate
 from opendp_lite.estimators.inference.bounds_search import (
     FARTHEST,
-    LEAST_POWER,
-    MOST_POWER,
     BoundsSearch,
     SearchPlan,
+    Sides,
     around,
+    window,
 )
+from opendp_lite.estimators.inference.budget import budget_of
 from opendp_lite.estimators.inference.request import Request
+from opendp_lite.estimators.inference.tail import Tail, cheapest
 from opendp_lite.estimators.one_column.joint_mean import joint_mean
 from opendp_lite.estimators.one_column.known_size_mean import known_size_mean
 from opendp_lite.estimators.one_column.recentred_mean import recentred_mean
@@ -37,19 +39,14 @@ _FEWEST: Final = 60.0
 """The exponent at which a median among 2^20 cells to a doubling is found."""
 _COARSE_BITS: Final = 20
 _SURELY: Final = 1.5
+_LEAST_LOOK, _MOST_PLAIN_LOOK, _MOST_LOOK = 0.03, 0.1, 0.42
 _SPARSE_SHARE: Final = 0.025
 """Of the rows in the fullest doubling where most values are 0."""
-_LEAST_COUNTS, _MOST_COUNTS, _TRIMMING = 0.08, 0.35, 0.06
 _MOST_LOOKED: Final = 0.85
-_FULL: Final = 0.06
-"""Edges are looked for where a cell with this share of the rows is surely seen."""
-_CUTS: Final = 4
-_DOUBLINGS: Final = 2
-_WANTED: Final = 2.8
-"""Of the deviation of a noisy count: so many rows beyond a bound bias a mean by about its noise."""
-
-_SKEWED, _EVEN = 1.5, 1.5
-"""Unless one side reaches so much farther, what is clipped on both is alike: so much more is."""
+_FOR_TAILS, _FOR_PURE_TAILS = 0.12, 0.15
+_ENOUGH: Final = 104.0
+"""Tails are looked at for themselves where so many deviations of noisy counts are rows."""
+_CUTS: Final = 2
 
 
 @overload
@@ -149,20 +146,74 @@ def learned_mean(space: Space[Rows], request: Request) -> Measurement[Space[Rows
         return _Run(BoundsSearch(ask, plan), request).mean()
 
     made = programmed(space, program, budget.measure, budget.amount, "")
-    return budget.with_claimed_loss(made).explained(_SpentOnSearch(plan, size, request))
+    spent = _SpentOnSearch(plan, size, request)
+    return budget.with_claimed_loss(made).explained(spent, simulate=_unforeseen)
 
 
-def _for_counts(plan: SearchPlan, rows: float) -> float:
-    """The share at which the doublings of a sparse column are found."""
-    sparse = plan.share_for(_SPARSE_SHARE * rows / plan.doubts.anywhere)
-    most = min(max(_MOST_COUNTS, plan.for_plain(rows)), _MOST_LOOKED - plan.for_median(rows))
-    return min(max(sparse, _LEAST_COUNTS), most)
+def _unforeseen(*_: object) -> NoReturn:
+    raise ParameterError(
+        "expected_error: the error of a mean without bounds depends on how far the values reach, "
+        "which no guess of the mean tells. Plan with bounds that you think fit: "
+        "dp.expected_error(dp.mean(0, 100, epsilon=1), n=1000, guess=40). Without bounds expect "
+        "about one and a half times that with 10 000 rows or more"
+    )
 
 
-def _for_trimming(plan: SearchPlan, rows: float) -> float:
-    """The share that finds where full cells end; 0 where few rows leave none full."""
-    seen = plan.deviation(_TRIMMING) * plan.doubts.edge <= _FULL * rows
-    return _TRIMMING if seen else 0.0
+@attrs.frozen
+class _Shares:
+    """The shares of the budget by which it is found how far values reach, for so many rows.
+
+    Args:
+        plan: How counts err.
+        rows: The number of rows, or about that.
+    """
+
+    plan: SearchPlan
+    rows: float
+
+    @property
+    def enough(self) -> bool:
+        """Whether tails are worth a look of their own."""
+        return self.rows >= _ENOUGH * self.plan.deviation(self._for_tails)
+
+    @property
+    def first(self) -> float:
+        """For counts of doublings."""
+        plain = max(self.plan.for_plain(self.rows), _LEAST_LOOK)
+        usual = _MOST_PLAIN_LOOK if self.enough else self._most
+        return max(plain, min(self._for_sparse, usual))
+
+    @property
+    def again(self) -> float:
+        """For a second look where the first saw nothing; 0 with few rows."""
+        return max(self._most - self.first, 0.0) if self.enough else 0.0
+
+    @property
+    def tails(self) -> float:
+        """For finer counts of the tails; 0 with few rows."""
+        return self._for_tails if self.enough else 0.0
+
+    def bits(self, coarse: Sides, ends: tuple[int, int]) -> int | None:
+        """How finely tails are looked at, by the rows that show in doublings; None for not."""
+        if not self.enough:
+            return None
+        shown = sum(float(side.between(*ends).cells[1:].sum()) for side in coarse)
+        for_each = shown / self.plan.deviation(self.tails) / _ENOUGH
+        return next(
+            (fewer for fewer in range(_CUTS) if for_each < 2.0 ** (1 + fewer - _CUTS)), _CUTS
+        )
+
+    @property
+    def _most(self) -> float:
+        return min(_MOST_LOOK, _MOST_LOOKED - self.plan.for_median(self.rows))
+
+    @property
+    def _for_sparse(self) -> float:
+        return self.plan.share_for(_SPARSE_SHARE * self.rows / self.plan.doubts.anywhere)
+
+    @property
+    def _for_tails(self) -> float:
+        return _FOR_PURE_TAILS if self.plan.power == 1 else _FOR_TAILS
 
 
 @attrs.frozen
@@ -181,27 +232,48 @@ class _Run:
         return self._within(*around(middle, *self._reaches(middle, rows)))
 
     def _reaches(self, middle: float, rows: float) -> tuple[float, float]:
-        """How far few values lie below and above the middle."""
-        plan = self.search.plan
-        wanted = _WANTED * plan.budget.deviation(plan.unit)
-        part = plan.part(_for_counts(plan, rows))
-        sides = self.search.sides(middle, (LEAST_POWER, MOST_POWER), 0, part)
-        below, above = (side.reaches(rows, wanted) for side in sides)
-        if max(below.tight, above.tight) < _SKEWED * min(below.tight, above.tight):
-            below, above = (side.reaches(rows, _EVEN * wanted) for side in sides)
-        ends = [each.doubling for each in (below, above) if each.safe]
-        share = _for_trimming(plan, rows)
-        if not share or not ends:
-            return below.safe, above.safe
-        least = max(min(ends) - _DOUBLINGS, LEAST_POWER)
-        finer = self.search.sides(middle, (least, max(ends)), _CUTS, plan.part(share))
-        return finer[0].trimmed(below), finer[1].trimmed(above)
+        """How far from the middle values are clipped, below and above it."""
+        shares = _Shares(self.search.plan, rows)
+        coarse, found = self._looked(middle, shares)
+        ends = window(coarse)
+        if ends is None:
+            return 0.0, 0.0
+        safe = [side.end(side.last()) if side.last() else 0.0 for side in coarse]
+        bits = shares.bits(coarse, ends) if found else None
+        if bits is None:
+            below, above = coarse
+            sides = below.between(*ends), above.between(*ends)
+        else:
+            least, most = ends
+            ends = least, most - (bits == _CUTS)
+            sides = self.search.sides(middle, ends, bits, self.search.plan.part(shares.tails))
+        tails = [Tail.of(side, end) for side, end in zip(sides, safe, strict=True)]
+        return cheapest(*tails, self._deviation(), fixed_size=self._size is not None)
+
+    def _looked(self, middle: float, shares: _Shares) -> tuple[Sides, bool]:
+        """Counts of doublings, and whether a first look showed rows."""
+        search, plan = self.search, self.search.plan
+        first = search.doublings(middle, plan.part(shares.first))
+        if window(first) is not None or not shares.again:
+            return first, True
+        again = search.doublings(middle, plan.part(shares.again))
+        below, above = (one.together(two) for one, two in zip(first, again, strict=True))
+        return (below, above), False
+
+    def _deviation(self) -> float:
+        """Of the noise that what is left buys."""
+        left = self.search.plan.argument(self.search.ask.left)
+        return budget_of("mean", **left).deviation(self.search.plan.unit)
+
+    @property
+    def _size(self) -> int | None:
+        return self.search.ask.space.domain.size
 
     def _within(self, lower: Fraction, upper: Fraction) -> float | Estimate:
         """The mean in bounds, for all that is left."""
         ask, plan = self.search.ask, self.search.plan
         chosen: Any = joint_mean if plan.power == 1 else recentred_mean
-        if ask.space.domain.size is not None:
+        if self._size is not None:
             chosen = known_size_mean
         mean: Mechanism[Space[Rows], Any, float | Estimate] = chosen(
             lower,
@@ -251,14 +323,15 @@ class _SpentOnSearch:
     def _spent(self) -> list[str]:
         plan = self.plan
         if self.size is not None:
-            reached = _for_counts(plan, self.size) + _for_trimming(plan, self.size)
+            shares = _Shares(plan, self.size)
+            reached = shares.first + shares.tails
             return [
                 f"  {plan.for_median(self.size):.2g} of the budget finds a median, {reached:.2g} "
                 "how far the values reach"
             ]
         return [
             f"  {plan.for_count:.0%} of the budget counts the rows: it says how to divide the rest",
-            "  about 1 % finds a median, 8 to 14 % how far the values reach, more for few rows",
+            "  about 1 % finds a median, 15 to 21 % how far the values reach, more for few rows",
             f"  with fewer than about {self._enough()} rows the release is a private median, with "
             "very few it is 0",
         ]

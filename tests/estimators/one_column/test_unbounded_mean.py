@@ -7,13 +7,16 @@ from fractions import Fraction
 from math import sqrt
 from pathlib import Path
 
+import attrs
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 import opendp_lite as dp
 from opendp_lite.estimators.inference.bounds_search import FARTHEST, SearchPlan
 from opendp_lite.estimators.inference.budget import budget_of, concentrated_loss
-from opendp_lite.estimators.inference.magnitudes import NORMAL, Reaches, Side
+from opendp_lite.estimators.inference.magnitudes import LAPLACE, NORMAL, Side
+from opendp_lite.estimators.inference.tail import Tail, cheapest
 from opendp_lite.estimators.one_column import unbounded_mean as module
 from opendp_lite.measures.profile import ConcentratedProfile
 
@@ -93,11 +96,12 @@ def test_what_a_run_may_ask_leaves_something(where, loss):
     plan = SearchPlan.of(SPACES[where], budget)
     for rows in np.geomspace(1, 1e30, 4000):
         if plan.succeeds(rows):
+            each = module._Shares(plan, rows)
             shares = (
                 plan.for_count,
                 plan.for_median(rows),
-                module._for_counts(plan, rows),
-                module._for_trimming(plan, rows),
+                each.first,
+                max(each.again, each.tails),
             )
             assert all(0 <= share < 1 for share in shares)
             assert sum(shares) < 0.95
@@ -240,27 +244,97 @@ def test_the_last_cell_with_rows():
     assert side([0, 0, 0, 6, 2, 0, 0, 0]).last() == 3
 
 
-def test_a_reach_follows_the_tail():
-    """An exponential tail of scale 1, cut at powers of two: 5 of 10^6 rows lie beyond 12.2."""
-    ends = 2.0 ** np.arange(-10, 21)
-    beyond = 1e6 * np.exp(-ends)
-    cells = np.append(0.0, -np.diff(beyond))
-    found = Side(cells, -10, 0, 2.0, NORMAL).reaches(1e6, 5.0)
-    assert 11 < found.tight < 16 <= found.safe <= 32
-    assert found.doubling == np.ceil(np.log2(found.safe))
-    assert side([900, 0, 0, 0]).reaches(900, 5) == Reaches()
+def test_two_looks_count_by_inverse_variances():
+    one, two = side([0, 10, 20], deviation=1.0), side([0, 20, 10], deviation=2.0)
+    both = one.together(two)
+    assert np.allclose(both.cells, [0, 12, 18])
+    assert both.deviation == pytest.approx(sqrt(0.8))
+    assert both.between(1, 2).cells.tolist() == both.cells[1:].tolist()
+    assert both.between(1, 2).end(1) == both.end(2) == 4.0
 
 
-def test_a_reach_is_trimmed_to_a_full_cell():
-    """Fine cells: to the end of one that is full, with nothing beyond; else not below the tail."""
-    reaches = Reaches(safe=4.0, tight=3.0)
-    full = side([0, 50, 50, 50, 50, 0, 0, 1, -1], bits=2)
-    assert full.trimmed(reaches) == 2.0
-    tail = side([0, 50, 50, 50, 50, 8, 7, 6, 5], bits=2)
-    assert tail.trimmed(reaches) == 4.0
-    thin = side([0, 50, 30, 20, 10, 3, 3, 3, 3], bits=2)
-    assert thin.trimmed(reaches) == 3.0
-    assert full.trimmed(Reaches()) == 0.0
+ENDS = 2.0 ** (np.arange(-16, 25) / 4)
+"""Distances; the counts below are in cells of 4 to a doubling, as ``bits=2`` cuts them."""
+
+
+def counted(beyond, rows: float, deviation: float, doubts=NORMAL) -> Side:
+    """What there is, without noise, of so many rows of a law, by its share beyond a distance."""
+    empty = Side(np.zeros(41), -4, 2, deviation, doubts)
+    return attrs.evolve(empty, cells=np.append(0.0, -rows * np.diff(beyond(empty.ends))))
+
+
+LAW = {
+    "exponential": (lambda x: np.exp(-x), lambda x: np.exp(-x)),
+    "normal": (
+        lambda x: 2 * ndtr(-x),
+        lambda x: 2 * (np.exp(-(x**2) / 2) / sqrt(2 * np.pi) - x * ndtr(-x)),
+    ),
+    "power 3": (lambda x: (1 + x) ** -3.0, lambda x: (1 + x) ** -2.0 / 2),
+}
+"""The share beyond a distance, and the mean of what lies beyond it."""
+
+
+@pytest.mark.parametrize("doubts", [NORMAL, LAPLACE], ids=["normal", "laplace"])
+@pytest.mark.parametrize("law", LAW)
+def test_what_clipping_costs_follows_the_tail(law, doubts):
+    """Within a factor of two where 20 of 10^5 rows lie beyond."""
+    beyond, lost = LAW[law]
+    found = Tail.of(counted(beyond, 1e5, 4.0, doubts), 1.0)
+    place = int(np.argmin(np.abs(beyond(found.ends) - 2e-4)))
+    true = 1e5 * lost(found.ends[place])
+    assert true / 2 < found.lost[place] < 2 * true
+    assert found.square[place] >= found.lost[place] ** 2
+
+
+def test_a_tail_ends_where_the_values_end():
+    """Uniform up to 2, or all at 2: nothing is lost there, and no more is paid for."""
+    uniform = Tail.of(counted(lambda x: np.maximum(1 - x / 2, 0), 1e4, 5.0), 4.0)
+    equal = Tail.of(counted(lambda x: 1.0 * (x < 2), 1e4, 5.0), 4.0)
+    for each in (uniform, equal):
+        assert cheapest(Tail.none(), each, 3.0, fixed_size=False) == (0.0, 2.0)
+
+
+def test_too_few_rows_show_no_tail():
+    found = Tail.of(counted(lambda x: np.exp(-x), 10, 4.0), 8.0)
+    assert found.ends.tolist() == [8.0]
+    assert cheapest(Tail.none(), found, 1.0, fixed_size=True) == (0.0, 8.0)
+
+
+def test_counts_that_are_all_noise_break_nothing():
+    """Sums below 0 and beyond, in any cell."""
+    random = np.random.default_rng(8)
+    for _ in range(300):
+        cells = random.laplace(0, 30, 41)
+        cells[random.integers(41)] += random.choice([0, 300, 1e6])
+        with np.errstate(all="raise", under="ignore"):
+            found = Tail.of(Side(cells, -4, 2, 30.0, LAPLACE), 8.0)
+        assert np.isfinite(found.square).all()
+
+
+def test_clipping_balances_noise_and_what_is_lost():
+    """By going through all pairs; the farther end counts, or the width where rows are replaced."""
+    near = Tail(np.array([1.0, 2.0, 4.0]), np.array([60.0, 20.0, 1.0]), np.array([4e3, 5e2, 2.0]))
+    far = Tail(np.array([2.0, 4.0, 8.0]), np.array([90.0, 30.0, 2.0]), np.array([9e3, 1e3, 6.0]))
+    for fixed in (False, True):
+        for deviation in (1.0, 5.0, 20.0):
+
+            def cost(pair, fixed=fixed, deviation=deviation):
+                i, j = pair
+                reach = near.ends[i] + far.ends[j] if fixed else max(near.ends[i], far.ends[j])
+                together = near.square[i] + far.square[j] - near.lost[i] * far.lost[j]
+                return together + (reach * deviation) ** 2
+
+            best = min(np.ndindex(3, 3), key=cost)
+            chosen = cheapest(near, far, deviation, fixed_size=fixed)
+            assert chosen == (near.ends[best[0]], far.ends[best[1]])
+
+
+def test_an_expected_error_is_refused_in_words():
+    for make in (dp.mean(rho=0.1), SIZED >> dp.mean(rho=0.1)):
+        with pytest.raises(dp.ParameterError, match="Plan with bounds that you think fit"):
+            dp.expected_error(make, n=ROWS, guess=4)
+    with pytest.raises(dp.ParameterError, match="Plan with bounds that you think fit"):
+        dp.budget_for(lambda rho: dp.mean(rho=rho), error=0.5, n=1000, guess=4)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,126 @@
+"""What clipping a column would cost, as noisy counts of its magnitudes tell."""
+
+from __future__ import annotations
+
+from math import inf, log
+from typing import Final
+
+import attrs
+import numpy as np
+
+from opendp_lite.estimators.inference.magnitudes import Side
+from opendp_lite.estimators.inference.parameters import Floats
+
+_SHAPES: Final = np.array([-1.0, -0.5, -0.25, -0.1, 0.02, 0.12, 0.22, 0.32])
+"""Of a generalised Pareto law: -1 is uniform, 0 exponential, 1/3 a t law with 3 degrees."""
+_LEAST_SCALE: Final = -5.0
+_SCALES: Final = 4
+"""Of the law, to a doubling, from 2^-5 times the distance at which the tail begins."""
+_LONGEST: Final = 2.0
+"""The longest scale: an exponential law has a scale of 1 over the logarithm of the tail's share."""
+_LEAST_LOG, _MOST_LOG = 0.5, 4.0
+_MOST_ROWS, _LEAST_ROWS = 60.0, 8.0
+"""A tail has so many rows, in deviations of the noise of a cell."""
+_ROWS_SHARE: Final = 0.15
+"""Between these, it has this share of the rows that show."""
+_CANCELS: Final = 0.5
+"""How much of what is clipped on one side is taken to make up for the other."""
+
+
+@attrs.frozen(eq=False)
+class Tail:
+    """What clipping one side of a column would cost.
+
+    Args:
+        ends: The distances at which it may be clipped.
+        lost: What the sum of all values then loses, as expected.
+        square: The expected square of that.
+    """
+
+    ends: Floats
+    lost: Floats
+    square: Floats
+
+    @classmethod
+    def none(cls, end: float = 0.0) -> Tail:
+        """Nothing lies beyond this end."""
+        return cls(np.array([end]), np.zeros(1), np.zeros(1))
+
+    @classmethod
+    def of(cls, side: Side, safe: float) -> Tail:
+        """From the counts of a side, or up to a safe end where they show too few rows.
+
+        The rows beyond a distance where enough of them show follow about a generalised Pareto law
+        (Pickands 1975, theorem 7). Each of many such laws is weighted by the likelihood of the
+        noisy counts. The tail is at most as long as that of the power
+        law which goes on as the counts begin.
+        """
+        start = _start(side)
+        if start is None:
+            return cls.none(safe)
+        ends, counts = side.ends[start:], side.cells[start + 1 :]
+        begin = ends[0]
+        shape, scale = _laws(counts.sum() / max(side.cells[1:].sum(), counts.sum()))
+        beyond = _excess_share(ends[:-1] / begin - 1, shape, scale)
+        held = beyond - np.append(beyond[:, 1:], np.zeros((len(beyond), 1)), axis=1)
+        weight = (held**2).sum(axis=1)
+        rows, doubt = np.maximum(held @ counts, 0.0) / weight, side.deviation**2 / weight
+        noise = (counts - rows[:, None] * held) / side.deviation
+        unlikely = side.doubts.unlikely(noise).sum(axis=1)
+        trust = np.exp(unlikely.min() - unlikely)
+        trust /= trust.sum()
+        excess = _excess(ends / begin - 1, shape, scale) * begin
+        return cls(ends, (trust * rows) @ excess, (trust * (rows**2 + doubt)) @ excess**2)
+
+
+def cheapest(
+    below: Tail, above: Tail, deviation: float, *, fixed_size: bool
+) -> tuple[float, float]:
+    """How far from the middle to clip, such that clipping and noise together cost least.
+
+    Args:
+        below: The tail below the middle.
+        above: The tail above it.
+        deviation: Of the noise of a sum of values between 0 and 1.
+        fixed_size: Whether noise goes with the width of the bounds, or with the farther one.
+    """
+    lower, upper = below.ends[:, None], above.ends[None, :]
+    reach = lower + upper if fixed_size else np.maximum(lower, upper)
+    lost = below.square[:, None] + above.square[None, :]
+    lost -= 2 * _CANCELS * below.lost[:, None] * above.lost[None, :]
+    best = np.unravel_index(np.argmin(lost + (reach * deviation) ** 2), reach.shape)
+    return float(below.ends[best[0]]), float(above.ends[best[1]])
+
+
+def _start(side: Side) -> int | None:
+    """The cell after which the tail begins."""
+    after = np.cumsum(side.cells[:0:-1])[::-1]
+    few, many = _LEAST_ROWS * side.deviation, _MOST_ROWS * side.deviation
+    wanted = min(max(_ROWS_SHARE * after[0], few), many)
+    doubt = side.doubts.together * side.deviation * np.sqrt(np.arange(len(after), 0, -1))
+    enough = np.flatnonzero(after >= np.maximum(wanted, doubt))
+    return int(enough[-1]) if len(enough) else None
+
+
+def _laws(share: float) -> tuple[Floats, Floats]:
+    """Shapes and scales of laws for a tail with this share of the rows, as columns."""
+    longest = np.log2(_LONGEST / min(max(-log(share), _LEAST_LOG), _MOST_LOG))
+    scales = 2.0 ** np.arange(_LEAST_SCALE, longest, 1 / _SCALES)
+    shape, scale = (each.ravel() for each in np.meshgrid(_SHAPES, scales, indexing="ij"))
+    possible = shape <= scale
+    return shape[possible, None], scale[possible, None]
+
+
+def _excess_share(distance: Floats, shape: Floats, scale: Floats) -> Floats:
+    """The share of a law beyond a distance."""
+    within = np.maximum(1 + shape * distance / scale, 0.0)
+    found: Floats = np.where(within > 0, within, inf) ** (-1 / shape)
+    return np.where(within > 0, found, 0.0)
+
+
+def _excess(distance: Floats, shape: Floats, scale: Floats) -> Floats:
+    """The mean of what lies beyond a distance, counted from there and as 0 where nothing does."""
+    found: Floats = (
+        scale / (1 - shape) * np.maximum(1 + shape * distance / scale, 0.0) ** (1 - 1 / shape)
+    )
+    return found
