@@ -193,13 +193,13 @@ def release(arguments: argparse.Namespace, asked: Asked) -> Told:
     file, beside = OutputFile.of(arguments), StatementFile.of(arguments)
     payment = LedgerPayment.of(arguments)
     data, column = _opened(setting)
-    notes, statement = setting.notes(), measurement.statement
+    notes = setting.notes()
     with _declared(arguments.size):
         if payment is None:
-            found = measurement(data)
+            found, stated = measurement(data), measurement.statement()
         else:
             paid = payment.paid(measurement, data, setting.space)
-            found, statement = paid.value, paid.statement
+            found, stated = paid.value, paid.statement()
             notes = {**notes, "ledger": payment.words(paid)}
     statistic = setting.statistic
     lines = setting.lines(found)
@@ -219,7 +219,7 @@ def release(arguments: argparse.Namespace, asked: Asked) -> Told:
     text = report.as_json() if arguments.json else report.as_text()
     writes = {} if file is None else {"--output": file.filled(report)}
     if beside is not None:
-        writes["--statement"] = beside.filled(statement())
+        writes["--statement"] = beside.filled(stated)
     return Told(text, writes)
 
 

@@ -126,7 +126,8 @@ class Ledger:
             raise ParameterError(f"session: name is a text, got {described(name)}")
         identity = DataIdentity.of(data, self.file.key())
         scope = self._scope(identity, name)
-        found = opened_session(data, space, LedgerAccount(self.file, scope))
+        account: LedgerAccount[Any] = LedgerAccount(self.file, scope)
+        found = opened_session(data, space, account)
         self._admit(scope, identity, found.neighbours)
         self._require_unit(found.neighbours)
         return found

@@ -173,8 +173,16 @@ with dp.session([0.5], budget=dp.rho(1)) as ask:
     assert_type(ask(dp.mean(0, 1, rho=0.1)), dp.releases.Release[float])
     assert_type(ask(dp.records() >> dp.mean(0, 1, rho=0.1)).value, float)
     assert_type(ask.split(2), tuple[dp.releases.Session[Zcdp], ...])
-    released = ask(dp.mean(0, 1, epsilon=0.1), note="table 3")
-    assert_type(released.statement(delta=1e-9), dp.releases.Statement)
+    paid_for = ask(dp.mean(0, 1, epsilon=0.1), note="table 3")
+    assert_type(paid_for.statement(delta=1e-9), dp.releases.Statement)
+
+
+def with_a_ledger(path: str) -> dp.releases.Release[float]:
+    ledger = dp.Ledger.create(path, budget=dp.rho(1), unit="person")
+    assert_type(dp.Ledger.open(path), dp.Ledger)
+    return ledger.session([0.5])(dp.mean(0, 1, rho=0.1), note="table 3")
+
+
 Mu = dp.measures.GaussianDivergence
 assert_type(dp.gaussian(mu=1), dp.Mechanism[dp.Space[dp.Scalars | dp.Vectors], Mu])
 assert_type(dp.rho(1), dp.measures.PrivacyBudget[Zcdp])
