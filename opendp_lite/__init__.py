@@ -35,6 +35,7 @@ from opendp_lite.combinators.adaptive import Ask, adaptive
 from opendp_lite.combinators.by import by
 from opendp_lite.combinators.calibrate import calibrate
 from opendp_lite.combinators.compose import compose
+from opendp_lite.combinators.sample import sample
 from opendp_lite.core import Facts, InsecureRelease, Measurement, Transformation
 from opendp_lite.documents import publish
 from opendp_lite.domains import Rows, Scalars, Vectors
@@ -216,6 +217,7 @@ __all__ = [
     "records",
     "resize",
     "row_map",
+    "sample",
     "scalar",
     "scale",
     "select",
