@@ -13,7 +13,7 @@
 
 ``print(mean.explain())`` shows every step and how far off the release may be. More names
 are in ``dp.bases``, ``dp.bodies``, ``dp.combinators``, ``dp.estimators``, ``dp.measurements``,
-``dp.measures``, ``dp.metrics`` and ``dp.transformations``.
+``dp.measures``, ``dp.metrics``, ``dp.releases`` and ``dp.transformations``.
 """
 
 from importlib import import_module
@@ -27,9 +27,9 @@ from opendp_lite import (
     measurements,
     measures,
     metrics,
+    releases,
     transformations,
 )
-from opendp_lite.by_group import ByGroup
 from opendp_lite.combinators.above_threshold import above_threshold
 from opendp_lite.combinators.adaptive import Ask, adaptive
 from opendp_lite.combinators.by import by
@@ -51,12 +51,9 @@ from opendp_lite.estimate import Estimate
 from opendp_lite.estimates import Estimates
 from opendp_lite.estimators.distributions.basis_distribution import basis_distribution
 from opendp_lite.estimators.distributions.cdf import cdf
-from opendp_lite.estimators.distributions.distribution import Distribution
 from opendp_lite.estimators.distributions.histogram import histogram
-from opendp_lite.estimators.distributions.histogram_release import Histogram
 from opendp_lite.estimators.many_columns.centered_sum import centered_sum
 from opendp_lite.estimators.many_columns.covariance import covariance
-from opendp_lite.estimators.many_columns.covariance_estimate import Covariance
 from opendp_lite.estimators.many_columns.multivariate_mean import multivariate_mean
 from opendp_lite.estimators.many_columns.private_bounds import private_bounds
 from opendp_lite.estimators.one_column.budget_for import budget_for
@@ -76,6 +73,7 @@ from opendp_lite.measurements.private_quantile import private_quantile
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.conversion import to_approximate, to_zcdp
 from opendp_lite.measures.max_divergence import MaxDivergence
+from opendp_lite.measures.privacy_budget import epsilon, mu, rho
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.metrics import ChangeOneDistance, SymmetricDistance
 from opendp_lite.norms import Norms
@@ -137,16 +135,12 @@ __all__ = [
     "Ask",
     "Blocks",
     "BudgetExceeded",
-    "ByGroup",
     "ChangeOneDistance",
-    "Covariance",
     "DataError",
-    "Distribution",
     "Estimate",
     "Estimates",
     "Facts",
     "Grid",
-    "Histogram",
     "InsecureRelease",
     "MaxDivergence",
     "Measurement",
@@ -192,6 +186,7 @@ __all__ = [
     "csv_column",
     "csv_table",
     "drop_nan",
+    "epsilon",
     "estimators",
     "example",
     "expected_error",
@@ -206,6 +201,7 @@ __all__ = [
     "measures",
     "mechanism",
     "metrics",
+    "mu",
     "multivariate_mean",
     "noisy_max",
     "norm",
@@ -215,7 +211,9 @@ __all__ = [
     "private_bounds",
     "private_quantile",
     "records",
+    "releases",
     "resize",
+    "rho",
     "row_map",
     "sample",
     "scalar",

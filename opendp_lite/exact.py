@@ -231,6 +231,12 @@ def sqrt_up(value: Fraction) -> Fraction:
     return Fraction(math.isqrt(scaled) + 1, 1 << shift)
 
 
+def sqrt_down(value: Fraction) -> Fraction:
+    """A rational at most the square root; the root itself where it is rational."""
+    above = sqrt_up(value)
+    return value / above if value else above
+
+
 def floor_log2(value: Fraction) -> int:
     """The largest k with 2^k <= value, for a positive value."""
     guess = value.numerator.bit_length() - value.denominator.bit_length()

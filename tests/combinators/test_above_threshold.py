@@ -18,7 +18,8 @@ from sparse_vector_laws import Noise, Technique
 
 import opendp_lite as dp
 from opendp_lite.combinators.above_threshold import ThresholdNoise, ThresholdTest, noise_of_mean
-from opendp_lite.measures.conversion import pure_for_zcdp, zcdp_of_pure
+from opendp_lite.measures.conversion import pure_for_zcdp
+from opendp_lite.measures.profile import zcdp_of_pure
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
 from opendp_lite.samplers.law import SCALE_SLACK
 

@@ -39,7 +39,7 @@ EXACT_MOMENTS = [dp.bases.Legendre(6, 0, 100), dp.bases.Chebyshev(6, 0, 100)]
 def read(basis, data, size=None, deviation=1e-3):
     """Without noise."""
     sums = (dp.transformations.basis_features(basis) >> dp.sum())(data)
-    return dp.Distribution(basis, sums, deviation, size)
+    return dp.releases.Distribution(basis, sums, deviation, size)
 
 
 @pytest.mark.parametrize("basis", SMOOTH + STEPPED, ids=repr)
@@ -119,8 +119,10 @@ def noisy(basis, data, deviation, size, laplace=False):
     draw = generator.laplace if laplace else generator.normal
     scale = deviation / sqrt(2) if laplace else deviation
     noise = draw(0, scale, (RUNS, len(sums)))
-    exactly = dp.Distribution(basis, sums, deviation, size)
-    return exactly, [dp.Distribution(basis, sums + each, deviation, size) for each in noise]
+    exactly = dp.releases.Distribution(basis, sums, deviation, size)
+    return exactly, [
+        dp.releases.Distribution(basis, sums + each, deviation, size) for each in noise
+    ]
 
 
 @pytest.mark.parametrize("laplace", [False, True])

@@ -160,9 +160,9 @@ def test_names_and_one_column():
     assert alone == pytest.approx(np.array([[100]]), rel=0.1)
 
 
-def made(value: np.ndarray) -> dp.Covariance:
+def made(value: np.ndarray) -> dp.releases.Covariance:
     error = np.full_like(value, 0.03)
-    return dp.Covariance(value, error, (value - 1, value + 1), 0.95, ("a", "b"), 90.5)
+    return dp.releases.Covariance(value, error, (value - 1, value + 1), 0.95, ("a", "b"), 90.5)
 
 
 def test_correlations():
