@@ -26,7 +26,7 @@ Coins = Callable[[int], NDArray[np.bool_]]
 
 
 @singledispatch
-def row_sample(rows: LazyRows, coins: Coins, person: str | None = None) -> Any:
+def row_sample(rows: Any, coins: Coins, person: str | None = None) -> Any:
     """The rows in a sample, chosen now in one pass, so that all that reads them reads the same.
 
     Each row is in it or not by a coin of its own. It is the row as it stands here: steps before

@@ -12,7 +12,7 @@ import attrs
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import exp_up, log_up, nearest
 from opendp_lite.measures.approximate import ApproximateDivergence
-from opendp_lite.measures.curve import Pair, curved_pair
+from opendp_lite.measures.curve import Pair, curved_number, curved_pair
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.measure import Measure
 from opendp_lite.measures.profile import Profile
@@ -54,9 +54,12 @@ def amplified(
 def _pure(
     measure: MaxDivergence, losses: Callable[[int], Fraction], rate: Fraction, units: int
 ) -> Fraction:
-    whole = amplified_epsilon(Fraction(losses(units)), _hit(rate, units))
-    one = amplified_epsilon(Fraction(losses(1)), rate)
-    return min(whole, measure.group(one, units))
+    hit, loss = _hit(rate, units), losses(units)
+    whole = amplified_epsilon(Fraction(loss), hit)
+    by_group = measure.group(amplified_epsilon(Fraction(losses(1)), rate), units)
+    if by_group < whole:
+        return by_group
+    return loss if hit == 1 else curved_number(whole, AmplifiedProfile(measure.profile(loss), hit))
 
 
 @amplified.register
@@ -110,7 +113,13 @@ class AmplifiedProfile(Profile):
     inner: Profile
     rate: Fraction
 
+    @property
+    def pure(self) -> Fraction | None:
+        return None if self.inner.pure is None else amplified_epsilon(self.inner.pure, self.rate)
+
     def delta(self, epsilon: Fraction) -> Fraction:
+        if self.pure is not None and epsilon >= self.pure:
+            return Fraction(0)
         least = 1 - (1 - self.rate) * exp_up(-epsilon)
         if least <= 0:
             return self.rate * self.inner.delta(Fraction(0))

@@ -65,6 +65,9 @@ def test_a_curve_is_the_inner_one_moved(inner, rate):
         assert epsilon == 0 or curve.delta(epsilon * Fraction(99, 100)) > delta
     assert curve.delta(Fraction(0)) <= rate
     assert curve.epsilon(rate) == 0
+    if inner.pure is not None:
+        assert curve.delta(curve.pure) == 0
+        assert curve.pure == amplified_epsilon(inner.pure, rate)
     levels = [curve.delta(Fraction(step, 4)) for step in range(12)]
     assert levels == sorted(levels, reverse=True)
 
@@ -131,6 +134,16 @@ def test_a_loss_takes_its_curve_along():
     plain = amplified(APPROXIMATE, lambda _: tuple(loss), TENTH, 1)
     assert APPROXIMATE.profile(found).delta(TENTH) < APPROXIMATE.profile(plain).delta(TENTH)
     assert amplified(APPROXIMATE, lambda _: loss, Fraction(1), 1) is loss
+
+
+def test_a_pure_loss_takes_the_curve_of_randomised_response_along():
+    """At rate 1/2 of epsilon 3 the total variation is half of the pipeline's."""
+    found = amplified(PURE, linear(PURE, Fraction(3)), Fraction(1, 2), 1)
+    curve = PURE.profile(found)
+    assert curve == AmplifiedProfile(PureProfile(Fraction(3)), Fraction(1, 2))
+    most = expm1(3) / (1 + exp(3)) / 2
+    assert float(curve.delta(Fraction(0))) == pytest.approx(most)
+    assert PureProfile(Fraction(found)).delta(Fraction(0)) > Fraction(most) * Fraction(3, 2)
 
 
 def test_another_measure_is_refused_with_the_way_around():

@@ -278,6 +278,12 @@ counted_rows = (
 by_sex = dp.by("sex", ["f", "m"], dp.select("age") >> dp.mean(0, 1, epsilon=1))
 assert_type(by_sex, dp.Mechanism[Named, dp.MaxDivergence, dp.releases.ByGroup[float]])
 assert_type(by_sex({"sex": ["f"], "age": [1]})["f"], float)
+a_tenth = dp.sample(0.1, dp.select("age") >> dp.mean(0, 1, epsilon=1))
+assert_type(a_tenth, dp.Mechanism[Tables, dp.MaxDivergence, float])
+assert_type(
+    dp.records() >> dp.sample(Fraction(1, 3), dp.mean(0, 1, epsilon=1)),
+    dp.Measurement[Tables, dp.MaxDivergence, float],
+)
 assert_type(dp.bodies.OneHots(3).radius(1), float)
 ages_by_sex = dp.combinators.group_by("sex", ["f"], dp.clamp(0, 1) >> dp.sum(), other="rest")
 assert_type(ages_by_sex, dp.Stage[Named, Totals])
