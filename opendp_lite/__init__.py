@@ -107,6 +107,7 @@ from opendp_lite.wanted import not_there
 
 _LATER = {
     "assert_lawful": "opendp_lite.testing.assert_lawful",
+    "assert_replayable": "opendp_lite.testing.assert_replayable",
     "assert_stable": "opendp_lite.testing.assert_stable",
     "audit": "opendp_lite.testing.audit",
     "csv_column": "opendp_lite.engines.csv_file",
@@ -116,6 +117,7 @@ _LATER = {
 if TYPE_CHECKING:
     from opendp_lite.engines.csv_file import csv_column, csv_table
     from opendp_lite.testing.assert_lawful import assert_lawful
+    from opendp_lite.testing.assert_replayable import assert_replayable
     from opendp_lite.testing.assert_stable import assert_stable
     from opendp_lite.testing.audit import audit
 else:
@@ -163,6 +165,7 @@ __all__ = [
     "adaptive",
     "added_noise",
     "assert_lawful",
+    "assert_replayable",
     "assert_stable",
     "audit",
     "bases",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from math import ceil
 from threading import RLock
 from typing import Any, Generic
@@ -12,6 +13,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.combinators._own_process import OwnProcess
+from opendp_lite.combinators.witness import WITNESS
 from opendp_lite.core import Facts, M, Measurement, Pipeline, R
 from opendp_lite.domains import Rows
 from opendp_lite.errors import BudgetExceeded, ParameterError, SpaceError
@@ -98,9 +100,11 @@ class Ask(Generic[M]):
             )
         account.process.require()
         with account.lock:
-            account.pay(query, bound.privacy_map(self.space.unit))
+            price = bound.privacy_map(self.space.unit)
+            account.pay(query, price)
+            answer = partial(bound.function, account.rows, self._entropy)
             with np.errstate(all="ignore"):
-                release = bound.function(account.rows, self._entropy)
+                release = WITNESS.get().answered(query, price, answer)
         account.process.require()
         return release
 
@@ -200,7 +204,7 @@ def programmed(
     def function(rows: Any, entropy: Entropy) -> R:
         account = _Account(measure, budget, rows)
         try:
-            return program(Ask(space, account, entropy))
+            return WITNESS.get().ran(partial(program, Ask(space, account, entropy)))
         finally:
             account.end()
 

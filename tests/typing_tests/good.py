@@ -611,6 +611,14 @@ with_own_step: dp.Stage[Tables, Tables] = dp.from_json(halve().to_json(), extra=
 dp.assert_lawful(dp.MaxDivergence(), [0, 0.5, 1])
 dp.assert_stable(dp.clamp(0, 1) >> dp.sum(), trials=2)
 dp.assert_stable(halve(), dp.records(2), trials=2)
+
+
+def counts(ask: dp.Ask[Zcdp]) -> float:
+    return ask(dp.count() >> dp.gaussian(rho=0.1))
+
+
+dp.assert_replayable(counts, [1.0], [], budget=dp.rho(1))
+dp.assert_replayable(dp.adaptive(counts, Zcdp(), 1), [1.0], [], replays=1)
 audited = dp.audit(counted, [1.0], [1.0, 2.0], releases=200, failure=1e-30)
 assert_type(audited.lower_bound, float)
 assert_type(dp.audit(released, [0.0] * 3, [0.0] * 3, 0, 200, 1e-30).claim, float)
