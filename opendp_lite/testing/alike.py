@@ -12,7 +12,7 @@ import numpy as np
 
 from opendp_lite.combinators.above_threshold import ThresholdTest
 from opendp_lite.combinators.adaptive import Ask
-from opendp_lite.core import Transformation
+from opendp_lite.core import Measurement, Transformation
 from opendp_lite.recipes import Recipe
 
 _DEPTH = 12
@@ -105,12 +105,9 @@ def _of_recipe(first: Recipe, second: Recipe, depth: int) -> bool:
     return alike(own, other, depth)
 
 
-@_same.register
-def _of_transformation(
-    first: Transformation,
-    second: Transformation,
-    depth: int,  # type: ignore[type-arg]
-) -> bool:
+@_same.register(Transformation)
+@_same.register(Measurement)
+def _of_bound(first: Any, second: Any, depth: int) -> bool:
     own, other = ((each.input_space, each.recipe) for each in (first, second))
     return alike(own, other, depth)
 

@@ -50,7 +50,7 @@ def assert_replayable(
     Args:
         program: One of three:
 
-            - a pipeline that runs programs, such as ``dp.adaptive(program, measure, budget)``;
+            - a pipeline that runs programs, such as ``dp.adaptive(program, dp.rho(1))``;
             - with ``budget``, a function of ``ask``;
             - a function of the data that releases all by programs or sessions. Its result is
               compared, too.
@@ -124,7 +124,7 @@ def _work_of(program: object, budget: PrivacyBudget[Any] | None) -> Callable[[An
     if budget is not None:
         require_budget(budget, "assert_replayable")
         of_ask: Callable[[Ask[Any]], Any] = program
-        return adaptive(of_ask, budget.measure, budget.loss)
+        return adaptive(of_ask, budget)
     function = program
 
     def as_program(data: Any) -> Any:

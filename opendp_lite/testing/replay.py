@@ -11,6 +11,7 @@ from typing import Any, Final
 import attrs
 
 from opendp_lite.combinators.witness import WITNESS, Answer, Witness
+from opendp_lite.core import link_text
 from opendp_lite.testing.alike import alike
 from opendp_lite.testing.leaves import leaves
 
@@ -55,8 +56,8 @@ class RanProgram:
 
 
 def brief(query: Any) -> str:
-    """A query as it is typed, cut short."""
-    text = repr(query)
+    """A query as it is typed, without its space, and cut short."""
+    text = " >> ".join(map(link_text, query.recipe))
     return text if len(text) <= _SHORT else f"{text[:_SHORT]}..."
 
 
@@ -147,7 +148,7 @@ class _Replayer(Witness):
             raise self._departed(f"it ran a program where it {before.words()} before")
         found: Answer = self._within(before, program)
         if _told(before.result) != _told(found):
-            raise self._departed("it asked the same, got the same answers, and gave another result")
+            raise self._departed("it asked the same and gave another result")
         return found
 
     def _next(self, happened: str) -> Question | RanProgram:

@@ -165,7 +165,7 @@ def test_blocks_are_read_once_and_may_be_filled_anew():
         query = dp.clamp(0, 19) >> dp.sum() >> QUIET
         return [float(ask(query)[0]) for _ in range(3)]
 
-    program = dp.adaptive(twice, dp.MaxDivergence(), 10**12)
+    program = dp.adaptive(twice, dp.epsilon(10**12))
     first, second, third = dp.sample(0.5, program)(dp.Blocks(blocks))
     assert len(opened) == 1
     assert first == pytest.approx(second)

@@ -22,7 +22,6 @@ from opendp_lite.testing.held_data import held_data
 from opendp_lite.testing.replay import recorded, replayed
 from tests.public_names import STEPS, returned
 
-ZCDP = dp.ZeroConcentratedDivergence()
 TENTH = dp.count() >> dp.gaussian(rho=0.1)
 ROWS = [1.0, 2.0, 3.0, 50.0]
 FEWER = ROWS[:3]
@@ -62,7 +61,7 @@ def is_refused_and_goes_on(ask):
 
 
 def runs_a_program(ask):
-    inner = dp.adaptive(lambda again: again(TENTH) + again(TENTH), ZCDP, 0.3)
+    inner = dp.adaptive(lambda again: again(TENTH) + again(TENTH), dp.rho(0.3))
     return ask(inner) + ask(TENTH)
 
 
@@ -113,7 +112,7 @@ def test_the_tenth_answer_is_the_first_that_differs():
                 ask(dp.clamp(0, 1 + number) >> dp.sum() >> dp.gaussian(rho=0.01))
             return ask(dp.clamp(0, 9 + sum(data)) >> dp.sum() >> dp.gaussian(rho=0.01))
 
-        return dp.adaptive(program, ZCDP, 1)(data)
+        return dp.adaptive(program, dp.rho(1))(data)
 
     with pytest.raises(AssertionError, match=r"asked dp.clamp\(0, 15.0\).*where it asked .*65.0"):
         dp.assert_replayable(make, ROWS, FEWER)
@@ -161,7 +160,7 @@ def peeks_at_the_rows(ask):
 
 def ROWS_OF(ask):
     """What nobody should do: the rows of a program, through its private parts."""
-    return ask._account.rows.source
+    return ask._running.rows.source
 
 
 def fails_by_the_rows(ask):
@@ -238,7 +237,7 @@ def test_data_in_a_variable_is_caught():
             check(program, rows)
         check(program, list(rows))
         with pytest.raises(AssertionError, match="holds the data"):
-            dp.assert_replayable(dp.adaptive(program, ZCDP, 1) >> (lambda x: x), rows, FEWER)
+            dp.assert_replayable(dp.adaptive(program, dp.rho(1)) >> (lambda x: x), rows, FEWER)
 
 
 def test_a_global_and_views_are_caught():
@@ -257,7 +256,7 @@ def test_a_global_and_views_are_caught():
 
 def of_the_data(make: Callable[[Any], Callable[[Any], Any]], budget: float = 1) -> Any:
     """As people write it: a function of the data, which makes the program."""
-    return lambda data: dp.adaptive(make(data), ZCDP, budget)(data)
+    return lambda data: dp.adaptive(make(data), dp.rho(budget))(data)
 
 
 def reads_values(data):
@@ -303,7 +302,7 @@ def changes_what_follows(data):
 
 def changes_an_inner_program(data):
     inner = dp.adaptive(
-        lambda again: [again(dp.count() >> dp.gaussian(rho=0.01)) for _ in data], ZCDP, 0.5
+        lambda again: [again(dp.count() >> dp.gaussian(rho=0.01)) for _ in data], dp.rho(0.5)
     )
     return lambda ask: ask(inner)
 
@@ -311,7 +310,7 @@ def changes_an_inner_program(data):
 def same_code(data, inner=None):
     """An inner program whose code and variables are alike, and which asks by a global."""
     SEEN[:] = data
-    program = dp.adaptive(lambda again: [again(TENTH) for _ in SEEN], ZCDP, 0.5)
+    program = dp.adaptive(lambda again: [again(TENTH) for _ in SEEN], dp.rho(0.5))
     return lambda ask: ask(program)
 
 
@@ -337,7 +336,7 @@ def test_what_depends_on_the_data_is_caught(make, words):
 
 def test_a_function_of_the_data_that_uses_answers_alone_passes():
     dp.assert_replayable(of_the_data(lambda data: branches_on_answers), ROWS, FEWER)
-    dp.assert_replayable(lambda data: dp.adaptive(len_of_ask, ZCDP, 1)(data) * 2, ROWS, FEWER)
+    dp.assert_replayable(lambda data: dp.adaptive(len_of_ask, dp.rho(1))(data) * 2, ROWS, FEWER)
 
 
 def len_of_ask(ask):
@@ -345,10 +344,10 @@ def len_of_ask(ask):
 
 
 def test_releases_beside_a_program_may_differ():
-    both = dp.compose(dp.adaptive(branches_on_answers, ZCDP, 1), TENTH)
+    both = dp.compose(dp.adaptive(branches_on_answers, dp.rho(1)), TENTH)
     dp.assert_replayable(both, ROWS, FEWER)
-    grouped = dp.by("y", [0, 1], dp.select("x") >> dp.adaptive(branches_on_answers, ZCDP, 1))
-    sampled = dp.sample(0.5, dp.adaptive(len_of_ask, ZCDP, 1) >> dp.to_approximate(1e-6))
+    grouped = dp.by("y", [0, 1], dp.select("x") >> dp.adaptive(branches_on_answers, dp.rho(1)))
+    sampled = dp.sample(0.5, dp.adaptive(len_of_ask, dp.rho(1)) >> dp.to_approximate(1e-6))
     fewer = {name: column[:3] for name, column in TABLE.items()}
     dp.assert_replayable(grouped, TABLE, fewer)
     dp.assert_replayable(sampled, ROWS, FEWER)
@@ -392,8 +391,8 @@ def test_the_core_takes_any_work_that_asks():
     """As for a session: what is asked while some work is done, and the work again."""
 
     def work(data, more=0):
-        found = dp.adaptive(len_of_ask, ZCDP, 1)(data)
-        return [dp.adaptive(len_of_ask, ZCDP, 1)(data) for _ in range(more)], found
+        found = dp.adaptive(len_of_ask, dp.rho(1))(data)
+        return [dp.adaptive(len_of_ask, dp.rho(1))(data) for _ in range(more)], found
 
     events = recorded(partial(work, ROWS))
     assert [len(event.within) for event in events] == [1]
@@ -403,6 +402,39 @@ def test_the_core_takes_any_work_that_asks():
         == "it ran one more program, and nothing more before"
     )
     assert replayed(lambda: None, events) == "it ended where it ran a program before"
+
+
+def tables_of_a_session(data):
+    with dp.session(data, budget=dp.rho(1)) as ask:
+        n = ask(TENTH)
+        left = ask.left / 2 if n.value > 3 else ask.left / 3
+        return [n, ask(dp.clamp(0, 9) >> dp.sum() >> dp.gaussian(rho=left), note="total")]
+
+
+def a_curious_session(data):
+    with dp.session(data, budget=dp.rho(1)) as ask:
+        return ask(dp.clamp(0, max(data)) >> dp.sum() >> dp.gaussian(rho=0.1))
+
+
+def a_session_that_tells(data):
+    with dp.session(data, budget=dp.rho(1)) as ask:
+        return ask(TENTH).value + len(data)
+
+
+def a_session_with_a_program(data):
+    with dp.session(data, budget=dp.rho(1)) as ask:
+        most = max(data)
+        return ask(dp.adaptive(lambda again: again(dp.clamp(0, most) >> SUM), dp.rho(0.5)))
+
+
+SUM = dp.sum() >> dp.gaussian(rho=0.1)
+
+
+def test_sessions():
+    dp.assert_replayable(tables_of_a_session, ROWS, FEWER)
+    for lie in (a_curious_session, a_session_that_tells, a_session_with_a_program):
+        with pytest.raises(AssertionError, match="run on the neighbour"):
+            dp.assert_replayable(lie, ROWS, FEWER)
 
 
 def test_functions_are_alike_by_code_and_variables():
