@@ -33,7 +33,7 @@ def alike(first: Any, second: Any, depth: int = _DEPTH) -> bool:
 @singledispatch
 def _same(first: Any, second: Any, depth: int) -> bool:
     """As ``alike``, of two values of one type."""
-    if type(first).__eq__ is object.__eq__:
+    if not any("__eq__" in vars(kind) for kind in type(first).__mro__[:-1]):
         return True
     if attrs.has(type(first)):
         fields = (field.name for field in attrs.fields(type(first)) if field.eq)

@@ -37,7 +37,7 @@ def leaves(release: Any) -> Iterator[Leaf]:
 
 
 @leaves.register
-def _of_release(release: Release) -> Iterator[Leaf]:  # type: ignore[type-arg]
+def _of_release(release: Release) -> Iterator[Leaf]:
     """What was released, without what it cost."""
     yield type(release).__name__, ()
     yield from leaves(release.value)
