@@ -35,6 +35,7 @@ from opendp_lite.combinators.adaptive import Ask, adaptive
 from opendp_lite.combinators.by import by
 from opendp_lite.combinators.calibrate import calibrate
 from opendp_lite.combinators.compose import compose
+from opendp_lite.combinators.sample import sample
 from opendp_lite.core import Facts, Measurement, Transformation
 from opendp_lite.documents import publish
 from opendp_lite.domains import Rows, Scalars, Vectors
@@ -105,6 +106,7 @@ from opendp_lite.wanted import not_there
 
 _LATER = {
     "assert_lawful": "opendp_lite.testing.assert_lawful",
+    "assert_replayable": "opendp_lite.testing.assert_replayable",
     "assert_stable": "opendp_lite.testing.assert_stable",
     "audit": "opendp_lite.testing.audit",
     "csv_column": "opendp_lite.engines.csv_file",
@@ -114,6 +116,7 @@ _LATER = {
 if TYPE_CHECKING:
     from opendp_lite.engines.csv_file import csv_column, csv_table
     from opendp_lite.testing.assert_lawful import assert_lawful
+    from opendp_lite.testing.assert_replayable import assert_replayable
     from opendp_lite.testing.assert_stable import assert_stable
     from opendp_lite.testing.audit import audit
 else:
@@ -160,6 +163,7 @@ __all__ = [
     "adaptive",
     "added_noise",
     "assert_lawful",
+    "assert_replayable",
     "assert_stable",
     "audit",
     "bases",
@@ -210,6 +214,7 @@ __all__ = [
     "resize",
     "rho",
     "row_map",
+    "sample",
     "scalar",
     "scale",
     "select",

@@ -8,6 +8,7 @@ from opendp_lite.combinators.calibrate import calibrate
 from opendp_lite.combinators.compose import compose
 from opendp_lite.combinators.group_by import group_by
 from opendp_lite.combinators.on_random_pairs import on_random_pairs
+from opendp_lite.combinators.sample import sample
 
 __all__ = [
     "Ask",
@@ -20,4 +21,5 @@ __all__ = [
     "compose",
     "group_by",
     "on_random_pairs",
+    "sample",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from math import ceil
 from threading import RLock
 from typing import Any, Final, cast, overload
@@ -12,6 +13,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.combinators.own_process import OwnProcess
+from opendp_lite.combinators.witness import WITNESS
 from opendp_lite.core import Facts, Measurement, Pipeline, R, Transformation
 from opendp_lite.domains import Rows, Scalars, Vectors
 from opendp_lite.engines.deferred import Chained
@@ -101,7 +103,11 @@ class _NoisyThreshold:
             finally:
                 self.busy = False
             self.process.require()
-            return self._above(value, threshold, moved)
+            compared = partial(self._is_above, value, threshold, moved)
+            above = WITNESS.get().answered(query, threshold, compared)
+            if above:
+                self._count()
+            return above
 
     def _require_open(self) -> None:
         """Refuses a test before any data is read."""
@@ -115,17 +121,18 @@ class _NoisyThreshold:
                 "most= be larger"
             )
 
-    def _above(self, value: Fraction, threshold: Fraction, sensitivity: Fraction) -> bool:
-        """One comparison, exactly. After enough answers above, the threshold has new noise."""
+    def _is_above(self, value: Fraction, threshold: Fraction, sensitivity: Fraction) -> bool:
+        """One comparison, exactly."""
         moved = noise_of_mean(self.noise.on_query, self.entropy) - self.level
-        if value - threshold + sensitivity * moved < 0:
-            return False
+        return value - threshold + sensitivity * moved >= 0
+
+    def _count(self) -> None:
+        """One answer above is taken. After enough of them, the threshold has new noise."""
         self.left -= 1
         self.served += 1
         if self.left > 0 and self.served == self.noise.positives:
             self.served = 0
             self.level = noise_of_mean(self.noise.on_threshold, self.entropy)
-        return True
 
     def end(self) -> None:
         """Lets go of the data."""
@@ -338,7 +345,8 @@ def above_threshold(
     def function(rows: Any, entropy: Entropy) -> R:
         account = _NoisyThreshold(rows, noise, answers, entropy)
         try:
-            return program(ThresholdTest(space, level, monotone, account))
+            test = ThresholdTest(space, level, monotone, account)
+            return WITNESS.get().ran(partial(program, test))
         finally:
             account.end()
 

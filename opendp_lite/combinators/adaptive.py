@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from math import ceil
 from threading import RLock
 from typing import Any, Generic
@@ -14,6 +15,7 @@ import numpy as np
 from opendp_lite.combinators.account import Account, MemoryAccount, Order, parts_of
 from opendp_lite.combinators.own_process import OwnProcess
 from opendp_lite.combinators.priced import priced, require_query
+from opendp_lite.combinators.witness import WITNESS
 from opendp_lite.core import Facts, M, Measurement, Pipeline, R
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError, SpaceError
@@ -43,8 +45,9 @@ class _Running:
             if self.ended:
                 raise SpaceError("the program has ended: ask answers only while it runs")
             account.pay(order)
+            answer = partial(bound.function, self.rows, entropy)
             with np.errstate(all="ignore"):
-                release = bound.function(self.rows, entropy)
+                release = WITNESS.get().answered(bound, order.price, answer)
         self.process.require()
         return release
 
@@ -190,7 +193,7 @@ def programmed(
         account = MemoryAccount(PrivacyBudget(measure, budget))
         running = _Running(rows)
         try:
-            return program(Ask(space, running, account, entropy))
+            return WITNESS.get().ran(partial(program, Ask(space, running, account, entropy)))
         finally:
             running.end()
 

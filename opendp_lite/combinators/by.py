@@ -11,14 +11,13 @@ import attrs
 import numpy as np
 
 from opendp_lite.by_group import ByGroup
+from opendp_lite.combinators._require_mechanism import require_mechanism
 from opendp_lite.combinators.group_by import Keys, bound_to, grouped, space_of_group
 from opendp_lite.core import Facts, M, Measurement, R, follow
 from opendp_lite.domains import Scalars
 from opendp_lite.engines.deferred import Released, query_of, release_of
 from opendp_lite.engines.grouped import EachGroup
-from opendp_lite.errors import ParameterError
 from opendp_lite.estimate import Estimate
-from opendp_lite.exact import described
 from opendp_lite.examples import example
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.laplace import laplace
@@ -98,21 +97,9 @@ def by(
         >>> round(found["f"]), round(found["m"])
         (41, 38)
     """
-    if not isinstance(pipeline, Mechanism):
-        raise ParameterError(_no_mechanism(pipeline))
+    require_mechanism(pipeline, "by", "the rows of each group")
     found = Keys.of(space, column, keys, other, "by")
     return _of_vector(space, found, pipeline) or _one_by_one(space, found, pipeline)
-
-
-def _no_mechanism(given: object) -> str:
-    if isinstance(given, Stage):
-        return f"by takes a pipeline that ends in noise; put noise after {given.calls[-1].brief()}"
-    if isinstance(given, Measurement):
-        return (
-            "by takes a pipeline bound to no space, and binds it to the rows of each group; leave "
-            "out the space in front"
-        )
-    return f"by takes a pipeline that ends in noise, got {described(given)}"
 
 
 def _of_vector(

@@ -56,9 +56,7 @@ class LeaveOut:
             return rows
         kept = np.ones(len(rows), dtype=np.bool_)
         kept[rows.of_rows(np.arange(len(rows)))[missing]] = False
-        stored = rows.of_rows(kept)
-        ends = np.append(0, np.cumsum(np.diff(rows.ends)[kept]))
-        return SparseRows(rows.values[stored], rows.indices[stored], ends, rows.columns)
+        return rows.only(kept)
 
 
 @attrs.frozen(eq=False, repr=False)

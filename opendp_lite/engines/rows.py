@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final, Protocol
 
@@ -87,9 +87,14 @@ def materialise(rows: LazyRows) -> NDArray[np.float64]:
 
     Of copies: a block that no function copied is the person's own, who may fill it anew.
     """
-    with quiet_for(rows.source), np.errstate(all="ignore"):
-        found = [np.array(_through(block, rows.functions)) for block in read(rows.source)]
+    found = from_blocks(rows, np.array)
     return np.concatenate(found) if found else np.empty((0, 0))
+
+
+def from_blocks(rows: LazyRows, taken: Callable[[Any], Any]) -> list[Any]:
+    """What is taken of each block of mapped rows, in order; it must be a copy."""
+    with quiet_for(rows.source), np.errstate(all="ignore"):
+        return [taken(_through(block, rows.functions)) for block in read(rows.source)]
 
 
 def _through(block: Any, functions: Sequence[Part]) -> Any:

@@ -68,6 +68,12 @@ class SparseRows:
         held = slice(ends[0], ends[-1])
         return SparseRows(self.values[held], self.indices[held], ends - ends[0], self.columns)
 
+    def only(self, kept: NDArray[np.bool_]) -> SparseRows:
+        """Some of the rows, by which of them stay."""
+        stored = self.of_rows(kept)
+        ends = np.append(0, np.cumsum(np.diff(self.ends)[kept]))
+        return SparseRows(self.values[stored], self.indices[stored], ends, self.columns)
+
     def of_columns(self, numbers: NDArray[Any]) -> NDArray[Any]:
         return numbers if len(numbers) == 1 else numbers[self.indices]
 

@@ -9,7 +9,7 @@ import attrs
 
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import digits_up, exact, round_up
-from opendp_lite.measures.curve import without_curve
+from opendp_lite.measures.curve import curve_of, without_curve
 from opendp_lite.measures.measure import Measure, group_size, proportions
 from opendp_lite.measures.profile import Profile, PureProfile
 
@@ -69,7 +69,7 @@ class MaxDivergence(AdditiveMeasure):
         return loss * group_size(size)
 
     def profile(self, loss: Fraction) -> Profile:
-        return PureProfile(loss)
+        return curve_of(loss) or PureProfile(loss)
 
     def admit(self, profile: Profile) -> Fraction | None:
         return profile.pure

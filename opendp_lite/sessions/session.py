@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -10,6 +11,7 @@ import attrs
 from opendp_lite.combinators.account import Account, MemoryAccount, Order, parts_of
 from opendp_lite.combinators.own_process import OwnProcess
 from opendp_lite.combinators.priced import priced, require_query
+from opendp_lite.combinators.witness import WITNESS
 from opendp_lite.core import M, Measurement, R
 from opendp_lite.domains import Rows
 from opendp_lite.engines.column_names import names_alone
@@ -92,7 +94,7 @@ class Session(Generic[M]):
         self._account.require(order)
         _try_on_names(bound, self._open.data)
         receipt = self._account.pay(order)
-        value = bound(self._open.data)
+        value = WITNESS.get().answered(bound, order.price, partial(bound, self._open.data))
         self._open.require()
         done = self._account.finish(receipt)
         payer = Payer(self._account.title, self._account.unit, self._account.budget)

@@ -14,6 +14,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.engines.fold import Floats
+from opendp_lite.sessions.session_release import Release
 
 Leaf = tuple[str, Sequence[float]]
 
@@ -33,6 +34,13 @@ def leaves(release: Any) -> Iterator[Leaf]:
         yield type(release).__name__, ()
     else:
         yield repr(release), ()
+
+
+@leaves.register
+def _of_release(release: Release) -> Iterator[Leaf]:
+    """What was released, without what it cost."""
+    yield type(release).__name__, ()
+    yield from leaves(release.value)
 
 
 @leaves.register

@@ -26,7 +26,7 @@ from opendp_lite.samplers.entropy import InsecureSeededEntropy
 from opendp_lite.testing.datasets import in_threads
 from opendp_lite.testing.distances import people_distance, symmetric_distance
 
-engine = import_module("opendp_lite.engines.contributions")
+engine = import_module("opendp_lite.engines.chosen_rows")
 
 NAN = float("nan")
 NAMES = ["id", "city", "x"]

@@ -294,6 +294,12 @@ counted_rows = (
 by_sex = dp.by("sex", ["f", "m"], dp.select("age") >> dp.mean(0, 1, epsilon=1))
 assert_type(by_sex, dp.Mechanism[Named, dp.MaxDivergence, dp.releases.ByGroup[float]])
 assert_type(by_sex({"sex": ["f"], "age": [1]})["f"], float)
+a_tenth = dp.sample(0.1, dp.select("age") >> dp.mean(0, 1, epsilon=1))
+assert_type(a_tenth, dp.Mechanism[Tables, dp.MaxDivergence, float])
+assert_type(
+    dp.records() >> dp.sample(Fraction(1, 3), dp.mean(0, 1, epsilon=1)),
+    dp.Measurement[Tables, dp.MaxDivergence, float],
+)
 assert_type(dp.bodies.OneHots(3).radius(1), float)
 ages_by_sex = dp.combinators.group_by("sex", ["f"], dp.clamp(0, 1) >> dp.sum(), other="rest")
 assert_type(ages_by_sex, dp.Stage[Named, Totals])
@@ -622,6 +628,14 @@ with_own_step: dp.Stage[Tables, Tables] = dp.from_json(halve().to_json(), extra=
 dp.assert_lawful(dp.MaxDivergence(), [0, 0.5, 1])
 dp.assert_stable(dp.clamp(0, 1) >> dp.sum(), trials=2)
 dp.assert_stable(halve(), dp.records(2), trials=2)
+
+
+def counts(ask: dp.Ask[Zcdp]) -> object:
+    return ask(dp.count() >> dp.gaussian(rho=0.1))
+
+
+dp.assert_replayable(counts, [1.0], [], budget=dp.rho(1))
+dp.assert_replayable(dp.adaptive(counts, dp.rho(1)), [1.0], [], replays=1)
 audited = dp.audit(counted, [1.0], [1.0, 2.0], releases=200, failure=1e-30)
 assert_type(audited.lower_bound, float)
 assert_type(dp.audit(released, [0.0] * 3, [0.0] * 3, 0, 200, 1e-30).claim, float)

@@ -1,0 +1,253 @@
+"""A table with only the rows that are chosen as they are read, whatever reads them later."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, ClassVar, Final
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.engines.arrays import ArrayRows
+from opendp_lite.engines.blocks import Blocks
+from opendp_lite.engines.columns import Dataset, Names
+from opendp_lite.engines.door import read, register_libraries
+from opendp_lite.engines.fold import Floats
+from opendp_lite.engines.held import held
+from opendp_lite.engines.lazy_table import Kept, LazyTable
+from opendp_lite.engines.least_rows import Places
+from opendp_lite.engines.quiet import QUIET, attempted
+from opendp_lite.engines.source import Source
+from opendp_lite.engines.sparse import SparseMatrix
+from opendp_lite.engines.table import Column, NamedColumns
+from opendp_lite.engines.take import take
+from opendp_lite.errors import DataError
+
+_WAITING: Final = 2**22
+_WAITING_PIECES: Final = 2**18
+"""Rows that wait before some are left out: of a table in memory, and of one in blocks."""
+_PICKING: Final = "the rows of a column could not be picked"
+
+
+@attrs.define(eq=False, repr=False)
+class Choice(ABC):
+    """A choice among the rows that were read so far.
+
+    The first columns of a block say which rows pass the filters. The others tell the rows apart.
+
+    Attributes:
+        filters: Those of the table. What does not pass them is never chosen.
+        told: What else the choice looks at.
+        seen: How many rows were read.
+    """
+
+    what: ClassVar[str]
+    """What is chosen, for a refusal."""
+
+    filters: tuple[Kept, ...]
+    told: tuple[Column, ...]
+    seen: int = attrs.field(default=0, init=False)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """What is to be read."""
+        return (*(kept.column for kept in self.filters), *self.told)
+
+    def met(self, block: Floats) -> Places:
+        """Takes a block; gives the places in the data of the rows that may be chosen."""
+        count = len(self.filters)
+        told = block[:, count : count + len(self.told)]
+        stays = ~np.isnan(told).any(axis=1)
+        for column, kept in enumerate(self.filters):
+            stays &= kept.test(block[:, column])
+        inside = np.flatnonzero(stays)
+        inside = inside[self.may_stay(told[inside], inside + self.seen)]
+        places = inside + self.seen
+        self.seen += len(block)
+        return places
+
+    @abstractmethod
+    def may_stay(self, told: Floats, places: Places) -> NDArray[np.bool_]:
+        """Which of some rows may be chosen.
+
+        Args:
+            told: What the choice looks at in each.
+            places: Where each is in the data.
+        """
+
+    def full(self, room: int) -> bool:
+        """Whether it is time to leave out some rows that may have been chosen."""
+        return False
+
+    @abstractmethod
+    def settle(self) -> Places:
+        """Leaves out the rows that are too many; gives the places of the others, rising."""
+
+    def ended(self) -> Places:
+        """The places of the chosen rows, rising, once all were read."""
+        return self.settle()
+
+
+def chosen_rows(table: LazyTable, choice: Choice) -> LazyTable:
+    """A table with the chosen rows alone, chosen now in one pass.
+
+    Of a table in memory the places of the rows are held, and of blocks copies of them.
+    """
+    dataset = table.dataset
+    whole = dataset.whole()
+    with QUIET, np.errstate(all="ignore"):
+        if isinstance(whole, NamedColumns | ArrayRows):
+            data: Any = _in_memory(choice, _as_table(whole, dataset.declared), dataset.size)
+        elif isinstance(whole, SparseMatrix):
+            raise DataError(f"{choice.what} are not picked from a sparse matrix; give a table")
+        else:
+            blocks = whole if isinstance(whole, Blocks) else Blocks(whole.blocks, columns=None)
+            data = _in_pieces(choice, blocks, table)
+        kept = data.only(choice.ended())
+    return attrs.evolve(table, dataset=Dataset(kept, dataset.declared, None), filters=())
+
+
+def _as_table(whole: Any, declared: Names | None) -> NamedColumns:
+    """An array as columns, each with the type that it has: as floats two long ids may be one."""
+    if isinstance(whole, NamedColumns):
+        return whole
+    if isinstance(whole, ArrayRows):
+        rows = whole.rows
+        return NamedColumns(declared or (), lambda place: rows[:, place], len(rows))
+    blocks = [np.array(block) for block in read(whole) if len(block)]
+    rows = np.concatenate([np.empty((0, len(declared or ()))), *blocks])
+    return NamedColumns(declared or (), lambda place: rows[:, place], len(rows))
+
+
+@attrs.frozen(eq=False, repr=False)
+class _Memory:
+    """A table in memory."""
+
+    table: NamedColumns
+
+    def only(self, places: Places) -> NamedColumns:
+        """Some of its rows, picked from a column when it is asked for."""
+        return NamedColumns(self.table.names, partial(self._column, places), len(places))
+
+    def _column(self, places: Places, place: int) -> Any:
+        column = self.table.column(place)
+        if attempted(partial(len, column), _PICKING) != self.table.size:
+            raise DataError("the columns of the table differ in length")
+        return _picked(column, places)
+
+
+def _in_memory(choice: Choice, table: NamedColumns, size: int | None) -> _Memory:
+    words = "the columns of the table could not be read"
+    rows: Source = attempted(partial(table.rows, choice.columns), words)
+    for block in read(held(rows, len(choice.columns), size)):
+        choice.met(block)
+        if choice.full(_WAITING):
+            choice.settle()
+    return _Memory(table)
+
+
+@attrs.define(eq=False, repr=False)
+class _Piece:
+    """Copies of some rows, and their places in the data."""
+
+    names: tuple[str, ...]
+    held: list[Any]
+    places: Places
+
+    def keep(self, chosen: Places) -> None:
+        """Lets go of the rows that are not chosen."""
+        stays = np.isin(self.places, chosen)
+        if not stays.all():
+            inside = np.flatnonzero(stays)
+            self.held = [_picked(column, inside) for column in self.held]
+            self.places = self.places[inside]
+
+
+def _picked(column: Any, places: Places) -> Any:
+    register_libraries(type(column))
+    return attempted(partial(take, column, places), _PICKING)
+
+
+@attrs.frozen(eq=False, repr=False)
+class _Pieces(Source):
+    """Blocks of a table, of which the rows that may be chosen are copied as they are read.
+
+    A block is the person's own, who may fill it anew for the next one. Read again, the blocks might
+    come in another order.
+    """
+
+    choice: Choice
+    given: Blocks
+    declared: Names | None
+    wanted: Names | None
+    pieces: list[_Piece] = attrs.field(factory=list)
+
+    @property
+    def columns(self) -> int:
+        return 1
+
+    @property
+    def size(self) -> int | None:
+        return self.given.size
+
+    def blocks(self) -> Iterator[Any]:
+        return self.given.opened_by(lambda piece: _WatchedPiece(piece, self))
+
+    def only(self, places: Places) -> Blocks:
+        """The chosen rows, as blocks."""
+        for piece in self.pieces:
+            piece.keep(places)
+        tables = [
+            NamedColumns(piece.names, piece.held.__getitem__, len(piece.places))
+            for piece in self.pieces
+            if len(piece.places)
+        ]
+        return Blocks(lambda: tables, columns=None)
+
+
+@attrs.frozen(eq=False, repr=False)
+class _WatchedPiece(Source):
+    """One block, whose rows are copied once they were read."""
+
+    piece: object
+    every: _Pieces
+
+    @property
+    def columns(self) -> int:
+        return 1
+
+    def blocks(self) -> Iterator[Any]:
+        every, choice = self.every, self.every.choice
+        whole = Dataset(self.piece, every.declared, None).whole()
+        table = _as_table(whole, every.declared)
+        start, found = choice.seen, []
+        for block in read(table.rows(choice.columns)):
+            found.append(choice.met(block))
+            yield block[:, :1]
+        places = np.concatenate([np.empty(0, dtype=np.int64), *found])
+        if not len(places):
+            return
+        names = tuple(map(str, table.names))
+        wanted = [
+            place
+            for place, name in enumerate(names)
+            if every.wanted is None or name in every.wanted
+        ]
+        held = [_picked(table.column(place), places - start) for place in wanted]
+        every.pieces.append(_Piece(tuple(names[place] for place in wanted), held, places))
+        if choice.full(_WAITING_PIECES):
+            chosen = choice.settle()
+            for piece in every.pieces:
+                piece.keep(chosen)
+            every.pieces[:] = [piece for piece in every.pieces if len(piece.places)]
+
+
+def _in_pieces(choice: Choice, blocks: Blocks, table: LazyTable) -> _Pieces:
+    declared = table.dataset.declared or blocks.names
+    found = _Pieces(choice, blocks, declared, table.names)
+    for _ in read(held(found, 1, table.dataset.size)):
+        pass
+    return found

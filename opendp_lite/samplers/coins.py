@@ -1,0 +1,36 @@
+"""Coins of a rational probability, exactly."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.samplers.entropy import Entropy
+
+_WORD = 2**64
+
+
+def coins(probability: Fraction, count: int, entropy: Entropy) -> NDArray[np.bool_]:
+    """Independent coins, each heads with exactly this probability.
+
+    A coin is heads if a uniform number U is below the probability. Their binary digits are
+    compared, 64 at a time, and more are drawn while they are equal: once in 2^64 coins.
+
+    Args:
+        probability: From 0 to 1.
+        count: How many coins.
+        entropy: Where the digits of U come from.
+    """
+    if probability == 1:
+        return np.ones(count, dtype=np.bool_)
+    found = np.zeros(count, dtype=np.bool_)
+    level, left = np.arange(count), probability
+    while left and len(level):
+        digits = int(left * _WORD)
+        left = left * _WORD - digits
+        words = entropy.words(len(level))
+        found[level] = words < np.uint64(digits)
+        level = level[words == np.uint64(digits)]
+    return found

@@ -1,0 +1,151 @@
+"""The loss of a secret sample, against closed forms and against the curves of known pairs."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import comb, exp, expm1, log1p
+
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.exact import exp_up
+from opendp_lite.measures.amplified import AmplifiedProfile, amplified, amplified_epsilon
+from opendp_lite.measures.curve import curved_pair
+from opendp_lite.measures.profile import (
+    ConcentratedProfile,
+    GaussianProfile,
+    PointProfile,
+    PureProfile,
+)
+
+PURE, APPROXIMATE = dp.MaxDivergence(), dp.ApproximateDivergence()
+TENTH = Fraction(1, 10)
+CURVES = [
+    GaussianProfile(Fraction(1)),
+    PureProfile(Fraction(2)),
+    PointProfile(Fraction(1), Fraction(1, 1000)),
+    ConcentratedProfile(Fraction(1, 2)),
+]
+
+
+@pytest.mark.parametrize("epsilon", [1e-30, 1e-6, 0.01, 0.5, 1, 3, 20, 200])
+@pytest.mark.parametrize("rate", [1e-25, 1e-9, 0.01, 0.5, 0.999])
+def test_the_closed_form_rounded_up(epsilon, rate):
+    e, q = Fraction(epsilon), Fraction(rate)
+    found = amplified_epsilon(e, q)
+    assert exp_up(found) * (1 + Fraction(1, 10**35)) >= 1 + q * (exp_up(e) - 1)
+    assert float(found) == pytest.approx(log1p(rate * expm1(epsilon)), rel=1e-9, abs=1e-38)
+    assert found <= e
+
+
+def test_ends_of_the_range():
+    assert amplified_epsilon(Fraction(0), TENTH) == 0
+    assert amplified_epsilon(Fraction(7, 3), Fraction(1)) == Fraction(7, 3)
+    huge = Fraction(2) ** 1100
+    assert huge - 3 < amplified_epsilon(huge, TENTH) < huge
+
+
+def test_a_sample_of_a_sample_has_the_product_of_the_rates():
+    twice = amplified_epsilon(amplified_epsilon(Fraction(2), TENTH), Fraction(1, 2))
+    assert float(twice - amplified_epsilon(Fraction(2), TENTH / 2)) == pytest.approx(0, abs=1e-35)
+
+
+@pytest.mark.parametrize("inner", CURVES, ids=repr)
+@pytest.mark.parametrize("rate", [Fraction(1, 1000), TENTH, Fraction(9, 10)])
+def test_a_curve_is_the_inner_one_moved(inner, rate):
+    """delta'(log(1 + rate (e^epsilon - 1))) = rate delta(epsilon), and back by ``epsilon``."""
+    curve = AmplifiedProfile(inner, rate)
+    for epsilon in (0.01, 0.3, 0.9, 1.7, 5):
+        moved = Fraction(log1p(float(rate) * expm1(epsilon)))
+        delta = curve.delta(moved)
+        assert float(delta) == pytest.approx(float(rate * inner.delta(Fraction(epsilon))), rel=1e-9)
+    for delta in (Fraction(1, 10**3), Fraction(1, 10**5) + rate / 1000):
+        epsilon = curve.epsilon(delta)
+        assert curve.delta(epsilon) <= delta * (1 + Fraction(1, 10**12))
+        assert epsilon == 0 or curve.delta(epsilon * Fraction(99, 100)) > delta
+    assert curve.delta(Fraction(0)) <= rate
+    assert curve.epsilon(rate) == 0
+    if inner.pure is not None:
+        assert curve.delta(curve.pure) == 0
+        assert curve.pure == amplified_epsilon(inner.pure, rate)
+    levels = [curve.delta(Fraction(step, 4)) for step in range(12)]
+    assert levels == sorted(levels, reverse=True)
+
+
+def test_a_delta_that_cannot_be_had_is_refused_in_its_own_numbers():
+    curve = AmplifiedProfile(PointProfile(Fraction(1), Fraction(1, 100)), TENTH)
+    assert curve.epsilon(Fraction(1, 1000)) == amplified_epsilon(Fraction(1), TENTH)
+    for delta in (Fraction(0), Fraction(1, 1001)):
+        with pytest.raises(dp.ParameterError, match=f"delta = {float(delta):g}; give a larger"):
+            curve.epsilon(delta)
+
+
+def test_tiny_rates_and_huge_epsilons_do_not_leave_the_curve():
+    curve = AmplifiedProfile(GaussianProfile(Fraction(1)), Fraction(1, 10**60))
+    assert 0 < curve.delta(Fraction(0)) <= Fraction(1, 10**60)
+    assert curve.delta(Fraction(2) ** 1100) < Fraction(1, 10**300)
+
+
+def linear(measure, loss):
+    return lambda units: measure.group(loss, units)
+
+
+def test_groups_of_a_pure_loss():
+    """A loss that adds over rows adds over rows of a sample; one that does not grow is used."""
+    loss = Fraction(1)
+    one = amplified_epsilon(loss, TENTH)
+    for units in (1, 2, 5, 5000):
+        assert amplified(PURE, linear(PURE, loss), TENTH, units) == units * one
+    for units in (2, 5):
+        flat = amplified(PURE, lambda _: loss, TENTH, units)
+        assert float(flat) == pytest.approx(log1p((1 - 0.9**units) * expm1(1)))
+    assert amplified(PURE, lambda _: loss, TENTH, 5000) == loss
+
+
+def test_groups_of_an_approximate_loss():
+    loss = Fraction(1), Fraction(1, 10**6)
+    (epsilon, delta) = amplified(APPROXIMATE, linear(APPROXIMATE, loss), TENTH, 1)
+    assert (float(epsilon), delta) == (pytest.approx(log1p(0.1 * expm1(1))), Fraction(1, 10**7))
+    many = amplified(APPROXIMATE, linear(APPROXIMATE, loss), TENTH, 3)
+    assert many == APPROXIMATE.group((epsilon, delta), 3)
+    hit, spill = 1 - 0.9**3, loss[1]
+    flat = amplified(APPROXIMATE, lambda _: loss, TENTH, 3)
+    assert float(flat[0]) == pytest.approx(log1p(hit * expm1(1)))
+    assert float(flat[1]) == pytest.approx(hit * float(spill))
+    assert flat[1] >= spill * (1 - Fraction(9, 10) ** 3)
+
+
+def test_the_group_bound_covers_rows_that_each_add_their_own_coin():
+    """Of k rows in the sample the loss is exactly the mean of e^(j epsilon) over binomial j."""
+    for units in (2, 3, 7):
+        exactly = sum(
+            comb(units, j) * 0.1**j * 0.9 ** (units - j) * exp(j) for j in range(units + 1)
+        )
+        claimed = float(amplified(PURE, linear(PURE, Fraction(1)), TENTH, units))
+        assert exp(claimed) == pytest.approx(exactly)
+
+
+def test_a_loss_takes_its_curve_along():
+    ratio = GaussianProfile(Fraction(1))
+    delta = Fraction(1, 10**5)
+    loss = curved_pair((ratio.epsilon(delta), delta), ratio)
+    found = amplified(APPROXIMATE, lambda _: loss, TENTH, 1)
+    assert APPROXIMATE.profile(found) == AmplifiedProfile(ratio, TENTH)
+    plain = amplified(APPROXIMATE, lambda _: tuple(loss), TENTH, 1)
+    assert APPROXIMATE.profile(found).delta(TENTH) < APPROXIMATE.profile(plain).delta(TENTH)
+    assert amplified(APPROXIMATE, lambda _: loss, Fraction(1), 1) is loss
+
+
+def test_a_pure_loss_takes_the_curve_of_randomised_response_along():
+    """At rate 1/2 of epsilon 3 the total variation is half of the pipeline's."""
+    found = amplified(PURE, linear(PURE, Fraction(3)), Fraction(1, 2), 1)
+    curve = PURE.profile(found)
+    assert curve == AmplifiedProfile(PureProfile(Fraction(3)), Fraction(1, 2))
+    most = expm1(3) / (1 + exp(3)) / 2
+    assert float(curve.delta(Fraction(0))) == pytest.approx(most)
+    assert PureProfile(Fraction(found)).delta(Fraction(0)) > Fraction(most) * Fraction(3, 2)
+
+
+def test_another_measure_is_refused_with_the_way_around():
+    with pytest.raises(dp.SpaceError, match=r"to_approximate\(1e-6\) after the mechanism, inside"):
+        amplified(dp.ZeroConcentratedDivergence(), lambda _: Fraction(0), TENTH, 1)
