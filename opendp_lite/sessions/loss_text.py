@@ -82,7 +82,7 @@ def checked_loss(loss: object, measure: Measure[Any], name: str) -> Loss:
             f"{name} must be an exact loss under {measure!r}, {len(expected)} rational number"
             f"{'s' if len(expected) > 1 else ''}; got {described(loss)}"
         )
-    numbers = tuple(map(Fraction, given))
+    numbers = tuple(Fraction(each) for each in given)
     if min(numbers) < 0:
         raise ParameterError(f"{name} must be at least 0")
     return like(measure, numbers)
