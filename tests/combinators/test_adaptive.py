@@ -6,6 +6,7 @@ import copy
 import pickle
 import threading
 from fractions import Fraction
+from math import tanh
 
 import attrs
 import numpy as np
@@ -412,7 +413,7 @@ def test_a_program_converts_like_any_release():
     assert epsilon >= (dp.count() >> dp.gaussian(rho=1)).epsilon(1e-6)
     assert len(converted(DATA)) == 10
     pure = dp.adaptive(lambda ask: ask(TOTAL >> dp.laplace(epsilon=1)), PURE, 1)
-    assert (pure >> dp.to_zcdp()).map(1) == plain.map(1)
+    assert (pure >> dp.to_zcdp()).map(1) == pytest.approx(tanh(1 / 2)) > plain.map(1)
     assert (estimator >> len)(DATA) == 10
 
 
