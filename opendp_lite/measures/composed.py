@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from heapq import heapify, heappop, heappush
+from typing import Any
 
 import attrs
 
@@ -74,6 +75,13 @@ class ComposedProfile(Profile):
     def epsilon(self, delta: Fraction) -> Fraction:
         curves = [curve for curve in self._curves() if curve.least_delta <= delta]
         return min(curve.epsilon(delta) for curve in curves or [self.summed])
+
+    def dp_event(self, library: Any) -> Any:
+        found = [
+            library.SelfComposedDpEvent(part.dp_event(library), count)
+            for part, count in Counter(self.releases).items()
+        ]
+        return library.ComposedDpEvent(found)
 
     def _curves(self) -> Sequence[Profile]:
         found = _distribution(self.releases)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import floor
+from typing import Any
 
 import attrs
 
 from opendp_lite.exact import exp_down, exp_up
+from opendp_lite.measures.dp_events import noise_multiplier
 from opendp_lite.measures.loss_distribution import (
     LossDistribution,
     discrete_laplace_losses,
@@ -58,6 +60,11 @@ class LaplaceProfile(Profile):
             return Fraction(0)
         return 1 - exp_down((epsilon - self.loss) / 2)
 
+    def dp_event(self, library: Any) -> Any:
+        if self.loss == 0:
+            return library.NoOpDpEvent()
+        return library.LaplaceDpEvent(noise_multiplier(self.loss))
+
     def loss_distribution(self, step: float) -> LossDistribution | None:
         return laplace_losses(step, float_up(self.loss))
 
@@ -106,6 +113,11 @@ class DiscreteLaplaceProfile(Profile):
             epsilon - (self.steps - last) * self.rate
         )
         return 1 - kept / (1 + exp_up(-self.rate))
+
+    def dp_event(self, library: Any) -> Any:
+        if self.steps == 0:
+            return library.NoOpDpEvent()
+        return library.DiscreteLaplaceDpEvent(float_up(self.rate), self.steps)
 
     def loss_distribution(self, step: float) -> LossDistribution | None:
         if self.steps > _MOST_STEPS:

@@ -177,11 +177,10 @@ def discrete_laplace_losses(step: float, rate: float, steps: int) -> LossDistrib
     """
     tail = math.exp(-rate)
     if steps <= _FEW:
-        places = np.arange(steps + 1)
+        places = np.arange(steps + 1, dtype=np.float64)
         masses = np.exp(-places * rate) * (-math.expm1(-rate) / (1 + tail))
         masses[[0, -1]] = 1 / (1 + tail), math.exp(-steps * rate) / (1 + tail)
-        losses: Floats = (steps - 2 * places) * rate
-        return atoms(step, losses, masses)
+        return atoms(step, (steps - 2 * places) * rate, masses)
     edge = steps * rate
     ends = np.array([1 / (1 + tail), math.exp(-edge) / (1 + tail)])
     inside = band(step, (steps - 1) * rate, 1 / (2 * (1 + tail)), edge + rate)
@@ -204,7 +203,7 @@ def gaussian_losses(step: float, ratio: float) -> LossDistribution | None:
         return None
     fine = min(step, 2.0 ** math.floor(math.log2(root / _CELLS_OF_GAUSSIAN)))
     count = math.ceil((ratio / 2 + _REACH * root) / fine)
-    points: Floats = np.arange(-count, count + 1) * fine
+    points = np.arange(-count, count + 1, dtype=np.float64) * fine
     slopes = points * (fine / (2 * ratio))
     slopes[count] = 1.0
     widened = (np.sinh(slopes) / slopes) ** 2

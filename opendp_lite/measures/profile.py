@@ -6,11 +6,13 @@ import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import attrs
 
-from opendp_lite.errors import ParameterError
+from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import NEGLIGIBLE, exp_down, exp_up, log_up, normal_tail, round_up, sqrt_up
+from opendp_lite.measures.dp_events import noise_multiplier
 from opendp_lite.measures.loss_distribution import (
     LossDistribution,
     float_up,
@@ -57,6 +59,24 @@ class Profile(ABC):
         None where no such pair is known. ``step`` is a power of two.
         """
         return None
+
+    def dp_event(self, library: Any) -> Any:
+        """An event of dp_accounting that loses at least as much.
+
+        The discrete Laplace mechanism with a sensitivity of 1 is randomised response, the worst of
+        a pure loss.
+        """
+        pure, rho = self.pure, self.rho
+        if 0 in (pure, rho):
+            return library.NoOpDpEvent()
+        if pure is not None:
+            return library.DiscreteLaplaceDpEvent(float_up(pure), 1)
+        if rho is not None:
+            return library.ZCDpEvent(float_up(rho))
+        raise SpaceError(
+            "dp_accounting has no event for a loss that is known at one delta alone; give it the "
+            "mechanisms before to_approximate(delta), or noise with rho="
+        )
 
     @abstractmethod
     def delta(self, epsilon: Fraction) -> Fraction:
@@ -238,6 +258,11 @@ class GaussianProfile(Profile):
     @property
     def rho(self) -> Fraction:
         return self.ratio / 2
+
+    def dp_event(self, library: Any) -> Any:
+        if self.ratio == 0:
+            return library.NoOpDpEvent()
+        return library.GaussianDpEvent(noise_multiplier(sqrt_up(self.ratio)))
 
     def loss_distribution(self, step: float) -> LossDistribution | None:
         return gaussian_losses(step, float_up(self.ratio)) if self.ratio else None
