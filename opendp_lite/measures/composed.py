@@ -86,10 +86,11 @@ class ComposedProfile(Profile):
     def _curves(self) -> Sequence[Profile]:
         found = _distribution(self.releases)
         pure, rho = self.pure, self.rho
+        short = math.inf if rho is None else float_up(rho)
         return [
             self.summed,
             *([] if pure is None else [PureProfile(pure)]),
-            *([] if rho is None else [ConcentratedProfile(_short_up(rho))]),
+            *([] if math.isinf(short) else [ConcentratedProfile(Fraction(short))]),
             *([] if found is None else [_DistributionProfile(found)]),
         ]
 
@@ -130,12 +131,6 @@ def _sum(
     found = [(loss_of(part), count) for part, count in Counter(parts).items()]
     known = [loss * count for loss, count in found if loss is not None]
     return sum_up(known) if len(known) == len(found) else None
-
-
-def _short_up(loss: Fraction) -> Fraction:
-    """A loss of few digits that is at least this one: curves are computed faster from it."""
-    known = float_up(loss)
-    return loss if math.isinf(known) else Fraction(known)
 
 
 @lru_cache(maxsize=64)
