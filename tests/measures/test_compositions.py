@@ -318,7 +318,7 @@ def test_a_filter_adds_numbers_and_no_curves(monkeypatch):
             ask(TOTAL >> dp.laplace(epsilon=0.001))
         return ask.spent
 
-    whole = dp.adaptive(program, dp.MaxDivergence(), 5)
+    whole = dp.adaptive(program, dp.epsilon(5))
     assert whole([0.5] * 10) == 5.0
     assert whole.privacy_profile() == PureProfile(Fraction(5))
     assert whole.epsilon(1e-6) == pytest.approx(5, rel=1e-5)

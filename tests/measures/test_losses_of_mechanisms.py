@@ -254,7 +254,7 @@ def test_the_curve_of_the_exponential_mechanism_holds_and_half_of_it_would_not()
 
 def test_an_adaptive_program_forgets_what_its_queries_know():
     """A program may choose its losses by the answers, so no curve of theirs is a claim."""
-    pure = dp.adaptive(lambda ask: ask(COUNT), dp.MaxDivergence(), 1)
+    pure = dp.adaptive(lambda ask: ask(COUNT), dp.epsilon(1))
     assert pure.privacy_profile() == PureProfile(Fraction(1))
     assert rho_of(pure) == pytest.approx(np.tanh(0.5), rel=1e-12)
     assert log(2) < pure.epsilon(1e-6)
