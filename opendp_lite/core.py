@@ -202,7 +202,7 @@ class Private(Pipeline, Generic[In, M, R]):
             ParameterError: If ``alpha`` is not between 0 and 1.
 
         Proof:
-            Wasserman and Zhou 2010, theorem 2.4; Dong, Roth, Su 2022, proposition 2.5: the best
+            Wasserman and Zhou 2010, theorem 2.4; Dong, Roth, Su 2022, equation 5: the best
             bound of all points on the curve of epsilon and delta.
 
         Example:

@@ -31,13 +31,12 @@ class LaplaceProfile(Profile):
     Proof:
         The loss is E with probability 1/2, -E with probability exp(-E) / 2, and has the density
         exp((x - E) / 2) / 4 between. From it follows delta. For rho see
-        ``DiscreteLaplaceProfile``, of which this is the limit; it is theorem 1 of Harrison and
-        Manurangsi 2026.
+        ``DiscreteLaplaceProfile``, of which this is the limit (also Harrison and Manurangsi 2026).
 
         A vector loses no more than one entry that takes the whole l1 distance. Move the entries
         one after another. A test of false-positive rate a misses at least f1(a) after the first
-        move. After the second it misses at least f2(1 - f1(a)), and so on (Dong, Roth, Su 2022,
-        lemma A.5). For shifts of one law with a concave log density the best tests are thresholds
+        move. After the second it misses at least f2(1 - f1(a)), and so on, as for groups in Dong,
+        Roth, Su 2022. For shifts of one law with a concave log density the best tests are thresholds
         (Karlin and Rubin 1956), the same for every shift. So this bound is attained by one entry
         that makes all moves.
 
@@ -84,7 +83,7 @@ class DiscreteLaplaceProfile(Profile):
         Vectors: as for ``LaplaceProfile``.
 
         rho = n r - (1 - q^n) r / sinh(r), which is the Kullback-Leibler divergence, so no smaller
-        rho holds. Put u = a - 1/2 for the order a and let g(u) be the logarithm of
+        rho holds. (Harrison and Manurangsi 2026 have a tight bound, too.) Put u = a - 1/2 for the order a and let g(u) be the logarithm of
         sum sqrt(P Q) cosh(u loss). The Renyi divergence of order a is
         (g(u) - g(1/2)) / (a - 1). If g is concave in u^2, it is at most
         g'(1/2) (u^2 - 1/4) / (a - 1) = g'(1/2) a, and g'(1/2) is its limit for a -> 1, the

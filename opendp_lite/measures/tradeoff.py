@@ -23,7 +23,7 @@ def least_missed(profile: Profile, alpha: Fraction) -> Fraction:
     Proof:
         (epsilon, delta) makes it at least 1 - delta - e^epsilon alpha, and at least
         e^-epsilon (1 - delta - alpha) (Wasserman and Zhou 2010, theorem 2.4; Dong, Roth, Su 2022,
-        proposition 2.5). The epsilon is looked for in floats, and any epsilon gives a bound.
+        equation 5). The epsilon is looked for in floats, and any epsilon gives a bound.
     """
 
     def few_found(level: Fraction) -> Fraction:
