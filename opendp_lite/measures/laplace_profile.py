@@ -36,9 +36,9 @@ class LaplaceProfile(Profile):
         A vector loses no more than one entry that takes the whole l1 distance. Move the entries
         one after another. A test of false-positive rate a misses at least f1(a) after the first
         move. After the second it misses at least f2(1 - f1(a)), and so on, as for groups in Dong,
-        Roth, Su 2022. For shifts of one law with a concave log density the best tests are thresholds
-        (Karlin and Rubin 1956), the same for every shift. So this bound is attained by one entry
-        that makes all moves.
+        Roth, Su 2022. For shifts of one law with a concave log density, the best tests are
+        thresholds (Karlin and Rubin 1956), the same for every shift. So this bound is attained by
+        one entry that makes all moves.
 
         More noise loses less: noise of a larger scale is noise of the smaller one with further
         noise added.
@@ -83,11 +83,12 @@ class DiscreteLaplaceProfile(Profile):
         Vectors: as for ``LaplaceProfile``.
 
         rho = n r - (1 - q^n) r / sinh(r), which is the Kullback-Leibler divergence, so no smaller
-        rho holds. (Harrison and Manurangsi 2026 have a tight bound, too.) Put u = a - 1/2 for the order a and let g(u) be the logarithm of
-        sum sqrt(P Q) cosh(u loss). The Renyi divergence of order a is
-        (g(u) - g(1/2)) / (a - 1). If g is concave in u^2, it is at most
-        g'(1/2) (u^2 - 1/4) / (a - 1) = g'(1/2) a, and g'(1/2) is its limit for a -> 1, the
-        Kullback-Leibler divergence. The sum is in proportion to F(u) for which
+        rho holds (Harrison and Manurangsi 2026 also have tight bounds). Put u = a - 1/2 for the
+        order a, and let g be the logarithm of the sum of sqrt(P Q) cosh(u loss), which is 0 at
+        a = 1. The Renyi divergence of order a is g / (a - 1). If g is concave as a function of u^2,
+        it is at most its slope at a = 1 times u^2 - 1/4 = a (a - 1). So the divergence is at most
+        that slope times a. The slope is the limit for a -> 1, the Kullback-Leibler divergence. The
+        sum is in proportion to F(u), for which
         F(i y) sin(r y) = sin((n + 1) r y) - q sin((n - 1) r y). The right side changes its sign
         between the 2 n + 2 places of a period where the first sine is +-1, so all its zeros are
         real. So F is a product of factors 1 + u^2 / y^2, whose logarithms are concave in u^2.
