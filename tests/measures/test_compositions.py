@@ -28,6 +28,7 @@ from opendp_lite.measures import composed
 from opendp_lite.measures.composed import ComposedProfile, composed_profile
 from opendp_lite.measures.laplace_profile import LaplaceProfile
 from opendp_lite.measures.loss_distribution import LossDistribution
+from opendp_lite.measures.max_divergence import AdditiveMeasure
 from opendp_lite.measures.profile import (
     ConcentratedProfile,
     GaussianProfile,
@@ -305,11 +306,17 @@ def test_words_of_refusals():
         dp.gaussian(rho=1).odds(-1)
 
 
-def test_a_filter_adds_numbers_and_no_curves(monkeypatch):
-    """A program that chooses its queries by the answers may not stop by a composed curve."""
-    monkeypatch.setattr(composed, "composed_profile", None)
-    for measure in (dp.MaxDivergence, dp.ZeroConcentratedDivergence, dp.ApproximateDivergence):
+@pytest.fixture
+def _no_curves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing composes curves; who tries fails."""
+    monkeypatch.setattr(composed, "_distribution", None)
+    for measure in (AdditiveMeasure, dp.measures.GaussianDivergence, dp.ApproximateDivergence):
         monkeypatch.setattr(measure, "together", None)
+
+
+@pytest.mark.usefixtures("_no_curves")
+def test_a_filter_adds_numbers_and_no_curves():
+    """A program that chooses its queries by the answers may not stop by a composed curve."""
 
     def program(ask):
         for _ in range(50):
@@ -321,5 +328,28 @@ def test_a_filter_adds_numbers_and_no_curves(monkeypatch):
     whole = dp.adaptive(program, dp.epsilon(5))
     assert whole([0.5] * 10) == 5.0
     assert whole.privacy_profile() == PureProfile(Fraction(5))
-    assert whole.epsilon(1e-6) == pytest.approx(5, rel=1e-5)
     assert whole.delta(3.2) > -expm1(3.2 - 5) * 0.9
+
+
+@pytest.mark.usefixtures("_no_curves")
+@pytest.mark.parametrize(
+    ("budget", "each"),
+    [
+        (dp.epsilon(1), Fraction(1, 10)),
+        (dp.rho(1), Fraction(exp(-0.1) - 0.9)),
+        (dp.epsilon(1, delta=1e-6), (Fraction(1, 10), Fraction(0))),
+    ],
+    ids=repr,
+)
+def test_a_session_adds_numbers_and_no_curves(budget, each):
+    with dp.session([0.5] * 10, budget=budget) as ask:
+        for _ in range(7):
+            ask(LAPLACE)
+        found = np.array(ask.spent)
+    assert found == pytest.approx(7 * np.array(each, dtype=float), rel=1e-9)
+
+
+@pytest.mark.usefixtures("_no_curves")
+def test_compositions_need_what_the_two_tests_take_away():
+    with pytest.raises(TypeError):
+        dp.compose(LAPLACE, LAPLACE).map(1)
