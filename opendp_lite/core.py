@@ -22,9 +22,11 @@ from opendp_lite.explain import Map, TraceStep, after_noise, as_html, as_text, a
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.conversion import Conversion, to_approximate, to_zcdp
 from opendp_lite.measures.curve import without_curve
+from opendp_lite.measures.dp_events import accounting_library
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.measure import Measure
 from opendp_lite.measures.profile import Profile
+from opendp_lite.measures.tradeoff import least_missed, odds_factor
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.not_private import marked
 from opendp_lite.samplers.entropy import Entropy, InsecureSeededEntropy, SecureEntropy
@@ -205,6 +207,84 @@ class Private(Pipeline, Generic[In, M, R]):
             ParameterError: If no epsilon holds at ``delta``.
         """
         return stated(self.bound, d_in, delta)
+
+    def tradeoff(self, alpha: object, d_in: object = 1) -> float:
+        """How often a test for one unit certainly misses it, rounded down.
+
+        Somebody looks at the release and says whether one unit is in the data.
+
+        Args:
+            alpha: How often they may say so of a unit that is not there: between 0 and 1.
+            d_in: How many units are in question together.
+
+        Returns:
+            The least share of cases in which they miss a unit that is there. 1 - alpha tells
+            nothing at all.
+
+        Raises:
+            ParameterError: If ``alpha`` is not between 0 and 1.
+
+        Proof:
+            Wasserman and Zhou 2010, theorem 2.4; Dong, Roth, Su 2022, equation 5: the best
+            bound of all points on the curve of epsilon and delta.
+
+        Example:
+            >>> import opendp_lite as dp
+            >>> round((dp.count() >> dp.gaussian(mu=1)).tradeoff(0.05), 4)
+            0.7405
+        """
+        missed = least_missed(self.privacy_profile(d_in), _probability(alpha, "alpha"))
+        return 0.0 - round_up(-missed)
+
+    def odds(self, delta: object = 0, d_in: object = 1) -> float:
+        """How far the release moves anybody's odds about one unit: by a factor of at most this.
+
+        The odds are those of two neighbouring datasets, such as 1 to 9 that a person is in the
+        data. They are multiplied or divided by at most this number, whatever was known before.
+
+        Args:
+            delta: Except with this probability over the noise of the release. With 0, for certain,
+                which pure mechanisms have.
+            d_in: How many units are in question together.
+
+        Returns:
+            A number of at least 1, rounded up. It is e^epsilon for a pure loss.
+
+        Raises:
+            ParameterError: If no factor is known at this ``delta``.
+
+        Proof:
+            By Bayes' rule the odds change by e^loss (Kasiviswanathan and Smith 2014). The tail of
+            the loss is bounded by the curve of epsilon and delta: see ``odds_factor``.
+
+        Example:
+            >>> import opendp_lite as dp
+            >>> round((dp.count() >> dp.laplace(epsilon=1)).odds(), 3)
+            2.718
+            >>> round((dp.count() >> dp.gaussian(rho=0.03)).odds(delta=0.01), 2)
+            2.04
+        """
+        return round_up(odds_factor(self.privacy_profile(d_in), _probability(delta)))
+
+    def to_dp_event(self, d_in: object = 1) -> Any:
+        """The loss as an event of the package dp_accounting, for its accountants.
+
+        Gaussian and Laplace noise become the events of that name, and what ``dp.compose`` joins a
+        composed event. Any other pure loss becomes randomised response, and a zCDP loss a
+        ``ZCDpEvent``. No event loses less than the release. The sensitivity is in the event, so the
+        accountant keeps its relation "add or remove one".
+
+        Args:
+            d_in: How many units are in question together.
+
+        Returns:
+            A ``dp_accounting.DpEvent``.
+
+        Raises:
+            ParameterError: If dp-accounting is not installed.
+            SpaceError: If the loss is known at one delta alone.
+        """
+        return self.privacy_profile(d_in).dp_event(accounting_library())
 
     def accuracy(self, confidence: Number, jointly: bool = False) -> Any:
         """How far off the release may be, known before it is made: no data is read.
@@ -582,8 +662,8 @@ def _rejoined(space: Space[Any], recipe: tuple[Any, ...]) -> Any:
     return bound
 
 
-def _probability(delta: object) -> Fraction:
-    value = exact(delta, "delta")
+def _probability(given: object, name: str = "delta") -> Fraction:
+    value = exact(given, name)
     if not 0 <= value <= 1:
-        raise ParameterError(f"delta must be between 0 and 1, got {delta}")
+        raise ParameterError(f"{name} must be between 0 and 1, got {given}")
     return value

@@ -99,7 +99,7 @@ def compose(space: S, *mechanisms: Mechanism[S, M]) -> Measurement[S, M]:
         space,
         measure,
         Released(Together(tuple(query_of(part.function) for part in parts)), release),
-        lambda distance: measure.compose([part.privacy_map(distance) for part in parts]),
+        lambda distance: measure.together([part.privacy_map(distance) for part in parts]),
         Facts(
             laws=tuple(law for part in parts for law in part.facts.laws),
             explanation="the losses of the parts, composed",

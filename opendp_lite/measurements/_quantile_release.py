@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from fractions import Fraction
 from statistics import NormalDist
 from typing import Any
 
@@ -15,6 +16,9 @@ from opendp_lite.measurements._quantile_interval import IntervalLaw
 from opendp_lite.measurements._quantile_lines import SortedLine
 from opendp_lite.measurements._quantile_places import Places
 from opendp_lite.measurements._quantile_tree import Branch, Prices, cells_by_parts
+from opendp_lite.measures.bounded_range import BoundedRangeProfile
+from opendp_lite.measures.profile import ConcentratedProfile, Profile
+from opendp_lite.measures.pure_concentrated import PureConcentratedProfile
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.rank_choice import RankLaw
 
@@ -27,18 +31,31 @@ class Chooser(ABC):
         """The cells, in order."""
 
     @abstractmethod
+    def curves(self, rows: Fraction) -> list[Profile]:
+        """The curves of the losses of all choices, for so many rows."""
+
+    @abstractmethod
     def why(self) -> list[str]:
         """Why they are chosen so: lines for ``explain()``."""
 
 
 @attrs.frozen
 class Alone(Chooser):
-    """Each quantile is chosen on all rows."""
+    """Each quantile is chosen on all rows.
+
+    Args:
+        laws: How each is chosen.
+        reach: The range of the loss of each choice, for one row.
+    """
 
     laws: tuple[RankLaw, ...]
+    reach: Fraction
 
     def cells(self, line: SortedLine, data: Any, entropy: Entropy) -> list[int]:
         return sorted(line.choose(data, law, entropy) for law in self.laws)
+
+    def curves(self, rows: Fraction) -> list[Profile]:
+        return [BoundedRangeProfile(self.reach * rows)] * len(self.laws)
 
     def why(self) -> list[str]:
         if len(self.laws) == 1:
@@ -48,15 +65,30 @@ class Alone(Chooser):
 
 @attrs.frozen
 class ByParts(Chooser):
-    """One quantile is chosen, then those on either side of it on their rows alone."""
+    """One quantile is chosen, then those on either side of it on their rows alone.
+
+    Args:
+        root: The choices.
+        count: How many quantiles are wanted.
+        pure: The pure loss for one row, if the choices were made for one.
+        rho: The zCDP loss for one row: which choices a row takes part in depends on those before.
+    """
 
     root: Branch
     prices: Prices
     count: int
+    pure: Fraction | None
+    rho: Fraction
 
     def cells(self, line: SortedLine, data: Any, entropy: Entropy) -> list[int]:
         spread = line.spread(data, entropy)
         return cells_by_parts(self.root, self.prices, spread, self.count, entropy)
+
+    def curves(self, rows: Fraction) -> list[Profile]:
+        rho = self.rho * rows * rows
+        if self.pure is None:
+            return [ConcentratedProfile(rho)]
+        return [PureConcentratedProfile(self.pure * rows, rho)]
 
     def why(self) -> list[str]:
         lines = [

@@ -49,6 +49,10 @@ class Prices:
         """The loss of one choice whose weights' logarithms change within a range."""
         return reach if self.power == 1 else reach * reach / 8
 
+    def count_cost(self, reach: Fraction) -> Fraction:
+        """The loss of a count that costs as much as a choice of this range."""
+        return self.cost(reach)
+
     def kept(self, own: float, others: float) -> tuple[float, float]:
         """The least error that one loss buys, and the part of it that the choice keeps.
 
@@ -97,6 +101,18 @@ class Prices:
         if not self.replaces:
             return self.own_range(quantile)
         return Fraction(1 if quantile in (0, 1) else 2)
+
+
+@attrs.frozen
+class PricesOfPure(Prices):
+    """What choices and counts that are priced by their pure losses cost under zCDP.
+
+    A count with Laplace noise of the loss a has no bounded range: it costs up to a^2 / 2 (Bun and
+    Steinke 2016, proposition 1.4).
+    """
+
+    def count_cost(self, reach: Fraction) -> Fraction:
+        return reach * reach / 2
 
 
 @attrs.frozen
@@ -151,7 +167,7 @@ def _costs(part: Branch | None, prices: Prices) -> tuple[Fraction, Fraction]:
         return Fraction(0), Fraction(0)
     below, above = _costs(part.below, prices), _costs(part.above, prices)
     one, both = (
-        prices.cost(reach * part.slope) + prices.cost(reach * part.counted)
+        prices.cost(reach * part.slope) + prices.count_cost(reach * part.counted)
         for reach in (prices.own_range(part.quantile), prices.range_inside(part.quantile))
     )
     moved = max(below[1], above[1], below[0] + above[0])

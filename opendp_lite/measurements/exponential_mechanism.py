@@ -15,6 +15,7 @@ from opendp_lite.measurements.selection import (
     selection_by_rho,
     weighted,
 )
+from opendp_lite.measures.bounded_range import BoundedRangeProfile
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.metrics import LInfDistance
@@ -71,9 +72,10 @@ def exponential_mechanism(
         SpaceError: If there are more or fewer names than scores.
 
     Privacy:
-        epsilon under ``MaxDivergence``, or rho under ``ZeroConcentratedDivergence``. The loss
-        grows in proportion to the spread, rho with its square. The spread is the most that the
-        difference of two scores changes: the least of 2 linf, l1 and sqrt(2) l2.
+        epsilon under ``MaxDivergence``, or rho under ``ZeroConcentratedDivergence``. A loss of
+        epsilon knows that its rho is epsilon^2 / 8. The loss grows in proportion to the spread, rho
+        with its square. The spread is the most that the difference of two scores changes: the least
+        of 2 linf, l1 and sqrt(2) l2.
 
     Proof:
         Weights are exp(s score) (McSherry and Talwar 2007). The logarithms of the weights change
@@ -93,5 +95,5 @@ def exponential_mechanism(
     name = "exponential_mechanism"
     if exactly_one(name, epsilon=epsilon, rho=rho) == "epsilon":
         loss = cast(Number, epsilon)
-        return selection_by_epsilon(space, name, loss, weighted, names, lowest)
+        return selection_by_epsilon(space, name, loss, weighted, BoundedRangeProfile, names, lowest)
     return selection_by_rho(space, name, cast(Number, rho), names, lowest)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
-from math import sqrt
+from math import floor, sqrt
 from typing import cast, overload
 
 from opendp_lite.core import Measurement
@@ -16,8 +17,12 @@ from opendp_lite.measurements.noise import (
     exactly_one,
     require_sensitivity,
 )
+from opendp_lite.measures.curve import curved_number
+from opendp_lite.measures.laplace_profile import DiscreteLaplaceProfile, LaplaceProfile
 from opendp_lite.measures.max_divergence import MaxDivergence
+from opendp_lite.measures.profile import Profile
 from opendp_lite.metrics import L1Distance
+from opendp_lite.norms import Norms
 from opendp_lite.recipes import Mechanism, mechanism
 from opendp_lite.samplers.discrete_laplace import DiscreteLaplace
 from opendp_lite.samplers.law import SCALE_SLACK, Law, grid_for
@@ -75,12 +80,14 @@ def laplace(
         ParameterError: If ``confidence`` is not between 0 and 1.
 
     Privacy:
-        epsilon = l1 / b under ``MaxDivergence``.
+        epsilon = l1 / b under ``MaxDivergence``. The loss knows its exact curve and its zCDP loss:
+        for continuous noise rho = epsilon + exp(-epsilon) - 1.
 
     Proof:
         Dwork, McSherry, Nissim, Smith 2006, proposition 1. Where b is above 2^20 steps of the
         value's grid, the noise is continuous and rounded after it was added. Else it is the
-        discrete Laplace on that grid.
+        discrete Laplace on that grid, where values move by whole steps. The curves are proved in
+        ``LaplaceProfile`` and ``DiscreteLaplaceProfile``.
 
     Example:
         >>> import opendp_lite as dp
@@ -97,20 +104,30 @@ def laplace(
     else:
         require_sensitivity(unit, "laplace")
         width = cast(Fraction, unit.l1) / positive(epsilon, "epsilon")
+    law, curve = _law(width, space.domain.exponent)
     return added_noise(
         space,
-        _law(width, space.domain.exponent),
+        law,
         MaxDivergence(),
-        lambda norms: cast(Fraction, norms.l1) / width,
+        lambda norms: curved_number(_l1(norms) / width, curve(norms)),
         f"epsilon = l1 / b, b = {float(width):.6g}, standard deviation "
         f"{round_up(width) * sqrt(2):.6g}",
         confidence,
     )
 
 
-def _law(width: Fraction, exponent: int | None) -> Law:
+def _law(width: Fraction, exponent: int | None) -> tuple[Law, Callable[[Norms], Profile]]:
+    """The noise, and the curve of its loss at a distance."""
     if exponent is not None:
-        steps = width / Fraction(2) ** exponent
+        unit = Fraction(2) ** exponent
+        steps = width / unit
         if steps <= _FINE:
-            return DiscreteLaplace(steps * SCALE_SLACK, exponent)
-    return RoundedLaplace(*grid_for(width))
+            return (
+                DiscreteLaplace(steps * SCALE_SLACK, exponent),
+                lambda norms: DiscreteLaplaceProfile(1 / steps, floor(_l1(norms) / unit)),
+            )
+    return RoundedLaplace(*grid_for(width)), lambda norms: LaplaceProfile(_l1(norms) / width)
+
+
+def _l1(norms: Norms) -> Fraction:
+    return cast(Fraction, norms.l1)

@@ -15,6 +15,7 @@ from opendp_lite.measurements.selection import (
     selection_by_rho,
 )
 from opendp_lite.measures.max_divergence import MaxDivergence
+from opendp_lite.measures.profile import PureProfile
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.metrics import LInfDistance
 from opendp_lite.norms import Norms
@@ -94,5 +95,7 @@ def noisy_max(
     """
     if exactly_one("noisy_max", epsilon=epsilon, rho=rho) == "epsilon":
         loss = cast(Number, epsilon)
-        return selection_by_epsilon(space, "noisy_max", loss, permute_and_flip, names, lowest)
+        return selection_by_epsilon(
+            space, "noisy_max", loss, permute_and_flip, PureProfile, names, lowest
+        )
     return selection_by_rho(space, "noisy_max", cast(Number, rho), names, lowest)

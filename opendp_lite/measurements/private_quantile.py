@@ -38,8 +38,11 @@ from opendp_lite.measurements._quantile_release import (
     QuantileRelease,
     ReleaseShape,
 )
-from opendp_lite.measurements._quantile_tree import Prices, planned
+from opendp_lite.measurements._quantile_tree import Prices, PricesOfPure, planned
 from opendp_lite.measurements.noise import exactly_one
+from opendp_lite.measures.bounded_range import BoundedRangeProfile
+from opendp_lite.measures.composed import composed_profile
+from opendp_lite.measures.curve import curved_number
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.measure import Measure, proportions
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
@@ -160,7 +163,8 @@ def private_quantile(
         SpaceError: If the bounds or shares are for another number of columns.
 
     Privacy:
-        epsilon under ``MaxDivergence``, or rho under ``ZeroConcentratedDivergence``.
+        epsilon under ``MaxDivergence``, or rho under ``ZeroConcentratedDivergence``. A loss of
+        epsilon knows its rho as well: for one quantile it is epsilon^2 / 8.
 
     Proof:
         **One quantile.** The exponential mechanism (McSherry and Talwar 2007) over the intervals
@@ -238,13 +242,20 @@ def private_quantile(
     )
     shape = ReleaseShape(tuple(distinct.index(q) for q in wanted), several)
     release: Any = QuantileRelease(places, choosers, columns, shape)
+    each: list[_Budget] = []
     if level is not None:
         each = [budget.part(share * _FOR_INTERVALS / len(distinct)) for share in share_of_columns]
         laws = tuple(_interval_laws(space, distinct, part, level, sampling) for part in each)
         release = EstimateRelease(release, laws, level, sampling)
+    one_row = 1 / cast(Fraction, space.unit)
+    ranges = [part.range() * one_row for part in each for _ in distinct]
 
     def privacy_map(distance: Fraction) -> Fraction:
-        return budget.amount * (distance / cast(Fraction, space.unit)) ** budget.power
+        loss = budget.amount * (distance * one_row) ** budget.power
+        curves = [curve for chooser in choosers for curve in chooser.curves(distance)]
+        curves += [BoundedRangeProfile(reach * distance) for reach in ranges]
+        alike = columns // len(choosers)
+        return curved_number(loss, composed_profile(curves * alike, budget.measure.profile(loss)))
 
     why = _explanation(choosers[0], budget, level)
     return Measurement(
@@ -271,6 +282,10 @@ class _Budget:
         """A share of the loss."""
         return attrs.evolve(self, amount=self.amount * share)
 
+    def range(self) -> Fraction:
+        """The range of a choice that costs all of it, or a little more."""
+        return self.amount if self.power == 1 else sqrt_up(8 * self.amount)
+
     def slope(self, reach: Fraction) -> Fraction:
         """The slope that costs all of it, where a slope of 1 has this range."""
         if self.power == 1:
@@ -281,7 +296,8 @@ class _Budget:
 def _alone(space: Space[Rows], wanted: tuple[Fraction, ...], budget: _Budget) -> Chooser:
     """Each quantile on all rows, with an even part of the loss."""
     each = budget.part(Fraction(1, len(wanted)))
-    return Alone(tuple(RankLaw(q, each.slope(_score_range(space, q))) for q in wanted))
+    laws = tuple(RankLaw(q, each.slope(_score_range(space, q))) for q in wanted)
+    return Alone(laws, each.range() / cast(Fraction, space.unit))
 
 
 def _by_parts(space: Space[Rows], wanted: tuple[Fraction, ...], budget: _Budget) -> Chooser:
@@ -294,7 +310,11 @@ def _by_parts(space: Space[Rows], wanted: tuple[Fraction, ...], budget: _Budget)
     def paid(slope: Fraction) -> Fraction:
         return _slope(given * slope**budget.power, root=budget.power != 1)
 
-    return ByParts(plan.map(paid), prices, len(wanted))
+    root = plan.map(paid)
+    if budget.power == 2:
+        return ByParts(root, prices, len(wanted), None, root.cost(prices))
+    rho = root.cost(PricesOfPure(2, prices.replaces))
+    return ByParts(root, prices, len(wanted), budget.amount / rows, rho)
 
 
 def _level(wanted: tuple[Fraction, ...], confidence: Number | None, sampling: bool) -> float | None:

@@ -25,7 +25,10 @@ from opendp_lite.exact import (
 )
 from opendp_lite.grid import Grid
 from opendp_lite.measurements.noise import require_sensitivity
+from opendp_lite.measures.bounded_range import BoundedRangeProfile
+from opendp_lite.measures.curve import curved_number
 from opendp_lite.measures.max_divergence import MaxDivergence
+from opendp_lite.measures.profile import Profile
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.norms import Norms
 from opendp_lite.samplers.choice import FAR_EXPONENT, choose
@@ -60,17 +63,26 @@ def selection_by_epsilon(
     step: str,
     epsilon: Number,
     sampler: Sampler,
+    curve: Callable[[Fraction], Profile],
     names: Sequence[str] | None,
     lowest: bool,
 ) -> Measurement[Scores, MaxDivergence, Any]:
-    """A choice with weights or noise of the rate epsilon / spread."""
+    """A choice with weights or noise of the rate epsilon / spread.
+
+    ``curve`` is that of its loss.
+    """
     loss, reach = positive(epsilon, "epsilon"), _reach(space, step)
     rate = short_below(loss / reach / SCALE_SLACK)
+
+    def privacy_map(distance: Norms) -> Fraction:
+        moved = loss * spread(distance, space.domain.dimension) / reach
+        return curved_number(moved, curve(moved))
+
     return Measurement(
         space,
         MaxDivergence(),
         _release(space, step, sampler, rate, names, lowest),
-        lambda distance: loss * spread(distance, space.domain.dimension) / reach,
+        privacy_map,
         Facts(explanation=f"epsilon = rate spread, rate = {nearest(rate):.6g}"),
     )
 
@@ -85,11 +97,16 @@ def selection_by_rho(
     """The exponential mechanism with the rate sqrt(8 rho) / spread."""
     loss, reach = positive(rho, "rho"), _reach(space, step)
     rate = short_below(8 * loss / sqrt_up(8 * loss) / reach / SCALE_SLACK)
+
+    def privacy_map(distance: Norms) -> Fraction:
+        moved = loss * (spread(distance, space.domain.dimension) / reach) ** 2
+        return curved_number(moved, BoundedRangeProfile(sqrt_up(8 * moved)))
+
     return Measurement(
         space,
         ZeroConcentratedDivergence(),
         _release(space, step, weighted, rate, names, lowest),
-        lambda distance: loss * (spread(distance, space.domain.dimension) / reach) ** 2,
+        privacy_map,
         Facts(explanation=f"rho = (rate spread)^2 / 8, rate = {nearest(rate):.6g}"),
     )
 

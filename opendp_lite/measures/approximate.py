@@ -9,7 +9,15 @@ import attrs
 
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import described, digits_up, exp_down, exp_up, round_up
-from opendp_lite.measures.curve import Pair, composed_curve, curve_of, curved_pair, largest_curve
+from opendp_lite.measures.composed import composed_profile
+from opendp_lite.measures.curve import (
+    Pair,
+    composed_curve,
+    curve_of,
+    curved_pair,
+    largest_curve,
+    without_curve,
+)
 from opendp_lite.measures.max_divergence import budget
 from opendp_lite.measures.measure import Measure, group_size, proportions
 from opendp_lite.measures.profile import PointProfile, Profile
@@ -51,6 +59,12 @@ class ApproximateDivergence(Measure[Pair]):
         epsilon = sum((epsilon for epsilon, _ in losses), Fraction(0))
         delta = min(Fraction(1), sum((delta for _, delta in losses), Fraction(0)))
         return curved_pair((epsilon, delta), composed_curve(losses))
+
+    def together(self, losses: Sequence[Pair]) -> Pair:
+        summed = without_curve(self.compose(losses))
+        return curved_pair(
+            summed, composed_profile(map(self.profile, losses), PointProfile(*summed))
+        )
 
     def left(self, budget: Pair, spent: Pair) -> Pair:
         zero = Fraction(0)

@@ -76,14 +76,15 @@ class ToZCDP(Conversion[MaxDivergence, ZeroConcentratedDivergence]):
         return ZeroConcentratedDivergence()
 
     def convert(self, loss: Fraction, profile: Profile) -> Fraction:
-        return curved_number(profile.rho or zcdp_of_pure(loss), profile)
+        known = profile.rho
+        return curved_number(zcdp_of_pure(loss) if known is None else known, profile)
 
     @property
     def documented(self) -> Callable[..., Any]:
         return to_zcdp
 
     def formula(self) -> str:
-        return "rho = epsilon tanh(epsilon / 2)"
+        return "rho of the mechanism; epsilon tanh(epsilon / 2) where no better one is known"
 
     def spelled(self) -> tuple[str, Mapping[str, Any]]:
         return "to_zcdp", {}
@@ -122,7 +123,7 @@ class ToApproximate(Conversion[MaxDivergence | ZeroConcentratedDivergence, Appro
 
 @step
 def to_zcdp() -> ToZCDP:
-    """States a pure loss epsilon as zero-concentrated: rho = epsilon tanh(epsilon / 2).
+    """States a pure loss as zero-concentrated.
 
     It goes after a mechanism under ``MaxDivergence``.
 
@@ -130,9 +131,14 @@ def to_zcdp() -> ToZCDP:
         The same release, with its loss under ``ZeroConcentratedDivergence``.
 
     Privacy:
-        rho = epsilon tanh(epsilon / 2), at most epsilon^2 / 2, for every pure mechanism.
+        The rho that the mechanism states itself: epsilon + exp(-epsilon) - 1 for continuous
+        Laplace noise, and epsilon^2 / 8 for a choice by the exponential mechanism. For every other
+        mechanism it is epsilon tanh(epsilon / 2), at most epsilon^2 / 2. Laplace noise on a count
+        is such a mechanism at a distance of 1.
 
     Proof:
+        Those of the mechanisms: see ``LaplaceProfile``, ``DiscreteLaplaceProfile`` and
+        ``BoundedRangeProfile`` in ``opendp_lite/measures``. That of every other mechanism:
         An epsilon-DP pair is a post-processing of randomised response with odds e^epsilon
         (Kairouz, Oh, Viswanath 2015). Its Renyi divergence of order a is
         (g(a - 1/2) - g(1/2)) / (a - 1) with g(u) = ln cosh(epsilon u). As a function of u^2, g is
@@ -142,7 +148,10 @@ def to_zcdp() -> ToZCDP:
 
     Example:
         >>> import opendp_lite as dp
-        >>> round((dp.scalar() >> dp.laplace(epsilon=1) >> dp.to_zcdp()).map(1), 6)
+        >>> total = dp.scalar() >> dp.laplace(epsilon=1) >> dp.to_zcdp()
+        >>> round(total.map(1), 6)
+        0.367879
+        >>> round((dp.count() >> dp.laplace(epsilon=1) >> dp.to_zcdp()).map(1), 6)
         0.462117
     """
     return ToZCDP()

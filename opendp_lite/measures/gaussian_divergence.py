@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
@@ -56,6 +57,9 @@ class GaussianDivergence(AdditiveMeasure):
 
     def typed(self, loss: Fraction) -> Fraction:
         return sqrt_down(loss)
+
+    def together(self, losses: Sequence[Fraction]) -> Fraction:
+        return self.compose(losses)
 
     def group(self, loss: Fraction, size: int) -> Fraction:
         return loss * group_size(size) ** 2

@@ -9,7 +9,8 @@ import attrs
 
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import digits_up, exact, round_up
-from opendp_lite.measures.curve import curve_of, without_curve
+from opendp_lite.measures.composed import composed_profile
+from opendp_lite.measures.curve import curve_of, curved_number, without_curve
 from opendp_lite.measures.measure import Measure, group_size, proportions
 from opendp_lite.measures.profile import Profile, PureProfile
 
@@ -36,6 +37,11 @@ class AdditiveMeasure(Measure[Fraction]):
 
     def left(self, budget: Fraction, spent: Fraction) -> Fraction:
         return max(budget - spent, Fraction(0))
+
+    def together(self, losses: Sequence[Fraction]) -> Fraction:
+        summed = self.compose(losses)
+        known = composed_profile(map(self.profile, losses), self.profile(without_curve(summed)))
+        return curved_number(summed, known)
 
     def split(self, loss: Fraction, shares: Sequence[Fraction]) -> tuple[Fraction, ...]:
         return tuple(loss * share for share in proportions(shares))
@@ -75,4 +81,4 @@ class MaxDivergence(AdditiveMeasure):
         return profile.pure
 
     def words(self, loss: Fraction) -> str:
-        return f"epsilon = {digits_up(loss)} (pure differential privacy)"
+        return f"epsilon = {digits_up(without_curve(loss))} (pure differential privacy)"

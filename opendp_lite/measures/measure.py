@@ -52,6 +52,14 @@ class Measure(ABC, Generic[Loss]):
     def compose(self, losses: Sequence[Loss]) -> Loss:
         """The loss of all of them together."""
 
+    def together(self, losses: Sequence[Loss]) -> Loss:
+        """As ``compose``, for releases that are all fixed before any of them is made.
+
+        The loss knows the curve of all of them, where one is known that is better than its number.
+        A filter, such as ``dp.adaptive``, takes ``compose``.
+        """
+        return self.compose(losses)
+
     @abstractmethod
     def left(self, budget: Loss, spent: Loss) -> Loss:
         """What may still be spent: composed with ``spent`` it is the budget."""

@@ -6,11 +6,19 @@ import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import attrs
 
-from opendp_lite.errors import ParameterError
+from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import NEGLIGIBLE, exp_down, exp_up, log_up, normal_tail, round_up, sqrt_up
+from opendp_lite.measures.dp_events import noise_multiplier
+from opendp_lite.measures.loss_distribution import (
+    LossDistribution,
+    float_up,
+    gaussian_losses,
+    two_points,
+)
 
 _STEPS = 200
 _LARGEST = 2.0**1000
@@ -35,6 +43,41 @@ class Profile(ABC):
         """A zCDP loss that holds; None where none is known."""
         return None
 
+    @property
+    def parts(self) -> tuple[Profile, ...]:
+        """The curves of the releases of which this is the curve of all."""
+        return (self,)
+
+    @property
+    def least_delta(self) -> Fraction:
+        """The delta from which on ``epsilon`` knows an answer."""
+        return NEGLIGIBLE if self.pure is None else Fraction(0)
+
+    def loss_distribution(self, step: float) -> LossDistribution | None:
+        """A pair of laws on this grid of losses that is no closer than any releases.
+
+        None where no such pair is known. ``step`` is a power of two.
+        """
+        return None
+
+    def dp_event(self, library: Any) -> Any:
+        """An event of dp_accounting that loses at least as much.
+
+        The discrete Laplace mechanism with a sensitivity of 1 is randomised response, the worst of
+        a pure loss.
+        """
+        pure, rho = self.pure, self.rho
+        if 0 in (pure, rho):
+            return library.NoOpDpEvent()
+        if pure is not None:
+            return library.DiscreteLaplaceDpEvent(float_up(pure), 1)
+        if rho is not None:
+            return library.ZCDpEvent(float_up(rho))
+        raise SpaceError(
+            "dp_accounting has no event for a loss that is known at one delta alone; give it the "
+            "mechanisms before to_approximate(delta), or noise with rho="
+        )
+
     @abstractmethod
     def delta(self, epsilon: Fraction) -> Fraction:
         """A delta for which (epsilon, delta)-differential privacy certainly holds."""
@@ -46,6 +89,9 @@ class Profile(ABC):
         """
         if self.delta(Fraction(0)) <= delta:
             return Fraction(0)
+        known = self.pure
+        if known is not None and delta < NEGLIGIBLE:
+            return known
         if delta <= 0:
             raise ParameterError(
                 "no finite epsilon holds at delta = 0 for this mechanism; give a delta above 0"
@@ -65,7 +111,7 @@ class Profile(ABC):
                 high = middle
             else:
                 low = middle
-        return Fraction(high)
+        return Fraction(high) if known is None else min(known, Fraction(high))
 
     def _beyond_floats(self, delta: Fraction) -> Fraction:
         """A power of two, which shows as infinity."""
@@ -99,6 +145,9 @@ class PureProfile(Profile):
     def rho(self) -> Fraction:
         return zcdp_of_pure(self.loss)
 
+    def loss_distribution(self, step: float) -> LossDistribution | None:
+        return two_points(step, float_up(self.loss))
+
     def delta(self, epsilon: Fraction) -> Fraction:
         return PointProfile(self.loss, Fraction(0)).delta(epsilon)
 
@@ -116,6 +165,22 @@ class PointProfile(Profile):
 
     loss: Fraction
     spill: Fraction
+
+    @property
+    def pure(self) -> Fraction | None:
+        return None if self.spill else self.loss
+
+    @property
+    def rho(self) -> Fraction | None:
+        return None if self.spill else zcdp_of_pure(self.loss)
+
+    @property
+    def least_delta(self) -> Fraction:
+        return self.spill
+
+    def loss_distribution(self, step: float) -> LossDistribution | None:
+        found = two_points(step, float_up(self.loss), float_up(1 - self.spill))
+        return found.spilling(float_up(self.spill))
 
     def delta(self, epsilon: Fraction) -> Fraction:
         if epsilon >= self.loss:
@@ -193,6 +258,14 @@ class GaussianProfile(Profile):
     @property
     def rho(self) -> Fraction:
         return self.ratio / 2
+
+    def dp_event(self, library: Any) -> Any:
+        if self.ratio == 0:
+            return library.NoOpDpEvent()
+        return library.GaussianDpEvent(noise_multiplier(sqrt_up(self.ratio)))
+
+    def loss_distribution(self, step: float) -> LossDistribution | None:
+        return gaussian_losses(step, float_up(self.ratio)) if self.ratio else None
 
     def delta(self, epsilon: Fraction) -> Fraction:
         if self.ratio == 0:

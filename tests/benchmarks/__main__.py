@@ -12,6 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import accounting
 import centered_sum
 import clip_to_norm
 import distributions
@@ -39,6 +40,7 @@ from compare import Clock, Row, table
 LIBRARIES = ("numpy", "opendp", "diffprivlib")
 OPENDP_ENTRIES = 5_000
 BY_NAME_ONLY = {
+    "accounting",
     "centered_sum",
     "distributions",
     "mean_grid",
@@ -111,6 +113,7 @@ def main() -> None:
         "selection": selection.rows,
         "centered_sum": centered_sum.rows,
         "spread": spread.rows,
+        "accounting": accounting.rows,
         "unbounded": unbounded.rows,
         "plan": lambda: plan.rows(arguments.experiments, arguments.runs, arguments.failures),
     }

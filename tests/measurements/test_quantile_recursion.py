@@ -167,6 +167,21 @@ def test_all_choices_together_keep_the_claim_for_all_small_data(relation, wanted
         assert found.true > 0.5
 
 
+@pytest.mark.parametrize("epsilon", [0.5, 2])
+@pytest.mark.parametrize("wanted", WANTED, ids=str)
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_the_rho_of_a_pure_loss_holds_for_all_small_data(relation, wanted, epsilon):
+    """It is far below that of other pure mechanisms. Half of it would be a lie."""
+    bound = built(wanted, relation, epsilon=epsilon)
+    rho = (bound >> dp.to_zcdp()).map(1)
+    assert rho < 0.16 * epsilon**2
+    found = shares(root_of(bound), rho, PAIRS[relation], zcdp=True)
+    assert_private(found)
+    assert found.cost > 0.55
+    if wanted == WANTED[0]:
+        assert found.true > 0.5
+
+
 @pytest.mark.parametrize(("loss", "worse"), [({"epsilon": 0.5}, 1.2), ({"rho": 0.1}, 1.05)])
 def test_a_row_that_leaves_a_part_and_enters_another_is_paid_for(loss, worse, monkeypatch):
     """With quantiles of parts far from a half, two parts cost more than a move inside of one."""

@@ -117,7 +117,7 @@ def test_zcdp_bound_is_the_infimum_over_orders(rho):
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 3.0, 12.0])
 def test_pure_to_zcdp_bounds_randomised_response_at_every_order(epsilon):
     """The proof in to_zcdp, checked at 200 orders; and no smaller rho would hold."""
-    rho = mpf((dp.laplace(epsilon=epsilon) >> dp.to_zcdp()).map(1))
+    rho = mpf((dp.vector(2, unit=1) >> dp.noisy_max(epsilon=epsilon) >> dp.to_zcdp()).map(1))
     e = mpf(epsilon)
     p = exp(e) / (1 + exp(e))
     q = 1 - p

@@ -24,7 +24,7 @@ from opendp_lite.examples import example
 from opendp_lite.measurements.laplace import laplace
 from opendp_lite.measurements.thresholded_counts import threshold_of, thresholded_counts
 from opendp_lite.measures.approximate import ApproximateDivergence
-from opendp_lite.measures.curve import Pair
+from opendp_lite.measures.curve import Pair, curved_pair, without_curve
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.metrics import ChangeOneDistance
@@ -211,7 +211,9 @@ def _as_approximate(pure: Measurement[Any, Any]) -> Measurement[Any, Any]:
     """The same release: a pure loss is an approximate one that spends no delta."""
 
     def privacy_map(distance: Fraction) -> Pair:
-        return pure.privacy_map(distance), Fraction(0)
+        loss = pure.privacy_map(distance)
+        curve = pure.output_measure.profile(loss)
+        return curved_pair((without_curve(loss), Fraction(0)), curve)
 
     return attrs.evolve(pure, output_measure=ApproximateDivergence(), privacy_map=privacy_map)
 

@@ -1,0 +1,134 @@
+"""Random releases of small laws, and their composed delta in exact rational arithmetic."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+
+import attrs
+import numpy as np
+
+from opendp_lite.exact import exp_down, log_up
+from opendp_lite.measures.bounded_range import BoundedRangeProfile
+from opendp_lite.measures.laplace_profile import DiscreteLaplaceProfile
+from opendp_lite.measures.profile import PointProfile, Profile, PureProfile
+
+Law = tuple[tuple[Fraction, Fraction], ...]
+"""The probabilities (P, Q) of each outcome; where Q is 0 the loss is infinite."""
+_BITS = 40
+
+
+@attrs.frozen
+class Release:
+    """A pair of laws of rational probabilities, and a curve that is claimed for it."""
+
+    law: Law
+    curve: Profile
+
+
+def log_above(odds: Fraction) -> Fraction:
+    """A short rational at least the logarithm: the claim may only be above the truth."""
+    return Fraction(-int(-log_up(odds) * 2**_BITS // 1), 2**_BITS)
+
+
+def randomised_response(odds: Fraction) -> Release:
+    p = odds / (1 + odds)
+    return Release(((p, 1 - p), (1 - p, p)), PureProfile(log_above(odds)))
+
+
+def coin(odds: Fraction, spill: Fraction) -> Release:
+    law = tuple(((1 - spill) * p, (1 - spill) * q) for p, q in randomised_response(odds).law)
+    both = (*law, (spill, Fraction(0)), (Fraction(0), spill))
+    return Release(both, PointProfile(log_above(odds), spill))
+
+
+def geometric(odds: Fraction, steps: int) -> Release:
+    """Discrete Laplace noise with e^rate = ``odds``, outcomes beyond both values put together."""
+    q = 1 / odds
+    inside = [(1 - q) / (1 + q) * q**j for j in range(1, steps)]
+    ends = 1 / (1 + q), q**steps / (1 + q)
+    law = (ends, *zip(inside, inside[::-1], strict=True), ends[::-1])
+    return Release(law, DiscreteLaplaceProfile(log_above(odds), steps))
+
+
+def bounded_range(odds: Fraction, share: Fraction) -> Release:
+    """Two points with losses t and t - E, e^E = ``odds`` and e^t between 1 and that."""
+    top = 1 + share * (odds - 1)
+    p = (odds / top - 1) / (odds / top - 1 / top)
+    law = ((p, p / top), (1 - p, (1 - p) * odds / top))
+    return Release(law, BoundedRangeProfile(log_above(odds)))
+
+
+def random_release(generator: np.random.Generator) -> Release:
+    odds = 1 + Fraction(int(generator.integers(1, 40)), int(generator.choice([4, 16, 64])))
+    match generator.integers(4):
+        case 0:
+            return randomised_response(odds)
+        case 1:
+            return coin(odds, Fraction(1, int(generator.choice([10, 1000, 10**6]))))
+        case 2:
+            return geometric(odds, int(generator.integers(1, 5)))
+        case _:
+            return bounded_range(odds, Fraction(int(generator.integers(1, 20)), 20))
+
+
+def product_law(laws: list[Law]) -> Law:
+    """That of all releases, outcomes of one likelihood ratio put together."""
+    found: Counter[Fraction | None] = Counter({Fraction(1): Fraction(1)})
+    for law in laws:
+        further: Counter[Fraction | None] = Counter()
+        for ratio, mass in found.items():
+            for p, q in law:
+                if p:
+                    both = None if ratio is None or not q else ratio * p / q
+                    further[both] += mass * p
+        found = further
+    return tuple(
+        (mass, Fraction(0) if ratio is None else mass / ratio) for ratio, mass in found.items()
+    )
+
+
+def true_delta(law: Law, odds: Fraction) -> Fraction:
+    return sum((max(p - odds * q, Fraction(0)) for p, q in law), Fraction(0))
+
+
+@attrs.frozen
+class Trial:
+    """Some releases with the true law of all of them."""
+
+    releases: tuple[Release, ...]
+    law: Law
+
+    @property
+    def curves(self) -> tuple[Profile, ...]:
+        """What is claimed for each."""
+        return tuple(each.curve for each in self.releases)
+
+
+def trials(seed: int, count: int, most: int = 5) -> Iterator[Trial]:
+    """Random compositions of a few releases, the first of them up to three times."""
+    generator = np.random.default_rng(seed)
+    for _ in range(count):
+        some = [random_release(generator) for _ in range(generator.integers(1, most))]
+        some += [some[0]] * int(generator.integers(3))
+        yield Trial(tuple(some), product_law([each.law for each in some]))
+
+
+def least_margin(
+    law: Law, claim: Callable[[Fraction], Fraction], generator: np.random.Generator
+) -> float:
+    """The claimed delta over the true one: the least at 0 and at three random levels.
+
+    The true one is that at a level a little above, so that no rounding favours the claim.
+    """
+    worst = np.inf
+    sides = law, tuple((q, p) for p, q in law)
+    top = max((p / q for p, q in law if p and q), default=Fraction(2))
+    for share in (0.0, *generator.random(3)):
+        level = log_above(1 + Fraction(share) * (top - 1))
+        above = 1 / exp_down(-level)
+        true = max(true_delta(side, above) for side in sides)
+        if true:
+            worst = min(worst, float(claim(level) / true))
+    return worst

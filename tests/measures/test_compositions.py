@@ -1,0 +1,355 @@
+"""What several releases lose together: certified, tight, and computed when it is asked for."""
+
+from __future__ import annotations
+
+import pickle
+from fractions import Fraction
+from math import exp, expm1, sqrt
+from statistics import NormalDist, median
+
+import attrs
+import numpy as np
+import pytest
+from random_compositions import (
+    Release,
+    Trial,
+    bounded_range,
+    coin,
+    geometric,
+    least_margin,
+    product_law,
+    randomised_response,
+    trials,
+)
+from scipy.integrate import quad
+
+import opendp_lite as dp
+from opendp_lite.measures import composed
+from opendp_lite.measures.composed import ComposedProfile, composed_profile
+from opendp_lite.measures.laplace_profile import LaplaceProfile
+from opendp_lite.measures.loss_distribution import LossDistribution
+from opendp_lite.measures.max_divergence import AdditiveMeasure
+from opendp_lite.measures.profile import (
+    ConcentratedProfile,
+    GaussianProfile,
+    PointProfile,
+    PureProfile,
+)
+
+DELTA = Fraction(1, 10**6)
+TOTAL = dp.clamp(0, 1) >> dp.sum()
+LAPLACE = TOTAL >> dp.laplace(epsilon=0.1)
+GAUSSIAN = TOTAL >> dp.gaussian(rho=0.1)
+QUARTILES = dp.private_quantile([0.25, 0.5, 0.75], bounds=(0, 1), rho=0.1)
+NORMAL = NormalDist()
+
+
+def distribution_of(trial: Trial) -> LossDistribution:
+    found = composed._distribution(trial.curves)
+    assert found is not None
+    return found
+
+
+def test_no_random_composition_is_below_the_truth():
+    """Against exact rational arithmetic. A benchmark tries 100,000: see its page."""
+    generator = np.random.default_rng(3)
+    margins = [
+        least_margin(trial.law, distribution_of(trial).delta, generator)
+        for trial in trials(seed=2, count=300)
+    ]
+    assert min(margins) >= 1
+    assert median(margins) < 1.01
+
+
+KINDS = {
+    "randomised response": randomised_response(Fraction(3)),
+    "a coin": coin(Fraction(2), Fraction(1, 10)),
+    "discrete Laplace": geometric(Fraction(2), 3),
+    "bounded range": bounded_range(Fraction(4), Fraction(1, 2)),
+}
+
+
+LIES = [(kind, name) for kind, honest in KINDS.items() for name in attrs.asdict(honest.curve)]
+
+
+@pytest.mark.parametrize(("kind", "name"), LIES)
+def test_half_of_one_part_of_a_composition_is_caught(kind, name):
+    honest = KINDS[kind]
+    number = getattr(honest.curve, name)
+    half = attrs.evolve(honest.curve, **{name: type(number)(number / 2)})
+    others = [KINDS["randomised response"]] * 2
+    for curve, caught in ((honest.curve, False), (half, True)):
+        parts = (*others, Release(honest.law, curve))
+        trial = Trial(parts, product_law([each.law for each in parts]))
+        margin = least_margin(trial.law, distribution_of(trial).delta, np.random.default_rng(1))
+        assert (margin < 1) == caught
+
+
+def test_lost_mass_is_caught():
+    parts = (KINDS["randomised response"],) * 3
+    trial = Trial(parts, product_law([each.law for each in parts]))
+    found = distribution_of(trial)
+    for lie in (attrs.evolve(found, masses=found.masses * 0.99), found.within(3)):
+        caught = least_margin(
+            trial.law, attrs.evolve(lie, beyond=0.0).delta, np.random.default_rng(1)
+        )
+        assert caught < 1
+
+
+def epsilon_from_below(loss: float, count: int, step: float = 5e-5) -> float:
+    """Of Laplace releases at a delta of 1e-6, with every loss rounded down."""
+    cells = round(loss / step)
+    middle = np.exp((np.arange(-cells, cells) * step + step / 2 - loss) / 2) * step / 4
+    masses = np.append(middle, 0.5)
+    masses[0] += exp(-loss) / 2
+    size = 1 << (2 * cells * count).bit_length()
+    law = np.fft.irfft(np.fft.rfft(masses, size) ** count, size)[: 2 * cells * count + 1]
+    losses = (np.arange(len(law)) - cells * count) * step
+    low, high = 0.0, loss * count
+    for _ in range(60):
+        level = (low + high) / 2
+        above = losses > level
+        delta = float(-(law[above] * np.expm1(level - losses[above])).sum())
+        low, high = (low, level) if delta <= 1e-6 else (level, high)
+    return low
+
+
+def test_laplace_releases_are_within_half_a_percent_of_the_truth():
+    least = epsilon_from_below(0.1, 50)
+    assert least == pytest.approx(3.1207, abs=2e-3)
+    found = dp.compose(*[LAPLACE] * 50).epsilon(1e-6)
+    assert least <= found <= 1.005 * least
+    assert found == pytest.approx(3.1208, abs=1e-4)
+
+
+def test_counts_are_as_far_apart_as_randomised_response():
+    counts = dp.compose(*[dp.count() >> dp.laplace(epsilon=0.1)] * 50)
+    pure = composed_profile([PureProfile(Fraction(1, 10))] * 50, PureProfile(Fraction(5)))
+    assert counts.epsilon(1e-6) == pytest.approx(float(pure.epsilon(DELTA)), rel=1e-5)
+    assert counts.epsilon(1e-6) == pytest.approx(3.1729, abs=1e-4)
+
+
+def gaussian_delta(level: float, ratio: float) -> float:
+    root = sqrt(ratio)
+    near, far = (NORMAL.cdf(-level / root + side * root / 2) for side in (1, -1))
+    return near - exp(level) * far
+
+
+@pytest.mark.parametrize("level", [0.0, 0.5, 1.0, 2.04, 3.0])
+def test_a_gaussian_with_laplace_noise_against_quadrature(level):
+    """delta = the mean over the Laplace loss of that of the Gaussian at the rest."""
+    loss, ratio = 0.1, 0.2
+    inside, _ = quad(
+        lambda x: exp((x - loss) / 2) / 4 * gaussian_delta(level - x, ratio), -loss, loss
+    )
+    true = inside + gaussian_delta(level - loss, ratio) / 2
+    true += exp(-loss) / 2 * gaussian_delta(level + loss, ratio)
+    found = dp.compose(GAUSSIAN, LAPLACE.to_zcdp()).delta(level)
+    assert true * (1 - 1e-6) <= found <= true * 1.01
+
+
+def test_numbers_of_the_specification():
+    mixed = dp.compose(GAUSSIAN, LAPLACE.to_zcdp())
+    assert mixed.epsilon(1e-6) == pytest.approx(2.0405, abs=1e-4)
+    assert dp.compose(*[LAPLACE] * 50).map(1) == 5.0
+    assert dp.compose(*[LAPLACE] * 50).epsilon(0) == 5.0
+
+
+def test_the_distance_between_datasets_is_that_of_each_part():
+    twice = dp.compose(LAPLACE, LAPLACE)
+    wide = dp.compose(*[TOTAL >> dp.laplace(epsilon=0.2)] * 2)
+    assert twice.epsilon(1e-6, d_in=2) == wide.epsilon(1e-6)
+    assert twice.loss(2) == wide.loss(1)
+
+
+def test_curves_are_computed_when_they_are_read_and_once(monkeypatch):
+    def refused(parts: object) -> None:
+        raise AssertionError("the distribution was computed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(composed, "_distribution", refused)
+        parts = [TOTAL >> dp.laplace(epsilon=0.1 + i / 1000) for i in range(100)]
+        whole = dp.records() >> dp.compose(*parts)
+        assert (whole.map(1), whole.check(1, 15)) == (pytest.approx(14.95), True)
+        assert (whole >> dp.to_zcdp()).map(1) < 1.1
+        assert "14.95" in whole.explain()
+        assert len(whole([0.5] * 10)) == 100
+        with pytest.raises(AssertionError, match="was computed"):
+            whole.epsilon(1e-6)
+    before = composed._distribution.cache_info()
+    first = whole.epsilon(1e-6)
+    again = whole.epsilon(1e-6), whole.delta(first)
+    after = composed._distribution.cache_info()
+    assert after.misses == before.misses + 1
+    assert after.hits >= before.hits + 2
+    assert again[0] == first
+
+
+def test_a_composed_loss_pickles_and_has_no_order():
+    loss = dp.compose(LAPLACE, LAPLACE).bound.privacy_map(Fraction(1))
+    measure = dp.MaxDivergence()
+    again = pickle.loads(pickle.dumps(loss))
+    assert measure.profile(again) == measure.profile(loss)
+    assert isinstance(measure.profile(loss), ComposedProfile)
+    for plain in (loss + 0, measure.group(loss, 2) / 2, measure.compose([loss])):
+        assert measure.profile(plain) == PureProfile(Fraction(1, 5))
+
+
+def test_compositions_of_compositions_are_one():
+    inner = dp.compose(LAPLACE, LAPLACE)
+    nested, flat = dp.compose(inner, LAPLACE), dp.compose(LAPLACE, LAPLACE, LAPLACE)
+    assert nested.privacy_profile() == flat.privacy_profile()
+    assert len(nested.privacy_profile().parts) == 3
+    gaussians = dp.compose(dp.compose(GAUSSIAN, LAPLACE.to_zcdp()), GAUSSIAN)
+    assert gaussians.privacy_profile().parts[0] == GaussianProfile(Fraction(2, 5))
+    assert dp.compose(GAUSSIAN, GAUSSIAN).privacy_profile() == GaussianProfile(Fraction(2, 5))
+    assert dp.compose(LAPLACE).privacy_profile() == LAPLACE.privacy_profile()
+
+
+def test_what_has_no_distribution_adds_up_its_numbers():
+    both = dp.compose(QUARTILES, GAUSSIAN)
+    rho = both.privacy_profile().rho
+    assert rho <= both.loss() == Fraction(1, 5)
+    assert both.epsilon(1e-6) == pytest.approx(
+        float(ConcentratedProfile(Fraction(1, 5)).epsilon(DELTA)), rel=1e-6
+    )
+
+
+def test_pairs_keep_the_curves_of_their_parts():
+    noise = TOTAL >> dp.gaussian(epsilon=0.5, delta=1e-6)
+    both = dp.compose(noise, LAPLACE.to_approximate(1e-6), LAPLACE.to_approximate(1e-6))
+    epsilon, delta = both.map(1)
+    assert (round(epsilon, 3), delta) == (0.7, 3e-6)
+    assert both.epsilon(3e-6) < epsilon
+    assert both.epsilon(1e-9) < 1
+    unknown = dp.measurements.thresholded_counts(epsilon=1, delta=1e-6)
+    cities = dp.compose(dp.select("city") >> unknown, dp.select("city") >> unknown)
+    twice = dp.records(columns=["city"]) >> cities
+    assert twice.epsilon(1e-3) < 2
+    assert twice.epsilon(3e-6) == pytest.approx(2, rel=1e-4)
+    with pytest.raises(dp.ParameterError, match="cannot be had"):
+        twice.epsilon(1e-6)
+
+
+def test_large_and_tiny_losses_have_curves():
+    for profiles, least, most in (
+        ([PureProfile(Fraction(10**5)), LaplaceProfile(Fraction(1, 1000))], 10**5, 10**5 + 1),
+        ([LaplaceProfile(Fraction(1, 10**30))] * 3, 0, Fraction(3, 10**30)),
+        ([GaussianProfile(Fraction(1, 10**12)), LaplaceProfile(Fraction(1))], 0.99, 1.02),
+        ([GaussianProfile(Fraction(10**6)), LaplaceProfile(Fraction(1))], 10**5, 10**6),
+        ([PureProfile(Fraction(0)), PureProfile(Fraction(0))], 0, 0),
+        ([PureProfile(Fraction(10**400)), PureProfile(Fraction(1))], 10**400, 10**400 + 1),
+    ):
+        summed = sum(p.gaussian_ratio or p.pure for p in profiles)
+        found = composed_profile(profiles, PointProfile(Fraction(summed), Fraction(0)))
+        assert least <= found.epsilon(DELTA) <= most
+
+
+@pytest.mark.parametrize("alpha", [0, 1e-9, 0.05, 0.5, 0.99, 1])
+def test_the_tradeoff_of_known_laws(alpha):
+    gaussian, laplace = dp.gaussian(mu=1).tradeoff(alpha), dp.laplace(epsilon=1).tradeoff(alpha)
+    true = NORMAL.cdf(NORMAL.inv_cdf(1 - alpha) - 1) if 0 < alpha < 1 else 1 - alpha
+    assert true - 1e-7 <= gaussian <= true + 1e-15
+    edge = exp(-1) / 2
+    if alpha < edge:
+        true = 1 - exp(1) * alpha
+    else:
+        true = exp(-1) / (4 * alpha) if alpha < 0.5 else exp(-1) * (1 - alpha)
+    assert true - 1e-12 <= laplace <= true + 1e-15
+
+
+def test_the_tradeoff_of_a_composition_is_below_that_of_any_test():
+    """The test says yes where the sum of 50 released counts is above a bound."""
+    whole = dp.compose(*[LAPLACE] * 50)
+    deviation = 10 * sqrt(2 * 50)
+    for bound in (0.0, 25.0, 100.0):
+        false_alarm, missed = NORMAL.cdf(-bound / deviation), NORMAL.cdf((bound - 50) / deviation)
+        least = whole.tradeoff(false_alarm + 0.01)
+        assert 0.6 * missed < least < missed + 0.01
+
+
+def test_odds_are_e_to_the_loss_for_pure_privacy():
+    assert dp.laplace(epsilon=1).odds() == pytest.approx(exp(1), rel=1e-12)
+    assert dp.laplace(epsilon=1).odds() >= exp(1)
+    assert dp.laplace(epsilon=1).odds(d_in=2) == pytest.approx(exp(2), rel=1e-12)
+    assert dp.compose(*[LAPLACE] * 50).odds() == pytest.approx(exp(5), rel=1e-12)
+    assert dp.laplace(epsilon=1).odds(delta=1e-9) <= exp(1) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("rho", [0.001, 0.1, 2])
+@pytest.mark.parametrize("delta", [1e-9, 1e-3, 0.2])
+def test_odds_of_a_gaussian_hold_but_for_delta_and_half_would_not(rho, delta):
+    mean, deviation = rho, sqrt(2 * rho)
+
+    def beyond(factor: float) -> float:
+        return sum(NORMAL.cdf((-np.log(factor) + side * mean) / deviation) for side in (1, -1))
+
+    factor = dp.gaussian(rho=rho).odds(delta)
+    assert beyond(factor) <= delta
+    assert beyond(factor**0.5) > delta
+
+
+def test_words_of_refusals():
+    with pytest.raises(dp.ParameterError, match="delta=1e-6"):
+        dp.gaussian(rho=1).odds()
+    point = (
+        dp.records(columns=["city"])
+        >> dp.select("city")
+        >> dp.measurements.thresholded_counts(epsilon=1, delta=1e-6)
+    )
+    with pytest.raises(dp.ParameterError, match="give a delta above"):
+        point.odds(1e-7)
+    assert point.odds(1e-3) < exp(1.01)
+    with pytest.raises(dp.ParameterError, match="alpha must be between"):
+        dp.gaussian(rho=1).tradeoff(2)
+    with pytest.raises(dp.ParameterError, match="delta must be between"):
+        dp.gaussian(rho=1).odds(-1)
+
+
+@pytest.fixture
+def _no_curves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing composes curves; who tries fails."""
+    monkeypatch.setattr(composed, "_distribution", None)
+    for measure in (AdditiveMeasure, dp.measures.GaussianDivergence, dp.ApproximateDivergence):
+        monkeypatch.setattr(measure, "together", None)
+
+
+@pytest.mark.usefixtures("_no_curves")
+def test_a_filter_adds_numbers_and_no_curves():
+    """A program that chooses its queries by the answers may not stop by a composed curve."""
+
+    def program(ask):
+        for _ in range(50):
+            ask(LAPLACE)
+        with pytest.raises(dp.BudgetExceeded):
+            ask(TOTAL >> dp.laplace(epsilon=0.001))
+        return ask.spent
+
+    whole = dp.adaptive(program, dp.epsilon(5))
+    assert whole([0.5] * 10) == 5.0
+    assert whole.privacy_profile() == PureProfile(Fraction(5))
+    assert whole.delta(3.2) > -expm1(3.2 - 5) * 0.9
+
+
+@pytest.mark.usefixtures("_no_curves")
+@pytest.mark.parametrize(
+    ("budget", "each"),
+    [
+        (dp.epsilon(1), Fraction(1, 10)),
+        (dp.rho(1), Fraction(exp(-0.1) - 0.9)),
+        (dp.epsilon(1, delta=1e-6), (Fraction(1, 10), Fraction(0))),
+    ],
+    ids=repr,
+)
+def test_a_session_adds_numbers_and_no_curves(budget, each):
+    with dp.session([0.5] * 10, budget=budget) as ask:
+        for _ in range(7):
+            ask(LAPLACE)
+        found = np.array(ask.spent)
+    assert found == pytest.approx(7 * np.array(each, dtype=float), rel=1e-9)
+
+
+@pytest.mark.usefixtures("_no_curves")
+def test_compositions_need_what_the_two_tests_take_away():
+    with pytest.raises(TypeError):
+        dp.compose(LAPLACE, LAPLACE).map(1)
