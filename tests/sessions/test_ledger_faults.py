@@ -64,7 +64,7 @@ def test_a_failing_disk_releases_nothing(ledger, tenth, statement, after, monkey
     counted = 2 if (statement, after) == ("COMMIT", True) else 1
     assert LedgerFile.open(ledger.path).spent == ledger.spent == counted * tenth
     ledger.reserve(tenth, asked="{}")
-    assert len(ledger.verify()) == 2 + counted
+    assert len(ledger.verify().entries) == 2 + counted
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, MemoryError, SystemExit])
@@ -79,7 +79,7 @@ def test_an_interruption_after_the_commit_counts(ledger, tenth, kind, monkeypatc
         ledger.reserve(tenth, asked="{}")
     monkeypatch.undo()
     assert ledger.spent == tenth
-    assert [entry.price for entry in ledger.unfinished()] == [tenth]
+    assert [entry.price for entry in ledger.view().unfinished()] == [tenth]
 
 
 def test_an_interruption_before_the_commit_costs_nothing(ledger, tenth, monkeypatch):
@@ -111,7 +111,7 @@ def test_a_file_that_may_not_grow_releases_nothing(ledger):
     told = limited(ledger, ledger.path.stat().st_size + 8192)
     assert told.startswith("LedgerError: ")
     assert "nothing is released" in told
-    entries = ledger.verify()
+    entries = ledger.verify().entries
     assert 1 < len(entries) < 1000
     assert ledger.spent == Fraction(len(entries) - 1, 1000)
     ledger.reserve(Fraction(1, 1000), asked="{}")
@@ -141,7 +141,7 @@ def test_a_full_disk_releases_nothing(small_disk, tenth):
         with pytest.raises(dp.OpenDPLiteError, match="the disk is full; make room"):
             ledger.reserve(Fraction(1, 100), asked="x" * 50_000)
     assert ledger.spent == tenth
-    assert len(ledger.verify()) == 2
+    assert len(ledger.verify().entries) == 2
     filler.unlink()
     ledger.finish(first)
     with pytest.raises(OSError, match="No space left"):
@@ -193,7 +193,7 @@ def test_a_write_that_was_cut_short_is_undone(ledger, tenth, tmp_path):
         ledger.path.with_name(name).write_bytes((told / name).read_bytes())
     found = LedgerFile.open(ledger.path)
     assert found.spent == tenth
-    assert len(found.verify()) == 2
+    assert len(found.verify().entries) == 2
     assert not ledger.path.with_name("survey.ledger-journal").exists()
 
 
