@@ -35,7 +35,7 @@ from opendp_lite.combinators.adaptive import Ask, adaptive
 from opendp_lite.combinators.by import by
 from opendp_lite.combinators.calibrate import calibrate
 from opendp_lite.combinators.compose import compose
-from opendp_lite.core import Facts, InsecureRelease, Measurement, Transformation
+from opendp_lite.core import Facts, Measurement, Transformation
 from opendp_lite.documents import publish
 from opendp_lite.domains import Rows, Scalars, Vectors
 from opendp_lite.engines.blocks import Blocks
@@ -47,8 +47,6 @@ from opendp_lite.errors import (
     SpaceError,
 )
 from opendp_lite.estimate import Estimate
-from opendp_lite.estimates import Estimates
-from opendp_lite.estimators.distributions.basis_distribution import basis_distribution
 from opendp_lite.estimators.distributions.cdf import cdf
 from opendp_lite.estimators.distributions.histogram import histogram
 from opendp_lite.estimators.many_columns.centered_sum import centered_sum
@@ -80,6 +78,7 @@ from opendp_lite.postprocessor import postprocessor
 from opendp_lite.recipes import Mechanism, Stage, mechanism, stage
 from opendp_lite.rooms import ROOMS
 from opendp_lite.serialise import from_json
+from opendp_lite.sessions.session import session
 from opendp_lite.spaces import Space, records, scalar, table, vector
 from opendp_lite.tables import Tables
 from opendp_lite.transformations.absolute import absolute
@@ -94,7 +93,6 @@ from opendp_lite.transformations.impute import impute
 from opendp_lite.transformations.keep import keep
 from opendp_lite.transformations.norm import norm
 from opendp_lite.transformations.one_hot import one_hot
-from opendp_lite.transformations.outer_products import outer_products
 from opendp_lite.transformations.resize import resize
 from opendp_lite.transformations.row_map import row_map
 from opendp_lite.transformations.scale import scale
@@ -137,10 +135,8 @@ __all__ = [
     "ChangeOneDistance",
     "DataError",
     "Estimate",
-    "Estimates",
     "Facts",
     "Grid",
-    "InsecureRelease",
     "MaxDivergence",
     "Measurement",
     "Mechanism",
@@ -165,7 +161,6 @@ __all__ = [
     "assert_stable",
     "audit",
     "bases",
-    "basis_distribution",
     "bins",
     "bodies",
     "bound_contributions",
@@ -205,7 +200,6 @@ __all__ = [
     "noisy_max",
     "norm",
     "one_hot",
-    "outer_products",
     "postprocessor",
     "private_bounds",
     "private_quantile",
@@ -217,6 +211,7 @@ __all__ = [
     "scalar",
     "scale",
     "select",
+    "session",
     "simplex_augment",
     "simplex_ratio",
     "square",

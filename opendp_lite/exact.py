@@ -250,6 +250,14 @@ def short_below(value: Fraction) -> Fraction:
     return int(value / grid) * grid
 
 
+def short_above(value: Fraction) -> Fraction:
+    """As ``short_below``, of at least ``value``; itself where it is short, or not above 0."""
+    if value <= 0 or value.denominator.bit_length() <= _SHORT:
+        return value
+    grid = Fraction(2) ** (floor_log2(value) - _SHORT)
+    return -(-value // grid) * grid
+
+
 def _context(digits: int) -> decimal.Context:
     return decimal.Context(
         prec=digits,

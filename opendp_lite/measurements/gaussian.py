@@ -97,9 +97,9 @@ def gaussian(
     Returns:
         The value with independent noise on every entry, on a public grid of about sigma / 2^16.
         The noise is an exact sample, not a float's approximation of one.
-        With a confidence, a ``dp.Estimate`` of one number and ``dp.Estimates`` of several. The
-        value is the same. An interval of what is never negative, such as a count, starts at 0 or
-        above.
+        With a confidence, a ``dp.Estimate`` of one number and ``dp.releases.Estimates`` of several.
+        The value is the same. An interval of what is never negative, such as a count, starts at 0
+        or above.
 
     Raises:
         ParameterError: If none or several are given, or one is not above 0 and finite.

@@ -9,12 +9,17 @@ import attrs
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import Number, described, open_probability, positive
 from opendp_lite.measures.approximate import ApproximateDivergence
+from opendp_lite.measures.curve import without_curve
 from opendp_lite.measures.gaussian_divergence import GaussianDivergence
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.measure import Measure
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 
 M_co = TypeVar("M_co", bound=Measure[Any], covariant=True)
+
+
+def _plain(loss: Any) -> Any:
+    return without_curve(loss)
 
 
 @attrs.frozen(repr=False)
@@ -25,7 +30,8 @@ class PrivacyBudget(Generic[M_co]):
 
     Args:
         measure: The measure of the loss.
-        loss: A loss of the measure, exactly: ``measure.loss(1)``, say.
+        loss: A loss of the measure, exactly: ``measure.loss(1)``, say. A curve that it carries is
+            dropped, since the releases that will spend it are not known.
 
     Example:
         >>> import opendp_lite as dp
@@ -34,7 +40,7 @@ class PrivacyBudget(Generic[M_co]):
     """
 
     measure: M_co
-    loss: Any
+    loss: Any = attrs.field(converter=_plain)
 
     def words(self) -> str:
         """The budget as a person reads it."""

@@ -1,1 +1,1 @@
-"""One budget over many releases, kept on disk."""
+"""One budget over several releases: in memory, and on disk."""

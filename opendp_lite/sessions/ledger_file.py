@@ -269,7 +269,7 @@ class LedgerFile:
             scope: The name that ``admit`` gave to the content of the data.
 
         Returns:
-            The entry, for ``finish``.
+            The entry. ``finish`` takes its number.
 
         Raises:
             BudgetExceeded: If the rest of the budget does not pay for it. This costs nothing.
@@ -292,18 +292,23 @@ class LedgerFile:
                 raise BudgetExceeded(self._too_dear(loss, head))
             return self._add(write, entry)
 
-    def finish(self, entry: LedgerEntry) -> LedgerEntry:
-        """Notes that the run of a reserved entry came to its end. It changes no number.
+    def finish(self, number: int) -> LedgerEntry:
+        """Notes that the run of a reserved entry came to its end. It changes no total.
+
+        Args:
+            number: Of the entry.
 
         Raises:
             LedgerError: If it was noted before, or the file cannot be written.
         """
         with self._writing() as write:
-            known = write.connection.execute(f"{_SELECT} WHERE number = ?", (entry.number,))
-            if known.fetchone() != entry.row() or entry.state is not EntryState.RESERVED:
-                raise LedgerError(f"entry {entry.number} reserves nothing in this ledger")
+            row = write.connection.execute(f"{_SELECT} WHERE number = ?", (number,)).fetchone()
+            paid = None if row is None else LedgerEntry.of_row(row, self.measure)
+            closed = write.connection.execute("SELECT 1 FROM entries WHERE closes = ?", (number,))
+            if paid is None or paid.state is not EntryState.RESERVED or closed.fetchone():
+                raise LedgerError(f"entry {number} of the ledger pays for no run that goes on")
             closing = self._following(
-                write.head, EntryState.RELEASED, closes=entry.number, scope=entry.scope
+                write.head, EntryState.RELEASED, closes=number, scope=paid.scope
             )
             return self._add(write, closing)
 

@@ -549,7 +549,7 @@ def test_it_is_a_query_of_adaptive():
 
     rows = np.zeros((2000, 5))
     rows[:, 4] = 1
-    whole = dp.records(columns=5) >> dp.adaptive(program, dp.MaxDivergence(), 1)
+    whole = dp.records(columns=5) >> dp.adaptive(program, dp.epsilon(1))
     column, total = whole(rows)
     assert whole.map(1) == 1
     assert column == 4

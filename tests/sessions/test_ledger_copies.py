@@ -23,7 +23,7 @@ ROLLED_BACK = "the ledger was rolled back"
 
 def spend(ledger: LedgerFile, count: int = 1) -> None:
     for _ in range(count):
-        ledger.finish(ledger.reserve(Fraction(1, 100), asked="{}"))
+        ledger.finish(ledger.reserve(Fraction(1, 100), asked="{}").number)
 
 
 def copied(ledger: LedgerFile, name: str = "copy") -> Path:

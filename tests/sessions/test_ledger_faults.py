@@ -143,7 +143,7 @@ def test_a_full_disk_releases_nothing(small_disk, tenth):
     assert ledger.spent == tenth
     assert len(ledger.verify().entries) == 2
     filler.unlink()
-    ledger.finish(first)
+    ledger.finish(first.number)
     with pytest.raises(OSError, match="No space left"):
         filler.write_bytes(bytes(2**20))
     with pytest.raises(dp.OpenDPLiteError):

@@ -132,12 +132,12 @@ def test_raising_the_budget_is_an_entry(ledger):
 def test_no_refund(ledger, tenth):
     entry = ledger.reserve(tenth, asked="{}")
     other = ledger.reserve(tenth, asked="{}")
-    ledger.finish(entry)
+    ledger.finish(entry.number)
     assert ledger.spent == 2 * tenth
     assert ledger.view().unfinished() == (other,)
     for wrong in (entry, ledger.view().entries[0], ledger.head):
         with pytest.raises(dp.OpenDPLiteError):
-            ledger.finish(wrong)
+            ledger.finish(wrong.number)
     assert ledger.spent == 2 * tenth
 
 

@@ -38,7 +38,7 @@ def spend(ledger: LedgerFile, price: Fraction, told: int) -> None:
         except dp.BudgetExceeded:
             return
         os.write(told, f"{entry.number}\n".encode())
-        ledger.finish(entry)
+        ledger.finish(entry.number)
 
 
 def begin(ledger: LedgerFile, price: Fraction, told: int) -> int:

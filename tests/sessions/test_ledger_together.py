@@ -31,7 +31,7 @@ def test_threads_spend_the_budget_once(make):
         paid = 0
         while True:
             try:
-                handle.finish(handle.reserve(price, asked="{}"))
+                handle.finish(handle.reserve(price, asked="{}").number)
             except dp.BudgetExceeded:
                 return paid
             paid += 1
@@ -103,7 +103,7 @@ def test_random_interleavings(make, tmp_path, seed):
             case 0:
                 handles.append(LedgerFile.open(ledger.path))
             case 1 if waiting:
-                handle.finish(waiting.pop(choose.randrange(len(waiting))))
+                handle.finish(waiting.pop(choose.randrange(len(waiting))).number)
             case 2 if choose.random() < 0.2:
                 budget = (budget[0] * 2, budget[1])
                 handle.raise_budget(dp.epsilon(budget[0], delta=budget[1]), "a test")
