@@ -560,7 +560,6 @@ def _make_empty(path: Path) -> None:
     """Makes a file that only its owner may read, where none was."""
     try:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE))
-        folder = os.open(path.parent, os.O_RDONLY)
     except FileExistsError:
         raise LedgerError(
             f"{str(path)!r} is there already; open it, or give the new ledger another name"
@@ -569,10 +568,6 @@ def _make_empty(path: Path) -> None:
         raise LedgerError(
             f"the ledger {str(path)!r} cannot be made: {problem.strerror or type(problem).__name__}"
         ) from None
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def _remove_empty(path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import resource
 import shutil
 import signal
 import sqlite3
@@ -19,9 +18,11 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.sessions import ledger_connection, ledger_file
+from opendp_lite.sessions.ledger_connection import transaction
 from opendp_lite.sessions.ledger_file import LedgerFile
 from tests.combinators.test_forks import in_a_fork
 
+resource = pytest.importorskip("resource")
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="faults are made as on Linux"),
     pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
@@ -46,6 +47,21 @@ class Faulty:
         problem = sqlite3.OperationalError("disk I/O error")
         problem.sqlite_errorname = "SQLITE_IOERR_WRITE"
         raise problem
+
+
+def test_a_commit_waits_for_the_disk(ledger):
+    for writing in (False, True):
+        with transaction(ledger.path, writing=writing) as connection:
+            settings = {
+                name: connection.execute(f"PRAGMA {name}").fetchone()[0]
+                for name in ("synchronous", "journal_mode", "fullfsync", "mmap_size")
+            }
+        assert settings == {
+            "synchronous": 3,
+            "journal_mode": "delete",
+            "fullfsync": 1,
+            "mmap_size": 0,
+        }
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
