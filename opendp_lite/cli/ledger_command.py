@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
@@ -11,10 +11,10 @@ import opendp_lite as dp
 from opendp_lite.cli.aligned import aligned, table
 from opendp_lite.cli.numbers import number, rounded_down, rounded_up, short
 from opendp_lite.cli.told import Told
-from opendp_lite.errors import LedgerError
 from opendp_lite.measures.privacy_budget import PrivacyBudget
 from opendp_lite.sessions.ledger_entry import EntryState, LedgerEntry
 from opendp_lite.sessions.ledger_file import LedgerFile
+from opendp_lite.sessions.ledger_view import LedgerView
 
 _DESCRIPTION: Final = """\
 Keeps one privacy budget over many releases in a file. Each release pays before it reads any data,
@@ -115,107 +115,93 @@ def _create(arguments: argparse.Namespace) -> Told:
         data=arguments.data,
         witness=arguments.witness,
     )
-    return Told("\n".join(aligned(_summary(ledger, ledger.entries()))))
+    return _told(_summary(ledger.view()))
 
 
 def _show(arguments: argparse.Namespace) -> Told:
-    ledger = LedgerFile.inspect(arguments.file)
-    entries = ledger.entries()
-    told = {**_summary(ledger, entries), **_trouble(ledger)}
-    return Told("\n".join([*aligned(told), "", *_grid(ledger, entries)]))
+    view = LedgerFile.look(arguments.file)
+    return _told(_summary(view), "", *_grid(view))
 
 
 def _verify(arguments: argparse.Namespace) -> Told:
-    ledger = LedgerFile.open(arguments.file)
-    entries = ledger.verify()
-    back = ledger.clock_set_back()
+    view = LedgerFile.open(arguments.file).verify()
     told = {"whole": "every entry follows the one before, and the totals add up"}
+    back = view.clock_set_back()
     if back:
         numbers = ", ".join(str(entry.number) for entry in back)
         told["clock"] = f"was set back before entry {numbers}; nothing is decided by time"
-    return Told("\n".join(aligned({**told, **_summary(ledger, entries)})))
+    return _told({**told, **_summary(view)})
 
 
 def _export(arguments: argparse.Namespace) -> Told:
-    return Told(LedgerFile.inspect(arguments.file).export())
+    return Told(LedgerFile.look(arguments.file).export())
 
 
 def _raise(arguments: argparse.Namespace) -> Told:
     ledger = LedgerFile.open(arguments.file)
     ledger.raise_budget(_budget(arguments), arguments.reason)
-    return Told("\n".join(aligned(_summary(ledger, ledger.entries()))))
+    return _told(_summary(ledger.view()))
 
 
 def _adopt(arguments: argparse.Namespace) -> Told:
-    ledger = LedgerFile.adopt(arguments.file, arguments.reason)
-    return Told("\n".join(aligned(_summary(ledger, ledger.entries()))))
+    return _told(_summary(LedgerFile.adopt(arguments.file, arguments.reason).view()))
 
 
-def _summary(ledger: LedgerFile, entries: Sequence[LedgerEntry]) -> dict[str, str]:
+def _told(summary: dict[str, str], *more: str) -> Told:
+    return Told("\n".join([*aligned(summary), *more]))
+
+
+def _summary(view: LedgerView) -> dict[str, str]:
     """What a ledger is for, and how far it has come."""
-    head, measure, terms = entries[-1], ledger.measure, ledger.terms
-    left = measure.typed(measure.left(head.budget, head.total))
-    open_ones = len(_unfinished(entries))
+    measure, terms, head = view.measure, view.terms, view.head
+    left = measure.typed(view.left)
+    waiting = len(view.unfinished())
     found = {
         "ledger": terms.identity,
         "data": terms.data,
         "protected": f"any one {terms.unit}",
-        "budget": measure.words(head.budget),
-        "spent": measure.words(head.total),
+        "budget": view.budget.words(),
+        "spent": measure.words(view.spent),
         "left": _joined(left, lambda each: short(rounded_down(each))),
-        "not finished": f"{open_ones} of the releases; they count" if open_ones else "",
+        "not finished": f"{waiting} of the releases; they count" if waiting else "",
         "witness": terms.witness,
         "head": f"entry {head.number}, {head.hash[:_HASH]}",
+        "trouble": view.trouble,
     }
     return {title: text for title, text in found.items() if text}
 
 
-def _trouble(ledger: LedgerFile) -> dict[str, str]:
-    """Why nothing can be added to a ledger that can be read."""
-    try:
-        ledger.verify()
-    except LedgerError as problem:
-        return {"trouble": str(problem)}
-    return {}
-
-
-def _grid(ledger: LedgerFile, entries: Sequence[LedgerEntry]) -> list[str]:
+def _grid(view: LedgerView) -> list[str]:
     """A line for each entry; the end of a run stands in the line that paid for it."""
-    open_ones = _unfinished(entries)
+    waiting = frozenset(entry.number for entry in view.unfinished())
     rows = [
         [
             str(entry.number),
             entry.time[:_SECONDS].replace("T", " "),
-            _state(ledger, entry, open_ones),
-            _shown(ledger, entry.price),
-            _shown(ledger, entry.total),
+            _state(view, entry, waiting),
+            _shown(view, entry.price),
+            _shown(view, entry.total),
             entry.note,
         ]
-        for entry in entries
+        for entry in view.entries
         if entry.state is not EntryState.RELEASED
     ]
     return table(["entry", "time (UTC)", "state", "price", "spent", "note"], rows, {0, 3, 4})
 
 
-def _unfinished(entries: Sequence[LedgerEntry]) -> frozenset[int]:
-    closed = {entry.closes for entry in entries}
-    reserved = {entry.number for entry in entries if entry.state is EntryState.RESERVED}
-    return frozenset(reserved - closed)
-
-
-def _state(ledger: LedgerFile, entry: LedgerEntry, open_ones: frozenset[int]) -> str:
+def _state(view: LedgerView, entry: LedgerEntry, waiting: frozenset[int]) -> str:
     state: str = entry.state.value
     match entry.state:
         case EntryState.RESERVED:
-            return _NOT_FINISHED if entry.number in open_ones else _RELEASED
+            return _NOT_FINISHED if entry.number in waiting else _RELEASED
         case EntryState.RAISED:
-            return f"{state} to {_shown(ledger, entry.budget)}"
+            return f"{state} to {_shown(view, entry.budget)}"
         case _:
             return state
 
 
-def _shown(ledger: LedgerFile, loss: Any) -> str:
-    return _joined(ledger.measure.show(loss), rounded_up)
+def _shown(view: LedgerView, loss: Any) -> str:
+    return _joined(view.measure.show(loss), rounded_up)
 
 
 def _joined(numbers: Any, how: Callable[[Any], str]) -> str:

@@ -33,7 +33,8 @@ class FilePlace:
 
     Attributes:
         path: Without symbolic links.
-        identity: Its file system, its number there, and its time of birth.
+        identity: Its number in its file system, and its time of birth. Where the system tells no
+            births it is the number of the file system, which may change when the system starts.
     """
 
     path: Path
@@ -48,7 +49,7 @@ class FilePlace:
         """
         try:
             found = path.stat()
-            file_system = os.statvfs(path).f_fsid or found.st_dev
+            born = file_birth(path)
         except OSError as problem:
             raise LedgerError(_not_reached(path, problem)) from None
         if stat.S_ISDIR(found.st_mode):
@@ -60,7 +61,8 @@ class FilePlace:
                 f"the file {str(path)!r} has another name too (a hard link), so that a write that "
                 "was cut short could not be undone under both; delete the other name"
             )
-        return cls(path, f"{file_system:x}.{found.st_ino}.{file_birth(path)}")
+        told = f"born {born}" if born else f"on {found.st_dev}"
+        return cls(path, f"{found.st_ino} {told}")
 
     def require_unchanged(self) -> None:
         """Refuses where another file stands at the path by now."""

@@ -51,7 +51,7 @@ class LedgerEntry:
         time: In UTC, for the audit only: nothing is decided by it.
         version: Of the package.
         machine: A hash that tells machines apart.
-        place: Which file this was: its file system, number and time of birth.
+        place: Which file this was: its number in its file system, and its time of birth.
         previous: The hash of the entry before; of the ledger's terms for the first.
         hash: Of all the above.
     """

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
 import attrs
 
 from opendp_lite.errors import BudgetExceeded, LedgerError, ParameterError
-from opendp_lite.exact import described
 from opendp_lite.measures.measure import Measure
 from opendp_lite.measures.privacy_budget import PrivacyBudget, require_budget
 from opendp_lite.samplers.entropy import SecureEntropy
+from opendp_lite.sessions.checked_text import checked_line, checked_text, checked_words
+from opendp_lite.sessions.file_mark import mark, marked
 from opendp_lite.sessions.file_place import FilePlace, resolved
 from opendp_lite.sessions.installed import installed
 from opendp_lite.sessions.ledger_chain import linked
@@ -34,13 +33,17 @@ from opendp_lite.sessions.ledger_connection import (
 from opendp_lite.sessions.ledger_entry import COLUMNS, EntryState, LedgerEntry
 from opendp_lite.sessions.ledger_schema import TERM_COLUMNS
 from opendp_lite.sessions.ledger_terms import LedgerTerms
+from opendp_lite.sessions.ledger_view import LedgerView
 from opendp_lite.sessions.loss_text import (
     Loss,
     booked,
     checked_budget,
     checked_loss,
+    like,
     name_of,
+    numbers_of,
 )
+from opendp_lite.sessions.sightings import Sightings
 from opendp_lite.sessions.this_machine import this_machine
 from opendp_lite.sessions.witness_file import WitnessFile
 
@@ -51,8 +54,15 @@ _REMEMBERED: Final = 64
 """Heads that a handle remembers: one at least for each thread that reserves at once."""
 _KEY_WORDS: Final = 4
 _NAME_WORDS: Final = 2
-_MOST_WORDS: Final = 2000
 _MODE: Final = 0o600
+
+
+@attrs.frozen(eq=False, repr=False)
+class _Look:
+    """A transaction that reads, and the last entry that the handle had seen before it."""
+
+    connection: sqlite3.Connection
+    seen: LedgerEntry
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -80,8 +90,9 @@ class LedgerFile:
       and in the witness, where such a change shows.
     - A copy of the file is refused, here and on another machine, until ``adopt`` says why it is
       used. The original goes on, and neither knows what the other spends.
-    - An older copy that is written over the file in its place is found by its witness, and by
-      handles that were open. Nothing else finds it.
+    - An older copy that is written over the file in its place is found by a witness, and by
+      handles that were open. On Linux a mark on the file finds most such copies, and not those that
+      bring an older mark along (``cp --archive``).
     - Do not open the file in another way in a process that uses it. On POSIX systems closing any
       handle of a file drops the locks of the process on it.
 
@@ -128,16 +139,18 @@ class LedgerFile:
         """
         require_budget(budget, "a ledger")
         loss = checked_budget(budget.loss, budget.measure)
+        identity = _random(_NAME_WORDS)
+        watched = "" if witness is None else str(WitnessFile.resolved(witness, identity).path)
         terms = LedgerTerms(
-            identity=_random(_NAME_WORDS),
+            identity=identity,
             measure=name_of(budget.measure),
-            unit=_line(unit, "unit"),
-            data=_line(data, "data", empty=True),
-            witness="" if witness is None else str(resolved_witness(witness)),
+            unit=checked_words(unit, "unit"),
+            data=checked_line(data, "data"),
+            witness=watched,
             created=_now(),
         )
         target = resolved(path)
-        if terms.witness == str(target):
+        if watched == str(target):
             raise LedgerError("the witness is a file of its own, elsewhere; name another")
         _make_empty(target)
         found = cls(target, terms, budget.measure, wait)
@@ -155,21 +168,24 @@ class LedgerFile:
         Raises:
             LedgerError: If there is none, or it was changed, copied, moved or rolled back.
         """
-        found, entries = cls._found(path, wait)
-        found._require_here(FilePlace.of(found.path), entries[-1])
-        if found.witness is not None:
-            found.witness.require_behind(entries)
+        found = cls._found(path, wait)
+        found.verify()
         return found
 
     @classmethod
-    def inspect(cls, path: str | os.PathLike[str], *, wait: float = WAIT) -> LedgerFile:
-        """Opens a ledger to read it, wherever it stands. A copy is read, and added to by nobody.
+    def look(cls, path: str | os.PathLike[str], *, wait: float = WAIT) -> LedgerView:
+        """A ledger as it is now, wherever it stands: a copy can be read, and says that it is one.
 
         Raises:
             LedgerError: If there is none, or its entries were changed.
         """
-        found, _ = cls._found(path, wait)
-        return found
+        found = cls._found(path, wait)
+        view = found.view()
+        try:
+            found.verify()
+        except LedgerError as problem:
+            return attrs.evolve(view, trouble=str(problem))
+        return view
 
     @classmethod
     def adopt(cls, path: str | os.PathLike[str], reason: str, *, wait: float = WAIT) -> LedgerFile:
@@ -186,30 +202,31 @@ class LedgerFile:
         Raises:
             LedgerError: If it is no ledger, or its entries were changed.
         """
-        words = _line(reason, "reason")
-        found, entries = cls._found(path, wait)
-        measure, witness = found.measure, found.witness
-        price = measure.zero() if witness is None else witness.missed(entries, measure)
+        words = checked_words(reason, "reason")
+        found = cls._found(path, wait)
+        measure, seen = found.measure, found._sightings()
+        entries = found.view().entries
+        missed = [numbers_of(each.missed(entries, measure)) for each in seen]
+        price = like(measure, tuple(map(max, zip(*missed, strict=True))))
         with found._writing(adopting=True) as write:
+            entry = found._following(write.head, EntryState.ADOPTED, price=price, note=words)
             here = write.place.identity
-            head = found._following(write.head, EntryState.ADOPTED, price=price, note=words)
-            head = attrs.evolve(head, machine=this_machine(), place=here)
-            found._add(write, head)
+            found._add(write, attrs.evolve(entry, machine=this_machine(), place=here))
         return found
 
     @classmethod
-    def _found(
-        cls, path: str | os.PathLike[str], wait: float
-    ) -> tuple[LedgerFile, Sequence[LedgerEntry]]:
-        """A ledger whose chain is whole, with its entries."""
+    def _found(cls, path: str | os.PathLike[str], wait: float) -> LedgerFile:
+        """A ledger of which nothing but the first entry was read."""
         target = resolved(path)
         FilePlace.of(target)
         with transaction(target, writing=False, wait=wait) as connection:
             terms = LedgerTerms.of_row(connection.execute(_TERMS).fetchone())
             found = cls(target, terms, terms.losses, wait)
-            entries = found._read(connection)
-        found._heads.append(entries[-1])
-        return found, entries
+            first = connection.execute(f"{_SELECT} ORDER BY number LIMIT 1").fetchall()
+            found._heads.extend(found._linked(first))
+        if not found._heads:
+            raise LedgerError("the ledger is damaged: it has no entries")
+        return found
 
     @property
     def witness(self) -> WitnessFile | None:
@@ -221,9 +238,10 @@ class LedgerFile:
     @property
     def head(self) -> LedgerEntry:
         """The last entry as the file has it now."""
-        with self._reading() as connection:
-            head = self._caught_up(connection)
-        return self._remembered(head)
+        with self._reading() as look:
+            head = self._caught_up(look)
+        self._heads.append(head)
+        return head
 
     @property
     def spent(self) -> Loss:
@@ -251,7 +269,7 @@ class LedgerFile:
             scope: The name that ``admit`` gave to the content of the data.
 
         Returns:
-            The entry, for ``finish``.
+            The entry. ``finish`` takes its number.
 
         Raises:
             BudgetExceeded: If the rest of the budget does not pay for it. This costs nothing.
@@ -259,7 +277,7 @@ class LedgerFile:
                 was written by then, it counts.
         """
         loss = checked_loss(price, self.measure, "the price of a release")
-        text, words = _text(asked, "asked"), _line(note, "note", empty=True)
+        text, words = checked_text(asked, "asked"), checked_line(note, "note")
         with self._writing() as write:
             head = write.head
             if scope and scope not in self._scopes(write.connection):
@@ -274,18 +292,23 @@ class LedgerFile:
                 raise BudgetExceeded(self._too_dear(loss, head))
             return self._add(write, entry)
 
-    def finish(self, entry: LedgerEntry) -> LedgerEntry:
-        """Notes that the run of a reserved entry came to its end. It changes no number.
+    def finish(self, number: int) -> LedgerEntry:
+        """Notes that the run of a reserved entry came to its end. It changes no total.
+
+        Args:
+            number: Of the entry.
 
         Raises:
             LedgerError: If it was noted before, or the file cannot be written.
         """
         with self._writing() as write:
-            known = write.connection.execute(f"{_SELECT} WHERE number = ?", (entry.number,))
-            if known.fetchone() != entry.row() or entry.state is not EntryState.RESERVED:
-                raise LedgerError(f"entry {entry.number} reserves nothing in this ledger")
+            row = write.connection.execute(f"{_SELECT} WHERE number = ?", (number,)).fetchone()
+            paid = None if row is None else LedgerEntry.of_row(row, self.measure)
+            closed = write.connection.execute("SELECT 1 FROM entries WHERE closes = ?", (number,))
+            if paid is None or paid.state is not EntryState.RESERVED or closed.fetchone():
+                raise LedgerError(f"entry {number} of the ledger pays for no run that goes on")
             closing = self._following(
-                write.head, EntryState.RELEASED, closes=entry.number, scope=entry.scope
+                write.head, EntryState.RELEASED, closes=number, scope=paid.scope
             )
             return self._add(write, closing)
 
@@ -301,7 +324,7 @@ class LedgerFile:
                 f"the budget of this ledger is under {self.measure!r} for ever, and "
                 f"{budget.words()} is under {budget.measure!r}"
             )
-        loss, words = checked_budget(budget.loss, self.measure), _line(reason, "reason")
+        loss, words = checked_budget(budget.loss, self.measure), checked_words(reason, "reason")
         with self._writing() as write:
             before = write.head.budget
             if loss == before or not self.measure.within(before, loss):
@@ -326,7 +349,7 @@ class LedgerFile:
         Raises:
             LedgerError: If the name or the content is known already.
         """
-        name, words = _line(scope, "scope"), _line(note, "note", empty=True)
+        name, words = checked_words(scope, "scope"), checked_line(note, "note")
         with self._writing() as write:
             known = self._scopes(write.connection)
             if name in known or content in known.values():
@@ -338,70 +361,63 @@ class LedgerFile:
                 write.head,
                 EntryState.ADMITTED,
                 scope=name,
-                content=_text(content, "content"),
-                asked=_text(schema, "schema"),
+                content=checked_text(content, "content"),
+                asked=checked_text(schema, "schema"),
                 note=words,
             )
             return self._add(write, entry)
 
     def scopes(self) -> dict[str, str]:
         """The keyed hash of each content by its name."""
-        with self._reading() as connection:
-            return self._scopes(connection)
+        with self._reading() as look:
+            return self._scopes(look.connection)
 
     def key(self) -> bytes:
         """The secret of the keyed hashes. It is shown nowhere and not exported."""
-        with self._reading() as connection:
-            row = connection.execute("SELECT key FROM secret").fetchone()
+        with self._reading() as look:
+            row = look.connection.execute("SELECT key FROM secret").fetchone()
         if row is None:
             raise LedgerError("the ledger is damaged: it has no key")
         return bytes.fromhex(row[0])
 
-    def entries(self) -> tuple[LedgerEntry, ...]:
-        """All entries, each of them checked."""
-        with self._reading() as connection:
-            found = tuple(self._read(connection))
-        self._require_seen(found)
-        return found
+    def view(self) -> LedgerView:
+        """The ledger as it is now, each entry checked."""
+        with self._reading() as look:
+            return LedgerView(self.path, self.terms, tuple(self._all(look)))
 
-    def unfinished(self) -> tuple[LedgerEntry, ...]:
-        """The entries whose run did not come to its end, or goes on; they count."""
-        entries = self.entries()
-        closed = {entry.closes for entry in entries}
-        reserved = (entry for entry in entries if entry.state is EntryState.RESERVED)
-        return tuple(entry for entry in reserved if entry.number not in closed)
-
-    def clock_set_back(self) -> tuple[LedgerEntry, ...]:
-        """The entries whose time is before that of the entry before. It decides nothing."""
-        return tuple(later for first, later in pairwise(self.entries()) if later.time < first.time)
-
-    def verify(self) -> tuple[LedgerEntry, ...]:
+    def verify(self) -> LedgerView:
         """Checks the file, the chain, every total, the place and the witness.
 
         Returns:
-            The entries.
+            What was checked.
 
         Raises:
             LedgerError: At the first thing that is wrong.
         """
-        with self._reading() as connection:
-            (state,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+        place, sightings = FilePlace.of(self.path), self._sightings()
+        with self._reading() as look:
+            (state,) = look.connection.execute("PRAGMA integrity_check(1)").fetchone()
             if state != "ok":
                 raise LedgerError(
                     f"the ledger {str(self.path)!r} is damaged; restore a copy and adopt it with a "
                     "reason"
                 )
-            entries = tuple(self._read(connection))
-        self._require_seen(entries)
-        self._require_here(FilePlace.of(self.path), entries[-1])
+            view = LedgerView(self.path, self.terms, tuple(self._all(look)))
+        self._require_here(place, view.head)
+        for each in sightings:
+            each.require_in(view.entries)
         if self.witness is not None:
-            self.witness.require_behind(entries)
-        return entries
+            self.witness.require_there(sightings[-1])
+        self._heads.append(view.head)
+        return view
 
-    def export(self) -> str:
-        """The terms and all entries as JSON, without the key."""
-        entries = [entry.as_dict() for entry in self.entries()]
-        return json.dumps({"ledger": attrs.asdict(self.terms), "entries": entries}, indent=1)
+    def _sightings(self) -> tuple[Sightings, ...]:
+        """What was seen of the ledger outside of its content; the witness comes last.
+
+        It is taken before the file is read: by then other processes may have added entries.
+        """
+        witness = self.witness
+        return (marked(self.path), *([] if witness is None else [witness.sightings()]))
 
     def _begin(self, budget: Loss) -> None:
         """Writes the terms, a new key and the first entry in one transaction."""
@@ -425,7 +441,7 @@ class LedgerFile:
             place=place.identity,
             previous=self.terms.digest(),
         ).sealed()
-        self._witnessed(first)
+        self._tell(first)
         marks = ", ".join("?" * len(TERM_COLUMNS))
         with opened(self.path, self.wait) as connection:
             connection.execute("BEGIN IMMEDIATE")
@@ -438,17 +454,18 @@ class LedgerFile:
         self._heads.append(first)
 
     @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
+    def _reading(self) -> Iterator[_Look]:
+        seen = self._seen()
         with transaction(self.path, writing=False, wait=self.wait) as connection:
             self._require_terms(connection)
-            yield connection
+            yield _Look(connection, seen)
 
     @contextmanager
     def _writing(self, *, adopting: bool = False) -> Iterator[_Write]:
         process, place = os.getpid(), FilePlace.of(self.path)
         with transaction(self.path, writing=True, wait=self.wait) as connection:
             self._require_terms(connection)
-            head = self._caught_up(connection)
+            head = self._caught_up(_Look(connection, self._seen()))
             if not adopting:
                 self._require_here(place, head)
             yield _Write(connection, place, process, head)
@@ -464,41 +481,37 @@ class LedgerFile:
         commit(write.connection, write.process)
         write.place.require_unchanged()
         self._heads.append(sealed)
-        self._witnessed(sealed)
+        self._tell(sealed)
         return sealed
 
     def _following(self, head: LedgerEntry, state: EntryState, **cells: Any) -> LedgerEntry:
         """The entry after the last one, without its hash."""
         return head.followed_by(state, self.measure, time=_now(), version=installed(), **cells)
 
-    def _read(self, connection: sqlite3.Connection) -> list[LedgerEntry]:
-        """All entries, each of them checked."""
-        rows = connection.execute(f"{_SELECT} ORDER BY number")
-        parsed = (LedgerEntry.of_row(row, self.measure) for row in rows)
-        found = list(linked(parsed, self.terms))
-        if not found:
-            raise LedgerError("the ledger is damaged: it has no entries")
+    def _all(self, look: _Look) -> list[LedgerEntry]:
+        """All entries, each of them checked; refused where one is lost that was seen."""
+        found = list(self._linked(look.connection.execute(f"{_SELECT} ORDER BY number")))
+        self._require_seen(look.seen, found)
         return found
 
-    def _caught_up(self, connection: sqlite3.Connection) -> LedgerEntry:
+    def _caught_up(self, look: _Look) -> LedgerEntry:
         """The last entry; those that are new to this handle are checked."""
-        seen = self._seen()
-        rows = connection.execute(f"{_SELECT} WHERE number >= ? ORDER BY number", (seen.number,))
-        parsed = [LedgerEntry.of_row(row, self.measure) for row in rows]
-        self._require_seen(parsed)
-        found = [seen, *linked(parsed[1:], self.terms, seen)]
-        return found[-1]
+        after = f"{_SELECT} WHERE number >= ? ORDER BY number"
+        rows = look.connection.execute(after, (look.seen.number,)).fetchall()
+        self._require_seen(look.seen, [LedgerEntry.of_row(row, self.measure) for row in rows[:1]])
+        return [look.seen, *self._linked(rows[1:], look.seen)][-1]
+
+    def _linked(
+        self, rows: Iterable[Sequence[Any]], before: LedgerEntry | None = None
+    ) -> Iterator[LedgerEntry]:
+        parsed = (LedgerEntry.of_row(row, self.measure) for row in rows)
+        return linked(parsed, self.terms, before)
 
     def _seen(self) -> LedgerEntry:
         """The last entry that this handle saw."""
         return max(tuple(self._heads), key=lambda each: each.number)
 
-    def _remembered(self, head: LedgerEntry) -> LedgerEntry:
-        self._heads.append(head)
-        return head
-
-    def _require_seen(self, entries: Sequence[LedgerEntry]) -> None:
-        seen = self._seen()
+    def _require_seen(self, seen: LedgerEntry, entries: Sequence[LedgerEntry]) -> None:
         if seen not in entries:
             raise LedgerError(
                 f"the ledger was rolled back: entry {seen.number}, which this process saw, is no "
@@ -528,7 +541,9 @@ class LedgerFile:
         )
         return dict(rows.fetchall())
 
-    def _witnessed(self, entry: LedgerEntry) -> None:
+    def _tell(self, entry: LedgerEntry) -> None:
+        """Lets an entry be seen outside of the content of the file."""
+        mark(self.path, entry)
         if self.witness is not None:
             self.witness.append(entry)
 
@@ -541,19 +556,10 @@ class LedgerFile:
         )
 
 
-def resolved_witness(path: str | os.PathLike[str]) -> Path:
-    """The path of a witness, whose folder must be there. It may stand on any file system."""
-    found = Path(path).resolve()
-    if not found.parent.is_dir() or found.is_dir():
-        raise LedgerError(f"the witness is a file in a folder that is there; {str(found)!r} is not")
-    return found
-
-
 def _make_empty(path: Path) -> None:
     """Makes a file that only its owner may read, where none was."""
     try:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE))
-        folder = os.open(path.parent, os.O_RDONLY)
     except FileExistsError:
         raise LedgerError(
             f"{str(path)!r} is there already; open it, or give the new ledger another name"
@@ -562,10 +568,6 @@ def _make_empty(path: Path) -> None:
         raise LedgerError(
             f"the ledger {str(path)!r} cannot be made: {problem.strerror or type(problem).__name__}"
         ) from None
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def _remove_empty(path: Path) -> None:
@@ -581,24 +583,3 @@ def _random(words: int) -> str:
 
 def _now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-def _text(given: object, name: str) -> str:
-    """A text that every reader of the file can read."""
-    if not isinstance(given, str) or "\0" in given:
-        raise ParameterError(f"{name} must be text, got {described(given)}")
-    try:
-        given.encode()
-    except UnicodeEncodeError:
-        raise ParameterError(f"{name} holds characters that no file can hold") from None
-    return given
-
-
-def _line(given: object, name: str, *, empty: bool = False) -> str:
-    """A line of text, of which something is left without the space around it."""
-    text = _text(given, name).strip()
-    if len(text) > _MOST_WORDS or not text.isprintable():
-        raise ParameterError(f"{name} must be one line of at most {_MOST_WORDS} characters")
-    if not text and not empty:
-        raise ParameterError(f"{name} must say something: give a few words")
-    return text

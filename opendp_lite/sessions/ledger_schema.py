@@ -19,7 +19,7 @@ LAYOUT: Final = 1
 TERM_COLUMNS: Final = tuple(attrs.fields_dict(LedgerTerms))
 """The columns of the one row of terms."""
 
-_WHOLE: Final = {"number": "INTEGER PRIMARY KEY", "closes": "INTEGER UNIQUE"}
+_WHOLE: Final = {"number": "INTEGER PRIMARY KEY", "closes": "INTEGER"}
 
 
 def _table(name: str, columns: Iterable[str]) -> str:
@@ -42,6 +42,7 @@ STATEMENTS: Final = (
     _table("ledger", TERM_COLUMNS),
     _table("entries", COLUMNS),
     _table("secret", ("key",)),
+    "CREATE UNIQUE INDEX entries_closed ON entries (closes) WHERE closes IS NOT NULL",
     *(_kept(table, event) for table in ("ledger", "entries") for event in ("UPDATE", "DELETE")),
 )
 """What makes the tables. The triggers stop an accident, not a person who means it."""

@@ -19,7 +19,7 @@ def ledger(made, tmp_path) -> LedgerFile:
     path = tmp_path / "survey.ledger"
     made("ledger", "create", path, "--rho", 1, "--unit", "person", "--data", "survey 2026")
     found = LedgerFile.open(path)
-    found.finish(found.reserve(Fraction(1, 10), asked='{"a": 1}', note="table 3"))
+    found.finish(found.reserve(Fraction(1, 10), asked='{"a": 1}', note="table 3").number)
     found.reserve(Fraction(1, 3), asked="{}", note="table 4")
     return found
 

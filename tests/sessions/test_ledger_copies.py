@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 from contextlib import closing
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.sessions import ledger_entry, ledger_file
+from opendp_lite.sessions import file_mark, ledger_entry, ledger_file
 from opendp_lite.sessions.ledger_entry import EntryState
 from opendp_lite.sessions.ledger_file import LedgerFile
 from opendp_lite.sessions.ledger_schema import STATEMENTS
@@ -22,7 +23,7 @@ ROLLED_BACK = "the ledger was rolled back"
 
 def spend(ledger: LedgerFile, count: int = 1) -> None:
     for _ in range(count):
-        ledger.finish(ledger.reserve(Fraction(1, 100), asked="{}"))
+        ledger.finish(ledger.reserve(Fraction(1, 100), asked="{}").number)
 
 
 def copied(ledger: LedgerFile, name: str = "copy") -> Path:
@@ -91,7 +92,7 @@ def test_another_ledger_in_the_place_of_the_file(ledger, make):
     with pytest.raises(dp.OpenDPLiteError, match="another ledger stands at"):
         spend(ledger)
     with pytest.raises(dp.OpenDPLiteError, match="another ledger stands at"):
-        ledger.entries()
+        ledger.view()
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before the commit", "after it"])
@@ -122,34 +123,63 @@ def test_a_deleted_file_is_not_made_again(ledger):
     assert not ledger.path.exists()
 
 
-def test_an_open_ledger_finds_that_it_was_rolled_back_in_place(ledger):
+def test_an_open_ledger_finds_that_it_was_rolled_back_in_place(ledger, unmarked):
     spend(ledger)
     old = ledger.path.read_bytes()
     spend(ledger)
     ledger.path.write_bytes(old)
-    for use in (lambda: spend(ledger), ledger.entries, ledger.verify, lambda: ledger.spent):
+    for use in (lambda: spend(ledger), ledger.view, ledger.verify, lambda: ledger.spent):
         with pytest.raises(dp.OpenDPLiteError, match=ROLLED_BACK):
             use()
     assert LedgerFile.open(ledger.path).spent == Fraction(1, 100)
 
 
-def test_a_witness_finds_a_roll_back(make, tmp_path):
+def marks_are_kept(path: Path) -> bool:
+    try:
+        os.setxattr(path, "user.test", b"x")
+    except (AttributeError, OSError):
+        return False
+    return True
+
+
+def test_a_mark_finds_an_older_copy_written_over_the_file(ledger):
+    if not marks_are_kept(ledger.path):
+        pytest.skip("this file system keeps no marks")
+    spend(ledger, 2)
+    old = copied(ledger)
+    spend(ledger, 3)
+    shutil.copyfile(old, ledger.path)
+    with pytest.raises(dp.OpenDPLiteError, match="a mark on the file saw entry 11"):
+        LedgerFile.open(ledger.path)
+    assert LedgerFile.look(ledger.path).trouble.startswith("the ledger was rolled back")
+    adopted = LedgerFile.adopt(ledger.path, "the newer file is lost")
+    assert adopted.spent == Fraction(5, 100)
+    assert LedgerFile.open(ledger.path).spent == Fraction(5, 100)
+
+
+@pytest.fixture
+def unmarked(monkeypatch):
+    """A file system that keeps no marks."""
+    monkeypatch.setattr(file_mark, "_call", lambda name: file_mark._refuse)
+
+
+def test_a_witness_finds_a_roll_back(make, tmp_path, unmarked):
     ledger = make(witness=tmp_path / "elsewhere")
     spend(ledger, 2)
     old = ledger.path.read_bytes()
     spend(ledger, 3)
     ledger.path.write_bytes(old)
-    with pytest.raises(dp.OpenDPLiteError, match="its witness saw entry 11"):
+    with pytest.raises(dp.OpenDPLiteError, match="saw entry 11"):
         LedgerFile.open(ledger.path)
     adopted = LedgerFile.adopt(ledger.path, "the newer file is lost")
     assert adopted.spent == Fraction(5, 100)
     assert adopted.head.price == Fraction(3, 100)
     spend(adopted)
     assert LedgerFile.open(ledger.path).spent == Fraction(6, 100)
-    assert len(adopted.verify()) == 8
+    assert len(adopted.verify().entries) == 8
 
 
-def test_a_witness_finds_another_history(make, tmp_path):
+def test_a_witness_finds_another_history(make, tmp_path, unmarked):
     ledger = make(witness=tmp_path / "elsewhere")
     spend(ledger, 2)
     old = ledger.path.read_bytes()
@@ -265,11 +295,11 @@ def test_a_file_in_the_mode_of_another_program_is_turned_back(ledger):
     assert ledger.spent == Fraction(1, 100)
 
 
-def test_a_forged_chain_shows_in_its_head(ledger):
+def test_a_forged_chain_shows_in_its_head(ledger, unmarked):
     """Who computes every hash anew is not refused; the head that a statement shows is another."""
     spend(ledger)
     before = ledger.head.hash
-    entries = ledger.entries()
+    entries = ledger.view().entries
     zero = Fraction(0)
     forged, previous = [], entries[0].previous
     for each in entries:
@@ -297,4 +327,4 @@ def test_a_clock_that_runs_backwards_decides_nothing(ledger, monkeypatch):
     spend(ledger)
     found = LedgerFile.open(ledger.path)
     assert found.spent == Fraction(3, 100)
-    assert [entry.number for entry in found.clock_set_back()] == [4]
+    assert [entry.number for entry in found.view().clock_set_back()] == [4]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import resource
 import shutil
 import signal
 import sqlite3
@@ -19,9 +18,11 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.sessions import ledger_connection, ledger_file
+from opendp_lite.sessions.ledger_connection import transaction
 from opendp_lite.sessions.ledger_file import LedgerFile
 from tests.combinators.test_forks import in_a_fork
 
+resource = pytest.importorskip("resource")
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="faults are made as on Linux"),
     pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
@@ -48,6 +49,21 @@ class Faulty:
         raise problem
 
 
+def test_a_commit_waits_for_the_disk(ledger):
+    for writing in (False, True):
+        with transaction(ledger.path, writing=writing) as connection:
+            settings = {
+                name: connection.execute(f"PRAGMA {name}").fetchone()[0]
+                for name in ("synchronous", "journal_mode", "fullfsync", "mmap_size")
+            }
+        assert settings == {
+            "synchronous": 3,
+            "journal_mode": "delete",
+            "fullfsync": 1,
+            "mmap_size": 0,
+        }
+
+
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("statement", ["PRAGMA synchronous", "BEGIN", "SELECT", "INSERT", "COMMIT"])
 def test_a_failing_disk_releases_nothing(ledger, tenth, statement, after, monkeypatch):
@@ -64,7 +80,7 @@ def test_a_failing_disk_releases_nothing(ledger, tenth, statement, after, monkey
     counted = 2 if (statement, after) == ("COMMIT", True) else 1
     assert LedgerFile.open(ledger.path).spent == ledger.spent == counted * tenth
     ledger.reserve(tenth, asked="{}")
-    assert len(ledger.verify()) == 2 + counted
+    assert len(ledger.verify().entries) == 2 + counted
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, MemoryError, SystemExit])
@@ -79,7 +95,7 @@ def test_an_interruption_after_the_commit_counts(ledger, tenth, kind, monkeypatc
         ledger.reserve(tenth, asked="{}")
     monkeypatch.undo()
     assert ledger.spent == tenth
-    assert [entry.price for entry in ledger.unfinished()] == [tenth]
+    assert [entry.price for entry in ledger.view().unfinished()] == [tenth]
 
 
 def test_an_interruption_before_the_commit_costs_nothing(ledger, tenth, monkeypatch):
@@ -111,7 +127,7 @@ def test_a_file_that_may_not_grow_releases_nothing(ledger):
     told = limited(ledger, ledger.path.stat().st_size + 8192)
     assert told.startswith("LedgerError: ")
     assert "nothing is released" in told
-    entries = ledger.verify()
+    entries = ledger.verify().entries
     assert 1 < len(entries) < 1000
     assert ledger.spent == Fraction(len(entries) - 1, 1000)
     ledger.reserve(Fraction(1, 1000), asked="{}")
@@ -141,9 +157,9 @@ def test_a_full_disk_releases_nothing(small_disk, tenth):
         with pytest.raises(dp.OpenDPLiteError, match="the disk is full; make room"):
             ledger.reserve(Fraction(1, 100), asked="x" * 50_000)
     assert ledger.spent == tenth
-    assert len(ledger.verify()) == 2
+    assert len(ledger.verify().entries) == 2
     filler.unlink()
-    ledger.finish(first)
+    ledger.finish(first.number)
     with pytest.raises(OSError, match="No space left"):
         filler.write_bytes(bytes(2**20))
     with pytest.raises(dp.OpenDPLiteError):
@@ -193,7 +209,7 @@ def test_a_write_that_was_cut_short_is_undone(ledger, tenth, tmp_path):
         ledger.path.with_name(name).write_bytes((told / name).read_bytes())
     found = LedgerFile.open(ledger.path)
     assert found.spent == tenth
-    assert len(found.verify()) == 2
+    assert len(found.verify().entries) == 2
     assert not ledger.path.with_name("survey.ledger-journal").exists()
 
 

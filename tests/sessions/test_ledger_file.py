@@ -65,7 +65,7 @@ def test_a_loss_with_a_curve_is_booked_as_its_number(ledger):
     entry = ledger.reserve(loss, asked="{}")
     assert type(entry.price) is Fraction
     assert entry.price == loss
-    assert ledger.verify()[-1] == entry
+    assert ledger.verify().head == entry
 
 
 @pytest.mark.parametrize("price", [0.1, "1/10", None, True, (Fraction(1), Fraction(0)), -1])
@@ -132,12 +132,12 @@ def test_raising_the_budget_is_an_entry(ledger):
 def test_no_refund(ledger, tenth):
     entry = ledger.reserve(tenth, asked="{}")
     other = ledger.reserve(tenth, asked="{}")
-    ledger.finish(entry)
+    ledger.finish(entry.number)
     assert ledger.spent == 2 * tenth
-    assert ledger.unfinished() == (other,)
-    for wrong in (entry, ledger.entries()[0], ledger.head):
+    assert ledger.view().unfinished() == (other,)
+    for wrong in (entry, ledger.view().entries[0], ledger.head):
         with pytest.raises(dp.OpenDPLiteError):
-            ledger.finish(wrong)
+            ledger.finish(wrong.number)
     assert ledger.spent == 2 * tenth
 
 
@@ -182,7 +182,7 @@ def test_a_person_reads_the_file(ledger, tenth):
 def test_an_export_proves_itself_and_holds_no_key(ledger, tenth):
     ledger.admit("2026", "aa")
     ledger.reserve(tenth, asked='{"a": "ü"}', note="ü")
-    text = ledger.export()
+    text = ledger.view().export()
     assert ledger.key().hex() not in text
     assert len(ledger.key()) == 32
     held = json.loads(text)

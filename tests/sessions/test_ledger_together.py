@@ -31,7 +31,7 @@ def test_threads_spend_the_budget_once(make):
         paid = 0
         while True:
             try:
-                handle.finish(handle.reserve(price, asked="{}"))
+                handle.finish(handle.reserve(price, asked="{}").number)
             except dp.BudgetExceeded:
                 return paid
             paid += 1
@@ -39,7 +39,7 @@ def test_threads_spend_the_budget_once(make):
     with ThreadPoolExecutor(6) as pool:
         assert sum(pool.map(spend, range(6))) == 20
     assert ledger.spent == 1
-    assert len(ledger.verify()) == 41
+    assert len(ledger.verify().entries) == 41
 
 
 @forks
@@ -75,7 +75,7 @@ def test_a_fork_within_an_entry_releases_nothing(ledger, tenth, monkeypatch):
         assert told.read().startswith("LedgerError: the process was forked within an entry")
     assert got == "gave 2"
     assert ledger.spent == tenth
-    assert len(ledger.verify()) == 2
+    assert len(ledger.verify().entries) == 2
 
 
 def test_copies_and_pickles_of_a_handle_spend_the_same_budget(ledger):
@@ -103,7 +103,7 @@ def test_random_interleavings(make, tmp_path, seed):
             case 0:
                 handles.append(LedgerFile.open(ledger.path))
             case 1 if waiting:
-                handle.finish(waiting.pop(choose.randrange(len(waiting))))
+                handle.finish(waiting.pop(choose.randrange(len(waiting))).number)
             case 2 if choose.random() < 0.2:
                 budget = (budget[0] * 2, budget[1])
                 handle.raise_budget(dp.epsilon(budget[0], delta=budget[1]), "a test")
@@ -121,7 +121,7 @@ def test_random_interleavings(make, tmp_path, seed):
                     with pytest.raises(dp.BudgetExceeded):
                         handle.reserve(price, asked="{}")
         assert choose.choice(handles).spent == total
-    entries = LedgerFile.open(ledger.path).verify()
+    entries = LedgerFile.open(ledger.path).verify().entries
     assert [e.price for e in entries if e.state is EntryState.RESERVED] == paid
-    assert {e.number for e in ledger.unfinished()} == {e.number for e in waiting}
+    assert {e.number for e in ledger.view().unfinished()} == {e.number for e in waiting}
     assert all(b.number == a.number + 1 and b.previous == a.hash for a, b in pairwise(entries))

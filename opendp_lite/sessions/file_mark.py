@@ -1,0 +1,42 @@
+"""A mark beside the content of a file: what overwrites the content leaves it as it is."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from opendp_lite.sessions.ledger_entry import LedgerEntry
+from opendp_lite.sessions.sightings import Sighting, Sightings
+
+_NAME: Final = "user.opendp_lite.ledger"
+_TOLD: Final = "a mark on the file"
+
+
+def marked(path: Path) -> Sightings:
+    """The last entry by the mark on a file; nothing where the file system keeps no marks.
+
+    It finds a file that ``cp`` wrote an older copy over. A copy that brings its own marks
+    (``cp --archive``) it does not find: that takes a witness elsewhere.
+    """
+    try:
+        found = Sighting.read(_call("getxattr")(path, _NAME).decode("ascii", "replace"))
+    except OSError:
+        found = None
+    return Sightings(_TOLD, [] if found is None else [found])
+
+
+def mark(path: Path, entry: LedgerEntry) -> None:
+    """Marks a file with its last entry, where the file system can."""
+    with suppress(OSError):
+        _call("setxattr")(path, _NAME, Sighting.of(entry).line().encode())
+
+
+def _call(name: str) -> Any:
+    """A call that some systems do not have."""
+    return getattr(os, name, _refuse)
+
+
+def _refuse(*given: object) -> Any:
+    raise OSError

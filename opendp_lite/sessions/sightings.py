@@ -1,0 +1,95 @@
+"""What was seen of a ledger's entries outside of its file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import attrs
+
+from opendp_lite.errors import LedgerError
+from opendp_lite.measures.measure import Measure
+from opendp_lite.sessions.ledger_entry import EntryState, LedgerEntry
+from opendp_lite.sessions.loss_text import Loss, read_loss, write_loss
+
+_END: Final = "."
+"""At the end of a line that is whole."""
+_FIELDS: Final = 4
+_SHOWN: Final = 12
+
+
+@attrs.frozen
+class Sighting:
+    """An entry by its number, hash, state and total, as one line of text."""
+
+    number: int
+    hash: str
+    state: str
+    total: str
+
+    @classmethod
+    def of(cls, entry: LedgerEntry) -> Sighting:
+        """An entry as it is remembered."""
+        return cls(entry.number, entry.hash, entry.state.value, write_loss(entry.total))
+
+    @classmethod
+    def read(cls, line: str) -> Sighting | None:
+        """The entry that a line tells of; None for a line that was cut short."""
+        words, _, end = line.rpartition(" ")
+        fields = words.split(" ", _FIELDS - 1)
+        if end != _END or len(fields) < _FIELDS or not fields[0].isdecimal():
+            return None
+        return cls(int(fields[0]), *fields[1:])
+
+    def line(self) -> str:
+        """As ``read`` takes it."""
+        return f"{self.number} {self.hash} {self.state} {self.total} {_END}"
+
+
+@attrs.frozen
+class Sightings:
+    """Entries that were seen, in the order of seeing.
+
+    What was seen before a ledger was adopted does not bind it any more, as the adoption counted it.
+
+    Attributes:
+        where: Who saw them, in words.
+        seen: The entries.
+    """
+
+    where: str
+    seen: Sequence[Sighting]
+
+    def require_in(self, entries: Sequence[LedgerEntry]) -> None:
+        """Refuses entries that do not hold the last one that was seen."""
+        last = self._last()
+        if last is not None and self._common(entries) < last.number:
+            raise LedgerError(
+                f"the ledger was rolled back or has another history: {self.where} saw entry "
+                f"{last.number} with the hash {last.hash[:_SHOWN]}, and the file does not hold it. "
+                "Put the newer file back, or adopt this one with a reason, which counts what was "
+                "seen as spent"
+            )
+
+    def missed(self, entries: Sequence[LedgerEntry], measure: Measure[Any]) -> Loss:
+        """What was seen spent since the last entry that these entries hold too."""
+        last, common = self._last(), self._common(entries)
+        if last is None:
+            return measure.zero()
+        if not common and last.number > len(entries):
+            common = len(entries)
+        known = entries[common - 1].total if common else measure.zero()
+        return measure.left(read_loss(last.total, measure), known)
+
+    def _last(self) -> Sighting | None:
+        """The last entry since the last adoption; lines of several processes may change places."""
+        adopted = [
+            place for place, each in enumerate(self.seen) if each.state == EntryState.ADOPTED.value
+        ]
+        since = self.seen[adopted[-1] :] if adopted else self.seen
+        return max(since, key=lambda each: each.number, default=None)
+
+    def _common(self, entries: Sequence[LedgerEntry]) -> int:
+        """The number of the last entry that was seen and that these entries hold."""
+        known = {each.hash for each in entries}
+        return max((each.number for each in self.seen if each.hash in known), default=0)
