@@ -118,7 +118,7 @@ class Call:
         domain, function = space.domain.towards(self.input_kinds, self.name)
         if domain is space.domain:
             return before
-        nearer = Space(domain, space.metric, unit=space.unit)
+        nearer = Space(domain, space.metric.of_new_values(), unit=space.unit)
         if isinstance(before, Transformation):
             whole = chained(before.function, function)
             return attrs.evolve(before, output_space=nearer, function=whole)

@@ -73,6 +73,7 @@ SHARED = {
         "_quantile_places",
         "_quantile_release",
         "_quantile_tree",
+        "_thresholds",
     },
 }
 """Rooms whose modules stand by themselves, and the modules that the others there may import."""

@@ -12,6 +12,7 @@ import numpy as np
 from opendp_lite.engines.arrays import ArrayRows
 from opendp_lite.engines.blocks import Blocks
 from opendp_lite.engines.columns import Dataset, Names
+from opendp_lite.engines.distinct import Distinct, Numbered
 from opendp_lite.engines.door import read, register_libraries
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.held import held
@@ -28,7 +29,8 @@ from opendp_lite.errors import DataError
 _WAITING: Final = 2**22
 _WAITING_PIECES: Final = 2**18
 """Rows that wait before some are left out: of a table in memory, and of one in blocks."""
-_NO_GROUP: Final = -float(2**52)
+_NO_GROUP: Final = -1.0
+"""Of rows that have no key in the column of the groups: together they are one group."""
 _PICKING: Final = "the rows of a column could not be picked"
 
 
@@ -41,12 +43,13 @@ def contributions(
         table: Any rows. Those without an id are left out.
         person: The column that holds the ids.
         most: How many rows of a person are kept; with groups, in each of them.
-        groups: A column, and how many of its values are kept of each person.
+        groups: A column, and how many of its values are kept of each person. Values are one where
+            they are one key of ``thresholded_counts``.
         keys: Independent random words for the rows at some places in the data.
     """
     columns = [Column(person, Identities())]
     if groups is not None:
-        columns.append(Column(groups[0], Identities(missing=_NO_GROUP)))
+        columns.append(Column(groups[0], Numbered(Distinct())))
     rows = LeastRows.of(most, keys, len(columns))
     choice = _Choice(table.filters, tuple(columns), rows)
     dataset = table.dataset
@@ -102,12 +105,13 @@ class _Choice:
     def met(self, block: Floats) -> Places:
         """Takes a block; gives the places in the data of the rows that may be chosen."""
         count = len(self.filters)
-        stays = ~np.isnan(block[:, count:]).any(axis=1)
+        stays = ~np.isnan(block[:, count])
         for column, kept in enumerate(self.filters):
             stays &= kept.test(block[:, column])
         inside = np.flatnonzero(stays)
         places = inside + self.seen
-        self._groups.append(block[inside, count:].astype(np.int64))
+        told = block[inside, count:]
+        self._groups.append(np.where(np.isnan(told), _NO_GROUP, told).astype(np.int64))
         self._places.append(places)
         self.seen += len(block)
         self.waiting += len(places)

@@ -88,4 +88,6 @@ def bins(
     count = len(points) - 1 + other
     placed = chained(MapRows.by(_Interval(points, other)), MapRows.by(Placed(count)))
     after = Rows(count, space.domain.size, OneHots(count))
-    return Transformation(space, Space(after, space.metric, unit=space.unit), placed, unchanged)
+    return Transformation(
+        space, Space(after, space.metric.of_new_values(), unit=space.unit), placed, unchanged
+    )

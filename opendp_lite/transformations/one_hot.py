@@ -118,7 +118,7 @@ def one_hot(
 
     after = Rows(count, space.domain.size, OneHots(count))
     return Transformation(
-        space, Space(after, space.metric, unit=space.unit), Lazily(coded), unchanged
+        space, Space(after, space.metric.of_new_values(), unit=space.unit), Lazily(coded), unchanged
     )
 
 

@@ -133,7 +133,7 @@ def histogram(
         ``one_hot`` or ``bins``, ``sum``, and ``laplace`` or ``gaussian``: a row added or removed
         moves the counts by 1 in l1 and l2, a row replaced by 2 and sqrt(2). For epsilon and delta
         the noise with the smaller error of the two: Laplace noise then spends no delta. Without
-        declared categories ``thresholded_counts``.
+        declared categories ``thresholded_counts``, with the noise of the smaller threshold.
 
     Example:
         >>> import opendp_lite as dp
@@ -159,7 +159,7 @@ def histogram(
                 "histogram: categories that are not declared take epsilon= and delta=, and no "
                 "other=; declare them with categories= or edges="
             )
-        threshold = threshold_of(space, "histogram", epsilon, delta)
+        threshold = threshold_of(start.output_space, "histogram", epsilon, delta)
         unknown: Any = start >> thresholded_counts(
             epsilon=cast(Number, epsilon), delta=cast(Number, delta)
         )
@@ -184,7 +184,7 @@ def _picked(space: Space[Any], column: Which | None, edges: object) -> Transform
     domain = space.domain
     if edges is None or not isinstance(domain, Tables) or domain.names is not None:
         return Transformation(space, space, identity, identity)
-    rows = Space(Rows(1, domain.size), space.metric, unit=space.unit)
+    rows = Space(Rows(1, domain.size), space.metric.of_new_values(), unit=space.unit)
     return Transformation(space, rows, numbers, identity)
 
 

@@ -185,6 +185,16 @@ def test_positions_of_an_array() -> None:
     assert counts(bound, np.array([[1.0, 2.0], [1.0, 2.0]])) == {1: 0, 2: 2}
 
 
+def test_unknown_categories_of_people_in_several_cities() -> None:
+    """The noise that is shown is the one that is added: Gaussian noise at a threshold of 72."""
+    people = {"id": np.arange(6000) // 10, "city": [f"c{n % 10}" for n in range(6000)]}
+    space = dp.table(person="id") >> dp.bound_contributions(1, groups=("city", 10))
+    found = (space >> dp.histogram("city", epsilon=1, delta=1e-6))(people)
+    assert found.threshold == 72
+    assert found.standard_error == pytest.approx(13.43, abs=0.01)
+    assert set(found) == {f"c{n}" for n in range(10)}
+
+
 def test_unknown_categories() -> None:
     pipeline = dp.histogram("city", epsilon=1, delta=1e-6)
     step = dp.select("city") >> dp.measurements.thresholded_counts(epsilon=1, delta=1e-6)
