@@ -25,7 +25,6 @@ __all__ = [
     "Metric",
     "NormDistance",
     "RowMetric",
-    "SpreadDistance",
     "SymmetricDistance",
     "SymmetricIdDistance",
 ]
