@@ -63,7 +63,8 @@ class Call:
                 f"{each.name}=" if each.kind is _KEYWORD else each.name
                 for each in typed_signature(constructor).parameters.values()
             )
-            hint = argument_hint(kwargs, typed_signature(constructor).parameters)
+            known = typed_signature(constructor).parameters
+            hint = argument_hint(path_of(constructor), args, kwargs, known)
             raise TypeError(f"{name}(): {problem}; it is called {name}({usage}){hint}") from None
         hints = hints_of(constructor)
         needs = _kinds(hints.get(space_name)) or _needs_of_parts(arguments)

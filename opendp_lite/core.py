@@ -15,7 +15,7 @@ import numpy as np
 
 from opendp_lite.documents import without_parentheses, write
 from opendp_lite.engines.deferred import Released, chained, identity, query_of, release_of
-from opendp_lite.errors import ParameterError, SpaceError
+from opendp_lite.errors import OpenDPLiteError, ParameterError, SpaceError, shortened
 from opendp_lite.exact import Number, confidence_of, described, exact, round_up
 from opendp_lite.explain import Map, TraceStep, after_noise, as_html, as_text, at_release, at_space
 from opendp_lite.measures.approximate import ApproximateDivergence
@@ -111,7 +111,10 @@ class Stable(Pipeline, Generic[In, Out]):
 
     def __call__(self, data: Any) -> Any:
         """The exact result. It is not private, and its repr says so."""
-        return self.bound._result(data)
+        try:
+            return self.bound._result(data)
+        except OpenDPLiteError as problem:
+            raise shortened(problem) from None
 
     def map(self, d_in: object = 1) -> Any:
         """How far apart outputs can be for inputs ``d_in`` apart, rounded up where shown."""
@@ -142,7 +145,10 @@ class Private(Pipeline, Generic[In, M, R]):
 
     def __call__(self, data: Any) -> R:
         """A private release. Its loss is ``map(1)`` for one unit of the input space."""
-        return self.bound._release(data, SecureEntropy())
+        try:
+            return self.bound._release(data, SecureEntropy())
+        except OpenDPLiteError as problem:
+            raise shortened(problem) from None
 
     def insecure_release(self, data: Any, seed: int) -> InsecureRelease:
         """A release that anybody with the seed can repeat: for tests and teaching, not private.

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Final, TypeVar
+
+_PACKAGE: Final = __name__.partition(".")[0]
+
 
 class OpenDPLiteError(Exception):
     """Anything that this package refuses; its text says what to type instead."""
@@ -21,3 +27,21 @@ class DataError(OpenDPLiteError, ValueError):
 
 class BudgetExceeded(OpenDPLiteError, ValueError):  # noqa: N818
     """A query of an adaptive program costs more than is left of its budget."""
+
+
+E = TypeVar("E", bound=OpenDPLiteError)
+
+
+def shortened(problem: E) -> E:
+    """The refusal with a traceback of the person's own lines: those of this package say no more."""
+    own: TracebackType | None = None
+    for trace in reversed(list(_traces(problem.__traceback__))):
+        if trace.tb_frame.f_globals.get("__name__", "").partition(".")[0] != _PACKAGE:
+            trace.tb_next, own = own, trace
+    return problem.with_traceback(own)
+
+
+def _traces(trace: TracebackType | None) -> Iterator[TracebackType]:
+    while trace is not None:
+        yield trace
+        trace = trace.tb_next

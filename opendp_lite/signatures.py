@@ -21,6 +21,8 @@ _COLUMNS = frozenset({"Series", "Index", "RangeIndex", "StringArray", "ArrowStri
 """Types of columns of other libraries that people give where a list is meant."""
 _TABLES = frozenset({"DataFrame", "Table", "LazyFrame", "RecordBatch", "RecordBatchReader"})
 """Types of data of other libraries, which people give where an argument is meant."""
+_NAMES = frozenset({"column", "columns", "quantiles"})
+"""Arguments that are a few words or shares: a column of another library is data there."""
 _LONGEST_DECIMAL = 14_000
 """Bits of an integer that Python still writes in decimal digits."""
 
@@ -102,10 +104,16 @@ def named_arguments(
     )
 
 
+def holds_data(value: object) -> bool:
+    """Whether an argument may be data that was given by mistake."""
+    known = type(value).__name__ in _TABLES | _COLUMNS
+    return known or isinstance(value, list | dict | np.ndarray)
+
+
 def _refuse_table(step: str, key: str, value: Any) -> None:
     """Refuses a table in place of an argument; its values must not get into any message."""
     for each in value if isinstance(value, tuple | list) else (value,):
-        if type(each).__name__ in _TABLES:
+        if type(each).__name__ in (_TABLES if key not in _NAMES else _TABLES | _COLUMNS):
             raise ParameterError(
                 f"{step}: {key} is a {type(each).__name__}; the data goes into a second call, as "
                 f"in dp.{step}(...)(data)"

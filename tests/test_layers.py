@@ -14,11 +14,11 @@ ROOT = Path(opendp_lite.__file__).parent
 
 ORDER = (
     "errors",
-    "wanted",
     "exact",
     "fields",
     "documents",
     "signatures",
+    "wanted",
     "postprocessor",
     "grid",
     "not_private",

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from opendp_lite.calls import Call
 from opendp_lite.core import Facts, M, Measurement, Pipeline
 from opendp_lite.engines.deferred import Released, Together, query_of, release_of
-from opendp_lite.errors import ParameterError, SpaceError
+from opendp_lite.errors import ParameterError
 from opendp_lite.exact import described
 from opendp_lite.examples import example
 from opendp_lite.measurements.gaussian import gaussian
@@ -51,7 +51,7 @@ def compose(space: S, *mechanisms: Mechanism[S, M]) -> Measurement[S, M]:
         A tuple of the releases, in order.
 
     Raises:
-        SpaceError: If the measures differ. ``to_zcdp()`` and ``to_approximate(delta)`` convert.
+        ParameterError: If the measures differ. ``to_zcdp()`` and ``to_approximate(delta)`` convert.
 
     Privacy:
         The composition of the measure: epsilons, rhos, or (epsilon, delta) pairs add. The exact
@@ -84,7 +84,7 @@ def compose(space: S, *mechanisms: Mechanism[S, M]) -> Measurement[S, M]:
     measure = parts[0].output_measure
     for part, recipe in zip(parts, mechanisms, strict=True):
         if part.output_measure != measure:
-            raise SpaceError(
+            raise ParameterError(
                 f"compose adds losses of one measure: {mechanisms[0]!r} has {measure!r}, "
                 f"{recipe!r} has {part.output_measure!r}. Put >> dp.to_zcdp() or "
                 ">> dp.to_approximate(delta) after the one to convert"

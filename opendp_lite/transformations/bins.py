@@ -80,7 +80,10 @@ def bins(
     """
     points = to_floats(parse_bounds(edges, "edges"))
     if not _FEWEST <= len(points) <= _MOST:
-        raise ParameterError(f"bins takes from 2 to 2^24 edges, got {len(points)}")
+        raise ParameterError(
+            "bins takes from 2 to 2^24 rising edges, such as range(0, 101, 10) for ten bins from 0 "
+            f"to 100; got {len(points)}"
+        )
     if not (np.isfinite(points).all() and (points[1:] > points[:-1]).all()):
         raise ParameterError("bins: the edges must rise, as floats; sort them and drop repeats")
     if space.domain.columns != 1:

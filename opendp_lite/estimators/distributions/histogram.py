@@ -201,10 +201,21 @@ def _declared(
         return _of_bins(edges, other), None, bins(cast(Any, edges), other=other)
     if edges is not None:
         raise ParameterError("histogram takes categories= or edges=, not both")
-    lists = list(categories) if columns > 1 else [categories]
+    lists = _lists(categories, columns) if columns > 1 else [categories]
     axes = tuple(_of_categories(each, other) for each in lists)
     step = one_hot(cast(Any, categories), other=other)
     return (tuple(product(*axes)), axes, step) if columns > 1 else (axes[0], None, step)
+
+
+def _lists(given: Sequence[Any] | NDArray[Any], columns: int) -> list[Any]:
+    """A list of categories for each column."""
+    found = list(given)
+    if len(found) != columns or any(isinstance(each, str) for each in found):
+        raise ParameterError(
+            f"histogram: {columns} columns need {columns} lists of categories, one for each, such "
+            "as categories=[['f', 'm'], range(1, 17)]"
+        )
+    return found
 
 
 def _as_approximate(pure: Measurement[Any, Any]) -> Measurement[Any, Any]:

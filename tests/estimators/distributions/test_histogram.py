@@ -306,7 +306,7 @@ def test_columns_that_do_not_fit_are_refused() -> None:
         dp.table() >> dp.histogram(["a", "b"], edges=[0, 1], epsilon=1)
     with pytest.raises(dp.SpaceError, match="did you mean 'age'"):
         REPLACE >> dp.histogram("agee", edges=[0, 1], epsilon=1)
-    with pytest.raises(dp.SpaceError, match="2 columns"):
+    with pytest.raises(dp.ParameterError, match="2 columns"):
         dp.table() >> dp.histogram(["a", "b"], categories=[[1]], epsilon=1)
     with pytest.raises(dp.DataError, match="say which"):
         dp.histogram(categories=["f"], epsilon=1)(SURVEY)
