@@ -471,10 +471,11 @@ def _after(first: Map, second: Map) -> Map:
 def _traced(
     whole: Any, recipe: tuple[Any, ...], trace: tuple[TraceStep, ...], before: Map, link: object
 ) -> Any:
+    heading = getattr(link, "heading", link)
     if isinstance(whole, Transformation):
-        step = at_space(whole.output_space, link, before, whole.stability_map)
+        step = at_space(whole.output_space, heading, before, whole.stability_map)
     else:
-        step = at_release(whole.output_measure, link, whole.privacy_map)
+        step = at_release(whole.output_measure, heading, whole.privacy_map)
     parts = tuple(part.preceded_by(before) for part in whole.trace)
     return attrs.evolve(whole, recipe=(*recipe, link), trace=(*trace, *parts, step))
 

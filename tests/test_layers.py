@@ -25,6 +25,7 @@ ORDER = (
     "shown_results",
     "estimate",
     "by_group",
+    "releases",
     "estimates",
     "norms",
     "engines",

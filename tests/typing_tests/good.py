@@ -506,6 +506,12 @@ assert_type(
     dp.Mechanism[Tables, Zcdp],
 )
 assert_type(
+    dp.compose(rows=counted, again=counted),
+    dp.Mechanism[Tables, dp.MaxDivergence, dp.combinators.Releases],
+)
+assert_type(dp.compose([counted, counted]), dp.Mechanism[Tables, dp.MaxDivergence])
+assert_type(dp.combinators.Releases({"rows": 3}), dp.combinators.Releases)
+assert_type(
     dp.compose(approximate, summed.to_approximate(1e-6)),
     dp.Mechanism[Tables, dp.ApproximateDivergence],
 )

@@ -164,7 +164,10 @@ def histogram(
             epsilon=cast(Number, epsilon), delta=cast(Number, delta)
         )
         shown = _Shown(titles, (), None, threshold.law, level, threshold.least)
-        return cast(Measurement[Space[TablesOrRows], Any, Histogram], unknown >> shown.present)
+        return cast(
+            Measurement[Space[TablesOrRows], Any, Histogram],
+            unknown >> shown.shown_counts_with_intervals,
+        )
     keys, axes, placed = _declared(domain.columns, categories, edges, other)
     counted: Any = start >> placed >> sum()
     ways = [budget.with_claimed_loss(counted >> budget.noise())]
@@ -172,7 +175,7 @@ def histogram(
         ways.append(_as_approximate(counted >> laplace(epsilon=budget.epsilon)))
     best = min(ways, key=lambda way: way.facts.laws[0].standard_deviation)
     shown = _Shown(titles, keys, axes, best.facts.laws[0], level)
-    made = best >> shown.declared
+    made = best >> shown.counts_with_intervals
     known = attrs.evolve(made.facts, errors=best.facts.errors)
     return cast(Measurement[Space[TablesOrRows], Any, Histogram], attrs.evolve(made, facts=known))
 
@@ -256,13 +259,13 @@ class _Shown:
     level: Fraction
     least: int | None = None
 
-    def declared(self, release: NDArray[Any]) -> Histogram:
+    def counts_with_intervals(self, release: NDArray[Any]) -> Histogram:
         """A histogram of all declared keys."""
         whole = self.law.exponent == 0
         counts = release.astype(np.int64) if whole else release
         return self._made(self.keys, counts, self._reach(len(self.keys)))
 
-    def present(self, release: dict[Hashable, int]) -> Histogram:
+    def shown_counts_with_intervals(self, release: dict[Hashable, int]) -> Histogram:
         """A histogram of the keys that were released."""
         counts = np.fromiter(release.values(), np.int64, len(release))
         return self._made(tuple(release), counts, None)
