@@ -48,6 +48,29 @@ _FORMS: Final[dict[str, Callable[[Report], bytes]]] = {
 }
 
 
+def writable(path: Path, *read: str) -> Path:
+    """A file to write, as far as is known before.
+
+    Args:
+        path: The file.
+        read: Other files, which it must not be.
+
+    Raises:
+        ParameterError: If it cannot be written.
+    """
+    folder = path.parent
+    if not folder.is_dir():
+        raise dp.ParameterError(f"--output: there is no folder {str(folder)!r}; make it first")
+    if path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
+        raise dp.ParameterError(f"--output: {str(path)!r} cannot be written; name another file")
+    for other in map(Path, read):
+        if path.exists() and other.exists() and path.samefile(other):
+            raise dp.ParameterError(
+                f"--output: {str(path)!r} is a file that is read, such as the data; name another"
+            )
+    return path
+
+
 @attrs.frozen
 class OutputFile:
     """A file in a form that its name tells."""
@@ -73,14 +96,7 @@ class OutputFile:
             )
         if form is _parquet:
             _arrow()
-        folder = path.parent
-        if not folder.is_dir():
-            raise dp.ParameterError(f"--output: there is no folder {str(folder)!r}; make it first")
-        if path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
-            raise dp.ParameterError(f"--output: {str(path)!r} cannot be written; name another file")
-        if path.exists() and Path(arguments.file).exists() and path.samefile(arguments.file):
-            raise dp.ParameterError("--output: this file holds the data; name another file")
-        return cls(path, form)
+        return cls(writable(path, arguments.file), form)
 
     def filled(self, report: Report) -> Callable[[], None]:
         """What writes a report to the file."""
