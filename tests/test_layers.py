@@ -65,7 +65,7 @@ WINGED = {"estimators"}
 """Folders whose folders are rooms of their own."""
 
 SHARED = {
-    "transformations": {"row_map", "strategy_products", "widths"},
+    "transformations": {"axes", "row_map", "strategy_products", "widths"},
     "measurements": {
         "noise",
         "selection",

@@ -244,6 +244,11 @@ assert_type(
     dp.histogram("age", edges=range(0, 101, 10), epsilon=1),
     dp.Mechanism[Tables, dp.MaxDivergence, Counted],
 )
+assert_type(
+    dp.histogram(["sex", "age"], categories=["f", "m"], edges=[0, 40, 80], epsilon=1),
+    dp.Mechanism[Tables, dp.MaxDivergence, Counted],
+)
+assert_type(dp.one_hot([["f", "m"]], edges=[[0, 40], range(0, 100, 10)]), dp.Stage[Tables, Tables])
 assert_type(dp.histogram(categories=[1, None], rho=1), dp.Mechanism[Tables, Zcdp, Counted])
 assert_type(
     dp.histogram(["sex", "age"], epsilon=1, delta=1e-6, confidence=0.9),
