@@ -8,11 +8,9 @@ from opendp_lite.combinators.calibrate import calibrate
 from opendp_lite.combinators.compose import compose
 from opendp_lite.combinators.group_by import group_by
 from opendp_lite.combinators.on_random_pairs import on_random_pairs
-from opendp_lite.releases import Releases
 
 __all__ = [
     "Ask",
-    "Releases",
     "ThresholdTest",
     "above_threshold",
     "adaptive",

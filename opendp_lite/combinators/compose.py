@@ -7,6 +7,7 @@ from typing import Any, TypeVar, overload
 
 import attrs
 
+from opendp_lite.by_name import ByName
 from opendp_lite.calls import Call
 from opendp_lite.core import Facts, M, Measurement, Pipeline
 from opendp_lite.engines.deferred import Released, Together, query_of, release_of
@@ -17,7 +18,6 @@ from opendp_lite.explain import at_part
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.laplace import laplace
 from opendp_lite.recipes import Mechanism, mechanism
-from opendp_lite.releases import Releases
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.error_law import Errors
 from opendp_lite.spaces import Space, scalar, vector
@@ -61,7 +61,7 @@ def compose(first: Mechanism[S, M], /, *mechanisms: Mechanism[S, M]) -> Mechanis
 @overload
 def compose(mechanisms: Sequence[Mechanism[S, M]], /) -> Mechanism[S, M]: ...
 @overload
-def compose(**named: Mechanism[S, M]) -> Mechanism[S, M, Releases]: ...
+def compose(**named: Mechanism[S, M]) -> Mechanism[S, M, ByName]: ...
 @example(vector(2), gaussian(rho=1), gaussian(scale=3))
 @example(scalar(), [laplace(epsilon=1), laplace(epsilon=0.1)])
 @example(scalar(), first=laplace(epsilon=1), second=laplace(epsilon=0.1))
@@ -76,7 +76,7 @@ def compose(space: S, /, *mechanisms: Any, **named: Any) -> Measurement[S, Any, 
             dp.laplace(epsilon=1)``. For names with spaces write ``**{"mean age": ...}``.
 
     Returns:
-        A tuple of the releases, in order. With names a ``Releases``, a mapping in this order, of
+        A tuple of the releases, in order. With names a ``ByName``, a mapping in this order, of
         which ``as_dict()`` is for JSON.
 
     Raises:
@@ -138,7 +138,7 @@ def compose(space: S, /, *mechanisms: Any, **named: Any) -> Measurement[S, Any, 
 
     def release(values: tuple[Any, ...], entropy: Entropy) -> Any:
         found = tuple(each(value, entropy) for each, value in zip(releases, values, strict=True))
-        return Releases(dict(zip(named, found, strict=True))) if named else found
+        return ByName(dict(zip(named, found, strict=True))) if named else found
 
     return Measurement(
         space,

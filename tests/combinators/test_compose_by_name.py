@@ -31,7 +31,7 @@ def test_loss_and_releases_are_those_of_the_parts_without_names() -> None:
     assert REPORT.loss(1) == plain.loss(1) == 2.5
     assert REPORT.loss(3) == plain.loss(3)
     found = REPORT.insecure_release(TABLE, seed=5).value
-    assert isinstance(found, dp.combinators.Releases)
+    assert isinstance(found, dp.releases.ByName)
     assert list(found) == list(PARTS)
     same = plain.insecure_release(TABLE, seed=5).value
     assert repr(list(found.values())) == repr(list(same))
