@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 import attrs
 
 from opendp_lite.errors import ParameterError
-from opendp_lite.shown_results import for_json, html_table
+from opendp_lite.shown_results import html_table, plain
 
 R = TypeVar("R", covariant=True)
 _SHOWN = 20
@@ -59,7 +59,7 @@ class ByGroup(Mapping[Hashable, R], Generic[R]):
         labels = [_label(key) for key in self]
         if len(set(labels)) < len(labels):
             labels = [repr(key) for key in self]
-        return dict(zip(labels, map(_plain, self.values()), strict=True))
+        return dict(zip(labels, map(plain, self.values()), strict=True))
 
     def __repr__(self) -> str:
         keys = [_label(key) for key in self]
@@ -77,13 +77,3 @@ class ByGroup(Mapping[Hashable, R], Generic[R]):
 
 def _label(key: Hashable) -> str:
     return ", ".join(map(str, key)) if isinstance(key, tuple) else str(key)
-
-
-def _plain(release: Any) -> Any:
-    """A release as JSON can hold it."""
-    own = getattr(release, "as_dict", None)
-    if own is not None:
-        return own()
-    if isinstance(release, tuple | list):
-        return [_plain(each) for each in release]
-    return release if isinstance(release, str | int | bool | None) else for_json(release)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from functools import cache
 from typing import Any, cast, get_args, get_origin
@@ -11,7 +11,7 @@ from typing import Any, cast, get_args, get_origin
 import attrs
 
 from opendp_lite.by_hand import ByHand
-from opendp_lite.core import Transformation, joined
+from opendp_lite.core import Pipeline, Transformation, joined
 from opendp_lite.documents import path_of
 from opendp_lite.domains import Domain, Rows
 from opendp_lite.engines.deferred import chained, identity, named
@@ -65,7 +65,8 @@ class Call:
                 f"{each.name}=" if each.kind is _KEYWORD else each.name
                 for each in typed_signature(constructor).parameters.values()
             )
-            hint = argument_hint(kwargs, typed_signature(constructor).parameters)
+            known = typed_signature(constructor).parameters
+            hint = argument_hint(path_of(constructor), args, kwargs, known)
             raise TypeError(f"{name}(): {problem}; it is called {name}({usage}){hint}") from None
         hints = hints_of(constructor)
         needs = _kinds(hints.get(space_name)) or _needs_of_parts(arguments)
@@ -127,7 +128,7 @@ class Call:
         domain, function = space.domain.towards(self.input_kinds, self.name)
         if domain is space.domain:
             return before
-        nearer = Space(domain, space.metric, unit=space.unit)
+        nearer = Space(domain, space.metric.of_new_values(), unit=space.unit)
         if isinstance(before, Transformation):
             whole = chained(before.function, function)
             return attrs.evolve(before, output_space=nearer, function=whole)
@@ -173,6 +174,12 @@ class Call:
             f"{needs[0].bridge_from(given[0])}"
         )
 
+    @property
+    def heading(self) -> str:
+        """The repr with three dots for each pipeline among the arguments."""
+        found = tuple((key, _elided(value)) for key, value in self.arguments)
+        return f"{path_of(self.constructor)}({arguments_text(self.constructor, found)})"
+
     def brief(self) -> str:
         """The repr where it is short: what is long may be data, given by mistake."""
         text = repr(self)
@@ -216,15 +223,33 @@ def _call_again(module: str, name: str, arguments: tuple[tuple[str, Any], ...]) 
 
 
 def _needs_of_parts(arguments: tuple[tuple[str, Any], ...]) -> tuple[type[Domain], ...]:
-    """For a combinator over any space: what the first recipe among its arguments needs."""
-    for _, value in arguments:
-        if type(value) is tuple:
-            found = _needs_of_parts(tuple(("", part) for part in value))
-        else:
-            found = getattr(value, "input_kinds", ())
-        if found:
-            return found
-    return ()
+    """For a combinator over any space: what the recipes among its arguments need.
+
+    Before all others the kind that one of them binds itself to and all take, a table before rows.
+    """
+    parts = list(_needs_in(tuple(value for _, value in arguments)))
+    if not parts:
+        return ()
+    common = [kind for kind in parts[0] if all(kind in needs for needs in parts)]
+    wanted = [kind for kind in common if any(kind is needs[0] for needs in parts)]
+    first = max(wanted, key=lambda kind: len(kind.__mro__), default=parts[0][0])
+    return (first, *(kind for kind in common or parts[0] if kind is not first))
+
+
+def _needs_in(value: Any) -> Iterator[tuple[type[Domain], ...]]:
+    """What each recipe in an argument needs."""
+    if type(value) is tuple:
+        for each in value:
+            yield from _needs_in(each)
+    elif needs := getattr(value, "input_kinds", ()):
+        yield needs
+
+
+def _elided(value: Any) -> Any:
+    """An argument without the pipelines in it."""
+    if type(value) is tuple:
+        return tuple(map(_elided, value))
+    return ... if isinstance(value, Pipeline) else value
 
 
 def _kinds(annotation: Any) -> tuple[type[Domain], ...]:

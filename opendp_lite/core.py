@@ -16,7 +16,7 @@ import numpy as np
 from opendp_lite.by_hand import NO_RECIPE, ByHand, by_hand
 from opendp_lite.documents import without_parentheses, write
 from opendp_lite.engines.deferred import Released, chained, identity, query_of, release_of
-from opendp_lite.errors import ParameterError, SpaceError
+from opendp_lite.errors import OpenDPLiteError, ParameterError, SpaceError, shortened
 from opendp_lite.exact import Number, confidence_of, described, exact, round_up
 from opendp_lite.explain import Map, TraceStep, after_noise, as_html, as_text, at_release, at_space
 from opendp_lite.measures.approximate import ApproximateDivergence
@@ -116,7 +116,10 @@ class Stable(Pipeline, Generic[In, Out]):
 
     def __call__(self, data: Any) -> Any:
         """The exact result. It is not private, and its repr says so."""
-        return self.bound._result(data)
+        try:
+            return self.bound._result(data)
+        except OpenDPLiteError as problem:
+            raise shortened(problem) from None
 
     def map(self, d_in: object = 1) -> Any:
         """How far apart outputs can be for inputs ``d_in`` apart, rounded up where shown."""
@@ -147,7 +150,10 @@ class Private(Pipeline, Generic[In, M, R]):
 
     def __call__(self, data: Any) -> R:
         """A private release. Its loss is ``map(1)`` for one unit of the input space."""
-        return self.bound._release(data, SecureEntropy())
+        try:
+            return self.bound._release(data, SecureEntropy())
+        except OpenDPLiteError as problem:
+            raise shortened(problem) from None
 
     def insecure_release(self, data: Any, seed: int) -> InsecureRelease:
         """A release that anybody with the seed can repeat: for tests and teaching, not private.
@@ -565,10 +571,11 @@ def _after(first: Map, second: Map) -> Map:
 def _traced(
     whole: Any, recipe: tuple[Any, ...], trace: tuple[TraceStep, ...], before: Map, link: object
 ) -> Any:
+    heading = getattr(link, "heading", link)
     if isinstance(whole, Transformation):
-        step = at_space(whole.output_space, link, before, whole.stability_map)
+        step = at_space(whole.output_space, heading, before, whole.stability_map)
     else:
-        step = at_release(whole.output_measure, link, whole.privacy_map)
+        step = at_release(whole.output_measure, heading, whole.privacy_map)
     parts = tuple(part.preceded_by(before) for part in whole.trace)
     return attrs.evolve(whole, recipe=(*recipe, link), trace=(*trace, *parts, step))
 

@@ -132,15 +132,19 @@ def _decode(value: Any, names: Mapping[str, Callable[..., Any]], depth: int = 0)
     function = names[name]
     positional: list[Any] = []
     keywords: dict[str, Any] = {}
+    named: Any = ()
     kinds = inspect.signature(function).parameters
     for key, each in arguments.items():
-        starred = key in kinds and kinds[key].kind is inspect.Parameter.VAR_POSITIONAL
-        if starred and isinstance(each, list):
-            positional.extend(_decode(each, names, depth + 1))
+        kind = kinds[key].kind if key in kinds else None
+        found = _decode(each, names, depth + 1)
+        if kind is inspect.Parameter.VAR_POSITIONAL and isinstance(each, list):
+            positional.extend(found)
+        elif kind is inspect.Parameter.VAR_KEYWORD:
+            named = found
         else:
-            keywords[key] = _decode(each, names, depth + 1)
+            keywords[key] = found
     try:
-        return function(*positional, **keywords)
+        return function(*positional, **keywords, **dict(named))
     except (OpenDPLiteError, RecursionError):
         raise
     except Exception as problem:

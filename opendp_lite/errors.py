@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Final, TypeVar
+
+_PACKAGE: Final = __name__.partition(".")[0]
+
 
 class OpenDPLiteError(Exception):
     """Anything that this package refuses; its text says what to type instead."""
@@ -25,3 +31,21 @@ class BudgetExceeded(OpenDPLiteError, ValueError):  # noqa: N818
 
 class LedgerError(OpenDPLiteError, RuntimeError):
     """A ledger cannot be used and releases nothing: it is locked, damaged, replaced or copied."""
+
+
+E = TypeVar("E", bound=OpenDPLiteError)
+
+
+def shortened(problem: E) -> E:
+    """The refusal with a traceback of the person's own lines: those of this package say no more."""
+    own: TracebackType | None = None
+    for trace in reversed(list(_traces(problem.__traceback__))):
+        if trace.tb_frame.f_globals.get("__name__", "").partition(".")[0] != _PACKAGE:
+            trace.tb_next, own = own, trace
+    return problem.with_traceback(own)
+
+
+def _traces(trace: TracebackType | None) -> Iterator[TracebackType]:
+    while trace is not None:
+        yield trace
+        trace = trace.tb_next

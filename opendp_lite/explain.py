@@ -108,6 +108,11 @@ def at_release(measure: Measure[Any], step: object, privacy_map: Map) -> TraceSt
     return TraceStep(step, lambda: "release", name, _no_multiplier, privacy_map, measure.words)
 
 
+def at_part(name: str) -> TraceStep:
+    """The name of a part, above its steps."""
+    return TraceStep(f"{name}:", str, "", _no_multiplier, identity, lambda _: "")
+
+
 def after_noise(step: object) -> TraceStep:
     """A function of the release."""
     return TraceStep(step, lambda: "post-processing", "", _no_multiplier, identity, lambda _: "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from fractions import Fraction
 from math import inf
 from typing import Any, ClassVar
@@ -58,6 +58,10 @@ class Metric(ABC):
         """What somebody who sees a release may ask, "whether that row is in the data", say."""
         return "which of two such datasets was used"
 
+    def of_new_values(self) -> Metric:
+        """What is left of this metric once a step may have changed the rows' values."""
+        return self
+
     def within(self, claimed: Any, allowed: Any) -> bool:
         """Whether a distance is certainly at most as large as another."""
         return bool(claimed <= allowed)
@@ -85,6 +89,10 @@ class RowMetric(Metric):
     @abstractmethod
     def per_row(self, body: Body) -> Norms | None:
         """The norms that one unit of distance moves a sum by; None where unbounded."""
+
+    def most_alike(self, distance: Fraction, columns: Collection[str]) -> Fraction:
+        """How many rows of one dataset alone may have the same values in some columns."""
+        return distance
 
     def distance(self, value: object) -> Fraction:
         return Fraction(whole(value, "d_in (a number of rows)"))
@@ -120,6 +128,30 @@ class SymmetricDistance(RowMetric):
 
     def per_row(self, body: Body) -> Norms | None:
         return body.radii()
+
+
+@attrs.frozen(repr=False)
+class SpreadDistance(SymmetricDistance):
+    """As ``SymmetricDistance``, for rows that are spread over the values of a column.
+
+    Datasets are at most d apart if at most d rows are added or removed, and at most d / ``groups``
+    of them share one value of ``column``. ``bound_contributions`` with ``groups`` gives it.
+
+    Args:
+        column: The name of the column.
+        groups: Over how many of its values the rows are spread.
+    """
+
+    column: str
+    groups: int
+
+    def most_alike(self, distance: Fraction, columns: Collection[str]) -> Fraction:
+        """A share of the rows, if the column is among these."""
+        return distance / self.groups if self.column in columns else distance
+
+    def of_new_values(self) -> Metric:
+        """Rows that were apart may have become alike."""
+        return SymmetricDistance()
 
 
 @spellable

@@ -42,7 +42,7 @@ from opendp_lite.core import (
 )
 from opendp_lite.documents import step, without_parentheses
 from opendp_lite.domains import Domain
-from opendp_lite.errors import SpaceError
+from opendp_lite.errors import OpenDPLiteError, SpaceError, shortened
 from opendp_lite.exact import Number
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.conversion import Conversion
@@ -87,7 +87,10 @@ class Recipe(Pipeline):
 
     def _joined_to(self, before: Any) -> Any:
         if isinstance(before, Space | Transformation):
-            return self.join(before)
+            try:
+                return self.join(before)
+            except OpenDPLiteError as problem:
+                raise shortened(problem) from None
         if forgotten := without_parentheses(before):
             raise forgotten
         raise SpaceError(
@@ -246,7 +249,7 @@ def stage(
 
     @functools.wraps(constructor)
     def recipe(*args: P.args, **kwargs: P.kwargs) -> Stage[In, Out]:
-        return Stage((Call.of(constructor, args, kwargs),))
+        return Stage((_call_of(constructor, args, kwargs),))
 
     return cast(Callable[P, Stage[In, Out]], _without_space(recipe, constructor, "Stage"))
 
@@ -265,9 +268,17 @@ def mechanism(
 
     @functools.wraps(constructor)
     def recipe(*args: P.args, **kwargs: P.kwargs) -> Mechanism[In, M, R]:
-        return Mechanism((Call.of(constructor, args, kwargs),))
+        return Mechanism((_call_of(constructor, args, kwargs),))
 
     return cast(Callable[P, Mechanism[In, M, R]], _without_space(recipe, constructor, "Mechanism"))
+
+
+def _call_of(constructor: Callable[..., Any], args: Any, kwargs: Any) -> Call:
+    """The call that was typed; its refusal shows no line but the person's."""
+    try:
+        return Call.of(constructor, args, kwargs)
+    except OpenDPLiteError as problem:
+        raise shortened(problem) from None
 
 
 def _without_space(recipe: Any, constructor: Callable[..., Any], kind: str) -> Any:

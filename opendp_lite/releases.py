@@ -1,6 +1,7 @@
 """The types of what pipelines release, for annotations."""
 
 from opendp_lite.by_group import ByGroup
+from opendp_lite.by_name import ByName
 from opendp_lite.core import InsecureRelease
 from opendp_lite.estimate import Estimate
 from opendp_lite.estimates import Estimates
@@ -15,6 +16,7 @@ from opendp_lite.statements.statement import Statement
 
 __all__ = [
     "ByGroup",
+    "ByName",
     "Covariance",
     "CumulativeDistribution",
     "Distribution",

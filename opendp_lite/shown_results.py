@@ -47,6 +47,23 @@ def for_json(value: Any) -> Any:
     return number if isfinite(number) else None
 
 
+def plain(release: Any) -> Any:
+    """A release as JSON can hold it.
+
+    Example:
+        >>> plain({("f", 1): np.array([0.5]), "n": (3, None)})
+        {"('f', 1)": [0.5], 'n': [3, None]}
+    """
+    own = getattr(release, "as_dict", None)
+    if own is not None:
+        return own()
+    if isinstance(release, Mapping):
+        return {key if type(key) is str else str(key): plain(release[key]) for key in release}
+    if isinstance(release, tuple | list):
+        return [plain(each) for each in release]
+    return release if isinstance(release, str | int | bool | None) else for_json(release)
+
+
 def html_table(rows: Mapping[str, str]) -> str:
     """A table of two columns, for notebooks."""
     cells = "".join(

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import lru_cache
 from importlib import import_module
+from keyword import iskeyword
 from math import isfinite
-from typing import Any, get_type_hints
+from typing import Any, cast, get_type_hints
 
 import numpy as np
 
@@ -17,10 +18,13 @@ from opendp_lite.exact import format_number, nearest, rational_of_float
 
 _STAR = inspect.Parameter.VAR_POSITIONAL
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
+_NAMED = inspect.Parameter.VAR_KEYWORD
 _COLUMNS = frozenset({"Series", "Index", "RangeIndex", "StringArray", "ArrowStringArray"})
 """Types of columns of other libraries that people give where a list is meant."""
 _TABLES = frozenset({"DataFrame", "Table", "LazyFrame", "RecordBatch", "RecordBatchReader"})
 """Types of data of other libraries, which people give where an argument is meant."""
+_NAMES = frozenset({"column", "columns", "quantiles"})
+"""Arguments that are a few words or shares: a column of another library is data there."""
 _LONGEST_DECIMAL = 14_000
 """Bits of an integer that Python still writes in decimal digits."""
 
@@ -38,8 +42,15 @@ def frozen_argument(value: Any) -> Any:
     return value
 
 
+def _frozen(parameter: inspect.Parameter, value: Any) -> Any:
+    """As ``frozen_argument``; what was given under names of its own becomes pairs."""
+    return frozen_argument(tuple(value.items()) if parameter.kind is _NAMED else value)
+
+
 def argument_text(value: Any) -> str:
     """An argument as it would be typed."""
+    if value is ...:
+        return "..."
     if type(value) is tuple:
         return f"[{', '.join(argument_text(each) for each in value)}]"
     if isinstance(value, Fraction):
@@ -81,7 +92,12 @@ def call_arguments(
     constructor: Callable[..., Any], arguments: tuple[tuple[str, Any], ...]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Named arguments as those of a call, after the space."""
-    bound = inspect.BoundArguments(typed_signature(constructor), dict(arguments))
+    signature = typed_signature(constructor)
+    given = {
+        key: dict(value) if signature.parameters[key].kind is _NAMED else value
+        for key, value in arguments
+    }
+    bound = inspect.BoundArguments(signature, cast(Any, given))
     return bound.args, bound.kwargs
 
 
@@ -96,16 +112,22 @@ def named_arguments(
     found = signature.bind(*args, **kwargs).arguments
     for key, value in found.items():
         _refuse_table(constructor.__name__, key, value)
-    frozen = ((key, frozen_argument(value)) for key, value in found.items())
+    frozen = ((key, _frozen(signature.parameters[key], value)) for key, value in found.items())
     return tuple(
         (key, value) for key, value in frozen if not _is_default(signature.parameters[key], value)
     )
 
 
+def holds_data(value: object) -> bool:
+    """Whether an argument may be data that was given by mistake."""
+    known = type(value).__name__ in _TABLES | _COLUMNS
+    return known or isinstance(value, list | dict | np.ndarray)
+
+
 def _refuse_table(step: str, key: str, value: Any) -> None:
     """Refuses a table in place of an argument; its values must not get into any message."""
     for each in value if isinstance(value, tuple | list) else (value,):
-        if type(each).__name__ in _TABLES:
+        if type(each).__name__ in (_TABLES if key not in _NAMES else _TABLES | _COLUMNS):
             raise ParameterError(
                 f"{step}: {key} is a {type(each).__name__}; the data goes into a second call, as "
                 f"in dp.{step}(...)(data)"
@@ -130,10 +152,18 @@ def arguments_text(constructor: Callable[..., Any], arguments: tuple[tuple[str, 
             continue
         if parameter.kind is _STAR:
             texts.extend(argument_text(each) for each in given[key])
+        elif parameter.kind is _NAMED:
+            texts.extend(_named_text(name, argument_text(each)) for name, each in given[key])
         else:
             prefix = f"{key}=" if by_name or parameter.kind is _KEYWORD else ""
             texts.append(prefix + argument_text(given[key]))
     return ", ".join(texts)
+
+
+def _named_text(name: str, value: str) -> str:
+    """An argument under a name of its own."""
+    plain = name.isidentifier() and not iskeyword(name)
+    return f"{name}={value}" if plain else f"**{{{name!r}: {value}}}"
 
 
 def place_of(function: Callable[..., Any]) -> tuple[str, str]:

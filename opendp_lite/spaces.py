@@ -21,6 +21,7 @@ from opendp_lite.metrics import (
     SymmetricIdDistance,
 )
 from opendp_lite.norms import Norms
+from opendp_lite.signatures import holds_data
 from opendp_lite.tables import PersonTables, Tables
 
 KindCo = TypeVar("KindCo", bound=Domain, covariant=True)
@@ -154,6 +155,11 @@ def records(
     named = tuple(columns) if isinstance(columns, list | tuple) else columns
     if isinstance(named, str):
         raise ParameterError(f"columns is a number or a list of names: write [{columns!r}]")
+    if not isinstance(named, tuple) and holds_data(named):
+        raise ParameterError(
+            "records: data goes into a second call, as in (dp.records() >> dp.count())(data); "
+            "columns is a number or a list of names"
+        )
     if person is not None and not isinstance(named, tuple):
         raise ParameterError(
             f"records: person={person!r} is one of several columns; name them all, as in "
@@ -200,6 +206,15 @@ def table(
         >>> ages({"name": ["Ann", "Bob"], "age": [41, 38]})
         NotPrivate([79.])
     """
+    if isinstance(size, str):
+        raise ParameterError(
+            f"table takes no name of a column by itself: write dp.table(person={size!r}) if it "
+            "tells people apart, or dp.select() to pick it"
+        )
+    if holds_data(size):
+        raise ParameterError(
+            "table: data goes into a second call, as in (dp.table() >> dp.count())(data)"
+        )
     if person is not None:
         return _of_people(Tables(), person, size, metric, ("table", ()))
     chosen = _chosen(metric)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
 from re import sub
 from types import ModuleType
 from typing import Final
+
+from opendp_lite.signatures import holds_data
 
 _INSTEAD: Final = {
     "Gaussian": "dp.gaussian(rho=0.03), or epsilon= with delta=",
@@ -68,6 +70,7 @@ _INSTEAD: Final = {
 _BUDGET: Final = ("epsilon", "rho", "delta", "scale")
 _ARGUMENTS: Final = {
     "bounds": ("lower", "upper"),
+    "bins": ("edges",),
     "budget": ("epsilon",),
     "eps": ("epsilon",),
     "privacy_budget": ("epsilon",),
@@ -77,24 +80,45 @@ _ARGUMENTS: Final = {
     "std": ("scale",),
 }
 """Arguments that people type, and those that are meant."""
+_GAUSSIAN: Final = {
+    "delta": "dp.gaussian(epsilon=1, delta=1e-6)",
+    "rho": "dp.gaussian(rho=0.03)",
+}
+"""Budgets that Laplace noise does not take."""
+_ENDS: Final = 2
 _CLOSE: Final = 0.75
 """Below it, names that have little in common would be offered."""
 _PREFIXES: Final = ("make_", "then_", "private_", "dp_", "m_", "t_")
 
 
-def argument_hint(typed: Collection[str], parameters: Collection[str]) -> str:
-    """What to say of arguments that a step does not take; empty where nothing is known.
+def argument_hint(
+    path: str, args: Sequence[object], typed: Collection[str], parameters: Collection[str]
+) -> str:
+    """What to say of a call that a step does not take; empty where nothing is known.
 
     Args:
+        path: The step, as a person types it.
+        args: What was given without a name.
         typed: The names that were typed.
         parameters: The names that it takes.
     """
+    if any(holds_data(each) for each in args):
+        return f"; data goes into a second call: {path}(...)(data)"
     for name in sorted(set(typed) - set(parameters)):
         meant = _ARGUMENTS.get(name) or tuple(get_close_matches(name, parameters, n=1))
         if meant and set(meant) <= set(parameters):
             return f"; in place of {name}= it takes {', '.join(meant)}"
         if name in _BUDGET and not set(_BUDGET) & set(parameters):
             return "; noise is a step of its own: put >> dp.laplace(epsilon=1) after it"
+        if name in _GAUSSIAN:
+            return f"; for {name}= use {_GAUSSIAN[name]}"
+    budget = ", epsilon=1" if "epsilon" in parameters else ""
+    if {"lower", "upper"} <= set(parameters) and len(args) < _ENDS:
+        return f"; bounds on the values come first: {path}(0, 100{budget})"
+    if len(args) > 1 and all(isinstance(each, str) for each in args):
+        return f"; several columns go into a list: {path}(['sex', 'age'], ...)"
+    if args and budget:
+        return "; give the budget by name, as in epsilon=1"
     return ""
 
 

@@ -14,18 +14,19 @@ ROOT = Path(opendp_lite.__file__).parent
 
 ORDER = (
     "errors",
-    "wanted",
     "exact",
     "fields",
     "documents",
     "docstrings",
     "signatures",
+    "wanted",
     "postprocessor",
     "grid",
     "not_private",
     "shown_results",
     "estimate",
     "by_group",
+    "by_name",
     "estimates",
     "norms",
     "engines",
@@ -69,7 +70,7 @@ WINGED = {"estimators"}
 """Folders whose folders are rooms of their own."""
 
 SHARED = {
-    "transformations": {"row_map", "strategy_products", "widths"},
+    "transformations": {"axes", "row_map", "strategy_products", "widths"},
     "measurements": {
         "noise",
         "selection",
@@ -78,6 +79,7 @@ SHARED = {
         "_quantile_places",
         "_quantile_release",
         "_quantile_tree",
+        "_thresholds",
     },
 }
 """Rooms whose modules stand by themselves, and the modules that the others there may import."""

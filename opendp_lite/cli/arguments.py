@@ -7,16 +7,19 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final, NoReturn
 
+from opendp_lite.cli.count_command import COUNT
 from opendp_lite.cli.histogram_command import HISTOGRAM
 from opendp_lite.cli.ledger_command import add_ledger
 from opendp_lite.cli.mean_command import MEAN
 from opendp_lite.cli.numbers import number, shielded
-from opendp_lite.cli.quantile_command import QUANTILE
+from opendp_lite.cli.quantile_command import MEDIAN, QUANTILE
+from opendp_lite.cli.report_command import add_report
 from opendp_lite.cli.reproduce_command import TITLES, run_experiment
 from opendp_lite.cli.spread_command import SPREAD
+from opendp_lite.cli.sum_command import SUM
 from opendp_lite.sessions.installed import installed
 
-COMMANDS: Final = (MEAN, HISTOGRAM, QUANTILE, *SPREAD)
+COMMANDS: Final = (MEAN, COUNT, SUM, MEDIAN, QUANTILE, *SPREAD, HISTOGRAM)
 """The commands that make a release."""
 
 _PROGRAM: Final = "opendp-lite"
@@ -37,7 +40,7 @@ Start with:
   opendp-lite mean --help
   opendp-lite mean visits.csv --column mdvis --bounds 0 40 --epsilon 1
 
-Sums, means of many columns and more are released from Python: import opendp_lite."""
+Means of many columns, densities and more are released from Python: import opendp_lite."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -78,6 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     for command in COMMANDS:
         command.put(commands)
+    add_report(commands)
     add_ledger(commands)
     again = commands.add_parser(
         "reproduce",

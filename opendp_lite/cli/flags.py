@@ -21,17 +21,22 @@ DROP: Final = "drop"
 
 def add_data(group: Group, column: str, *, several: bool = False) -> None:
     """The file, its column or columns, and how the file is written."""
-    group.add_argument(
-        "file",
-        metavar="FILE",
-        help="a CSV file, packed with gzip or not; a .parquet file; or - for standard input",
-    )
+    add_file(group)
     group.add_argument(
         "--column",
         metavar="NAME",
         nargs="+" if several else None,
         help=f"{column}, or with --no-header its number, which counts from 1; a file with one "
         "column needs neither",
+    )
+
+
+def add_file(group: Group) -> None:
+    """The file, and how it is written."""
+    group.add_argument(
+        "file",
+        metavar="FILE",
+        help="a CSV file, packed with gzip or not; a .parquet file; or - for standard input",
     )
     group.add_argument(
         "--header",
@@ -174,14 +179,18 @@ def add_sampling(group: Group, what: str) -> None:
     group.add_argument("--sampling", action="store_true", help=what)
 
 
-def add_output(group: Group) -> None:
+_FORMS: Final = (
+    ".json with the statement of the privacy loss, .csv or .parquet with a row for each number"
+)
+
+
+def add_output(group: Group, forms: str = _FORMS) -> None:
     """The form of the result."""
     group.add_argument("--json", action="store_true", help="one JSON object with all digits")
     group.add_argument(
         "--output",
         metavar="FILE",
-        help="also write the release to a file: .json with the statement of the privacy loss, "
-        ".csv or .parquet with a row for each number",
+        help=f"also write the release to a file: {forms}",
     )
     group.add_argument(
         "--statement",

@@ -48,6 +48,30 @@ _FORMS: Final[dict[str, Callable[[Report], bytes]]] = {
 }
 
 
+def writable(path: Path, flag: str, *read: str) -> Path:
+    """A file to write, as far as is known before.
+
+    Args:
+        path: The file.
+        flag: The option that names it.
+        read: Other files, which it must not be.
+
+    Raises:
+        ParameterError: If it cannot be written.
+    """
+    folder = path.parent
+    if not folder.is_dir():
+        raise dp.ParameterError(f"{flag}: there is no folder {str(folder)!r}; make it first")
+    if path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
+        raise dp.ParameterError(f"{flag}: {str(path)!r} cannot be written; name another file")
+    for other in map(Path, read):
+        if path.exists() and other.exists() and path.samefile(other):
+            raise dp.ParameterError(
+                f"{flag}: {str(path)!r} is a file that is read, such as the data; name another"
+            )
+    return path
+
+
 @attrs.frozen
 class OutputFile:
     """A file in a form that its name tells."""
@@ -73,8 +97,7 @@ class OutputFile:
             )
         if form is _parquet:
             _arrow()
-        require_writable(path, "--output", arguments.file)
-        return cls(path, form)
+        return cls(writable(path, "--output", arguments.file), form)
 
     def filled(self, report: Report) -> Callable[[], None]:
         """What writes a report to the file."""
@@ -84,17 +107,6 @@ class OutputFile:
             self.path.write_bytes(contents)
 
         return write
-
-
-def require_writable(path: Path, flag: str, data: str) -> None:
-    """Refuses a file that cannot be written, as far as is known before the release."""
-    folder = path.parent
-    if not folder.is_dir():
-        raise dp.ParameterError(f"{flag}: there is no folder {str(folder)!r}; make it first")
-    if path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
-        raise dp.ParameterError(f"{flag}: {str(path)!r} cannot be written; name another file")
-    if path.exists() and Path(data).exists() and path.samefile(data):
-        raise dp.ParameterError(f"{flag}: this file holds the data; name another file")
 
 
 def _arrow() -> tuple[Any, Any]:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import argparse
 from typing import Any, Final
 
+import attrs
+
 import opendp_lite as dp
 from opendp_lite.cli import flags
 from opendp_lite.cli.command import Command
 from opendp_lite.cli.numbers import as_typed, number, short
-from opendp_lite.cli.statistic import ReportLine, Statistic, filled, treated
+from opendp_lite.cli.statistic import ReportLine, Statistic, filled, one_line, treated
 from opendp_lite.exact import exact
+
+_HALF: Final = 0.5
 
 _DESCRIPTION: Final = """\
 Releases quantiles of one column of a CSV file with differential privacy: 0.5 is the median, 0.9 the
@@ -27,14 +31,16 @@ more examples:
       --epsilon 1 --by sex --keys f m --output quartiles.csv"""
 
 
+_MEDIAN: Final = """\
+Releases the median of one column of a CSV file with differential privacy. For example:
+
+  opendp-lite median survey.csv --column income --bounds 0 1e6 --epsilon 1
+
+Half of the budget finds the median, and the other half its interval."""
+
+
 def _add(parser: argparse.ArgumentParser) -> None:
-    flags.add_data(parser.add_argument_group("the data"), "the name of the column")
-    flags.add_privacy(
-        parser.add_argument_group("the privacy: one setting (a smaller number protects more)"),
-        delta=None,
-    )
-    flags.add_people(parser.add_argument_group("several rows a person"))
-    estimate = parser.add_argument_group("the estimate")
+    estimate = _add_common(parser)
     estimate.add_argument(
         "--quantiles",
         metavar="Q",
@@ -43,6 +49,22 @@ def _add(parser: argparse.ArgumentParser) -> None:
         required=True,
         help="numbers between 0 and 1; 0.5 is the median",
     )
+
+
+def _add_median(parser: argparse.ArgumentParser) -> None:
+    _add_common(parser)
+    parser.set_defaults(quantiles=[_HALF])
+
+
+def _add_common(parser: argparse.ArgumentParser) -> flags.Group:
+    """All options but the quantiles; gives the group of those for the estimate."""
+    flags.add_data(parser.add_argument_group("the data"), "the name of the column")
+    flags.add_privacy(
+        parser.add_argument_group("the privacy: one setting (a smaller number protects more)"),
+        delta=None,
+    )
+    flags.add_people(parser.add_argument_group("several rows a person"))
+    estimate = parser.add_argument_group("the estimate")
     flags.add_bounds(estimate, required=True)
     flags.add_groups(estimate)
     flags.add_rows(estimate)
@@ -52,6 +74,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
         "intervals for the quantiles of the population, treating the rows as a random sample",
     )
     flags.add_output(parser.add_argument_group("the output"))
+    return estimate
 
 
 def asked(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
@@ -90,6 +113,18 @@ def asked(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
     )
 
 
+def _asked_median(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
+    found = asked(arguments, budget)
+    return attrs.evolve(
+        found,
+        name="median",
+        heading="",
+        target=found.target.replace("quantile", "median"),
+        lines=lambda release: one_line(release[0]),
+        titles=(),
+    )
+
+
 def _quantile(given: float) -> float:
     share = exact(given, "--quantiles")
     if not 0 < share < 1:
@@ -101,6 +136,19 @@ def _quantile(given: float) -> float:
     return as_typed(share)
 
 
+MEDIAN: Final = Command(
+    name="median",
+    brief="the private median of one column",
+    usage="""\
+opendp-lite median FILE --column NAME --bounds LOWER UPPER (--epsilon E | --rho R)
+                        [more options]
+       opendp-lite median --help""",
+    description=_MEDIAN,
+    examples="For other quantiles see opendp-lite quantile.",
+    add=_add_median,
+    asked=_asked_median,
+)
+"""The command for the median."""
 QUANTILE: Final = Command(
     name="quantile",
     brief="private quantiles of one column, such as the median",

@@ -11,7 +11,7 @@ from typing import Final
 import attrs
 
 import opendp_lite as dp
-from opendp_lite.cli.output_file import require_writable
+from opendp_lite.cli.output_file import writable
 from opendp_lite.statements.statement import Statement
 
 _PAGE: Final = (
@@ -58,7 +58,7 @@ class StatementFile:
                 f"--statement: the name ends in {', '.join(_FORMS)}, which says the form; "
                 f"got {str(path)!r}"
             )
-        require_writable(path, "--statement", arguments.file)
+        writable(path, "--statement", arguments.file)
         if arguments.output is not None and path.resolve() == Path(arguments.output).resolve():
             raise dp.ParameterError("--statement: --output names the same file; name another one")
         return cls(path, form)

@@ -100,6 +100,14 @@ def filled(
     return mechanism if impute is None else dp.impute(as_typed(impute)) >> mechanism
 
 
+def noise(budget: dict[str, float], confidence: float) -> dp.Mechanism[Any, Any, Any]:
+    """Laplace noise for a pure budget and Gaussian noise for rho, with intervals."""
+    kind: Callable[..., dp.Mechanism[Any, Any, Any]] = (
+        dp.gaussian if "rho" in budget else dp.laplace
+    )
+    return kind(**budget, confidence=confidence)
+
+
 def one_line(release: dp.Estimate) -> Sequence[ReportLine]:
     """The line of a release that is one number."""
     return [ReportLine.of(release)]

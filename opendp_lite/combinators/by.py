@@ -166,7 +166,13 @@ def _one_by_one(
         measure,
         Released(EachGroup(query_of(inner.function), keys.groups), release),
         privacy_map,
-        Facts(explanation=_explanation(inner, changes)),
+        Facts(
+            explanation=_explanation(inner, changes),
+            errors=tuple(
+                attrs.evolve(part, entries=part.entries * keys.groups.count)
+                for part in inner.facts.errors
+            ),
+        ),
         trace=tuple(step.indented() for step in inner.trace),
     )
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar, overload
 
+import attrs
+
+from opendp_lite.by_name import ByName
 from opendp_lite.calls import Call
 from opendp_lite.core import Facts, M, Measurement, Pipeline
 from opendp_lite.engines.deferred import Released, Together, query_of, release_of
-from opendp_lite.errors import ParameterError, SpaceError
+from opendp_lite.errors import ParameterError
 from opendp_lite.exact import described
 from opendp_lite.examples import example
+from opendp_lite.explain import at_part
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.laplace import laplace
 from opendp_lite.recipes import Mechanism, mechanism
@@ -22,8 +26,8 @@ S = TypeVar("S", bound=Space[Any])
 
 
 def composed_parts(call: Call) -> tuple[Any, ...]:
-    """The pipelines that a call of ``compose`` was given, one by one or in a list."""
-    return _one_by_one(dict(call.arguments)["mechanisms"])
+    """The pipelines that a call of ``compose`` was given, one by one or in a list, not by name."""
+    return _one_by_one(dict(call.arguments).get("mechanisms", ()))
 
 
 def _one_by_one(given: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -37,21 +41,47 @@ def _errors_of(parts: Sequence[Facts]) -> tuple[Errors, ...]:
     return tuple(each for part in parts for each in part.errors) if known else ()
 
 
+@attrs.frozen(eq=False)
+class _Because:
+    """Where the loss comes from: the parts, and why each loses what it does."""
+
+    parts: Mapping[str, object]
+
+    def __str__(self) -> str:
+        lines = (
+            f"  {name}: {line}" if place == 0 else f"    {line}"
+            for name, explanation in self.parts.items()
+            for place, line in enumerate(str(explanation).splitlines())
+        )
+        return "\n".join(["the losses of the parts add up", *lines])
+
+
+@overload
+def compose(first: Mechanism[S, M], /, *mechanisms: Mechanism[S, M]) -> Mechanism[S, M]: ...
+@overload
+def compose(mechanisms: Sequence[Mechanism[S, M]], /) -> Mechanism[S, M]: ...
+@overload
+def compose(**named: Mechanism[S, M]) -> Mechanism[S, M, ByName]: ...
 @example(vector(2), gaussian(rho=1), gaussian(scale=3))
 @example(scalar(), [laplace(epsilon=1), laplace(epsilon=0.1)])
+@example(scalar(), first=laplace(epsilon=1), second=laplace(epsilon=0.1))
 @mechanism
-def compose(space: S, *mechanisms: Mechanism[S, M]) -> Measurement[S, M]:
+def compose(space: S, /, *mechanisms: Any, **named: Any) -> Measurement[S, Any, Any]:
     """Releases several mechanisms of the same rows, in one pass over the data.
 
     Args:
         *mechanisms: One or more pipelines that end in noise, with their losses in one measure, one
             by one or in a list. They are bound to no space of their own.
+        **named: In their place pipelines with names, such as ``rows=dp.count() >>
+            dp.laplace(epsilon=1)``. For names with spaces write ``**{"mean age": ...}``.
 
     Returns:
-        A tuple of the releases, in order.
+        A tuple of the releases, in order. With names a ``ByName``, a mapping in this order, of
+        which ``as_dict()`` is for JSON.
 
     Raises:
-        SpaceError: If the measures differ. ``to_zcdp()`` and ``to_approximate(delta)`` convert.
+        ParameterError: If the measures differ. ``to_zcdp()`` and ``to_approximate(delta)`` convert.
+        ParameterError: If some parts have names and others have none.
 
     Privacy:
         The composition of the measure: epsilons, rhos, or (epsilon, delta) pairs add. The exact
@@ -69,31 +99,46 @@ def compose(space: S, *mechanisms: Mechanism[S, M]) -> Measurement[S, M]:
         ... )
         >>> both.map(1)
         0.3
+        >>> report = dp.compose(
+        ...     rows=dp.count() >> dp.laplace(epsilon=1), age=dp.mean(0, 100, epsilon=1)
+        ... )
+        >>> list(report([40.0, 50.0] * 500))
+        ['rows', 'age']
     """
-    mechanisms = _one_by_one(mechanisms)
+    if mechanisms and named:
+        raise ParameterError(
+            "compose takes all parts by name or none; write part=... for those without"
+        )
+    mechanisms = tuple(named.values()) or _one_by_one(mechanisms)
     if not mechanisms:
         raise ParameterError("compose needs at least one mechanism")
     for each in mechanisms:
+        if isinstance(each, Mapping):
+            raise ParameterError(
+                "compose takes names in the call: write two stars, dp.compose(**parts)"
+            )
         if not isinstance(each, Mechanism):
             given = repr(each) if isinstance(each, Pipeline) else described(each)
             raise ParameterError(
                 f"compose joins pipelines that end in noise and have no space of their own; "
                 f"{given} is not one"
             )
-    parts: list[Measurement[S, M]] = [each.bind(space) for each in mechanisms]
+    parts: list[Measurement[S, Any]] = [each.bind(space) for each in mechanisms]
     measure = parts[0].output_measure
     for part, recipe in zip(parts, mechanisms, strict=True):
         if part.output_measure != measure:
-            raise SpaceError(
+            raise ParameterError(
                 f"compose adds losses of one measure: {mechanisms[0]!r} has {measure!r}, "
                 f"{recipe!r} has {part.output_measure!r}. Put >> dp.to_zcdp() or "
                 ">> dp.to_approximate(delta) after the one to convert"
             )
 
+    names = tuple(named) or tuple(f"part {place}" for place in range(1, len(parts) + 1))
     releases = [release_of(part.function) for part in parts]
 
-    def release(values: tuple[Any, ...], entropy: Entropy) -> tuple[Any, ...]:
-        return tuple(each(value, entropy) for each, value in zip(releases, values, strict=True))
+    def release(values: tuple[Any, ...], entropy: Entropy) -> Any:
+        found = tuple(each(value, entropy) for each, value in zip(releases, values, strict=True))
+        return ByName(dict(zip(named, found, strict=True))) if named else found
 
     return Measurement(
         space,
@@ -102,8 +147,14 @@ def compose(space: S, *mechanisms: Mechanism[S, M]) -> Measurement[S, M]:
         lambda distance: measure.together([part.privacy_map(distance) for part in parts]),
         Facts(
             laws=tuple(law for part in parts for law in part.facts.laws),
-            explanation="the losses of the parts, composed",
+            explanation=_Because(
+                {name: part.facts.explanation for name, part in zip(names, parts, strict=True)}
+            ),
             errors=_errors_of([part.facts for part in parts]),
         ),
-        trace=tuple(step.indented() for part in parts for step in part.trace),
+        trace=tuple(
+            step.indented()
+            for name, part in zip(names, parts, strict=True)
+            for step in (at_part(name), *(each.indented() for each in part.trace))
+        ),
     )

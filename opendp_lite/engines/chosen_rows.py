@@ -60,7 +60,7 @@ class Choice(ABC):
         """Takes a block; gives the places in the data of the rows that may be chosen."""
         count = len(self.filters)
         told = block[:, count : count + len(self.told)]
-        stays = ~np.isnan(told).any(axis=1)
+        stays = self.is_told(told)
         for column, kept in enumerate(self.filters):
             stays &= kept.test(block[:, column])
         inside = np.flatnonzero(stays)
@@ -68,6 +68,11 @@ class Choice(ABC):
         places = inside + self.seen
         self.seen += len(block)
         return places
+
+    def is_told(self, told: Floats) -> NDArray[np.bool_]:
+        """In which rows all is there that the choice looks at."""
+        found: NDArray[np.bool_] = ~np.isnan(told).any(axis=1)
+        return found
 
     @abstractmethod
     def may_stay(self, told: Floats, places: Places) -> NDArray[np.bool_]:

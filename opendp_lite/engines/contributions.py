@@ -9,13 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.engines.chosen_rows import Choice, chosen_rows
+from opendp_lite.engines.distinct import Distinct, Numbered
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.identities import Identities
 from opendp_lite.engines.lazy_table import LazyTable
 from opendp_lite.engines.least_rows import Keys, LeastRows, Places, in_order, starts_of
 from opendp_lite.engines.table import Column
 
-_NO_GROUP: Final = -float(2**52)
+_NO_GROUP: Final = -1.0
+"""Of rows that have no key in the column of the groups: together they are one group."""
 
 
 def contributions(
@@ -27,12 +29,13 @@ def contributions(
         table: Any rows. Those without an id are left out.
         person: The column that holds the ids.
         most: How many rows of a person are kept; with groups, in each of them.
-        groups: A column, and how many of its values are kept of each person.
+        groups: A column, and how many of its values are kept of each person. Values are one where
+            they are one key of ``thresholded_counts``.
         keys: Independent random words for the rows at some places in the data.
     """
     columns = [Column(person, Identities())]
     if groups is not None:
-        columns.append(Column(groups[0], Identities(missing=_NO_GROUP)))
+        columns.append(Column(groups[0], Numbered(Distinct())))
     rows = LeastRows.of(most, keys, len(columns))
     kept_groups = None if groups is None else groups[1]
     return chosen_rows(table, _LeastChoice(table.filters, tuple(columns), rows, kept_groups))
@@ -50,8 +53,12 @@ class _LeastChoice(Choice):
     _groups: list[Places] = attrs.field(factory=list, init=False)
     _places: list[Places] = attrs.field(factory=list, init=False)
 
+    def is_told(self, told: Floats) -> NDArray[np.bool_]:
+        """Whether the person is known: rows without a group are one group."""
+        return ~np.isnan(told[:, 0])
+
     def may_stay(self, told: Floats, places: Places) -> NDArray[np.bool_]:
-        self._groups.append(told.astype(np.int64))
+        self._groups.append(np.where(np.isnan(told), _NO_GROUP, told).astype(np.int64))
         self._places.append(places)
         self.waiting += len(places)
         return np.ones(len(places), dtype=np.bool_)

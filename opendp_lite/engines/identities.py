@@ -30,12 +30,8 @@ class Identities(ColumnReading):
     Ids are the same where Python says that they are equal: 5 and 5.0 are, "5" and 5 are not. These
     count as missing, since one of them may stand for two people: a float so large that its type
     does not hold every whole number, and a value that is not equal to itself or has no hash.
-
-    Attributes:
-        missing: Another number for missing cells, where they are an id as well.
     """
 
-    missing: float = nan
     _known: dict[Any, float] = attrs.field(factory=dict, init=False)
     _is_text: bool | None = attrs.field(default=None, init=False)
 
@@ -88,7 +84,7 @@ class Identities(ColumnReading):
     def _of_floats(self, values: NDArray[Any]) -> Floats:
         most = _most(values.dtype)
         inside = (values < most) & (values > -most)
-        found = np.where(inside, values, self.missing).astype(np.float64, copy=False)
+        found = np.where(inside, values, nan).astype(np.float64, copy=False)
         odd = inside & ((np.trunc(found) != found) | (np.abs(found) >= _SMALL))
         places = np.flatnonzero(odd)
         if len(places):
@@ -101,11 +97,11 @@ class Identities(ColumnReading):
             if value not in self._known:
                 found = self._first(value)
                 if found is None:
-                    return self.missing
+                    return nan
                 self._known[value] = found
             return self._known[value]
         except Exception:
-            return self.missing
+            return nan
 
     def _first(self, value: Any) -> float | None:
         """The number of an id that was not met before; None for a missing one."""

@@ -17,7 +17,7 @@ from opendp_lite.errors import DataError
 _LISTED = 8
 PICK: Final = (
     "; or pick the columns that you need: df['age'], dp.select('age') or "
-    "dp.records(columns=['age', ...])"
+    "dp.records(columns=['age', ...]); dp.table() >> dp.count() counts rows whatever they hold"
 )
 
 
@@ -162,7 +162,10 @@ def _place(name: str | None, have: tuple[str, ...]) -> int:
     if name is None and len(have) == 1:
         return 0
     if name is None:
-        raise DataError(f"the table has {len(have)} columns; say which, with dp.select('age')")
+        raise DataError(
+            f"the table has {len(have)} columns; say which, with dp.select('age') before the step "
+            "or dp.histogram('age', ...)"
+        )
     if have.count(name) == 1:
         return have.index(name)
     if name in have:

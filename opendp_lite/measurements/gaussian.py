@@ -133,8 +133,8 @@ def gaussian(
         if delta is None or epsilon is None:
             missing = "delta" if delta is None else "epsilon"
             raise ParameterError(
-                f"gaussian: epsilon and delta go together, {missing} is missing; "
-                "for pure privacy use laplace(epsilon=...)"
+                f"gaussian: epsilon and delta go together, {missing} is missing; write "
+                "dp.gaussian(epsilon=1, delta=1e-6), or dp.laplace(epsilon=1) for pure privacy"
             )
         return _approximate(
             space, require_sensitivity(unit, "gaussian"), epsilon, delta, confidence

@@ -379,6 +379,12 @@ def _quantiles(given: Number | Sequence[Number]) -> tuple[tuple[Fraction, ...], 
     several = isinstance(given, Sequence | np.ndarray)
     found = parse_bounds(given, "quantiles") if several else (exact(given, "quantiles"),)
     for each in found:
+        if not 0 <= each <= 1 and several:
+            raise ParameterError(
+                "private_quantile: quantiles are shares between 0 and 1, such as [0.25, 0.5, "
+                "0.75]; the data goes into a second call, as in "
+                "dp.private_quantile(0.5, bounds=(0, 100), epsilon=1)(data)"
+            )
         if not 0 <= each <= 1:
             percent = (
                 f"; {format_number(each)} % is {format_number(each / 100)}"

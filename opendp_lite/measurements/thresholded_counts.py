@@ -7,104 +7,27 @@ from fractions import Fraction
 from math import ceil
 from typing import Any, Final, cast
 
-import attrs
-
 from opendp_lite.core import Facts, Measurement
 from opendp_lite.engines.deferred import Released
-from opendp_lite.engines.distinct import CountKeys, KeyCounts
+from opendp_lite.engines.distinct import CountKeys
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import (
-    Number,
-    digits_up,
-    exp_down,
-    exp_up,
-    open_probability,
-    positive,
-)
+from opendp_lite.exact import Number, digits_up, open_probability, positive
 from opendp_lite.examples import example
+from opendp_lite.measurements._thresholds import (
+    Change,
+    GaussianThreshold,
+    LaplaceThreshold,
+    Threshold,
+)
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.curve import Pair
 from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.recipes import mechanism
-from opendp_lite.samplers.discrete_laplace import DiscreteLaplace
-from opendp_lite.samplers.entropy import Entropy
-from opendp_lite.samplers.law import SCALE_SLACK
 from opendp_lite.spaces import Space, records, row_metric
-from opendp_lite.tables import TablesOrRows
+from opendp_lite.tables import Tables, TablesOrRows
 
 _WIDEST: Final = 2**20
-_FINEST: Final = 2**2048
 _LEAST_DELTA: Final = Fraction(1, 10**300)
-
-
-@attrs.frozen
-class Threshold:
-    """Discrete Laplace noise on counts, and the least noisy count that is released.
-
-    Attributes:
-        scale: The b of the noise, of which P(k) is in proportion to exp(-|k| / b).
-        least: The threshold.
-    """
-
-    scale: Fraction
-    least: int
-
-    @classmethod
-    def met(cls, scale: Fraction, rows: int, delta: Fraction) -> Threshold:
-        """The least threshold, of 1 or more, at which so many rows make new keys with delta."""
-        below, enough = 0, 1
-        while cls(scale, enough).newcomers(rows) > delta:
-            below, enough = enough, 2 * enough
-        while enough - below > 1:
-            middle = (below + enough) // 2
-            if cls(scale, middle).newcomers(rows) > delta:
-                below = middle
-            else:
-                enough = middle
-        return cls(scale, enough)
-
-    @property
-    def law(self) -> DiscreteLaplace:
-        """The noise, on whole numbers."""
-        return DiscreteLaplace(self.scale * SCALE_SLACK, 0)
-
-    def chance(self, count: int) -> Fraction:
-        """The probability that a key of so many rows is released, rounded up by 1e-40 of it."""
-        rate, beyond = 1 / self.law.scale, self.least - count
-        if beyond > 0:
-            return min(Fraction(1), exp_up(-beyond * rate) / (1 + exp_down(-rate)))
-        return 1 - exp_down((beyond - 1) * rate) / (1 + exp_up(-rate))
-
-    def newcomers(self, rows: int) -> Fraction:
-        """The largest probability that any key is released of which these rows are all there are.
-
-        Over all ways to part the rows among keys: one key for all, or one for each is the worst.
-        """
-        if rows <= 1:
-            return rows * self.chance(1)
-        return max(self.chance(rows), 1 - _power_down(1 - self.chance(1), rows))
-
-    def passed(self, found: KeyCounts, entropy: Entropy) -> dict[Hashable, int]:
-        """The keys whose noisy count reaches the threshold, with this count."""
-        noisy = self.law.release(found.counts, 0, entropy).tolist()
-        pairs = zip(found.keys, noisy, strict=True)
-        return {key: count for key, count in pairs if count >= self.least}
-
-
-def _power_down(base: Fraction, exponent: int) -> Fraction:
-    """A rational at most base^exponent, for a base from 0 to 1."""
-    found, square = Fraction(1), _shorter(base)
-    while exponent:
-        if exponent & 1:
-            found = _shorter(found * square)
-        exponent >>= 1
-        square = _shorter(square * square)
-    return found
-
-
-def _shorter(value: Fraction) -> Fraction:
-    """The value, rounded down to a multiple of 2^-2048."""
-    return Fraction(value.numerator * _FINEST // value.denominator, _FINEST)
 
 
 def threshold_of(
@@ -119,16 +42,23 @@ def threshold_of(
     level, spill = positive(epsilon, "epsilon"), open_probability(delta, "delta")
     if spill < _LEAST_DELTA:
         raise ParameterError(f"{step}: delta must be at least 1e-300")
-    rows = ceil(cast(Fraction, space.unit))
-    scale = _sides(space) * rows / level
-    if scale > _WIDEST:
+    change = change_in(space, cast(Fraction, space.unit))
+    noises: list[LaplaceThreshold | GaussianThreshold] = [
+        LaplaceThreshold.costing(change, level),
+        GaussianThreshold.costing(change, level, spill),
+    ]
+    ways = [noise.met(change, spill) for noise in noises if noise.scale <= _WIDEST]
+    if not ways:
         raise ParameterError(f"{step}: epsilon = {float(level):g} needs noise of more than 2^20")
-    return Threshold.met(scale, rows, spill)
+    return min(ways, key=lambda way: (way.least, way.law.standard_deviation))
 
 
-def _sides(space: Space[Any]) -> int:
-    """How many counts one row of distance moves by 1, at most."""
-    return 2 if row_metric(space).fixed_size else 1
+def change_in(space: Space[Any], distance: Fraction) -> Change:
+    """How datasets of a space differ that are so far apart."""
+    metric, domain = row_metric(space), space.domain
+    names = domain.names or () if isinstance(domain, Tables) else ()
+    alike = metric.most_alike(distance, names)
+    return Change(ceil(distance), ceil(alike), 2 if metric.fixed_size else 1)
 
 
 @example(records(columns=["city"]), epsilon=1, delta=1e-6)
@@ -161,28 +91,41 @@ def thresholded_counts(
 
     Privacy:
         The pair (epsilon, delta') under ``ApproximateDivergence``, where delta' is at most
-        ``delta``: the exact probability at the threshold, which is a whole number. For k rows added
-        or removed epsilon is k / b, and for k rows replaced 2 k / b, with b the scale of the noise.
-        Delta' is then the probability that k rows show a key of which they are all.
+        ``delta``. The noise is Laplace or Gaussian, whichever has the smaller threshold, and
+        ``explain()`` says which. Gaussian noise wins where a person has rows under several keys,
+        at most so many under each: ``dp.bound_contributions(1, groups=("city", 5))``.
+
+        With Laplace noise and k rows added or removed epsilon is k / b, and for k rows replaced 2 k
+        / b, with b the scale of the noise. Delta' is the exact probability that k rows show a key
+        of which they are all. With Gaussian noise epsilon is that of its exact curve at 9/10 of
+        ``delta``. Delta' is the largest over all ways to part the rows between such keys and
+        others. Probabilities are exact at the threshold, which is a whole number.
 
     Proof:
         Each key has its own noise, so its release depends on its own count alone. Write p(c) for
-        the probability that a key with c rows is released: the discrete Laplace mass from T - c on.
-        Let two datasets differ by k rows. Keys in both have counts that differ by k in sum, or by 2
-        k if rows are replaced. Thresholding is post-processing of the discrete Laplace mechanism
-        (Ghosh, Roughgarden, Sundararajan 2009), which gives epsilon.
+        the probability that a key with c rows is released: the mass of the noise from T - c on. Let
+        two datasets differ by k rows, at most c of which share a key. Keys in both have counts that
+        differ by k in sum, or by 2 k if rows are replaced. For noise on them alone let the loss be
+        (epsilon, d). It is (k / b, 0) for the discrete Laplace mechanism (Ghosh, Roughgarden,
+        Sundararajan 2009). Gaussian noise has its exact curve (Balle and Wang 2018, theorem 8), at
+        an l2 distance of at most sqrt(c k). Thresholding and rounding are post-processing.
 
         A key in the first dataset only is never released from the second. Let A be the probability
-        that the first releases none of its own keys, and B the same for the second. Outcomes that
-        show such keys are disjoint, so the total variation distance is 1 - min(A, B). It adds to
-        delta (basic composition, Dwork and Roth 2014, theorem 3.16). A replaced row may remove a
-        key and create another. That is one on either side, so it counts once.
+        that the first releases none of its own keys, and B the same for the second. Let S be any
+        set of outcomes, and S' those in S that show no such key. The releases of keys in both are
+        independent of the others: let P and Q be the probabilities that they alone give S'. Then
+        the first dataset gives S with at most 1 - A + A P, the second with at least B Q. Let m be
+        the smaller of A and B. Since P - e^epsilon Q <= d, the first minus e^epsilon times the
+        second is at most 1 - A + (A - m) P + m d <= 1 - m (1 - d). So delta' is 1 - m (1 - d), the
+        largest over how many of the k rows are in new keys. The others have the l2 distance. With
+        more than 31 rows, several such numbers are bounded together.
 
-        A is the product of 1 - p(c) over keys whose c sum up to at most k. The logarithm of 1 -
-        p(c) is concave in c, since the law is log-concave. With j keys the product is therefore
-        least for j - 1 keys of one row and one of the rest. This is concave in j again, so j is 1
-        or k. Delta' = max(p(k), 1 - (1 - p(1))^k). Thresholds of this kind are due to Korolova,
-        Kenthapadi, Mishra, Ntoulas 2009, and Wilson et al. 2020 released keys of several rows so.
+        A is the product of 1 - p(c_i) over keys whose c_i sum up to at most k. The logarithm of 1 -
+        p is concave, since the law is log-concave. So it lies above its chord from 1 to c, and the
+        product is least if all c_i are 1 or all are c: m = min((1 - p(1))^k, (1 - p(c))^(k / c)),
+        with k / c rounded up. Thresholds of this kind are due to Korolova, Kenthapadi, Mishra,
+        Ntoulas 2009. Wilson et al. 2020 released keys of several rows so, and Wilkins, Kifer,
+        Zhang, Karrer 2024 analysed Gaussian noise exactly.
 
     Example:
         >>> import opendp_lite as dp
@@ -196,11 +139,9 @@ def thresholded_counts(
     """
     domain = space.domain
     threshold = threshold_of(space, "thresholded_counts", epsilon, delta)
-    sides = _sides(space)
 
     def privacy_map(distance: Fraction) -> Pair:
-        rows = ceil(distance)
-        return sides * rows / threshold.scale, threshold.newcomers(rows)
+        return threshold.loss(change_in(space, distance))
 
     return Measurement(
         space,
@@ -208,8 +149,7 @@ def thresholded_counts(
         Released(CountKeys(domain.columns, domain.names), threshold.passed),
         privacy_map,
         Facts(
-            explanation=f"epsilon = l1 / b, b = {float(threshold.scale):.6g}; a key of one row is "
-            f"released with probability {digits_up(threshold.chance(1))}, noisy counts from "
-            f"{threshold.least} on are shown"
+            explanation=f"{threshold.words()}; a key of one row is released with probability "
+            f"{digits_up(threshold.chance(1))}, noisy counts from {threshold.least} on are shown"
         ),
     )

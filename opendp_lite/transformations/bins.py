@@ -3,40 +3,30 @@
 from __future__ import annotations
 
 import attrs
-import numpy as np
 
-from opendp_lite.bodies.bounds import Bounds, parse_bounds, to_floats
+from opendp_lite.bodies.bounds import Bounds
 from opendp_lite.bodies.one_hots import OneHots, Placed
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.engines.deferred import chained
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.rows import MapRows
-from opendp_lite.errors import ParameterError, SpaceError
+from opendp_lite.errors import SpaceError
 from opendp_lite.examples import example
 from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space, records
+from opendp_lite.transformations.axes import EdgeAxis
 from opendp_lite.transformations.row_map import unchanged
-
-_FEWEST, _MOST = 2, 2**24
 
 
 @attrs.frozen(eq=False, repr=False)
-class _Interval:
+class _Placed:
     """A block function from numbers to the place of the interval that holds them."""
 
-    edges: Floats
-    other: bool
+    axis: EdgeAxis
 
     def __call__(self, block: Floats) -> Floats:
-        count = len(self.edges) - 1
-        found = np.searchsorted(self.edges, block[:, 0], side="right").astype(np.float64)
-        found -= 1
-        found[block[:, 0] == self.edges[-1]] = count - 1
-        beyond = (found < 0) | (found >= count)
-        found[beyond] = count if self.other else np.nan
-        found[np.isnan(block[:, 0])] = np.nan
-        return found[:, None]
+        return self.axis.of_numbers(block[:, 0])[:, None]
 
 
 @example(records(), [0, 1, 2.5, 10])
@@ -78,14 +68,11 @@ def bins(
         >>> counts.map(1)
         dp.Norms(l1=1.0, l2=1.0, linf=1.0)
     """
-    points = to_floats(parse_bounds(edges, "edges"))
-    if not _FEWEST <= len(points) <= _MOST:
-        raise ParameterError(f"bins takes from 2 to 2^24 edges, got {len(points)}")
-    if not (np.isfinite(points).all() and (points[1:] > points[:-1]).all()):
-        raise ParameterError("bins: the edges must rise, as floats; sort them and drop repeats")
+    axis = EdgeAxis.of(edges, "bins", other=other)
     if space.domain.columns != 1:
         raise SpaceError(f"bins is for one column, the rows have {space.domain.columns}")
-    count = len(points) - 1 + other
-    placed = chained(MapRows.by(_Interval(points, other)), MapRows.by(Placed(count)))
-    after = Rows(count, space.domain.size, OneHots(count))
-    return Transformation(space, Space(after, space.metric, unit=space.unit), placed, unchanged)
+    placed = chained(MapRows.by(_Placed(axis)), MapRows.by(Placed(axis.places)))
+    after = Rows(axis.places, space.domain.size, OneHots(axis.places))
+    return Transformation(
+        space, Space(after, space.metric.of_new_values(), unit=space.unit), placed, unchanged
+    )

@@ -15,7 +15,7 @@ from opendp_lite.engines.least_rows import Places, Words
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import described, whole
 from opendp_lite.examples import example
-from opendp_lite.metrics import SymmetricDistance
+from opendp_lite.metrics import SpreadDistance, SymmetricDistance
 from opendp_lite.recipes import stage
 from opendp_lite.samplers.entropy import SecureEntropy
 from opendp_lite.spaces import Space, records, row_metric
@@ -95,8 +95,18 @@ def bound_contributions(
         return contributions(table, column, most, group, table.keys or _fresh_keys)
 
     domain = attrs.evolve(tables_in(space.domain), size=None, limit=_words(most, group))
-    after = Space(domain, SymmetricDistance(), unit=moved(cast(Fraction, space.unit)))
+    metric = _spread(space, group)
+    after = Space(domain, metric, unit=moved(cast(Fraction, space.unit)))
     return Transformation(space, after, kept, moved)
+
+
+def _spread(space: Space[Any], group: tuple[str, int] | None) -> SymmetricDistance:
+    """The metric between tables with the chosen rows: those of a person may be in several groups.
+
+    One row more of a person may exchange one group for another, so then nothing is known.
+    """
+    people = isinstance(space.domain, PersonTables)
+    return SpreadDistance(*group) if people and group else SymmetricDistance()
 
 
 def _fresh_keys(places: Places) -> Words:

@@ -10,11 +10,11 @@ from typing import Any
 import attrs
 import numpy as np
 
+from opendp_lite.bodies.bounds import Bounds
 from opendp_lite.bodies.one_hots import OneHots, Placed
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.engines.categories import Categories
-from opendp_lite.engines.columns import Codes
 from opendp_lite.engines.fold import Block, Floats
 from opendp_lite.engines.lazy_table import Lazily, LazyTable
 from opendp_lite.engines.rows import LazyRows, map_rows
@@ -24,9 +24,11 @@ from opendp_lite.examples import example
 from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space, records
 from opendp_lite.tables import TablesOrRows
+from opendp_lite.transformations.axes import Axis, CategoryAxis, EdgeAxis, one_for_each
 from opendp_lite.transformations.row_map import unchanged
 
 _MOST = 2**24
+Edges = Bounds | range | Sequence[Bounds | range]
 
 
 @attrs.frozen(repr=False)
@@ -45,23 +47,41 @@ class _Together:
 
 @attrs.frozen(repr=False)
 class _Coded:
-    """A block function from numbers to their places among categories."""
+    """A block function from numbers to their places."""
 
-    categories: tuple[Categories, ...]
+    axes: tuple[Axis, ...]
 
     def __call__(self, block: Floats) -> Floats:
-        found = np.empty((len(block), len(self.categories)))
-        for column, each in enumerate(self.categories):
-            found[:, column] = each.codes(block[:, column])
+        found = np.empty((len(block), len(self.axes)))
+        for column, axis in enumerate(self.axes):
+            found[:, column] = axis.of_numbers(block[:, column])
+        return found
+
+
+@attrs.frozen(repr=False)
+class _Settled:
+    """A block function from what was read of a table to places."""
+
+    axes: tuple[Axis, ...]
+
+    def __call__(self, block: Floats) -> Floats:
+        found = np.empty((len(block), len(self.axes)))
+        for column, axis in enumerate(self.axes):
+            found[:, column] = axis.of_read(block[:, column])
         return found
 
 
 @example(records(), [1, 2.5, None])
 @example(records(columns=["sex", "education"]), [[0, 1], range(1, 4)])
 @example(records(columns=["region"]), [0.5, 7], other=True)
+@example(records(columns=["sex", "age"]), [0, 1], edges=[-1, 2.5, 10])
 @stage
 def one_hot(
-    space: Space[TablesOrRows], categories: Sequence[Any], *, other: bool = False
+    space: Space[TablesOrRows],
+    categories: Sequence[Any],
+    *,
+    edges: Edges | None = None,
+    other: bool = False,
 ) -> Transformation[Space[TablesOrRows], Space[Rows]]:
     """Makes of each value a row with a one in the place of its category, and zeros elsewhere.
 
@@ -72,6 +92,8 @@ def one_hot(
         categories: The values to count, chosen without looking at the data: text, numbers, or both.
             None stands for missing cells. For several columns a list for each: there is then one
             place for each combination, the last column's category changing fastest.
+        edges: Rising numbers for the last column, in place of categories, as ``bins`` takes them.
+            For several last columns a list for each.
         other: Whether all other values are counted in a further place, the last one.
 
     Returns:
@@ -79,7 +101,8 @@ def one_hot(
         value is. Where the number of rows is public, it becomes a row of zeros.
 
     Raises:
-        ParameterError: If a category is declared twice, or there are none or more than 2^24.
+        ParameterError: If a category is declared twice, the edges do not rise, or there are none or
+            more than 2^24.
         SpaceError: If the lists are not as many as the columns.
         DataError: If all categories are text and a column holds numbers, or the reverse.
 
@@ -98,8 +121,7 @@ def one_hot(
         >>> counts.map(1)
         dp.Norms(l1=1.0, l2=1.0, linf=1.0)
     """
-    lists = _lists(space, categories)
-    every = tuple(Categories.of(each, "one_hot", other=other) for each in lists)
+    every = _axes(space, categories, edges, other)
     widths = tuple(each.places for each in every)
     count = prod(widths)
     if count > _MOST:
@@ -111,14 +133,33 @@ def one_hot(
     def coded(rows: Any) -> LazyRows:
         if isinstance(rows, LazyTable):
             asked = zip(names or (None,), every, strict=True)
-            found = rows.columns([Column(name, Codes(each)) for name, each in asked])
+            found = rows.columns([Column(name, axis.reading) for name, axis in asked])
+            found = found if edges is None else map_rows(found, _Settled(every))
         else:
             found = map_rows(rows, _Coded(every))
         return reduce(map_rows, steps, found)
 
     after = Rows(count, space.domain.size, OneHots(count))
     return Transformation(
-        space, Space(after, space.metric, unit=space.unit), Lazily(coded), unchanged
+        space, Space(after, space.metric.of_new_values(), unit=space.unit), Lazily(coded), unchanged
+    )
+
+
+def _axes(
+    space: Space[Any], categories: Sequence[Any], edges: Edges | None, other: bool
+) -> tuple[Axis, ...]:
+    """How each column is counted."""
+    lists = _lists(space, categories) if edges is None else one_for_each(categories)
+    ends = [] if edges is None else one_for_each(edges)
+    if len(lists) + len(ends) != space.domain.columns:
+        raise SpaceError(
+            f"one_hot was given {len(lists)} lists of categories and {len(ends)} of edges for "
+            f"{space.domain.columns} columns; put dp.select() before it, or give one list for each "
+            "column"
+        )
+    return (
+        *(CategoryAxis(Categories.of(each, "one_hot", other=other)) for each in lists),
+        *(EdgeAxis.of(each, "one_hot", other=other) for each in ends),
     )
 
 

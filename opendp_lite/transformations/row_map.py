@@ -141,7 +141,7 @@ def row_map_trusted(
     domain = attrs.evolve(space.domain, columns=body.columns, body=body, names=names)
     return Transformation(
         space,
-        Space(domain, space.metric, unit=space.unit),
+        Space(domain, space.metric.of_new_values(), unit=space.unit),
         MapRows.by(function),
         unchanged,
     )

@@ -79,7 +79,7 @@ def test_refusals_come_before_the_release(refused, survey, tmp_path):
     for path, message in {
         tmp_path / "r.txt": "the name ends in .json, .csv, .parquet",
         tmp_path / "none" / "r.csv": "there is no folder",
-        survey: "this file holds the data; name another file",
+        survey: "is a file that is read, such as the data; name another",
     }.items():
         error = refused("histogram", survey, *COUNTS, "--output", path)
         assert "--output: " in error

@@ -409,8 +409,8 @@ def test_adaptive_measurements_compose():
     assert both.map(2) == 5.6
     many, one, dead = both(DATA)
     assert (len(many), type(one), dead.spent) == (10, float, 0)
-    with pytest.raises(dp.SpaceError, match="to_zcdp"):
-        dp.compose(TENTH, dp.adaptive(returned, dp.epsilon(1))).map(1)
+    with pytest.raises(dp.ParameterError, match="to_zcdp"):
+        dp.compose(TENTH, dp.adaptive(returned, dp.epsilon(1)))
 
 
 def spaces():

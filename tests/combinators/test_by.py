@@ -406,6 +406,20 @@ def test_keys_may_come_as_a_column():
         assert pipeline == dp.by("key", ["a", "b"], dp.count() >> dp.laplace(epsilon=SURE))
 
 
+def test_accuracy_of_histograms_and_compositions_by_group():
+    """Each group has noise of its own: three groups of two bins are six entries."""
+    bins = dp.histogram("x", edges=[0, 1, 2], epsilon=1)
+    grouped = dp.by("key", ["a", "b", "c"], bins)
+    assert grouped.accuracy(0.95) == bins.accuracy(0.95) == 3
+    six = dp.histogram("x", edges=range(7), epsilon=1).accuracy(0.95, jointly=True)
+    assert grouped.accuracy(0.95, jointly=True) == six == 5
+    assert bins.accuracy(0.95, jointly=True) == 4
+    both = dp.compose(rows=dp.count() >> dp.laplace(epsilon=0.5), bins=bins)
+    assert dp.by("key", ["a", "b"], both).accuracy(0.95).tolist() == [6, 3]
+    with pytest.raises(dp.SpaceError, match="accuracy"):
+        dp.by("key", ["a"], dp.select("x") >> dp.mean(0, 1, epsilon=1)).accuracy(0.95)
+
+
 def test_accuracy_is_known_before_anything_is_spent():
     counts = dp.count() >> dp.laplace(epsilon=1)
     assert dp.by("key", ["a", "b"], counts).accuracy(0.95) == counts.accuracy(0.95) == 3

@@ -29,4 +29,4 @@ def test_what_is_shown_is_what_is_printed(typed, output, monkeypatch, capsys):
 
 
 def test_all_are_found():
-    assert len(SHOWN) == 4
+    assert len(SHOWN) == 5

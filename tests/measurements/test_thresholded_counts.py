@@ -20,17 +20,29 @@ import pyarrow as pa
 import pytest
 import scipy.sparse
 from numpy.typing import NDArray
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
 import opendp_lite as dp
 from opendp_lite.engines.deferred import Deferred, identity
 from opendp_lite.engines.distinct import CountKeys, KeyCounts
 from opendp_lite.engines.rows import one_pass
-from opendp_lite.measurements.thresholded_counts import Threshold
+from opendp_lite.measurements._thresholds import (
+    Change,
+    GaussianThreshold,
+    LaplaceThreshold,
+    Threshold,
+)
+from opendp_lite.measurements.thresholded_counts import change_in
+from opendp_lite.measures.profile import GaussianProfile
 
 REPLACE = dp.ChangeOneDistance()
 ALMOST_ALL = {"epsilon": 30, "delta": 0.3}
 """Noise that is 0 in all but e^-30 of the draws, and a threshold of 2."""
+
+
+def met(scale: Fraction, rows: int, delta: Fraction) -> LaplaceThreshold:
+    """The least threshold, with Laplace noise, at which so many rows make new keys with delta."""
+    return LaplaceThreshold(1, scale).met(Change(rows, rows, 1), delta)
 
 
 def exact_tail(scale: Fraction, least: int) -> Decimal:
@@ -47,7 +59,7 @@ def exact_tail(scale: Fraction, least: int) -> Decimal:
 @pytest.mark.parametrize("scale", [Fraction(1, 7), Fraction(1), Fraction(5, 2), Fraction(20)])
 @pytest.mark.parametrize("count", [0, 1, 2, 4, 5, 9])
 def test_the_chance_of_a_key_is_the_tail_of_the_law(scale: Fraction, count: int) -> None:
-    threshold = Threshold(scale, 5)
+    threshold = LaplaceThreshold(5, scale)
     true = exact_tail(threshold.law.scale, 5 - count)
     claimed = threshold.chance(count)
     assert Fraction(true) * (1 - Fraction(1, 10**50)) <= claimed
@@ -66,20 +78,20 @@ def partitions(rows: int, most: int | None = None) -> Iterator[tuple[int, ...]]:
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(1), Fraction(3), Fraction(100)])
 @pytest.mark.parametrize("least", [1, 2, 6, 15, 300])
 def test_the_worst_way_to_make_new_keys(scale: Fraction, least: int) -> None:
-    threshold = Threshold(scale, least)
+    threshold = LaplaceThreshold(least, scale)
     for rows in range(8):
         worst = max(
             1 - prod((1 - threshold.chance(count) for count in parts), start=Fraction(1))
             for parts in partitions(rows)
         )
-        assert worst <= threshold.newcomers(rows) <= worst + Fraction(1, 2**2000)
+        assert worst <= threshold.newcomers(rows, rows) <= worst + Fraction(1, 2**2000)
 
 
 def test_either_way_may_be_the_worst() -> None:
     """Many keys of one row where the noise is wide, one key of many rows where it is narrow."""
-    wide, narrow = Threshold(Fraction(100), 1500), Threshold(Fraction(1), 25)
-    assert wide.newcomers(3) > wide.chance(3) * Fraction(5, 2)
-    assert narrow.newcomers(3) == narrow.chance(3) > 3 * narrow.chance(1)
+    wide, narrow = LaplaceThreshold(1500, Fraction(100)), LaplaceThreshold(25, Fraction(1))
+    assert wide.newcomers(3, 3) > wide.chance(3) * Fraction(5, 2)
+    assert narrow.newcomers(3, 3) == narrow.chance(3) > 3 * narrow.chance(1)
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(7, 2)])
@@ -87,9 +99,11 @@ def test_either_way_may_be_the_worst() -> None:
 @pytest.mark.parametrize("rows", [1, 2, 9])
 def test_the_threshold_is_the_least(epsilon: Fraction, delta: Fraction, rows: int) -> None:
     scale = rows / epsilon
-    found = Threshold.met(scale, rows, delta)
-    assert found.newcomers(rows) <= delta
-    assert found.least == 1 or Threshold(scale, found.least - 1).newcomers(rows) > delta
+    found = met(scale, rows, delta)
+    assert found.newcomers(rows, rows) <= delta
+    assert (
+        found.least == 1 or LaplaceThreshold(found.least - 1, scale).newcomers(rows, rows) > delta
+    )
 
 
 def released_law(threshold: Threshold, count: int, far: int) -> NDArray[np.float64]:
@@ -98,13 +112,8 @@ def released_law(threshold: Threshold, count: int, far: int) -> NDArray[np.float
         return np.array([1.0, *[0.0] * (far - threshold.least + 1)])
     steps = np.arange(threshold.least, far, dtype=np.float64)
     shown = np.exp(threshold.law.log_probability(steps, Fraction(count)))
-    return np.array(
-        [1 - float(threshold.chance(count)), *shown, float(beyond(threshold, count, far))]
-    )
-
-
-def beyond(threshold: Threshold, count: int, far: int) -> Fraction:
-    return Threshold(threshold.scale, far).chance(count)
+    beyond = attrs.evolve(threshold, least=far).chance(count)
+    return np.array([1 - float(threshold.chance(count)), *shown, float(beyond)])
 
 
 def divergence(
@@ -112,9 +121,12 @@ def divergence(
 ) -> float:
     """The exact delta of two datasets, given as the rows of each key."""
     keys = sorted({*first, *second})
-    far = threshold.least + max([*first.values(), *second.values()]) + 30
+    reach = 30 if isinstance(threshold, LaplaceThreshold) else int(7 * threshold.scale)
+    far = threshold.least + max([*first.values(), *second.values()]) + reach
     laws = [np.ones(1), np.ones(1)]
     for key in keys:
+        if first.get(key, 0) == second.get(key, 0):
+            continue
         for place, data in enumerate((first, second)):
             law = released_law(threshold, data.get(key, 0), far)
             laws[place] = np.multiply.outer(laws[place], law).ravel()
@@ -131,34 +143,208 @@ DATASETS = [
 ]
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 1.5])
-@pytest.mark.parametrize("delta", [0.3, 0.01])
-def test_the_exact_loss_of_datasets_is_within_the_map(epsilon: float, delta: float) -> None:
+@pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(3, 2)])
+@pytest.mark.parametrize("delta", [Fraction(3, 10), Fraction(1, 100)])
+def test_the_exact_loss_of_datasets_is_within_the_map(epsilon: Fraction, delta: Fraction) -> None:
     """Up to three rows added or removed, all keys that they may touch."""
-    bound = dp.records() >> dp.measurements.thresholded_counts(epsilon=epsilon, delta=delta)
-    threshold = Threshold.met(1 / Fraction(epsilon), 1, Fraction(delta))
-    met = 0.0
+    threshold = met(1 / epsilon, 1, delta)
+    reached = 0.0
     for first, second in product(DATASETS, DATASETS):
         apart = distance(first, second)
         if 1 <= apart <= 3:
-            most, spill = bound.map(apart)
+            most, spill = map(float, threshold.loss(Change(apart, apart, 1)))
             found = divergence(threshold, first, second, most)
             assert found <= spill * (1 + 1e-9) + 1e-12
-            met = max(met, found / spill if apart == 1 else 0)
-    assert met > 0.999999
-    lower = Threshold(threshold.scale, threshold.least - 1)
-    assert divergence(lower, {"a": 1}, {}, bound.map(1)[0]) > 1.2 * bound.map(1)[1]
+            reached = max(reached, found / spill if apart == 1 else 0)
+    assert reached > 0.999999
+    lower = attrs.evolve(threshold, least=threshold.least - 1)
+    most, spill = map(float, threshold.loss(Change(1, 1, 1)))
+    assert divergence(lower, {"a": 1}, {}, most) > 1.2 * spill
+
+
+def neighbours(change: Change) -> Iterator[tuple[dict[str, int], dict[str, int]]]:
+    """Datasets that differ by some rows in two keys: new ones, frequent ones, and one of each."""
+    rows = range(change.alike + 1)
+    for one, two, common in product(rows, rows, [(40, 40), (40, 0), (0, 0)]):
+        if 1 <= one + two <= change.rows:
+            yield {"a": common[0] + one, "b": common[1] + two}, dict(zip("ab", common, strict=True))
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(2)])
+@pytest.mark.parametrize("change", [Change(1, 1, 1), Change(2, 1, 1), Change(2, 2, 1)])
+@pytest.mark.parametrize("delta", [Fraction(1, 5), Fraction(1, 100)])
+def test_the_exact_loss_with_gaussian_noise_is_within_the_map(
+    epsilon: Fraction, change: Change, delta: Fraction
+) -> None:
+    """In new keys, in frequent ones, and in both; a lower threshold or less noise shows."""
+    noise = GaussianThreshold.costing(change, epsilon, delta)
+    threshold = noise.met(change, delta)
+    claimed, spill = threshold.loss(change)
+    assert claimed == epsilon
+    assert delta / 2 < spill <= delta
+
+    def worst(tried: GaussianThreshold) -> float:
+        ways = [pair for way in neighbours(change) for pair in (way, way[::-1])]
+        return max(divergence(tried, *way, float(epsilon)) for way in ways)
+
+    assert 0.6 * spill < worst(threshold) <= spill * (1 + 1e-9)
+    assert worst(attrs.evolve(threshold, variance=threshold.variance / 4)) > 2 * delta
+    assert worst(attrs.evolve(threshold, least=threshold.least // 2)) > delta
+    lower = attrs.evolve(threshold, least=threshold.least - 1)
+    assert threshold.least == 1 or lower.loss(change)[1] > delta
+
+
+@pytest.mark.parametrize("rows", [1, 3, 6])
+@pytest.mark.parametrize("alike", [1, 3])
+def test_the_worst_way_to_make_new_keys_of_few_rows_each(rows: int, alike: int) -> None:
+    for threshold in (
+        LaplaceThreshold(6, Fraction(3)),
+        LaplaceThreshold(15, Fraction(1)),
+        GaussianThreshold(9, Fraction(9), Fraction(1), Fraction(1, 10)),
+    ):
+        worst = max(
+            1 - prod((1 - threshold.chance(count) for count in parts), start=Fraction(1))
+            for parts in partitions(rows, min(rows, alike))
+        )
+        found = threshold.newcomers(rows, alike)
+        assert worst <= found <= worst * (1 + Fraction(1, 10**30))
+
+
+@pytest.mark.parametrize("variance", [Fraction(1, 4), Fraction(4), Fraction(90)])
+@pytest.mark.parametrize("count", [0, 1, 4, 5, 9])
+def test_the_chance_of_a_key_with_gaussian_noise(variance: Fraction, count: int) -> None:
+    """By the law's own probabilities, and by its definition: a count of T - 1/2 rounds up to T."""
+    threshold = GaussianThreshold(5, variance, Fraction(1), Fraction(1, 10))
+    steps = np.arange(5, 150, dtype=np.float64)
+    shown = np.exp(threshold.law.log_probability(steps, Fraction(count))).sum()
+    claimed = float(threshold.chance(count))
+    assert claimed == pytest.approx(shown, rel=1e-9)
+    assert claimed == pytest.approx(norm.sf((4.5 - count) / float(variance) ** 0.5), rel=1e-9)
+
+
+def test_more_rows_than_are_looked_at_one_by_one_cost_a_little_more() -> None:
+    """The grouped bound is above each way by itself, and below a threshold a tenth higher."""
+    change = Change(70, 1, 1)
+    threshold = GaussianThreshold.costing(change, Fraction(1), Fraction(1, 10**6)).met(
+        change, Fraction(1, 10**6)
+    )
+    spill = threshold.loss(change)[1]
+    each = [
+        1
+        - (1 - threshold.newcomers(new, 1))
+        * (1 - GaussianProfile((70 - new) / threshold.variance).delta(Fraction(1)))
+        for new in range(71)
+    ]
+    assert max(each) <= spill <= Fraction(1, 10**6)
+    assert threshold.newcomers(70, 1) > spill / 10
+
+
+def test_rows_replaced_with_gaussian_noise_move_both_datasets() -> None:
+    """Of two rows replaced in different keys, and one in a new key: l2^2 is 4, and 3."""
+    change = Change(2, 1, 2)
+    assert [change.squares(new) for new in range(3)] == [4, 3, 2]
+    assert [Change(4, 4, 1).squares(new) for new in range(5)] == [16, 9, 4, 1, 0]
+    assert [Change(4, 2, 1).squares(new) for new in range(5)] == [8, 6, 4, 1, 0]
+    threshold = GaussianThreshold.costing(change, Fraction(1), Fraction(1, 10)).met(
+        change, Fraction(1, 10)
+    )
+    most, spill = threshold.loss(change)
+    pairs = [
+        ({"a": 20, "b": 20, "c": 21}, {"a": 21, "b": 20, "c": 20}),
+        ({"a": 21, "b": 1}, {"a": 20, "c": 1}),
+        ({"a": 1}, {"b": 1}),
+    ]
+    for pair in pairs:
+        for way in (pair, pair[::-1]):
+            assert divergence(threshold, *way, float(most)) <= spill
+
+
+def spread(groups: int, rows: int = 1, *more: Any) -> Any:
+    chosen = dp.bound_contributions(rows, groups=("city", groups))
+    return dp.table(person="id") >> chosen >> dp.select("city", *more)
+
+
+def test_the_better_noise_is_taken_and_told() -> None:
+    step = dp.measurements.thresholded_counts(epsilon=1, delta=1e-6)
+    one, ten = spread(1) >> step, spread(10) >> step
+    packed = dp.table(person="id") >> dp.bound_contributions(10) >> dp.select("city") >> step
+    assert "l1 / b, b = 1;" in one.explain()
+    assert "l1 / b, b = 10;" in packed.explain()
+    assert "Gaussian" in ten.explain()
+    change = Change(10, 1, 1)
+    epsilon, delta = Fraction(1), Fraction(1, 10**6)
+    gaussian = GaussianThreshold.costing(change, epsilon, delta).met(change, delta)
+    laplace = LaplaceThreshold.costing(change, epsilon).met(change, delta)
+    assert ten.loss(1) == gaussian.loss(change)
+    assert (gaussian.least, laplace.least) == (72, 156)
+    assert ten.loss(2) == gaussian.loss(Change(20, 2, 1))
+    assert ten.map(1) == (1, pytest.approx(9e-7, rel=1e-6))
+    assert one.loss(1)[1] == laplace_of_one().chance(1)
+    assert ten.map(2)[0] > 2
+
+
+def laplace_of_one() -> LaplaceThreshold:
+    return met(Fraction(1), 1, Fraction(1, 10**6))
+
+
+def test_rows_are_known_to_be_apart_only_while_their_values_are_as_they_were() -> None:
+    """A step that changes the values may bring rows together that were in different groups."""
+    chosen = dp.table(person="id") >> dp.bound_contributions(2, groups=("city", 5))
+    kept = chosen >> dp.keep("age", between=(18, 65))
+    for space, alike in [
+        (chosen >> dp.select("city"), 2),
+        (chosen >> dp.select("age", "city"), 2),
+        (kept >> dp.select("city"), 2),
+        (chosen >> dp.select("age"), 10),
+        (chosen >> dp.select("city") >> dp.clamp(0, 9), 10),
+        (chosen >> dp.select("city") >> dp.impute(9), 10),
+        (chosen >> dp.select("city") >> dp.select("city") >> dp.absolute(), 10),
+        (
+            dp.table()
+            >> dp.bound_contributions(2, groups=("city", 5), person="id")
+            >> dp.select("city"),
+            3,
+        ),
+    ]:
+        rows = space.stability_map(Fraction(1))
+        assert change_in(space.output_space, rows).alike == alike
+
+
+def test_groups_of_a_person_are_keys() -> None:
+    """Values that are one key are one group, whatever they are, so a person has one row in it."""
+    alike: list[Any] = [date(2024, 2, 29), datetime(2024, 2, 29), "2024-02-29"]
+    alike += [pd.Timestamp("2024-02-29"), "2024-02-29T00:00:00"]
+    numbers: list[Any] = [0.1, Decimal("0.1"), Fraction(1, 10), 1, 1.0, True, Decimal(1)]
+    data = {"id": ["p"] * 12, "city": alike + numbers}
+    keys = CountKeys(1, ("city",))
+    table = dp.Tables().to_internal(data)
+    assert keys(table).keys == (0.1, 1, "2024-02-29", "2024-02-29T00:00:00")
+    kept = spread(12).function(table)
+    assert keys(kept).keys == keys(table).keys
+    assert keys(kept).counts.tolist() == [1, 1, 1, 1]
+
+
+def test_a_person_with_many_cities_is_audited(seeded: None) -> None:
+    """A person with a row in each of 12 new cities, and one in each of 12 frequent ones."""
+    step = dp.measurements.thresholded_counts(epsilon=1, delta=0.01)
+    bound = spread(12) >> step
+    assert "Gaussian" in bound.explain()
+    many = {"id": [f"q{n}" for n in range(480)], "city": [f"c{n % 12}" for n in range(480)]}
+    for start in ("c", "new"):
+        more = {
+            "id": [*many["id"], *["p"] * 12],
+            "city": [*many["city"], *[f"{start}{n}" for n in range(12)]],
+        }
+        dp.audit(bound, many, more, releases=300)
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.5])
 def test_the_exact_loss_of_replaced_rows_is_within_the_map(epsilon: float) -> None:
     """One row of a key becomes one of another: a key may vanish and another appear."""
-    space = dp.records(size=20, metric=REPLACE)
-    bound = space >> dp.measurements.thresholded_counts(epsilon=epsilon, delta=0.01)
-    threshold = Threshold.met(2 / Fraction(epsilon), 1, Fraction(1, 100))
-    most, spill = bound.map(1)
+    threshold = met(2 / Fraction(epsilon), 1, Fraction(1, 100))
+    most, spill = map(float, threshold.loss(Change(1, 1, 2)))
     assert most == epsilon
-    met = []
+    ratios = []
     for first in DATASETS:
         for old, new in product(first, "abc"):
             second = Counter(first)
@@ -166,18 +352,16 @@ def test_the_exact_loss_of_replaced_rows_is_within_the_map(epsilon: float) -> No
             second[new] += 1
             found = divergence(threshold, first, +second, most)
             assert found <= spill * (1 + 1e-9)
-            met.append(found / spill)
-    assert max(met) > 0.999999
-    half = Threshold(threshold.scale / 2, threshold.least)
+            ratios.append(found / spill)
+    assert max(ratios) > 0.999999
+    half = LaplaceThreshold(threshold.least, threshold.scale / 2)
     assert divergence(half, {"a": 60, "b": 60}, {"a": 59, "b": 61}, most) > spill
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.5])
 def test_two_replaced_rows_count_once_where_keys_vanish_and_appear(epsilon: float) -> None:
-    space = dp.records(size=20, metric=REPLACE)
-    bound = space >> dp.measurements.thresholded_counts(epsilon=epsilon, delta=0.01)
-    threshold = Threshold.met(2 / Fraction(epsilon), 1, Fraction(1, 100))
-    most, spill = bound.map(2)
+    threshold = met(2 / Fraction(epsilon), 1, Fraction(1, 100))
+    most, spill = map(float, threshold.loss(Change(2, 2, 2)))
     assert most == 2 * epsilon
     pairs = [
         ({"a": 2}, {"b": 2}),
@@ -193,17 +377,17 @@ def test_two_replaced_rows_count_once_where_keys_vanish_and_appear(epsilon: floa
 
 def test_the_loss_of_more_rows() -> None:
     added = dp.records() >> dp.measurements.thresholded_counts(epsilon=1, delta=1e-6)
-    threshold = Threshold.met(Fraction(1), 1, Fraction(1, 10**6))
+    threshold = met(Fraction(1), 1, Fraction(1, 10**6))
     assert threshold.least == 15
     assert added.loss(0) == (0, 0)
     assert added.loss(1) == (1, threshold.chance(1))
-    assert added.loss(3) == (3, threshold.newcomers(3)) == (3, threshold.chance(3))
+    assert added.loss(3) == (3, threshold.newcomers(3, 3)) == (3, threshold.chance(3))
     replaced = dp.records(size=9, metric=REPLACE) >> dp.measurements.thresholded_counts(
         epsilon=1, delta=1e-6
     )
-    other = Threshold.met(Fraction(2), 1, Fraction(1, 10**6))
+    other = met(Fraction(2), 1, Fraction(1, 10**6))
     assert replaced.loss(1) == (1, other.chance(1))
-    assert replaced.loss(2) == (2, other.newcomers(2))
+    assert replaced.loss(2) == (2, other.newcomers(2, 2))
 
 
 def test_a_unit_of_several_rows_is_paid_for() -> None:
@@ -211,8 +395,8 @@ def test_a_unit_of_several_rows_is_paid_for() -> None:
     space = dp.records(columns=["age", "city"], size=9, metric=REPLACE)
     kept = dp.keep("age", between=(18, 65)) >> dp.select("city")
     bound = space >> kept >> dp.measurements.thresholded_counts(epsilon=1, delta=1e-6)
-    threshold = Threshold.met(Fraction(2), 2, Fraction(1, 10**6))
-    assert bound.loss(1) == (1, threshold.newcomers(2))
+    threshold = met(Fraction(2), 2, Fraction(1, 10**6))
+    assert bound.loss(1) == (1, threshold.newcomers(2, 2))
 
 
 def appearances(threshold: Threshold, keys: int, seed: int) -> int:
@@ -231,12 +415,12 @@ def unlikely(count: int, keys: int, chance: float) -> bool:
 
 def test_a_key_of_one_row_appears_as_often_as_claimed() -> None:
     """By simulation, false by chance once in 5e6; a threshold too low by one would be seen."""
-    threshold, keys = Threshold.met(Fraction(1), 1, Fraction(1, 100)), 200_000
+    threshold, keys = met(Fraction(1), 1, Fraction(1, 100)), 200_000
     count = appearances(threshold, keys, seed=1)
     claimed = float(threshold.chance(1))
     assert not unlikely(count, keys, claimed)
     for other in (threshold.least - 1, threshold.least + 1):
-        assert unlikely(count, keys, float(Threshold(threshold.scale, other).chance(1)))
+        assert unlikely(count, keys, float(LaplaceThreshold(other, threshold.scale).chance(1)))
     assert unlikely(count, keys, claimed / 2)
 
 
@@ -309,9 +493,21 @@ def test_counts_are_noisy_by_the_scale() -> None:
     bound = dp.records() >> dp.measurements.thresholded_counts(epsilon=0.5, delta=1e-6)
     found = bound.insecure_release(keys, seed=2).value
     errors = np.array(list(found.values())) - 100.0
-    true = Threshold(Fraction(2), 1).law.standard_deviation ** 2
+    true = LaplaceThreshold(1, Fraction(2)).law.standard_deviation ** 2
     assert len(found) == 4000
     assert abs(np.mean(errors**2) / true - 1) < 6 * np.sqrt(5.1 / 4000)
+
+
+def test_gaussian_counts_are_noisy_by_the_scale() -> None:
+    """As above: the variance of a squared normal is twice its square; 6 deviations, 2e-9."""
+    data = {"id": np.arange(400_000), "city": np.repeat(np.arange(4000.0), 100)}
+    bound = spread(12) >> dp.measurements.thresholded_counts(epsilon=3, delta=1e-6)
+    change, delta = Change(12, 1, 1), Fraction(1, 10**6)
+    noise = GaussianThreshold.costing(change, Fraction(3), delta).met(change, delta)
+    found = bound.insecure_release(data, seed=2).value
+    errors = np.array(list(found.values())) - 100.0
+    assert len(found) == 4000
+    assert abs(np.mean(errors**2) / (float(noise.variance) + 1 / 12) - 1) < 6 * np.sqrt(2 / 4000)
 
 
 def keys_of(data: Any, *columns: str) -> dict[Any, int]:
@@ -477,7 +673,7 @@ def test_what_is_typed_wrong_is_refused() -> None:
     with pytest.raises(dp.ParameterError, match="epsilon"):
         step(epsilon=0, delta=0.1)
     with pytest.raises(dp.ParameterError, match="noise of more than 2\\^20"):
-        step(epsilon=1e-7, delta=0.1)
+        step(epsilon=1e-7, delta=1e-12)
     with pytest.raises(dp.ParameterError, match="1e-300"):
         step(epsilon=1, delta=Fraction(1, 10**400))
 

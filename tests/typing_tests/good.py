@@ -273,6 +273,11 @@ assert_type(
     dp.histogram("age", edges=range(0, 101, 10), epsilon=1),
     dp.Mechanism[Tables, dp.MaxDivergence, Counted],
 )
+assert_type(
+    dp.histogram(["sex", "age"], categories=["f", "m"], edges=[0, 40, 80], epsilon=1),
+    dp.Mechanism[Tables, dp.MaxDivergence, Counted],
+)
+assert_type(dp.one_hot([["f", "m"]], edges=[[0, 40], range(0, 100, 10)]), dp.Stage[Tables, Tables])
 assert_type(dp.histogram(categories=[1, None], rho=1), dp.Mechanism[Tables, Zcdp, Counted])
 assert_type(
     dp.histogram(["sex", "age"], epsilon=1, delta=1e-6, confidence=0.9),
@@ -543,6 +548,12 @@ assert_type(
     dp.compose(summed, counted >> dp.to_zcdp(), dp.count() >> dp.gaussian(rho=1) >> float),
     dp.Mechanism[Tables, Zcdp],
 )
+assert_type(
+    dp.compose(rows=counted, again=counted),
+    dp.Mechanism[Tables, dp.MaxDivergence, dp.releases.ByName],
+)
+assert_type(dp.compose([counted, counted]), dp.Mechanism[Tables, dp.MaxDivergence])
+assert_type(dp.releases.ByName({"rows": 3}), dp.releases.ByName)
 assert_type(
     dp.compose(approximate, summed.to_approximate(1e-6)),
     dp.Mechanism[Tables, dp.ApproximateDivergence],

@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.bodies.bounds import Bounds, parse_bounds
+from opendp_lite.bodies.bounds import parse_bounds
 from opendp_lite.core import Measurement, Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.engines.categories import Categories
@@ -33,8 +33,9 @@ from opendp_lite.samplers.error_law import Errors, half_widths
 from opendp_lite.samplers.law import Law
 from opendp_lite.spaces import Space, records
 from opendp_lite.tables import Tables, TablesOrRows, numbers
+from opendp_lite.transformations.axes import one_for_each
 from opendp_lite.transformations.bins import bins
-from opendp_lite.transformations.one_hot import one_hot
+from opendp_lite.transformations.one_hot import Edges, one_hot
 from opendp_lite.transformations.select import select
 from opendp_lite.transformations.sum import sum
 
@@ -50,7 +51,7 @@ def histogram(
     column: Which | None = None,
     *,
     categories: Sequence[Any] | NDArray[Any] | None = None,
-    edges: Bounds | range | None = None,
+    edges: Edges | None = None,
     other: bool = False,
     epsilon: Number,
     confidence: Number = 0.95,
@@ -60,7 +61,7 @@ def histogram(
     column: Which | None = None,
     *,
     categories: Sequence[Any] | NDArray[Any] | None = None,
-    edges: Bounds | range | None = None,
+    edges: Edges | None = None,
     other: bool = False,
     rho: Number,
     confidence: Number = 0.95,
@@ -70,7 +71,7 @@ def histogram(
     column: Which | None = None,
     *,
     categories: Sequence[Any] | NDArray[Any] | None = None,
-    edges: Bounds | range | None = None,
+    edges: Edges | None = None,
     other: bool = False,
     epsilon: Number,
     delta: Number,
@@ -83,6 +84,9 @@ def histogram(
     categories=[[0, 1], [1, 2.5, None]],
     rho=0.1,
 )
+@example(
+    records(columns=["sex", "age"]), ["sex", "age"], categories=[0, 1], edges=[0, 18, 65], rho=1
+)
 @example(records(), edges=range(0, 101, 10), other=True, epsilon=1, delta=1e-6)
 @example(records(columns=["city"]), "city", epsilon=1, delta=1e-6, confidence=0.9)
 @mechanism
@@ -91,7 +95,7 @@ def histogram(
     column: Which | None = None,
     *,
     categories: Sequence[Any] | NDArray[Any] | None = None,
-    edges: Bounds | range | None = None,
+    edges: Edges | None = None,
     other: bool = False,
     epsilon: Number | None = None,
     rho: Number | None = None,
@@ -109,7 +113,8 @@ def histogram(
         categories: The values to count, chosen without looking at the data; None stands for missing
             cells. For several columns a list for each.
         edges: Rising numbers between which a column of numbers is counted. An interval holds its
-            lower edge, and the last one both.
+            lower edge, and the last one both. For several columns a list for each. With categories
+            too, the edges are those of the last columns.
         other: Whether all other values are counted too, under the key "other".
         epsilon: The budget of pure privacy; with ``delta`` of approximate privacy.
         rho: The budget of zero-concentrated privacy, with Gaussian noise.
@@ -123,7 +128,7 @@ def histogram(
 
     Raises:
         ParameterError: If the budget is missing, or if categories and edges do not fit together.
-        SpaceError: If the column is not there, or ``edges`` are given for several columns.
+        SpaceError: If the column is not there.
 
     Privacy:
         The budget that was given, in its measure, under either row metric. A row is in one bin, so
@@ -133,7 +138,7 @@ def histogram(
         ``one_hot`` or ``bins``, ``sum``, and ``laplace`` or ``gaussian``: a row added or removed
         moves the counts by 1 in l1 and l2, a row replaced by 2 and sqrt(2). For epsilon and delta
         the noise with the smaller error of the two: Laplace noise then spends no delta. Without
-        declared categories ``thresholded_counts``.
+        declared categories ``thresholded_counts``, with the noise of the smaller threshold.
 
     Example:
         >>> import opendp_lite as dp
@@ -159,12 +164,15 @@ def histogram(
                 "histogram: categories that are not declared take epsilon= and delta=, and no "
                 "other=; declare them with categories= or edges="
             )
-        threshold = threshold_of(space, "histogram", epsilon, delta)
+        threshold = threshold_of(start.output_space, "histogram", epsilon, delta)
         unknown: Any = start >> thresholded_counts(
             epsilon=cast(Number, epsilon), delta=cast(Number, delta)
         )
         shown = _Shown(titles, (), None, threshold.law, level, threshold.least)
-        return cast(Measurement[Space[TablesOrRows], Any, Histogram], unknown >> shown.present)
+        return cast(
+            Measurement[Space[TablesOrRows], Any, Histogram],
+            unknown >> shown.shown_counts_with_intervals,
+        )
     keys, axes, placed = _declared(domain.columns, categories, edges, other)
     counted: Any = start >> placed >> sum()
     ways = [budget.with_claimed_loss(counted >> budget.noise())]
@@ -172,7 +180,7 @@ def histogram(
         ways.append(_as_approximate(counted >> laplace(epsilon=budget.epsilon)))
     best = min(ways, key=lambda way: way.facts.laws[0].standard_deviation)
     shown = _Shown(titles, keys, axes, best.facts.laws[0], level)
-    made = best >> shown.declared
+    made = best >> shown.counts_with_intervals
     known = attrs.evolve(made.facts, errors=best.facts.errors)
     return cast(Measurement[Space[TablesOrRows], Any, Histogram], attrs.evolve(made, facts=known))
 
@@ -184,27 +192,39 @@ def _picked(space: Space[Any], column: Which | None, edges: object) -> Transform
     domain = space.domain
     if edges is None or not isinstance(domain, Tables) or domain.names is not None:
         return Transformation(space, space, identity, identity)
-    rows = Space(Rows(1, domain.size), space.metric, unit=space.unit)
+    rows = Space(Rows(1, domain.size), space.metric.of_new_values(), unit=space.unit)
     return Transformation(space, rows, numbers, identity)
 
 
 def _declared(
-    columns: int, categories: Sequence[Any] | NDArray[Any] | None, edges: object, other: bool
+    columns: int, categories: Sequence[Any] | NDArray[Any] | None, edges: Any, other: bool
 ) -> tuple[tuple[Hashable, ...], Axes | None, Stage[Any, Any]]:
     """The keys that were declared, by column where there are several, and the step to places."""
-    if categories is None:
-        if isinstance(edges, Mapping) or columns > 1:
-            raise SpaceError(
-                "histogram: edges are a list for one column; for bins in each category of another "
-                "column write dp.by('sex', ['f', 'm'], dp.histogram('age', edges=..., epsilon=1))"
+    if isinstance(edges, Mapping):
+        raise SpaceError("histogram: edges are a list, or for several columns a list for each")
+    if columns == 1:
+        if categories is not None and edges is not None:
+            raise ParameterError(
+                "histogram takes categories= or edges= for one column, not both; for two columns "
+                "write dp.histogram(['sex', 'age'], categories=..., edges=...)"
             )
-        return _of_bins(edges, other), None, bins(cast(Any, edges), other=other)
-    if edges is not None:
-        raise ParameterError("histogram takes categories= or edges=, not both")
-    lists = list(categories) if columns > 1 else [categories]
-    axes = tuple(_of_categories(each, other) for each in lists)
-    step = one_hot(cast(Any, categories), other=other)
-    return (tuple(product(*axes)), axes, step) if columns > 1 else (axes[0], None, step)
+        if edges is not None:
+            return _of_bins(edges, other), None, bins(edges, other=other)
+        return _of_categories(categories, other), None, one_hot(cast(Any, categories), other=other)
+    lists = [] if categories is None else one_for_each(categories)
+    ends = [] if edges is None else one_for_each(edges)
+    if len(lists) + len(ends) != columns:
+        raise ParameterError(
+            f"histogram: {columns} columns need {columns} lists of categories or of edges, got "
+            f"{len(lists)} and {len(ends)}. Write categories=[['f', 'm'], range(1, 17)], or "
+            "categories=['f', 'm'], edges=[0, 40, 80]: columns with edges come last"
+        )
+    axes = (
+        *(_of_categories(each, other) for each in lists),
+        *(_of_bins(each, other) for each in ends),
+    )
+    step = one_hot(lists, edges=ends or None, other=other)
+    return tuple(product(*axes)), axes, step
 
 
 def _as_approximate(pure: Measurement[Any, Any]) -> Measurement[Any, Any]:
@@ -247,13 +267,13 @@ class _Shown:
     level: Fraction
     least: int | None = None
 
-    def declared(self, release: NDArray[Any]) -> Histogram:
+    def counts_with_intervals(self, release: NDArray[Any]) -> Histogram:
         """A histogram of all declared keys."""
         whole = self.law.exponent == 0
         counts = release.astype(np.int64) if whole else release
         return self._made(self.keys, counts, self._reach(len(self.keys)))
 
-    def present(self, release: dict[Hashable, int]) -> Histogram:
+    def shown_counts_with_intervals(self, release: dict[Hashable, int]) -> Histogram:
         """A histogram of the keys that were released."""
         counts = np.fromiter(release.values(), np.int64, len(release))
         return self._made(tuple(release), counts, None)

@@ -1,0 +1,129 @@
+"""``opendp-lite report``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+import opendp_lite as dp
+from opendp_lite.cli import flags
+from opendp_lite.cli.file_input import FileInput
+from opendp_lite.cli.output_file import writable
+from opendp_lite.cli.told import Told
+from opendp_lite.shown_results import plain
+
+_DESCRIPTION: Final = """\
+Makes the releases of a pipeline that you saved, such as a dp.compose of many parts. For example:
+
+  opendp-lite report survey.csv --pipeline report.json --numbers age --words sex \\
+      --output release.json
+
+In Python, pipeline.to_json() makes the text of report.json. It holds the budget of each part."""
+
+
+@attrs.frozen
+class _Releases:
+    """A release of any kind, with the promise of its pipeline."""
+
+    pipeline: dp.Measurement[Any, Any, Any]
+    found: Any
+    explain: bool
+
+    def as_json(self) -> str:
+        """One JSON object with all digits."""
+        told = {
+            "releases": plain(self.found),
+            "neighbours": self.pipeline.neighbours(),
+            "loss": {
+                "measure": type(self.pipeline.output_measure).__name__,
+                "value": self.pipeline.map(1),
+            },
+            "pipeline": repr(self.pipeline),
+        }
+        if self.explain:
+            told["explain"] = self.pipeline.explain().splitlines()
+        return json.dumps(told, indent=2, allow_nan=False)
+
+    def as_text(self) -> str:
+        """The release, and what it costs."""
+        *_, last = (line for line in self._explained if line.startswith("loss for "))
+        parts = [str(self.found), "", last]
+        return "\n".join([*parts, "", *self._explained] if self.explain else parts)
+
+    @property
+    def _explained(self) -> list[str]:
+        return self.pipeline.explain().splitlines()
+
+
+def report(arguments: argparse.Namespace) -> Told:
+    """Makes the releases of a saved pipeline. All that is wrong with it is refused before.
+
+    Raises:
+        ParameterError: If the file spells no release, or an option does not fit.
+        DataError: If the data are not as declared.
+    """
+    pipeline = _saved(arguments.pipeline)
+    output = None if arguments.output is None else _output(arguments)
+    numbers, words = arguments.numbers or [], arguments.words or []
+    if not numbers and not words:
+        raise dp.ParameterError(
+            "name the columns that the pipeline reads: --numbers NAME ... and --words NAME ..."
+        )
+    kinds = [*((name, float) for name in numbers), *((name, str) for name in words)]
+    data = FileInput.of(arguments, kinds).table()
+    told = _Releases(pipeline, pipeline(data), arguments.explain)
+    text = told.as_json() if arguments.json else told.as_text()
+    if output is None:
+        return Told(text)
+    contents = told.as_json()
+    return Told(text, lambda: _write(output, contents))
+
+
+def _saved(name: str) -> dp.Measurement[Any, Any, Any]:
+    found = dp.from_json(Path(name).read_text("utf-8"))
+    if not isinstance(found, dp.Mechanism | dp.Measurement):
+        raise dp.ParameterError("--pipeline: what the file spells does not end in noise")
+    bound: dp.Measurement[Any, Any, Any] = found.bound
+    return bound
+
+
+def _output(arguments: argparse.Namespace) -> Path:
+    path = Path(arguments.output)
+    if path.suffix.lower() != ".json":
+        raise dp.ParameterError(f"--output: the name of a report ends in .json; got {str(path)!r}")
+    return writable(path, "--output", arguments.file, arguments.pipeline)
+
+
+def _write(path: Path, contents: str) -> None:
+    path.write_text(f"{contents}\n", "utf-8")
+
+
+def add_report(commands: argparse._SubParsersAction[Any]) -> None:
+    """Adds the command to those of a parser."""
+    parser = commands.add_parser(
+        "report",
+        help="the releases of a saved pipeline of many parts",
+        usage="""\
+opendp-lite report FILE --pipeline PIPELINE.json [--numbers NAME ...] [--words NAME ...]
+                        [more options]
+       opendp-lite report --help""",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(run=report, parser=parser)
+    data = parser.add_argument_group("the data")
+    flags.add_file(data)
+    data.add_argument("--numbers", metavar="NAME", nargs="+", help="the columns of numbers")
+    data.add_argument(
+        "--words", metavar="NAME", nargs="+", help="the columns of categories, keys or ids"
+    )
+    release = parser.add_argument_group("the release")
+    release.add_argument(
+        "--pipeline", metavar="FILE", required=True, help="what pipeline.to_json() wrote"
+    )
+    flags.add_output(parser.add_argument_group("the output"), forms=".json")

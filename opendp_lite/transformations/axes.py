@@ -1,0 +1,121 @@
+"""How the values of a column are counted: by category, or between edges."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Final
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.bodies.bounds import parse_bounds, to_floats
+from opendp_lite.engines.categories import Categories
+from opendp_lite.engines.columns import Codes
+from opendp_lite.engines.door import NUMBERS
+from opendp_lite.engines.fold import Floats
+from opendp_lite.engines.table import ColumnReading
+from opendp_lite.errors import ParameterError
+
+_FEWEST, _MOST = 2, 2**24
+_LISTS: Final = (list, tuple, range, np.ndarray)
+
+
+class Axis(ABC):
+    """The places in which the values of one column are counted."""
+
+    @property
+    @abstractmethod
+    def places(self) -> int:
+        """How many there are."""
+
+    @property
+    @abstractmethod
+    def reading(self) -> ColumnReading:
+        """How the column of a table is read."""
+
+    @abstractmethod
+    def of_numbers(self, numbers: NDArray[Any]) -> Floats:
+        """The place of each number; NaN for what is in none."""
+
+    @abstractmethod
+    def of_read(self, found: Floats) -> Floats:
+        """As ``of_numbers``, for what the reading gave."""
+
+
+@attrs.frozen(eq=False)
+class CategoryAxis(Axis):
+    """A place for each category."""
+
+    categories: Categories
+
+    @property
+    def places(self) -> int:
+        return self.categories.places
+
+    @property
+    def reading(self) -> ColumnReading:
+        return Codes(self.categories)
+
+    def of_numbers(self, numbers: NDArray[Any]) -> Floats:
+        return self.categories.codes(numbers)
+
+    def of_read(self, found: Floats) -> Floats:
+        return found
+
+
+@attrs.frozen(eq=False)
+class EdgeAxis(Axis):
+    """A place for each interval between rising edges; the last one holds both of its edges.
+
+    Attributes:
+        edges: As floats.
+        other: Whether numbers beyond the edges have a further place, the last one.
+    """
+
+    edges: Floats
+    other: bool
+
+    @classmethod
+    def of(cls, given: object, step: str, *, other: bool) -> EdgeAxis:
+        """The edges that a person typed, refused where they do not rise."""
+        points = to_floats(parse_bounds(given, "edges"))
+        if not _FEWEST <= len(points) <= _MOST:
+            raise ParameterError(
+                f"{step} takes from 2 to 2^24 rising edges, such as range(0, 101, 10) for ten bins "
+                f"from 0 to 100; got {len(points)}"
+            )
+        if not (np.isfinite(points).all() and (points[1:] > points[:-1]).all()):
+            raise ParameterError(
+                f"{step}: the edges must rise, as floats; sort them and drop repeats"
+            )
+        return cls(points, other)
+
+    @property
+    def places(self) -> int:
+        return len(self.edges) - 1 + self.other
+
+    @property
+    def reading(self) -> ColumnReading:
+        return NUMBERS
+
+    def of_numbers(self, numbers: NDArray[Any]) -> Floats:
+        count = len(self.edges) - 1
+        found = np.searchsorted(self.edges, numbers, side="right").astype(np.float64)
+        found -= 1
+        found[numbers == self.edges[-1]] = count - 1
+        beyond = (found < 0) | (found >= count)
+        found[beyond] = count if self.other else np.nan
+        found[np.isnan(numbers)] = np.nan
+        return found
+
+    def of_read(self, found: Floats) -> Floats:
+        return self.of_numbers(found)
+
+
+def one_for_each(given: Any) -> Sequence[Any]:
+    """Lists for several columns as they are, and one list as that of the only column."""
+    listed = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str)
+    nested = listed and all(isinstance(each, _LISTS) for each in given)
+    return list(given) if nested else [given]

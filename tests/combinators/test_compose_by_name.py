@@ -1,0 +1,133 @@
+"""Parts with names: the loss and the draws of the same parts without, and a mapping in order."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.estimators.one_column.count_ratio import count_ratio
+
+TABLE = {"sex": ["f", "m"] * 2000, "age": [41.0, 38.0] * 2000}
+PARTS: dict[str, Any] = {
+    "rows": dp.count() >> dp.laplace(epsilon=0.5, confidence=0.95),
+    "age": dp.select("age") >> dp.mean(0, 100, epsilon=0.5, confidence=0.95),
+    "sex": dp.histogram("sex", categories=["f", "m"], epsilon=0.25),
+    "cities": dp.histogram("sex", categories=["f"], epsilon=0.25),
+    "by sex": dp.by("sex", ["f", "m"], dp.select("age") >> dp.mean(0, 100, epsilon=0.5)),
+    "quartiles": dp.select("age")
+    >> dp.private_quantile([0.25, 0.5], bounds=(0, 100), epsilon=0.25),
+    "totals": dp.select("age") >> dp.clamp(0, 9) >> dp.sum() >> dp.laplace(epsilon=0.25),
+}
+REPORT = dp.table() >> dp.compose(**PARTS)
+
+
+def test_loss_and_releases_are_those_of_the_parts_without_names() -> None:
+    plain = dp.table() >> dp.compose(*PARTS.values())
+    assert REPORT.loss(1) == plain.loss(1) == 2.5
+    assert REPORT.loss(3) == plain.loss(3)
+    found = REPORT.insecure_release(TABLE, seed=5).value
+    assert isinstance(found, dp.releases.ByName)
+    assert list(found) == list(PARTS)
+    same = plain.insecure_release(TABLE, seed=5).value
+    assert repr(list(found.values())) == repr(list(same))
+
+
+def test_json_of_the_releases() -> None:
+    found = REPORT.insecure_release(TABLE, seed=5).value
+    read = json.loads(json.dumps(found.as_dict(), allow_nan=False))
+    assert list(read) == list(PARTS)
+    assert read["rows"]["interval"] == list(found["rows"].interval)
+    assert read["sex"]["counts"] == found["sex"].counts.tolist()
+    assert read["by sex"] == {"f": found["by sex"]["f"], "m": found["by sex"]["m"]}
+    assert read["quartiles"] == list(found["quartiles"])
+    assert read["totals"] == found["totals"].tolist()
+
+
+@pytest.mark.parametrize("pipeline", [REPORT, dp.compose(**PARTS)])
+def test_names_are_kept_by_json_pickle_and_repr(pipeline: Any) -> None:
+    for again in (
+        dp.from_json(pipeline.to_json()),
+        pickle.loads(pickle.dumps(pipeline)),
+        eval(repr(pipeline), {"dp": dp}),
+    ):
+        assert again == pipeline
+        assert hash(again) == hash(pipeline)
+        assert list(again.insecure_release(TABLE, seed=1).value) == list(PARTS)
+    other = dict(reversed(PARTS.items()))
+    assert dp.compose(**other) != dp.compose(**PARTS)
+
+
+@pytest.mark.parametrize("name", ["space", "mechanisms", "named", "first", "mean age", "class", ""])
+def test_any_name_will_do(name: str) -> None:
+    pipeline = dp.compose(**{name: dp.count() >> dp.laplace(epsilon=30), "b": PARTS["rows"]})
+    assert pipeline([1.0, 2.0])[name] == 2
+    assert dp.from_json(pipeline.to_json()) == pipeline
+    assert eval(repr(pipeline), {"dp": dp}) == pipeline
+
+
+def test_a_block_for_each_part_is_explained() -> None:
+    lines = REPORT.explain().splitlines()
+    names = [line for line in lines if line.startswith("  ") and line.strip()[:-1] in PARTS]
+    assert names == [f"  {name}:" for name in PARTS]
+    assert max(map(len, lines)) < 250
+    last = "dp.compose(rows=..., age=..., sex=..., cities=..., **{'by sex': ...}"
+    assert any(line.startswith(last) for line in lines)
+    because = lines[lines.index("because the losses of the parts add up") :]
+    assert "  rows: epsilon = l1 / b, b = 2, standard deviation 2.82843" in because
+    assert not any("declared" in line or "present" in line for line in lines)
+    unnamed = dp.compose(PARTS["rows"], PARTS["rows"]).explain()
+    assert "  part 1:" in unnamed.splitlines()
+    assert "  part 2: epsilon = l1 / b, b = 2, standard deviation 2.82843" in unnamed.splitlines()
+
+
+def test_a_table_is_read_wherever_the_part_that_needs_it_stands() -> None:
+    """A count alone takes rows of numbers, beside a part that picks a column a table with text."""
+    rows, age = PARTS["rows"], PARTS["age"]
+    for both in (dp.compose(rows=rows, age=age), dp.compose(age=age, rows=rows)):
+        assert both.insecure_release(TABLE, seed=1).value["rows"].value > 3900
+    of_numbers = dp.compose(rows, dp.mean(0, 100, epsilon=1))
+    assert type(of_numbers.input_space.domain) is dp.Rows
+
+
+def test_releases_are_a_mapping_that_shows_itself() -> None:
+    found = REPORT.insecure_release(TABLE, seed=5).value
+    assert repr(found).startswith("rows: ")
+    assert "\nsex:\n  sex  count  95 % interval\n  f  " in repr(found)
+    assert "<th style='text-align:left'>by sex</th>" in found._repr_html_()
+    assert len(found) == 7
+    assert "rows" in found
+    assert found.get("nothing") is None
+    with pytest.raises(dp.ParameterError, match="there is no release 'nothing'; there are rows"):
+        found["nothing"]
+
+
+def test_what_is_typed_wrong_is_refused() -> None:
+    public: Any = dp.compose
+    with pytest.raises(dp.ParameterError, match="all parts by name or none"):
+        public(PARTS["rows"], age=PARTS["age"])
+    with pytest.raises(dp.ParameterError, match=r"dp\.compose\(\*\*parts\)"):
+        public(PARTS)
+    with pytest.raises(dp.ParameterError, match=r"dp\.count\(\) is not one"):
+        public(rows=dp.count())
+    with pytest.raises(dp.ParameterError, match="to_zcdp"):
+        public(rows=PARTS["rows"], other=dp.count() >> dp.gaussian(rho=1))
+    with pytest.raises(dp.ParameterError, match="at least one"):
+        public()
+    named = dp.compose(sum=dp.sum() >> dp.laplace(epsilon=1), n=dp.laplace(epsilon=1))
+    with pytest.raises(dp.SpaceError, match="count_ratio"):
+        dp.clamp(0, 1) >> named >> count_ratio(0, 1)
+
+
+def test_functions_of_the_release_and_other_combinators() -> None:
+    means = dp.compose(rows=PARTS["rows"], age=PARTS["age"]) >> dict
+    assert set((dp.table() >> means)(TABLE)) == {"rows", "age"}
+    by = dp.table() >> dp.by("sex", ["f", "m"], dp.compose(rows=PARTS["rows"], age=PARTS["age"]))
+    assert by.map(1) == 1.0
+    assert 1990 < by.insecure_release(TABLE, seed=1).value["f"]["rows"].value < 2010
+    widths = dp.compose(a=PARTS["rows"], b=PARTS["totals"]).accuracy(0.95)
+    assert np.array_equal(widths, dp.compose(PARTS["rows"], PARTS["totals"]).accuracy(0.95))
