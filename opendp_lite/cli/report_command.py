@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,7 +14,9 @@ import attrs
 import opendp_lite as dp
 from opendp_lite.cli import flags
 from opendp_lite.cli.file_input import FileInput
+from opendp_lite.cli.ledger_payment import LedgerPayment
 from opendp_lite.cli.output_file import writable
+from opendp_lite.cli.statement_file import StatementFile
 from opendp_lite.cli.told import Told
 from opendp_lite.shown_results import plain
 
@@ -32,6 +36,7 @@ class _Releases:
     pipeline: dp.Measurement[Any, Any, Any]
     found: Any
     explain: bool
+    ledger: str
 
     def as_json(self) -> str:
         """One JSON object with all digits."""
@@ -44,6 +49,8 @@ class _Releases:
             },
             "pipeline": repr(self.pipeline),
         }
+        if self.ledger:
+            told["ledger"] = self.ledger
         if self.explain:
             told["explain"] = self.pipeline.explain().splitlines()
         return json.dumps(told, indent=2, allow_nan=False)
@@ -52,6 +59,8 @@ class _Releases:
         """The release, and what it costs."""
         *_, last = (line for line in self._explained if line.startswith("loss for "))
         parts = [str(self.found), "", last]
+        if self.ledger:
+            parts.append(f"ledger: {self.ledger}")
         return "\n".join([*parts, "", *self._explained] if self.explain else parts)
 
     @property
@@ -68,6 +77,7 @@ def report(arguments: argparse.Namespace) -> Told:
     """
     pipeline = _saved(arguments.pipeline)
     output = None if arguments.output is None else _output(arguments)
+    beside, payment = StatementFile.of(arguments), LedgerPayment.of(arguments)
     numbers, words = arguments.numbers or [], arguments.words or []
     if not numbers and not words:
         raise dp.ParameterError(
@@ -75,12 +85,18 @@ def report(arguments: argparse.Namespace) -> Told:
         )
     kinds = [*((name, float) for name in numbers), *((name, str) for name in words)]
     data = FileInput.of(arguments, kinds).table()
-    told = _Releases(pipeline, pipeline(data), arguments.explain)
-    text = told.as_json() if arguments.json else told.as_text()
-    if output is None:
-        return Told(text)
-    contents = told.as_json()
-    return Told(text, lambda: _write(output, contents))
+    if payment is None:
+        found, stated, ledger = pipeline(data), pipeline.statement(), ""
+    else:
+        paid = payment.paid(pipeline, data, pipeline.input_space)
+        found, stated, ledger = paid.value, paid.statement(), payment.words(paid)
+    told = _Releases(pipeline, found, arguments.explain, ledger)
+    writes: dict[str, Callable[[], None]] = (
+        {} if output is None else {"--output": partial(_write, output, told.as_json())}
+    )
+    if beside is not None:
+        writes["--statement"] = beside.filled(stated)
+    return Told(told.as_json() if arguments.json else told.as_text(), writes)
 
 
 def _saved(name: str) -> dp.Measurement[Any, Any, Any]:

@@ -149,7 +149,7 @@ class Ledger:
 
     def entries(self) -> tuple[LedgerEntry, ...]:
         """All entries from the first on, each of them checked."""
-        return self.file.entries()
+        return self.file.view().entries
 
     def verify(self) -> tuple[LedgerEntry, ...]:
         """Checks the file, the chain of entries, every total, the place and the witness.
@@ -160,7 +160,7 @@ class Ledger:
         Raises:
             LedgerError: At the first thing that is wrong.
         """
-        return self.file.verify()
+        return self.file.verify().entries
 
     def raise_budget(self, budget: PrivacyBudget[Any], reason: str) -> LedgerEntry:
         """Raises the budget. The entry and its reason are shown for ever.
@@ -173,7 +173,7 @@ class Ledger:
 
     def export(self) -> str:
         """The ledger as JSON, without its key."""
-        return self.file.export()
+        return self.file.view().export()
 
     def _scope(self, identity: DataIdentity, name: str | None) -> str:
         """The name of this content in the ledger: the one that it has, or is to get."""
@@ -209,7 +209,7 @@ class Ledger:
 
     def _require_unit(self, neighbours: str) -> None:
         """Refuses another unit than that of the first session."""
-        entries = self.file.entries()
+        entries = self.entries()
         first = next(entry for entry in entries if entry.state is EntryState.ADMITTED)
         before = json.loads(first.asked)[_NEIGHBOURS]
         if before != neighbours:

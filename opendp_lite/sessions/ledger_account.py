@@ -9,7 +9,6 @@ from opendp_lite.combinators.account import Account, Order, Receipt
 from opendp_lite.core import M
 from opendp_lite.errors import ParameterError
 from opendp_lite.measures.privacy_budget import PrivacyBudget
-from opendp_lite.sessions.ledger_entry import LedgerEntry
 from opendp_lite.sessions.ledger_file import LedgerFile
 
 
@@ -27,7 +26,6 @@ class LedgerAccount(Account[M]):
         terms = file.terms
         self.title = f"the ledger {terms.identity}" + (f" of {terms.data}" if terms.data else "")
         self.unit = terms.unit
-        self._running: dict[int, LedgerEntry] = {}
 
     @property
     def budget(self) -> PrivacyBudget[M]:
@@ -39,12 +37,10 @@ class LedgerAccount(Account[M]):
     def pay(self, order: Order) -> Receipt:
         asked = asked_text(order)
         entry = self.file.reserve(order.price, asked=asked, note=order.note, scope=self.scope)
-        self._running[entry.number] = entry
         return Receipt(entry.number, entry.total, entry.hash)
 
     def finish(self, receipt: Receipt) -> Receipt:
-        end = self.file.finish(self._running.pop(receipt.number))
-        return Receipt(receipt.number, receipt.spent, end.hash)
+        return Receipt(receipt.number, receipt.spent, self.file.finish(receipt.number).hash)
 
 
 def asked_text(order: Order) -> str:
