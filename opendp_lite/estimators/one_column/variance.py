@@ -90,7 +90,8 @@ def variance(
         The mean squared distance from the mean: divided by n, as ``numpy.var`` with ``ddof=0``. It
         lies between 0 and a quarter of the squared width of the bounds. With a confidence, an
         ``Estimate``. It is the variance of the clipped values. Beside the bounds, values are
-        clipped to limits that a part of the budget finds. No interval shows what that moves.
+        clipped to limits that a part of the budget finds. No interval shows what that moves: with
+        ``sampling`` it is for the population clipped at the same limits.
         Missing values are left out; where the number of rows is public they count as the middle of
         the bounds.
 
@@ -104,8 +105,9 @@ def variance(
     Proof:
         A program (``adaptive``) of three releases: a median, the number of rows in geometric rings
         around it, of which a row is in one, and the sums of clipped values, of their squares and of
-        ones. Epsilon with delta is met by the zCDP loss of all three (Canonne, Kamath, Steinke
-        2020, proposition 12).
+        ones. With ``sampling`` a fourth is the sum of ((value - mean)^2 - variance)^2, for the
+        released mean and variance. Epsilon with delta is met by the zCDP loss of all of them
+        (Canonne, Kamath, Steinke 2020, proposition 12).
 
     Example:
         >>> import opendp_lite as dp, numpy as np
