@@ -13,7 +13,7 @@
 
 ``print(mean.explain())`` shows every step and how far off the release may be. More names
 are in ``dp.bases``, ``dp.bodies``, ``dp.combinators``, ``dp.estimators``, ``dp.measurements``,
-``dp.measures``, ``dp.metrics`` and ``dp.transformations``.
+``dp.measures``, ``dp.metrics``, ``dp.releases`` and ``dp.transformations``.
 """
 
 from importlib import import_module
@@ -27,15 +27,15 @@ from opendp_lite import (
     measurements,
     measures,
     metrics,
+    releases,
     transformations,
 )
-from opendp_lite.by_group import ByGroup
 from opendp_lite.combinators.above_threshold import above_threshold
 from opendp_lite.combinators.adaptive import Ask, adaptive
 from opendp_lite.combinators.by import by
 from opendp_lite.combinators.calibrate import calibrate
 from opendp_lite.combinators.compose import compose
-from opendp_lite.core import Facts, InsecureRelease, Measurement, Transformation
+from opendp_lite.core import Facts, Measurement, Transformation
 from opendp_lite.documents import publish
 from opendp_lite.domains import Rows, Scalars, Vectors
 from opendp_lite.engines.blocks import Blocks
@@ -47,15 +47,10 @@ from opendp_lite.errors import (
     SpaceError,
 )
 from opendp_lite.estimate import Estimate
-from opendp_lite.estimates import Estimates
-from opendp_lite.estimators.distributions.basis_distribution import basis_distribution
 from opendp_lite.estimators.distributions.cdf import cdf
-from opendp_lite.estimators.distributions.distribution import Distribution
 from opendp_lite.estimators.distributions.histogram import histogram
-from opendp_lite.estimators.distributions.histogram_release import Histogram
 from opendp_lite.estimators.many_columns.centered_sum import centered_sum
 from opendp_lite.estimators.many_columns.covariance import covariance
-from opendp_lite.estimators.many_columns.covariance_estimate import Covariance
 from opendp_lite.estimators.many_columns.multivariate_mean import multivariate_mean
 from opendp_lite.estimators.many_columns.private_bounds import private_bounds
 from opendp_lite.estimators.one_column.budget_for import budget_for
@@ -75,6 +70,7 @@ from opendp_lite.measurements.private_quantile import private_quantile
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.conversion import to_approximate, to_zcdp
 from opendp_lite.measures.max_divergence import MaxDivergence
+from opendp_lite.measures.privacy_budget import epsilon, mu, rho
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.metrics import ChangeOneDistance, SymmetricDistance
 from opendp_lite.norms import Norms
@@ -82,6 +78,7 @@ from opendp_lite.postprocessor import postprocessor
 from opendp_lite.recipes import Mechanism, Stage, mechanism, stage
 from opendp_lite.rooms import ROOMS
 from opendp_lite.serialise import from_json
+from opendp_lite.sessions.session import session
 from opendp_lite.spaces import Space, records, scalar, table, vector
 from opendp_lite.tables import Tables
 from opendp_lite.transformations.absolute import absolute
@@ -96,7 +93,6 @@ from opendp_lite.transformations.impute import impute
 from opendp_lite.transformations.keep import keep
 from opendp_lite.transformations.norm import norm
 from opendp_lite.transformations.one_hot import one_hot
-from opendp_lite.transformations.outer_products import outer_products
 from opendp_lite.transformations.resize import resize
 from opendp_lite.transformations.row_map import row_map
 from opendp_lite.transformations.scale import scale
@@ -136,17 +132,11 @@ __all__ = [
     "Ask",
     "Blocks",
     "BudgetExceeded",
-    "ByGroup",
     "ChangeOneDistance",
-    "Covariance",
     "DataError",
-    "Distribution",
     "Estimate",
-    "Estimates",
     "Facts",
     "Grid",
-    "Histogram",
-    "InsecureRelease",
     "MaxDivergence",
     "Measurement",
     "Mechanism",
@@ -171,7 +161,6 @@ __all__ = [
     "assert_stable",
     "audit",
     "bases",
-    "basis_distribution",
     "bins",
     "bodies",
     "bound_contributions",
@@ -191,6 +180,7 @@ __all__ = [
     "csv_column",
     "csv_table",
     "drop_nan",
+    "epsilon",
     "estimators",
     "example",
     "expected_error",
@@ -205,20 +195,23 @@ __all__ = [
     "measures",
     "mechanism",
     "metrics",
+    "mu",
     "multivariate_mean",
     "noisy_max",
     "norm",
     "one_hot",
-    "outer_products",
     "postprocessor",
     "private_bounds",
     "private_quantile",
     "records",
+    "releases",
     "resize",
+    "rho",
     "row_map",
     "scalar",
     "scale",
     "select",
+    "session",
     "simplex_augment",
     "simplex_ratio",
     "square",

@@ -231,6 +231,12 @@ def sqrt_up(value: Fraction) -> Fraction:
     return Fraction(math.isqrt(scaled) + 1, 1 << shift)
 
 
+def sqrt_down(value: Fraction) -> Fraction:
+    """A rational at most the square root; the root itself where it is rational."""
+    above = sqrt_up(value)
+    return value / above if value else above
+
+
 def floor_log2(value: Fraction) -> int:
     """The largest k with 2^k <= value, for a positive value."""
     guess = value.numerator.bit_length() - value.denominator.bit_length()
@@ -242,6 +248,14 @@ def short_below(value: Fraction) -> Fraction:
     """A positive rational at most ``value``, within 2^-60 of it relatively, of 61 bits or fewer."""
     grid = Fraction(2) ** (floor_log2(value) - _SHORT)
     return int(value / grid) * grid
+
+
+def short_above(value: Fraction) -> Fraction:
+    """As ``short_below``, of at least ``value``; itself where it is short, or not above 0."""
+    if value <= 0 or value.denominator.bit_length() <= _SHORT:
+        return value
+    grid = Fraction(2) ** (floor_log2(value) - _SHORT)
+    return -(-value // grid) * grid
 
 
 def _context(digits: int) -> decimal.Context:

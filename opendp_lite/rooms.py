@@ -12,6 +12,7 @@ from opendp_lite import (
     measurements,
     measures,
     metrics,
+    releases,
     transformations,
 )
 
@@ -23,5 +24,6 @@ ROOMS: Final = (
     measurements,
     measures,
     metrics,
+    releases,
     transformations,
 )

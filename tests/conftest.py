@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from importlib import import_module
 
 import numpy as np
 import pytest
 
 import opendp_lite as dp
+from opendp_lite.combinators.account import MemoryAccount, Order, Receipt
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
 
 REPLACE = dp.ChangeOneDistance()
@@ -31,6 +33,21 @@ def wild() -> np.ndarray:
     return np.array(
         [0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, -1e-310, 1.0, 2.0**53]
     )
+
+
+@pytest.fixture
+def paid(monkeypatch: pytest.MonkeyPatch) -> list[Fraction]:
+    """The prices of all queries of programs, as they are paid."""
+    prices: list[Fraction] = []
+    pay = MemoryAccount.pay
+
+    def spied(account: MemoryAccount, order: Order) -> Receipt:
+        receipt = pay(account, order)
+        prices.append(Fraction(order.price))
+        return receipt
+
+    monkeypatch.setattr(MemoryAccount, "pay", spied)
+    return prices
 
 
 @pytest.fixture

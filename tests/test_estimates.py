@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
+from opendp_lite.estimates import Estimates
 
-THREE = dp.Estimates.around(
+THREE = Estimates.around(
     [12.0, -0.5, 7.25], [1.0, 0.5, 2.0], 2.0, [3.0, 1.5, 6.0], 0.9, least=0.0, names=("a", "b", "c")
 )
 
@@ -19,7 +20,7 @@ THREE = dp.Estimates.around(
 def test_intervals_are_around_the_values_and_end_where_nothing_can_lie():
     assert THREE.intervals.tolist() == [[10, 14], [0, 1.5], [5.25, 9.25]]
     assert THREE.joint_intervals.tolist() == [[9, 15], [0, 1], [1.25, 13.25]]
-    below = dp.Estimates.around([-9.0], 1.0, 2.0, 2.0, 0.9, least=0.0)
+    below = Estimates.around([-9.0], 1.0, 2.0, 2.0, 0.9, least=0.0)
     assert below.intervals.tolist() == [[0, 0]]
     assert below.values.tolist() == [-9]
 
@@ -35,29 +36,29 @@ def test_it_is_a_sequence_of_estimates():
     with pytest.raises(KeyError, match=r"there are \['a', 'b', 'c'\]"):
         THREE["d"]
     with pytest.raises(KeyError, match="no names"):
-        dp.Estimates([1.0], [1.0], [(0, 1)], [(0, 1)], 0.9)["a"]
+        Estimates([1.0], [1.0], [(0, 1)], [(0, 1)], 0.9)["a"]
 
 
 def test_ends_are_exact_or_outside():
     values, half = np.array([0.1, 1e16, 3.0, -7e300]), 0.7
-    found = dp.Estimates.around(values, 1.0, half, half, 0.9).intervals.tolist()
+    found = Estimates.around(values, 1.0, half, half, 0.9).intervals.tolist()
     for value, (low, high) in zip(values.tolist(), found, strict=True):
         assert Fraction(low) <= Fraction(value) - Fraction(half)
         assert Fraction(high) >= Fraction(value) + Fraction(half)
         assert low >= np.nextafter(value - half, -np.inf)
-    assert dp.Estimates.around([3.0], 1.0, 0.75, 1.0, 0.9).intervals.tolist() == [[2.25, 3.75]]
+    assert Estimates.around([3.0], 1.0, 0.75, 1.0, 0.9).intervals.tolist() == [[2.25, 3.75]]
 
 
 def test_it_is_frozen_compared_pickled_and_written():
     again = pickle.loads(pickle.dumps(THREE))
     assert again == THREE
     assert hash(again) == hash(THREE)
-    assert dp.Estimates.around([1.0], 1.0, 2.0, 3.0, 0.9) != THREE
+    assert Estimates.around([1.0], 1.0, 2.0, 3.0, 0.9) != THREE
     with pytest.raises(ValueError, match="read-only"):
         THREE.values[0] = 1
     found = json.loads(json.dumps(THREE.as_dict(), allow_nan=False))
-    assert dp.Estimates(**found | {"names": tuple(found["names"])}) == THREE
-    broken = dp.Estimates.around([np.inf], 1.0, 1.0, 1.0, 0.9).as_dict()
+    assert Estimates(**found | {"names": tuple(found["names"])}) == THREE
+    broken = Estimates.around([np.inf], 1.0, 1.0, 1.0, 0.9).as_dict()
     assert broken["values"] == [None]
 
 
@@ -69,7 +70,7 @@ def test_it_is_shown_as_a_table():
     assert html.count("<tr>") == 4
     for each in ("90 %", "12.0", "10.0 to 14.0", "joint interval"):
         assert each in html
-    many = dp.Estimates.around(np.arange(100.0), 1.0, 1.0, 2.0, 0.9, names=("<b>",) * 100)
+    many = Estimates.around(np.arange(100.0), 1.0, 1.0, 2.0, 0.9, names=("<b>",) * 100)
     assert repr(many).splitlines()[-1] == "  ... and 80 more>"
     assert len(repr(many).splitlines()) == 23
     assert many._repr_html_().count("<tr>") == 21
@@ -88,4 +89,4 @@ def test_it_is_shown_as_a_table():
 )
 def test_what_does_not_fit_is_refused(arguments, words):
     with pytest.raises(dp.ParameterError, match=words):
-        dp.Estimates(*arguments)
+        Estimates(*arguments)

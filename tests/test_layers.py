@@ -50,6 +50,8 @@ ORDER = (
     "estimators.one_column",
     "estimators.many_columns",
     "estimators.distributions",
+    "sessions",
+    "releases",
     "testing",
     "rooms",
     "serialise",

@@ -11,44 +11,42 @@ from typing import Any, Generic
 import attrs
 import numpy as np
 
-from opendp_lite.combinators._own_process import OwnProcess
+from opendp_lite.combinators.account import Account, MemoryAccount, Order, parts_of
+from opendp_lite.combinators.own_process import OwnProcess
+from opendp_lite.combinators.priced import priced, require_query
 from opendp_lite.core import Facts, M, Measurement, Pipeline, R
 from opendp_lite.domains import Rows
-from opendp_lite.errors import BudgetExceeded, ParameterError, SpaceError
+from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import described
-from opendp_lite.measures.measure import Measure
-from opendp_lite.recipes import Mechanism, Stage, mechanism
+from opendp_lite.measures.privacy_budget import PrivacyBudget, require_budget
+from opendp_lite.recipes import Mechanism, mechanism
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.spaces import Space
 from opendp_lite.tables import AnyRows
 
 
-class _Account(Generic[M]):
-    """The one thing that changes while a program runs: prices paid, and whether it has ended."""
+class _Running:
+    """A program's rows, until it ends."""
 
-    def __init__(self, measure: M, budget: Any, rows: Any) -> None:
-        self.measure, self.budget, self.rows = measure, budget, rows
-        self.losses: list[Any] = []
+    def __init__(self, rows: Any) -> None:
+        self.rows = rows
         self.ended = False
         self.lock = RLock()
         self.process = OwnProcess("ask")
 
-    def total(self) -> Any:
-        """The loss of all queries so far."""
-        return self.measure.compose(self.losses) if self.losses else self.measure.zero()
-
-    def pay(self, query: Mechanism[Space[Rows], M], price: Any) -> None:
-        """Books the price, or refuses the query."""
-        if self.ended:
-            raise SpaceError("the program has ended: ask answers only while it runs")
-        measure = self.measure
-        if not measure.within(measure.compose([*self.losses, price]), self.budget):
-            raise BudgetExceeded(
-                f"{_brief(query)} needs {measure.words(price)}; {measure.show(self.total())} of "
-                f"{measure.show(self.budget)} has been spent. Ask for less, or give the program "
-                "a larger budget"
-            )
-        self.losses.append(price)
+    def answer(
+        self, account: Account[Any], order: Order, bound: Measurement[Any, Any, R], entropy: Entropy
+    ) -> R:
+        """Pays for an order, and then makes the release."""
+        self.process.require()
+        with self.lock:
+            if self.ended:
+                raise SpaceError("the program has ended: ask answers only while it runs")
+            account.pay(order)
+            with np.errstate(all="ignore"):
+                release = bound.function(self.rows, entropy)
+        self.process.require()
+        return release
 
     def end(self) -> None:
         """Lets go of the data."""
@@ -70,10 +68,11 @@ class Ask(Generic[M]):
     """
 
     space: Space[Rows]
-    _account: _Account[M]
+    _running: _Running
+    _account: Account[M]
     _entropy: Entropy
 
-    def __call__(self, query: Mechanism[Space[Rows], M, R]) -> R:
+    def __call__(self, query: Mechanism[Space[Rows], Any, R]) -> R:
         """A release of the query, if what is left of the budget pays for it.
 
         Args:
@@ -84,35 +83,43 @@ class Ask(Generic[M]):
 
         Raises:
             BudgetExceeded: If the budget does not pay for it. No data is read.
-            SpaceError: If its loss is in another measure, the program has ended, or this is
-                another process, such as a fork.
+            SpaceError: If its loss is in a measure that the budget's does not convert, the program
+                has ended, or this is another process, such as a fork.
         """
-        if not isinstance(query, Mechanism):
-            raise SpaceError(_no_query(query))
-        bound, account = query.bind(self.space), self._account
-        if bound.output_measure != account.measure:
-            raise SpaceError(
-                f"the program's budget is under {account.measure!r}, and {_brief(query)} has its "
-                f"loss under {bound.output_measure!r}; put >> dp.to_zcdp() or "
-                ">> dp.to_approximate(delta) after it, or give the program another measure"
-            )
-        account.process.require()
-        with account.lock:
-            account.pay(query, bound.privacy_map(self.space.unit))
-            with np.errstate(all="ignore"):
-                release = bound.function(account.rows, self._entropy)
-        account.process.require()
-        return release
+        bound = self._bound(query)
+        order = Order(bound, priced(bound, self._account.budget.measure))
+        return self._running.answer(self._account, order, bound, self._entropy)
+
+    def price(self, query: Mechanism[Space[Rows], Any]) -> Any:
+        """What a query would cost in the measure of the budget. Nothing is spent or read."""
+        measure = self._account.budget.measure
+        return measure.show(priced(self._bound(query), measure))
 
     @property
     def spent(self) -> Any:
         """The loss of the queries so far, as people read losses."""
-        return self._account.measure.show(self._account.total())
+        return self._account.budget.measure.show(self._account.spent())
 
     @property
     def left(self) -> Any:
         """The loss that may still be spent, exactly: ``gaussian(rho=ask.left)`` spends all."""
-        return self._account.measure.left(self._account.budget, self._account.total())
+        return self._account.budget.measure.typed(self._account.left())
+
+    def split(self, parts: int) -> tuple[Ask[M], ...]:
+        """Divides what is left evenly. What a part spends is spent here too.
+
+        Args:
+            parts: How many.
+
+        Returns:
+            As many ``ask``, each with a budget of its own.
+        """
+        accounts = parts_of(self._account, parts)
+        return tuple(Ask(self.space, self._running, each, self._entropy) for each in accounts)
+
+    def _bound(self, query: Mechanism[Space[Rows], Any, R]) -> Measurement[Space[Rows], Any, R]:
+        require_query(query)
+        return query.bind(self.space)
 
     def __copy__(self) -> Ask[M]:
         return self
@@ -124,39 +131,25 @@ class Ask(Generic[M]):
         raise ParameterError("ask cannot be pickled: it ends with its program")
 
 
-def _brief(query: Mechanism[Any, Any]) -> str:
-    return " >> ".join(call.brief() for call in query.calls)
-
-
-def _no_query(given: object) -> str:
-    if isinstance(given, Stage):
-        return f"ask takes a pipeline that ends in noise; put noise after {given.calls[-1].brief()}"
-    if isinstance(given, Measurement):
-        return (
-            "ask takes a pipeline bound to no space, and binds it to the program's rows; leave out "
-            "the space in front"
-        )
-    return f"ask takes a pipeline that ends in noise, got {described(given)}"
-
-
 @mechanism
 def adaptive(
-    space: Space[AnyRows], program: Callable[[Ask[M]], R], measure: M, budget: object
+    space: Space[AnyRows], program: Callable[[Ask[M]], R], budget: PrivacyBudget[M]
 ) -> Measurement[Space[AnyRows], M, R]:
     """Runs a program that chooses each query by the answers before.
 
     Args:
         program: A function of ``ask``. ``ask(pipeline)`` gives a release of the pipeline on the
             program's rows; ``ask.left`` says what may still be spent.
-        measure: The measure of the loss, such as ``dp.ZeroConcentratedDivergence()``.
-        budget: The most that all queries may cost together: a number, or (epsilon, delta). A
-            query beyond it raises ``BudgetExceeded`` before any data is read.
+        budget: The most that all queries may cost together: ``dp.epsilon(1)``, ``dp.rho(1)``,
+            ``dp.mu(1)`` or ``dp.epsilon(1, delta=1e-6)``. A query beyond it raises
+            ``BudgetExceeded`` before any data is read. A query whose loss is in another measure
+            costs what ``ask.price(query)`` says.
 
     Returns:
         What the program returns. The program never holds the data, and ``ask`` ends with it.
 
     Raises:
-        ParameterError: If ``program`` is no function or ``measure`` no measure.
+        ParameterError: If ``program`` is no function or ``budget`` no budget.
 
     Privacy:
         The budget, for one unit of the rows before it, whatever the program does. For more units,
@@ -164,8 +157,8 @@ def adaptive(
 
     Proof:
         Prices are known before an answer is, and they add: a privacy filter (Rogers, Roth, Ullman,
-        Vadhan 2016, for pure and approximate privacy; Feldman and Zrnic 2021, for zCDP). All else
-        that a program does is post-processing.
+        Vadhan 2016, for pure and approximate privacy; Feldman and Zrnic 2021, for zCDP; Smith and
+        Thakurta 2022, for Gaussian privacy). All else that a program does is post-processing.
 
     Example:
         >>> import opendp_lite as dp
@@ -175,7 +168,7 @@ def adaptive(
         ...         dp.center(middle) >> dp.clamp(-9, 9) >> dp.sum() >> dp.gaussian(rho=ask.left)
         ...     )
         ...     return middle + total[0] / 1000
-        >>> estimate = dp.adaptive(recentred, dp.ZeroConcentratedDivergence(), budget=0.03)
+        >>> estimate = dp.adaptive(recentred, dp.rho(0.03))
         >>> estimate.map(1)
         0.03
         >>> round(float(estimate([42.0] * 1000)))
@@ -183,13 +176,9 @@ def adaptive(
     """
     if not callable(program) or isinstance(program, Pipeline):
         raise ParameterError(f"adaptive takes a function of ask, got {described(program)}")
-    if not isinstance(measure, Measure):
-        raise ParameterError(
-            "adaptive: measure is dp.MaxDivergence(), dp.ZeroConcentratedDivergence() or "
-            f"dp.ApproximateDivergence(), with parentheses; got {described(measure)}"
-        )
+    require_budget(budget, "adaptive")
     explanation = "the budget of the program; queries beyond it are refused"
-    return programmed(space, program, measure, measure.loss(budget), explanation)
+    return programmed(space, program, budget.measure, budget.loss, explanation)
 
 
 def programmed(
@@ -198,11 +187,12 @@ def programmed(
     """As ``adaptive``, for a constructor of mechanisms. It explains where the loss goes."""
 
     def function(rows: Any, entropy: Entropy) -> R:
-        account = _Account(measure, budget, rows)
+        account = MemoryAccount(PrivacyBudget(measure, budget))
+        running = _Running(rows)
         try:
-            return program(Ask(space, account, entropy))
+            return program(Ask(space, running, account, entropy))
         finally:
-            account.end()
+            running.end()
 
     def privacy_map(distance: Fraction) -> Any:
         return measure.group(budget, ceil(distance / space.unit))

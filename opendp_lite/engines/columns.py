@@ -223,6 +223,12 @@ class Dataset:
             found = self._picked[columns] = _Columns(self, columns, rows)
         return found, None
 
+    def require(self, names: Names) -> None:
+        """Refuses names that a table does not have. No row is read."""
+        whole = self.whole()
+        if isinstance(whole, NamedColumns):
+            whole.require(names)
+
     def with_column(self, name: str, made: Callable[[], Floats]) -> Dataset | None:
         """The same with one column more, where it is a table in memory; else None."""
         whole = self.whole()

@@ -87,7 +87,8 @@ class LazyTable:
     keys: Keys | None = None
 
     def select(self, names: tuple[str, ...]) -> LazyTable:
-        """The same rows with some of the columns."""
+        """The same rows with some of the columns, refused where a table has no such column."""
+        self.dataset.require(names)
         return attrs.evolve(self, names=names)
 
     def only(self, kept: Kept) -> LazyTable:

@@ -64,6 +64,12 @@ class NamedColumns:
         places = [_place(column.name, listed) for column in columns]
         return self._read(listed, places, [column.reading for column in columns])
 
+    def require(self, names: Sequence[str]) -> None:
+        """Refuses names that no column has, or that several have."""
+        listed = tuple(map(str, self.names))
+        for name in names:
+            _place(name, listed)
+
     def every(self, reading: ColumnReading) -> Source:
         """The rows of all columns, each read in the same way."""
         listed = tuple(map(str, self.names))

@@ -1,18 +1,13 @@
 """Estimators of the research papers as pipelines, and what they release."""
 
-from opendp_lite.estimate import Estimate
 from opendp_lite.estimators.distributions.basis_distribution import basis_distribution
 from opendp_lite.estimators.distributions.cdf import cdf
-from opendp_lite.estimators.distributions.cumulative_distribution import CumulativeDistribution
-from opendp_lite.estimators.distributions.distribution import Distribution, distribution
+from opendp_lite.estimators.distributions.distribution import distribution
 from opendp_lite.estimators.distributions.histogram import histogram
-from opendp_lite.estimators.distributions.histogram_release import Histogram
-from opendp_lite.estimators.distributions.uncertain import Uncertain
 from opendp_lite.estimators.many_columns.ball_mean import gaussian_mean, laplace_mean
 from opendp_lite.estimators.many_columns.binary_mean import binary_mean
 from opendp_lite.estimators.many_columns.centered_sum import centered_sum
 from opendp_lite.estimators.many_columns.covariance import covariance
-from opendp_lite.estimators.many_columns.covariance_estimate import Covariance
 from opendp_lite.estimators.many_columns.elliptical_mean import elliptical_mean
 from opendp_lite.estimators.many_columns.iome_mean import iome_mean
 from opendp_lite.estimators.many_columns.l2_mechanism_mean import l2_mechanism_mean
@@ -41,12 +36,6 @@ from opendp_lite.estimators.one_column.variance import variance
 from opendp_lite.estimators.one_column.weighted_mean import weighted_mean
 
 __all__ = [
-    "Covariance",
-    "CumulativeDistribution",
-    "Distribution",
-    "Estimate",
-    "Histogram",
-    "Uncertain",
     "basis_distribution",
     "binary_mean",
     "budget_for",

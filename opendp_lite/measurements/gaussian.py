@@ -18,6 +18,7 @@ from opendp_lite.measurements.noise import (
 )
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.curve import gaussian_pair, gaussian_rho
+from opendp_lite.measures.gaussian_divergence import GaussianDivergence
 from opendp_lite.measures.profile import gaussian_ratio
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.metrics import L2Distance, NormDistance
@@ -46,6 +47,14 @@ def gaussian(
 ) -> Mechanism[Aggregate, ZeroConcentratedDivergence, Interval]: ...
 @overload
 def gaussian(
+    *, mu: Number, confidence: None = None
+) -> Mechanism[Aggregate, GaussianDivergence]: ...
+@overload
+def gaussian(
+    *, mu: Number, confidence: Number
+) -> Mechanism[Aggregate, GaussianDivergence, Interval]: ...
+@overload
+def gaussian(
     *, epsilon: Number, delta: Number, confidence: None = None
 ) -> Mechanism[Aggregate, ApproximateDivergence]: ...
 @overload
@@ -58,25 +67,29 @@ def gaussian(
 @example(vector(3, metric=NormDistance(), unit=Norms(l1=2, linf=1)), rho=1)
 @example(vector(3), epsilon=1, delta=1e-6, confidence=0.9)
 @example(scalar(), rho=1, confidence=0.95)
+@example(vector(2), mu=0.5)
+@example(scalar(), mu=1, confidence=0.9)
 @mechanism
 def gaussian(
     space: Aggregate,
     *,
     scale: Number | None = None,
     rho: Number | None = None,
+    mu: Number | None = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
     confidence: Number | None = None,
 ) -> Measurement[Aggregate, Any]:
-    """Adds Gaussian noise, for zero-concentrated or approximate differential privacy.
+    """Adds Gaussian noise, for zero-concentrated, Gaussian or approximate differential privacy.
 
     It goes after a vector or a number with a bounded l2 distance, such as ``sum()`` or
-    ``count()``. Give ``scale``, ``rho``, or ``epsilon`` with ``delta``. A loss is met exactly for
-    one unit at the front of the pipeline.
+    ``count()``. Give ``scale``, ``rho``, ``mu``, or ``epsilon`` with ``delta``. A loss is met
+    exactly for one unit at the front of the pipeline.
 
     Args:
         scale: The standard deviation sigma, in units of the data.
         rho: The zCDP loss.
+        mu: The loss of Gaussian differential privacy.
         epsilon: The loss epsilon at ``delta``.
         delta: Between 0 and 1; goes with ``epsilon``.
         confidence: 0.95, say, asks for an interval with each entry: see ``docs/intervals.md``.
@@ -84,21 +97,23 @@ def gaussian(
     Returns:
         The value with independent noise on every entry, on a public grid of about sigma / 2^16.
         The noise is an exact sample, not a float's approximation of one.
-        With a confidence, a ``dp.Estimate`` of one number and ``dp.Estimates`` of several. The
-        value is the same. An interval of what is never negative, such as a count, starts at 0 or
-        above.
+        With a confidence, a ``dp.Estimate`` of one number and ``dp.releases.Estimates`` of several.
+        The value is the same. An interval of what is never negative, such as a count, starts at 0
+        or above.
 
     Raises:
         ParameterError: If none or several are given, or one is not above 0 and finite.
         ParameterError: If ``confidence`` is not between 0 and 1.
 
     Privacy:
-        rho = l2^2 / (2 sigma^2) under ``ZeroConcentratedDivergence``. With epsilon and delta, the
-        exact curve of the Gaussian at delta, under ``ApproximateDivergence``. Either way
-        ``epsilon(delta=...)`` and ``delta(epsilon=...)`` read the exact curve.
+        rho = l2^2 / (2 sigma^2) under ``ZeroConcentratedDivergence``. With mu, it is l2 / sigma
+        under ``GaussianDivergence``. With epsilon and delta, the exact curve of the Gaussian at
+        delta, under ``ApproximateDivergence``. In each case ``epsilon(delta=...)`` and
+        ``delta(epsilon=...)`` read the exact curve.
 
     Proof:
-        Bun and Steinke 2016, proposition 1.6; Balle and Wang 2018, theorem 8. The result is
+        Bun and Steinke 2016, proposition 1.6; Dong, Roth, Su 2022, theorem 1; Balle and Wang 2018,
+        theorem 8. The result is
         rounded after the noise was added, so both hold in any dimension.
 
     Example:
@@ -110,10 +125,11 @@ def gaussian(
         (1.0, 1e-06)
     """
     unit = space.unit.over(space.domain.dimension)
-    if rho is None and scale is None and epsilon is None and delta is None:
-        raise ParameterError("gaussian takes one of rho=, scale=, or epsilon= with delta=")
+    if all(given is None for given in (rho, scale, mu, epsilon, delta)):
+        raise ParameterError("gaussian takes one of rho=, scale=, mu=, or epsilon= with delta=")
     if delta is not None or epsilon is not None:
-        exactly_one("gaussian", rho=rho, scale=scale, epsilon=delta if epsilon is None else epsilon)
+        either = delta if epsilon is None else epsilon
+        exactly_one("gaussian", rho=rho, scale=scale, mu=mu, epsilon=either)
         if delta is None or epsilon is None:
             missing = "delta" if delta is None else "epsilon"
             raise ParameterError(
@@ -123,13 +139,24 @@ def gaussian(
         return _approximate(
             space, require_sensitivity(unit, "gaussian"), epsilon, delta, confidence
         )
-    if exactly_one("gaussian", scale=scale, rho=rho) == "scale":
+    given = exactly_one("gaussian", scale=scale, rho=rho, mu=mu)
+    if given == "scale":
         sigma = positive(scale, "scale")
         variance = sigma * sigma
     else:
         require_sensitivity(unit, "gaussian")
-        variance = cast(Fraction, unit.l2_squared) / (2 * positive(rho, "rho"))
+        ratio = 2 * positive(rho, "rho") if given == "rho" else positive(mu, "mu") ** 2
+        variance = cast(Fraction, unit.l2_squared) / ratio
         sigma = sqrt_up(variance)
+    if given == "mu":
+        return added_noise(
+            space,
+            RoundedGaussian(*grid_for(sigma)),
+            GaussianDivergence(),
+            lambda norms: _ratio(norms, variance),
+            f"mu = l2 / sigma, sigma = {float(sigma):.6g}",
+            confidence,
+        )
     return added_noise(
         space,
         RoundedGaussian(*grid_for(sigma)),

@@ -66,9 +66,9 @@ def laplace(
         The value with independent noise on every entry, on a public grid far finer than b. A
         whole number stays whole where b is at most 2^20. The noise is an exact sample, not a
         float's approximation of one.
-        With a confidence, a ``dp.Estimate`` of one number and ``dp.Estimates`` of several. The
-        value is the same. An interval of what is never negative, such as a count, starts at 0 or
-        above.
+        With a confidence, a ``dp.Estimate`` of one number and ``dp.releases.Estimates`` of several.
+        The value is the same. An interval of what is never negative, such as a count, starts at 0
+        or above.
 
     Raises:
         ParameterError: If none or both are given, or it is not above 0 and finite.

@@ -50,7 +50,7 @@ def added_noise(
 
     Returns:
         A measurement that releases the exact value with noise, rounded only after it was added.
-        With a confidence this is a ``dp.Estimate``, or ``dp.Estimates`` of several entries.
+        With a confidence this is a ``dp.Estimate``, or ``dp.releases.Estimates`` of several.
 
     Raises:
         ParameterError: If ``confidence`` is not between 0 and 1, or the noise declares no law.

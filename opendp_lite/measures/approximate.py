@@ -80,5 +80,8 @@ class ApproximateDivergence(Measure[Pair]):
     def profile(self, loss: Pair) -> Profile:
         return curve_of(loss) or PointProfile(*loss)
 
+    def admit(self, profile: Profile) -> Pair | None:
+        return None if profile.pure is None else (profile.pure, Fraction(0))
+
     def words(self, loss: Pair) -> str:
         return f"epsilon = {digits_up(loss[0])} at delta = {digits_up(loss[1])}"

@@ -11,12 +11,12 @@ import attrs
 
 from opendp_lite.documents import step
 from opendp_lite.errors import SpaceError
-from opendp_lite.exact import Number, exp_down, open_probability, short_below, sqrt_up
+from opendp_lite.exact import Number, open_probability, short_below, sqrt_up
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.curve import curved_number, curved_pair
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.measure import Measure
-from opendp_lite.measures.profile import Profile
+from opendp_lite.measures.profile import Profile, zcdp_of_pure
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 
 From = TypeVar("From", bound=Measure[Any], contravariant=True)
@@ -48,12 +48,6 @@ class Conversion(ABC, Generic[From, To]):
         """Where the new loss comes from, in a few words."""
 
 
-def zcdp_of_pure(epsilon: Fraction) -> Fraction:
-    """A rho that holds for every mechanism of this pure loss: see ``to_zcdp``."""
-    shrunk = exp_down(-epsilon)
-    return min(epsilon * epsilon / 2, epsilon * (1 - shrunk) / (1 + shrunk))
-
-
 def pure_for_zcdp(rho: Fraction) -> Fraction:
     """About the largest pure loss that costs at most ``rho``, and certainly one that does."""
     low = short_below(2 * rho / sqrt_up(2 * rho))
@@ -77,7 +71,7 @@ class ToZCDP(Conversion[MaxDivergence, ZeroConcentratedDivergence]):
         return ZeroConcentratedDivergence()
 
     def convert(self, loss: Fraction, profile: Profile) -> Fraction:
-        return curved_number(zcdp_of_pure(loss), profile)
+        return curved_number(profile.rho or zcdp_of_pure(loss), profile)
 
     def formula(self) -> str:
         return "rho = epsilon tanh(epsilon / 2)"

@@ -68,5 +68,8 @@ class MaxDivergence(AdditiveMeasure):
     def profile(self, loss: Fraction) -> Profile:
         return PureProfile(loss)
 
+    def admit(self, profile: Profile) -> Fraction | None:
+        return profile.pure
+
     def words(self, loss: Fraction) -> str:
         return f"epsilon = {digits_up(loss)} (pure differential privacy)"

@@ -29,6 +29,17 @@ class Measure(ABC, Generic[Loss]):
     def show(self, loss: Loss) -> Any:
         """A loss as a person reads it, rounded up."""
 
+    def typed(self, loss: Loss) -> Any:
+        """A loss as a person may type it again: exact, and never more than the loss."""
+        return loss
+
+    def admit(self, profile: Profile) -> Loss | None:
+        """The loss here of a mechanism with this curve; None where none is known.
+
+        By it a budget pays for a mechanism whose loss is in another measure.
+        """
+        return None
+
     @abstractmethod
     def zero(self) -> Loss:
         """The loss of releasing nothing."""

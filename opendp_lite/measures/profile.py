@@ -25,6 +25,16 @@ class Profile(ABC):
         """(l2 distance / sigma)^2 for the curve of Gaussian noise; None for any other."""
         return None
 
+    @property
+    def pure(self) -> Fraction | None:
+        """A pure loss epsilon that holds; None where none is known."""
+        return None
+
+    @property
+    def rho(self) -> Fraction | None:
+        """A zCDP loss that holds; None where none is known."""
+        return None
+
     @abstractmethod
     def delta(self, epsilon: Fraction) -> Fraction:
         """A delta for which (epsilon, delta)-differential privacy certainly holds."""
@@ -65,6 +75,12 @@ class Profile(ABC):
         return epsilon
 
 
+def zcdp_of_pure(epsilon: Fraction) -> Fraction:
+    """A rho that holds for every mechanism of this pure loss: see ``to_zcdp``."""
+    shrunk = exp_down(-epsilon)
+    return min(epsilon * epsilon / 2, epsilon * (1 - shrunk) / (1 + shrunk))
+
+
 @attrs.frozen
 class PureProfile(Profile):
     """The curve of pure differential privacy.
@@ -74,6 +90,14 @@ class PureProfile(Profile):
     """
 
     loss: Fraction
+
+    @property
+    def pure(self) -> Fraction:
+        return self.loss
+
+    @property
+    def rho(self) -> Fraction:
+        return zcdp_of_pure(self.loss)
 
     def delta(self, epsilon: Fraction) -> Fraction:
         return PointProfile(self.loss, Fraction(0)).delta(epsilon)
@@ -119,7 +143,11 @@ class ConcentratedProfile(Profile):
     a evaluated on the safe side.
     """
 
-    rho: Fraction
+    _rho: Fraction
+
+    @property
+    def rho(self) -> Fraction:
+        return self._rho
 
     def delta(self, epsilon: Fraction) -> Fraction:
         if self.rho == 0:
@@ -161,6 +189,10 @@ class GaussianProfile(Profile):
     @property
     def gaussian_ratio(self) -> Fraction:
         return self.ratio
+
+    @property
+    def rho(self) -> Fraction:
+        return self.ratio / 2
 
     def delta(self, epsilon: Fraction) -> Fraction:
         if self.ratio == 0:

@@ -50,5 +50,8 @@ class ZeroConcentratedDivergence(AdditiveMeasure):
     def profile(self, loss: Fraction) -> Profile:
         return curve_of(loss) or ConcentratedProfile(loss)
 
+    def admit(self, profile: Profile) -> Fraction | None:
+        return profile.rho
+
     def words(self, loss: Fraction) -> str:
         return f"rho = {digits_up(without_curve(loss))} zCDP"

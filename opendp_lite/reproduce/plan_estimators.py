@@ -83,7 +83,7 @@ def _direct(share: Fraction) -> Recipe:
             middle = ask(dp.private_quantile(0.5, bounds=ends, rho=loss / 4))
             return (ask(dp.private_quantile(share, bounds=ends, rho=ask.left)) - middle) ** 2
 
-        direct = dp.adaptive(program, dp.ZeroConcentratedDivergence(), loss)
+        direct = dp.adaptive(program, dp.rho(loss))
         return (replace_one(sample) >> direct)(sample.rows)
 
     return release

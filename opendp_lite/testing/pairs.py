@@ -14,6 +14,7 @@ import attrs
 
 from opendp_lite.exact import exact, exp_down, exp_up, normal_tail, sqrt_up
 from opendp_lite.measures.approximate import ApproximateDivergence
+from opendp_lite.measures.gaussian_divergence import GaussianDivergence
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.measure import Measure
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
@@ -134,6 +135,14 @@ def _concentrated(measure: ZeroConcentratedDivergence, typed: Any) -> Known:
     rho = exact(typed, "rho")
     pairs = tuple((k, (Gaussians(k * k * rho),) if rho else ()) for k in GROUPS)
     return Known(pairs, tuple((k, k * k * rho) for k in GROUPS))
+
+
+@known.register
+def _gaussian(measure: GaussianDivergence, typed: Any) -> Known:
+    mu = exact(typed, "mu")
+    rho = mu * mu / 2
+    pairs = tuple((k, (Gaussians(k * k * rho),) if rho else ()) for k in GROUPS)
+    return Known(pairs, tuple((k, k * mu) for k in GROUPS))
 
 
 @known.register

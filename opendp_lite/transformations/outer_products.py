@@ -52,7 +52,8 @@ def outer_products(space: Space[Rows]) -> Transformation[Space[Rows], Space[Rows
 
     Example:
         >>> import opendp_lite as dp, numpy as np
-        >>> products = dp.records(columns=2) >> dp.clip_to_norm(5) >> dp.outer_products()
+        >>> outer = dp.transformations.outer_products()
+        >>> products = dp.records(columns=2) >> dp.clip_to_norm(5) >> outer
         >>> products(np.array([[3.0, 4.0], [1.0, -2.0]]))
         NotPrivate([[ 9.        , 16.97056275, 16.        ],
                     [ 1.        , -2.82842712,  4.        ]])

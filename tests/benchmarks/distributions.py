@@ -88,7 +88,7 @@ def of_curves() -> Iterator[Row]:
         for rows in (LARGE, 1000):
             for kind, data in curves(rows).items():
                 ours = largest_and_mean(dp.cdf(0, 100, **loss), data)
-                theirs = largest_and_mean(dp.basis_distribution(basis, **loss), data)
+                theirs = largest_and_mean(dp.estimators.basis_distribution(basis, **loss), data)
                 texts = [
                     " / ".join(f"{100 * each:.2f} %" for each in both) for both in (ours, theirs)
                 ]
@@ -125,7 +125,7 @@ def of_intervals() -> Iterator[Row]:
 
 def error(basis: dp.bases.Basis, loss: dict[str, float], data: np.ndarray, upper: float) -> float:
     """The median over the runs of the largest error of a share below a number."""
-    release = dp.basis_distribution(basis, **loss)
+    release = dp.estimators.basis_distribution(basis, **loss)
     numbers = np.linspace(0, upper, 401)
     true = np.searchsorted(np.sort(data), numbers, side="right") / len(data)
     runs = [np.abs(release(data).cdf(numbers).value - true).max() for _ in range(RUNS)]

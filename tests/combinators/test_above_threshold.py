@@ -18,7 +18,8 @@ from sparse_vector_laws import Noise, Technique
 
 import opendp_lite as dp
 from opendp_lite.combinators.above_threshold import ThresholdNoise, ThresholdTest, noise_of_mean
-from opendp_lite.measures.conversion import pure_for_zcdp, zcdp_of_pure
+from opendp_lite.measures.conversion import pure_for_zcdp
+from opendp_lite.measures.profile import zcdp_of_pure
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
 from opendp_lite.samplers.law import SCALE_SLACK
 
@@ -548,7 +549,7 @@ def test_it_is_a_query_of_adaptive():
 
     rows = np.zeros((2000, 5))
     rows[:, 4] = 1
-    whole = dp.records(columns=5) >> dp.adaptive(program, dp.MaxDivergence(), 1)
+    whole = dp.records(columns=5) >> dp.adaptive(program, dp.epsilon(1))
     column, total = whole(rows)
     assert whole.map(1) == 1
     assert column == 4

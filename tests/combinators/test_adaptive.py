@@ -47,7 +47,7 @@ def test_ten_tenths_are_the_budget_and_an_eleventh_is_not():
             ask(dp.count() >> dp.gaussian(rho=1e-9))
         return found
 
-    estimator = dp.adaptive(program, ZCDP, budget=1)
+    estimator = dp.adaptive(program, dp.rho(1))
     assert estimator.map(1) == 1
     rows = Opened()
     assert len(estimator(rows.blocks)) == 10
@@ -100,7 +100,7 @@ def test_prices_add_up_and_refusals_touch_no_data(measure, budget, queries, more
         counts.append(rows.times)
         return ask.spent
 
-    estimator = dp.adaptive(program, measure, budget)
+    estimator = dp.adaptive(program, dp.measures.PrivacyBudget(measure, measure.loss(budget)))
     spent = estimator(rows.blocks)
     assert counts == [len(queries)] * 2
     assert estimator.map(1) == budget
@@ -117,8 +117,7 @@ def test_what_is_not_a_query_is_refused_before_data():
         (3, "ends in noise"),
         (lambda x: x, "ends in noise"),
         (dp.sum, "ends in noise"),
-        (TOTAL >> dp.laplace(epsilon=0.1), "to_zcdp"),
-        (TOTAL >> dp.gaussian(epsilon=0.1, delta=1e-6), "measure"),
+        (dp.adaptive(ask_ten_times, dp.epsilon(0.1, delta=1e-6)), "another measure"),
         (dp.clamp([0, 0], [1, 1]) >> dp.sum() >> dp.gaussian(rho=0.1), "columns"),
         (dp.gaussian(rho=0.1), "Put"),
     ]
@@ -129,25 +128,21 @@ def test_what_is_not_a_query_is_refused_before_data():
                 ask(query)
         return ask.spent
 
-    assert dp.adaptive(program, ZCDP, 1)(rows.blocks) == 0
+    assert dp.adaptive(program, dp.rho(1))(rows.blocks) == 0
     assert rows.times == 0
 
 
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: dp.adaptive(3, ZCDP, 1), "function of ask"),
-        (lambda: dp.adaptive(TENTH, ZCDP, 1), "function of ask"),
-        (lambda: dp.adaptive(dp.count(), ZCDP, 1), "function of ask"),
-        (lambda: dp.adaptive([1, 2], ZCDP, 1), "function of ask, got a list"),
-        (lambda: dp.adaptive(ask_ten_times, dp.ZeroConcentratedDivergence, 1), "parentheses"),
-        (lambda: dp.adaptive(ask_ten_times, "zcdp", 1), "parentheses"),
-        (lambda: dp.adaptive(ask_ten_times, ZCDP, -1), "at least 0"),
-        (lambda: dp.adaptive(ask_ten_times, ZCDP, float("nan")), "finite"),
-        (lambda: dp.adaptive(ask_ten_times, ZCDP, (1, 0)), "number"),
-        (lambda: dp.adaptive(ask_ten_times, APPROXIMATE, 1), "pair"),
-        (lambda: dp.adaptive(ask_ten_times, APPROXIMATE, (1, 2)), "at most 1"),
-        (lambda: dp.vector(2) >> dp.adaptive(ask_ten_times, ZCDP, 1), "rows"),
+        (lambda: dp.adaptive(3, dp.rho(1)), "function of ask"),
+        (lambda: dp.adaptive(TENTH, dp.rho(1)), "function of ask"),
+        (lambda: dp.adaptive(dp.count(), dp.rho(1)), "function of ask"),
+        (lambda: dp.adaptive([1, 2], dp.rho(1)), "function of ask, got a list"),
+        (lambda: dp.adaptive(ask_ten_times, dp.rho), "budget"),
+        (lambda: dp.adaptive(ask_ten_times, 1), r"dp.rho\(1\)"),
+        (lambda: dp.adaptive(ask_ten_times, ZCDP), "budget"),
+        (lambda: dp.vector(2) >> dp.adaptive(ask_ten_times, dp.rho(1)), "rows"),
     ],
 )
 def test_refusals(make, words):
@@ -175,18 +170,18 @@ def test_ask_is_dead_when_the_program_ends():
         raise ZeroDivisionError
 
     rows = Opened()
-    stored.append(dp.adaptive(returned, ZCDP, 1)(rows.blocks))
-    dp.adaptive(stores, ZCDP, 1)(rows.blocks)
+    stored.append(dp.adaptive(returned, dp.rho(1))(rows.blocks))
+    dp.adaptive(stores, dp.rho(1))(rows.blocks)
     with pytest.raises(ZeroDivisionError):
-        dp.adaptive(raises, ZCDP, 1)(rows.blocks)
+        dp.adaptive(raises, dp.rho(1))(rows.blocks)
     assert len(stored) == 3
     opened = rows.times
     for ask in stored:
         with pytest.raises(dp.SpaceError, match="ended"):
             ask(TENTH)
-        assert ask._account.rows is None
+        assert ask._running.rows is None
     with pytest.raises(dp.SpaceError, match="ended"):
-        list(dp.adaptive(later, ZCDP, 1)(rows.blocks))
+        list(dp.adaptive(later, dp.rho(1))(rows.blocks))
     assert rows.times == opened
 
 
@@ -200,7 +195,7 @@ def test_a_copied_ask_is_the_same_ask():
         with pytest.raises(dp.ParameterError, match="cannot be pickled"):
             pickle.dumps(ask)
 
-    dp.adaptive(program, ZCDP, 1)(DATA)
+    dp.adaptive(program, dp.rho(1))(DATA)
     for each in copies:
         with pytest.raises(dp.SpaceError, match="ended"):
             each(TENTH)
@@ -214,7 +209,7 @@ def test_the_space_of_ask_which_sets_prices_cannot_be_replaced():
                 setattr(ask, name, cheap)
         return ask(TOTAL >> dp.gaussian(scale=1)), ask.spent
 
-    assert dp.adaptive(program, ZCDP, 8)(DATA)[1] == 8
+    assert dp.adaptive(program, dp.rho(8))(DATA)[1] == 8
 
 
 def test_a_thread_that_outlives_the_program_gets_nothing():
@@ -232,7 +227,7 @@ def test_a_thread_that_outlives_the_program_gets_nothing():
         thread.start()
         return thread
 
-    thread = dp.adaptive(program, ZCDP, 1)(DATA)
+    thread = dp.adaptive(program, dp.rho(1))(DATA)
     over.set()
     thread.join()
     assert "ended" in str(caught[0])
@@ -258,7 +253,7 @@ def test_threads_cannot_overspend():
                 thread.join()
             return ask.spent
 
-        assert dp.adaptive(program, ZCDP, 1)(rows.blocks) == 1
+        assert dp.adaptive(program, dp.rho(1))(rows.blocks) == 1
         assert len(outcomes) == 32
         assert sum(each is not None for each in outcomes) == rows.times == 10
 
@@ -272,32 +267,122 @@ def test_a_query_that_fails_is_paid_for():
             ask(TENTH)
         return ask.spent
 
-    assert dp.adaptive(program, ZCDP, 1)(dp.Blocks(broken)) == 0.1
+    assert dp.adaptive(program, dp.rho(1))(dp.Blocks(broken)) == 0.1
 
 
 def test_what_follows_a_query_may_ask_again():
     def program(ask):
         return ask(TENTH >> (lambda first: (first, ask(TENTH)))), ask.spent
 
-    (one, two), spent = dp.adaptive(program, ZCDP, 0.2)(DATA)
+    (one, two), spent = dp.adaptive(program, dp.rho(0.2))(DATA)
     assert one != two
     assert spent == 0.2
 
 
+def test_gaussians_under_a_budget_of_mu_keep_their_exact_curve():
+    """At rho .5 in all, by zCDP alone epsilon would be 5.2215."""
+
+    def program(ask):
+        ask(dp.count() >> dp.gaussian(rho=0.1))
+        ask(dp.count() >> dp.gaussian(mu=0.5))
+        ask(TOTAL >> dp.gaussian(mu=ask.left))
+        with pytest.raises(dp.BudgetExceeded):
+            ask(dp.count() >> dp.gaussian(mu=1e-6))
+        return ask.spent
+
+    normal = dp.adaptive(program, dp.mu(1))
+    assert round(normal.epsilon(1e-6), 4) == 4.8866
+    assert normal.map(3) == 3
+    assert normal(DATA) == 1
+    assert round(dp.adaptive(program, dp.rho(0.5)).epsilon(1e-6), 4) == 5.2215
+
+
+def test_a_query_of_another_measure_is_converted_at_the_door():
+    half = dp.count() >> dp.laplace(epsilon=0.5)
+    pair = dp.adaptive(returned, dp.epsilon(0.5, delta=1e-6))
+    chosen = dp.private_quantile(0.5, bounds=(0, 9), rho=0.1)
+
+    def prices(ask):
+        found = [ask.price(half), ask.spent]
+        ask(half)
+        assert ask.spent == found[0]
+        return found
+
+    def refused(query):
+        def program(ask):
+            with pytest.raises(dp.SpaceError, match="another measure"):
+                ask(query)
+            with pytest.raises(dp.SpaceError, match="another measure"):
+                ask.price(query)
+            return ask.spent
+
+        return program
+
+    assert dp.adaptive(prices, dp.epsilon(1))(DATA) == [0.5, 0.0]
+    assert dp.adaptive(prices, dp.epsilon(1, delta=1e-6))(DATA) == [(0.5, 0.0), (0.0, 0.0)]
+    zcdp, _ = dp.adaptive(prices, dp.rho(1))(DATA)
+    assert zcdp == (half >> dp.to_zcdp()).map(1)
+    mu, _ = dp.adaptive(prices, dp.mu(1))(DATA)
+    assert 0.6 < mu < 0.63
+    normal = dp.count() >> dp.gaussian(epsilon=0.5, delta=1e-6)
+    rho = dp.adaptive(lambda ask: ask.price(normal), dp.rho(1))(DATA)
+    assert dp.gaussian(rho=rho).epsilon(1e-6) == pytest.approx(0.5)
+    for query, budget in (
+        (TENTH, dp.epsilon(1)),
+        (TENTH, dp.epsilon(1, delta=1e-6)),
+        (pair, dp.rho(1)),
+        (pair, dp.epsilon(1)),
+        (chosen, dp.epsilon(1)),
+    ):
+        assert dp.adaptive(refused(query), budget)(DATA) == budget.measure.show(
+            budget.measure.zero()
+        )
+
+
+def test_parts_of_a_budget():
+    def program(ask):
+        ask(TENTH)
+        first, second, third = ask.split(3)
+        assert first.left == second.left == third.left == Fraction(3, 10)
+        first(dp.count() >> dp.gaussian(rho=0.3))
+        with pytest.raises(dp.BudgetExceeded, match=r"0.3 of 0.3 has been spent"):
+            first(dp.count() >> dp.gaussian(rho=1e-9))
+        assert (ask.spent, first.left, second.left) == (0.4, 0, Fraction(3, 10))
+        ask(dp.count() >> dp.gaussian(rho=0.4))
+        second(dp.count() >> dp.gaussian(rho=0.2))
+        with pytest.raises(dp.BudgetExceeded, match=r"1.0 of 1.0 has been spent"):
+            third(dp.count() >> dp.gaussian(rho=1e-9))
+        assert third.left == Fraction(3, 10)
+        for wrong in (0, -1, 1.5, "2", True):
+            with pytest.raises(dp.ParameterError, match="split"):
+                ask.split(wrong)
+        return ask.left
+
+    assert dp.adaptive(program, dp.rho(1))(DATA) == 0
+
+
+def test_a_budget_that_carries_a_curve_claims_none():
+    """A composed curve is no filter: a program may spend the number on anything."""
+    loss = dp.compose(TENTH, TENTH)._loss(1)
+    program = dp.adaptive(returned, dp.measures.PrivacyBudget(ZCDP, loss))
+    assert program.epsilon(1e-6) == dp.adaptive(returned, dp.rho(0.2)).epsilon(1e-6)
+    assert program.epsilon(1e-6) > dp.compose(TENTH, TENTH).epsilon(1e-6)
+
+
 def test_programs_nest():
     """An inner program costs its budget, whatever it uses of it."""
-    inner = dp.adaptive(lambda ask: ask(TENTH), ZCDP, 0.4)
+    inner = dp.adaptive(lambda ask: ask(TENTH), dp.rho(0.4))
 
     def outer(ask):
         first = ask(inner)
         assert ask.spent == 0.4
-        second = ask(dp.clamp(0, 1) >> dp.adaptive(lambda again: again(TENTH), ZCDP, 0.5))
+        second = ask(dp.clamp(0, 1) >> dp.adaptive(lambda again: again(TENTH), dp.rho(0.5)))
         with pytest.raises(dp.BudgetExceeded):
             ask(inner)
         return first, second, ask(TENTH)
 
     rows = Opened()
-    estimator = dp.adaptive(outer, ZCDP, 1)
+    estimator = dp.adaptive(outer, dp.rho(1))
     assert estimator.map(1) == 1
     assert len(estimator(rows.blocks)) == 3
     assert rows.times == 3
@@ -310,19 +395,21 @@ def test_an_inner_program_cannot_use_the_outer_budget():
                 again(dp.count() >> dp.gaussian(rho=0.5))
             return again.spent
 
-        return ask(dp.adaptive(inner, ZCDP, 0.2)), ask.spent
+        return ask(dp.adaptive(inner, dp.rho(0.2))), ask.spent
 
-    assert dp.adaptive(outer, ZCDP, 1)(DATA) == (0, 0.2)
+    assert dp.adaptive(outer, dp.rho(1))(DATA) == (0, 0.2)
 
 
 def test_adaptive_measurements_compose():
-    both = dp.compose(dp.adaptive(ask_ten_times, ZCDP, 1), TENTH, dp.adaptive(returned, ZCDP, 0.3))
+    both = dp.compose(
+        dp.adaptive(ask_ten_times, dp.rho(1)), TENTH, dp.adaptive(returned, dp.rho(0.3))
+    )
     assert both.map(1) == 1.4
     assert both.map(2) == 5.6
     many, one, dead = both(DATA)
     assert (len(many), type(one), dead.spent) == (10, float, 0)
     with pytest.raises(dp.SpaceError, match="to_zcdp"):
-        dp.compose(TENTH, dp.adaptive(returned, PURE, 1)).map(1)
+        dp.compose(TENTH, dp.adaptive(returned, dp.epsilon(1))).map(1)
 
 
 def spaces():
@@ -364,7 +451,7 @@ def test_the_unit_before_the_program_is_folded(case):
             ask(median)
         return spent
 
-    estimator = after(dp.adaptive(program, ZCDP, 0.5))
+    estimator = after(dp.adaptive(program, dp.rho(0.5)))
     bound = space >> estimator
     assert bound(DATA) == 0.3
     assert [bound.map(d) for d in (0, 1, 2, 3)] == [0, 0.5, 2, 4.5]
@@ -378,16 +465,16 @@ def test_fixed_scales_cost_more_for_larger_units():
         ask(dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(scale=1))
         return ask.spent
 
-    plain, moved = dp.adaptive(program, ZCDP, 2), doubled() >> dp.adaptive(program, ZCDP, 2)
+    plain, moved = dp.adaptive(program, dp.rho(2)), doubled() >> dp.adaptive(program, dp.rho(2))
     assert (plain(DATA), moved(DATA)) == (0.5, 2)
     with pytest.raises(dp.BudgetExceeded):
-        (doubled() >> dp.adaptive(program, ZCDP, 1.999))(DATA)
+        (doubled() >> dp.adaptive(program, dp.rho(1.999)))(DATA)
 
 
 def test_groups():
-    pure = dp.adaptive(returned, PURE, 1 / 3)
+    pure = dp.adaptive(returned, dp.epsilon(1 / 3))
     assert [pure.map(d) for d in (0, 1, 2, 3)] == [0, 1 / 3, 2 / 3, 1]
-    pair = dp.adaptive(returned, APPROXIMATE, (0.5, 1e-6))
+    pair = dp.adaptive(returned, dp.epsilon(0.5, 1e-6))
     assert pair.map(0) == (0, 0)
     assert pair.map(1) == (0.5, 1e-6)
     epsilon, delta = pair.map(3)
@@ -398,12 +485,12 @@ def test_groups():
 
 def test_a_distance_below_one_unit_costs_the_whole_budget():
     space = dp.Space(dp.Rows(1), dp.SymmetricDistance(), unit=Fraction(2))
-    bound = space >> dp.adaptive(returned, ZCDP, 1)
+    bound = space >> dp.adaptive(returned, dp.rho(1))
     assert [bound.map(d) for d in (0, 1, 2, 3, 4)] == [0, 1, 1, 4, 4]
 
 
 def test_a_program_converts_like_any_release():
-    estimator = dp.adaptive(ask_ten_times, ZCDP, 1)
+    estimator = dp.adaptive(ask_ten_times, dp.rho(1))
     plain = TOTAL >> dp.laplace(epsilon=1) >> dp.to_zcdp()
     converted = estimator.to_approximate(1e-6)
     epsilon, delta = converted.map(1)
@@ -411,13 +498,13 @@ def test_a_program_converts_like_any_release():
     assert epsilon == estimator.epsilon(1e-6)
     assert epsilon >= (dp.count() >> dp.gaussian(rho=1)).epsilon(1e-6)
     assert len(converted(DATA)) == 10
-    pure = dp.adaptive(lambda ask: ask(TOTAL >> dp.laplace(epsilon=1)), PURE, 1)
+    pure = dp.adaptive(lambda ask: ask(TOTAL >> dp.laplace(epsilon=1)), dp.epsilon(1))
     assert (pure >> dp.to_zcdp()).map(1) == plain.map(1)
     assert (estimator >> len)(DATA) == 10
 
 
 def test_repr_explanation_and_what_cannot_be_written():
-    estimator = dp.adaptive(ask_ten_times, ZCDP, budget=0.5)
+    estimator = dp.adaptive(ask_ten_times, dp.rho(0.5))
     assert repr(estimator).startswith("dp.adaptive(ask_ten_times, ")
     text = estimator.explain()
     assert "rho = 0.5 zCDP" in text
@@ -426,13 +513,13 @@ def test_repr_explanation_and_what_cannot_be_written():
     with pytest.raises(dp.ParameterError, match="ask_ten_times cannot be written"):
         estimator.to_json()
     assert pickle.loads(pickle.dumps(dp.records() >> estimator)).map(1) == 0.5
-    local = dp.records() >> dp.adaptive(lambda ask: 1, ZCDP, 1)
+    local = dp.records() >> dp.adaptive(lambda ask: 1, dp.rho(1))
     with pytest.raises((pickle.PicklingError, AttributeError), match="lambda"):
         pickle.dumps(local)
 
 
 def test_equal_seeds_give_equal_programs():
-    estimator = dp.adaptive(ask_ten_times, ZCDP, 1)
+    estimator = dp.adaptive(ask_ten_times, dp.rho(1))
     one, two = (estimator.insecure_release(DATA, 7).value for _ in range(2))
     assert one == two
     assert len(set(one)) == 10
@@ -459,7 +546,7 @@ def test_the_values_never_raise_or_warn(value):
         return found[0]
 
     for program in (strict, elsewhere):
-        assert dp.adaptive(program, ZCDP, 1)([value, -value, np.nan]).shape == (1,)
+        assert dp.adaptive(program, dp.rho(1))([value, -value, np.nan]).shape == (1,)
 
 
 def test_audit_finds_nothing(seeded):
@@ -470,4 +557,4 @@ def test_audit_finds_nothing(seeded):
         upper = 1 if first > 1 else 2
         return first, ask(dp.clamp(0, upper) >> dp.sum() >> dp.laplace(epsilon=0.5))
 
-    dp.audit(dp.adaptive(program, PURE, 1), [1.0], [1.0, 2.0], releases=700)
+    dp.audit(dp.adaptive(program, dp.epsilon(1)), [1.0], [1.0, 2.0], releases=700)

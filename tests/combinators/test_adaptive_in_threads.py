@@ -39,6 +39,6 @@ def test_threads_cannot_overspend_while_a_price_is_worked_out(monkeypatch):
             thread.join()
         return ask.spent
 
-    assert dp.adaptive(program, dp.ZeroConcentratedDivergence(), 1)([1.0, 2.0]) == 1
+    assert dp.adaptive(program, dp.rho(1))([1.0, 2.0]) == 1
     assert len(outcomes) == 24
     assert sum(each is not None for each in outcomes) == 10

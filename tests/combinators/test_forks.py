@@ -52,7 +52,7 @@ def forks_and_asks(ask):
     ("pipeline", "name"),
     [
         (dp.above_threshold(forks_and_tests, 0, epsilon=1), "test"),
-        (dp.adaptive(forks_and_asks, ZCDP, 0.1), "ask"),
+        (dp.adaptive(forks_and_asks, dp.rho(0.1)), "ask"),
     ],
     ids=["above_threshold", "adaptive"],
 )
@@ -95,7 +95,7 @@ def test_a_fork_inside_of_a_query_is_refused(name):
 
     makers = {
         "test": lambda: dp.above_threshold(program, 0, epsilon=1),
-        "ask": lambda: dp.adaptive(program, ZCDP, 0.1),
+        "ask": lambda: dp.adaptive(program, dp.rho(0.1)),
     }
     assert makers[name]()([1.0]).startswith("gave ")
     os.close(writing)

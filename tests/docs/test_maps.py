@@ -36,14 +36,14 @@ ZCDP = [
     (1, lambda: dp.estimators.recentred_mean(0, 9, rho=THIRD)),
     (3, lambda: dp.multivariate_mean(9, rho=THIRD)),
     (3, lambda: dp.estimators.binary_mean(rho=THIRD)),
-    (1, lambda: dp.basis_distribution(dp.bases.Haar(8, 0, 9), rho=THIRD)),
+    (1, lambda: dp.estimators.basis_distribution(dp.bases.Haar(8, 0, 9), rho=THIRD)),
     (1, lambda: dp.cdf(0, 9, cells=8, rho=THIRD)),
 ]
 PURE = [
     (1, lambda: dp.estimators.joint_mean(0, 9, epsilon=THIRD)),
     (3, lambda: dp.multivariate_mean(9, epsilon=THIRD)),
     (3, lambda: dp.estimators.l2_mechanism_mean(9, epsilon=THIRD)),
-    (1, lambda: dp.basis_distribution(dp.bases.Haar(8, 0, 9), epsilon=THIRD)),
+    (1, lambda: dp.estimators.basis_distribution(dp.bases.Haar(8, 0, 9), epsilon=THIRD)),
     (1, lambda: dp.cdf(0, 9, cells=8, epsilon=THIRD)),
 ]
 

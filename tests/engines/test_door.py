@@ -96,9 +96,7 @@ def two_passes(ask: Any) -> tuple[int, int]:
 
 
 def test_a_record_batch_reader_is_gone_through_once():
-    both = dp.records(columns=["a"]) >> dp.adaptive(
-        two_passes, dp.ZeroConcentratedDivergence(), 1000
-    )
+    both = dp.records(columns=["a"]) >> dp.adaptive(two_passes, dp.rho(1000))
     assert both(TABLE) == (3, 3)
     reader = TABLE.to_reader()
     with pytest.raises(dp.DataError, match="only once"):
@@ -127,7 +125,7 @@ def used_up() -> Iterator[np.ndarray]:
 @pytest.mark.parametrize("wrap", [lambda once: once, lambda once: (each for each in once)])
 def test_blocks_that_are_used_up_are_refused_and_never_empty(wrap: Callable[..., Any]):
     once = iter([np.ones(3)])
-    both = dp.adaptive(two_passes, dp.ZeroConcentratedDivergence(), 1000)
+    both = dp.adaptive(two_passes, dp.rho(1000))
     with pytest.raises(dp.DataError, match="only once"):
         both(dp.Blocks(lambda: wrap(once)))
 
@@ -143,7 +141,7 @@ def test_an_iterator_that_was_begun_elsewhere_is_refused():
 
 
 def test_blocks_that_open_anew_are_gone_through_as_often_as_needed():
-    both = dp.adaptive(two_passes, dp.ZeroConcentratedDivergence(), 1000)
+    both = dp.adaptive(two_passes, dp.rho(1000))
     for fresh in (lambda: [np.ones(3)], exhausted, lambda: iter([np.ones(3)])):
         assert both(dp.Blocks(fresh)) == (3, 3)
     assert TOTAL(dp.Blocks(list)).tolist() == [0]

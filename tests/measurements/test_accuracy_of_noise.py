@@ -60,7 +60,7 @@ def test_a_conversion_keeps_it_and_a_function_drops_it():
         dp.compose(COUNT, dp.private_quantile(0.5, bounds=(0, 1), epsilon=1)),
         dp.mean(0, 1, epsilon=1),
         dp.clamp(0, 1) >> dp.sum() >> dp.measurements.l2_mechanism(epsilon=1),
-        dp.adaptive(lambda ask: ask(COUNT), dp.MaxDivergence(), 1),
+        dp.adaptive(lambda ask: ask(COUNT), dp.epsilon(1)),
     ):
         with pytest.raises(dp.SpaceError, match=r"expected_error.*confidence=0.95"):
             nothing.accuracy(0.95)
@@ -86,7 +86,7 @@ def test_one_number_is_an_estimate_and_several_are_estimates():
     assert type(one([0.5])) is dp.Estimate
     assert type((dp.count() >> dp.gaussian(rho=1, confidence=0.9))([0.5])) is dp.Estimate
     several = (WIDE >> dp.laplace(epsilon=1, confidence=0.9))(np.zeros((3, 20)))
-    assert type(several) is dp.Estimates
+    assert type(several) is dp.releases.Estimates
     assert len(several) == 20
     assert pickle.loads(pickle.dumps(several)) == several
     assert json.loads(json.dumps(several.as_dict()))["confidence"] == 0.9

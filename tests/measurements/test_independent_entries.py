@@ -69,8 +69,6 @@ def test_queries_of_a_program():
     def program(ask):
         return ask(query), ask(query), ask(dp.compose(query, query))
 
-    pipeline = dp.adaptive(program, dp.ZeroConcentratedDivergence(), 1) >> (
-        lambda found: (*found[:2], *found[2])
-    )
+    pipeline = dp.adaptive(program, dp.rho(1)) >> (lambda found: (*found[:2], *found[2]))
     noises = [flat(pipeline.insecure_release([0.0], seed).value) for seed in range(RELEASES)]
     check(np.array(noises))

@@ -74,7 +74,7 @@ def test_what_is_made_of_a_pair_holds_at_its_own_delta_only(made):
 def test_a_program_with_the_budget_of_a_gaussian_is_no_gaussian(measure, budget, rows):
     """The program may spend it on any mechanism."""
     typed = Fraction(budget) if measure == ZCDP else (*budget,)
-    program = dp.adaptive(len, measure, budget=budget)
-    plain = dp.adaptive(len, measure, budget=typed)
+    program = dp.adaptive(len, dp.measures.PrivacyBudget(measure, budget))
+    plain = dp.adaptive(len, dp.measures.PrivacyBudget(measure, measure.loss(typed)))
     assert program.loss(rows) == plain.loss(rows)
     assert program.privacy_profile(rows) == plain.privacy_profile(rows)

@@ -22,6 +22,7 @@ mp.dps = 60
 MEASURES = [
     (dp.MaxDivergence(), [0, 0.1, 1, 3.7, 40]),
     (dp.ZeroConcentratedDivergence(), [0, 0.1, 0.5, 3, 100]),
+    (dp.measures.GaussianDivergence(), [0, 0.1, 1, 3, 20]),
     (dp.ApproximateDivergence(), [(0, 0), (0.1, 1e-6), (1, 0.01), (3, 0), (0, 0.2), (50, 1)]),
 ]
 

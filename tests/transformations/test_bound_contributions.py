@@ -278,7 +278,7 @@ def test_the_rows_of_one_release_are_of_one_choice_and_releases_differ():
         return tuple(ask(dp.select("x") >> seen()) for _ in range(3))
 
     bounded = PEOPLE >> dp.bound_contributions(5)
-    many = bounded >> dp.adaptive(program, dp.MaxDivergence(), budget=1000)
+    many = bounded >> dp.adaptive(program, dp.epsilon(1000))
     for pipeline in (many, bounded >> dp.compose(*[dp.select("x") >> seen()] * 3)):
         for given in (data, pd.DataFrame(data), dp.Blocks(lambda: [data, data], columns=None)):
             first, second = pipeline(given), pipeline(given)
@@ -635,7 +635,7 @@ def test_programs_and_compositions_over_people():
         return people, ask(some >> dp.mean(0, 9, rho=ask.left))
 
     data = {"id": [str(n // 10) for n in range(5000)], "city": ["a"] * 5000, "x": [4] * 5000}
-    told = PEOPLE >> dp.adaptive(program, dp.ZeroConcentratedDivergence(), budget=2)
+    told = PEOPLE >> dp.adaptive(program, dp.rho(2))
     people, mean = told.insecure_release(data, seed=0).value
     assert abs(people - 500) < 10
     assert abs(mean - 4) < 0.2

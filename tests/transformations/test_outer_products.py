@@ -10,18 +10,19 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.testing.distances import exact_norms
+from opendp_lite.transformations.outer_products import outer_products
 
 STAGES = [
-    dp.outer_products(),
-    dp.clip_to_norm(1.5) >> dp.outer_products(),
-    dp.clip_to_norm(1.5) >> dp.outer_products() >> dp.sum(),
-    dp.clamp(-1, [1, 2, 300]) >> dp.outer_products() >> dp.sum(),
-    dp.clamp(0, 9) >> dp.center(3) >> dp.clip_to_norm(4) >> dp.outer_products() >> dp.sum(),
-    dp.clip_to_norm(1e90) >> dp.outer_products() >> dp.sum(),
-    dp.clip_to_norm(2) >> dp.outer_products() >> dp.scale(0.3) >> dp.sum(),
-    dp.clip_to_norm(2) >> dp.outer_products() >> dp.scale([1, -2, 3, 4, 5, 6]) >> dp.sum(),
-    dp.clip_to_norm(2) >> dp.outer_products() >> dp.center([1, 0, 0, 2, 0, 1]) >> dp.sum(),
-    dp.clip_to_norm(2) >> dp.outer_products() >> dp.select([0, 4]) >> dp.sum(),
+    outer_products(),
+    dp.clip_to_norm(1.5) >> outer_products(),
+    dp.clip_to_norm(1.5) >> outer_products() >> dp.sum(),
+    dp.clamp(-1, [1, 2, 300]) >> outer_products() >> dp.sum(),
+    dp.clamp(0, 9) >> dp.center(3) >> dp.clip_to_norm(4) >> outer_products() >> dp.sum(),
+    dp.clip_to_norm(1e90) >> outer_products() >> dp.sum(),
+    dp.clip_to_norm(2) >> outer_products() >> dp.scale(0.3) >> dp.sum(),
+    dp.clip_to_norm(2) >> outer_products() >> dp.scale([1, -2, 3, 4, 5, 6]) >> dp.sum(),
+    dp.clip_to_norm(2) >> outer_products() >> dp.center([1, 0, 0, 2, 0, 1]) >> dp.sum(),
+    dp.clip_to_norm(2) >> outer_products() >> dp.select([0, 4]) >> dp.sum(),
 ]
 
 
@@ -34,7 +35,7 @@ def test_stable(stage, relation):
 def test_a_sum_is_that_of_the_matrices(columns):
     rows = np.random.default_rng(columns).normal(0, 1, (200, columns))
     space = dp.records(columns=columns)
-    total = (space >> dp.clip_to_norm(100) >> dp.outer_products() >> dp.sum())(rows)
+    total = (space >> dp.clip_to_norm(100) >> outer_products() >> dp.sum())(rows)
     matrix = rows.T @ rows
     above, below = np.triu_indices(columns)
     weights = np.where(above == below, 1, sqrt(2))
@@ -50,7 +51,7 @@ def between(stage, space, first, second) -> dp.Norms:
 
 def test_the_map_is_what_the_worst_rows_do():
     """r^2 where a row is added, sqrt(2) r^2 where one is replaced by an orthogonal one."""
-    stage = dp.clip_to_norm(3) >> dp.outer_products() >> dp.sum()
+    stage = dp.clip_to_norm(3) >> outer_products() >> dp.sum()
     added, replaced = dp.records(columns=2), dp.records(2, size=1, metric=dp.ChangeOneDistance())
     assert (added >> stage).stability_map(Fraction(1)).l2_squared == 81
     assert (replaced >> stage).stability_map(Fraction(1)).l2_squared == 162
@@ -78,7 +79,7 @@ def test_what_is_no_outer_product_is_made_one():
     def turned(space: dp.Space[dp.Rows]) -> dp.Transformation[dp.Space[dp.Rows], dp.Space[dp.Rows]]:
         return dp.row_map(space, lambda block: -7 * block, space.domain.body)
 
-    stage = dp.clip_to_norm(2) >> dp.outer_products() >> turned() >> dp.sum()
+    stage = dp.clip_to_norm(2) >> outer_products() >> turned() >> dp.sum()
     for space in (dp.records(3), dp.records(3, size=5, metric=dp.ChangeOneDistance())):
         worst = [-2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [1.0, 1.0, -1.0]
         size = space.domain.size or 5
@@ -91,7 +92,7 @@ def test_what_is_no_outer_product_is_made_one():
 
 def test_missing_entries():
     rows = np.array([[1.0, 2.0], [np.nan, 2.0]])
-    stage = dp.clip_to_norm(9) >> dp.outer_products()
+    stage = dp.clip_to_norm(9) >> outer_products()
     found = np.asarray((dp.records(2) >> stage)(rows))
     assert found[0] == pytest.approx([1, 2 * sqrt(2), 4])
     assert np.isnan(found[1, :2]).all()

@@ -31,7 +31,7 @@ assert_type(dp.bodies.Ball(1, p=1, center=[0, 1], columns=2), dp.bodies.Ball)
 assert_type(dp.bodies.NonNegativeBall([1, 0.5], p=1, columns=2), dp.bodies.NonNegativeBall)
 assert_type(dp.bodies.Simplex(Fraction(1, 3), columns=2), dp.bodies.Simplex)
 assert_type(dp.bodies.OuterProducts(4, side=3), dp.bodies.OuterProducts)
-assert_type(dp.outer_products(), dp.Stage[Tables, Tables])
+assert_type(dp.transformations.outer_products(), dp.Stage[Tables, Tables])
 assert_type(dp.bodies.Everything(2), dp.bodies.Everything)
 bodies: list[dp.bodies.Body] = [
     dp.bodies.Box(0, 1),
@@ -58,32 +58,39 @@ bases: list[dp.bases.Basis] = [
 assert_type(dp.transformations.basis_features(bases[0]), dp.Stage[Tables, Tables])
 assert_type(bases[0].replacing(), dp.Norms)
 assert_type([basis.l1 for basis in bases], list[float])
-assert_type(dp.basis_distribution(bases[0], rho=1), dp.Mechanism[Tables, Zcdp, dp.Distribution])
 assert_type(
-    dp.basis_distribution(bases[0], epsilon=1),
-    dp.Mechanism[Tables, dp.MaxDivergence, dp.Distribution],
+    dp.estimators.basis_distribution(bases[0], rho=1),
+    dp.Mechanism[Tables, Zcdp, dp.releases.Distribution],
 )
 assert_type(
-    dp.basis_distribution(bases[0], epsilon=1, delta=1e-6),
-    dp.Mechanism[Tables, dp.ApproximateDivergence, dp.Distribution],
+    dp.estimators.basis_distribution(bases[0], epsilon=1),
+    dp.Mechanism[Tables, dp.MaxDivergence, dp.releases.Distribution],
 )
-found: dp.Distribution = dp.estimators.distribution(dp.bases.Haar(2, 0, 1), deviation=1)([2.0, 1.0])
-assert_type(found.density([0.1, 0.2]), dp.estimators.Uncertain)
-assert_type(found.mean(), dp.estimators.Uncertain)
-assert_type(dp.Distribution(dp.bases.Haar(2, 0, 1), [2.0, 1.0], 1.0), dp.Distribution)
+assert_type(
+    dp.estimators.basis_distribution(bases[0], epsilon=1, delta=1e-6),
+    dp.Mechanism[Tables, dp.ApproximateDivergence, dp.releases.Distribution],
+)
+found: dp.releases.Distribution = dp.estimators.distribution(dp.bases.Haar(2, 0, 1), deviation=1)(
+    [2.0, 1.0]
+)
+assert_type(found.density([0.1, 0.2]), dp.releases.Uncertain)
+assert_type(found.mean(), dp.releases.Uncertain)
+assert_type(
+    dp.releases.Distribution(dp.bases.Haar(2, 0, 1), [2.0, 1.0], 1.0), dp.releases.Distribution
+)
 by_hand = dp.transformations.basis_features(bases[0]) >> dp.sum() >> dp.gaussian(rho=1)
 assert_type(
     by_hand >> dp.estimators.distribution(bases[0], 2.5),
-    dp.Mechanism[Tables, Zcdp, dp.Distribution],
+    dp.Mechanism[Tables, Zcdp, dp.releases.Distribution],
 )
-Curve = dp.estimators.CumulativeDistribution
+Curve = dp.releases.CumulativeDistribution
 assert_type(dp.cdf(0, 100, rho=1), dp.Mechanism[Tables, Zcdp, Curve])
 assert_type(dp.cdf(0, 1, epsilon=1, cells=9), dp.Mechanism[Tables, dp.MaxDivergence, Curve])
 assert_type(
     dp.cdf(0, 1, epsilon=1, delta=1e-6, confidence=0.9),
     dp.Mechanism[Tables, dp.ApproximateDivergence, Curve],
 )
-assert_type(dp.cdf(0, 100, rho=1)([1.0]).median(), dp.estimators.Uncertain)
+assert_type(dp.cdf(0, 100, rho=1)([1.0]).median(), dp.releases.Uncertain)
 assert_type(
     dp.transformations.prefix_features(0, 1, cells=4), dp.Stage[Tables, dp.Space[dp.Vectors]]
 )
@@ -141,7 +148,7 @@ assert_type(
     dp.Mechanism[Tables, dp.MaxDivergence, tuple[int, Any]],
 )
 
-program = dp.adaptive(halved, Zcdp(), budget=0.5)
+program = dp.adaptive(halved, dp.rho(0.5))
 assert_type(program, dp.Mechanism[Tables, Zcdp, float])
 program([1.0, 2.0])
 
@@ -161,6 +168,19 @@ assert_type(dp.multivariate_mean(5, epsilon=1), dp.Mechanism[Tables, dp.MaxDiver
 assert_type(dp.estimators.l2_mechanism_mean(5, epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence])
 assert_type(dp.estimators.gaussian_mean(5, rho=1), Released)
 assert_type(dp.mean(0, 1, rho=1, confidence=0.95), dp.Mechanism[Tables, Zcdp, dp.Estimate])
+with dp.session([0.5], budget=dp.rho(1)) as ask:
+    assert_type(ask, dp.releases.Session[Zcdp])
+    assert_type(ask(dp.mean(0, 1, rho=0.1)), dp.releases.Release[float])
+    assert_type(ask(dp.records() >> dp.mean(0, 1, rho=0.1)).value, float)
+    assert_type(ask.split(2), tuple[dp.releases.Session[Zcdp], ...])
+    ask(dp.mean(0, 1, epsilon=0.1), note="table 3")
+Mu = dp.measures.GaussianDivergence
+assert_type(dp.gaussian(mu=1), dp.Mechanism[dp.Space[dp.Scalars | dp.Vectors], Mu])
+assert_type(dp.rho(1), dp.measures.PrivacyBudget[Zcdp])
+assert_type(dp.mu(1), dp.measures.PrivacyBudget[Mu])
+assert_type(dp.epsilon(1), dp.measures.PrivacyBudget[dp.MaxDivergence])
+assert_type(dp.epsilon(1, delta=1e-6), dp.measures.PrivacyBudget[dp.ApproximateDivergence])
+dp.measures.PrivacyBudget(dp.MaxDivergence(), Fraction(1)).words()
 assert_type(dp.mean(0, 1, epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence, float])
 assert_type(
     dp.mean(0, 1, epsilon=1, delta=1e-6), dp.Mechanism[Tables, dp.ApproximateDivergence, float]
@@ -177,13 +197,13 @@ estimate: dp.Estimate = dp.mean(0, 1, rho=1, confidence=0.95)([0.5])
 assert_type(dp.covariance(0, [1, 2], rho=1), dp.Mechanism[Tables, Zcdp, Floats])
 assert_type(
     dp.covariance(0, 1, epsilon=1, confidence=0.95),
-    dp.Mechanism[Tables, dp.MaxDivergence, dp.Covariance],
+    dp.Mechanism[Tables, dp.MaxDivergence, dp.releases.Covariance],
 )
 assert_type(
     dp.covariance(0, 1, epsilon=1, delta=1e-6),
     dp.Mechanism[Tables, dp.ApproximateDivergence, Floats],
 )
-matrix = dp.Covariance(np.eye(2), np.eye(2), (np.eye(2), np.eye(2)), 0.9, None, 3)
+matrix = dp.releases.Covariance(np.eye(2), np.eye(2), (np.eye(2), np.eye(2)), 0.9, None, 3)
 assert_type(matrix.correlation(), Floats)
 assert_type(dp.variance(0, 1, rho=1), dp.Mechanism[Tables, Zcdp, float])
 assert_type(
@@ -216,7 +236,7 @@ assert_type(dp.estimators.laplace_mean(5, epsilon=1), dp.Mechanism[Tables, dp.Ma
 assert_type(dp.centered_sum(rho=1), dp.Mechanism[Tables, Zcdp, Floats])
 assert_type(
     dp.centered_sum(rho=1, confidence=0.9),
-    dp.Mechanism[Tables, Zcdp, dp.Estimate | dp.Estimates],
+    dp.Mechanism[Tables, Zcdp, dp.Estimate | dp.releases.Estimates],
 )
 assert_type(
     dp.centered_sum(epsilon=1, delta=1e-6, with_count=True),
@@ -239,7 +259,7 @@ assert_type(dp.transformations.random_rotation() >> dp.norm(), dp.Stage[Tables, 
 dp.transformations.Rotation(columns=3, seed=0).back(np.ones(4))
 
 # Histograms.
-Counted = dp.Histogram
+Counted = dp.releases.Histogram
 assert_type(
     dp.histogram("age", edges=range(0, 101, 10), epsilon=1),
     dp.Mechanism[Tables, dp.MaxDivergence, Counted],
@@ -263,7 +283,7 @@ counted_rows = (
     dp.records(columns=["age"]) >> dp.keep("age", among=["a", 1]) >> dp.select("age") >> dp.count()
 )
 by_sex = dp.by("sex", ["f", "m"], dp.select("age") >> dp.mean(0, 1, epsilon=1))
-assert_type(by_sex, dp.Mechanism[Named, dp.MaxDivergence, dp.ByGroup[float]])
+assert_type(by_sex, dp.Mechanism[Named, dp.MaxDivergence, dp.releases.ByGroup[float]])
 assert_type(by_sex({"sex": ["f"], "age": [1]})["f"], float)
 assert_type(dp.bodies.OneHots(3).radius(1), float)
 ages_by_sex = dp.combinators.group_by("sex", ["f"], dp.clamp(0, 1) >> dp.sum(), other="rest")
@@ -339,7 +359,7 @@ assert_type(dp.count(), dp.Stage[Tables, Counts])
 # Mechanisms.
 assert_type(dp.laplace(scale=1), dp.Mechanism[Aggregates, dp.MaxDivergence])
 assert_type(dp.laplace(epsilon=Fraction(1, 2)), dp.Mechanism[Aggregates, dp.MaxDivergence])
-Interval = dp.Estimate | dp.Estimates
+Interval = dp.Estimate | dp.releases.Estimates
 assert_type(
     dp.laplace(scale=1, confidence=0.9), dp.Mechanism[Aggregates, dp.MaxDivergence, Interval]
 )
@@ -351,7 +371,7 @@ assert_type(
     dp.Mechanism[Aggregates, dp.ApproximateDivergence, Interval],
 )
 assert_type(dp.laplace(epsilon=1).accuracy(0.95, jointly=True), Any)
-several = dp.Estimates([1.0, 2.0], [0.1, 0.1], [(0, 2), (1, 3)], [(0, 2), (1, 3)], 0.9)
+several = dp.releases.Estimates([1.0, 2.0], [0.1, 0.1], [(0, 2), (1, 3)], [(0, 2), (1, 3)], 0.9)
 assert_type(several[0], dp.Estimate)
 assert_type(several.joint_intervals, Floats)
 assert_type(dp.measurements.l2_mechanism(scale=1), dp.Mechanism[Aggregates, dp.MaxDivergence])
@@ -396,8 +416,8 @@ assert_type(summed.delta(epsilon=1), float)
 assert_type(summed.explain(), str)
 assert_type(summed.to_json(), str)
 assert_type(counted([0.5, 1.0]), Any)
-assert_type(counted.insecure_release([0.5], seed=1), dp.InsecureRelease)
-assert_type(dp.InsecureRelease(0.5, seed=1).seed, int)
+assert_type(counted.insecure_release([0.5], seed=1), dp.releases.InsecureRelease)
+assert_type(dp.releases.InsecureRelease(0.5, seed=1).seed, int)
 assert_type(dp.count()([1.0]), Any)
 
 # Bound to a space.

@@ -76,7 +76,7 @@ def basis_distribution(
     Example:
         >>> import opendp_lite as dp, numpy as np
         >>> ages = np.random.default_rng(0).normal(40, 12, 50_000)
-        >>> release = dp.basis_distribution(dp.bases.Chebyshev(16, 0, 100), epsilon=1)
+        >>> release = dp.estimators.basis_distribution(dp.bases.Chebyshev(16, 0, 100), epsilon=1)
         >>> found = release(ages)
         >>> round(found.mean().value), round(found.quantile(0.9).value), release.map(1)
         (40, 55, 1.0)

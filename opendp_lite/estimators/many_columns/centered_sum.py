@@ -122,7 +122,7 @@ def centered_sum(
         with_count: Whether to release the number of rows too. It costs nothing more.
 
     Returns:
-        An array with the sum of each column, or with a confidence ``dp.Estimates`` (a
+        An array with the sum of each column, or with a confidence ``dp.releases.Estimates`` (a
         ``dp.Estimate`` of one column). With the count, a tuple of this and the noisy number of
         rows. A row with a missing value is left out. Where the number of rows is public, what is
         missing counts as the middle of its bounds.

@@ -39,7 +39,7 @@ EXACT_MOMENTS = [dp.bases.Legendre(6, 0, 100), dp.bases.Chebyshev(6, 0, 100)]
 def read(basis, data, size=None, deviation=1e-3):
     """Without noise."""
     sums = (dp.transformations.basis_features(basis) >> dp.sum())(data)
-    return dp.Distribution(basis, sums, deviation, size)
+    return dp.releases.Distribution(basis, sums, deviation, size)
 
 
 @pytest.mark.parametrize("basis", SMOOTH + STEPPED, ids=repr)
@@ -119,8 +119,10 @@ def noisy(basis, data, deviation, size, laplace=False):
     draw = generator.laplace if laplace else generator.normal
     scale = deviation / sqrt(2) if laplace else deviation
     noise = draw(0, scale, (RUNS, len(sums)))
-    exactly = dp.Distribution(basis, sums, deviation, size)
-    return exactly, [dp.Distribution(basis, sums + each, deviation, size) for each in noise]
+    exactly = dp.releases.Distribution(basis, sums, deviation, size)
+    return exactly, [
+        dp.releases.Distribution(basis, sums + each, deviation, size) for each in noise
+    ]
 
 
 @pytest.mark.parametrize("laplace", [False, True])
@@ -209,7 +211,7 @@ def test_any_data_gives_finite_answers(data, loss):
         dp.bases.Hermite(4, middle=0, scale=1),
         dp.bases.MutuallyUnbiased(5, 0, 1),
     ):
-        release = dp.basis_distribution(basis, **loss)
+        release = dp.estimators.basis_distribution(basis, **loss)
         spaces = [dp.records()]
         if data:
             spaces.append(dp.records(size=len(data), metric=dp.ChangeOneDistance()))
@@ -227,10 +229,10 @@ def test_the_noise_follows_the_sensitivity(metric):
     space = dp.records(size=size, metric=metric)
     basis = dp.bases.Haar(16, 0, 1)
     moved = basis.points().radii() if size is None else basis.replacing()
-    release = space >> dp.basis_distribution(basis, rho=Fraction(1, 8))
+    release = space >> dp.estimators.basis_distribution(basis, rho=Fraction(1, 8))
     assert release.map(1) == 0.125
     assert release([0.5] * 50).deviation == pytest.approx(2 * float(moved.l2), rel=1e-6)
-    pure = space >> dp.basis_distribution(basis, epsilon=2)
+    pure = space >> dp.estimators.basis_distribution(basis, epsilon=2)
     assert pure.map(1) == 2
     assert pure([0.5] * 50).deviation == pytest.approx(float(moved.l1) / sqrt(2), rel=1e-6)
 
@@ -267,7 +269,7 @@ def test_what_is_refused():
         dp.estimators.distribution(basis, deviation=1)([1.0] * 6).moment(0)
     for wrong in ({}, {"rho": 1, "epsilon": 1}, {"delta": 1e-6}, {"rho": 0}, {"epsilon": -1}):
         with pytest.raises(dp.ParameterError):
-            dp.basis_distribution(basis, **wrong)
+            dp.estimators.basis_distribution(basis, **wrong)
 
 
 def test_what_is_asked_wrongly_is_answered_in_words():
@@ -303,7 +305,7 @@ def test_what_is_asked_wrongly_is_answered_in_words():
 )
 def test_a_loss_is_refused_in_the_words_of_the_estimator(given, words):
     with pytest.raises(dp.ParameterError, match=words):
-        dp.basis_distribution(dp.bases.Cosine(6, 0, 100), **given)
+        dp.estimators.basis_distribution(dp.bases.Cosine(6, 0, 100), **given)
 
 
 def test_nothing_may_come_between_the_functions_and_their_sums():
@@ -358,7 +360,7 @@ def test_nothing_is_found_where_a_row_is_added(basis, loss, seeded):
     That the noise is as large as it must be is ``test_the_noise_follows_the_sensitivity``.
     """
     worst = float(basis.middles()[np.argmax(np.abs(basis.functions()).sum(axis=1))])
-    release = dp.basis_distribution(basis, **loss)
+    release = dp.estimators.basis_distribution(basis, **loss)
     dp.audit(release, [], [worst], releases=600, score=sums_of)
     replaced = dp.records(size=1, metric=dp.ChangeOneDistance()) >> release
     dp.audit(replaced, [float(basis.ends[1])], [worst], releases=600, score=sums_of)
@@ -399,7 +401,7 @@ def test_an_audit_catches_the_published_l1_claim(seeded):
 
 def test_results_are_shown_short_and_go_to_json(seeded):
     basis = dp.bases.Cosine(6, 0, 100)
-    found = (dp.records() >> dp.basis_distribution(basis, epsilon=1))(BELL[:1000])
+    found = (dp.records() >> dp.estimators.basis_distribution(basis, epsilon=1))(BELL[:1000])
     assert len(repr(found)) < 120
     assert len(repr(found.density(np.linspace(0, 100, 50)))) < 80
     for shown in (found, found.mean(), found.cdf([10, 90])):
@@ -413,10 +415,10 @@ def test_results_are_shown_short_and_go_to_json(seeded):
 
 
 def test_numbers_that_json_does_not_have_are_none():
-    shown = dp.estimators.Uncertain(np.array([[1.0, np.nan], [np.inf, 2.0]]), 0.5)
+    shown = dp.releases.Uncertain(np.array([[1.0, np.nan], [np.inf, 2.0]]), 0.5)
     assert shown.as_dict() == {"value": [[1.0, None], [None, 2.0]], "standard_error": 0.5}
-    assert f"{dp.estimators.Uncertain(1.25, 0.1):.1f}" == "1.2"
-    assert float(dp.estimators.Uncertain(1.25, 0.1)) == 1.25
+    assert f"{dp.releases.Uncertain(1.25, 0.1):.1f}" == "1.2"
+    assert float(dp.releases.Uncertain(1.25, 0.1)) == 1.25
 
 
 @pytest.mark.parametrize(
@@ -431,7 +433,9 @@ def test_weights_move_noise_to_fine_functions(kind):
     assert weighted.l1 == pytest.approx(np.abs(rows).sum(axis=1).max(), rel=1e-6)
     assert weighted.replacing().l2 >= np.linalg.norm(rows[::97] - rows[-1], axis=1).max()
     assert read(weighted, BELL).cdf(AT).value == pytest.approx(read(plain, BELL).cdf(AT).value)
-    both = [dp.basis_distribution(each, rho=0.01)(BELL[::200]) for each in (plain, weighted)]
+    both = [
+        dp.estimators.basis_distribution(each, rho=0.01)(BELL[::200]) for each in (plain, weighted)
+    ]
     assert [each.deviation for each in both] == pytest.approx(
         [each.l2 / sqrt(0.02) for each in (plain, weighted)], rel=1e-5
     )
@@ -452,7 +456,7 @@ def test_standard_errors_with_weights(sized):
 
 
 def test_weights_go_through_json():
-    release = dp.basis_distribution(dp.bases.Weighted(dp.bases.Haar(8, 0, 1)), epsilon=1)
+    release = dp.estimators.basis_distribution(dp.bases.Weighted(dp.bases.Haar(8, 0, 1)), epsilon=1)
     assert dp.from_json(release.to_json()) == release
     with pytest.raises(dp.ParameterError, match="Weighted needs a basis"):
         dp.bases.Weighted(5)

@@ -237,7 +237,7 @@ def test_it_is_a_mapping_and_goes_into_json() -> None:
     assert read["categories"] == ["m", "f", None]
     assert read["counts"] == [8, 16, 8]
     assert read["joint_intervals"] == [[8, 8], [16, 16], [8, 8]]
-    negative = dp.Histogram(("a",), (1, 2), np.array([-3, -1]), 1.0, 3, 4, 0.95)
+    negative = dp.releases.Histogram(("a",), (1, 2), np.array([-3, -1]), 1.0, 3, 4, 0.95)
     assert np.isnan(negative.shares()).all()
     assert negative.counts.clip(0).tolist() == [0, 0]
 

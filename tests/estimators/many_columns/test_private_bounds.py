@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.combinators.adaptive import _Account
 from opendp_lite.estimators.inference.bounds_search import FARTHEST
 from opendp_lite.estimators.inference.budget import budget_of
 
@@ -37,16 +36,8 @@ def test_the_loss_is_what_was_given(where):
 
 @pytest.mark.parametrize("where", SPACES)
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
-def test_what_is_asked_is_what_is_paid(monkeypatch, where, loss):
+def test_what_is_asked_is_what_is_paid(paid, where, loss):
     """No more than the budget by the prices of the queries, nearly all of it, and no refusal."""
-    paid = []
-    pay = _Account.pay
-
-    def spied(account, query, price):
-        pay(account, query, price)
-        paid.append(Fraction(price))
-
-    monkeypatch.setattr(_Account, "pay", spied)
     whole = budget_of("here", **loss).with_choices().amount
     bound = SPACES[where] >> dp.private_bounds(0.9, **loss)
     random = np.random.default_rng(1)

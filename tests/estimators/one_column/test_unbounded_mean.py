@@ -13,7 +13,6 @@ import pytest
 from scipy.special import ndtr
 
 import opendp_lite as dp
-from opendp_lite.combinators.adaptive import _Account
 from opendp_lite.estimators.inference.bounds_search import FARTHEST, SearchPlan
 from opendp_lite.estimators.inference.budget import budget_of, concentrated_loss
 from opendp_lite.estimators.inference.magnitudes import LAPLACE, NORMAL, Side
@@ -77,16 +76,8 @@ def tables(rows: int) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("where", SPACES)
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
-def test_what_is_asked_is_what_is_paid(monkeypatch, where, loss):
+def test_what_is_asked_is_what_is_paid(paid, where, loss):
     """By the prices of the queries, on any data: all of the budget, and no refusal."""
-    paid = []
-    pay = _Account.pay
-
-    def spied(account, query, price):
-        pay(account, query, price)
-        paid.append(Fraction(price))
-
-    monkeypatch.setattr(_Account, "pay", spied)
     whole = budget_of("here", **loss).with_choices().amount
     for asked in ASKED[:2]:
         bound = SPACES[where] >> unbounded(**loss, **asked)

@@ -1,0 +1,149 @@
+"""What was spent of a budget: a privacy filter, which refuses what would pass the budget."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from threading import RLock
+from typing import Any, Generic
+
+import attrs
+
+from opendp_lite.calls import calls_in
+from opendp_lite.core import M, Measurement
+from opendp_lite.errors import BudgetExceeded, ParameterError
+from opendp_lite.exact import whole
+from opendp_lite.measures.curve import without_curve
+from opendp_lite.measures.privacy_budget import PrivacyBudget
+
+
+@attrs.frozen
+class Order:
+    """What is asked for, and what it costs.
+
+    Args:
+        query: The pipeline, bound to a space.
+        price: Its loss for one unit, exactly, in the measure of the budget that pays.
+        note: What a person wrote beside it.
+    """
+
+    query: Measurement[Any, Any]
+    price: Any
+    note: str = ""
+
+    @property
+    def name(self) -> str:
+        """The steps of the query, in short."""
+        return " >> ".join(call.brief() for call in calls_in(self.query.recipe))
+
+
+@attrs.frozen
+class Receipt:
+    """What an account says of an order that was paid.
+
+    Args:
+        number: Of the entry.
+        spent: The loss of all orders, this one included.
+        head: The last hash of the chain of entries, where there is one.
+    """
+
+    number: int
+    spent: Any
+    head: str = ""
+
+
+class Account(ABC, Generic[M]):
+    """A budget that pays for orders, one after another.
+
+    Losses are composed as plain numbers of the measure. A composed curve holds for releases that
+    were chosen beforehand, and not for a sum that decides when to stop.
+    """
+
+    def __init__(self) -> None:
+        self.lock = RLock()
+
+    @property
+    @abstractmethod
+    def budget(self) -> PrivacyBudget[M]:
+        """The most that all orders may cost together."""
+
+    @abstractmethod
+    def spent(self) -> Any:
+        """The loss of all orders so far."""
+
+    @abstractmethod
+    def pay(self, order: Order) -> Receipt:
+        """Books an order before any data is read, or refuses it."""
+
+    def finish(self, receipt: Receipt) -> Receipt:
+        """Notes that a paid order was answered. It changes no number."""
+        return receipt
+
+    def left(self) -> Any:
+        """The loss that may still be spent."""
+        return self.budget.measure.left(self.budget.loss, self.spent())
+
+    def require(self, order: Order) -> None:
+        """Refuses an order that what is left does not pay for."""
+        measure = self.budget.measure
+        spent = self.spent()
+        if not measure.within(measure.compose([spent, order.price]), self.budget.loss):
+            raise BudgetExceeded(
+                f"{order.name} needs {measure.words(order.price)}; {measure.show(spent)} of "
+                f"{measure.show(self.budget.loss)} has been spent. Ask for less, or give "
+                "a larger budget"
+            )
+
+
+class MemoryAccount(Account[M]):
+    """An account that lasts as long as its process."""
+
+    def __init__(self, budget: PrivacyBudget[M]) -> None:
+        super().__init__()
+        self._budget = budget
+        self._total = budget.measure.zero()
+        self._count = 0
+
+    @property
+    def budget(self) -> PrivacyBudget[M]:
+        return self._budget
+
+    def spent(self) -> Any:
+        return self._total
+
+    def pay(self, order: Order) -> Receipt:
+        with self.lock:
+            self.require(order)
+            self._total = without_curve(self.budget.measure.compose([self._total, order.price]))
+            self._count += 1
+            return Receipt(self._count, self._total)
+
+
+class PartOfAccount(MemoryAccount[M]):
+    """A part of another account's budget: what it pays, the other pays too."""
+
+    def __init__(self, whole: Account[M], budget: PrivacyBudget[M]) -> None:
+        super().__init__(budget)
+        self.whole = whole
+        self.lock = whole.lock
+
+    def pay(self, order: Order) -> Receipt:
+        with self.lock:
+            self.require(order)
+            receipt = self.whole.pay(order)
+            super().pay(order)
+            return receipt
+
+    def finish(self, receipt: Receipt) -> Receipt:
+        return self.whole.finish(receipt)
+
+
+def parts_of(account: Account[M], parts: object) -> tuple[PartOfAccount[M], ...]:
+    """Accounts that divide what is left evenly."""
+    if isinstance(parts, bool):
+        raise ParameterError(f"split: parts is a whole number of at least 1, got {parts}")
+    measure = account.budget.measure
+    shares = (Fraction(1),) * whole(parts, "split: parts", least=1)
+    with account.lock:
+        losses = measure.split(account.left(), shares)
+    return tuple(PartOfAccount(account, PrivacyBudget(measure, loss)) for loss in losses)

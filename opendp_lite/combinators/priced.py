@@ -1,0 +1,53 @@
+"""What a query costs a budget."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from opendp_lite.core import Measurement
+from opendp_lite.errors import SpaceError
+from opendp_lite.exact import described, short_above
+from opendp_lite.measures.curve import without_curve
+from opendp_lite.measures.measure import Measure
+from opendp_lite.recipes import Mechanism, Stage
+
+
+def require_query(given: object) -> None:
+    """Refuses what is no pipeline that ends in noise and waits for a space."""
+    if not isinstance(given, Mechanism):
+        raise SpaceError(_no_query(given))
+
+
+def priced(bound: Measurement[Any, Any], measure: Measure[Any]) -> Any:
+    """The loss of a bound query for one unit, in the measure of a budget.
+
+    A mechanism of another measure is converted, where its own curve says what it loses here.
+    """
+    loss = bound.privacy_map(bound.input_space.unit)
+    if bound.output_measure == measure:
+        return without_curve(loss)
+    found = measure.admit(bound.output_measure.profile(loss))
+    if found is None:
+        raise SpaceError(
+            f"the budget is under {measure!r}, and {bound!r} has its loss under "
+            f"{bound.output_measure!r}, which does not tell what it costs there; put "
+            ">> dp.to_zcdp() or >> dp.to_approximate(delta) after it, or take a budget of another "
+            "measure: dp.epsilon(1), dp.epsilon(1, delta=1e-6), dp.rho(1) or dp.mu(1)"
+        )
+    return _shortened(without_curve(found))
+
+
+def _shortened(loss: Any) -> Any:
+    """A loss of few digits, not below the loss: a sum of thousands then has few digits too."""
+    return tuple(map(short_above, loss)) if isinstance(loss, tuple) else short_above(loss)
+
+
+def _no_query(given: object) -> str:
+    if isinstance(given, Stage):
+        return f"ask takes a pipeline that ends in noise; put noise after {given.calls[-1].brief()}"
+    if isinstance(given, Measurement):
+        return (
+            "ask takes a pipeline bound to no space, and binds it to its own rows; leave out the "
+            "space in front"
+        )
+    return f"ask takes a pipeline that ends in noise, got {described(given)}"

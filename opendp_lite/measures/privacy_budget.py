@@ -1,0 +1,140 @@
+"""Budgets: how much several releases may lose together."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar, overload
+
+import attrs
+
+from opendp_lite.errors import ParameterError
+from opendp_lite.exact import Number, described, open_probability, positive
+from opendp_lite.measures.approximate import ApproximateDivergence
+from opendp_lite.measures.curve import without_curve
+from opendp_lite.measures.gaussian_divergence import GaussianDivergence
+from opendp_lite.measures.max_divergence import MaxDivergence
+from opendp_lite.measures.measure import Measure
+from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
+
+M_co = TypeVar("M_co", bound=Measure[Any], covariant=True)
+
+
+def _plain(loss: Any) -> Any:
+    return without_curve(loss)
+
+
+@attrs.frozen(repr=False)
+class PrivacyBudget(Generic[M_co]):
+    """The most that several releases may lose together, in one measure.
+
+    You make it by ``dp.epsilon(1)``, ``dp.epsilon(1, delta=1e-6)``, ``dp.rho(1)`` or ``dp.mu(1)``.
+
+    Args:
+        measure: The measure of the loss.
+        loss: A loss of the measure, exactly: ``measure.loss(1)``, say. A curve that it carries is
+            dropped, since the releases that will spend it are not known.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> dp.epsilon(1, delta=1e-6)
+        <budget of epsilon = 1 at delta = 1e-06>
+    """
+
+    measure: M_co
+    loss: Any = attrs.field(converter=_plain)
+
+    def words(self) -> str:
+        """The budget as a person reads it."""
+        return self.measure.words(self.loss)
+
+    def __repr__(self) -> str:
+        return f"<budget of {self.words()}>"
+
+
+def require_budget(given: object, step: str) -> None:
+    """Refuses what is no budget."""
+    if not isinstance(given, PrivacyBudget):
+        raise ParameterError(
+            f"{step}: a budget is dp.epsilon(1), dp.epsilon(1, delta=1e-6), dp.rho(1) or dp.mu(1); "
+            f"got {described(given)}"
+        )
+
+
+@overload
+def epsilon(epsilon: Number) -> PrivacyBudget[MaxDivergence]: ...
+@overload
+def epsilon(epsilon: Number, delta: Number) -> PrivacyBudget[ApproximateDivergence]: ...
+def epsilon(epsilon: Number, delta: Number | None = None) -> PrivacyBudget[Any]:
+    """A budget of pure, or with ``delta`` of approximate differential privacy.
+
+    Args:
+        epsilon: The sum of the epsilons of all releases is at most this.
+        delta: Between 0 and 1. The sum of the deltas is at most this.
+
+    Returns:
+        A budget for ``dp.session``, ``dp.Ledger.create`` and ``dp.adaptive``.
+
+    Raises:
+        ParameterError: If ``epsilon`` is not above 0, or ``delta`` is not between 0 and 1.
+
+    Proof:
+        Losses add where each query is chosen by the answers before (Rogers, Roth, Ullman, Vadhan
+        2016, theorem 3.6).
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> dp.epsilon(1)
+        <budget of epsilon = 1 (pure differential privacy)>
+    """
+    most = positive(epsilon, "epsilon")
+    if delta is None:
+        return PrivacyBudget(MaxDivergence(), most)
+    return PrivacyBudget(ApproximateDivergence(), (most, open_probability(delta, "delta")))
+
+
+def rho(rho: Number) -> PrivacyBudget[ZeroConcentratedDivergence]:
+    """A budget of zero-concentrated differential privacy (zCDP).
+
+    Args:
+        rho: The sum of the rhos of all releases is at most this.
+
+    Returns:
+        A budget for ``dp.session``, ``dp.Ledger.create`` and ``dp.adaptive``.
+
+    Raises:
+        ParameterError: If ``rho`` is not above 0.
+
+    Proof:
+        Losses add where each query is chosen by the answers before (Feldman and Zrnic 2021).
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> dp.rho(0.03)
+        <budget of rho = 0.03 zCDP>
+    """
+    return PrivacyBudget(ZeroConcentratedDivergence(), positive(rho, "rho"))
+
+
+def mu(mu: Number) -> PrivacyBudget[GaussianDivergence]:
+    """A budget of Gaussian differential privacy.
+
+    For releases with Gaussian noise it is the best one: all of them together have the exact curve
+    of one Gaussian. It buys as much of them as ``dp.rho(mu * mu / 2)``.
+
+    Args:
+        mu: The root of the sum of the squared mus of all releases is at most this.
+
+    Returns:
+        A budget for ``dp.session``, ``dp.Ledger.create`` and ``dp.adaptive``.
+
+    Raises:
+        ParameterError: If ``mu`` is not above 0.
+
+    Proof:
+        Squares add where each query is chosen by the answers before (Smith and Thakurta 2022).
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> dp.mu(1)
+        <budget of mu = 1 (Gaussian differential privacy)>
+    """
+    return PrivacyBudget(GaussianDivergence(), positive(mu, "mu") ** 2)

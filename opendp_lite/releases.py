@@ -1,0 +1,27 @@
+"""The types of what pipelines release, for annotations."""
+
+from opendp_lite.by_group import ByGroup
+from opendp_lite.core import InsecureRelease
+from opendp_lite.estimate import Estimate
+from opendp_lite.estimates import Estimates
+from opendp_lite.estimators.distributions.cumulative_distribution import CumulativeDistribution
+from opendp_lite.estimators.distributions.distribution import Distribution
+from opendp_lite.estimators.distributions.histogram_release import Histogram
+from opendp_lite.estimators.distributions.uncertain import Uncertain
+from opendp_lite.estimators.many_columns.covariance_estimate import Covariance
+from opendp_lite.sessions.session import Session
+from opendp_lite.sessions.session_release import Release
+
+__all__ = [
+    "ByGroup",
+    "Covariance",
+    "CumulativeDistribution",
+    "Distribution",
+    "Estimate",
+    "Estimates",
+    "Histogram",
+    "InsecureRelease",
+    "Release",
+    "Session",
+    "Uncertain",
+]

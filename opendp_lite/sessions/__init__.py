@@ -1,0 +1,1 @@
+"""One budget over several releases: in memory, and on disk."""

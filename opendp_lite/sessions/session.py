@@ -1,0 +1,250 @@
+"""Several releases of one dataset under one budget, asked for by a person."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic
+
+import attrs
+
+from opendp_lite.combinators.account import Account, MemoryAccount, Order, parts_of
+from opendp_lite.combinators.own_process import OwnProcess
+from opendp_lite.combinators.priced import priced, require_query
+from opendp_lite.core import M, Measurement, R
+from opendp_lite.domains import Rows
+from opendp_lite.engines.column_names import names_alone
+from opendp_lite.engines.deferred import query_of
+from opendp_lite.errors import ParameterError, SpaceError
+from opendp_lite.exact import described
+from opendp_lite.measures.privacy_budget import PrivacyBudget, require_budget
+from opendp_lite.metrics import SymmetricDistance
+from opendp_lite.recipes import Mechanism
+from opendp_lite.samplers.entropy import SecureEntropy
+from opendp_lite.sessions.session_release import Release
+from opendp_lite.spaces import Space, table
+from opendp_lite.tables import PersonTables, tables_in
+
+if TYPE_CHECKING:
+    from typing import Self
+
+
+class _Open:
+    """The data of a session, until it is closed."""
+
+    def __init__(self, data: object) -> None:
+        self.data = data
+        self.closed = False
+        self.process = OwnProcess("ask")
+
+    def require(self) -> None:
+        """Refuses a closed session, and another process."""
+        self.process.require()
+        if self.closed:
+            raise SpaceError("the session is closed: ask answers no more. Open another")
+
+    def close(self) -> None:
+        """Lets go of the data."""
+        self.closed = True
+        self.data = None
+
+
+@attrs.frozen(eq=False, repr=False)
+class Session(Generic[M]):
+    """Answers queries about one dataset under one budget: see ``dp.session``.
+
+    Call it with a pipeline to get a release. A copy is the same session: it spends the same budget.
+
+    Args:
+        space: The space that pipelines are bound to; None where each has its own.
+    """
+
+    space: Space[Any] | None
+    _open: _Open
+    _account: Account[M]
+
+    def __call__(
+        self, query: Mechanism[Any, Any, R] | Measurement[Any, Any, R], note: str = ""
+    ) -> Release[R]:
+        """A release of the query, if what is left of the budget pays for it.
+
+        The price is booked before any row is read. It is not given back, whatever happens after.
+
+        Args:
+            query: A pipeline that ends in noise.
+            note: What the release is for, such as "table 3".
+
+        Returns:
+            The release. ``.value`` is what the pipeline released.
+
+        Raises:
+            BudgetExceeded: If the budget does not pay for it. This costs nothing.
+            SpaceError: If its loss is in a measure that the budget's does not convert, it is for
+                other neighbours than the session, the session is closed, or this is another
+                process, such as a fork.
+            DataError: If a table has no column of a name that the query asks for. This costs
+                nothing. Other trouble with the data shows when it is read, and costs the price.
+        """
+        if not isinstance(note, str):
+            raise ParameterError(f"note is a text, got {described(note)}")
+        self._open.require()
+        bound = self._bound(query)
+        order = Order(bound, priced(bound, self._account.budget.measure), note)
+        self._account.require(order)
+        _try_on_names(bound, self._open.data)
+        receipt = self._account.pay(order)
+        value = bound(self._open.data)
+        self._open.require()
+        done = self._account.finish(receipt)
+        return Release(value, bound, order.price, self._account.budget, done, note)
+
+    def price(self, query: Mechanism[Any, Any] | Measurement[Any, Any]) -> Any:
+        """What a query would cost in the measure of the budget. Nothing is spent or read."""
+        measure = self._account.budget.measure
+        return measure.show(priced(self._bound(query), measure))
+
+    @property
+    def budget(self) -> PrivacyBudget[M]:
+        """The most that all releases may cost together."""
+        return self._account.budget
+
+    @property
+    def spent(self) -> Any:
+        """The loss of all releases so far, as people read losses."""
+        return self._account.budget.measure.show(self._account.spent())
+
+    @property
+    def left(self) -> Any:
+        """The loss that may still be spent, exactly: ``dp.mean(0, 9, rho=ask.left / 4)``."""
+        return self._account.budget.measure.typed(self._account.left())
+
+    def split(self, parts: int) -> tuple[Session[M], ...]:
+        """Divides what is left evenly. What a part spends is spent here too.
+
+        Args:
+            parts: How many.
+
+        Returns:
+            As many sessions of the same data, each with a budget of its own.
+        """
+        accounts = parts_of(self._account, parts)
+        return tuple(Session(self.space, self._open, each) for each in accounts)
+
+    def close(self) -> None:
+        """Lets go of the data. The session and its parts answer no more."""
+        self._open.close()
+
+    def _bound(
+        self, query: Mechanism[Any, Any, R] | Measurement[Any, Any, R]
+    ) -> Measurement[Any, Any, R]:
+        """The query on the space of the session, or on its own."""
+        if not isinstance(query, Measurement):
+            require_query(query)
+            query = query.bound if self.space is None else query.bind(self.space)
+        metric = SymmetricDistance() if self.space is None else self.space.metric
+        found = query.input_space
+        if found.metric != metric or found.unit != metric.distance(1):
+            raise SpaceError(
+                f"the session counts its loss for {metric.words(metric.distance(1))}, and "
+                f"{query!r} for {found.metric.words(found.unit)}; open it with "
+                f"dp.session(data, budget=..., space={found!r})"
+            )
+        return query
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __copy__(self) -> Session[M]:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Session[M]:
+        return self
+
+    def __reduce__(self) -> Any:
+        raise ParameterError(
+            "a session cannot be pickled: two copies would each have the whole budget. A ledger "
+            "keeps one budget for several processes"
+        )
+
+    def __repr__(self) -> str:
+        state = "closed, " if self._open.closed else ""
+        return f"<session, {state}{self.spent} of {self.budget.words()} spent>"
+
+
+def session(
+    data: object, budget: PrivacyBudget[M], *, space: Space[Any] | None = None
+) -> Session[M]:
+    """Opens several releases of one dataset under one budget.
+
+    The session has what you asked before, so the budget covers all releases together. It lasts as
+    long as its process: for a budget that lasts longer, use ``dp.Ledger``.
+
+    Args:
+        data: A table, a column, or whatever your pipelines work on.
+        budget: ``dp.epsilon(1)``, ``dp.epsilon(1, delta=1e-6)``, ``dp.rho(1)`` or ``dp.mu(1)``.
+        space: Who is protected, where it is not one row that is added or removed: such as
+            ``dp.table(person="id")``, or ``dp.records(size=1000, metric=dp.ChangeOneDistance())``.
+
+    Returns:
+        A session. You may use it in a ``with`` block, which closes it.
+
+    Raises:
+        ParameterError: If ``budget`` is no budget, or ``space`` no space.
+
+    Privacy:
+        All releases together lose at most the budget, for one unit of the space, whatever you ask
+        after which answer. The data must stay as it is.
+
+    Proof:
+        A privacy filter, as for ``dp.adaptive``. A query of another measure costs what its own
+        curve says in the measure of the budget: ``ask.price(query)`` tells.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> ages = [41, 38, 25] * 1000
+        >>> with dp.session(ages, budget=dp.rho(1)) as ask:
+        ...     mean = ask(dp.mean(0, 100, rho=0.1))
+        ...     median = ask(dp.private_quantile(0.5, bounds=(0, 100), rho=ask.left / 3))
+        ...     ask.spent, ask.price(dp.count() >> dp.gaussian(rho=0.2)), ask.left
+        (0.4, 0.2, Fraction(3, 5))
+        >>> round(mean.value)
+        35
+    """
+    require_budget(budget, "session")
+    require_space(space, "session")
+    return opened_session(data, space, MemoryAccount(budget))
+
+
+def opened_session(data: object, space: Space[Any] | None, account: Account[M]) -> Session[M]:
+    """A session that pays by an account. Pipelines about a table are bound to tables."""
+    names = names_alone(data) if space is None else None
+    is_table = names is not None and len(names.names) > 1
+    return Session(table() if is_table else space, _Open(data), account)
+
+
+def require_space(given: object, step: str) -> None:
+    """Refuses what is no space, and no None."""
+    if given is not None and not isinstance(given, Space):
+        raise ParameterError(
+            f"{step}: space is one such as dp.table(person='id'); got {described(given)}"
+        )
+
+
+def _try_on_names(bound: Measurement[Any, Any], data: object) -> None:
+    """Refuses a query of columns that a table does not have, before it is paid for.
+
+    No row is read.
+    """
+    domain = bound.input_space.domain
+    if isinstance(domain, Rows | PersonTables) and tables_in(domain).size is None:
+        names = names_alone(data)
+        if names is not None:
+            value = domain.of_release(domain.to_internal(names), SecureEntropy().words)
+            query_of(bound.function)(value)

@@ -1,0 +1,271 @@
+"""Sessions: one budget over several releases, refused before any row is read."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+import threading
+from fractions import Fraction
+
+import attrs
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import opendp_lite as dp
+
+TENTH = dp.count() >> dp.gaussian(rho=0.1)
+SURVEY = {"age": [41.0, 38.0, 25.0] * 100, "sex": ["f", "m", "f"] * 100, "id": list(range(300))}
+MAKERS, KINDS = [dict, pd.DataFrame, pl.DataFrame], ["dict", "pandas", "polars"]
+PEOPLE = dp.table(person="id")
+
+
+class Opened:
+    """Blocks that record how often they were opened."""
+
+    def __init__(self) -> None:
+        self.times = 0
+        self.blocks = dp.Blocks(self.open)
+
+    def open(self):
+        self.times += 1
+        return iter([np.array([1.0, 2.0])])
+
+
+def test_ten_tenths_are_the_budget_and_an_eleventh_is_not():
+    rows = Opened()
+    ask = dp.session(rows.blocks, budget=dp.rho(1))
+    numbers = [ask(TENTH, note=f"table {n}").number for n in range(10)]
+    assert numbers == list(range(1, 11))
+    assert (ask.spent, ask.left, rows.times) == (1.0, 0, 10)
+    for _ in range(3):
+        with pytest.raises(dp.BudgetExceeded, match=r"rho = 1e-09 zCDP; 1.0 of 1.0"):
+            ask(dp.count() >> dp.gaussian(rho=1e-9))
+    assert rows.times == 10
+
+
+@pytest.mark.parametrize(
+    ("budget", "query", "price"),
+    [
+        (dp.epsilon(1), dp.count() >> dp.laplace(epsilon=0.3), 0.3),
+        (
+            dp.epsilon(1, delta=1e-6),
+            dp.count() >> dp.gaussian(epsilon=0.3, delta=1e-7),
+            (0.3, 1e-7),
+        ),
+        (dp.epsilon(1, delta=1e-6), dp.count() >> dp.laplace(epsilon=0.3), (0.3, 0)),
+        (dp.rho(1), dp.count() >> dp.gaussian(mu=1), 0.5),
+        (dp.mu(2), dp.count() >> dp.gaussian(rho=0.5), 1),
+        (dp.rho(1), dp.adaptive(lambda ask: ask(TENTH), dp.rho(0.3)), 0.3),
+        (dp.rho(1), dp.compose(TENTH, TENTH), 0.2),
+    ],
+)
+def test_prices_are_known_before_and_are_what_is_spent(budget, query, price):
+    rows = Opened()
+    ask = dp.session(rows.blocks, budget)
+    zero = ask.spent
+    assert ask.price(query) == price
+    assert (ask.spent, rows.times) == (zero, 0)
+    release = ask(query)
+    assert ask.spent == price == budget.measure.show(release.price)
+    assert release.receipt.spent == release.price
+
+
+def test_prices_from_another_measure_have_few_digits_and_are_not_rounded_down():
+    ask = dp.session(SURVEY["age"], dp.rho(1))
+    half = dp.count() >> dp.laplace(epsilon=0.5)
+    price = ask(half).price
+    exact = Fraction((half >> dp.to_zcdp()).loss(1))
+    assert exact <= price <= exact * (1 + Fraction(1, 2**59))
+    assert price.denominator.bit_length() < 80
+
+
+def test_a_query_that_does_not_fit_is_refused_before_any_row_is_read():
+    rows = Opened()
+    ask = dp.session(rows.blocks, dp.epsilon(1))
+    wrong = [
+        (dp.clamp(0, 1), "ends in noise"),
+        (3, "ends in noise"),
+        (dp.laplace, "ends in noise"),
+        (TENTH, "another measure"),
+        (dp.scalar() >> dp.laplace(epsilon=1), "counts its loss"),
+    ]
+    for query, words in wrong:
+        with pytest.raises(dp.OpenDPLiteError, match=words):
+            ask(query)
+    for note in (None, 3, b"table"):
+        with pytest.raises(dp.ParameterError, match="note"):
+            ask(dp.count() >> dp.laplace(epsilon=0.1), note=note)
+    assert (ask.spent, rows.times) == (0, 0)
+
+
+@pytest.mark.parametrize("make", MAKERS, ids=KINDS)
+def test_a_misspelled_column_costs_nothing(make):
+    ask = dp.session(make(SURVEY), dp.rho(1))
+    mean = dp.mean(0, 100, rho=0.1)
+    for query in (
+        dp.select("agee") >> mean,
+        dp.select("agee") >> dp.mean(rho=0.1),
+        dp.select("agee") >> dp.adaptive(lambda inner: inner(mean), dp.rho(0.1)),
+        dp.by("sexx", ["f", "m"], dp.select("age") >> mean),
+        dp.by("sex", ["f", "m"], dp.select("agee") >> mean),
+        dp.histogram("sexx", categories=["f", "m"], rho=0.1),
+        dp.keep("agee", between=(0, 40)) >> dp.count() >> dp.gaussian(rho=0.1),
+        dp.compose(dp.select("age") >> mean, dp.select("agee") >> mean),
+        mean,
+    ):
+        with pytest.raises(dp.OpenDPLiteError, match="column"):
+            ask(query)
+        assert ask.spent == 0
+    people = dp.session(make(SURVEY), dp.rho(1), space=PEOPLE)
+    for query in (
+        dp.bound_contributions(2) >> dp.select("agee") >> mean,
+        dp.bound_contributions(2, groups=("sexx", 1)) >> dp.select("age") >> mean,
+    ):
+        with pytest.raises(dp.OpenDPLiteError):
+            people(query)
+        assert people.spent == 0
+
+
+@pytest.mark.parametrize("make", MAKERS, ids=KINDS)
+def test_what_a_session_answers_is_what_the_pipeline_would(make):
+    """Each kind of first step: none of them is refused for want of rows."""
+    ask = dp.session(make(SURVEY), dp.rho(1000))
+    mean = dp.mean(0, 100, rho=100)
+    assert abs(float(ask(dp.select("age") >> mean)) - 34.67) < 1
+    assert abs(ask(dp.by("sex", ["f", "m"], dp.select("age") >> mean)).value["m"] - 38) < 1
+    counts = ask(dp.histogram("sex", categories=["f", "m"], rho=100)).value
+    assert np.allclose(counts.counts, [200, 100], atol=3)
+    kept = dp.keep("age", between=(0, 40)) >> dp.count() >> dp.gaussian(rho=100)
+    assert abs(ask(kept).value - 200) < 3
+    people = dp.session(make(SURVEY), dp.rho(1000), space=PEOPLE)
+    bounded = dp.bound_contributions(2) >> dp.select("age")
+    assert abs(people(bounded >> mean).value - 34.67) < 2
+    by = dp.bound_contributions(2) >> dp.by("sex", ["f", "m"], dp.select("age") >> mean)
+    assert abs(people(by).value["f"] - 33) < 2
+
+
+def test_the_unit_is_the_same_for_all_releases():
+    ask = dp.session(SURVEY, dp.rho(1))
+    with pytest.raises(dp.SpaceError, match=r"one row.*one person.*space=dp.table\(person='id'\)"):
+        ask(PEOPLE >> dp.bound_contributions(2) >> TENTH)
+    cheap = attrs.evolve(dp.records(), unit=Fraction(1, 1000))
+    with pytest.raises(dp.SpaceError, match="the session counts"):
+        ask(cheap >> dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(scale=1))
+    with pytest.raises(dp.SpaceError):
+        dp.session(SURVEY, dp.rho(1), space=PEOPLE)(dp.table() >> TENTH)
+    replaced = dp.records(size=300, metric=dp.ChangeOneDistance())
+    sized = dp.session(SURVEY["age"], dp.rho(1), space=replaced)
+    assert sized(dp.clamp(0, 100) >> dp.sum() >> dp.gaussian(rho=0.5)).number == 1
+    assert ask.spent == 0
+
+
+def test_a_query_that_fails_is_paid_for():
+    def broken():
+        raise OSError
+
+    ask = dp.session(dp.Blocks(broken), dp.rho(1))
+    with pytest.raises(dp.DataError, match="could not be read"):
+        ask(TENTH)
+    assert (ask.spent, ask(dp.adaptive(lambda inner: 3, dp.rho(0.1))).number) == (0.1, 2)
+
+
+def test_parts():
+    ask = dp.session(SURVEY, dp.rho(1))
+    ask(TENTH)
+    parts = ask.split(3)
+    assert [part.left for part in parts] == [Fraction(3, 10)] * 3
+    assert parts[0](dp.count() >> dp.gaussian(rho=parts[0].left)).number == 2
+    with pytest.raises(dp.BudgetExceeded):
+        parts[0](dp.count() >> dp.gaussian(rho=1e-9))
+    assert (ask.spent, parts[1].spent) == (0.4, 0)
+    inner = parts[1].split(2)[0]
+    inner(dp.count() >> dp.gaussian(rho=0.15))
+    assert (ask.spent, parts[1].spent, inner.left) == (0.55, 0.15, 0)
+    ask.close()
+    with pytest.raises(dp.SpaceError, match="closed"):
+        parts[2](TENTH)
+
+
+def test_a_closed_session_holds_no_data():
+    with dp.session(SURVEY, dp.rho(1)) as ask:
+        ask(TENTH)
+    with pytest.raises(dp.SpaceError, match="closed"):
+        ask(TENTH)
+    assert ask._open.data is None
+    assert "closed" in repr(ask)
+    with pytest.raises(ZeroDivisionError), dp.session(SURVEY, dp.rho(1)) as ask:
+        raise ZeroDivisionError
+    with pytest.raises(dp.SpaceError, match="closed"):
+        ask(TENTH)
+
+
+def test_a_copy_is_the_same_session_and_none_is_pickled():
+    ask = dp.session(SURVEY, dp.rho(0.2))
+    copy.copy(ask)(TENTH)
+    copy.deepcopy(ask)(TENTH)
+    with pytest.raises(dp.BudgetExceeded):
+        ask(TENTH)
+    with pytest.raises(dp.ParameterError, match="pickled"):
+        pickle.dumps(ask)
+
+
+def test_threads_cannot_overspend():
+    for _ in range(3):
+        rows, gate, outcomes = Opened(), threading.Barrier(16), []
+        ask = dp.session(rows.blocks, dp.rho(1))
+
+        def race(ask=ask, gate=gate, outcomes=outcomes):
+            gate.wait()
+            try:
+                outcomes.append(ask(TENTH).number)
+            except dp.BudgetExceeded:
+                outcomes.append(None)
+
+        threads = [threading.Thread(target=race) for _ in range(16)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(filter(None, outcomes)) == list(range(1, 11))
+        assert rows.times == 10
+        assert ask.spent == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_fork_answers_nothing():
+    ask = dp.session(SURVEY, dp.rho(1))
+    child = os.fork()
+    if child == 0:
+        try:
+            ask(TENTH)
+        except dp.SpaceError:
+            os._exit(0)
+        os._exit(1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: dp.session(SURVEY, budget=1), r"dp.rho\(1\)"),
+        (lambda: dp.session(SURVEY, dp.ZeroConcentratedDivergence()), "budget"),
+        (lambda: dp.session(SURVEY, dp.rho(1), space="id"), "space"),
+        (lambda: dp.session(SURVEY, dp.rho(1), space=dp.clamp(0, 1)), "space"),
+    ],
+)
+def test_refusals(make, words):
+    with pytest.raises(dp.ParameterError, match=words):
+        make()
+
+
+def test_a_release_reads_as_its_value():
+    release = dp.session(SURVEY["age"], dp.rho(1))(dp.mean(0, 100, rho=1, confidence=0.95), "x")
+    assert str(release) == str(release.value)
+    assert float(release) == float(release.value)
+    assert repr(release).startswith("<release 1, rho = 1 zCDP: ")
+    assert release.note == "x"
