@@ -39,8 +39,8 @@ _PLAIN_SHARE: Final = 0.13
 """Of the rows in the fullest doubling of a smooth column, on one side of its median."""
 _BESIDE: Final = 5.0
 _MOST_LEARNED: Final = 0.75
-_FAR_DOUBLINGS, _NEAR_DOUBLINGS = 2, 4
-"""Beyond the last doubling where rows show, and nearer than it: where rows are looked for again."""
+_NEARER: Final = 4
+"""So many doublings nearer than the last that shows rows, they are looked for again."""
 _MOST_APART: Final = 6
 """By how many doublings the nearer side may end before the other, and still be looked at."""
 _LEAST_MEDIAN: Final = 0.01
@@ -188,14 +188,17 @@ class BoundsSearch:
         return below, above
 
 
-def window(sides: Sides) -> tuple[int, int] | None:
-    """The powers of two between which values end, as seen in doublings; None where none show."""
+def window(sides: Sides, farther: int) -> tuple[int, int] | None:
+    """The powers of two between which values end, as seen in doublings; None where none show.
+
+    They reach so many doublings farther than the last that shows rows.
+    """
     seen = [side.last() + side.least for side in sides if side.last()]
     if not seen:
         return None
     nearest_end = max(min(seen), max(seen) - _MOST_APART)
-    least = max(nearest_end - _NEAR_DOUBLINGS, LEAST_POWER)
-    return least, min(max(seen) + _FAR_DOUBLINGS, MOST_POWER)
+    least = max(nearest_end - _NEARER, LEAST_POWER)
+    return least, min(max(seen) + farther, MOST_POWER)
 
 
 def around(middle: float, below: float, above: float) -> tuple[Fraction, Fraction]:

@@ -24,12 +24,14 @@ class Doubts:
             of 10^4.
         beside: How far it may lift the cell next to one that holds rows.
         together: How far it may lift any sum of some dozens of cells, up to the outermost.
+        unseen: So many doublings beyond the last that shows rows, others may lie unseen.
         unlikely: The negative logarithm of the likelihood of noise, less a constant.
     """
 
     anywhere: float
     beside: float
     together: float
+    unseen: int
     unlikely: Callable[[Floats], Floats]
 
 
@@ -41,8 +43,8 @@ def _as_laplace(noise: Floats) -> Floats:
     return np.abs(noise) * sqrt(2)
 
 
-NORMAL: Final = Doubts(5.6, 3.0, 4.0, _normally)
-LAPLACE: Final = Doubts(12.4, 4.2, 5.0, _as_laplace)
+NORMAL: Final = Doubts(5.6, 3.0, 4.0, 1, _normally)
+LAPLACE: Final = Doubts(12.4, 4.2, 5.0, 2, _as_laplace)
 
 
 @attrs.frozen(eq=False)

@@ -52,8 +52,7 @@ class Tail:
 
         The rows beyond a distance where enough of them show follow about a generalised Pareto law
         (Pickands 1975, theorem 7). Each of many such laws is weighted by the likelihood of the
-        noisy counts. The tail is at most as long as that of the power
-        law which goes on as the counts begin.
+        noisy counts. None falls off more slowly than a power law that begins as it does.
         """
         start = _start(side)
         if start is None:

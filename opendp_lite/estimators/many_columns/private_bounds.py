@@ -137,7 +137,7 @@ class _Bounds:
         share = max(_COARSE, plan.for_plain(rows))
         beyond = self.outside * rows
         sides = search.doublings(middle, plan.part(share))
-        ends = window(sides) or (LEAST_POWER, LEAST_POWER + 1)
+        ends = window(sides, 1) or (LEAST_POWER, LEAST_POWER + 1)
         finer = search.sides(middle, ends, _CUTS, plan.part(self._left(share, rows)))
         below, above = (
             side.quantile(2 * coarse.end(coarse.last()), beyond) if coarse.last() else 0.0

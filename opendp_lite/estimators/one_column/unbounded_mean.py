@@ -47,6 +47,8 @@ _FOR_TAILS, _FOR_PURE_TAILS = 0.12, 0.15
 _ENOUGH: Final = 104.0
 """Tails are looked at for themselves where so many deviations of noisy counts are rows."""
 _CUTS: Final = 2
+_FARTHER: Final = 2
+"""Doublings beyond the last that shows rows, in which tails of few rows are looked at."""
 
 
 @overload
@@ -193,10 +195,8 @@ class _Shares:
         """For finer counts of the tails; 0 with few rows."""
         return self._for_tails if self.enough else 0.0
 
-    def bits(self, coarse: Sides, ends: tuple[int, int]) -> int | None:
-        """How finely tails are looked at, by the rows that show in doublings; None for not."""
-        if not self.enough:
-            return None
+    def bits(self, coarse: Sides, ends: tuple[int, int]) -> int:
+        """How finely tails are looked at, by the rows that show in doublings."""
         shown = sum(float(side.between(*ends).cells[1:].sum()) for side in coarse)
         for_each = shown / self.plan.deviation(self.tails) / _ENOUGH
         return next(
@@ -233,28 +233,28 @@ class _Run:
 
     def _reaches(self, middle: float, rows: float) -> tuple[float, float]:
         """How far from the middle values are clipped, below and above it."""
-        shares = _Shares(self.search.plan, rows)
+        plan = self.search.plan
+        shares, unseen = _Shares(plan, rows), plan.doubts.unseen
         coarse, found = self._looked(middle, shares)
-        ends = window(coarse)
-        if ends is None:
+        wide, close = (window(coarse, farther) for farther in (_FARTHER, unseen))
+        if wide is None or close is None:
             return 0.0, 0.0
         safe = [side.end(side.last()) if side.last() else 0.0 for side in coarse]
-        bits = shares.bits(coarse, ends) if found else None
-        if bits is None:
-            below, above = coarse
-            sides = below.between(*ends), above.between(*ends)
+        if found and shares.enough:
+            bits = shares.bits(coarse, wide)
+            ends = close if bits == _CUTS else wide
+            sides = self.search.sides(middle, ends, bits, plan.part(shares.tails))
         else:
-            least, most = ends
-            ends = least, most - (bits == _CUTS)
-            sides = self.search.sides(middle, ends, bits, self.search.plan.part(shares.tails))
-        tails = [Tail.of(side, end) for side, end in zip(sides, safe, strict=True)]
-        return cheapest(*tails, self._deviation(), fixed_size=self._size is not None)
+            below, above = coarse
+            sides = below.between(*wide), above.between(*wide)
+        lower, upper = (Tail.of(side, end) for side, end in zip(sides, safe, strict=True))
+        return cheapest(lower, upper, self._deviation(), fixed_size=self._size is not None)
 
     def _looked(self, middle: float, shares: _Shares) -> tuple[Sides, bool]:
         """Counts of doublings, and whether a first look showed rows."""
         search, plan = self.search, self.search.plan
         first = search.doublings(middle, plan.part(shares.first))
-        if window(first) is not None or not shares.again:
+        if any(side.last() for side in first) or not shares.again:
             return first, True
         again = search.doublings(middle, plan.part(shares.again))
         below, above = (one.together(two) for one, two in zip(first, again, strict=True))
