@@ -75,7 +75,7 @@ def _numbers_in(text: str) -> tuple[Fraction, ...]:
 def checked_loss(loss: object, measure: Measure[Any], name: str) -> Loss:
     """A loss of a measure, without its curve; refused where it is none or is negative."""
     expected = numbers_of(measure.zero())
-    given = loss if isinstance(loss, tuple) else (loss,)
+    given: tuple[Any, ...] = loss if isinstance(loss, tuple) else (loss,)
     exact = all(isinstance(each, Fraction | int) and not isinstance(each, bool) for each in given)
     if not exact or len(given) != len(expected):
         raise ParameterError(
