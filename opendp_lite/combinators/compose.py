@@ -85,11 +85,13 @@ def compose(space: S, /, *mechanisms: Any, **named: Any) -> Measurement[S, Any, 
 
     Privacy:
         The composition of the measure: epsilons, rhos, or (epsilon, delta) pairs add. The exact
-        curve of Gaussians stays exact.
+        curve of Gaussians stays exact. For others ``epsilon(delta)`` and ``delta(epsilon)`` read a
+        privacy loss distribution: see ``docs/accounting.md``.
 
     Proof:
         Basic composition (Dwork and Roth 2014, theorem 3.16); for zCDP Bun and Steinke 2016, lemma
-        1.7; for Gaussian curves Dong, Roth, Su 2022, corollary 2.
+        1.7; for Gaussian curves Dong, Roth, Su 2022, corollary 2; for distributions Zhu, Dong, Wang
+        2022, theorem 10, and Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022.
 
     Example:
         >>> import opendp_lite as dp

@@ -31,7 +31,7 @@ _FAR = 92.0
 _COARSEST = 2.0**8
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class ComposedProfile(Profile):
     """The curve of releases that were all fixed before any of them was made.
 
@@ -67,13 +67,13 @@ class ComposedProfile(Profile):
 
     @property
     def least_delta(self) -> Fraction:
-        return min(curve.least_delta for curve in self._curves())
+        return min(curve.least_delta for curve in _curves(self))
 
     def delta(self, epsilon: Fraction) -> Fraction:
-        return min(curve.delta(epsilon) for curve in self._curves())
+        return min(curve.delta(epsilon) for curve in _curves(self))
 
     def epsilon(self, delta: Fraction) -> Fraction:
-        curves = [curve for curve in self._curves() if curve.least_delta <= delta]
+        curves = [curve for curve in _curves(self) if curve.least_delta <= delta]
         return min(curve.epsilon(delta) for curve in curves or [self.summed])
 
     def dp_event(self, library: Any) -> Any:
@@ -82,17 +82,6 @@ class ComposedProfile(Profile):
             for part, count in Counter(self.releases).items()
         ]
         return library.ComposedDpEvent(found)
-
-    def _curves(self) -> Sequence[Profile]:
-        found = _distribution(self.releases)
-        pure, rho = self.pure, self.rho
-        short = math.inf if rho is None else float_up(rho)
-        return [
-            self.summed,
-            *([] if pure is None else [PureProfile(pure)]),
-            *([] if math.isinf(short) else [ConcentratedProfile(Fraction(short))]),
-            *([] if found is None else [_DistributionProfile(found)]),
-        ]
 
 
 @attrs.frozen
@@ -134,6 +123,19 @@ def _sum(
 
 
 @lru_cache(maxsize=64)
+def _curves(whole: ComposedProfile) -> tuple[Profile, ...]:
+    """All curves that hold, of which the least counts."""
+    found = _distribution(whole.releases)
+    pure, rho = whole.pure, whole.rho
+    short = math.inf if rho is None else float_up(rho)
+    return (
+        whole.summed,
+        *(() if pure is None else (PureProfile(pure),)),
+        *(() if math.isinf(short) else (ConcentratedProfile(Fraction(short)),)),
+        *(() if found is None else (_DistributionProfile(found),)),
+    )
+
+
 def _distribution(parts: tuple[Profile, ...]) -> LossDistribution | None:
     """That of all releases; None where one of them has none."""
     grid = _grid(parts)

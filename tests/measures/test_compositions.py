@@ -176,10 +176,10 @@ def test_curves_are_computed_when_they_are_read_and_once(monkeypatch):
         assert len(whole([0.5] * 10)) == 100
         with pytest.raises(AssertionError, match="was computed"):
             whole.epsilon(1e-6)
-    before = composed._distribution.cache_info()
+    before = composed._curves.cache_info()
     first = whole.epsilon(1e-6)
     again = whole.epsilon(1e-6), whole.delta(first)
-    after = composed._distribution.cache_info()
+    after = composed._curves.cache_info()
     assert after.misses == before.misses + 1
     assert after.hits >= before.hits + 2
     assert again[0] == first
