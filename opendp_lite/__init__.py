@@ -79,7 +79,6 @@ from opendp_lite.postprocessor import postprocessor
 from opendp_lite.recipes import Mechanism, Stage, mechanism, stage
 from opendp_lite.rooms import ROOMS
 from opendp_lite.serialise import from_json
-from opendp_lite.sessions.ledger import Ledger
 from opendp_lite.sessions.session import session
 from opendp_lite.spaces import Space, records, scalar, table, vector
 from opendp_lite.tables import Tables
@@ -105,6 +104,7 @@ from opendp_lite.transformations.sum import sum
 from opendp_lite.wanted import not_there
 
 _LATER = {
+    "Ledger": "opendp_lite.sessions.ledger",
     "assert_lawful": "opendp_lite.testing.assert_lawful",
     "assert_replayable": "opendp_lite.testing.assert_replayable",
     "assert_stable": "opendp_lite.testing.assert_stable",
@@ -115,6 +115,7 @@ _LATER = {
 
 if TYPE_CHECKING:
     from opendp_lite.engines.csv_file import csv_column, csv_table
+    from opendp_lite.sessions.ledger import Ledger
     from opendp_lite.testing.assert_lawful import assert_lawful
     from opendp_lite.testing.assert_replayable import assert_replayable
     from opendp_lite.testing.assert_stable import assert_stable
