@@ -255,7 +255,8 @@ def private_quantile(
         curves = [curve for chooser in choosers for curve in chooser.curves(distance)]
         curves += [BoundedRangeProfile(reach * distance) for reach in ranges]
         alike = columns // len(choosers)
-        return curved_number(loss, composed_profile(curves * alike, budget.measure.profile(loss)))
+        summed = budget.measure.profile(loss)
+        return curved_number(loss, composed_profile(curves, summed, times=alike))
 
     why = _explanation(choosers[0], budget, level)
     return Measurement(

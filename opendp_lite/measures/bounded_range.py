@@ -9,6 +9,7 @@ import attrs
 from opendp_lite.exact import exp_down, exp_up
 from opendp_lite.measures.loss_distribution import (
     LossDistribution,
+    LossGrid,
     bounded_range_losses,
     float_up,
 )
@@ -50,5 +51,5 @@ class BoundedRangeProfile(Profile):
         root = 1 - exp_down((epsilon - self.loss) / 2)
         return min(known, root * root / least)
 
-    def loss_distribution(self, step: float) -> LossDistribution | None:
-        return bounded_range_losses(step, float_up(self.loss))
+    def loss_distribution(self, grid: LossGrid) -> LossDistribution | None:
+        return bounded_range_losses(grid, float_up(self.loss))

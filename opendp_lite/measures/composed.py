@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from opendp_lite.exact import nearest, sum_up
-from opendp_lite.measures.loss_distribution import LossDistribution, float_up
+from opendp_lite.measures.loss_distribution import LossDistribution, LossGrid, float_up
 from opendp_lite.measures.profile import (
     ConcentratedProfile,
     GaussianProfile,
@@ -40,7 +40,7 @@ class ComposedProfile(Profile):
     first asked for.
 
     Attributes:
-        releases: The curves of the releases.
+        releases: The curves of the releases, and how many have each.
         summed: The curve of the loss that the measure adds up.
 
     Proof:
@@ -50,11 +50,11 @@ class ComposedProfile(Profile):
         be used to stop (arXiv 2602.06756): ``adaptive`` adds numbers.
     """
 
-    releases: tuple[Profile, ...]
+    releases: tuple[tuple[Profile, int], ...]
     summed: Profile
 
     @property
-    def parts(self) -> tuple[Profile, ...]:
+    def parts(self) -> tuple[tuple[Profile, int], ...]:
         return self.releases
 
     @property
@@ -79,7 +79,7 @@ class ComposedProfile(Profile):
     def dp_event(self, library: Any) -> Any:
         found = [
             library.SelfComposedDpEvent(part.dp_event(library), count)
-            for part, count in Counter(self.releases).items()
+            for part, count in self.releases
         ]
         return library.ComposedDpEvent(found)
 
@@ -98,26 +98,33 @@ class _DistributionProfile(Profile):
         return self.distribution.delta(epsilon)
 
 
-def composed_profile(profiles: Iterable[Profile], summed: Profile) -> Profile:
+def composed_profile(profiles: Iterable[Profile], summed: Profile, times: int = 1) -> Profile:
     """The curve of releases that were fixed beforehand.
 
     Args:
         profiles: The curve of each.
         summed: The curve of the loss that the measure adds up.
+        times: How often there are these releases.
     """
-    parts = [part for profile in profiles for part in profile.parts]
-    ratios = [part.gaussian_ratio for part in parts if part.gaussian_ratio is not None]
-    others = [part for part in parts if part.gaussian_ratio is None]
-    gaussian = [GaussianProfile(sum(ratios, Fraction(0)))] if ratios else []
-    together = (*gaussian, *others)
-    return together[0] if len(together) == 1 else ComposedProfile(together, summed)
+    parts: Counter[Profile] = Counter()
+    ratio = Fraction(0)
+    for profile in profiles:
+        for part, count in profile.parts:
+            own = part.gaussian_ratio
+            ratio += 0 if own is None else own * count * times
+            parts[part] += 0 if own is not None else count * times
+    gaussian = [(GaussianProfile(ratio), 1)] if ratio else []
+    together = (*gaussian, *((part, count) for part, count in parts.items() if count))
+    if len(together) == 1 and together[0][1] == 1:
+        return together[0][0]
+    return ComposedProfile(together, summed) if together else GaussianProfile(ratio)
 
 
 def _sum(
-    parts: Sequence[Profile], loss_of: Callable[[Profile], Fraction | None]
+    parts: Sequence[tuple[Profile, int]], loss_of: Callable[[Profile], Fraction | None]
 ) -> Fraction | None:
     """The sum of a loss over all parts; None where it is not known of one."""
-    found = [(loss_of(part), count) for part, count in Counter(parts).items()]
+    found = [(loss_of(part), count) for part, count in parts]
     known = [loss * count for loss, count in found if loss is not None]
     return sum_up(known) if len(known) == len(found) else None
 
@@ -136,15 +143,15 @@ def _curves(whole: ComposedProfile) -> tuple[Profile, ...]:
     )
 
 
-def _distribution(parts: tuple[Profile, ...]) -> LossDistribution | None:
+def _distribution(parts: Sequence[tuple[Profile, int]]) -> LossDistribution | None:
     """That of all releases; None where one of them has none."""
     grid = _grid(parts)
     if grid is None:
         return None
-    step, most = grid
+    most = grid.most
     found = []
-    for part, count in Counter(parts).items():
-        one = part.loss_distribution(step)
+    for part, count in parts:
+        one = part.loss_distribution(grid)
         if one is None:
             return None
         found.append(_repeated(one.within(most), count, most))
@@ -170,23 +177,23 @@ def _repeated(one: LossDistribution, count: int, most: int) -> LossDistribution:
         square = square.composed(square).within(most)
 
 
-def _grid(parts: Sequence[Profile]) -> tuple[float, int] | None:
-    """The step of the grid and the most steps on either side of 0.
+def _grid(parts: Sequence[tuple[Profile, int]]) -> LossGrid | None:
+    """The grid for the losses of all releases; None where there is none.
 
     A mass between two points widens the variance of the loss, which is about 2 rho, by at most a
     quarter of a squared step. The tail of the loss beyond rho + t is below exp(-t^2 / (4 rho)).
     """
-    total = sum(nearest(_rho_about(part)) * count for part, count in Counter(parts).items())
+    total = sum(nearest(_rho_about(part)) * count for part, count in parts)
     if not 0 < total < math.inf:
         return None
     reach = total + 2 * math.sqrt(total * _FAR)
     pure = _sum(parts, lambda part: part.pure)
     if pure is not None:
         reach = min(reach, nearest(pure))
-    fine = math.sqrt(8 * _WIDENED * total / len(parts))
+    fine = math.sqrt(8 * _WIDENED * total / sum(count for _, count in parts))
     step = 2.0 ** math.floor(math.log2(fine))
     step = max(step, 2.0 ** math.ceil(math.log2(reach / _CELLS)))
-    return (step, math.ceil(reach / step) + 1) if step <= _COARSEST else None
+    return LossGrid(step, math.ceil(reach / step) + 1) if step <= _COARSEST else None
 
 
 def _rho_about(part: Profile) -> Fraction:

@@ -12,6 +12,7 @@ from opendp_lite.exact import exp_down, exp_up
 from opendp_lite.measures.dp_events import noise_multiplier
 from opendp_lite.measures.loss_distribution import (
     LossDistribution,
+    LossGrid,
     discrete_laplace_losses,
     float_up,
     laplace_losses,
@@ -64,8 +65,8 @@ class LaplaceProfile(Profile):
             return library.NoOpDpEvent()
         return library.LaplaceDpEvent(noise_multiplier(self.loss))
 
-    def loss_distribution(self, step: float) -> LossDistribution | None:
-        return laplace_losses(step, float_up(self.loss))
+    def loss_distribution(self, grid: LossGrid) -> LossDistribution | None:
+        return laplace_losses(grid, float_up(self.loss))
 
 
 @attrs.frozen
@@ -119,10 +120,10 @@ class DiscreteLaplaceProfile(Profile):
             return library.NoOpDpEvent()
         return library.DiscreteLaplaceDpEvent(float_up(self.rate), self.steps)
 
-    def loss_distribution(self, step: float) -> LossDistribution | None:
+    def loss_distribution(self, grid: LossGrid) -> LossDistribution | None:
         if self.steps > _MOST_STEPS:
-            return PureProfile(self.pure).loss_distribution(step)
-        return discrete_laplace_losses(step, float_up(self.rate, _RATE_BITS), self.steps)
+            return PureProfile(self.pure).loss_distribution(grid)
+        return discrete_laplace_losses(grid, float_up(self.rate, _RATE_BITS), self.steps)
 
 
 def _rho(loss: Fraction, kept: Fraction) -> Fraction:

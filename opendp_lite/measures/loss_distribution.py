@@ -27,6 +27,19 @@ _REACH: Final = 14.0
 """Standard deviations of a Gaussian loss that are put on the grid; beyond lie 1e-43."""
 
 
+@attrs.frozen
+class LossGrid:
+    """The multiples of ``step``, a power of two, from -``most`` to ``most`` of them."""
+
+    step: float
+    most: int
+
+    @property
+    def end(self) -> float:
+        """The highest."""
+        return self.most * self.step
+
+
 @attrs.frozen(eq=False)
 class LossDistribution:
     """A pair of laws that is at least as far apart as a mechanism's releases, both ways round.
@@ -106,68 +119,82 @@ class LossDistribution:
         return min(Fraction(1), Fraction(_up(above + self.beyond)))
 
 
-def atoms(step: float, losses: Floats, masses: Floats) -> LossDistribution:
+def atoms(grid: LossGrid, losses: Floats, masses: Floats) -> LossDistribution:
     """A loss with these values and probabilities.
 
     Each is parted between its neighbours. Distances from the grid are exact, as floats, where they
-    are measured towards 0.
+    are measured towards 0. A loss above the grid is infinite, and one below it is moved up to it.
     """
+    step, high = grid.step, losses > grid.end
+    above = float(masses[high].sum()) * _SLACK
+    masses = np.where(high, 0.0, masses)
+    losses = np.where(high, 0.0, np.maximum(losses, -grid.end))
     sizes = np.abs(losses)
     inner = np.floor(sizes / step)
     rest = sizes - inner * step
-    above = losses >= 0
-    up, down = np.where(above, rest, step - rest), np.where(above, step - rest, rest)
-    low = np.where(above, inner, -inner - 1).astype(np.int64)
+    positive = losses >= 0
+    up, down = np.where(positive, rest, step - rest), np.where(positive, step - rest, rest)
+    low = np.where(positive, inner, -inner - 1).astype(np.int64)
     first = int(low.min())
     total = np.zeros(int(low.max()) + 2 - first)
     np.add.at(total, low - first, masses * (np.expm1(down) / math.expm1(step)))
     np.add.at(total, low + 1 - first, masses * (np.expm1(-up) / math.expm1(-step)))
-    return LossDistribution(step, first, total * (_SLACK + len(losses) * 2.0**-52))
+    slack = _SLACK + len(losses) * 2.0**-52
+    return LossDistribution(step, first, total * slack).spilling(above)
 
 
-def band(step: float, edge: float, factor: float, lowered: float) -> LossDistribution:
+def band(grid: LossGrid, edge: float, factor: float, lowered: float) -> LossDistribution:
     """A loss with the density ``factor`` exp((loss - lowered) / 2) from -edge to edge.
 
     Proof:
         The part of a cell [a, b] of width w that goes to b is
-        2 factor exp((b - lowered) / 2) tanh(w / 4), and to a likewise.
+        2 factor exp((b - lowered) / 2) tanh(w / 4), and to a likewise. What is beyond the grid
+        has 2 factor exp((edge - lowered) / 2) at most above it, and below it
+        2 factor exp((-end - lowered) / 2).
     """
-    count = math.floor(edge / step)
-    rest = edge - count * step
-    points = np.arange(-count, count + 1) * step
+    step, cut = grid.step, edge > grid.end
+    inner = min(edge, grid.end)
+    count = math.floor(inner / step)
+    rest = inner - count * step
+    points = np.arange(-count, count + 1, dtype=np.float64) * step
     sides = np.full(len(points), 2 * math.tanh(step / 4))
     sides[[0, -1]] = math.tanh(step / 4) if count else 0.0
     for end in (0, -1):
         sides[end] += math.tanh(rest / 4)
     inside = 2 * factor * sides * np.exp((points - lowered) / 2)
-    ends = np.array([-edge, edge])
+    ends = np.array([-inner, inner])
     outside = 2 * factor * math.tanh(rest / 4) * np.exp((ends - lowered) / 2)
-    return LossDistribution(step, -count, inside * _SLACK).mixed(atoms(step, ends, outside))
+    above = 0.0
+    if cut:
+        inside[0] += 2 * factor * math.exp((-inner - lowered) / 2)
+        above = 2 * factor * math.exp((edge - lowered) / 2) * _SLACK
+    found = LossDistribution(step, -count, inside * _SLACK).mixed(atoms(grid, ends, outside))
+    return found.spilling(above)
 
 
-def two_points(step: float, loss: float, share: float = 1.0) -> LossDistribution:
+def two_points(grid: LossGrid, loss: float, share: float = 1.0) -> LossDistribution:
     """Randomised response: the loss is +-``loss``, with odds e^loss; times a ``share``."""
     tail = math.exp(-loss)
     masses = np.array([share / (1 + tail), share * tail / (1 + tail)])
-    return atoms(step, np.array([loss, -loss]), masses)
+    return atoms(grid, np.array([loss, -loss]), masses)
 
 
-def bounded_range_losses(step: float, loss: float) -> LossDistribution:
+def bounded_range_losses(grid: LossGrid, loss: float) -> LossDistribution:
     """The density exp((x - loss) / 2) / (2 (1 - exp(-loss))) of ``BoundedRangeProfile``."""
-    return band(step, loss, 1 / (-2 * math.expm1(-loss)), loss)
+    return band(grid, loss, 1 / (-2 * math.expm1(-loss)), loss)
 
 
-def laplace_losses(step: float, loss: float) -> LossDistribution:
+def laplace_losses(grid: LossGrid, loss: float) -> LossDistribution:
     """The Laplace mechanism: see ``LaplaceProfile``.
 
     The loss is ``loss`` with probability 1/2 and -loss with probability exp(-loss) / 2. Between
     them it has the density exp((x - loss) / 2) / 4.
     """
-    ends = two_points(step, loss, (1 + math.exp(-loss)) / 2)
-    return ends.mixed(band(step, loss, 0.25, loss))
+    ends = two_points(grid, loss, (1 + math.exp(-loss)) / 2)
+    return ends.mixed(band(grid, loss, 0.25, loss))
 
 
-def discrete_laplace_losses(step: float, rate: float, steps: int) -> LossDistribution:
+def discrete_laplace_losses(grid: LossGrid, rate: float, steps: int) -> LossDistribution:
     """Discrete Laplace noise of this ``rate`` for a step of the grid, at so many steps.
 
     The loss is (n - 2 j) rate with probability (1 - q) q^j / (1 + q) for 0 < j < n and q = e^-rate.
@@ -180,14 +207,14 @@ def discrete_laplace_losses(step: float, rate: float, steps: int) -> LossDistrib
         places = np.arange(steps + 1, dtype=np.float64)
         masses = np.exp(-places * rate) * (-math.expm1(-rate) / (1 + tail))
         masses[[0, -1]] = 1 / (1 + tail), math.exp(-steps * rate) / (1 + tail)
-        return atoms(step, (steps - 2 * places) * rate, masses)
+        return atoms(grid, (steps - 2 * places) * rate, masses)
     edge = steps * rate
     ends = np.array([1 / (1 + tail), math.exp(-edge) / (1 + tail)])
-    inside = band(step, (steps - 1) * rate, 1 / (2 * (1 + tail)), edge + rate)
-    return inside.mixed(atoms(step, np.array([edge, -edge]), ends))
+    inside = band(grid, (steps - 1) * rate, 1 / (2 * (1 + tail)), edge + rate)
+    return inside.mixed(atoms(grid, np.array([edge, -edge]), ends))
 
 
-def gaussian_losses(step: float, ratio: float) -> LossDistribution | None:
+def gaussian_losses(grid: LossGrid, ratio: float) -> LossDistribution | None:
     """Gaussian noise with (distance / sigma)^2 = ``ratio``; None where that is above 2^16.
 
     Proof:
@@ -201,6 +228,7 @@ def gaussian_losses(step: float, ratio: float) -> LossDistribution | None:
     root = math.sqrt(ratio)
     if root > _WIDEST_GAUSSIAN:
         return None
+    step = grid.step
     fine = min(step, 2.0 ** math.floor(math.log2(root / _CELLS_OF_GAUSSIAN)))
     count = math.ceil((ratio / 2 + _REACH * root) / fine)
     points = np.arange(-count, count + 1, dtype=np.float64) * fine
@@ -216,7 +244,7 @@ def gaussian_losses(step: float, ratio: float) -> LossDistribution | None:
     found = (
         LossDistribution(step, -count, masses * _SLACK)
         if fine == step
-        else atoms(step, points, masses * _SLACK)
+        else atoms(grid, points, masses * _SLACK)
     )
     return found.spilling(above * _SLACK)
 

@@ -15,6 +15,7 @@ from opendp_lite.exact import NEGLIGIBLE, exp_down, exp_up, log_up, normal_tail,
 from opendp_lite.measures.dp_events import noise_multiplier
 from opendp_lite.measures.loss_distribution import (
     LossDistribution,
+    LossGrid,
     float_up,
     gaussian_losses,
     two_points,
@@ -44,19 +45,19 @@ class Profile(ABC):
         return None
 
     @property
-    def parts(self) -> tuple[Profile, ...]:
-        """The curves of the releases of which this is the curve of all."""
-        return (self,)
+    def parts(self) -> tuple[tuple[Profile, int], ...]:
+        """The curves of the releases of which this is the curve of all, and how many have each."""
+        return ((self, 1),)
 
     @property
     def least_delta(self) -> Fraction:
         """The delta from which on ``epsilon`` knows an answer."""
         return NEGLIGIBLE if self.pure is None else Fraction(0)
 
-    def loss_distribution(self, step: float) -> LossDistribution | None:
+    def loss_distribution(self, grid: LossGrid) -> LossDistribution | None:
         """A pair of laws on this grid of losses that is no closer than any releases.
 
-        None where no such pair is known. ``step`` is a power of two.
+        None where no such pair is known.
         """
         return None
 
@@ -145,8 +146,8 @@ class PureProfile(Profile):
     def rho(self) -> Fraction:
         return zcdp_of_pure(self.loss)
 
-    def loss_distribution(self, step: float) -> LossDistribution | None:
-        return two_points(step, float_up(self.loss))
+    def loss_distribution(self, grid: LossGrid) -> LossDistribution | None:
+        return two_points(grid, float_up(self.loss))
 
     def delta(self, epsilon: Fraction) -> Fraction:
         return PointProfile(self.loss, Fraction(0)).delta(epsilon)
@@ -178,8 +179,8 @@ class PointProfile(Profile):
     def least_delta(self) -> Fraction:
         return self.spill
 
-    def loss_distribution(self, step: float) -> LossDistribution | None:
-        found = two_points(step, float_up(self.loss), float_up(1 - self.spill))
+    def loss_distribution(self, grid: LossGrid) -> LossDistribution | None:
+        found = two_points(grid, float_up(self.loss), float_up(1 - self.spill))
         return found.spilling(float_up(self.spill))
 
     def delta(self, epsilon: Fraction) -> Fraction:
@@ -264,8 +265,8 @@ class GaussianProfile(Profile):
             return library.NoOpDpEvent()
         return library.GaussianDpEvent(noise_multiplier(sqrt_up(self.ratio)))
 
-    def loss_distribution(self, step: float) -> LossDistribution | None:
-        return gaussian_losses(step, float_up(self.ratio)) if self.ratio else None
+    def loss_distribution(self, grid: LossGrid) -> LossDistribution | None:
+        return gaussian_losses(grid, float_up(self.ratio)) if self.ratio else None
 
     def delta(self, epsilon: Fraction) -> Fraction:
         if self.ratio == 0:

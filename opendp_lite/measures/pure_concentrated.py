@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import attrs
 
-from opendp_lite.measures.loss_distribution import LossDistribution
+from opendp_lite.measures.loss_distribution import LossDistribution, LossGrid
 from opendp_lite.measures.profile import ConcentratedProfile, Profile, PureProfile, zcdp_of_pure
 
 
@@ -25,8 +25,8 @@ class PureConcentratedProfile(Profile):
     def rho(self) -> Fraction:
         return min(self.zcdp, zcdp_of_pure(self.loss))
 
-    def loss_distribution(self, step: float) -> LossDistribution | None:
-        return PureProfile(self.loss).loss_distribution(step)
+    def loss_distribution(self, grid: LossGrid) -> LossDistribution | None:
+        return PureProfile(self.loss).loss_distribution(grid)
 
     def delta(self, epsilon: Fraction) -> Fraction:
         known = PureProfile(self.loss).delta(epsilon)

@@ -34,7 +34,7 @@ def least_missed(profile: Profile, alpha: Fraction) -> Fraction:
 
     levels = [(bound, _best(bound)) for bound in (few_found, many_found)]
     pure = profile.pure
-    if pure is not None:
+    if pure is not None and pure < _FARTHEST:
         levels += [(bound, pure) for bound in (few_found, many_found)]
     return max(Fraction(0), *(bound(level) for bound, level in levels))
 
@@ -51,7 +51,7 @@ def odds_factor(profile: Profile, delta: Fraction) -> Fraction:
         ``delta`` for the t with e^t = e^epsilon / (1 - (1 + e^-epsilon) delta(epsilon) / delta).
     """
     pure = profile.pure
-    known = [] if pure is None else [exp_up(pure)]
+    known = [] if pure is None else [_grown(pure)]
     if delta and profile.least_delta < delta:
         known.append(_likely_factor(profile, delta))
     if not known:
@@ -68,7 +68,7 @@ def _likely_factor(profile: Profile, delta: Fraction) -> Fraction:
 
     def factor(level: Fraction) -> Fraction | None:
         share = profile.delta(level) * (1 + exp_up(-level)) / delta
-        return exp_up(level) / (1 - share) if share < 1 else None
+        return _grown(level) / (1 - share) if share < 1 else None
 
     def merit(level: Fraction) -> Fraction:
         found = factor(level)
@@ -81,6 +81,11 @@ def _likely_factor(profile: Profile, delta: Fraction) -> Fraction:
             f"odds: no factor is known at delta = {nearest(delta):g}; give a larger delta"
         )
     return min(found)
+
+
+def _grown(level: Fraction) -> Fraction:
+    """At least e^level, or a power of two that shows as infinity."""
+    return exp_up(level) if level < 2 * _FARTHEST else Fraction(2) ** 1100
 
 
 def _best(

@@ -85,7 +85,7 @@ def random_ones() -> Iterator[Row]:
     generator = np.random.default_rng(0)
     margins = []
     for trial in trials(seed=1, count=COMPOSITIONS):
-        found = composed._distribution(trial.curves)
+        found = composed._distribution([(each, 1) for each in trial.curves])
         assert found is not None
         margins.append(least_margin(trial.law, found.delta, generator))
     below = sum(margin < 1 for margin in margins)

@@ -35,6 +35,7 @@ from opendp_lite.measures.profile import (
     PointProfile,
     PureProfile,
 )
+from opendp_lite.measures.pure_concentrated import PureConcentratedProfile
 
 DELTA = Fraction(1, 10**6)
 TOTAL = dp.clamp(0, 1) >> dp.sum()
@@ -45,7 +46,7 @@ NORMAL = NormalDist()
 
 
 def distribution_of(trial: Trial) -> LossDistribution:
-    found = composed._distribution(trial.curves)
+    found = composed._distribution([(each, 1) for each in trial.curves])
     assert found is not None
     return found
 
@@ -199,9 +200,9 @@ def test_compositions_of_compositions_are_one():
     inner = dp.compose(LAPLACE, LAPLACE)
     nested, flat = dp.compose(inner, LAPLACE), dp.compose(LAPLACE, LAPLACE, LAPLACE)
     assert nested.privacy_profile() == flat.privacy_profile()
-    assert len(nested.privacy_profile().parts) == 3
+    assert nested.privacy_profile().parts == ((LAPLACE.privacy_profile(), 3),)
     gaussians = dp.compose(dp.compose(GAUSSIAN, LAPLACE.to_zcdp()), GAUSSIAN)
-    assert gaussians.privacy_profile().parts[0] == GaussianProfile(Fraction(2, 5))
+    assert gaussians.privacy_profile().parts[0] == (GaussianProfile(Fraction(2, 5)), 1)
     assert dp.compose(GAUSSIAN, GAUSSIAN).privacy_profile() == GaussianProfile(Fraction(2, 5))
     assert dp.compose(LAPLACE).privacy_profile() == LAPLACE.privacy_profile()
 
@@ -237,6 +238,8 @@ def test_large_and_tiny_losses_have_curves():
         ([LaplaceProfile(Fraction(1, 10**30))] * 3, 0, Fraction(3, 10**30)),
         ([GaussianProfile(Fraction(1, 10**12)), LaplaceProfile(Fraction(1))], 0.99, 1.02),
         ([GaussianProfile(Fraction(10**6)), LaplaceProfile(Fraction(1))], 10**5, 10**6),
+        ([PureConcentratedProfile(Fraction(10**200), Fraction(100))] * 2, 10, 10**3),
+        ([PureConcentratedProfile(Fraction(10**5), Fraction(1, 8))] * 2, 1, 10),
         ([PureProfile(Fraction(0)), PureProfile(Fraction(0))], 0, 0),
         ([PureProfile(Fraction(10**400)), PureProfile(Fraction(1))], 10**400, 10**400 + 1),
     ):

@@ -15,6 +15,7 @@ from mpmath import mp, mpf, quad
 import opendp_lite as dp
 from opendp_lite.measures.bounded_range import BoundedRangeProfile
 from opendp_lite.measures.laplace_profile import DiscreteLaplaceProfile, LaplaceProfile
+from opendp_lite.measures.loss_distribution import LossGrid
 from opendp_lite.measures.profile import (
     ConcentratedProfile,
     GaussianProfile,
@@ -154,7 +155,7 @@ PAIRS = [
 @pytest.mark.parametrize("profile", PAIRS, ids=str)
 def test_a_loss_distribution_is_above_the_curve_and_close_to_it(profile, step):
     """Half of the loss would be below. The grid widens a loss by less than a step."""
-    found = profile.loss_distribution(step)
+    found = profile.loss_distribution(LossGrid(step, 2**20))
     most = profile.pure if profile.pure is not None else Fraction(6)
     for level in (most * share for share in LEVELS):
         delta = profile.delta(level)
@@ -169,7 +170,7 @@ def test_a_loss_distribution_is_above_the_curve_and_close_to_it(profile, step):
 
 @pytest.mark.parametrize("profile", PAIRS, ids=str)
 def test_a_fine_grid_is_close(profile):
-    found = profile.loss_distribution(2.0**-10)
+    found = profile.loss_distribution(LossGrid(2.0**-10, 2**20))
     most = profile.pure if profile.pure is not None else Fraction(2)
     if most > Fraction(1, 10):
         level = most / 2
@@ -177,16 +178,16 @@ def test_a_fine_grid_is_close(profile):
 
 
 def test_what_has_no_pair_of_laws_says_so():
-    assert ConcentratedProfile(Fraction(1)).loss_distribution(0.5) is None
-    assert GaussianProfile(Fraction(10**6)).loss_distribution(0.5) is None
+    assert ConcentratedProfile(Fraction(1)).loss_distribution(LossGrid(0.5, 2**20)) is None
+    assert GaussianProfile(Fraction(10**6)).loss_distribution(LossGrid(0.5, 2**20)) is None
     both = PureConcentratedProfile(Fraction(1), Fraction(1, 50))
     assert both.rho == Fraction(1, 50)
     assert both.delta(Fraction(1, 2)) < min(
         PureProfile(Fraction(1)).delta(Fraction(1, 2)), Fraction(1, 10)
     )
-    assert both.loss_distribution(0.5).delta(Fraction(0)) >= PureProfile(Fraction(1)).delta(
-        Fraction(0)
-    )
+    assert both.loss_distribution(LossGrid(0.5, 2**20)).delta(Fraction(0)) >= PureProfile(
+        Fraction(1)
+    ).delta(Fraction(0))
 
 
 def rho_of(pipeline, d_in=1) -> float:
