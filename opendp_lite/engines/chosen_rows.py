@@ -186,8 +186,8 @@ class _Pieces(Source):
     """Blocks of a table, of which the rows that may be chosen are copied as they are read.
 
     A block is the person's own, who may fill it anew for the next one. Read again, the blocks might
-    come in another order. A block of which no row is chosen stays, without rows: whether its columns
-    can be read must not tell that one was.
+    come in another order. A block of which no row is chosen stays, without rows: a refusal of one
+    of its columns must not tell that one was.
     """
 
     choice: Choice
