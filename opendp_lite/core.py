@@ -119,7 +119,7 @@ class Stable(Pipeline, Generic[In, Out]):
         try:
             return self.bound._result(data)
         except OpenDPLiteError as problem:
-            raise shortened(problem) from None
+            raise shortened(problem) from problem.__cause__
 
     def map(self, d_in: object = 1) -> Any:
         """How far apart outputs can be for inputs ``d_in`` apart, rounded up where shown."""
@@ -153,7 +153,7 @@ class Private(Pipeline, Generic[In, M, R]):
         try:
             return self.bound._release(data, SecureEntropy())
         except OpenDPLiteError as problem:
-            raise shortened(problem) from None
+            raise shortened(problem) from problem.__cause__
 
     def insecure_release(self, data: Any, seed: int) -> InsecureRelease:
         """A release that anybody with the seed can repeat: for tests and teaching, not private.
@@ -370,7 +370,7 @@ class _Joined(Pipeline):
 
     def spelled(self) -> tuple[str, Mapping[str, Any]]:
         """As ``bind`` of its recipe to its space."""
-        return "pipeline", {"steps": (self.input_space, *self.recipe)}
+        return "pipeline", {"steps": (self.input_space, *_spelled(self))}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as its space and its recipe."""
@@ -389,7 +389,7 @@ class _Joined(Pipeline):
         return hash((self.input_space, self.recipe))
 
     def __repr__(self) -> str:
-        return " >> ".join([repr(self.input_space), *map(link_text, self.recipe)])
+        return " >> ".join([repr(self.input_space), *map(link_text, _spelled(self))])
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -617,9 +617,9 @@ def _converted(measurement: Any, conversion: Conversion[Any, Any]) -> Any:
     )
 
 
-def _spelled(measurement: Any) -> tuple[Any, ...]:
-    """The recipe, with a mark in its place where the measurement was put together by hand."""
-    recipe: tuple[Any, ...] = measurement.recipe or (ByHand(),)
+def _spelled(pipeline: Any) -> tuple[Any, ...]:
+    """The recipe, with a mark in its place where the pipeline was put together by hand."""
+    recipe: tuple[Any, ...] = pipeline.recipe or (ByHand(),)
     return recipe
 
 

@@ -127,3 +127,12 @@ def test_a_traceback_shows_the_lines_of_the_person() -> None:
     assert own(caught) == ["typed"]
     names = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
     assert names.count("program") == 1
+
+
+def test_what_caused_a_refusal_of_your_own_is_kept():
+    def program(ask: Any) -> None:
+        raise dp.DataError("mine") from KeyError("cause")
+
+    with pytest.raises(dp.DataError, match="mine") as found:
+        dp.adaptive(program, budget=dp.rho(1))([1.0])
+    assert isinstance(found.value.__cause__, KeyError)
