@@ -62,7 +62,7 @@ class Choice(ABC):
         told = block[:, count : count + len(self.told)]
         stays = self.is_told(told)
         for column, kept in enumerate(self.filters):
-            stays = stays & kept.test(block[:, column])
+            stays[~kept.test(block[:, column])] = False
         inside = np.flatnonzero(stays)
         inside = inside[self.may_stay(told[inside], inside + self.seen)]
         places = inside + self.seen
