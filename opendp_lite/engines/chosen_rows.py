@@ -71,8 +71,8 @@ class Choice(ABC):
 
     def is_told(self, told: Floats) -> NDArray[np.bool_]:
         """In which rows all is there that the choice looks at."""
-        missing: NDArray[np.bool_] = np.isnan(told).any(axis=1)
-        return ~missing
+        found: NDArray[np.bool_] = np.logical_and.reduce(~np.isnan(told), axis=1)
+        return found
 
     @abstractmethod
     def may_stay(self, told: Floats, places: Places) -> NDArray[np.bool_]:
