@@ -295,7 +295,7 @@ def test_a_loss_that_is_negative_or_inexact_gives_no_budget_back(budget, loss):
 
     def asks(inner):
         before = inner.left
-        with pytest.raises(dp.ParameterError, match="the loss of .* must be"):
+        with pytest.raises(dp.ParameterError, match=r"the loss of .* must be"):
             inner(lying())
         return inner.left == before
 
