@@ -117,6 +117,10 @@ class AmplifiedProfile(Profile):
     def pure(self) -> Fraction | None:
         return None if self.inner.pure is None else amplified_epsilon(self.inner.pure, self.rate)
 
+    @property
+    def least_delta(self) -> Fraction:
+        return max(super().least_delta, self.rate * self.inner.least_delta)
+
     def delta(self, epsilon: Fraction) -> Fraction:
         if self.pure is not None and epsilon >= self.pure:
             return Fraction(0)
