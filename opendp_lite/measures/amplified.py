@@ -13,9 +13,15 @@ from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import exp_up, log_up, nearest
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.curve import Pair, curved_number, curved_pair
+from opendp_lite.measures.loss_distribution import (
+    LossDistribution,
+    LossGrid,
+    float_up,
+    two_points,
+)
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.measure import Measure
-from opendp_lite.measures.profile import Profile
+from opendp_lite.measures.profile import Profile, zcdp_of_pure
 
 _MOST_UNITS: Final = 1000
 _GRID: Final = 2**256
@@ -118,8 +124,15 @@ class AmplifiedProfile(Profile):
         return None if self.inner.pure is None else amplified_epsilon(self.inner.pure, self.rate)
 
     @property
+    def rho(self) -> Fraction | None:
+        return None if self.pure is None else zcdp_of_pure(self.pure)
+
+    @property
     def least_delta(self) -> Fraction:
-        return max(super().least_delta, self.rate * self.inner.least_delta)
+        return self.rate * self.inner.least_delta
+
+    def loss_distribution(self, grid: LossGrid) -> LossDistribution | None:
+        return None if self.pure is None else two_points(grid, float_up(self.pure))
 
     def delta(self, epsilon: Fraction) -> Fraction:
         if self.pure is not None and epsilon >= self.pure:

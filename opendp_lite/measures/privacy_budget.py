@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar, overload
 import attrs
 
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import Number, described, open_probability, positive
+from opendp_lite.exact import Number, described, open_probability, positive, round_up
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.curve import without_curve
 from opendp_lite.measures.gaussian_divergence import GaussianDivergence
@@ -45,6 +45,17 @@ class PrivacyBudget(Generic[M_co]):
     def words(self) -> str:
         """The budget as a person reads it."""
         return self.measure.words(self.loss)
+
+    def epsilon(self, delta: Number) -> float:
+        """An epsilon that holds at this delta for all releases together, rounded up.
+
+        Example:
+            >>> import opendp_lite as dp
+            >>> round(dp.mu(1).epsilon(1e-6), 4), round(dp.rho(0.5).epsilon(1e-6), 4)
+            (4.8866, 5.2215)
+        """
+        level = open_probability(delta, "delta")
+        return round_up(self.measure.profile(self.loss).epsilon(level))
 
     def __repr__(self) -> str:
         return f"<budget of {self.words()}>"

@@ -13,7 +13,6 @@ from opendp_lite.measures.curve import without_curve
 from opendp_lite.statements.wording import number
 
 _DELTA: Final = Fraction(1, 10**6)
-_FAR: Final = Fraction(10**9)
 
 
 @attrs.frozen
@@ -76,7 +75,7 @@ def loss_of(measurement: Any, distance: Any, delta: Number | None) -> LossStatem
     """The loss at a distance, and what it implies at a delta."""
     measure, loss = measurement.output_measure, measurement.privacy_map(distance)
     profile = measure.profile(loss)
-    level = max(_DELTA, profile.delta(_FAR)) if delta is None else exact(delta, "delta")
+    level = max(_DELTA, profile.least_delta) if delta is None else exact(delta, "delta")
     if not 0 <= level <= 1:
         raise ParameterError(f"statement: delta must be between 0 and 1, got {delta}")
     plain = without_curve(loss)
