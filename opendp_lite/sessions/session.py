@@ -236,9 +236,13 @@ def session(
 
 def opened_session(data: object, space: Space[Any] | None, account: Account[M]) -> Session[M]:
     """A session that pays by an account. Pipelines about a table are bound to tables."""
-    names = names_alone(data) if space is None else None
-    is_table = names is not None and len(names.names) > 1
-    return Session(table() if is_table else space, _Open(data), account)
+    return Session(table_of(data) if space is None else space, _Open(data), account)
+
+
+def table_of(data: object) -> Space[Any] | None:
+    """``dp.table()`` for data of several named columns, else None. No row is read."""
+    names = names_alone(data)
+    return table() if names is not None and len(names.names) > 1 else None
 
 
 def require_space(given: object, step: str) -> None:

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from opendp_lite.combinators.adaptive import Ask, adaptive
+from opendp_lite.combinators.adaptive import adaptive
 from opendp_lite.combinators.witness import WITNESS
 from opendp_lite.core import Measurement, Pipeline, Private
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import described
 from opendp_lite.measures.privacy_budget import PrivacyBudget, require_budget
+from opendp_lite.recipes import Mechanism
+from opendp_lite.sessions.session import table_of
 from opendp_lite.testing.held_data import held_data
 from opendp_lite.testing.replay import Question, recorded, replayed
 from opendp_lite.testing.require import require
@@ -123,11 +125,21 @@ def _work_of(program: object, budget: PrivacyBudget[Any] | None) -> Callable[[An
         )
     if budget is not None:
         require_budget(budget, "assert_replayable")
-        of_ask: Callable[[Ask[Any]], Any] = program
-        return adaptive(of_ask, budget)
-    function = program
+        return partial(_asked, adaptive(program, budget))
+    return partial(_of_data, program)
 
-    def as_program(data: Any) -> Any:
+
+def _asked(program: Mechanism[Any, Any, Any], data: Any) -> Any:
+    """A release of a program, from a table where the data is one, as in ``dp.session``."""
+    space = table_of(data)
+    return program(data) if space is None else (space >> program)(data)
+
+
+def _of_data(function: Callable[[Any], Any], data: Any) -> Any:
+    try:
         return WITNESS.get().ran(partial(function, data))
-
-    return as_program
+    except Exception as problem:
+        problem.add_note(
+            "assert_replayable called it with the data. A function of ask needs budget=dp.rho(1)"
+        )
+        raise
