@@ -45,7 +45,15 @@ class Ledger:
         Fraction(3, 4)
     """
 
-    file: LedgerFile
+    file: LedgerFile = attrs.field()
+
+    @file.validator
+    def _require_file(self, _: object, given: object) -> None:
+        if not isinstance(given, LedgerFile):
+            raise ParameterError(
+                "open a ledger by dp.Ledger.open(path), or make one by dp.Ledger.create(path, "
+                f"budget=dp.rho(1), unit='person'); dp.Ledger got {described(given)}"
+            )
 
     @classmethod
     def create(
@@ -182,7 +190,9 @@ class Ledger:
         if here and name in (None, *here):
             return here[0]
         if here:
-            raise LedgerError(f"the ledger knows this data as {here[0]!r}, not as {name!r}")
+            raise LedgerError(
+                f"the ledger knows this data as {here[0]!r}, not as {name!r}; leave out the name"
+            )
         if name in known:
             raise LedgerError(
                 f"the ledger knows other data as {name!r}. Give the data as it was, or another "
@@ -190,9 +200,11 @@ class Ledger:
             )
         if known and name is None:
             raise LedgerError(
-                f"this is other data than the ledger knows ({', '.join(known)}). Give the data as "
-                "it was, with its rows in the same order; or, for a later version of it, a name: "
-                "ledger.session(data, name='version 2'). Both spend the one budget"
+                f"this is other data than the ledger knows ({', '.join(map(repr, known))}). Give "
+                "the data as it was, with its rows in the same order. A file and a table that was "
+                "read from it count as different: dp.csv_table(path, ...) opens the file. For a "
+                "later version give a name: name='version 2' in ledger.session, or --data-name "
+                "'version 2'. All of them spend the one budget"
             )
         return _FIRST if name is None else name
 
