@@ -137,6 +137,16 @@ class Stable(Pipeline, Generic[In, Out]):
     def _closing(self, d_in: object) -> list[str]:
         return [f"distance for {self.neighbours(d_in)}: {self.map(d_in)}"]
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if hasattr(Private, name) and not hasattr(Stable, name):
+                raise AttributeError(
+                    f"{name} is for a pipeline that ends in noise; put noise after {self!r}, such "
+                    "as dp.laplace(epsilon=1)"
+                )
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
 
 class Private(Pipeline, Generic[In, M, R]):
     """What can be asked of a release, bound to a space or not."""
