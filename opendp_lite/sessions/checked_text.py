@@ -27,9 +27,7 @@ def checked_line(given: object, name: str) -> str:
     if len(text) > _MOST:
         raise ParameterError(f"{name} has at most {_MOST} characters, got {len(text)}")
     if not text.isprintable():
-        raise ParameterError(
-            f"{name} is one line, without line breaks or control characters"
-        )
+        raise ParameterError(f"{name} is one line, without line breaks or control characters")
     return text
 
 

@@ -28,10 +28,10 @@ def assert_replayable(
 ) -> None:
     """Tries to show that a program knows more of the data than the answers that it got.
 
-    A program is run on the data, and all that it asks is written down with the answers. Then it is
-    run again, on the same data and on the neighbour, and gets the answers of the first run. So it
-    must ask the same queries at the same prices, in the same order, and give the same result. It
-    fails for a program that
+    It runs the program on the data, and writes down the queries and their answers. Then it runs the
+    program again, on the same data and on the neighbour, with the answers of the first run. The
+    program must ask the same queries at the same prices, in the same order, and give the same
+    result. The test fails for a program that
 
     - holds the data in a variable, or reads it from a global;
     - chooses a query, a budget, or when to stop, by the data or its number of rows;
@@ -53,7 +53,7 @@ def assert_replayable(
         program: One of three:
 
             - a pipeline that runs programs, such as ``dp.adaptive(program, dp.rho(1))``;
-            - with ``budget``, a function of ``ask``;
+            - with ``budget``, a function of ``ask``. Of a table it asks as in ``dp.session``;
             - a function of the data that releases all by programs or sessions. Its result is
               compared, too.
         data: A dataset, made up.
