@@ -137,6 +137,16 @@ class Stable(Pipeline, Generic[In, Out]):
     def _closing(self, d_in: object) -> list[str]:
         return [f"distance for {self.neighbours(d_in)}: {self.map(d_in)}"]
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if hasattr(Private, name) and not hasattr(Stable, name):
+                raise AttributeError(
+                    f"{name} is for a pipeline that ends in noise; put noise after {self!r}, such "
+                    "as dp.laplace(epsilon=1)"
+                )
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
 
 class Private(Pipeline, Generic[In, M, R]):
     """What can be asked of a release, bound to a space or not."""
@@ -246,11 +256,12 @@ class Private(Pipeline, Generic[In, M, R]):
         """How far the release moves anybody's odds about one unit: by a factor of at most this.
 
         The odds are those of two neighbouring datasets, such as 1 to 9 that a person is in the
-        data. They are multiplied or divided by at most this number, whatever was known before.
+        data. The release multiplies or divides them by at most this number, whatever else people
+        know.
 
         Args:
-            delta: Except with this probability over the noise of the release. With 0, for certain,
-                which pure mechanisms have.
+            delta: The bound holds except with this probability over the noise. With 0 it holds for
+                certain: only a pure loss has such a bound.
             d_in: How many units are in question together.
 
         Returns:

@@ -74,6 +74,14 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
         "dp.select('age') before the step or dp.histogram('age', ...)",
     ),
     "rows with text": (lambda: LAPLACE(TABLE), "dp.table() >> dp.count()"),
+    "a table for one column": (
+        lambda: LAPLACE({"age": [1.0, 2.0], "visits": [3.0, 4.0]}),
+        "start with dp.table() >>",
+    ),
+    "the statement of a sum": (
+        lambda: public.sum().statement(),
+        "statement is for a pipeline that ends in noise; put noise after dp.sum()",
+    ),
     "two measures": (
         lambda: dp.compose(LAPLACE, dp.count() >> dp.gaussian(rho=1)),
         "Put >> dp.to_zcdp()",
