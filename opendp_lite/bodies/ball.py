@@ -100,7 +100,9 @@ class Ball(Body):
         )
 
     def sketch(self) -> Sketch:
-        return LINE if self.columns == 1 else {1: DIAMOND, 2: DISC}.get(self.p, SQUARE)
+        if self.columns == 1:
+            return LINE
+        return DISC if self.p == 2 else DIAMOND if self.p == 1 else SQUARE
 
     def radii(self) -> Norms:
         away = tuple(abs(c) for c in self.middle)

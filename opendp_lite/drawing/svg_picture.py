@@ -34,10 +34,10 @@ _MOST_PILL: Final = 28
 _MOST_LINES: Final = 4
 _MORE: Final = "\N{HORIZONTAL ELLIPSIS}"
 _CODE: Final = "ui-monospace,Menlo,Consolas,monospace"
-_LOOKS: Final[dict[Role, dict[str, object]]] = {
-    Role.DATA: {"stroke": "#2f7fb8", "stroke_width": 1.5},
-    Role.NOISE: {"stroke": "#b86a00", "stroke_width": 2.5},
-    Role.RELEASE: {"stroke": "#00856a", "stroke_width": 1.5, "stroke_dasharray": "5 3"},
+_LOOKS: Final = {
+    Role.DATA: {"stroke": "#2f7fb8", "stroke_width": "1.5"},
+    Role.NOISE: {"stroke": "#b86a00", "stroke_width": "2.5"},
+    Role.RELEASE: {"stroke": "#00856a", "stroke_width": "1.5", "stroke_dasharray": "5 3"},
 }
 """Colours that colour-blind readers tell apart, on light and dark; the lines differ, too."""
 
@@ -223,7 +223,7 @@ def _label(node: Node, width: float) -> _Piece:
         for place, (line, size, more) in enumerate(
             [
                 *((line, _CODE_SIZE, {"font_family": _CODE}) for line in code),
-                *((line, _WORD_SIZE, {"opacity": 0.8}) for line in words),
+                *((line, _WORD_SIZE, {"opacity": "0.8"}) for line in words),
             ]
         )
     ]

@@ -99,7 +99,9 @@ def test_releases_are_a_mapping_that_shows_itself() -> None:
     found = REPORT.insecure_release(TABLE, seed=5).value
     assert repr(found).startswith("rows: ")
     assert "\nsex:\n  sex  count  95 % interval\n  f  " in repr(found)
-    assert "<th style='text-align:left'>by sex</th>" in found._repr_html_()
+    html = found._repr_html_()
+    assert ">by sex</th>" in html
+    assert html.count("<table>") > 3
     assert len(found) == 7
     assert "rows" in found
     assert found.get("nothing") is None
