@@ -76,11 +76,16 @@ class TraceStep:
         """The same step as a part of another."""
         return attrs.evolve(self, depth=self.depth + 1)
 
+    @property
+    def heading(self) -> str:
+        """The step as it is typed, with three dots for each pipeline in it."""
+        return str(getattr(self.step, "heading", self.step))
+
     def line(self, distance: Any) -> Line:
         """The line for data at this distance."""
         here = self.map_from_input(distance)
         multiplier = _multiplier(self.before(distance), here)
-        step = f"{'  ' * self.depth}{self.step}"
+        step = f"{'  ' * self.depth}{self.heading}"
         return Line(step, self.domain(), self.metric, multiplier, self.words(here))
 
 

@@ -28,13 +28,13 @@ class Drawing:
         >>> drawing
         adding or removing one row
          |
-        [ dp.records() ]         rows
+        [ dp.records() ]           rows
          |  1
-        [ dp.count() ]           whole number
-         |  l1 1, l2 1, linf 1
+        [ dp.count() ]             whole number
+         |  1.0
         [ dp.laplace(epsilon=1) ]  release
          |
-        epsilon = 1 (pure differential privacy)
+        loss: epsilon = 1 (pure differential privacy)
         >>> drawing.svg[:4]
         '<svg'
     """

@@ -71,7 +71,7 @@ def nodes(steps: Sequence[TraceStep], distance: Any, arriving: str = "") -> tupl
 def _node(step: TraceStep, inside: Sequence[TraceStep], distance: Any, arriving: str) -> Node:
     sketch = BELL if step.role is Role.NOISE else None
     return Node(
-        title=str(step.step),
+        title=step.heading,
         words=step.domain(),
         arriving=arriving,
         leaving=step.words(step.map_from_input(distance)),
@@ -88,7 +88,7 @@ def _branches(steps: Sequence[TraceStep], distance: Any, arriving: str) -> Itera
     cuts = sorted({0, *starts, len(steps)})
     for first, last in pairwise(cuts):
         named = first in starts
-        name = str(steps[first].step).removesuffix(":") if named else ""
+        name = steps[first].heading.removesuffix(":") if named else ""
         yield Branch(name, nodes(steps[first + named : last], distance, arriving))
 
 

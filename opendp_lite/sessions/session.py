@@ -98,7 +98,7 @@ class Session(Generic[M]):
         value = WITNESS.get().answered(bound, order.price, partial(bound, self._open.data))
         self._open.require()
         done = self._account.finish(receipt)
-        payer = Payer(self._account.title, self._account.unit, self._account.budget)
+        payer = Payer(self._account.title, self._account.unit)
         return Release(value, order, done, payer)
 
     def price(self, query: Mechanism[Any, Any] | Measurement[Any, Any]) -> Any:

@@ -50,7 +50,7 @@ def test_every_example_draws(step: Any, given: Any) -> None:
     assert told.result in said
     assert told.start in said
     for each in told.steps:
-        assert str(each.step).removesuffix(":") in said
+        assert each.heading.removesuffix(":") in said
     assert max(map(len, str(drawing).splitlines())) <= WIDTH
     assert max(map(len, str(bound.explain(given.space.unit)).splitlines())) <= WIDTH
     for line in picture_of(bound).iter(f"{SVG}text"):
