@@ -23,6 +23,7 @@ from opendp_lite.errors import DataError, ParameterError, SpaceError
 from opendp_lite.exact import described
 from opendp_lite.grid import Grid
 from opendp_lite.metrics import AbsoluteDistance, L2Distance, Metric, SymmetricDistance
+from opendp_lite.sketch import ARROW, NUMBER, TABLE, Sketch
 
 _MOST_FLOAT = 2**53
 _MOST_STEP = 2**61
@@ -72,6 +73,10 @@ class Domain(ABC):
     @abstractmethod
     def words(self) -> str:
         """The domain in a few words."""
+
+    def sketch(self) -> Sketch:
+        """Its shape, for pictures of pipelines."""
+        return TABLE
 
     def public(self) -> tuple[str, ...]:
         """What this declares as public, a sentence each."""
@@ -183,6 +188,9 @@ class Rows(Domain):
         )
         return f"{count}rows{columns}{inside}"
 
+    def sketch(self) -> Sketch:
+        return self.body.sketch()
+
     def public(self) -> tuple[str, ...]:
         found = [f"The number of columns: {self.columns}."]
         if self.names is not None:
@@ -254,6 +262,9 @@ class Vectors(Domain):
         grid = "" if self.exponent is None else f" on the grid 2^{self.exponent}"
         return f"vector of {self.dimension}{grid}"
 
+    def sketch(self) -> Sketch:
+        return ARROW
+
     @classmethod
     def bridge_from(cls, given: type[Domain]) -> str:
         return _NOTHING_TO_CHOOSE if issubclass(given, Scalars) else super().bridge_from(given)
@@ -309,6 +320,9 @@ class Scalars(Domain):
 
     def words(self) -> str:
         return "number" if self.exponent is None else "whole number"
+
+    def sketch(self) -> Sketch:
+        return NUMBER
 
     @classmethod
     def front(cls) -> tuple[Domain, Metric, Origin]:

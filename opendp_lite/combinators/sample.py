@@ -117,7 +117,7 @@ def sample(space: S, rate: Number, pipeline: Mechanism[S, M, R]) -> Measurement[
         release,
         privacy_map,
         Facts(explanation=_explanation(inner, share, person)),
-        trace=tuple(step.indented() for step in inner.trace),
+        trace=inner.trace,
     )
 
 

@@ -16,10 +16,12 @@ from opendp_lite.sessions.ledger_account import LedgerAccount
 from opendp_lite.sessions.ledger_entry import EntryState, LedgerEntry
 from opendp_lite.sessions.ledger_file import LedgerFile
 from opendp_lite.sessions.session import Session, opened_session, require_space
+from opendp_lite.shown_results import html_grid
 from opendp_lite.spaces import Space
 
 _FIRST = "data"
 _NEIGHBOURS = "neighbours"
+_SHOWN = 20
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -229,6 +231,18 @@ class Ledger:
                 "open it with the space of the sessions before, or make another ledger for "
                 "other data"
             )
+
+    def _repr_html_(self) -> str:
+        entries = self.entries()
+        words = self.file.measure.words
+        lines = [
+            (str(each.number), each.state.value, words(each.price), words(each.total), each.note)
+            for each in entries[-_SHOWN:]
+        ]
+        terms = self.file.terms
+        head = f"Ledger {terms.identity} of {terms.data or 'data'}, a unit is a {entries[0].unit}"
+        titles = ("entry", "what", "price", "spent so far", "note")
+        return html_grid(f"{head}: {self.spent} of {self.budget.words()} spent", titles, lines)
 
     def __repr__(self) -> str:
         return (

@@ -24,6 +24,7 @@ from opendp_lite.metrics import Metric, SymmetricDistance
 from opendp_lite.recipes import Mechanism
 from opendp_lite.samplers.entropy import SecureEntropy
 from opendp_lite.sessions.session_release import Payer, Release
+from opendp_lite.shown_results import html_table
 from opendp_lite.spaces import Space, table
 from opendp_lite.tables import PersonTables, tables_in
 
@@ -159,6 +160,11 @@ class Session(Spender[M]):
             "a session cannot be pickled: two copies would each have the whole budget. A ledger "
             "keeps one budget for several processes"
         )
+
+    def _repr_html_(self) -> str:
+        state = "closed" if self._open.closed else "open"
+        told = {"session": state, "protects": self.neighbours, "spent": str(self.spent)}
+        return html_table({**told, "budget": self.budget.words()})
 
     def __repr__(self) -> str:
         state = "closed, " if self._open.closed else ""
