@@ -8,7 +8,8 @@ from typing import Any
 
 import attrs
 
-from opendp_lite.errors import LedgerError
+from opendp_lite.errors import LedgerError, ParameterError
+from opendp_lite.exact import described
 from opendp_lite.measures.privacy_budget import PrivacyBudget
 from opendp_lite.sessions.checked_text import checked_words
 from opendp_lite.sessions.data_identity import DataIdentity
