@@ -21,6 +21,7 @@ Keeps one privacy budget over many releases in a file. Each release pays before 
 and a payment is never given back. For example:
 
   opendp-lite ledger create survey.ledger --rho 1 --unit person --data "survey 2026"
+  opendp-lite mean survey.csv --column age --bounds 0 100 --rho 0.1 --ledger survey.ledger
   opendp-lite ledger show survey.ledger"""
 
 _NOT_FINISHED: Final = "not finished"

@@ -101,7 +101,7 @@ class Categories:
         if not self._declares(str):
             raise DataError(
                 "the column holds text and the categories are numbers; write them as text, such "
-                "as ['1', '2'], or make the column numeric"
+                "as ['1', '2'], or make the column numeric (--numbers)"
             )
 
     def refuse_numbers(self) -> None:

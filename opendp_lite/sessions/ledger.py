@@ -25,6 +25,15 @@ _NEIGHBOURS = "neighbours"
 _SHOWN = 20
 
 
+def _require_file(_: object, __: object, given: Any) -> None:
+    """Refuses a path in place of an opened file."""
+    if not isinstance(given, LedgerFile):
+        raise ParameterError(
+            "open a ledger by dp.Ledger.open(path), or make one by dp.Ledger.create(path, "
+            f"budget=dp.rho(1), unit='person'); dp.Ledger got {described(given)}"
+        )
+
+
 @attrs.frozen(eq=False, repr=False)
 class Ledger:
     """A privacy budget in a file, which many releases spend over days and processes.
@@ -48,15 +57,7 @@ class Ledger:
         Fraction(3, 4)
     """
 
-    file: LedgerFile = attrs.field()
-
-    @file.validator
-    def _require_file(self, _: object, given: object) -> None:
-        if not isinstance(given, LedgerFile):
-            raise ParameterError(
-                "open a ledger by dp.Ledger.open(path), or make one by dp.Ledger.create(path, "
-                f"budget=dp.rho(1), unit='person'); dp.Ledger got {described(given)}"
-            )
+    file: LedgerFile = attrs.field(validator=_require_file)
 
     @classmethod
     def create(
