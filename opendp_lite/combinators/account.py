@@ -7,16 +7,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from threading import RLock
-from typing import Any, Generic
+from typing import Any, Final, Generic
 
 import attrs
 
 from opendp_lite.calls import calls_in
 from opendp_lite.core import M, Measurement
 from opendp_lite.errors import BudgetExceeded, ParameterError, SpaceError
-from opendp_lite.exact import whole
+from opendp_lite.exact import described, whole
 from opendp_lite.measures.curve import without_curve
 from opendp_lite.measures.privacy_budget import PrivacyBudget
+
+_MOST_PARTS: Final = 10_000
 
 
 @attrs.frozen
@@ -176,12 +178,20 @@ class PartOfAccount(MemoryAccount[M]):
         return self.whole.finish(receipt)
 
 
+def _public_parts(parts: object) -> int:
+    """A number of parts that a person can mean."""
+    count = whole(parts, "split: parts", least=1)
+    if count > _MOST_PARTS:
+        raise ParameterError(f"split: parts must be at most {_MOST_PARTS}, got {described(parts)}")
+    return count
+
+
 def parts_of(account: Account[M], parts: object) -> tuple[PartOfAccount[M], ...]:
     """Accounts that divide what is left evenly."""
     if isinstance(parts, bool):
         raise ParameterError(f"split: parts is a whole number of at least 1, got {parts}")
     measure = account.budget.measure
-    shares = (Fraction(1),) * whole(parts, "split: parts", least=1)
+    shares = (Fraction(1),) * _public_parts(parts)
     with account.lock:
         losses = measure.split(account.left(), shares)
     return tuple(PartOfAccount(account, PrivacyBudget(measure, loss)) for loss in losses)

@@ -106,8 +106,9 @@ class Release(Generic[R]):
             "spent so far": budget.measure.words(spent),
             "budget": budget.words(),
             "protects": self.payer.unit,
+            "note": self.note,
         }
-        return html_of_each([*told.items(), *([("note", self.note)] if self.note else [])])
+        return html_of_each([(title, text) for title, text in told.items() if text != ""])
 
     def __repr__(self) -> str:
         words = self.receipt.budget.measure.words(self.price)

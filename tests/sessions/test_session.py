@@ -255,6 +255,7 @@ def test_a_fork_answers_nothing():
     ("make", "words"),
     [
         (lambda: dp.session(SURVEY, budget=1), r"dp.rho\(1\)"),
+        (lambda: dp.session(SURVEY, dp.rho(1)).split(10**7), "at most 10000"),
         (lambda: dp.session(SURVEY, dp.ZeroConcentratedDivergence()), "budget"),
         (lambda: dp.session(SURVEY, dp.rho(1), space="id"), "space"),
         (lambda: dp.session(SURVEY, dp.rho(1), space=dp.clamp(0, 1)), "space"),
