@@ -105,10 +105,9 @@ class Release(Generic[R]):
             "price": budget.measure.words(self.price),
             "spent so far": budget.measure.words(spent),
             "budget": budget.words(),
-            "protects": self.payer.unit,
-            "note": self.note,
         }
-        return html_of_each([(title, text) for title, text in told.items() if text != ""])
+        words = {"protects": self.payer.unit, "note": self.note}
+        return html_of_each([*told.items(), *(each for each in words.items() if each[1])])
 
     def __repr__(self) -> str:
         words = self.receipt.budget.measure.words(self.price)
