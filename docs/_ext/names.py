@@ -1,7 +1,7 @@
 """Code that names something leads to its page.
 
-``dp.clamp(0, 10)`` leads to the page of ``dp.clamp``, and so do ``clamp(0, 10)`` and ``Box``. A bare
-name in small letters may be a parameter, and leads nowhere. ``docs/privacy.md`` leads to that page.
+``dp.clamp(0, 10)`` leads to the page of ``dp.clamp``, and so does ``clamp(0, 10)``. ``Box`` leads to
+its page. A bare name in small letters may be a parameter, and leads nowhere. ``docs/privacy.md`` leads to that page.
 """
 
 from __future__ import annotations
