@@ -10,6 +10,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 project = "opendp_lite"
 author = "the authors of opendp_lite"
+copyright = f"2026, {author}"
 release = metadata.version("opendp_lite")
 extensions = ["myst_nb", "_ext.formulas", "_ext.names"]
 exclude_patterns = ["conf.py"]

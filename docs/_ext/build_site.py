@@ -1,4 +1,6 @@
-"""Builds the documentation site into build/site: ``python docs/_ext/build_site.py``.
+"""Builds the documentation site: ``python docs/_ext/build_site.py`` makes build/site.
+
+Name another folder than build as its argument, if you like.
 
 The pages of docs/ read well by themselves in a view of the repository. Here they are joined by the
 notebooks, the pages at the root of the repository and the reference, and Sphinx builds all of it.
@@ -19,20 +21,18 @@ from sphinx.cmd.build import main as sphinx  # noqa: E402
 
 from _ext.reference import pages, public_names  # noqa: E402
 
-SITE = ROOT / "build/site"
-SOURCE = ROOT / "build/site-source"
 AT_THE_ROOT = ("CHANGELOG.md", "CONTRIBUTING.md")
 _HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
 _PAGE = re.compile(r"\]\(([\w./-]+)\.(?:md|ipynb)\)")
 
 
-def build(site: Path = SITE, source: Path = SOURCE) -> int:
-    """Gathers the sources and builds the site; the number of what went wrong."""
+def build(folder: Path) -> int:
+    """Gathers the sources and builds the site; 0 where nothing went wrong."""
+    site, source, kept = (folder / name for name in ("site", "site-source", "site-doctrees"))
     shutil.rmtree(source, ignore_errors=True)
     shutil.rmtree(site, ignore_errors=True)
     gather(source)
-    kept = f"{source}-doctrees"
-    options = ["-W", "--keep-going", "-q", "-d", kept, "-c", str(ROOT / "docs")]
+    options = ["-W", "--keep-going", "-q", "-d", str(kept), "-c", str(ROOT / "docs")]
     return sphinx([*options, str(source), str(site)])
 
 
@@ -105,4 +105,4 @@ def _write(path: Path, text: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(build())
+    sys.exit(build(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build"))

@@ -1,7 +1,8 @@
 """Code that names something leads to its page.
 
-``dp.clamp(0, 10)`` leads to the page of ``dp.clamp``, and so does ``clamp(0, 10)``. ``Box`` leads to
-its page. A bare name in small letters may be a parameter, and leads nowhere. ``docs/privacy.md`` leads to that page.
+``dp.clamp(0, 10)`` leads to the page of ``dp.clamp``, and ``Box`` to that of ``dp.bodies.Box``. A
+bare name in small letters leads nowhere, since it may be a parameter or a method.
+``docs/privacy.md`` leads to that page.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from sphinx.util.nodes import make_refnode
 from _ext.reference import page_name, public_names
 
 _FULL = re.compile(r"dp\.\w+(?:\.\w+)?")
-_CALLED = re.compile(r"(\w+)\(|([A-Z]\w+)$")
+_CLASS = re.compile(r"[A-Z]\w+\b(?!\.)")
 _PAGE = re.compile(r"docs/([\w-]+)\.md$")
 
 
@@ -42,8 +43,8 @@ def _target(text: str, names: dict[str, Any], short: dict[str, str]) -> str | No
         return page[1]
     if full := _FULL.match(text):
         path = full[0] if full[0] in names else full[0].rpartition(".")[0]
-    elif called := _CALLED.match(text):
-        path = short.get(called[1] or called[2], "")
+    elif kind := _CLASS.match(text):
+        path = short.get(kind[0], "")
     else:
         return None
     return f"reference/{page_name(path, names[path])}" if path in names else None

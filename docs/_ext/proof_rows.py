@@ -16,7 +16,7 @@ _TEST = re.compile(r"`(test_\w+\.py)::(\w+)`")
 
 
 @attrs.frozen
-class Test:
+class HoldingTest:
     """A test that fails if a map is wrong by a factor of two.
 
     Args:
@@ -44,9 +44,10 @@ class ProofRow:
     adding: str
     replacing: str
     proof: str
-    tests: tuple[Test, ...]
+    tests: tuple[HoldingTest, ...]
 
 
+@cache
 def proof_rows() -> dict[str, ProofRow]:
     """The rows by the name of their step."""
     found = {}
@@ -58,9 +59,9 @@ def proof_rows() -> dict[str, ProofRow]:
     return found
 
 
-def _test(file: str, name: str) -> Test:
+def _test(file: str, name: str) -> HoldingTest:
     (path,) = (ROOT / "tests").rglob(file)
-    return Test(path.relative_to(ROOT).as_posix(), name, _functions(path)[name])
+    return HoldingTest(path.relative_to(ROOT).as_posix(), name, _functions(path)[name])
 
 
 @cache

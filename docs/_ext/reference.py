@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from textwrap import indent
 from types import ModuleType
@@ -25,6 +26,7 @@ _LINK: Final = re.compile(r"\]\((?!https?:|#)")
 _FRONT: Final = "dp"
 
 
+@cache
 def public_names() -> dict[str, Any]:
     """Each public name once, by the shortest path to it."""
     names = {
@@ -44,6 +46,7 @@ def page_name(path: str, public: object) -> str:
     return f"{path}-class" if isinstance(public, type) else path
 
 
+@cache
 def pages() -> dict[str, str]:
     """The text of each page of the reference, in Markdown, by its name."""
     names, rows = public_names(), proof_rows()
@@ -67,15 +70,14 @@ def _shortest(room: ModuleType, name: str) -> str:
 def _summary(public: object) -> str:
     """The first paragraph of a docstring, in one line of Markdown."""
     first = (inspect.getdoc(public) or "").partition("\n\n")[0]
-    return " ".join(first.split()).replace("``", "`").replace("|", "\\|")
+    return " ".join(first.split()).replace("``", "`")
 
 
-def _table(paths: list[str], names: dict[str, Any]) -> str:
-    rows = [
-        f"| [`{path}`]({page_name(path, names[path])}.md) | {_summary(names[path])} |"
+def _list(paths: list[str], names: dict[str, Any]) -> str:
+    return "\n".join(
+        f"- [`{path}`]({page_name(path, names[path])}.md): {_summary(names[path])}"
         for path in paths
-    ]
-    return "\n".join(["| name | what it is |", "|---|---|", *rows])
+    )
 
 
 def _tree(paths: list[str], names: dict[str, Any]) -> str:
@@ -92,9 +94,9 @@ def _index(names: dict[str, Any]) -> str:
             "# Reference",
             "One page for each public name, from its docstring. A test runs every example.",
             "## By kind",
-            _table(rooms, names),
+            _list(rooms, names),
             "## Pipelines, data, budgets and tests",
-            _table(front, names),
+            _list(front, names),
             _tree([*rooms, *front], names),
             "",
         ]
@@ -105,7 +107,7 @@ def _room(room: ModuleType, names: dict[str, Any]) -> str:
     paths = sorted((_shortest(room, name) for name in room.__all__), key=str.lower)
     text = (room.__doc__ or "").replace("``", "`")
     return "\n\n".join(
-        [f"# {_title(room)}", text, _table(paths, names), _tree(_own(room, paths), names), ""]
+        [f"# {_title(room)}", text, _list(paths, names), _tree(_own(room, paths), names), ""]
     )
 
 

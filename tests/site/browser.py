@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +20,14 @@ FLAGS = (
     *("--disable-component-update", "--disable-sync", "--remote-debugging-pipe"),
 )
 HEIGHT = 900
+START = """
+import os, sys
+asks, answers = (os.dup(int(each)) for each in sys.argv[1:3])
+os.dup2(asks, 3)
+os.dup2(answers, 4)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+"""Chromium reads what it is asked from its third file and answers on its fourth."""
 
 
 def installed() -> str | None:
@@ -111,10 +120,10 @@ def browser(program: str, folder: Path) -> Iterator[Browser]:
     """Starts Chromium with a fresh profile in a folder, and ends it."""
     asks_from, asks_to = os.pipe()
     answers_from, answers_to = os.pipe()
-    command = f'exec "$@" 3<&{asks_from} 4>&{answers_to}'
+    ends = [str(asks_from), str(answers_to)]
     arguments = [program, *FLAGS, f"--user-data-dir={folder}", "about:blank"]
     with subprocess.Popen(
-        ["sh", "-c", command, "sh", *arguments],
+        [sys.executable, "-c", START, *ends, *arguments],
         pass_fds=(asks_from, answers_to),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
