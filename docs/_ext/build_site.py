@@ -23,6 +23,7 @@ from _ext.reference import pages, public_names  # noqa: E402
 
 AT_THE_ROOT = ("CHANGELOG.md", "CONTRIBUTING.md")
 _HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
+_LINK = re.compile(r"(\[([^\]\n]+)\]\(([\w./-]+)\))")
 _PAGE = re.compile(r"\]\(([\w./-]+)\.(?:md|ipynb)\)")
 
 
@@ -39,11 +40,11 @@ def build(folder: Path) -> int:
 def gather(source: Path) -> None:
     """Writes all sources of the site into one folder."""
     for path in sorted((ROOT / "docs").glob("**/*.md")):
-        _write(source / path.relative_to(ROOT / "docs"), path.read_text("utf-8"))
+        _copy(path, source / path.relative_to(ROOT / "docs"))
     for name in AT_THE_ROOT:
-        _write(source / name, (ROOT / name).read_text("utf-8"))
-    for path in sorted((ROOT / "notebooks").glob("**/*.ipynb")):
-        _write(source / path.relative_to(ROOT), path.read_text("utf-8"))
+        _copy(ROOT / name, source / name)
+    for path in lessons():
+        _copy(path, source / path.relative_to(ROOT))
     for name, text in pages().items():
         _write(source / "reference" / f"{name}.md", text)
     proofs = source / "proofs.md"
@@ -94,9 +95,30 @@ def _tree(caption: str, links: list[str]) -> str:
     return "\n".join(["```{toctree}", ":hidden:", f":caption: {caption}", "", *links, "```", ""])
 
 
+def lessons() -> Iterator[Path]:
+    """The notebooks and what is beside them, without the text form that a notebook is paired with."""
+    for path in sorted((ROOT / "notebooks").glob("**/*.*")):
+        alone = path.suffix == ".md" and not path.with_suffix(".ipynb").exists()
+        if (alone or path.suffix == ".ipynb") and ".ipynb_checkpoints" not in path.parts:
+            yield path
+
+
 def _notebooks(source: Path) -> Iterator[str]:
-    for path in sorted((source / "notebooks").glob("**/*.ipynb")):
+    """What the table of contents lists of the lessons; their solutions are reached by links."""
+    for path in sorted((source / "notebooks").glob("*.*"), key=lambda path: path.stem != "README"):
         yield path.relative_to(source).with_suffix("").as_posix()
+
+
+def _copy(path: Path, target: Path) -> None:
+    """Copies a page. A link to a folder becomes plain text, since a site shows no folders."""
+    text = path.read_text("utf-8")
+    for link, words, folder in set(_LINK.findall(text)):
+        if (path.parent / folder).is_dir():
+            text = text.replace(link, words)
+    if target.suffix == ".md" and target.parent.name == "solutions":
+        rest = text.removeprefix("---\n")
+        text = "---\norphan: true\n" + ("---\n" + text if rest == text else rest)
+    _write(target, text)
 
 
 def _write(path: Path, text: str) -> None:
