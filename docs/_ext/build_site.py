@@ -96,7 +96,7 @@ def _tree(caption: str, links: list[str]) -> str:
 
 
 def lessons() -> Iterator[Path]:
-    """The notebooks and what is beside them, without the text form that a notebook is paired with."""
+    """The notebooks and the pages beside them, but no text form of a notebook."""
     for path in sorted((ROOT / "notebooks").glob("**/*.*")):
         alone = path.suffix == ".md" and not path.with_suffix(".ipynb").exists()
         if (alone or path.suffix == ".ipynb") and ".ipynb_checkpoints" not in path.parts:

@@ -25,6 +25,8 @@ import os, sys
 asks, answers = (os.dup(int(each)) for each in sys.argv[1:3])
 os.dup2(asks, 3)
 os.dup2(answers, 4)
+os.set_inheritable(3, True)
+os.set_inheritable(4, True)
 os.execv(sys.argv[3], sys.argv[3:])
 """
 """Chromium reads what it is asked from its third file and answers on its fourth."""
