@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Sets up this checkout and runs something in it: ``python3 start.py demo | test | bench``.
+"""Sets up this checkout and runs something in it: ``python3 start.py demo | test | docs | bench``.
 
 Needs Python 3.11 or newer and nothing else; says so when something is missing. Everything is
 installed into the folder .venv beside this file.
@@ -25,6 +25,7 @@ JOBS = {
             [PYTHON, "-m", "pytest", "-q", "-n", "2"],
         ],
     ),
+    "docs": ("[docs]", [[PYTHON, os.path.join("docs", "_ext", "build_site.py")]]),
     "bench": ("[test,bench]", [[PYTHON, os.path.join("tests", "benchmarks")]]),
 }
 

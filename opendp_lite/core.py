@@ -425,6 +425,12 @@ class Transformation(_Joined, Stable[In, Out]):
         stability_map: Inputs at most ``d_in`` apart give outputs at most
             ``stability_map(d_in)`` apart. Distances are exact: a Fraction between datasets,
             ``dp.Norms`` between vectors.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> total = dp.records() >> dp.clamp(0, 10) >> dp.sum()
+        >>> isinstance(total, dp.Transformation), total.map(2).l1
+        (True, Fraction(20, 1))
     """
 
     input_space: In
@@ -459,6 +465,11 @@ class Facts:
         simulate: What ``dp.expected_error`` simulates releases with.
         errors: How far the entries of the release are off, for ``accuracy``: laws, and for how many
             entries each is. Empty where the release is not a value with noise.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> (dp.count() >> dp.laplace(epsilon=1)).bound.facts.explanation
+        'epsilon = l1 / b, b = 1, standard deviation 1.41421'
     """
 
     laws: tuple[Law, ...] = ()
@@ -481,6 +492,12 @@ class Measurement(_Joined, Private[In, M, R]):
             mechanism may know a better curve than its number tells. Arithmetic drops the curve.
             ``max`` of two losses is refused: write ``max(Fraction(first), Fraction(second))``.
         facts: More about the noise: see ``Facts``.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> count = dp.records() >> dp.count() >> dp.laplace(epsilon=1)
+        >>> isinstance(count, dp.Measurement), count.map(2)
+        (True, 2.0)
     """
 
     input_space: In
@@ -548,6 +565,12 @@ class InsecureRelease:
     Args:
         value: The release.
         seed: The seed that repeats it.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> count = dp.count() >> dp.laplace(epsilon=1)
+        >>> count.insecure_release([1, 2, 3], seed=1)
+        InsecureRelease(NOT PRIVATE, seed=1, value=3)
     """
 
     value: Any

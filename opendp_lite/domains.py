@@ -138,6 +138,11 @@ class Rows(Domain):
     Raises:
         ParameterError: If ``columns`` or ``size`` is no whole number of at least 1, or the body
             is for another number of columns.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> isinstance(dp.records(columns=2).domain, dp.Rows), dp.records(columns=2).domain.columns
+        (True, 2)
     """
 
     kind = "rows"
@@ -224,6 +229,12 @@ class Vectors(Domain):
     Raises:
         ParameterError: If ``dimension`` is no whole number of at least 1, or ``exponent`` is none
             within 2^16 of 0.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> domain = (dp.records(columns=2) >> dp.clamp(0, 9) >> dp.sum()).output_space.domain
+        >>> isinstance(domain, dp.Vectors), domain.dimension, domain.non_negative
+        (True, 2, True)
     """
 
     kind = "a vector with a bounded distance"
@@ -281,6 +292,11 @@ class Scalars(Domain):
     Args:
         exponent: As for ``Vectors``.
         non_negative: As for ``Vectors``.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> isinstance((dp.records() >> dp.count()).output_space.domain, dp.Scalars)
+        True
     """
 
     kind = "a vector or a number with a bounded distance"

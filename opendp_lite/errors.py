@@ -10,23 +10,70 @@ _PACKAGE: Final = __name__.partition(".")[0]
 
 
 class OpenDPLiteError(Exception):
-    """Anything that this package refuses; its text says what to type instead."""
+    """Anything that this package refuses; its text says what to type instead.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> try:
+        ...     dp.clamp(9, 0)
+        ... except dp.OpenDPLiteError as refused:
+        ...     print(refused)
+        dp.clamp(9, 0): bounds: the lower, 9, must be below the upper, 0; swap them
+    """
 
 
 class ParameterError(OpenDPLiteError, ValueError):
-    """A public parameter is out of range or of the wrong type."""
+    """A public parameter is out of range or of the wrong type.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> dp.laplace(epsilon=-1)
+        Traceback (most recent call last):
+            ...
+        opendp_lite.errors.ParameterError: dp.laplace(epsilon=-1): epsilon must be above 0, got -1
+    """
 
 
 class SpaceError(OpenDPLiteError, TypeError):
-    """Two steps do not fit together."""
+    """Two steps do not fit together.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> dp.sum() >> dp.clamp(0, 10)
+        Traceback (most recent call last):
+            ...
+        opendp_lite.errors.SpaceError: clamp needs rows; dp.sum() gives a vector with a bounded
+        distance. Put it before sum() or count(), where there are rows.
+    """
 
 
 class DataError(OpenDPLiteError, ValueError):
-    """The public shape of the data (columns, dtype, declared size) is not what was declared."""
+    """The public shape of the data (columns, dtype, declared size) is not what was declared.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> (dp.records(columns=2) >> dp.count())([[1, 2, 3]])
+        Traceback (most recent call last):
+            ...
+        opendp_lite.errors.DataError: the pipeline is for 2 columns and the data has 3; pass the
+        columns that it is for (of a table, df['age'], or start with dp.records(columns=['age',
+        ...])), or start with dp.records(columns=3) for all of them
+    """
 
 
 class BudgetExceeded(OpenDPLiteError, ValueError):  # noqa: N818
-    """A query of an adaptive program costs more than is left of its budget."""
+    """A query of an adaptive program costs more than is left of its budget.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> ask = dp.session([31, 45, 52], budget=dp.epsilon(1))
+        >>> ask(dp.count() >> dp.laplace(epsilon=2))
+        Traceback (most recent call last):
+            ...
+        opendp_lite.errors.BudgetExceeded: dp.count() >> dp.laplace(epsilon=2) needs epsilon = 2
+        (pure differential privacy); 0.0 of 1.0 has been spent. Ask for less, or give a larger
+        budget
+    """
 
 
 class LedgerError(OpenDPLiteError, RuntimeError):

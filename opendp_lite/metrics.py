@@ -34,6 +34,12 @@ class Metric(ABC):
     """A metric knows how a person writes its distances and how they show.
 
     ``adjacency`` says whether neighbours are bounded (as many rows) or unbounded.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> metric = dp.SymmetricDistance()
+        >>> isinstance(metric, dp.metrics.Metric), metric.words(metric.distance(2))
+        (True, 'adding or removing 2 rows')
     """
 
     adjacency: ClassVar[str] = "Neighbours are those of the metric."
@@ -81,6 +87,12 @@ class RowMetric(Metric):
     says whether datasets at a finite distance have the same number of rows, which is then public.
     Where it is False, steps may leave rows out, so ``per_row`` has to bound the removal of a row,
     too.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> metric = dp.ChangeOneDistance()
+        >>> isinstance(metric, dp.metrics.RowMetric), metric.fixed_size
+        (True, True)
     """
 
     verb: ClassVar[str]
@@ -160,6 +172,12 @@ class ChangeOneDistance(RowMetric):
     """How many rows you must replace to turn one dataset into the other, in any order.
 
     The number of rows is public. Declare it with ``records(size=...)``.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> sized = dp.records(size=100, metric=dp.ChangeOneDistance())
+        >>> (sized >> dp.clamp(2, 10) >> dp.sum()).map(1)
+        dp.Norms(l1=8.0, l2=8.0, linf=8.0)
     """
 
     verb = "replacing"
@@ -230,7 +248,13 @@ class SymmetricIdDistance(Metric):
 @spellable
 @attrs.frozen(repr=False)
 class NormDistance(Metric):
-    """Bounds on the l1, l2 and linf norms of a difference of vectors, at once: see ``Norms``."""
+    """Bounds on the l1, l2 and linf norms of a difference of vectors, at once: see ``Norms``.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> (dp.clamp(0, 9) >> dp.sum()).bound.output_space.metric
+        dp.metrics.NormDistance()
+    """
 
     def distance(self, value: object) -> Norms:
         if not isinstance(value, Norms):
@@ -281,7 +305,13 @@ class OneNorm(NormDistance):
 @spellable
 @attrs.frozen(repr=False)
 class L1Distance(OneNorm):
-    """The sum of the absolute differences."""
+    """The sum of the absolute differences.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> (dp.vector(2, dp.metrics.L1Distance()) >> dp.laplace(scale=2)).map(1)
+        0.5
+    """
 
     p = 1
 
@@ -292,7 +322,13 @@ class L1Distance(OneNorm):
 @spellable
 @attrs.frozen(repr=False)
 class L2Distance(OneNorm):
-    """The Euclidean distance."""
+    """The Euclidean distance.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> (dp.vector(2, dp.metrics.L2Distance()) >> dp.gaussian(scale=1)).map(1)
+        0.5
+    """
 
     p = 2
 
@@ -303,7 +339,13 @@ class L2Distance(OneNorm):
 @spellable
 @attrs.frozen(repr=False)
 class LInfDistance(OneNorm):
-    """The largest absolute difference."""
+    """The largest absolute difference.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> (dp.vector(2, dp.metrics.LInfDistance()) >> dp.noisy_max(epsilon=1)).map(1)
+        1.0
+    """
 
     p = inf
 
@@ -314,7 +356,13 @@ class LInfDistance(OneNorm):
 @spellable
 @attrs.frozen(repr=False)
 class AbsoluteDistance(OneNorm):
-    """The absolute difference of two numbers. All norms agree on it."""
+    """The absolute difference of two numbers. All norms agree on it.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> (dp.clamp(0, 9) >> dp.count()).bound.output_space.metric
+        dp.metrics.AbsoluteDistance()
+    """
 
     p = 1
 

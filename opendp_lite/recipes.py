@@ -140,6 +140,12 @@ class Stage(Recipe, Stable[In, Out]):
 
     ``>>`` joins it to further stages, to a mechanism, or to a space before it. Called on data or
     asked for its map, it binds itself to the default space.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> total = dp.clamp(0, 10) >> dp.sum()
+        >>> isinstance(total, dp.Stage), total([3, 40])
+        (True, NotPrivate([13.]))
     """
 
     calls: tuple[Call, ...]
@@ -199,6 +205,12 @@ class Mechanism(Recipe, Private[In, M, R]):
     """A measurement waiting for the space before it: see ``Stage``.
 
     ``calls`` ends with the mechanism; ``after`` holds conversions and post-processing.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> total = dp.clamp(0, 10) >> dp.sum() >> dp.laplace(epsilon=1)
+        >>> isinstance(total, dp.Mechanism), total.map(2)
+        (True, 2.0)
     """
 
     calls: tuple[Call, ...]
@@ -319,6 +331,15 @@ def mechanism(
 
     Returns:
         A function of the parameters alone, whose result ``>>`` joins.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> @dp.mechanism
+        ... def half_each(space: dp.Space[dp.Rows], epsilon: float) -> dp.Measurement:
+        ...     noisy = dp.laplace(epsilon=epsilon / 2)
+        ...     return space >> dp.compose(dp.count() >> noisy, dp.clamp(0, 1) >> dp.sum() >> noisy)
+        >>> half_each(1).map(1)
+        1.0
     """
 
     @functools.wraps(constructor)

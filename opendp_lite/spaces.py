@@ -41,6 +41,12 @@ class Space(Generic[KindCo]):
 
     Raises:
         SpaceError: If the metric does not measure the domain, or if size and metric disagree.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> space = dp.records(columns=2)
+        >>> isinstance(space, dp.Space), space.metric, space.unit
+        (True, dp.SymmetricDistance(), Fraction(1, 1))
     """
 
     domain: KindCo

@@ -34,6 +34,12 @@ class Tables(Rows):
         body: Everything: the values are not known to lie anywhere.
         names: Of the columns; None where the data brings its own.
         limit: How many rows a person has, in words; empty where nothing is said.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> declared = dp.records(columns=["age", "sex"])
+        >>> isinstance(dp.table().domain, dp.Tables), declared.domain.names
+        (True, ('age', 'sex'))
     """
 
     kind = "a table with named columns"

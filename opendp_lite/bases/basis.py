@@ -111,6 +111,12 @@ class Basis(ABC):
     rounded up: the sensitivity of their sums under add/remove. ``replacing()`` has those of a
     difference. ``functions()`` has the values in the middle of each cell, and ``edges()`` the edges
     of the cells.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> basis = dp.bases.Haar(4, 0, 8)
+        >>> isinstance(basis, dp.bases.Basis), basis.terms, basis.edges()
+        (True, 4, array([0., 2., 4., 6., 8.]))
     """
 
     @property

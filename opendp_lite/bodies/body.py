@@ -54,6 +54,12 @@ class Body(ABC):
     exact rationals. ``radius(p)`` and ``diameter(p)`` are the same as floats, rounded up.
     ``bounds()`` are the bounds of each column, and ``centre()`` is a row in the middle. All but
     ``contains`` and ``draw`` are None or infinite for a body without bounds.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> body = dp.bodies.Box(0, [1, 2])
+        >>> isinstance(body, dp.bodies.Body), body.radius(1), body.diameter(2)
+        (True, 3.0, 2.23606797749979)
     """
 
     columns: int

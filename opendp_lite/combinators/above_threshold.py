@@ -152,6 +152,14 @@ class ThresholdTest:
         space: The space that pipelines are bound to.
         threshold: What values are compared with where a call gives no other.
         monotone: Whether only sums that grow with each row are tested.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> def any_child(test):
+        ...     return test(dp.transformations.indicator_below(18) >> dp.sum(), threshold=100)
+        >>> asked = dp.above_threshold(any_child, threshold=100, epsilon=1, monotone=True)
+        >>> asked([12] * 1000 + [40] * 1000)
+        True
     """
 
     space: Space[Rows]

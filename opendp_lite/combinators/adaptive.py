@@ -69,6 +69,13 @@ class Ask(Spender[M]):
     Args:
         space: The space that pipelines are bound to. ``ask.space.domain.size`` is the number of
             rows where that is public.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> def program(ask: dp.Ask) -> float:
+        ...     return ask(dp.count() >> dp.laplace(epsilon=ask.left))
+        >>> dp.adaptive(program, dp.epsilon(1)).map(1)
+        1.0
     """
 
     space: Space[Rows]

@@ -20,6 +20,14 @@ class Measure(ABC, Generic[Loss]):
 
     ``dp.assert_lawful`` checks the laws. ``variant`` is what public registries call the measure,
     and ``parameters`` names the numbers of a loss there.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> measure = dp.ZeroConcentratedDivergence()
+        >>> isinstance(measure, dp.measures.Measure)
+        True
+        >>> measure.variant, measure.words(measure.loss(0.5))
+        ('Zero-concentrated DP', 'rho = 0.5 zCDP')
     """
 
     variant: ClassVar[str] = "other"

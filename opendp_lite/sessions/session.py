@@ -60,6 +60,12 @@ class Session(Spender[M]):
 
     Args:
         space: The space that pipelines are bound to; None where each has its own.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> ask = dp.session([31, 45, 52], budget=dp.epsilon(1))
+        >>> isinstance(ask, dp.releases.Session), ask.left
+        (True, Fraction(1, 1))
     """
 
     space: Space[Any] | None

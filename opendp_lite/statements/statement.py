@@ -78,6 +78,13 @@ class Statement:
         steps: The steps, with their proofs.
         trusted: Functions and steps that are no part of opendp_lite.
         position: Where it stands in a ledger; None for a pipeline by itself.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> statement = (dp.count() >> dp.laplace(epsilon=1)).statement()
+        >>> statement.loss.pure, statement.noise[0]
+        (Fraction(1, 1), 'Noise: discrete Laplace noise of standard deviation 1.35696 on the grid
+        of multiples of 2^0.')
     """
 
     pipeline: str

@@ -24,6 +24,14 @@ class Rotation:
     """Three times: random signs, then the Walsh-Hadamard transform, over 2^k columns.
 
     The additions are elementwise and in a fixed order, so a row's image depends on the row alone.
+
+    Example:
+        >>> import numpy as np
+        >>> import opendp_lite as dp
+        >>> rotation = dp.transformations.Rotation(3, seed=1)
+        >>> turned = rotation.forward(np.array([[1.0, 2.0, 3.0]]))
+        >>> turned.shape, rotation.back(turned[0]).round(6)
+        ((1, 4), array([1., 2., 3.]))
     """
 
     def __init__(self, columns: int, seed: int) -> None:

@@ -76,6 +76,13 @@ class Distribution(Answers):
         sums: One for each function.
         deviation: The standard deviation of their noise.
         size: The number of rows where that is public. If None it is estimated as the integral.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> basis = dp.bases.Hadamard(4, 0, 100)
+        >>> found = dp.estimators.basis_distribution(basis, epsilon=1)([20] * 3000 + [60] * 1000)
+        >>> 0.7 < found.cdf(50).value < 0.8
+        True
     """
 
     basis: Basis

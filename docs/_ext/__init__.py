@@ -1,0 +1,1 @@
+"""What the documentation site needs beyond Sphinx: its sources, formulas and links to names."""

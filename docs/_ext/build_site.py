@@ -1,0 +1,130 @@
+"""Builds the documentation site: ``python docs/_ext/build_site.py`` makes build/site.
+
+Name another folder than build as its argument, if you like.
+
+The pages of docs/ read well by themselves in a view of the repository. Here they are joined by the
+notebooks, the pages at the root of the repository and the reference, and Sphinx builds all of it.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "docs"))
+
+from sphinx.cmd.build import main as sphinx  # noqa: E402
+
+from _ext.reference import pages, public_names  # noqa: E402
+
+AT_THE_ROOT = ("CHANGELOG.md", "CONTRIBUTING.md")
+_HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
+_LINK = re.compile(r"(\[([^\]\n]+)\]\(([\w./-]+)\))")
+_PAGE = re.compile(r"\]\(([\w./-]+)\.(?:md|ipynb)\)")
+
+
+def build(folder: Path) -> int:
+    """Gathers the sources and builds the site; 0 where nothing went wrong."""
+    site, source, kept = (folder / name for name in ("site", "site-source", "site-doctrees"))
+    shutil.rmtree(source, ignore_errors=True)
+    shutil.rmtree(site, ignore_errors=True)
+    gather(source)
+    options = ["-W", "--keep-going", "-q", "-d", str(kept), "-c", str(ROOT / "docs")]
+    return sphinx([*options, str(source), str(site)])
+
+
+def gather(source: Path) -> None:
+    """Writes all sources of the site into one folder."""
+    for path in sorted((ROOT / "docs").glob("**/*.md")):
+        _copy(path, source / path.relative_to(ROOT / "docs"))
+    for name in AT_THE_ROOT:
+        _copy(ROOT / name, source / name)
+    for path in lessons():
+        _copy(path, source / path.relative_to(ROOT))
+    for name, text in pages().items():
+        _write(source / "reference" / f"{name}.md", text)
+    proofs = source / "proofs.md"
+    proofs.write_text(linked(proofs.read_text("utf-8")), "utf-8")
+    index = source / "index.md"
+    index.write_text(with_contents(index.read_text("utf-8"), list(_notebooks(source))), "utf-8")
+
+
+def moved(text: str) -> str:
+    """A text as the site has it.
+
+    Links lead where the pages stand there, and name pages and not files. A session in Python has no
+    empty line at its end, which a doctest needs and a reader does not.
+    """
+    text = re.sub(r"\]\((\.\./)?docs/", r"](\1", text)
+    text = re.sub(r"\]\(\.\./(?=[A-Z]+\.md|notebooks/)", "](", text)
+    text = re.sub(r"\[(?:[\w-]+/)?([\w-]+)\.md\]\(", r"[\1](", text)
+    return re.sub(r"^(```pycon\n.*?)\n+```$", r"\1\n```", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def linked(proofs: str) -> str:
+    """The page of proofs, where each step leads to its page in the reference."""
+    steps = {path.rpartition(".")[2]: path for path in public_names()}
+    return re.sub(
+        r"^\| `(\w+)` \|",
+        lambda row: f"| [`{row[1]}`](reference/{steps[row[1]]}.md) |",
+        proofs,
+        flags=re.MULTILINE,
+    )
+
+
+def with_contents(index: str, notebooks: list[str]) -> str:
+    """The index with a table of contents behind each heading, made of the links there."""
+    head, *parts = _HEADING.split(index)
+    told = [head]
+    listed: set[str] = set()
+    for title, text in zip(parts[::2], parts[1::2], strict=True):
+        links = [page for page in dict.fromkeys(_PAGE.findall(text)) if page not in listed]
+        listed.update(links)
+        told += [f"## {title}", text, _tree(title, links)]
+    told += [_tree("Notebooks", notebooks), _tree("Reference", ["reference/index"])]
+    return "\n".join(told)
+
+
+def _tree(caption: str, links: list[str]) -> str:
+    if not links:
+        return ""
+    return "\n".join(["```{toctree}", ":hidden:", f":caption: {caption}", "", *links, "```", ""])
+
+
+def lessons() -> Iterator[Path]:
+    """The notebooks and the pages beside them, but no text form of a notebook."""
+    for path in sorted((ROOT / "notebooks").glob("**/*.*")):
+        alone = path.suffix == ".md" and not path.with_suffix(".ipynb").exists()
+        if (alone or path.suffix == ".ipynb") and ".ipynb_checkpoints" not in path.parts:
+            yield path
+
+
+def _notebooks(source: Path) -> Iterator[str]:
+    """What the table of contents lists of the lessons; their solutions are reached by links."""
+    for path in sorted((source / "notebooks").glob("*.*"), key=lambda path: path.stem != "README"):
+        yield path.relative_to(source).with_suffix("").as_posix()
+
+
+def _copy(path: Path, target: Path) -> None:
+    """Copies a page. A link to a folder becomes plain text, since a site shows no folders."""
+    text = path.read_text("utf-8")
+    for link, words, folder in set(_LINK.findall(text)):
+        if (path.parent / folder).is_dir():
+            text = text.replace(link, words)
+    if target.suffix == ".md" and target.parent.name == "solutions":
+        rest = text.removeprefix("---\n")
+        text = "---\norphan: true\n" + ("---\n" + text if rest == text else rest)
+    _write(target, text)
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(moved(text), "utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(build(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build"))

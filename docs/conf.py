@@ -1,0 +1,31 @@
+"""How Sphinx builds the documentation site. ``python3 start.py docs`` runs it."""
+
+from __future__ import annotations
+
+import sys
+from importlib import metadata
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+project = "opendp_lite"
+author = "the authors of opendp_lite"
+copyright = f"2026, {author}"
+release = metadata.version("opendp_lite")
+extensions = ["myst_nb", "_ext.formulas", "_ext.names"]
+exclude_patterns = ["conf.py"]
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 4
+nb_execution_mode = "off"
+nb_ipywidgets_js: dict[str, dict[str, str]] = {}
+html_theme = "furo"
+html_title = f"opendp_lite {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_math_renderer = "mathml"
+html_copy_source = False
+html_show_search_summary = False
+"""A browser reads no other file for a page that is opened from a disk."""
+add_module_names = False
+python_maximum_signature_line_length = 84
+toc_object_entries = False
