@@ -1,0 +1,98 @@
+"""Lessons as they are written, and as they run."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+FOLDER: Final = Path(__file__).parents[2] / "notebooks"
+LESSONS: Final = sorted(FOLDER.glob("[0-9]_*.md"))
+_EXERCISE: Final = re.compile(r"# Exercise (\d+)\b")
+_SECONDS: Final = 240
+
+
+def written(path: Path) -> Any:
+    """The notebook that a text spells, without output and without what changes at each writing."""
+    import jupytext
+    import nbformat
+
+    notebook = jupytext.reads(path.read_text("utf-8"), fmt="md")
+    for cell in notebook.cells:
+        cell.pop("id", None)
+    notebook.nbformat_minor = 4
+    notebook.metadata = nbformat.from_dict(
+        {
+            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+            "language_info": {"name": "python"},
+        }
+    )
+    return notebook
+
+
+def as_text(notebook: Any) -> str:
+    """The notebook as its file holds it."""
+    import nbformat
+
+    return f"{nbformat.writes(notebook)}\n"
+
+
+def exercise_in(source: str) -> int | None:
+    """The number of the exercise that a cell is for."""
+    found = _EXERCISE.match(source)
+    return None if found is None else int(found.group(1))
+
+
+def solutions_of(path: Path) -> Mapping[int, str]:
+    """The cells that solve a lesson, by the number of the exercise."""
+    cells = written(path.parent / "solutions" / path.name).cells
+    code = (cell.source for cell in cells if cell.cell_type == "code")
+    return {number: each for each in code if (number := exercise_in(each)) is not None}
+
+
+def solved(notebook: Any, solutions: Mapping[int, str]) -> Any:
+    """The notebook with the solutions in place of the dots."""
+    for cell in notebook.cells:
+        number = exercise_in(cell.source) if cell.cell_type == "code" else None
+        if number is not None:
+            cell.source = solutions[number]
+    return notebook
+
+
+def printed(notebook: Any) -> Sequence[str]:
+    """Runs a notebook in its folder; gives what each cell printed or showed as text."""
+    from nbclient import NotebookClient
+
+    client = NotebookClient(
+        notebook,
+        timeout=_SECONDS,
+        resources={"metadata": {"path": str(FOLDER)}},
+    )
+    client.execute()
+    return [_text(cell) for cell in notebook.cells]
+
+
+def _text(cell: Any) -> str:
+    outputs = cell.get("outputs", ())
+    streams = (output["text"] for output in outputs if output["output_type"] == "stream")
+    shown = (output.get("data", {}).get("text/plain", "") for output in outputs)
+    return "".join([*streams, *shown])
+
+
+def main() -> None:
+    """Runs a lesson, with its solutions if asked, and prints what its checks say."""
+    path, *rest = sys.argv[1:]
+    lesson = Path(path)
+    notebook = written(lesson)
+    if rest:
+        notebook = solved(notebook, solutions_of(lesson))
+    found = printed(notebook)
+    for cell, text in zip(notebook.cells, found, strict=True):
+        if cell.source.startswith("# Check "):
+            print(cell.source.partition("\n")[0], "->", text.strip().partition("\n")[0])
+
+
+if __name__ == "__main__":
+    main()

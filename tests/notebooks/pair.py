@@ -1,0 +1,6 @@
+"""Writes each lesson's notebook from its text: ``python tests/notebooks/pair.py``."""
+
+from lessons import LESSONS, as_text, written
+
+for path in LESSONS:
+    path.with_suffix(".ipynb").write_text(as_text(written(path)), "utf-8")
