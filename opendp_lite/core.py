@@ -131,7 +131,7 @@ class Stable(Pipeline, Generic[In, Out]):
         try:
             return self.bound._result(data)
         except OpenDPLiteError as problem:
-            raise shortened(problem) from None
+            raise shortened(problem) from problem.__cause__
 
     def map(self, d_in: object = 1) -> Any:
         """How far apart outputs can be for inputs ``d_in`` apart, rounded up where shown."""
@@ -149,6 +149,16 @@ class Stable(Pipeline, Generic[In, Out]):
     def _result_of(self, d_in: object) -> tuple[str, str, str]:
         return "distance", str(self.map(d_in)), ""
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if hasattr(Private, name) and not hasattr(Stable, name):
+                raise AttributeError(
+                    f"{name} is for a pipeline that ends in noise; put noise after {self!r}, such "
+                    "as dp.laplace(epsilon=1)"
+                )
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
 
 class Private(Pipeline, Generic[In, M, R]):
     """What can be asked of a release, bound to a space or not."""
@@ -165,7 +175,7 @@ class Private(Pipeline, Generic[In, M, R]):
         try:
             return self.bound._release(data, SecureEntropy())
         except OpenDPLiteError as problem:
-            raise shortened(problem) from None
+            raise shortened(problem) from problem.__cause__
 
     def insecure_release(self, data: Any, seed: int) -> InsecureRelease:
         """A release that anybody with the seed can repeat: for tests and teaching, not private.
@@ -258,11 +268,12 @@ class Private(Pipeline, Generic[In, M, R]):
         """How far the release moves anybody's odds about one unit: by a factor of at most this.
 
         The odds are those of two neighbouring datasets, such as 1 to 9 that a person is in the
-        data. They are multiplied or divided by at most this number, whatever was known before.
+        data. The release multiplies or divides them by at most this number, whatever else people
+        know.
 
         Args:
-            delta: Except with this probability over the noise of the release. With 0, for certain,
-                which pure mechanisms have.
+            delta: The bound holds except with this probability over the noise. With 0 it holds for
+                certain: only a pure loss has such a bound.
             d_in: How many units are in question together.
 
         Returns:
@@ -380,7 +391,7 @@ class _Joined(Pipeline):
 
     def spelled(self) -> tuple[str, Mapping[str, Any]]:
         """As ``bind`` of its recipe to its space."""
-        return "pipeline", {"steps": (self.input_space, *self.recipe)}
+        return "pipeline", {"steps": (self.input_space, *_spelled(self))}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as its space and its recipe."""
@@ -399,7 +410,7 @@ class _Joined(Pipeline):
         return hash((self.input_space, self.recipe))
 
     def __repr__(self) -> str:
-        return " >> ".join([repr(self.input_space), *map(link_text, self.recipe)])
+        return " >> ".join([repr(self.input_space), *map(link_text, _spelled(self))])
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -626,9 +637,9 @@ def _converted(measurement: Any, conversion: Conversion[Any, Any]) -> Any:
     )
 
 
-def _spelled(measurement: Any) -> tuple[Any, ...]:
-    """The recipe, with a mark in its place where the measurement was put together by hand."""
-    recipe: tuple[Any, ...] = measurement.recipe or (ByHand(),)
+def _spelled(pipeline: Any) -> tuple[Any, ...]:
+    """The recipe, with a mark in its place where the pipeline was put together by hand."""
+    recipe: tuple[Any, ...] = pipeline.recipe or (ByHand(),)
     return recipe
 
 

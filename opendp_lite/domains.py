@@ -164,8 +164,8 @@ class Rows(Domain):
         return (
             f"the pipeline is for {self.columns} column{'s' * (self.columns != 1)} and the data "
             f"has {found}; pass the column{'s' * (self.columns != 1)} that it is for (of a table, "
-            f"df['age'], or start with dp.records(columns=['age', ...])), or start with "
-            f"dp.records(columns={found}) for all of them"
+            "df['age'], or start with dp.records(columns=['age', ...])). For all of them start "
+            f"with dp.table() >> if they have names, or with dp.records(columns={found}) >>"
         )
 
     def to_public(self, value: Any) -> np.ndarray:

@@ -125,7 +125,7 @@ class Recipe(Pipeline):
             try:
                 return self.join(before)
             except OpenDPLiteError as problem:
-                raise shortened(problem) from None
+                raise shortened(problem) from problem.__cause__
         if forgotten := without_parentheses(before):
             raise forgotten
         raise SpaceError(
@@ -333,7 +333,7 @@ def _call_of(constructor: Callable[..., Any], args: Any, kwargs: Any) -> Call:
     try:
         return Call.of(constructor, args, kwargs)
     except OpenDPLiteError as problem:
-        raise shortened(problem) from None
+        raise shortened(problem) from problem.__cause__
 
 
 def _without_space(recipe: Any, constructor: Callable[..., Any], kind: str) -> Any:
