@@ -7,6 +7,7 @@ from math import hypot, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from opendp_lite.core import Private
 from opendp_lite.errors import ParameterError
@@ -18,7 +19,6 @@ from opendp_lite.plotting.palette import BLACK, marked_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from numpy.typing import ArrayLike
 
 
 def error_parts(

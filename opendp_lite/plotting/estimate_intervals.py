@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from opendp_lite.by_group import ByGroup
+from opendp_lite.by_name import ByName
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimate import Estimate
 from opendp_lite.estimates import Estimates
@@ -17,9 +19,6 @@ from opendp_lite.plotting.palette import BLUE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from opendp_lite.by_group import ByGroup
-    from opendp_lite.by_name import ByName
 
 _LINE: Final = 0.32
 _FRAME: Final = 1.1

@@ -12,11 +12,10 @@ from opendp_lite.errors import SpaceError
 from opendp_lite.exact import Number, confidence_of, nearest, round_up
 from opendp_lite.plotting.canvas import WIDE, axes_of, dressed, per, percent, with_unit
 from opendp_lite.plotting.palette import line_style, marked_style
+from opendp_lite.samplers.law import Law
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from opendp_lite.samplers.law import Law
 
 _POINTS: Final = 401
 _FEW_STEPS: Final = 120

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.distributions.answers import numbers_of
@@ -20,10 +22,7 @@ from opendp_lite.transformations.scale import scale
 from opendp_lite.transformations.sum import sum
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
-    from numpy.typing import ArrayLike
 
 _PANELS: Final = 4
 _SIZE: Final = (12.0, 3.4)
