@@ -13,7 +13,7 @@
 
 ``print(mean.explain())`` shows every step and how far off the release may be. More names
 are in ``dp.bases``, ``dp.bodies``, ``dp.combinators``, ``dp.estimators``, ``dp.measurements``,
-``dp.measures``, ``dp.metrics``, ``dp.releases`` and ``dp.transformations``.
+``dp.measures``, ``dp.metrics``, ``dp.releases`` and ``dp.transformations``. ``dp.plotting`` draws.
 """
 
 from importlib import import_module
@@ -103,6 +103,7 @@ from opendp_lite.transformations.square import square
 from opendp_lite.transformations.sum import sum
 from opendp_lite.wanted import not_there
 
+_ROOMS_LATER = ("plotting",)
 _LATER = {
     "Ledger": "opendp_lite.sessions.ledger",
     "assert_lawful": "opendp_lite.testing.assert_lawful",
@@ -114,6 +115,7 @@ _LATER = {
 }
 
 if TYPE_CHECKING:
+    from opendp_lite import plotting as plotting
     from opendp_lite.engines.csv_file import csv_column, csv_table
     from opendp_lite.sessions.ledger import Ledger
     from opendp_lite.testing.assert_lawful import assert_lawful
@@ -123,9 +125,11 @@ if TYPE_CHECKING:
 else:
     # Unseen by type checkers, which would take any misspelled name for one that this answers.
     def __getattr__(name: str) -> Any:
-        """Falsifiers and files are imported when they are asked for; only they need scipy."""
+        """Falsifiers, files and pictures are imported when asked for; only they need scipy."""
         if name in _LATER:
             return getattr(import_module(_LATER[name]), name)
+        if name in _ROOMS_LATER:
+            return import_module(f"opendp_lite.{name}")
         raise AttributeError(not_there(name, __all__, ROOMS))
 
     def __dir__() -> list[str]:

@@ -64,6 +64,7 @@ _INSTEAD: Final = {
     "svt": "dp.above_threshold(program, threshold, epsilon=1)",
     "max_rows_per_id": "dp.bound_contributions(3), after dp.table(person='id')",
     "truncate": "dp.bound_contributions(3), after dp.table(person='id')",
+    "plot": "dp.plotting.privacy_curves({'count': pipeline})",
     "geometric": "dp.count() >> dp.laplace(epsilon=1): whole numbers stay whole",
 }
 """Typed by people who know pandas, numpy, OpenDP or another library of the field."""

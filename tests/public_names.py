@@ -15,7 +15,7 @@ FRONT = {f"dp.{name}": getattr(dp, name) for name in dp.__all__}
 PUBLIC: dict[str, Any] = {
     **{
         f"dp.{room.__name__.rpartition('.')[2]}.{name}": getattr(room, name)
-        for room in dp.ROOMS
+        for room in (*dp.ROOMS, dp.plotting)
         for name in room.__all__
         if name not in dp.__all__
     },

@@ -117,7 +117,9 @@ def _add_experiment(parser: argparse.ArgumentParser) -> None:
         help="with table1 and figure3: the budget of Laplace noise (default: as published)",
     )
     parser.add_argument(
-        "--quick", action="store_true", help="fewer settings and runs, in less than a minute"
+        "--quick",
+        action="store_true",
+        help="less than a minute on two free cores",
     )
     parser.add_argument(
         "--full",

@@ -20,6 +20,7 @@ from opendp_lite.reproduce.figure_style import RULES, write
 from opendp_lite.reproduce.plan_estimators import EMPIRICAL, estimators_of
 from opendp_lite.reproduce.plan_published import PUBLISHED, Published
 from opendp_lite.reproduce.plan_settings import (
+    RUNS,
     Axis,
     Error,
     PlanDataset,
@@ -42,7 +43,6 @@ _TABLE_2: Final = (
     "Table 2 fits errors of the standard deviation: the 0.75 quantile of a normal law lies 0.674 "
     "deviations above its middle, and 1 - 0.674 = 0.326, but 1 - 0.674² = 0.545."
 )
-_ENOUGH: Final = 5
 _FEW_DECADES: Final = 50
 _PANEL_WIDTH, _PANEL_HEIGHT, _MARGIN = 2.15, 2.0, 1.8
 _AXES: Final[Mapping[Axis, str]] = {"d": "columns d", "alpha": "skew α"}
@@ -114,9 +114,11 @@ def _curves_figure(
             _label(panel, axes, place, experiment)
     marks = [mark for line in panels for panel in line for mark in _marks(panel, size)]
     runs = _runs(results)
-    bands = "; bands: quartiles" if runs >= _ENOUGH else ""
-    note = "One run." if runs == 1 else f"Lines: medians of {runs} runs{bands}."
+    bands = "the quartiles" if runs >= RUNS else "the least and the greatest"
+    note = "One run." if runs == 1 else f"Lines: medians of {runs} runs; bands: {bands}."
     note += " ρ is the loss where one row is replaced; under add/remove it protects less."
+    if any(panel.error == EMPIRICAL for line in panels for panel in line):
+        note += " The empirical mean has no error to itself."
     if marks:
         sources = "; ".join(dict.fromkeys(mark.source for mark in marks))
         note = f"{note} Stars, in the colour of their estimator: {sources}."
@@ -154,13 +156,12 @@ def _fill(
         rho = inf if name == EMPIRICAL else panel.rho
         found = [(_place(panel, each), errors.get((each, name, rho), [])) for each in datasets]
         places = [place for place, values in found if values]
-        low, middle, high = _quartiles([values for _, values in found if values])
+        low, middle, high = _spread([values for _, values in found if values])
         if not places or not middle.any():
             continue
         style = dict(_STYLES[name])
         axes.plot(places, middle, **style)
-        if max(len(values) for _, values in found) >= _ENOUGH:
-            axes.fill_between(places, low, high, color=style["color"], alpha=0.15, linewidth=0)
+        axes.fill_between(places, low, high, color=style["color"], alpha=0.15, linewidth=0)
     for mark in _marks(panel, size):
         axes.plot(_place(panel, mark.dataset), mark.value, **_mark_style(mark.estimator))
     _log_errors(axes)
@@ -277,6 +278,7 @@ def _variance_figure(
                     axes.plot(printed[dataset, name, rho], place, **_mark_style(name))
             axes.set_title(f"ρ = {rho:g}, variance {dataset.alpha:g}")
             axes.set_xscale("log")
+            axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
             axes.set_ylim(-0.5, len(names) - 0.5)
             axes.grid(visible=True, axis="x")
             axes.set_yticks(range(len(names)), [labels[name].label for name in names])
@@ -294,15 +296,13 @@ def _variance_figure(
 
 
 def _log_errors(axes: Axes) -> None:
-    """A logarithmic axis; with plain numbers at 1, 2 and 5 where it spans few decades."""
+    """A logarithmic axis with plain numbers: at 1, 2 and 5 where it spans few decades."""
     axes.set_yscale("log")
-    axes.yaxis.set_minor_formatter(NullFormatter())
     low, high = axes.get_ylim()
-    if high > _FEW_DECADES * low:
-        axes.yaxis.set_major_locator(LogLocator(numticks=8))
-        return
-    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    steps = (1.0,) if high > _FEW_DECADES * low else (1.0, 2.0, 5.0)
+    axes.yaxis.set_major_locator(LogLocator(subs=steps, numticks=12))
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def draw_by_rho(
@@ -334,7 +334,11 @@ def draw_by_rho(
         write(figure, files)
 
 
-def _quartiles(values: Sequence[Sequence[float]]) -> tuple[Any, Any, Any]:
-    found = [np.quantile(each, (0.25, 0.5, 0.75)) for each in values]
+def _spread(values: Sequence[Sequence[float]]) -> tuple[Any, Any, Any]:
+    """The median of each between the quartiles; of a few values between the ends."""
+    found = [
+        np.quantile(each, (0.25, 0.5, 0.75) if len(each) >= RUNS else (0, 0.5, 1))
+        for each in values
+    ]
     low, middle, high = np.array(found).reshape(-1, 3).T
     return low, middle, high

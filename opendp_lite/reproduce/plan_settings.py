@@ -17,6 +17,8 @@ QUARTERS: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
 RHOS: Final = (1.0, 0.5, 0.25, 0.125, 0.0625)
 PRINTED_RHOS: Final = (1.0, 0.5, 0.125)
 LOW_RHO: Final = 0.01
+RUNS: Final = 5
+"""The fewest runs of which quartiles say something."""
 GAUSSIAN: Final = ("empirical", "plan", "plan-unscaled", "iome", "ours", "ours-add-remove")
 BINARY: Final = ("empirical", "plan", "plan-unscaled", "iome", "ours", "ours-add-remove")
 VARIANCE: Final = ("direct-075", "direct-0841", "direct-09", "general-1", "general-4", "magnitude")
@@ -105,7 +107,7 @@ def _by_columns(
     n: int,
     alpha: float,
     errors: tuple[Error, ...],
-    quick: tuple[int, ...] = (16, 64, 256),
+    quick: tuple[int, ...] = (16, 64),
     usual: tuple[int, ...] = POWERS,
 ) -> Series:
     few, some, all_ = (SettingGrid(columns, (alpha,)) for columns in (quick, usual, POWERS))
@@ -118,8 +120,11 @@ def _by_skew(name: str, title: str, n: int, columns: int, quick_columns: int) ->
     return Series(name, title, n, "alpha", ("true", "empirical"), few, some, some)
 
 
+_FEW_BITS: Final = 128
+
+
 def _binary(columns: int, errors: tuple[Error, ...], sizes: tuple[Size, ...]) -> Series:
-    few, some = SettingGrid((columns,), (0.0, 0.5, 1.0)), SettingGrid((columns,), QUARTERS)
+    few, some = SettingGrid((_FEW_BITS,), (0.0, 0.5, 1.0)), SettingGrid((columns,), QUARTERS)
     return Series(
         "plan-binary",
         "bits",
@@ -134,7 +139,7 @@ def _binary(columns: int, errors: tuple[Error, ...], sizes: tuple[Size, ...]) ->
 
 _A: Final = ("true", "empirical")
 _C: Final = ("empirical", "true")
-_LOW_QUICK, _LOW_USUAL = (16, 32), POWERS[:5]
+_LOW_QUICK, _LOW_USUAL = (4, 8), POWERS[:5]
 
 EXPERIMENTS: Final = {
     each.name: each
@@ -142,46 +147,46 @@ EXPERIMENTS: Final = {
         PlanExperiment(
             name="plan-a",
             title="Gaussian A: no skew, n = 4000",
-            series=(_by_columns("plan-a", "Gaussian A", 4000, 0.0, _A),),
+            series=(_by_columns("plan-a", "Gaussian A", 4000, 0.0, _A, (16, 64, 256)),),
             rhos=RHOS,
             quick_rhos=(1.0, 0.125),
             estimators=GAUSSIAN,
-            quick_runs=2,
-            runs=5,
+            quick_runs=RUNS,
+            runs=RUNS,
         ),
         PlanExperiment(
             name="plan-b",
             title="Gaussian B: growing skew, n = 10 000",
-            series=(_by_skew("plan-b", "Gaussian B", 10_000, 512, 128),),
+            series=(_by_skew("plan-b", "Gaussian B", 10_000, 512, 48),),
             rhos=RHOS,
             quick_rhos=(1.0, 0.125),
             estimators=GAUSSIAN,
-            quick_runs=2,
-            runs=3,
+            quick_runs=RUNS,
+            runs=RUNS,
         ),
         PlanExperiment(
             name="plan-c",
             title="Gaussian C: skewed (alpha = 2), n = 10 000",
-            series=(_by_columns("plan-c", "Gaussian C", 10_000, 2.0, _C),),
+            series=(_by_columns("plan-c", "Gaussian C", 10_000, 2.0, _C, (16, 32, 64)),),
             rhos=RHOS,
             quick_rhos=(1.0, 0.125),
             estimators=GAUSSIAN,
-            quick_runs=1,
-            runs=3,
+            quick_runs=RUNS,
+            runs=RUNS,
         ),
         PlanExperiment(
             name="plan-low",
             title="A small budget, n = 100 000",
             series=(
                 _by_columns("plan-low-a", "Gaussian A", 100_000, 0.0, _A, _LOW_QUICK, _LOW_USUAL),
-                _by_skew("plan-low-b", "Gaussian B", 100_000, 64, 16),
+                _by_skew("plan-low-b", "Gaussian B", 100_000, 64, 4),
                 _by_columns("plan-low-c", "Gaussian C", 100_000, 2.0, _C, _LOW_QUICK, _LOW_USUAL),
             ),
             rhos=(LOW_RHO,),
             quick_rhos=(LOW_RHO,),
             estimators=GAUSSIAN,
-            quick_runs=1,
-            runs=3,
+            quick_runs=RUNS,
+            runs=RUNS,
         ),
         PlanExperiment(
             name="plan-binary",
@@ -195,8 +200,8 @@ EXPERIMENTS: Final = {
             rhos=PRINTED_RHOS,
             quick_rhos=(1.0, 0.125),
             estimators=BINARY,
-            quick_runs=1,
-            runs=3,
+            quick_runs=RUNS,
+            runs=RUNS,
         ),
         PlanExperiment(
             name="plan-correlated",
@@ -210,8 +215,8 @@ EXPERIMENTS: Final = {
             rhos=PRINTED_RHOS,
             quick_rhos=(1.0, 0.125),
             estimators=GAUSSIAN,
-            quick_runs=1,
-            runs=3,
+            quick_runs=RUNS,
+            runs=RUNS,
         ),
         PlanExperiment(
             name="plan-variance",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from statistics import mean, median
+from math import sqrt
+from statistics import mean, median, stdev
 
 from opendp_lite.reproduce.plan_estimators import EMPIRICAL, OURS, estimators_of
 from opendp_lite.reproduce.plan_published import PUBLISHED
@@ -51,16 +52,26 @@ def comparison(experiment: PlanExperiment, rhos: Sequence[float], results: Itera
 
 
 def variances(rhos: Sequence[float], results: Iterable[Result]) -> str:
-    """Table 2 of the paper: mean relative errors, measured and printed."""
+    """Table 2 of the paper: mean relative errors, measured and printed.
+
+    Beside each measured one is its Monte Carlo standard error; none of a single run.
+    """
     errors = errors_by_cell(results, "true")
     printed = {(each.dataset, each.estimator, each.rho): each.value for each in PUBLISHED}
-    lines = [["rho", "variance", "method", "relative error", "printed"]]
+    lines = [["rho", "variance", "method", "relative error", "+-", "printed"]]
     for (data, name, rho), values in sorted(errors.items(), key=_by_setting):
         label = estimators_of(data.experiment)[name].label
         theirs = printed.get((data, name, rho))
         shown = "" if theirs is None else f"{theirs:.3f}"
-        lines.append([f"{rho:g}", f"{data.alpha:g}", label, f"{mean(values):.3f}", shown])
-    return aligned(lines)
+        found = [f"{mean(values):.3f}", _standard_error(values)]
+        lines.append([f"{rho:g}", f"{data.alpha:g}", label, *found, shown])
+    return (
+        f"{aligned(lines)}\n+- is one standard error of the mean over the runs: Monte Carlo error."
+    )
+
+
+def _standard_error(values: Sequence[float]) -> str:
+    return f"{stdev(values) / sqrt(len(values)):.3f}" if len(values) > 1 else ""
 
 
 def _by_setting(item: tuple[CellKey, list[float]]) -> tuple[float, float]:

@@ -14,10 +14,11 @@ from opendp_lite.core import Measurement
 from opendp_lite.engines.fold import Floats
 from opendp_lite.errors import ParameterError
 from opendp_lite.recipes import Mechanism
+from opendp_lite.testing.counted_test import CountedTest
 from opendp_lite.testing.events import Counts, Event, best_events, scores
 from opendp_lite.testing.leaves import Readings, readings
 from opendp_lite.testing.promises import Promise, promises
-from opendp_lite.testing.require import require
+from opendp_lite.testing.refuted import Refuted
 
 _FEWEST = 100
 _LEARNT = 3
@@ -41,6 +42,8 @@ class Audit:
         neighbour_hits: The same for the neighbour.
         releases: Counted releases of each dataset.
         event: The event that told most, in words.
+        tests: All events that were counted, as tests with their errors, for
+            ``dp.plotting.tradeoff_curve``.
     """
 
     lower_bound: float
@@ -49,6 +52,7 @@ class Audit:
     neighbour_hits: int
     releases: int
     event: str = ""
+    tests: tuple[CountedTest, ...] = attrs.field(default=(), repr=False)
 
 
 def audit(
@@ -93,7 +97,7 @@ def audit(
         An ``Audit``, with the bound and the event that gave it.
 
     Raises:
-        AssertionError: If the lower bound is above the claim.
+        AssertionError: If the lower bound is above the claim. Its ``audit`` holds the numbers.
         ParameterError: For fewer than 100 releases.
 
     Proof:
@@ -124,13 +128,14 @@ def audit(
     seen = [Seen.of(event, train, failure / len(events)) for event in events]
     found = [_audited(claim, seen, releases - train) for claim in claims]
     for audited, claim in zip(found, claims, strict=True):
-        require(
-            audited.lower_bound <= audited.claim,
-            f"{measurement!r} claims {claim.words} of {audited.claim:.6g}, and with a failure "
-            f"probability of {failure:g} it is at least {audited.lower_bound:.6g}: "
-            f"{audited.event} came in {audited.hits} of {audited.releases} releases of the data "
-            f"and {audited.neighbour_hits} of its neighbour",
-        )
+        if not audited.lower_bound <= audited.claim:
+            raise Refuted(
+                f"{measurement!r} claims {claim.words} of {audited.claim:.6g}, and with a failure "
+                f"probability of {failure:g} it is at least {audited.lower_bound:.6g}: "
+                f"{audited.event} came in {audited.hits} of {audited.releases} releases of the "
+                f"data and {audited.neighbour_hits} of its neighbour",
+                audited,
+            )
     return found[0]
 
 
@@ -194,14 +199,21 @@ class Seen:
         x, y = (others, hits) if event.swapped else (hits, others)
         return cls(event, hits, others, *region(x, y, len(event.score.data) - start, failure))
 
+    def as_test(self, count: int) -> CountedTest:
+        """The event as a test for the dataset that has it more often."""
+        hits, others = self.hits, self.neighbour_hits
+        more, less = (others, hits) if self.event.swapped else (hits, others)
+        return CountedTest(str(self.event), less, count - more, count)
+
 
 def _audited(claim: Promise, seen: Sequence[Seen], count: int) -> Audit:
     """The largest of the events' bounds on one number."""
     bounds = [float(claim.least(each.least, each.most).min()) for each in seen]
     if not bounds:
         return Audit(0.0, claim.claim, 0, 0, count, "no event")
-    best = seen[int(np.argmax(bounds))]
-    return Audit(max(bounds), claim.claim, best.hits, best.neighbour_hits, count, str(best.event))
+    best, tests = seen[int(np.argmax(bounds))], tuple(each.as_test(count) for each in seen)
+    hits = best.hits, best.neighbour_hits
+    return Audit(max(bounds), claim.claim, *hits, count, str(best.event), tests)
 
 
 def region(x: int, y: int, count: int, failure: float) -> tuple[Floats, Floats]:

@@ -25,7 +25,7 @@ def makes_a_step(public: Any) -> bool:
     function = inspect.unwrap(public)
     if not inspect.isfunction(function):
         return False
-    returned = get_type_hints(function).get("return")
+    returned = get_type_hints(function, localns={"Axes": object}).get("return")
     kind = get_origin(returned) or returned
     converts = isinstance(kind, type) and issubclass(kind, Conversion)
     follows = public is not function

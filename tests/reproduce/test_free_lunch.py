@@ -231,10 +231,28 @@ def test_other_losses_have_no_printed_numbers():
 
 def test_a_difference_that_should_not_be_is_said():
     found = cells(EXPERIMENTS["figure2"], PUBLISHED, RUNS, int)
-    assert "agree with the printed ones within Monte Carlo error" in comparison(found)
+    assert "8 of 8 errors lie within 3 standard errors of the printed ones" in comparison(found)
+    assert "*" not in comparison(found)
     entry = attrs.evolve(found[0].squared, found=2.0)
-    off = [attrs.evolve(found[0], squared=entry), *found[1:]]
-    assert "1 of 8 cells that should agree with the printed ones do not" in comparison(off)
+    off = comparison([attrs.evolve(found[0], squared=entry), *found[1:]])
+    assert "  2.0000*" in off
+    assert "* no reason is known:\n" in off
+    off = " ".join(off.split())
+    assert "7 of 8 errors lie within 3 standard errors of the printed ones" in off
+    assert "The other has a star." in off
+
+
+def test_a_star_marks_what_lies_beyond_monte_carlo_error():
+    """No more and no less: also where a reason for a difference is known."""
+    found = cells(EXPERIMENTS["table1"], PUBLISHED, RUNS, int)
+    text = comparison(found)
+    table, _, words = text.partition(" errors lie within 3 standard errors")
+    printed = [entry for each in found for entry in (each.absolute, each.squared) if entry.printed]
+    beyond = sum(abs(entry.standard_errors) > 3 for entry in printed)
+    assert len(printed) == 48
+    assert table.count("*") == beyond
+    assert table.endswith(f"{48 - beyond} of 48")
+    assert f"The other {beyond} have a star." in words.replace("\n", " ")
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
@@ -284,7 +302,7 @@ def test_the_table(run, tmp_path):
     for printed in TABLE_1.values():
         assert f"{printed.absolute:.4f}" in out
         assert f"{printed.squared:.4f}" in out
-    assert "36 cells agree with the printed ones within Monte Carlo error" in out
+    assert "of 48 errors lie within 3 standard errors of the printed ones" in out
     assert "* no bounds give all the printed rows of Normal" in out
     assert "Normal, Laplace, center" in out
 

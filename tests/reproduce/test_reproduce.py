@@ -18,11 +18,12 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.reproduce import plan_command, plan_runner
+from opendp_lite.reproduce import plan_command, plan_figures, plan_runner
 from opendp_lite.reproduce.plan_data import deviations, draw, fair_bits
 from opendp_lite.reproduce.plan_estimators import estimators_of
 from opendp_lite.reproduce.plan_published import PUBLISHED
 from opendp_lite.reproduce.plan_settings import EXPERIMENTS, PlanDataset, Series, SettingGrid
+from opendp_lite.reproduce.plan_summary import errors_by_cell
 from opendp_lite.reproduce.plan_table import FIELDS, Table
 
 NAMES = [
@@ -317,6 +318,33 @@ def test_expected_time_grows_with_the_work():
     )
     assert plan_runner.expected_seconds(few, 2) < plan_runner.expected_seconds(few, 1)
     assert plan_runner.planned(experiment, "usual", (1.0, 0.5), 1)[0].rho == inf
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_medians_rest_on_enough_runs(name):
+    experiment = EXPERIMENTS[name]
+    assert min(experiment.quick_runs, experiment.runs, experiment.full_runs) >= 5
+
+
+@pytest.mark.parametrize(("runs", "words"), [(1, "One run."), (2, "least"), (5, "quartiles")])
+def test_a_figure_shows_the_spread_of_its_runs(tiny, runs, words):
+    tiny("plan-a")
+    experiment = EXPERIMENTS["plan-a"]
+    planned = plan_runner.planned(experiment, "quick", (1.0,), runs)
+    made = [plan_runner.measure(run) for run in planned if run.estimator in ("empirical", "ours")]
+    figure = plan_figures._curves_figure(experiment, "quick", (1.0,), made)
+    assert words in figure.legends[0].get_title().get_text().replace("\n", " ")
+    axes = figure.axes[1]
+    line, band = axes.lines[-1], axes.collections[-1].get_paths()[0].vertices
+    errors = errors_by_cell(made, "empirical")
+    for x, y in line.get_xydata():
+        values = next(
+            found for (data, name, _), found in errors.items() if (data.d, name) == (x, "ours")
+        )
+        low, middle, high = np.quantile(values, (0.25, 0.5, 0.75) if runs >= 5 else (0, 0.5, 1))
+        assert y == pytest.approx(middle)
+        here = band[band[:, 0] == x][:, 1]
+        assert (here.min(), here.max()) == pytest.approx((low, high))
 
 
 @pytest.mark.parametrize("name", NAMES)

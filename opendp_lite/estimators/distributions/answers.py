@@ -107,6 +107,11 @@ class Answers(ABC):
         return Uncertain(value, _lengths(rest) * (self.deviation / self._rows))
 
     @property
+    def edges(self) -> Floats:
+        """The edges of the cells, from the lower bound to the upper one."""
+        return self._shares.edges.copy()
+
+    @property
     def count(self) -> Uncertain:
         """The number of rows."""
         if self.size is not None:

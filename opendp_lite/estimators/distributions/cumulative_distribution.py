@@ -92,11 +92,6 @@ class CumulativeDistribution(Answers):
     def _shares(self) -> Reading:
         return _Cumulated(self.strategy, self.cells.edges, self.cells.middles)
 
-    @property
-    def edges(self) -> Floats:
-        """The edges of the cells, from the lower bound to the upper one."""
-        return self.cells.edges.copy()
-
     def _errors(self, shares: Floats, products: Products) -> Floats:
         """The standard errors of shares, from the products of their weights."""
         length = float(self._shares.whole @ self._shares.whole)

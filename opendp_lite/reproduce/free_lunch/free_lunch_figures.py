@@ -35,6 +35,7 @@ _STYLES: Final[Mapping[str, Mapping[str, Any]]] = {
     "core-1": _DASHED,
     "core-2.35": _SOLID,
 }
+_PLACES: Final = ("outside lower left", "outside lower right")
 _STEPS: Final = (1, 2, 5, 10)
 _BINS: Final = 600
 _SPREADS: Final = 2.0
@@ -52,8 +53,8 @@ def figure_2(cells: Sequence[FreeLunchCell]) -> Figure:
     axes.set_ylabel("density")
     setting = cells[0].setting
     title = f"{setting.dataset.title}, {ROWS} rows: estimates under {_noise(cells)}"
-    figure.suptitle(title, fontsize=10)
-    _legend(figure, cells, columns=2)
+    figure.suptitle(f"{title}\n{_runs(cells)} releases of each", fontsize=10)
+    _legends(figure, cells)
     return figure
 
 
@@ -77,9 +78,8 @@ def figure_3(cells: Sequence[FreeLunchCell]) -> Figure:
     for (density, tail), mine in zip(grid[0].reshape(-1, 2), first.values(), strict=True):
         density.set_title(f"{_noise(mine)}:\ndensity of the estimates")
         tail.set_title(f"{_noise(mine)}:\nshare of larger errors")
-    runs = f"{len(cells[0].estimates):,}".replace(",", " ")
-    figure.suptitle(f"Means of {ROWS} rows, {runs} releases of each", fontsize=10)
-    _legend(figure, cells, columns=3)
+    figure.suptitle(f"Means of {ROWS} rows, {_runs(cells)} releases of each", fontsize=10)
+    _legends(figure, cells)
     return figure
 
 
@@ -94,6 +94,10 @@ def draw(name: str, cells: Sequence[FreeLunchCell], paths: Sequence[Path]) -> No
     """Draws the figure of an experiment and writes it to every path, by its ending."""
     with mpl.rc_context(RULES):
         write(FIGURES[name](cells), paths)
+
+
+def _runs(cells: Sequence[FreeLunchCell]) -> str:
+    return f"{len(cells[0].estimates):,}".replace(",", " ")
 
 
 def _noise(cells: Sequence[FreeLunchCell]) -> str:
@@ -149,15 +153,13 @@ def _tails(axes: Axes, cells: Sequence[FreeLunchCell]) -> None:
     axes.grid(visible=True)
 
 
-def _legend(figure: Figure, cells: Sequence[FreeLunchCell], columns: int) -> None:
-    """A line for each style. A style of two estimators has both labels."""
-    labels: dict[int, list[str]] = {}
-    styles: dict[int, Mapping[str, Any]] = {}
-    for estimator in sorted({cell.estimator: None for cell in cells}, key=lambda each: each.ours):
-        style = _STYLES[estimator.name]
-        styles[id(style)] = style
-        labels.setdefault(id(style), []).append(estimator.label)
-    handles = [
-        Line2D([], [], label="; ".join(labels[key]), **style) for key, style in styles.items()
-    ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False)
+def _legends(figure: Figure, cells: Sequence[FreeLunchCell]) -> None:
+    """A legend for each noise, below its panels: the estimators differ."""
+    laws = list(dict.fromkeys(cell.setting.law for cell in cells))
+    places = _PLACES[: len(laws)] if len(laws) > 1 else ("outside lower center",)
+    for law, place in zip(laws, places, strict=True):
+        mine = [cell for cell in cells if cell.setting.law == law]
+        ordered = sorted({cell.estimator: None for cell in mine}, key=lambda each: each.ours)
+        handles = [Line2D([], [], label=each.label, **_STYLES[each.name]) for each in ordered]
+        title = _noise(mine) if len(laws) > 1 else None
+        figure.legend(handles=handles, loc=place, ncols=2, frameon=False, title=title)

@@ -13,8 +13,9 @@ from opendp_lite.reproduce.free_lunch.free_lunch_published import DEDUCED
 from opendp_lite.reproduce.plan_summary import aligned
 
 _WIDTH: Final = 100
-_SURE: Final = 5.0
-"""Standard errors: of 36 cells one is farther off once in 50 000 times."""
+_FAR: Final = 3
+"""Standard errors: of 48 errors one is farther off by chance in 12 % of all tables."""
+_UNKNOWN: Final = "no reason is known"
 
 
 @attrs.frozen
@@ -35,9 +36,8 @@ def comparison(cells: Sequence[FreeLunchCell]) -> str:
     """A block for each kind of error, then remarks on the differences."""
     blocks = [_block(kind, cells) for kind in _KINDS]
     printed = [cell for cell in cells if cell.squared.printed is not None]
-    explained = [cell for cell in printed if cell.unexplained is None]
-    if explained:
-        blocks.append(fill(_agreement(explained), _WIDTH))
+    if printed:
+        blocks.append(fill(_agreement(printed), _WIDTH))
     blocks += [fill(f"* {why}:", _WIDTH) + "\n" + found for why, found in _differences(printed)]
     if printed:
         blocks += [fill(each, _WIDTH) for each in DEDUCED]
@@ -70,7 +70,12 @@ def _printed(cell: FreeLunchCell | None, kind: Kind) -> str:
 def _found(cell: FreeLunchCell | None, kind: Kind) -> str:
     if cell is None:
         return ""
-    return f"{kind.of(cell).found:.4f}{'*' if cell.unexplained else ' '}"
+    return f"{kind.of(cell).found:.4f}{'*' if _is_off(kind.of(cell)) else ' '}"
+
+
+def _is_off(entry: ErrorEntry) -> bool:
+    """Whether it lies farther from the printed value than Monte Carlo errors do: a star."""
+    return abs(entry.standard_errors or 0.0) > _FAR
 
 
 def _agreement(cells: Sequence[FreeLunchCell]) -> str:
@@ -79,14 +84,17 @@ def _agreement(cells: Sequence[FreeLunchCell]) -> str:
         for cell in cells
         for kind in _KINDS
     }
-    farthest = max(off, key=lambda name: off[name])
-    far = sum(each > _SURE for each in off.values())
-    how = (
-        f"{len(off)} cells agree with the printed ones within Monte Carlo error"
-        if far == 0
-        else f"{far} of {len(off)} cells that should agree with the printed ones do not"
-    )
-    return f"{how}: the farthest ({farthest}) is {off[farthest]:.1f} standard errors off."
+    starred = sum(_is_off(kind.of(cell)) for cell in cells for kind in _KINDS)
+    near = {name: each for name, each in off.items() if each <= _FAR}
+    rule = f"within {_FAR} standard errors of the printed ones: Monte Carlo error, theirs included"
+    said = [f"{len(near)} of {len(off)} errors lie {rule}."]
+    if near:
+        farthest = max(near, key=lambda name: near[name])
+        said.append(f"The farthest of them ({farthest}) is {near[farthest]:.1f} off.")
+    if starred:
+        have = "has" if starred == 1 else f"{starred} have"
+        said.append(f"The other {have} a star.")
+    return " ".join(said)
 
 
 def _name(cell: FreeLunchCell) -> str:
@@ -94,15 +102,14 @@ def _name(cell: FreeLunchCell) -> str:
 
 
 def _differences(cells: Sequence[FreeLunchCell]) -> list[tuple[str, str]]:
-    """Each reason that a printed value cannot be reproduced, with the differences."""
-    found: list[tuple[str, str]] = []
-    for why in dict.fromkeys(cell.unexplained for cell in cells if cell.unexplained):
-        lines = [["  above the printed value", *(f"{kind.title}  " for kind in _KINDS)]]
-        for cell in cells:
-            if cell.unexplained == why:
-                lines.append([f"  {_name(cell)}", *(_off(kind.of(cell)) for kind in _KINDS)])
-        found.append((why, aligned(lines)))
-    return found
+    """Why errors have stars, with the differences."""
+    found: dict[str, list[list[str]]] = {}
+    for cell in cells:
+        if any(_is_off(kind.of(cell)) for kind in _KINDS):
+            lines = found.setdefault(cell.unexplained or _UNKNOWN, [])
+            lines.append([f"  {_name(cell)}", *(_off(kind.of(cell)) for kind in _KINDS)])
+    title = ["  above the printed value", *(f"{kind.title}  " for kind in _KINDS)]
+    return [(why, aligned([title, *lines])) for why, lines in found.items()]
 
 
 def _off(entry: ErrorEntry) -> str:
