@@ -214,7 +214,7 @@ def test_sums_of_noises_exceed_a_level_as_rarely_as_it_says(family, count):
     generator = np.random.default_rng(count)
     draw = generator.standard_normal if family == "gaussian" else generator.laplace
     sums = 3 * draw(size=(runs, count)).sum(axis=1)
-    level = made.exceeded(3.0, share, count)
+    level = made.exceeded(3.0, share, np.ones(count))
     assert (sums > level).mean() <= share + 6 * sqrt(share / runs)
     assert (sums > level / 2).mean() > 2 * share
 

@@ -101,7 +101,7 @@ def test_what_a_run_may_ask_leaves_something(where, loss):
                 plan.for_count,
                 plan.for_median(rows),
                 each.first,
-                max(each.again, each.tails),
+                max(each.again + each.last, each.tails),
             )
             assert all(0 <= share < 1 for share in shares)
             assert sum(shares) < 0.95
