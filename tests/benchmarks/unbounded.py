@@ -45,10 +45,8 @@ def deviation(lower: Floats, upper: Floats, mean: float, loss: str, replaced: bo
     budget = LOSSES[loss]
     if "epsilon" in budget:
         pure = np.sqrt(8) * half if replaced else np.sqrt(3.33 * half**2 + 5.44 * off**2)
-        found: Floats = pure / budget["epsilon"]
-        return found
-    found = (2 * half if replaced else half + off) / sqrt(2 * budget["rho"])
-    return found
+        return np.asarray(pure / budget["epsilon"])
+    return np.asarray((2 * half if replaced else half + off) / sqrt(2 * budget["rho"]))
 
 
 def risks(law: Draw, rows: int, loss: str, replaced: bool, runs: int) -> tuple[Floats, Floats]:
@@ -96,10 +94,10 @@ def each_tail_alone(name: str, runs: int | None, law: str, loss: str, replaced: 
 
 
 def compared(
-    name: str, wanted: int | None, law_name: str, rows: int, loss: str, replaced: bool
+    name: str, wanted: int | None, shape: str, rows: int, loss: str, replaced: bool
 ) -> Row:
     """The error over that in hindsight on fresh tables, and the failed runs on one table."""
-    law, runs = LAWS[law_name], wanted or RUNS[rows]
+    law, runs = LAWS[shape], wanted or RUNS[rows]
     space = dp.records(size=rows, metric=REPLACE) if replaced else dp.records()
     try:
         mean = space >> dp.mean(**LOSSES[loss])
@@ -154,7 +152,7 @@ def _all(runs: int | None) -> Iterator[tuple[str, Callable[[str], Row]]]:
                     made = partial(
                         compared,
                         wanted=runs,
-                        law_name=law,
+                        shape=law,
                         rows=count,
                         loss=loss,
                         replaced=replaced,

@@ -176,18 +176,17 @@ class Limits:
             rarer = max(reaches[min(here, ring)] / reaches[ring], _FARTHEST) ** 6
             for side in range(2):
                 starts = {max(ring - window, reached[side]) + 1 for window in _WINDOWS}
-                sums = {ring + 1 - s: sides[side][s : ring + 1].sum() for s in starts if s <= ring}
+                windows = [sides[side][first : ring + 1] for first in starts if first <= ring]
                 if any(
-                    found > exceeded(passes * rarer, np.ones(count))
-                    for count, found in sums.items()
+                    each.sum() > exceeded(passes * rarer, np.ones(len(each))) for each in windows
                 ):
                     reached[side], here = ring, max(here, ring)
         left, right = reached
         inside = counts[inner - left : inner + right + 1]
-        if not _surely(inside, exceeded) or inside.sum() <= 0:
+        if not _surely(inside, exceeded, _SURELY) or inside.sum() <= 0:
             return cls.anywhere(ends)
         others = np.where(np.arange(len(inside)) == np.argmax(inside), 0.0, inside)
-        spread = _surely(others, exceeded)
+        spread = _surely(others, exceeded, _SURELY / len(others))
         unseen = None if spread else Unseen.of(counts, reaches, ends, exceeded)
         far = _FARTHER * (1 + _UNSEEN * min(hidden, _MOST_UNSEEN)) * reaches[reached]
         lower, upper = max(-far[0], ends[0]), min(far[1], ends[1])
@@ -219,10 +218,10 @@ class Limits:
         return float(np.clip(self.variance / self.reach**2, 0.0, 0.5))
 
 
-def _surely(cells: Floats, exceeded: Exceeded) -> bool:
-    """Whether neighbouring rings show more rows than noise alone would."""
+def _surely(cells: Floats, exceeded: Exceeded, share: float) -> bool:
+    """Whether neighbouring rings show more rows than noise alone would in this share of runs."""
     return any(
-        bool(np.convolve(cells, ones).max() > exceeded(_SURELY, ones))
+        bool(np.convolve(cells, ones).max() > exceeded(share, ones))
         for ones in map(np.ones, _WINDOWS)
     )
 
