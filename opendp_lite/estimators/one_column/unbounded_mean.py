@@ -108,7 +108,8 @@ def unbounded_mean(
     Returns:
         A number, or with a confidence an ``Estimate``. Values beyond 2^300 in size count as 2^300.
         The number of rows may turn out to be too small for bounds. The release is then a private
-        median, and with fewer rows still it is 0. The interval is then everything up to 2^300.
+        median, and with fewer rows still it is 0. The interval is then everything up to 2^300, as
+        it is where all rows that show are equal.
         Missing values are left out. Where the number of rows is public they count as the middle of
         the bounds that were found.
 
