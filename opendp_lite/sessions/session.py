@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from opendp_lite.combinators.account import Account, MemoryAccount, Order, parts_of
 from opendp_lite.combinators.own_process import OwnProcess
 from opendp_lite.combinators.priced import priced, require_query
+from opendp_lite.combinators.spender import Spender
 from opendp_lite.combinators.witness import WITNESS
 from opendp_lite.core import M, Measurement, R
 from opendp_lite.domains import Rows
@@ -23,6 +24,7 @@ from opendp_lite.metrics import Metric, SymmetricDistance
 from opendp_lite.recipes import Mechanism
 from opendp_lite.samplers.entropy import SecureEntropy
 from opendp_lite.sessions.session_release import Payer, Release
+from opendp_lite.shown_results import html_table
 from opendp_lite.spaces import Space, table
 from opendp_lite.tables import PersonTables, tables_in
 
@@ -51,7 +53,7 @@ class _Open:
 
 
 @attrs.frozen(eq=False, repr=False)
-class Session(Generic[M]):
+class Session(Spender[M]):
     """Answers queries about one dataset under one budget: see ``dp.session``.
 
     Call it with a pipeline to get a release. A copy is the same session: it spends the same budget.
@@ -80,9 +82,9 @@ class Session(Generic[M]):
 
         Raises:
             BudgetExceeded: If the budget does not pay for it. This costs nothing.
-            SpaceError: If its loss is in a measure that the budget's does not convert, it is for
-                other neighbours than the session, the session is closed, or this is another
-                process, such as a fork.
+            SpaceError: If the loss cannot be converted to the measure of the budget, or the query
+                is for other neighbours than the session. Also if the session is closed, or this is
+                another process, such as a fork.
             DataError: If a table has no column of a name that the query asks for. This costs
                 nothing. Other trouble with the data shows when it is read, and costs the price.
         """
@@ -97,13 +99,8 @@ class Session(Generic[M]):
         value = WITNESS.get().answered(bound, order.price, partial(bound, self._open.data))
         self._open.require()
         done = self._account.finish(receipt)
-        payer = Payer(self._account.title, self._account.unit, self._account.budget)
+        payer = Payer(self._account.title, self._account.unit)
         return Release(value, order, done, payer)
-
-    def price(self, query: Mechanism[Any, Any] | Measurement[Any, Any]) -> Any:
-        """What a query would cost in the measure of the budget. Nothing is spent or read."""
-        measure = self._account.budget.measure
-        return measure.show(priced(self._bound(query), measure))
 
     @property
     def metric(self) -> Metric:
@@ -114,21 +111,6 @@ class Session(Generic[M]):
     def neighbours(self) -> str:
         """What is protected: "adding or removing one row", say."""
         return self.metric.words(self.metric.distance(1))
-
-    @property
-    def budget(self) -> PrivacyBudget[M]:
-        """The most that all releases may cost together."""
-        return self._account.budget
-
-    @property
-    def spent(self) -> Any:
-        """The loss of all releases so far, as people read losses."""
-        return self._account.budget.measure.show(self._account.spent())
-
-    @property
-    def left(self) -> Any:
-        """The loss that may still be spent, exactly: ``dp.mean(0, 9, rho=ask.left / 4)``."""
-        return self._account.budget.measure.typed(self._account.left())
 
     def split(self, parts: int) -> tuple[Session[M], ...]:
         """Divides what is left evenly. What a part spends is spent here too.
@@ -173,17 +155,16 @@ class Session(Generic[M]):
     ) -> None:
         self.close()
 
-    def __copy__(self) -> Session[M]:
-        return self
-
-    def __deepcopy__(self, memo: Any) -> Session[M]:
-        return self
-
     def __reduce__(self) -> Any:
         raise ParameterError(
             "a session cannot be pickled: two copies would each have the whole budget. A ledger "
             "keeps one budget for several processes"
         )
+
+    def _repr_html_(self) -> str:
+        state = "closed" if self._open.closed else "open"
+        told = {"session": state, "protects": self.neighbours, "spent": str(self.spent)}
+        return html_table({**told, "budget": self.budget.words()})
 
     def __repr__(self) -> str:
         state = "closed, " if self._open.closed else ""
@@ -195,14 +176,14 @@ def session(
 ) -> Session[M]:
     """Opens several releases of one dataset under one budget.
 
-    The session has what you asked before, so the budget covers all releases together. It lasts as
-    long as its process: for a budget that lasts longer, use ``dp.Ledger``.
+    The session adds up what your releases lose, and refuses what would pass the budget. It lasts as
+    long as its process. For a budget that lasts longer, use ``dp.Ledger``.
 
     Args:
         data: A table, a column, or whatever your pipelines work on.
         budget: ``dp.epsilon(1)``, ``dp.epsilon(1, delta=1e-6)``, ``dp.rho(1)`` or ``dp.mu(1)``.
-        space: Who is protected, where it is not one row that is added or removed: such as
-            ``dp.table(person="id")``, or ``dp.records(size=1000, metric=dp.ChangeOneDistance())``.
+        space: Who is protected. By default it is one row that is added or removed. Others are
+            ``dp.table(person="id")`` and ``dp.records(size=1000, metric=dp.ChangeOneDistance())``.
 
     Returns:
         A session. You may use it in a ``with`` block, which closes it.
@@ -211,8 +192,8 @@ def session(
         ParameterError: If ``budget`` is no budget, or ``space`` no space.
 
     Privacy:
-        All releases together lose at most the budget, for one unit of the space, whatever you ask
-        after which answer. The data must stay as it is.
+        All releases together lose at most the budget for one unit of the space. Each query may
+        depend on earlier answers. The data must stay as it is.
 
     Proof:
         A privacy filter, as for ``dp.adaptive``. A query of another measure costs what its own
@@ -236,9 +217,13 @@ def session(
 
 def opened_session(data: object, space: Space[Any] | None, account: Account[M]) -> Session[M]:
     """A session that pays by an account. Pipelines about a table are bound to tables."""
-    names = names_alone(data) if space is None else None
-    is_table = names is not None and len(names.names) > 1
-    return Session(table() if is_table else space, _Open(data), account)
+    return Session(table_of(data) if space is None else space, _Open(data), account)
+
+
+def table_of(data: object) -> Space[Any] | None:
+    """``dp.table()`` for data of several named columns, else None. No row is read."""
+    names = names_alone(data)
+    return table() if names is not None and len(names.names) > 1 else None
 
 
 def require_space(given: object, step: str) -> None:

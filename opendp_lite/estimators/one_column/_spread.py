@@ -27,7 +27,7 @@ from opendp_lite.estimators.inference.value_search import (
     rings_for,
     search_shares,
 )
-from opendp_lite.exact import Number
+from opendp_lite.exact import Number, rational_of_float
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.clamp import clamp
@@ -41,6 +41,7 @@ _ROWS_OFF: Final = Fraction(3, 100)
 _AGAIN: Final = Fraction(1, 2)
 """Of what is left after a search that found no spread: for another."""
 _FINE: Final = 2**24
+_LARGEST_TO_SQUARE_TWICE: Final = rational_of_float(1e50)
 
 
 @attrs.frozen
@@ -70,6 +71,9 @@ class SpreadPlan:
             )
         whole = budget_of(step, *budget).with_choices()
         request = Request.within(whole, step, confidence, sampling)
+        if request.sampling:
+            powers = "fourth powers, which sampling=True takes,"
+            column.require(_LARGEST_TO_SQUARE_TWICE, step, powers)
         (column.rows(space) >> median(column, whole)).bind(space)
         return cls(column, request, rings_for(float(2 * column.half)))
 
@@ -94,6 +98,7 @@ class SpreadPlan:
             "of rows in rings around it\n"
             "  the rest is for sums of the values and of their squares, clipped to the rings that "
             "hold rows\n"
+            "  if only one ring surely holds rows, half of that is for a second search\n"
             f"  so the error follows the values and not the bounds; no interval for the {name} "
             "shows what this clipping moves"
         )

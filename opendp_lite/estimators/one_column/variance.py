@@ -106,8 +106,9 @@ def variance(
     Proof:
         A program (``adaptive``) of three releases: a median, the number of rows in geometric rings
         around it, of which a row is in one, and the sums of clipped values, of their squares and of
-        ones. Where the second shows no spread it is made once more. With ``sampling`` a fourth is the sum of ((value - mean)^2 - variance)^2, for the
-        released mean and variance. Epsilon with delta is met by the zCDP loss of all of them
+        ones. Where the second shows no spread it is made once more. With ``sampling`` the last is
+        the sum of ((value - mean)^2 - variance)^2, for the released mean and variance. Epsilon with
+        delta is met by the zCDP loss of all of them
         (Canonne, Kamath, Steinke 2020, proposition 12).
 
     Example:

@@ -96,7 +96,7 @@ def test_what_a_run_may_ask_leaves_something(where, loss):
     plan = SearchPlan.of(SPACES[where], budget)
     for rows in np.geomspace(1, 1e30, 4000):
         if plan.succeeds(rows):
-            each = module._Shares(plan, rows)
+            each = module._Planned(plan, rows)
             shares = (
                 plan.for_count,
                 plan.for_median(rows),
