@@ -8,6 +8,7 @@ import platform
 import sys
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
+from math import inf
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -35,7 +36,7 @@ import spread
 import sums
 import unbounded
 import value_times
-from compare import Clock, Row, table
+from compare import Choice, Clock, Row, table
 
 LIBRARIES = ("numpy", "opendp", "diffprivlib")
 OPENDP_ENTRIES = 5_000
@@ -75,7 +76,18 @@ def main() -> None:
         help="count processor time instead of wall time, on a machine that is not idle",
     )
     parser.add_argument(
-        "--runs", type=int, default=plan.RUNS, help=f"of plan; {plan.RUNS} by default"
+        "--runs",
+        type=int,
+        help=f"of plan ({plan.RUNS} by default), and of each row of spread and unbounded",
+    )
+    parser.add_argument(
+        "--only", default="", help="rows of spread and unbounded whose name has this text"
+    )
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=inf,
+        help="begin no row of spread and unbounded after so many; no limit by default",
     )
     parser.add_argument(
         "--experiments",
@@ -90,6 +102,7 @@ def main() -> None:
         help=f"also count runs of plan that are far off, of {plan.FAILURE_RUNS}",
     )
     arguments = parser.parse_args()
+    choice = Choice(arguments.only, arguments.runs, arguments.seconds)
     if arguments.processor_time:
         Clock.processor_time()
     groups: dict[str, Callable[[], Iterator[Row]]] = {
@@ -112,10 +125,12 @@ def main() -> None:
         "mean_grid": mean_grid.rows,
         "selection": selection.rows,
         "centered_sum": centered_sum.rows,
-        "spread": spread.rows,
+        "spread": lambda: spread.rows(choice),
         "accounting": accounting.rows,
-        "unbounded": unbounded.rows,
-        "plan": lambda: plan.rows(arguments.experiments, arguments.runs, arguments.failures),
+        "unbounded": lambda: unbounded.rows(choice),
+        "plan": lambda: plan.rows(
+            arguments.experiments, arguments.runs or plan.RUNS, arguments.failures
+        ),
     }
     unknown = [name for name in arguments.names if name not in groups]
     if unknown:

@@ -7,8 +7,9 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 from statistics import median
 
 ENOUGH = 0.02
@@ -68,6 +69,28 @@ def faster(times: float) -> Target:
 def at_most(times: float) -> Target:
     """At most so many times as slow as the peer."""
     return Target(times, faster=False)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which rows of a long table are wanted, and how exactly they are measured.
+
+    Args:
+        only: A text in the row's name.
+        runs: How often each row is measured; None for the table's own number.
+        seconds: No row is begun later.
+    """
+
+    only: str = ""
+    runs: int | None = None
+    seconds: float = inf
+
+    def of(self, works: Iterable[tuple[str, Callable[[str], Row]]]) -> Iterator[Row]:
+        """The rows that are wanted, each made of its name."""
+        start = time.perf_counter()
+        for name, made in works:
+            if self.only in name and time.perf_counter() - start < self.seconds:
+                yield made(name)
 
 
 class Clock:

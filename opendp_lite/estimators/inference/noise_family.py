@@ -12,6 +12,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.estimators.inference.joint_noise import JointLaplace, JointNoise, JointNormal
+from opendp_lite.estimators.inference.parameters import Floats
 from opendp_lite.estimators.inference.shared_laplace_noise import SharedLaplace
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.laplace import laplace
@@ -24,6 +25,7 @@ from opendp_lite.recipes import Mechanism
 
 _UNLIKELY: Final = Fraction(1, 10**6)
 _RATES: Final = np.linspace(0.01, 0.99, 99)
+_ONE: Final = np.ones(1)
 
 
 class NoiseFamily(ABC):
@@ -59,8 +61,8 @@ class NoiseFamily(ABC):
         """The standard deviation at a scale."""
 
     @abstractmethod
-    def exceeded(self, scale: float, share: float, count: int = 1) -> float:
-        """What the sum of ``count`` noises of a scale exceeds with at most this probability."""
+    def exceeded(self, scale: float, share: float, weights: Floats = _ONE) -> float:
+        """What the weighted sum of noises of a scale exceeds with at most this probability."""
 
     @abstractmethod
     def errors(self, total: np.ndarray, rows: np.ndarray) -> JointNoise:
@@ -107,11 +109,13 @@ class LaplaceFamily(NoiseFamily):
     def deviation(self, scale: float) -> float:
         return sqrt(2) * scale
 
-    def exceeded(self, scale: float, share: float, count: int = 1) -> float:
-        if count == 1:
-            return scale * log(1 / (2 * share))
-        # Chernoff's bound: the moment generating function at t / scale is (1 - t^2)^-count.
-        return scale * float(np.min((-log(share) - count * np.log1p(-(_RATES**2))) / _RATES))
+    def exceeded(self, scale: float, share: float, weights: Floats = _ONE) -> float:
+        most = float(weights.max())
+        if len(weights) == 1 or not most:
+            return scale * most * log(1 / (2 * share))
+        # Chernoff's bound: a noise of scale 1 has the moment generating function 1 / (1 - t^2).
+        logs = -np.log1p(-((_RATES[:, None] * weights / most) ** 2)).sum(axis=1)
+        return scale * most * float(np.min((logs - log(share)) / _RATES))
 
     def errors(self, total: np.ndarray, rows: np.ndarray) -> JointNoise:
         return JointLaplace(total, rows)
@@ -154,8 +158,8 @@ class GaussianFamily(NoiseFamily):
     def deviation(self, scale: float) -> float:
         return scale
 
-    def exceeded(self, scale: float, share: float, count: int = 1) -> float:
-        return -scale * sqrt(count) * NormalDist().inv_cdf(share)
+    def exceeded(self, scale: float, share: float, weights: Floats = _ONE) -> float:
+        return -scale * sqrt(weights @ weights) * NormalDist().inv_cdf(share)
 
     def errors(self, total: np.ndarray, rows: np.ndarray) -> JointNoise:
         return JointNormal(sqrt(total @ total), sqrt(rows @ rows))

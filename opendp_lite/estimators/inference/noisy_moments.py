@@ -10,6 +10,7 @@ import numpy as np
 
 from opendp_lite.estimators.inference.noise_family import NoiseFamily
 from opendp_lite.estimators.inference.parameters import Floats
+from opendp_lite.estimators.inference.value_search import Unseen
 
 _GRID: Final = 101
 _MEANS: Final = 9
@@ -18,6 +19,8 @@ _ROWS_DOUBTED: Final = 0.001
 """How often noise alone shows so many rows, where a release says nothing of the mean."""
 _FEW: Final = 2.5
 """The square of Student's 95 % point over the normal's is about 1 + 2.5 / n."""
+_ONE_DEVIATION: Final = 0.16
+"""How often Gaussian noise is more than one deviation above its mean."""
 _SQUARED: Final = 2.0
 """The standard deviation of the square of a noise over its mean: sqrt(2) for Gaussian noise, and
 sqrt(5) for Laplace noise."""
@@ -39,6 +42,8 @@ class NoisyMoments:
         family: The noise of all three.
         scales: Its scales, in this order; 0 for a public number of rows.
         spread: The standard deviation of (t - mean)^2, where the rows are taken for a sample.
+        unseen: What is known of values that may lie beyond the reach, where no spread was found.
+        possible: The largest variance of such values, in the square of their unit.
     """
 
     total: float
@@ -50,6 +55,8 @@ class NoisyMoments:
     family: NoiseFamily
     scales: tuple[float, float, float]
     spread: float = 0.0
+    unseen: Unseen | None = None
+    possible: float = 0.0
 
     @property
     def variance(self) -> float:
@@ -58,13 +65,19 @@ class NoisyMoments:
 
     @property
     def standard_error(self) -> float:
-        """To the first order; at most half of what a variance can be."""
+        """To the first order; at most half of what a variance can be.
+
+        Where no spread was found, it is what one deviation of noise allows for.
+        """
         of_total, of_squares, of_rows = map(self.family.deviation, self.scales)
         mean = self._mean
         off = self._variance - self.anchor - mean**2
         noise = hypot(of_squares, 2 * mean * of_total, off * of_rows) / self._counted
         both = hypot(noise, self.spread / sqrt(self._counted))
-        return self._shown(min(both, self._largest / 2))
+        shown = self._shown(min(both, self._largest / 2))
+        if self.unseen is None:
+            return shown
+        return max(shown, self._with(self.unseen, _ONE_DEVIATION))
 
     @property
     def centre(self) -> float:
@@ -89,6 +102,10 @@ class NoisyMoments:
             deviation is added to that of the noise. Where noise hides the rows, and so the mean,
             all variances are taken that fit with any mean. For a sample the deviation also has the
             sum of (t - m)^2 - v, which is as large for a variance v as the estimated spread.
+            Where no spread was found, rows may lie unseen up to the bounds. The variance is at
+            most the sum of all squared distances from the median over the number of rows. The
+            interval then goes from 0 to what noisy numbers of rows in rings and of rows allow for
+            that, each with half of the probability of an error.
         """
         shown = self._variance
         points = np.unique(np.append(np.linspace(0, self._largest, _GRID), shown))
@@ -101,7 +118,15 @@ class NoisyMoments:
             middle = (np.array(ends) + beyond) / 2
             for side, good in enumerate(self._fit(middle, confidence)):
                 (ends if good else beyond)[side] = middle[side]
-        return self._shown(ends[0]), self._shown(ends[1])
+        low, high = self._shown(ends[0]), self._shown(ends[1])
+        if self.unseen is None:
+            return low, high
+        return 0.0, max(high, self._with(self.unseen, (1 - confidence) / 2))
+
+    def _with(self, unseen: Unseen, share: float) -> float:
+        """What the variance of all values exceeds with at most twice this probability."""
+        fewest = self.rows - self.family.exceeded(self.scales[2], share)
+        return min(unseen.most(share) / max(fewest, 1.0), self.possible)
 
     @property
     def _counted(self) -> float:

@@ -44,6 +44,7 @@ _UNSEEN, _MOST_UNSEEN = 5.0, 0.1
 _FOR_MIDDLE, _FOR_RINGS = Fraction(1, 20), Fraction(3, 20)
 _PURE_FOR_MIDDLE, _PURE_FOR_RINGS = Fraction(1, 10), Fraction(1, 5)
 Around = Stage[Space[Rows], Space[Rows]]
+Exceeded = Callable[[float, Floats], float]
 
 
 def search_shares(budget: Budget) -> tuple[Fraction, Fraction]:
@@ -77,9 +78,13 @@ class Search:
     def column(self, rows: Around, column: BoundedColumn, rings: Points) -> tuple[float, Limits]:
         """The median of one column, and where the values lie as seen from it."""
         middle = float(self.ask(rows >> median(column, self.middle)))
+        return middle, self.beside(middle, rows, column, rings)
+
+    def beside(self, middle: float, rows: Around, column: BoundedColumn, rings: Points) -> Limits:
+        """Where the values of one column lie, as seen from a number between its bounds."""
         lower, upper = column.floats
         ends = min(lower - middle, 0.0), max(upper - middle, 0.0)
-        return middle, self.around(rows >> center(Fraction(middle)), ends, rings)
+        return self.around(rows >> center(Fraction(middle)), ends, rings)
 
     def around(self, rows: Around, ends: tuple[float, float], rings: Points) -> Limits:
         """Where the values lie as seen from 0."""
@@ -91,6 +96,37 @@ class Search:
         return Limits.of(counts, _reaches(rings), ends, partial(family.exceeded, scale))
 
 
+@attrs.frozen(eq=False)
+class Unseen:
+    """What is known of the sum of all squared distances from the median.
+
+    Args:
+        total: What it would be if every value lay at the far end of its ring, noisily.
+        squares: The squares of these ends, which weight the noises.
+        exceeded: What a weighted sum of noises exceeds with a probability.
+    """
+
+    total: float
+    squares: Floats
+    exceeded: Exceeded
+
+    @classmethod
+    def of(
+        cls, counts: Floats, reaches: Floats, ends: tuple[float, float], exceeded: Exceeded
+    ) -> Unseen:
+        """From noisy numbers of rows in rings, of which those beyond the bounds are empty."""
+        last = len(reaches) - 1
+        inner = np.append(0.0, reaches[:-1])
+        below, above = (np.where(inner < end, np.minimum(reaches, end), 0) for end in np.abs(ends))
+        innermost = max(below[0], above[0])
+        squares = np.concatenate([below[last:0:-1], [innermost], above[1:]]) ** 2
+        return cls(float(counts @ squares), squares, exceeded)
+
+    def most(self, share: float) -> float:
+        """What the sum exceeds with at most this probability."""
+        return max(self.total + self.exceeded(share, self.squares), 0.0)
+
+
 @attrs.frozen
 class Limits:
     """Where the values lie, seen from the median.
@@ -100,12 +136,14 @@ class Limits:
         upper: Values above it, likewise.
         mean: About their mean.
         variance: About their variance.
+        unseen: Given where one ring alone surely holds rows: noise may hide rows in all others.
     """
 
     lower: float
     upper: float
     mean: float
     variance: float
+    unseen: Unseen | None = None
 
     @classmethod
     def of(
@@ -113,7 +151,7 @@ class Limits:
         counts: Floats,
         reaches: Floats,
         ends: tuple[float, float],
-        exceeded: Callable[[float, int], float],
+        exceeded: Exceeded,
     ) -> Limits:
         """From noisy numbers of rows in rings.
 
@@ -125,34 +163,38 @@ class Limits:
             counts: The numbers, from the outermost ring on the left to that on the right.
             reaches: How far the rings reach, on one side.
             ends: The bounds of the values.
-            exceeded: What the sum of so many noises exceeds with a probability.
+            exceeded: What a weighted sum of noises exceeds with a probability.
         """
         inner = len(reaches) - 1
         sides = counts[inner::-1], counts[inner:]
         reached = [0, 0]
         within = np.cumsum(sides[0] + sides[1]) - counts[inner]
         here = int(np.argmax(within >= within.max() / 2))
-        hidden = exceeded(_FALSE, 1) / max(within.max(), 1.0)
+        hidden = exceeded(_FALSE, np.ones(1)) / max(within.max(), 1.0)
         passes = min(max(_HIDDEN * hidden, _FALSE), _MOST_FALSE)
         for ring in range(1, inner + 1):
             rarer = max(reaches[min(here, ring)] / reaches[ring], _FARTHEST) ** 6
             for side in range(2):
                 starts = {max(ring - window, reached[side]) + 1 for window in _WINDOWS}
-                sums = {ring + 1 - s: sides[side][s : ring + 1].sum() for s in starts if s <= ring}
-                if any(found > exceeded(passes * rarer, count) for count, found in sums.items()):
+                windows = [sides[side][first : ring + 1] for first in starts if first <= ring]
+                if any(
+                    each.sum() > exceeded(passes * rarer, np.ones(len(each))) for each in windows
+                ):
                     reached[side], here = ring, max(here, ring)
         left, right = reached
         inside = counts[inner - left : inner + right + 1]
-        sure = (np.convolve(inside, np.ones(w)).max() > exceeded(_SURELY, w) for w in _WINDOWS)
-        if not any(sure) or inside.sum() <= 0:
+        if not _surely(inside, exceeded, _SURELY) or inside.sum() <= 0:
             return cls.anywhere(ends)
+        others = np.where(np.arange(len(inside)) == np.argmax(inside), 0.0, inside)
+        spread = _surely(others, exceeded, _SURELY / len(others))
+        unseen = None if spread else Unseen.of(counts, reaches, ends, exceeded)
         far = _FARTHER * (1 + _UNSEEN * min(hidden, _MOST_UNSEEN)) * reaches[reached]
         lower, upper = max(-far[0], ends[0]), min(far[1], ends[1])
         between = np.append(0.0, (reaches[1:] + reaches[:-1]) / 2)
         places = np.concatenate([-between[left:0:-1], between[: right + 1]])
         mean = float(np.clip(inside @ places / inside.sum(), lower, upper))
         variance = float(inside @ (places - mean) ** 2 / inside.sum())
-        return cls(float(lower), float(upper), mean, variance)
+        return cls(float(lower), float(upper), mean, variance, unseen)
 
     @classmethod
     def anywhere(cls, ends: tuple[float, float]) -> Limits:
@@ -174,6 +216,14 @@ class Limits:
     def share(self) -> float:
         """The variance over the square of the reach."""
         return float(np.clip(self.variance / self.reach**2, 0.0, 0.5))
+
+
+def _surely(cells: Floats, exceeded: Exceeded, share: float) -> bool:
+    """Whether neighbouring rings show more rows than noise alone would in this share of runs."""
+    return any(
+        bool(np.convolve(cells, ones).max() > exceeded(share, ones))
+        for ones in map(np.ones, _WINDOWS)
+    )
 
 
 @lru_cache(maxsize=64)

@@ -16,7 +16,7 @@ from opendp_lite.core import Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.errors import SpaceError
 from opendp_lite.estimators.inference.bounded_column import BoundedColumn
-from opendp_lite.estimators.inference.budget import budget_of
+from opendp_lite.estimators.inference.budget import Budget, budget_of
 from opendp_lite.estimators.inference.noisy_moments import NoisyMoments
 from opendp_lite.estimators.inference.request import Request
 from opendp_lite.estimators.inference.value_search import (
@@ -38,6 +38,8 @@ from opendp_lite.transformations.sum import sum
 _OFF, _OFF_SHARE = 0.02, 0.05
 """About how far the mean that the rings tell lies from the true one, in half widths."""
 _ROWS_OFF: Final = Fraction(3, 100)
+_AGAIN: Final = Fraction(1, 2)
+"""Of what is left after a search that found no spread: for another."""
 _FINE: Final = 2**24
 _LARGEST_TO_SQUARE_TWICE: Final = rational_of_float(1e50)
 
@@ -96,6 +98,7 @@ class SpreadPlan:
             "of rows in rings around it\n"
             "  the rest is for sums of the values and of their squares, clipped to the rings that "
             "hold rows\n"
+            "  if only one ring surely holds rows, half of that is for a second search\n"
             f"  so the error follows the values and not the bounds; no interval for the {name} "
             "shows what this clipping moves"
         )
@@ -111,20 +114,23 @@ class SpreadPlan:
         rows = self.column.rows(ask.space)
         search = Search(ask, budget.part(middle), budget.part(rings))
         centre, limits = search.column(rows, self.column, self.rings)
+        left = 1 - middle - rings
+        if limits.unseen is not None:
+            search = attrs.evolve(search, rings=budget.part(left * _AGAIN))
+            limits = search.beside(centre, rows, self.column, self.rings)
+            left *= 1 - _AGAIN
         clipped = rows >> center(Fraction(centre)) >> clamp(*limits.exact)
         inside = clipped >> center(Fraction(limits.mean))
-        found = self._sums(ask, inside, limits)
+        found = self._sums(ask, inside, limits, budget.part(left))
         return self._with_spread(ask, inside, found) if self.request.sampling else found
 
-    def _sums(self, ask: Ask[Any], inside: Around, limits: Limits) -> NoisyMoments:
+    def _sums(self, ask: Ask[Any], inside: Around, limits: Limits, left: Budget) -> NoisyMoments:
         """The last release, but for a sample."""
-        budget, space = self.request.budget, ask.space
-        middle, rings = search_shares(budget)
-        left = budget.part(1 - middle - rings)
+        space = ask.space
         reach, size = Fraction(limits.reach), space.domain.size
         anchor = Fraction(limits.share)
         total, squares = inside >> sum(), inside >> square() >> center(anchor * reach**2) >> sum()
-        family = budget.family
+        family = left.family
 
         def moved(summed: Any, unit: Fraction) -> Fraction:
             return Fraction(family.sensitivity(summed.bind(space).output_space.unit)) / unit
@@ -155,6 +161,8 @@ class SpreadPlan:
             widest=(limits.upper - limits.lower) / limits.reach,
             family=family,
             scales=(scales[1], scales[0], scales[2] if size is None else 0.0),
+            unseen=limits.unseen,
+            possible=float(self.column.half) ** 2,
         )
 
     def _with_spread(self, ask: Ask[Any], inside: Around, found: NoisyMoments) -> NoisyMoments:

@@ -47,6 +47,11 @@ _FOR_TAILS, _FOR_PURE_TAILS = 0.12, 0.15
 _ENOUGH: Final = 104.0
 """Tails are looked at for themselves where so many deviations of noisy counts are rows."""
 _CUTS: Final = 2
+_ANYWHERE: Final[dict[str, Any]] = {
+    "standard_error": FARTHEST,
+    "interval": (-FARTHEST, FARTHEST),
+}
+"""Of a mean where no rows show how far they reach."""
 _FARTHER: Final = 2
 """Doublings beyond the last that shows rows, in which tails of few rows are looked at."""
 
@@ -103,7 +108,8 @@ def unbounded_mean(
     Returns:
         A number, or with a confidence an ``Estimate``. Values beyond 2^300 in size count as 2^300.
         The number of rows may turn out to be too small for bounds. The release is then a private
-        median, and with fewer rows still it is 0. The interval is then everything up to 2^300.
+        median, and with fewer rows still it is 0. The interval is then everything up to 2^300, as
+        it is where all rows that show are equal.
         Missing values are left out. Where the number of rows is public they count as the middle of
         the bounds that were found.
 
@@ -191,6 +197,12 @@ class _Planned:
         return max(self._most - self.first, 0.0) if self.enough else 0.0
 
     @property
+    def last(self) -> float:
+        """For a last look: where no rows show, a mean needs no more than what is left."""
+        so_far = self.plan.for_median(self.rows) + max(self.first, self._most)
+        return max(_MOST_LOOKED - so_far, 0.0)
+
+    @property
     def tails(self) -> float:
         """For finer counts of the tails; 0 with few rows."""
         return self._for_tails if self.enough else 0.0
@@ -229,18 +241,22 @@ class _Run:
         if not self.search.plan.succeeds(rows):
             return self._without_bounds(rows)
         middle = self.search.middle(rows)
-        return self._within(*around(middle, *self._reaches(middle, rows)))
+        reaches = self._reaches(middle, rows)
+        found = self._within(*around(middle, *reaches))
+        if any(reaches) or not isinstance(found, Estimate):
+            return found
+        return attrs.evolve(found, **_ANYWHERE)
 
     def _reaches(self, middle: float, rows: float) -> tuple[float, float]:
         """How far from the middle values are clipped, below and above it."""
         plan = self.search.plan
         shares, unseen = _Planned(plan, rows), plan.doubts.unseen
-        coarse, found = self._looked(middle, shares)
+        coarse, looks = self._looked(middle, shares)
         wide, close = (window(coarse, farther) for farther in (_FARTHER, unseen))
         if wide is None or close is None:
             return 0.0, 0.0
         safe = [side.end(side.last()) if side.last() else 0.0 for side in coarse]
-        if found and shares.enough:
+        if looks == 1 and shares.enough:
             bits = shares.bits(coarse, wide)
             ends = close if bits == _CUTS else wide
             sides = self.search.sides(middle, ends, bits, plan.part(shares.tails))
@@ -250,15 +266,17 @@ class _Run:
         lower, upper = (Tail.of(side, end) for side, end in zip(sides, safe, strict=True))
         return cheapest(lower, upper, self._deviation(), fixed_size=self._size is not None)
 
-    def _looked(self, middle: float, shares: _Planned) -> tuple[Sides, bool]:
-        """Counts of doublings, and whether a first look showed rows."""
+    def _looked(self, middle: float, shares: _Planned) -> tuple[Sides, int]:
+        """Counts of doublings, and how many looks it took until rows showed."""
         search, plan = self.search, self.search.plan
-        first = search.doublings(middle, plan.part(shares.first))
-        if any(side.last() for side in first) or not shares.again:
-            return first, True
-        again = search.doublings(middle, plan.part(shares.again))
-        below, above = (one.together(two) for one, two in zip(first, again, strict=True))
-        return (below, above), False
+        found, looks = search.doublings(middle, plan.part(shares.first)), 1
+        for share in filter(None, (shares.again, shares.last)):
+            if any(side.last() for side in found):
+                break
+            again = search.doublings(middle, plan.part(share))
+            below, above = (one.together(two) for one, two in zip(found, again, strict=True))
+            found, looks = (below, above), looks + 1
+        return found, looks
 
     def _deviation(self) -> float:
         """Of the noise that what is left buys."""
@@ -296,8 +314,8 @@ class _Run:
         confidence = self.request.confidence
         if confidence is None:
             return value
-        ends = (-FARTHEST, FARTHEST)
-        return Estimate(value, FARTHEST, ends, confidence, rows, self.request.sampling)
+        sampling = self.request.sampling
+        return Estimate(value, confidence=confidence, rows=rows, sampling=sampling, **_ANYWHERE)
 
 
 @attrs.frozen

@@ -91,7 +91,8 @@ def variance(
         lies between 0 and a quarter of the squared width of the bounds. With a confidence, an
         ``Estimate``. It is the variance of the clipped values. Beside the bounds, values are
         clipped to limits that a part of the budget finds. No interval shows what that moves: with
-        ``sampling`` it is for the population clipped at the same limits.
+        ``sampling`` it is for the population clipped at the same limits. Where no spread is found
+        it goes from 0 to what may lie unseen within the bounds.
         Missing values are left out; where the number of rows is public they count as the middle of
         the bounds.
 
@@ -105,8 +106,9 @@ def variance(
     Proof:
         A program (``adaptive``) of three releases: a median, the number of rows in geometric rings
         around it, of which a row is in one, and the sums of clipped values, of their squares and of
-        ones. With ``sampling`` a fourth is the sum of ((value - mean)^2 - variance)^2, for the
-        released mean and variance. Epsilon with delta is met by the zCDP loss of all of them
+        ones. Where the second shows no spread it is made once more. With ``sampling`` the last is
+        the sum of ((value - mean)^2 - variance)^2, for the released mean and variance. Epsilon with
+        delta is met by the zCDP loss of all of them
         (Canonne, Kamath, Steinke 2020, proposition 12).
 
     Example:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from fractions import Fraction
+from functools import partial
 from math import isfinite, sqrt
 
 import numpy as np
@@ -58,14 +59,17 @@ def test_the_rho_for_epsilon_and_delta_is_the_largest(epsilon, delta):
     assert root**2 <= float(rho) * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("space", [dp.records(), sized(60)], ids=["add or remove", "replace"])
+@pytest.mark.usefixtures("seeded")
+@pytest.mark.parametrize("space", [dp.records(), sized(6000)], ids=["add or remove", "replace"])
 @pytest.mark.parametrize("sampling", [False, True])
 @pytest.mark.parametrize("loss", LOSSES[:2], ids=str)
-def test_the_queries_spend_all_of_the_budget_and_no_more(space, loss, sampling, paid):
-    values = np.linspace(3, 5, 60)
+@pytest.mark.parametrize("farthest", [60, 0])
+def test_the_queries_spend_all_of_the_budget_and_no_more(space, loss, sampling, farthest, paid):
+    """Where no spread is found there is a second search."""
+    values = np.linspace(0, farthest, 6000)
     (space >> dp.variance(0, 100, **loss, confidence=0.9, sampling=sampling))(values)
     assert sum(paid) == Fraction(next(iter(loss.values())))
-    assert len(paid) == 3 + sampling
+    assert len(paid) == 3 + sampling + (not farthest)
 
 
 RINGS = value_search.rings_for(8.0)
@@ -214,7 +218,7 @@ def test_sums_of_noises_exceed_a_level_as_rarely_as_it_says(family, count):
     generator = np.random.default_rng(count)
     draw = generator.standard_normal if family == "gaussian" else generator.laplace
     sums = 3 * draw(size=(runs, count)).sum(axis=1)
-    level = made.exceeded(3.0, share, count)
+    level = made.exceeded(3.0, share, np.ones(count))
     assert (sums > level).mean() <= share + 6 * sqrt(share / runs)
     assert (sums > level / 2).mean() > 2 * share
 
@@ -257,6 +261,50 @@ def test_few_rows_are_not_clipped_to_a_part_of_their_spread(loss):
     release = dp.records() >> dp.variance(0, 100, **loss)
     found = [release.insecure_release(values, seed=seed).value for seed in range(60)]
     assert 0.85 < np.median(found) / values.var() < 1.1
+
+
+# Where no spread is found.
+
+
+@pytest.mark.parametrize("space", [dp.records(), sized(1000)], ids=["add or remove", "replace"])
+@pytest.mark.parametrize("loss", [{"epsilon": 1}, {"epsilon": 0.3}, {"rho": 0.01}], ids=str)
+def test_an_interval_is_never_narrow_where_noise_hides_the_spread(space, loss):
+    """A tenth of the rows is not 0. An interval of no width around 0 would be wrong."""
+    generator = np.random.default_rng(5)
+    values = np.where(generator.random(1000) < 0.9, 0, generator.exponential(1, 1000))
+    release = space >> dp.variance(0, 100, **loss, confidence=0.95)
+    for seed in range(12):
+        found = release.insecure_release(values, seed=seed).value
+        low, high = found.interval
+        assert 0.02 < high <= 2500
+        assert high < 2 or low <= values.var()
+        assert 0 < found.standard_error <= high
+
+
+def unseen(counts: np.ndarray, scale: float) -> value_search.Unseen:
+    """Of rows between -3 and 100 around 0, with Laplace noise."""
+    rings, family = value_search.rings_for(200.0), LaplaceFamily()
+    assert len(counts) == len(rings.edges) + 1
+    return value_search.Unseen.of(
+        counts, value_search._reaches(rings), (-3.0, 100.0), partial(family.exceeded, scale)
+    )
+
+
+def test_what_may_lie_unseen_holds_all_squared_distances():
+    """In 95 % of 2000 draws or more: six deviations below. Half of the noise would not."""
+    generator, rings = np.random.default_rng(7), value_search.rings_for(200.0)
+    values = np.append(generator.uniform(-3, 3, 400), generator.uniform(50, 100, 9))
+    counts = np.bincount(np.searchsorted(rings.edges, values), minlength=len(rings.edges) + 1)
+    true = float(values @ values)
+    assert true <= unseen(counts, 0.0).most(0.05) <= 2.2 * true
+    held, half = 0, 0
+    for _ in range(2000):
+        noise = generator.laplace(0, 20, len(counts))
+        found = unseen(counts + noise, 20.0)
+        held += found.most(0.05) >= true
+        half += unseen(counts + noise, 2.0).most(0.05) >= true
+    assert held / 2000 >= 0.95 - 6 * sqrt(0.95 * 0.05 / 2000)
+    assert half / 2000 < 0.9
 
 
 # Of a population.
