@@ -35,7 +35,8 @@ _STYLES: Final[Mapping[str, Mapping[str, Any]]] = {
     "core-1": _DASHED,
     "core-2.35": _SOLID,
 }
-_PLACES: Final = ("outside lower left", "outside lower right")
+_PLACES: Final[Sequence[Any]] = ("outside lower left", "outside lower right")
+_CENTER: Final[Sequence[Any]] = ("outside lower center",)
 _STEPS: Final = (1, 2, 5, 10)
 _BINS: Final = 600
 _SPREADS: Final = 2.0
@@ -156,7 +157,7 @@ def _tails(axes: Axes, cells: Sequence[FreeLunchCell]) -> None:
 def _legends(figure: Figure, cells: Sequence[FreeLunchCell]) -> None:
     """A legend for each noise, below its panels: the estimators differ."""
     laws = list(dict.fromkeys(cell.setting.law for cell in cells))
-    places = _PLACES[: len(laws)] if len(laws) > 1 else ("outside lower center",)
+    places = _PLACES[: len(laws)] if len(laws) > 1 else _CENTER
     for law, place in zip(laws, places, strict=True):
         mine = [cell for cell in cells if cell.setting.law == law]
         ordered = sorted({cell.estimator: None for cell in mine}, key=lambda each: each.ours)
