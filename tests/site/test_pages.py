@@ -109,8 +109,8 @@ def test_the_table_of_contents_has_every_page(tmp_path: Path) -> None:
 
 
 def test_links_lead_where_pages_stand_in_the_site() -> None:
-    text = "[a](docs/mean.md) [b](../docs/people.md) [CHANGELOG.md](../CHANGELOG.md)"
-    assert moved(text) == f"[a](mean{MD}) [b](../people{MD}) [CHANGELOG](CHANGELOG.md)"
+    text = f"[a](docs/mean{MD}) [b](../docs/people{MD}) [CHANGELOG{MD}](../CHANGELOG{MD})"
+    assert moved(text) == f"[a](mean{MD}) [b](../people{MD}) [CHANGELOG](CHANGELOG{MD})"
     assert moved("```pycon\n>>> 1\n1\n\n```\n") == "```pycon\n>>> 1\n1\n```\n"
 
 
