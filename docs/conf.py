@@ -24,6 +24,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_math_renderer = "mathml"
 html_copy_source = False
+html_use_index = False
 html_show_search_summary = False
 """A browser reads no other file for a page that is opened from a disk."""
 add_module_names = False

