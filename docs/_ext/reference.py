@@ -31,7 +31,7 @@ def public_names() -> dict[str, Any]:
     """Each public name once, by the shortest path to it."""
     names = {
         f"{_title(room)}.{name}": getattr(room, name)
-        for room in dp.ROOMS
+        for room in (*dp.ROOMS, dp.plotting)
         for name in room.__all__
         if name not in dp.__all__
     }
