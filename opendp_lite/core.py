@@ -571,11 +571,10 @@ def _after(first: Map, second: Map) -> Map:
 def _traced(
     whole: Any, recipe: tuple[Any, ...], trace: tuple[TraceStep, ...], before: Map, link: object
 ) -> Any:
-    heading = getattr(link, "heading", link)
     if isinstance(whole, Transformation):
-        step = at_space(whole.output_space, heading, before, whole.stability_map)
+        step = at_space(whole.output_space, link, before, whole.stability_map)
     else:
-        step = at_release(whole.output_measure, heading, whole.privacy_map)
+        step = at_release(whole.output_measure, link, whole.privacy_map)
     parts = tuple(part.preceded_by(before) for part in whole.trace)
     return attrs.evolve(whole, recipe=(*recipe, link), trace=(*trace, *parts, step))
 
@@ -664,8 +663,8 @@ def link_text(link: Any) -> str:
 def _rejoined(space: Space[Any], recipe: tuple[Any, ...]) -> Any:
     bound: Any = space
     for link in recipe:
-        joins = getattr(link, "join", None)
-        bound = follow(bound, link) if joins is None else joins(bound)
+        joins = hasattr(type(link), "join")
+        bound = link.join(bound) if joins else follow(bound, link)
     return bound
 
 

@@ -203,7 +203,8 @@ def digits_up(value: Fraction, digits: int = 6) -> str:
     """
     rounding = decimal.Context(prec=digits, rounding=decimal.ROUND_CEILING)
     shown = rounding.divide(Decimal(value.numerator), Decimal(value.denominator))
-    return f"{float(shown):.{digits}g}"
+    text = f"{float(shown):.{digits}g}"
+    return text if Decimal(text) >= shown else f"{shown.normalize(rounding):e}"
 
 
 def digits_down(value: Fraction, digits: int = 6) -> Fraction:

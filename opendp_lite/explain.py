@@ -67,7 +67,7 @@ class TraceStep:
         """The line for data at this distance."""
         here = self.map_from_input(distance)
         multiplier = _multiplier(self.before(distance), here)
-        step = f"{self.indent}{self.step}"
+        step = f"{self.indent}{getattr(self.step, 'heading', self.step)}"
         return Line(step, self.domain(), self.metric, multiplier, self.words(here))
 
 

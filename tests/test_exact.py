@@ -99,3 +99,9 @@ def test_a_short_number_below(value):
     assert value * (1 - Fraction(1, 2**60)) < short <= value
     assert max(short.numerator & -short.numerator, 1) * 2**61 > short.numerator
     assert short_below(Fraction(2**60 + 1)) == 2**60 + 1
+
+
+@pytest.mark.parametrize("exponent", [307, 320, 330, 5000])
+def test_words_never_show_a_tiny_loss_as_less(exponent):
+    value = Fraction(12345678, 10**exponent)
+    assert value <= Fraction(digits_up(value)) <= value * Fraction(10001, 10000)

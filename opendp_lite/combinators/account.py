@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from threading import RLock
 from typing import Any, Generic
@@ -11,7 +13,7 @@ import attrs
 
 from opendp_lite.calls import calls_in
 from opendp_lite.core import M, Measurement
-from opendp_lite.errors import BudgetExceeded, ParameterError
+from opendp_lite.errors import BudgetExceeded, ParameterError, SpaceError
 from opendp_lite.exact import whole
 from opendp_lite.measures.curve import without_curve
 from opendp_lite.measures.privacy_budget import PrivacyBudget
@@ -44,11 +46,13 @@ class Receipt:
     Args:
         number: Of the entry.
         spent: The loss of all orders, this one included.
+        budget: The most that all orders may cost together.
         head: The last hash of the chain of entries, where there is one.
     """
 
     number: int
     spent: Any
+    budget: PrivacyBudget[Any]
     head: str = ""
 
 
@@ -108,6 +112,7 @@ class MemoryAccount(Account[M]):
         self._budget = budget
         self._total = budget.measure.zero()
         self._count = 0
+        self._paying = False
 
     @property
     def budget(self) -> PrivacyBudget[M]:
@@ -117,11 +122,33 @@ class MemoryAccount(Account[M]):
         return self._total
 
     def pay(self, order: Order) -> Receipt:
+        with self._alone():
+            return self._book(order)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Lets one order pay at a time.
+
+        A signal handler or a finalizer runs in the thread that it interrupts, and no lock stops it:
+        it would pay with what the interrupted order is about to spend.
+        """
         with self.lock:
-            self.require(order)
-            self._total = without_curve(self.budget.measure.compose([self._total, order.price]))
-            self._count += 1
-            return Receipt(self._count, self._total)
+            if self._paying:
+                raise SpaceError(
+                    "ask was called by what interrupted an order that was being paid, such as a "
+                    "signal handler or a finalizer; ask again when that order is done"
+                )
+            self._paying = True
+            try:
+                yield
+            finally:
+                self._paying = False
+
+    def _book(self, order: Order) -> Receipt:
+        self.require(order)
+        self._total = without_curve(self.budget.measure.compose([self._total, order.price]))
+        self._count += 1
+        return Receipt(self._count, self._total, self.budget)
 
 
 class PartOfAccount(MemoryAccount[M]):
@@ -133,11 +160,16 @@ class PartOfAccount(MemoryAccount[M]):
         self.lock = whole.lock
         self.title, self.unit = whole.title, whole.unit
 
+    def left(self) -> Any:
+        """What both the part and the whole may still spend."""
+        left, own = self.budget.measure.left, super().left()
+        return left(own, left(own, self.whole.left()))
+
     def pay(self, order: Order) -> Receipt:
-        with self.lock:
+        with self._alone():
             self.require(order)
             receipt = self.whole.pay(order)
-            super().pay(order)
+            self._book(order)
             return receipt
 
     def finish(self, receipt: Receipt) -> Receipt:

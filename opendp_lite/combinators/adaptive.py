@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import partial
 from math import ceil
 from threading import RLock
-from typing import Any, Generic
+from typing import Any
 
 import attrs
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from opendp_lite.combinators.account import Account, MemoryAccount, Order, parts_of
 from opendp_lite.combinators.own_process import OwnProcess
 from opendp_lite.combinators.priced import priced, require_query
+from opendp_lite.combinators.spender import Spender
 from opendp_lite.combinators.witness import WITNESS
 from opendp_lite.core import Facts, M, Measurement, Pipeline, R
 from opendp_lite.domains import Rows
@@ -59,7 +60,7 @@ class _Running:
 
 
 @attrs.frozen(eq=False, repr=False)
-class Ask(Generic[M]):
+class Ask(Spender[M]):
     """Answers the queries of an adaptive program, which never holds the data: see ``adaptive``.
 
     Call it with a pipeline that ends in noise to get a release. A copy is the same ``ask``: it
@@ -93,21 +94,6 @@ class Ask(Generic[M]):
         order = Order(bound, priced(bound, self._account.budget.measure))
         return self._running.answer(self._account, order, bound, self._entropy)
 
-    def price(self, query: Mechanism[Space[Rows], Any]) -> Any:
-        """What a query would cost in the measure of the budget. Nothing is spent or read."""
-        measure = self._account.budget.measure
-        return measure.show(priced(self._bound(query), measure))
-
-    @property
-    def spent(self) -> Any:
-        """The loss of the queries so far, as people read losses."""
-        return self._account.budget.measure.show(self._account.spent())
-
-    @property
-    def left(self) -> Any:
-        """The loss that may still be spent, exactly: ``gaussian(rho=ask.left)`` spends all."""
-        return self._account.budget.measure.typed(self._account.left())
-
     def split(self, parts: int) -> tuple[Ask[M], ...]:
         """Divides what is left evenly. What a part spends is spent here too.
 
@@ -123,12 +109,6 @@ class Ask(Generic[M]):
     def _bound(self, query: Mechanism[Space[Rows], Any, R]) -> Measurement[Space[Rows], Any, R]:
         require_query(query)
         return query.bind(self.space)
-
-    def __copy__(self) -> Ask[M]:
-        return self
-
-    def __deepcopy__(self, memo: Any) -> Ask[M]:
-        return self
 
     def __reduce__(self) -> Any:
         raise ParameterError("ask cannot be pickled: it ends with its program")

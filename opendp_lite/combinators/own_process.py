@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 import os
+from functools import partial
+from typing import Final
 
 import attrs
 
 from opendp_lite.errors import SpaceError
+
+_FORKS: Final[list[None]] = []
+"""One for each fork that led to this process: a fork may get the number of the process it copies,
+where that has ended, or in a namespace of its own."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=partial(_FORKS.append, None))
+
+
+def _this() -> tuple[int, int]:
+    return os.getpid(), len(_FORKS)
 
 
 @attrs.frozen
@@ -15,15 +28,15 @@ class OwnProcess:
 
     Args:
         name: What answers in it alone, for a refusal.
-        number: Of the process.
+        number: Of the process, and of forks that led to it.
     """
 
     name: str
-    number: int = attrs.field(factory=os.getpid, init=False)
+    number: tuple[int, int] = attrs.field(factory=_this, init=False)
 
     def require(self) -> None:
         """Refuses another process, such as a fork of this one."""
-        if os.getpid() != self.number:
+        if _this() != self.number:
             raise SpaceError(
                 f"{self.name} answers only in the process that runs the program. A fork of it has "
                 "a copy of the budget, and neither would know what the other spends. Use threads, "

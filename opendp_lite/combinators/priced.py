@@ -8,6 +8,7 @@ from opendp_lite.core import Measurement
 from opendp_lite.errors import SpaceError
 from opendp_lite.exact import described, short_above
 from opendp_lite.measures.curve import without_curve
+from opendp_lite.measures.exact_loss import checked_loss
 from opendp_lite.measures.measure import Measure
 from opendp_lite.recipes import Mechanism, Stage
 
@@ -21,11 +22,12 @@ def require_query(given: object) -> None:
 def priced(bound: Measurement[Any, Any], measure: Measure[Any]) -> Any:
     """The loss of a bound query for one unit, in the measure of a budget.
 
-    A mechanism of another measure is converted, where its own curve says what it loses here.
+    A mechanism of another measure is converted, where its own curve says what it loses here. A loss
+    that is negative or inexact is refused: it would give budget back, or be lost in rounding.
     """
     loss = bound.privacy_map(bound.input_space.unit)
     if bound.output_measure == measure:
-        return without_curve(loss)
+        return checked_loss(without_curve(loss), measure, f"the loss of {bound!r}")
     found = measure.admit(bound.output_measure.profile(loss))
     if found is None:
         raise SpaceError(
@@ -34,7 +36,7 @@ def priced(bound: Measurement[Any, Any], measure: Measure[Any]) -> Any:
             ">> dp.to_zcdp() or >> dp.to_approximate(delta) after it, or take a budget of another "
             "measure: dp.epsilon(1), dp.epsilon(1, delta=1e-6), dp.rho(1) or dp.mu(1)"
         )
-    return _shortened(without_curve(found))
+    return _shortened(checked_loss(without_curve(found), measure, f"the loss of {bound!r}"))
 
 
 def _shortened(loss: Any) -> Any:

@@ -62,7 +62,7 @@ class Choice(ABC):
         told = block[:, count : count + len(self.told)]
         stays = self.is_told(told)
         for column, kept in enumerate(self.filters):
-            stays = stays & kept.test(block[:, column])
+            stays[~kept.test(block[:, column])] = False
         inside = np.flatnonzero(stays)
         inside = inside[self.may_stay(told[inside], inside + self.seen)]
         places = inside + self.seen
@@ -71,7 +71,7 @@ class Choice(ABC):
 
     def is_told(self, told: Floats) -> NDArray[np.bool_]:
         """In which rows all is there that the choice looks at."""
-        found: NDArray[np.bool_] = ~np.isnan(told).any(axis=1)
+        found: NDArray[np.bool_] = np.logical_and.reduce(~np.isnan(told), axis=1)
         return found
 
     @abstractmethod

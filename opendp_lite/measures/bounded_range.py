@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Final
 
 import attrs
 
@@ -14,6 +15,9 @@ from opendp_lite.measures.loss_distribution import (
     float_up,
 )
 from opendp_lite.measures.profile import Profile, PureProfile, zcdp_of_pure
+
+_LEAST: Final = 2.0**-1000
+"""Smaller losses are rounded up to it: the inverse of one below is no float."""
 
 
 @attrs.frozen
@@ -52,4 +56,4 @@ class BoundedRangeProfile(Profile):
         return min(known, root * root / least)
 
     def loss_distribution(self, grid: LossGrid) -> LossDistribution | None:
-        return bounded_range_losses(grid, float_up(self.loss))
+        return bounded_range_losses(grid, max(float_up(self.loss), _LEAST))

@@ -11,7 +11,16 @@ from typing import Any
 import attrs
 
 from opendp_lite.errors import ParameterError, SpaceError
-from opendp_lite.exact import NEGLIGIBLE, exp_down, exp_up, log_up, normal_tail, round_up, sqrt_up
+from opendp_lite.exact import (
+    NEGLIGIBLE,
+    exp_down,
+    exp_up,
+    log_up,
+    nearest,
+    normal_tail,
+    round_up,
+    sqrt_up,
+)
 from opendp_lite.measures.dp_events import noise_multiplier
 from opendp_lite.measures.loss_distribution import (
     LossDistribution,
@@ -81,7 +90,11 @@ class Profile(ABC):
 
     @abstractmethod
     def delta(self, epsilon: Fraction) -> Fraction:
-        """A delta for which (epsilon, delta)-differential privacy certainly holds."""
+        """A delta for which (epsilon, delta)-differential privacy certainly holds.
+
+        Args:
+            epsilon: At least 0. No curve holds below.
+        """
 
     def epsilon(self, delta: Fraction) -> Fraction:
         """An epsilon for which (epsilon, delta)-differential privacy certainly holds.
@@ -218,14 +231,14 @@ class ConcentratedProfile(Profile):
     def delta(self, epsilon: Fraction) -> Fraction:
         if self.rho == 0:
             return Fraction(0)
-        order = Fraction(self._best_order(float(epsilon)))
+        order = Fraction(self._best_order(nearest(epsilon)))
         exponent = (order - 1) * (order * self.rho - epsilon) + order * log_up(1 - 1 / order)
         if exponent > 100:
             return Fraction(1)
         return min(Fraction(1), exp_up(exponent) / (order - 1))
 
     def _best_order(self, epsilon: float) -> float:
-        rho = float(self.rho)
+        rho = nearest(self.rho)
 
         def slope(order: float) -> float:
             return (2 * order - 1) * rho - epsilon + math.log1p(-1 / order)

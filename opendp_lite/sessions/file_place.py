@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -95,24 +96,36 @@ def resolved(path: object) -> Path:
             "share. Its locks may not hold between them, so that both could spend the same budget. "
             "Put the ledger on a disk of this machine"
         )
+    if any(point == found for point, _ in _mounts()):
+        raise LedgerError(
+            f"the file {str(found)!r} is mounted by itself, so it may have other paths, "
+            "where a write that was cut short could not be undone; mount its folder instead"
+        )
     return found
 
 
 def file_system_of(path: Path) -> str:
     """The kind of file system that a path stands on; empty where the system does not tell."""
+    best, kind = -1, ""
+    for point, found in _mounts():
+        if path.is_relative_to(point):
+            depth = len(point.parts)
+            if depth >= best:
+                best, kind = depth, found
+    return kind
+
+
+def _mounts() -> Iterator[tuple[Path, str]]:
+    """What is mounted where, and of which kind; nothing where the system does not tell."""
     try:
         lines = os.fsdecode(_MOUNTS.read_bytes()).splitlines()
     except OSError:
-        return ""
-    best, kind = -1, ""
+        return
     for line in lines:
         before, _, after = line.partition(" - ")
-        words, kinds = before.split(" "), after.split(" ")
-        if len(words) > 4 and path.is_relative_to(point := _unescaped(words[4])):
-            depth = len(point.parts)
-            if depth >= best:
-                best, kind = depth, kinds[0]
-    return kind
+        words = before.split(" ")
+        if len(words) > 4:
+            yield _unescaped(words[4]), after.split(" ")[0]
 
 
 def _unescaped(text: str) -> Path:

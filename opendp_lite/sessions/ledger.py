@@ -8,9 +8,9 @@ from typing import Any
 
 import attrs
 
-from opendp_lite.errors import LedgerError, ParameterError
-from opendp_lite.exact import described
+from opendp_lite.errors import LedgerError
 from opendp_lite.measures.privacy_budget import PrivacyBudget
+from opendp_lite.sessions.checked_text import checked_words
 from opendp_lite.sessions.data_identity import DataIdentity
 from opendp_lite.sessions.ledger_account import LedgerAccount
 from opendp_lite.sessions.ledger_entry import EntryState, LedgerEntry
@@ -122,14 +122,14 @@ class Ledger:
             DataError: If the data cannot be read.
         """
         require_space(space, "session")
-        if name is not None and not isinstance(name, str):
-            raise ParameterError(f"session: name is a text, got {described(name)}")
+        name = None if name is None else checked_words(name, "session: name")
         identity = DataIdentity.of(data, self.file.key())
         scope = self._scope(identity, name)
         account: LedgerAccount[Any] = LedgerAccount(self.file, scope)
         found = opened_session(data, space, account)
-        self._admit(scope, identity, found.neighbours)
-        self._require_unit(found.neighbours)
+        neighbours = f"{found.neighbours}, {found.metric!r}"
+        self._admit(scope, identity, neighbours)
+        self._require_unit(neighbours)
         return found
 
     @property

@@ -9,6 +9,7 @@ from opendp_lite.combinators.account import Account, Order, Receipt
 from opendp_lite.core import M
 from opendp_lite.errors import ParameterError
 from opendp_lite.measures.privacy_budget import PrivacyBudget
+from opendp_lite.sessions.ledger_entry import LedgerEntry
 from opendp_lite.sessions.ledger_file import LedgerFile
 
 
@@ -37,10 +38,15 @@ class LedgerAccount(Account[M]):
     def pay(self, order: Order) -> Receipt:
         asked = asked_text(order)
         entry = self.file.reserve(order.price, asked=asked, note=order.note, scope=self.scope)
-        return Receipt(entry.number, entry.total, entry.hash)
+        return self._receipt(entry.number, entry)
 
     def finish(self, receipt: Receipt) -> Receipt:
-        return Receipt(receipt.number, receipt.spent, self.file.finish(receipt.number).hash)
+        return self._receipt(receipt.number, self.file.finish(receipt.number))
+
+    def _receipt(self, number: int, last: LedgerEntry) -> Receipt:
+        """The numbers of a payment, as they are at the last entry: the head that it names."""
+        budget = PrivacyBudget(self.file.measure, last.budget)
+        return Receipt(number, last.total, budget, last.hash)
 
 
 def asked_text(order: Order) -> str:

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from opendp_lite.errors import LedgerError
+from opendp_lite.measures.exact_loss import numbers_of
 from opendp_lite.sessions.ledger_entry import EntryState, LedgerEntry
 from opendp_lite.sessions.ledger_terms import LedgerTerms
-from opendp_lite.sessions.loss_text import added, numbers_of
+from opendp_lite.sessions.loss_text import added
 
 _MAY_PAY = (EntryState.RESERVED, EntryState.ADOPTED)
 _MAY_RAISE = (EntryState.CREATED, EntryState.RAISED)

@@ -11,8 +11,9 @@ from typing import Any, Final
 import attrs
 
 from opendp_lite.errors import LedgerError
+from opendp_lite.measures.exact_loss import Loss
 from opendp_lite.measures.measure import Measure
-from opendp_lite.sessions.loss_text import Loss, added, read_loss, write_loss
+from opendp_lite.sessions.loss_text import added, read_loss, write_loss
 
 
 class EntryState(Enum):

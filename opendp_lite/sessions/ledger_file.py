@@ -15,6 +15,7 @@ from typing import Any, Final
 import attrs
 
 from opendp_lite.errors import BudgetExceeded, LedgerError, ParameterError
+from opendp_lite.measures.exact_loss import Loss, checked_loss, like, numbers_of
 from opendp_lite.measures.measure import Measure
 from opendp_lite.measures.privacy_budget import PrivacyBudget, require_budget
 from opendp_lite.samplers.entropy import SecureEntropy
@@ -34,15 +35,7 @@ from opendp_lite.sessions.ledger_entry import COLUMNS, EntryState, LedgerEntry
 from opendp_lite.sessions.ledger_schema import TERM_COLUMNS
 from opendp_lite.sessions.ledger_terms import LedgerTerms
 from opendp_lite.sessions.ledger_view import LedgerView
-from opendp_lite.sessions.loss_text import (
-    Loss,
-    booked,
-    checked_budget,
-    checked_loss,
-    like,
-    name_of,
-    numbers_of,
-)
+from opendp_lite.sessions.loss_text import booked, checked_budget, name_of
 from opendp_lite.sessions.sightings import Sightings
 from opendp_lite.sessions.this_machine import this_machine
 from opendp_lite.sessions.witness_file import WitnessFile

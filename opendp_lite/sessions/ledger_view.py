@@ -9,11 +9,11 @@ from typing import Any
 
 import attrs
 
+from opendp_lite.measures.exact_loss import Loss
 from opendp_lite.measures.measure import Measure
 from opendp_lite.measures.privacy_budget import PrivacyBudget
 from opendp_lite.sessions.ledger_entry import EntryState, LedgerEntry
 from opendp_lite.sessions.ledger_terms import LedgerTerms
-from opendp_lite.sessions.loss_text import Loss
 
 
 @attrs.frozen

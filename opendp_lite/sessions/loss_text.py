@@ -12,27 +12,13 @@ from typing import Any, Final
 from opendp_lite import measures
 from opendp_lite.errors import LedgerError, ParameterError
 from opendp_lite.exact import described
-from opendp_lite.measures.curve import without_curve
+from opendp_lite.measures.exact_loss import Loss, checked_loss, like, numbers_of
 from opendp_lite.measures.measure import Measure
-
-Loss = Any
-"""A rational, or a pair of them."""
 
 _NUMBER: Final = re.compile(r"(0|[1-9][0-9]{0,3999})(/[1-9][0-9]{0,3999})?")
 """Shorter than what Python refuses to read."""
 _FINEST_BITS: Final = 2048
 _BUDGET_BITS: Final = 1024
-
-
-def numbers_of(loss: Loss) -> tuple[Fraction, ...]:
-    """The numbers of a loss, without the curve that it may carry."""
-    plain = without_curve(loss)
-    return plain if isinstance(plain, tuple) else (plain,)
-
-
-def like(measure: Measure[Any], numbers: tuple[Fraction, ...]) -> Loss:
-    """Numbers as a loss of a measure."""
-    return numbers if isinstance(measure.zero(), tuple) else numbers[0]
 
 
 def added(measure: Measure[Any], total: Loss, price: Loss) -> Loss:
@@ -70,22 +56,6 @@ def _numbers_in(text: str) -> tuple[Fraction, ...]:
         return ()
     numbers = tuple(map(Fraction, parts))
     return numbers if " ".join(map(str, numbers)) == text else ()
-
-
-def checked_loss(loss: object, measure: Measure[Any], name: str) -> Loss:
-    """A loss of a measure, without its curve; refused where it is none or is negative."""
-    expected = numbers_of(measure.zero())
-    given: tuple[Any, ...] = loss if isinstance(loss, tuple) else (loss,)
-    exact = all(isinstance(each, Fraction | int) and not isinstance(each, bool) for each in given)
-    if not exact or len(given) != len(expected):
-        raise ParameterError(
-            f"{name} must be an exact loss under {measure!r}, {len(expected)} rational number"
-            f"{'s' if len(expected) > 1 else ''}; got {described(loss)}"
-        )
-    numbers = tuple(Fraction(each) for each in given)
-    if min(numbers) < 0:
-        raise ParameterError(f"{name} must be at least 0")
-    return like(measure, numbers)
 
 
 def checked_budget(loss: object, measure: Measure[Any]) -> Loss:

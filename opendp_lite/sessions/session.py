@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from opendp_lite.combinators.account import Account, MemoryAccount, Order, parts_of
 from opendp_lite.combinators.own_process import OwnProcess
 from opendp_lite.combinators.priced import priced, require_query
+from opendp_lite.combinators.spender import Spender
 from opendp_lite.combinators.witness import WITNESS
 from opendp_lite.core import M, Measurement, R
 from opendp_lite.domains import Rows
@@ -51,7 +52,7 @@ class _Open:
 
 
 @attrs.frozen(eq=False, repr=False)
-class Session(Generic[M]):
+class Session(Spender[M]):
     """Answers queries about one dataset under one budget: see ``dp.session``.
 
     Call it with a pipeline to get a release. A copy is the same session: it spends the same budget.
@@ -97,13 +98,8 @@ class Session(Generic[M]):
         value = WITNESS.get().answered(bound, order.price, partial(bound, self._open.data))
         self._open.require()
         done = self._account.finish(receipt)
-        payer = Payer(self._account.title, self._account.unit, self._account.budget)
+        payer = Payer(self._account.title, self._account.unit)
         return Release(value, order, done, payer)
-
-    def price(self, query: Mechanism[Any, Any] | Measurement[Any, Any]) -> Any:
-        """What a query would cost in the measure of the budget. Nothing is spent or read."""
-        measure = self._account.budget.measure
-        return measure.show(priced(self._bound(query), measure))
 
     @property
     def metric(self) -> Metric:
@@ -114,21 +110,6 @@ class Session(Generic[M]):
     def neighbours(self) -> str:
         """What is protected: "adding or removing one row", say."""
         return self.metric.words(self.metric.distance(1))
-
-    @property
-    def budget(self) -> PrivacyBudget[M]:
-        """The most that all releases may cost together."""
-        return self._account.budget
-
-    @property
-    def spent(self) -> Any:
-        """The loss of all releases so far, as people read losses."""
-        return self._account.budget.measure.show(self._account.spent())
-
-    @property
-    def left(self) -> Any:
-        """The loss that may still be spent, exactly: ``dp.mean(0, 9, rho=ask.left / 4)``."""
-        return self._account.budget.measure.typed(self._account.left())
 
     def split(self, parts: int) -> tuple[Session[M], ...]:
         """Divides what is left evenly. What a part spends is spent here too.
@@ -172,12 +153,6 @@ class Session(Generic[M]):
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-    def __copy__(self) -> Session[M]:
-        return self
-
-    def __deepcopy__(self, memo: Any) -> Session[M]:
-        return self
 
     def __reduce__(self) -> Any:
         raise ParameterError(

@@ -9,7 +9,7 @@ import attrs
 from opendp_lite.combinators.account import Order, Receipt
 from opendp_lite.core import R
 from opendp_lite.exact import Number, digits_down
-from opendp_lite.measures.privacy_budget import PrivacyBudget
+from opendp_lite.measures.measure import Measure
 from opendp_lite.statements.position import Position
 from opendp_lite.statements.statement import Statement
 
@@ -21,12 +21,10 @@ class Payer:
     Args:
         title: What it is, in words.
         unit: What its owner declares a unit of privacy to be.
-        budget: The most that all releases may cost together.
     """
 
     title: str
     unit: str
-    budget: PrivacyBudget[Any]
 
 
 @attrs.frozen(repr=False)
@@ -78,13 +76,13 @@ class Release(Generic[R]):
         Returns:
             A ``Statement``, whose ``position`` says where the release stands among the others.
         """
-        budget, spent = self.payer.budget, self.receipt.spent
+        budget, spent = self.receipt.budget, self.receipt.spent
         measure = budget.measure
         position = Position(
             ledger=self.payer.title,
             number=self.number,
             spent=measure.words(spent),
-            left=measure.words(_few_digits(measure.left(budget.loss, spent))),
+            left=measure.words(_few_digits(measure, measure.left(budget.loss, spent))),
             budget=budget.words(),
             head=self.receipt.head,
             unit=self.payer.unit,
@@ -99,10 +97,12 @@ class Release(Generic[R]):
         return str(self.value)
 
     def __repr__(self) -> str:
-        words = self.payer.budget.measure.words(self.price)
+        words = self.receipt.budget.measure.words(self.price)
         return f"<release {self.number}, {words}: {self.value!r}>"
 
 
-def _few_digits(loss: Any) -> Any:
-    """A loss in few digits, rounded down."""
-    return tuple(map(digits_down, loss)) if isinstance(loss, tuple) else digits_down(loss)
+def _few_digits(measure: Measure[Any], loss: Any) -> Any:
+    """At most a loss, and one that is typed in few digits: words do not round it up."""
+    typed = measure.typed(loss)
+    few = tuple(map(digits_down, typed)) if isinstance(typed, tuple) else digits_down(typed)
+    return measure.loss(few)

@@ -8,9 +8,10 @@ from typing import Any, Final
 import attrs
 
 from opendp_lite.errors import LedgerError
+from opendp_lite.measures.exact_loss import Loss
 from opendp_lite.measures.measure import Measure
 from opendp_lite.sessions.ledger_entry import EntryState, LedgerEntry
-from opendp_lite.sessions.loss_text import Loss, read_loss, write_loss
+from opendp_lite.sessions.loss_text import read_loss, write_loss
 
 _END: Final = "."
 """At the end of a line that is whole."""

@@ -102,3 +102,12 @@ def test_a_fork_inside_of_a_query_is_refused(name):
     with os.fdopen(reading) as found:
         assert found.read().startswith(f"SpaceError: {name} answers only in the process")
     assert len(CHILDREN) == 1
+
+
+def test_a_fork_with_the_number_of_its_parent_spends_nothing(monkeypatch):
+    """As a fork gets it in a namespace of its own, or long after its parent has ended."""
+    number = os.getpid()
+    monkeypatch.setattr(os, "getpid", lambda: number)
+    ask = dp.session([1.0] * 10, dp.rho(0.1))
+    assert in_a_fork(lambda: ask(TENTH)).startswith("SpaceError: ask answers only in the process")
+    assert ask(TENTH).number == 1

@@ -298,8 +298,13 @@ GUARDS = {
 
 
 def public() -> set[str]:
-    """The public names that the estimators' rooms define."""
-    return set(dp.estimators.__all__)
+    """The public names that the estimators' rooms define, with the types of what they release."""
+    released = {name: getattr(dp.releases, name).__module__ for name in dp.releases.__all__}
+    own = ("opendp_lite.estimators.", "opendp_lite.estimate.")
+    return {
+        *dp.estimators.__all__,
+        *(n for n, where in released.items() if f"{where}.".startswith(own)),
+    }
 
 
 @cache

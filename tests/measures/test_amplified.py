@@ -149,3 +149,17 @@ def test_a_pure_loss_takes_the_curve_of_randomised_response_along():
 def test_another_measure_is_refused_with_the_way_around():
     with pytest.raises(dp.SpaceError, match=r"to_approximate\(1e-6\) after the mechanism, inside"):
         amplified(dp.ZeroConcentratedDivergence(), lambda _: Fraction(0), TENTH, 1)
+
+
+def test_a_sample_of_a_loss_at_one_delta_is_composed():
+    """Its curve begins at the rate times that delta, and nothing is asked of it below."""
+    inner = PointProfile(Fraction(1), Fraction(1, 10**6))
+    curve = AmplifiedProfile(inner, TENTH)
+    assert curve.least_delta == Fraction(1, 10**7)
+    assert AmplifiedProfile(PureProfile(Fraction(1)), TENTH).least_delta == 0
+    loss = amplified_epsilon(Fraction(1), TENTH)
+    assert curve.epsilon(curve.least_delta) == loss
+    parts = [curved_pair((loss, curve.least_delta), curve)] * 2
+    both = APPROXIMATE.profile(APPROXIMATE.together(parts))
+    assert both.epsilon(Fraction(1, 10**5)) <= 2 * loss
+    assert both.delta(2 * loss) == Fraction(2, 10**7)

@@ -51,6 +51,16 @@ def test_the_kind_of_a_file_system(mounts, path, kind):
     assert file_system_of(Path(path)) == kind
 
 
+def test_a_file_that_is_mounted_by_itself_is_refused(tmp_path, monkeypatch):
+    path, table = tmp_path.resolve() / "x.ledger", tmp_path / "mounts"
+    LedgerFile.create(path, dp.rho(1), unit="person")
+    table.write_text(rf"{MOUNTS}47 27 254:0 /there/x.ledger {path} rw - ext4 /dev/vda rw")
+    monkeypatch.setattr(file_place, "_MOUNTS", table)
+    with pytest.raises(dp.OpenDPLiteError, match="mounted by itself"):
+        LedgerFile.open(path)
+    assert resolved(tmp_path / "y.ledger").name == "y.ledger"
+
+
 @pytest.mark.parametrize("kind", ["nfs", "nfs4", "cifs", "9p", "fuse.sshfs", "fuse", "virtiofs"])
 def test_file_systems_of_several_machines_are_refused(tmp_path, monkeypatch, kind):
     monkeypatch.setattr(file_place, "file_system_of", lambda path: kind)

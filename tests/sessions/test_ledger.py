@@ -123,7 +123,7 @@ def test_other_data_is_refused_or_gets_a_name(ledger):
         (lambda: ledger.session(TABLE[::-1]), "other data"),
         (lambda: ledger.session(TABLE.head(3), name="data"), "other data as 'data'"),
         (lambda: ledger.session(TABLE, name="later"), "knows this data as 'data'"),
-        (lambda: ledger.session(TABLE, name=3), "name is a text"),
+        (lambda: ledger.session(TABLE, name=3), "name must be text"),
     ):
         with pytest.raises(dp.OpenDPLiteError, match=words):
             wrong()
@@ -141,6 +141,14 @@ def test_all_sessions_have_one_unit(ledger):
     with pytest.raises(LedgerError, match=r"one person.*one row"):
         ledger.session(TABLE.head(3), name="other")
     assert ledger.session(TABLE, space=people).left == Fraction(9, 10)
+    with pytest.raises(LedgerError, match=r"'id'.*'sex'"):
+        ledger.session(TABLE, space=dp.table(person="sex"))
+
+
+def test_the_name_of_data_is_a_line_of_words(ledger):
+    assert ledger.session(AGES, name=" first ")(TENTH).number == 3
+    with pytest.raises(dp.ParameterError, match="name"):
+        ledger.session(AGES, name="  ")
 
 
 def test_columns_of_a_file_are_one_content(ledger, tmp_path):
@@ -236,6 +244,24 @@ def test_a_statement_says_what_is_left(ledger):
     assert str(release.value.value) not in text
     session = dp.session(AGES, dp.rho(1))(TENTH).statement().position
     assert (session.ledger, session.head, session.left) == ("a session", "", "rho = 0.9 zCDP")
+
+
+def test_a_statement_is_of_the_moment_of_its_head(ledger):
+    ask, other = ledger.session(AGES), ledger.session(AGES)
+
+    def meanwhile(release):
+        other(TENTH)
+        ledger.raise_budget(dp.rho(2), "the panel agreed")
+        other(TENTH)
+        return release
+
+    release = ask(TENTH >> meanwhile)
+    ledger.raise_budget(dp.rho(9), "the panel agreed again")
+    place = release.statement().position
+    head = next(entry for entry in ledger.entries() if entry.hash == place.head)
+    assert (head.closes, head.total, head.budget) == (release.number, Fraction(3, 10), 2)
+    told = (place.spent, place.left, place.budget)
+    assert told == ("rho = 0.3 zCDP", "rho = 1.7 zCDP", "rho = 2 zCDP")
 
 
 def test_raise_and_repr(ledger, path):

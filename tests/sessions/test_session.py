@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import pickle
+import sys
 import threading
 from fractions import Fraction
 
@@ -15,6 +16,7 @@ import polars as pl
 import pytest
 
 import opendp_lite as dp
+from opendp_lite.combinators.account import Account
 
 TENTH = dp.count() >> dp.gaussian(rho=0.1)
 SURVEY = {"age": [41.0, 38.0, 25.0] * 100, "sex": ["f", "m", "f"] * 100, "id": list(range(300))}
@@ -269,3 +271,96 @@ def test_a_release_reads_as_its_value():
     assert float(release) == float(release.value)
     assert repr(release).startswith("<release 1, rho = 1 zCDP: ")
     assert release.note == "x"
+
+
+@pytest.mark.parametrize(
+    ("budget", "loss"),
+    [
+        (dp.rho(1), Fraction(-5)),
+        (dp.rho(1), 1e-18),
+        (dp.rho(1), float("nan")),
+        (dp.rho(1), float("-inf")),
+        (dp.rho(1), True),
+        (dp.rho(1), None),
+        (dp.rho(1), (Fraction(1), Fraction(0))),
+        (dp.epsilon(1, delta=1e-6), (Fraction(0), Fraction(-1))),
+        (dp.epsilon(1, delta=1e-6), Fraction(1, 10)),
+        (dp.epsilon(1, delta=1e-6), (0.1, 0.0)),
+    ],
+)
+def test_a_loss_that_is_negative_or_inexact_gives_no_budget_back(budget, loss):
+    @dp.mechanism
+    def lying(space: dp.Space[dp.Rows]) -> dp.Measurement[dp.Space[dp.Rows], dp.MaxDivergence]:
+        return dp.Measurement(space, budget.measure, lambda rows, entropy: 1, lambda d_in: loss)
+
+    def asks(inner):
+        before = inner.left
+        with pytest.raises(dp.ParameterError, match=r"the loss of .* must be"):
+            inner(lying())
+        return inner.left == before
+
+    assert asks(dp.session([1.0, 2.0], budget))
+    assert dp.adaptive(asks, budget)([1.0, 2.0])
+
+
+def test_a_converted_loss_is_not_negative():
+    class Odd(type(dp.rho(1).measure)):
+        def profile(self, loss):
+            return type(dp.rho(1).measure)().profile(Fraction(-3))
+
+    def query(rows, entropy):
+        return 1
+
+    ask = dp.session([1.0, 2.0], dp.rho(1))
+    with pytest.raises(dp.ParameterError, match="must be at least 0"):
+        ask(dp.Measurement(dp.records(), Odd(), query, Fraction))
+    assert ask.left == 1
+
+
+@pytest.mark.parametrize("part", [False, True])
+def test_what_interrupts_a_payment_cannot_pay_too(part):
+    """As a signal handler or a finalizer does, which runs in the thread that holds the lock."""
+    ask = dp.session([1.0] * 10, dp.rho(1))
+    ask = ask.split(1)[0] if part else ask
+    releases, refused = [], []
+
+    def interrupt(frame, event, argument):
+        checked = event == "return" and frame.f_code is Account.require.__code__
+        if checked and frame.f_back.f_code.co_name != "__call__":
+            sys.setprofile(None)
+            try:
+                releases.append(ask(dp.count() >> dp.gaussian(rho=1)))
+            except (dp.SpaceError, dp.BudgetExceeded) as problem:
+                refused.append(problem)
+
+    sys.setprofile(interrupt)
+    try:
+        releases.append(ask(dp.count() >> dp.gaussian(rho=1)))
+    finally:
+        sys.setprofile(None)
+    assert len(releases) == len(refused) == 1
+    assert ask.left == 0
+
+
+def test_a_part_says_what_the_whole_may_still_spend():
+    ask = dp.session(SURVEY, dp.rho(1))
+    first, _ = ask.split(2)
+    inner = first.split(1)[0]
+    ask(dp.count() >> dp.gaussian(rho=0.9))
+    assert (ask.left, first.left, inner.left) == (Fraction(1, 10),) * 3
+    place = inner(dp.count() >> dp.gaussian(rho=0.05)).statement().position
+    assert (place.budget, place.spent, place.left) == (
+        "rho = 1 zCDP",
+        "rho = 0.95 zCDP",
+        "rho = 0.05 zCDP",
+    )
+
+
+@pytest.mark.parametrize(
+    ("budget", "rho"), [(dp.mu(1), Fraction(1, 4)), (dp.mu(1), Fraction(1, 3)), (dp.rho(1), 1 / 3)]
+)
+def test_a_statement_does_not_round_up_what_is_left(budget, rho):
+    ask = dp.session(SURVEY, budget)
+    place = ask(dp.count() >> dp.gaussian(rho=rho)).statement().position
+    stated, truth = Fraction(place.left.split()[2]), ask.left
+    assert 0.99999 * truth <= stated <= truth

@@ -162,7 +162,7 @@ def _unforeseen(*_: object) -> NoReturn:
 
 
 @attrs.frozen
-class _Shares:
+class _Planned:
     """The shares of the budget by which it is found how far values reach, for so many rows.
 
     Args:
@@ -234,7 +234,7 @@ class _Run:
     def _reaches(self, middle: float, rows: float) -> tuple[float, float]:
         """How far from the middle values are clipped, below and above it."""
         plan = self.search.plan
-        shares, unseen = _Shares(plan, rows), plan.doubts.unseen
+        shares, unseen = _Planned(plan, rows), plan.doubts.unseen
         coarse, found = self._looked(middle, shares)
         wide, close = (window(coarse, farther) for farther in (_FARTHER, unseen))
         if wide is None or close is None:
@@ -250,7 +250,7 @@ class _Run:
         lower, upper = (Tail.of(side, end) for side, end in zip(sides, safe, strict=True))
         return cheapest(lower, upper, self._deviation(), fixed_size=self._size is not None)
 
-    def _looked(self, middle: float, shares: _Shares) -> tuple[Sides, bool]:
+    def _looked(self, middle: float, shares: _Planned) -> tuple[Sides, bool]:
         """Counts of doublings, and whether a first look showed rows."""
         search, plan = self.search, self.search.plan
         first = search.doublings(middle, plan.part(shares.first))
@@ -323,7 +323,7 @@ class _SpentOnSearch:
     def _spent(self) -> list[str]:
         plan = self.plan
         if self.size is not None:
-            shares = _Shares(plan, self.size)
+            shares = _Planned(plan, self.size)
             reached = shares.first + shares.tails
             return [
                 f"  {plan.for_median(self.size):.2g} of the budget finds a median, {reached:.2g} "

@@ -1,0 +1,41 @@
+"""A loss as its exact numbers."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from opendp_lite.errors import ParameterError
+from opendp_lite.exact import described
+from opendp_lite.measures.curve import without_curve
+from opendp_lite.measures.measure import Measure
+
+Loss = Any
+"""A rational, or a pair of them."""
+
+
+def numbers_of(loss: Loss) -> tuple[Fraction, ...]:
+    """The numbers of a loss, without the curve that it may carry."""
+    plain = without_curve(loss)
+    return plain if isinstance(plain, tuple) else (plain,)
+
+
+def like(measure: Measure[Any], numbers: tuple[Fraction, ...]) -> Loss:
+    """Numbers as a loss of a measure."""
+    return numbers if isinstance(measure.zero(), tuple) else numbers[0]
+
+
+def checked_loss(loss: object, measure: Measure[Any], name: str) -> Loss:
+    """A loss of a measure, without its curve; refused where it is none or is negative."""
+    expected = numbers_of(measure.zero())
+    given: tuple[Any, ...] = loss if isinstance(loss, tuple) else (loss,)
+    exact = all(isinstance(each, Fraction | int) and not isinstance(each, bool) for each in given)
+    if not exact or len(given) != len(expected):
+        raise ParameterError(
+            f"{name} must be an exact loss under {measure!r}, {len(expected)} rational number"
+            f"{'s' if len(expected) > 1 else ''}; got {described(loss)}"
+        )
+    numbers = tuple(Fraction(each) for each in given)
+    if min(numbers) < 0:
+        raise ParameterError(f"{name} must be at least 0")
+    return like(measure, numbers)
