@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 import attrs
 
 from opendp_lite.errors import ParameterError
-from opendp_lite.shown_results import html_table, plain
+from opendp_lite.shown_results import html_of_each, plain
 
 R = TypeVar("R", covariant=True)
 _SHOWN = 20
@@ -72,7 +72,10 @@ class ByGroup(Mapping[Hashable, R], Generic[R]):
         return "\n".join([self.column, *lines, *([f"... and {more} more"] if more > 0 else [])])
 
     def _repr_html_(self) -> str:
-        return html_table({_label(key): str(release) for key, release in self.items()})
+        shown = [(_label(key), self[key]) for key in list(self)[:_SHOWN]]
+        more = len(self) - len(shown)
+        rest = f"<div>... and {more} more</div>" if more else ""
+        return f"<div>{html_of_each([(self.column, ''), *shown])}{rest}</div>"
 
 
 def _label(key: Hashable) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from opendp_lite.errors import ParameterError
-from opendp_lite.shown_results import html_table, plain
+from opendp_lite.shown_results import html_of_each, plain
 
 _WIDEST = 100
 
@@ -58,7 +58,7 @@ class ByName(Mapping[str, Any]):
         return "\n".join(_block(name, str(release)) for name, release in self.items())
 
     def _repr_html_(self) -> str:
-        return html_table({name: str(release) for name, release in self.items()})
+        return html_of_each(self.items())
 
 
 def _block(name: str, text: str) -> str:

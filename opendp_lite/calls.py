@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from typing import Any, cast, get_args, get_origin
@@ -11,9 +12,10 @@ from typing import Any, cast, get_args, get_origin
 import attrs
 
 from opendp_lite.by_hand import ByHand
-from opendp_lite.core import Pipeline, Transformation, joined
+from opendp_lite.core import Pipeline, Transformation, heading, joined
 from opendp_lite.documents import path_of
 from opendp_lite.domains import Domain, Rows
+from opendp_lite.drawing.broken_chain import pointing
 from opendp_lite.engines.deferred import chained, identity, named
 from opendp_lite.errors import OpenDPLiteError, ParameterError, SpaceError
 from opendp_lite.explain import at_space
@@ -203,6 +205,24 @@ def _marked(made: Transformation[Any, Any]) -> Transformation[Any, Any]:
     mark = ByHand()
     line = at_space(made.output_space, mark, identity, made.stability_map)
     return attrs.evolve(made, recipe=(mark,), trace=(line,))
+
+
+@contextmanager
+def broken_at(links: Sequence[object], place: int) -> Iterator[None]:
+    """Shows in a refusal where the chain broke, unless a constructor and no person joined it."""
+    try:
+        yield
+    except OpenDPLiteError as problem:
+        if not _BUILDING.get():
+            pointing(problem, list(map(heading, links)), place)
+        raise
+
+
+def links_of(before: object) -> tuple[Any, ...]:
+    """A space or a transformation as the first links of a chain; nothing of anything else."""
+    if isinstance(before, Transformation):
+        return before.input_space, *before.recipe
+    return (before,) if isinstance(before, Space) else ()
 
 
 def calls_in(recipe: tuple[Any, ...]) -> list[Call]:

@@ -15,10 +15,13 @@ import numpy as np
 
 from opendp_lite.by_hand import NO_RECIPE, ByHand, by_hand
 from opendp_lite.documents import without_parentheses, write
+from opendp_lite.drawing.broken_chain import pointing
+from opendp_lite.drawing.drawing import Drawing
+from opendp_lite.drawing.explanation import Explanation
 from opendp_lite.engines.deferred import Released, chained, identity, query_of, release_of
 from opendp_lite.errors import OpenDPLiteError, ParameterError, SpaceError, shortened
 from opendp_lite.exact import Number, confidence_of, described, exact, round_up
-from opendp_lite.explain import Map, TraceStep, after_noise, as_html, as_text, at_release, at_space
+from opendp_lite.explain import Explained, Map, Role, TraceStep, after_noise, at_release, at_space
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.conversion import Conversion, to_approximate, to_zcdp
 from opendp_lite.measures.curve import without_curve
@@ -84,20 +87,29 @@ class Pipeline:
         metric = self.bound.input_space.metric
         return str(metric.words(metric.distance(d_in)))
 
-    def explain(self, d_in: object = 1) -> str:
+    def explain(self, d_in: object = 1) -> Explanation:
         """A line for each step: domain, metric, multiplier and distance; then the result."""
-        return as_text(*self._explained(d_in))
+        return Explanation.of(self._explained(d_in))
+
+    def draw(self, d_in: object = None) -> Drawing:
+        """A picture for inputs ``d_in`` apart, by default one unit of privacy; prints as text."""
+        return Drawing(self._drawn(d_in))
 
     def _repr_html_(self) -> str:
-        return as_html(*self._explained(1))
+        return self.draw().in_notebook()
 
-    def _explained(self, d_in: object) -> tuple[list[TraceStep], Any, list[str]]:
+    def _drawn(self, d_in: object) -> Explained:
+        return self._explained(self.bound.input_space.unit if d_in is None else d_in)
+
+    def _explained(self, d_in: object) -> Explained:
         bound = self.bound
         distance = bound.input_space.metric.distance(d_in)
-        return [at_space(bound.input_space), *bound.trace], distance, self._closing(d_in)
+        steps = at_space(bound.input_space), *bound.trace
+        return Explained(steps, distance, self.neighbours(d_in), *self._result_of(d_in))
 
     @abstractmethod
-    def _closing(self, d_in: object) -> list[str]: ...
+    def _result_of(self, d_in: object) -> tuple[str, str, str]:
+        """What a pipeline comes to: of what kind, how much, and why."""
 
     def to_json(self) -> str:
         """The pipeline as JSON; ``dp.from_json`` reads it back."""
@@ -119,7 +131,7 @@ class Stable(Pipeline, Generic[In, Out]):
         try:
             return self.bound._result(data)
         except OpenDPLiteError as problem:
-            raise shortened(problem) from None
+            raise shortened(problem) from problem.__cause__
 
     def map(self, d_in: object = 1) -> Any:
         """How far apart outputs can be for inputs ``d_in`` apart, rounded up where shown."""
@@ -134,8 +146,18 @@ class Stable(Pipeline, Generic[In, Out]):
         metric = bound.output_space.metric
         return bool(metric.within(claimed, metric.distance(d_out)))
 
-    def _closing(self, d_in: object) -> list[str]:
-        return [f"distance for {self.neighbours(d_in)}: {self.map(d_in)}"]
+    def _result_of(self, d_in: object) -> tuple[str, str, str]:
+        return "distance", str(self.map(d_in)), ""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if hasattr(Private, name) and not hasattr(Stable, name):
+                raise AttributeError(
+                    f"{name} is for a pipeline that ends in noise; put noise after {self!r}, such "
+                    "as dp.laplace(epsilon=1)"
+                )
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
 class Private(Pipeline, Generic[In, M, R]):
@@ -153,7 +175,7 @@ class Private(Pipeline, Generic[In, M, R]):
         try:
             return self.bound._release(data, SecureEntropy())
         except OpenDPLiteError as problem:
-            raise shortened(problem) from None
+            raise shortened(problem) from problem.__cause__
 
     def insecure_release(self, data: Any, seed: int) -> InsecureRelease:
         """A release that anybody with the seed can repeat: for tests and teaching, not private.
@@ -246,11 +268,12 @@ class Private(Pipeline, Generic[In, M, R]):
         """How far the release moves anybody's odds about one unit: by a factor of at most this.
 
         The odds are those of two neighbouring datasets, such as 1 to 9 that a person is in the
-        data. They are multiplied or divided by at most this number, whatever was known before.
+        data. The release multiplies or divides them by at most this number, whatever else people
+        know.
 
         Args:
-            delta: Except with this probability over the noise of the release. With 0, for certain,
-                which pure mechanisms have.
+            delta: The bound holds except with this probability over the noise. With 0 it holds for
+                certain: only a pure loss has such a bound.
             d_in: How many units are in question together.
 
         Returns:
@@ -328,11 +351,9 @@ class Private(Pipeline, Generic[In, M, R]):
         found = [round_up(width) for width in half_widths(errors, share, jointly)]
         return found[0] if len(found) == 1 else np.array(found)
 
-    def _closing(self, d_in: object) -> list[str]:
+    def _result_of(self, d_in: object) -> tuple[str, str, str]:
         words = self.bound.output_measure.words(self._loss(d_in))
-        because = str(self.bound.facts.explanation)
-        loss = f"loss for {self.neighbours(d_in)}: {words}"
-        return [loss, *(f"because {because}".splitlines() if because else ())]
+        return "loss", words, str(self.bound.facts.explanation)
 
     def to_zcdp(self: Private[In, MaxDivergence, R]) -> Private[In, ZeroConcentratedDivergence, R]:
         """As ``>> dp.to_zcdp()``."""
@@ -370,7 +391,7 @@ class _Joined(Pipeline):
 
     def spelled(self) -> tuple[str, Mapping[str, Any]]:
         """As ``bind`` of its recipe to its space."""
-        return "pipeline", {"steps": (self.input_space, *self.recipe)}
+        return "pipeline", {"steps": (self.input_space, *_spelled(self))}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as its space and its recipe."""
@@ -389,7 +410,7 @@ class _Joined(Pipeline):
         return hash((self.input_space, self.recipe))
 
     def __repr__(self) -> str:
-        return " >> ".join([repr(self.input_space), *map(link_text, self.recipe)])
+        return " >> ".join([repr(self.input_space), *map(link_text, _spelled(self))])
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -425,7 +446,7 @@ class Transformation(_Joined, Stable[In, Out]):
             """What is joined to a transformation joins itself."""
             if isinstance(other, Pipeline):
                 return NotImplemented
-            raise not_a_step(other, self.recipe[-1] if self.recipe else "the step before")
+            raise not_a_step(other, self.recipe)
 
 
 @attrs.frozen
@@ -575,7 +596,7 @@ def _traced(
         step = at_space(whole.output_space, link, before, whole.stability_map)
     else:
         step = at_release(whole.output_measure, link, whole.privacy_map)
-    parts = tuple(part.preceded_by(before) for part in whole.trace)
+    parts = tuple(part.preceded_by(before).indented() for part in whole.trace)
     return attrs.evolve(whole, recipe=(*recipe, link), trace=(*trace, *parts, step))
 
 
@@ -612,34 +633,45 @@ def _converted(measurement: Any, conversion: Conversion[Any, Any]) -> Any:
         privacy_map=privacy_map,
         facts=attrs.evolve(measurement.facts, explanation=conversion.formula()),
         recipe=(*_spelled(measurement), conversion),
-        trace=(*measurement.trace, at_release(target, conversion, privacy_map)),
+        trace=(*measurement.trace, at_release(target, conversion, privacy_map, Role.RELEASE)),
     )
 
 
-def _spelled(measurement: Any) -> tuple[Any, ...]:
-    """The recipe, with a mark in its place where the measurement was put together by hand."""
-    recipe: tuple[Any, ...] = measurement.recipe or (ByHand(),)
+def _spelled(pipeline: Any) -> tuple[Any, ...]:
+    """The recipe, with a mark in its place where the pipeline was put together by hand."""
+    recipe: tuple[Any, ...] = pipeline.recipe or (ByHand(),)
     return recipe
 
 
 def check_follower(other: Any, recipe: tuple[Any, ...]) -> None:
     """Refuses what cannot come after noise."""
+    if (reason := _refusal(other, recipe)) is not None:
+        raise _at_the_end(reason, recipe, other)
+
+
+def _refusal(other: Any, recipe: tuple[Any, ...]) -> SpaceError | None:
     refusal = getattr(other, "refusal", None)
     if refusal is not None and (reason := refusal(recipe)):
-        raise SpaceError(reason)
+        return SpaceError(reason)
     if isinstance(other, Pipeline):
-        raise SpaceError(
+        return SpaceError(
             f"{other!r} works on data and cannot follow noise; put it before the mechanism. Only a "
             "plain function of the release can follow"
         )
     if forgotten := without_parentheses(other):
-        raise forgotten
+        return forgotten
     if not callable(other) and not isinstance(other, Conversion):
-        raise SpaceError(f"only a function of the release can follow it, got {described(other)}")
+        return SpaceError(f"only a function of the release can follow it, got {described(other)}")
+    return None
 
 
-def not_a_step(other: object, before: object) -> SpaceError:
-    """The refusal of what cannot follow a transformation."""
+def not_a_step(other: object, recipe: tuple[Any, ...]) -> SpaceError:
+    """The refusal of what cannot follow the transformation of a recipe."""
+    before = recipe[-1] if recipe else "the step before"
+    return _at_the_end(_no_step(other, before), recipe, other)
+
+
+def _no_step(other: object, before: object) -> SpaceError:
     if forgotten := without_parentheses(other):
         return forgotten
     if callable(other):
@@ -652,6 +684,16 @@ def not_a_step(other: object, before: object) -> SpaceError:
         f">> joins pipeline steps; {described(other)} is not one. To ask something of a whole "
         "pipeline, put parentheses around it: (a >> b).map(1)"
     )
+
+
+def _at_the_end(problem: SpaceError, recipe: tuple[Any, ...], other: object) -> SpaceError:
+    shown = link_text(other) if callable(other) else described(other)
+    return pointing(problem, [*map(heading, recipe), shown], len(recipe))
+
+
+def heading(link: Any) -> str:
+    """A step of a recipe with three dots for each pipeline in it."""
+    return link_text(link) if callable(link) else str(getattr(link, "heading", link))
 
 
 def link_text(link: Any) -> str:

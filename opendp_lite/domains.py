@@ -23,6 +23,7 @@ from opendp_lite.errors import DataError, ParameterError, SpaceError
 from opendp_lite.exact import described
 from opendp_lite.grid import Grid
 from opendp_lite.metrics import AbsoluteDistance, L2Distance, Metric, SymmetricDistance
+from opendp_lite.sketch import ARROW, NUMBER, TABLE, Sketch
 
 _MOST_FLOAT = 2**53
 _MOST_STEP = 2**61
@@ -72,6 +73,10 @@ class Domain(ABC):
     @abstractmethod
     def words(self) -> str:
         """The domain in a few words."""
+
+    def sketch(self) -> Sketch:
+        """Its shape, for pictures of pipelines."""
+        return TABLE
 
     def public(self) -> tuple[str, ...]:
         """What this declares as public, a sentence each."""
@@ -159,8 +164,8 @@ class Rows(Domain):
         return (
             f"the pipeline is for {self.columns} column{'s' * (self.columns != 1)} and the data "
             f"has {found}; pass the column{'s' * (self.columns != 1)} that it is for (of a table, "
-            f"df['age'], or start with dp.records(columns=['age', ...])), or start with "
-            f"dp.records(columns={found}) for all of them"
+            "df['age'], or start with dp.records(columns=['age', ...])). For all of them start "
+            f"with dp.table() >> if they have names, or with dp.records(columns={found}) >>"
         )
 
     def to_public(self, value: Any) -> np.ndarray:
@@ -182,6 +187,9 @@ class Rows(Domain):
             else f" in {self.body!r}".replace("dp.bodies.", "")
         )
         return f"{count}rows{columns}{inside}"
+
+    def sketch(self) -> Sketch:
+        return self.body.sketch()
 
     def public(self) -> tuple[str, ...]:
         found = [f"The number of columns: {self.columns}."]
@@ -254,6 +262,9 @@ class Vectors(Domain):
         grid = "" if self.exponent is None else f" on the grid 2^{self.exponent}"
         return f"vector of {self.dimension}{grid}"
 
+    def sketch(self) -> Sketch:
+        return ARROW
+
     @classmethod
     def bridge_from(cls, given: type[Domain]) -> str:
         return _NOTHING_TO_CHOOSE if issubclass(given, Scalars) else super().bridge_from(given)
@@ -309,6 +320,9 @@ class Scalars(Domain):
 
     def words(self) -> str:
         return "number" if self.exponent is None else "whole number"
+
+    def sketch(self) -> Sketch:
+        return NUMBER
 
     @classmethod
     def front(cls) -> tuple[Domain, Metric, Origin]:

@@ -1,10 +1,10 @@
-"""A bound pipeline in words: one line a step, and the same as an HTML table."""
+"""A pipeline step by step: what an explanation and a picture say of each."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
+from enum import Enum
 from fractions import Fraction
-from html import escape
 from typing import Any
 
 import attrs
@@ -15,9 +15,20 @@ from opendp_lite.measures.measure import Measure
 from opendp_lite.norms import Norms
 from opendp_lite.spaces import Space
 
-_TITLES = ("step", "domain", "metric", "multiplier", "distance")
-_STYLE = "text-align:left;padding:2px 14px 2px 0"
 Map = Callable[[Any], Any]
+
+
+class Role(Enum):
+    """What a step does with private data."""
+
+    DATA = "private data"
+    """It leads to data that is private still."""
+    NOISE = "noise"
+    """It makes a release."""
+    RELEASE = "release"
+    """It works on a release alone."""
+    PART = "part"
+    """It is none: the name of a part, above its steps."""
 
 
 @attrs.frozen
@@ -40,7 +51,8 @@ class TraceStep:
 
     ``before`` and ``map_from_input`` give the distance before and after it; ``words`` shows the
     latter. The text of ``step`` is made when it is shown, and so is that of ``domain``. ``space``
-    is the space that it leads to; None for a release.
+    is the space that it leads to; None for a release. ``depth`` counts the steps that it is a part
+    of.
     """
 
     step: object
@@ -50,7 +62,8 @@ class TraceStep:
     map_from_input: Map
     words: Callable[[Any], str]
     space: Space[Any] | None = None
-    indent: str = ""
+    role: Role = Role.DATA
+    depth: int = 0
 
     def preceded_by(self, first: Map) -> TraceStep:
         """The same step once a map goes before."""
@@ -61,13 +74,18 @@ class TraceStep:
 
     def indented(self) -> TraceStep:
         """The same step as a part of another."""
-        return attrs.evolve(self, indent=f"  {self.indent}")
+        return attrs.evolve(self, depth=self.depth + 1)
+
+    @property
+    def heading(self) -> str:
+        """The step as it is typed, with three dots for each pipeline in it."""
+        return str(getattr(self.step, "heading", self.step))
 
     def line(self, distance: Any) -> Line:
         """The line for data at this distance."""
         here = self.map_from_input(distance)
         multiplier = _multiplier(self.before(distance), here)
-        step = f"{self.indent}{getattr(self.step, 'heading', self.step)}"
+        step = f"{'  ' * self.depth}{self.heading}"
         return Line(step, self.domain(), self.metric, multiplier, self.words(here))
 
 
@@ -102,44 +120,58 @@ def at_space(
     )
 
 
-def at_release(measure: Measure[Any], step: object, privacy_map: Map) -> TraceStep:
-    """A measurement."""
+def at_release(
+    measure: Measure[Any], step: object, privacy_map: Map, role: Role = Role.NOISE
+) -> TraceStep:
+    """A measurement, or a conversion of its loss."""
     name = type(measure).__name__
-    return TraceStep(step, lambda: "release", name, _no_multiplier, privacy_map, measure.words)
+    return TraceStep(
+        step, lambda: "release", name, _no_multiplier, privacy_map, measure.words, role=role
+    )
+
+
+def _without_distance(step: object, words: str, role: Role) -> TraceStep:
+    return TraceStep(step, lambda: words, "", _no_multiplier, identity, lambda _: "", role=role)
 
 
 def at_part(name: str) -> TraceStep:
     """The name of a part, above its steps."""
-    return TraceStep(f"{name}:", str, "", _no_multiplier, identity, lambda _: "")
+    return _without_distance(f"{name}:", "", Role.PART)
 
 
 def after_noise(step: object) -> TraceStep:
     """A function of the release."""
-    return TraceStep(step, lambda: "post-processing", "", _no_multiplier, identity, lambda _: "")
+    return _without_distance(step, "post-processing", Role.RELEASE)
 
 
-def as_text(steps: Iterable[TraceStep], distance: Any, closing: Sequence[str]) -> str:
-    """Aligned columns, then the closing lines."""
-    table = [_TITLES, *(step.line(distance).cells() for step in steps)]
-    widths = [max(len(row[j]) for row in table) for j in range(len(_TITLES))]
-    rows = [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in table
-    ]
-    return "\n".join([*rows, *closing])
+def waiting(step: object, role: Role) -> TraceStep:
+    """A step that was given no space, so no distance of it is known."""
+    return _without_distance(step, "", role)
 
 
-def as_html(steps: Iterable[TraceStep], distance: Any, closing: Sequence[str]) -> str:
-    """The same as a table for notebooks."""
-    head = "".join(f"<th style='{_STYLE}'>{title}</th>" for title in _TITLES)
-    body = "".join(
-        f"<tr>{''.join(_cell(j, cell) for j, cell in enumerate(step.line(distance).cells()))}</tr>"
-        for step in steps
-    )
-    foot = "".join(f"<div>{escape(text)}</div>" for text in closing)
-    return f"<div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{foot}</div>"
+@attrs.frozen(eq=False)
+class Explained:
+    """All that is said of a pipeline for inputs at one distance.
 
+    Args:
+        steps: From the space to the last.
+        distance: Of the inputs, exactly.
+        start: The distance in words: "adding or removing one row", say; empty without a space.
+        kind: Of the result: "loss" or "distance"; or that it is not known.
+        result: In words.
+        because: Why it is this; empty where nothing is to be said.
+    """
 
-def _cell(column: int, text: str) -> str:
-    inner = escape(text) if column else f"<code style='white-space:pre'>{escape(text)}</code>"
-    return f"<td style='{_STYLE}'>{inner}</td>"
+    steps: tuple[TraceStep, ...]
+    distance: Any
+    start: str
+    kind: str
+    result: str
+    because: str
+
+    @property
+    def closing(self) -> tuple[str, ...]:
+        """The lines below the steps."""
+        whose = f" for {self.start}" if self.start else ""
+        result = f"{self.kind}{whose}: {self.result}"
+        return (result, *(f"because {self.because}".splitlines() if self.because else ()))

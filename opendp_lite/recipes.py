@@ -20,7 +20,7 @@ from typing import (
 
 import attrs
 
-from opendp_lite.calls import Call, default_space
+from opendp_lite.calls import Call, broken_at, default_space, links_of
 from opendp_lite.core import (
     M2,
     Function,
@@ -36,6 +36,7 @@ from opendp_lite.core import (
     Transformation,
     check_follower,
     follow,
+    heading,
     link_text,
     not_a_step,
     with_release,
@@ -44,6 +45,7 @@ from opendp_lite.documents import step, without_parentheses
 from opendp_lite.domains import Domain
 from opendp_lite.errors import OpenDPLiteError, SpaceError, shortened
 from opendp_lite.exact import Number
+from opendp_lite.explain import Explained, Role, waiting
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.conversion import Conversion
 from opendp_lite.measures.max_divergence import MaxDivergence
@@ -66,9 +68,42 @@ class Recipe(Pipeline):
         """The kinds of domain that the first step works on."""
         return self.calls[0].input_kinds
 
+    @property
+    @abstractmethod
+    def links(self) -> tuple[Any, ...]:
+        """The steps that ``>>`` joined."""
+
+    @property
+    @abstractmethod
+    def roles(self) -> tuple[Role, ...]:
+        """What each of them does with private data."""
+
     @abstractmethod
     def join(self, before: Any) -> Any:
         """A space or a transformation with these steps after it."""
+
+    def _called_on(self, before: Any) -> Any:
+        """A space or a transformation with the calls after it."""
+        first = links_of(before)
+        links = (*first, *self.links)
+        for place, call in enumerate(self.calls, len(first)):
+            with broken_at(links, place):
+                before = call.join(before)
+        return before
+
+    def _drawn(self, d_in: object) -> Explained:
+        try:
+            self.bound  # noqa: B018
+        except SpaceError as problem:
+            return self._waiting(str(problem))
+        return super()._drawn(d_in)
+
+    def _waiting(self, reason: str) -> Explained:
+        """What is said of steps that bind themselves to no space."""
+        steps = [
+            waiting(heading(link), role) for link, role in zip(self.links, self.roles, strict=True)
+        ]
+        return Explained(tuple(steps), None, "", "not known yet", reason, "")
 
     @property
     def input_space(self) -> Any:
@@ -90,7 +125,7 @@ class Recipe(Pipeline):
             try:
                 return self.join(before)
             except OpenDPLiteError as problem:
-                raise shortened(problem) from None
+                raise shortened(problem) from problem.__cause__
         if forgotten := without_parentheses(before):
             raise forgotten
         raise SpaceError(
@@ -118,11 +153,19 @@ class Stage(Recipe, Stable[In, Out]):
         """The transformation that this makes of a space."""
         return cast("Transformation[In, Out]", self.join(space))
 
+    @property
+    def links(self) -> tuple[Any, ...]:
+        """The steps that ``>>`` joined."""
+        return self.calls
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        """What each of them does with private data."""
+        return (Role.DATA,) * len(self.calls)
+
     def join(self, before: Any) -> Any:
         """A space or a transformation with these steps after it."""
-        for call in self.calls:
-            before = call.join(before)
-        return before
+        return self._called_on(before)
 
     @overload
     def __rshift__(self, other: Stage[Out, Later]) -> Stage[In, Later]: ...
@@ -130,8 +173,10 @@ class Stage(Recipe, Stable[In, Out]):
     def __rshift__(self, other: Mechanism[Out, M, R]) -> Mechanism[In, M, R]: ...
     def __rshift__(self, other: Any) -> Any:
         if not isinstance(other, Recipe):
-            raise not_a_step(other, repr(self.calls[-1]))
-        other.calls[0].check_kind(self.calls[-1].output_kinds, self.calls[-1])
+            raise not_a_step(other, self.calls)
+        links = (*self.calls, *other.links)
+        with broken_at(links, len(self.calls)):
+            other.calls[0].check_kind(self.calls[-1].output_kinds, self.calls[-1])
         return attrs.evolve(cast(Any, other), calls=(*self.calls, *other.calls))
 
     @overload
@@ -143,7 +188,7 @@ class Stage(Recipe, Stable[In, Out]):
 
     def spelled(self) -> tuple[str, Mapping[str, Any]]:
         """The steps that ``>>`` joins."""
-        return "pipeline", {"steps": self.calls}
+        return "pipeline", {"steps": self.links}
 
     def __repr__(self) -> str:
         return " >> ".join(map(repr, self.calls))
@@ -178,10 +223,20 @@ class Mechanism(Recipe, Private[In, M, R]):
         """The measurement that this makes of a space."""
         return cast("Measurement[In, M, R]", self.join(space))
 
+    @property
+    def links(self) -> tuple[Any, ...]:
+        """The steps that ``>>`` joined."""
+        return *self.calls, *self.after
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        """What each of them does with private data."""
+        before = (Role.DATA,) * (len(self.calls) - 1)
+        return *before, Role.NOISE, *(Role.RELEASE for _ in self.after)
+
     def join(self, before: Any) -> Any:
         """A space or a transformation with these steps after it."""
-        for call in self.calls:
-            before = call.join(before)
+        before = self._called_on(before)
         for link in self.after:
             before = follow(before, link)
         return before
@@ -215,10 +270,10 @@ class Mechanism(Recipe, Private[In, M, R]):
 
     def spelled(self) -> tuple[str, Mapping[str, Any]]:
         """The steps that ``>>`` joins."""
-        return "pipeline", {"steps": (*self.calls, *self.after)}
+        return "pipeline", {"steps": self.links}
 
     def __repr__(self) -> str:
-        return " >> ".join([*map(repr, self.calls), *map(link_text, self.after)])
+        return " >> ".join(map(link_text, self.links))
 
 
 def stage(
@@ -278,7 +333,7 @@ def _call_of(constructor: Callable[..., Any], args: Any, kwargs: Any) -> Call:
     try:
         return Call.of(constructor, args, kwargs)
     except OpenDPLiteError as problem:
-        raise shortened(problem) from None
+        raise shortened(problem) from problem.__cause__
 
 
 def _without_space(recipe: Any, constructor: Callable[..., Any], kind: str) -> Any:

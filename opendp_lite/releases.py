@@ -1,8 +1,10 @@
-"""The types of what pipelines release, for annotations."""
+"""The types of what pipelines release and say of themselves, for annotations."""
 
 from opendp_lite.by_group import ByGroup
 from opendp_lite.by_name import ByName
 from opendp_lite.core import InsecureRelease
+from opendp_lite.drawing.drawing import Drawing
+from opendp_lite.drawing.explanation import Explanation
 from opendp_lite.estimate import Estimate
 from opendp_lite.estimates import Estimates
 from opendp_lite.estimators.distributions.cumulative_distribution import CumulativeDistribution
@@ -20,8 +22,10 @@ __all__ = [
     "Covariance",
     "CumulativeDistribution",
     "Distribution",
+    "Drawing",
     "Estimate",
     "Estimates",
+    "Explanation",
     "Histogram",
     "InsecureRelease",
     "Release",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from math import floor, isfinite, log10
 from typing import Any, Final
@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 _MOST_PLACES: Final = 15
+_CELL: Final = "text-align:left;vertical-align:top"
 
 
 def significant(error: float, *numbers: float) -> tuple[str, ...]:
@@ -70,6 +71,23 @@ def html_table(rows: Mapping[str, str]) -> str:
         f"<tr><th style='text-align:left'>{escape(name)}</th>"
         f"<td style='text-align:left'>{escape(text)}</td></tr>"
         for name, text in rows.items()
+    )
+    return f"<table>{cells}</table>"
+
+
+def shown(release: Any) -> str:
+    """A release as a notebook shows it by itself: as its own table, or as escaped text."""
+    own = getattr(release, "_repr_html_", None)
+    if own is not None:
+        return str(own())
+    return f"<span style='white-space:pre-wrap'>{escape(str(release))}</span>"
+
+
+def html_of_each(releases: Iterable[tuple[str, Any]]) -> str:
+    """A table of two columns: names, and each release as it shows by itself."""
+    cells = "".join(
+        f"<tr><th style='{_CELL}'>{escape(name)}</th><td style='{_CELL}'>{shown(release)}</td></tr>"
+        for name, release in releases
     )
     return f"<table>{cells}</table>"
 

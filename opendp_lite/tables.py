@@ -16,6 +16,7 @@ from opendp_lite.engines.deferred import identity
 from opendp_lite.engines.lazy_table import Lazily, LazyTable
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.metrics import Metric, SymmetricDistance, SymmetricIdDistance
+from opendp_lite.sketch import TABLE, Sketch
 
 numbers: Final = Lazily(LazyTable.numbers)
 """The rows of a table as numbers."""
@@ -81,6 +82,9 @@ class Tables(Rows):
         columns = "" if self.names is None else f" of {', '.join(self.names)}"
         limit = f", {self.limit}" if self.limit else ""
         return f"{count}rows of a table{columns}{limit}"
+
+    def sketch(self) -> Sketch:
+        return TABLE
 
     def public(self) -> tuple[str, ...]:
         declared = super().public()

@@ -223,6 +223,10 @@ def test_a_part_put_together_by_hand_is_never_forgotten():
     twice = dp.Transformation(rows, rows, lambda data: data, lambda distance: 2 * distance)
     noise = dp.count() >> dp.laplace(scale=1)
     constant = dp.Measurement(rows, dp.MaxDivergence(), lambda *_: 1, lambda distance: 2 * distance)
+    for alone in (twice, constant):
+        assert repr(alone) == "dp.records() >> <put together by hand>"
+        with pytest.raises(dp.ParameterError, match="cannot be written to JSON"):
+            alone.to_json()
     for loss, made in ((2, twice >> noise), (2, constant >> max), (1.6, constant >> dp.to_zcdp())):
         assert made.map(1) == pytest.approx(loss, rel=0.05)
         assert made == made

@@ -74,6 +74,14 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
         "dp.select('age') before the step or dp.histogram('age', ...)",
     ),
     "rows with text": (lambda: LAPLACE(TABLE), "dp.table() >> dp.count()"),
+    "a table for one column": (
+        lambda: LAPLACE({"age": [1.0, 2.0], "visits": [3.0, 4.0]}),
+        "start with dp.table() >>",
+    ),
+    "the statement of a sum": (
+        lambda: public.sum().statement(),
+        "statement is for a pipeline that ends in noise; put noise after dp.sum()",
+    ),
     "two measures": (
         lambda: dp.compose(LAPLACE, dp.count() >> dp.gaussian(rho=1)),
         "Put >> dp.to_zcdp()",
@@ -127,3 +135,12 @@ def test_a_traceback_shows_the_lines_of_the_person() -> None:
     assert own(caught) == ["typed"]
     names = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
     assert names.count("program") == 1
+
+
+def test_what_caused_a_refusal_of_your_own_is_kept():
+    def program(ask: Any) -> None:
+        raise dp.DataError("mine") from KeyError("cause")
+
+    with pytest.raises(dp.DataError, match="mine") as found:
+        dp.adaptive(program, budget=dp.rho(1))([1.0])
+    assert isinstance(found.value.__cause__, KeyError)

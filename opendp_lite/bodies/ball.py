@@ -32,6 +32,7 @@ from opendp_lite.errors import ParameterError
 from opendp_lite.exact import described, sqrt_up, sum_up
 from opendp_lite.fields import initialise
 from opendp_lite.norms import Norms
+from opendp_lite.sketch import DIAMOND, DISC, LINE, SQUARE, Sketch
 
 _HUGE = 2.0**200
 _ROUNDING = 2.0**-44
@@ -97,6 +98,11 @@ class Ball(Body):
         return Box([-r for r in self.size], self.size, self.columns).shift(
             parse_bounds(middle, "center")
         )
+
+    def sketch(self) -> Sketch:
+        if self.columns == 1:
+            return LINE
+        return DISC if self.p == 2 else DIAMOND if self.p == 1 else SQUARE
 
     def radii(self) -> Norms:
         away = tuple(abs(c) for c in self.middle)

@@ -19,6 +19,7 @@ from opendp_lite.engines.missing import FillRows
 from opendp_lite.errors import SpaceError
 from opendp_lite.exact import round_up
 from opendp_lite.norms import Norms
+from opendp_lite.sketch import BODY, Sketch
 
 Summary = TypeVar("Summary")
 SLACK: Final = 2.0**-40
@@ -133,6 +134,10 @@ class Body(ABC):
     @abstractmethod
     def snapper(self) -> GridRounding:
         """The rounding of rows to the grid inside the body."""
+
+    def sketch(self) -> Sketch:
+        """Its shape, for pictures of pipelines."""
+        return BODY
 
     def specialised_sum(self) -> RowSum[Any] | None:
         """A sum of rows that is faster than rounding each with ``snapper``; None for that."""

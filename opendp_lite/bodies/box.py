@@ -32,6 +32,7 @@ from opendp_lite.errors import ParameterError
 from opendp_lite.exact import nearest, sum_up
 from opendp_lite.fields import initialise
 from opendp_lite.norms import Norms
+from opendp_lite.sketch import LINE, SQUARE, Sketch
 
 _TILE = 64
 _Move = Callable[[Fraction, Fraction], Fraction]
@@ -113,6 +114,9 @@ class Box(Body):
 
     def over(self, columns: int) -> Box:
         return Box(self.lower, self.upper, fitting_width(self, columns))
+
+    def sketch(self) -> Sketch:
+        return LINE if self.columns == 1 else SQUARE
 
     def radii(self) -> Norms:
         return self._norms(self._largest)

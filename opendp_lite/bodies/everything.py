@@ -13,6 +13,7 @@ from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.layout import DENSE, Layout
 from opendp_lite.errors import SpaceError
 from opendp_lite.norms import Norms
+from opendp_lite.sketch import PLANE, Sketch
 
 
 @attrs.frozen(repr=False)
@@ -31,6 +32,9 @@ class Everything(Body):
 
     def over(self, columns: int) -> Everything:
         return Everything(columns)
+
+    def sketch(self) -> Sketch:
+        return PLANE
 
     def radii(self) -> Norms | None:
         return None

@@ -21,6 +21,7 @@ from opendp_lite.errors import ParameterError
 from opendp_lite.exact import described, sqrt_up
 from opendp_lite.fields import initialise
 from opendp_lite.norms import Norms
+from opendp_lite.sketch import LINE, QUARTER, TRIANGLE, Sketch
 
 
 @attrs.frozen(init=False, repr=False)
@@ -61,6 +62,9 @@ class NonNegativeBall(Body):
 
     def over(self, columns: int) -> NonNegativeBall:
         return self._of(self.ball.over(columns))
+
+    def sketch(self) -> Sketch:
+        return LINE if self.columns == 1 else QUARTER if self.ball.p == 2 else TRIANGLE
 
     def radii(self) -> Norms:
         return self.ball.radii()

@@ -19,6 +19,7 @@ from opendp_lite.engines.layout import DENSE, Layout
 from opendp_lite.engines.missing import holds_missing, whole_rows
 from opendp_lite.exact import exact
 from opendp_lite.fields import initialise
+from opendp_lite.sketch import CORNERS, Sketch
 
 _HALF = 0.5
 
@@ -43,6 +44,9 @@ class OneHots(Simplex):
 
     def over(self, columns: int) -> OneHots:
         return OneHots(super().over(columns).columns)
+
+    def sketch(self) -> Sketch:
+        return CORNERS
 
     def centre(self) -> Values:
         """The row of zeros, which no place counts."""

@@ -23,6 +23,7 @@ from opendp_lite.engines.missing import holds_missing, whole_rows
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import floor_log2
 from opendp_lite.norms import Norms
+from opendp_lite.sketch import SCATTER, Sketch
 
 _SQUARE_BITS: Final = 58
 _MIXER: Final = 0x9E3779B97F4A7C15
@@ -76,6 +77,9 @@ class Points(Body):
         if columns != self.columns:
             raise ParameterError(f"{self!r} has {self.columns} columns, not {columns}")
         return self
+
+    def sketch(self) -> Sketch:
+        return SCATTER
 
     def radii(self) -> Norms:
         return self._radii

@@ -20,6 +20,7 @@ from opendp_lite.errors import ParameterError
 from opendp_lite.exact import Number, format_number, nearest, positive, sqrt_up
 from opendp_lite.fields import initialise
 from opendp_lite.norms import Norms
+from opendp_lite.sketch import QUARTER, Sketch
 
 _ROOT: Final = sqrt_up(Fraction(2))
 _ROUNDING: Final = 2.0**-44
@@ -71,6 +72,9 @@ class OuterProducts(Body):
         if columns != self.columns:
             raise ParameterError(f"{self!r} has {self.columns} columns, not {columns}")
         return self
+
+    def sketch(self) -> Sketch:
+        return QUARTER
 
     def radii(self) -> Norms:
         total = self.size * (1 + Fraction(self.side - 1) * _ROOT / 2)

@@ -19,6 +19,7 @@ from opendp_lite.engines.missing import FillRows, holds_missing
 from opendp_lite.exact import Number, format_number, nearest, positive
 from opendp_lite.fields import initialise
 from opendp_lite.norms import Norms
+from opendp_lite.sketch import LINE, TRIANGLE, Sketch
 
 
 @attrs.frozen(init=False, repr=False)
@@ -50,6 +51,9 @@ class Simplex(Body):
 
     def over(self, columns: int) -> Simplex:
         return Simplex(self.total, fitting_width(self, columns))
+
+    def sketch(self) -> Sketch:
+        return LINE if self.columns == 1 else TRIANGLE
 
     def radii(self) -> Norms:
         return Norms.squared(self.total, self.total**2, self.total)

@@ -207,6 +207,12 @@ def add_output(group: Group, forms: str = _FORMS) -> None:
         "--note", metavar="WORDS", help='what the release is for, for the ledger: "table 3", say'
     )
     group.add_argument(
+        "--data-name",
+        metavar="WORDS",
+        help='for other data than the ledger knows: its name there, such as "version 2"; all '
+        "data spends the one budget",
+    )
+    group.add_argument(
         "--explain", action="store_true", help="each step, and how the privacy loss follows from it"
     )
 

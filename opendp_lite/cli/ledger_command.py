@@ -46,7 +46,9 @@ def add_ledger(commands: argparse._SubParsersAction[Any]) -> None:
     create.add_argument(
         "--unit", metavar="WORDS", required=True, help="whom the budget protects, such as person"
     )
-    create.add_argument("--data", metavar="WORDS", default="", help="what the budget is for")
+    create.add_argument(
+        "--data", metavar="WORDS", default="", help="the name of the data, for statements"
+    )
     create.add_argument(
         "--witness",
         metavar="FILE",
@@ -69,7 +71,7 @@ def _action(
     actions: argparse._SubParsersAction[Any], name: str, run: Action, brief: str
 ) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = actions.add_parser(
-        name, help=brief, description=f"{brief.capitalize()}.", allow_abbrev=False
+        name, help=brief, description=f"{brief[0].upper()}{brief[1:]}.", allow_abbrev=False
     )
     parser.add_argument("file", metavar="FILE", help="the ledger, on a disk of this machine")
     parser.set_defaults(run=run, parser=parser)
@@ -96,9 +98,10 @@ def _budget(arguments: argparse.Namespace) -> PrivacyBudget[Any]:
     given = {"--epsilon": epsilon, "--rho": rho, "--mu": mu}
     typed = [name for name, value in given.items() if value is not None]
     if len(typed) != 1:
+        found = typed or ["--delta alone" if delta is not None else "none"]
         raise dp.ParameterError(
             "give one budget: --epsilon E, --epsilon E --delta D, --rho R or --mu M; "
-            f"got {' and '.join(typed) or 'none'}"
+            f"got {' and '.join(found)}"
         )
     if delta is not None and epsilon is None:
         raise dp.ParameterError(f"--delta goes with --epsilon, not with {typed[0]}")

@@ -17,30 +17,36 @@ class LedgerPayment:
 
     ledger: dp.Ledger
     note: str
+    data_name: str | None
 
     @classmethod
     def of(cls, arguments: argparse.Namespace) -> LedgerPayment | None:
         """The ledger that ``--ledger`` names; None without it.
 
         Raises:
-            ParameterError: If ``--note`` is given without it, or the data comes from a stream.
+            ParameterError: If ``--note`` or ``--data-name`` is given without it, or the data comes
+                from a stream.
             LedgerError: If the ledger cannot be used.
         """
         if arguments.ledger is None:
-            if arguments.note is not None:
-                raise dp.ParameterError("--note is written into a ledger; add --ledger FILE")
+            alone = {"--note": arguments.note, "--data-name": arguments.data_name}
+            for name, words in alone.items():
+                if words is not None:
+                    raise dp.ParameterError(f"{name} is written into a ledger; add --ledger FILE")
             return None
         if arguments.file == "-":
             raise dp.ParameterError(
                 "--ledger tells the data from other data by its file; give a file in place of -"
             )
-        return cls(dp.Ledger.open(arguments.ledger), arguments.note or "")
+        ledger = dp.Ledger.open(arguments.ledger)
+        return cls(ledger, arguments.note or "", arguments.data_name)
 
     def paid(
         self, measurement: dp.Measurement[Any, Any], data: object, space: dp.Space[Any]
     ) -> Release[Any]:
         """The release, once the ledger has booked its price."""
-        return self.ledger.session(data, space=space)(measurement, note=self.note)
+        ask = self.ledger.session(data, space=space, name=self.data_name)
+        return ask(measurement, note=self.note)
 
     def words(self, release: Release[Any]) -> str:
         """Where the release stands in the ledger."""

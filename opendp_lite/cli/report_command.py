@@ -57,8 +57,7 @@ class _Releases:
 
     def as_text(self) -> str:
         """The release, and what it costs."""
-        *_, last = (line for line in self._explained if line.startswith("loss for "))
-        parts = [str(self.found), "", last]
+        parts = [str(self.found), "", self.pipeline.explain().closing[0]]
         if self.ledger:
             parts.append(f"ledger: {self.ledger}")
         return "\n".join([*parts, "", *self._explained] if self.explain else parts)

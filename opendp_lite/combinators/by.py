@@ -112,7 +112,6 @@ def _of_vector(
     inner = bound_to(before, space_of_group(space))
     vector = attrs.evolve(grouped(space, keys, Stage(tuple(before))), trace=inner.trace)
     made = cast(Measurement[Space[Tables], M, Any], last.join(vector))
-    trace = tuple(step.indented() for step in made.trace)
     domain, count = inner.output_space.domain, len(keys.values)
     whole = isinstance(domain, Scalars) and made.facts.laws[0].exponent >= 0
 
@@ -130,7 +129,7 @@ def _of_vector(
     for link in map(_on_each, pipeline.after):
         parts = follow(parts, link)
     found: Measurement[Space[Tables], M, ByGroup[Any]]
-    found = attrs.evolve(parts, recipe=(), trace=trace)
+    found = attrs.evolve(parts, recipe=(), trace=made.trace)
     return found
 
 
@@ -173,7 +172,7 @@ def _one_by_one(
                 for part in inner.facts.errors
             ),
         ),
-        trace=tuple(step.indented() for step in inner.trace),
+        trace=inner.trace,
     )
 
 

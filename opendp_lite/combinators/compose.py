@@ -155,7 +155,7 @@ def compose(space: S, /, *mechanisms: Any, **named: Any) -> Measurement[S, Any, 
             errors=_errors_of([part.facts for part in parts]),
         ),
         trace=tuple(
-            step.indented()
+            step
             for name, part in zip(names, parts, strict=True)
             for step in (at_part(name), *(each.indented() for each in part.trace))
         ),

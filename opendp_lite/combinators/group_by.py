@@ -201,7 +201,7 @@ def grouped(
         ),
         chained(EachGroup(inner.function, keys.groups), partial(_side_by_side, domain)),
         moved,
-        trace=tuple(step.indented() for step in inner.trace),
+        trace=inner.trace,
     )
 
 

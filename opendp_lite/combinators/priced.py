@@ -31,10 +31,11 @@ def priced(bound: Measurement[Any, Any], measure: Measure[Any]) -> Any:
     found = measure.admit(bound.output_measure.profile(loss))
     if found is None:
         raise SpaceError(
-            f"the budget is under {measure!r}, and {bound!r} has its loss under "
-            f"{bound.output_measure!r}, which does not tell what it costs there; put "
-            ">> dp.to_zcdp() or >> dp.to_approximate(delta) after it, or take a budget of another "
-            "measure: dp.epsilon(1), dp.epsilon(1, delta=1e-6), dp.rho(1) or dp.mu(1)"
+            f"the budget is under {measure!r}, and {bound!r} loses "
+            f"{bound.output_measure.words(loss)}, which does not tell what it costs there. State "
+            "the loss of the query as the budget does, or take a budget that is stated as this "
+            "loss is: dp.epsilon(1), dp.epsilon(1, delta=1e-6), dp.rho(1) or dp.mu(1). A budget of "
+            "epsilon and delta pays for one in rho or mu with >> dp.to_approximate(1e-7) after it"
         )
     return _shortened(checked_loss(without_curve(found), measure, f"the loss of {bound!r}"))
 

@@ -41,10 +41,11 @@ S = TypeVar("S", bound=Space[Any])
 def sample(space: S, rate: Number, pipeline: Mechanism[S, M, R]) -> Measurement[S, M, R]:
     """Releases a pipeline of a secret random sample of the rows, for a smaller loss.
 
-    Each row is in the sample with probability ``rate``, whatever the others are. Every release
-    draws a new sample, and all that the pipeline reads is of one sample. Nobody may learn who is in
-    it. The whole pipeline stands inside, since only a release has a smaller loss: a sample moves
-    two datasets no nearer to each other, so a step that draws one would have no better map.
+    Each row is in the sample with probability ``rate``, independently of the others. Every release
+    draws a new sample, and the whole pipeline reads that one sample. Keep it secret who is in it.
+
+    The pipeline stands inside of the step, because only a release has a smaller loss. A sample
+    alone brings two datasets no nearer to each other.
 
     Args:
         rate: The probability to be in the sample, above 0 and at most 1.
@@ -53,8 +54,9 @@ def sample(space: S, rate: Number, pipeline: Mechanism[S, M, R]) -> Measurement[
 
     Returns:
         What the pipeline releases of the sample. A count or a sum is that of the sample: divide it
-        by the rate. An interval is for the sample: how far the sample is off is no part of it.
-        Where a neighbour has one person more or less, people are sampled with all of their rows.
+        by the rate. An interval is for the sample, and leaves out how far the sample may lie from
+        all rows. If a neighbour has one person more or less, people are sampled with all of their
+        rows.
 
     Raises:
         ParameterError: If ``rate`` is not above 0 and at most 1, or the pipeline does not end in
@@ -65,9 +67,9 @@ def sample(space: S, rate: Number, pipeline: Mechanism[S, M, R]) -> Measurement[
     Privacy:
         Pure: epsilon' = log(1 + rate (e^epsilon - 1)). Approximate: the same epsilon', and delta' =
         rate delta. The curve of the pipeline goes along: delta' at epsilon' is rate times its
-        delta at epsilon, at every epsilon. For more than one row, one of two: the same formula
-        with the loss for so many rows and the probability that one of them is in the sample, or the
-        loss of a group where that says more.
+        delta at epsilon, at every epsilon. For several rows it is the smaller of two bounds. One is
+        the same formula, with the loss for that many rows and the probability that any of them is
+        in the sample. The other is the loss of a group.
 
     Proof:
         Balle, Barthe, Gaboardi 2018, theorem 8. With the row, a release has the law (1 - rate) Q +
@@ -115,7 +117,7 @@ def sample(space: S, rate: Number, pipeline: Mechanism[S, M, R]) -> Measurement[
         release,
         privacy_map,
         Facts(explanation=_explanation(inner, share, person)),
-        trace=tuple(step.indented() for step in inner.trace),
+        trace=inner.trace,
     )
 
 

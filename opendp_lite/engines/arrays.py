@@ -79,6 +79,7 @@ def array_rows(array: Numeric) -> Source:
     if not isinstance(array, np.ma.MaskedArray):
         array = np.asarray(array)
     if array.shape in ((0,), (0, 0)):
+        require_numbers(array.dtype)
         return NoRows()
     if array.ndim not in (1, 2):
         raise DataError(

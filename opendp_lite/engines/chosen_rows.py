@@ -138,10 +138,7 @@ class _Memory:
         return NamedColumns(self.table.names, partial(self._column, places), len(places))
 
     def _column(self, places: Places, place: int) -> Any:
-        column = self.table.column(place)
-        if attempted(partial(len, column), _PICKING) != self.table.size:
-            raise DataError("the columns of the table differ in length")
-        return _picked(column, places)
+        return _picked(self.table, place, places)
 
 
 def _in_memory(choice: Choice, table: NamedColumns, size: int | None) -> _Memory:
@@ -167,11 +164,19 @@ class _Piece:
         stays = np.isin(self.places, chosen)
         if not stays.all():
             inside = np.flatnonzero(stays)
-            self.held = [_picked(column, inside) for column in self.held]
+            self.held = [_taken(column, inside) for column in self.held]
             self.places = self.places[inside]
 
 
-def _picked(column: Any, places: Places) -> Any:
+def _picked(table: NamedColumns, place: int, places: Places) -> Any:
+    """Some rows of a column, which is refused where it is not as long as the table."""
+    column = table.column(place)
+    if attempted(partial(len, column), _PICKING) != table.size:
+        raise DataError("the columns of the table differ in length")
+    return _taken(column, places)
+
+
+def _taken(column: Any, places: Places) -> Any:
     register_libraries(type(column))
     return attempted(partial(take, column, places), _PICKING)
 
@@ -181,7 +186,8 @@ class _Pieces(Source):
     """Blocks of a table, of which the rows that may be chosen are copied as they are read.
 
     A block is the person's own, who may fill it anew for the next one. Read again, the blocks might
-    come in another order.
+    come in another order. A block of which no row is chosen stays, without rows: a refusal of one
+    of its columns must not tell that one was.
     """
 
     choice: Choice
@@ -208,7 +214,6 @@ class _Pieces(Source):
         tables = [
             NamedColumns(piece.names, piece.held.__getitem__, len(piece.places))
             for piece in self.pieces
-            if len(piece.places)
         ]
         return Blocks(lambda: tables, columns=None)
 
@@ -233,21 +238,18 @@ class _WatchedPiece(Source):
             found.append(choice.met(block))
             yield block[:, :1]
         places = np.concatenate([np.empty(0, dtype=np.int64), *found])
-        if not len(places):
-            return
         names = tuple(map(str, table.names))
         wanted = [
             place
             for place, name in enumerate(names)
             if every.wanted is None or name in every.wanted
         ]
-        held = [_picked(table.column(place), places - start) for place in wanted]
+        held = [_picked(table, place, places - start) for place in wanted]
         every.pieces.append(_Piece(tuple(names[place] for place in wanted), held, places))
         if choice.full(_WAITING_PIECES):
             chosen = choice.settle()
             for piece in every.pieces:
                 piece.keep(chosen)
-            every.pieces[:] = [piece for piece in every.pieces if len(piece.places)]
 
 
 def _in_pieces(choice: Choice, blocks: Blocks, table: LazyTable) -> _Pieces:

@@ -17,7 +17,7 @@ def accounting_library() -> Any:
         return import_module("dp_accounting.dp_event")
     except ImportError:
         raise ParameterError(
-            "to_dp_event needs dp-accounting: pip install opendp_lite[accounting]; "
+            'to_dp_event needs dp-accounting: pip install "opendp_lite[accounting]"; '
             "pipeline.epsilon(delta) does without"
         ) from None
 

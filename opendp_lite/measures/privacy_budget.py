@@ -14,6 +14,7 @@ from opendp_lite.measures.gaussian_divergence import GaussianDivergence
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.measure import Measure
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
+from opendp_lite.shown_results import html_table
 
 M_co = TypeVar("M_co", bound=Measure[Any], covariant=True)
 
@@ -56,6 +57,9 @@ class PrivacyBudget(Generic[M_co]):
         """
         level = open_probability(delta, "delta")
         return round_up(self.measure.profile(self.loss).epsilon(level))
+
+    def _repr_html_(self) -> str:
+        return html_table({"budget": self.words()})
 
     def __repr__(self) -> str:
         return f"<budget of {self.words()}>"

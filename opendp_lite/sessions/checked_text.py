@@ -24,8 +24,10 @@ def checked_text(given: object, name: str) -> str:
 def checked_line(given: object, name: str) -> str:
     """A line of text, without the space around it; it may be empty."""
     text = checked_text(given, name).strip()
-    if len(text) > _MOST or not text.isprintable():
-        raise ParameterError(f"{name} must be one line of at most {_MOST} characters")
+    if len(text) > _MOST:
+        raise ParameterError(f"{name} has at most {_MOST} characters, got {len(text)}")
+    if not text.isprintable():
+        raise ParameterError(f"{name} is one line, without line breaks or control characters")
     return text
 
 

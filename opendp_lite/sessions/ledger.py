@@ -8,7 +8,8 @@ from typing import Any
 
 import attrs
 
-from opendp_lite.errors import LedgerError
+from opendp_lite.errors import LedgerError, ParameterError
+from opendp_lite.exact import described
 from opendp_lite.measures.privacy_budget import PrivacyBudget
 from opendp_lite.sessions.checked_text import checked_words
 from opendp_lite.sessions.data_identity import DataIdentity
@@ -16,21 +17,23 @@ from opendp_lite.sessions.ledger_account import LedgerAccount
 from opendp_lite.sessions.ledger_entry import EntryState, LedgerEntry
 from opendp_lite.sessions.ledger_file import LedgerFile
 from opendp_lite.sessions.session import Session, opened_session, require_space
+from opendp_lite.shown_results import html_grid
 from opendp_lite.spaces import Space
 
 _FIRST = "data"
 _NEIGHBOURS = "neighbours"
+_SHOWN = 20
 
 
 @attrs.frozen(eq=False, repr=False)
 class Ledger:
     """A privacy budget in a file, which many releases spend over days and processes.
 
-    Make it by ``dp.Ledger.create``, and open it by ``dp.Ledger.open``. Each release pays before it
-    reads any row. A payment stands on the disk, and is never given back.
+    Make it by ``dp.Ledger.create``, and open it by ``dp.Ledger.open``. Each release pays on the
+    disk before it reads any row. You never get a payment back.
 
-    ``docs/ledger.md`` says what the file guards against, and what it cannot: a person who may write
-    the file can change it, and a copy that is adopted has a budget of its own.
+    A person with the right to write the file can change it, and a copy that you adopt has a budget
+    of its own. ``docs/ledger.md`` says what the file guards against.
 
     Args:
         file: The file, opened and checked.
@@ -45,7 +48,15 @@ class Ledger:
         Fraction(3, 4)
     """
 
-    file: LedgerFile
+    file: LedgerFile = attrs.field()
+
+    @file.validator
+    def _require_file(self, _: object, given: object) -> None:
+        if not isinstance(given, LedgerFile):
+            raise ParameterError(
+                "open a ledger by dp.Ledger.open(path), or make one by dp.Ledger.create(path, "
+                f"budget=dp.rho(1), unit='person'); dp.Ledger got {described(given)}"
+            )
 
     @classmethod
     def create(
@@ -60,11 +71,11 @@ class Ledger:
         """Makes a new ledger.
 
         Args:
-            path: Where nothing stands yet, on a disk of this machine.
+            path: A new file, on a disk of this machine.
             budget: ``dp.epsilon(1)``, ``dp.epsilon(1, delta=1e-6)``, ``dp.rho(1)`` or ``dp.mu(1)``.
             unit: Whom it protects, such as "person". Say "person" only if one row is one person,
                 or sessions are opened with ``space=dp.table(person="id")``.
-            data: What the data is, in words. It stands in statements.
+            data: The name of the data, for statements.
             witness: A file elsewhere, best on another disk, that remembers each entry. It shows
                 when an older copy of the ledger is put in its place.
 
@@ -72,9 +83,8 @@ class Ledger:
             The ledger. Only its owner may read the file.
 
         Raises:
-            LedgerError: If it cannot stand there: something does already, the folder cannot be
-                written, or it is on a network.
-            ParameterError: If the budget is none, or a text is not one line.
+            LedgerError: If the file exists, its folder cannot be written, or it is on a network.
+            ParameterError: If ``budget`` is no budget, or a text is not one line.
         """
         return cls(LedgerFile.create(path, budget, unit=unit, data=data, witness=witness))
 
@@ -104,14 +114,14 @@ class Ledger:
     ) -> Session[Any]:
         """Opens several releases of the data, which spend this ledger's budget.
 
-        It goes through the data once, to tell it from other data. Of the data the ledger keeps a
-        keyed hash, from which nobody without the key can guess a row, and the names of the columns.
+        It goes through the data once, to tell it from other data. The ledger keeps the names of
+        the columns and a keyed hash of the data. Without the key nobody can test a guess by it.
 
         Args:
             data: The data that the ledger is for.
             space: As for ``dp.session``. All sessions of a ledger have the same unit.
-            name: For other data than before, such as a later version: its name. All data of a
-                ledger spends the one budget.
+            name: A name for other data than before, such as "version 2". All data of a ledger
+                spends the one budget.
 
         Returns:
             A session. Its releases have their numbers from the ledger.
@@ -182,7 +192,9 @@ class Ledger:
         if here and name in (None, *here):
             return here[0]
         if here:
-            raise LedgerError(f"the ledger knows this data as {here[0]!r}, not as {name!r}")
+            raise LedgerError(
+                f"the ledger knows this data as {here[0]!r}, not as {name!r}; leave out the name"
+            )
         if name in known:
             raise LedgerError(
                 f"the ledger knows other data as {name!r}. Give the data as it was, or another "
@@ -190,9 +202,11 @@ class Ledger:
             )
         if known and name is None:
             raise LedgerError(
-                f"this is other data than the ledger knows ({', '.join(known)}). Give the data as "
-                "it was, with its rows in the same order; or, for a later version of it, a name: "
-                "ledger.session(data, name='version 2'). Both spend the one budget"
+                f"this is other data than the ledger knows ({', '.join(map(repr, known))}). Give "
+                "the data as it was, with its rows in the same order. A file and a table that was "
+                "read from it count as different: dp.csv_table(path, ...) opens the file. For a "
+                "later version give a name: name='version 2' in ledger.session, or --data-name "
+                "'version 2'. All of them spend the one budget"
             )
         return _FIRST if name is None else name
 
@@ -218,6 +232,18 @@ class Ledger:
                 "open it with the space of the sessions before, or make another ledger for "
                 "other data"
             )
+
+    def _repr_html_(self) -> str:
+        entries = self.entries()
+        words = self.file.measure.words
+        lines = [
+            (str(each.number), each.state.value, words(each.price), words(each.total), each.note)
+            for each in entries[-_SHOWN:]
+        ]
+        terms = self.file.terms
+        head = f"Ledger {terms.identity} of {terms.data or 'data'}, a unit is a {entries[0].unit}"
+        titles = ("entry", "what", "price", "spent so far", "note")
+        return html_grid(f"{head}: {self.spent} of {self.budget.words()} spent", titles, lines)
 
     def __repr__(self) -> str:
         return (

@@ -33,7 +33,8 @@ _WORDS: Final = {
     "SQLITE_CANTOPEN": "it cannot be opened; look at the rights of the file and of its folder",
     "SQLITE_PERM": "it may not be written; ask its owner for the right to",
     "SQLITE_IOERR": "the disk failed; look at the disk, then open the ledger again",
-    "SQLITE_NOTADB": "it is no ledger",
+    "SQLITE_NOTADB": "it is no ledger; name the file that opendp-lite ledger create or "
+    "dp.Ledger.create made",
     "SQLITE_CORRUPT": "it is damaged; restore a copy and adopt it with a reason",
     "SQLITE_CONSTRAINT": "the entry does not fit the ones before; open the ledger again",
 }

@@ -48,6 +48,7 @@ _REMEMBERED: Final = 64
 _KEY_WORDS: Final = 4
 _NAME_WORDS: Final = 2
 _MODE: Final = 0o600
+_THERE: Final = "there already; open it, or give the new ledger another name"
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -314,15 +315,16 @@ class LedgerFile:
         require_budget(budget, "raise_budget")
         if budget.measure != self.measure:
             raise ParameterError(
-                f"the budget of this ledger is under {self.measure!r} for ever, and "
-                f"{budget.words()} is under {budget.measure!r}"
+                f"the budget of this ledger is {self.budget.words()} and stays in this measure; "
+                f"got {budget.words()}. Give a larger one of the same kind"
             )
         loss, words = checked_budget(budget.loss, self.measure), checked_words(reason, "reason")
         with self._writing() as write:
             before = write.head.budget
             if loss == before or not self.measure.within(before, loss):
                 raise ParameterError(
-                    f"the budget is {self.measure.words(before)}, and it can only be raised"
+                    f"the budget is {self.measure.words(before)}, and it can only be raised; got "
+                    f"{budget.words()}"
                 )
             entry = self._following(write.head, EntryState.RAISED, note=words, budget=loss)
             return self._add(write, entry)
@@ -524,7 +526,7 @@ class LedgerFile:
             raise LedgerError(
                 f"the ledger {str(self.path)!r} is a copy or came from another machine; the "
                 "original may be in use, and both would spend the same budget. If it is not, adopt "
-                "this one with a reason"
+                "this one with a reason: dp.Ledger.adopt(path, reason), or opendp-lite ledger adopt"
             )
 
     def _scopes(self, connection: sqlite3.Connection) -> dict[str, str]:
@@ -554,9 +556,8 @@ def _make_empty(path: Path) -> None:
     try:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE))
     except FileExistsError:
-        raise LedgerError(
-            f"{str(path)!r} is there already; open it, or give the new ledger another name"
-        ) from None
+        here = "a folder; name a file in it" if path.is_dir() else _THERE
+        raise LedgerError(f"{str(path)!r} is {here}") from None
     except OSError as problem:
         raise LedgerError(
             f"the ledger {str(path)!r} cannot be made: {problem.strerror or type(problem).__name__}"

@@ -24,6 +24,7 @@ from opendp_lite.metrics import Metric, SymmetricDistance
 from opendp_lite.recipes import Mechanism
 from opendp_lite.samplers.entropy import SecureEntropy
 from opendp_lite.sessions.session_release import Payer, Release
+from opendp_lite.shown_results import html_table
 from opendp_lite.spaces import Space, table
 from opendp_lite.tables import PersonTables, tables_in
 
@@ -81,9 +82,9 @@ class Session(Spender[M]):
 
         Raises:
             BudgetExceeded: If the budget does not pay for it. This costs nothing.
-            SpaceError: If its loss is in a measure that the budget's does not convert, it is for
-                other neighbours than the session, the session is closed, or this is another
-                process, such as a fork.
+            SpaceError: If the loss cannot be converted to the measure of the budget, or the query
+                is for other neighbours than the session. Also if the session is closed, or this is
+                another process, such as a fork.
             DataError: If a table has no column of a name that the query asks for. This costs
                 nothing. Other trouble with the data shows when it is read, and costs the price.
         """
@@ -160,6 +161,11 @@ class Session(Spender[M]):
             "keeps one budget for several processes"
         )
 
+    def _repr_html_(self) -> str:
+        state = "closed" if self._open.closed else "open"
+        told = {"session": state, "protects": self.neighbours, "spent": str(self.spent)}
+        return html_table({**told, "budget": self.budget.words()})
+
     def __repr__(self) -> str:
         state = "closed, " if self._open.closed else ""
         return f"<session, {state}{self.spent} of {self.budget.words()} spent>"
@@ -170,14 +176,14 @@ def session(
 ) -> Session[M]:
     """Opens several releases of one dataset under one budget.
 
-    The session has what you asked before, so the budget covers all releases together. It lasts as
-    long as its process: for a budget that lasts longer, use ``dp.Ledger``.
+    The session adds up what your releases lose, and refuses what would pass the budget. It lasts as
+    long as its process. For a budget that lasts longer, use ``dp.Ledger``.
 
     Args:
         data: A table, a column, or whatever your pipelines work on.
         budget: ``dp.epsilon(1)``, ``dp.epsilon(1, delta=1e-6)``, ``dp.rho(1)`` or ``dp.mu(1)``.
-        space: Who is protected, where it is not one row that is added or removed: such as
-            ``dp.table(person="id")``, or ``dp.records(size=1000, metric=dp.ChangeOneDistance())``.
+        space: Who is protected. By default it is one row that is added or removed. Others are
+            ``dp.table(person="id")`` and ``dp.records(size=1000, metric=dp.ChangeOneDistance())``.
 
     Returns:
         A session. You may use it in a ``with`` block, which closes it.
@@ -186,8 +192,8 @@ def session(
         ParameterError: If ``budget`` is no budget, or ``space`` no space.
 
     Privacy:
-        All releases together lose at most the budget, for one unit of the space, whatever you ask
-        after which answer. The data must stay as it is.
+        All releases together lose at most the budget for one unit of the space. Each query may
+        depend on earlier answers. The data must stay as it is.
 
     Proof:
         A privacy filter, as for ``dp.adaptive``. A query of another measure costs what its own
@@ -211,9 +217,13 @@ def session(
 
 def opened_session(data: object, space: Space[Any] | None, account: Account[M]) -> Session[M]:
     """A session that pays by an account. Pipelines about a table are bound to tables."""
-    names = names_alone(data) if space is None else None
-    is_table = names is not None and len(names.names) > 1
-    return Session(table() if is_table else space, _Open(data), account)
+    return Session(table_of(data) if space is None else space, _Open(data), account)
+
+
+def table_of(data: object) -> Space[Any] | None:
+    """``dp.table()`` for data of several named columns, else None. No row is read."""
+    names = names_alone(data)
+    return table() if names is not None and len(names.names) > 1 else None
 
 
 def require_space(given: object, step: str) -> None:

@@ -10,6 +10,7 @@ from opendp_lite.combinators.account import Order, Receipt
 from opendp_lite.core import R
 from opendp_lite.exact import Number, digits_down
 from opendp_lite.measures.measure import Measure
+from opendp_lite.shown_results import html_of_each
 from opendp_lite.statements.position import Position
 from opendp_lite.statements.statement import Statement
 
@@ -95,6 +96,18 @@ class Release(Generic[R]):
 
     def __str__(self) -> str:
         return str(self.value)
+
+    def _repr_html_(self) -> str:
+        budget, spent = self.receipt.budget, self.receipt.spent
+        told = {
+            "release": f"number {self.number} of {self.payer.title}",
+            "value": self.value,
+            "price": budget.measure.words(self.price),
+            "spent so far": budget.measure.words(spent),
+            "budget": budget.words(),
+            "protects": self.payer.unit,
+        }
+        return html_of_each([*told.items(), *([("note", self.note)] if self.note else [])])
 
     def __repr__(self) -> str:
         words = self.receipt.budget.measure.words(self.price)

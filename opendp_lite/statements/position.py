@@ -30,18 +30,27 @@ class Position:
     note: str = ""
 
     @property
+    def title(self) -> str:
+        """Which release it is, in words."""
+        words = f", {self.note!r}" if self.note else ""
+        return f"This is entry {self.number} of {self.ledger}{words}."
+
+    @property
+    def budget_left(self) -> tuple[str, ...]:
+        """Whom the budget protects, and how much of it is left, in words."""
+        owner = f"The owner of the ledger declares that it protects any one {self.unit}."
+        left = f"Left for further releases: {self.left}. The whole budget is {self.budget}."
+        return (owner, left) if self.unit else (left,)
+
+    @property
     def sentences(self) -> tuple[str, ...]:
         """The position in words."""
         found = [
-            f"This is entry {self.number} of {self.ledger}, whose budget for all releases is "
-            f"{self.budget}.",
+            self.title,
+            f"The budget for all of its releases is {self.budget}.",
             f"Spent so far, this release included: {self.spent}. Left: {self.left}.",
             "The losses of releases that are no entries there add up with these.",
         ]
-        if self.unit:
-            found.append(f"Its owner declares that it protects any one {self.unit}.")
-        if self.note:
-            found.append(f"Note: {self.note}.")
         if self.head:
             found.append(f"Head of its chain: {self.head}.")
         return tuple(found)

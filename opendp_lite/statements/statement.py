@@ -124,7 +124,7 @@ class Statement:
             f"{digits_up(100 * self.loss.guess, 3)} % of cases. Without the release it is 50 %.",
         ]
         if self.position is not None:
-            found.append(f"Left for further releases: {self.position.left}.")
+            found = [self.position.title, *found, *self.position.budget_left]
         if self.made:
             found.append(f"Made in these steps: {' '.join(self.made)}")
         return tuple(found)

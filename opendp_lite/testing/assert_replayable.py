@@ -6,12 +6,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from opendp_lite.combinators.adaptive import Ask, adaptive
+from opendp_lite.combinators.adaptive import adaptive
 from opendp_lite.combinators.witness import WITNESS
 from opendp_lite.core import Measurement, Pipeline, Private
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import described
 from opendp_lite.measures.privacy_budget import PrivacyBudget, require_budget
+from opendp_lite.recipes import Mechanism
+from opendp_lite.sessions.session import table_of
 from opendp_lite.testing.held_data import held_data
 from opendp_lite.testing.replay import Question, recorded, replayed
 from opendp_lite.testing.require import require
@@ -26,10 +28,10 @@ def assert_replayable(
 ) -> None:
     """Tries to show that a program knows more of the data than the answers that it got.
 
-    A program is run on the data, and all that it asks is written down with the answers. Then it is
-    run again, on the same data and on the neighbour, and gets the answers of the first run. So it
-    must ask the same queries at the same prices, in the same order, and give the same result. It
-    fails for a program that
+    It runs the program on the data, and writes down the queries and their answers. Then it runs the
+    program again, on the same data and on the neighbour, with the answers of the first run. The
+    program must ask the same queries at the same prices, in the same order, and give the same
+    result. The test fails for a program that
 
     - holds the data in a variable, or reads it from a global;
     - chooses a query, a budget, or when to stop, by the data or its number of rows;
@@ -51,7 +53,7 @@ def assert_replayable(
         program: One of three:
 
             - a pipeline that runs programs, such as ``dp.adaptive(program, dp.rho(1))``;
-            - with ``budget``, a function of ``ask``;
+            - with ``budget``, a function of ``ask``. Of a table it asks as in ``dp.session``;
             - a function of the data that releases all by programs or sessions. Its result is
               compared, too.
         data: A dataset, made up.
@@ -123,11 +125,21 @@ def _work_of(program: object, budget: PrivacyBudget[Any] | None) -> Callable[[An
         )
     if budget is not None:
         require_budget(budget, "assert_replayable")
-        of_ask: Callable[[Ask[Any]], Any] = program
-        return adaptive(of_ask, budget)
-    function = program
+        return partial(_asked, adaptive(program, budget))
+    return partial(_of_data, program)
 
-    def as_program(data: Any) -> Any:
+
+def _asked(program: Mechanism[Any, Any, Any], data: Any) -> Any:
+    """A release of a program, from a table where the data is one, as in ``dp.session``."""
+    space = table_of(data)
+    return program(data) if space is None else (space >> program)(data)
+
+
+def _of_data(function: Callable[[Any], Any], data: Any) -> Any:
+    try:
         return WITNESS.get().ran(partial(function, data))
-
-    return as_program
+    except Exception as problem:
+        problem.add_note(
+            "assert_replayable called it with the data. A function of ask needs budget=dp.rho(1)"
+        )
+        raise

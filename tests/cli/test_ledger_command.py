@@ -45,7 +45,7 @@ def test_each_budget_can_be_typed(made, tmp_path, typed, budget):
     [
         ([], "give one budget"),
         (["--rho", "1", "--mu", "1"], "got --rho and --mu"),
-        (["--delta", "1e-6"], "give one budget"),
+        (["--delta", "1e-6"], "got --delta alone"),
         (["--rho", "1", "--delta", "1e-6"], "--delta goes with --epsilon, not with --rho"),
         (["--rho", "0"], "rho must be above 0"),
         (["--rho", "-1"], "rho must be above 0"),
@@ -132,3 +132,22 @@ def test_what_is_no_ledger(refused, tmp_path, action):
     assert "there is no ledger" in refused("ledger", action, tmp_path / "nothing")
     assert "it is no ledger" in refused("ledger", action, tmp_path / "x")
     assert Path(tmp_path / "x").read_text().startswith("age")
+
+
+def test_other_data_pays_under_a_name_of_its_own(made, refused, tmp_path):
+    path, file = tmp_path / "a.ledger", tmp_path / "ages.csv"
+    made("ledger", "create", path, "--rho", 1, "--unit", "person")
+    typed = ("mean", file, "--column", "age", "--bounds", 0, 100, "--rho", 0.1)
+    file.write_text("age\n" + "41\n38\n" * 100)
+    made(*typed, "--ledger", path)
+    file.write_text("age\n" + "41\n38\n" * 101)
+    assert "--data-name 'version 2'" in refused(*typed, "--ledger", path)
+    told = made(*typed, "--ledger", path, "--data-name", "version 2")
+    assert "spent: rho = 0.2 zCDP" in told
+    read = dp.csv_table(file, {"age": float})
+    assert dp.Ledger.open(path).session(read).spent == 0.2
+    assert "--data-name is written into a ledger" in refused(*typed, "--data-name", "version 2")
+
+
+def test_the_help_of_an_action_is_a_sentence(made):
+    assert "All entries as JSON, without the key" in made("ledger", "export", "--help")

@@ -74,9 +74,10 @@ def test_a_block_for_each_part_is_explained() -> None:
     lines = REPORT.explain().splitlines()
     names = [line for line in lines if line.startswith("  ") and line.strip()[:-1] in PARTS]
     assert names == [f"  {name}:" for name in PARTS]
-    assert max(map(len, lines)) < 250
-    last = "dp.compose(rows=..., age=..., sex=..., cities=..., **{'by sex': ...}"
-    assert any(line.startswith(last) for line in lines)
+    assert max(map(len, lines)) <= 100
+    assert (
+        "dp.compose(rows=..., age=..., sex=..., cities=..., **{'by sex': ...}" in REPORT.explain()
+    )
     because = lines[lines.index("because the losses of the parts add up") :]
     assert "  rows: epsilon = l1 / b, b = 2, standard deviation 2.82843" in because
     assert not any("declared" in line or "present" in line for line in lines)
@@ -98,7 +99,9 @@ def test_releases_are_a_mapping_that_shows_itself() -> None:
     found = REPORT.insecure_release(TABLE, seed=5).value
     assert repr(found).startswith("rows: ")
     assert "\nsex:\n  sex  count  95 % interval\n  f  " in repr(found)
-    assert "<th style='text-align:left'>by sex</th>" in found._repr_html_()
+    html = found._repr_html_()
+    assert ">by sex</th>" in html
+    assert html.count("<table>") > 3
     assert len(found) == 7
     assert "rows" in found
     assert found.get("nothing") is None

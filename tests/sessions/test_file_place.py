@@ -99,7 +99,7 @@ def test_folders_devices_and_nothing_are_refused(tmp_path, ledger):
     ):
         with pytest.raises(dp.OpenDPLiteError, match=words):
             LedgerFile.open(path)
-    with pytest.raises(dp.OpenDPLiteError, match="is there already"):
+    with pytest.raises(dp.OpenDPLiteError, match="is a folder; name a file in it"):
         LedgerFile.create(tmp_path, dp.rho(1), unit="person")
     with pytest.raises(dp.OpenDPLiteError, match="the witness is a file"):
         LedgerFile.create(tmp_path / "x", dp.rho(1), unit="person", witness=tmp_path)

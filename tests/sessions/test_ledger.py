@@ -115,6 +115,11 @@ def test_prices_of_other_measures(ledger):
     assert normal.spent == 1.0
 
 
+def test_a_ledger_is_opened_or_created():
+    with pytest.raises(dp.ParameterError, match=r"dp\.Ledger\.open\(path\).*got 'survey\.ledger'"):
+        dp.Ledger("survey.ledger")
+
+
 def test_other_data_is_refused_or_gets_a_name(ledger):
     ledger.session(TABLE)
     before = len(ledger.entries())

@@ -91,7 +91,7 @@ def test_a_query_that_does_not_fit_is_refused_before_any_row_is_read():
         (dp.clamp(0, 1), "ends in noise"),
         (3, "ends in noise"),
         (dp.laplace, "ends in noise"),
-        (TENTH, "another measure"),
+        (TENTH, "loses rho = 0.1 zCDP, .* State the loss"),
         (dp.scalar() >> dp.laplace(epsilon=1), "counts its loss"),
     ]
     for query, words in wrong:

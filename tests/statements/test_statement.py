@@ -362,6 +362,11 @@ def test_the_position_in_a_ledger() -> None:
     for each in ("entry 3 of the ledger survey", "Left: rho = 0.6 zCDP", "chain: abc123"):
         assert each in text
     assert "This release alone" not in text
+    told = attrs.evolve(place, note="table 3", unit="person")
+    short = attrs.evolve(found, position=told).sections["In short"]
+    assert short[0] == "This is entry 3 of the ledger survey, 'table 3'."
+    assert "The owner of the ledger declares that it protects any one person." in short
+    assert "Left for further releases: rho = 0.6 zCDP. The whole budget is rho = 1 zCDP." in short
     assert found.as_dict()["position"] == attrs.asdict(place)
     assert found.as_dict()["deployment"]["deployment_model"]["release_type"] == "Many releases"
 

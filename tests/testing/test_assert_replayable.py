@@ -485,3 +485,19 @@ def test_every_estimator_that_runs_a_program_is_replayable() -> None:
     built = {path for path, step in STEPS.items() if "programmed(" in source_of(step)}
     assert len(built) > 10
     assert not built - found - {"dp.adaptive"}
+
+
+def reads_two_columns(ask):
+    first = ask(TENTH)
+    return first, ask(dp.select("x") >> dp.mean(0, first**2 + 1, rho=0.1))
+
+
+def test_a_program_may_ask_about_a_table():
+    fewer = {name: column[:3] for name, column in TABLE.items()}
+    check(reads_two_columns, TABLE, fewer)
+
+
+def test_a_program_without_its_budget_is_told():
+    with pytest.raises(TypeError) as caught:
+        dp.assert_replayable(reads_two_columns, ROWS, FEWER)
+    assert "needs budget=dp.rho(1)" in "".join(caught.value.__notes__)

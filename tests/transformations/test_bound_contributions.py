@@ -461,6 +461,28 @@ def test_text_in_one_block_and_numbers_in_another_are_refused():
         kept(dp.Blocks(lambda: iter(frames), columns=None), drawn(0))
 
 
+@pytest.mark.parametrize("ids", [[None, None], ["c", None], [None, "c"]])
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {},
+        {"x": range(2)},
+        {"x": [1.0]},
+        {"x": np.ones((2, 2))},
+        {"x": np.array(["q", "r"])},
+        {"x": np.array(["2020-01-01"] * 2, "M8[D]")},
+    ],
+    ids=["none", "unknown", "short", "wide", "text", "dates"],
+)
+@pytest.mark.parametrize("whole", [True, False])
+def test_whether_a_column_is_refused_does_not_tell_if_a_row_is_kept(columns, ids, whole):
+    odd = {"id": ids, "city": [0, 0], **columns}
+    usual = {"id": ["a", "b"], "city": [0, 0], "x": [1.0, 2.0]}
+    data = odd if whole else dp.Blocks(lambda: iter([usual, odd]), columns=None)
+    with pytest.raises(dp.DataError):
+        (PEOPLE >> dp.bound_contributions(2) >> SUMMED)(data)
+
+
 def test_rows_of_an_unknown_container_are_not_picked():
     @attrs.frozen
     class Odd:

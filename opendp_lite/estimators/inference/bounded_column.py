@@ -23,7 +23,6 @@ from opendp_lite.transformations.impute import impute
 P = ParamSpec("P")
 R = TypeVar("R")
 _LARGEST_BOUND: Final = rational_of_float(1e100)
-_NARROWEST_WIDTH: Final = 1 / _LARGEST_BOUND
 _BOUNDS: Final = 2
 
 
@@ -44,13 +43,9 @@ class BoundedColumn:
             raise ParameterError(
                 f"{step}: lower must be below upper, got {lower}, {upper}; {advice}"
             )
-        if max(map(abs, bounds)) > _LARGEST_BOUND or bounds[1] - bounds[0] < _NARROWEST_WIDTH:
-            raise ParameterError(
-                f"{step}: bounds beyond {float(_LARGEST_BOUND):g}, or less than "
-                f"{float(_NARROWEST_WIDTH):g} apart, have squares that floats cannot hold; write "
-                "the column in another unit"
-            )
-        return cls((lower, upper), *bounds)
+        found = cls((lower, upper), *bounds)
+        found.require(_LARGEST_BOUND, step, "squares")
+        return found
 
     @classmethod
     def of(cls, space: Space[Rows], lower: Number, upper: Number, step: str) -> BoundedColumn:
@@ -62,6 +57,14 @@ class BoundedColumn:
                 "select() before it, or use multivariate_mean()"
             )
         return found
+
+    def require(self, largest: Fraction, step: str, powers: str) -> None:
+        """Refuses bounds beyond this number, or less than one part of it apart."""
+        if max(abs(self.lower), abs(self.upper)) > largest or 2 * self.half < 1 / largest:
+            raise ParameterError(
+                f"{step}: bounds beyond {float(largest):g}, or less than {float(1 / largest):g} "
+                f"apart, have {powers} that floats cannot hold; write the column in another unit"
+            )
 
     @property
     def middle(self) -> Fraction:

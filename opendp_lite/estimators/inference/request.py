@@ -93,9 +93,8 @@ class Request:
             squares = SumOfSquares.of(space, plan.column, self.for_squares)
             mechanism = compose(mechanism, squares.mechanism()) >> squares.combine
         rows = plan.column.rows(space).bind(space)
-        inside = tuple(step.indented() for step in rows.trace)
         made = self.whole.with_claimed_loss(rows >> (mechanism >> self.as_estimate))
-        return made.explained(explanation, simulate=plan.simulate, trace=inside)
+        return made.explained(explanation, simulate=plan.simulate, trace=rows.trace)
 
     def of_columns(
         self,

@@ -185,7 +185,7 @@ def centered_sum(
     made = budget.with_claimed_loss((noisy >> shown.release).bind(space))
     found = made.explained(
         _explanation(space, plans, best, budget),
-        trace=tuple(step.indented() for step in made.trace),
+        trace=made.trace,
     )
     return attrs.evolve(found, facts=attrs.evolve(found.facts, errors=errors))
 

@@ -27,7 +27,7 @@ from opendp_lite.estimators.inference.value_search import (
     rings_for,
     search_shares,
 )
-from opendp_lite.exact import Number
+from opendp_lite.exact import Number, rational_of_float
 from opendp_lite.spaces import Space
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.clamp import clamp
@@ -39,6 +39,7 @@ _OFF, _OFF_SHARE = 0.02, 0.05
 """About how far the mean that the rings tell lies from the true one, in half widths."""
 _ROWS_OFF: Final = Fraction(3, 100)
 _FINE: Final = 2**24
+_LARGEST_TO_SQUARE_TWICE: Final = rational_of_float(1e50)
 
 
 @attrs.frozen
@@ -68,6 +69,9 @@ class SpreadPlan:
             )
         whole = budget_of(step, *budget).with_choices()
         request = Request.within(whole, step, confidence, sampling)
+        if request.sampling:
+            powers = "fourth powers, which sampling=True takes,"
+            column.require(_LARGEST_TO_SQUARE_TWICE, step, powers)
         (column.rows(space) >> median(column, whole)).bind(space)
         return cls(column, request, rings_for(float(2 * column.half)))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from fractions import Fraction
-from math import sqrt
+from math import isfinite, sqrt
 
 import numpy as np
 import pytest
@@ -393,3 +393,22 @@ def test_the_explanation_says_where_the_budget_goes():
     said = dp.variance(0, 100, epsilon=1).explain()
     assert "10% of the budget is for a median, 20%" in said
     assert "no interval" in said
+
+
+@pytest.mark.parametrize("step", [dp.variance, dp.standard_deviation])
+@pytest.mark.parametrize(("lower", "upper"), [(-1e51, 1e51), (0, 1e99), (0, 1e-51)])
+def test_fourth_powers_that_floats_cannot_hold_are_refused_before_data(step, lower, upper):
+    step(lower, upper, rho=1, confidence=0.95)
+    with pytest.raises(dp.ParameterError, match="fourth powers, which sampling=True takes"):
+        step(lower, upper, rho=1, confidence=0.95, sampling=True)
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(-1e50, 1e50), (0, 1e-50)])
+@pytest.mark.parametrize("values", ["ends", "zeros", "one"])
+def test_fourth_powers_of_the_widest_and_narrowest_bounds_hold(lower, upper, values):
+    rows = {"ends": [lower, upper] * 200, "zeros": [0.0] * 400, "one": [upper]}[values]
+    step = dp.variance(lower, upper, rho=1, confidence=0.95, sampling=True)
+    for seed in range(5):
+        found = step.insecure_release(rows, seed).value
+        assert isfinite(found.value)
+        assert found.interval[0] <= found.value <= found.interval[1]

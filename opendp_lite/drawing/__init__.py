@@ -1,0 +1,1 @@
+"""Pipelines as pictures and as tables, for notebooks and for terminals."""

@@ -1,0 +1,219 @@
+"""Pictures of pipelines: every step draws, with a text alternative, within its width."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.drawing.broken_chain import chain_lines
+from opendp_lite.drawing.columns import in_columns
+from opendp_lite.examples import examples_of
+from tests.public_names import STEPS
+
+WIDTH = 100
+SVG = "{http://www.w3.org/2000/svg}"
+CALLS = [
+    pytest.param(step, given, id=f"{path}-{place}")
+    for path, step in STEPS.items()
+    for place, given in enumerate(examples_of(step))
+]
+LOSS = dp.clamp(0, 100) >> dp.sum() >> dp.laplace(epsilon=0.25)
+COUNT = dp.count() >> dp.laplace(epsilon=0.5)
+
+
+def picture_of(pipeline: Any) -> ElementTree.Element:
+    """The picture in what a notebook shows, which has to parse."""
+    shown = ElementTree.fromstring(pipeline._repr_html_())
+    (picture,) = shown.iter(f"{SVG}svg")
+    return picture
+
+
+def alternative_of(picture: ElementTree.Element) -> str:
+    """The title and the description, found as a reader of screens finds them."""
+    names = picture.attrib["aria-labelledby"].split()
+    found = {each.attrib.get("id"): each.text or "" for each in picture.iter()}
+    assert picture.attrib["role"] == "img"
+    return "\n".join(found[name] for name in names)
+
+
+@pytest.mark.parametrize(("step", "given"), CALLS)
+def test_every_example_draws(step: Any, given: Any) -> None:
+    bound = given.space >> step(*given.args, **given.kwargs)
+    drawing = bound.draw()
+    said = alternative_of(picture_of(bound))
+    told = drawing.explained
+    assert told.result in said
+    assert told.start in said
+    for each in told.steps:
+        assert each.heading.removesuffix(":") in said
+    assert max(map(len, str(drawing).splitlines())) <= WIDTH
+    assert max(map(len, str(bound.explain(given.space.unit)).splitlines())) <= WIDTH
+    for line in picture_of(bound).iter(f"{SVG}text"):
+        assert float(line.attrib["font-size"]) >= 11
+
+
+@pytest.mark.parametrize(
+    "pipeline",
+    [dp.sum() >> dp.laplace(epsilon=1), dp.square(), LOSS >> abs, dp.compose(LOSS, COUNT)],
+)
+def test_steps_that_wait_for_a_space_draw(pipeline: Any) -> None:
+    said = alternative_of(picture_of(pipeline))
+    for step in pipeline.calls:
+        assert step.heading in said
+    assert max(map(len, str(pipeline.draw()).splitlines())) <= WIDTH
+
+
+def test_what_waits_says_why() -> None:
+    waiting = dp.sum() >> dp.laplace(epsilon=1)
+    assert "not known yet: sum needs rows in a bounded body" in str(waiting.draw())
+    with pytest.raises(dp.SpaceError, match="bounded body"):
+        waiting.explain()
+
+
+def test_distances_stand_at_arrows() -> None:
+    lines = str((dp.clamp(0, 3) >> dp.sum() >> dp.laplace(epsilon=1)).draw(2)).splitlines()
+    assert lines[0] == "adding or removing 2 rows"
+    assert " |  l1 6, l2 6, linf 6" in lines
+    assert lines[-1] == "loss: epsilon = 2 (pure differential privacy)"
+    words = [each.text for each in picture_of(LOSS).iter(f"{SVG}text")]
+    assert {"l1 100,", "l2 100,", "linf 100"} <= set(words)
+
+
+def test_parts_are_branches() -> None:
+    both = dp.compose(total=LOSS, rows=COUNT)
+    lines = str(both.draw()).splitlines()
+    assert [line for line in lines if "+--" in line] == [" +-- total", " +-- rows"]
+    assert sum(line.startswith(" |   [ dp.laplace(") for line in lines) == 2
+    said = alternative_of(picture_of(both))
+    assert said.index("Inside, total:") < said.index("dp.clamp") < said.index("Inside, rows:")
+
+
+def test_text_of_a_person_is_escaped() -> None:
+    sharp = "<script>alert('&')</script>"
+    for pipeline in (
+        dp.compose(**{sharp: COUNT}),
+        dp.select(sharp) >> LOSS,
+        dp.by(sharp, [sharp, ']]>"'], COUNT),
+        dp.table(person=sharp) >> dp.bound_contributions(2) >> COUNT,
+    ):
+        for html in (pipeline._repr_html_(), pipeline.explain()._repr_html_()):
+            assert "<script" not in html
+            ElementTree.fromstring(html)
+
+
+def test_pictures_need_no_network_and_run_nothing() -> None:
+    html = dp.compose(LOSS, COUNT)._repr_html_()
+    assert not re.search(r"<(script|style|image|link|use|a)\b|href|url\(|\son\w+=", html)
+    assert re.findall(r"https?://[^\"']+", html) == ["http://www.w3.org/2000/svg"]
+
+
+def test_colours_stand_out_on_light_and_on_dark() -> None:
+    """The contrast of graphics that WCAG 2.1 asks for, 3 to 1, on white and on nearly black."""
+
+    def luminance(colour: str) -> float:
+        parts = np.array([int(colour[at : at + 2], 16) for at in (1, 3, 5)]) / 255
+        linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+        return float(linear @ [0.2126, 0.7152, 0.0722])
+
+    colours = set(re.findall(r"#[0-9a-f]{6}", (LOSS >> abs)._repr_html_()))
+    assert len(colours) == 3
+    for each in map(luminance, colours):
+        assert 1.05 / (each + 0.05) > 3
+        assert (each + 0.05) / (luminance("#111111") + 0.05) > 3
+
+
+def test_a_picture_is_the_same_before_and_after_data() -> None:
+    before = LOSS._repr_html_()
+    LOSS([1e9, np.nan, -3.0])
+    assert LOSS._repr_html_() == before
+
+
+def test_an_explanation_is_its_text() -> None:
+    told = LOSS.explain()
+    assert repr(told) == str(told) == "\n".join(told.splitlines())
+    assert "x (l1 100, l2 100, linf 100)" in told
+    assert "nothing of the sort" not in told
+    pre = ElementTree.fromstring(told._repr_html_())
+    assert pre.tag == "pre"
+    assert pre.text == str(told)
+
+
+def test_columns_keep_their_width_and_their_words() -> None:
+    rows = [["step", "domain"], ["a" * 70, "word " * 30], ["  b", "c"]]
+    lines = in_columns(rows)
+    assert max(map(len, lines)) <= WIDTH
+    assert sum(line.count("word") for line in lines) == 30
+    assert sum(line.count("a") for line in lines) == 71
+
+
+@pytest.mark.parametrize(
+    ("broken", "chain", "mark"),
+    [
+        (
+            lambda: dp.clamp(0, 1) >> dp.gaussian(rho=1),
+            "  dp.clamp(0, 1) >> dp.gaussian(rho=1)",
+            "dp.gaussian(rho=1)",
+        ),
+        (
+            lambda: (dp.scale(2) >> dp.sum() >> dp.laplace(epsilon=1)).map(1),
+            "  dp.records() >> dp.scale(2) >> dp.sum() >> dp.laplace(epsilon=1)",
+            "dp.sum()",
+        ),
+        (lambda: COUNT >> dp.sum(), f"  {COUNT!r} >> dp.sum()", "dp.sum()"),
+        (lambda: dp.count() >> abs, "  dp.count() >> abs", "abs"),
+        (
+            lambda: dp.records() >> dp.clamp([0, 0], 1),
+            "  dp.records() >> dp.clamp([0, 0], 1)",
+            "dp.clamp([0, 0], 1)",
+        ),
+    ],
+)
+def test_a_broken_chain_shows_where(broken: Any, chain: str, mark: str) -> None:
+    with pytest.raises(dp.SpaceError) as problem:
+        broken()
+    (note,) = problem.value.__notes__
+    line, carets = note.splitlines()
+    assert line == chain
+    start = carets.index("^")
+    assert line[start : start + carets.count("^")] == mark
+
+
+def test_a_long_chain_is_wrapped_and_a_long_link_is_cut() -> None:
+    lines = chain_lines([f"dp.center({k})" for k in range(30)], 17)
+    assert max(map(len, lines)) <= WIDTH
+    (at,) = [place for place, line in enumerate(lines) if "^" in line]
+    start = lines[at].index("^")
+    assert lines[at - 1][start:].startswith("dp.center(17)")
+    secret = list(range(1000, 1100))
+    with pytest.raises(dp.SpaceError) as problem:
+        dp.records() >> dp.clamp(secret, 10_000)
+    assert "1050" not in problem.value.__notes__[0]
+
+
+def test_data_in_the_place_of_a_step_is_not_shown() -> None:
+    with pytest.raises(dp.SpaceError) as problem:
+        dp.clamp(0, 1) >> np.array([123.25])
+    assert "123" not in problem.value.__notes__[0]
+    with pytest.raises(dp.SpaceError) as problem:
+        COUNT >> np.array([123.25])
+    assert "123" not in problem.value.__notes__[0]
+
+
+def test_budgets_and_releases_are_tables(tmp_path: Any) -> None:
+    ledger = dp.Ledger.create(tmp_path / "a", budget=dp.rho(1), unit="person", data="<b>")
+    ask = ledger.session([41.0, 38.0] * 500)
+    release = ask(dp.count() >> dp.gaussian(rho=0.25), note="<i>")
+    total = ask(dp.clamp(0, 100) >> dp.sum() >> dp.gaussian(rho=0.25))
+    for shown in (ledger, ask, release, total, dp.rho(1)):
+        html = shown._repr_html_()
+        ElementTree.fromstring(html)
+        assert "rho = 1 zCDP" in html
+        assert "<b>" not in html
+        assert "<i>" not in html
+    assert "rho = 0.25 zCDP" in release._repr_html_()
+    assert "&lt;i&gt;" in ledger._repr_html_()
