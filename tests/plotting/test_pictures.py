@@ -9,6 +9,7 @@ from fractions import Fraction
 from itertools import pairwise
 from math import exp, sqrt
 
+import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib import pyplot
@@ -29,6 +30,14 @@ MEANS = {
 }
 SURVEY = {"sex": ["f", "m"] * 500, "city": ["Rome", "Oslo", "Rome", "Lima"] * 250}
 PLOT = dp.plotting
+
+
+@pytest.fixture(autouse=True)
+def canvas():
+    """Pictures in memory, closed after each test."""
+    mpl.use("Agg")
+    yield
+    pyplot.close("all")
 
 
 def cross():
