@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, TypeVar
 
-from opendp_lite.drawing.columns import WIDTH
+from opendp_lite.drawing.text_columns import WIDTH
 from opendp_lite.errors import OpenDPLiteError
 
 E = TypeVar("E", bound=OpenDPLiteError)

@@ -9,7 +9,7 @@ from typing import Final
 
 import attrs
 
-from opendp_lite.drawing.columns import in_columns, wrapped
+from opendp_lite.drawing.text_columns import in_columns, wrapped
 from opendp_lite.explain import Explained, Line
 
 _TITLES: Final = Line("step", "domain", "metric", "multiplier", "distance")

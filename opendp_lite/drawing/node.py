@@ -32,7 +32,7 @@ class Node:
     leaving: str
     role: Role
     sketch: Sketch | None
-    branches: tuple[Branch, ...]
+    branches: tuple[NodeBranch, ...]
 
     def sentences(self) -> Iterator[str]:
         """The step in words, for those who do not see the picture: first the parts inside."""
@@ -47,7 +47,7 @@ class Node:
 
 
 @attrs.frozen
-class Branch:
+class NodeBranch:
     """Steps inside of another, with the name of the part."""
 
     name: str
@@ -81,7 +81,7 @@ def _node(step: TraceStep, inside: Sequence[TraceStep], distance: Any, arriving:
     )
 
 
-def _branches(steps: Sequence[TraceStep], distance: Any, arriving: str) -> Iterator[Branch]:
+def _branches(steps: Sequence[TraceStep], distance: Any, arriving: str) -> Iterator[NodeBranch]:
     """The parts of a step: one without a name, unless names stand above them."""
     base = min((step.depth for step in steps), default=0)
     starts = [place for place, step in enumerate(steps) if _names_part(step, base)]
@@ -89,7 +89,7 @@ def _branches(steps: Sequence[TraceStep], distance: Any, arriving: str) -> Itera
     for first, last in pairwise(cuts):
         named = first in starts
         name = steps[first].heading.removesuffix(":") if named else ""
-        yield Branch(name, nodes(steps[first + named : last], distance, arriving))
+        yield NodeBranch(name, nodes(steps[first + named : last], distance, arriving))
 
 
 def _names_part(step: TraceStep, depth: int) -> bool:

@@ -8,7 +8,7 @@ from typing import Final
 
 import attrs
 
-from opendp_lite.drawing.node import Branch, Node
+from opendp_lite.drawing.node import Node, NodeBranch
 from opendp_lite.explain import Explained, Role
 from opendp_lite.sketch import Sketch
 from opendp_lite.svg import element, picture, text
@@ -43,7 +43,7 @@ _LOOKS: Final = {
 
 
 @attrs.frozen
-class _Piece:
+class _Shape:
     """Something with a size, drawn around its place. ``arriving`` stands at the arrow to it."""
 
     inside: str
@@ -86,9 +86,9 @@ def svg_picture(nodes: Sequence[Node], told: Explained) -> str:
     )
 
 
-def _flow(pieces: Sequence[_Piece], width: float, lead_in: bool = False) -> _Piece:
+def _flow(pieces: Sequence[_Shape], width: float, lead_in: bool = False) -> _Shape:
     """Pieces from left to right, in rows of at most this width; arrows join them."""
-    rows: list[list[tuple[_Piece, float]]] = [[]]
+    rows: list[list[tuple[_Shape, float]]] = [[]]
     x = 0.0
     for place, piece in enumerate(pieces):
         lead = piece.lead if place or lead_in else 0.0
@@ -109,16 +109,16 @@ def _flow(pieces: Sequence[_Piece], width: float, lead_in: bool = False) -> _Pie
             before = x + piece.width, middle
         top = middle + below + _GAP
     turns = _TURN if len(rows) > 1 else 0.0
-    return _Piece("".join(drawn), widest + turns, top - _GAP)
+    return _Shape("".join(drawn), widest + turns, top - _GAP)
 
 
-def _above(piece: _Piece) -> float:
+def _above(piece: _Shape) -> float:
     """How far the words of the arrow to a piece reach above it."""
     return len(piece.arriving) * _LINE + _HEAD
 
 
 def _arrow(
-    before: tuple[float, float] | None, to: tuple[float, float], top: float, piece: _Piece
+    before: tuple[float, float] | None, to: tuple[float, float], top: float, piece: _Shape
 ) -> str:
     """An arrow to a piece, from the row above if the piece begins a row; its words above it."""
     x, y = to
@@ -150,7 +150,7 @@ def _arrow(
     return line + head + words
 
 
-def _pill(title: str, words: str) -> _Piece:
+def _pill(title: str, words: str) -> _Shape:
     lines = wrap(words, _MOST_PILL)
     width = max(_wide([title], _WORD_WIDTH), _wide(lines, _BOLD_WIDTH)) + 2 * _PAD
     height = (1 + len(lines)) * _LINE + 1.2 * _PAD
@@ -177,10 +177,10 @@ def _pill(title: str, words: str) -> _Piece:
             for place, line in enumerate(lines)
         ),
     ]
-    return _Piece(shape + "".join(told), width, height)
+    return _Shape(shape + "".join(told), width, height)
 
 
-def _drawn(node: Node, width: float) -> _Piece:
+def _drawn(node: Node, width: float) -> _Shape:
     """A step: a box, or a frame around its parts."""
     short, _, _ = node.arriving.partition(" (")
     arriving = tuple(_lines(short.replace(", ", ",\n"), _MOST_ARROW))
@@ -188,7 +188,7 @@ def _drawn(node: Node, width: float) -> _Piece:
     if not node.branches:
         shape = _rect(label.width, label.height, node.role)
         return attrs.evolve(label, inside=shape + label.inside, arriving=arriving)
-    lead = _Piece("", 0.0, 0.0, arriving).lead
+    lead = _Shape("", 0.0, 0.0, arriving).lead
     room = width - 2 * _PAD - lead - _TURN
     parts = [_branch(branch, room) for branch in node.branches]
     wide = max(label.width, *(part.width + 2 * _PAD for part in parts))
@@ -196,20 +196,20 @@ def _drawn(node: Node, width: float) -> _Piece:
     for part in parts:
         inside.append(part.at(_PAD, y))
         y += part.height + _PAD
-    return _Piece(_rect(wide, y, node.role) + "".join(inside), wide, y, arriving)
+    return _Shape(_rect(wide, y, node.role) + "".join(inside), wide, y, arriving)
 
 
-def _branch(branch: Branch, width: float) -> _Piece:
+def _branch(branch: NodeBranch, width: float) -> _Shape:
     flow = _flow([_drawn(node, width) for node in branch.nodes], width, lead_in=True)
     if not branch.name:
         return flow
     name = _lines(branch.name, _MOST_CODE)[0]
     title = text(name, 0, _LINE - 3, font_size=_WORD_SIZE, font_weight="bold")
     inside = title + flow.at(0, _LINE + 2)
-    return _Piece(inside, max(flow.width, _wide([name], _BOLD_WIDTH)), flow.height + _LINE + 2)
+    return _Shape(inside, max(flow.width, _wide([name], _BOLD_WIDTH)), flow.height + _LINE + 2)
 
 
-def _label(node: Node, width: float) -> _Piece:
+def _label(node: Node, width: float) -> _Shape:
     """The words of a step, with the shape of what comes out beside them."""
     most = _MOST_CODE if not node.branches else int((width - 80) / _CODE_WIDTH)
     code = _lines(node.title, most)
@@ -228,7 +228,7 @@ def _label(node: Node, width: float) -> _Piece:
         )
     ]
     shape = _shape(node.sketch, node.role, _PAD, (high - _SKETCH) / 2) if node.sketch else ""
-    return _Piece(shape + "".join(told), wide, high)
+    return _Shape(shape + "".join(told), wide, high)
 
 
 def _rect(width: float, height: float, role: Role) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from opendp_lite.drawing.columns import WIDTH, wrapped
 from opendp_lite.drawing.node import Node
+from opendp_lite.drawing.text_columns import WIDTH, wrapped
 from opendp_lite.explain import Explained
 
 _DOWN: Final = " |"

@@ -11,7 +11,7 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.drawing.broken_chain import chain_lines
-from opendp_lite.drawing.columns import in_columns
+from opendp_lite.drawing.text_columns import in_columns
 from opendp_lite.examples import examples_of
 from tests.public_names import STEPS
 
