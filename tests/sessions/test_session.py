@@ -16,8 +16,8 @@ import polars as pl
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.measures.privacy_budget import PrivacyBudget
 from opendp_lite.combinators.account import Account
+from opendp_lite.measures.privacy_budget import PrivacyBudget
 
 TENTH = dp.count() >> dp.gaussian(rho=0.1)
 SURVEY = {"age": [41.0, 38.0, 25.0] * 100, "sex": ["f", "m", "f"] * 100, "id": list(range(300))}
@@ -341,6 +341,20 @@ def test_a_budget_below_zero_is_none(loss):
         dp.session([1.0], budget)
     with pytest.raises(dp.ParameterError, match="the budget must be"):
         (dp.records() >> dp.compose(noisy, dp.adaptive(lambda ask: 0, budget))).map(1)
+
+
+def test_an_evolved_copy_does_not_count_its_loss_for_another_unit():
+    """A price for one row is below that for one person with many rows."""
+    visits = {"id": [1] * 30, "age": [40.0] * 30}
+    people, count = dp.table(person="id"), dp.count() >> dp.laplace(epsilon=1)
+
+    def asks(ask):
+        with pytest.raises(TypeError, match="space"):
+            attrs.evolve(ask, space=dp.table())(count)
+        return ask.space == people and ask.left == 1
+
+    assert asks(dp.session(visits, dp.epsilon(1), space=people))
+    assert (people >> dp.adaptive(asks, dp.epsilon(1)))(visits)
 
 
 def test_a_converted_loss_is_not_negative():
