@@ -76,7 +76,17 @@ def noise_of_mean(mean: Fraction, entropy: Entropy) -> Fraction:
 class _NoisyThreshold:
     """The one thing that changes while a program runs."""
 
-    def __init__(self, rows: Any, noise: ThresholdNoise, most: int, entropy: Entropy) -> None:
+    def __init__(
+        self,
+        rows: Any,
+        space: Space[Rows],
+        noise: ThresholdNoise,
+        most: int,
+        entropy: Entropy,
+        *,
+        monotone: bool,
+    ) -> None:
+        self.space, self.monotone = space, monotone
         self.rows, self.noise, self.left, self.entropy = rows, noise, most, entropy
         self.served = 0
         self.level = noise_of_mean(noise.on_threshold, entropy)
@@ -149,9 +159,7 @@ class ThresholdTest:
     the same test, and ends with the program.
 
     Args:
-        space: The space that pipelines are bound to.
         threshold: What values are compared with where a call gives no other.
-        monotone: Whether only sums that grow with each row are tested.
 
     Example:
         >>> import opendp_lite as dp
@@ -162,9 +170,7 @@ class ThresholdTest:
         True
     """
 
-    space: Space[Rows]
     threshold: Fraction
-    monotone: bool
     _account: _NoisyThreshold
 
     def __call__(
@@ -187,6 +193,16 @@ class ThresholdTest:
         bound = self._bound(query)
         level = self.threshold if threshold is None else exact(threshold, "threshold")
         return self._account.answer(bound, level)
+
+    @property
+    def space(self) -> Space[Rows]:
+        """The space that pipelines are bound to."""
+        return self._account.space
+
+    @property
+    def monotone(self) -> bool:
+        """Whether only sums that grow with each row are tested."""
+        return self._account.monotone
 
     @property
     def left(self) -> int:
@@ -351,9 +367,9 @@ def above_threshold(
         noise = ThresholdNoise.of(pure_for_zcdp(budget / answers), 1, monotone)
 
     def function(rows: Any, entropy: Entropy) -> R:
-        account = _NoisyThreshold(rows, noise, answers, entropy)
+        account = _NoisyThreshold(rows, space, noise, answers, entropy, monotone=monotone)
         try:
-            test = ThresholdTest(space, level, monotone, account)
+            test = ThresholdTest(level, account)
             return WITNESS.get().ran(partial(program, test))
         finally:
             account.end()

@@ -29,10 +29,10 @@ from opendp_lite.tables import AnyRows
 
 
 class _Running:
-    """A program's rows, until it ends."""
+    """A program's rows and their space, until it ends."""
 
-    def __init__(self, rows: Any) -> None:
-        self.rows = rows
+    def __init__(self, rows: Any, space: Space[Rows]) -> None:
+        self.rows, self.space = rows, space
         self.ended = False
         self.lock = RLock()
         self.process = OwnProcess("ask")
@@ -66,10 +66,6 @@ class Ask(Spender[M]):
     Call it with a pipeline that ends in noise to get a release. A copy is the same ``ask``: it
     spends the same budget and ends with the program.
 
-    Args:
-        space: The space that pipelines are bound to. ``ask.space.domain.size`` is the number of
-            rows where that is public.
-
     Example:
         >>> import opendp_lite as dp
         >>> def program(ask: dp.Ask) -> float:
@@ -78,7 +74,6 @@ class Ask(Spender[M]):
         1.0
     """
 
-    space: Space[Rows]
     _running: _Running
     _account: Account[M]
     _entropy: Entropy
@@ -101,6 +96,14 @@ class Ask(Spender[M]):
         order = Order(bound, priced(bound, self._account.budget.measure))
         return self._running.answer(self._account, order, bound, self._entropy)
 
+    @property
+    def space(self) -> Space[Rows]:
+        """The space that pipelines are bound to.
+
+        ``ask.space.domain.size`` is the number of rows where that is public.
+        """
+        return self._running.space
+
     def split(self, parts: int) -> tuple[Ask[M], ...]:
         """Divides what is left evenly. What a part spends is spent here too.
 
@@ -111,7 +114,7 @@ class Ask(Spender[M]):
             As many ``ask``, each with a budget of its own.
         """
         accounts = parts_of(self._account, parts)
-        return tuple(Ask(self.space, self._running, each, self._entropy) for each in accounts)
+        return tuple(Ask(self._running, each, self._entropy) for each in accounts)
 
     def _bound(self, query: Mechanism[Space[Rows], Any, R]) -> Measurement[Space[Rows], Any, R]:
         require_query(query)
@@ -178,9 +181,9 @@ def programmed(
 
     def function(rows: Any, entropy: Entropy) -> R:
         account = MemoryAccount(PrivacyBudget(measure, budget))
-        running = _Running(rows)
+        running = _Running(rows, space)
         try:
-            return WITNESS.get().ran(partial(program, Ask(space, running, account, entropy)))
+            return WITNESS.get().ran(partial(program, Ask(running, account, entropy)))
         finally:
             running.end()
 

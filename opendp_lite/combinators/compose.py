@@ -35,6 +35,14 @@ def _one_by_one(given: tuple[Any, ...]) -> tuple[Any, ...]:
     return given[0] if len(given) == 1 and isinstance(given[0], tuple) else given
 
 
+def _loss_of(part: Measurement[Any, Any], distance: Any) -> Any:
+    """The loss of a part; refused below zero, where it would hide what the others lose."""
+    measure, loss = part.output_measure, part.privacy_map(distance)
+    if not measure.within(measure.zero(), loss):
+        raise ParameterError(f"compose: the loss of {part!r} must be at least 0")
+    return loss
+
+
 def _errors_of(parts: Sequence[Facts]) -> tuple[Errors, ...]:
     """Those of all parts; none where one of them has none."""
     known = all(part.errors for part in parts)
@@ -146,7 +154,7 @@ def compose(space: S, /, *mechanisms: Any, **named: Any) -> Measurement[S, Any, 
         space,
         measure,
         Released(Together(tuple(query_of(part.function) for part in parts)), release),
-        lambda distance: measure.together([part.privacy_map(distance) for part in parts]),
+        lambda distance: measure.together([_loss_of(part, distance) for part in parts]),
         Facts(
             laws=tuple(law for part in parts for law in part.facts.laws),
             explanation=_Because(

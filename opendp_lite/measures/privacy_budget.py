@@ -10,6 +10,7 @@ from opendp_lite.errors import ParameterError
 from opendp_lite.exact import Number, described, open_probability, positive, round_up
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.curve import without_curve
+from opendp_lite.measures.exact_loss import checked_loss
 from opendp_lite.measures.gaussian_divergence import GaussianDivergence
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.measure import Measure
@@ -66,12 +67,13 @@ class PrivacyBudget(Generic[M_co]):
 
 
 def require_budget(given: object, step: str) -> None:
-    """Refuses what is no budget."""
+    """Refuses what is no budget, or one below zero: in another one it would give budget back."""
     if not isinstance(given, PrivacyBudget):
         raise ParameterError(
             f"{step}: a budget is dp.epsilon(1), dp.epsilon(1, delta=1e-6), dp.rho(1) or dp.mu(1); "
             f"got {described(given)}"
         )
+    checked_loss(given.loss, given.measure, f"{step}: the budget")
 
 
 @overload

@@ -457,12 +457,13 @@ class LedgerFile:
 
     @contextmanager
     def _writing(self, *, adopting: bool = False) -> Iterator[_Write]:
-        process, place = os.getpid(), FilePlace.of(self.path)
+        process, place, seen = os.getpid(), FilePlace.of(self.path), marked(self.path)
         with transaction(self.path, writing=True, wait=self.wait) as connection:
             self._require_terms(connection)
             head = self._caught_up(_Look(connection, self._seen()))
             if not adopting:
                 self._require_here(place, head)
+                self._require_marked(connection, seen, head)
             yield _Write(connection, place, process, head)
 
     def _add(self, write: _Write, entry: LedgerEntry) -> LedgerEntry:
@@ -528,6 +529,14 @@ class LedgerFile:
                 "original may be in use, and both would spend the same budget. If it is not, adopt "
                 "this one with a reason: dp.Ledger.adopt(path, reason), or opendp-lite ledger adopt"
             )
+
+    def _require_marked(
+        self, connection: sqlite3.Connection, marked: Sightings, head: LedgerEntry
+    ) -> None:
+        """Refuses a file that lost the entry of its mark, which this handle may not have seen."""
+        numbers = [each.number for each in marked.seen if each.number <= head.number]
+        rows = [connection.execute(f"{_SELECT} WHERE number = ?", (each,)) for each in numbers]
+        marked.require_in([LedgerEntry.of_row(row, self.measure) for each in rows for row in each])
 
     def _scopes(self, connection: sqlite3.Connection) -> dict[str, str]:
         rows = connection.execute(

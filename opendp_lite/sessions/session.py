@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 
 class _Open:
-    """The data of a session, until it is closed."""
+    """The data of a session and its space, until it is closed."""
 
-    def __init__(self, data: object) -> None:
-        self.data = data
+    def __init__(self, data: object, space: Space[Any] | None) -> None:
+        self.data, self.space = data, space
         self.closed = False
         self.process = OwnProcess("ask")
 
@@ -58,9 +58,6 @@ class Session(Spender[M]):
 
     Call it with a pipeline to get a release. A copy is the same session: it spends the same budget.
 
-    Args:
-        space: The space that pipelines are bound to; None where each has its own.
-
     Example:
         >>> import opendp_lite as dp
         >>> ask = dp.session([31, 45, 52], budget=dp.epsilon(1))
@@ -68,7 +65,6 @@ class Session(Spender[M]):
         (True, Fraction(1, 1))
     """
 
-    space: Space[Any] | None
     _open: _Open
     _account: Account[M]
 
@@ -109,6 +105,11 @@ class Session(Spender[M]):
         return Release(value, order, done, payer)
 
     @property
+    def space(self) -> Space[Any] | None:
+        """The space that pipelines are bound to; None where each has its own."""
+        return self._open.space
+
+    @property
     def metric(self) -> Metric:
         """How far apart two datasets are: its unit is protected."""
         return SymmetricDistance() if self.space is None else self.space.metric
@@ -128,7 +129,7 @@ class Session(Spender[M]):
             As many sessions of the same data, each with a budget of its own.
         """
         accounts = parts_of(self._account, parts)
-        return tuple(Session(self.space, self._open, each) for each in accounts)
+        return tuple(Session(self._open, each) for each in accounts)
 
     def close(self) -> None:
         """Lets go of the data. The session and its parts answer no more."""
@@ -223,7 +224,7 @@ def session(
 
 def opened_session(data: object, space: Space[Any] | None, account: Account[M]) -> Session[M]:
     """A session that pays by an account. Pipelines about a table are bound to tables."""
-    return Session(table_of(data) if space is None else space, _Open(data), account)
+    return Session(_Open(data, table_of(data) if space is None else space), account)
 
 
 def table_of(data: object) -> Space[Any] | None:

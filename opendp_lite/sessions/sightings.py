@@ -62,9 +62,12 @@ class Sightings:
     seen: Sequence[Sighting]
 
     def require_in(self, entries: Sequence[LedgerEntry]) -> None:
-        """Refuses entries that do not hold the last one that was seen."""
-        last = self._last()
-        if last is not None and self._common(entries) < last.number:
+        """Refuses entries that lack one that was seen.
+
+        The last one is not enough: a handle that was open may have gone on from an older copy.
+        """
+        last = max(self._lost(entries), key=_number, default=None)
+        if last is not None:
             raise LedgerError(
                 f"the ledger was rolled back or has another history: {self.where} saw entry "
                 f"{last.number} with the hash {last.hash[:_SHOWN]}, and the file does not hold it. "
@@ -74,23 +77,33 @@ class Sightings:
 
     def missed(self, entries: Sequence[LedgerEntry], measure: Measure[Any]) -> Loss:
         """What was seen spent since the last entry that these entries hold too."""
-        last, common = self._last(), self._common(entries)
-        if last is None:
+        lost = self._lost(entries)
+        if not lost:
             return measure.zero()
+        last, common = max(lost, key=_number), self._common(lost)
         if not common and last.number > len(entries):
             common = len(entries)
         known = entries[common - 1].total if common else measure.zero()
         return measure.left(read_loss(last.total, measure), known)
 
-    def _last(self) -> Sighting | None:
-        """The last entry since the last adoption; lines of several processes may change places."""
+    def _lost(self, entries: Sequence[LedgerEntry]) -> list[Sighting]:
+        """What was seen since the last adoption, and is not among these entries."""
+        known = {each.hash for each in entries}
         adopted = [
             place for place, each in enumerate(self.seen) if each.state == EntryState.ADOPTED.value
         ]
         since = self.seen[adopted[-1] :] if adopted else self.seen
-        return max(since, key=lambda each: each.number, default=None)
+        return [each for each in since if each.hash not in known]
 
-    def _common(self, entries: Sequence[LedgerEntry]) -> int:
-        """The number of the last entry that was seen and that these entries hold."""
-        known = {each.hash for each in entries}
-        return max((each.number for each in self.seen if each.hash in known), default=0)
+    def _common(self, lost: Sequence[Sighting]) -> int:
+        """The number of the last entry before all that were lost: both histories hold it.
+
+        What was seen later may be of the other history, although its number is smaller.
+        """
+        before = self.seen[: self.seen.index(lost[0])]
+        first = min(map(_number, lost))
+        return max((each.number for each in before if each.number < first), default=0)
+
+
+def _number(seen: Sighting) -> int:
+    return seen.number

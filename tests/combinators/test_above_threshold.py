@@ -11,6 +11,7 @@ from fractions import Fraction
 from itertools import product
 from math import inf, log, nan
 
+import attrs
 import numpy as np
 import pytest
 from scipy.stats import chi2
@@ -575,3 +576,16 @@ def test_it_is_a_query_of_adaptive():
 def test_refusals(make, words):
     with pytest.raises(dp.ParameterError, match=words):
         make()
+
+
+@pytest.mark.parametrize("change", [{"space": dp.table()}, {"monotone": False}])
+def test_an_evolved_copy_does_not_ask_for_less_noise(change):
+    """The noise is for the people of this space, and for sums that grow."""
+
+    def program(test):
+        with pytest.raises(TypeError, match=next(iter(change))):
+            attrs.evolve(test, **change)
+        return True
+
+    asked = dp.above_threshold(program, threshold=1, epsilon=1, monotone=True)
+    assert asked([1.0, 2.0])

@@ -193,6 +193,34 @@ def test_a_witness_finds_another_history(make, tmp_path, unmarked):
     assert LedgerFile.adopt(ledger.path, "both were used").spent == Fraction(2 + 3 + 9 + 3, 100)
 
 
+def test_a_witness_finds_a_roll_back_that_an_open_ledger_went_on_from(make, tmp_path, unmarked):
+    """The handle saw no entry that was lost, and its history becomes the longer one."""
+    ledger = make(witness=tmp_path / "elsewhere")
+    spend(ledger, 2)
+    idle, old = LedgerFile.open(ledger.path), ledger.path.read_bytes()
+    spend(ledger, 3)
+    ledger.path.write_bytes(old)
+    spend(idle, 5)
+    with pytest.raises(dp.OpenDPLiteError, match="has another history"):
+        LedgerFile.open(ledger.path)
+    adopted = LedgerFile.adopt(ledger.path, "both were used")
+    assert adopted.spent == Fraction(2 + 5 + 3, 100)
+    assert LedgerFile.adopt(ledger.path, "again").spent == adopted.spent
+    assert LedgerFile.open(ledger.path).spent == adopted.spent
+
+
+def test_an_open_ledger_does_not_go_on_from_an_older_copy(ledger):
+    if not marks_are_kept(ledger.path):
+        pytest.skip("this file system keeps no marks")
+    spend(ledger, 2)
+    idle, old = LedgerFile.open(ledger.path), ledger.path.read_bytes()
+    spend(ledger, 3)
+    ledger.path.write_bytes(old)
+    with pytest.raises(dp.OpenDPLiteError, match="a mark on the file saw entry 11"):
+        spend(idle)
+    assert LedgerFile.adopt(ledger.path, "the newer file is lost").spent == Fraction(5, 100)
+
+
 def test_a_lost_witness_is_asked_for(make, tmp_path):
     witness = tmp_path / "elsewhere"
     ledger = make(witness=witness)

@@ -17,6 +17,7 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.combinators.account import Account
+from opendp_lite.measures.privacy_budget import PrivacyBudget
 
 TENTH = dp.count() >> dp.gaussian(rho=0.1)
 SURVEY = {"age": [41.0, 38.0, 25.0] * 100, "sex": ["f", "m", "f"] * 100, "id": list(range(300))}
@@ -306,6 +307,54 @@ def test_a_loss_that_is_negative_or_inexact_gives_no_budget_back(budget, loss):
 
     assert asks(dp.session([1.0, 2.0], budget))
     assert dp.adaptive(asks, budget)([1.0, 2.0])
+
+
+def test_a_part_below_zero_does_not_hide_what_the_others_lose():
+    """The sum alone looks sound."""
+
+    @dp.mechanism
+    def lying(space: dp.Space[dp.Rows]) -> dp.Measurement[dp.Space[dp.Rows], dp.MaxDivergence]:
+        return dp.Measurement(
+            space, dp.MaxDivergence(), lambda rows, entropy: 1, lambda d_in: -d_in * 99 / 100
+        )
+
+    noisy = dp.count() >> dp.laplace(epsilon=1)
+    ask = dp.session([1.0, 2.0], dp.epsilon(1))
+    for query in (
+        dp.compose(noisy, lying()),
+        dp.compose(noisy, dp.compose(lying())),
+        dp.sample(0.5, dp.compose(noisy, lying())),
+    ):
+        with pytest.raises(dp.ParameterError, match="must be at least 0"):
+            ask(query)
+    pair = noisy >> dp.to_approximate(1e-3), lying() >> dp.to_approximate(1e-3)
+    with pytest.raises(dp.ParameterError, match="must be at least 0"):
+        dp.session([1.0, 2.0], dp.epsilon(1, delta=0.5)).price(dp.compose(*pair))
+    assert ask.left == 1
+
+
+@pytest.mark.parametrize("loss", [Fraction(-99, 100), float("inf"), float("nan"), "1"])
+def test_a_budget_below_zero_is_none(loss):
+    budget = PrivacyBudget(dp.MaxDivergence(), loss)
+    noisy = dp.count() >> dp.laplace(epsilon=1)
+    with pytest.raises(dp.ParameterError, match="the budget must be"):
+        dp.session([1.0], budget)
+    with pytest.raises(dp.ParameterError, match="the budget must be"):
+        (dp.records() >> dp.compose(noisy, dp.adaptive(lambda ask: 0, budget))).map(1)
+
+
+def test_an_evolved_copy_does_not_count_its_loss_for_another_unit():
+    """A price for one row is below that for one person with many rows."""
+    visits = {"id": [1] * 30, "age": [40.0] * 30}
+    people, count = dp.table(person="id"), dp.count() >> dp.laplace(epsilon=1)
+
+    def asks(ask):
+        with pytest.raises(TypeError, match="space"):
+            attrs.evolve(ask, space=dp.table())(count)
+        return ask.space == people and ask.left == 1
+
+    assert asks(dp.session(visits, dp.epsilon(1), space=people))
+    assert (people >> dp.adaptive(asks, dp.epsilon(1)))(visits)
 
 
 def test_a_converted_loss_is_not_negative():
