@@ -39,11 +39,12 @@ class SpaceError(OpenDPLiteError, TypeError):
 
     Example:
         >>> import opendp_lite as dp
-        >>> dp.sum() >> dp.clamp(0, 10)
-        Traceback (most recent call last):
-            ...
-        opendp_lite.errors.SpaceError: clamp needs rows; dp.sum() gives a vector with a bounded
-        distance. Put it before sum() or count(), where there are rows.
+        >>> try:
+        ...     dp.sum() >> dp.clamp(0, 10)
+        ... except dp.SpaceError as refused:
+        ...     print(refused)
+        clamp needs rows; dp.sum() gives a vector with a bounded distance. Put it before sum() or
+        count(), where there are rows.
     """
 
 
@@ -52,12 +53,13 @@ class DataError(OpenDPLiteError, ValueError):
 
     Example:
         >>> import opendp_lite as dp
-        >>> (dp.records(columns=2) >> dp.count())([[1, 2, 3]])
-        Traceback (most recent call last):
-            ...
-        opendp_lite.errors.DataError: the pipeline is for 2 columns and the data has 3; pass the
-        columns that it is for (of a table, df['age'], or start with dp.records(columns=['age',
-        ...])), or start with dp.records(columns=3) for all of them
+        >>> try:
+        ...     (dp.records(columns=2) >> dp.count())([[1, 2, 3]])
+        ... except dp.DataError as refused:
+        ...     print(refused)
+        the pipeline is for 2 columns and the data has 3; pass the columns that it is for (of a
+        table, df['age'], or start with dp.records(columns=['age', ...])). For all of them start
+        with dp.table() >> if they have names, or with dp.records(columns=3) >>
     """
 
 

@@ -118,7 +118,7 @@ def test_what_is_not_a_query_is_refused_before_data():
         (3, "ends in noise"),
         (lambda x: x, "ends in noise"),
         (dp.sum, "ends in noise"),
-        (dp.adaptive(ask_ten_times, dp.epsilon(0.1, delta=1e-6)), "another measure"),
+        (dp.adaptive(ask_ten_times, dp.epsilon(0.1, delta=1e-6)), "does not tell what it costs"),
         (dp.clamp([0, 0], [1, 1]) >> dp.sum() >> dp.gaussian(rho=0.1), "columns"),
         (dp.gaussian(rho=0.1), "Put"),
     ]
@@ -311,9 +311,9 @@ def test_a_query_of_another_measure_is_converted_at_the_door():
 
     def refused(query):
         def program(ask):
-            with pytest.raises(dp.SpaceError, match="another measure"):
+            with pytest.raises(dp.SpaceError, match="does not tell what it costs"):
                 ask(query)
-            with pytest.raises(dp.SpaceError, match="another measure"):
+            with pytest.raises(dp.SpaceError, match="does not tell what it costs"):
                 ask.price(query)
             return ask.spent
 
