@@ -41,6 +41,10 @@ def gather(source: Path) -> None:
     """Writes all sources of the site into one folder."""
     for path in sorted((ROOT / "docs").glob("**/*.md")):
         _copy(path, source / path.relative_to(ROOT / "docs"))
+    for picture in sorted((ROOT / "docs").glob("**/*.png")):
+        target = source / picture.relative_to(ROOT / "docs")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(picture, target)
     for name in AT_THE_ROOT:
         _copy(ROOT / name, source / name)
     for path in lessons():

@@ -104,27 +104,29 @@ class _NoisyThreshold:
         moved = cast(Fraction, require_sensitivity(unit, "above_threshold").linf)
         self.process.require()
         with self.lock:
-            self._require_open()
+            if self.busy:
+                raise SpaceError(
+                    "above_threshold: a step of a query calls test; test one at a time"
+                )
             self.busy = True
             try:
+                self._require_open()
                 with np.errstate(all="ignore"):
                     found = query.output_space.domain.received(query.function(self.rows))
                 value = found.exact[0]
+                self.process.require()
+                compared = partial(self._is_above, value, threshold, moved)
+                above = WITNESS.get().answered(query, threshold, compared)
+                if above:
+                    self._count()
             finally:
                 self.busy = False
-            self.process.require()
-            compared = partial(self._is_above, value, threshold, moved)
-            above = WITNESS.get().answered(query, threshold, compared)
-            if above:
-                self._count()
             return above
 
     def _require_open(self) -> None:
         """Refuses a test before any data is read."""
         if self.ended:
             raise SpaceError("the program has ended: test answers only while it runs")
-        if self.busy:
-            raise SpaceError("above_threshold: a step of a query calls test; test one at a time")
         if self.left <= 0:
             raise BudgetExceeded(
                 "above_threshold: all answers above were given. Stop after the last, or let "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any, Generic, TypeVar, overload
 
 import attrs
@@ -21,7 +22,13 @@ M_co = TypeVar("M_co", bound=Measure[Any], covariant=True)
 
 
 def _plain(loss: Any) -> Any:
-    return without_curve(loss)
+    """The loss as numbers of Python's own: a class of a person's could compare as it likes."""
+    plain = without_curve(loss)
+    return tuple(map(_number, plain)) if isinstance(plain, tuple) else _number(plain)
+
+
+def _number(part: Any) -> Any:
+    return Fraction(part) if isinstance(part, Fraction) else part
 
 
 @attrs.frozen(repr=False)

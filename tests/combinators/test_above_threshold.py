@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import importlib
 import pickle
 import sys
 import threading
@@ -589,3 +590,23 @@ def test_an_evolved_copy_does_not_ask_for_less_noise(change):
 
     asked = dp.above_threshold(program, threshold=1, epsilon=1, monotone=True)
     assert asked([1.0, 2.0])
+
+
+def test_an_answer_is_counted_before_another_begins(monkeypatch):
+    """A handler of a signal may call test at any moment, in the midst of a comparison too."""
+    module = importlib.import_module("opendp_lite.combinators.above_threshold")
+    noise, refused = module.noise_of_mean, []
+
+    def program(test):
+        def interrupted(*arguments):
+            with pytest.raises(dp.SpaceError, match="one at a time"):
+                test(dp.count())
+            refused.append(1)
+            return noise(*arguments)
+
+        monkeypatch.setattr(module, "noise_of_mean", interrupted)
+        return test(dp.count()), test.left
+
+    first = dp.above_threshold(program, threshold=-1000, epsilon=1)
+    assert first([1.0] * 100) == (True, 0)
+    assert refused
