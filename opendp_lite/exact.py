@@ -122,10 +122,11 @@ def _exact(value: object, name: str) -> Fraction:
     if isinstance(value, bool) or not isinstance(value, numbers.Number | Decimal):
         raise ParameterError(f"{name} must be a number, got {described(value)}")
     if isinstance(value, Fraction):
-        return value if type(value) is Fraction else Fraction(value)
+        return plain(value)
     if isinstance(value, numbers.Integral):
         return Fraction(int(value))
     if isinstance(value, Decimal):
+        value = Decimal(value)
         if not value.is_finite():
             raise ParameterError(f"{name} must be finite, got {value!r}")
         if value and abs(value.adjusted()) > _MOST_DIGITS:
@@ -139,6 +140,13 @@ def _exact(value: object, name: str) -> Fraction:
     if not math.isfinite(as_float):
         raise ParameterError(f"{name} must be finite, got {as_float}")
     return rational_of_float(as_float)
+
+
+def plain(value: Fraction | int) -> Fraction:
+    """A fraction of Python's own classes: a class of a person's could compare as it likes."""
+    if type(value) is Fraction and type(value.numerator) is type(value.denominator) is int:
+        return value
+    return Fraction(int(value.numerator), int(value.denominator))
 
 
 def positive(value: object, name: str) -> Fraction:

@@ -13,6 +13,7 @@ from opendp_lite.core import Facts, Measurement
 from opendp_lite.engines.deferred import Released, Together, query_of, release_of
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import Number, described, exact, nearest, short_below
+from opendp_lite.measures.exact_loss import checked_loss
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.recipes import Mechanism, mechanism
 from opendp_lite.samplers.choice import below
@@ -118,7 +119,9 @@ def best_of(
         return best
 
     def privacy_map(distance: Any) -> Fraction:
-        return 2 * max(Fraction(part.privacy_map(distance)) for part in parts)
+        losses = (part.privacy_map(distance) for part in parts)
+        name = "best_of: the loss of a mechanism"
+        return 2 * max(checked_loss(each, MaxDivergence(), name) for each in losses)
 
     return Measurement(
         space,

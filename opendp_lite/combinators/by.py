@@ -23,6 +23,7 @@ from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.laplace import laplace
 from opendp_lite.measurements.private_quantile import private_quantile
 from opendp_lite.measures.conversion import Conversion
+from opendp_lite.measures.exact_loss import exact_loss
 from opendp_lite.measures.measure import Measure
 from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.recipes import Mechanism, Stage, mechanism
@@ -200,7 +201,8 @@ class _Loss:
         """
         if changes > _MOST_SPLIT:
             return self.measure.group(self.of(1), changes)
-        alone = [self.privacy_map(Fraction(rows)) for rows in range(changes + 1)]
+        losses = (self.privacy_map(Fraction(rows)) for rows in range(changes + 1))
+        alone = [exact_loss(each, self.measure, "by: the loss of a group") for each in losses]
         worst = [self.measure.zero(), *alone[1:]]
         for _ in range(min(self.groups, changes) - 1):
             worst = [worst[0], *(self._parted(alone, worst, rows) for rows in range(1, len(worst)))]

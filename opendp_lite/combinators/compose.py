@@ -17,6 +17,7 @@ from opendp_lite.examples import example
 from opendp_lite.explain import at_part
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.laplace import laplace
+from opendp_lite.measures.exact_loss import exact_loss
 from opendp_lite.recipes import Mechanism, mechanism
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.error_law import Errors
@@ -36,11 +37,12 @@ def _one_by_one(given: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _loss_of(part: Measurement[Any, Any], distance: Any) -> Any:
-    """The loss of a part; refused below zero, where it would hide what the others lose."""
-    measure, loss = part.output_measure, part.privacy_map(distance)
-    if not measure.within(measure.zero(), loss):
-        raise ParameterError(f"compose: the loss of {part!r} must be at least 0")
-    return loss
+    """The loss of a part, with its curve.
+
+    It is refused below zero, where it would hide what the others lose.
+    """
+    loss = part.privacy_map(distance)
+    return exact_loss(loss, part.output_measure, f"compose: the loss of {part!r}")
 
 
 def _errors_of(parts: Sequence[Facts]) -> tuple[Errors, ...]:

@@ -8,7 +8,7 @@ from fractions import Fraction
 import attrs
 
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import described, digits_up, exp_down, exp_up, round_up
+from opendp_lite.exact import described, digits_up, exp_down, exp_up, format_number, round_up
 from opendp_lite.measures.composed import composed_profile
 from opendp_lite.measures.curve import (
     Pair,
@@ -54,6 +54,13 @@ class ApproximateDivergence(Measure[Pair]):
 
     def zero(self) -> Pair:
         return Fraction(0), Fraction(0)
+
+    def require_promise(self, loss: Pair) -> None:
+        if loss[1] >= 1:
+            raise ParameterError(
+                f"the delta of a budget is at least 0 and below 1, got {format_number(loss[1])}. "
+                "At delta = 1 every release fits, and nothing is private"
+            )
 
     def compose(self, losses: Sequence[Pair]) -> Pair:
         epsilon = sum((epsilon for epsilon, _ in losses), Fraction(0))

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import described
+from opendp_lite.exact import described, plain
 from opendp_lite.measures.curve import without_curve
 from opendp_lite.measures.measure import Measure
 
@@ -16,8 +16,8 @@ Loss = Any
 
 def numbers_of(loss: Loss) -> tuple[Fraction, ...]:
     """The numbers of a loss, without the curve that it may carry."""
-    plain = without_curve(loss)
-    return plain if isinstance(plain, tuple) else (plain,)
+    found = without_curve(loss)
+    return found if isinstance(found, tuple) else (found,)
 
 
 def like(measure: Measure[Any], numbers: tuple[Fraction, ...]) -> Loss:
@@ -35,7 +35,16 @@ def checked_loss(loss: object, measure: Measure[Any], name: str) -> Loss:
             f"{name} must be an exact loss under {measure!r}, {len(expected)} rational number"
             f"{'s' if len(expected) > 1 else ''}; got {described(loss)}"
         )
-    numbers = tuple(Fraction(each) for each in given)
+    numbers = tuple(map(plain, given))
     if min(numbers) < 0:
         raise ParameterError(f"{name} must be at least 0")
     return like(measure, numbers)
+
+
+def exact_loss(loss: object, measure: Measure[Any], name: str) -> Loss:
+    """As ``checked_loss``, with the curve that the loss carries.
+
+    A loss that combinators add up goes through it: a sum of floats may be rounded down.
+    """
+    found = checked_loss(loss, measure, name)
+    return found if without_curve(loss) is loss else loss

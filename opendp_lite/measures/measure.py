@@ -56,6 +56,9 @@ class Measure(ABC, Generic[Loss]):
     def zero(self) -> Loss:
         """The loss of releasing nothing."""
 
+    def require_promise(self, loss: Loss) -> None:
+        """Refuses a loss that every release has: a budget of it would bound nothing."""
+
     @abstractmethod
     def compose(self, losses: Sequence[Loss]) -> Loss:
         """The loss of all of them together."""

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar, overload
 import attrs
 
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import Number, described, open_probability, positive, round_up
+from opendp_lite.exact import Number, described, open_probability, plain, positive, round_up
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.curve import without_curve
 from opendp_lite.measures.exact_loss import checked_loss
@@ -23,12 +23,25 @@ M_co = TypeVar("M_co", bound=Measure[Any], covariant=True)
 
 def _plain(loss: Any) -> Any:
     """The loss as numbers of Python's own: a class of a person's could compare as it likes."""
-    plain = without_curve(loss)
-    return tuple(map(_number, plain)) if isinstance(plain, tuple) else _number(plain)
+    found = without_curve(loss)
+    return tuple(map(_number, found)) if isinstance(found, tuple) else _number(found)
 
 
 def _number(part: Any) -> Any:
-    return Fraction(part) if isinstance(part, Fraction) else part
+    return plain(part) if isinstance(part, Fraction | int) and type(part) is not bool else part
+
+
+def _require_measure(_: object, __: object, measure: object) -> None:
+    """Refuses what is no measure."""
+    if not isinstance(measure, Measure):
+        raise ParameterError(
+            f"a budget is under a measure such as dp.MaxDivergence(), got {described(measure)}"
+        )
+
+
+def _require_loss(budget: PrivacyBudget[Any], _: object, loss: object) -> None:
+    """Refuses what is no loss of the measure, is below zero or promises nothing."""
+    budget.measure.require_promise(checked_loss(loss, budget.measure, "the loss of a budget"))
 
 
 @attrs.frozen(repr=False)
@@ -42,14 +55,18 @@ class PrivacyBudget(Generic[M_co]):
         loss: A loss of the measure, exactly: ``measure.loss(1)``, say. A curve that it carries is
             dropped, since the releases that will spend it are not known.
 
+    Raises:
+        ParameterError: If the loss is no exact loss of the measure, is below 0, or is of a delta
+            that is not below 1.
+
     Example:
         >>> import opendp_lite as dp
         >>> dp.epsilon(1, delta=1e-6)
         <budget of epsilon = 1 at delta = 1e-06>
     """
 
-    measure: M_co
-    loss: Any = attrs.field(converter=_plain)
+    measure: M_co = attrs.field(validator=_require_measure)
+    loss: Any = attrs.field(converter=_plain, validator=_require_loss)
 
     def words(self) -> str:
         """The budget as a person reads it."""
@@ -74,13 +91,12 @@ class PrivacyBudget(Generic[M_co]):
 
 
 def require_budget(given: object, step: str) -> None:
-    """Refuses what is no budget, or one below zero: in another one it would give budget back."""
+    """Refuses what is no budget."""
     if not isinstance(given, PrivacyBudget):
         raise ParameterError(
             f"{step}: a budget is dp.epsilon(1), dp.epsilon(1, delta=1e-6), dp.rho(1) or dp.mu(1); "
             f"got {described(given)}"
         )
-    checked_loss(given.loss, given.measure, f"{step}: the budget")
 
 
 @overload

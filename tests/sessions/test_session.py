@@ -7,6 +7,7 @@ import os
 import pickle
 import sys
 import threading
+from decimal import Decimal
 from fractions import Fraction
 
 import attrs
@@ -333,14 +334,89 @@ def test_a_part_below_zero_does_not_hide_what_the_others_lose():
     assert ask.left == 1
 
 
-@pytest.mark.parametrize("loss", [Fraction(-99, 100), float("inf"), float("nan"), "1"])
-def test_a_budget_below_zero_is_none(loss):
-    budget = PrivacyBudget(dp.MaxDivergence(), loss)
-    noisy = dp.count() >> dp.laplace(epsilon=1)
-    with pytest.raises(dp.ParameterError, match="the budget must be"):
-        dp.session([1.0], budget)
-    with pytest.raises(dp.ParameterError, match="the budget must be"):
-        (dp.records() >> dp.compose(noisy, dp.adaptive(lambda ask: 0, budget))).map(1)
+@pytest.mark.parametrize(
+    "loss",
+    [
+        *(Fraction(-99, 100), -1, True, None, "1", [1], (Fraction(1), Fraction(0))),
+        *(float("inf"), float("nan"), 1.0, np.float64(1), np.int64(1), np.bool_(True)),
+        *(Decimal(1), np.array([1]), 1j),
+    ],
+    ids=repr,
+)
+def test_what_is_no_exact_loss_is_no_budget(loss):
+    with pytest.raises(dp.ParameterError, match="the loss of a budget must be"):
+        PrivacyBudget(dp.MaxDivergence(), loss)
+    with pytest.raises(dp.ParameterError, match="the loss of a budget must be"):
+        PrivacyBudget(dp.ApproximateDivergence(), (Fraction(1), loss))
+
+
+@pytest.mark.parametrize("delta", [1, 2, Fraction(3, 2)])
+def test_a_budget_with_a_delta_of_one_promises_nothing(delta):
+    with pytest.raises(dp.ParameterError, match="at least 0 and below 1, got"):
+        PrivacyBudget(dp.ApproximateDivergence(), (1, delta))
+
+
+def test_a_budget_is_under_a_measure():
+    with pytest.raises(dp.ParameterError, match="under a measure such as"):
+        PrivacyBudget("rho", Fraction(1))
+
+
+def test_numbers_that_compare_as_they_like_are_plain_in_a_budget():
+    class Endless(int):
+        def __lt__(self, other):
+            return False
+
+        def __gt__(self, other):
+            return True
+
+        __ge__, __le__ = __gt__, __lt__
+
+    class Spent(Fraction):
+        numerator = property(lambda self: Endless(1))
+        denominator = property(lambda self: Endless(10))
+        __lt__ = __le__ = Endless.__lt__
+        __gt__ = __ge__ = Endless.__gt__
+
+    for budget in (
+        PrivacyBudget(dp.MaxDivergence(), Spent(1, 10)),
+        dp.epsilon(Spent(1, 10)),
+        PrivacyBudget(dp.MaxDivergence(), Endless(1)),
+        dp.epsilon(Endless(1)),
+    ):
+        parts = (budget.loss, budget.loss.numerator, budget.loss.denominator)
+        assert [type(each) for each in parts] == [Fraction, int, int]
+        with pytest.raises(dp.BudgetExceeded):
+            dp.session([1.0], budget)(dp.count() >> dp.laplace(epsilon=2))
+
+
+def losing(loss):
+    """A mechanism of a person's own, which claims this loss."""
+
+    @dp.mechanism
+    def own(space: dp.Space[dp.Rows]) -> dp.Measurement[dp.Space[dp.Rows], dp.MaxDivergence]:
+        return dp.Measurement(space, dp.MaxDivergence(), lambda rows, entropy: 1, loss)
+
+    return own()
+
+
+@pytest.mark.parametrize(
+    "together",
+    [
+        lambda part: dp.records() >> dp.compose(dp.count() >> dp.laplace(epsilon=1), part),
+        lambda part: dp.records() >> dp.compose(first=part),
+        lambda part: dp.table() >> dp.by("sex", ["f", "m"], dp.select("age") >> part),
+        lambda part: dp.records() >> dp.combinators.best_of(part, score=float),
+    ],
+    ids=["compose", "compose by name", "by", "best_of"],
+)
+@pytest.mark.parametrize(
+    "loss", [lambda d_in: 1e-20 * float(d_in), lambda d_in: -d_in, lambda d_in: float("nan")]
+)
+def test_losses_that_are_added_up_are_exact(together, loss):
+    """A float of 1e-20 beside a float of 1 is lost in rounding."""
+    with pytest.raises(dp.ParameterError, match=r"the loss of .* must be"):
+        together(losing(loss)).map(1)
+    assert together(losing(lambda d_in: d_in / 3)).loss(1) >= Fraction(1, 3)
 
 
 def test_an_evolved_copy_does_not_count_its_loss_for_another_unit():
