@@ -59,10 +59,9 @@ def sample(space: S, rate: Number, pipeline: Mechanism[S, M, R]) -> Measurement[
         rows.
 
     Raises:
-        ParameterError: If ``rate`` is not above 0 and at most 1, or the pipeline does not end in
-            noise.
-        SpaceError: If the number of rows is public, or the loss of the pipeline is neither pure nor
-            (epsilon, delta).
+        ParameterError: If ``rate`` is not above 0 and at most 1, the pipeline does not end in
+            noise, or its loss is neither pure nor (epsilon, delta).
+        SpaceError: If the number of rows is public.
 
     Privacy:
         Pure: epsilon' = log(1 + rate (e^epsilon - 1)). Approximate: the same epsilon', and delta' =

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import attrs
 
-from opendp_lite.errors import ParameterError, SpaceError
+from opendp_lite.errors import ParameterError
 from opendp_lite.exact import exp_up, log_up, nearest
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.curve import Pair, curved_number, curved_pair
@@ -47,9 +47,9 @@ def amplified(
         units: How many units come or go, at least 1.
 
     Raises:
-        SpaceError: If no such law is known for the measure.
+        ParameterError: If no such law is known for the measure.
     """
-    raise SpaceError(
+    raise ParameterError(
         f"sample: the loss of a secret sample is known for a loss under dp.MaxDivergence() and "
         f"dp.ApproximateDivergence(), this is {measure!r}. Put >> dp.to_approximate(1e-6) after "
         "the mechanism, inside of dp.sample"
@@ -134,7 +134,7 @@ class AmplifiedProfile(Profile):
     def loss_distribution(self, grid: LossGrid) -> LossDistribution | None:
         return None if self.pure is None else two_points(grid, float_up(self.pure))
 
-    def delta(self, epsilon: Fraction) -> Fraction:
+    def _delta(self, epsilon: Fraction) -> Fraction:
         if self.pure is not None and epsilon >= self.pure:
             return Fraction(0)
         least = 1 - (1 - self.rate) * exp_up(-epsilon)

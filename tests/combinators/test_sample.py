@@ -408,3 +408,10 @@ def test_lies_are_caught(lie):
 def test_an_honest_sample_passes():
     found = dp.audit(HONEST, [1.0], [], releases=1500)
     assert found.lower_bound <= found.claim
+
+
+@pytest.mark.parametrize("noise", [dp.gaussian(rho=0.1), dp.gaussian(mu=0.1)], ids=repr)
+def test_a_loss_that_no_sample_makes_smaller_is_refused_where_it_is_built(noise):
+    pipeline = dp.select("age") >> dp.clamp(0, 9) >> dp.sum() >> noise
+    with pytest.raises(dp.ParameterError, match=r"Put >> dp.to_approximate\(1e-6\) after the mech"):
+        dp.sample(0.1, pipeline)

@@ -147,7 +147,9 @@ def test_a_pure_loss_takes_the_curve_of_randomised_response_along():
 
 
 def test_another_measure_is_refused_with_the_way_around():
-    with pytest.raises(dp.SpaceError, match=r"to_approximate\(1e-6\) after the mechanism, inside"):
+    with pytest.raises(
+        dp.ParameterError, match=r"to_approximate\(1e-6\) after the mechanism, inside"
+    ):
         amplified(dp.ZeroConcentratedDivergence(), lambda _: Fraction(0), TENTH, 1)
 
 
