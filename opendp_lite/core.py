@@ -232,7 +232,7 @@ class Private(Pipeline, Generic[In, M, R]):
             on. ``docs/statements.md`` explains them.
 
         Raises:
-            ParameterError: If no epsilon holds at ``delta``.
+            ParameterError: If no epsilon holds at ``delta``, or ``d_in`` is not above 0.
         """
         return stated(self.bound, d_in, delta)
 

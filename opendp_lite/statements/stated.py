@@ -10,6 +10,7 @@ from typing import Any, Final
 from opendp_lite.by_hand import by_hand
 from opendp_lite.docstrings import parameters, section, sentences, summary
 from opendp_lite.documents import path_of
+from opendp_lite.errors import ParameterError
 from opendp_lite.exact import Number, digits_up
 from opendp_lite.measures.conversion import Conversion
 from opendp_lite.samplers.error_law import half_widths
@@ -52,6 +53,11 @@ def stated(measurement: Any, d_in: object, delta: Number | None) -> Statement:
     """
     space: Space[Any] = measurement.input_space
     distance = space.metric.distance(d_in)
+    if distance * 0 == distance:
+        raise ParameterError(
+            "statement: d_in must be above 0. Equal datasets give the same release, so a statement "
+            "about a distance of 0 says nothing; statement() is about one unit"
+        )
     links = list(links_in([*(each.step for each in measurement.trace), *measurement.recipe]))
     functions = list(functions_in([link for link in measurement.recipe if joins(link)]))
     steps = tuple(dict.fromkeys(map(step_of, links)))

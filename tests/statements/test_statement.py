@@ -406,3 +406,15 @@ def test_a_statement_is_the_same_whatever_the_data() -> None:
         pipeline(data)
         assert pipeline.statement() == before
         assert str(pipeline.statement()) == str(before)
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "nothing"),
+    [
+        (dp.count() >> dp.laplace(epsilon=1), 0),
+        (dp.vector(2) >> dp.gaussian(rho=1), dp.Norms(l2=0)),
+    ],
+)
+def test_a_statement_is_about_somebody(pipeline, nothing):
+    with pytest.raises(dp.ParameterError, match="statement: d_in must be above 0"):
+        pipeline.statement(nothing)
