@@ -45,7 +45,7 @@ class BoundedRangeProfile(Profile):
     def rho(self) -> Fraction:
         return min(self.loss * self.loss / 8, zcdp_of_pure(self.loss))
 
-    def delta(self, epsilon: Fraction) -> Fraction:
+    def _delta(self, epsilon: Fraction) -> Fraction:
         if epsilon >= self.loss:
             return Fraction(0)
         least = 1 - exp_up(-self.loss)

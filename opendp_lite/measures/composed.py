@@ -69,7 +69,7 @@ class ComposedProfile(Profile):
     def least_delta(self) -> Fraction:
         return min(curve.least_delta for curve in _curves(self))
 
-    def delta(self, epsilon: Fraction) -> Fraction:
+    def _delta(self, epsilon: Fraction) -> Fraction:
         return min(curve.delta(epsilon) for curve in _curves(self))
 
     def epsilon(self, delta: Fraction) -> Fraction:
@@ -94,7 +94,7 @@ class _DistributionProfile(Profile):
     def least_delta(self) -> Fraction:
         return max(super().least_delta, 2 * Fraction(self.distribution.beyond))
 
-    def delta(self, epsilon: Fraction) -> Fraction:
+    def _delta(self, epsilon: Fraction) -> Fraction:
         return self.distribution.delta(epsilon)
 
 

@@ -55,7 +55,7 @@ class LaplaceProfile(Profile):
     def rho(self) -> Fraction:
         return _rho(self.loss, Fraction(1))
 
-    def delta(self, epsilon: Fraction) -> Fraction:
+    def _delta(self, epsilon: Fraction) -> Fraction:
         if epsilon >= self.loss:
             return Fraction(0)
         return 1 - exp_down((epsilon - self.loss) / 2)
@@ -106,7 +106,7 @@ class DiscreteLaplaceProfile(Profile):
     def rho(self) -> Fraction:
         return _rho(self.pure, _over_sinh(self.rate))
 
-    def delta(self, epsilon: Fraction) -> Fraction:
+    def _delta(self, epsilon: Fraction) -> Fraction:
         if epsilon >= self.pure:
             return Fraction(0)
         last = -floor((epsilon / self.rate - self.steps) / 2) - 1

@@ -13,6 +13,7 @@ import attrs
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import (
     NEGLIGIBLE,
+    described,
     exp_down,
     exp_up,
     log_up,
@@ -88,13 +89,22 @@ class Profile(ABC):
             "mechanisms before to_approximate(delta), or noise with rho="
         )
 
-    @abstractmethod
     def delta(self, epsilon: Fraction) -> Fraction:
         """A delta for which (epsilon, delta)-differential privacy certainly holds.
 
         Args:
-            epsilon: At least 0. No curve holds below.
+            epsilon: At least 0.
+
+        Raises:
+            ParameterError: If it is below 0, where no curve holds.
         """
+        if epsilon < 0:
+            raise ParameterError(f"epsilon must be at least 0, got {described(epsilon)}")
+        return self._delta(epsilon)
+
+    @abstractmethod
+    def _delta(self, epsilon: Fraction) -> Fraction:
+        """The delta at an epsilon of at least 0."""
 
     def epsilon(self, delta: Fraction) -> Fraction:
         """An epsilon for which (epsilon, delta)-differential privacy certainly holds.
@@ -162,7 +172,7 @@ class PureProfile(Profile):
     def loss_distribution(self, grid: LossGrid) -> LossDistribution | None:
         return two_points(grid, float_up(self.loss))
 
-    def delta(self, epsilon: Fraction) -> Fraction:
+    def _delta(self, epsilon: Fraction) -> Fraction:
         return PointProfile(self.loss, Fraction(0)).delta(epsilon)
 
     def epsilon(self, delta: Fraction) -> Fraction:
@@ -196,7 +206,7 @@ class PointProfile(Profile):
         found = two_points(grid, float_up(self.loss), float_up(1 - self.spill))
         return found.spilling(float_up(self.spill))
 
-    def delta(self, epsilon: Fraction) -> Fraction:
+    def _delta(self, epsilon: Fraction) -> Fraction:
         if epsilon >= self.loss:
             return self.spill
         ratio, tail = exp_down(epsilon - self.loss), exp_down(-self.loss)
@@ -228,7 +238,7 @@ class ConcentratedProfile(Profile):
     def rho(self) -> Fraction:
         return self._rho
 
-    def delta(self, epsilon: Fraction) -> Fraction:
+    def _delta(self, epsilon: Fraction) -> Fraction:
         if self.rho == 0:
             return Fraction(0)
         order = Fraction(self._best_order(nearest(epsilon)))
@@ -281,7 +291,7 @@ class GaussianProfile(Profile):
     def loss_distribution(self, grid: LossGrid) -> LossDistribution | None:
         return gaussian_losses(grid, float_up(self.ratio)) if self.ratio else None
 
-    def delta(self, epsilon: Fraction) -> Fraction:
+    def _delta(self, epsilon: Fraction) -> Fraction:
         if self.ratio == 0:
             return Fraction(0)
         root = sqrt_up(self.ratio)

@@ -28,6 +28,6 @@ class PureConcentratedProfile(Profile):
     def loss_distribution(self, grid: LossGrid) -> LossDistribution | None:
         return PureProfile(self.loss).loss_distribution(grid)
 
-    def delta(self, epsilon: Fraction) -> Fraction:
+    def _delta(self, epsilon: Fraction) -> Fraction:
         known = PureProfile(self.loss).delta(epsilon)
         return min(known, ConcentratedProfile(self.zcdp).delta(epsilon)) if known else known

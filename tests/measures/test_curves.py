@@ -78,3 +78,27 @@ def test_a_program_with_the_budget_of_a_gaussian_is_no_gaussian(measure, budget,
     plain = dp.adaptive(len, dp.measures.PrivacyBudget(measure, measure.loss(typed)))
     assert program.loss(rows) == plain.loss(rows)
     assert program.privacy_profile(rows) == plain.privacy_profile(rows)
+
+
+COUNT = dp.count() >> dp.laplace(epsilon=0.5)
+TOTAL = dp.clamp(0, 9) >> dp.sum() >> dp.laplace(epsilon=0.5)
+MEDIAN = dp.private_quantile(0.5, bounds=(0, 9), epsilon=1)
+
+
+@pytest.mark.parametrize(
+    "pipeline",
+    [
+        *(COUNT, TOTAL, MEDIAN, COUNT >> dp.to_zcdp(), COUNT >> dp.to_approximate(1e-6)),
+        *(dp.count() >> dp.gaussian(rho=0.1), dp.count() >> dp.gaussian(epsilon=1, delta=1e-6)),
+        *(dp.compose(COUNT, TOTAL), dp.compose(MEDIAN, MEDIAN), dp.sample(0.1, TOTAL)),
+        *(MEDIAN >> dp.to_zcdp(), dp.adaptive(lambda ask: 0, dp.rho(1))),
+        dp.adaptive(lambda ask: 0, dp.epsilon(1, delta=1e-6)),
+    ],
+    ids=repr,
+)
+def test_no_curve_holds_below_an_epsilon_of_zero(pipeline):
+    """There even no release at all has a delta of 1 - e^epsilon."""
+    curve = pipeline.privacy_profile()
+    assert 0 < curve.delta(Fraction(0)) < 1
+    with pytest.raises(dp.ParameterError, match="epsilon must be at least 0, got"):
+        curve.delta(Fraction(-1, 2))
