@@ -67,6 +67,7 @@ class Account(ABC, Generic[M]):
 
     def __init__(self) -> None:
         self.lock = RLock()
+        self._paying = False
 
     title = "a session"
     """What it is, in words."""
@@ -105,28 +106,6 @@ class Account(ABC, Generic[M]):
                 "a larger budget"
             )
 
-
-class MemoryAccount(Account[M]):
-    """An account that lasts as long as its process."""
-
-    def __init__(self, budget: PrivacyBudget[M]) -> None:
-        super().__init__()
-        self._budget = budget
-        self._total = budget.measure.zero()
-        self._count = 0
-        self._paying = False
-
-    @property
-    def budget(self) -> PrivacyBudget[M]:
-        return self._budget
-
-    def spent(self) -> Any:
-        return self._total
-
-    def pay(self, order: Order) -> Receipt:
-        with self._alone():
-            return self._book(order)
-
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """Lets one order pay at a time.
@@ -145,6 +124,27 @@ class MemoryAccount(Account[M]):
                 yield
             finally:
                 self._paying = False
+
+
+class MemoryAccount(Account[M]):
+    """An account that lasts as long as its process."""
+
+    def __init__(self, budget: PrivacyBudget[M]) -> None:
+        super().__init__()
+        self._budget = budget
+        self._total = budget.measure.zero()
+        self._count = 0
+
+    @property
+    def budget(self) -> PrivacyBudget[M]:
+        return self._budget
+
+    def spent(self) -> Any:
+        return self._total
+
+    def pay(self, order: Order) -> Receipt:
+        with self._alone():
+            return self._book(order)
 
     def _book(self, order: Order) -> Receipt:
         self.require(order)

@@ -37,11 +37,13 @@ class LedgerAccount(Account[M]):
 
     def pay(self, order: Order) -> Receipt:
         asked = asked_text(order)
-        entry = self.file.reserve(order.price, asked=asked, note=order.note, scope=self.scope)
+        with self._alone():
+            entry = self.file.reserve(order.price, asked=asked, note=order.note, scope=self.scope)
         return self._receipt(entry.number, entry)
 
     def finish(self, receipt: Receipt) -> Receipt:
-        return self._receipt(receipt.number, self.file.finish(receipt.number))
+        with self._alone():
+            return self._receipt(receipt.number, self.file.finish(receipt.number))
 
     def _receipt(self, number: int, last: LedgerEntry) -> Receipt:
         """The numbers of a payment, as they are at the last entry: the head that it names."""

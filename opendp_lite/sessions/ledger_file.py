@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -16,14 +16,13 @@ import attrs
 
 from opendp_lite.errors import BudgetExceeded, LedgerError, ParameterError
 from opendp_lite.measures.exact_loss import Loss, checked_loss, like, numbers_of
-from opendp_lite.measures.measure import Measure
 from opendp_lite.measures.privacy_budget import PrivacyBudget, require_budget
 from opendp_lite.samplers.entropy import SecureEntropy
 from opendp_lite.sessions.checked_text import checked_line, checked_text, checked_words
+from opendp_lite.sessions.entry_table import EntryTable
 from opendp_lite.sessions.file_mark import mark, marked
 from opendp_lite.sessions.file_place import FilePlace, resolved
 from opendp_lite.sessions.installed import installed
-from opendp_lite.sessions.ledger_chain import linked
 from opendp_lite.sessions.ledger_connection import (
     WAIT,
     commit,
@@ -31,31 +30,27 @@ from opendp_lite.sessions.ledger_connection import (
     opened,
     transaction,
 )
-from opendp_lite.sessions.ledger_entry import COLUMNS, EntryState, LedgerEntry
-from opendp_lite.sessions.ledger_schema import TERM_COLUMNS
+from opendp_lite.sessions.ledger_entry import EntryState, LedgerEntry
+from opendp_lite.sessions.ledger_standing import LedgerStanding
 from opendp_lite.sessions.ledger_terms import LedgerTerms
 from opendp_lite.sessions.ledger_view import LedgerView
 from opendp_lite.sessions.loss_text import booked, checked_budget, name_of
+from opendp_lite.sessions.new_file import make_empty, remove_empty
 from opendp_lite.sessions.sightings import Sightings
 from opendp_lite.sessions.this_machine import this_machine
 from opendp_lite.sessions.witness_file import WitnessFile
 
-_SELECT: Final = f"SELECT {', '.join(COLUMNS)} FROM entries"
-_INSERT: Final = f"INSERT INTO entries VALUES ({', '.join('?' * len(COLUMNS))})"
-_TERMS: Final = f"SELECT {', '.join(TERM_COLUMNS)} FROM ledger"
 _REMEMBERED: Final = 64
 """Heads that a handle remembers: one at least for each thread that reserves at once."""
 _KEY_WORDS: Final = 4
 _NAME_WORDS: Final = 2
-_MODE: Final = 0o600
-_THERE: Final = "there already; open it, or give the new ledger another name"
 
 
 @attrs.frozen(eq=False, repr=False)
 class _Look:
     """A transaction that reads, and the last entry that the handle had seen before it."""
 
-    connection: sqlite3.Connection
+    table: EntryTable
     seen: LedgerEntry
 
 
@@ -63,14 +58,14 @@ class _Look:
 class _Write:
     """A transaction that adds to the ledger, and the entry that it adds to."""
 
-    connection: sqlite3.Connection
+    table: EntryTable
     place: FilePlace
     process: int
     head: LedgerEntry
 
 
 @attrs.frozen(eq=False)
-class LedgerFile:
+class LedgerFile(LedgerStanding):
     """A budget on disk that several processes spend from, and that never under-counts.
 
     A price is on the disk before its data is read, and it stays there whatever happens after. So
@@ -85,21 +80,20 @@ class LedgerFile:
     - A copy of the file is refused, here and on another machine, until ``adopt`` says why it is
       used. The original goes on, and neither knows what the other spends.
     - An older copy that is written over the file in its place is found by a witness, and by
-      handles that were open. On Linux a mark on the file finds most such copies, and not those that
-      bring an older mark along (``cp --archive``).
+      handles that saw an entry that it lacks. On Linux a mark on the file finds most such copies,
+      and not those that bring an older mark along (``cp --archive``). The same holds for an old
+      ``-journal`` file that is put back: SQLite then undoes what came after it.
     - Do not open the file in another way in a process that uses it. On POSIX systems closing any
       handle of a file drops the locks of the process on it.
 
     Attributes:
         path: Without symbolic links.
         terms: What it is for.
-        measure: Of its losses.
         wait: Seconds to wait for another process that holds it.
     """
 
     path: Path
     terms: LedgerTerms
-    measure: Measure[Any] = attrs.field(repr=False)
     wait: float = attrs.field(default=WAIT, repr=False)
     _heads: deque[LedgerEntry] = attrs.field(
         factory=partial(deque, maxlen=_REMEMBERED), init=False, repr=False
@@ -134,7 +128,8 @@ class LedgerFile:
         require_budget(budget, "a ledger")
         loss = checked_budget(budget.loss, budget.measure)
         identity = _random(_NAME_WORDS)
-        watched = "" if witness is None else str(WitnessFile.resolved(witness, identity).path)
+        target = resolved(path)
+        watched = "" if witness is None else str(WitnessFile.beside(target, witness, identity).path)
         terms = LedgerTerms(
             identity=identity,
             measure=name_of(budget.measure),
@@ -143,15 +138,12 @@ class LedgerFile:
             witness=watched,
             created=_now(),
         )
-        target = resolved(path)
-        if watched == str(target):
-            raise LedgerError("the witness is a file of its own, elsewhere; name another")
-        _make_empty(target)
-        found = cls(target, terms, budget.measure, wait)
+        make_empty(target)
+        found = cls(target, terms, wait)
         try:
             found._begin(loss)
         except BaseException:
-            _remove_empty(target)
+            remove_empty(target)
             raise
         return found
 
@@ -214,10 +206,9 @@ class LedgerFile:
         target = resolved(path)
         FilePlace.of(target)
         with transaction(target, writing=False, wait=wait) as connection:
-            terms = LedgerTerms.of_row(connection.execute(_TERMS).fetchone())
-            found = cls(target, terms, terms.losses, wait)
-            first = connection.execute(f"{_SELECT} ORDER BY number LIMIT 1").fetchall()
-            found._heads.extend(found._linked(first))
+            table = EntryTable.of(connection)
+            found = cls(target, table.terms, wait)
+            found._heads.extend(table.first())
         if not found._heads:
             raise LedgerError("the ledger is damaged: it has no entries")
         return found
@@ -236,22 +227,6 @@ class LedgerFile:
             head = self._caught_up(look)
         self._heads.append(head)
         return head
-
-    @property
-    def spent(self) -> Loss:
-        """The loss of all entries, exactly."""
-        return self.head.total
-
-    @property
-    def budget(self) -> PrivacyBudget[Any]:
-        """The most that all entries may cost together."""
-        return PrivacyBudget(self.measure, self.head.budget)
-
-    @property
-    def left(self) -> Loss:
-        """What may still be spent, exactly."""
-        head = self.head
-        return self.measure.left(head.budget, head.total)
 
     def reserve(self, price: Loss, *, asked: str, note: str = "", scope: str = "") -> LedgerEntry:
         """Pays for a release. When this returns, the entry is on the disk: only then read data.
@@ -274,7 +249,7 @@ class LedgerFile:
         text, words = checked_text(asked, "asked"), checked_line(note, "note")
         with self._writing() as write:
             head = write.head
-            if scope and scope not in self._scopes(write.connection):
+            if scope and scope not in write.table.scopes():
                 raise LedgerError(
                     "no content of the data has this name in the ledger; admit it first"
                 )
@@ -296,10 +271,8 @@ class LedgerFile:
             LedgerError: If it was noted before, or the file cannot be written.
         """
         with self._writing() as write:
-            row = write.connection.execute(f"{_SELECT} WHERE number = ?", (number,)).fetchone()
-            paid = None if row is None else LedgerEntry.of_row(row, self.measure)
-            closed = write.connection.execute("SELECT 1 FROM entries WHERE closes = ?", (number,))
-            if paid is None or paid.state is not EntryState.RESERVED or closed.fetchone():
+            paid, closed = write.table.at(number), write.table.is_closed(number)
+            if paid is None or paid.state is not EntryState.RESERVED or closed:
                 raise LedgerError(f"entry {number} of the ledger pays for no run that goes on")
             closing = self._following(
                 write.head, EntryState.RELEASED, closes=number, scope=paid.scope
@@ -346,7 +319,7 @@ class LedgerFile:
         """
         name, words = checked_words(scope, "scope"), checked_line(note, "note")
         with self._writing() as write:
-            known = self._scopes(write.connection)
+            known = write.table.scopes()
             if name in known or content in known.values():
                 raise LedgerError(
                     "the ledger knows this name or this content already; one name stands for one "
@@ -365,20 +338,17 @@ class LedgerFile:
     def scopes(self) -> dict[str, str]:
         """The keyed hash of each content by its name."""
         with self._reading() as look:
-            return self._scopes(look.connection)
+            return look.table.scopes()
 
     def key(self) -> bytes:
         """The secret of the keyed hashes. It is shown nowhere and not exported."""
         with self._reading() as look:
-            row = look.connection.execute("SELECT key FROM secret").fetchone()
-        if row is None:
-            raise LedgerError("the ledger is damaged: it has no key")
-        return bytes.fromhex(row[0])
+            return look.table.key()
 
     def view(self) -> LedgerView:
         """The ledger as it is now, each entry checked."""
         with self._reading() as look:
-            return LedgerView(self.path, self.terms, tuple(self._all(look)))
+            return LedgerView(self.path, self.terms, self._all(look))
 
     def verify(self) -> LedgerView:
         """Checks the file, the chain, every total, the place and the witness.
@@ -391,13 +361,12 @@ class LedgerFile:
         """
         place, sightings = FilePlace.of(self.path), self._sightings()
         with self._reading() as look:
-            (state,) = look.connection.execute("PRAGMA integrity_check(1)").fetchone()
-            if state != "ok":
+            if not look.table.is_whole():
                 raise LedgerError(
                     f"the ledger {str(self.path)!r} is damaged; restore a copy and adopt it with a "
                     "reason"
                 )
-            view = LedgerView(self.path, self.terms, tuple(self._all(look)))
+            view = LedgerView(self.path, self.terms, self._all(look))
         self._require_here(place, view.head)
         for each in sightings:
             each.require_in(view.entries)
@@ -413,6 +382,15 @@ class LedgerFile:
         """
         witness = self.witness
         return (marked(self.path), *([] if witness is None else [witness.sightings()]))
+
+    def _last_sightings(self) -> tuple[Sightings, ...]:
+        """As ``_sightings``, the last entry alone: to compare before each payment."""
+        witness = self.witness
+        if witness is None:
+            return (marked(self.path),)
+        last = witness.last()
+        witness.require_there(last)
+        return marked(self.path), last
 
     def _begin(self, budget: Loss) -> None:
         """Writes the terms, a new key and the first entry in one transaction."""
@@ -437,13 +415,12 @@ class LedgerFile:
             previous=self.terms.digest(),
         ).sealed()
         self._tell(first)
-        marks = ", ".join("?" * len(TERM_COLUMNS))
         with opened(self.path, self.wait) as connection:
             connection.execute("BEGIN IMMEDIATE")
             make_tables(connection)
-            connection.execute(f"INSERT INTO ledger VALUES ({marks})", self.terms.row())
-            connection.execute("INSERT INTO secret VALUES (?)", (_random(_KEY_WORDS),))
-            connection.execute(_INSERT, first.row())
+            table = EntryTable(connection, self.terms)
+            table.begin(_random(_KEY_WORDS))
+            table.add(first)
             commit(connection, process)
         place.require_unchanged()
         self._heads.append(first)
@@ -452,19 +429,20 @@ class LedgerFile:
     def _reading(self) -> Iterator[_Look]:
         seen = self._seen()
         with transaction(self.path, writing=False, wait=self.wait) as connection:
-            self._require_terms(connection)
-            yield _Look(connection, seen)
+            yield _Look(self._table(connection), seen)
 
     @contextmanager
     def _writing(self, *, adopting: bool = False) -> Iterator[_Write]:
-        process, place, seen = os.getpid(), FilePlace.of(self.path), marked(self.path)
+        process, place = os.getpid(), FilePlace.of(self.path)
+        sightings = () if adopting else self._last_sightings()
         with transaction(self.path, writing=True, wait=self.wait) as connection:
-            self._require_terms(connection)
-            head = self._caught_up(_Look(connection, self._seen()))
+            table = self._table(connection)
+            head = self._caught_up(_Look(table, self._seen()))
             if not adopting:
                 self._require_here(place, head)
-                self._require_marked(connection, seen, head)
-            yield _Write(connection, place, process, head)
+            for each in sightings:
+                each.require_in([found for it in each.seen if (found := table.at(it.number))])
+            yield _Write(table, place, process, head)
 
     def _add(self, write: _Write, entry: LedgerEntry) -> LedgerEntry:
         """Writes an entry and waits for the disk.
@@ -472,9 +450,9 @@ class LedgerFile:
         The place is compared before the commit and after, and a replaced file releases nothing.
         """
         sealed = entry.sealed()
-        write.connection.execute(_INSERT, sealed.row())
+        write.table.add(sealed)
         write.place.require_unchanged()
-        commit(write.connection, write.process)
+        commit(write.table.connection, write.process)
         write.place.require_unchanged()
         self._heads.append(sealed)
         self._tell(sealed)
@@ -484,28 +462,27 @@ class LedgerFile:
         """The entry after the last one, without its hash."""
         return head.followed_by(state, self.measure, time=_now(), version=installed(), **cells)
 
-    def _all(self, look: _Look) -> list[LedgerEntry]:
+    def _all(self, look: _Look) -> tuple[LedgerEntry, ...]:
         """All entries, each of them checked; refused where one is lost that was seen."""
-        found = list(self._linked(look.connection.execute(f"{_SELECT} ORDER BY number")))
+        found = look.table.all()
         self._require_seen(look.seen, found)
-        return found
+        return tuple(found)
 
     def _caught_up(self, look: _Look) -> LedgerEntry:
         """The last entry; those that are new to this handle are checked."""
-        after = f"{_SELECT} WHERE number >= ? ORDER BY number"
-        rows = look.connection.execute(after, (look.seen.number,)).fetchall()
-        self._require_seen(look.seen, [LedgerEntry.of_row(row, self.measure) for row in rows[:1]])
-        return [look.seen, *self._linked(rows[1:], look.seen)][-1]
-
-    def _linked(
-        self, rows: Iterable[Sequence[Any]], before: LedgerEntry | None = None
-    ) -> Iterator[LedgerEntry]:
-        parsed = (LedgerEntry.of_row(row, self.measure) for row in rows)
-        return linked(parsed, self.terms, before)
+        found = look.table.since(look.seen)
+        self._require_seen(look.seen, found)
+        return found[-1]
 
     def _seen(self) -> LedgerEntry:
         """The last entry that this handle saw."""
-        return max(tuple(self._heads), key=lambda each: each.number)
+        heads = tuple(self._heads)
+        if not heads:
+            raise LedgerError(
+                "this handle of a ledger was put together by hand and has seen no entry; open the "
+                "ledger by dp.Ledger.open(path)"
+            )
+        return max(heads, key=lambda each: each.number)
 
     def _require_seen(self, seen: LedgerEntry, entries: Sequence[LedgerEntry]) -> None:
         if seen not in entries:
@@ -514,12 +491,15 @@ class LedgerFile:
                 "longer in the file. Nothing is released. Put the newer file back"
             )
 
-    def _require_terms(self, connection: sqlite3.Connection) -> None:
-        if LedgerTerms.of_row(connection.execute(_TERMS).fetchone()) != self.terms:
+    def _table(self, connection: sqlite3.Connection) -> EntryTable:
+        """What a connection reads, which is this ledger."""
+        found = EntryTable.of(connection)
+        if found.terms != self.terms:
             raise LedgerError(
                 f"another ledger stands at {str(self.path)!r} now; nothing is released. Open it "
                 "anew if that is meant"
             )
+        return found
 
     def _require_here(self, place: FilePlace, head: LedgerEntry) -> None:
         """Refuses a file that is not the one that wrote its last entry."""
@@ -529,21 +509,6 @@ class LedgerFile:
                 "original may be in use, and both would spend the same budget. If it is not, adopt "
                 "this one with a reason: dp.Ledger.adopt(path, reason), or opendp-lite ledger adopt"
             )
-
-    def _require_marked(
-        self, connection: sqlite3.Connection, marked: Sightings, head: LedgerEntry
-    ) -> None:
-        """Refuses a file that lost the entry of its mark, which this handle may not have seen."""
-        numbers = [each.number for each in marked.seen if each.number <= head.number]
-        rows = [connection.execute(f"{_SELECT} WHERE number = ?", (each,)) for each in numbers]
-        marked.require_in([LedgerEntry.of_row(row, self.measure) for each in rows for row in each])
-
-    def _scopes(self, connection: sqlite3.Connection) -> dict[str, str]:
-        rows = connection.execute(
-            "SELECT scope, content FROM entries WHERE state = ? ORDER BY number",
-            (EntryState.ADMITTED.value,),
-        )
-        return dict(rows.fetchall())
 
     def _tell(self, entry: LedgerEntry) -> None:
         """Lets an entry be seen outside of the content of the file."""
@@ -558,26 +523,6 @@ class LedgerFile:
             f"{measure.show(head.budget)} in the ledger {self.path.name!r} has been spent. Ask for "
             "less, or raise the budget with a reason"
         )
-
-
-def _make_empty(path: Path) -> None:
-    """Makes a file that only its owner may read, where none was."""
-    try:
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE))
-    except FileExistsError:
-        here = "a folder; name a file in it" if path.is_dir() else _THERE
-        raise LedgerError(f"{str(path)!r} is {here}") from None
-    except OSError as problem:
-        raise LedgerError(
-            f"the ledger {str(path)!r} cannot be made: {problem.strerror or type(problem).__name__}"
-        ) from None
-
-
-def _remove_empty(path: Path) -> None:
-    """Removes what is left of a ledger that was not made; never one that others may use by now."""
-    with suppress(OSError):
-        if path.stat().st_size == 0:
-            path.unlink()
 
 
 def _random(words: int) -> str:

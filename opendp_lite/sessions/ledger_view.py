@@ -5,19 +5,16 @@ from __future__ import annotations
 import json
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import attrs
 
-from opendp_lite.measures.exact_loss import Loss
-from opendp_lite.measures.measure import Measure
-from opendp_lite.measures.privacy_budget import PrivacyBudget
 from opendp_lite.sessions.ledger_entry import EntryState, LedgerEntry
+from opendp_lite.sessions.ledger_standing import LedgerStanding
 from opendp_lite.sessions.ledger_terms import LedgerTerms
 
 
 @attrs.frozen
-class LedgerView:
+class LedgerView(LedgerStanding):
     """A ledger as it was at one moment: terms, and entries that were checked.
 
     Attributes:
@@ -33,29 +30,9 @@ class LedgerView:
     trouble: str = ""
 
     @property
-    def measure(self) -> Measure[Any]:
-        """Of its losses."""
-        return self.terms.losses
-
-    @property
     def head(self) -> LedgerEntry:
         """The last entry."""
         return self.entries[-1]
-
-    @property
-    def spent(self) -> Loss:
-        """The loss of all entries, exactly."""
-        return self.head.total
-
-    @property
-    def budget(self) -> PrivacyBudget[Any]:
-        """The most that all entries may cost together."""
-        return PrivacyBudget(self.measure, self.head.budget)
-
-    @property
-    def left(self) -> Loss:
-        """What may still be spent, exactly."""
-        return self.measure.left(self.head.budget, self.head.total)
 
     def unfinished(self) -> tuple[LedgerEntry, ...]:
         """The entries whose run did not come to its end, or goes on; they count."""

@@ -9,45 +9,61 @@ from typing import Final
 import attrs
 
 from opendp_lite.errors import LedgerError
-from opendp_lite.sessions.ledger_entry import LedgerEntry
+from opendp_lite.sessions.ledger_entry import EntryState, LedgerEntry
 from opendp_lite.sessions.sightings import Sighting, Sightings
 
 _MODE: Final = 0o600
+_TAIL: Final = 2**16
+"""Bytes of the end that hold the last entry, unless other ledgers share the witness."""
+_OF_SQLITE: Final = ("", "-journal", "-wal", "-shm")
+_MAY_BEGIN: Final = (EntryState.CREATED, EntryState.ADOPTED)
 
 
 @attrs.frozen
 class WitnessFile:
     """A line for each entry: the identity of the ledger, and the entry as a ``Sighting``.
 
-    Several ledgers may share a witness. A line that was cut short is passed over.
+    Several ledgers may share a witness. A line that was cut short is passed over. Only the first
+    entry of a ledger and an adoption make the file, so that one that was deleted is missed.
     """
 
     path: Path
     identity: str
 
     @classmethod
-    def resolved(cls, path: str | os.PathLike[str], identity: str) -> WitnessFile:
-        """A witness in a folder that is there, on any file system."""
+    def beside(cls, ledger: Path, path: str | os.PathLike[str], identity: str) -> WitnessFile:
+        """A witness of a ledger, in a folder that is there, on any file system.
+
+        Raises:
+            LedgerError: If it is the file of the ledger, or one that SQLite makes and deletes
+                beside it, or no file. It must not be a file that holds something else.
+        """
         found = Path(path).resolve()
-        if not found.parent.is_dir() or found.is_dir():
+        if not found.parent.is_dir() or (found.exists() and not found.is_file()):
             raise LedgerError(
                 f"the witness is a file in a folder that is there; {str(found)!r} is not"
             )
-        return cls(found, identity)
+        if str(found).casefold() in {f"{ledger}{end}".casefold() for end in _OF_SQLITE}:
+            raise LedgerError(
+                f"the witness is a file of its own, elsewhere; {str(found)!r} belongs to the "
+                "ledger itself. Name another"
+            )
+        witness = cls(found, identity)
+        if witness._is_other():
+            raise LedgerError(
+                f"{str(found)!r} holds something else than a witness; name a new file, or the "
+                "witness of another ledger"
+            )
+        return witness
 
     def sightings(self) -> Sightings:
         """The entries that it saw."""
-        try:
-            lines = self.path.read_text("ascii", "replace").splitlines()
-        except FileNotFoundError:
-            lines = []
-        except OSError as problem:
-            raise LedgerError(
-                f"the witness {str(self.path)!r} cannot be read: {_why(problem)}"
-            ) from None
-        own = (line.partition(" ") for line in lines)
-        found = (Sighting.read(rest) for identity, _, rest in own if identity == self.identity)
-        return Sightings("its witness", [each for each in found if each is not None])
+        return Sightings("its witness", self._seen(self._read()))
+
+    def last(self) -> Sightings:
+        """The last entry that it saw; nothing where it is lost. It is near the end of the file."""
+        seen = self._seen(self._read(_TAIL)) or self._seen(self._read())
+        return Sightings("its witness", seen[-1:])
 
     def require_there(self, sightings: Sightings) -> None:
         """Refuses a witness that is lost."""
@@ -64,8 +80,9 @@ class WitnessFile:
         It begins with a line break too: what a crash left of an earlier one spoils nothing.
         """
         data = f"\n{self.identity} {Sighting.of(entry).line()}\n".encode()
+        making = os.O_CREAT if entry.state in _MAY_BEGIN else 0
         try:
-            handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, _MODE)
+            handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | making, _MODE)
             try:
                 whole = os.write(handle, data) == len(data)
                 os.fsync(handle)
@@ -75,6 +92,30 @@ class WitnessFile:
             raise self._unwritten(_why(problem)) from None
         if not whole:
             raise self._unwritten("its disk is full")
+
+    def _read(self, most: int | None = None) -> bytes:
+        """So many bytes of its end, or all; nothing where there is no file."""
+        try:
+            with self.path.open("rb") as file:
+                if most is not None:
+                    file.seek(max(0, file.seek(0, os.SEEK_END) - most))
+                return file.read()
+        except FileNotFoundError:
+            return b""
+        except OSError as problem:
+            raise LedgerError(
+                f"the witness {str(self.path)!r} cannot be read: {_why(problem)}"
+            ) from None
+
+    def _seen(self, data: bytes) -> list[Sighting]:
+        """The entries of this ledger in what was read."""
+        own = (line.partition(" ") for line in data.decode("ascii", "replace").splitlines())
+        found = (Sighting.read(rest) for identity, _, rest in own if identity == self.identity)
+        return [each for each in found if each is not None]
+
+    def _is_other(self) -> bool:
+        """Whether the file begins with what no ledger wrote: each line begins with a break."""
+        return self._read()[:1] not in (b"", b"\n")
 
     def _unwritten(self, why: str) -> LedgerError:
         return LedgerError(

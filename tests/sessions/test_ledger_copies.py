@@ -19,6 +19,8 @@ from opendp_lite.sessions.ledger_schema import STATEMENTS
 
 COPY = "is a copy or came from another machine"
 ROLLED_BACK = "the ledger was rolled back"
+JOURNAL = bytes.fromhex("d9d505f920a163d7")
+"""How a journal of SQLite begins that is to be undone."""
 
 
 def spend(ledger: LedgerFile, count: int = 1) -> None:
@@ -193,13 +195,31 @@ def test_a_witness_finds_another_history(make, tmp_path, unmarked):
     assert LedgerFile.adopt(ledger.path, "both were used").spent == Fraction(2 + 3 + 9 + 3, 100)
 
 
-def test_a_witness_finds_a_roll_back_that_an_open_ledger_went_on_from(make, tmp_path, unmarked):
+def test_a_witness_tells_an_open_ledger_of_entries_that_it_never_saw(make, tmp_path, unmarked):
+    ledger = make(witness=tmp_path / "elsewhere")
+    spend(ledger, 2)
+    idle, old = LedgerFile.open(ledger.path), ledger.path.read_bytes()
+    spend(ledger, 3)
+    for _ in range(40):
+        spend(make(f"other {_}", witness=tmp_path / "elsewhere"), 0)
+    ledger.path.write_bytes(old)
+    for use in (spend, lambda each: spend(LedgerFile.open(each.path))):
+        with pytest.raises(dp.OpenDPLiteError, match="its witness saw entry 11"):
+            use(idle)
+    assert idle.spent == Fraction(2, 100)
+    assert LedgerFile.adopt(ledger.path, "the newer file is lost").spent == Fraction(5, 100)
+
+
+def test_a_witness_finds_a_roll_back_that_an_open_ledger_went_on_from(
+    make, tmp_path, unmarked, monkeypatch
+):
     """The handle saw no entry that was lost, and its history becomes the longer one."""
     ledger = make(witness=tmp_path / "elsewhere")
     spend(ledger, 2)
     idle, old = LedgerFile.open(ledger.path), ledger.path.read_bytes()
     spend(ledger, 3)
     ledger.path.write_bytes(old)
+    monkeypatch.setattr(LedgerFile, "_last_sightings", lambda self: ())
     spend(idle, 5)
     with pytest.raises(dp.OpenDPLiteError, match="has another history"):
         LedgerFile.open(ledger.path)
@@ -230,6 +250,108 @@ def test_a_lost_witness_is_asked_for(make, tmp_path):
         LedgerFile.open(ledger.path)
     LedgerFile.adopt(ledger.path, "the stick is lost")
     assert LedgerFile.open(ledger.path).spent == Fraction(1, 100)
+
+
+@pytest.mark.parametrize("left", [None, b"", b"\n"], ids=["deleted", "empty", "without a line"])
+def test_a_witness_that_is_lost_while_the_ledger_is_open(make, tmp_path, left):
+    witness = tmp_path / "elsewhere"
+    ledger = make(witness=witness)
+    spend(ledger)
+    whole = witness.read_bytes()
+    witness.unlink()
+    if left is not None:
+        witness.write_bytes(left)
+    with pytest.raises(dp.OpenDPLiteError, match="put it back, or adopt the ledger"):
+        spend(ledger)
+    assert ledger.spent == Fraction(1, 100)
+    assert witness.exists() == (left is not None)
+    witness.write_bytes(whole)
+    spend(ledger)
+    assert LedgerFile.open(ledger.path).spent == Fraction(2, 100)
+
+
+def test_a_witness_that_is_lost_within_a_payment(make, tmp_path, monkeypatch):
+    witness = tmp_path / "elsewhere"
+    ledger, true = make(witness=witness), ledger_file.commit
+
+    def losing(*given):
+        true(*given)
+        witness.unlink()
+
+    monkeypatch.setattr(ledger_file, "commit", losing)
+    with pytest.raises(dp.OpenDPLiteError, match=r"cannot be written .*the entry counts"):
+        spend(ledger)
+    monkeypatch.undo()
+    assert ledger.spent == Fraction(1, 100)
+
+
+@pytest.mark.parametrize("end", ["", "-journal", "-wal", "-shm", "-JOURNAL"])
+@pytest.mark.parametrize("linked", [False, True], ids=["named", "through a link"])
+def test_a_witness_is_no_file_of_the_ledger(make, tmp_path, end, linked):
+    place = tmp_path / f"mine{end}"
+    if linked:
+        link = tmp_path / "link"
+        link.symlink_to(place)
+        place = link
+    with pytest.raises(dp.OpenDPLiteError, match="the witness is a file of its own, elsewhere"):
+        make("mine", witness=place)
+    assert not (tmp_path / "mine").exists()
+
+
+def test_a_witness_does_not_write_into_other_files(ledger, make, tmp_path):
+    data = tmp_path / "survey.csv"
+    data.write_text("age\n41\n")
+    for other in (data, ledger.path):
+        with pytest.raises(dp.OpenDPLiteError, match="holds something else than a witness"):
+            make("mine", witness=other)
+    for other in (tmp_path, "/dev/null"):
+        with pytest.raises(dp.OpenDPLiteError, match="the witness is a file in a folder"):
+            make("mine", witness=other)
+    assert data.read_text() == "age\n41\n"
+
+
+def stale_journal(ledger: LedgerFile, monkeypatch) -> bytes:
+    """The journal of a payment, as SQLite has it on the disk while it writes the pages."""
+    journal = ledger.path.with_name(f"{ledger.path.name}-journal")
+    true, kept = ledger_file.commit, []
+
+    def copying(*given):
+        kept.append(journal.read_bytes())
+        true(*given)
+
+    monkeypatch.setattr(ledger_file, "commit", copying)
+    ledger.reserve(Fraction(1, 100), asked="{}")
+    monkeypatch.setattr(ledger_file, "commit", true)
+    (found,) = kept
+    sector, page = (int.from_bytes(found[start : start + 4], "big") for start in (20, 24))
+    pages = (len(found) - sector) // (page + 8)
+    return JOURNAL + pages.to_bytes(4, "big") + found[12:]
+
+
+@pytest.mark.parametrize("later", [0, 1, 3])
+@pytest.mark.parametrize("memory", ["handle", "mark", "witness"])
+def test_an_old_journal_that_is_put_back_hides_no_payment(
+    make, tmp_path, monkeypatch, memory, later
+):
+    """SQLite undoes the payment at the next use of the file."""
+    ledger = make("mine", witness=tmp_path / "elsewhere" if memory == "witness" else None)
+    if memory != "mark":
+        monkeypatch.setattr(file_mark, "_call", lambda name: file_mark._refuse)
+    elif not marks_are_kept(ledger.path):
+        pytest.skip("this file system keeps no marks")
+    spend(ledger, 2)
+    idle = LedgerFile.open(ledger.path)
+    journal = stale_journal(ledger, monkeypatch)
+    spend(ledger, later)
+    ledger.path.with_name("mine-journal").write_bytes(journal)
+    with closing(sqlite3.connect(ledger.path)) as connection:
+        count = connection.execute("SELECT max(number) FROM entries").fetchone()
+    assert count == (5,)
+    uses = {"handle": [lambda: spend(ledger), lambda: ledger.spent, ledger.verify]}
+    others = [lambda: spend(idle), lambda: LedgerFile.open(ledger.path)]
+    for use in uses.get(memory, [*uses["handle"], *others]):
+        with pytest.raises(dp.OpenDPLiteError, match=f"{ROLLED_BACK}|is damaged"):
+            use()
 
 
 def test_a_line_of_a_witness_that_was_cut_short(make, tmp_path):

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from itertools import pairwise
 
+import attrs
 import pytest
 
 import opendp_lite as dp
@@ -87,6 +88,10 @@ def test_copies_and_pickles_of_a_handle_spend_the_same_budget(ledger):
         with pytest.raises(dp.BudgetExceeded):
             handle.reserve(third, asked="{}")
         assert handle.left == 0
+    with pytest.raises(dp.OpenDPLiteError, match="was put together by hand"):
+        attrs.evolve(ledger).reserve(third, asked="{}")
+    with pytest.raises(TypeError):
+        attrs.evolve(ledger, measure=dp.MaxDivergence())
 
 
 @pytest.mark.parametrize("seed", range(6))
