@@ -6,7 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from math import ceil
-from threading import RLock
+from threading import Lock, RLock
 from typing import Any, Final, cast, overload
 
 import attrs
@@ -90,37 +90,38 @@ class _NoisyThreshold:
         self.rows, self.noise, self.left, self.entropy = rows, noise, most, entropy
         self.served = 0
         self.level = noise_of_mean(noise.on_threshold, entropy)
-        self.ended = self.busy = False
-        self.lock = RLock()
+        self.ended = False
+        self.lock, self.busy = RLock(), Lock()
         self.process = OwnProcess("test")
 
     def answer(self, query: Transformation[Any, Any], threshold: Fraction) -> bool:
         """Whether the value of a bound query is above, each of the two with noise.
 
         The value is computed first. From then on nothing that a query brings runs: whether an
-        answer is left is found, and the answer taken, in one go.
+        answer is left is found, and the answer taken, in one go. It is taken before the comparison
+        and given back after an answer below, so that an interruption costs it.
         """
         unit = query.output_space.unit.over(1)
         moved = cast(Fraction, require_sensitivity(unit, "above_threshold").linf)
         self.process.require()
         with self.lock:
-            if self.busy:
+            if self.busy.locked():
                 raise SpaceError(
                     "above_threshold: a step of a query calls test; test one at a time"
                 )
-            self.busy = True
-            try:
+            with self.busy:
                 self._require_open()
                 with np.errstate(all="ignore"):
                     found = query.output_space.domain.received(query.function(self.rows))
                 value = found.exact[0]
                 self.process.require()
                 compared = partial(self._is_above, value, threshold, moved)
+                self.left -= 1
                 above = WITNESS.get().answered(query, threshold, compared)
                 if above:
                     self._count()
-            finally:
-                self.busy = False
+                else:
+                    self.left += 1
             return above
 
     def _require_open(self) -> None:
@@ -139,8 +140,7 @@ class _NoisyThreshold:
         return value - threshold + sensitivity * moved >= 0
 
     def _count(self) -> None:
-        """One answer above is taken. After enough of them, the threshold has new noise."""
-        self.left -= 1
+        """One answer above was given. After enough of them, the threshold has new noise."""
         self.served += 1
         if self.left > 0 and self.served == self.noise.positives:
             self.served = 0

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
-from threading import RLock
+from threading import Lock, RLock
 from typing import Any, Final, Generic
 
 import attrs
@@ -67,7 +67,7 @@ class Account(ABC, Generic[M]):
 
     def __init__(self) -> None:
         self.lock = RLock()
-        self._paying = False
+        self._paying = Lock()
 
     title = "a session"
     """What it is, in words."""
@@ -114,16 +114,13 @@ class Account(ABC, Generic[M]):
         it would pay with what the interrupted order is about to spend.
         """
         with self.lock:
-            if self._paying:
+            if self._paying.locked():
                 raise SpaceError(
                     "ask was called by what interrupted an order that was being paid, such as a "
                     "signal handler or a finalizer; ask again when that order is done"
                 )
-            self._paying = True
-            try:
+            with self._paying:
                 yield
-            finally:
-                self._paying = False
 
 
 class MemoryAccount(Account[M]):

@@ -1,0 +1,136 @@
+"""Signals: whatever they interrupt, what was spent is never below what was released."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.combinators.above_threshold import _NoisyThreshold
+from opendp_lite.sessions.ledger_file import LedgerFile
+
+PAYING = tuple(str(Path(dp.__file__).parent / each) for each in ("sessions", "combinators"))
+"""Where orders are paid."""
+PRICE = Fraction(1, 1000)
+
+
+class Interruption(BaseException):
+    """What a handler raises."""
+
+
+@contextmanager
+def interrupting(at: int, act: Callable[[], None]) -> Iterator[Callable[[], bool]]:
+    """Acts before one line of the package, as a signal handler does; tells whether it did."""
+    seen = 0
+
+    def line(frame: Any, event: str, given: object) -> Any:
+        nonlocal seen
+        if event == "line":
+            seen += 1
+            if seen == at:
+                sys.settrace(None)
+                act()
+        return line
+
+    def entered(frame: Any, event: str, given: object) -> Any:
+        return line if frame.f_code.co_filename.startswith(PAYING) else None
+
+    before = sys.gettrace()
+    sys.settrace(entered)
+    try:
+        yield lambda: seen >= at
+    finally:
+        sys.settrace(before)
+
+
+def raising() -> None:
+    raise Interruption
+
+
+def counted(runs: list[int]) -> Any:
+    """A mechanism that notes each time it reads the data."""
+
+    @dp.mechanism
+    def noted(space: dp.Space[dp.Rows]) -> dp.Measurement:
+        def function(rows: Any, entropy: Any) -> int:
+            runs.append(1)
+            return 0
+
+        return dp.Measurement(space, dp.ZeroConcentratedDivergence(), function, lambda d: d * PRICE)
+
+    return noted()
+
+
+def of_session(tmp_path: Path) -> Any:
+    return dp.session([1.0, 2.0], dp.rho(1))
+
+
+def of_ledger(tmp_path: Path) -> Any:
+    file = LedgerFile.create(tmp_path / "a.ledger", dp.rho(1), unit="row", wait=0.01)
+    return dp.Ledger(file).session([1.0, 2.0])
+
+
+@pytest.mark.parametrize(("make", "step"), [(of_session, 7), (of_ledger, 61)])
+@pytest.mark.parametrize("part", [False, True], ids=["whole", "part"])
+def test_an_exception_at_any_line_hides_no_release(tmp_path, make, step, part):
+    at, ran, acted = 1, 0, True
+    while acted:
+        folder = tmp_path / str(at)
+        folder.mkdir()
+        whole, runs = make(folder), []
+        ask, query = whole.split(3)[0] if part else whole, counted(runs)
+        with suppress(Interruption, dp.OpenDPLiteError), interrupting(at, raising) as told:
+            ask(query)
+        acted, at, ran = told(), at + step, ran + len(runs)
+        assert Fraction(1) - whole.left >= len(runs) * PRICE
+    assert ran > 0
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no such timer")
+@pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals")
+@pytest.mark.parametrize("make", [of_session, of_ledger])
+def test_a_timer_that_interrupts_all_the_time(tmp_path, make):
+    runs: list[int] = []
+    ask, query = make(tmp_path), counted(runs)
+
+    def interrupted(number: int, frame: object) -> None:
+        raise Interruption
+
+    before = signal.signal(signal.SIGALRM, interrupted)
+    try:
+        for wait in range(60):
+            with suppress(Interruption, dp.OpenDPLiteError):
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, 1e-4 * (1 + wait % 60))
+                    ask(query)
+                finally:
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert Fraction(1) - ask.left >= len(runs) * PRICE
+
+
+def test_a_threshold_test_that_is_interrupted_costs_its_answer(monkeypatch):
+    """Between the comparison and its count, an exception would leave an answer uncounted."""
+
+    def program(test: Any) -> int:
+        for tried in range(9):
+            try:
+                test(dp.clamp(0, 1) >> dp.sum())
+            except Interruption:
+                continue
+            except dp.BudgetExceeded:
+                return tried
+        return 9
+
+    monkeypatch.setattr(_NoisyThreshold, "_count", lambda self: raising())
+    asked = dp.above_threshold(program, threshold=-1000, epsilon=50, most=3, monotone=True)
+    assert asked([1.0] * 100) == 3
