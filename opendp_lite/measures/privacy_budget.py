@@ -31,7 +31,7 @@ def _number(part: Any) -> Any:
     return plain(part) if isinstance(part, Fraction | int) and type(part) is not bool else part
 
 
-def _require_measure(_: object, __: object, measure: object) -> None:
+def _require_measure(_: object, __: object, measure: Any) -> None:
     """Refuses what is no measure."""
     if not isinstance(measure, Measure):
         raise ParameterError(
@@ -39,7 +39,7 @@ def _require_measure(_: object, __: object, measure: object) -> None:
         )
 
 
-def _require_loss(budget: PrivacyBudget[Any], _: object, loss: object) -> None:
+def _require_loss(budget: Any, _: object, loss: Any) -> None:
     """Refuses what is no loss of the measure, is below zero or promises nothing."""
     budget.measure.require_promise(checked_loss(loss, budget.measure, "the loss of a budget"))
 
