@@ -121,7 +121,8 @@ def best_of(
     def privacy_map(distance: Any) -> Fraction:
         losses = (part.privacy_map(distance) for part in parts)
         name = "best_of: the loss of a mechanism"
-        return 2 * max(checked_loss(each, MaxDivergence(), name) for each in losses)
+        worst: Fraction = max(checked_loss(each, MaxDivergence(), name) for each in losses)
+        return 2 * worst
 
     return Measurement(
         space,
