@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -91,6 +92,22 @@ def test_a_plain_array_is_gone_through_without_touching_the_filters_of_warnings(
     monkeypatch.setattr(type(QUIET), "__enter__", entered)
     for data in (np.arange(5.0), np.arange(5), np.array([np.inf, np.nan], np.float32)):
         assert (dp.clamp(0, 1) >> dp.sum())(data) is not None
+
+
+def test_a_signal_handler_may_read_data_while_warnings_are_turned_off(monkeypatch):
+    found = []
+    turn_off = warnings.simplefilter
+
+    def interrupted(*arguments, **named):
+        monkeypatch.setattr(warnings, "simplefilter", turn_off)
+        found.append(TOTAL([1, 1]))
+        turn_off(*arguments, **named)
+
+    monkeypatch.setattr(warnings, "simplefilter", interrupted)
+    reading = Thread(target=lambda: found.append(TOTAL([1, 1, 1])), daemon=True)
+    reading.start()
+    reading.join(10)
+    assert found == [2, 3]
 
 
 @pytest.mark.parametrize("data", [np.array([0.5, np.nan]), [0.5, 3.0], {"x": [0.5]}], ids=repr)
