@@ -7,14 +7,11 @@ import csv
 import importlib
 import io
 import json
-import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Final
 
-import attrs
-
 import opendp_lite as dp
+from opendp_lite.cli.file_to_write import FileToWrite
 from opendp_lite.cli.report import Report
 
 
@@ -48,65 +45,16 @@ _FORMS: Final[dict[str, Callable[[Report], bytes]]] = {
 }
 
 
-def writable(path: Path, flag: str, *read: str) -> Path:
-    """A file to write, as far as is known before.
-
-    Args:
-        path: The file.
-        flag: The option that names it.
-        read: Other files, which it must not be.
+def output_file(arguments: argparse.Namespace) -> FileToWrite[Report] | None:
+    """The file that ``--output`` names; None without it.
 
     Raises:
-        ParameterError: If it cannot be written.
+        ParameterError: If it cannot be written, as far as is known before the release.
     """
-    folder = path.parent
-    if not folder.is_dir():
-        raise dp.ParameterError(f"{flag}: there is no folder {str(folder)!r}; make it first")
-    if path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
-        raise dp.ParameterError(f"{flag}: {str(path)!r} cannot be written; name another file")
-    for other in map(Path, read):
-        if path.exists() and other.exists() and path.samefile(other):
-            raise dp.ParameterError(
-                f"{flag}: {str(path)!r} is a file that is read, such as the data; name another"
-            )
-    return path
-
-
-@attrs.frozen
-class OutputFile:
-    """A file in a form that its name tells."""
-
-    path: Path
-    form: Callable[[Report], bytes]
-
-    @classmethod
-    def of(cls, arguments: argparse.Namespace) -> OutputFile | None:
-        """The file that ``--output`` names; None without it.
-
-        Raises:
-            ParameterError: If it cannot be written, as far as is known before the release.
-        """
-        if arguments.output is None:
-            return None
-        path = Path(arguments.output)
-        form = _FORMS.get(path.suffix.lower())
-        if form is None:
-            raise dp.ParameterError(
-                f"--output: the name ends in {', '.join(_FORMS)}, which says the form; "
-                f"got {str(path)!r}"
-            )
-        if form is _parquet:
-            _arrow()
-        return cls(writable(path, "--output", arguments.file), form)
-
-    def filled(self, report: Report) -> Callable[[], None]:
-        """What writes a report to the file."""
-        contents = self.form(report)
-
-        def write() -> None:
-            self.path.write_bytes(contents)
-
-        return write
+    found = FileToWrite.of(arguments.output, "--output", _FORMS, arguments.file)
+    if found is not None and found.form is _parquet:
+        _arrow()
+    return found
 
 
 def _arrow() -> tuple[Any, Any]:

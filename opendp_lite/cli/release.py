@@ -16,9 +16,9 @@ from opendp_lite.cli.file_input import FileInput
 from opendp_lite.cli.flags import budget_of, lists_for, size_of
 from opendp_lite.cli.ledger_payment import LedgerPayment
 from opendp_lite.cli.numbers import rounded_down, short
-from opendp_lite.cli.output_file import OutputFile
+from opendp_lite.cli.output_file import output_file
 from opendp_lite.cli.report import NUMBERS, PrivacyClaim, Report
-from opendp_lite.cli.statement_file import StatementFile
+from opendp_lite.cli.statement_file import statement_file
 from opendp_lite.cli.statistic import ReportLine, Statistic
 from opendp_lite.cli.told import Told
 from opendp_lite.engines.file_column import FileError
@@ -190,7 +190,7 @@ def release(arguments: argparse.Namespace, asked: Asked) -> Told:
         setting = setting_of(arguments, asked)
         measurement = setting.pipeline
     claim = setting.claim(measurement, explain=arguments.explain)
-    file, beside = OutputFile.of(arguments), StatementFile.of(arguments)
+    file, beside = output_file(arguments), statement_file(arguments)
     payment = LedgerPayment.of(arguments)
     data, column = _opened(setting)
     notes = setting.notes()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,9 +13,9 @@ import attrs
 import opendp_lite as dp
 from opendp_lite.cli import flags
 from opendp_lite.cli.file_input import FileInput
+from opendp_lite.cli.file_to_write import FileToWrite
 from opendp_lite.cli.ledger_payment import LedgerPayment
-from opendp_lite.cli.output_file import writable
-from opendp_lite.cli.statement_file import StatementFile
+from opendp_lite.cli.statement_file import statement_file
 from opendp_lite.cli.told import Told
 from opendp_lite.shown_results import plain
 
@@ -75,8 +74,9 @@ def report(arguments: argparse.Namespace) -> Told:
         DataError: If the data are not as declared.
     """
     pipeline = _saved(arguments.pipeline)
-    output = None if arguments.output is None else _output(arguments)
-    beside, payment = StatementFile.of(arguments), LedgerPayment.of(arguments)
+    read = (arguments.file, arguments.pipeline)
+    output = FileToWrite.of(arguments.output, "--output", {".json": str.encode}, *read)
+    beside, payment = statement_file(arguments), LedgerPayment.of(arguments)
     numbers, words = arguments.numbers or [], arguments.words or []
     if not numbers and not words:
         raise dp.ParameterError(
@@ -91,7 +91,7 @@ def report(arguments: argparse.Namespace) -> Told:
         found, stated, ledger = paid.value, paid.statement(), payment.words(paid)
     told = _Releases(pipeline, found, arguments.explain, ledger)
     writes: dict[str, Callable[[], None]] = (
-        {} if output is None else {"--output": partial(_write, output, told.as_json())}
+        {} if output is None else {"--output": output.filled(f"{told.as_json()}\n")}
     )
     if beside is not None:
         writes["--statement"] = beside.filled(stated)
@@ -104,17 +104,6 @@ def _saved(name: str) -> dp.Measurement[Any, Any, Any]:
         raise dp.ParameterError("--pipeline: what the file spells does not end in noise")
     bound: dp.Measurement[Any, Any, Any] = found.bound
     return bound
-
-
-def _output(arguments: argparse.Namespace) -> Path:
-    path = Path(arguments.output)
-    if path.suffix.lower() != ".json":
-        raise dp.ParameterError(f"--output: the name of a report ends in .json; got {str(path)!r}")
-    return writable(path, "--output", arguments.file, arguments.pipeline)
-
-
-def _write(path: Path, contents: str) -> None:
-    path.write_text(f"{contents}\n", "utf-8")
 
 
 def add_report(commands: argparse._SubParsersAction[Any]) -> None:

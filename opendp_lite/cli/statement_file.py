@@ -8,10 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-import attrs
-
 import opendp_lite as dp
-from opendp_lite.cli.output_file import writable
+from opendp_lite.cli.file_to_write import FileToWrite
 from opendp_lite.statements.statement import Statement
 
 _PAGE: Final = (
@@ -20,54 +18,33 @@ _PAGE: Final = (
 )
 
 
-def _json(statement: Statement) -> str:
-    return json.dumps(statement.as_dict(), indent=2, allow_nan=False)
+def _json(statement: Statement) -> bytes:
+    return f"{json.dumps(statement.as_dict(), indent=2, allow_nan=False)}\n".encode()
 
 
-def _html(statement: Statement) -> str:
-    return _PAGE.format(statement.as_html())
+def _html(statement: Statement) -> bytes:
+    return f"{_PAGE.format(statement.as_html())}\n".encode()
 
 
-_FORMS: Final[dict[str, Callable[[Statement], str]]] = {
+def _text(statement: Statement) -> bytes:
+    return f"{statement}\n".encode()
+
+
+_FORMS: Final[dict[str, Callable[[Statement], bytes]]] = {
     ".json": _json,
     ".html": _html,
-    ".txt": str,
+    ".txt": _text,
 }
 
 
-@attrs.frozen
-class StatementFile:
-    """A file in a form that its name tells."""
+def statement_file(arguments: argparse.Namespace) -> FileToWrite[Statement] | None:
+    """The file that ``--statement`` names; None without it.
 
-    path: Path
-    form: Callable[[Statement], str]
-
-    @classmethod
-    def of(cls, arguments: argparse.Namespace) -> StatementFile | None:
-        """The file that ``--statement`` names; None without it.
-
-        Raises:
-            ParameterError: If it cannot be written, as far as is known before the release.
-        """
-        if arguments.statement is None:
-            return None
-        path = Path(arguments.statement)
-        form = _FORMS.get(path.suffix.lower())
-        if form is None:
-            raise dp.ParameterError(
-                f"--statement: the name ends in {', '.join(_FORMS)}, which says the form; "
-                f"got {str(path)!r}"
-            )
-        writable(path, "--statement", arguments.file)
-        if arguments.output is not None and path.resolve() == Path(arguments.output).resolve():
-            raise dp.ParameterError("--statement: --output names the same file; name another one")
-        return cls(path, form)
-
-    def filled(self, statement: Statement) -> Callable[[], None]:
-        """What writes a statement to the file."""
-        contents = f"{self.form(statement)}\n"
-
-        def write() -> None:
-            self.path.write_text(contents, encoding="utf-8")
-
-        return write
+    Raises:
+        ParameterError: If it cannot be written, as far as is known before the release.
+    """
+    found = FileToWrite.of(arguments.statement, "--statement", _FORMS, arguments.file)
+    output = None if arguments.output is None else Path(arguments.output).resolve()
+    if found is not None and found.path.resolve() == output:
+        raise dp.ParameterError("--statement: --output names the same file; name another one")
+    return found

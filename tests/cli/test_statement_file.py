@@ -66,10 +66,14 @@ def test_refusals_come_before_the_release(refused, survey, tmp_path):
 def test_a_release_is_printed_where_the_statement_cannot_be_written(
     run, survey, tmp_path, monkeypatch
 ):
-    def full(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
+    write = Path.write_bytes
 
-    monkeypatch.setattr(Path, "write_text", full)
+    def full(path, contents):
+        if path.suffix == ".txt":
+            raise OSError(28, "No space left on device")
+        return write(path, contents)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
     output = tmp_path / "r.json"
     words = ["--statement", tmp_path / "s.txt", "--output", output]
     status, out, err = run("mean", survey, *AGES, *words)

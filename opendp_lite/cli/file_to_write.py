@@ -1,0 +1,70 @@
+"""A file that a command writes, in the form that its name tells."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import attrs
+
+import opendp_lite as dp
+
+Content = TypeVar("Content")
+
+
+@attrs.frozen
+class FileToWrite(Generic[Content]):
+    """A file, and what makes the bytes that it will hold."""
+
+    path: Path
+    form: Callable[[Content], bytes]
+
+    @classmethod
+    def of(
+        cls,
+        name: str | None,
+        flag: str,
+        forms: Mapping[str, Callable[[Content], bytes]],
+        *read: str,
+    ) -> FileToWrite[Content] | None:
+        """The file of this name; None without a name.
+
+        Args:
+            name: Its name.
+            flag: The option that gives it.
+            forms: What makes the bytes, by the end of the name.
+            read: Other files, which it must not be.
+
+        Raises:
+            ParameterError: If it cannot be written, as far as is known before the release.
+        """
+        if name is None:
+            return None
+        path = Path(name)
+        form = forms.get(path.suffix.lower())
+        if form is None:
+            raise dp.ParameterError(
+                f"{flag}: the name ends in {', '.join(forms)}, which says the form; got {name!r}"
+            )
+        folder = path.parent
+        if not folder.is_dir():
+            raise dp.ParameterError(f"{flag}: there is no folder {str(folder)!r}; make it first")
+        if path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
+            raise dp.ParameterError(f"{flag}: {str(path)!r} cannot be written; name another file")
+        for other in map(Path, read):
+            if path.exists() and other.exists() and path.samefile(other):
+                raise dp.ParameterError(
+                    f"{flag}: {str(path)!r} is a file that is read, such as the data; name another"
+                )
+        return cls(path, form)
+
+    def filled(self, content: Content) -> Callable[[], None]:
+        """What writes the file."""
+        contents = self.form(content)
+
+        def write() -> None:
+            self.path.write_bytes(contents)
+
+        return write
