@@ -20,7 +20,6 @@ _WIDTH_BITS: Final = 40
 """The narrowest interval is 2^-40 of all cells, or a cell."""
 _STEPS: Final = 2
 """Widths to a doubling."""
-_TWO: Final = 2
 _FASTER: Final = 4
 """The power of w / q with which an end at last goes to the first cell."""
 _THINNER: Final = 2.0
@@ -91,20 +90,20 @@ class Stretches:
 
 
 def _weights(widths: Floats) -> Counts:
-    return np.rint(_FINE * np.sqrt(np.maximum(widths, 1))).astype(np.int64)
+    found: Counts = np.rint(_FINE * np.sqrt(np.maximum(widths, 1))).astype(np.int64)
+    return found
 
 
 def _farther(places: Floats, levels: Floats, end: float, shares: Floats) -> Floats:
     """About where the quantiles lie that are greater by so many shares: rising, up to an end."""
-    slope = (places[-1] - places[0]) / (levels[-1] - levels[0])
-    if len(places) > _TWO:
-        slope = (places[-1] - places[-2]) / (levels[-1] - levels[-2])
+    slope = (places[-1] - places[-2]) / (levels[-1] - levels[-2])
     wanted = levels[:, None] + shares
     beyond = np.maximum(wanted - levels[-1], 0.0)
     along = np.interp(wanted, levels, places) + _THINNER * slope * beyond
     faster = np.minimum(shares / (1 - levels[:, None]), 1.0) ** _FASTER
     far = places[:, None] + (end - places[:, None]) * np.maximum(faster, shares**2)
-    return np.minimum(np.maximum(along, far), end)
+    found: Floats = np.minimum(np.maximum(along, far), end)
+    return found
 
 
 @attrs.frozen

@@ -98,15 +98,20 @@ def test_rings_are_geometric():
 
 
 @pytest.mark.usefixtures("seeded")
-@pytest.mark.parametrize("loss", LOSSES[:2], ids=str)
-def test_nothing_is_found(loss):
+@pytest.mark.parametrize(
+    ("space", "loss", "other"),
+    [
+        (dp.records(), {"rho": 0.5}, [0.0, 0.0, 0.0]),
+        (sized(4), {"epsilon": 1}, [0.0, 0.0, 0.0, 0.0]),
+    ],
+    ids=["add or remove", "replace"],
+)
+def test_nothing_is_found(space, loss, other):
     """A leak of values or of control flow would show; noises are checked by the sums' own tests.
 
     ``standard_deviation`` is a function of the same release.
     """
-    data, other = [0.0, 0.0, 0.0, 9.0], [0.0, 0.0, 0.0, 0.0]
-    dp.audit(dp.variance(0, 9, **loss), data, data[:-1], releases=100)
-    dp.audit(sized(4) >> dp.variance(0, 9, **loss), data, other, releases=100)
+    dp.audit(space >> dp.variance(0, 9, **loss), [0.0, 0.0, 0.0, 9.0], other, releases=100)
 
 
 def test_no_release_tells_a_value_of_the_data():
@@ -259,7 +264,7 @@ def test_few_rows_are_not_clipped_to_a_part_of_their_spread(loss):
     """The median release is 0.93 to 1 of the variance. It was 0.74 with epsilon = 0.3."""
     values = np.random.default_rng(0).normal(50, 10, 1000)
     release = dp.records() >> dp.variance(0, 100, **loss)
-    found = [release.insecure_release(values, seed=seed).value for seed in range(60)]
+    found = [release.insecure_release(values, seed=seed).value for seed in range(30)]
     assert 0.85 < np.median(found) / values.var() < 1.1
 
 
@@ -373,7 +378,7 @@ def test_the_spread_of_a_sample_widens_an_interval_as_it_must():
 @pytest.mark.parametrize("loss", LOSSES[:2], ids=str)
 def test_intervals_for_a_population_hold(loss):
     """Five deviations below what is said; without ``sampling`` they hold in less than half."""
-    generator, runs, held = np.random.default_rng(2), 60, [0, 0]
+    generator, runs, held = np.random.default_rng(2), 40, [0, 0]
     releases = [
         dp.records() >> dp.variance(0, 1, **loss, confidence=0.95, sampling=sampling)
         for sampling in (True, False)
