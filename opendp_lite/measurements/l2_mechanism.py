@@ -59,12 +59,13 @@ def l2_mechanism(
         2011, algorithm 1). The result is rounded after the noise was added.
 
         For rho let P and Q be the laws of the noise and of the noise moved by D, with z drawn from
-        P, of direction u. Then ``|z - D| >= |z| - D u``, so the mean of (Q / P)^a is at most that of
-        exp(a D u / b). A direction has E (e u)^2k = (2k - 1)!! / (d (d + 2) ... (d + 2k - 2)) for a
-        unit vector e, which is at most that of a normal of variance 1 / d. So f(a), the logarithm
-        of the mean of (Q / P)^a, is at most a^2 epsilon^2 / 2d. It is convex with f(1) = 0. Up to
-        a = 2 it lies below its chord, f(a) <= (a - 1) f(2) <= (a - 1) 2 epsilon^2 / d. From there
-        on a^2 <= 2 a (a - 1). So the Renyi divergence f(a) / (a - 1) is at most a 2 epsilon^2 / d.
+        P, of direction u. Then ``|z - D| >= |z| - D u``, so the mean of (Q / P)^a is at most that
+        of exp(a D u / b). A direction has
+        E (e u)^2k = (2k - 1)!! / (d (d + 2) ... (d + 2k - 2)) for a unit vector e, which is at most
+        that of a normal of variance 1 / d. So f(a), the logarithm of the mean of (Q / P)^a, is at
+        most a^2 epsilon^2 / 2d. It is convex with f(1) = 0. Up to a = 2 it lies below its chord,
+        f(a) <= (a - 1) f(2) <= (a - 1) 2 epsilon^2 / d. From there on a^2 <= 2 a (a - 1). So the
+        Renyi divergence f(a) / (a - 1) is at most a 2 epsilon^2 / d.
 
     Example:
         >>> import opendp_lite as dp
