@@ -345,7 +345,8 @@ class Private(Pipeline, Generic[In, M, R]):
                 "accuracy is for pipelines that end in additive noise, such as "
                 f"dp.laplace(epsilon=1); {self!r} releases something else. Leave out what follows "
                 "the noise, and dp.sample around it. Ask dp.expected_error(pipeline, n=1000, "
-                "guess=40) of a mean of one column, or give a step that takes it confidence=0.95"
+                "guess=40) of a mean of one column; for dp.by around a mean ask it of that mean, "
+                "with n the rows of one group. Or give a step that takes it confidence=0.95"
             )
         share = confidence_of(confidence, "accuracy: confidence")
         found = [round_up(width) for width in half_widths(errors, share, jointly)]

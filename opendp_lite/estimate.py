@@ -24,6 +24,9 @@ class Estimate:
             are those of the noise alone.
         clipped: Whether values were clipped at ends that a private search found. The interval is
             then for the clipped values. With few rows these may lie far from all values.
+        wide_interval: With what such clipping may have moved, where the release can tell. It holds
+            the statistic of all values within the bounds if tails are thin: ``variance`` says how
+            thin.
 
     Example:
         >>> estimate = Estimate(41.2587, 0.0821, (41.097, 41.421), 0.95, 600.2)
@@ -42,6 +45,7 @@ class Estimate:
     rows: float | None = None
     sampling: bool = False
     clipped: bool = False
+    wide_interval: tuple[float, float] | None = None
 
     def __float__(self) -> float:
         return self.value
@@ -50,21 +54,24 @@ class Estimate:
         return format(self.value, spec) if spec else str(self)
 
     def __str__(self) -> str:
-        return f"{self.justified(self.value)[0]} ({self._interval()}, {self._source()})"
+        return (
+            f"{self.justified(self.value)[0]} ({self._interval()}, {self._source()}{self._wide()})"
+        )
 
     def __repr__(self) -> str:
         value, error = self.justified(self.value, self.standard_error)
-        return f"<Estimate {value} +- {error}, {self._interval()}, {self._source()}>"
+        return f"<Estimate {value} +- {error}, {self._interval()}, {self._source()}{self._wide()}>"
 
     def _repr_html_(self) -> str:
         value, error = self.justified(self.value, self.standard_error)
-        low, high = self.justified(*self.interval)
         shown = {
             "estimate": value,
             "standard error": error,
-            f"{self._share()} interval": f"{low} to {high}",
+            f"{self._share()} interval": self._ends(self.interval),
             "covers": self._source().removeprefix("from "),
         }
+        if self.wide_interval is not None:
+            shown["with what clipping may move"] = self._ends(self.wide_interval)
         if self.rows is not None:
             shown["rows, about"] = f"{self.rows:.0f}"
         return html_table(shown)
@@ -72,9 +79,17 @@ class Estimate:
     def _share(self) -> str:
         return f"{100 * self.confidence:.12g} %"
 
+    def _ends(self, interval: tuple[float, float]) -> str:
+        low, high = self.justified(*interval)
+        return f"{low} to {high}"
+
     def _interval(self) -> str:
-        low, high = self.justified(*self.interval)
-        return f"{self._share()} interval {low} to {high}"
+        return f"{self._share()} interval {self._ends(self.interval)}"
+
+    def _wide(self) -> str:
+        if self.wide_interval is None:
+            return ""
+        return f"; {self._ends(self.wide_interval)} with what clipping may move"
 
     def _source(self) -> str:
         source = "from noise and sampling" if self.sampling else "from the noise alone"
@@ -94,4 +109,5 @@ class Estimate:
             "rows": None if self.rows is None else for_json(self.rows),
             "sampling": bool(self.sampling),
             "clipped": bool(self.clipped),
+            "wide_interval": None if self.wide_interval is None else for_json(self.wide_interval),
         }

@@ -41,6 +41,7 @@ class Estimates:
         joint_intervals: Likewise. All of them together hold what is estimated in that share.
         confidence: Such as 0.95.
         names: Of the values, where they have names. ``estimates["age"]`` is then one of them.
+        sampling: Whether the errors also cover that the rows are a random sample.
 
     Raises:
         ParameterError: If there are not as many errors, intervals or names as values.
@@ -62,6 +63,7 @@ class Estimates:
     joint_intervals: Floats = attrs.field(converter=_fixed, eq=_ARRAY, hash=False)
     confidence: float
     names: tuple[str, ...] | None = None
+    sampling: bool = False
 
     def __attrs_post_init__(self) -> None:
         count = len(self.values)
@@ -120,6 +122,18 @@ class Estimates:
             for start in range(0, len(self), width)
         ]
 
+    def taken(self, places: Sequence[int]) -> Estimates:
+        """Those at some places, in their order."""
+        which = list(places)
+        return attrs.evolve(
+            self,
+            values=self.values[which],
+            standard_errors=self.standard_errors[which],
+            intervals=self.intervals[which],
+            joint_intervals=self.joint_intervals[which],
+            names=None if self.names is None else tuple(self.names[place] for place in which),
+        )
+
     def __len__(self) -> int:
         return len(self.values)
 
@@ -130,7 +144,7 @@ class Estimates:
         place = self._place(which) if isinstance(which, str) else which
         low, high = self.intervals[place].tolist()
         value, error = self.values[place].item(), self.standard_errors[place].item()
-        return Estimate(value, error, (low, high), self.confidence)
+        return Estimate(value, error, (low, high), self.confidence, sampling=self.sampling)
 
     def _place(self, name: str) -> int:
         if self.names is None or name not in self.names:
@@ -159,7 +173,8 @@ class Estimates:
 
     def _head(self) -> str:
         share = f"{100 * self.confidence:.12g} %"
-        return f"{len(self)} numbers, {share} intervals from the noise alone"
+        source = "noise and sampling" if self.sampling else "the noise alone"
+        return f"{len(self)} numbers, {share} intervals from {source}"
 
     def _cells(self) -> Sequence[Sequence[str]]:
         return [self._row(place) for place in range(min(len(self), _SHOWN))]
@@ -180,6 +195,7 @@ class Estimates:
             "joint_intervals": for_json(self.joint_intervals),
             "confidence": for_json(self.confidence),
             "names": None if self.names is None else list(self.names),
+            "sampling": bool(self.sampling),
         }
 
 

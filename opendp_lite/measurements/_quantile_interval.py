@@ -1,7 +1,8 @@
-"""An interval around a released quantile, as wide as the rows around it ask for."""
+"""Intervals around released quantiles, as wide as the rows around them ask for."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil, log, sqrt
 from statistics import NormalDist
@@ -10,6 +11,7 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
+from opendp_lite.engines.fold import Floats
 from opendp_lite.measurements._quantile_lines import Counts, SortedLine
 from opendp_lite.samplers.choice import FAR_EXPONENT, choose
 from opendp_lite.samplers.entropy import Entropy
@@ -18,6 +20,10 @@ _WIDTH_BITS: Final = 40
 """The narrowest interval is 2^-40 of all cells, or a cell."""
 _STEPS: Final = 2
 """Widths to a doubling."""
+_FASTER: Final = 4
+"""The power of w / q with which an end at last goes to the first cell."""
+_THINNER: Final = 2.0
+"""How many times thinner values are taken to lie beyond the outermost released cells."""
 _FINE: Final = 16
 """The weight of the narrowest interval, so that weights are nearly as they are wanted."""
 _ROUNDING: Final = 2
@@ -29,28 +35,52 @@ _LIPSCHITZ: Final = Fraction(1, 20)
 
 
 @attrs.frozen(eq=False)
-class Widths:
-    """The half-widths to choose among, in cells: a cell alone first, then all cells at last.
+class Stretches:
+    """Stretches of cells to choose among, rising: each holds the one before, the last is all cells.
+
+    Where several quantiles were released, one choice is made for all of them.
 
     Args:
-        cells: The half-widths, rising.
-        weights: How many items stand for each, in proportion to the root of its width. All
+        first: The first cell of each stretch: a row for each quantile.
+        last: The last cell, likewise.
+        cells: How many cells there are.
+        weights: How many items stand for each stretch, in proportion to the root of its width. All
             narrower ones together then outweigh none by much. Nor do a few of the widest outweigh
             all others, which they would in proportion to the width.
     """
 
-    cells: Counts
+    first: Counts
+    last: Counts
+    cells: int
     weights: Counts
 
     @classmethod
-    def of(cls, cells: int) -> Widths:
-        """For a line of so many cells."""
+    def around(cls, cells: int, middle: int) -> Stretches:
+        """Of one quantile: as wide on either side of its cell, which is the first of them."""
         least = max(1, cells >> _WIDTH_BITS)
         steps = ceil(_STEPS * log(cells / least, 2)) + 1
         each = {0, cells, *(round(least * 2 ** (i / _STEPS)) for i in range(steps))}
         widths = np.array(sorted(width for width in each if width <= cells), dtype=np.int64)
-        roots = np.sqrt(np.maximum(widths / least, 1))
-        return cls(widths, np.rint(_FINE * roots).astype(np.int64))
+        first, last = (middle - widths)[None], (middle + widths)[None]
+        return cls(first, last, cells, _weights(widths / least))
+
+    @classmethod
+    def among(cls, cells: int, middles: Sequence[int], quantiles: Sequence[Fraction]) -> Stretches:
+        """Of several: from where the quantile q - w lies about to where q + w does, for rising w.
+
+        Between two released cells that is interpolated. Beyond the outermost it goes on, twice as
+        fast. From some w on it is faster: values need not be spread as evenly. At w = q the end
+        below reaches the first cell.
+        """
+        shares = np.append(0.0, 2.0 ** (np.arange(-_STEPS * _WIDTH_BITS, 1) / _STEPS))
+        places, levels = np.array(middles, dtype=np.float64), np.array(quantiles, dtype=np.float64)
+        above = _farther(places, levels, float(cells - 1), shares)
+        below = -_farther(-places[::-1], 1 - levels[::-1], 0.0, shares)[::-1]
+        middle = np.array(middles, dtype=np.int64)[:, None]
+        first = np.minimum(np.rint(below).astype(np.int64), middle)
+        last = np.maximum(np.rint(above).astype(np.int64), middle)
+        first[:, -1], last[:, -1] = 0, cells - 1
+        return cls(first, last, cells, _weights(shares * 2.0**_WIDTH_BITS))
 
     @property
     def narrower(self) -> float:
@@ -59,9 +89,26 @@ class Widths:
         return float((before / self.weights).max())
 
 
+def _weights(widths: Floats) -> Counts:
+    found: Counts = np.rint(_FINE * np.sqrt(np.maximum(widths, 1))).astype(np.int64)
+    return found
+
+
+def _farther(places: Floats, levels: Floats, end: float, shares: Floats) -> Floats:
+    """About where the quantiles lie that are greater by so many shares: rising, up to an end."""
+    slope = (places[-1] - places[-2]) / (levels[-1] - levels[-2])
+    wanted = levels[:, None] + shares
+    beyond = np.maximum(wanted - levels[-1], 0.0)
+    along = np.interp(wanted, levels, places) + _THINNER * slope * beyond
+    faster = np.minimum(shares / (1 - levels[:, None]), 1.0) ** _FASTER
+    far = places[:, None] + (end - places[:, None]) * np.maximum(faster, shares**2)
+    found: Floats = np.minimum(np.maximum(along, far), end)
+    return found
+
+
 @attrs.frozen
 class Sampling:
-    """By how many ranks a quantile of a random sample may miss that of its population.
+    """By how many ranks quantiles of a random sample may miss those of its population.
 
     Args:
         deviations: Of the binomial law, that the margin covers.
@@ -79,63 +126,88 @@ class Sampling:
 
 @attrs.frozen
 class IntervalLaw:
-    """How the interval around one quantile is chosen.
+    """How the intervals around the quantiles of a column are chosen.
 
     Args:
-        quantile: Which one, between 0 and 1.
+        quantiles: Which ones, rising, between 0 and 1.
         slope: Of the exponential mechanism, for a rank.
-        confidence: The share of all releases whose interval holds the quantile.
-        sampling: The margin for a population; None for the quantile of the rows.
+        confidence: The share of all releases whose intervals hold all quantiles.
+        sampling: The margin for a population; None for the quantiles of the rows.
     """
 
-    quantile: Fraction
+    quantiles: tuple[Fraction, ...]
     slope: Fraction
     confidence: float
     sampling: Sampling | None
 
-    def interval(
-        self, line: SortedLine, data: Any, middle: int, entropy: Entropy
-    ) -> tuple[float, float]:
-        """An interval of cells around ``middle``, as two numbers."""
-        widths = Widths.of(line.cells)
-        exact = self.exponents(line, data, middle, widths)
+    def intervals(
+        self, line: SortedLine, data: Any, middles: Sequence[int], entropy: Entropy
+    ) -> list[tuple[float, float]]:
+        """Intervals of cells around ``middles``, each as two numbers."""
+        stretches = self.stretches(line.cells, middles)
+        exact = self.exponents(line, data, stretches)
         floats = np.array([min(float(each), FAR_EXPONENT) for each in exact])
-        chosen = choose(widths.weights, floats, exact.__getitem__, entropy)
-        width = int(widths.cells[chosen])
-        return line.ends(middle - width, middle + width)
+        chosen = choose(stretches.weights, floats, exact.__getitem__, entropy)
+        ends = zip(stretches.first[:, chosen], stretches.last[:, chosen], strict=True)
+        return [line.ends(int(first), int(last)) for first, last in ends]
 
-    def exponents(self, line: SortedLine, data: Any, middle: int, widths: Widths) -> list[Fraction]:
-        """The exponent of each width: 0 where the margin first reaches what is wanted."""
-        found = line.outside(data, middle, widths.cells)
-        below, above = self.quantile * found.size, (1 - self.quantile) * found.size
-        wanted = self.wanted(widths, found.size)
-        margins = []
-        sides = zip(widths.cells.tolist(), found.under.tolist(), found.over.tolist(), strict=True)
-        for width, under, over in sides:
-            low, high = below - under, above - over
-            if width >= middle:
-                low = max(low, wanted)
-            if middle + width >= line.cells - 1:
-                high = max(high, wanted)
-            margins.append(min(low, high))
+    def stretches(self, cells: int, middles: Sequence[int]) -> Stretches:
+        """Those to choose among, which the released cells tell."""
+        if len(middles) == 1:
+            return Stretches.around(cells, middles[0])
+        return Stretches.among(cells, middles, self.quantiles)
+
+    def exponents(self, line: SortedLine, data: Any, stretches: Stretches) -> list[Fraction]:
+        """The exponent of each stretch: 0 where the least margin first reaches what is wanted."""
+        wanted = self.wanted(stretches)
+        of_each = zip(self.quantiles, stretches.first, stretches.last, strict=True)
+        every = zip(*(self._margins(line, data, wanted, *each) for each in of_each), strict=True)
+        margins = list(map(min, every))
         before = [wanted, *margins[:-1]]
         return [
             self.slope * max(Fraction(0), inner - wanted, wanted - outer)
             for inner, outer in zip(before, margins, strict=True)
         ]
 
-    def wanted(self, widths: Widths, size: int) -> Fraction:
-        """The margin, in ranks, that the chosen interval is to have on both sides."""
-        sampled = self.sampling
-        failures = (1 - self.confidence) * (1 if sampled is None else _FOR_NOISE)
-        odds = max(widths.narrower * (1 - failures) / failures, 1.0)
-        noise = Fraction(ceil(Fraction(log(odds)) / self.slope) + _ROUNDING)
-        return noise if sampled is None else noise + sampled.margin(self.quantile, size)
+    def _margins(
+        self,
+        line: SortedLine,
+        data: Any,
+        wanted: Fraction,
+        quantile: Fraction,
+        first: Counts,
+        last: Counts,
+    ) -> list[Fraction]:
+        """How many ranks each stretch leaves a quantile, less what its sampling takes."""
+        found = line.outside(data, first, last)
+        sampled = Fraction(0)
+        if self.sampling is not None:
+            sampled = self.sampling.margin(quantile, found.size)
+        below, above = quantile * found.size - sampled, (1 - quantile) * found.size - sampled
+        lows = [below - under for under in found.under.tolist()]
+        highs = [above - over for over in found.over.tolist()]
+        return [
+            min(
+                max(low, wanted) if start <= 0 else low,
+                max(high, wanted) if end >= line.cells - 1 else high,
+            )
+            for low, high, start, end in zip(
+                lows, highs, first.tolist(), last.tolist(), strict=True
+            )
+        ]
+
+    def wanted(self, stretches: Stretches) -> Fraction:
+        """The margin, in ranks, that the chosen stretches are to have on both sides."""
+        failures = (1 - self.confidence) * (1 if self.sampling is None else _FOR_NOISE)
+        odds = max(stretches.narrower * (1 - failures) / failures, 1.0)
+        return Fraction(ceil(Fraction(log(odds)) / self.slope) + _ROUNDING)
 
 
-def sampling_of(confidence: float, *, size_is_public: bool) -> tuple[Sampling, Fraction]:
-    """The margin for sampling, and how far a row moves it."""
-    failures = (1 - confidence) * (1 - _FOR_NOISE)
+def sampling_of(
+    confidence: float, *, size_is_public: bool, count: int = 1
+) -> tuple[Sampling, Fraction]:
+    """The margin for sampling of so many quantiles, and how far a row moves it."""
+    failures = (1 - confidence) * (1 - _FOR_NOISE) / count
     deviations = NormalDist().inv_cdf(1 - failures / 2)
     if size_is_public:
         return Sampling(deviations, 0), Fraction(0)

@@ -68,8 +68,8 @@ class SortedLine(ABC):
         """The rows at places of their own, each drawn for itself."""
 
     @abstractmethod
-    def outside(self, data: Any, middle: int, widths: Counts) -> Outside:
-        """The rows outside of the cells ``middle`` - width to ``middle`` + width."""
+    def outside(self, data: Any, first: Counts, last: Counts) -> Outside:
+        """The rows outside of stretches of cells, of which each holds the one before."""
 
     @abstractmethod
     def value(self, cell: int) -> float:
@@ -97,9 +97,9 @@ class LatticeLine(SortedLine):
     def spread(self, data: Floats, entropy: Entropy) -> Spread:
         return _spread(self.lattice.cell(data), self.cells, entropy)
 
-    def outside(self, data: Floats, middle: int, widths: Counts) -> Outside:
-        away = self.lattice.cell(data) - middle
-        return Outside(_beyond(-away, widths), _beyond(away, widths), len(away))
+    def outside(self, data: Floats, first: Counts, last: Counts) -> Outside:
+        cells = self.lattice.cell(data)
+        return Outside(_beyond(-cells, -first), _beyond(cells, last), len(cells))
 
     def value(self, cell: int) -> float:
         return self.lattice.point(cell)
@@ -142,10 +142,9 @@ class CandidateLine(SortedLine):
         half = 1 << (found.bits - 1)
         return Spread(found.rows + half, found.places, found.bits + 1)
 
-    def outside(self, data: Counts, middle: int, widths: Counts) -> Outside:
+    def outside(self, data: Counts, first: Counts, last: Counts) -> Outside:
         under, over, size = self._beside(data)
-        first, last = np.maximum(middle - widths, 0), np.minimum(middle + widths, self.cells - 1)
-        return Outside(under[first], over[last], size)
+        return Outside(under[np.maximum(first, 0)], over[np.minimum(last, self.cells - 1)], size)
 
     def value(self, cell: int) -> float:
         return float(self.points[cell])
@@ -168,8 +167,8 @@ def _spread(cells: Counts, count: int, entropy: Entropy) -> Spread:
     return Spread((cells << bits) | inside.astype(np.int64), count << bits, bits)
 
 
-def _beyond(away: Counts, widths: Counts) -> Counts:
-    """How many numbers are above each of some rising widths."""
-    places = np.searchsorted(widths, away)
-    found: Counts = len(away) - np.cumsum(np.bincount(places, minlength=len(widths) + 1)[:-1])
+def _beyond(cells: Counts, ends: Counts) -> Counts:
+    """How many cells are above each of some rising ends."""
+    places = np.searchsorted(ends, cells)
+    found: Counts = len(cells) - np.cumsum(np.bincount(places, minlength=len(ends) + 1)[:-1])
     return found

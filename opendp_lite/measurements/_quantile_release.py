@@ -11,7 +11,8 @@ import attrs
 import numpy as np
 
 from opendp_lite.engines.fold import Floats
-from opendp_lite.estimate import Estimate
+from opendp_lite.estimates import Estimates
+from opendp_lite.exact import format_number
 from opendp_lite.measurements._quantile_interval import IntervalLaw
 from opendp_lite.measurements._quantile_lines import SortedLine
 from opendp_lite.measurements._quantile_places import Places
@@ -119,11 +120,12 @@ class ReleaseShape:
             return shaped
         return shaped[:, 0] if self.several else float(shaped[0])
 
-    def estimates(self, found: list[tuple[Estimate, ...]]) -> Any:
-        """The same in tuples, from the estimates of each column."""
+    def estimates(self, found: list[Estimates]) -> Any:
+        """The same, from the estimates of each column."""
+        if len(found) == 1:
+            return found[0].taken(self.order) if self.several else found[0][0]
         rows = [tuple(column[i] for column in found) for i in self.order]
-        shaped = [row if len(found) > 1 else row[0] for row in rows]
-        return tuple(shaped) if self.several else shaped[0]
+        return tuple(rows) if self.several else rows[0]
 
 
 @attrs.frozen(eq=False)
@@ -153,7 +155,7 @@ class EstimateRelease:
     """The release of estimates: ``laws`` has the laws of the intervals, as ``choosers`` has."""
 
     numbers: QuantileRelease
-    laws: tuple[tuple[IntervalLaw, ...], ...]
+    laws: tuple[IntervalLaw, ...]
     confidence: float
     sampling: bool
 
@@ -161,26 +163,19 @@ class EstimateRelease:
         found = [self._estimates(value, j, entropy) for j in range(self.numbers.columns)]
         return self.numbers.shape.estimates(found)
 
-    def _estimates(self, value: Any, column: int, entropy: Entropy) -> tuple[Estimate, ...]:
-        """Those of one column.
-
-        Each interval is as it was chosen: to put them in order, the widest would widen all others.
-        """
+    def _estimates(self, value: Any, column: int, entropy: Entropy) -> Estimates:
+        """Those of one column. The intervals hold jointly, so each by itself."""
         line = self.numbers.places.line(column)
         cells = self.numbers.cells(value, column, entropy)
-        laws = self.laws[column % len(self.laws)]
-        ends = [
-            law.interval(line, value[column], cell, entropy)
-            for law, cell in zip(laws, cells, strict=True)
-        ]
+        law = self.laws[column % len(self.laws)]
+        ends = np.array(law.intervals(line, value[column], cells, entropy))
         deviations = NormalDist().inv_cdf((1 + self.confidence) / 2)
-        return tuple(
-            Estimate(
-                line.value(cell),
-                (high / 2 - low / 2) / deviations,
-                (low, high),
-                self.confidence,
-                sampling=self.sampling,
-            )
-            for cell, (low, high) in zip(cells, ends, strict=True)
+        return Estimates(
+            [line.value(cell) for cell in cells],
+            (ends[:, 1] / 2 - ends[:, 0] / 2) / deviations,
+            ends,
+            ends,
+            self.confidence,
+            tuple(map(format_number, law.quantiles)),
+            sampling=self.sampling,
         )

@@ -142,7 +142,7 @@ def private_quantile(
             48 and 44 by default, and 40 to a doubling for three or more quantiles. With few,
             numbers that are nearly equal are found with less loss.
         confidence: 0.95, say, asks for an interval with each quantile. Half of the loss goes to
-            the intervals.
+            one choice of all intervals of a column.
         sampling: Whether the interval is for the quantile of the population, of which the rows are
             a random sample. If not, it is for that of the rows.
 
@@ -154,9 +154,9 @@ def private_quantile(
         centre of the rows' body takes its place, or the middle cell or candidate where they have
         none.
 
-        With a confidence an ``Estimate`` takes the place of each number: alone, or in a tuple for
-        several quantiles, or in a tuple for several columns, or in a tuple of tuples with
-        ``found[quantile][column]``.
+        With a confidence an ``Estimate`` takes the place of each number: alone, or in ``Estimates``
+        for several quantiles, whose intervals hold together. Several columns have a tuple of them,
+        or for several quantiles a tuple of tuples, ``found[quantile][column]``.
 
     Raises:
         ParameterError: If the bounds, candidates or other parameters do not fit together.
@@ -197,18 +197,22 @@ def private_quantile(
         Several rows add up their ranges in each part. By Minkowski's inequality k rows lose at
         most k^2 rho.
 
-        **An interval** is one of a public list of widths around the released number. Each has as
-        its margin the lesser of q n - (rows below it) and (1 - q) n - (rows above it). A row
-        changes both by what it changes rank - q n. The chosen width is the first whose margin
-        reaches a level t, by the exponential mechanism. Its weights are v exp(-s d), where d is
-        how far t lies from the margins of this width and the one before, and v is in proportion to
-        the root of the width. The first one with a margin of t or more has d = 0. An interval that
-        misses the quantile is narrower and has a margin below 2, so d > t - 2. The weights v of all
-        narrower ones add up to at most B times its own. So one that misses is chosen with a
-        probability of at most b / (1 + b), b = B exp(-s (t - 2)), which is 1 - confidence. With
-        ``sampling`` the level grows with the root of n, by at most 1 / 20 for a row, which is added
-        to what a row changes. The binomial law then has four fifths of the failures, by its normal
-        limit.
+        **All intervals** of a column are one choice in a public list of levels, by the exponential
+        mechanism. Around one number the levels are widths. Around several a level w stands for
+        stretches from about the quantile q - w to q + w, between the released numbers. Each
+        stretch holds those of all levels before. It has as its margin the lesser of q n - (rows
+        below it) and (1 - q) n - (rows above it). A row changes both by what it changes rank - q n.
+        The margin of a level is the least of its stretches, so a row changes it by no more than the
+        largest of these changes. The chosen level is the first whose margin reaches a number t. Its
+        weights are v exp(-s d), where d is how far t lies from the margins of this level and the
+        one before, and v is in proportion to the root of the width. The first one with a margin of
+        t or more has d = 0. A level with a stretch that misses its quantile is narrower and has a
+        margin below 2, so d > t - 2. The weights v of all narrower ones add up to at most B times
+        its own. So one that misses is chosen with a probability of at most b / (1 + b),
+        b = B exp(-s (t - 2)), which is 1 - confidence: all intervals hold together.
+        With ``sampling`` a term that grows with the root of n is subtracted from the margins. A row
+        moves it by at most 1 / 20, which is added to what a row changes. The binomial laws then
+        have four fifths of the failures, an even part each, by their normal limit.
 
     Example:
         >>> import opendp_lite as dp
@@ -244,11 +248,11 @@ def private_quantile(
     release: Any = QuantileRelease(places, choosers, columns, shape)
     each: list[_Budget] = []
     if level is not None:
-        each = [budget.part(share * _FOR_INTERVALS / len(distinct)) for share in share_of_columns]
-        laws = tuple(_interval_laws(space, distinct, part, level, sampling) for part in each)
+        each = [budget.part(share * _FOR_INTERVALS) for share in share_of_columns]
+        laws = tuple(_interval_law(space, distinct, part, level, sampling) for part in each)
         release = EstimateRelease(release, laws, level, sampling)
     one_row = 1 / cast(Fraction, space.unit)
-    ranges = [part.range() * one_row for part in each for _ in distinct]
+    ranges = [part.range() * one_row for part in each]
 
     def privacy_map(distance: Fraction) -> Fraction:
         loss = budget.amount * (distance * one_row) ** budget.power
@@ -344,23 +348,23 @@ def _level(wanted: tuple[Fraction, ...], confidence: Number | None, sampling: bo
     return nearest(share)
 
 
-def _interval_laws(
+def _interval_law(
     space: Space[Rows],
     wanted: tuple[Fraction, ...],
     budget: _Budget,
     confidence: float,
     sampling: bool,
-) -> tuple[IntervalLaw, ...]:
-    """How the interval of each quantile is chosen."""
+) -> IntervalLaw:
+    """How the intervals of the quantiles are chosen."""
     margin: Sampling | None = None
     more = Fraction(0)
     if sampling:
-        margin, moved = sampling_of(confidence, size_is_public=row_metric(space).fixed_size)
+        margin, moved = sampling_of(
+            confidence, size_is_public=row_metric(space).fixed_size, count=len(wanted)
+        )
         more = 2 * moved * cast(Fraction, space.unit)
-    return tuple(
-        IntervalLaw(q, budget.slope(_score_range(space, q) + more), confidence, margin)
-        for q in wanted
-    )
+    reach = max(_score_range(space, q) for q in wanted) + more
+    return IntervalLaw(wanted, budget.slope(reach), confidence, margin)
 
 
 def _explanation(chooser: Chooser, budget: _Budget, confidence: float | None) -> str:
@@ -372,7 +376,7 @@ def _explanation(chooser: Chooser, budget: _Budget, confidence: float | None) ->
     )
     lines = [loss, *chooser.why()]
     if confidence is not None:
-        lines.append("half of the loss is for the intervals, an even part of it for each")
+        lines.append("half of the loss is for one choice of all intervals")
     return "\n".join(lines)
 
 

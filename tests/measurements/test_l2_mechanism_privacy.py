@@ -7,6 +7,7 @@ from fractions import Fraction
 import attrs
 import numpy as np
 import pytest
+from scipy.special import gammaln
 
 import opendp_lite as dp
 from opendp_lite.samplers.l2_gamma import L2Gamma
@@ -47,6 +48,36 @@ def test_losses_in_closed_form():
     corner = SURVEY >> dp.clamp(-1, 1) >> dp.sum() >> dp.measurements.l2_mechanism(scale=1)
     assert corner.loss(1) ** 2 == pytest.approx(3, abs=1e-15)
     assert corner.loss(1) ** 2 >= 3
+
+
+def renyi(dimension: int, epsilon: float, order: float) -> float:
+    """The divergence of the noise from itself moved by ``epsilon``, in scales, by quadrature."""
+    length = np.linspace(1e-6, dimension + 16 * dimension**0.5 + 20, 4000)[:, None]
+    cosine = np.linspace(-1, 1, 1001)[1:-1]
+    density = np.exp((dimension - 1) * np.log(length) - length - gammaln(dimension))
+    mass = density * (1 - cosine**2) ** ((dimension - 3) / 2)
+    moved = np.sqrt(length**2 - 2 * length * cosine * epsilon + epsilon**2)
+    return float(np.log((mass * np.exp(order * (length - moved))).sum() / mass.sum()) / (order - 1))
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1, 4])
+@pytest.mark.parametrize("dimension", [5, 8, 40])
+def test_the_zcdp_loss_bounds_every_order_and_is_at_most_four_times_the_truth(dimension, epsilon):
+    pipeline = dp.vector(dimension) >> dp.measurements.l2_mechanism(epsilon=epsilon)
+    rho = pipeline.to_zcdp().loss(1)
+    of_pure = epsilon * np.tanh(epsilon / 2)
+    assert float(rho) == pytest.approx(min(2 * epsilon**2 / dimension, of_pure))
+    assert pipeline.to_zcdp().map(3) <= 9 * rho * (1 + 1e-12)
+    orders = [1.01, 1.1, 1.5, 2, 3, 8, 30]
+    true = max(renyi(dimension, epsilon, order) / order for order in orders)
+    assert true <= rho
+    assert true >= rho / 4 * (0.8 if epsilon < 4 else 0.5)
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 4])
+def test_in_few_dimensions_the_zcdp_loss_is_that_of_the_pure_loss(dimension):
+    pipeline = dp.vector(dimension) >> dp.measurements.l2_mechanism(epsilon=1)
+    assert pipeline.to_zcdp().map(1) == pytest.approx(np.tanh(0.5), rel=1e-9)
 
 
 def test_the_noise_has_the_scale_that_the_map_needs():

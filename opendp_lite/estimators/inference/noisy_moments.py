@@ -10,7 +10,7 @@ import numpy as np
 
 from opendp_lite.estimators.inference.noise_family import NoiseFamily
 from opendp_lite.estimators.inference.parameters import Floats
-from opendp_lite.estimators.inference.value_search import Unseen
+from opendp_lite.estimators.inference.value_search import Beyond, Unseen
 
 _GRID: Final = 101
 _MEANS: Final = 9
@@ -43,7 +43,9 @@ class NoisyMoments:
         scales: Its scales, in this order; 0 for a public number of rows.
         spread: The standard deviation of (t - mean)^2, where the rows are taken for a sample.
         unseen: What is known of values that may lie beyond the reach, where no spread was found.
-        possible: The largest variance of such values, in the square of their unit.
+        possible: The largest variance of all values, in the square of their unit.
+        beyond: What is known of values beyond the limits to which they were clipped.
+        middle: From where these limits are seen, less what was subtracted of the values.
     """
 
     total: float
@@ -57,6 +59,8 @@ class NoisyMoments:
     spread: float = 0.0
     unseen: Unseen | None = None
     possible: float = 0.0
+    beyond: tuple[Beyond, ...] = ()
+    middle: float = 0.0
 
     @property
     def variance(self) -> float:
@@ -122,6 +126,24 @@ class NoisyMoments:
         if self.unseen is None:
             return low, high
         return 0.0, max(high, self._with(self.unseen, (1 - confidence) / 2))
+
+    def wide_interval(self, confidence: float) -> tuple[float, float]:
+        """All variances of values that were not clipped, which fit the release and thin tails.
+
+        Proof:
+            Clipping brings any two values closer or leaves their distance, and a variance is half
+            of the mean squared distance of two: so clipped values never have the larger one, and
+            the lower end of an interval for theirs holds. The variance of all values is at most
+            their mean squared distance from the mean of the clipped ones. That is the variance of
+            the clipped ones and what clipping takes off (``Beyond.most``). Half of the probability
+            of an error is that of the interval for the clipped values, the rest that of both sides.
+        """
+        low, high = self.interval((1 + confidence) / 2)
+        if self.unseen is not None:
+            return self.interval(confidence)
+        mean, share = self.centre - self.middle, (1 - confidence) / 4
+        moved = sum(each.most(mean, share) for each in self.beyond) / self._counted
+        return low, min(high + moved, self.possible)
 
     def _with(self, unseen: Unseen, share: float) -> float:
         """What the variance of all values exceeds with at most twice this probability."""

@@ -27,7 +27,7 @@ from opendp_lite.transformations.sum import sum
 
 _PER_DOUBLING: Final = 2
 _DOUBLINGS: Final = 30
-_FALSE, _MOST_FALSE, _HIDDEN = 0.002, 0.05, 8.0
+_FALSE, _MOST_FALSE, _HIDDEN = 0.002, 0.2, 8.0
 """How often an empty ring near the values passes for one that holds rows: so often for each share
 of the rows that a ring may hide, and within these limits. Where few rows may be hidden, clipping
 them errs less than a ring too many."""
@@ -42,7 +42,9 @@ values, and more for values without a tail."""
 _UNSEEN, _MOST_UNSEEN = 5.0, 0.1
 """And how much farther still, for each share of the rows that a ring may hide."""
 _FOR_MIDDLE, _FOR_RINGS = Fraction(1, 20), Fraction(3, 20)
-_PURE_FOR_MIDDLE, _PURE_FOR_RINGS = Fraction(1, 10), Fraction(1, 5)
+_PURE_FOR_MIDDLE, _PURE_FOR_RINGS = Fraction(1, 10), Fraction(7, 20)
+_THINNER: Final = 2 / 5
+"""The most rows that a ring beyond a limit is taken to hold, as a share of the ring before it."""
 Around = Stage[Space[Rows], Space[Rows]]
 Exceeded = Callable[[float, Floats], float]
 
@@ -127,6 +129,53 @@ class Unseen:
         return max(self.total + self.exceeded(share, self.squares), 0.0)
 
 
+@attrs.frozen(eq=False)
+class Beyond:
+    """What is known of values beyond one of the limits.
+
+    Args:
+        limit: They are clipped to it.
+        ends: The far ends of the rings from the one with the limit on, up to the bound.
+        count: The noisy number of rows in the first of these rings.
+        exceeded: What its noise exceeds with a probability.
+    """
+
+    limit: float
+    ends: Floats
+    count: float
+    exceeded: Exceeded
+
+    @classmethod
+    def of(
+        cls,
+        counts: Floats,
+        reaches: Floats,
+        ends: tuple[float, float],
+        limits: tuple[float, float],
+        exceeded: Exceeded,
+    ) -> tuple[Beyond, ...]:
+        """Both sides, but for one where nothing lies beyond the limit."""
+        inner, found = len(reaches) - 1, []
+        for side, end, limit in zip((counts[inner::-1], counts[inner:]), ends, limits, strict=True):
+            first = int(np.searchsorted(reaches, abs(limit), side="right"))
+            if abs(limit) < abs(end) and first <= inner:
+                far = np.unique(np.minimum(reaches[first:], abs(end)))
+                found.append(cls(limit, np.copysign(far, end), float(side[first]), exceeded))
+        return tuple(found)
+
+    def most(self, mean: float, share: float) -> float:
+        """What clipping takes off the sum of squared distances from a mean, where tails are thin.
+
+        Proof:
+            With at most this probability the first ring holds more rows than its noisy number and
+            what noise may hide. Each ring after it is taken to hold at most two fifths of the rows
+            of the one before it. Each of these rows lies at the far end of its ring or nearer.
+        """
+        rows = max(self.count + self.exceeded(share, np.ones(1)), 0.0)
+        moved = (self.ends - mean) ** 2 - (self.limit - mean) ** 2
+        return float(rows * (_THINNER ** np.arange(len(moved)) @ moved))
+
+
 @attrs.frozen
 class Limits:
     """Where the values lie, seen from the median.
@@ -137,6 +186,7 @@ class Limits:
         mean: About their mean.
         variance: About their variance.
         unseen: Given where one ring alone surely holds rows: noise may hide rows in all others.
+        beyond: What is known of values beyond the limits, on each side that has such.
     """
 
     lower: float
@@ -144,6 +194,7 @@ class Limits:
     mean: float
     variance: float
     unseen: Unseen | None = None
+    beyond: tuple[Beyond, ...] = ()
 
     @classmethod
     def of(
@@ -173,12 +224,15 @@ class Limits:
         hidden = exceeded(_FALSE, np.ones(1)) / max(within.max(), 1.0)
         passes = min(max(_HIDDEN * hidden, _FALSE), _MOST_FALSE)
         for ring in range(1, inner + 1):
-            rarer = max(reaches[min(here, ring)] / reaches[ring], _FARTHEST) ** 6
+            rarer = passes * max(reaches[min(here, ring)] / reaches[ring], _FARTHEST) ** 6
+            # More rings have more noise: what one alone may show is the least of these levels.
+            least = exceeded(rarer, np.ones(1))
             for side in range(2):
                 starts = {max(ring - window, reached[side]) + 1 for window in _WINDOWS}
                 windows = [sides[side][first : ring + 1] for first in starts if first <= ring]
                 if any(
-                    each.sum() > exceeded(passes * rarer, np.ones(len(each))) for each in windows
+                    each.sum() > least and each.sum() > exceeded(rarer, np.ones(len(each)))
+                    for each in windows
                 ):
                     reached[side], here = ring, max(here, ring)
         left, right = reached
@@ -194,7 +248,8 @@ class Limits:
         places = np.concatenate([-between[left:0:-1], between[: right + 1]])
         mean = float(np.clip(inside @ places / inside.sum(), lower, upper))
         variance = float(inside @ (places - mean) ** 2 / inside.sum())
-        return cls(float(lower), float(upper), mean, variance, unseen)
+        beyond = Beyond.of(counts, reaches, ends, (lower, upper), exceeded)
+        return cls(float(lower), float(upper), mean, variance, unseen, beyond)
 
     @classmethod
     def anywhere(cls, ends: tuple[float, float]) -> Limits:

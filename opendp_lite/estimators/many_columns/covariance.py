@@ -19,7 +19,13 @@ from opendp_lite.estimators.inference.bounded_column import BoundedColumn
 from opendp_lite.estimators.inference.budget import Budget, budget_of
 from opendp_lite.estimators.inference.noisy_products import NoisyProducts
 from opendp_lite.estimators.inference.parameters import Floats
-from opendp_lite.estimators.inference.value_search import Around, Search, median, rings_for
+from opendp_lite.estimators.inference.value_search import (
+    Around,
+    Search,
+    Unseen,
+    median,
+    rings_for,
+)
 from opendp_lite.estimators.many_columns.covariance_estimate import Covariance
 from opendp_lite.exact import Number, confidence_of
 from opendp_lite.examples import example
@@ -45,6 +51,8 @@ _MIDDLES, _RINGS, _RADIUS = Fraction(1, 10), Fraction(1, 10), Fraction(1, 10)
 _TOTALS, _ROWS = Fraction(1, 20), Fraction(1, 20)
 _NARROWEST: Final = 1 / 64
 """Of the reach of a column: no column is stretched by more, whatever its rings tell."""
+_ONE_DEVIATION: Final = 0.16
+"""How often Gaussian noise is more than one deviation above its mean."""
 
 
 @overload
@@ -102,9 +110,10 @@ def covariance(
         A symmetric array without negative eigenvalues, divided by n as ``numpy.cov`` with
         ``ddof=0``. With a confidence, a ``Covariance``. It is the covariance of the clipped rows:
         beside the bounds, rows are shortened to a length that a part of the budget finds, in
-        columns scaled by about their deviations. No interval shows what that moves. Rows with a
-        missing value are left out; where the number of rows is public it counts as the middle of
-        its column's bounds.
+        columns scaled by about their deviations. No interval shows what that moves. Where no spread
+        of a column is found, its intervals allow for what may lie unseen within its bounds. Rows
+        with a missing value are left out; where the number of rows is public it counts as the
+        middle of its column's bounds.
 
     Raises:
         ParameterError: If a bound or the budget is missing or impossible.
@@ -190,7 +199,7 @@ class _CovariancePlan:
 
     def run(self, ask: Ask[Any]) -> Floats | Covariance:
         """One run."""
-        rows, widths = self._scaled(ask)
+        rows, widths, unseen = self._scaled(ask)
         longest = Fraction(rows.bind(ask.space).output_space.domain.body.radius(2))
         lengths = rows >> norm() >> scale(1 / longest)
         search = Search(ask, self.budget, self.budget.part(_RADIUS))
@@ -199,18 +208,27 @@ class _CovariancePlan:
         units = np.outer(widths, widths)
         if self.confidence is None:
             return found.matrix * units
-        low, high = found.interval(self.confidence)
+        low, high = (each * units for each in found.interval(self.confidence))
+        _, seen = found.interval((1 + self.confidence) / 2)
+        variances, share = np.diagonal(seen * units), (1 - self.confidence) / 4
+        hidden = self._hidden(ask, unseen, variances, found.rows, share)
+        least = -hidden
+        np.fill_diagonal(least, 0.0)
+        error = found.standard_errors() * units
+        one = self._hidden(
+            ask, unseen, np.diagonal(found.matrix * units), found.rows, _ONE_DEVIATION
+        )
         return Covariance(
             found.matrix * units,
-            found.standard_errors() * units,
-            (low * units, high * units),
+            np.maximum(error, one),
+            (np.minimum(low, least), np.maximum(high, hidden)),
             self.confidence,
             self.names,
             max(found.rows, 0.0),
         )
 
-    def _scaled(self, ask: Ask[Any]) -> tuple[Around, Floats]:
-        """The rows centred and scaled by about their deviations, and those."""
+    def _scaled(self, ask: Ask[Any]) -> tuple[Around, Floats, list[Unseen | None]]:
+        """The rows centred and scaled by about their deviations, those, and what may be unseen."""
         count = len(self.columns)
         rows = self._rows(ask.space)
         search = Search(ask, self.budget.part(_MIDDLES / count), self.budget.part(_RINGS / count))
@@ -223,9 +241,43 @@ class _CovariancePlan:
         widths = np.array(
             [max(sqrt(max(each.variance, 0)), each.reach * _NARROWEST) for each in limits]
         )
-        return rows >> center(means) >> scale(
-            [Fraction(each) for each in (1 / widths).tolist()]
-        ), widths
+        factors = [Fraction(each) for each in (1 / widths).tolist()]
+        return rows >> center(means) >> scale(factors), widths, [each.unseen for each in limits]
+
+    def _hidden(
+        self,
+        ask: Ask[Any],
+        unseen: list[Unseen | None],
+        seen: Floats,
+        rows: float,
+        share: float,
+    ) -> Floats:
+        """The largest entries of columns of which no spread was found; 0 for all others.
+
+        Args:
+            ask: The program's.
+            unseen: What is known of each column.
+            seen: The largest variances of columns whose spread was found.
+            rows: The noisy number of rows.
+            share: The probability that a variance exceeds this; twice that for the rows.
+
+        Proof:
+            A covariance is at most the root of the product of both variances.
+        """
+        family, lost = self.budget.family, 0.0
+        if ask.space.domain.size is None:
+            moved = family.sensitivity(count().bind(ask.space).output_space.unit)
+            lost = family.exceeded(self.budget.part(_ROWS).scale(moved), 2 * share)
+        fewest = max(rows - lost, 1.0)
+        variances = np.array(
+            [
+                most if each is None else min(each.most(share) / fewest, float(column.half) ** 2)
+                for each, most, column in zip(unseen, seen, self.columns, strict=True)
+            ]
+        )
+        none = np.array([each is not None for each in unseen])
+        found: Floats = np.sqrt(np.outer(variances, variances)) * (none[:, None] | none)
+        return found
 
     def _sums(self, ask: Ask[Any], rows: Around, radius: Fraction) -> NoisyProducts:
         """The last release."""

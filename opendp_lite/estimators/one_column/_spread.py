@@ -99,8 +99,9 @@ class SpreadPlan:
             "  the rest is for sums of the values and of their squares, clipped to the rings that "
             "hold rows\n"
             "  if only one ring surely holds rows, half of that is for a second search\n"
-            f"  so the error follows the values and not the bounds; no interval for the {name} "
-            "shows what this clipping moves"
+            "  so the error follows the values and not the bounds; the interval for the "
+            f"{name} is for the clipped values\n"
+            "  a wide one shows what this clipping may move where tails are thin"
         )
         if self.request.sampling:
             why += "\n  a twentieth of the budget tells how far a sample's variance may be off"
@@ -163,6 +164,8 @@ class SpreadPlan:
             scales=(scales[1], scales[0], scales[2] if size is None else 0.0),
             unseen=limits.unseen,
             possible=float(self.column.half) ** 2,
+            beyond=limits.beyond,
+            middle=-limits.mean,
         )
 
     def _with_spread(self, ask: Ask[Any], inside: Around, found: NoisyMoments) -> NoisyMoments:

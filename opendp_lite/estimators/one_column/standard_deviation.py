@@ -115,6 +115,7 @@ def standard_deviation(
         if confidence is None:
             return root
         low, high = map(sqrt, moments.interval(confidence))
+        least, most = map(sqrt, moments.wide_interval(confidence))
         error = moments.standard_error
         return Estimate(
             root,
@@ -125,6 +126,7 @@ def standard_deviation(
             max(moments.rows, 0.0),
             sampling,
             clipped=True,
+            wide_interval=(least, most),
         )
 
     return plan.measured(space, shown, "standard deviation")

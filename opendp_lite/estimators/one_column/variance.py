@@ -90,9 +90,11 @@ def variance(
         The mean squared distance from the mean: divided by n, as ``numpy.var`` with ``ddof=0``. It
         lies between 0 and a quarter of the squared width of the bounds. With a confidence, an
         ``Estimate``. It is the variance of the clipped values. Beside the bounds, values are
-        clipped to limits that a part of the budget finds. No interval shows what that moves: with
-        ``sampling`` it is for the population clipped at the same limits. Where no spread is found
-        it goes from 0 to what may lie unseen within the bounds.
+        clipped to limits that a part of the budget finds. The interval does not show what that
+        moves: with ``sampling`` it is for the population clipped at the same limits. Its
+        ``wide_interval`` shows it, if each ring beyond a limit holds at most two fifths of the rows
+        of the ring before it, which is sqrt(2) times nearer. Where no spread is found both
+        go from 0 to what may lie unseen within the bounds.
         Missing values are left out; where the number of rows is public they count as the middle of
         the bounds.
 
@@ -137,6 +139,7 @@ def variance(
             max(moments.rows, 0.0),
             sampling,
             clipped=True,
+            wide_interval=moments.wide_interval(confidence),
         )
 
     return plan.measured(space, shown, "variance")

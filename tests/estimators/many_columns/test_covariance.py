@@ -107,6 +107,26 @@ def test_intervals_hold_as_often_as_they_say(count, size):
         )
 
 
+@pytest.mark.parametrize("replaced", [False, True])
+@pytest.mark.parametrize("loss", [{"epsilon": 1}, {"rho": 0.03}], ids=str)
+def test_an_interval_is_never_narrow_where_noise_hides_a_spread(loss, replaced):
+    """Ten values of the first column are not 0, fewer than noise hides."""
+    generator = np.random.default_rng(5)
+    rows = np.stack([np.where(np.arange(1000) < 10, 90.0, 0.0), generator.normal(5, 1, 1000)]).T
+    space = sized(2, 1000) if replaced else dp.records(columns=2)
+    bound = space >> dp.covariance(0, [100, 10], **loss, confidence=0.95)
+    true = np.cov(rows.T, ddof=0)
+    for seed in range(4):
+        found = bound.insecure_release(rows, seed=seed).value
+        low, high = found.interval
+        assert (low <= true)[0].all()
+        assert (true <= high)[0].all()
+        assert low[0, 0] == 0
+        assert high[0, 0] <= 2500
+        assert low[0, 1] == -high[0, 1] < 0
+        assert (found.standard_error[0] > 0).all()
+
+
 @pytest.mark.parametrize("loss", [{"rho": 1e-6}, {"rho": 1e6}, {"epsilon": 1}], ids=str)
 def test_any_data(loss):
     """A covariance of values between -3 and 4 is at most 3.5^2, and of clipped rows in any case."""

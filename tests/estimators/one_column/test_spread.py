@@ -98,15 +98,20 @@ def test_rings_are_geometric():
 
 
 @pytest.mark.usefixtures("seeded")
-@pytest.mark.parametrize("loss", LOSSES[:2], ids=str)
-def test_nothing_is_found(loss):
+@pytest.mark.parametrize(
+    ("space", "loss", "other"),
+    [
+        (dp.records(), {"rho": 0.5}, [0.0, 0.0, 0.0]),
+        (sized(4), {"epsilon": 1}, [0.0, 0.0, 0.0, 0.0]),
+    ],
+    ids=["add or remove", "replace"],
+)
+def test_nothing_is_found(space, loss, other):
     """A leak of values or of control flow would show; noises are checked by the sums' own tests.
 
     ``standard_deviation`` is a function of the same release.
     """
-    data, other = [0.0, 0.0, 0.0, 9.0], [0.0, 0.0, 0.0, 0.0]
-    dp.audit(dp.variance(0, 9, **loss), data, data[:-1], releases=100)
-    dp.audit(sized(4) >> dp.variance(0, 9, **loss), data, other, releases=100)
+    dp.audit(space >> dp.variance(0, 9, **loss), [0.0, 0.0, 0.0, 9.0], other, releases=100)
 
 
 def test_no_release_tells_a_value_of_the_data():
@@ -259,7 +264,7 @@ def test_few_rows_are_not_clipped_to_a_part_of_their_spread(loss):
     """The median release is 0.93 to 1 of the variance. It was 0.74 with epsilon = 0.3."""
     values = np.random.default_rng(0).normal(50, 10, 1000)
     release = dp.records() >> dp.variance(0, 100, **loss)
-    found = [release.insecure_release(values, seed=seed).value for seed in range(60)]
+    found = [release.insecure_release(values, seed=seed).value for seed in range(30)]
     assert 0.85 < np.median(found) / values.var() < 1.1
 
 
@@ -307,6 +312,51 @@ def test_what_may_lie_unseen_holds_all_squared_distances():
     assert half / 2000 < 0.9
 
 
+# With what clipping may move.
+
+
+def test_what_lies_beyond_a_limit_is_held_where_tails_are_thin():
+    """In 95 % of 4000 draws: six deviations below. Noise of half the scale is not enough."""
+    reaches, generator = 2.0 ** (np.arange(12) / 2), np.random.default_rng(8)
+    counts = np.zeros(23)
+    counts[11:] = np.append(500, [200 * 0.4**ring for ring in range(11)]).round()
+    values = np.repeat(reaches, counts[11:].astype(int))
+    true = float(((values - 1) ** 2).sum() - ((np.minimum(values, 1.9) - 1) ** 2).sum())
+    held = np.zeros(2)
+    for noise in generator.laplace(0, 20, (4000, 23)):
+        for place, scale in enumerate((20.0, 4.0)):
+            exceeded = partial(LaplaceFamily().exceeded, scale)
+            (right,) = value_search.Beyond.of(
+                counts + noise, reaches, (0.0, 50.0), (0.0, 1.9), exceeded
+            )
+            held[place] += right.most(1.0, 0.05) >= true * (1 - 1e-9)
+    assert held[0] / 4000 >= 0.95 - 6 * sqrt(0.95 * 0.05 / 4000)
+    assert held[1] / 4000 < 0.9
+
+
+def test_nothing_is_beyond_limits_that_are_the_bounds():
+    reaches, counts = 2.0 ** np.arange(4), np.ones(7)
+    made = value_search.Beyond.of(counts, reaches, (-3.0, 3.0), (-3.0, 2.9), lambda *_: 1.0)
+    assert [each.limit for each in made] == [2.9]
+    assert made[0].ends.tolist() == [3.0]
+    mirror = value_search.Beyond.of(counts, reaches, (-3.0, 3.0), (-2.9, 3.0), lambda *_: 1.0)
+    assert mirror[0].most(-0.5, 0.1) == made[0].most(0.5, 0.1) > 0
+
+
+def test_the_wide_interval_holds_what_was_clipped():
+    """In 24 of 30 releases or more of which 29 should; the other interval in fewer than 24."""
+    held = np.zeros(2)
+    release = dp.records() >> dp.standard_deviation(0, 1000, epsilon=1, confidence=0.95)
+    for seed in range(30):
+        values = np.random.default_rng(seed).lognormal(0, 1, 1000)
+        found = release.insecure_release(values, seed=seed).value
+        ends = (found.interval, found.wide_interval)
+        held += [low <= values.std() <= high for low, high in ends]
+        assert ends[1][0] <= ends[0][0] <= ends[0][1] <= ends[1][1]
+        assert "what clipping may move" in str(found)
+    assert held[0] < 24 <= held[1]
+
+
 # Of a population.
 
 
@@ -328,7 +378,7 @@ def test_the_spread_of_a_sample_widens_an_interval_as_it_must():
 @pytest.mark.parametrize("loss", LOSSES[:2], ids=str)
 def test_intervals_for_a_population_hold(loss):
     """Five deviations below what is said; without ``sampling`` they hold in less than half."""
-    generator, runs, held = np.random.default_rng(2), 60, [0, 0]
+    generator, runs, held = np.random.default_rng(2), 40, [0, 0]
     releases = [
         dp.records() >> dp.variance(0, 1, **loss, confidence=0.95, sampling=sampling)
         for sampling in (True, False)
@@ -439,8 +489,8 @@ def test_the_message_says_what_to_type(name, make, words):
 
 def test_the_explanation_says_where_the_budget_goes():
     said = dp.variance(0, 100, epsilon=1).explain()
-    assert "10% of the budget is for a median, 20%" in said
-    assert "no interval" in said
+    assert "10% of the budget is for a median, 35%" in said
+    assert "for the clipped values" in " ".join(str(said).split())
 
 
 @pytest.mark.parametrize("step", [dp.variance, dp.standard_deviation])
