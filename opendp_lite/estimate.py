@@ -7,6 +7,7 @@ from typing import Any
 import attrs
 
 from opendp_lite.shown_results import for_json, html_table, significant
+from opendp_lite.strips import Scale, Spot
 
 
 @attrs.frozen(repr=False)
@@ -24,6 +25,7 @@ class Estimate:
             are those of the noise alone.
         clipped: Whether values were clipped at ends that a private search found. The interval is
             then for the clipped values. With few rows these may lie far from all values.
+        bounds: What is estimated lies between them; None where nothing bounds it on both sides.
 
     Example:
         >>> estimate = Estimate(41.2587, 0.0821, (41.097, 41.421), 0.95, 600.2)
@@ -42,6 +44,7 @@ class Estimate:
     rows: float | None = None
     sampling: bool = False
     clipped: bool = False
+    bounds: tuple[float, float] | None = None
 
     def __float__(self) -> float:
         return self.value
@@ -67,7 +70,16 @@ class Estimate:
         }
         if self.rows is not None:
             shown["rows, about"] = f"{self.rows:.0f}"
-        return html_table(shown)
+        drawn = "" if self.bounds is None else self._on_bounds(*self.bounds)
+        return f"<div>{html_table(shown)}{drawn}</div>"
+
+    def _on_bounds(self, lower: float, upper: float) -> str:
+        scale = Scale(lower, upper)
+        return f"<div style='width:fit-content'>{scale.dot(self.spot())}{scale.title()}</div>"
+
+    def spot(self) -> Spot:
+        """The value with its interval, for a picture."""
+        return Spot(float(self.value), *map(float, self.interval))
 
     def _share(self) -> str:
         return f"{100 * self.confidence:.12g} %"
@@ -94,4 +106,5 @@ class Estimate:
             "rows": None if self.rows is None else for_json(self.rows),
             "sampling": bool(self.sampling),
             "clipped": bool(self.clipped),
+            "bounds": None if self.bounds is None else for_json(self.bounds),
         }

@@ -100,6 +100,7 @@ def test_it_goes_to_json_and_back():
         "rows": 100.0,
         "sampling": True,
         "clipped": False,
+        "bounds": None,
     }
     assert dp.Estimate(**found | {"interval": tuple(found["interval"])}) == shown
 
