@@ -18,11 +18,11 @@ DEMO = ["mean", DATA, "--column", "mdvis", "--bounds", "0", "40", "--epsilon", "
 JOBS = {
     "demo": ("", [[PYTHON, "-m", "opendp_lite", *DEMO]]),
     "test": (
-        "[test]",
+        "[test,docs]",
         [
             [PYTHON, "-m", "ruff", "check", "."],
             [PYTHON, "-m", "ruff", "format", "--check", "."],
-            [PYTHON, "-m", "pytest", "-q", "-n", "2"],
+            [PYTHON, "-m", "pytest", "-q", "-rs", "-n", "2", "--dist", "loadgroup"],
         ],
     ),
     "docs": ("[docs]", [[PYTHON, os.path.join("docs", "_ext", "build_site.py")]]),

@@ -133,7 +133,8 @@ else:
         raise AttributeError(not_there(name, __all__, ROOMS))
 
     def __dir__() -> list[str]:
-        return sorted(__all__)
+        """The names at the front, and the rooms that are imported when asked for."""
+        return sorted([*__all__, *_ROOMS_LATER])
 
 
 __all__ = [

@@ -8,7 +8,8 @@ from typing import Any, Generic, TypeVar
 import attrs
 
 from opendp_lite.errors import ParameterError
-from opendp_lite.shown_results import html_of_each, plain
+from opendp_lite.shown_results import html_grid, html_of_each, plain
+from opendp_lite.strips import Scale, spots_of
 
 R = TypeVar("R", covariant=True)
 _SHOWN = 20
@@ -75,7 +76,16 @@ class ByGroup(Mapping[Hashable, R], Generic[R]):
         shown = [(_label(key), self[key]) for key in list(self)[:_SHOWN]]
         more = len(self) - len(shown)
         rest = f"<div>... and {more} more</div>" if more else ""
-        return f"<div>{html_of_each([(self.column, ''), *shown])}{rest}</div>"
+        return f"<div>{self._table(shown)}{rest}</div>"
+
+    def _table(self, shown: list[tuple[str, Any]]) -> str:
+        """A line for each group, with a picture where all releases are numbers."""
+        spots = spots_of(release for _, release in shown)
+        if spots is None:
+            return html_of_each([(self.column, ""), *shown])
+        scale = Scale.around(spots)
+        rows = [(name, str(release)) for name, release in shown]
+        return html_grid("", [self.column, ""], rows, [scale.title(), *map(scale.dot, spots)])
 
 
 def _label(key: Hashable) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import attrs
 
 from opendp_lite.shown_results import for_json, html_table, significant
+from opendp_lite.strips import Scale, Spot
 
 
 @attrs.frozen(repr=False)
@@ -27,6 +28,7 @@ class Estimate:
         wide_interval: With what such clipping may have moved, where the release can tell. It holds
             the statistic of all values within the bounds if tails are thin: ``variance`` says how
             thin.
+        bounds: What is estimated lies between them; None where nothing bounds it on both sides.
 
     Example:
         >>> estimate = Estimate(41.2587, 0.0821, (41.097, 41.421), 0.95, 600.2)
@@ -46,6 +48,7 @@ class Estimate:
     sampling: bool = False
     clipped: bool = False
     wide_interval: tuple[float, float] | None = None
+    bounds: tuple[float, float] | None = None
 
     def __float__(self) -> float:
         return self.value
@@ -74,7 +77,16 @@ class Estimate:
             shown["with what clipping may move"] = self._ends(self.wide_interval)
         if self.rows is not None:
             shown["rows, about"] = f"{self.rows:.0f}"
-        return html_table(shown)
+        drawn = "" if self.bounds is None else self._on_bounds(*self.bounds)
+        return f"<div>{html_table(shown)}{drawn}</div>"
+
+    def _on_bounds(self, lower: float, upper: float) -> str:
+        scale = Scale(lower, upper)
+        return f"<div style='width:fit-content'>{scale.dot(self.spot())}{scale.title()}</div>"
+
+    def spot(self) -> Spot:
+        """The value with its interval, for a picture."""
+        return Spot(float(self.value), *map(float, self.interval))
 
     def _share(self) -> str:
         return f"{100 * self.confidence:.12g} %"
@@ -110,4 +122,5 @@ class Estimate:
             "sampling": bool(self.sampling),
             "clipped": bool(self.clipped),
             "wide_interval": None if self.wide_interval is None else for_json(self.wide_interval),
+            "bounds": None if self.bounds is None else for_json(self.bounds),
         }

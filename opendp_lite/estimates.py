@@ -9,9 +9,11 @@ import attrs
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from opendp_lite.band import step_picture
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimate import Estimate
 from opendp_lite.shown_results import for_json, html_grid, significant
+from opendp_lite.strips import Scale
 
 Floats = NDArray[np.float64]
 _SHOWN: Final = 20
@@ -169,7 +171,13 @@ class Estimates:
     def _repr_html_(self) -> str:
         more = len(self) - _SHOWN
         head = self._head() + (f", the first {_SHOWN}" if more > 0 else "")
-        return html_grid(head, ["", *_TITLES], self._cells())
+        spots = [each.spot() for each in self]
+        scale = Scale.around(spots)
+        drawn = [scale.title(), *map(scale.dot, spots[:_SHOWN])]
+        table = html_grid(head, ["", *_TITLES], self._cells(), drawn)
+        names = self.names or tuple(map(str, range(len(self))))
+        all_of_them = step_picture(spots, names, f"{len(self)} numbers") if more > 0 else ""
+        return f"<div>{all_of_them}{table}</div>"
 
     def _head(self) -> str:
         share = f"{100 * self.confidence:.12g} %"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from itertools import zip_longest
 from math import floor, isfinite, log10
 from typing import Any, Final
 
@@ -92,13 +93,25 @@ def html_of_each(releases: Iterable[tuple[str, Any]]) -> str:
     return f"<table>{cells}</table>"
 
 
-def html_grid(head: str, titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A line of text and a table with a row of titles, for notebooks."""
-    above = "".join(f"<th style='text-align:left'>{escape(title)}</th>" for title in titles)
+def html_grid(
+    head: str,
+    titles: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    pictures: Sequence[str] = (),
+) -> str:
+    """A line of text and a table with a row of titles, for notebooks.
+
+    Args:
+        head: The line.
+        titles: Of the columns.
+        rows: The texts of each row.
+        pictures: Of a last column, as HTML: its title, then one for each row. None by default.
+    """
+    texts = [[escape(text) for text in row] for row in (titles, *rows)]
+    lines = [[*row, *drawn] for row, drawn in zip_longest(texts, zip(pictures), fillvalue=())]
+    above = "".join(f"<th style='text-align:left'>{cell}</th>" for cell in lines[0])
     below = "".join(
-        "<tr>"
-        + "".join(f"<td style='text-align:left'>{escape(text)}</td>" for text in row)
-        + "</tr>"
-        for row in rows
+        "<tr>" + "".join(f"<td style='text-align:left'>{cell}</td>" for cell in line) + "</tr>"
+        for line in lines[1:]
     )
     return f"<div>{escape(head)}<table><tr>{above}</tr>{below}</table></div>"

@@ -6,6 +6,11 @@ from hashlib import sha256
 from html import escape
 from typing import Final
 
+BLUE: Final = "#2f7fb8"
+ORANGE: Final = "#b86a00"
+GREEN: Final = "#00856a"
+"""Colours that colour-blind readers tell apart, on light and on dark."""
+
 _NAMES: Final = 12
 
 

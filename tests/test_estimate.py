@@ -101,6 +101,7 @@ def test_it_goes_to_json_and_back():
         "sampling": True,
         "clipped": False,
         "wide_interval": None,
+        "bounds": None,
     }
     assert dp.Estimate(**found | {"interval": tuple(found["interval"])}) == shown
 

@@ -26,6 +26,8 @@ ORDER = (
     "shown_results",
     "sketch",
     "svg",
+    "strips",
+    "band",
     "estimate",
     "by_group",
     "by_name",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -50,8 +51,10 @@ def reproduce(order: PlanOrder) -> str:
     missing = [run for run in runs if run not in known]
     table.open()
     if missing:
-        seconds = expected_seconds(missing, order.workers)
-        _say(f"{name}: {_counted(runs, missing)}; about {_duration(seconds)}")
+        cores = min(order.workers, os.cpu_count() or 1)
+        about = _duration(expected_seconds(missing, cores))
+        free = "a free core" if cores == 1 else f"{cores} free cores"
+        _say(f"{name}: {_counted(runs, missing)}; about {about} on {free}, longer if they are busy")
         found = _made(missing, table, order.workers)
         known.update({result.run: result for result in found})
     else:

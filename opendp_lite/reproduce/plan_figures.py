@@ -43,6 +43,7 @@ _TABLE_2: Final = (
     "Table 2 fits errors of the standard deviation: the 0.75 quantile of a normal law lies 0.674 "
     "deviations above its middle, and 1 - 0.674 = 0.326, but 1 - 0.674² = 0.545."
 )
+_LOSS: Final = "ρ is the loss where one row is replaced; under add/remove it protects less."
 _FEW_DECADES: Final = 50
 _PANEL_WIDTH, _PANEL_HEIGHT, _MARGIN = 2.15, 2.0, 1.8
 _AXES: Final[Mapping[Axis, str]] = {"d": "columns d", "alpha": "skew α"}
@@ -113,10 +114,7 @@ def _curves_figure(
             )
             _label(panel, axes, place, experiment)
     marks = [mark for line in panels for panel in line for mark in _marks(panel, size)]
-    runs = _runs(results)
-    bands = "the quartiles" if runs >= RUNS else "the least and the greatest"
-    note = "One run." if runs == 1 else f"Lines: medians of {runs} runs; bands: {bands}."
-    note += " ρ is the loss where one row is replaced; under add/remove it protects less."
+    note = f"{_lines_and_bands(results)} {_LOSS}"
     if any(panel.error == EMPIRICAL for line in panels for panel in line):
         note += " The empirical mean has no error to itself."
     if marks:
@@ -126,8 +124,25 @@ def _curves_figure(
     return figure
 
 
+def _lines_and_bands(results: Sequence[Result]) -> str:
+    """What the lines and the bands of all curves are."""
+    runs = _runs(results)
+    if runs == 1:
+        return "One run."
+    bands = "the quartiles" if runs >= RUNS else "the least and the greatest"
+    return f"Lines: medians of {runs} runs; bands: {bands}."
+
+
 def _runs(results: Sequence[Result]) -> int:
     return 1 + max(each.run.run for each in results)
+
+
+def _draw_line(axes: Axes, name: str, places: Sequence[float], errors: Any) -> None:
+    """The medians of an estimator, and the band around them."""
+    low, middle, high = _spread(errors)
+    style = dict(_STYLES[name])
+    axes.plot(places, middle, **style)
+    axes.fill_between(places, low, high, color=style["color"], alpha=0.15, linewidth=0)
 
 
 def _panels(shown: Sequence[Series], rhos: Sequence[float]) -> list[list[Panel]]:
@@ -155,13 +170,9 @@ def _fill(
     for name in names:
         rho = inf if name == EMPIRICAL else panel.rho
         found = [(_place(panel, each), errors.get((each, name, rho), [])) for each in datasets]
-        places = [place for place, values in found if values]
-        low, middle, high = _spread([values for _, values in found if values])
-        if not places or not middle.any():
-            continue
-        style = dict(_STYLES[name])
-        axes.plot(places, middle, **style)
-        axes.fill_between(places, low, high, color=style["color"], alpha=0.15, linewidth=0)
+        known = [(place, values) for place, values in found if values]
+        if any(map(any, (values for _, values in known))):
+            _draw_line(axes, name, *zip(*known, strict=True))
     for mark in _marks(panel, size):
         axes.plot(_place(panel, mark.dataset), mark.value, **_mark_style(mark.estimator))
     _log_errors(axes)
@@ -308,19 +319,17 @@ def _log_errors(axes: Axes) -> None:
 def draw_by_rho(
     title: str, labels: Mapping[str, str], results: Sequence[Result], files: Sequence[Path]
 ) -> None:
-    """Error against rho: a line of medians for each estimator, a point for each run."""
+    """Error against rho: a line of medians and a band for each estimator."""
     with mpl.rc_context(RULES):
         figure = Figure(figsize=(5.2, 3.6), layout="constrained")
         axes = figure.subplots()
-        for name, label in labels.items():
+        for name in labels:
             errors: dict[float, list[float]] = {}
             for each in results:
                 if each.run.estimator == name:
                     errors.setdefault(each.run.rho, []).append(each.error_empirical)
             rhos = sorted(errors)
-            axes.plot(rhos, [np.median(errors[rho]) for rho in rhos], label=label, **_STYLES[name])
-            points = [(rho, error) for rho in rhos for error in errors[rho]]
-            axes.plot(*zip(*points, strict=True), ".", color=_STYLES[name]["color"], alpha=0.35)
+            _draw_line(axes, name, rhos, [errors[rho] for rho in rhos])
         axes.set_xscale("log", base=2)
         _log_errors(axes)
         axes.grid(visible=True)
@@ -328,9 +337,17 @@ def draw_by_rho(
         axes.set_xticks(shown, [f"{rho:g}" for rho in shown])
         axes.xaxis.set_minor_locator(NullLocator())
         axes.set_xlabel("ρ")
-        axes.set_ylabel("half the l1 error to the shares in the file")
+        axes.set_ylabel("half the ℓ₁ error to the shares in the file")
         axes.set_title(fill(title, 70))
-        figure.legend(loc="outside lower center", ncols=2, frameon=False)
+        handles = [Line2D([], [], label=label, **_STYLES[name]) for name, label in labels.items()]
+        figure.legend(
+            handles=handles,
+            loc="outside lower center",
+            ncols=2,
+            frameon=False,
+            title=fill(f"{_lines_and_bands(results)} {_LOSS}", 80),
+            title_fontsize=8,
+        )
         write(figure, files)
 
 

@@ -12,14 +12,17 @@ import attrs
 import numpy as np
 from numpy.typing import ArrayLike
 
+from opendp_lite.band import band_picture
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.distributions.reading import Reading
 from opendp_lite.estimators.distributions.uncertain import Uncertain
 from opendp_lite.estimators.inference.parameters import Floats
 from opendp_lite.exact import Number, described, exact, nearest, whole
 from opendp_lite.shown_results import for_json, html_table
+from opendp_lite.strips import Spot
 
 SHOWN: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
+_DRAWN: Final = 200
 
 
 def numbers_of(given: Any, name: str) -> Floats:
@@ -233,7 +236,24 @@ class Answers(ABC):
 
     def _repr_html_(self) -> str:
         shown = {"rows, about": f"{self._rows:.0f}", **self._said, **self._summary()}
-        return html_table({name: str(found) for name, found in shown.items()})
+        table = html_table({name: str(found) for name, found in shown.items()})
+        return f"<div>{self._drawn()}{table}</div>"
+
+    def _drawn(self) -> str:
+        """The share of rows up to each of some edges, a standard error to either side."""
+        edges = self._shares.edges
+        some = edges[np.unique(np.linspace(0, len(edges) - 1, _DRAWN).astype(np.int64))].tolist()
+        found = self.cdf(some)
+        low, high = found.value - found.standard_error, found.value + found.standard_error
+        spots = map(Spot, found.value.tolist(), low.clip(0, 1).tolist(), high.clip(0, 1).tolist())
+        return band_picture(
+            some,
+            list(spots),
+            (f"{some[0]:g}", f"{some[-1]:g}"),
+            "The share of rows up to each number",
+            f"The median is {self.median()}. The band is a standard error of the noise wide to "
+            "either side.",
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """The release and a summary, for ``json.dumps``. A number that is not finite is None."""

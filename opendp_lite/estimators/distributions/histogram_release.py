@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
-from html import escape
 from typing import Any, Final, cast
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from opendp_lite.band import step_picture
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimate import Estimate
-from opendp_lite.shown_results import for_json, significant
+from opendp_lite.shown_results import for_json, html_grid, significant
+from opendp_lite.strips import Scale
 
 _SHOWN: Final = 20
 _SHOWN_ACROSS: Final = 12
@@ -147,16 +148,16 @@ class Histogram(Mapping[Hashable, Estimate]):
 
     def _repr_html_(self) -> str:
         if self.axes is not None and len(self.axes) == _BIN:
-            titles, lines = self._crossed()
-        else:
-            titles, lines = self._titles(), self._lines(_SHOWN)
-        more = "" if self.axes is not None else _more(len(self) - len(lines))
-        head = "".join(f"<th>{escape(title)}</th>" for title in titles)
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>"
-            for line in lines
-        )
-        return f"<table><tr>{head}</tr>{rows}</table><p>{escape(more + self._note())}</p>"
+            return html_grid(self._note(), *self._crossed())
+        spots = [each.spot() for each in self.values()]
+        scale = Scale.around(spots, 0.0)
+        lines, drawn = self._lines(_SHOWN), [scale.title(), *map(scale.bar, spots[:_SHOWN])]
+        table = html_grid(self._note(), self._titles(), lines, drawn)
+        more = len(self) - len(lines)
+        if more <= 0:
+            return table
+        all_of_them = step_picture(spots, [label(key) for key in self], f"{len(self)} counts")
+        return f"<div>{all_of_them}{table}... and {more} more</div>"
 
     @cached_property
     def _places(self) -> dict[Hashable, int]:
@@ -227,10 +228,6 @@ def _plain(key: Any) -> Any:
     if isinstance(key, tuple):
         return [_plain(each) for each in key]
     return key if key is None or isinstance(key, str | bool | int | float) else str(key)
-
-
-def _more(count: int) -> str:
-    return f"... and {count} more. " if count > 0 else ""
 
 
 def _aligned(titles: Sequence[str], lines: Sequence[Sequence[str]]) -> str:

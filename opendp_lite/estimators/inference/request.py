@@ -140,7 +140,15 @@ class Request:
         spread = found.spread if self.sampling else 0.0
         error = float(ratio.standard_error(total, rows, spread))
         interval = ratio.interval(total, rows, self.confidence, spread)
-        return Estimate(mean, error, interval, self.confidence, max(float(rows), 0), self.sampling)
+        return Estimate(
+            mean,
+            error,
+            interval,
+            self.confidence,
+            max(float(rows), 0),
+            self.sampling,
+            bounds=(float(ratio.lower), float(ratio.upper)),
+        )
 
 
 def _with_squares(off: float, totals: NoisyTotals, squares: Any) -> TotalsWithSpread:

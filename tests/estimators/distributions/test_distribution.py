@@ -405,7 +405,7 @@ def test_results_are_shown_short_and_go_to_json(seeded):
     assert len(repr(found)) < 120
     assert len(repr(found.density(np.linspace(0, 100, 50)))) < 80
     for shown in (found, found.mean(), found.cdf([10, 90])):
-        assert shown._repr_html_().startswith("<table>")
+        assert "<table>" in shown._repr_html_()
         written = json.dumps(shown.as_dict(), allow_nan=False)
         assert json.loads(written) == shown.as_dict()
     summary = found.as_dict()
