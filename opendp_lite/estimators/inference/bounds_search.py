@@ -126,12 +126,16 @@ class SearchPlan:
         """Refuses a public number of rows that is too small."""
         if self.succeeds(size):
             return
-        times = self._needed(size) / _MOST_LEARNED
         raise ParameterError(
             f"{step}: {size} rows are too few to find bounds in private with this budget. "
-            f"{instead} a budget about {times:.2g} times as large, here "
-            f"{self.budget.keyword}={nearest(self.budget.amount) * times:.2g}"
+            f"{instead} {self.enough(size)}"
         )
+
+    def enough(self, size: int) -> str:
+        """The budget with which so many rows would show their bounds."""
+        times = self._needed(size) / _MOST_LEARNED
+        amount = nearest(self.budget.amount) * times
+        return f"a budget about {times:.2g} times as large, here {self.budget.keyword}={amount:.2g}"
 
 
 @attrs.frozen

@@ -13,6 +13,8 @@ from opendp_lite.estimators.inference.parameters import Floats
 
 _SHAPES: Final = np.array([-1.0, -0.5, -0.25, -0.1, 0.02, 0.12, 0.22, 0.32])
 """Of a generalised Pareto law: -1 is uniform, 0 exponential, 1/3 a t law with 3 degrees."""
+_RARER: Final = 6.0
+"""How much rarer long tails are, for each unit of the shape, as a logarithm."""
 _LEAST_SCALE: Final = -5.0
 _SCALES: Final = 4
 """Of the law, to a doubling, from 2^-5 times the distance at which the tail begins."""
@@ -25,6 +27,10 @@ _ROWS_SHARE: Final = 0.15
 """Between these, it has this share of the rows that show."""
 _CANCELS: Final = 0.5
 """How much of what is clipped on one side is taken to make up for the other."""
+_FINEST: Final = 3
+"""A tail may be clipped at so many ends to a doubling, as a power of two."""
+_EQUAL: Final = 0.02
+"""The probability that all values of a cell are equal, at its far end."""
 
 
 @attrs.frozen(eq=False)
@@ -65,11 +71,13 @@ class Tail:
         weight = (held**2).sum(axis=1)
         rows, doubt = np.maximum(held @ counts, 0.0) / weight, side.deviation**2 / weight
         noise = (counts - rows[:, None] * held) / side.deviation
-        unlikely = side.doubts.unlikely(noise).sum(axis=1)
+        unlikely = side.doubts.unlikely(noise).sum(axis=1) + _RARER * np.maximum(shape[:, 0], 0.0)
         trust = np.exp(unlikely.min() - unlikely)
         trust /= trust.sum()
-        excess = _excess(ends / begin - 1, shape, scale) * begin
-        return cls(ends, (trust * rows) @ excess, (trust * (rows**2 + doubt)) @ excess**2)
+        finer = _finer(ends, 2 ** max(_FINEST - side.bits, 0))
+        excess = _excess(finer / begin - 1, shape, scale) * begin
+        square = (trust * (rows**2 + doubt)) @ excess**2
+        return cls(finer, (trust * rows) @ excess, np.maximum(square, _seen(side, start, finer)))
 
 
 def cheapest(
@@ -99,6 +107,29 @@ def _start(side: Side) -> int | None:
     doubt = side.doubts.together * side.deviation * np.sqrt(np.arange(len(after), 0, -1))
     enough = np.flatnonzero(after >= np.maximum(wanted, doubt))
     return int(enough[-1]) if len(enough) else None
+
+
+def _finer(ends: Floats, parts: int) -> Floats:
+    """The ends of cells that are cut into so many parts."""
+    cells = len(ends) - 1
+    return np.interp(np.linspace(0, cells, cells * parts + 1), np.arange(cells + 1), ends)
+
+
+def _seen(side: Side, start: int, clipped: Floats) -> Floats:
+    """The square of what is lost at least, since single cells certainly hold rows.
+
+    No law of a smooth tail fits values that are all equal.
+    """
+    counts, ends, doubts = side.cells[start + 1 :], side.ends[start:], side.doubts
+    surely, likely = (
+        np.where(counts > many * side.deviation, counts, 0.0)
+        for many in (doubts.anywhere, doubts.beside)
+    )
+    near, far = (each - clipped[:, None] for each in (ends[:-1], ends[1:]))
+    beyond = np.maximum(near, 0.0) @ surely
+    within = np.where((near <= 0) & (far > 0), far, 0.0) @ likely
+    square: Floats = (1 - _EQUAL) * beyond**2 + _EQUAL * (beyond + within) ** 2
+    return square
 
 
 def _laws(share: float) -> tuple[Floats, Floats]:

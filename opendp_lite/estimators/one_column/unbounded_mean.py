@@ -107,15 +107,16 @@ def unbounded_mean(
 
     Returns:
         A number, or with a confidence an ``Estimate``. Values beyond 2^300 in size count as 2^300.
-        The number of rows may turn out to be too small for bounds. The release is then a private
-        median, and with fewer rows still it is 0. The interval is then everything up to 2^300, as
-        it is where all rows that show are equal.
+        The number of rows may be too small for bounds. The release is then a private median, and
+        with fewer rows still it is 0. Where the number of rows is public, ``explain()`` says so
+        before. The interval is then everything up to 2^300, as it is where all rows that show are
+        equal.
         Missing values are left out. Where the number of rows is public they count as the middle of
         the bounds that were found.
 
     Raises:
         ParameterError: If the budget is missing or impossible, or if the number of rows is public
-            and too small for it.
+            and too small even for a median.
         SpaceError: If the rows have more than one column.
 
     Privacy:
@@ -147,7 +148,7 @@ def learned_mean(space: Space[Rows], request: Request) -> Measurement[Space[Rows
         )
     budget, size = request.whole.with_choices(), space.domain.size
     plan = SearchPlan.of(space, budget)
-    if size is not None:
+    if size is not None and not _shows_median(plan, size, size):
         plan.require(size, "mean", "Give bounds, as in dp.mean(0, 100, epsilon=1), or")
 
     def program(ask: Ask[Any]) -> float | Estimate:
@@ -209,6 +210,8 @@ class _Planned:
 
     def bits(self, coarse: Sides, ends: tuple[int, int]) -> int:
         """How finely tails are looked at, by the rows that show in doublings."""
+        if not self.enough:
+            return 0
         shown = sum(float(side.between(*ends).cells[1:].sum()) for side in coarse)
         for_each = shown / self.plan.deviation(self.tails) / _ENOUGH
         return next(
@@ -249,15 +252,14 @@ class _Run:
 
     def _reaches(self, middle: float, rows: float) -> tuple[float, float]:
         """How far from the middle values are clipped, below and above it."""
-        plan = self.search.plan
-        shares, unseen = _Planned(plan, rows), plan.doubts.unseen
+        plan, shares = self.search.plan, _Planned(self.search.plan, rows)
         coarse, looks = self._looked(middle, shares)
-        wide, close = (window(coarse, farther) for farther in (_FARTHER, unseen))
+        wide, close = (window(coarse, farther) for farther in (_FARTHER, plan.doubts.unseen))
         if wide is None or close is None:
             return 0.0, 0.0
         safe = [side.end(side.last()) if side.last() else 0.0 for side in coarse]
-        if looks == 1 and shares.enough:
-            bits = shares.bits(coarse, wide)
+        bits = shares.bits(coarse, wide) if looks == 1 else 0
+        if bits:
             ends = close if bits == _CUTS else wide
             sides = self.search.sides(middle, ends, bits, plan.part(shares.tails))
         else:
@@ -268,15 +270,18 @@ class _Run:
 
     def _looked(self, middle: float, shares: _Planned) -> tuple[Sides, int]:
         """Counts of doublings, and how many looks it took until rows showed."""
-        search, plan = self.search, self.search.plan
-        found, looks = search.doublings(middle, plan.part(shares.first)), 1
+        found, looks = self._doublings(middle, shares.first), 1
         for share in filter(None, (shares.again, shares.last)):
-            if any(side.last() for side in found):
+            if _show(found):
                 break
-            again = search.doublings(middle, plan.part(share))
-            below, above = (one.together(two) for one, two in zip(found, again, strict=True))
-            found, looks = (below, above), looks + 1
+            found, looks = _together(found, self._doublings(middle, share)), looks + 1
+        ends = window(found, _FARTHER)
+        if looks == 1 and ends and shares.tails and not shares.bits(found, ends):
+            found, looks = _together(found, self._doublings(middle, shares.tails)), 2
         return found, looks
+
+    def _doublings(self, middle: float, share: float) -> Sides:
+        return self.search.doublings(middle, self.search.plan.part(share))
 
     def _deviation(self) -> float:
         """Of the noise that what is left buys."""
@@ -306,16 +311,33 @@ class _Run:
     def _without_bounds(self, rows: float) -> float | Estimate:
         """A median where there are rows enough for one, else 0."""
         plan, value = self.search.plan, 0.0
-        certain = rows - _SURELY * plan.doubts.beside * plan.part(plan.for_count).deviation(
-            plan.unit
-        )
-        if plan.slope(1 - plan.for_count) * certain > _FEWEST:
+        if _shows_median(plan, rows, self._size):
             value = self.search.median(self.search.ask.left, _COARSE_BITS)
         confidence = self.request.confidence
         if confidence is None:
             return value
         sampling = self.request.sampling
         return Estimate(value, confidence=confidence, rows=rows, sampling=sampling, **_ANYWHERE)
+
+
+def _show(sides: Sides) -> bool:
+    """Whether enough is seen: half of the rows are on either side of a median, or equal to it."""
+    seen = [side.last() > 0 for side in sides]
+    middle = sides[0]
+    return all(seen) or (any(seen) and middle.cells[0] > middle.doubts.beside * middle.deviation)
+
+
+def _together(sides: Sides, others: Sides) -> Sides:
+    below, above = (one.together(two) for one, two in zip(sides, others, strict=True))
+    return below, above
+
+
+def _shows_median(plan: SearchPlan, rows: float, size: int | None) -> bool:
+    """Whether so many rows, as they are or as a noisy count has it, show a median."""
+    if size is not None:
+        return plan.slope(1.0) * size > _FEWEST
+    doubt = _SURELY * plan.doubts.beside * plan.part(plan.for_count).deviation(plan.unit)
+    return plan.slope(1 - plan.for_count) * (rows - doubt) > _FEWEST
 
 
 @attrs.frozen
@@ -327,6 +349,8 @@ class _SpentOnSearch:
     request: Request
 
     def __str__(self) -> str:
+        if self.size is not None and not self.plan.succeeds(self.size):
+            return self._too_few(self.size)
         return "\n".join(
             [
                 "the estimator is unbounded_mean: no bounds were given",
@@ -335,6 +359,15 @@ class _SpentOnSearch:
                 "assumed: nothing for privacy; for accuracy, that the values make one bulk",
                 "  values beyond the bounds that were found are clipped, and no interval shows it",
                 f"interval: {self._interval()}",
+            ]
+        )
+
+    def _too_few(self, size: int) -> str:
+        return "\n".join(
+            [
+                "the estimator is unbounded_mean, but the release is no mean: it is a median",
+                f"  {size} rows are too few to find bounds in private with this budget",
+                f"  give bounds, or {self.plan.enough(size)}",
             ]
         )
 

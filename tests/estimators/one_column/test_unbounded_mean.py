@@ -224,6 +224,23 @@ def test_too_few_rows():
     assert all(dp.mean(epsilon=1).insecure_release([], seed).value == 0 for seed in range(100))
 
 
+@pytest.mark.parametrize("loss", [{"rho": 0.1}, {"epsilon": 2, "delta": 1e-6}], ids=str)
+def test_too_few_rows_of_a_public_number_have_a_median(paid, loss):
+    """It costs the whole budget, and the plan says beforehand what it is."""
+    values = np.append(np.full(280, 7.0), np.geomspace(8, 1e6, 20))
+    mean = dp.records(size=300, metric=dp.ChangeOneDistance()) >> unbounded(**loss, confidence=0.9)
+    text = mean.explain()
+    assert "the release is no mean: it is a median" in text
+    assert "300 rows are too few to find bounds in private with this budget" in text
+    assert "give bounds, or a budget about" in text
+    paid.clear()
+    found = mean.insecure_release(values, 1).value
+    assert sum(paid) == budget_of("here", **loss).with_choices().amount
+    assert found.value == 7.0
+    assert found.rows == 300
+    assert found.interval == (-FARTHEST, FARTHEST)
+
+
 @pytest.mark.parametrize("rows", [300, 20_000])
 def test_where_no_row_shows_how_far_values_reach_the_interval_says_it(rows):
     """All equal, or a tenth of 300 rows unseen: a narrow interval would be a lie."""
@@ -246,6 +263,34 @@ def test_a_further_look_finds_few_rows_beside_many_equal_ones():
     assert all(mean.insecure_release(values, seed).value != 0 for seed in range(30))
 
 
+def mostly_zeros(tables: int) -> np.ndarray:
+    """The last of so many tables of 1000 rows, of which about 900 are 0."""
+    random = np.random.default_rng(9)
+    found = np.zeros(0)
+    for _ in range(tables):
+        found = np.where(random.random(1000) < 0.9, 0.0, random.exponential(10, 1000))
+    return found
+
+
+@pytest.mark.parametrize(("tables", "seed"), [(11, 10), (4, 23)])
+def test_a_first_look_that_misses_the_last_rows_does_not_set_the_bounds(tables, seed):
+    """These were clipped to 16, which lost 0.25."""
+    values = mostly_zeros(tables)
+    found = dp.mean(rho=0.5).insecure_release(values, seed).value
+    assert abs(found - values.mean()) < 0.15
+
+
+@pytest.mark.parametrize("middle", [4.2e-28, -2.1e-61])
+def test_a_median_that_was_missed_is_found_out(monkeypatch, middle):
+    """All zeros are on one side of it. The other rows were clipped with them, which lost 0.9."""
+    monkeypatch.setattr(module.BoundsSearch, "middle", lambda *_: middle)
+    values = mostly_zeros(4)
+    space = dp.records(size=1000, metric=dp.ChangeOneDistance())
+    mean = space >> dp.mean(rho=0.1)
+    off = [mean.insecure_release(values, seed).value - values.mean() for seed in range(10)]
+    assert np.abs(off).max() < 0.7
+
+
 def test_rows_in_another_order_or_container_come_to_the_same():
     rows = np.random.default_rng(5).normal(0, 3, ROWS).round(2)
     bound = dp.mean(rho=1).bound
@@ -264,6 +309,16 @@ def test_the_last_cell_with_rows():
     assert side([900, 0, 0, 2, 2, -2, 0, 1]).last() == 0
     assert side([0, 4, 4, 4, 4, 2, 0, 0]).last() in (1, 2, 3, 4)
     assert side([0, 0, 0, 6, 2, 0, 0, 0]).last() == 3
+
+
+def test_what_is_seen_is_enough_if_half_of_the_rows_are_on_either_side():
+    empty, held, spread = side([0, 2, -1, 0]), side([90, 2, -1, 0]), side([0, 2, 30, 1])
+    assert not module._show((empty, empty))
+    assert not module._show((empty, spread))
+    assert not module._show((spread, empty))
+    assert not module._show((held, held))
+    assert module._show((spread, spread))
+    assert module._show((held, attrs.evolve(spread, cells=np.array([90.0, 2, 30, 1]))))
 
 
 def test_two_looks_count_by_inverse_variances():
@@ -314,6 +369,29 @@ def test_a_tail_ends_where_the_values_end():
     equal = Tail.of(counted(lambda x: 1.0 * (x < 2), 1e4, 5.0), 4.0)
     for each in (uniform, equal):
         assert cheapest(Tail.none(), each, 3.0, fixed_size=False) == (0.0, 2.0)
+
+
+def test_values_that_are_all_equal_are_not_clipped_for_a_law_that_misses_them():
+    """Rows at 1/2 and at 3/2, as a run found them; no smooth law has such a gap."""
+    cells = np.zeros(25)
+    cells[[8, 14]] = 227, 184
+    found = Tail.of(Side(cells, -3, 2, 9.0, NORMAL), 2.0)
+    assert cheapest(Tail.none(), found, 2.6, fixed_size=True) == (0.0, 1.5)
+
+
+def test_a_smooth_tail_is_clipped_between_the_ends_of_cells():
+    """The best power of two costs 1.36 and 1.52 times the least."""
+    coarse = Side(np.zeros(11), -4, 0, 0.01, NORMAL)
+    cells = np.append(0.0, -1e3 * np.diff(np.exp(-coarse.ends)))
+    found = Tail.of(attrs.evolve(coarse, cells=cells), 64.0)
+    for deviation in (1.0, 4.0):
+        end = cheapest(Tail.none(), found, deviation, fixed_size=True)[1]
+
+        def cost(at, deviation=deviation):
+            return (1e3 * np.exp(-at)) ** 2 + (at * deviation) ** 2
+
+        best = min(cost(at) for at in np.linspace(0.5, 12, 1000))
+        assert cost(end) < 1.25 * best
 
 
 def test_too_few_rows_show_no_tail():
