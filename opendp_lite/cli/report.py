@@ -14,14 +14,17 @@ from opendp_lite.cli.statistic import ReportLine
 from opendp_lite.estimators.distributions.histogram_release import label
 from opendp_lite.shown_results import significant
 
+_FURTHER: Final = {
+    "joint": "all at once",
+    "wide": "what clipping may have moved too",
+}
+"""The other intervals that a number may have, by name, and what they hold."""
+
+_KINDS: Final = ("", *(f"{name}_" for name in _FURTHER))
+
 NUMBERS: Final = (
     "standard_error",
-    "interval",
-    "joint_interval",
-    "lower",
-    "upper",
-    "joint_lower",
-    "joint_upper",
+    *(f"{kind}{part}" for kind in _KINDS for part in ("interval", "lower", "upper")),
 )
 """The titles of numbers, beside the name of the statistic."""
 
@@ -130,7 +133,8 @@ class Report:
             "standard_error": line.standard_error,
             "interval": list(line.interval),
         }
-        return found if line.joint is None else {**found, "joint_interval": list(line.joint)}
+        further = {f"{name}_interval": list(ends) for name, ends in line.further.items()}
+        return found | further
 
     def columns(self) -> dict[str, list[Any]]:
         """The numbers as a table: a list for each column."""
@@ -142,10 +146,9 @@ class Report:
         found["standard_error"] = [line.standard_error for line in self.lines]
         found["lower"] = [line.interval[0] for line in self.lines]
         found["upper"] = [line.interval[1] for line in self.lines]
-        if self._joint:
-            joint = [line.joint for line in self.lines if line.joint is not None]
-            found["joint_lower"] = [low for low, _ in joint]
-            found["joint_upper"] = [high for _, high in joint]
+        for name in self._further:
+            ends = [line.further.get(name, (None, None)) for line in self.lines]
+            found[f"{name}_lower"], found[f"{name}_upper"] = map(list, zip(*ends, strict=True))
         return found
 
     def as_text(self) -> str:
@@ -159,17 +162,21 @@ class Report:
             "pipeline": self.claim.pipeline,
         }
         if not self.titles:
-            value, error, low, high = _digits(self.lines[0])
+            (line,) = self.lines
+            value, error, interval = _numbers(line)
             own = {
                 f"{self.heading} of {name}": value,
-                f"{self._share} interval": f"{low} to {high} for the {self.target}",
+                f"{self._share} interval": f"{interval} for the {self.target}",
+                **{
+                    f"{name} interval": f"{_ends(line, name)} holds {_FURTHER[name]}"
+                    for name in self._further
+                },
                 "standard error": f"{error} ({source})",
             }
             told = aligned({**own, **entries})
         else:
             own = {"intervals": f"each by itself holds the {self.target} ({source})"}
-            if self._joint:
-                own["joint"] = "these intervals hold all at once"
+            own |= {name: f"these intervals hold {_FURTHER[name]}" for name in self._further}
             head = [f"{self.heading} of {name}", "", *self._grid(), ""]
             told = [*head, *aligned({**own, **entries})]
         if self.claim.explanation is not None:
@@ -185,8 +192,9 @@ class Report:
         return f"{100 * self.confidence:.4g} %"
 
     @property
-    def _joint(self) -> bool:
-        return any(line.joint is not None for line in self.lines)
+    def _further(self) -> list[str]:
+        """The other intervals that some lines have."""
+        return list(dict.fromkeys(name for line in self.lines for name in line.further))
 
     def _hint(self) -> str:
         hidden = f"the {self._words}" if not self.titles else "some of these numbers"
@@ -196,9 +204,9 @@ class Report:
         """The lines as a table: labels to the left, numbers to the right."""
         titles = [*map(_printable, self.titles), self._words, "+-", f"{self._share} interval"]
         rows = [[*map(label, line.labels), *_numbers(line)] for line in self.lines]
-        if self._joint:
-            titles.append("joint interval")
-            rows = [[*row, _joint(line)] for row, line in zip(rows, self.lines, strict=True)]
+        for name in self._further:
+            titles.append(f"{name} interval")
+            rows = [[*row, _ends(line, name)] for row, line in zip(rows, self.lines, strict=True)]
         return table(titles, rows, {len(self.titles), len(self.titles) + 1})
 
 
@@ -223,8 +231,11 @@ def _numbers(line: ReportLine) -> list[str]:
     return [value, error, f"{low} to {high}"]
 
 
-def _joint(line: ReportLine) -> str:
-    low, high = _digits(line, *(line.joint or ()))[-2:]
+def _ends(line: ReportLine, name: str) -> str:
+    """One of the other intervals of a line; nothing where it has none."""
+    if name not in line.further:
+        return ""
+    low, high = _digits(line, *line.further[name])[-2:]
     return f"{low} to {high}"
 
 

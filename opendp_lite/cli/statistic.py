@@ -18,7 +18,8 @@ Labels = tuple[Hashable, ...]
 class ReportLine:
     """One released number: what it is of, and how far off it may be.
 
-    ``joint`` is an interval that holds together with those of all other lines.
+    ``joint`` is an interval that holds together with those of all other lines. ``wide`` includes
+    what clipping may have moved.
     """
 
     labels: Labels
@@ -26,11 +27,19 @@ class ReportLine:
     standard_error: float
     interval: tuple[float, float]
     joint: tuple[float, float] | None = None
+    wide: tuple[float, float] | None = None
 
     @classmethod
     def of(cls, estimate: dp.Estimate, *labels: Hashable) -> ReportLine:
         """The line of an estimate."""
-        return cls(labels, estimate.value, estimate.standard_error, estimate.interval)
+        own = estimate.value, estimate.standard_error, estimate.interval
+        return cls(labels, *own, wide=estimate.wide_interval)
+
+    @property
+    def further(self) -> dict[str, tuple[float, float]]:
+        """The other intervals that it has, by name."""
+        named = {"joint": self.joint, "wide": self.wide}
+        return {name: interval for name, interval in named.items() if interval is not None}
 
 
 def treated(

@@ -54,6 +54,23 @@ def test_variance_and_standard_deviation(made, column, size):
     assert text[1].endswith("for the standard deviation of the clipped values")
 
 
+def test_a_variance_says_what_clipping_may_have_moved(made, table, tmp_path):
+    values = np.random.default_rng(1).lognormal(0, 1, 1000)
+    few = table("x\n" + "\n".join(map(repr, values.tolist())) + "\n")
+    words = ["--bounds", 0, 1e6, "--epsilon", 1]
+    output = tmp_path / "variance.csv"
+    text = made("variance", few, *words, "--output", output).splitlines()
+    assert text[2].startswith("wide interval")
+    assert text[2].endswith("holds what clipping may have moved too")
+    titles, numbers = (line.split(",") for line in output.read_text().splitlines())
+    low, wide_low, wide_high = (
+        float(numbers[titles.index(title)]) for title in ("lower", "wide_lower", "wide_upper")
+    )
+    assert wide_low <= low < wide_high
+    found = json.loads(made("variance", few, *words, "--json"))
+    assert found["wide_interval"][1] >= found["interval"][1]
+
+
 def test_noise_that_hides_a_quantile_is_pointed_out(made, table, column):
     """With two rows and a small budget almost every interval is about as wide as the bounds."""
     words = ["--quantiles", 0.5, "--epsilon"]
