@@ -12,7 +12,7 @@ from typing import Any, Final, cast, overload
 import attrs
 import numpy as np
 
-from opendp_lite.combinators.own_process import OwnProcess
+from opendp_lite.own_process import OwnProcess
 from opendp_lite.combinators.witness import WITNESS
 from opendp_lite.core import Facts, Measurement, Pipeline, R, Transformation
 from opendp_lite.domains import Rows, Scalars, Vectors

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from opendp_lite.combinators.account import Account, MemoryAccount, Order, parts_of
-from opendp_lite.combinators.own_process import OwnProcess
+from opendp_lite.own_process import OwnProcess
 from opendp_lite.combinators.priced import priced, require_query
 from opendp_lite.combinators.spender import Spender
 from opendp_lite.combinators.witness import WITNESS
