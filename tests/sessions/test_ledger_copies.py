@@ -285,17 +285,54 @@ def test_a_witness_that_is_lost_within_a_payment(make, tmp_path, monkeypatch):
     assert ledger.spent == Fraction(1, 100)
 
 
-@pytest.mark.parametrize("end", ["", "-journal", "-wal", "-shm", "-JOURNAL"])
 @pytest.mark.parametrize("linked", [False, True], ids=["named", "through a link"])
-def test_a_witness_is_no_file_of_the_ledger(make, tmp_path, end, linked):
-    place = tmp_path / f"mine{end}"
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("mine", "the witness is a file of its own, elsewhere"),
+        ("mine-JOURNAL", "the name of a witness ends in none of -journal, -wal, -shm"),
+        ("another-wal", "the name of a witness ends in none of -journal, -wal, -shm"),
+    ],
+)
+def test_a_witness_is_no_file_of_a_ledger(make, tmp_path, name, words, linked):
+    place = tmp_path / name
     if linked:
         link = tmp_path / "link"
         link.symlink_to(place)
         place = link
-    with pytest.raises(dp.OpenDPLiteError, match="the witness is a file of its own, elsewhere"):
+    with pytest.raises(dp.OpenDPLiteError, match=words):
         make("mine", witness=place)
     assert not (tmp_path / "mine").exists()
+
+
+@pytest.mark.parametrize("end", ["-journal", "-wal", "-shm", "-WAL"])
+def test_a_ledger_has_no_name_that_sqlite_gives_to_its_own_files(make, ledger, end):
+    """SQLite would delete it when the ledger of the name before the end is used."""
+    name = f"survey.ledger{end}"
+    with pytest.raises(dp.OpenDPLiteError, match=f"Give '{name}' another name"):
+        make(name)
+    moved = ledger.path.rename(ledger.path.with_name(name))
+    with pytest.raises(dp.OpenDPLiteError, match=f"Give '{name}' another name"):
+        LedgerFile.open(moved)
+
+
+@pytest.mark.parametrize("end", ["-journal", "-wal", "-shm"])
+@pytest.mark.parametrize("kind", ["ledger", "witness", "text"])
+def test_a_file_that_sqlite_would_take_for_its_own_is_not_deleted(make, tmp_path, kind, end):
+    """As an earlier version made them."""
+    other = make("other", witness=tmp_path / "elsewhere")
+    sources = {"ledger": other.path, "witness": tmp_path / "elsewhere"}
+    content = sources[kind].read_bytes() if kind in sources else b"a note of mine"
+    ledger, beside = make("mine"), tmp_path / f"mine{end}"
+    beside.write_bytes(content)
+    for use in (lambda: spend(ledger), lambda: LedgerFile.open(ledger.path), ledger.view):
+        with pytest.raises(dp.OpenDPLiteError, match="stands beside the ledger"):
+            use()
+    ledger.path.unlink()
+    with pytest.raises(dp.OpenDPLiteError, match="stands beside the ledger"):
+        make("mine")
+    assert not ledger.path.exists()
+    assert beside.read_bytes() == content
 
 
 def test_a_witness_does_not_write_into_other_files(ledger, make, tmp_path):
