@@ -8,10 +8,12 @@ import sqlite3
 from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
+from random import Random
 
 import pytest
 
 import opendp_lite as dp
+from opendp_lite.measures.exact_loss import numbers_of
 from opendp_lite.sessions import file_mark, ledger_entry, ledger_file
 from opendp_lite.sessions.ledger_entry import EntryState
 from opendp_lite.sessions.ledger_file import LedgerFile
@@ -227,6 +229,50 @@ def test_a_witness_finds_a_roll_back_that_an_open_ledger_went_on_from(
     assert adopted.spent == Fraction(2 + 5 + 3, 100)
     assert LedgerFile.adopt(ledger.path, "again").spent == adopted.spent
     assert LedgerFile.open(ledger.path).spent == adopted.spent
+
+
+def test_a_roll_back_to_before_a_roll_back_that_was_adopted(make, tmp_path, unmarked):
+    ledger = make(witness=tmp_path / "elsewhere")
+    first = ledger.path.read_bytes()
+    spend(ledger)
+    second = ledger.path.read_bytes()
+    spend(ledger)
+    ledger.path.write_bytes(second)
+    adopted = LedgerFile.adopt(ledger.path, "the newer file is lost")
+    assert adopted.spent == Fraction(2, 100)
+    spend(adopted)
+    ledger.path.write_bytes(first)
+    assert LedgerFile.adopt(ledger.path, "lost again").spent == Fraction(3, 100)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_witness_counts_what_all_copies_spent(make, tmp_path, unmarked, monkeypatch, seed):
+    """Copies of copies, of which some go on although others were adopted."""
+    monkeypatch.setattr(LedgerFile, "_last_sightings", lambda self: ())
+    random = Random(seed)
+    budget = dp.epsilon(1, delta=1e-6) if seed % 2 else dp.rho(1)
+    price = (Fraction(1, 100), Fraction(0)) if seed % 2 else Fraction(1, 100)
+    used, spent = [make(budget=budget, witness=tmp_path / "elsewhere")], 0
+    files = [copied(used[0], "0")]
+    for name in range(1, 13):
+        for _ in range(random.randrange(3)):
+            random.choice(used).reserve(price, asked="{}")
+            spent += 1
+        files.append(copied(random.choice(used), str(name)))
+        chosen = shutil.copy2(random.choice(files), tmp_path / f"adopted {name}")
+        used.append(LedgerFile.adopt(chosen, "a test"))
+        assert numbers_of(used[-1].spent)[0] == Fraction(spent, 100)
+
+
+def test_a_mark_counts_what_a_copy_spent_that_was_written_over_the_file(ledger):
+    if not marks_are_kept(ledger.path):
+        pytest.skip("this file system keeps no marks")
+    spend(ledger, 2)
+    copy = LedgerFile.adopt(copied(ledger), "a second machine")
+    spend(copy, 3)
+    spend(ledger, 9)
+    ledger.path.write_bytes(copy.path.read_bytes())
+    assert LedgerFile.adopt(ledger.path, "from there").spent == Fraction(2 + 3 + 9, 100)
 
 
 def test_an_open_ledger_does_not_go_on_from_an_older_copy(ledger):
