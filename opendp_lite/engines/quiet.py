@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from threading import Lock
+from threading import RLock
 from typing import Final, TypeVar
 
 from opendp_lite.engines.source import Source
@@ -15,10 +15,13 @@ Result = TypeVar("Result")
 
 
 class _Quiet:
-    """Warnings off while any thread is within; the filters are the process's, not a thread's."""
+    """Warnings off while any thread is within; the filters are the process's, not a thread's.
+
+    A signal handler that reads data in the thread that it interrupts gets the lock again.
+    """
 
     def __init__(self) -> None:
-        self._lock = Lock()
+        self._lock = RLock()
         self._within = 0
         self._warnings = warnings.catch_warnings()
 
