@@ -18,8 +18,8 @@ _MIXED_BYTES = 32
 _PIECE = 2**24
 """Words asked for at a time: OpenSSL takes no request of 2^31 bytes or more."""
 _OTHER: Final = (
-    "a release goes on only in the process that began it. A fork of it would draw noise of its own, "
-    "so that one price paid for two releases. Fork before the release, or after it"
+    "a release goes on only in the process that began it. A fork of it would draw noise of its "
+    "own, so that one price paid for two releases. Fork before the release, or after it"
 )
 
 

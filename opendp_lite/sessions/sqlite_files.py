@@ -12,7 +12,7 @@ from opendp_lite.errors import LedgerError
 _MAGIC: Final = {
     "-journal": (bytes.fromhex("d9d505f9"),),
     "-wal": (bytes.fromhex("377f0682"), bytes.fromhex("377f0683")),
-    "-shm": (int(3007000).to_bytes(4, sys.byteorder),),
+    "-shm": ((3007000).to_bytes(4, sys.byteorder),),
 }
 """How each of them begins, unless it is empty or begins with zeros."""
 _BEGIN: Final = 4

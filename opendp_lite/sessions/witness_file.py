@@ -35,8 +35,8 @@ class WitnessFile:
         """A witness of a ledger, in a folder that is there, on any file system.
 
         Raises:
-            LedgerError: If it is the file of the ledger, or no file, or has a name that SQLite gives
-                to its own files. It must not be a file that holds something else.
+            LedgerError: If it is the file of the ledger or no file, or has a name that SQLite gives
+                to its own files. It must not hold something else.
         """
         found = Path(path).resolve()
         if not found.parent.is_dir() or (found.exists() and not found.is_file()):
