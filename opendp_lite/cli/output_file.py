@@ -48,13 +48,13 @@ _FORMS: Final[dict[str, Callable[[Report], bytes]]] = {
 }
 
 
-def writable(path: Path, flag: str, *read: str) -> Path:
+def writable(path: Path, flag: str, *read: str | None) -> Path:
     """A file to write, as far as is known before.
 
     Args:
         path: The file.
         flag: The option that names it.
-        read: Other files, which it must not be.
+        read: Other files that were named, which it must not be.
 
     Raises:
         ParameterError: If it cannot be written.
@@ -64,10 +64,11 @@ def writable(path: Path, flag: str, *read: str) -> Path:
         raise dp.ParameterError(f"{flag}: there is no folder {str(folder)!r}; make it first")
     if path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
         raise dp.ParameterError(f"{flag}: {str(path)!r} cannot be written; name another file")
-    for other in map(Path, read):
+    for other in map(Path, filter(None, read)):
         if path.exists() and other.exists() and path.samefile(other):
             raise dp.ParameterError(
-                f"{flag}: {str(path)!r} is a file that is read, such as the data; name another"
+                f"{flag}: {str(path)!r} is a file that is read, such as the data or the "
+                "ledger; name another"
             )
     return path
 
@@ -97,7 +98,7 @@ class OutputFile:
             )
         if form is _parquet:
             _arrow()
-        return cls(writable(path, "--output", arguments.file), form)
+        return cls(writable(path, "--output", arguments.file, arguments.ledger), form)
 
     def filled(self, report: Report) -> Callable[[], None]:
         """What writes a report to the file."""

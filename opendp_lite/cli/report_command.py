@@ -110,7 +110,7 @@ def _output(arguments: argparse.Namespace) -> Path:
     path = Path(arguments.output)
     if path.suffix.lower() != ".json":
         raise dp.ParameterError(f"--output: the name of a report ends in .json; got {str(path)!r}")
-    return writable(path, "--output", arguments.file, arguments.pipeline)
+    return writable(path, "--output", arguments.file, arguments.pipeline, arguments.ledger)
 
 
 def _write(path: Path, contents: str) -> None:

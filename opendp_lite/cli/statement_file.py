@@ -58,7 +58,7 @@ class StatementFile:
                 f"--statement: the name ends in {', '.join(_FORMS)}, which says the form; "
                 f"got {str(path)!r}"
             )
-        writable(path, "--statement", arguments.file)
+        writable(path, "--statement", arguments.file, arguments.ledger)
         if arguments.output is not None and path.resolve() == Path(arguments.output).resolve():
             raise dp.ParameterError("--statement: --output names the same file; name another one")
         return cls(path, form)
