@@ -11,6 +11,7 @@ from __future__ import annotations
 import decimal
 import math
 import numbers
+import operator
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -124,7 +125,7 @@ def _exact(value: object, name: str) -> Fraction:
     if isinstance(value, Fraction):
         return plain(value)
     if isinstance(value, numbers.Integral):
-        return Fraction(int(value))
+        return Fraction(_index(value, name))
     if isinstance(value, Decimal):
         value = Decimal(value)
         if not value.is_finite():
@@ -140,6 +141,14 @@ def _exact(value: object, name: str) -> Fraction:
     if not math.isfinite(as_float):
         raise ParameterError(f"{name} must be finite, got {as_float}")
     return rational_of_float(as_float)
+
+
+def _index(value: numbers.Integral, name: str) -> int:
+    """A whole number; numpy counts a span of time among them."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise ParameterError(f"{name} must be a number, got {described(value)}") from None
 
 
 def plain(value: Fraction | int) -> Fraction:

@@ -6,6 +6,7 @@ import random
 from decimal import Decimal
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from opendp_lite.errors import ParameterError
@@ -105,3 +106,9 @@ def test_a_short_number_below(value):
 def test_words_never_show_a_tiny_loss_as_less(exponent):
     value = Fraction(12345678, 10**exponent)
     assert value <= Fraction(digits_up(value)) <= value * Fraction(10001, 10000)
+
+
+@pytest.mark.parametrize("unit", ["D", "ns"])
+def test_a_span_of_time_is_no_number(unit):
+    with pytest.raises(ParameterError, match=r"epsilon must be a number, got .*timedelta64"):
+        exact(np.timedelta64(1, unit), "epsilon")

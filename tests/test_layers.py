@@ -14,6 +14,7 @@ ROOT = Path(opendp_lite.__file__).parent
 
 ORDER = (
     "errors",
+    "own_process",
     "exact",
     "fields",
     "documents",

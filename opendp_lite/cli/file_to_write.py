@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 import attrs
 
 import opendp_lite as dp
 
 Content = TypeVar("Content")
+
+_READ: Final = ("file", "pipeline", "ledger")
+"""The arguments that name files that a command reads."""
 
 
 @attrs.frozen
@@ -24,22 +28,23 @@ class FileToWrite(Generic[Content]):
     @classmethod
     def of(
         cls,
-        name: str | None,
+        arguments: argparse.Namespace,
         flag: str,
         forms: Mapping[str, Callable[[Content], bytes]],
-        *read: str,
     ) -> FileToWrite[Content] | None:
-        """The file of this name; None without a name.
+        """The file that an option names; None without the option.
 
         Args:
-            name: Its name.
-            flag: The option that gives it.
+            arguments: All that was typed.
+            flag: The option.
             forms: What makes the bytes, by the end of the name.
-            read: Other files, which it must not be.
 
         Raises:
-            ParameterError: If it cannot be written, as far as is known before the release.
+            ParameterError: If it cannot be written, as far as is known before the release, or if
+                the command reads it.
         """
+        typed = vars(arguments)
+        name = typed[flag.removeprefix("--")]
         if name is None:
             return None
         path = Path(name)
@@ -53,10 +58,11 @@ class FileToWrite(Generic[Content]):
             raise dp.ParameterError(f"{flag}: there is no folder {str(folder)!r}; make it first")
         if path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
             raise dp.ParameterError(f"{flag}: {str(path)!r} cannot be written; name another file")
-        for other in map(Path, read):
+        for other in map(Path, filter(None, map(typed.get, _READ))):
             if path.exists() and other.exists() and path.samefile(other):
                 raise dp.ParameterError(
-                    f"{flag}: {str(path)!r} is a file that is read, such as the data; name another"
+                    f"{flag}: {str(path)!r} is a file that is read, such as the data or the "
+                    "ledger; name another"
                 )
         return cls(path, form)
 

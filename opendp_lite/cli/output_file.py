@@ -51,7 +51,7 @@ def output_file(arguments: argparse.Namespace) -> FileToWrite[Report] | None:
     Raises:
         ParameterError: If it cannot be written, as far as is known before the release.
     """
-    found = FileToWrite.of(arguments.output, "--output", _FORMS, arguments.file)
+    found = FileToWrite.of(arguments, "--output", _FORMS)
     if found is not None and found.form is _parquet:
         _arrow()
     return found

@@ -74,8 +74,7 @@ def report(arguments: argparse.Namespace) -> Told:
         DataError: If the data are not as declared.
     """
     pipeline = _saved(arguments.pipeline)
-    read = (arguments.file, arguments.pipeline)
-    output = FileToWrite.of(arguments.output, "--output", {".json": str.encode}, *read)
+    output = FileToWrite.of(arguments, "--output", {".json": str.encode})
     beside, payment = statement_file(arguments), LedgerPayment.of(arguments)
     numbers, words = arguments.numbers or [], arguments.words or []
     if not numbers and not words:

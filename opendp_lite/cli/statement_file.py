@@ -43,7 +43,7 @@ def statement_file(arguments: argparse.Namespace) -> FileToWrite[Statement] | No
     Raises:
         ParameterError: If it cannot be written, as far as is known before the release.
     """
-    found = FileToWrite.of(arguments.statement, "--statement", _FORMS, arguments.file)
+    found = FileToWrite.of(arguments, "--statement", _FORMS)
     output = None if arguments.output is None else Path(arguments.output).resolve()
     if found is not None and found.path.resolve() == output:
         raise dp.ParameterError("--statement: --output names the same file; name another one")

@@ -12,7 +12,6 @@ from typing import Any, Final, cast, overload
 import attrs
 import numpy as np
 
-from opendp_lite.combinators.own_process import OwnProcess
 from opendp_lite.combinators.witness import WITNESS
 from opendp_lite.core import Facts, Measurement, Pipeline, R, Transformation
 from opendp_lite.domains import Rows, Scalars, Vectors
@@ -27,6 +26,7 @@ from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.measure import Measure
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.metrics import SymmetricDistance
+from opendp_lite.own_process import OwnProcess
 from opendp_lite.recipes import Mechanism, Stage, mechanism
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.exponential import LazyExponential, exact_floor
@@ -321,7 +321,7 @@ def above_threshold(
             neighbours are people.
 
     Privacy:
-        The budget, for one unit of the rows before it, whatever the program does. For more units,
+        The budget, for one unit of the rows before it, whatever the program asks. For more units,
         the loss of a group in the measure.
 
     Proof:

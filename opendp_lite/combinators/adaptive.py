@@ -13,7 +13,6 @@ import attrs
 import numpy as np
 
 from opendp_lite.combinators.account import Account, MemoryAccount, Order, parts_of
-from opendp_lite.combinators.own_process import OwnProcess
 from opendp_lite.combinators.priced import priced, require_query
 from opendp_lite.combinators.spender import Spender
 from opendp_lite.combinators.witness import WITNESS
@@ -22,6 +21,7 @@ from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import described
 from opendp_lite.measures.privacy_budget import PrivacyBudget, require_budget
+from opendp_lite.own_process import OwnProcess
 from opendp_lite.recipes import Mechanism, mechanism
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.spaces import Space
@@ -145,7 +145,7 @@ def adaptive(
         ParameterError: If ``program`` is no function or ``budget`` no budget.
 
     Privacy:
-        The budget, for one unit of the rows before it, whatever the program does. For more units,
+        The budget, for one unit of the rows before it, whatever the program asks. For more units,
         the loss of a group in the measure.
 
     Proof:

@@ -52,10 +52,15 @@ def best_of(
     The number of runs is random and must stay secret. A person who sees how long a release took
     learns about it, and the loss does not count that.
 
+    Only the chosen release may leave. The score, functions after the noise of a mechanism and
+    programs in it see the releases of all runs. They must neither keep nor show any of them, such
+    as in a list or a log. No library can watch a function of yours.
+
     Args:
         *mechanisms: One or more pipelines that end in noise, under ``MaxDivergence``. They are
             bound to no space of their own.
-        score: A function from a release to a number. NaN counts as the lowest.
+        score: A function from a release to a number, which keeps and shows nothing. NaN counts as
+            the lowest.
         runs: The mean number of runs, above 1 and at most 10 000. Few runs are likely: at a mean
             of 10, one of 4 releases is the only run.
 
@@ -67,7 +72,8 @@ def best_of(
         SpaceError: If a loss is not under ``MaxDivergence``.
 
     Privacy:
-        Twice the largest loss of the mechanisms, under ``MaxDivergence``.
+        Twice the largest loss of the mechanisms, under ``MaxDivergence``, for the chosen release
+        alone. It counts no release that a function keeps or shows.
 
     Proof:
         Papernot and Steinke 2022, for a logarithmic number of runs: (2 + eta) epsilon with eta = 0.

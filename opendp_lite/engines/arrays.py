@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import attrs
 import numpy as np
+from numpy import ma
 from numpy.typing import NDArray
 
 from opendp_lite.engines.fold import Floats
@@ -69,14 +70,14 @@ class ArrayRows(InMemory):
 
     def between(self, start: int, stop: int, odd: set[str]) -> Numeric:
         rows = self.rows[start:stop]
-        if isinstance(rows, np.ma.MaskedArray):
+        if isinstance(rows, ma.MaskedArray):
             rows = _unmasked(rows)
         return rows if rows.dtype.kind != "O" else floats_of(rows, odd)
 
 
 def array_rows(array: Numeric) -> Source:
     """The rows of an array of numbers or of objects, which has one or two dimensions."""
-    if not isinstance(array, np.ma.MaskedArray):
+    if not isinstance(array, ma.MaskedArray):
         array = np.asarray(array)
     if array.shape in ((0,), (0, 0)):
         require_numbers(array.dtype)
@@ -107,7 +108,7 @@ def to_array(data: object) -> Numeric:
     """A numpy array or a list as one array of numbers; a missing value becomes NaN."""
     if not isinstance(data, np.ndarray):
         return array_of(data) if isinstance(data, list | tuple) else np.asarray(data)
-    if isinstance(data, np.ma.MaskedArray):
+    if isinstance(data, ma.MaskedArray):
         data = _unmasked(data)
     require_numbers(data.dtype)
     return np.asarray(data) if data.dtype.kind != "O" else _all_floats(data)
@@ -166,19 +167,19 @@ def floats_of(values: Numeric, odd: set[str]) -> Floats:
     return found.reshape(values.shape)
 
 
-def _unmasked(array: np.ma.MaskedArray[Any, Any]) -> Numeric:
+def _unmasked(array: ma.MaskedArray[Any, Any]) -> Numeric:
     """What is masked is missing."""
     if array.dtype.kind not in "biuf":
         require_numbers(array.dtype)
         found: Numeric = array.data.copy()
-        found[np.ma.getmaskarray(array)] = None
+        found[ma.getmaskarray(array)] = None
         return found
-    return np.where(np.ma.getmaskarray(array), np.nan, array.data.astype(np.float64))
+    return np.where(ma.getmaskarray(array), np.nan, array.data.astype(np.float64))
 
 
 def _number(value: object, odd: set[str]) -> float:
     """One value of an object array, taken and refused as its dtype would be."""
-    if value is None or value is np.ma.masked or type(value).__name__ in _MISSING_TYPES:
+    if value is None or value is ma.masked or type(value).__name__ in _MISSING_TYPES:
         return nan
     if isinstance(value, str | bytes):
         odd.add(no_numbers(_KINDS["U"]))

@@ -17,8 +17,7 @@ Result = TypeVar("Result")
 class _Quiet:
     """Warnings off while any thread is within; the filters are the process's, not a thread's.
 
-    A signal handler that reads data enters again in the thread that it interrupts: hence the kind
-    of lock.
+    A signal handler that reads data in the thread that it interrupts gets the lock again.
     """
 
     def __init__(self) -> None:

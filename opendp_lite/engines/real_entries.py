@@ -7,6 +7,7 @@ from math import nan
 from numbers import Complex
 
 import numpy as np
+from numpy import ma
 
 from opendp_lite.engines.fold import Floats
 
@@ -28,8 +29,8 @@ def real_entries(found: object) -> Floats:
     The type of an array may depend on its values: ``numpy.emath.sqrt`` turns complex at the first
     negative number. So no type is refused, and none warns.
     """
-    if isinstance(found, np.ma.MaskedArray):
-        return np.where(np.ma.getmaskarray(found), np.nan, real_entries(found.data))
+    if isinstance(found, ma.MaskedArray):
+        return np.where(ma.getmaskarray(found), np.nan, real_entries(found.data))
     entries = np.asarray(found)
     if entries.dtype.kind in "biuf":
         return np.array(entries, dtype=np.float64)

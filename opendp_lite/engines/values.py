@@ -9,6 +9,7 @@ from typing import Any
 
 import attrs
 import numpy as np
+from numpy import ma
 from numpy.typing import NDArray
 
 from opendp_lite.engines.door import register_libraries
@@ -54,9 +55,9 @@ class ArrayValues(Values):
 
     def between(self, start: int, stop: int) -> NDArray[Any]:
         piece = self.array[start:stop]
-        if isinstance(piece, np.ma.MaskedArray):
+        if isinstance(piece, ma.MaskedArray):
             objects = piece.data.astype(object)
-            objects[np.ma.getmaskarray(piece)] = None
+            objects[ma.getmaskarray(piece)] = None
             return objects
         return piece
 

@@ -5,15 +5,22 @@ from __future__ import annotations
 import os
 import ssl
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from opendp_lite.errors import SpaceError
+from opendp_lite.own_process import this_process
 
 Words = NDArray[np.uint64]
 _MIXED_BYTES = 32
 _PIECE = 2**24
 """Words asked for at a time: OpenSSL takes no request of 2^31 bytes or more."""
+_OTHER: Final = (
+    "a release goes on only in the process that began it. A fork of it would draw noise of its "
+    "own, so that one price paid for two releases. Fork before the release, or after it"
+)
 
 
 class Entropy(ABC):
@@ -31,24 +38,33 @@ class Entropy(ABC):
 class SecureEntropy(Entropy):
     """OpenSSL's generator, with kernel entropy mixed in when it is made: once a release.
 
-    No word is kept for later, so a forked process repeats nothing.
+    No word is kept for later, so a forked process repeats nothing. It gives words only in the
+    process that made it: a function between two noises could fork, and the fork would release the
+    second one again. The process is compared after the draw, so that no fork slips in between.
     """
 
     generator: ClassVar[str] = "OpenSSL's generator, with fresh bits of the kernel mixed in"
 
     def __init__(self) -> None:
         ssl.RAND_add(os.urandom(_MIXED_BYTES), float(_MIXED_BYTES))
+        self._process = this_process()
 
     def words(self, count: int) -> Words:
         if count <= _PIECE:
-            return np.frombuffer(ssl.RAND_bytes(8 * count), dtype=np.uint64)
+            return np.frombuffer(self._bytes(8 * count), dtype=np.uint64)
         found = np.empty(count, dtype=np.uint64)
         for start in range(0, count, _PIECE):
             found[start : start + _PIECE] = self.words(min(_PIECE, count - start))
         return found
 
     def word(self) -> int:
-        return int.from_bytes(ssl.RAND_bytes(8), "little")
+        return int.from_bytes(self._bytes(8), "little")
+
+    def _bytes(self, count: int) -> bytes:
+        drawn = ssl.RAND_bytes(count)
+        if this_process() != self._process:
+            raise SpaceError(_OTHER)
+        return drawn
 
 
 class InsecureSeededEntropy(Entropy):

@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from opendp_lite.sessions.file_place import FilePlace
 from opendp_lite.sessions.ledger_entry import LedgerEntry
 from opendp_lite.sessions.sightings import Sighting, Sightings
 
@@ -24,7 +25,7 @@ def marked(path: Path) -> Sightings:
         found = Sighting.read(_call("getxattr")(path, _NAME).decode("ascii", "replace"))
     except OSError:
         found = None
-    return Sightings(_TOLD, [] if found is None else [found])
+    return Sightings(_TOLD, [] if found is None else [found], FilePlace.of(path).identity)
 
 
 def mark(path: Path, entry: LedgerEntry) -> None:

@@ -14,6 +14,7 @@ import attrs
 from opendp_lite.errors import LedgerError, ParameterError
 from opendp_lite.exact import described
 from opendp_lite.sessions.file_birth import file_birth
+from opendp_lite.sessions.sqlite_files import require_own_name
 
 _MOUNTS: Final = Path("/proc/self/mountinfo")
 _REMOTE: Final = frozenset(
@@ -89,6 +90,7 @@ def resolved(path: object) -> Path:
         raise LedgerError("the path of the ledger cannot be read; give another") from None
     if not folder:
         raise LedgerError(f"there is no folder {str(found.parent)!r}; make it first")
+    require_own_name(found, "a ledger")
     kind = file_system_of(found)
     if kind in _REMOTE or (kind.startswith("fuse") and kind not in _LOCAL_FUSE | {"fuseblk"}):
         raise LedgerError(

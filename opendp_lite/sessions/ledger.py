@@ -34,6 +34,14 @@ def _require_file(_: object, __: object, given: Any) -> None:
         )
 
 
+def _unit_in(schema: str) -> str:
+    """The neighbours that a session wrote beside the columns of a content."""
+    try:
+        return str(json.loads(schema)[_NEIGHBOURS])
+    except (ValueError, LookupError, TypeError):
+        return "a unit that the first entry of its data does not state"
+
+
 @attrs.frozen(eq=False, repr=False)
 class Ledger:
     """A privacy budget in a file, which many releases spend over days and processes.
@@ -226,7 +234,7 @@ class Ledger:
         """Refuses another unit than that of the first session."""
         entries = self.entries()
         first = next(entry for entry in entries if entry.state is EntryState.ADMITTED)
-        before = json.loads(first.asked)[_NEIGHBOURS]
+        before = _unit_in(first.asked)
         if before != neighbours:
             raise LedgerError(
                 f"this ledger counts its loss for {before}, and the session is for {neighbours}; "

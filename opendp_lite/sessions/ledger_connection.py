@@ -12,6 +12,7 @@ from typing import Final
 
 from opendp_lite.errors import LedgerError
 from opendp_lite.sessions.ledger_schema import APPLICATION, LAYOUT, STATEMENTS
+from opendp_lite.sessions.sqlite_files import require_siblings
 
 WAIT: Final = 30.0
 """Seconds to wait for another process that holds the ledger."""
@@ -65,6 +66,7 @@ def opened(path: Path, wait: float) -> Iterator[sqlite3.Connection]:
     So none is there to be used in a fork or in another thread, and the file that stands at the
     path is the one that is read.
     """
+    require_siblings(path)
     process = os.getpid()
     connection = None
     try:

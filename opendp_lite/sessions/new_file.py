@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from opendp_lite.errors import LedgerError
+from opendp_lite.sessions.sqlite_files import require_alone
 
 _MODE: Final = 0o600
 _THERE: Final = "there already; open it, or give the new ledger another name"
@@ -24,6 +25,11 @@ def make_empty(path: Path) -> None:
         raise LedgerError(
             f"the ledger {str(path)!r} cannot be made: {problem.strerror or type(problem).__name__}"
         ) from None
+    try:
+        require_alone(path)
+    except LedgerError:
+        remove_empty(path)
+        raise
 
 
 def remove_empty(path: Path) -> None:

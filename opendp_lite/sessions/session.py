@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from opendp_lite.combinators.account import Account, MemoryAccount, Order, parts_of
-from opendp_lite.combinators.own_process import OwnProcess
 from opendp_lite.combinators.priced import priced, require_query
 from opendp_lite.combinators.spender import Spender
 from opendp_lite.combinators.witness import WITNESS
@@ -21,6 +20,7 @@ from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import described
 from opendp_lite.measures.privacy_budget import PrivacyBudget, require_budget
 from opendp_lite.metrics import Metric, SymmetricDistance
+from opendp_lite.own_process import OwnProcess
 from opendp_lite.recipes import Mechanism
 from opendp_lite.samplers.entropy import SecureEntropy
 from opendp_lite.sessions.session_release import Payer, Release

@@ -15,36 +15,40 @@ from opendp_lite.sessions.loss_text import read_loss, write_loss
 
 _END: Final = "."
 """At the end of a line that is whole."""
-_FIELDS: Final = 4
+_FIELDS: Final = 5
+_BETWEEN: Final = ","
+"""Between the numbers of a loss."""
 _SHOWN: Final = 12
 
 
 @attrs.frozen
 class Sighting:
-    """An entry by its number, hash, state and total, as one line of text."""
+    """An entry by its number, hash, state, price and total, as one line of text."""
 
     number: int
     hash: str
     state: str
+    price: str
     total: str
 
     @classmethod
     def of(cls, entry: LedgerEntry) -> Sighting:
         """An entry as it is remembered."""
-        return cls(entry.number, entry.hash, entry.state.value, write_loss(entry.total))
+        losses = (write_loss(each).replace(" ", _BETWEEN) for each in (entry.price, entry.total))
+        return cls(entry.number, entry.hash, entry.state.value, *losses)
 
     @classmethod
     def read(cls, line: str) -> Sighting | None:
         """The entry that a line tells of; None for a line that was cut short."""
         words, _, end = line.rpartition(" ")
-        fields = words.split(" ", _FIELDS - 1)
-        if end != _END or len(fields) < _FIELDS or not fields[0].isdecimal():
+        fields = words.split(" ")
+        if end != _END or len(fields) != _FIELDS or not fields[0].isdecimal():
             return None
         return cls(int(fields[0]), *fields[1:])
 
     def line(self) -> str:
         """As ``read`` takes it."""
-        return f"{self.number} {self.hash} {self.state} {self.total} {_END}"
+        return f"{self.number} {self.hash} {self.state} {self.price} {self.total} {_END}"
 
 
 @attrs.frozen
@@ -56,10 +60,12 @@ class Sightings:
     Attributes:
         where: Who saw them, in words.
         seen: The entries.
+        place: Which file they are of, where they are of the history of one file alone.
     """
 
     where: str
     seen: Sequence[Sighting]
+    place: str = ""
 
     def require_in(self, entries: Sequence[LedgerEntry]) -> None:
         """Refuses entries that lack one that was seen.
@@ -76,34 +82,43 @@ class Sightings:
             )
 
     def missed(self, entries: Sequence[LedgerEntry], measure: Measure[Any]) -> Loss:
-        """What was seen spent since the last entry that these entries hold too."""
+        """What was seen spent, on however many copies, and is no part of these entries.
+
+        The first sighting since the last adoption tells a total, which counts all that was seen
+        before it. Of those after it, each tells its own price.
+        """
         lost = self._lost(entries)
-        if not lost:
-            return measure.zero()
-        last, common = max(lost, key=_number), self._common(lost)
-        if not common and last.number > len(entries):
-            common = len(entries)
-        known = entries[common - 1].total if common else measure.zero()
-        return measure.left(read_loss(last.total, measure), known)
+        prices = [_loss(each.price, measure) for each in lost]
+        if lost and lost[0] == self._since()[0]:
+            known = measure.compose([each.price for each in self._counted(entries, lost[0])])
+            prices[0] = measure.left(_loss(lost[0].total, measure), known)
+        return measure.compose(prices)
 
     def _lost(self, entries: Sequence[LedgerEntry]) -> list[Sighting]:
         """What was seen since the last adoption, and is not among these entries."""
         known = {each.hash for each in entries}
+        return [each for each in dict.fromkeys(self._since()) if each.hash not in known]
+
+    def _since(self) -> Sequence[Sighting]:
+        """What was seen since the last adoption, which comes first."""
         adopted = [
             place for place, each in enumerate(self.seen) if each.state == EntryState.ADOPTED.value
         ]
-        since = self.seen[adopted[-1] :] if adopted else self.seen
-        return [each for each in since if each.hash not in known]
+        return self.seen[adopted[-1] :] if adopted else self.seen
 
-    def _common(self, lost: Sequence[Sighting]) -> int:
-        """The number of the last entry before all that were lost: both histories hold it.
-
-        What was seen later may be of the other history, although its number is smaller.
-        """
-        before = self.seen[: self.seen.index(lost[0])]
-        first = min(map(_number, lost))
-        return max((each.number for each in before if each.number < first), default=0)
+    def _counted(self, entries: Sequence[LedgerEntry], first: Sighting) -> list[LedgerEntry]:
+        """The entries that the total of a sighting counts: seen before, or before in one file."""
+        before = {each.hash for each in self.seen[: self.seen.index(first)]}
+        return [
+            each
+            for each in entries
+            if each.hash in before or (each.place == self.place and each.number < first.number)
+        ]
 
 
 def _number(seen: Sighting) -> int:
     return seen.number
+
+
+def _loss(text: str, measure: Measure[Any]) -> Loss:
+    return read_loss(text.replace(_BETWEEN, " "), measure)

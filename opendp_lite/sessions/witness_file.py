@@ -11,11 +11,11 @@ import attrs
 from opendp_lite.errors import LedgerError
 from opendp_lite.sessions.ledger_entry import EntryState, LedgerEntry
 from opendp_lite.sessions.sightings import Sighting, Sightings
+from opendp_lite.sessions.sqlite_files import require_own_name
 
 _MODE: Final = 0o600
 _TAIL: Final = 2**16
 """Bytes of the end that hold the last entry, unless other ledgers share the witness."""
-_OF_SQLITE: Final = ("", "-journal", "-wal", "-shm")
 _MAY_BEGIN: Final = (EntryState.CREATED, EntryState.ADOPTED)
 
 
@@ -35,18 +35,19 @@ class WitnessFile:
         """A witness of a ledger, in a folder that is there, on any file system.
 
         Raises:
-            LedgerError: If it is the file of the ledger, or one that SQLite makes and deletes
-                beside it, or no file. It must not be a file that holds something else.
+            LedgerError: If it is the file of the ledger or no file, or has a name that SQLite gives
+                to its own files. It must not hold something else.
         """
         found = Path(path).resolve()
         if not found.parent.is_dir() or (found.exists() and not found.is_file()):
             raise LedgerError(
                 f"the witness is a file in a folder that is there; {str(found)!r} is not"
             )
-        if str(found).casefold() in {f"{ledger}{end}".casefold() for end in _OF_SQLITE}:
+        require_own_name(found, "a witness")
+        if str(found).casefold() == str(ledger).casefold():
             raise LedgerError(
-                f"the witness is a file of its own, elsewhere; {str(found)!r} belongs to the "
-                "ledger itself. Name another"
+                f"the witness is a file of its own, elsewhere; {str(found)!r} is the ledger "
+                "itself. Name another"
             )
         witness = cls(found, identity)
         if witness._is_other():

@@ -155,4 +155,4 @@ def _following(link: Any) -> str:
         return f"{link!r} states the same loss in another measure: {link.formula()}."
     if isinstance(link, Documented):
         return f"{link!r}: {summary(link.documented)} It reads the release alone and costs nothing."
-    return f"The function {name_of(link)} reads the release alone and costs nothing."
+    return f"The function {name_of(link)} costs nothing if it reads the release alone."

@@ -36,6 +36,10 @@ _EXACT: Final = (
     "floats could decide a draw wrongly, exact arithmetic decides it (docs/exactness.md).",
 )
 _OWN: Final = ("This is not said of what is no part of opendp_lite; see who is trusted.",)
+_KEEPS_NOTHING: Final = (
+    "A function or step of this kind must keep and show nothing of what it sees. The loss counts "
+    "nothing but what the pipeline releases."
+)
 _NO_STEPS: Final = ("The pipeline has no steps that name a proof.",)
 _RANDOMNESS: Final = (
     f"Random bits come from {SecureEntropy.generator}.",
@@ -151,10 +155,11 @@ class Statement:
 
     @property
     def _relied_on(self) -> tuple[str, ...]:
-        return tuple(
+        found = tuple(
             f"The loss also relies on {each}, which is no part of opendp_lite."
             for each in self.trusted
         )
+        return (*found, _KEEPS_NOTHING) if found else ()
 
     @property
     def _composition(self) -> tuple[str, ...]:

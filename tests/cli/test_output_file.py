@@ -79,7 +79,7 @@ def test_refusals_come_before_the_release(refused, survey, tmp_path):
     for path, message in {
         tmp_path / "r.txt": "the name ends in .json, .csv, .parquet",
         tmp_path / "none" / "r.csv": "there is no folder",
-        survey: "is a file that is read, such as the data; name another",
+        survey: "is a file that is read, such as the data or the ledger; name another",
     }.items():
         error = refused("histogram", survey, *COUNTS, "--output", path)
         assert "--output: " in error
@@ -88,6 +88,16 @@ def test_refusals_come_before_the_release(refused, survey, tmp_path):
     (tmp_path / "folder.csv").mkdir()
     error = refused("histogram", survey, *COUNTS, "--output", tmp_path / "folder.csv")
     assert "cannot be written" in error
+
+
+@pytest.mark.parametrize("flag", ["--output", "--statement"])
+def test_the_ledger_that_pays_is_not_written_over(made, refused, survey, tmp_path, flag):
+    path = tmp_path / "ledger.json"
+    made("ledger", "create", path, "--rho", 1, "--unit", "row")
+    before = path.read_bytes()
+    error = refused("histogram", survey, *COUNTS, "--ledger", path, flag, path)
+    assert "is a file that is read, such as the data or the ledger" in error
+    assert path.read_bytes() == before
 
 
 def test_a_refusal_leaves_the_file_alone(refused, table, tmp_path):

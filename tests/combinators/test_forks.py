@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -99,9 +101,68 @@ def test_a_fork_inside_of_a_query_is_refused(name):
     }
     assert makers[name]()([1.0]).startswith("gave ")
     os.close(writing)
+    told = {
+        "test": "SpaceError: test answers only in the process",
+        "ask": "SpaceError: a release goes on only in the process",
+    }
     with os.fdopen(reading) as found:
-        assert found.read().startswith(f"SpaceError: {name} answers only in the process")
+        assert found.read().startswith(told[name])
     assert len(CHILDREN) == 1
+
+
+HALF = dp.count() >> dp.laplace(epsilon=0.5)
+MEDIAN = dp.select("age") >> dp.private_quantile(0.5, bounds=(0, 99), epsilon=1)
+BY_SEX = {"sex": ["f", "m"] * 5, "age": [41.0, 38.0] * 5}
+
+
+def forks(release):
+    CHILDREN.append(os.fork())
+    return release
+
+
+def forks_once(release):
+    if not CHILDREN:
+        forks(release)
+    return 0.0
+
+
+MANY = {
+    "compose": lambda: dp.compose(HALF >> forks, HALF),
+    "compose of programs": lambda: dp.compose(
+        HALF >> forks, dp.adaptive(lambda ask: ask(HALF), dp.epsilon(1))
+    ),
+    "by": lambda: dp.by("sex", ["f", "m"], MEDIAN >> forks_once),
+    "best_of": lambda: dp.combinators.best_of(HALF, score=forks_once, runs=1000),
+}
+
+
+@pytest.mark.parametrize("make", MANY.values(), ids=MANY)
+def test_a_fork_between_two_noises_gets_no_noise_of_its_own(make):
+    """The fork would release the later parts again, at no price."""
+    CHILDREN.clear()
+    reading, writing = os.pipe()
+    pipeline = dp.table() >> make()
+    while not CHILDREN:
+        got = outcome(lambda: pipeline(BY_SEX))
+    if CHILDREN[-1] == 0:
+        os.write(writing, got.encode())
+        os._exit(0)
+    os.waitpid(CHILDREN[-1], 0)
+    os.close(writing)
+    assert got.startswith("gave ")
+    with os.fdopen(reading) as found:
+        assert found.read().startswith("SpaceError: a release goes on only in the process")
+
+
+def test_a_fork_that_makes_releases_of_its_own_gets_noise():
+    before = HALF([1.0] * 10)
+    assert isinstance(before, int | float)
+    assert in_a_fork(lambda: HALF([1.0] * 10)).startswith("gave ")
+    with ThreadPoolExecutor(2) as threads:
+        assert len(list(threads.map(HALF, [[1.0] * 10] * 4))) == 4
+    forked = multiprocessing.get_context("fork")
+    with forked.Pool(2) as pool:
+        assert len(pool.map(HALF, [[1.0] * 10] * 4)) == 4
 
 
 def test_a_fork_with_the_number_of_its_parent_spends_nothing(monkeypatch):

@@ -277,3 +277,9 @@ def test_raise_and_repr(ledger, path):
     assert "0.1 of rho = 2 zCDP spent" in repr(ledger)
     with pytest.raises(dp.ParameterError):
         ledger.raise_budget(dp.epsilon(3), "more")
+
+
+def test_data_that_was_admitted_without_a_unit_is_refused_in_words(ledger):
+    ledger.file.admit("by hand", "00")
+    with pytest.raises(LedgerError, match="a unit that the first entry of its data does not state"):
+        ledger.session([1.0] * 10, name="mine")

@@ -8,10 +8,12 @@ import sqlite3
 from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
+from random import Random
 
 import pytest
 
 import opendp_lite as dp
+from opendp_lite.measures.exact_loss import numbers_of
 from opendp_lite.sessions import file_mark, ledger_entry, ledger_file
 from opendp_lite.sessions.ledger_entry import EntryState
 from opendp_lite.sessions.ledger_file import LedgerFile
@@ -229,6 +231,50 @@ def test_a_witness_finds_a_roll_back_that_an_open_ledger_went_on_from(
     assert LedgerFile.open(ledger.path).spent == adopted.spent
 
 
+def test_a_roll_back_to_before_a_roll_back_that_was_adopted(make, tmp_path, unmarked):
+    ledger = make(witness=tmp_path / "elsewhere")
+    first = ledger.path.read_bytes()
+    spend(ledger)
+    second = ledger.path.read_bytes()
+    spend(ledger)
+    ledger.path.write_bytes(second)
+    adopted = LedgerFile.adopt(ledger.path, "the newer file is lost")
+    assert adopted.spent == Fraction(2, 100)
+    spend(adopted)
+    ledger.path.write_bytes(first)
+    assert LedgerFile.adopt(ledger.path, "lost again").spent == Fraction(3, 100)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_witness_counts_what_all_copies_spent(make, tmp_path, unmarked, monkeypatch, seed):
+    """Copies of copies, of which some go on although others were adopted."""
+    monkeypatch.setattr(LedgerFile, "_last_sightings", lambda self: ())
+    random = Random(seed)
+    budget = dp.epsilon(1, delta=1e-6) if seed % 2 else dp.rho(1)
+    price = (Fraction(1, 100), Fraction(0)) if seed % 2 else Fraction(1, 100)
+    used, spent = [make(budget=budget, witness=tmp_path / "elsewhere")], 0
+    files = [copied(used[0], "0")]
+    for name in range(1, 13):
+        for _ in range(random.randrange(3)):
+            random.choice(used).reserve(price, asked="{}")
+            spent += 1
+        files.append(copied(random.choice(used), str(name)))
+        chosen = shutil.copy2(random.choice(files), tmp_path / f"adopted {name}")
+        used.append(LedgerFile.adopt(chosen, "a test"))
+        assert numbers_of(used[-1].spent)[0] == Fraction(spent, 100)
+
+
+def test_a_mark_counts_what_a_copy_spent_that_was_written_over_the_file(ledger):
+    if not marks_are_kept(ledger.path):
+        pytest.skip("this file system keeps no marks")
+    spend(ledger, 2)
+    copy = LedgerFile.adopt(copied(ledger), "a second machine")
+    spend(copy, 3)
+    spend(ledger, 9)
+    ledger.path.write_bytes(copy.path.read_bytes())
+    assert LedgerFile.adopt(ledger.path, "from there").spent == Fraction(2 + 3 + 9, 100)
+
+
 def test_an_open_ledger_does_not_go_on_from_an_older_copy(ledger):
     if not marks_are_kept(ledger.path):
         pytest.skip("this file system keeps no marks")
@@ -285,17 +331,54 @@ def test_a_witness_that_is_lost_within_a_payment(make, tmp_path, monkeypatch):
     assert ledger.spent == Fraction(1, 100)
 
 
-@pytest.mark.parametrize("end", ["", "-journal", "-wal", "-shm", "-JOURNAL"])
 @pytest.mark.parametrize("linked", [False, True], ids=["named", "through a link"])
-def test_a_witness_is_no_file_of_the_ledger(make, tmp_path, end, linked):
-    place = tmp_path / f"mine{end}"
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("mine", "the witness is a file of its own, elsewhere"),
+        ("mine-JOURNAL", "the name of a witness ends in none of -journal, -wal, -shm"),
+        ("another-wal", "the name of a witness ends in none of -journal, -wal, -shm"),
+    ],
+)
+def test_a_witness_is_no_file_of_a_ledger(make, tmp_path, name, words, linked):
+    place = tmp_path / name
     if linked:
         link = tmp_path / "link"
         link.symlink_to(place)
         place = link
-    with pytest.raises(dp.OpenDPLiteError, match="the witness is a file of its own, elsewhere"):
+    with pytest.raises(dp.OpenDPLiteError, match=words):
         make("mine", witness=place)
     assert not (tmp_path / "mine").exists()
+
+
+@pytest.mark.parametrize("end", ["-journal", "-wal", "-shm", "-WAL"])
+def test_a_ledger_has_no_name_that_sqlite_gives_to_its_own_files(make, ledger, end):
+    """SQLite would delete it when the ledger of the name before the end is used."""
+    name = f"survey.ledger{end}"
+    with pytest.raises(dp.OpenDPLiteError, match=f"Give '{name}' another name"):
+        make(name)
+    moved = ledger.path.rename(ledger.path.with_name(name))
+    with pytest.raises(dp.OpenDPLiteError, match=f"Give '{name}' another name"):
+        LedgerFile.open(moved)
+
+
+@pytest.mark.parametrize("end", ["-journal", "-wal", "-shm"])
+@pytest.mark.parametrize("kind", ["ledger", "witness", "text"])
+def test_a_file_that_sqlite_would_take_for_its_own_is_not_deleted(make, tmp_path, kind, end):
+    """As an earlier version made them."""
+    other = make("other", witness=tmp_path / "elsewhere")
+    sources = {"ledger": other.path, "witness": tmp_path / "elsewhere"}
+    content = sources[kind].read_bytes() if kind in sources else b"a note of mine"
+    ledger, beside = make("mine"), tmp_path / f"mine{end}"
+    beside.write_bytes(content)
+    for use in (lambda: spend(ledger), lambda: LedgerFile.open(ledger.path), ledger.view):
+        with pytest.raises(dp.OpenDPLiteError, match="stands beside the ledger"):
+            use()
+    ledger.path.unlink()
+    with pytest.raises(dp.OpenDPLiteError, match="stands beside the ledger"):
+        make("mine")
+    assert not ledger.path.exists()
+    assert beside.read_bytes() == content
 
 
 def test_a_witness_does_not_write_into_other_files(ledger, make, tmp_path):

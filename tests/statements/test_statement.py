@@ -274,7 +274,7 @@ def test_noise_and_intervals() -> None:
 
 def test_what_follows_the_noise() -> None:
     after = words(str(stated(OTHERS["after"])))
-    assert "The function first reads the release alone and costs nothing." in after
+    assert "The function first costs nothing if it reads the release alone." in after
     assert "times(2): Multiplies the release. It reads the release alone" in after
     assert "Nothing follows" not in after
     assert "Nothing follows" in str(stated(OTHERS["compose"]))
@@ -316,7 +316,7 @@ def test_examples_of_the_package_rely_on_nothing_else() -> None:
 
 def test_a_class_may_follow_the_noise() -> None:
     statement = (dp.count() >> dp.laplace(epsilon=1) >> str).statement()
-    assert statement.after == ("The function str reads the release alone and costs nothing.",)
+    assert statement.after == ("The function str costs nothing if it reads the release alone.",)
     assert statement.trusted == ()
 
 
@@ -418,3 +418,13 @@ def test_a_statement_is_the_same_whatever_the_data() -> None:
 def test_a_statement_is_about_somebody(pipeline, nothing):
     with pytest.raises(dp.ParameterError, match="statement: d_in must be above 0"):
         pipeline.statement(nothing)
+
+
+def test_the_score_of_best_of_is_trusted_to_keep_nothing() -> None:
+    """It sees the releases of all runs, and the loss counts one of them."""
+    scored = dp.combinators.best_of(dp.count() >> dp.laplace(epsilon=1), score=float)
+    told = scored.statement().sections["Who is trusted"]
+    assert "The loss also relies on the function float, which is no part of opendp_lite." in told
+    assert told[-1].startswith("A function or step of this kind must keep and show nothing")
+    alone = (dp.count() >> dp.laplace(epsilon=1)).statement().sections["Who is trusted"]
+    assert not any("must keep and show nothing" in each for each in alone)

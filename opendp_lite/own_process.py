@@ -1,4 +1,4 @@
-"""The process in which a program runs: a fork of it would have the whole budget again."""
+"""This process: a fork of it would spend again what this one spends."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=partial(_FORKS.append, None))
 
 
-def _this() -> tuple[int, int]:
+def this_process() -> tuple[int, int]:
+    """Its number, and how many forks led to it."""
     return os.getpid(), len(_FORKS)
 
 
@@ -32,11 +33,11 @@ class OwnProcess:
     """
 
     name: str
-    number: tuple[int, int] = attrs.field(factory=_this, init=False)
+    number: tuple[int, int] = attrs.field(factory=this_process, init=False)
 
     def require(self) -> None:
         """Refuses another process, such as a fork of this one."""
-        if _this() != self.number:
+        if this_process() != self.number:
             raise SpaceError(
                 f"{self.name} answers only in the process that runs the program. A fork of it has "
                 "a copy of the budget, and neither would know what the other spends. Use threads, "
