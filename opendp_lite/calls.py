@@ -12,13 +12,14 @@ from typing import Any, cast, get_args, get_origin
 import attrs
 
 from opendp_lite.by_hand import ByHand
-from opendp_lite.core import Pipeline, Transformation, heading, joined
+from opendp_lite.core import Transformation, heading, joined
 from opendp_lite.documents import path_of
 from opendp_lite.domains import Domain, Rows
 from opendp_lite.drawing.broken_chain import pointing
 from opendp_lite.engines.deferred import chained, identity, named
 from opendp_lite.errors import OpenDPLiteError, ParameterError, SpaceError
 from opendp_lite.explain import at_space
+from opendp_lite.pipeline import Pipeline
 from opendp_lite.signatures import (
     again,
     arguments_text,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from fractions import Fraction
 from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
@@ -14,30 +13,25 @@ import attrs
 import numpy as np
 
 from opendp_lite.by_hand import NO_RECIPE, ByHand, by_hand
-from opendp_lite.documents import without_parentheses, write
+from opendp_lite.documents import without_parentheses
 from opendp_lite.drawing.broken_chain import pointing
-from opendp_lite.drawing.drawing import Drawing
-from opendp_lite.drawing.explanation import Explanation
 from opendp_lite.engines.deferred import Released, chained, identity, query_of, release_of
 from opendp_lite.errors import OpenDPLiteError, ParameterError, SpaceError, shortened
-from opendp_lite.exact import Number, confidence_of, described, exact, round_up
-from opendp_lite.explain import Explained, Map, Role, TraceStep, after_noise, at_release, at_space
+from opendp_lite.exact import Number, described
+from opendp_lite.explain import Map, Role, TraceStep, after_noise, at_release, at_space
+from opendp_lite.insecure_release import InsecureRelease
+from opendp_lite.loss_questions import LossQuestions
 from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.conversion import Conversion, to_approximate, to_zcdp
-from opendp_lite.measures.curve import without_curve
-from opendp_lite.measures.dp_events import accounting_library
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.measure import Measure
-from opendp_lite.measures.profile import Profile
-from opendp_lite.measures.tradeoff import least_missed, odds_factor
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.not_private import marked
+from opendp_lite.pipeline import Pipeline
 from opendp_lite.samplers.entropy import Entropy, InsecureSeededEntropy, SecureEntropy
-from opendp_lite.samplers.error_law import Errors, half_widths
+from opendp_lite.samplers.error_law import Errors
 from opendp_lite.samplers.law import Law
 from opendp_lite.spaces import Space
-from opendp_lite.statements.stated import stated
-from opendp_lite.statements.statement import Statement
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as WithDefault
@@ -65,55 +59,6 @@ class Function(Protocol[Release, Next]):
     def __name__(self) -> str: ...
 
     def __call__(self, release: Release, /) -> Next: ...
-
-
-class Pipeline:
-    """What can be asked of every pipeline, bound to a space or not."""
-
-    __slots__ = ()
-    __array_ufunc__ = None
-
-    @property
-    @abstractmethod
-    def bound(self) -> Any:
-        """The pipeline bound to a space."""
-
-    @abstractmethod
-    def spelled(self) -> tuple[str, Mapping[str, Any]]:
-        """The steps that ``>>`` joins."""
-
-    def neighbours(self, d_in: object = 1) -> str:
-        """Says what it is to be ``d_in`` apart: "adding or removing one row", say."""
-        metric = self.bound.input_space.metric
-        return str(metric.words(metric.distance(d_in)))
-
-    def explain(self, d_in: object = 1) -> Explanation:
-        """A line for each step: domain, metric, multiplier and distance; then the result."""
-        return Explanation.of(self._explained(d_in))
-
-    def draw(self, d_in: object = None) -> Drawing:
-        """A picture for inputs ``d_in`` apart, by default one unit of privacy; prints as text."""
-        return Drawing(self._drawn(d_in))
-
-    def _repr_html_(self) -> str:
-        return self.draw().in_notebook()
-
-    def _drawn(self, d_in: object) -> Explained:
-        return self._explained(self.bound.input_space.unit if d_in is None else d_in)
-
-    def _explained(self, d_in: object) -> Explained:
-        bound = self.bound
-        distance = bound.input_space.metric.distance(d_in)
-        steps = at_space(bound.input_space), *bound.trace
-        return Explained(steps, distance, self.neighbours(d_in), *self._result_of(d_in))
-
-    @abstractmethod
-    def _result_of(self, d_in: object) -> tuple[str, str, str]:
-        """What a pipeline comes to: of what kind, how much, and why."""
-
-    def to_json(self) -> str:
-        """The pipeline as JSON; ``dp.from_json`` reads it back."""
-        return write(self)
 
 
 class Stable(Pipeline, Generic[In, Out]):
@@ -160,7 +105,7 @@ class Stable(Pipeline, Generic[In, Out]):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
-class Private(Pipeline, Generic[In, M, R]):
+class Private(LossQuestions, Generic[In, M, R]):
     """What can be asked of a release, bound to a space or not."""
 
     __slots__ = ()
@@ -183,178 +128,6 @@ class Private(Pipeline, Generic[In, M, R]):
         The value comes wrapped, so that it cannot pass for a release.
         """
         return InsecureRelease(self.bound._release(data, InsecureSeededEntropy(seed)), seed)
-
-    def map(self, d_in: object = 1) -> Any:
-        """The privacy loss for inputs ``d_in`` apart, rounded up where shown."""
-        return self.bound.output_measure.show(self._loss(d_in))
-
-    def loss(self, d_in: object = 1) -> Any:
-        """As ``map``, exactly: the loss as rational numbers."""
-        return without_curve(self._loss(d_in))
-
-    def _loss(self, d_in: object) -> Any:
-        bound = self.bound
-        return bound.privacy_map(bound.input_space.metric.distance(d_in))
-
-    def check(self, d_in: object, d_out: object) -> bool:
-        """Whether the loss for inputs ``d_in`` apart is at most ``d_out``."""
-        measure = self.bound.output_measure
-        return measure.within(self._loss(d_in), measure.loss(d_out))
-
-    def privacy_profile(self, d_in: object = 1) -> Profile:
-        """The (epsilon, delta) curve for inputs ``d_in`` apart."""
-        return self.bound.output_measure.profile(self._loss(d_in))
-
-    def epsilon(self, delta: object, d_in: object = 1) -> float:
-        """An epsilon that holds at this delta, rounded up."""
-        return round_up(self.privacy_profile(d_in).epsilon(_probability(delta)))
-
-    def delta(self, epsilon: object, d_in: object = 1) -> float:
-        """A delta that holds at this epsilon, rounded up."""
-        level = exact(epsilon, "epsilon")
-        if level < 0:
-            raise ParameterError(f"epsilon must be at least 0, got {epsilon}")
-        return round_up(self.privacy_profile(d_in).delta(level))
-
-    def statement(self, d_in: object = 1, *, delta: Number | None = None) -> Statement:
-        """What a release protects, how well, and what it relies on, in plain words.
-
-        No data is read, and nothing in it depends on data. ``str()`` gives the words,
-        ``as_dict()`` what JSON can hold. A notebook shows a table.
-
-        Args:
-            d_in: How far apart neighbouring datasets are: a number of rows or of people.
-            delta: Where epsilon is read off the curve; by default 1e-6, or the least delta at
-                which the loss holds.
-
-        Returns:
-            A ``Statement``: its fields are the loss, the unit of privacy, what is public, and so
-            on. ``docs/statements.md`` explains them.
-
-        Raises:
-            ParameterError: If no epsilon holds at ``delta``, or ``d_in`` is not above 0.
-        """
-        return stated(self.bound, d_in, delta)
-
-    def tradeoff(self, alpha: object, d_in: object = 1) -> float:
-        """How often a test for one unit certainly misses it, rounded down.
-
-        Somebody looks at the release and says whether one unit is in the data.
-
-        Args:
-            alpha: How often they may say so of a unit that is not there: between 0 and 1.
-            d_in: How many units are in question together.
-
-        Returns:
-            The least share of cases in which they miss a unit that is there. 1 - alpha tells
-            nothing at all.
-
-        Raises:
-            ParameterError: If ``alpha`` is not between 0 and 1.
-
-        Proof:
-            Wasserman and Zhou 2010, theorem 2.4; Dong, Roth, Su 2022, equation 5: the best
-            bound of all points on the curve of epsilon and delta.
-
-        Example:
-            >>> import opendp_lite as dp
-            >>> round((dp.count() >> dp.gaussian(mu=1)).tradeoff(0.05), 4)
-            0.7405
-        """
-        missed = least_missed(self.privacy_profile(d_in), _probability(alpha, "alpha"))
-        return 0.0 - round_up(-missed)
-
-    def odds(self, delta: object = 0, d_in: object = 1) -> float:
-        """How far the release moves anybody's odds about one unit: by a factor of at most this.
-
-        The odds are those of two neighbouring datasets, such as 1 to 9 that a person is in the
-        data. The release multiplies or divides them by at most this number, whatever else people
-        know.
-
-        Args:
-            delta: The bound holds except with this probability over the noise. With 0 it holds for
-                certain: only a pure loss has such a bound.
-            d_in: How many units are in question together.
-
-        Returns:
-            A number of at least 1, rounded up. It is e^epsilon for a pure loss.
-
-        Raises:
-            ParameterError: If no factor is known at this ``delta``.
-
-        Proof:
-            By Bayes' rule the odds change by e^loss (Kasiviswanathan and Smith 2014). The tail of
-            the loss is bounded by the curve of epsilon and delta: see ``odds_factor``.
-
-        Example:
-            >>> import opendp_lite as dp
-            >>> round((dp.count() >> dp.laplace(epsilon=1)).odds(), 3)
-            2.718
-            >>> round((dp.count() >> dp.gaussian(rho=0.03)).odds(delta=0.01), 2)
-            2.04
-        """
-        return round_up(odds_factor(self.privacy_profile(d_in), _probability(delta)))
-
-    def to_dp_event(self, d_in: object = 1) -> Any:
-        """The loss as an event of the package dp_accounting, for its accountants.
-
-        Gaussian and Laplace noise become the events of that name, and what ``dp.compose`` joins a
-        composed event. Any other pure loss becomes randomised response, and a zCDP loss a
-        ``ZCDpEvent``. No event loses less than the release. The sensitivity is in the event, so the
-        accountant keeps its relation "add or remove one".
-
-        Args:
-            d_in: How many units are in question together.
-
-        Returns:
-            A ``dp_accounting.DpEvent``.
-
-        Raises:
-            ParameterError: If dp-accounting is not installed.
-            SpaceError: If the loss is known at one delta alone.
-        """
-        return self.privacy_profile(d_in).dp_event(accounting_library())
-
-    def accuracy(self, confidence: Number, jointly: bool = False) -> Any:
-        """How far off the release may be, known before it is made: no data is read.
-
-        It is for pipelines that end in additive noise. What is clipped or left out before the
-        noise is no part of it.
-
-        Args:
-            confidence: 0.95, say: the probability that an entry is no further off.
-            jointly: Whether it is the probability that no entry at all is further off.
-
-        Returns:
-            A number, in the units of the data. The released entry differs from the exact value by
-            at most that much. For several releases of different noise, as ``dp.compose`` makes, or
-            for columns of different noise, an array with one number for each, in order.
-
-        Raises:
-            ParameterError: If ``confidence`` is not between 0 and 1.
-            SpaceError: If what is released is not a value with noise of a declared law.
-
-        Proof:
-            From the exact tail of the noise, rounded up. Noises of several entries are
-            independent, so m of them are within their bounds together with probability c if each
-            is with c^(1/m).
-        """
-        errors = self.bound.facts.errors
-        if not errors:
-            raise SpaceError(
-                "accuracy is for pipelines that end in additive noise, such as "
-                f"dp.laplace(epsilon=1); {self!r} releases something else. Leave out what follows "
-                "the noise, and dp.sample around it. Ask dp.expected_error(pipeline, n=1000, "
-                "guess=40) of a mean of one column; for dp.by around a mean ask it of that mean, "
-                "with n the rows of one group. Or give a step that takes it confidence=0.95"
-            )
-        share = confidence_of(confidence, "accuracy: confidence")
-        found = [round_up(width) for width in half_widths(errors, share, jointly)]
-        return found[0] if len(found) == 1 else np.array(found)
-
-    def _result_of(self, d_in: object) -> tuple[str, str, str]:
-        words = self.bound.output_measure.words(self._loss(d_in))
-        return "loss", words, str(self.bound.facts.explanation)
 
     def to_zcdp(self: Private[In, MaxDivergence, R]) -> Private[In, ZeroConcentratedDivergence, R]:
         """As ``>> dp.to_zcdp()``."""
@@ -559,28 +332,6 @@ class Measurement(_Joined, Private[In, M, R]):
         return follow(self, other)
 
 
-@attrs.frozen
-class InsecureRelease:
-    """A reproducible release: NOT private, for tests and teaching.
-
-    Args:
-        value: The release.
-        seed: The seed that repeats it.
-
-    Example:
-        >>> import opendp_lite as dp
-        >>> count = dp.count() >> dp.laplace(epsilon=1)
-        >>> count.insecure_release([1, 2, 3], seed=1)
-        InsecureRelease(NOT PRIVATE, seed=1, value=3)
-    """
-
-    value: Any
-    seed: int
-
-    def __repr__(self) -> str:
-        return f"InsecureRelease(NOT PRIVATE, seed={self.seed}, value={self.value!r})"
-
-
 def with_release(parameters: Any) -> Any:
     """The type parameters of a measurement, whose release may be anything by default."""
     return (*parameters, Any) if type(parameters) is tuple and len(parameters) == 2 else parameters
@@ -732,10 +483,3 @@ def _rejoined(space: Space[Any], recipe: tuple[Any, ...]) -> Any:
         joins = hasattr(type(link), "join")
         bound = link.join(bound) if joins else follow(bound, link)
     return bound
-
-
-def _probability(given: object, name: str = "delta") -> Fraction:
-    value = exact(given, name)
-    if not 0 <= value <= 1:
-        raise ParameterError(f"{name} must be between 0 and 1, got {given}")
-    return value

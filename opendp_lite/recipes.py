@@ -29,7 +29,6 @@ from opendp_lite.core import (
     Measurement,
     Next,
     Out,
-    Pipeline,
     Private,
     R,
     Stable,
@@ -50,6 +49,7 @@ from opendp_lite.measures.approximate import ApproximateDivergence
 from opendp_lite.measures.conversion import Conversion
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
+from opendp_lite.pipeline import Pipeline
 from opendp_lite.signatures import without_first
 from opendp_lite.spaces import Space
 

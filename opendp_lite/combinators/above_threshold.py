@@ -13,7 +13,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.combinators.witness import WITNESS
-from opendp_lite.core import Facts, Measurement, Pipeline, R, Transformation
+from opendp_lite.core import Facts, Measurement, R, Transformation
 from opendp_lite.domains import Rows, Scalars, Vectors
 from opendp_lite.engines.deferred import Chained
 from opendp_lite.engines.lazy_table import Lazily
@@ -27,6 +27,7 @@ from opendp_lite.measures.measure import Measure
 from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
 from opendp_lite.metrics import SymmetricDistance
 from opendp_lite.own_process import OwnProcess
+from opendp_lite.pipeline import Pipeline
 from opendp_lite.recipes import Mechanism, Stage, mechanism
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.exponential import LazyExponential, exact_floor

@@ -16,12 +16,13 @@ from opendp_lite.combinators.account import Account, MemoryAccount, Order, parts
 from opendp_lite.combinators.priced import priced, require_query
 from opendp_lite.combinators.spender import Spender
 from opendp_lite.combinators.witness import WITNESS
-from opendp_lite.core import Facts, M, Measurement, Pipeline, R
+from opendp_lite.core import Facts, M, Measurement, R
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import described
 from opendp_lite.measures.privacy_budget import PrivacyBudget, require_budget
 from opendp_lite.own_process import OwnProcess
+from opendp_lite.pipeline import Pipeline
 from opendp_lite.recipes import Mechanism, mechanism
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.spaces import Space

@@ -9,7 +9,7 @@ import attrs
 
 from opendp_lite.by_name import ByName
 from opendp_lite.calls import Call
-from opendp_lite.core import Facts, M, Measurement, Pipeline
+from opendp_lite.core import Facts, M, Measurement
 from opendp_lite.engines.deferred import Released, Together, query_of, release_of
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import described
@@ -18,6 +18,7 @@ from opendp_lite.explain import at_part
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.laplace import laplace
 from opendp_lite.measures.exact_loss import exact_loss
+from opendp_lite.pipeline import Pipeline
 from opendp_lite.recipes import Mechanism, mechanism
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.error_law import Errors

@@ -8,10 +8,11 @@ from typing import Any
 
 from opendp_lite.combinators.adaptive import adaptive
 from opendp_lite.combinators.witness import WITNESS
-from opendp_lite.core import Measurement, Pipeline, Private
+from opendp_lite.core import Measurement, Private
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import described
 from opendp_lite.measures.privacy_budget import PrivacyBudget, require_budget
+from opendp_lite.pipeline import Pipeline
 from opendp_lite.recipes import Mechanism
 from opendp_lite.sessions.session import table_of
 from opendp_lite.testing.held_data import held_data

@@ -1,0 +1,205 @@
+"""What every release answers about its privacy loss and its noise."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from opendp_lite.errors import ParameterError, SpaceError
+from opendp_lite.exact import Number, confidence_of, exact, round_up
+from opendp_lite.measures.curve import without_curve
+from opendp_lite.measures.dp_events import accounting_library
+from opendp_lite.measures.profile import Profile
+from opendp_lite.measures.tradeoff import least_missed, odds_factor
+from opendp_lite.pipeline import Pipeline
+from opendp_lite.samplers.error_law import half_widths
+from opendp_lite.statements.stated import stated
+from opendp_lite.statements.statement import Statement
+
+
+class LossQuestions(Pipeline):
+    """What can be asked of a release before it is made: no data is read."""
+
+    __slots__ = ()
+
+    def map(self, d_in: object = 1) -> Any:
+        """The privacy loss for inputs ``d_in`` apart, rounded up where shown."""
+        return self.bound.output_measure.show(self._loss(d_in))
+
+    def loss(self, d_in: object = 1) -> Any:
+        """As ``map``, exactly: the loss as rational numbers."""
+        return without_curve(self._loss(d_in))
+
+    def _loss(self, d_in: object) -> Any:
+        bound = self.bound
+        return bound.privacy_map(bound.input_space.metric.distance(d_in))
+
+    def check(self, d_in: object, d_out: object) -> bool:
+        """Whether the loss for inputs ``d_in`` apart is at most ``d_out``."""
+        measure = self.bound.output_measure
+        return bool(measure.within(self._loss(d_in), measure.loss(d_out)))
+
+    def privacy_profile(self, d_in: object = 1) -> Profile:
+        """The (epsilon, delta) curve for inputs ``d_in`` apart."""
+        found: Profile = self.bound.output_measure.profile(self._loss(d_in))
+        return found
+
+    def epsilon(self, delta: object, d_in: object = 1) -> float:
+        """An epsilon that holds at this delta, rounded up."""
+        return round_up(self.privacy_profile(d_in).epsilon(_probability(delta)))
+
+    def delta(self, epsilon: object, d_in: object = 1) -> float:
+        """A delta that holds at this epsilon, rounded up."""
+        level = exact(epsilon, "epsilon")
+        if level < 0:
+            raise ParameterError(f"epsilon must be at least 0, got {epsilon}")
+        return round_up(self.privacy_profile(d_in).delta(level))
+
+    def statement(self, d_in: object = 1, *, delta: Number | None = None) -> Statement:
+        """What a release protects, how well, and what it relies on, in plain words.
+
+        No data is read, and nothing in it depends on data. ``str()`` gives the words,
+        ``as_dict()`` what JSON can hold. A notebook shows a table.
+
+        Args:
+            d_in: How far apart neighbouring datasets are: a number of rows or of people.
+            delta: Where epsilon is read off the curve; by default 1e-6, or the least delta at
+                which the loss holds.
+
+        Returns:
+            A ``Statement``: its fields are the loss, the unit of privacy, what is public, and so
+            on. ``docs/statements.md`` explains them.
+
+        Raises:
+            ParameterError: If no epsilon holds at ``delta``, or ``d_in`` is not above 0.
+        """
+        return stated(self.bound, d_in, delta)
+
+    def tradeoff(self, alpha: object, d_in: object = 1) -> float:
+        """How often a test for one unit certainly misses it, rounded down.
+
+        Somebody looks at the release and says whether one unit is in the data.
+
+        Args:
+            alpha: How often they may say so of a unit that is not there: between 0 and 1.
+            d_in: How many units are in question together.
+
+        Returns:
+            The least share of cases in which they miss a unit that is there. 1 - alpha tells
+            nothing at all.
+
+        Raises:
+            ParameterError: If ``alpha`` is not between 0 and 1.
+
+        Proof:
+            Wasserman and Zhou 2010, theorem 2.4; Dong, Roth, Su 2022, equation 5: the best
+            bound of all points on the curve of epsilon and delta.
+
+        Example:
+            >>> import opendp_lite as dp
+            >>> round((dp.count() >> dp.gaussian(mu=1)).tradeoff(0.05), 4)
+            0.7405
+        """
+        missed = least_missed(self.privacy_profile(d_in), _probability(alpha, "alpha"))
+        return 0.0 - round_up(-missed)
+
+    def odds(self, delta: object = 0, d_in: object = 1) -> float:
+        """How far the release moves anybody's odds about one unit: by a factor of at most this.
+
+        The odds are those of two neighbouring datasets, such as 1 to 9 that a person is in the
+        data. The release multiplies or divides them by at most this number, whatever else people
+        know.
+
+        Args:
+            delta: The bound holds except with this probability over the noise. With 0 it holds for
+                certain: only a pure loss has such a bound.
+            d_in: How many units are in question together.
+
+        Returns:
+            A number of at least 1, rounded up. It is e^epsilon for a pure loss.
+
+        Raises:
+            ParameterError: If no factor is known at this ``delta``.
+
+        Proof:
+            By Bayes' rule the odds change by e^loss (Kasiviswanathan and Smith 2014). The tail of
+            the loss is bounded by the curve of epsilon and delta: see ``odds_factor``.
+
+        Example:
+            >>> import opendp_lite as dp
+            >>> round((dp.count() >> dp.laplace(epsilon=1)).odds(), 3)
+            2.718
+            >>> round((dp.count() >> dp.gaussian(rho=0.03)).odds(delta=0.01), 2)
+            2.04
+        """
+        return round_up(odds_factor(self.privacy_profile(d_in), _probability(delta)))
+
+    def to_dp_event(self, d_in: object = 1) -> Any:
+        """The loss as an event of the package dp_accounting, for its accountants.
+
+        Gaussian and Laplace noise become the events of that name, and what ``dp.compose`` joins a
+        composed event. Any other pure loss becomes randomised response, and a zCDP loss a
+        ``ZCDpEvent``. No event loses less than the release. The sensitivity is in the event, so the
+        accountant keeps its relation "add or remove one".
+
+        Args:
+            d_in: How many units are in question together.
+
+        Returns:
+            A ``dp_accounting.DpEvent``.
+
+        Raises:
+            ParameterError: If dp-accounting is not installed.
+            SpaceError: If the loss is known at one delta alone.
+        """
+        return self.privacy_profile(d_in).dp_event(accounting_library())
+
+    def accuracy(self, confidence: Number, jointly: bool = False) -> Any:
+        """How far off the release may be, known before it is made: no data is read.
+
+        It is for pipelines that end in additive noise. What is clipped or left out before the
+        noise is no part of it.
+
+        Args:
+            confidence: 0.95, say: the probability that an entry is no further off.
+            jointly: Whether it is the probability that no entry at all is further off.
+
+        Returns:
+            A number, in the units of the data. The released entry differs from the exact value by
+            at most that much. For several releases of different noise, as ``dp.compose`` makes, or
+            for columns of different noise, an array with one number for each, in order.
+
+        Raises:
+            ParameterError: If ``confidence`` is not between 0 and 1.
+            SpaceError: If what is released is not a value with noise of a declared law.
+
+        Proof:
+            From the exact tail of the noise, rounded up. Noises of several entries are
+            independent, so m of them are within their bounds together with probability c if each
+            is with c^(1/m).
+        """
+        errors = self.bound.facts.errors
+        if not errors:
+            raise SpaceError(
+                "accuracy is for pipelines that end in additive noise, such as "
+                f"dp.laplace(epsilon=1); {self!r} releases something else. Leave out what follows "
+                "the noise, and dp.sample around it. Ask dp.expected_error(pipeline, n=1000, "
+                "guess=40) of a mean of one column; for dp.by around a mean ask it of that mean, "
+                "with n the rows of one group. Or give a step that takes it confidence=0.95"
+            )
+        share = confidence_of(confidence, "accuracy: confidence")
+        found = [round_up(width) for width in half_widths(errors, share, jointly)]
+        return found[0] if len(found) == 1 else np.array(found)
+
+    def _result_of(self, d_in: object) -> tuple[str, str, str]:
+        words = self.bound.output_measure.words(self._loss(d_in))
+        return "loss", words, str(self.bound.facts.explanation)
+
+
+def _probability(given: object, name: str = "delta") -> Fraction:
+    value = exact(given, name)
+    if not 0 <= value <= 1:
+        raise ParameterError(f"{name} must be between 0 and 1, got {given}")
+    return value
