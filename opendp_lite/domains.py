@@ -35,7 +35,8 @@ _OF_ROWS = (
 _MOST_EXPONENT = 2**16
 _NOTHING_TO_CHOOSE = (
     "There is nothing to choose. Put a sum of several columns before it, such as "
-    "dp.select('sex') >> dp.one_hot(['f', 'm']) >> dp.sum()"
+    "dp.select('sex') >> dp.one_hot(['f', 'm']) >> dp.sum(). If it is a step of your own for one "
+    "number, let its space be dp.Space[dp.Scalars]"
 )
 Origin = tuple[str, tuple[tuple[str, Any], ...]]
 
