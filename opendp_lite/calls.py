@@ -171,9 +171,10 @@ class Call:
                 f"{self.name} does not name {given[0].kind} in its annotation; {given[0].onward}"
             )
         gives = given[0].given or given[0].kind
-        needed = needs[0].kind if len(needs) > 1 else needs[0].given or needs[0].kind
+        alone = "" if needs[1:] else needs[0].given
         raise SpaceError(
-            f"{self.name} needs {needed}; {giver} gives {gives}. {needs[0].bridge_from(given[0])}"
+            f"{self.name} needs {alone or needs[0].kind}; {giver} gives {gives}. "
+            f"{needs[0].bridge_from(given[0])}"
         )
 
     @property
