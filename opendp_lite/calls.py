@@ -172,8 +172,9 @@ class Call:
                 f"{self.name} does not name {given[0].kind} in its annotation; {given[0].onward}"
             )
         gives = given[0].given or given[0].kind
+        alone = "" if needs[1:] else needs[0].given
         raise SpaceError(
-            f"{self.name} needs {needs[0].kind}; {giver} gives {gives}. "
+            f"{self.name} needs {alone or needs[0].kind}; {giver} gives {gives}. "
             f"{needs[0].bridge_from(given[0])}"
         )
 

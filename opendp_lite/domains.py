@@ -32,10 +32,15 @@ _OF_ROWS = (
     "To release rows of data, put parentheses around the whole pipeline: "
     "(dp.clamp(0, 100) >> dp.sum() >> dp.laplace(epsilon=1))(data)"
 )
+_ONE_NUMBER = (
+    "Put count() before it. If it is a step of your own for vectors too, let its space be "
+    "dp.Space[dp.Scalars | dp.Vectors]"
+)
 _MOST_EXPONENT = 2**16
 _NOTHING_TO_CHOOSE = (
     "There is nothing to choose. Put a sum of several columns before it, such as "
-    "dp.select('sex') >> dp.one_hot(['f', 'm']) >> dp.sum()"
+    "dp.select('sex') >> dp.one_hot(['f', 'm']) >> dp.sum(). If it is a step of your own for one "
+    "number, let its space be dp.Space[dp.Scalars]"
 )
 Origin = tuple[str, tuple[tuple[str, Any], ...]]
 
@@ -339,6 +344,10 @@ class Scalars(Domain):
 
     def sketch(self) -> Sketch:
         return NUMBER
+
+    @classmethod
+    def bridge_from(cls, given: type[Domain]) -> str:
+        return _ONE_NUMBER if issubclass(given, Vectors) else super().bridge_from(given)
 
     @classmethod
     def front(cls) -> tuple[Domain, Metric, Origin]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from opendp_lite.core import Facts, Measurement
 from opendp_lite.domains import Scalars, Vectors
-from opendp_lite.errors import ParameterError
+from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.estimate import Estimate
 from opendp_lite.estimates import Estimates
 from opendp_lite.exact import Number, confidence_of, round_up
@@ -54,6 +54,7 @@ def added_noise(
 
     Raises:
         ParameterError: If ``confidence`` is not between 0 and 1, or the noise declares no law.
+        SpaceError: If the noise is for values on its own grid, and the values are finer or floats.
 
     Privacy:
         As ``privacy_map`` says.
@@ -66,10 +67,10 @@ def added_noise(
         >>> import opendp_lite as dp
         >>> from fractions import Fraction
         >>> from opendp_lite.samplers.discrete_laplace import DiscreteLaplace
-        >>> Totals = dp.Space[dp.Scalars | dp.Vectors]
+        >>> Counts = dp.Space[dp.Scalars]
         >>> @dp.mechanism
-        ... def geometric(space: Totals, scale: int) -> dp.Measurement[Totals, dp.MaxDivergence]:
-        ...     noise = DiscreteLaplace(Fraction(scale), space.domain.exponent)
+        ... def geometric(space: Counts, scale: int) -> dp.Measurement[Counts, dp.MaxDivergence]:
+        ...     noise = DiscreteLaplace(Fraction(scale), exponent=0)
         ...     return dp.added_noise(
         ...         space, noise, dp.MaxDivergence(), lambda norms: norms.l1 / scale
         ...     )
@@ -77,6 +78,7 @@ def added_noise(
         0.5
     """
     dimension, domain = space.domain.dimension, space.domain
+    _require_grid(domain, noise)
     laws = (noise,) if isinstance(noise, Law) else ()
     errors = tuple(Errors(law, dimension) for law in laws)
     present = _presented(domain, noise, errors, confidence)
@@ -87,6 +89,18 @@ def added_noise(
         lambda distance: privacy_map(distance.over(dimension)),
         Facts(laws, explanation, errors=errors),
     )
+
+
+def _require_grid(domain: Scalars | Vectors, noise: Noise) -> None:
+    """Refuses noise on a coarser grid than the values', where it is for values on its own."""
+    fits = domain.exponent is not None and domain.exponent >= noise.exponent
+    if noise.on_grid_only and not fits:
+        found = "floats" if domain.exponent is None else f"multiples of 2^{domain.exponent}"
+        raise SpaceError(
+            f"{type(noise).__name__} with exponent={noise.exponent} is for multiples of "
+            f"2^{noise.exponent}, and the values are {found}. Put count() before it, or take "
+            "RoundedLaplace, which is for all values"
+        )
 
 
 def _presented(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import decimal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from math import ceil
@@ -63,6 +63,33 @@ def choose(
         ratio = int(counts[index]) / (int(envelope[index]) * unit)
         if happens(ratio, exactly(index) - shift, entropy):
             return index
+
+
+def choose_by_exponents(exponents: Sequence[Fraction], entropy: Entropy) -> int:
+    """The index i with probability proportional to exp(-exponents[i]), without error.
+
+    Args:
+        exponents: Of the weights, exact and of any size.
+        entropy: Where the random words come from.
+
+    Returns:
+        An index of ``exponents``.
+
+    Proof:
+        The weights relative to the largest have the same proportions, and ``choose`` draws by them.
+        Floats of exponents up to ``FAR_EXPONENT`` are within 2^-46 of the exact ones.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> from opendp_lite.samplers.choice import choose_by_exponents
+        >>> from opendp_lite.samplers.entropy import SecureEntropy
+        >>> choose_by_exponents([Fraction(0), Fraction(1000)], SecureEntropy())
+        0
+    """
+    least = min(exponents)
+    behind = [each - least for each in exponents]
+    floats = np.array([float(min(each, Fraction(FAR_EXPONENT))) for each in behind])
+    return choose(np.ones(len(behind), dtype=np.int64), floats, behind.__getitem__, entropy)
 
 
 def below(total: int, entropy: Entropy) -> int:

@@ -31,6 +31,8 @@ _NO_NOISE = 600
 class DiscreteLaplace(Law):
     """v + G - G' for G, G' = floor(t E): P(k) proportional to exp(-|k| / t).
 
+    The noise is k 2^exponent, so ``scale`` counts steps of 2^exponent.
+
     Proof:
         The difference of two geometric variates (Inusah and Kozubowski 2006); on whole numbers it
         is the optimal noise for pure differential privacy (Ghosh, Roughgarden, Sundararajan 2009),
@@ -38,6 +40,7 @@ class DiscreteLaplace(Law):
     """
 
     kind = "discrete Laplace noise"
+    on_grid_only = True
     scale: Fraction
     exponent: int
     margin: float = attrs.field(default=MARGIN, kw_only=True)

@@ -62,6 +62,8 @@ class Noise(ABC):
     """Noise on the grid 2^``exponent``, drawn for all entries of a value together."""
 
     exponent: int
+    on_grid_only: ClassVar[bool] = False
+    """Whether it is private for values on its own grid alone."""
 
     @abstractmethod
     def draw(self, count: int, offsets: Offsets, entropy: Entropy) -> NDArray[np.int64]:

@@ -58,7 +58,7 @@ class Event:
         if self.low == self.high:
             return f"{self.score.words} equal to {self.low!r}"
         if self.high == np.inf:
-            return f"{self.score.words} of at least {self.low:.12g}"
+            return f"{self.score.words} above {np.nextafter(self.low, -np.inf):.12g}"
         if self.low == -np.inf:
             return f"{self.score.words} of at most {self.high:.12g}"
         return f"{self.score.words} from {self.low:.12g} to {self.high:.12g}"
@@ -81,6 +81,9 @@ def scores(first: Readings, second: Readings, train: int, grid: int | None) -> I
         with np.errstate(all="ignore"):
             ones = gaps if gaps.any() else np.ones_like(gaps)
             yield Score("the entries along the difference of the means", a @ ones, b @ ones)
+    if first.usual == bool.__name__:
+        yield Score("the release True", a[:, 0], b[:, 0], indicates=True)
+        return
     chosen = _telling(a[:train], b[:train], gaps)
     for rank, j in enumerate(chosen):
         entry = "the release" if first.width == 1 else f"entry {j}"

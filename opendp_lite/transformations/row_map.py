@@ -62,14 +62,16 @@ class RowByRow:
         fits = rows.ndim == 2 and rows.shape[1] == self.columns
         dropped = count - len(rows) if fits else 0
         if not fits or dropped < 0 or (dropped and not self.drops):
-            raise self._refused()
+            raise self._refused(block.shape[1])
         return plain_nan(rows)
 
-    def _refused(self) -> SpaceError:
+    def _refused(self, given: int) -> SpaceError:
         count = "at most as many rows" if self.drops else "as many rows"
         return SpaceError(
             f"row_map: the function must give an array of {count} as it got and of "
-            f"{self.columns} columns; say drops=True where it leaves rows out"
+            f"{self.columns} columns, as its body has; it got {given}. For a result of each "
+            "column, make the body with columns=space.domain.columns. Say drops=True where the "
+            "function leaves rows out"
         )
 
 

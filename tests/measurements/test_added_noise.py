@@ -190,3 +190,40 @@ def test_half_the_noise_of_ones_own_is_caught(seeded):
     dp.audit(total >> geometric(1, claimed=1), [0.5], [0.5, 1.0], releases=3000)
     with pytest.raises(AssertionError, match="at least"):
         dp.audit(total >> geometric(1, claimed=2), [0.5], [0.5, 1.0], releases=3000)
+
+
+def test_noise_for_its_own_grid_is_refused_elsewhere() -> None:
+    @dp.mechanism
+    def whole_steps(space: Aggregates) -> dp.Measurement[Aggregates, dp.MaxDivergence]:
+        """Noise of a step of 1, whatever the values."""
+        noise = DiscreteLaplace(Fraction(2), 0)
+        return dp.added_noise(space, noise, dp.MaxDivergence(), lambda norms: norms.l1 / 2)
+
+    assert (dp.count() >> whole_steps()).map(1) == 0.5
+    with pytest.raises(dp.SpaceError, match=r"multiples of 2\^0, and the values are floats"):
+        dp.scalar() >> whole_steps()
+    with pytest.raises(dp.SpaceError, match=r"values are multiples of 2\^-\d+\. Put count\(\)"):
+        (dp.clamp(0, 1) >> dp.sum() >> whole_steps()).map(1)
+    with pytest.raises(dp.SpaceError, match="RoundedLaplace, which is for all values"):
+        (dp.clamp(0, 1) >> dp.sum() >> whole_steps()).map(1)
+
+
+def test_a_step_for_one_number_says_so_to_a_vector_and_the_reverse() -> None:
+    @dp.mechanism
+    def of_a_count(
+        space: dp.Space[dp.Scalars],
+    ) -> dp.Measurement[dp.Space[dp.Scalars], dp.MaxDivergence]:
+        """For one number."""
+        return dp.laplace(epsilon=1).bind(space)
+
+    @dp.mechanism
+    def of_a_sum(space: Totals) -> dp.Measurement[Totals, dp.MaxDivergence]:
+        """For a vector."""
+        return dp.laplace(epsilon=1).bind(space)
+
+    with pytest.raises(
+        dp.SpaceError, match=r"needs one number; .* dp\.Space\[dp\.Scalars \| dp\.V"
+    ):
+        dp.clamp(0, 1) >> dp.sum() >> of_a_count()
+    with pytest.raises(dp.SpaceError, match=r"gives one number\. .* dp\.Space\[dp\.Scalars\]"):
+        dp.count() >> of_a_sum()

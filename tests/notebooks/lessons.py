@@ -11,6 +11,9 @@ from typing import Any, Final
 FOLDER: Final = Path(__file__).parents[2] / "notebooks"
 LESSONS: Final = sorted(FOLDER.glob("[0-9]_*.md"))
 _EXERCISE: Final = re.compile(r"# Exercise (\d+)\b")
+_CHECK: Final = re.compile(r"# Check (\d+)\n@check\(\1\)\ndef check_\1\((.*)\):\n")
+WRONG: Final = ("1 / 0", "(", "np.ones((2, 3))", "'about five'", "...")
+"""Two cells that fail, before and while they run; what no exercise asks for; and no answer."""
 _SECONDS: Final = 240
 
 
@@ -61,6 +64,25 @@ def solved(notebook: Any, solutions: Mapping[int, str]) -> Any:
     return notebook
 
 
+def mistaken(notebook: Any) -> Any:
+    """The notebook with a wrong answer of each kind to each exercise, and its check again."""
+    import nbformat
+
+    checks = {
+        int(found[1]): (cell.source, found[2])
+        for cell in notebook.cells
+        if (found := _CHECK.match(cell.source))
+    }
+    for number, (source, names) in checks.items():
+        wrongs = ["\n".join(f"{name} = {each}" for name in names.split(", ")) for each in WRONG]
+        for wrong in [*wrongs, "another = 5"]:
+            attempt = nbformat.v4.new_code_cell(f"# Exercise {number}\n{wrong}")
+            attempt.metadata["tags"] = ["raises-exception"]
+            again = nbformat.v4.new_code_cell(source.replace("# Check", "# Recheck", 1))
+            notebook.cells += [attempt, again]
+    return notebook
+
+
 def printed(notebook: Any) -> Sequence[str]:
     """Runs a notebook in its folder; gives what each cell printed or showed as text."""
     from nbclient import NotebookClient
@@ -82,15 +104,18 @@ def _text(cell: Any) -> str:
 
 
 def main() -> None:
-    """Runs a lesson, with its solutions if asked, and prints what its checks say."""
+    """Runs a lesson and prints what its checks say.
+
+    If asked, it has its solutions, and then each exercise is answered wrongly.
+    """
     path, *rest = sys.argv[1:]
     lesson = Path(path)
     notebook = written(lesson)
     if rest:
-        notebook = solved(notebook, solutions_of(lesson))
+        notebook = mistaken(solved(notebook, solutions_of(lesson)))
     found = printed(notebook)
     for cell, text in zip(notebook.cells, found, strict=True):
-        if cell.source.startswith("# Check "):
+        if cell.source.startswith(("# Check ", "# Recheck ")):
             print(cell.source.partition("\n")[0], "->", text.strip().partition("\n")[0])
 
 

@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,12 +19,13 @@ import pytest
 pytest.importorskip("jupytext", reason='lessons need pip install "opendp_lite[notebooks]"')
 pytest.importorskip("nbclient", reason='lessons need pip install "opendp_lite[notebooks]"')
 
-from lessons import FOLDER, LESSONS, as_text, exercise_in, solutions_of, written
+from lessons import FOLDER, LESSONS, WRONG, as_text, exercise_in, solutions_of, written
 
 SCRIPT = Path(__file__).with_name("lessons.py")
 MOST_SECONDS = 120
 
 
+@cache
 def ran(path: Path, *solved: str) -> list[str]:
     """What the checks of a lesson print."""
     start = time.perf_counter()
@@ -72,9 +74,17 @@ def test_it_runs_before_the_exercises_are_done(path: Path) -> None:
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_the_solutions_are_right(path: Path) -> None:
-    found = ran(path, "solved")
+    found = [line for line in ran(path, "solved") if line.startswith("# Check ")]
     assert len(found) == checks_in(path)
     assert all(line.endswith("-> Right.") for line in found), found
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_a_wrong_answer_after_a_right_one_is_refused_in_words(path: Path) -> None:
+    found = [line for line in ran(path, "solved") if line.startswith("# Recheck ")]
+    assert len(found) == (len(WRONG) + 1) * checks_in(path)
+    words = re.compile(r"-> Not yet: (?!the answer does not work here)|-> Not answered yet\.$")
+    assert all(words.search(line) for line in found), found
 
 
 def test_the_list_of_lessons_names_each() -> None:

@@ -12,7 +12,13 @@ from sampling import Words
 from scipy.stats import chi2
 
 from opendp_lite.samplers import choice
-from opendp_lite.samplers.choice import FAR_EXPONENT, below, choose, happens
+from opendp_lite.samplers.choice import (
+    FAR_EXPONENT,
+    below,
+    choose,
+    choose_by_exponents,
+    happens,
+)
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
 
 LEAST_P = 1e-8
@@ -244,3 +250,13 @@ def test_the_bracket_holds_the_exponential():
             true = mp.exp(-precise(exponent))
             assert precise(low) < true < precise(high)
             assert high - low < low / 2**bits
+
+
+@pytest.mark.parametrize("shift", [0, 10**30, -(10**30)])
+def test_exponents_of_any_size_choose_by_their_differences(shift):
+    entropy = InsecureSeededEntropy(8)
+    exponents = [Fraction(shift) + each for each in (Fraction(0), Fraction(1, 2), Fraction(10**9))]
+    found = [choose_by_exponents(exponents, entropy) for _ in range(4000)]
+    p = 1 / (1 + exp(-0.5))
+    assert abs(found.count(0) - 4000 * p) < 6 * (4000 * p * (1 - p)) ** 0.5
+    assert found.count(2) == 0

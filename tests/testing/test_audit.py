@@ -291,3 +291,9 @@ def test_audit_catches_a_release_that_depends_on_emptiness() -> None:
     lie = lying(PURE, lambda noisy, exact, entropy: noisy * (exact != 0))
     with pytest.raises(AssertionError, match="at least"):
         dp.audit(lie, [], [1.0], releases=1000)
+
+
+def test_audit_calls_an_answer_true_by_its_name() -> None:
+    lie = lying(PURE, lambda noisy, exact, entropy: bool(exact > 1))
+    with pytest.raises(AssertionError, match=r"the release True came in"):
+        dp.audit(lie, NONE, ONE, releases=1000)
