@@ -1,8 +1,8 @@
 """The one door: whatever a person hands over becomes a ``Source`` here, or is refused.
 
 ``open_rows`` is a ``functools.singledispatch``: register a type to open a container of your own.
-A library's containers are registered by the file ``libraries/of_LIBRARY.py``, which is
-imported when the first of them is handed over.
+A library's containers are registered by the file ``libraries/of_LIBRARY.py``, or for a part of a
+library ``libraries/of_LIBRARY_PART.py``. It is imported when the first of them is handed over.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ _WAYS: Final = {
     ("compute", "chunks"): "dp.Blocks(lambda: (b.compute() for b in data.blocks), columns=...)",
     ("compute", "partitions"): "dp.Blocks(lambda: (p.compute() for p in data.partitions), ...)",
     ("collect", "explain"): "data.collect(), which reads the rows",
-    ("schema", "to_batches"): "dp.Blocks(lambda: data.to_batches(columns=[...]), columns=...)",
     ("schema", "iter_batches"): "dp.Blocks(lambda: data.iter_batches(columns=[...]), columns=...)",
     ("chunks", "shape"): _BY_ROWS,
 }
@@ -143,7 +142,10 @@ def _opened_once(data: object, names: tuple[str, ...] | None) -> object:
 def register_libraries(kind: type) -> None:
     """Lets the libraries that a type comes from register how their containers are opened."""
     for base in kind.__mro__:
-        _registered(base.__module__.partition(".")[0])
+        library, *part = base.__module__.split(".")[:2]
+        _registered(library.strip("_"))
+        if part:
+            _registered(f"{library}_{part[0].strip('_')}")
 
 
 @cache

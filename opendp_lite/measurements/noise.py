@@ -70,7 +70,7 @@ def added_noise(
         >>> @dp.mechanism
         ... def geometric(space: Totals, scale: int) -> dp.Measurement[Totals, dp.MaxDivergence]:
         ...     noise = DiscreteLaplace(Fraction(scale), space.domain.exponent)
-        ...     return dp.added_noise(
+        ...     return dp.measurements.added_noise(
         ...         space, noise, dp.MaxDivergence(), lambda norms: norms.l1 / scale
         ...     )
         >>> (dp.count() >> geometric(2)).map(1)

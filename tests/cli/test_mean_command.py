@@ -434,7 +434,7 @@ def test_refusals_of_files(refused, table, tmp_path):
         table(
             gzip.compress(b"x\n" + b"1\n" * 999)[:-9], "cut.csv"
         ): "the gzip file is damaged or cut",
-        table(SECRET, "no.parquet"): "the file is no Parquet file",
+        table(SECRET, "no.parquet"): "no.parquet: the file is of another format, or it is damaged",
     }.items():
         error = refused("mean", path, *options)
         assert error.startswith("opendp-lite: error: ")

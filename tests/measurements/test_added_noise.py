@@ -26,7 +26,9 @@ def geometric(
         noise = RoundedLaplace(*grid_for(Fraction(scale)))
     else:
         noise = DiscreteLaplace(Fraction(scale) / Fraction(2) ** exponent, exponent)
-    return dp.added_noise(space, noise, dp.MaxDivergence(), lambda norms: norms.l1 / claimed)
+    return dp.measurements.added_noise(
+        space, noise, dp.MaxDivergence(), lambda norms: norms.l1 / claimed
+    )
 
 
 @dp.stage

@@ -685,7 +685,9 @@ assert_type(dp.clamp(0, 1) >> dp.sum() >> turned(), dp.Stage[Tables, Totals])
 @dp.mechanism
 def geometric(space: Aggregates, scale: int) -> dp.Measurement[Aggregates, dp.MaxDivergence]:
     noise = DiscreteLaplace(Fraction(scale), 0)
-    return dp.added_noise(space, noise, dp.MaxDivergence(), lambda norms: (norms.l1 or 0) / scale)
+    return dp.measurements.added_noise(
+        space, noise, dp.MaxDivergence(), lambda norms: (norms.l1 or 0) / scale
+    )
 
 
 @dp.mechanism
