@@ -13,8 +13,9 @@ import pyarrow as arrow  # type: ignore[import-untyped]
 import pyarrow.dataset as datasets  # type: ignore[import-untyped]
 from pyarrow.parquet import filters_to_expression  # type: ignore[import-untyped]
 
-from opendp_lite.engines.arrow_dataset import DatasetBlocks
+from opendp_lite.engines.arrow_dataset import parts_of
 from opendp_lite.engines.blocks import Blocks
+from opendp_lite.engines.column_blocks import ColumnBlocks
 from opendp_lite.engines.file_column import FileError, picked
 from opendp_lite.engines.libraries.of_pyarrow import require_numeric
 from opendp_lite.engines.text_cells import MISSING, TextCells, category_in
@@ -69,12 +70,13 @@ def parquet(
     """
     names = None if columns is None else tuple(columns)
     keep = None if filters is None else filters_to_expression(filters)
-    return DatasetBlocks.of(_dataset(source, "parquet", partitioning, filesystem), names, keep)
+    files = parts_of(_dataset(source, "parquet", partitioning, filesystem))
+    return ColumnBlocks.of([attrs.evolve(file, keep=keep) for file in files], names)
 
 
 def declared_columns(
     source: str, columns: Sequence[tuple[str | None, Any]], kind: str
-) -> DatasetBlocks:
+) -> ColumnBlocks:
     """Some columns of files that declare their types, as ``csv_table`` reads those of a CSV file.
 
     Args:
@@ -90,11 +92,11 @@ def declared_columns(
         DataError: As for ``parquet``.
         OSError: If there is no such file.
     """
-    blocks = DatasetBlocks.of(_dataset(source, kind, "hive", None))
-    names = tuple(picked(blocks.parts[0].schema.names, column) for column, _ in columns)
+    files = parts_of(_dataset(source, kind, "hive", None))
+    names = tuple(picked(files[0].names, column) for column, _ in columns)
     asked = zip(names, columns, strict=True)
-    texts = frozenset(name for name, (_, wanted) in asked if wanted is str)
-    return attrs.evolve(blocks, names=names, shown=partial(_with_texts, texts))
+    shown = partial(_with_texts, frozenset(name for name, (_, wanted) in asked if wanted is str))
+    return ColumnBlocks.of([attrs.evolve(file, shown=shown) for file in files], names)
 
 
 def _dataset(source: Paths, kind: str, partitioning: Any, filesystem: Any) -> Any:
@@ -110,7 +112,7 @@ def _dataset(source: Paths, kind: str, partitioning: Any, filesystem: Any) -> An
     except FileNotFoundError:
         raise
     except (arrow.ArrowException, OSError, ValueError, TypeError):
-        DatasetBlocks.of(opened(schema=arrow.schema([]), partitioning=None))
+        parts_of(opened(schema=arrow.schema([]), partitioning=None))
         raise FileError("the files cannot be opened as one dataset") from None
     raise FileError(f"there is no file in {str(source)!r}")
 

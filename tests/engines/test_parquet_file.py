@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.engines.arrow_dataset import DatasetBlocks
-from opendp_lite.engines.door import opened
+from opendp_lite.engines.column_blocks import ColumnBlocks
+from opendp_lite.engines.door import opened, opened_table
 from opendp_lite.engines.parquet_file import declared_columns
 from opendp_lite.engines.source import BLOCK_ENTRIES
 
@@ -61,6 +61,11 @@ def refusal(data: Any, pipeline: Any = AGE) -> str:
         assert "42" not in str(problem)
         problem = problem.__context__
     return str(caught.value)
+
+
+def shown_by(data: Any, shown: Any) -> Any:
+    """The same data, each batch of which a function is shown."""
+    return ColumnBlocks.of([attrs.evolve(part, shown=shown) for part in data.parts], data.names)
 
 
 def test_a_file_a_pattern_a_directory_and_a_list(folder: Path) -> None:
@@ -132,7 +137,7 @@ def test_only_the_columns_that_are_needed_are_read(folder: Path) -> None:
         seen.append(batch.schema.names)
         return batch
 
-    data = attrs.evolve(dp.parquet(folder), shown=watched)
+    data = shown_by(dp.parquet(folder), watched)
     for pipeline, names in ((AGE, ["age"]), (ROWS, []), (dp.keep("sex", among=["f"]) >> AGE, None)):
         seen.clear()
         pipeline(data)
@@ -158,8 +163,8 @@ def test_a_file_that_differs_is_named_before_any_row_is_read(folder: Path, chang
         return batch
 
     whole = ds.dataset(sorted(map(str, folder.iterdir())))
-    for data in (dp.parquet(folder), DatasetBlocks.of(whole)):
-        assert words in refusal(attrs.evolve(data, shown=watched))
+    for data in (dp.parquet(folder), opened_table(whole, None)):
+        assert words in refusal(shown_by(data, watched))
     assert words in refusal(whole)
     assert not any(read)
 
@@ -245,8 +250,7 @@ def test_rows_come_in_blocks(tmp_path: Path) -> None:
 
 def test_whole_files_tell_the_data_from_other_data(folder: Path, tmp_path: Path) -> None:
     assert dp.parquet(folder).files == tuple(sorted(folder.iterdir()))
-    assert ds.dataset(pa.table({"age": [1.0]})) is not None
-    assert DatasetBlocks.of(ds.dataset(pa.table({"age": [1.0]}))).files == ()
+    assert opened_table(ds.dataset(pa.table({"age": [1.0]})), None).files == ()
 
 
 @pytest.fixture

@@ -67,8 +67,8 @@ def _nearest(decimals: Any) -> NDArray[Any]:
     whole = arrow.Array.from_buffers(
         arrow.decimal128(digits, 0), len(decimals), decimals.buffers(), offset=decimals.offset
     )
-    steps: NDArray[Any] = whole.cast(arrow.float64()).to_numpy(zero_copy_only=False)
-    return steps / 10.0**scale
+    steps: NDArray[np.float64] = whole.cast(arrow.float64()).to_numpy(zero_copy_only=False)
+    return np.divide(steps, 10.0**scale)
 
 
 @open_rows.register(arrow.Array)

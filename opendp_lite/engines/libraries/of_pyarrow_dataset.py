@@ -6,14 +6,15 @@ from typing import Any
 
 import pyarrow.dataset as datasets  # type: ignore[import-untyped]
 
-from opendp_lite.engines.arrow_dataset import DatasetBlocks
+from opendp_lite.engines.arrow_dataset import parts_of
 from opendp_lite.engines.blocks import Blocks
+from opendp_lite.engines.column_blocks import ColumnBlocks
 from opendp_lite.engines.door import open_rows
 
 
 @open_rows.register(datasets.Dataset)
 def _of_dataset(data: Any, names: tuple[str, ...] | None = None) -> Blocks:
-    return DatasetBlocks.of(data, names)
+    return ColumnBlocks.of(parts_of(data), names)
 
 
 @open_rows.register(datasets.Scanner)
