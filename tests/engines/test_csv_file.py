@@ -382,9 +382,11 @@ def test_a_refusal_comes_after_the_whole_file(fault, header):
 
 def test_an_open_quote_is_refused_after_the_whole_file(monkeypatch):
     """As many cells are read, though the quote swallows those after it."""
-    cells, number = [], csv_file._Wish.number
+    cells, numbers = [], csv_file._Table._cells
     monkeypatch.setattr(
-        csv_file._Wish, "number", lambda wish, cell: cells.append(cell) or number(wish, cell)
+        csv_file._Table,
+        "_cells",
+        lambda table, place, found: cells.extend(found) or numbers(table, place, found),
     )
     for place in (0, 5, 99_999):
         cells.clear()

@@ -68,7 +68,8 @@ def _nearest(decimals: Any) -> NDArray[Any]:
         arrow.decimal128(digits, 0), len(decimals), decimals.buffers(), offset=decimals.offset
     )
     steps: NDArray[np.float64] = whole.cast(arrow.float64()).to_numpy(zero_copy_only=False)
-    return np.divide(steps, 10.0**scale)
+    nearest: NDArray[Any] = steps / 10.0**scale
+    return nearest
 
 
 @open_rows.register(arrow.Array)
