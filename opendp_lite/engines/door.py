@@ -8,7 +8,7 @@ library ``libraries/of_LIBRARY_PART.py``. It is imported when the first of them 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cache, partial, singledispatch
+from functools import cache, lru_cache, partial, singledispatch
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, ClassVar, Final
@@ -139,6 +139,7 @@ def _opened_once(data: object, names: tuple[str, ...] | None) -> object:
     return open_rows(data, names)
 
 
+@lru_cache
 def register_libraries(kind: type) -> None:
     """Lets the libraries that a type comes from register how their containers are opened."""
     for base in kind.__mro__:

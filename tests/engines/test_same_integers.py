@@ -92,8 +92,8 @@ def test_every_size_of_blocks_gives_the_same_integers(
     folder: Path, entries: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = exact(TABLE)
-    for module in ("source", "column_blocks"):
-        monkeypatch.setattr(f"opendp_lite.engines.{module}.BLOCK_ENTRIES", entries)
+    monkeypatch.setattr("opendp_lite.engines.source.BLOCK_ENTRIES", entries)
+    monkeypatch.setattr("opendp_lite.engines.column_blocks.BATCH_ENTRIES", entries)
     for data in (TABLE, dp.parquet(folder), pl.scan_parquet(folder / "*.parquet")):
         assert exact(data, (SUM, COUNT)) == expected[:2]
 
