@@ -19,6 +19,8 @@ from pyarrow import csv
 from opendp_lite.engines.fold import Floats
 
 _QUOTE: Final = ord('"')
+_BLOCK_BYTES: Final = 2**18
+"""Arrow reads several of these ahead."""
 
 
 @attrs.define(eq=False, repr=False)
@@ -113,7 +115,7 @@ class PlainRows:
         picked = list(dict.fromkeys(map(str, self.places)))
         return csv.open_csv(
             arrow.PythonFile(watched, "r"),
-            csv.ReadOptions(column_names=names, use_threads=False),
+            csv.ReadOptions(column_names=names, use_threads=False, block_size=_BLOCK_BYTES),
             csv.ParseOptions(
                 delimiter=self.delimiter,
                 newlines_in_values=True,
