@@ -40,7 +40,8 @@ ColumnCells = Floats | TextCells
 
 _OTHER_DELIMITERS = (";", "\t", "|", ",")
 _BLOCK_ROWS = 65536
-_HELD_CELLS = 8192
+_HELD_ROWS = 256
+"""So few lists at once that Python's collector of garbage has no cause to run."""
 
 
 def csv_column(
@@ -473,8 +474,7 @@ class _Table:
     def _blocks(self, rows: Iterator[list[str]]) -> Iterator[tuple[ColumnCells, ...]]:
         picks = [itemgetter(place) for place in self.places]
         held: list[list[str]] = [[] for _ in picks]
-        few = max(1, _HELD_CELLS // max(1, self.width))
-        while some := list(islice(rows, few)):
+        while some := list(islice(rows, _HELD_ROWS)):
             if set(map(len, some)) != {self.width}:
                 some = list(self._filled(some))
             for cells, pick in zip(held, picks, strict=True):
@@ -515,7 +515,9 @@ class _Table:
     def _plain_numbers(self, cells: Sequence[str]) -> Floats:
         """As ``_numbers``, where all cells are numbers or missing, without space around them."""
         missing = self.wish.missing
-        texts = ["nan" if cell in missing else cell for cell in cells]
+        texts = cells
+        if not missing.isdisjoint(cells):
+            texts = ["nan" if cell in missing else cell for cell in cells]
         if "_" in "".join(texts):
             raise ValueError
         found = np.fromiter(map(float, texts), np.float64, len(texts))
