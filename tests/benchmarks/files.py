@@ -64,6 +64,7 @@ def in_arrow(folder: Path) -> float:
             batch_readahead=1,
             fragment_readahead=1,
             use_threads=False,
+            fragment_scan_options=datasets.ParquetFragmentScanOptions(pre_buffer=False),
         )
         for batch in batches:
             total += float(np.clip(batch.column(0).to_numpy(), LOWER, UPPER).sum())
