@@ -65,7 +65,6 @@ from opendp_lite.examples import example
 from opendp_lite.grid import Grid
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.laplace import laplace
-from opendp_lite.measurements.noise import added_noise
 from opendp_lite.measurements.noisy_max import noisy_max
 from opendp_lite.measurements.private_quantile import private_quantile
 from opendp_lite.measures.approximate import ApproximateDivergence
@@ -112,11 +111,13 @@ _LATER = {
     "audit": "opendp_lite.testing.audit",
     "csv_column": "opendp_lite.engines.csv_file",
     "csv_table": "opendp_lite.engines.csv_file",
+    "parquet": "opendp_lite.engines.parquet_file",
 }
 
 if TYPE_CHECKING:
     from opendp_lite import plotting as plotting
     from opendp_lite.engines.csv_file import csv_column, csv_table
+    from opendp_lite.engines.parquet_file import parquet
     from opendp_lite.sessions.ledger import Ledger
     from opendp_lite.testing.assert_lawful import assert_lawful
     from opendp_lite.testing.assert_replayable import assert_replayable
@@ -167,7 +168,6 @@ __all__ = [
     "above_threshold",
     "absolute",
     "adaptive",
-    "added_noise",
     "assert_lawful",
     "assert_replayable",
     "assert_stable",
@@ -212,6 +212,7 @@ __all__ = [
     "noisy_max",
     "norm",
     "one_hot",
+    "parquet",
     "postprocessor",
     "private_bounds",
     "private_quantile",

@@ -12,10 +12,14 @@ from typing import Any, BinaryIO, Final
 import attrs
 
 import opendp_lite as dp
+from opendp_lite.cli.progress import followed
 from opendp_lite.engines.csv_file import csv_column, table_of
-from opendp_lite.engines.file_column import FileColumn, FileError
+from opendp_lite.engines.file_column import FileError
+from opendp_lite.engines.file_names import files_named
 
-_PARQUET: Final = "opendp_lite.engines.parquet_file"
+_ENGINE: Final = "opendp_lite.engines.parquet_file"
+_FORMATS: Final = {".parquet": "parquet", ".feather": "feather", ".arrow": "feather"}
+"""The formats that declare their columns, by the ends of names."""
 Columns = tuple[tuple[str | None, type], ...]
 
 
@@ -59,13 +63,13 @@ class FileInput:
             return "the only column"
         return f"column {name}" if self.options.header is False else name
 
-    def column(self) -> FileColumn:
-        """The one column, of numbers."""
-        if self._is_parquet:
-            found: FileColumn = self._engine().parquet_column(self.options.file, self.columns[0][0])
-            return found
+    def column(self) -> tuple[dp.Blocks, str]:
+        """The one column, of numbers, and its public name."""
+        if self._declares_types:
+            found = self._declared()
+            return followed(found), str(found.names[0])
         options = self.options
-        return csv_column(
+        column = csv_column(
             self._source,
             self._asked(self.columns[0][0]),
             header=options.header,
@@ -73,21 +77,28 @@ class FileInput:
             na=options.na,
             text=options.text,
         )
+        return followed(column), column.name
 
     def table(self) -> dp.Blocks:
         """All columns."""
-        if self._is_parquet:
-            found: dp.Blocks = self._engine().parquet_table(self.options.file, self.columns)
-            return found
+        if self._declares_types:
+            return followed(self._declared())
         options = self.options
         asked = [(self._asked(name), kind) for name, kind in self.columns]
-        return table_of(
+        table = table_of(
             self._source, asked, options.header, options.delimiter, options.na, options.text
         )
+        return followed(table)
 
     @property
-    def _is_parquet(self) -> bool:
-        return Path(self.options.file).suffix.lower() == ".parquet"
+    def _suffix(self) -> str:
+        """The end of the name of the file, or of the first one."""
+        files = files_named(self.options.file)
+        return Path(files[0] if files else self.options.file).suffix.lower()
+
+    @property
+    def _declares_types(self) -> bool:
+        return self._suffix in _FORMATS
 
     @property
     def _source(self) -> str | BinaryIO:
@@ -100,20 +111,22 @@ class FileInput:
             return int(name)
         return name
 
-    def _engine(self) -> Any:
+    def _declared(self) -> Any:
         options = self.options
         usual = (options.delimiter, options.text) == (",", "refuse")
         if options.header is not None or options.na or not usual:
             raise dp.ParameterError(
                 "--header, --no-header, --delimiter, --na and --text are for CSV files; leave them "
-                "out, as a Parquet file declares its columns and their types"
+                f"out, as a {self._suffix} file declares its columns and their types"
             )
         try:
-            return importlib.import_module(_PARQUET)
+            engine = importlib.import_module(_ENGINE)
         except ImportError:
             raise dp.ParameterError(
-                'reading a .parquet file needs pyarrow; type: pip install "opendp_lite[arrow]"'
+                f"reading a {self._suffix} file needs pyarrow; type: pip install "
+                '"opendp_lite[arrow]"'
             ) from None
+        return engine.declared_columns(options.file, self.columns, _FORMATS[self._suffix])
 
 
 def _standard_input() -> BinaryIO:

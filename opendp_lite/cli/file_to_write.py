@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
 import attrs
 
 import opendp_lite as dp
+from opendp_lite.engines.file_names import files_named
 
 Content = TypeVar("Content")
 
@@ -58,7 +60,8 @@ class FileToWrite(Generic[Content]):
             raise dp.ParameterError(f"{flag}: there is no folder {str(folder)!r}; make it first")
         if path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
             raise dp.ParameterError(f"{flag}: {str(path)!r} cannot be written; name another file")
-        for other in map(Path, filter(None, map(typed.get, _READ))):
+        read = (files_named(each) or [Path(each)] for each in map(typed.get, _READ) if each)
+        for other in chain.from_iterable(read):
             if path.exists() and other.exists() and path.samefile(other):
                 raise dp.ParameterError(
                     f"{flag}: {str(path)!r} is a file that is read, such as the data or the "

@@ -228,8 +228,8 @@ def _opened(setting: Setting) -> tuple[dp.Blocks, str]:
     data, names = setting.data, setting.statistic.columns
     if setting.is_table:
         return data.table(), ", ".join(map(data.titled, names))
-    column = data.column()
-    return column, data.titled(column.name or None)
+    column, name = data.column()
+    return column, data.titled(name or None)
 
 
 def _parts(key: Hashable) -> tuple[Hashable, ...]:

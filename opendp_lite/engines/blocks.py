@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from inspect import GEN_CREATED, getgeneratorstate, isgenerator
 from pathlib import Path
 from typing import Any, Final
 
 import attrs
 
-from opendp_lite.engines.door import open_rows, opened, read
+from opendp_lite.engines.door import NUMBERS, open_rows, opened, read
 from opendp_lite.engines.source import Source, public_columns, public_size
+from opendp_lite.engines.table import Column
 from opendp_lite.errors import DataError, ParameterError
 
 GONE_THROUGH: Final = (
@@ -90,6 +91,18 @@ class Blocks:
     file: Path | None = attrs.field(default=None, kw_only=True)
     _history: _History = attrs.field(factory=_History, init=False, repr=False)
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Those that they come from, where their bytes tell the data from other data."""
+        return () if self.file is None else (self.file,)
+
+    def require(self, columns: Sequence[Column] | None) -> None:
+        """Refuses columns that are known not to be there, None for all; reads no row."""
+
+    def only(self, columns: Sequence[Column] | None) -> Blocks:
+        """The same, for a pass that needs these columns alone, None for all."""
+        return self
+
     def opened_by(self, how: Callable[[object], Source]) -> Iterator[Any]:
         """A new pass over the blocks, each opened by a function.
 
@@ -133,4 +146,7 @@ class _BlockRows(Source):
 
 @open_rows.register
 def _of_blocks(data: Blocks, names: tuple[str, ...] | None = None) -> Source:
-    return _BlockRows(data, data.names if names is None else names)
+    asked = data.names if names is None else names
+    columns = None if asked is None else [Column(name, NUMBERS) for name in asked]
+    data.require(columns)
+    return _BlockRows(data.only(columns), asked)

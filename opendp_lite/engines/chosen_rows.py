@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from opendp_lite.engines.arrays import ArrayRows
 from opendp_lite.engines.blocks import Blocks
-from opendp_lite.engines.columns import Dataset, Names
+from opendp_lite.engines.columns import PRESENCE, Dataset, Names
 from opendp_lite.engines.door import read, register_libraries
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.held import held
@@ -254,7 +254,10 @@ class _WatchedPiece(Source):
 
 def _in_pieces(choice: Choice, blocks: Blocks, table: LazyTable) -> _Pieces:
     declared = table.dataset.declared or blocks.names
-    found = _Pieces(choice, blocks, declared, table.names)
+    blocks.require(choice.columns)
+    later = [Column(name, PRESENCE) for name in table.names or (None,)]
+    rows = blocks.only([*choice.columns, *later])
+    found = _Pieces(choice, rows, declared, table.names)
     for _ in read(held(found, 1, table.dataset.size)):
         pass
     return found

@@ -258,7 +258,8 @@ class Dataset:
 
     def _rows(self, whole: Any, columns: tuple[Column, ...]) -> Source:
         if isinstance(whole, Blocks):
-            return _BlockColumns(whole, columns, self.declared or whole.names)
+            whole.require(columns)
+            return _BlockColumns(whole.only(columns), columns, self.declared or whole.names)
         words = "the columns of the table could not be read"
         found: Source = attempted(partial(whole.rows, columns), words)
         return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial, singledispatch
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -57,8 +58,8 @@ def content(data: object) -> Iterator[Chunk]:
             for place, name in enumerate(table.names):
                 column = attempted(partial(table.column, place), _UNREAD)
                 yield from _of_column(str(name), column)
-        elif isinstance(table, Blocks) and table.file is not None:
-            yield from _of_file(table.file)
+        elif isinstance(table, Blocks) and table.files:
+            yield from chain.from_iterable(map(_of_file, table.files))
         elif isinstance(table, Blocks):
             for piece in table.opened_by(_BlockContent):
                 yield from piece.chunks

@@ -10,10 +10,11 @@ that the file breaks its declared format: this bit is outside of the stated priv
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from functools import partial
-from itertools import chain, islice
+from functools import cache, partial
+from importlib import import_module
+from itertools import chain, count, islice
 from math import nan
 from operator import itemgetter
 from pathlib import Path
@@ -23,9 +24,11 @@ import attrs
 import numpy as np
 
 from opendp_lite.engines.blocks import Blocks
-from opendp_lite.engines.csv_rows import CsvRows, Fault
+from opendp_lite.engines.csv_rows import CsvRows, Fault, unpacked
 from opendp_lite.engines.file_column import FileColumn, FileError, picked
+from opendp_lite.engines.file_names import files_named
 from opendp_lite.engines.fold import Floats
+from opendp_lite.engines.take import take
 from opendp_lite.engines.text_cells import MISSING, TextCells, category_in
 from opendp_lite.errors import ParameterError
 
@@ -37,6 +40,8 @@ ColumnCells = Floats | TextCells
 
 _OTHER_DELIMITERS = (";", "\t", "|", ",")
 _BLOCK_ROWS = 65536
+_HELD_ROWS = 256
+"""So few lists at once that Python's collector of garbage has no cause to run."""
 
 
 def csv_column(
@@ -55,7 +60,8 @@ def csv_column(
     last values.
 
     Args:
-        source: A path, or an open binary stream. A stream or a pipe can be read only once.
+        source: A path, a pattern such as ``data/*.csv``, a directory, or an open binary stream. A
+            stream or a pipe can be read only once.
         column: A name in the header, or with ``header=False`` a number that counts from 1. A file
             with one column needs neither.
         header: Whether the first line holds the names of the columns. True says that these names
@@ -93,8 +99,7 @@ def csv_column(
         NotPrivate([41.])
     """
     wish = _Wish.of([(column, float)], header, delimiter, na, text)
-    stream, name = _opened(source, wish, itemgetter(0))
-    return FileColumn(stream, name=name, file=_file(source))
+    return _blocks(source, wish, itemgetter(0))
 
 
 def csv_table(
@@ -158,14 +163,67 @@ def table_of(
     def shown(cells: Sequence[ColumnCells]) -> object:
         return cells[0] if None in names else dict(zip(names, cells, strict=True))
 
-    stream, _ = _opened(source, wish, shown)
-    return Blocks(stream, columns=len(names), file=_file(source))
+    return _blocks(source, wish, shown)
 
 
-def _file(source: str | Path | BinaryIO) -> Path | None:
-    """The file at a path; None for a stream."""
-    path = Path(source) if isinstance(source, str | Path) else None
-    return path if path is not None and path.is_file() else None
+@attrs.frozen(eq=False, repr=False)
+class _Files(FileColumn):
+    """Columns of some files, one file after another; of none for a stream."""
+
+    paths: tuple[Path, ...] = attrs.field(kw_only=True)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        return self.paths
+
+
+def _blocks(
+    source: str | Path | BinaryIO, wish: _Wish, shown: Callable[[Sequence[ColumnCells]], object]
+) -> FileColumn:
+    """The blocks of a stream, of a file, or of all files that a pattern stands for."""
+    columns = len(wish.asked)
+    several = files_named(source) if isinstance(source, str | Path) else None
+    if several is None:
+        stream, name = _opened(source, wish, shown)
+        file = Path(source) if isinstance(source, str | Path) else None
+        paths = () if file is None or not file.is_file() else (file,)
+        return _Files(stream, columns, name=name, paths=paths)
+    opening = [partial(_opened, path, wish, shown) for path in several]
+    found = [_named(path, each) for path, each in zip(several, opening, strict=True)]
+    streams = [stream for stream, _ in found]
+    return _Files(
+        partial(_one_by_one, several, streams), columns, name=found[0][1], paths=tuple(several)
+    )
+
+
+def _one_by_one(
+    paths: Sequence[Path], streams: Sequence[Callable[[], Iterator[Any]]]
+) -> Iterator[Any]:
+    """The blocks of several files. A fault of one is refused once all were read."""
+    faults: list[FileError] = []
+    for path, stream in zip(paths, streams, strict=True):
+        blocks = stream()
+        while (block := _next(blocks, faults, path)) is not None:
+            yield block
+    if faults:
+        raise faults[0]
+
+
+def _next(blocks: Iterator[Any], faults: list[FileError], path: Path) -> Any:
+    try:
+        return next(blocks, None)
+    except FileError as problem:
+        faults.append(FileError(f"{path}: {problem}"))
+    return None
+
+
+def _named(path: Path, work: Callable[[], Any]) -> Any:
+    """What comes of a file, whose name is told if it is refused."""
+    try:
+        return work()
+    except FileError as problem:
+        refusal = FileError(f"{path}: {problem}")
+    raise refusal
 
 
 def _opened(
@@ -312,7 +370,7 @@ class _Wish:
             )
         every = rows if first is None else chain([first], rows)
         starting = tuple(place - 1 for place in places)
-        return _Table(self, source, every, starting, width, self.asked[0].typed)
+        return _Table(self, source, every, starting, width, self.asked[0].typed, headed=False)
 
     def _declared(
         self, source: CsvRows, rows: Iterator[list[str]], names: tuple[str, ...]
@@ -367,7 +425,8 @@ class _Wish:
 class _Table:
     """Rows that are still to come and the places of columns in them.
 
-    ``name`` is that of the first column, where it is public.
+    ``name`` is that of the first column, where it is public. ``headed`` says that a header stood
+    before them.
     """
 
     wish: _Wish
@@ -376,27 +435,57 @@ class _Table:
     places: tuple[int, ...]
     width: int
     name: str
+    headed: bool = True
     _not_numbers: set[int] = attrs.field(factory=set, init=False)
 
-    def blocks(self) -> Iterator[tuple[ColumnCells, ...]]:
-        """The blocks of the columns; a fault is refused after the last of them."""
+    def quick_blocks(self, stream: BinaryIO) -> Iterator[tuple[ColumnCells, ...]]:
+        """As ``blocks``, of the same bytes from their start: by Arrow, as far as it can."""
+        wish, done = self.wish, 0
+        plain = _arrow().PlainRows(
+            unpacked(stream), wish.delimiter, self.width, self.places, self.headed, wish.missing
+        )
+        for cells in plain.blocks():
+            done += len(cells[0])
+            yield tuple(self._arrow_cells(place, column) for place, column in enumerate(cells))
+        if plain.whole:
+            self._refuse_faults()
+        else:
+            yield from self.blocks(after=done)
+
+    def blocks(self, after: int = 0) -> Iterator[tuple[ColumnCells, ...]]:
+        """The blocks of the columns after some rows; a fault is refused after the last of them.
+
+        The rows before are read all the same, so that the time does not tell how many they are.
+        """
         read = 0
         for block in self._blocks(self.rows):
+            left = max(0, after - read)
             read += len(block[0])
-            yield block
+            if left < len(block[0]):
+                yield tuple(take(cells, np.arange(left, len(cells))) for cells in block)
         for _ in self._blocks(self.source.instead_of_swallowed(read, self.width)):
             pass
+        self._refuse_faults()
+
+    def _refuse_faults(self) -> None:
         column = self.wish.asked[min(self._not_numbers, default=0)]
         self.source.refuse_faults(column.label)
 
     def _blocks(self, rows: Iterator[list[str]]) -> Iterator[tuple[ColumnCells, ...]]:
-        picked_cells = map(itemgetter(*self.places), self._filled(rows))
-        several = len(self.places) > 1
-        while block := list(islice(picked_cells, _BLOCK_ROWS)):
-            columns = zip(*block, strict=True) if several else [block]
-            yield tuple(self._cells(place, cells) for place, cells in enumerate(columns))
+        picks = [itemgetter(place) for place in self.places]
+        held: list[list[str]] = [[] for _ in picks]
+        while some := list(islice(rows, _HELD_ROWS)):
+            if set(map(len, some)) != {self.width}:
+                some = list(self._filled(some))
+            for cells, pick in zip(held, picks, strict=True):
+                cells.extend(map(pick, some))
+            if len(held[0]) >= _BLOCK_ROWS:
+                yield tuple(map(self._cells, count(), held))
+                held = [[] for _ in picks]
+        if held[0]:
+            yield tuple(map(self._cells, count(), held))
 
-    def _filled(self, rows: Iterator[list[str]]) -> Iterator[list[str]]:
+    def _filled(self, rows: Iterable[list[str]]) -> Iterator[list[str]]:
         """The rows with an empty cell for each that is lacking; an empty line is no row."""
         least, width, faults = max(self.places) + 1, self.width, self.source.faults
         for row in rows:
@@ -408,11 +497,32 @@ class _Table:
                 row.extend([""] * (least - len(row)))
             yield row
 
+    def _arrow_cells(self, place: int, cells: Any) -> ColumnCells:
+        numbers = None
+        if self.wish.asked[place].kind is float:
+            numbers = _arrow().numbers_in(cells)
+        return self._cells(place, _arrow().texts_in(cells)) if numbers is None else numbers
+
     def _cells(self, place: int, cells: Sequence[str]) -> ColumnCells:
         if self.wish.asked[place].kind is str:
             missing = self.wish.missing
             return TextCells.of((category_in(cell, missing) for cell in cells), len(cells))
-        return np.fromiter(self._numbers(place, cells), np.float64, len(cells))
+        try:
+            return self._plain_numbers(cells)
+        except ValueError:
+            return np.fromiter(self._numbers(place, cells), np.float64, len(cells))
+
+    def _plain_numbers(self, cells: Sequence[str]) -> Floats:
+        """As ``_numbers``, where all cells are numbers or missing, without space around them."""
+        missing = self.wish.missing
+        texts = cells
+        if not missing.isdisjoint(cells):
+            texts = ["nan" if cell in missing else cell for cell in cells]
+        if "_" in "".join(texts):
+            raise ValueError
+        found = np.fromiter(map(float, texts), np.float64, len(texts))
+        found[np.isnan(found)] = nan
+        return found
 
     def _numbers(self, place: int, cells: Sequence[str]) -> Iterator[float]:
         number, refused = self.wish.number, self.wish.text == "refuse"
@@ -451,9 +561,20 @@ def _closing(stream: BinaryIO, table: _Table) -> Iterator[tuple[ColumnCells, ...
 def _again(
     path: Path, wish: _Wish, shown: Callable[[Sequence[ColumnCells]], object]
 ) -> Iterator[object]:
-    with path.open("rb") as stream:
+    with path.open("rb") as stream, path.open("rb") as again:
         table = wish.table(stream)
-        yield from map(shown, table.blocks())
+        quick = _arrow() is not None and wish.delimiter.isascii() and table.width > 0
+        blocks = table.quick_blocks(again) if quick else table.blocks()
+        yield from map(shown, blocks)
+
+
+@cache
+def _arrow() -> Any:
+    """The reader by Arrow; None where that is not installed."""
+    try:
+        return import_module("opendp_lite.engines.csv_arrow")
+    except ImportError:
+        return None
 
 
 def _known(text: Text) -> Text:

@@ -77,8 +77,8 @@ class CsvRows:
         Raises:
             FileError: If the first bytes are those of another format.
         """
-        unpacked = _unpacked(stream)
-        lines = io.TextIOWrapper(unpacked, encoding="utf-8-sig", errors="replace", newline="")
+        plain = unpacked(stream)
+        lines = io.TextIOWrapper(plain, encoding="utf-8-sig", errors="replace", newline="")
         return cls(lines, delimiter)
 
     def __iter__(self) -> Iterator[list[str]]:
@@ -115,7 +115,8 @@ class CsvRows:
                 raise FileError(fault.value.format(delimiter=self.delimiter, column=column))
 
 
-def _unpacked(stream: BinaryIO) -> Any:
+def unpacked(stream: BinaryIO) -> Any:
+    """The bytes of a stream, unpacked if its first ones say that it is packed."""
     buffered = (
         stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(cast(Any, stream))
     )

@@ -1,17 +1,17 @@
 """The one door: whatever a person hands over becomes a ``Source`` here, or is refused.
 
 ``open_rows`` is a ``functools.singledispatch``: register a type to open a container of your own.
-A library's containers are registered by the file ``libraries/of_LIBRARY.py``, which is
-imported when the first of them is handed over.
+A library's containers are registered by the file ``libraries/of_LIBRARY.py``, or for a part of a
+library ``libraries/of_LIBRARY_PART.py``. It is imported when the first of them is handed over.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import cache, partial, singledispatch
+from collections.abc import Hashable, Iterator, Mapping
+from functools import cache, lru_cache, partial, singledispatch
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, cast
 
 import attrs
 import numpy as np
@@ -36,7 +36,6 @@ _WAYS: Final = {
     ("compute", "chunks"): "dp.Blocks(lambda: (b.compute() for b in data.blocks), columns=...)",
     ("compute", "partitions"): "dp.Blocks(lambda: (p.compute() for p in data.partitions), ...)",
     ("collect", "explain"): "data.collect(), which reads the rows",
-    ("schema", "to_batches"): "dp.Blocks(lambda: data.to_batches(columns=[...]), columns=...)",
     ("schema", "iter_batches"): "dp.Blocks(lambda: data.iter_batches(columns=[...]), columns=...)",
     ("chunks", "shape"): _BY_ROWS,
 }
@@ -142,8 +141,16 @@ def _opened_once(data: object, names: tuple[str, ...] | None) -> object:
 
 def register_libraries(kind: type) -> None:
     """Lets the libraries that a type comes from register how their containers are opened."""
+    _libraries_of(cast(Hashable, kind))
+
+
+@lru_cache
+def _libraries_of(kind: Any) -> None:
     for base in kind.__mro__:
-        _registered(base.__module__.partition(".")[0])
+        library, *part = base.__module__.split(".")[:2]
+        _registered(library.strip("_"))
+        if part:
+            _registered(f"{library}_{part[0].strip('_')}")
 
 
 @cache

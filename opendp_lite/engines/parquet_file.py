@@ -1,108 +1,146 @@
-"""Columns of a Parquet file, a batch at a time. Needs ``opendp_lite[arrow]``."""
+"""Parquet files, a directory of them, or a partitioned one. Needs ``opendp_lite[arrow]``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import partial
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import attrs
 import pyarrow as arrow  # type: ignore[import-untyped]
-import pyarrow.parquet as parquet  # type: ignore[import-untyped]
+import pyarrow.dataset as datasets  # type: ignore[import-untyped]
+from pyarrow.parquet import filters_to_expression  # type: ignore[import-untyped]
 
+from opendp_lite.engines.arrow_dataset import parts_of
 from opendp_lite.engines.blocks import Blocks
-from opendp_lite.engines.file_column import FileColumn, FileError, picked
-from opendp_lite.engines.fold import Floats
-from opendp_lite.engines.source import BLOCK_ENTRIES
+from opendp_lite.engines.column_blocks import ColumnBlocks
+from opendp_lite.engines.file_column import FileError, picked
+from opendp_lite.engines.file_names import files_named
+from opendp_lite.engines.libraries.of_pyarrow import require_numeric
 from opendp_lite.engines.text_cells import MISSING, TextCells, category_in
+from opendp_lite.errors import DataError
+
+Paths = str | Path | Sequence[str | Path]
 
 
-def parquet_column(source: str | Path, column: str | None = None) -> FileColumn:
-    """Reads a numeric column of a Parquet file, which may be larger than memory.
+def parquet(
+    source: Paths,
+    columns: Sequence[str] | None = None,
+    *,
+    filters: Any = None,
+    partitioning: Any = "hive",
+    filesystem: Any = None,
+) -> Blocks:
+    """Opens Parquet files, which may be larger than memory.
 
-    The file declares the names and types of its columns, which are public. A refusal may list the
-    names, and a column of text is refused before any value is read.
+    A pipeline reads the columns that it needs, a batch at a time. The files declare the names and
+    types of their columns, which are public. Each file is checked for the columns that you ask for
+    before any row is read.
 
     Args:
-        source: A path.
-        column: A name. A file with one column needs none.
+        source: A path, a pattern such as ``data/*.parquet``, a directory, or several files.
+        columns: The names of the columns to take; None for all.
+        filters: Conditions such as ``[("year", "==", 2024)]``, or an Arrow expression. Only the
+            rows for which they hold are data. Files and groups of rows that have none are not
+            read. Choose them without looking at the data.
+        partitioning: How names of directories are read as columns, as in ``pyarrow.dataset``:
+            "hive" for "year=2024".
+        filesystem: An Arrow filesystem, for an object store. Patterns are for local files.
 
     Returns:
-        The column as blocks for a pipeline. A null is NaN.
+        The rows as blocks for a pipeline. A null is NaN.
 
     Raises:
-        DataError: If the file is not Parquet, has no such column, or declares it as anything but
-            numbers.
-        OSError: If the file cannot be opened.
+        DataError: If no file is there or one cannot be opened. When the rows are read, if a file
+            lacks a column, declares it as anything but what a pipeline needs, or is damaged. The
+            error names the file.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> import pyarrow, pyarrow.parquet, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> for year, ages in {2023: [31.0, 45.0], 2024: [52.0, None]}.items():
+        ...     table = pyarrow.table({"age": ages, "name": ["Ann", "Bob"]})
+        ...     pyarrow.parquet.write_table(table, f"{folder.name}/{year}.parquet")
+        >>> people = dp.parquet(f"{folder.name}/*.parquet", columns=["age"])
+        >>> (dp.clamp(0, 100) >> dp.sum())(people)
+        NotPrivate([128.])
+        >>> folder.cleanup()
     """
-    path = Path(source)
-    (name,) = _names(path, [(column, float)])
-    return FileColumn(
-        partial(_columns, path, {name: float}, itemgetter(name)), name=name, file=path
-    )
+    names = None if columns is None else tuple(columns)
+    keep = None if filters is None else filters_to_expression(filters)
+    files = parts_of(_dataset(source, "parquet", partitioning, filesystem))
+    return ColumnBlocks.of([attrs.evolve(file, keep=keep) for file in files], names)
 
 
-def parquet_table(source: str | Path, columns: Sequence[tuple[str | None, Any]]) -> Blocks:
-    """Reads some columns of a Parquet file, as ``csv_table`` does those of a CSV file.
-
-    A column of numbers or of truths may be read as text.
+def declared_columns(
+    source: str, columns: Sequence[tuple[str | None, Any]], kind: str
+) -> ColumnBlocks:
+    """Some columns of files that declare their types, as ``csv_table`` reads those of a CSV file.
 
     Args:
-        source: A path.
+        source: As for ``parquet``.
         columns: The name of each column and what it is read as, ``str`` or ``float``. The name None
-            is for the only one, and its blocks have no name.
+            is for the only one. A column of numbers or of truths may be read as text.
+        kind: "parquet" or "feather".
 
     Returns:
-        The columns as blocks for a pipeline.
+        The columns as blocks for a pipeline. Its ``names`` are those in the files.
 
     Raises:
-        DataError: As for ``parquet_column``. Or if a column that is read as text is anything else
-            than text, numbers or truths.
-        OSError: If the file cannot be opened.
+        DataError: As for ``parquet``.
+        OSError: If there is no such file.
     """
-    path = Path(source)
-    names = _names(path, columns)
-    kinds = {name: kind for name, (_, kind) in zip(names, columns, strict=True)}
-    bare = any(name is None for name, _ in columns)
-    shown: Callable[[dict[str, Any]], object] = itemgetter(*names) if bare else dict
-    return Blocks(partial(_columns, path, kinds, shown), columns=len(kinds), file=path)
+    files = parts_of(_dataset(source, kind, "hive", None))
+    names = tuple(picked(files[0].names, column) for column, _ in columns)
+    asked = zip(names, columns, strict=True)
+    shown = partial(_with_texts, frozenset(name for name, (_, wanted) in asked if wanted is str))
+    return ColumnBlocks.of([attrs.evolve(file, shown=shown) for file in files], names)
 
 
-def _names(path: Path, columns: Sequence[tuple[str | None, Any]]) -> list[str]:
-    """The columns as the file names them, refused where their type is another."""
-    with path.open("rb") as stream, _reading():
-        schema = parquet.ParquetFile(stream).schema_arrow
-    names = [picked(tuple(schema.names), column) for column, _ in columns]
-    for name, (_, wanted) in zip(names, columns, strict=True):
-        kind = schema.field(name).type
-        if wanted is float and not _is_numeric(kind):
-            words = "text" if "string" in str(kind) else str(kind)
-            raise FileError(f"column {name!r} holds {words}, not numbers; make it numeric first")
-        if wanted is str and not (_is_numeric(kind) or _is_text(kind)):
-            raise FileError(f"column {name!r} holds {kind}, not text; make it text first")
-    return names
+def _dataset(source: Paths, kind: str, partitioning: Any, filesystem: Any) -> Any:
+    """The files as a dataset; an error of the one whose columns are looked at first names it."""
+    paths = _paths(source, filesystem)
+    opened = partial(
+        datasets.dataset, paths, format=kind, partitioning=partitioning, filesystem=filesystem
+    )
+    try:
+        found = opened()
+        if found.files:
+            return found
+    except FileNotFoundError:
+        raise
+    except (arrow.ArrowException, OSError, ValueError, TypeError):
+        parts_of(opened(schema=arrow.schema([]), partitioning=None))
+        raise FileError("the files cannot be opened as one dataset") from None
+    raise FileError(f"there is no file in {str(source)!r}")
 
 
-def _columns(
-    path: Path, kinds: dict[str, Any], shown: Callable[[dict[str, Any]], object]
-) -> Iterator[Any]:
-    rows = max(1, BLOCK_ENTRIES // len(kinds))
-    with path.open("rb") as stream, _reading():
-        file = parquet.ParquetFile(stream)
-        for batch in file.iter_batches(batch_size=rows, columns=list(kinds)):
-            yield shown({name: _read(batch.column(name), kind) for name, kind in kinds.items()})
+def _paths(source: Paths, filesystem: Any) -> str | list[str]:
+    if not isinstance(source, str | Path):
+        return [str(each) for each in source]
+    whole = filesystem is not None or Path(source).is_dir()
+    found = None if whole else files_named(source)
+    return str(source) if found is None else [str(path) for path in found]
 
 
-def _read(column: Any, kind: Any) -> Floats | TextCells:
-    if kind is str:
-        cells = column.cast(arrow.string()).to_pylist()
-        texts = (None if cell is None else category_in(cell, MISSING) for cell in cells)
-        return TextCells.of(texts, len(cells))
-    floats = column.cast(arrow.float64(), safe=False)
-    return np.asarray(floats.to_numpy(zero_copy_only=False), dtype=np.float64)
+def _with_texts(texts: frozenset[str], table: Any) -> dict[str, Any]:
+    return {
+        name: _text_of(column) if name in texts else column
+        for name, column in zip(table.schema.names, table.columns, strict=True)
+    }
+
+
+def _text_of(column: Any) -> TextCells:
+    if not _is_text(column.type):
+        try:
+            require_numeric(column.type)
+        except DataError:
+            raise DataError(f"it holds {column.type}, not text; make it text first") from None
+    cells = column.cast(arrow.string()).to_pylist()
+    texts = (None if cell is None else category_in(cell, MISSING) for cell in cells)
+    return TextCells.of(texts, len(cells))
 
 
 def _is_text(kind: Any) -> bool:
@@ -110,23 +148,3 @@ def _is_text(kind: Any) -> bool:
     if types.is_dictionary(kind):
         kind = kind.value_type
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
-
-
-def _is_numeric(kind: Any) -> bool:
-    types = arrow.types
-    return bool(
-        types.is_integer(kind)
-        or types.is_floating(kind)
-        or types.is_decimal(kind)
-        or types.is_boolean(kind)
-        or types.is_null(kind)
-    )
-
-
-@contextmanager
-def _reading() -> Iterator[None]:
-    """Failures of pyarrow in words; its own may quote what a file holds."""
-    try:
-        yield
-    except (arrow.ArrowException, OSError):
-        raise FileError("the file is no Parquet file, or it is damaged") from None

@@ -70,6 +70,12 @@ class NamedColumns:
         for name in names:
             _place(name, listed)
 
+    def picked(self, names: Sequence[str]) -> NamedColumns:
+        """The table of some columns alone."""
+        listed = tuple(map(str, self.names))
+        places = [_place(name, listed) for name in names]
+        return NamedColumns(tuple(names), lambda place: self.column(places[place]), self.size)
+
     def every(self, reading: ColumnReading) -> Source:
         """The rows of all columns, each read in the same way."""
         listed = tuple(map(str, self.names))

@@ -71,7 +71,7 @@ def added_noise(
         >>> @dp.mechanism
         ... def geometric(space: Counts, scale: int) -> dp.Measurement[Counts, dp.MaxDivergence]:
         ...     noise = DiscreteLaplace(Fraction(scale), exponent=0)
-        ...     return dp.added_noise(
+        ...     return dp.measurements.added_noise(
         ...         space, noise, dp.MaxDivergence(), lambda norms: norms.l1 / scale
         ...     )
         >>> (dp.count() >> geometric(2)).map(1)

@@ -11,8 +11,6 @@ import threading
 import traceback
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import opendp_lite as dp
@@ -20,7 +18,6 @@ from opendp_lite.engines import csv_file
 from opendp_lite.engines.csv_file import csv_column
 from opendp_lite.engines.csv_rows import LONGEST_CELL
 from opendp_lite.engines.file_column import FileColumn
-from opendp_lite.engines.parquet_file import parquet_column
 from opendp_lite.engines.source import BLOCK_ENTRIES
 from opendp_lite.engines.text_cells import MISSING
 
@@ -385,9 +382,11 @@ def test_a_refusal_comes_after_the_whole_file(fault, header):
 
 def test_an_open_quote_is_refused_after_the_whole_file(monkeypatch):
     """As many cells are read, though the quote swallows those after it."""
-    cells, number = [], csv_file._Wish.number
+    cells, numbers = [], csv_file._Table._cells
     monkeypatch.setattr(
-        csv_file._Wish, "number", lambda wish, cell: cells.append(cell) or number(wish, cell)
+        csv_file._Table,
+        "_cells",
+        lambda table, place, found: cells.extend(found) or numbers(table, place, found),
     )
     for place in (0, 5, 99_999):
         cells.clear()
@@ -513,69 +512,3 @@ def test_size_is_checked_without_saying_the_true_one(tmp_path):
         with pytest.raises(dp.DataError) as caught:
             (space >> pipeline)(csv_column(path))
         assert "777" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("array", "expected"),
-    [
-        (pa.array([1, None, 3]), [1, np.nan, 3]),
-        (pa.array([1.5, np.nan, None]), [1.5, np.nan, np.nan]),
-        (pa.array([2**53 + 1, 2, 3]), [2.0**53, 2, 3]),
-        (pa.array([2**64 - 1, None], pa.uint64()), [2.0**64, np.nan]),
-        (pa.array([1.5, None], pa.float32()), [1.5, np.nan]),
-        (pa.array(np.array([1.5], np.float16)), [1.5]),
-        (pa.array([True, False, None]), [1, 0, np.nan]),
-        (pa.array([None, None]), [np.nan, np.nan]),
-        (pa.array([None, 125], pa.decimal128(9, 2)), [np.nan, 125]),
-        (pa.array([], pa.float64()), []),
-    ],
-)
-def test_parquet(tmp_path, array, expected):
-    path = tmp_path / "data.parquet"
-    pq.write_table(pa.table({"a": ["s"] * len(array), "x": array, "x.y": array}), path)
-    column = parquet_column(path, "x")
-    np.testing.assert_array_equal(values(column), expected)
-    np.testing.assert_array_equal(values(column), expected)
-    np.testing.assert_array_equal(values(parquet_column(path, "x.y")), expected)
-
-
-def test_parquet_comes_in_blocks(tmp_path):
-    path = tmp_path / "data.parquet"
-    whole = np.arange(3.0 * BLOCK_ENTRIES)
-    pq.write_table(pa.table({"x": whole}), path)
-    blocks = list(parquet_column(path).open())
-    assert max(map(len, blocks)) <= BLOCK_ENTRIES
-    assert np.array_equal(np.concatenate(blocks), whole)
-
-
-def test_parquet_refusals(tmp_path):
-    path = tmp_path / "data.parquet"
-    table = pa.table({"name": [SECRET], "when": pa.array([1], pa.timestamp("s")), "x": [1.0]})
-    pq.write_table(table, path)
-    for column, message in {
-        "name": "column 'name' holds text, not numbers",
-        "when": "column 'when' holds timestamp",
-        "nme": "did you mean 'name'?",
-        None: "choose a column",
-    }.items():
-        with pytest.raises(dp.DataError) as caught:
-            parquet_column(path, column)
-        assert message in str(caught.value)
-    with pytest.raises(FileNotFoundError):
-        parquet_column(tmp_path / "none.parquet")
-    with pytest.raises(IsADirectoryError):
-        parquet_column(tmp_path)
-    packed = path.read_bytes()
-    for damaged in (b"", SECRET.encode() * 50, packed[:-20], packed[:4] + b"?" * (len(packed) - 4)):
-        path.write_bytes(damaged)
-        with pytest.raises(dp.DataError, match="no Parquet file, or it is damaged"):
-            parquet_column(path, "x")
-
-
-def test_parquet_damaged_within(tmp_path):
-    path = tmp_path / "data.parquet"
-    pq.write_table(pa.table({"x": np.random.default_rng(1).normal(size=9999)}), path)
-    packed = path.read_bytes()
-    path.write_bytes(packed[:4] + b"\xff" * 500 + packed[504:])
-    with pytest.raises(dp.DataError, match="no Parquet file, or it is damaged"):
-        values(parquet_column(path, "x"))

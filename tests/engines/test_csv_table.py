@@ -7,13 +7,10 @@ import io
 import traceback
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import opendp_lite as dp
 from opendp_lite.engines import csv_file
-from opendp_lite.engines.parquet_file import parquet_table
 from opendp_lite.engines.text_cells import MISSING, TextCells, category_in
 
 SECRET = "hunter2"
@@ -93,6 +90,7 @@ def test_columns_by_their_number():
 
 def test_text_among_numbers_is_refused_after_the_whole_file_was_read(monkeypatch):
     monkeypatch.setattr(csv_file, "_BLOCK_ROWS", 2)
+    monkeypatch.setattr(csv_file, "_HELD_ROWS", 1)
     for place in (0, 1, 5):
         cells = ["1"] * 6
         cells[place] = SECRET
@@ -175,49 +173,3 @@ def test_a_stream_can_be_gone_through_once():
     assert joined(table) == {"a": ["1"]}
     with pytest.raises(dp.DataError, match="only once"):
         table.open()
-
-
-@pytest.fixture
-def parquet(tmp_path):
-    """A file of columns of all kinds that can be read as text."""
-    columns = {
-        "text": pa.array([" f ", "m", None, "NA"]),
-        "large": pa.array(["f", "m", None, ""], pa.large_string()),
-        "coded": pa.array(["f", "m", None, "NA"]).dictionary_encode(),
-        "whole": pa.array([1, 2, None, 3]),
-        "real": pa.array([1.0, 2.5, None, float("nan")]),
-        "truth": pa.array([True, False, None, True]),
-        "day": pa.array([0, 1, None, 3], pa.date32()),
-    }
-    path = tmp_path / "x.parquet"
-    pq.write_table(pa.table(columns), path)
-    return path
-
-
-@pytest.mark.parametrize(
-    ("name", "texts"),
-    [
-        ("text", ["f", "m", None, None]),
-        ("large", ["f", "m", None, None]),
-        ("coded", ["f", "m", None, None]),
-        ("whole", ["1", "2", None, "3"]),
-        ("real", ["1", "2.5", None, None]),
-        ("truth", ["true", "false", None, "true"]),
-    ],
-)
-def test_parquet_columns_as_text(parquet, name, texts):
-    found = joined(parquet_table(parquet, [(name, str), ("whole", float)][: 2 - (name == "whole")]))
-    assert found[name] == texts
-    if name != "whole":
-        assert np.array_equal(found["whole"], [1, 2, np.nan, 3], equal_nan=True)
-
-
-def test_parquet_refusals(parquet):
-    for columns, message in (
-        ([("text", float)], "column 'text' holds text, not numbers"),
-        ([("day", str)], "column 'day' holds date32.*not text"),
-        ([("whole", str), ("txt", str)], "did you mean 'text'"),
-        ([(None, str)], "choose a column"),
-    ):
-        with pytest.raises(dp.DataError, match=message):
-            parquet_table(parquet, columns)

@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-import pyarrow.dataset
 import pytest
 import scipy.sparse as sp
 
@@ -222,7 +221,6 @@ REFUSED = [
     (pd.Series([SECRET], dtype="string"), "text"),
     (pd.Series(pd.period_range("2020", periods=1)), "Period"),
     (pa.array([SECRET]).dictionary_encode(), "text"),
-    (pyarrow.dataset.dataset(TABLE), r"dp\.Blocks\(lambda: data\.to_batches"),
     (Lazy(compute=computed, chunks=(3,)), r"b\.compute\(\) for b in data\.blocks"),
     (Lazy(compute=computed, partitions=()), r"p\.compute\(\) for p in data\.partitions"),
     (Lazy(dims=(), to_dataframe=computed), r"data\.to_dataframe\(\)"),

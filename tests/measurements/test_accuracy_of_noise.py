@@ -156,7 +156,9 @@ def test_noise_without_a_law_has_no_interval():
     space = dp.vector(2)
     noise = L2Gamma.near(Fraction(1), 2)
     with pytest.raises(dp.ParameterError, match="declares no law"):
-        dp.added_noise(space, noise, dp.MaxDivergence(), lambda n: n.l2_squared, confidence=0.9)
+        dp.measurements.added_noise(
+            space, noise, dp.MaxDivergence(), lambda n: n.l2_squared, confidence=0.9
+        )
 
 
 def test_an_audit_sees_through_estimates():

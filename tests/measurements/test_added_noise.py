@@ -26,7 +26,9 @@ def geometric(
         noise = RoundedLaplace(*grid_for(Fraction(scale)))
     else:
         noise = DiscreteLaplace(Fraction(scale) / Fraction(2) ** exponent, exponent)
-    return dp.added_noise(space, noise, dp.MaxDivergence(), lambda norms: norms.l1 / claimed)
+    return dp.measurements.added_noise(
+        space, noise, dp.MaxDivergence(), lambda norms: norms.l1 / claimed
+    )
 
 
 @dp.stage
@@ -197,7 +199,9 @@ def test_noise_for_its_own_grid_is_refused_elsewhere() -> None:
     def whole_steps(space: Aggregates) -> dp.Measurement[Aggregates, dp.MaxDivergence]:
         """Noise of a step of 1, whatever the values."""
         noise = DiscreteLaplace(Fraction(2), 0)
-        return dp.added_noise(space, noise, dp.MaxDivergence(), lambda norms: norms.l1 / 2)
+        return dp.measurements.added_noise(
+            space, noise, dp.MaxDivergence(), lambda norms: norms.l1 / 2
+        )
 
     assert (dp.count() >> whole_steps()).map(1) == 0.5
     with pytest.raises(dp.SpaceError, match=r"multiples of 2\^0, and the values are floats"):

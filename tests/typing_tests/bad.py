@@ -488,7 +488,7 @@ any_as_value: ValueError = dp.OpenDPLiteError("a")  # type: ignore[assignment]
 # Noise of one's own, examples, typed releases.
 dp.Grid([3, 4], "a")  # type: ignore[arg-type]
 dp.Facts(simulate=3)  # type: ignore[arg-type]
-dp.added_noise(dp.vector(1), 3, dp.MaxDivergence(), abs)  # type: ignore[arg-type]
+dp.measurements.added_noise(dp.vector(1), 3, dp.MaxDivergence(), abs)  # type: ignore[arg-type]
 dp.example(3)  # type: ignore[arg-type]
 number_as_text: str = dp.mean(0, 1, epsilon=1)([0.5])  # type: ignore[assignment]
 

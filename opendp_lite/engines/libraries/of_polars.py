@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -10,8 +11,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from opendp_lite.engines.arrays import array_rows, no_numbers
+from opendp_lite.engines.blocks import Blocks
+from opendp_lite.engines.column_blocks import ColumnBlocks, StoredPart
 from opendp_lite.engines.door import open_rows
-from opendp_lite.engines.source import InMemory, Source
+from opendp_lite.engines.source import InMemory
 from opendp_lite.engines.table import NamedColumns
 from opendp_lite.engines.take import RowPlaces, take
 from opendp_lite.engines.values import TypedValues, Values, open_values
@@ -74,9 +77,27 @@ def _values_of_series(column: pl.Series) -> Values:
     raise DataError(f"values of dtype {kind} cannot be categories; write them as text")
 
 
+@attrs.frozen(eq=False, repr=False)
+class _Query(StoredPart):
+    """A lazy frame, which is collected anew for each pass, a batch at a time."""
+
+    frame: pl.LazyFrame
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.frame.collect_schema())
+
+    def empty(self) -> Any:
+        return self.frame.collect_schema().to_frame()
+
+    def batches(self, names: Sequence[str], rows: int) -> Iterator[Any]:
+        picked = self.frame.select(names or self.names[:1])
+        yield from picked.collect_batches(chunk_size=rows)
+
+
 @open_rows.register
-def _of_lazy_frame(data: pl.LazyFrame, names: tuple[str, ...] | None = None) -> Source:
-    raise DataError("a LazyFrame holds no rows yet; call .collect() first")
+def _of_lazy_frame(data: pl.LazyFrame, names: tuple[str, ...] | None = None) -> Blocks:
+    return ColumnBlocks.of([_Query(data)], names)
 
 
 @take.register

@@ -1,0 +1,320 @@
+"""Parquet files and Arrow datasets: what is read, and what is refused before a row is read."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal, localcontext
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.engines.column_blocks import ColumnBlocks
+from opendp_lite.engines.door import opened, opened_table
+from opendp_lite.engines.parquet_file import declared_columns
+from opendp_lite.engines.source import BLOCK_ENTRIES
+
+SECRET = "patient 42"
+TOTAL = dp.clamp(0, 10) >> dp.sum()
+AGE = dp.select("age") >> TOTAL
+ROWS = dp.table() >> dp.count()
+
+
+def values(data: Any) -> np.ndarray:
+    """The numbers of the one column."""
+    return np.concatenate([np.empty((0, 1)), *opened(data).blocks()])[:, 0]
+
+
+def write(folder: Path, **files: Any) -> Path:
+    """Writes a Parquet file of each table."""
+    for name, columns in files.items():
+        path = folder / f"{name.replace('__', '/')}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table(columns), path)
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Three files of two columns; 17 is the sum of the ages, 10 at most each."""
+    ages: list[Any] = [[1.0, 2.0, 50.0], pa.array([1, None, 2], pa.uint8()), pa.array([1], "f4")]
+    tables = {
+        name: {"age": age, "sex": ["f", "m", SECRET][: len(age)]}
+        for name, age in zip("abc", ages, strict=True)
+    }
+    return write(tmp_path, **tables)
+
+
+def refusal(data: Any, pipeline: Any = AGE) -> str:
+    """The words of a refusal, which show nothing of the data."""
+    with pytest.raises(dp.DataError) as caught:
+        pipeline(data() if callable(data) else data)
+    problem: BaseException | None = caught.value
+    while problem is not None:
+        assert "42" not in str(problem)
+        problem = problem.__context__
+    return str(caught.value)
+
+
+def shown_by(data: Any, shown: Any) -> Any:
+    """The same data, each batch of which a function is shown."""
+    return ColumnBlocks.of([attrs.evolve(part, shown=shown) for part in data.parts], data.names)
+
+
+def test_a_file_a_pattern_a_directory_and_a_list(folder: Path) -> None:
+    pattern = str(folder / "*.parquet")
+    for source in (folder, str(folder), pattern, sorted(folder.iterdir())):
+        data = dp.parquet(source)
+        assert (AGE(data), ROWS(data)) == (17, 7)
+    assert AGE(dp.parquet(folder / "a.parquet")) == 13
+    assert AGE(dp.parquet(str(folder / "[bc].parquet"))) == 4
+    assert AGE(dp.parquet(f"{folder.parent}/**/a.parquet")) == 13
+    assert TOTAL(dp.parquet(pattern, columns=["age"])) == 17
+    assert (dp.records(columns=["age"]) >> TOTAL)(dp.parquet(pattern)) == 17
+
+
+def test_the_verbs_of_tables(folder: Path) -> None:
+    data = dp.parquet(folder)
+    counts = dp.histogram("sex", categories=["f", "m"], epsilon=100)(data)
+    assert round(counts["f"].value) == 3
+    groups = dp.by("sex", ["f", "m"], dp.select("age") >> TOTAL >> dp.laplace(epsilon=1000))(data)
+    assert [round(float(groups[sex][0])) for sex in "fm"] == [3, 2]
+    kept = dp.keep("sex", among=["f"]) >> AGE
+    assert kept(data) == 3
+    bounded = dp.table(person="sex") >> dp.bound_contributions(1) >> dp.count()
+    assert bounded(data) == 3
+
+
+def test_a_partitioned_directory(tmp_path: Path) -> None:
+    write(tmp_path, **{"year=2023__x": {"age": [1.0]}, "year=2024__y": {"age": [2, None]}})
+    for source in (tmp_path, str(tmp_path / "*" / "*.parquet")):
+        data = dp.parquet(source)
+        assert (dp.select("year") >> dp.clamp(0, 2024) >> dp.sum())(data) == 2023 + 2 * 2024
+        assert AGE(data) == 3
+    found = dp.parquet(tmp_path, filters=[("year", "==", 2024)])
+    assert (AGE(found), ROWS(found)) == (2, 2)
+    rest = dp.parquet(tmp_path, columns=["age"], filters=ds.field("age") < 2)
+    assert (TOTAL(rest), ROWS(rest)) == (1, 1)
+    whole = ds.dataset(tmp_path, partitioning="hive")
+    for data in (whole, whole.filter(ds.field("year") > 0)):
+        assert (AGE(data), AGE(data), ROWS(data)) == (3, 3, 3)
+
+
+def test_other_datasets(tmp_path: Path) -> None:
+    table = pa.table({"age": [1.0, None, 3.0], "sex": ["f", "m", SECRET]})
+    feather = tmp_path / "x.feather"
+    pa.feather.write_feather(table, feather)
+    for data in (
+        ds.dataset(table),
+        ds.dataset(feather, format="feather"),
+        ds.dataset([ds.dataset(table)]),
+        ds.dataset(table).scanner(columns=["age"]),
+    ):
+        assert AGE(data) == AGE(data) == 4
+    once = ds.dataset(table).scanner(columns=["age"]).to_reader()
+    assert AGE(once) == 4
+    assert "only once" in refusal(once)
+    assert "guesses them" in refusal(ds.dataset(written_csv(tmp_path), format="csv"))
+
+
+def written_csv(folder: Path) -> Path:
+    path = folder / "x.csv"
+    path.write_text("age\n1\n")
+    return path
+
+
+def test_only_the_columns_that_are_needed_are_read(folder: Path) -> None:
+    seen: list[list[str]] = []
+
+    def watched(batch: Any) -> Any:
+        seen.append(batch.schema.names)
+        return batch
+
+    data = shown_by(dp.parquet(folder), watched)
+    for pipeline, names in ((AGE, ["age"]), (ROWS, []), (dp.keep("sex", among=["f"]) >> AGE, None)):
+        seen.clear()
+        pipeline(data)
+        assert seen[-3:] == [["sex", "age"] if names is None else names] * 3
+
+
+CHANGES: dict[str, tuple[dict[str, Any], str]] = {
+    "text": ({"age": [SECRET]}, "b.parquet: column 'age': data holds text"),
+    "times": ({"age": [datetime.datetime(1942, 1, 1)]}, "column 'age': data holds dates"),
+    "lists": ({"age": [[42]]}, "b.parquet: column 'age': data holds values of type list"),
+    "another name": ({"Age": [42.0]}, "b.parquet: the table has no column 'age'; did you mean"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_file_that_differs_is_named_before_any_row_is_read(folder: Path, change: str) -> None:
+    columns, words = CHANGES[change]
+    write(folder, b=columns)
+    read: list[int] = []
+
+    def watched(batch: Any) -> Any:
+        read.append(batch.num_rows)
+        return batch
+
+    whole = ds.dataset(sorted(map(str, folder.iterdir())))
+    for data in (dp.parquet(folder), opened_table(whole, None)):
+        assert words in refusal(shown_by(data, watched))
+    assert words in refusal(whole)
+    assert not any(read)
+
+
+def damaged(path: Path) -> list[bytes]:
+    whole = path.read_bytes()
+    return [b"", SECRET.encode() * 50, whole[:-20], whole[:4] + b"?" * (len(whole) - 4)]
+
+
+@pytest.mark.parametrize("which", range(4))
+@pytest.mark.parametrize("name", "abc")
+def test_a_file_that_cannot_be_read_is_named(folder: Path, which: int, name: str) -> None:
+    path = folder / f"{name}.parquet"
+    path.write_bytes(damaged(path)[which])
+    words = f"{name}.parquet: the file is of another format, or it is damaged"
+    for source in (folder, str(folder / "*.parquet")):
+        assert words in refusal(lambda source=source: dp.parquet(source, columns=["age"]))
+
+
+def test_a_file_that_is_damaged_within_is_named(folder: Path) -> None:
+    write(folder, b={"age": np.random.default_rng(1).normal(size=9999), "sex": ["f"] * 9999})
+    path = folder / "b.parquet"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:4] + b"\xff" * 500 + whole[504:])
+    assert "b.parquet: the file is of another format, or it is damaged" in refusal(
+        dp.parquet(folder)
+    )
+
+
+def test_files_that_are_not_there(folder: Path) -> None:
+    assert "there is no file" in refusal(lambda: dp.parquet(f"{folder}/*.parq"))
+    with pytest.raises(FileNotFoundError):
+        dp.parquet(folder / "none.parquet")
+    (folder / "empty").mkdir()
+    assert "there is no file in" in refusal(lambda: dp.parquet(folder / "empty"))
+    data = dp.parquet(folder)
+    (folder / "b.parquet").unlink()
+    assert "b.parquet: the file is no longer there" in refusal(data)
+
+
+def test_columns_that_are_not_chosen(folder: Path) -> None:
+    assert "column 'sex': data holds text" in refusal(dp.parquet(folder), TOTAL)
+    both = dp.records(columns=2) >> TOTAL
+    assert "column 'sex': data holds text" in refusal(dp.parquet(folder), both)
+    write(
+        folder, a={"x": [1.0], "y": [2.0]}, b={"x": [4.0], "y": [8.0]}, c={"y": [1.0], "x": [2.0]}
+    )
+    assert both(dp.parquet(str(folder / "[ab].parquet"))).tolist() == [5, 10]
+    assert "c.parquet: its columns are not those of" in refusal(dp.parquet(folder), both)
+    assert (dp.records(columns=["x", "y"]) >> TOTAL)(dp.parquet(folder)).tolist() == [7, 11]
+
+
+EXACT = [
+    (pa.array([1, None, 3]), [1, np.nan, 3]),
+    (pa.array([1.5, np.nan, None]), [1.5, np.nan, np.nan]),
+    (pa.array([2**53 + 1, 2, 3]), [2.0**53, 2, 3]),
+    (pa.array([2**64 - 1, None], pa.uint64()), [2.0**64, np.nan]),
+    (pa.array([2**63, 2**63 + 1025], pa.uint64()), [2.0**63, 2.0**63 + 2048]),
+    (pa.array([1.5, None], pa.float32()), [1.5, np.nan]),
+    (pa.array(np.array([1.5], np.float16)), [1.5]),
+    (pa.array([True, False, None]), [1, 0, np.nan]),
+    (pa.array([None, None]), [np.nan, np.nan]),
+    (pa.array([None, 125], pa.decimal128(9, 2)), [np.nan, 125]),
+    (pa.array([], pa.float64()), []),
+]
+
+
+@pytest.mark.parametrize(("array", "expected"), EXACT, ids=lambda each: str(each)[:20])
+def test_numbers_of_every_type(tmp_path: Path, array: Any, expected: list[float]) -> None:
+    write(tmp_path, data={"a": ["s"] * len(array), "x": array, "x.y": array})
+    for name in ("x", "x.y"):
+        found = values(dp.parquet(tmp_path, columns=[name]))
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_rows_come_in_blocks(tmp_path: Path) -> None:
+    whole = np.arange(3.0 * BLOCK_ENTRIES)
+    write(tmp_path, data={"x": whole})
+    blocks = list(opened(dp.parquet(tmp_path)).blocks())
+    assert max(map(len, blocks)) <= BLOCK_ENTRIES
+    assert np.array_equal(np.concatenate(blocks)[:, 0], whole)
+
+
+def test_whole_files_tell_the_data_from_other_data(folder: Path, tmp_path: Path) -> None:
+    assert dp.parquet(folder).files == tuple(sorted(folder.iterdir()))
+    assert opened_table(ds.dataset(pa.table({"age": [1.0]})), None).files == ()
+
+
+@pytest.fixture
+def kinds(tmp_path: Path) -> str:
+    """A file of columns of all kinds that can be read as text."""
+    columns = {
+        "text": pa.array([" f ", "m", None, "NA"]),
+        "large": pa.array(["f", "m", None, ""], pa.large_string()),
+        "coded": pa.array(["f", "m", None, "NA"]).dictionary_encode(),
+        "whole": pa.array([1, 2, None, 3]),
+        "real": pa.array([1.0, 2.5, None, float("nan")]),
+        "truth": pa.array([True, False, None, True]),
+        "day": pa.array([0, 1, None, 3], pa.date32()),
+    }
+    return str(write(tmp_path, kinds=columns) / "kinds.parquet")
+
+
+@pytest.mark.parametrize(
+    ("name", "texts"),
+    [
+        ("text", ["f", "m", None, None]),
+        ("large", ["f", "m", None, None]),
+        ("coded", ["f", "m", None, None]),
+        ("whole", ["1", "2", None, "3"]),
+        ("real", ["1", "2.5", None, None]),
+        ("truth", ["true", "false", None, "true"]),
+    ],
+)
+def test_columns_as_text(kinds: str, name: str, texts: list[str | None]) -> None:
+    data = declared_columns(kinds, [(name, str)], "parquet")
+    assert data.names == (name,)
+    (block,) = data.only(None).open()
+    assert block[name].cells.tolist() == texts
+
+
+def test_columns_of_other_kinds_are_refused(kinds: str) -> None:
+    for columns, words in (
+        ([("whole", str), ("txt", str)], "did you mean 'text'"),
+        ([(None, str)], "choose a column"),
+    ):
+        assert words in refusal(lambda columns=columns: declared_columns(kinds, columns, "parquet"))
+    text = declared_columns(kinds, [("text", float)], "parquet")
+    assert "kinds.parquet: column 'text': data holds text" in refusal(text, TOTAL)
+    day = declared_columns(kinds, [("day", str)], "parquet")
+    words = refusal(day, dp.table() >> dp.histogram("day", categories=["1"], epsilon=1))
+    assert "date32[day], not text" in words
+
+
+def test_decimals_are_the_nearest_floats(tmp_path: Path) -> None:
+    generator = np.random.default_rng(5)
+    for precision, scale in ((9, 2), (15, 7), (16, 1), (18, 4), (38, 10), (38, 0), (30, 29)):
+        most = 10**precision - 1
+        whole = [int(generator.integers(0, 2**62)) * 2**61 % most for _ in range(300)] + [most, 0]
+        with localcontext(prec=60):
+            numbers = [Decimal((-1) ** (each % 2) * each).scaleb(-scale) for each in whole]
+        array = pa.chunked_array(
+            [
+                pa.array(part, pa.decimal128(precision, scale))
+                for part in (numbers[:99], numbers[99:])
+            ]
+        )
+        write(tmp_path, data={"x": array})
+        for data in (dp.parquet(tmp_path), array, array.slice(50, 100), array.chunk(1).slice(3)):
+            found = values(data)
+            start = {302: 0, 100: 50, 200: 102}[len(found)]
+            nearest = [float(each) for each in numbers[start : start + len(found)]]
+            assert found.tolist() == nearest, (precision, scale)

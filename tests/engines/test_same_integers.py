@@ -1,0 +1,144 @@
+"""The same exact integers before noise, whatever holds the rows and however they are cut."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
+import pytest
+
+import opendp_lite as dp
+
+ROWS = 603
+_generator = np.random.default_rng(13)
+NUMBERS = _generator.normal(5, 1e3, ROWS).repeat(2)[:ROWS]
+"""Rows that repeat, of any number of digits."""
+NUMBERS[::7] = np.nan
+NUMBERS[5:9] = [2.0**-1074, -0.0, 2.0**60, np.inf]
+WORDS = np.array(["f", "m", "x"])[_generator.integers(0, 3, ROWS)]
+TABLE = pa.table({"w": WORDS, "x": pa.array(NUMBERS, from_pandas=True)})
+
+NAMED = dp.table() >> dp.select("x")
+SUM = NAMED >> dp.clamp(-1000.0, 2000.0) >> dp.sum()
+COUNT = NAMED >> dp.count()
+SQUARES = NAMED >> dp.clamp(-1000.0, 2000.0) >> dp.square() >> dp.sum()
+MASS = dp.table() >> dp.select("w") >> dp.one_hot(["f", "m"]) >> dp.sum()
+QUERIES = (SUM, COUNT, SQUARES, MASS)
+BARE = (dp.clamp(-1000.0, 2000.0) >> dp.sum(), dp.count())
+
+
+def exact(data: Any, queries: tuple[Any, ...] = QUERIES) -> list[Any]:
+    """What each query gives, to the last bit."""
+    return [np.asarray(query(data)).tobytes() for query in queries]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: Any) -> Path:
+    """Parquet files of unequal lengths, one of them empty, with small groups of rows."""
+    folder = Path(tmp_path_factory.mktemp("files"))
+    for place, (start, stop) in enumerate([(0, 1), (1, 1), (1, 300), (300, ROWS)]):
+        part = TABLE.slice(start, stop - start)
+        pq.write_table(part, folder / f"{place}.parquet", row_group_size=7 + 400 * place)
+    return folder
+
+
+def pieces(rows: int, order: int = 1) -> Callable[[], Iterator[Any]]:
+    starts = range(0, ROWS, rows)[::order]
+    return lambda: (TABLE.slice(start, rows) for start in starts)
+
+
+def containers(folder: Path) -> Iterator[tuple[str, Any]]:
+    yield "pandas", TABLE.to_pandas()
+    yield "pandas, Arrow types", TABLE.to_pandas(types_mapper=pd.ArrowDtype)
+    yield "polars", pl.from_arrow(TABLE)
+    yield "dictionary", {"x": NUMBERS, "w": WORDS}
+    yield "lists", {"x": NUMBERS.tolist(), "w": WORDS.tolist()}
+    yield "Parquet", dp.parquet(folder)
+    yield "dataset", ds.dataset(folder)
+    yield "filtered dataset", ds.dataset(folder).filter(ds.field("w") != "none")
+    yield "filtered Parquet", dp.parquet(folder, filters=[("w", "!=", "none")])
+    yield "lazy polars", pl.scan_parquet(folder / "*.parquet")
+    yield "polars query", pl.from_arrow(TABLE).lazy().filter(pl.col("w") != "none")
+    feather.write_feather(TABLE, folder.parent / "x.feather", chunksize=999)
+    yield "Feather", ds.dataset(folder.parent / "x.feather", format="feather")
+    path = folder.parent / "x.csv"
+    TABLE.to_pandas().to_csv(path, index=False)
+    yield "CSV", dp.csv_table(path, {"x": float, "w": str})
+    for rows in (1, 10, 256, ROWS):
+        yield f"blocks of {rows}", dp.Blocks(pieces(rows), columns=2)
+    yield "blocks backwards", dp.Blocks(pieces(10, -1), columns=2)
+    kinds = (pa.Table.to_pandas, pl.from_arrow, lambda part: part)
+    mixed = [kinds[place % 3](part) for place, part in enumerate(pieces(100)())]
+    yield "mixed blocks", dp.Blocks(lambda: iter(mixed), columns=2)
+
+
+def test_every_container_gives_the_same_integers(folder: Path) -> None:
+    expected = exact(TABLE)
+    for name, data in containers(folder):
+        assert exact(data) == expected, name
+        assert exact(data) == expected, f"{name}, again"
+
+
+@pytest.mark.parametrize("entries", [1, 13, 4096])
+def test_every_size_of_blocks_gives_the_same_integers(
+    folder: Path, entries: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = exact(TABLE)
+    monkeypatch.setattr("opendp_lite.engines.source.BLOCK_ENTRIES", entries)
+    monkeypatch.setattr("opendp_lite.engines.column_blocks.BATCH_ENTRIES", entries)
+    for data in (TABLE, dp.parquet(folder), pl.scan_parquet(folder / "*.parquet")):
+        assert exact(data, (SUM, COUNT)) == expected[:2]
+
+
+def test_columns_without_names_give_the_same_integers(tmp_path: Path) -> None:
+    expected = exact(NUMBERS, BARE)
+    assert expected == exact(TABLE)[:2]
+    held = np.memmap(tmp_path / "x", np.float64, "w+", shape=ROWS)
+    held[:] = NUMBERS
+    for data in (
+        held,
+        NUMBERS[::-1],
+        NUMBERS.astype(">f8"),
+        pa.chunked_array([NUMBERS[:9], NUMBERS[9:]]),
+    ):
+        assert exact(data, BARE) == expected
+
+
+def test_a_query_of_duckdb_gives_the_same_integers(folder: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    everything = duckdb.sql(f"select * from '{folder}/*.parquet'")
+    assert exact(everything) == exact(everything) == exact(TABLE)
+    assert exact(duckdb.sql(f"select x from '{folder}/*.parquet'"), BARE) == exact(NUMBERS, BARE)
+    with pytest.raises(dp.DataError, match="no column 'y'"):
+        (dp.select("y") >> dp.count())(everything)
+    broken = duckdb.sql(f"select error('patient 42') as x from '{folder}/*.parquet'")
+    with pytest.raises(dp.DataError) as refusal:
+        SUM(broken)
+    assert "42" not in str(refusal.value)
+
+
+def test_chunks_on_a_disk_give_the_same_integers(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        for name, options in {"chunked": {"chunks": (100,)}, "whole": {}}.items():
+            found = file.create_dataset(name, data=NUMBERS, **options)
+            assert exact(found, BARE) == exact(NUMBERS, BARE)
+        text = file.create_dataset("text", data=np.array([b"patient 42"]))
+        with pytest.raises(dp.DataError, match="holds text"):
+            dp.count()(text)
+        wide = file.create_dataset("wide", data=NUMBERS[:602].reshape(-1, 2), chunks=(10, 1))
+        both = dp.records(columns=2) >> dp.clamp(-1000.0, 2000.0) >> dp.sum()
+        assert exact(wide, (both,)) == exact(NUMBERS[:602].reshape(-1, 2), (both,))
+
+
+def test_chunks_of_zarr_give_the_same_integers() -> None:
+    zarr = pytest.importorskip("zarr")
+    assert exact(zarr.array(NUMBERS, chunks=(100,)), BARE) == exact(NUMBERS, BARE)
