@@ -1,6 +1,6 @@
 """The rows of a CSV stream that Arrow cuts into cells, as long as they are plain.
 
-Arrow is about ten times as fast as the standard library and less strict: it takes a quote within a
+Arrow is several times as fast as the standard library and less strict: it takes a quote within a
 cell for a part of it. So the stream is watched while Arrow reads it. From the first row on that is
 not as wide as the others, or whose quotes are not proper, the rows are left to our own reader.
 """
