@@ -202,7 +202,7 @@ def test_a_column_of_another_kind_is_refused_by_its_type_alone():
     for kind in (pd.StringDtype("python"), pd.StringDtype("pyarrow")):
         with pytest.raises(dp.DataError, match="write them as text"):
             numbers(pd.DataFrame({"x": pd.Series(["1", "2"], dtype=kind)}))
-    with pytest.raises(dp.DataError, match="^the column holds text"):
+    with pytest.raises(dp.DataError, match=r"^the column holds text"):
         (dp.one_hot([1, 2]) >> dp.sum())(np.array(["1", "2"]))
     assert numbers({"x": ["1", 2]}).tolist() == [0, 1]
 
