@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 import attrs
 
 from opendp_lite.errors import ParameterError
-from opendp_lite.shown_results import html_grid, html_of_each, plain
+from opendp_lite.shown_results import block, html_grid, html_of_each, plain, told
 from opendp_lite.strips import Scale, spots_of
 
 R = TypeVar("R", covariant=True)
@@ -63,17 +63,17 @@ class ByGroup(Mapping[Hashable, R], Generic[R]):
         return dict(zip(labels, map(plain, self.values()), strict=True))
 
     def __repr__(self) -> str:
-        keys = [_label(key) for key in self]
+        keys = [_shown(key) for key in self]
         width = max(map(len, [self.column, *keys]), default=0) + 1
         lines = [
-            f"{key:<{width}}  {release}"
+            block(f"{key:<{width}}  ", told(release))
             for key, release in zip(keys[:_SHOWN], self.values(), strict=False)
         ]
         more = len(keys) - _SHOWN
         return "\n".join([self.column, *lines, *([f"... and {more} more"] if more > 0 else [])])
 
     def _repr_html_(self) -> str:
-        shown = [(_label(key), self[key]) for key in list(self)[:_SHOWN]]
+        shown = [(_shown(key), self[key]) for key in list(self)[:_SHOWN]]
         more = len(self) - len(shown)
         rest = f"<div>... and {more} more</div>" if more else ""
         return f"<div>{self._table(shown)}{rest}</div>"
@@ -84,9 +84,14 @@ class ByGroup(Mapping[Hashable, R], Generic[R]):
         if spots is None:
             return html_of_each([(self.column, ""), *shown])
         scale = Scale.around(spots)
-        rows = [(name, str(release)) for name, release in shown]
+        rows = [(name, told(release)) for name, release in shown]
         return html_grid("", [self.column, ""], rows, [scale.title(), *map(scale.dot, spots)])
 
 
 def _label(key: Hashable) -> str:
     return ", ".join(map(str, key)) if isinstance(key, tuple) else str(key)
+
+
+def _shown(key: Hashable) -> str:
+    parts = key if isinstance(key, tuple) else (key,)
+    return ", ".join("missing" if part is None else str(part) for part in parts)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from textwrap import indent
 from typing import Any
 
 import attrs
 
 from opendp_lite.errors import ParameterError
-from opendp_lite.shown_results import html_of_each, plain
-
-_WIDEST = 100
+from opendp_lite.shown_results import block, html_of_each, plain, told
 
 
 @attrs.frozen(repr=False)
@@ -55,14 +52,7 @@ class ByName(Mapping[str, Any]):
         return {name: plain(release) for name, release in self.items()}
 
     def __repr__(self) -> str:
-        return "\n".join(_block(name, str(release)) for name, release in self.items())
+        return "\n".join(block(f"{name}: ", told(release)) for name, release in self.items())
 
     def _repr_html_(self) -> str:
         return html_of_each(self.items())
-
-
-def _block(name: str, text: str) -> str:
-    """A release after its name, or below it where it is long."""
-    if "\n" not in text and len(text) < _WIDEST:
-        return f"{name}: {text}"
-    return f"{name}:\n{indent(text, '  ')}"

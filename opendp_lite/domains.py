@@ -275,8 +275,7 @@ class Vectors(Domain):
         return f"dp.Vectors({self.dimension}, exponent={self.exponent}{least})"
 
     def words(self) -> str:
-        grid = "" if self.exponent is None else f" on the grid 2^{self.exponent}"
-        return f"vector of {self.dimension}{grid}"
+        return _numbers(self.dimension, self.exponent)
 
     def sketch(self) -> Sketch:
         return ARROW
@@ -340,7 +339,7 @@ class Scalars(Domain):
         return f"dp.Scalars(exponent={self.exponent}{least})"
 
     def words(self) -> str:
-        return "number" if self.exponent is None else "whole number"
+        return _numbers(1, self.exponent)
 
     def sketch(self) -> Sketch:
         return NUMBER
@@ -352,6 +351,13 @@ class Scalars(Domain):
     @classmethod
     def front(cls) -> tuple[Domain, Metric, Origin]:
         return cls(), AbsoluteDistance(), ("scalar", ())
+
+
+def _numbers(count: int, exponent: int | None) -> str:
+    """So many numbers. A grid is named where it is that of whole numbers, or coarser."""
+    whole = "whole " if exponent is not None and exponent >= 0 else ""
+    steps = f" in steps of 2^{exponent}" if exponent is not None and exponent > 0 else ""
+    return f"one {whole}number{steps}" if count == 1 else f"{count} {whole}numbers{steps}"
 
 
 def _received(value: Any, dimension: int, exponent: int | None) -> Grid:

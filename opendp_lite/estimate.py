@@ -108,8 +108,17 @@ class Estimate:
         return f"{source}, after clipping" if self.clipped else source
 
     def justified(self, *numbers: float) -> tuple[str, ...]:
-        """Numbers with as many digits as the second of the standard error."""
-        return significant(self.standard_error, *numbers)
+        """Numbers with as many digits as the second of the standard error.
+
+        Those of a count are whole, and have no decimals.
+        """
+        shown = significant(self.standard_error, *numbers)
+        if not all(float(end).is_integer() for end in (self.value, *self.interval)):
+            return shown
+        return tuple(
+            f"{number:.0f}" if "." in text and "e" not in text and number == int(number) else text
+            for number, text in zip(numbers, shown, strict=True)
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """The fields by name, for ``json.dumps``. A number that is not finite is None."""

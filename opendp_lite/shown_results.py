@@ -6,11 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from itertools import zip_longest
 from math import floor, isfinite, log10
+from textwrap import indent
 from typing import Any, Final
 
 import numpy as np
 
 _MOST_PLACES: Final = 15
+_TOLD: Final = 12
+"""So many digits are shown, if an error leaves more and is below ten to minus so many."""
+_SHORT: Final = 60
+_WIDEST: Final = 100
 _CELL: Final = "text-align:left;vertical-align:top"
 
 
@@ -20,20 +25,35 @@ def significant(error: float, *numbers: float) -> tuple[str, ...]:
     Example:
         >>> significant(0.0312, 38.2517, 0.0312)
         ('38.252', '0.031')
+        >>> significant(7.3e-14, 2.500000000000071, 7.3e-14)
+        ('2.5', '7.3e-14')
     """
     if not (error > 0 and isfinite(error)):
         return tuple(f"{number:.15g}" for number in numbers)
     places = 1 - int(f"{error:.1e}".partition("e")[2])
+    if places > _TOLD and max(map(_size, numbers), default=0) + places >= _TOLD:
+        return tuple(_at_most_told(number, places) for number in numbers)
     if abs(places) <= _MOST_PLACES:
         shown = max(places, 0)
         return tuple(f"{round(number, places) + 0.0:.{shown}f}" for number in numbers)
     return tuple(_scientific(number, places) for number in numbers)
 
 
+def _at_most_told(number: float, places: int) -> str:
+    digits = min(max(_size(number) + places + 1, 1), _TOLD)
+    return f"{number:.{digits}g}"
+
+
 def _scientific(number: float, places: int) -> str:
     shown = round(number, places) + 0.0
-    digits = min(max(floor(log10(abs(shown))) + places, 0), _MOST_PLACES) if shown else 0
-    return f"{shown:.{digits}e}"
+    if not shown:
+        return "0"
+    return f"{shown:.{min(max(_size(shown) + places, 0), _MOST_PLACES)}e}"
+
+
+def _size(number: float) -> int:
+    """The power of ten of the first digit."""
+    return floor(log10(abs(number))) if number and isfinite(number) else -_MOST_PLACES
 
 
 def for_json(value: Any) -> Any:
@@ -66,6 +86,25 @@ def plain(release: Any) -> Any:
     return release if isinstance(release, str | int | bool | None) else for_json(release)
 
 
+def told(release: Any) -> str:
+    """A release as it prints; several in a tuple as they print, a line each where they are long.
+
+    Example:
+        >>> told((2.5, 7.0))
+        '(2.5, 7.0)'
+    """
+    if not isinstance(release, tuple) or len(str(release)) < _SHORT:
+        return str(release)
+    return "\n".join(map(told, release))
+
+
+def block(name: str, text: str) -> str:
+    """A release after its name, or below it where it is long."""
+    if "\n" not in text and len(text) < _WIDEST:
+        return f"{name}{text}"
+    return f"{name.rstrip()}\n{indent(text, '  ')}"
+
+
 def html_table(rows: Mapping[str, str]) -> str:
     """A table of two columns, for notebooks."""
     cells = "".join(
@@ -81,7 +120,7 @@ def shown(release: Any) -> str:
     own = getattr(release, "_repr_html_", None)
     if own is not None:
         return str(own())
-    return f"<span style='white-space:pre-wrap'>{escape(str(release))}</span>"
+    return f"<span style='white-space:pre-wrap'>{escape(told(release))}</span>"
 
 
 def html_of_each(releases: Iterable[tuple[str, Any]]) -> str:

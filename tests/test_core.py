@@ -143,6 +143,25 @@ def test_explanations_say_every_step():
     assert "adding or removing one row: l1 1" in (dp.clamp(0, 1) >> dp.sum()).explain()
 
 
+@pytest.mark.parametrize(
+    ("space", "words"),
+    [
+        ((dp.records() >> dp.clamp(0, 40) >> dp.sum()).output_space, "one number"),
+        ((dp.records(columns=3) >> dp.clamp(0, 40) >> dp.sum()).output_space, "3 numbers"),
+        ((dp.records() >> dp.count()).output_space, "one whole number"),
+        ((dp.records() >> dp.bins([0, 1, 2]) >> dp.sum()).output_space, "2 whole numbers"),
+        (dp.vector(3), "3 numbers"),
+        (dp.scalar(), "one number"),
+    ],
+)
+def test_numbers_are_told_in_plain_words(space, words):
+    assert space.domain.words() == words
+
+
+def test_a_grid_coarser_than_whole_numbers_is_told():
+    assert dp.Vectors(3, exponent=4).words() == "3 whole numbers in steps of 2^4"
+
+
 def test_losses_in_words_are_rounded_up():
     pipeline = dp.count() >> dp.laplace(epsilon=1) >> dp.to_zcdp()
     assert "rho = 0.462118 zCDP" in pipeline.explain()

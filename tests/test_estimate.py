@@ -22,6 +22,9 @@ def estimate(mean, error, low, high, **asked) -> dp.Estimate:
         (estimate(41.2587, 24.0, 0.0, 100.0), "41 (95 % interval 0 to 100"),
         (estimate(41258.7, 240.0, 40000.0, 41999.0), "41260 (95 % interval 40000 to 42000"),
         (estimate(-0.0001, 0.4, -0.9, 0.9), "0.00 (95 % interval -0.90 to 0.90"),
+        (estimate(3642.0, 1.4, 3639.0, 3645.0), "3642 (95 % interval 3639 to 3645"),
+        (estimate(3.0, 0.2, 2.0, 4.0), "3 (95 % interval 2 to 4"),
+        (estimate(3.0, 0.2, 2.0, 4.5), "3.00 (95 % interval 2.00 to 4.50"),
         (estimate(0.5, 0.0, 0.5, 0.5), "0.5 (95 % interval 0.5 to 0.5"),
         (estimate(1.0, 0.0999, 0.8, 1.2), "1.00 (95 % interval 0.80 to 1.20"),
     ],
@@ -34,8 +37,9 @@ def test_as_many_digits_as_the_second_of_the_error(shown, words):
     ("shown", "words"),
     [
         (estimate(1.25e-40, 3e-42, 1.2e-40, 1.3e-40), "1.250e-40 (95 % interval 1.200e-40 to"),
+        (estimate(2.50000000000007, 7.3e-14, 2.4999999999999, 2.5000000000002), "2.5 (95 %"),
         (estimate(1.25e90, 3e88, 1.2e90, 1.3e90), "1.250e+90 (95 % interval 1.200e+90 to"),
-        (estimate(0.0, 3e-42, -1e-41, 1e-41), "0e+00 (95 % interval -1.00e-41 to 1.00e-41"),
+        (estimate(0.0, 3e-42, -1e-41, 1e-41), "0 (95 % interval -1.00e-41 to 1.00e-41"),
     ],
 )
 def test_numbers_far_out_have_a_power_of_ten(shown, words):

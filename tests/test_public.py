@@ -183,6 +183,7 @@ def test_the_public_list() -> None:
         ("accuracy", r"use pipeline.accuracy\(0.95\)"),
         ("correlation", "use dp.covariance"),
         ("private_variance", "dp.estimators.normal_variance"),
+        ("contingency_table", r"use dp.histogram\(\["),
         ("mode", "has no attribute 'mode'$"),
     ],
 )

@@ -53,4 +53,7 @@ def _no_query(given: object) -> str:
             "ask takes a pipeline bound to no space, and binds it to its own rows; leave out the "
             "space in front"
         )
-    return f"ask takes a pipeline that ends in noise, got {described(given)}"
+    return (
+        f"ask takes a pipeline that ends in noise, got {described(given)}; leave out the data, "
+        "which the session has"
+    )

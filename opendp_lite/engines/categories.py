@@ -60,9 +60,7 @@ class Categories:
         seen: set[Any] = set()
         for place, value in enumerate(values):
             if value is not None and is_missing(value):
-                raise ParameterError(
-                    f"{step}: write None, not {type(value).__name__}, for missing cells"
-                )
+                raise ParameterError(f"{step}: write None, not {value!r}, for missing cells")
             if not isinstance(value, _KINDS):
                 raise ParameterError(
                     f"{step}: {noun} are text, whole numbers, floats or dates; got a value of type "
@@ -101,7 +99,7 @@ class Categories:
         if not self._declares(str):
             raise DataError(
                 "the column holds text and the categories are numbers; write them as text, such "
-                "as ['1', '2'], or make the column numeric (--numbers)"
+                "as ['1', '2'], or read the column as numbers"
             )
 
     def refuse_numbers(self) -> None:

@@ -19,7 +19,11 @@ class ColumnNames(NamedColumns):
     """A table without rows. A column that it has can be read in every way."""
 
     def _read(
-        self, listed: tuple[str, ...], places: Sequence[int], readings: Sequence[ColumnReading]
+        self,
+        listed: tuple[str, ...],
+        places: Sequence[int],
+        readings: Sequence[ColumnReading],
+        lead: str = "",
     ) -> Source:
         if not places:
             return super()._read(listed, places, readings)

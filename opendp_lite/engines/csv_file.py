@@ -31,6 +31,7 @@ from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.take import take
 from opendp_lite.engines.text_cells import MISSING, TextCells, category_in
 from opendp_lite.errors import ParameterError
+from opendp_lite.exact import described
 
 Text = Literal["refuse", "missing"]
 """A cell that is neither a number nor a missing value: refuse the file, or count it as missing."""
@@ -262,8 +263,9 @@ def _fits(asked: _Asked, field: object, header: bool | None) -> None:
 
 def _a_kind(asked: _Asked, field: object, kind: object) -> None:
     if kind not in (str, float):
+        got = kind.__name__ if isinstance(kind, type) else described(kind)
         raise ParameterError(
-            f"csv_table: a column holds str (text) or float (numbers), got {kind!r}"
+            f"csv_table: a column holds str (text) or float (numbers), whole numbers too; got {got}"
         )
 
 

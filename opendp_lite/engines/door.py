@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from functools import cache, lru_cache, partial, singledispatch
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, ClassVar, Final, cast
+from typing import Any, Final, cast
 
 import attrs
 import numpy as np
@@ -22,7 +22,7 @@ from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.quiet import QUIET, attempted
 from opendp_lite.engines.source import NoRows, Source
 from opendp_lite.engines.sparse import is_sparse, sparse_rows
-from opendp_lite.engines.table import PICK, Column, ColumnReading, NamedColumns
+from opendp_lite.engines.table import Column, ColumnReading, NamedColumns
 from opendp_lite.errors import DataError
 
 _LIBRARIES: Final = "opendp_lite.engines.libraries"
@@ -45,8 +45,6 @@ _WAYS: Final = {
 @attrs.frozen
 class _Numbers(ColumnReading):
     """Numbers as they are."""
-
-    advice: ClassVar[str] = PICK
 
     def __call__(self, column: Any) -> Source:
         return opened(column)

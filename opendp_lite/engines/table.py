@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import attrs
 import numpy as np
@@ -15,17 +15,15 @@ from opendp_lite.engines.source import InMemory, NoRows, Source
 from opendp_lite.errors import DataError
 
 _LISTED = 8
-PICK: Final = (
-    "; or pick the columns that you need: df['age'], dp.select('age') or "
-    "dp.records(columns=['age', ...]); dp.table() >> dp.count() counts rows whatever they hold"
+_PICK: Final = (
+    "no step picks columns of the table: put dp.select('age') >> in front, hand over df['age'], or "
+    "start with dp.records(columns=['age', ...]). dp.table() >> dp.count() counts rows whatever "
+    "they hold. As it is, "
 )
 
 
 class ColumnReading(ABC):
     """How the values of a column are read as numbers."""
-
-    advice: ClassVar[str] = ""
-    """What else to do where a column cannot be read in this way."""
 
     @abstractmethod
     def __call__(self, column: Any) -> Source:
@@ -79,20 +77,26 @@ class NamedColumns:
     def every(self, reading: ColumnReading) -> Source:
         """The rows of all columns, each read in the same way."""
         listed = tuple(map(str, self.names))
-        return self._read(listed, range(len(listed)), [reading] * len(listed))
+        lead = _PICK if len(listed) > 1 else ""
+        return self._read(listed, range(len(listed)), [reading] * len(listed), lead)
 
     def _read(
-        self, listed: tuple[str, ...], places: Sequence[int], readings: Sequence[ColumnReading]
+        self,
+        listed: tuple[str, ...],
+        places: Sequence[int],
+        readings: Sequence[ColumnReading],
+        lead: str = "",
     ) -> Source:
+        """The columns at some places. A refusal of one begins with ``lead``."""
         if not places:
             return _Unread(self.size)
         found = tuple(
-            _opened(listed[place], reading, self.column(place))
+            _opened(lead + _said(listed[place]), reading, self.column(place))
             for place, reading in zip(places, readings, strict=True)
         )
         if len({each.size for each in found}) > 1:
             raise DataError("the columns of the table differ in length")
-        return TableRows(tuple(listed[place] for place in places), found)
+        return TableRows(tuple(listed[place] for place in places), found, lead)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -101,6 +105,7 @@ class TableRows(InMemory):
 
     titles: tuple[str, ...]
     held: tuple[InMemory, ...]
+    lead: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -129,7 +134,7 @@ class TableRows(InMemory):
     def _column(self, place: int, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
         here: set[str] = set()
         found = self.held[place].between(start, stop, here)
-        odd.update(_of_column(self.titles[place], words, PICK) for words in here)
+        odd.update(self.lead + _said(self.titles[place]) + words for words in here)
         return found
 
 
@@ -147,21 +152,21 @@ class _Unread(InMemory):
         return np.zeros((stop - start, 1))
 
 
-def _opened(name: str, reading: ColumnReading, column: Any) -> InMemory:
+def _opened(where: str, reading: ColumnReading, column: Any) -> InMemory:
     try:
         found = reading(column)
     except DataError as problem:
-        raise DataError(_of_column(name, str(problem), reading.advice)) from None
+        raise DataError(f"{where}{problem}") from None
     if isinstance(found, NoRows):
         return _Unread(0)
     if not isinstance(found, InMemory) or found.columns != 1:
-        words = "a column of a table is one column in memory"
-        raise DataError(_of_column(name, words, reading.advice))
+        raise DataError(f"{where}a column of a table is one column in memory")
     return found
 
 
-def _of_column(name: str, words: str, advice: str) -> str:
-    return f"column {name!r}: {words}{advice}"
+def _said(name: str) -> str:
+    """A column in front of what is said of it; nothing for the only one, without a name."""
+    return "" if name == str(None) else f"column {name!r}: "
 
 
 def _place(name: str | None, have: tuple[str, ...]) -> int:

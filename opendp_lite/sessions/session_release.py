@@ -10,7 +10,7 @@ from opendp_lite.combinators.account import Order, Receipt
 from opendp_lite.core import R
 from opendp_lite.exact import Number, digits_down
 from opendp_lite.measures.measure import Measure
-from opendp_lite.shown_results import html_of_each
+from opendp_lite.shown_results import html_of_each, told
 from opendp_lite.statements.position import Position
 from opendp_lite.statements.statement import Statement
 
@@ -95,11 +95,11 @@ class Release(Generic[R]):
         return float(cast(Any, self.value))
 
     def __str__(self) -> str:
-        return str(self.value)
+        return told(self.value)
 
     def _repr_html_(self) -> str:
         budget, spent = self.receipt.budget, self.receipt.spent
-        told = {
+        rows = {
             "release": f"number {self.number} of {self.payer.title}",
             "value": self.value,
             "price": budget.measure.words(self.price),
@@ -107,7 +107,7 @@ class Release(Generic[R]):
             "budget": budget.words(),
         }
         words = {"protects": self.payer.unit, "note": self.note}
-        return html_of_each([*told.items(), *(each for each in words.items() if each[1])])
+        return html_of_each([*rows.items(), *(each for each in words.items() if each[1])])
 
     def __repr__(self) -> str:
         words = self.receipt.budget.measure.words(self.price)

@@ -231,10 +231,18 @@ def test_conversions_and_functions_after_noise_are_for_each_group():
 def test_people_see_a_table_and_programs_get_json():
     found = dp.by("key", ["a", None], X >> dp.mean(0, 9, epsilon=1, confidence=0.95))(TABLE)
     assert str(found).splitlines()[0] == "key"
-    assert "None" in found._repr_html_()
+    assert "missing" in found._repr_html_()
     assert set(json.loads(json.dumps(found.as_dict()))["a"]) >= {"value", "interval"}
     with pytest.raises(dp.ParameterError, match="no group 'x'; the keys are 'a', None"):
         found["x"]
+
+
+def test_what_takes_several_lines_is_shown_below_its_key():
+    mechanism = dp.histogram("age", edges=[0, 50, 100], epsilon=1)
+    lines = repr(dp.by("sex", ["f", None], mechanism)({"sex": ["f"], "age": [3]})).splitlines()
+    assert lines[:2] == ["sex", "f"]
+    assert lines[6] == "missing"
+    assert {line[:2] for line in lines[2:6] + lines[7:]} == {"  "}
 
 
 def test_nothing_about_values_shows_in_what_is_released():

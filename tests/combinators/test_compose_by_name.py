@@ -109,6 +109,14 @@ def test_releases_are_a_mapping_that_shows_itself() -> None:
         found["nothing"]
 
 
+def test_several_estimates_of_a_part_print_as_one_does() -> None:
+    estimates = dp.Estimate(1.5, 0.1, (1.3, 1.7), 0.95), dp.Estimate(2.5, 0.1, (2.3, 2.7), 0.95)
+    found = dp.releases.ByName({"quantiles": estimates, "bounds": (0.0, 9.0)})
+    lines = [f"  {each}" for each in estimates]
+    assert repr(found).splitlines() == ["quantiles:", *lines, "bounds: (0.0, 9.0)"]
+    assert "&lt;Estimate" not in found._repr_html_()
+
+
 def test_what_is_typed_wrong_is_refused() -> None:
     public: Any = dp.compose
     with pytest.raises(dp.ParameterError, match="all parts by name or none"):

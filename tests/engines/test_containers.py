@@ -143,7 +143,7 @@ def test_data_are_not_changed():
 
 
 def test_tables_that_do_not_fit_say_which_columns_would():
-    with pytest.raises(dp.DataError, match=r"column 'name': data holds text.*records\(columns="):
+    with pytest.raises(dp.DataError, match=r"^no step picks.*column 'name': data holds text"):
         TOTAL(pd.DataFrame({"x": [1.0], "name": ["Ann"]}))
     with pytest.raises(dp.DataError, match=r"df\['age'\]"):
         TOTAL(pd.DataFrame({"x": [1.0], "y": [2.0]}))
@@ -151,7 +151,7 @@ def test_tables_that_do_not_fit_say_which_columns_would():
     for pipeline in (TOTAL, named):
         with pytest.raises(dp.DataError, match="collect"):
             pipeline(pl.DataFrame({"x": [1.0]}).lazy())
-    with pytest.raises(dp.DataError, match="column 'x': data holds text"):
+    with pytest.raises(dp.DataError, match=r"^column 'x': data holds text"):
         named(pd.DataFrame({"x": ["Ann"], "y": [1.0]}))
 
 

@@ -116,10 +116,10 @@ def _values_of_series(column: Any) -> Values:
         return values_of(values.__arrow_array__())
     if isinstance(kind, pd.CategoricalDtype):
         return _Categorical(values, open_values(kind.categories).is_text)
-    if isinstance(values, pd.arrays.NumpyExtensionArray):
-        return open_values(values.to_numpy())
     if isinstance(kind, pd.StringDtype):
         return _Extended(values, True)
+    if isinstance(values, pd.arrays.NumpyExtensionArray):
+        return open_values(values.to_numpy())
     if kind.kind in "biuf":
         return _Extended(values, False)
     raise DataError(f"values of dtype {kind} cannot be categories; write them as text")

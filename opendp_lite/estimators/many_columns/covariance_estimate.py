@@ -29,7 +29,7 @@ class Covariance:
         >>> eye = np.eye(2)
         >>> found = Covariance(4 * eye, 0.1 * eye + 0.1, (3 * eye, 5 * eye), 0.95, ("a", "b"), 90.0)
         >>> found
-        <Covariance of a, b: 95 % intervals, from the noise alone
+        <Covariance of a, b: 95 % intervals in .interval, from the noise alone
         [[4. 0.]
          [0. 4.]]>
         >>> found.correlation()
@@ -56,7 +56,7 @@ class Covariance:
     def __repr__(self) -> str:
         named = f" of {', '.join(self.names)}" if self.names else ""
         share = f"{100 * self.confidence:.12g} %"
-        told = f"{share} intervals, from the noise alone"
+        told = f"{share} intervals in .interval, from the noise alone"
         return f"<Covariance{named}: {told}\n{np.array2string(self.value, precision=4)}>"
 
     def _repr_html_(self) -> str:

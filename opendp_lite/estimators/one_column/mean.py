@@ -227,7 +227,10 @@ class _Explanation:
         plus = f", plus {float(told_at):g}" if told_at else ""
         likely = f"makes any conclusion at most {factor} times as likely{plus}"
         if rows > 1:
-            return f"protected: any {rows} rows together\n  {change} them {likely}"
+            return (
+                f"protected: any {rows} rows together, the most that a neighbour changes here\n"
+                f"  {change} them {likely}"
+            )
         return (
             f"protected: any one row\n  {change} it {likely}\n"
             "  several rows of one person are protected less: see map(2)"

@@ -88,3 +88,10 @@ def test_nothing_is_simulated_before_it_is_shown(monkeypatch):
     pipeline([1.0, 2.0])
     with pytest.raises(AssertionError):
         pipeline.explain()
+
+
+def test_a_person_with_several_rows_is_what_a_neighbour_changes() -> None:
+    people = dp.table(person="id") >> dp.bound_contributions(5) >> dp.select("age")
+    said = (people >> dp.mean(0, 100, epsilon=1)).explain()
+    assert "protected: any 5 rows together, the most that a neighbour changes here" in said
+    assert "loss for adding or removing one person: epsilon = 1" in said
