@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import h5py  # type: ignore[import-not-found,unused-ignore]
+import h5py  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 from opendp_lite.engines.blocks import Blocks
 from opendp_lite.engines.chunked_array import by_chunks
