@@ -117,10 +117,7 @@ class Private(LossQuestions, Generic[In, M, R]):
 
     def __call__(self, data: Any) -> R:
         """A private release. Its loss is ``map(1)`` for one unit of the input space."""
-        try:
-            return self.bound._release(data, SecureEntropy())
-        except OpenDPLiteError as problem:
-            raise shortened(problem) from problem.__cause__
+        return begun(SecureEntropy(), self.bound, data)
 
     def insecure_release(self, data: Any, seed: int) -> InsecureRelease:
         """A release that anybody with the seed can repeat: for tests and teaching, not private.
@@ -330,6 +327,14 @@ class Measurement(_Joined, Private[In, M, R]):
     def __rshift__(self, other: partial[Any] | itemgetter[Any]) -> Measurement[In, M]: ...
     def __rshift__(self, other: Any) -> Any:
         return follow(self, other)
+
+
+def begun(entropy: Entropy, measurement: Measurement[Any, Any, R], data: Any) -> R:
+    """A release whose noise comes from a source that may have been made before it was paid for."""
+    try:
+        return measurement._release(data, entropy)
+    except OpenDPLiteError as problem:
+        raise shortened(problem) from problem.__cause__
 
 
 def with_release(parameters: Any) -> Any:

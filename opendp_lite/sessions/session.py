@@ -12,7 +12,7 @@ from opendp_lite.combinators.account import Account, MemoryAccount, Order, parts
 from opendp_lite.combinators.priced import priced, require_query
 from opendp_lite.combinators.spender import Spender
 from opendp_lite.combinators.witness import WITNESS
-from opendp_lite.core import M, Measurement, R
+from opendp_lite.core import M, Measurement, R, begun
 from opendp_lite.domains import Rows
 from opendp_lite.engines.column_names import names_alone
 from opendp_lite.engines.deferred import query_of
@@ -92,13 +92,16 @@ class Session(Spender[M]):
         """
         if not isinstance(note, str):
             raise ParameterError(f"note is a text, got {described(note)}")
+        entropy = SecureEntropy()
         self._open.require()
         bound = self._bound(query)
         order = Order(bound, priced(bound, self._account.budget.measure), note)
         self._account.require(order)
         _try_on_names(bound, self._open.data)
         receipt = self._account.pay(order)
-        value = WITNESS.get().answered(bound, order.price, partial(bound, self._open.data))
+        value = WITNESS.get().answered(
+            bound, order.price, partial(begun, entropy, bound, self._open.data)
+        )
         self._open.require()
         done = self._account.finish(receipt)
         payer = Payer(self._account.title, self._account.unit)

@@ -21,6 +21,7 @@ from opendp_lite.statements.statement import Statement
 from opendp_lite.statements.step_statement import (
     Documented,
     functions_in,
+    inner_followers,
     joins,
     links_in,
     name_of,
@@ -59,12 +60,14 @@ def stated(measurement: Any, d_in: object, delta: Number | None) -> Statement:
             "about a distance of 0 says nothing; statement() is about one unit"
         )
     links = list(links_in([*(each.step for each in measurement.trace), *measurement.recipe]))
-    functions = list(functions_in([link for link in measurement.recipe if joins(link)]))
+    joined = [link for link in measurement.recipe if joins(link)]
+    inner = list(inner_followers(joined))
+    functions = [*functions_in(joined), *(name_of(each) for each in inner if not _known(each))]
     steps = tuple(dict.fromkeys(map(step_of, links)))
     explanation = tuple(
         f"{line.strip().rstrip('.')}." for line in str(measurement.facts.explanation).splitlines()
     )
-    followers = [link for link in measurement.recipe if not joins(link)]
+    followers = [*inner, *(link for link in measurement.recipe if not joins(link))]
     before = dict.fromkeys(map(step_of, filter(joins, links)))
     own = [f"the step {step.name}" for step in before if step.own]
     if by_hand(measurement.recipe):
@@ -85,7 +88,7 @@ def stated(measurement: Any, d_in: object, delta: Number | None) -> Statement:
         noise=tuple(_noise(measurement.facts)),
         explanation=explanation,
         confidence=tuple(dict.fromkeys(_confidences(links_in(measurement.recipe)))),
-        after=tuple(map(_following, followers)) or _NOTHING_AFTER,
+        after=tuple(dict.fromkeys(map(_following, followers))) or _NOTHING_AFTER,
         steps=steps,
         trusted=(*own, *dict.fromkeys(f"the function {name}" for name in functions)),
     )
@@ -147,6 +150,11 @@ def _confidences(links: Iterator[Any]) -> Iterator[str]:
         _, arguments = link.spelled()
         if arguments.get("confidence") is not None:
             yield argument_text(arguments["confidence"])
+
+
+def _known(link: Any) -> bool:
+    """Whether what follows noise is no function of your own."""
+    return isinstance(link, Conversion | Documented)
 
 
 def _following(link: Any) -> str:

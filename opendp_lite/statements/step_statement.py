@@ -127,6 +127,19 @@ def functions_in(value: Any) -> Iterator[str]:
             yield from functions_in(each)
 
 
+def inner_followers(value: Any) -> Iterator[Any]:
+    """What follows the noise of the pipelines among the arguments of steps."""
+    if isinstance(value, tuple | list):
+        for each in value:
+            yield from inner_followers(each)
+    elif isinstance(value, Spelled) and not isinstance(value, Space):
+        name, arguments = value.spelled()
+        for link in arguments["steps"] if name == "pipeline" else ():
+            if not joins(link) and not isinstance(link, Space):
+                yield link
+        yield from inner_followers(list(arguments.values()))
+
+
 def name_of(function: Any) -> str:
     """The name of a plain function."""
     return str(getattr(function, "__name__", type(function).__name__))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -152,6 +152,46 @@ def test_a_fork_between_two_noises_gets_no_noise_of_its_own(make):
     assert got.startswith("gave ")
     with os.fdopen(reading) as found:
         assert found.read().startswith("SpaceError: a release goes on only in the process")
+
+
+class ForkingTable(Mapping):
+    """A table whose names are read before a query is paid for."""
+
+    def __init__(self):
+        self.armed = False
+
+    def __getitem__(self, name):
+        return BY_SEX[name]
+
+    def __len__(self):
+        return len(BY_SEX)
+
+    def __iter__(self):
+        if self.armed:
+            self.armed = False
+            CHILDREN.append(os.fork())
+        return iter(BY_SEX)
+
+
+def test_a_fork_before_a_session_pays_gets_no_noise_of_its_own():
+    """It would pay with a copy of the budget, and what follows the noise would see its release."""
+    CHILDREN.clear()
+    reading, writing = os.pipe()
+    seen = []
+    table = ForkingTable()
+    ask = dp.session(table, dp.epsilon(0.5))
+    table.armed = True
+    got = outcome(lambda: ask(HALF >> seen.append))
+    if CHILDREN[-1] == 0:
+        os.write(writing, f"{got}; saw {len(seen)}".encode())
+        os._exit(0)
+    os.waitpid(CHILDREN[-1], 0)
+    os.close(writing)
+    assert len(seen) == 1
+    with os.fdopen(reading) as found:
+        told = found.read()
+    assert told.startswith("SpaceError: a release goes on only in the process")
+    assert told.endswith("; saw 0")
 
 
 def test_a_fork_that_makes_releases_of_its_own_gets_noise():

@@ -428,3 +428,26 @@ def test_the_score_of_best_of_is_trusted_to_keep_nothing() -> None:
     assert told[-1].startswith("A function or step of this kind must keep and show nothing")
     alone = (dp.count() >> dp.laplace(epsilon=1)).statement().sections["Who is trusted"]
     assert not any("must keep and show nothing" in each for each in alone)
+
+
+def test_what_follows_noise_within_a_step_is_named() -> None:
+    """``best_of`` shows it the releases of all runs."""
+
+    def kept(release: Any) -> Any:
+        return release
+
+    count = dp.count() >> dp.laplace(epsilon=1) >> kept
+    for pipeline in (
+        dp.combinators.best_of(count, score=float),
+        dp.compose(a=count),
+        dp.by("sex", ["f"], count),
+    ):
+        statement = pipeline.statement()
+        assert "the function kept" in statement.trusted
+        assert statement.after == (
+            "The function kept costs nothing if it reads the release alone.",
+        )
+    (conversion,) = (
+        dp.compose(dp.count() >> dp.laplace(epsilon=1) >> dp.to_zcdp()).statement().after
+    )
+    assert conversion.startswith("dp.to_zcdp() states the same loss in another measure")
