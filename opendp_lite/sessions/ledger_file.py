@@ -195,7 +195,9 @@ class LedgerFile(LedgerStanding):
         missed = [numbers_of(each.missed(entries, measure)) for each in seen]
         price = like(measure, tuple(map(max, zip(*missed, strict=True))))
         with found._writing(adopting=True) as write:
-            entry = found._following(write.head, EntryState.ADOPTED, price=price, note=words)
+            head = write.head
+            paid = booked(price, head.total, head.budget, measure)
+            entry = found._following(head, EntryState.ADOPTED, price=paid, note=words)
             here = write.place.identity
             found._add(write, attrs.evolve(entry, machine=this_machine(), place=here))
         return found
@@ -512,9 +514,11 @@ class LedgerFile(LedgerStanding):
 
     def _tell(self, entry: LedgerEntry) -> None:
         """Lets an entry be seen outside of the content of the file."""
-        mark(self.path, entry)
-        if self.witness is not None:
-            self.witness.append(entry)
+        try:
+            if self.witness is not None:
+                self.witness.append(entry)
+        finally:
+            mark(self.path, entry)
 
     def _too_dear(self, price: Loss, head: LedgerEntry) -> str:
         measure = self.measure
