@@ -249,6 +249,39 @@ def test_a_file_system_that_keeps_no_marks(ledger, monkeypatch, code):
     assert ledger.spent == Fraction(1, 100)
 
 
+def test_the_mark_is_of_the_last_entry_whoever_marks_last(ledger, monkeypatch):
+    """Another process pays and marks between the commit of this one and its mark."""
+    if not marks_are_kept(ledger.path):
+        pytest.skip("this file system keeps no marks")
+    other, true = LedgerFile.open(ledger.path), ledger_file.commit
+
+    def overtaken(*given):
+        monkeypatch.setattr(ledger_file, "commit", true)
+        true(*given)
+        other.reserve(Fraction(1, 10), asked="{}")
+
+    monkeypatch.setattr(ledger_file, "commit", overtaken)
+    paid = ledger.reserve(Fraction(1, 100), asked="{}")
+    assert (paid.number, ledger.head.number) == (2, 3)
+    assert [each.number for each in file_mark.marked(ledger.path).seen] == [3]
+
+
+def test_a_mark_is_set_while_nobody_else_can_add(ledger, monkeypatch):
+    held, true = [], ledger_file.mark
+
+    def marking(path, entry):
+        other = closing(sqlite3.connect(path, timeout=0, isolation_level=None))
+        with other as connection, pytest.raises(sqlite3.OperationalError, match="locked"):
+            connection.execute("BEGIN IMMEDIATE")
+        held.append(entry.number)
+        true(path, entry)
+
+    monkeypatch.setattr(ledger_file, "mark", marking)
+    for _ in range(3):
+        ledger.reserve(Fraction(1, 100), asked="{}")
+    assert held == [2, 3, 4]
+
+
 @pytest.fixture
 def unmarked(monkeypatch):
     """A file system that keeps no marks."""
