@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from errno import ENOSYS, ENOTSUP
 from pathlib import Path
 from typing import Any, Final
 
+from opendp_lite.errors import LedgerError
 from opendp_lite.sessions.file_place import FilePlace
 from opendp_lite.sessions.ledger_entry import LedgerEntry
+from opendp_lite.sessions.loss_text import write_short
 from opendp_lite.sessions.sightings import Sighting, Sightings
 
 _NAME: Final = "user.opendp_lite.ledger"
 _TOLD: Final = "a mark on the file"
+_NO_MARKS: Final = (ENOTSUP, ENOSYS)
 
 
 def marked(path: Path) -> Sightings:
@@ -29,9 +32,23 @@ def marked(path: Path) -> Sightings:
 
 
 def mark(path: Path, entry: LedgerEntry) -> None:
-    """Marks a file with its last entry, where the file system can."""
-    with suppress(OSError):
-        _call("setxattr")(path, _NAME, Sighting.of(entry).line().encode())
+    """Marks a file with its last entry, where the file system keeps marks.
+
+    A file system may keep less than 4 KB. So a loss of many digits is rounded up.
+
+    Raises:
+        LedgerError: If it keeps marks, and not this one: an older mark would stay.
+    """
+    line = Sighting.of(entry, write_short).line().encode()
+    try:
+        _call("setxattr")(path, _NAME, line)
+    except OSError as problem:
+        if problem.errno not in _NO_MARKS:
+            raise LedgerError(
+                f"the mark on the ledger {str(path)!r} cannot be written "
+                f"({problem.strerror or type(problem).__name__}); the entry counts, and nothing is "
+                "released. Make room on its disk, or raise your quota there"
+            ) from None
 
 
 def _call(name: str) -> Any:
@@ -40,4 +57,4 @@ def _call(name: str) -> Any:
 
 
 def _refuse(*given: object) -> Any:
-    raise OSError
+    raise OSError(ENOTSUP, os.strerror(ENOTSUP))

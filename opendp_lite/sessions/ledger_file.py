@@ -195,7 +195,9 @@ class LedgerFile(LedgerStanding):
         missed = [numbers_of(each.missed(entries, measure)) for each in seen]
         price = like(measure, tuple(map(max, zip(*missed, strict=True))))
         with found._writing(adopting=True) as write:
-            entry = found._following(write.head, EntryState.ADOPTED, price=price, note=words)
+            head = write.head
+            paid = booked(price, head.total, head.budget, measure)
+            entry = found._following(head, EntryState.ADOPTED, price=paid, note=words)
             here = write.place.identity
             found._add(write, attrs.evolve(entry, machine=this_machine(), place=here))
         return found
@@ -414,7 +416,9 @@ class LedgerFile(LedgerStanding):
             place=place.identity,
             previous=self.terms.digest(),
         ).sealed()
-        self._tell(first)
+        mark(self.path, first)
+        if self.witness is not None:
+            self.witness.append(first)
         with opened(self.path, self.wait) as connection:
             connection.execute("BEGIN IMMEDIATE")
             make_tables(connection)
@@ -455,7 +459,7 @@ class LedgerFile(LedgerStanding):
         commit(write.table.connection, write.process)
         write.place.require_unchanged()
         self._heads.append(sealed)
-        self._tell(sealed)
+        self._tell(write, sealed)
         return sealed
 
     def _following(self, head: LedgerEntry, state: EntryState, **cells: Any) -> LedgerEntry:
@@ -510,11 +514,18 @@ class LedgerFile(LedgerStanding):
                 "this one with a reason: dp.Ledger.adopt(path, reason), or opendp-lite ledger adopt"
             )
 
-    def _tell(self, entry: LedgerEntry) -> None:
-        """Lets an entry be seen outside of the content of the file."""
-        mark(self.path, entry)
-        if self.witness is not None:
-            self.witness.append(entry)
+    def _tell(self, write: _Write, entry: LedgerEntry) -> None:
+        """Lets an entry be seen outside of the content of the file.
+
+        The commit let go of the file, and others may have added to it since. The mark is set to
+        what is the last entry by now, while nobody can add another.
+        """
+        try:
+            if self.witness is not None:
+                self.witness.append(entry)
+        finally:
+            write.table.connection.execute("BEGIN IMMEDIATE")
+            mark(self.path, [entry, *write.table.since(entry)][-1])
 
     def _too_dear(self, price: Loss, head: LedgerEntry) -> str:
         measure = self.measure

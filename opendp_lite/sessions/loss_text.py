@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 from math import lcm
@@ -17,6 +18,10 @@ from opendp_lite.measures.measure import Measure
 
 _NUMBER: Final = re.compile(r"(0|[1-9][0-9]{0,3999})(/[1-9][0-9]{0,3999})?")
 """Shorter than what Python refuses to read."""
+_DECIMAL: Final = re.compile(r"[0-9]{1,40}(\.[0-9]{1,40})?(E[+-][0-9]{1,4})?")
+_SHORT: Final = 48
+"""Characters of a number in a short text, at most."""
+_UPWARDS: Final = Context(prec=34, rounding=ROUND_CEILING, Emin=MIN_EMIN, Emax=MAX_EMAX)
 _FINEST_BITS: Final = 2048
 _BUDGET_BITS: Final = 1024
 
@@ -46,6 +51,36 @@ def read_loss(text: str, measure: Measure[Any]) -> Loss:
     if len(numbers) != len(numbers_of(measure.zero())):
         raise LedgerError("the ledger is damaged: a loss in it is no exact number")
     return like(measure, numbers)
+
+
+def write_short(loss: Loss) -> str:
+    """A loss as a text of bounded length: exactly, or above it by less than 1e-33 of it.
+
+    Example:
+        >>> write_short(Fraction(1, 10)), write_short(Fraction(1, 3**99))
+        ('1/10', '5.820975652447899367402450747310707E-48')
+    """
+    return " ".join(map(_short, numbers_of(loss)))
+
+
+def _short(number: Fraction) -> str:
+    text = str(number)
+    if len(text) <= _SHORT:
+        return text
+    return str(_UPWARDS.divide(*map(Decimal, number.as_integer_ratio())))
+
+
+def read_short(text: str, measure: Measure[Any]) -> Loss:
+    """The loss that a text of ``write_short`` or ``write_loss`` stands for.
+
+    Raises:
+        LedgerError: If it is another text.
+    """
+    parts = text.split(" ")
+    exact = all(_NUMBER.fullmatch(each) or _DECIMAL.fullmatch(each) for each in parts)
+    if not exact or len(parts) != len(numbers_of(measure.zero())):
+        raise LedgerError("a loss that was seen of the ledger is no exact number")
+    return like(measure, tuple(map(Fraction, parts)))
 
 
 @lru_cache(maxsize=2**10)

@@ -23,6 +23,7 @@ from opendp_lite.metrics import Metric, SymmetricDistance
 from opendp_lite.own_process import OwnProcess
 from opendp_lite.recipes import Mechanism
 from opendp_lite.samplers.entropy import SecureEntropy
+from opendp_lite.sessions.checked_text import checked_line
 from opendp_lite.sessions.session_release import Payer, Release
 from opendp_lite.shown_results import html_table
 from opendp_lite.spaces import Space, table
@@ -77,7 +78,7 @@ class Session(Spender[M]):
 
         Args:
             query: A pipeline that ends in noise.
-            note: What the release is for, such as "table 3".
+            note: What the release is for in one line, such as "table 3".
 
         Returns:
             The release. ``.value`` is what the pipeline released.
@@ -90,12 +91,11 @@ class Session(Spender[M]):
             DataError: If a table has no column of a name that the query asks for. This costs
                 nothing. Other trouble with the data shows when it is read, and costs the price.
         """
-        if not isinstance(note, str):
-            raise ParameterError(f"note is a text, got {described(note)}")
+        words = checked_line(note, "note")
         entropy = SecureEntropy()
         self._open.require()
         bound = self._bound(query)
-        order = Order(bound, priced(bound, self._account.budget.measure), note)
+        order = Order(bound, priced(bound, self._account.budget.measure), words)
         self._account.require(order)
         _try_on_names(bound, self._open.data)
         receipt = self._account.pay(order)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import attrs
@@ -11,7 +11,7 @@ from opendp_lite.errors import LedgerError
 from opendp_lite.measures.exact_loss import Loss
 from opendp_lite.measures.measure import Measure
 from opendp_lite.sessions.ledger_entry import EntryState, LedgerEntry
-from opendp_lite.sessions.loss_text import read_loss, write_loss
+from opendp_lite.sessions.loss_text import read_short, write_loss
 
 _END: Final = "."
 """At the end of a line that is whole."""
@@ -32,9 +32,9 @@ class Sighting:
     total: str
 
     @classmethod
-    def of(cls, entry: LedgerEntry) -> Sighting:
-        """An entry as it is remembered."""
-        losses = (write_loss(each).replace(" ", _BETWEEN) for each in (entry.price, entry.total))
+    def of(cls, entry: LedgerEntry, write: Callable[[Loss], str] = write_loss) -> Sighting:
+        """An entry as it is remembered, with its losses as ``write`` writes them."""
+        losses = (write(each).replace(" ", _BETWEEN) for each in (entry.price, entry.total))
         return cls(entry.number, entry.hash, entry.state.value, *losses)
 
     @classmethod
@@ -121,4 +121,4 @@ def _number(seen: Sighting) -> int:
 
 
 def _loss(text: str, measure: Measure[Any]) -> Loss:
-    return read_loss(text.replace(_BETWEEN, " "), measure)
+    return read_short(text.replace(_BETWEEN, " "), measure)

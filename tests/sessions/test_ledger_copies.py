@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sqlite3
@@ -18,6 +19,7 @@ from opendp_lite.sessions import file_mark, ledger_entry, ledger_file
 from opendp_lite.sessions.ledger_entry import EntryState
 from opendp_lite.sessions.ledger_file import LedgerFile
 from opendp_lite.sessions.ledger_schema import STATEMENTS
+from opendp_lite.sessions.loss_text import read_short, write_short
 
 COPY = "is a copy or came from another machine"
 ROLLED_BACK = "the ledger was rolled back"
@@ -159,6 +161,125 @@ def test_a_mark_finds_an_older_copy_written_over_the_file(ledger):
     adopted = LedgerFile.adopt(ledger.path, "the newer file is lost")
     assert adopted.spent == Fraction(5, 100)
     assert LedgerFile.open(ledger.path).spent == Fraction(5, 100)
+
+
+LONG = (Fraction(1, 100) + Fraction(1, 3**1290), Fraction(1, 10**6) + Fraction(1, 7**728))
+"""Its numbers take 1200 characters each, and its line more than a mark of ext4 may hold."""
+
+
+def test_a_mark_of_long_numbers_finds_an_older_copy(make):
+    ledger = make(budget=dp.epsilon(1, delta=Fraction(1, 1000)))
+    if not marks_are_kept(ledger.path):
+        pytest.skip("this file system keeps no marks")
+    ledger.reserve(LONG, asked="{}")
+    old = ledger.path.read_bytes()
+    for _ in range(3):
+        ledger.reserve(LONG, asked="{}")
+    spent = ledger.spent
+    assert len(os.getxattr(ledger.path, file_mark._NAME)) < 400
+    ledger.path.write_bytes(old)
+    with pytest.raises(dp.OpenDPLiteError, match="a mark on the file saw entry 5"):
+        LedgerFile.open(ledger.path)
+    counted = LedgerFile.adopt(ledger.path, "the newer file is lost").spent
+    for true, found in zip(spent, counted, strict=True):
+        assert true <= found < true * (1 + Fraction(1, 10**32))
+        assert found.denominator.bit_length() <= 2048
+    assert LedgerFile.open(ledger.path).spent == counted
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        Fraction(0),
+        Fraction(1, 100),
+        Fraction(1, 3**99),
+        Fraction(3**99),
+        Fraction(10**48 - 1),
+        1 + Fraction(1, 10**50),
+        Fraction(2**1024 - 1, 3**650),
+        Fraction(1, 10**3999),
+        Fraction(10**3999 + 1),
+    ],
+    ids=lambda each: f"{each.numerator.bit_length()}-{each.denominator.bit_length()}",
+)
+def test_a_short_text_is_never_below_the_loss(number):
+    text = write_short((number, number))
+    first, second = read_short(text, dp.epsilon(1, delta=1e-6).measure)
+    assert len(text) <= 97
+    assert number <= first == second
+    assert first == number or (len(str(number)) > 48 and first < number * (1 + Fraction(1, 10**33)))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "1", "1 2 3", "-1 0", "1e5 0", "inf 0", "1/0 0", "1 1E+99999"]
+)
+def test_a_short_text_of_no_loss(text):
+    with pytest.raises(dp.OpenDPLiteError, match="is no exact number"):
+        read_short(text, dp.epsilon(1, delta=1e-6).measure)
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.E2BIG, errno.EDQUOT, errno.EACCES])
+def test_a_mark_that_cannot_be_written_releases_nothing(make, tmp_path, monkeypatch, code):
+    def refuse(*given):
+        raise OSError(code, os.strerror(code))
+
+    ledger = make(witness=tmp_path / "elsewhere")
+    ask, ran = dp.Ledger(ledger).session([1, 2, 3]), []
+    monkeypatch.setattr(os, "setxattr", refuse, raising=False)
+    with pytest.raises(
+        dp.OpenDPLiteError, match=r"mark on .* cannot be written .*the entry counts"
+    ):
+        ask(dp.count() >> dp.gaussian(rho=0.1) >> ran.append)
+    assert (ran, ledger.spent) == ([], Fraction(1, 10))
+    with pytest.raises(dp.OpenDPLiteError, match="cannot be written"):
+        make("another")
+    assert not (tmp_path / "another").exists()
+    monkeypatch.undo()
+    assert LedgerFile.open(ledger.path).spent == Fraction(1, 10)
+    assert ledger.witness.last().seen[0].hash == ledger.head.hash
+
+
+@pytest.mark.parametrize("code", [errno.ENOTSUP, errno.ENOSYS])
+def test_a_file_system_that_keeps_no_marks(ledger, monkeypatch, code):
+    def refuse(*given):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "setxattr", refuse, raising=False)
+    spend(ledger)
+    assert ledger.spent == Fraction(1, 100)
+
+
+def test_the_mark_is_of_the_last_entry_whoever_marks_last(ledger, monkeypatch):
+    """Another process pays and marks between the commit of this one and its mark."""
+    if not marks_are_kept(ledger.path):
+        pytest.skip("this file system keeps no marks")
+    other, true = LedgerFile.open(ledger.path), ledger_file.commit
+
+    def overtaken(*given):
+        monkeypatch.setattr(ledger_file, "commit", true)
+        true(*given)
+        other.reserve(Fraction(1, 10), asked="{}")
+
+    monkeypatch.setattr(ledger_file, "commit", overtaken)
+    paid = ledger.reserve(Fraction(1, 100), asked="{}")
+    assert (paid.number, ledger.head.number) == (2, 3)
+    assert [each.number for each in file_mark.marked(ledger.path).seen] == [3]
+
+
+def test_a_mark_is_set_while_nobody_else_can_add(ledger, monkeypatch):
+    held, true = [], ledger_file.mark
+
+    def marking(path, entry):
+        other = closing(sqlite3.connect(path, timeout=0, isolation_level=None))
+        with other as connection, pytest.raises(sqlite3.OperationalError, match="locked"):
+            connection.execute("BEGIN IMMEDIATE")
+        held.append(entry.number)
+        true(path, entry)
+
+    monkeypatch.setattr(ledger_file, "mark", marking)
+    for _ in range(3):
+        ledger.reserve(Fraction(1, 100), asked="{}")
+    assert held == [2, 3, 4]
 
 
 @pytest.fixture

@@ -99,7 +99,7 @@ def test_a_query_that_does_not_fit_is_refused_before_any_row_is_read():
     for query, words in wrong:
         with pytest.raises(dp.OpenDPLiteError, match=words):
             ask(query)
-    for note in (None, 3, b"table"):
+    for note in (None, 3, b"table", "table 3\nand 4", "a" * 2001):
         with pytest.raises(dp.ParameterError, match="note"):
             ask(dp.count() >> dp.laplace(epsilon=0.1), note=note)
     assert (ask.spent, rows.times) == (0, 0)
