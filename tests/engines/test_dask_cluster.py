@@ -47,12 +47,8 @@ def slow(rows: np.ndarray, seconds: float) -> Any:
     return arrays.from_array(rows, chunks=chunks).map_blocks(waited, dtype=float)
 
 
-def logs(client: Any) -> str:
-    return str(client.get_worker_logs())
-
-
 def test_workers_with_processes_of_their_own_give_the_same_integers(client: Any) -> None:
-    for query in (SUM, dp.clamp(-1, 2) >> dp.square() >> dp.sum(), dp.count()):
+    for query in (SUM, dp.count()):
         found = query(slow(NUMBERS, 0))
         assert np.asarray(found).tobytes() == np.asarray(query(NUMBERS)).tobytes()
 
@@ -61,7 +57,9 @@ def test_a_refusal_of_values_is_in_no_log(client: Any) -> None:
     text = np.array([1.0, SECRET] * 9, dtype=object)
     with pytest.raises(dp.DataError, match="holds text"):
         SUM(arrays.from_array(text, chunks=5))
-    assert SECRET not in logs(client)
+    logs = str(client.get_worker_logs())
+    assert SECRET not in logs
+    assert "Failed" not in logs
 
 
 def test_a_worker_with_other_versions_refuses(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,5 +93,6 @@ def test_a_worker_that_dies_while_it_is_busy_changes_nothing(client: Any) -> Non
     finally:
         ended.set()
         killer.join()
-    assert killed["doing"] > 0 and killed["at"] < done
+    assert killed["doing"] > 0
+    assert killed["at"] < done
     assert np.asarray(found).tobytes() == expected
