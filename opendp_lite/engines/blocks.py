@@ -105,6 +105,11 @@ class Blocks:
         """The same, for a pass that needs these columns alone, None for all."""
         return self
 
+    @property
+    def library(self) -> str:
+        """As that of a ``Source``."""
+        return ""
+
     def summary(self, rows: OfBlocks, job: Job, merge: Merge) -> Any:
         """The summary of rows of these blocks."""
         return job(rows)
@@ -143,6 +148,10 @@ class OfBlocks(Source):
 
     def blocks(self) -> Iterator[Any]:
         return self.given.opened_by(self.piece)
+
+    @property
+    def library(self) -> str:
+        return self.given.library
 
     @abstractmethod
     def piece(self, piece: object) -> Source:

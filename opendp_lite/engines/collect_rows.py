@@ -10,10 +10,20 @@ Pieces = tuple[Floats, ...]
 
 
 class CollectRows(Fold[Pieces]):
-    """Copies of the blocks, each turned into rows of one column's numbers."""
+    """Copies of the blocks, each turned into rows of one column's numbers.
 
-    def __init__(self, columns: int) -> None:
+    Args:
+        columns: How many the rows have.
+        instead: What to type where the rows may not fit into memory.
+    """
+
+    def __init__(self, columns: int, instead: str) -> None:
         self._columns = columns
+        self._instead = instead
+
+    @property
+    def instead(self) -> str:
+        return self._instead
 
     def empty(self) -> Pieces:
         return ()

@@ -157,6 +157,10 @@ class _Columns(Source):
     def origin(self) -> object:
         return self.dataset
 
+    @property
+    def library(self) -> str:
+        return self.rows.library
+
     def together(self, others: Sequence[_Columns]) -> tuple[Source, Sequence[Any]]:
         wanted = tuple(dict.fromkeys(column for other in others for column in other.asked))
         source, _ = self.dataset.columns(wanted)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
 import attrs
-import cloudpickle  # type: ignore[import-not-found,unused-ignore]
-import dask  # type: ignore[import-not-found,unused-ignore]
+import cloudpickle  # type: ignore[import-not-found,import-untyped,unused-ignore]
+import dask  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 from opendp_lite.engines.distributed_rows import Partitions
 from opendp_lite.engines.sent_work import Outcome, SentWork

@@ -78,13 +78,17 @@ class DistributedRows(Blocks):
             return self
         return attrs.evolve(self, partitions=self.partitions.only(list(map(str, names))))
 
+    @property
+    def library(self) -> str:
+        return self.partitions.library
+
     def summary(self, rows: OfBlocks, job: Job, merge: Merge) -> Any:
         send = partial(SentWork.of, rows, job, merge, self.partitions.dumps)
         run = partial(self.partitions.outcome, attempted(send, _NOT_SENT))
         return attempted(run, self._failed("compute")).value()
 
     def _failed(self, verb: str) -> str:
-        library = self.partitions.library
+        library = self.library
         return (
             f"{library} could not {verb} the data: a step before dp or a worker failed; {verb} it "
             f"with {library} alone to see why, and install opendp_lite on each worker"

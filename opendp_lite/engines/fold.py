@@ -36,6 +36,11 @@ class Fold(ABC, Generic[Summary]):
     order and every cutting into blocks.
     """
 
+    @property
+    def instead(self) -> str:
+        """Of a fold that gathers rows: what to type where they may not fit into memory."""
+        return ""
+
     @abstractmethod
     def empty(self) -> Summary:
         """The summary of no rows."""

@@ -162,6 +162,10 @@ class _Grouped(Fold[Any]):
     functions: Sequence[Part]
     groups: Groups
 
+    @property
+    def instead(self) -> str:
+        return self.how.instead
+
     def empty(self) -> Any:
         return None
 

@@ -31,6 +31,7 @@ from opendp_lite.spaces import Space, row_metric
 
 Spacing = Literal["linear", "log", "asinh"]
 _FEWEST_CELLS: Final = 2**10
+_INSTEAD: Final = "name the numbers to choose among, such as candidates=range(0, 101)"
 _TWO: Final = 2
 _DOUBLING_BITS_TO_SPREAD: Final = 40
 """By default, where rows of one cell are told apart: room for their places in 64 bits."""
@@ -85,7 +86,7 @@ def _between(space: Space[Rows], given: Where, spread: bool) -> Places:
             f"private_quantile was given bounds for {len(lattices)} columns, the rows have "
             f"{columns}; start with dp.records(columns={len(lattices)})"
         )
-    how = CollectRows(columns)
+    how = CollectRows(columns, _INSTEAD)
     middles = [lattice.point(lattice.cells // 2) for lattice in lattices]
     query = fold_present(how, _treatment(space, np.array(middles)), how.finish)
     return Places(query, tuple(map(LatticeLine, lattices)))

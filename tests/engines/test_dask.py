@@ -152,6 +152,29 @@ def test_refusals_are_ours_and_tell_nothing(query: Any, data: Any, words: str) -
         problem = problem.__context__
 
 
+BETWEEN = dp.private_quantile(0.5, bounds=(0, 9), epsilon=1)
+GATHERED = [
+    (X >> BETWEEN, r"private_quantile must see all rows at once.*of dask.*candidates="),
+    (dp.by("w", ["f"], X >> BETWEEN), "private_quantile must see all rows"),
+    (X >> dp.combinators.on_random_pairs(BETWEEN), "on_random_pairs must .*; use dp.variance"),
+    (LIMITED >> dp.resize(9) >> dp.sum(), "resize must .*; use dp.mean"),
+    (
+        dp.table(person="id") >> dp.bound_contributions(2) >> LIMITED >> dp.sum(),
+        "bound_contributions must .*; make one row of each person",
+    ),
+    (
+        dp.combinators.sample(0.5, LIMITED >> dp.sum() >> dp.laplace(epsilon=1)),
+        "sample must .*; release from all rows",
+    ),
+]
+
+
+@pytest.mark.parametrize(("query", "words"), GATHERED, ids=lambda value: str(value)[:40])
+def test_a_step_that_gathers_rows_is_refused_by_name(query: Any, words: str) -> None:
+    with pytest.raises(dp.DataError, match=words):
+        query(CUT)
+
+
 def test_of_several_refusals_it_is_always_the_same() -> None:
     """Which partition came first must not show."""
     mixed = [np.array([1.0, {}], dtype=object), np.array(["a"], dtype=object)]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import attrs
-import dask.array as arrays  # type: ignore[import-not-found,unused-ignore]
+import dask.array as arrays  # type: ignore[import-not-found,import-untyped,unused-ignore]
 import numpy as np
 
 from opendp_lite.engines.blocks import Blocks

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import attrs
-import dask.dataframe as frames  # type: ignore[import-not-found,unused-ignore]
+import dask.dataframe as frames  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 from opendp_lite.engines.blocks import Blocks
 from opendp_lite.engines.dask_partitions import DaskPartitions
