@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from opendp_lite.engines.fold import Floats, Fold, Scratch
+from opendp_lite.engines.rows import LazyRows
+from opendp_lite.engines.source import require_here
 
 Pieces = tuple[Floats, ...]
 
@@ -22,8 +26,11 @@ class CollectRows(Fold[Pieces]):
         self._instead = instead
 
     @property
-    def instead(self) -> str:
-        return self._instead
+    def gathers(self) -> bool:
+        return True
+
+    def without_gathering(self, rows: LazyRows, step: str) -> Any:
+        require_here(rows.source, step, self._instead)
 
     def empty(self) -> Pieces:
         return ()

@@ -37,9 +37,18 @@ class Fold(ABC, Generic[Summary]):
     """
 
     @property
-    def instead(self) -> str:
-        """Of a fold that gathers rows: what to type where they may not fit into memory."""
-        return ""
+    def gathers(self) -> bool:
+        """Whether a summary holds rows, so that all may be too many for one machine."""
+        return False
+
+    def without_gathering(self, rows: Any, step: str) -> Any:
+        """Of a fold that gathers: what stands for the summary of rows on other machines.
+
+        Args:
+            rows: Those rows, as ``LazyRows``.
+            step: Its name, for a refusal.
+        """
+        raise NotImplementedError
 
     @abstractmethod
     def empty(self) -> Summary:

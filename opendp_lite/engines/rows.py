@@ -15,7 +15,7 @@ from opendp_lite.engines.door import opened, read
 from opendp_lite.engines.fold import Block, Fold, Scratch
 from opendp_lite.engines.quiet import quiet_for
 from opendp_lite.engines.reduced import reduced
-from opendp_lite.engines.source import Source, require_here
+from opendp_lite.engines.source import Source
 from opendp_lite.engines.sparse import NotSparseError, densifies
 
 _UNNAMED: Final = "a step"
@@ -156,9 +156,6 @@ def one_pass(waiting: Sequence[Waiting]) -> list[Any]:
     sources = [each.rows.source for each in waiting]
     source, picks = sources[0].together(sources)
     plans = [_Plan.of(each, pick) for each, pick in zip(waiting, picks, strict=True)]
-    for plan in plans:
-        if plan.how.instead:
-            require_here(source, plan.step, plan.how.instead)
     with quiet_for(source):
         found: list[Any] = reduced(source, partial(_folded, plans), partial(_merged, plans))
     return found

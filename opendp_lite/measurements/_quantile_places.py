@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from opendp_lite.bodies.bounds import Bounds, broadcast, parse_bounds, to_floats, width_of
 from opendp_lite.domains import Rows
-from opendp_lite.engines.collect_rows import CollectRows
 from opendp_lite.engines.deferred import identity
 from opendp_lite.engines.fold import Block, Floats
 from opendp_lite.engines.missing import LEAVE_OUT, FillEntries, fold_present
@@ -20,6 +19,7 @@ from opendp_lite.engines.rank_counts import RankCounts
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import Number, format_number, listed, nearest, positive, whole
 from opendp_lite.measurements._quantile_lines import CandidateLine, LatticeLine, SortedLine
+from opendp_lite.measurements._quantile_passes import CollectNumbers
 from opendp_lite.samplers.lattice import (
     DOUBLING_BITS,
     FARTHEST_BOUND,
@@ -31,7 +31,6 @@ from opendp_lite.spaces import Space, row_metric
 
 Spacing = Literal["linear", "log", "asinh"]
 _FEWEST_CELLS: Final = 2**10
-_INSTEAD: Final = "name the numbers to choose among, such as candidates=range(0, 101)"
 _TWO: Final = 2
 _DOUBLING_BITS_TO_SPREAD: Final = 40
 """By default, where rows of one cell are told apart: room for their places in 64 bits."""
@@ -86,7 +85,7 @@ def _between(space: Space[Rows], given: Where, spread: bool) -> Places:
             f"private_quantile was given bounds for {len(lattices)} columns, the rows have "
             f"{columns}; start with dp.records(columns={len(lattices)})"
         )
-    how = CollectRows(columns, _INSTEAD)
+    how = CollectNumbers(columns, spread)
     middles = [lattice.point(lattice.cells // 2) for lattice in lattices]
     query = fold_present(how, _treatment(space, np.array(middles)), how.finish)
     return Places(query, tuple(map(LatticeLine, lattices)))
