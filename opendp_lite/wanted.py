@@ -49,6 +49,8 @@ _INSTEAD: Final = {
     "percentile": "dp.private_quantile(0.5, bounds=(lower, upper), epsilon=1)",
     "read_csv": "dp.csv_column(path, column), or dp.csv_table(path, {column: str})",
     "csv": "dp.csv_column(path, column), or dp.csv_table(path, {column: str})",
+    "read_parquet": "dp.parquet('data/*.parquet', columns=['age'])",
+    "scan_parquet": "dp.parquet('data/*.parquet', columns=['age'])",
     "load_csv": "dp.csv_column(path, column), or dp.csv_table(path, {column: str})",
     "noise": "dp.laplace(epsilon=1), or dp.gaussian(rho=0.03)",
     "tools": "dp.mean(lower, upper, epsilon=1)",

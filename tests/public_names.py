@@ -45,7 +45,7 @@ def every_step() -> dict[str, Any]:
     """All decorated constructors in the package, public or not, by their module and name."""
     found = {}
     for module in walk_packages(dp.__path__, "opendp_lite."):
-        if "__main__" in module.name or ".reproduce" in module.name or ".cli" in module.name:
+        if any(part in module.name for part in ("__main__", ".reproduce", ".cli", ".libraries.")):
             continue
         for name, value in vars(import_module(module.name)).items():
             made_here = getattr(value, "__module__", "") == module.name

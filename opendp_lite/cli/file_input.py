@@ -12,8 +12,10 @@ from typing import Any, BinaryIO, Final
 import attrs
 
 import opendp_lite as dp
+from opendp_lite.cli.progress import followed
 from opendp_lite.engines.csv_file import csv_column, table_of
 from opendp_lite.engines.file_column import FileError
+from opendp_lite.engines.file_names import files_named
 
 _ENGINE: Final = "opendp_lite.engines.parquet_file"
 _FORMATS: Final = {".parquet": "parquet", ".feather": "feather", ".arrow": "feather"}
@@ -65,7 +67,7 @@ class FileInput:
         """The one column, of numbers, and its public name."""
         if self._declares_types:
             found = self._declared()
-            return found, str(found.names[0])
+            return followed(found), str(found.names[0])
         options = self.options
         column = csv_column(
             self._source,
@@ -75,26 +77,24 @@ class FileInput:
             na=options.na,
             text=options.text,
         )
-        return column, column.name
+        return followed(column), column.name
 
     def table(self) -> dp.Blocks:
         """All columns."""
         if self._declares_types:
-            table: dp.Blocks = self._declared()
-            return table
+            return followed(self._declared())
         options = self.options
         asked = [(self._asked(name), kind) for name, kind in self.columns]
-        return table_of(
+        table = table_of(
             self._source, asked, options.header, options.delimiter, options.na, options.text
         )
+        return followed(table)
 
     @property
     def _suffix(self) -> str:
-        """The end of the names of the files; for a directory that of the first file in it."""
-        path = Path(self.options.file)
-        if path.is_dir():
-            path = min((each for each in path.rglob("[!._]*") if each.is_file()), default=path)
-        return path.suffix.lower()
+        """The end of the name of the file, or of the first one."""
+        files = files_named(self.options.file)
+        return Path(files[0] if files else self.options.file).suffix.lower()
 
     @property
     def _declares_types(self) -> bool:

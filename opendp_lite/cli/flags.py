@@ -36,7 +36,8 @@ def add_file(group: Group) -> None:
     group.add_argument(
         "file",
         metavar="FILE",
-        help="a CSV file, packed with gzip or not; a .parquet file; or - for standard input",
+        help="a CSV file, packed with gzip or not; a .parquet or .feather file; a pattern in "
+        "quotes, such as 'data/*.parquet'; a folder of files of one kind; or - for standard input",
     )
     group.add_argument(
         "--header",

@@ -9,6 +9,7 @@ import io
 import json
 import os
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ import attrs
 
 import opendp_lite as dp
 from opendp_lite.cli.report import Report
+from opendp_lite.engines.file_names import files_named
 
 
 def _json(report: Report) -> bytes:
@@ -64,7 +66,7 @@ def writable(path: Path, flag: str, *read: str) -> Path:
         raise dp.ParameterError(f"{flag}: there is no folder {str(folder)!r}; make it first")
     if path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
         raise dp.ParameterError(f"{flag}: {str(path)!r} cannot be written; name another file")
-    for other in map(Path, read):
+    for other in chain.from_iterable(files_named(each) or [Path(each)] for each in read):
         if path.exists() and other.exists() and path.samefile(other):
             raise dp.ParameterError(
                 f"{flag}: {str(path)!r} is a file that is read, such as the data; name another"

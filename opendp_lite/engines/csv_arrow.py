@@ -14,11 +14,14 @@ from typing import Any, Final
 import attrs
 import numpy as np
 import pyarrow as arrow  # type: ignore[import-untyped]
+from numpy.typing import NDArray
 from pyarrow import csv
 
 from opendp_lite.engines.fold import Floats
 
 _QUOTE: Final = ord('"')
+_BLOCK_BYTES: Final = 2**18
+"""Arrow reads several of these ahead."""
 
 
 @attrs.define(eq=False, repr=False)
@@ -38,6 +41,11 @@ class _Watched:
     closed: bool = False
     _before: bytes = b"\n"
     _inside: bool = False
+    _allowed: NDArray[np.bool_] = attrs.field(init=False)
+
+    @_allowed.default
+    def _by_byte(self) -> NDArray[np.bool_]:
+        return np.isin(np.arange(256), list(self.between))
 
     def read(self, size: int = -1) -> bytes:
         """Some bytes. The last of them is looked at together with those that follow."""
@@ -64,7 +72,7 @@ class _Watched:
         places = np.flatnonzero(data[1:-1] == _QUOTE) + 1
         closes = (np.arange(len(places)) % 2 == 1) ^ self._inside
         beside = data[np.where(closes, places + 1, places - 1)]
-        self.plain = self.plain and bool(np.isin(beside, list(self.between)).all())
+        self.plain = self.plain and bool(self._allowed[beside].all())
         self._inside ^= len(places) % 2 == 1
 
 
@@ -113,7 +121,7 @@ class PlainRows:
         picked = list(dict.fromkeys(map(str, self.places)))
         return csv.open_csv(
             arrow.PythonFile(watched, "r"),
-            csv.ReadOptions(column_names=names, use_threads=False),
+            csv.ReadOptions(column_names=names, use_threads=False, block_size=_BLOCK_BYTES),
             csv.ParseOptions(
                 delimiter=self.delimiter,
                 newlines_in_values=True,

@@ -26,6 +26,7 @@ import numpy as np
 from opendp_lite.engines.blocks import Blocks
 from opendp_lite.engines.csv_rows import CsvRows, Fault, unpacked
 from opendp_lite.engines.file_column import FileColumn, FileError, picked
+from opendp_lite.engines.file_names import files_named
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.take import take
 from opendp_lite.engines.text_cells import MISSING, TextCells, category_in
@@ -39,7 +40,8 @@ ColumnCells = Floats | TextCells
 
 _OTHER_DELIMITERS = (";", "\t", "|", ",")
 _BLOCK_ROWS = 65536
-_HELD_CELLS = 8192
+_HELD_ROWS = 256
+"""So few lists at once that Python's collector of garbage has no cause to run."""
 
 
 def csv_column(
@@ -58,7 +60,8 @@ def csv_column(
     last values.
 
     Args:
-        source: A path, or an open binary stream. A stream or a pipe can be read only once.
+        source: A path, a pattern such as ``data/*.csv``, a directory, or an open binary stream. A
+            stream or a pipe can be read only once.
         column: A name in the header, or with ``header=False`` a number that counts from 1. A file
             with one column needs neither.
         header: Whether the first line holds the names of the columns. True says that these names
@@ -96,8 +99,7 @@ def csv_column(
         NotPrivate([41.])
     """
     wish = _Wish.of([(column, float)], header, delimiter, na, text)
-    stream, name = _opened(source, wish, itemgetter(0))
-    return FileColumn(stream, name=name, file=_file(source))
+    return _blocks(source, wish, itemgetter(0))
 
 
 def csv_table(
@@ -161,14 +163,67 @@ def table_of(
     def shown(cells: Sequence[ColumnCells]) -> object:
         return cells[0] if None in names else dict(zip(names, cells, strict=True))
 
-    stream, _ = _opened(source, wish, shown)
-    return Blocks(stream, columns=len(names), file=_file(source))
+    return _blocks(source, wish, shown)
 
 
-def _file(source: str | Path | BinaryIO) -> Path | None:
-    """The file at a path; None for a stream."""
-    path = Path(source) if isinstance(source, str | Path) else None
-    return path if path is not None and path.is_file() else None
+@attrs.frozen(eq=False, repr=False)
+class _Files(FileColumn):
+    """Columns of some files, one file after another; of none for a stream."""
+
+    paths: tuple[Path, ...] = attrs.field(kw_only=True)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        return self.paths
+
+
+def _blocks(
+    source: str | Path | BinaryIO, wish: _Wish, shown: Callable[[Sequence[ColumnCells]], object]
+) -> FileColumn:
+    """The blocks of a stream, of a file, or of all files that a pattern stands for."""
+    columns = len(wish.asked)
+    several = files_named(source) if isinstance(source, str | Path) else None
+    if several is None:
+        stream, name = _opened(source, wish, shown)
+        file = Path(source) if isinstance(source, str | Path) else None
+        paths = () if file is None or not file.is_file() else (file,)
+        return _Files(stream, columns, name=name, paths=paths)
+    opening = [partial(_opened, path, wish, shown) for path in several]
+    found = [_named(path, each) for path, each in zip(several, opening, strict=True)]
+    streams = [stream for stream, _ in found]
+    return _Files(
+        partial(_one_by_one, several, streams), columns, name=found[0][1], paths=tuple(several)
+    )
+
+
+def _one_by_one(
+    paths: Sequence[Path], streams: Sequence[Callable[[], Iterator[Any]]]
+) -> Iterator[Any]:
+    """The blocks of several files. A fault of one is refused once all were read."""
+    faults: list[FileError] = []
+    for path, stream in zip(paths, streams, strict=True):
+        blocks = stream()
+        while (block := _next(blocks, faults, path)) is not None:
+            yield block
+    if faults:
+        raise faults[0]
+
+
+def _next(blocks: Iterator[Any], faults: list[FileError], path: Path) -> Any:
+    try:
+        return next(blocks, None)
+    except FileError as problem:
+        faults.append(FileError(f"{path}: {problem}"))
+    return None
+
+
+def _named(path: Path, work: Callable[[], Any]) -> Any:
+    """What comes of a file, whose name is told if it is refused."""
+    try:
+        return work()
+    except FileError as problem:
+        refusal = FileError(f"{path}: {problem}")
+    raise refusal
 
 
 def _opened(
@@ -419,8 +474,7 @@ class _Table:
     def _blocks(self, rows: Iterator[list[str]]) -> Iterator[tuple[ColumnCells, ...]]:
         picks = [itemgetter(place) for place in self.places]
         held: list[list[str]] = [[] for _ in picks]
-        few = max(1, _HELD_CELLS // max(1, self.width))
-        while some := list(islice(rows, few)):
+        while some := list(islice(rows, _HELD_ROWS)):
             if set(map(len, some)) != {self.width}:
                 some = list(self._filled(some))
             for cells, pick in zip(held, picks, strict=True):
@@ -461,7 +515,9 @@ class _Table:
     def _plain_numbers(self, cells: Sequence[str]) -> Floats:
         """As ``_numbers``, where all cells are numbers or missing, without space around them."""
         missing = self.wish.missing
-        texts = ["nan" if cell in missing else cell for cell in cells]
+        texts = cells
+        if not missing.isdisjoint(cells):
+            texts = ["nan" if cell in missing else cell for cell in cells]
         if "_" in "".join(texts):
             raise ValueError
         found = np.fromiter(map(float, texts), np.float64, len(texts))

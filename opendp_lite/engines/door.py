@@ -7,11 +7,11 @@ library ``libraries/of_LIBRARY_PART.py``. It is imported when the first of them 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from functools import cache, lru_cache, partial, singledispatch
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, cast
 
 import attrs
 import numpy as np
@@ -139,9 +139,13 @@ def _opened_once(data: object, names: tuple[str, ...] | None) -> object:
     return open_rows(data, names)
 
 
-@lru_cache
 def register_libraries(kind: type) -> None:
     """Lets the libraries that a type comes from register how their containers are opened."""
+    _libraries_of(cast(Hashable, kind))
+
+
+@lru_cache
+def _libraries_of(kind: Any) -> None:
     for base in kind.__mro__:
         library, *part = base.__module__.split(".")[:2]
         _registered(library.strip("_"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from glob import has_magic
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from opendp_lite.engines.arrow_dataset import parts_of
 from opendp_lite.engines.blocks import Blocks
 from opendp_lite.engines.column_blocks import ColumnBlocks
 from opendp_lite.engines.file_column import FileError, picked
+from opendp_lite.engines.file_names import files_named
 from opendp_lite.engines.libraries.of_pyarrow import require_numeric
 from opendp_lite.engines.text_cells import MISSING, TextCells, category_in
 from opendp_lite.errors import DataError
@@ -120,15 +120,9 @@ def _dataset(source: Paths, kind: str, partitioning: Any, filesystem: Any) -> An
 def _paths(source: Paths, filesystem: Any) -> str | list[str]:
     if not isinstance(source, str | Path):
         return [str(each) for each in source]
-    text = str(source)
-    if filesystem is not None or Path(text).exists() or not has_magic(text):
-        return text
-    pattern = Path(text)
-    named = Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor)))
-    found = [path for path in named if path.is_file() and path.name[0] not in "._"]
-    if not found:
-        raise FileError(f"no file has a name like {text!r}")
-    return sorted(map(str, found))
+    whole = filesystem is not None or Path(source).is_dir()
+    found = None if whole else files_named(source)
+    return str(source) if found is None else [str(path) for path in found]
 
 
 def _with_texts(texts: frozenset[str], table: Any) -> dict[str, Any]:

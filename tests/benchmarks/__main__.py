@@ -17,6 +17,7 @@ import accounting
 import centered_sum
 import clip_to_norm
 import distributions
+import files
 import group_times
 import histogram
 import imports
@@ -44,6 +45,7 @@ BY_NAME_ONLY = {
     "accounting",
     "centered_sum",
     "distributions",
+    "files",
     "mean_grid",
     "plan",
     "quantile_errors",
@@ -97,6 +99,9 @@ def main() -> None:
         help="experiments of plan; all by default",
     )
     parser.add_argument(
+        "--rows", type=float, default=files.ROWS, help=f"of files; {files.ROWS:.0e} by default"
+    )
+    parser.add_argument(
         "--failures",
         action="store_true",
         help=f"also count runs of plan that are far off, of {plan.FAILURE_RUNS}",
@@ -113,6 +118,7 @@ def main() -> None:
         "clip_to_norm": clip_to_norm.rows,
         "people": people.rows,
         "scalars": scalars.rows,
+        "files": lambda: files.rows(int(arguments.rows)),
         "quantile": quantile.rows,
         "quantile_errors": quantile_errors.rows,
         "sparse": sparse.rows,

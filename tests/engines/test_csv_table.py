@@ -90,7 +90,7 @@ def test_columns_by_their_number():
 
 def test_text_among_numbers_is_refused_after_the_whole_file_was_read(monkeypatch):
     monkeypatch.setattr(csv_file, "_BLOCK_ROWS", 2)
-    monkeypatch.setattr(csv_file, "_HELD_CELLS", 1)
+    monkeypatch.setattr(csv_file, "_HELD_ROWS", 1)
     for place in (0, 1, 5):
         cells = ["1"] * 6
         cells[place] = SECRET

@@ -634,6 +634,12 @@ as_blocks: dp.Blocks = ages
 assert_type(dp.csv_table(BytesIO(b"sex\nf\n"), {"sex": str}), dp.Blocks)
 assert_type(dp.csv_table(BytesIO(b"f,41\n"), {1: str, 2: float}, header=False), dp.Blocks)
 assert_type(dp.csv_column(BytesIO(b"age\n41\n")).name, str)
+
+
+def of_parquet() -> dp.Blocks:
+    return dp.parquet("data/*.parquet", columns=["age"], filters=[("year", "==", 2024)])
+
+
 assert_type(
     dp.csv_column(BytesIO(b"Ann,41\n"), 2, header=False, text="missing").columns, int | None
 )

@@ -1,0 +1,160 @@
+"""Columns of Parquet and CSV files: releases against the same readers with clip and sum."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as compute
+import pyarrow.csv as arrow_csv
+import pyarrow.dataset as datasets
+import pyarrow.parquet as parquet
+from compare import Clock, Row, at_most, child, compared, power
+
+import opendp_lite as dp
+from opendp_lite.engines import csv_file
+
+ROWS = 20_000_000
+FILES = 8
+CHUNK = 2_500_000
+ROUNDS = 5
+LOWER, UPPER = -2.0, 2.0
+MOST_MB = 350
+SUM_TIMES, MEAN_TIMES, CSV_TIMES = 1.3, 1.8, 1.5
+OWN_SECONDS = 450e-9
+MARKS = ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "."]
+TOTAL = dp.clamp(LOWER, UPPER) >> dp.sum() >> dp.gaussian(scale=10)
+MEAN = dp.mean(LOWER, UPPER, epsilon=1)
+PEAK = """
+import sys
+from pathlib import Path
+
+import opendp_lite as dp
+
+release = eval(sys.argv[1])
+release(dp.parquet(sys.argv[2]))
+status = Path("/proc/self/status").read_text()
+print(int(status.split("VmHWM:")[1].split()[0]) // 1024)
+"""
+
+
+def written(folder: Path, rows: int) -> None:
+    """Parquet files of one float64 column."""
+    generator = np.random.default_rng(1)
+    schema = pa.schema({"x": pa.float64()})
+    for file in range(FILES):
+        with parquet.ParquetWriter(folder / f"{file}.parquet", schema) as writer:
+            for start in range(0, rows // FILES, CHUNK):
+                count = min(CHUNK, rows // FILES - start)
+                writer.write_table(pa.table({"x": generator.normal(0, 2, count)}))
+
+
+def in_arrow(folder: Path) -> float:
+    """The clipped sum by the reader that ours uses, without privacy."""
+    total = 0.0
+    for file in datasets.dataset(folder).get_fragments():
+        batches = file.to_batches(
+            columns=["x"],
+            batch_size=2**18,
+            batch_readahead=1,
+            fragment_readahead=1,
+            use_threads=False,
+            fragment_scan_options=datasets.ParquetFragmentScanOptions(pre_buffer=False),
+        )
+        for batch in batches:
+            total += float(np.clip(batch.column(0).to_numpy(), LOWER, UPPER).sum())
+    return total
+
+
+def csv_written(path: Path, rows: int, quoted: bool) -> None:
+    """Three columns; if ``quoted``, with commas within cells and a missing cell in five."""
+    generator = np.random.default_rng(2)
+    with path.open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["id", "x", "city"])
+        for start in range(0, rows, 100_000):
+            values = generator.normal(0, 2, min(100_000, rows - start)).round(4).tolist()
+            for place, value in enumerate(values, start):
+                missing = quoted and place % 5 == 0
+                cell = ("NA", "")[place % 2] if missing else value
+                writer.writerow([place, cell, "New York, NY" if quoted else "Oslo"])
+
+
+def csv_in_arrow(path: Path) -> float:
+    """The sum of the column by pyarrow's reader of blocks, told the type and the missing cells."""
+    options = arrow_csv.ConvertOptions(
+        include_columns=["x"], column_types={"x": pa.float64()}, null_values=MARKS
+    )
+    found = arrow_csv.open_csv(path, convert_options=options)
+    return sum(compute.sum(batch.column(0)).as_py() or 0.0 for batch in found)
+
+
+def rows(count: int) -> Iterator[Row]:
+    """Parquet in time and memory, then CSV of a twentieth of the rows."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        written(folder, count)
+        data = dp.parquet(folder)
+        for label, release, times in (
+            ("clamp >> sum >> gaussian", TOTAL, SUM_TIMES),
+            ("dp.mean", MEAN, MEAN_TIMES),
+        ):
+            yield compared(
+                f"{label}, {power(count)} rows of Parquet",
+                partial(release, data),
+                "same reader, clip and sum",
+                partial(in_arrow, folder),
+                at_most(times),
+                rounds=ROUNDS,
+                items=(count, count),
+                item="row",
+            )
+        for label, release in {
+            "clamp >> sum": "dp.clamp(-2, 2) >> dp.sum()",
+            "mean": "MEAN",
+        }.items():
+            code = release.replace("MEAN", "dp.mean(-2, 2, epsilon=1)")
+            peak = int(child(PEAK, code, folder))
+            work = f"{label}, {power(count)} rows of Parquet, memory"
+            yield Row(
+                work, f"{peak} MB", "", "", "", f"< {MOST_MB} MB", peak < MOST_MB,
+                "memory: peak resident memory of the process, libraries included",
+            )  # fmt: skip
+    cells = count // 20
+    with TemporaryDirectory() as name:
+        for quoted in (False, True):
+            path = Path(name) / "x.csv"
+            csv_written(path, cells, quoted)
+            kind = "with quotes and missing cells" if quoted else "plain"
+            column = dp.csv_column(path, "x")
+            yield compared(
+                f"clamp >> sum >> gaussian, {power(cells)} rows of CSV, {kind}",
+                partial(TOTAL, column),
+                "pyarrow.csv.open_csv and sum",
+                partial(csv_in_arrow, path),
+                at_most(CSV_TIMES),
+                rounds=ROUNDS,
+                items=(cells, cells),
+                item="row",
+            )
+            yield _own(path, cells, kind)
+
+
+def _own(path: Path, count: int, kind: str) -> Row:
+    """The same by our own reader, as where pyarrow is not installed."""
+    arrow = csv_file._arrow
+    csv_file._arrow = lambda: None
+    try:
+        start = Clock.read()
+        TOTAL(dp.csv_column(path, "x"))
+        each = (Clock.read() - start) / count
+    finally:
+        csv_file._arrow = arrow
+    target = f"<= {OWN_SECONDS * 1e9:.0f} ns/row"
+    work = f"own reader, {power(count)} rows of CSV, {kind}"
+    return Row(work, f"{each * 1e9:.0f} ns/row", "", "", "", target, each <= OWN_SECONDS)
