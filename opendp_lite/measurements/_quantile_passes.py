@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Final
 
@@ -16,13 +17,13 @@ from opendp_lite.engines.rows import LazyRows
 from opendp_lite.engines.source import require_here
 from opendp_lite.measurements._quantile_lines import in_cells
 from opendp_lite.samplers.lattice import Lattice
-from opendp_lite.samplers.rank_choice import InCells
+from opendp_lite.samplers.rank_choice import InCells, counts_before
 
 Counts = NDArray[np.int64]
 Tally = tuple[Counts, Counts]
 
-_STRETCHES: Final = 2**13
-"""Parts into which a stretch of cells is cut in one pass: a summary takes at most 130 kB."""
+_PARTS: Final = 2**13
+"""Into which a stretch of cells is cut in one pass: a summary takes at most 130 kB."""
 _FEWER: Final = "ask for fewer quantiles at once, or name the numbers to choose among: candidates="
 
 
@@ -65,22 +66,78 @@ class CollectNumbers(CollectRows):
         return pieces if isinstance(pieces, Columns) else super().finish(pieces)
 
 
+@attrs.frozen
+class _Stretch:
+    """The cells from ``first`` to ``last`` - 1, and how many numbers lie in cells before.
+
+    It is cut into parts of one length; the last one may be shorter.
+    """
+
+    first: int
+    last: int
+    under: int
+
+    @property
+    def step(self) -> int:
+        """The length of a part."""
+        return max(1, -(-(self.last - self.first) // _PARTS))
+
+    def counts(self, cells: Counts) -> Counts:
+        """How many of some numbers, given by their cells, lie in each part."""
+        inside = cells[(cells >= self.first) & (cells < self.last)]
+        parts = -(-(self.last - self.first) // self.step)
+        counts: Counts = np.bincount((inside - self.first) // self.step, minlength=parts)
+        return counts
+
+    def part(self, counts: Counts, place: int) -> _Stretch:
+        """The part with the number at a place among all numbers."""
+        under = self.under + np.cumsum(counts) - counts
+        part = int(np.searchsorted(under, place, side="right")) - 1
+        first = self.first + part * self.step
+        return _Stretch(first, min(first + self.step, self.last), int(under[part]))
+
+
 @attrs.frozen(eq=False)
-class _CountBetween(Fold[Counts]):
-    """How many numbers of a column lie in the cells before, between and after some edges."""
+class _CountParts(Fold[Counts]):
+    """How many numbers of a column lie in each part of some stretches."""
 
     lattice: Lattice
     place: int
-    edges: Counts
+    stretches: tuple[_Stretch, ...]
 
     def empty(self) -> Counts:
-        return np.zeros(len(self.edges) + 1, dtype=np.int64)
+        return self._counts(np.empty(0, dtype=np.int64))
 
     def summarise(self, block: Floats, scratch: Scratch) -> Counts:
-        cells = self.lattice.cell(block[:, self.place])
-        places = np.searchsorted(self.edges, cells, side="right")
-        counts: Counts = np.bincount(places, minlength=len(self.edges) + 1)
-        return counts
+        return self._counts(self.lattice.cell(block[:, self.place]))
+
+    def _counts(self, cells: Counts) -> Counts:
+        return np.concatenate([stretch.counts(cells) for stretch in self.stretches])
+
+    def merge(self, first: Counts, second: Counts) -> Counts:
+        return first + second
+
+    def narrowed(self, counts: Counts, places: Sequence[int]) -> list[_Stretch]:
+        """Of each stretch the part with the number at a place."""
+        ends = np.cumsum([len(each.counts(np.empty(0, np.int64))) for each in self.stretches])
+        split = np.split(counts, ends[:-1])
+        pairs = zip(self.stretches, split, places, strict=True)
+        return [stretch.part(own, place) for stretch, own, place in pairs]
+
+
+@attrs.frozen(eq=False)
+class _CountBefore(Fold[Counts]):
+    """How many numbers of a column lie before each of some cells."""
+
+    lattice: Lattice
+    place: int
+    cells: Counts
+
+    def empty(self) -> Counts:
+        return np.zeros(len(self.cells), dtype=np.int64)
+
+    def summarise(self, block: Floats, scratch: Scratch) -> Counts:
+        return counts_before(self.lattice.cell(block[:, self.place]), self.cells)
 
     def merge(self, first: Counts, second: Counts) -> Counts:
         return first + second
@@ -111,20 +168,6 @@ class _TallyCells(Fold[Tally]):
         return cells, counts
 
 
-@attrs.frozen
-class _Stretch:
-    """The cells from ``first`` to ``last`` - 1, and how many numbers lie in cells before."""
-
-    first: int
-    last: int
-    under: int
-
-    def edges(self) -> Counts:
-        """Cuts it into parts of about one length."""
-        step = max(1, -(-(self.last - self.first) // _STRETCHES))
-        return np.append(np.arange(self.first, self.last, step), self.last)
-
-
 @attrs.frozen(eq=False, slots=False)
 class _NumbersElsewhere(InCells):
     """The numbers of a column, looked for in passes over the rows.
@@ -144,47 +187,34 @@ class _NumbersElsewhere(InCells):
     def between(self, first: int, last: int) -> Counts:
         if first >= last:
             return np.empty(0, dtype=np.int64)
-        low, high = _around(self._all.edges(), self._coarse, self._all, first, last)
-        edges = np.unique(np.concatenate([low.edges(), high.edges()]))
-        low, high = _around(edges, self._counts(edges), self._all, first, last)
-        how = _TallyCells(self.lattice, self.column.place, low.first, high.last)
-        cells, counts = self._found(how)
+        places = first, last - 1
+        stretches = tuple(self._whole.part(self._coarse, place) for place in places)
+        how = _CountParts(self.lattice, self.column.place, stretches)
+        low, high = how.narrowed(self._found(how), places)
+        cells, counts = self._found(
+            _TallyCells(self.lattice, self.column.place, low.first, high.last)
+        )
         ends = low.under + np.cumsum(counts)
         taken = np.minimum(ends, last) - np.maximum(ends - counts, first)
         return np.repeat(cells, np.maximum(taken, 0))
 
     def before(self, cells: Counts) -> Counts:
-        edges, places = np.unique(cells, return_inverse=True)
-        counts: Counts = np.cumsum(self._counts(edges))[places.reshape(-1)]
+        counts: Counts = self._found(_CountBefore(self.lattice, self.column.place, cells))
         return counts
 
     @property
-    def _all(self) -> _Stretch:
+    def _whole(self) -> _Stretch:
         return _Stretch(0, self.lattice.cells, 0)
 
     @cached_property
     def _coarse(self) -> Counts:
-        return self._counts(self._all.edges())
-
-    def _counts(self, edges: Counts) -> Counts:
-        counts: Counts = self._found(_CountBetween(self.lattice, self.column.place, edges))
+        """How many lie in each part of all cells."""
+        how = _CountParts(self.lattice, self.column.place, (self._whole,))
+        counts: Counts = self._found(how)
         return counts
 
     def _found(self, how: Fold[Any]) -> Any:
         return fold(how, identity)(self.column.rows)
-
-
-def _around(
-    edges: Counts, counts: Counts, whole: _Stretch, first: int, last: int
-) -> tuple[_Stretch, _Stretch]:
-    """The stretches between edges in which the numbers ``first`` and ``last`` - 1 lie."""
-    fenced = np.concatenate([[whole.first], edges, [whole.last]]).tolist()
-    under = np.concatenate([[0], np.cumsum(counts)])
-    places = np.searchsorted(under, [first, last - 1], side="right") - 1
-    low, high = (
-        _Stretch(fenced[place], fenced[place + 1], int(under[place])) for place in places.tolist()
-    )
-    return low, high
 
 
 @in_cells.register

@@ -33,7 +33,7 @@ import quantile
 import quantile_errors
 import scalars
 import selection
-import sparse
+import sparse_matrix
 import spread
 import sums
 import unbounded
@@ -127,7 +127,7 @@ def main() -> None:
         "clusters": lambda: clusters.rows(int(arguments.rows)),
         "quantile": quantile.rows,
         "quantile_errors": quantile_errors.rows,
-        "sparse": sparse.rows,
+        "sparse": sparse_matrix.rows,
         "groups": group_times.rows,
         "histogram": histogram.rows,
         "imports": imports.rows,

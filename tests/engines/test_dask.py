@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -182,6 +183,13 @@ GATHERED = [
 def test_a_step_that_gathers_rows_is_refused_by_name(query: Any, words: str) -> None:
     with pytest.raises(dp.DataError, match=words):
         query(CUT)
+
+
+def test_a_ledger_reads_no_collection(tmp_path: Path) -> None:
+    ledger = dp.Ledger.create(tmp_path / "a.ledger", budget=dp.rho(1), unit="row")
+    with pytest.raises(dp.DataError, match="a ledger must see all rows at once"):
+        ledger.session(CUT)(RELEASES["mean"])
+    assert dp.session(CUT, budget=dp.rho(1))(RELEASES["mean"]).value < 2000
 
 
 def test_of_several_refusals_it_is_always_the_same() -> None:

@@ -23,13 +23,13 @@ NUMBERS = {
 LATTICES = [LinearLattice(0.0, 5.0, 6), LinearLattice(-9.0, 9.0), AsinhLattice(-1e6, 1e6, 1.0, 20)]
 
 
-@pytest.mark.parametrize("stretches", [2, 7, 2**13])
+@pytest.mark.parametrize("parts", [2, 7, 2**13])
 @pytest.mark.parametrize("lattice", LATTICES, ids=str)
 @pytest.mark.parametrize("name", NUMBERS)
 def test_passes_find_what_sorting_finds(
-    name: str, lattice: Lattice, stretches: int, monkeypatch: pytest.MonkeyPatch
+    name: str, lattice: Lattice, parts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("opendp_lite.measurements._quantile_passes._STRETCHES", stretches)
+    monkeypatch.setattr("opendp_lite.measurements._quantile_passes._PARTS", parts)
     numbers = NUMBERS[name]
     column = Columns(LazyRows(np.column_stack([numbers * 0, numbers])))[1]
     found, expected = in_cells(column, lattice), NumbersInCells(lattice, numbers.copy())

@@ -19,7 +19,7 @@ from opendp_lite.engines.distributed_rows import DistributedRows, Partitions
 from opendp_lite.engines.door import open_rows
 from opendp_lite.engines.sent_work import Outcome, SentWork
 
-_FEW: Final = 8
+_FEW: Final = 2
 """Tasks that merge outcomes, whatever the number of partitions."""
 _COLUMN: Final = "outcome"
 _SCHEMA: Final = f"{_COLUMN} binary"
