@@ -15,7 +15,7 @@ import opendp_lite as dp
 CHUNK = 500_000
 ROUNDS = 5
 LOWER, UPPER = -2.0, 2.0
-SUM_TIMES, MEAN_TIMES, MEDIAN_TIMES, SPARK_TIMES = 1.2, 2.0, 8.0, 2.5
+SUM_TIMES, MEAN_TIMES, MEDIAN_TIMES, SPARK_TIMES = 1.2, 2.0, 10.0, 2.5
 TOTAL = dp.clamp(LOWER, UPPER) >> dp.sum() >> dp.gaussian(scale=10)
 MEAN = dp.mean(LOWER, UPPER, epsilon=1)
 MEDIAN = dp.private_quantile(0.5, bounds=(-9, 9), epsilon=1)

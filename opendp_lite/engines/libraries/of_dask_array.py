@@ -10,9 +10,9 @@ import dask.array as arrays  # type: ignore[import-not-found,import-untyped,unus
 import numpy as np
 
 from opendp_lite.engines.blocks import Blocks
-from opendp_lite.engines.dask_partitions import DaskPartitions
 from opendp_lite.engines.distributed_rows import DistributedRows
 from opendp_lite.engines.door import open_rows
+from opendp_lite.engines.libraries.of_dask import DaskPartitions
 from opendp_lite.errors import DataError
 
 

@@ -9,9 +9,9 @@ import attrs
 import dask.dataframe as frames  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 from opendp_lite.engines.blocks import Blocks
-from opendp_lite.engines.dask_partitions import DaskPartitions
 from opendp_lite.engines.distributed_rows import DistributedRows
 from opendp_lite.engines.door import open_rows
+from opendp_lite.engines.libraries.of_dask import DaskPartitions
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -1,4 +1,4 @@
-"""Rows that dask computes, partition by partition."""
+"""Collections of dask: what their kinds have in common."""
 
 from __future__ import annotations
 
