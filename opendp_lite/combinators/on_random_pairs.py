@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 import attrs
 import numpy as np
@@ -30,6 +30,7 @@ from opendp_lite.spaces import Space, records, row_metric
 from opendp_lite.transformations.row_map import plain_nan
 
 _MOST_ROWS = 2**31
+_INSTEAD: Final = "use dp.variance or dp.covariance, which add rows up"
 
 
 @example(records(), private_quantile(0.5, bounds=(0, 9), epsilon=1), group=3)
@@ -81,7 +82,7 @@ def on_random_pairs(
     if rows > _MOST_ROWS:
         raise ParameterError(f"on_random_pairs: a group has at most {_MOST_ROWS // 2} pairs")
     inner = mechanism.bind(_of_groups(space, rows))
-    gather = CollectRows(space.domain.columns)
+    gather = CollectRows(space.domain.columns, _INSTEAD)
     sized = row_metric(space).fixed_size
     factor, treatment = (1, space.domain.body.filling()) if sized else (2, LEAVE_OUT)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from inspect import GEN_CREATED, getgeneratorstate, isgenerator
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, Final
 import attrs
 
 from opendp_lite.engines.door import NUMBERS, open_rows, opened, read
+from opendp_lite.engines.reduced import Job, Merge, reduced
 from opendp_lite.engines.source import Source, public_columns, public_size
 from opendp_lite.engines.table import Column
 from opendp_lite.errors import DataError, ParameterError
@@ -103,6 +105,15 @@ class Blocks:
         """The same, for a pass that needs these columns alone, None for all."""
         return self
 
+    @property
+    def library(self) -> str:
+        """As that of a ``Source``."""
+        return ""
+
+    def summary(self, rows: OfBlocks, job: Job, merge: Merge) -> Any:
+        """The summary of rows of these blocks."""
+        return job(rows)
+
     def opened_by(self, how: Callable[[object], Source]) -> Iterator[Any]:
         """A new pass over the blocks, each opened by a function.
 
@@ -126,22 +137,45 @@ class Blocks:
 
 
 @attrs.frozen(eq=False, repr=False)
-class _BlockRows(Source):
-    """The rows of ``Blocks``, each block opened as any data is."""
+class OfBlocks(Source):
+    """The rows of ``Blocks``, each block opened in one way."""
 
     given: Blocks
-    asked: tuple[str, ...] | None
-
-    @property
-    def columns(self) -> int | None:
-        return self.given.columns
 
     @property
     def size(self) -> int | None:
         return self.given.size
 
     def blocks(self) -> Iterator[Any]:
-        return self.given.opened_by(lambda piece: opened(piece, self.asked))
+        return self.given.opened_by(self.piece)
+
+    @property
+    def library(self) -> str:
+        return self.given.library
+
+    @abstractmethod
+    def piece(self, piece: object) -> Source:
+        """The rows of a block."""
+
+
+@reduced.register
+def _of_their_own(source: OfBlocks, job: Job, merge: Merge) -> Any:
+    """As the blocks themselves do it."""
+    return source.given.summary(source, job, merge)
+
+
+@attrs.frozen(eq=False, repr=False)
+class _BlockRows(OfBlocks):
+    """Each block opened as any data is."""
+
+    asked: tuple[str, ...] | None
+
+    @property
+    def columns(self) -> int | None:
+        return self.given.columns
+
+    def piece(self, piece: object) -> Source:
+        return opened(piece, self.asked)
 
 
 @open_rows.register

@@ -20,7 +20,7 @@ from opendp_lite.engines.held import held
 from opendp_lite.engines.lazy_table import Kept, LazyTable
 from opendp_lite.engines.least_rows import Places
 from opendp_lite.engines.quiet import QUIET, attempted
-from opendp_lite.engines.source import Source
+from opendp_lite.engines.source import Source, require_here
 from opendp_lite.engines.sparse import SparseMatrix
 from opendp_lite.engines.table import Column, NamedColumns
 from opendp_lite.engines.take import take
@@ -46,6 +46,10 @@ class Choice(ABC):
 
     what: ClassVar[str]
     """What is chosen, for a refusal."""
+
+    step: ClassVar[str]
+    instead: ClassVar[str]
+    """The step that chooses, and what to type where rows may not fit into memory."""
 
     filters: tuple[Kept, ...]
     told: tuple[Column, ...]
@@ -103,6 +107,8 @@ def chosen_rows(table: LazyTable, choice: Choice) -> LazyTable:
     """
     dataset = table.dataset
     whole = dataset.whole()
+    if isinstance(whole, Source | Blocks):
+        require_here(whole, choice.step, choice.instead)
     with QUIET, np.errstate(all="ignore"):
         if isinstance(whole, NamedColumns | ArrayRows):
             data: Any = _in_memory(choice, _as_table(whole, dataset.declared), dataset.size)

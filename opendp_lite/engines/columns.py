@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.engines.applied import applied
-from opendp_lite.engines.blocks import Blocks
+from opendp_lite.engines.blocks import Blocks, OfBlocks
 from opendp_lite.engines.categories import Categories, is_missing
 from opendp_lite.engines.deferred import identity
 from opendp_lite.engines.door import NUMBERS, opened_table, read
@@ -157,6 +157,10 @@ class _Columns(Source):
     def origin(self) -> object:
         return self.dataset
 
+    @property
+    def library(self) -> str:
+        return self.rows.library
+
     def together(self, others: Sequence[_Columns]) -> tuple[Source, Sequence[Any]]:
         wanted = tuple(dict.fromkeys(column for other in others for column in other.asked))
         source, _ = self.dataset.columns(wanted)
@@ -286,10 +290,9 @@ class Dataset:
 
 
 @attrs.frozen(eq=False, repr=False)
-class _BlockColumns(Source):
+class _BlockColumns(OfBlocks):
     """Columns of blocks, each block opened as any data is."""
 
-    given: Blocks
     asked: tuple[Column, ...]
     declared: Names | None
 
@@ -297,14 +300,7 @@ class _BlockColumns(Source):
     def columns(self) -> int:
         return max(1, len(self.asked))
 
-    @property
-    def size(self) -> int | None:
-        return self.given.size
-
-    def blocks(self) -> Iterator[Any]:
-        return self.given.opened_by(self._piece)
-
-    def _piece(self, piece: object) -> Source:
+    def piece(self, piece: object) -> Source:
         source, function = Dataset(piece, self.declared, None).columns(self.asked)
         return source if function is None else _Mapped(source, function, self.columns)
 

@@ -16,7 +16,7 @@ from opendp_lite.engines.blocks import Blocks
 from opendp_lite.engines.categories import is_missing
 from opendp_lite.engines.door import NUMBERS, opened_table, read
 from opendp_lite.engines.quiet import QUIET, attempted
-from opendp_lite.engines.source import InMemory, Source
+from opendp_lite.engines.source import InMemory, Source, require_here
 from opendp_lite.engines.sparse import SparseRows
 from opendp_lite.engines.table import NamedColumns
 from opendp_lite.engines.values import ArrayValues, Values, is_column, values_of
@@ -61,6 +61,7 @@ def content(data: object) -> Iterator[Chunk]:
         elif isinstance(table, Blocks) and table.files:
             yield from chain.from_iterable(map(_of_file, table.files))
         elif isinstance(table, Blocks):
+            require_here(table, "a ledger", "hand it files, or keep the budget in dp.session")
             for piece in table.opened_by(_BlockContent):
                 yield from piece.chunks
             next(table.opened_by(_BlockContent), None)

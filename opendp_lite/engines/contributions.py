@@ -46,6 +46,10 @@ class _LeastChoice(Choice):
     """The rows with the least keys of each person; of so many groups, where there are groups."""
 
     what: ClassVar[str] = "the rows of a person"
+    step: ClassVar[str] = "bound_contributions"
+    instead: ClassVar[str] = (
+        "make one row of each person there, with groupby and sum, and release from those"
+    )
 
     rows: LeastRows
     most: int | None

@@ -165,18 +165,30 @@ def _then(value: Any, function: Function) -> Any:
 def evaluate(value: Any) -> Any:
     """The value with every fold in it done, one pass over each source."""
     if isinstance(value, Deferred):
-        return value.finish(one_pass((value,))[0])
+        summary = _apart(value) if _is_apart(value) else one_pass((value,))[0]
+        return value.finish(summary)
     if type(value) is not tuple:
         return value
     waiting: list[Deferred] = []
     _collect(value, waiting)
     by_source: dict[int, dict[tuple[int, int], Deferred]] = {}
+    done = {_work(each): _apart(each) for each in waiting if _is_apart(each)}
     for each in waiting:
+        if _work(each) in done:
+            continue
         by_source.setdefault(id(each.rows.source.origin), {}).setdefault(_work(each), each)
-    done: dict[tuple[int, int], Any] = {}
     for works in by_source.values():
         done.update(zip(works, one_pass(list(works.values())), strict=True))
     return _replace(value, done)
+
+
+def _is_apart(waiting: Deferred) -> bool:
+    """Whether a fold would gather rows that may not fit into memory."""
+    return waiting.how.gathers and waiting.rows.source.library != ""
+
+
+def _apart(waiting: Deferred) -> Any:
+    return waiting.how.without_gathering(waiting.rows, waiting.step)
 
 
 def _work(waiting: Deferred) -> tuple[int, int]:

@@ -36,6 +36,20 @@ class Fold(ABC, Generic[Summary]):
     order and every cutting into blocks.
     """
 
+    @property
+    def gathers(self) -> bool:
+        """Whether a summary holds rows, so that all may be too many for one machine."""
+        return False
+
+    def without_gathering(self, rows: Any, step: str) -> Any:
+        """Of a fold that gathers: what stands for the summary of rows on other machines.
+
+        Args:
+            rows: Those rows, as ``LazyRows``.
+            step: Its name, for a refusal.
+        """
+        raise NotImplementedError
+
     @abstractmethod
     def empty(self) -> Summary:
         """The summary of no rows."""

@@ -155,12 +155,40 @@ def _for_all(waiting: Deferred, groups: Groups) -> Deferred:
 
 
 @attrs.frozen(eq=False, repr=False)
+class _OneGroup:
+    """A block function that keeps the rows of one group, without the columns that say so."""
+
+    groups: Groups
+    group: int
+
+    def __call__(self, block: Floats) -> Floats:
+        width = len(self.groups.widths)
+        inside = self.groups.of(block[:, :width]) == self.group
+        return np.ascontiguousarray(block[inside, width:])
+
+
+@attrs.frozen(eq=False, repr=False)
 class _Grouped(Fold[Any]):
     """A fold of each group's rows. The first columns of a block say the group."""
 
     how: Fold[Any]
     functions: Sequence[Part]
     groups: Groups
+
+    @property
+    def gathers(self) -> bool:
+        return self.how.gathers
+
+    def without_gathering(self, rows: LazyRows, step: str) -> Any:
+        """What the fold puts in the place of the rows of each group."""
+        return {
+            group: self.how.without_gathering(self._only(rows, group), step)
+            for group in range(self.groups.count)
+        }
+
+    def _only(self, rows: LazyRows, group: int) -> LazyRows:
+        one = Part(_OneGroup(self.groups, group), "by")
+        return LazyRows(rows.source, (*rows.functions, one, *self.functions))
 
     def empty(self) -> Any:
         return None

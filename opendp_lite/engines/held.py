@@ -48,6 +48,10 @@ class _Held(Source):
     def names(self) -> tuple[str, ...] | None:
         return self.source.names
 
+    @property
+    def library(self) -> str:
+        return self.source.library
+
     def blocks(self) -> Iterator[Any]:
         counted = _Counted(self.source, self.width)
         yield from counted.blocks()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial, singledispatch
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import attrs
 import numpy as np
@@ -17,10 +17,11 @@ from opendp_lite.engines.identities import Identities
 from opendp_lite.engines.lazy_table import LazyTable
 from opendp_lite.engines.least_rows import Places
 from opendp_lite.engines.rows import LazyRows, from_blocks
-from opendp_lite.engines.source import Source
+from opendp_lite.engines.source import Source, require_here
 from opendp_lite.engines.sparse import SparseRows
 from opendp_lite.engines.table import Column
 
+_WHOLE: Final = "release from all rows, without dp.combinators.sample"
 Coins = Callable[[int], NDArray[np.bool_]]
 """So many independent coins; heads is in the sample."""
 
@@ -42,6 +43,7 @@ def row_sample(rows: Any, coins: Coins, person: str | None = None) -> Any:
         Rows of the same kind. Those of a table in memory are held by their places, and others as
         copies.
     """
+    require_here(rows.source, _RowChoice.step, _RowChoice.instead)
     return LazyRows(_Sampled(tuple(from_blocks(rows, partial(_in_sample, coins=coins)))))
 
 
@@ -92,6 +94,8 @@ class _RowChoice(Choice):
     """Each row by its own coin."""
 
     what: ClassVar[str] = "the rows of a sample"
+    step: ClassVar[str] = "sample"
+    instead: ClassVar[str] = _WHOLE
 
     coins: Coins
     _places: list[Places] = attrs.field(factory=list, init=False)

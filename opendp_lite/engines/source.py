@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import attrs
 import numpy as np
@@ -40,6 +40,13 @@ def _at_most(most: int, value: int, name: str) -> int:
     return value
 
 
+class HasLibrary(Protocol):
+    """Rows that may lie on other machines."""
+
+    @property
+    def library(self) -> str: ...
+
+
 class Source(ABC):
     """A dataset that can be gone through, block by block, as often as a pipeline needs."""
 
@@ -71,6 +78,11 @@ class Source(ABC):
         """
 
     @property
+    def library(self) -> str:
+        """Of rows on other machines: the library that computes them. Else nothing."""
+        return ""
+
+    @property
     def origin(self) -> object:
         """What it was picked from: sources of one origin can be gone through together."""
         return self
@@ -88,6 +100,15 @@ class Source(ABC):
         Folds merge exactly, so the result is the same however the rows are parted.
         """
         return (self,)
+
+
+def require_here(rows: HasLibrary, step: str, instead: str) -> None:
+    """Refuses a step that gathers rows, where these may not fit into memory; reads no row."""
+    if rows.library:
+        raise DataError(
+            f"{step} must see all rows at once, and those of a collection of {rows.library} may "
+            f"not fit into memory; {instead}"
+        )
 
 
 class InMemory(Source):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import singledispatch
 from typing import Any, Final
 
 import attrs
@@ -11,8 +12,8 @@ from numpy.typing import NDArray
 
 from opendp_lite.engines.fold import Floats
 from opendp_lite.samplers.entropy import Entropy
-from opendp_lite.samplers.lattice import AsinhLattice, LinearLattice
-from opendp_lite.samplers.rank_choice import CellChoice, RankLaw
+from opendp_lite.samplers.lattice import AsinhLattice, Lattice, LinearLattice
+from opendp_lite.samplers.rank_choice import CellChoice, InCells, NumbersInCells, RankLaw
 
 Counts = NDArray[np.int64]
 
@@ -46,6 +47,12 @@ class Outside:
     under: Counts
     over: Counts
     size: int
+
+
+@singledispatch
+def in_cells(data: Any, lattice: Lattice) -> InCells:
+    """The numbers of a column in the cells of a lattice. Register those that lie elsewhere."""
+    return NumbersInCells(lattice, data)
 
 
 class SortedLine(ABC):
@@ -92,14 +99,15 @@ class LatticeLine(SortedLine):
         return self.lattice.cells
 
     def choose(self, data: Floats, law: RankLaw, entropy: Entropy) -> int:
-        return CellChoice(self.lattice, law).cell(data, entropy)
+        return CellChoice(self.lattice, law).cell_among(in_cells(data, self.lattice), entropy)
 
     def spread(self, data: Floats, entropy: Entropy) -> Spread:
         return _spread(self.lattice.cell(data), self.cells, entropy)
 
     def outside(self, data: Floats, first: Counts, last: Counts) -> Outside:
-        cells = self.lattice.cell(data)
-        return Outside(_beyond(-cells, -first), _beyond(cells, last), len(cells))
+        numbers = in_cells(data, self.lattice)
+        below, up_to = np.split(numbers.before(np.concatenate([first, last + 1])), 2)
+        return Outside(below, numbers.size - up_to, numbers.size)
 
     def value(self, cell: int) -> float:
         return self.lattice.point(cell)
@@ -165,10 +173,3 @@ def _spread(cells: Counts, count: int, entropy: Entropy) -> Spread:
     bits = min(_MOST_SPREAD_BITS, _PLACE_BITS - (count - 1).bit_length())
     inside = entropy.words(len(cells)) >> np.uint64(_WORD_BITS - bits)
     return Spread((cells << bits) | inside.astype(np.int64), count << bits, bits)
-
-
-def _beyond(cells: Counts, ends: Counts) -> Counts:
-    """How many cells are above each of some rising ends."""
-    places = np.searchsorted(ends, cells)
-    found: Counts = len(cells) - np.cumsum(np.bincount(places, minlength=len(ends) + 1)[:-1])
-    return found

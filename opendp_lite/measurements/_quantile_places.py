@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from opendp_lite.bodies.bounds import Bounds, broadcast, parse_bounds, to_floats, width_of
 from opendp_lite.domains import Rows
-from opendp_lite.engines.collect_rows import CollectRows
 from opendp_lite.engines.deferred import identity
 from opendp_lite.engines.fold import Block, Floats
 from opendp_lite.engines.missing import LEAVE_OUT, FillEntries, fold_present
@@ -20,6 +19,7 @@ from opendp_lite.engines.rank_counts import RankCounts
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import Number, format_number, listed, nearest, positive, whole
 from opendp_lite.measurements._quantile_lines import CandidateLine, LatticeLine, SortedLine
+from opendp_lite.measurements._quantile_passes import CollectNumbers
 from opendp_lite.samplers.lattice import (
     DOUBLING_BITS,
     FARTHEST_BOUND,
@@ -85,7 +85,7 @@ def _between(space: Space[Rows], given: Where, spread: bool) -> Places:
             f"private_quantile was given bounds for {len(lattices)} columns, the rows have "
             f"{columns}; start with dp.records(columns={len(lattices)})"
         )
-    how = CollectRows(columns)
+    how = CollectNumbers(columns, spread)
     middles = [lattice.point(lattice.cells // 2) for lattice in lattices]
     query = fold_present(how, _treatment(space, np.array(middles)), how.finish)
     return Places(query, tuple(map(LatticeLine, lattices)))

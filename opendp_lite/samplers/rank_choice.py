@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, exp, floor, log
@@ -99,6 +100,53 @@ def _excess(counts: Counts, level: Fraction) -> Floats:
     return found
 
 
+class InCells(ABC):
+    """Numbers of which only their cells matter, in order."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """How many there are."""
+
+    @abstractmethod
+    def between(self, first: int, last: int) -> Counts:
+        """The cells of those from the place ``first`` to ``last`` - 1, rising."""
+
+    @abstractmethod
+    def before(self, cells: Counts) -> Counts:
+        """How many lie in cells before each of some cells."""
+
+
+@attrs.frozen(eq=False)
+class NumbersInCells(InCells):
+    """Numbers in one array, which are put into another order."""
+
+    lattice: Lattice
+    column: Numbers
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return len(self.column)
+
+    def between(self, first: int, last: int) -> Counts:
+        if last - first < self.size:
+            self.column.partition([first, last - 1])
+        self.column[first:last].sort()
+        return self.lattice.cell(self.column[first:last])
+
+    def before(self, cells: Counts) -> Counts:
+        return counts_before(self.lattice.cell(self.column), cells)
+
+
+def counts_before(found: Counts, cells: Counts) -> Counts:
+    """How many entries are below each of some numbers."""
+    rising, places = np.unique(cells, return_inverse=True)
+    beside = np.bincount(np.searchsorted(rising, found, side="right"), minlength=len(rising) + 1)
+    counts: Counts = np.cumsum(beside)[places.reshape(-1)]
+    return counts
+
+
 @attrs.frozen
 class CellChoice:
     """A cell of a lattice, by how many numbers lie in cells before it and after it.
@@ -120,22 +168,25 @@ class CellChoice:
         return self.lattice.point(self.cell(column, entropy))
 
     def cell(self, column: Numbers, entropy: Entropy) -> int:
-        """The chosen cell."""
-        size = len(column)
+        """The chosen cell. ``column`` is put into another order."""
+        return self.cell_among(NumbersInCells(self.lattice, column), entropy)
+
+    def cell_among(self, numbers: InCells, entropy: Entropy) -> int:
+        """The chosen cell, for numbers that may lie elsewhere."""
+        size = numbers.size
         middle = int(self.law.target(size))
         reach = ceil(Fraction(log(self.lattice.cells) + _REST) / self.law.slope) + 1
         first, last = max(0, middle - reach), min(size, middle + reach)
         if last - first < size // 4:
-            found = self._near(column, first, last, entropy)
+            found = self._near(numbers, first, last, entropy)
             if found is not None:
                 return found
-        column.sort()
-        return self._items(column, 0, size).choose(entropy)
+        return self._items(numbers, 0, size).choose(entropy)
 
-    def _items(self, column: Numbers, first: int, last: int) -> Items:
+    def _items(self, numbers: InCells, first: int, last: int) -> Items:
         """The items from the gap after ``first`` numbers to that after ``last``."""
-        size, start = len(column), max(first - 1, 0)
-        cells = self.lattice.cell(column[start : last + 1])
+        size, start = numbers.size, max(first - 1, 0)
+        cells = numbers.between(start, min(last + 1, size))
         middle = self.law.target(size)
         low, high = cells[: ceil(middle) - start], cells[floor(middle) - start :] + 1
         edges = np.concatenate(
@@ -148,12 +199,10 @@ class CellChoice:
         )
         return Items(edges, np.diff(edges), Ranks.of(self.law, size, first, last))
 
-    def _near(self, column: Numbers, first: int, last: int, entropy: Entropy) -> int | None:
+    def _near(self, numbers: InCells, first: int, last: int, entropy: Entropy) -> int | None:
         """The choice among the items near the quantile and the rest; None where it is not rare."""
-        size = len(column)
-        column.partition([max(first - 1, 0), min(last, size - 1)])
-        column[first:last].sort()
-        items = self._items(column, first, last)
+        size = numbers.size
+        items = self._items(numbers, first, last)
         start, width = int(items.edges[0]), int(items.edges[-1] - items.edges[0])
         rest, known = self.lattice.cells - width, len(items.counts)
         outside = min(self.law.distance(rank, size - rank, size) for rank in (first - 1, last + 1))
@@ -172,9 +221,8 @@ class CellChoice:
                 return items.within(index, entropy)
             cell = below(rest, entropy)
             cell += width if cell >= start else 0
-            cells = self.lattice.cell(column)
-            under, over = (int(np.count_nonzero(side)) for side in (cells < cell, cells > cell))
-            excess = self.law.slope * (self.law.distance(under, over, size) - outside)
+            under, over = numbers.before(np.array([cell, cell + 1])).tolist()
+            excess = self.law.slope * (self.law.distance(under, size - over, size) - outside)
             if happens(Fraction(1), excess, entropy):
                 return cell
 

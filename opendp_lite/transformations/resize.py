@@ -16,6 +16,7 @@ from opendp_lite.domains import Rows
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.missing import LEAVE_OUT
 from opendp_lite.engines.rows import LazyRows, map_rows, materialise
+from opendp_lite.engines.source import require_here
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import described, nearest, whole
 from opendp_lite.examples import example, rows_in
@@ -31,6 +32,7 @@ _SECOND = np.uint64(0x94D049BB133111EB)
 _SHIFTS = tuple(np.uint64(bits) for bits in (30, 27, 31))
 
 Bits = NDArray[np.uint64]
+_INSTEAD: Final = "use dp.mean, or sum and count, which need no public number of rows"
 _GOLDEN: Final = 0.6180339887498949
 
 
@@ -79,6 +81,7 @@ def resize(
     sized = row_metric(space).fixed_size
 
     def resized(rows: LazyRows) -> LazyRows:
+        require_here(rows.source, "resize", _INSTEAD)
         made = _room(count, domain.columns)
         with np.errstate(all="ignore"):
             complete = rows if sized else map_rows(rows, LEAVE_OUT)

@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import accounting
 import centered_sum
 import clip_to_norm
+import clusters
 import distributions
 import files
 import group_times
@@ -32,7 +33,7 @@ import quantile
 import quantile_errors
 import scalars
 import selection
-import sparse
+import sparse_matrix
 import spread
 import sums
 import unbounded
@@ -44,6 +45,7 @@ OPENDP_ENTRIES = 5_000
 BY_NAME_ONLY = {
     "accounting",
     "centered_sum",
+    "clusters",
     "distributions",
     "files",
     "mean_grid",
@@ -99,7 +101,10 @@ def main() -> None:
         help="experiments of plan; all by default",
     )
     parser.add_argument(
-        "--rows", type=float, default=files.ROWS, help=f"of files; {files.ROWS:.0e} by default"
+        "--rows",
+        type=float,
+        default=files.ROWS,
+        help=f"of files and clusters; {files.ROWS:.0e} by default",
     )
     parser.add_argument(
         "--failures",
@@ -119,9 +124,10 @@ def main() -> None:
         "people": people.rows,
         "scalars": scalars.rows,
         "files": lambda: files.rows(int(arguments.rows)),
+        "clusters": lambda: clusters.rows(int(arguments.rows)),
         "quantile": quantile.rows,
         "quantile_errors": quantile_errors.rows,
-        "sparse": sparse.rows,
+        "sparse": sparse_matrix.rows,
         "groups": group_times.rows,
         "histogram": histogram.rows,
         "imports": imports.rows,

@@ -67,7 +67,7 @@ FOLDS: list[Fold[Any]] = [
     *map(SumFold, BODIES),
     CountFold(),
     RankCounts(np.array([0.0, 1.0]), 1),
-    CollectRows(1),
+    CollectRows(1, ""),
 ]
 
 

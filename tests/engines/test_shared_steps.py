@@ -25,7 +25,7 @@ def test_a_step_that_two_folds_begin_with_is_done_once_a_block():
         return block + 1
 
     data = np.arange(BLOCK_ENTRIES + 3.0)
-    how = CollectRows(1)
+    how = CollectRows(1, "")
     source = opened(data)
     both = map_rows(LazyRows(source), halved)
     other_order = map_rows(map_rows(LazyRows(source), raised), halved)
@@ -45,7 +45,7 @@ def test_two_folds_of_the_same_rows_are_told_apart_and_one_fold_is_done_once():
         passes.append(1)
         return iter([np.array([1.0, 5.0]), np.array([2.0])])
 
-    rows, how = LazyRows(Blocks(opening)), CollectRows(1)
+    rows, how = LazyRows(Blocks(opening)), CollectRows(1, "")
     below = RankCounts(np.array([1.5]), 1)
     functions = (
         fold(how, lambda pieces: how.finish(pieces).tolist()),

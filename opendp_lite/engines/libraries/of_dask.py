@@ -1,0 +1,53 @@
+"""Collections of dask: what their kinds have in common."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, Final
+
+import attrs
+import cloudpickle  # type: ignore[import-not-found,import-untyped,unused-ignore]
+import dask  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+from opendp_lite.engines.distributed_rows import Partitions
+from opendp_lite.engines.sent_work import Outcome, SentWork
+
+_FAN: Final = 16
+"""How many outcomes a task merges."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class DaskPartitions(Partitions):
+    """A collection of dask, of which each partition is one block."""
+
+    library: ClassVar[str] = "dask"
+
+    collection: Any
+
+    @abstractmethod
+    def delayed(self) -> Sequence[Any]:
+        """The partitions, each to be computed."""
+
+    def dumps(self, work: Any) -> bytes:
+        found: bytes = cloudpickle.dumps(work)
+        return found
+
+    def outcome(self, work: SentWork) -> Outcome:
+        of_part = dask.delayed(_of_part, pure=False)
+        merged = dask.delayed(_merged, pure=False)
+        sent = dask.delayed(work, pure=False)
+        level = [of_part(sent, part) for part in self.delayed()]
+        while len(level) > 1:
+            starts = range(0, len(level), _FAN)
+            level = [merged(sent, level[start : start + _FAN]) for start in starts]
+        found: Outcome = level[0].compute()
+        return found
+
+
+def _of_part(work: SentWork, part: Any) -> Outcome:
+    return work.of_part([part])
+
+
+def _merged(work: SentWork, outcomes: Sequence[Outcome]) -> Outcome:
+    return work.merged(outcomes)

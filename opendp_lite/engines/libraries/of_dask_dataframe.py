@@ -1,0 +1,44 @@
+"""Columns and frames of dask, folded partition by partition where they are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+import dask.dataframe as frames  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+from opendp_lite.engines.blocks import Blocks
+from opendp_lite.engines.distributed_rows import DistributedRows
+from opendp_lite.engines.door import open_rows
+from opendp_lite.engines.libraries.of_dask import DaskPartitions
+
+
+@attrs.frozen(eq=False, repr=False)
+class _Frames(DaskPartitions):
+    """A frame, or one column of it; the partitions are those of pandas."""
+
+    @property
+    def columns(self) -> int:
+        return 1 if self.collection.ndim == 1 else len(self.collection.columns)
+
+    def empty(self) -> Any:
+        return self.collection._meta
+
+    def only(self, names: Sequence[str]) -> _Frames:
+        if self.collection.ndim == 1:
+            return self
+        have = list(self.collection.columns)
+        asked = [name for name in have if str(name) in names]
+        return _Frames(self.collection[asked or have[:1]])
+
+    def delayed(self) -> Sequence[Any]:
+        found: Sequence[Any] = self.collection.to_delayed()
+        return found
+
+
+@open_rows.register(frames.Series)
+@open_rows.register(frames.Index)
+@open_rows.register(frames.DataFrame)
+def _of_frame(data: Any, names: tuple[str, ...] | None = None) -> Blocks:
+    return DistributedRows.of(_Frames(data), names)

@@ -1,0 +1,89 @@
+"""Releases from dask and Spark on this machine, against their own clipped sums."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from functools import partial
+from importlib.util import find_spec
+from typing import Any
+
+from compare import Row, at_most, compared, power
+
+import opendp_lite as dp
+
+CHUNK = 500_000
+ROUNDS = 5
+LOWER, UPPER = -2.0, 2.0
+SUM_TIMES, MEAN_TIMES, MEDIAN_TIMES, SPARK_TIMES = 1.2, 2.0, 10.0, 2.5
+TOTAL = dp.clamp(LOWER, UPPER) >> dp.sum() >> dp.gaussian(scale=10)
+MEAN = dp.mean(LOWER, UPPER, epsilon=1)
+MEDIAN = dp.private_quantile(0.5, bounds=(-9, 9), epsilon=1)
+
+
+def in_dask(data: Any) -> object:
+    """The clipped sum without noise."""
+    return data.clip(LOWER, UPPER).sum().compute()
+
+
+def of_dask(size: int) -> Iterator[Row]:
+    """A persisted array on two workers. Numbers are drawn anew in each run, so no key is known."""
+    from dask import array
+    from distributed import Client, LocalCluster, wait
+
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster),
+    ):
+        data = array.random.default_rng().normal(0.0, 2.0, size=size, chunks=CHUNK).persist()
+        wait(data)
+        for name, pipeline, most in (
+            ("clamp >> sum >> gaussian", TOTAL, SUM_TIMES),
+            ("dp.mean", MEAN, MEAN_TIMES),
+            ("a median between bounds", MEDIAN, MEDIAN_TIMES),
+        ):
+            yield compared(
+                f"{name}, dask, {power(size)} rows",
+                partial(pipeline, data),
+                "da.clip(x, L, U).sum()",
+                partial(in_dask, data),
+                at_most(most),
+                rounds=ROUNDS,
+                items=(size, size),
+                item="row",
+            )
+
+
+def in_spark(frame: Any) -> object:
+    """The clipped sum without noise."""
+    return frame.selectExpr(f"sum(greatest(least(x, {UPPER}), {LOWER}))").collect()
+
+
+def of_spark(size: int) -> Iterator[Row]:
+    """A cached frame, once everything is warm."""
+    from pyspark.sql import SparkSession, functions
+
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    frame = session.range(size).select(functions.randn().alias("x")).cache()
+    frame.count()
+    yield compared(
+        f"clamp >> sum >> gaussian, Spark, {power(size)} rows",
+        partial(TOTAL, frame),
+        "sum(greatest(least(x, U), L))",
+        partial(in_spark, frame),
+        at_most(SPARK_TIMES),
+        rounds=ROUNDS,
+        items=(size, size),
+        item="row",
+    )
+    session.stop()
+
+
+def rows(size: int) -> Iterator[Row]:
+    """Those of what is installed."""
+    if find_spec("distributed") is not None:
+        yield from of_dask(size)
+    if find_spec("pyspark") is not None and shutil.which("java") is not None:
+        yield from of_spark(size)

@@ -1,0 +1,211 @@
+"""The same exact integers before noise from collections of dask, however they are cut."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.engines.sent_work import Outcome, SentWork, installed
+
+dask = pytest.importorskip("dask", reason="needs dask: pip install 'opendp_lite[dask]'")
+arrays = pytest.importorskip("dask.array")
+frames = pytest.importorskip("dask.dataframe")
+
+ROWS = 1203
+_generator = np.random.default_rng(13)
+NUMBERS = _generator.normal(5, 1e3, ROWS // 3 + 1).repeat(3)[:ROWS]
+"""Rows that repeat, of any number of digits."""
+NUMBERS[::7] = np.nan
+NUMBERS[5:9] = [2.0**-1074, -0.0, 2.0**60, np.inf]
+WORDS = np.array(["f", "m", "x"])[_generator.integers(0, 3, ROWS)]
+FRAME = pd.DataFrame({"w": WORDS, "x": NUMBERS, "id": _generator.integers(0, 99, ROWS)})
+SUM = dp.clamp(-1000.0, 2000.0) >> dp.sum()
+
+
+@pytest.fixture(autouse=True)
+def _one_process() -> Iterator[None]:
+    with dask.config.set(scheduler="sync"):
+        yield
+
+
+def exact(query: Any, data: Any) -> bytes:
+    """What a query gives, to the last bit."""
+    return np.asarray(query(data)).tobytes()
+
+
+@pytest.mark.parametrize("rows", [ROWS, 1000, 97, 31])
+def test_every_chunking_of_an_array_gives_the_same_integers(rows: int) -> None:
+    for query in (SUM, dp.count(), dp.clamp(-1, 2) >> dp.square() >> dp.sum()):
+        assert exact(query, arrays.from_array(NUMBERS, chunks=rows)) == exact(query, NUMBERS)
+    both = dp.records(columns=3) >> dp.clip_to_norm(100.0) >> dp.sum()
+    wide = NUMBERS.reshape(-1, 3)
+    for columns in (1, 2, 3):
+        cut = arrays.from_array(wide, chunks=(rows, columns))
+        assert exact(both, cut) == exact(both, wide)
+
+
+def test_what_is_sent_knows_nothing_of_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[bytes] = []
+
+    def dumps(work: Any) -> bytes:
+        sent.append(pickle.dumps(work))
+        return sent[-1]
+
+    monkeypatch.setattr("cloudpickle.dumps", dumps)
+    release = SUM >> dp.gaussian(rho=1)
+    assert release(arrays.ones(10, chunks=5)) != release(arrays.ones(10, chunks=5))
+    assert len(sent) == 2
+    assert not any(word in code for code in sent for word in (b"samplers", b"measurements"))
+
+
+X = dp.select("x")
+LIMITED = X >> dp.clamp(-1000.0, 2000.0)
+QUERIES = {
+    "sum": LIMITED >> dp.sum(),
+    "several columns": dp.records(columns=["id", "x"]) >> dp.clip_to_norm(50.0) >> dp.sum(),
+    "rows": dp.table() >> dp.count(),
+    "filter": dp.keep("x", between=(0, 9)) >> dp.select("id") >> dp.clamp(0, 99) >> dp.sum(),
+    "categories": dp.table() >> dp.select("w") >> dp.one_hot(["f", "m"]) >> dp.sum(),
+}
+MEDIAN = dp.private_quantile(0.5, bounds=(-50, 50), epsilon=0.5)
+RELEASES = {
+    "mean": X >> dp.mean(-1000.0, 2000.0, rho=1),
+    "mean without bounds": X >> dp.mean(rho=1),
+    "by": dp.by("w", ["f", "m"], LIMITED >> dp.sum() >> dp.gaussian(rho=1)),
+    "histogram": dp.histogram("w", categories=["f", "x"], epsilon=1),
+    "unknown keys": dp.histogram("w", epsilon=1, delta=0.1),
+    "several": dp.compose(
+        rows=dp.count() >> dp.laplace(epsilon=1), mean=X >> dp.mean(0, 9, epsilon=1)
+    ),
+    "median": X >> dp.private_quantile(0.5, bounds=(-1e4, 1e4), epsilon=1),
+    "interval": X >> dp.private_quantile([0.1, 0.9], bounds=(-1e4, 1e4), epsilon=9, confidence=0.9),
+    "doublings": dp.records(columns=["x", "id"])
+    >> dp.private_quantile(0.5, bounds=(-1e9, 1e9), scale="asinh", unit=1, rho=1),
+    "quantiles by group": dp.by("w", ["m", "x"], X >> MEDIAN),
+    "plan": dp.records(columns=["x", "id"]) >> dp.estimators.plan_plus_mean(bound=1e4, rho=1),
+    "candidates": X >> dp.private_quantile(0.5, candidates=range(-50, 50), epsilon=1),
+}
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_every_partition_of_a_frame_gives_the_same_integers(name: str) -> None:
+    for partitions in (1, 7, 40):
+        cut = frames.from_pandas(FRAME, npartitions=partitions, sort=False)
+        assert exact(QUERIES[name], cut) == exact(QUERIES[name], FRAME)
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_releases_of_a_frame_are_those_of_pandas(name: str) -> None:
+    cut = frames.from_pandas(FRAME, npartitions=6, sort=False)
+    found, expected = (RELEASES[name].insecure_release(data, 5) for data in (cut, FRAME))
+    assert repr(found) == repr(expected)
+
+
+def test_a_column_of_a_frame_is_one_column() -> None:
+    cut = frames.from_pandas(FRAME, npartitions=5)["x"]
+    assert exact(SUM, cut) == exact(SUM, NUMBERS)
+    assert cut.index.size.compute() == dp.count()(cut.index)
+
+
+def test_a_declared_size_is_that_of_all_partitions() -> None:
+    cut = frames.from_pandas(FRAME, npartitions=5)
+    sized = dp.records(columns=["x"], size=ROWS, metric=dp.ChangeOneDistance())
+    known = sized >> dp.clamp(-1000.0, 2000.0) >> dp.sum()
+    assert exact(known, cut) == exact(known, FRAME)
+    wrong = dp.records(columns=["x"], size=ROWS - 1, metric=dp.ChangeOneDistance())
+    with pytest.raises(dp.DataError, match="another number of rows"):
+        (wrong >> dp.clamp(0, 1) >> dp.sum())(cut)
+    lying = arrays.from_array(NUMBERS, chunks=200).map_blocks(lambda block: block[1:])
+    with pytest.raises(dp.DataError, match="another number of rows"):
+        (dp.records(size=ROWS, metric=dp.ChangeOneDistance()) >> SUM)(lying)
+
+
+SECRET = "patient 42"
+
+
+def broken(block: np.ndarray) -> np.ndarray:
+    """Fails, and says too much."""
+    raise ValueError(SECRET)
+
+
+CUT = frames.from_pandas(FRAME, npartitions=3)
+TALKS = arrays.from_array(NUMBERS, chunks=300).map_blocks(broken, dtype=float)
+TEXT = arrays.from_array(np.array([1.0, SECRET, None] * 9, dtype=object), chunks=5)
+REFUSED = [
+    (X >> SUM, CUT[["w"]], "no column 'x'"),
+    (dp.select("w") >> SUM, CUT, "column 'w': data holds text"),
+    (SUM, CUT[["x", "id"]], "data has 2"),
+    (SUM, arrays.ones((9, 2), chunks=3), "1 column and the data has 2"),
+    (SUM, arrays.ones((9, 2, 2)), "3 dimensions"),
+    (SUM, TEXT, "holds text"),
+    (SUM, TALKS, "dask could not compute the data"),
+    (dp.clamp(0, 1), CUT["x"], "not loaded here"),
+]
+
+
+@pytest.mark.parametrize(("query", "data", "words"), REFUSED, ids=lambda value: str(value)[:30])
+def test_refusals_are_ours_and_tell_nothing(query: Any, data: Any, words: str) -> None:
+    with pytest.raises(dp.DataError, match=words) as refusal:
+        query(data)
+    problem: BaseException | None = refusal.value
+    while problem is not None:
+        assert SECRET not in str(problem)
+        problem = problem.__context__
+
+
+BETWEEN = dp.private_quantile(0.5, bounds=(0, 9), epsilon=1)
+GATHERED = [
+    (
+        X >> dp.private_quantile([i / 9 for i in range(10)], bounds=(0, 9), epsilon=1),
+        r"private_quantile must see all rows at once.*of dask.*fewer quantiles.*candidates=",
+    ),
+    (X >> dp.combinators.on_random_pairs(BETWEEN), "on_random_pairs must .*; use dp.variance"),
+    (LIMITED >> dp.resize(9) >> dp.sum(), "resize must .*; use dp.mean"),
+    (
+        dp.table(person="id") >> dp.bound_contributions(2) >> LIMITED >> dp.sum(),
+        "bound_contributions must .*; make one row of each person",
+    ),
+    (
+        dp.combinators.sample(0.5, LIMITED >> dp.sum() >> dp.laplace(epsilon=1)),
+        "sample must .*; release from all rows",
+    ),
+]
+
+
+@pytest.mark.parametrize(("query", "words"), GATHERED, ids=lambda value: str(value)[:40])
+def test_a_step_that_gathers_rows_is_refused_by_name(query: Any, words: str) -> None:
+    with pytest.raises(dp.DataError, match=words):
+        query(CUT)
+
+
+def test_a_ledger_reads_no_collection(tmp_path: Path) -> None:
+    ledger = dp.Ledger.create(tmp_path / "a.ledger", budget=dp.rho(1), unit="row")
+    with pytest.raises(dp.DataError, match="a ledger must see all rows at once"):
+        ledger.session(CUT)(RELEASES["mean"])
+    assert dp.session(CUT, budget=dp.rho(1))(RELEASES["mean"]).value < 2000
+
+
+def test_of_several_refusals_it_is_always_the_same() -> None:
+    """Which partition came first must not show."""
+    mixed = [np.array([1.0, {}], dtype=object), np.array(["a"], dtype=object)]
+    words = set()
+    for order in (mixed, mixed[::-1]):
+        with pytest.raises(dp.DataError) as refusal:
+            SUM(arrays.concatenate([arrays.from_array(part, chunks=1) for part in order]))
+        words.add(str(refusal.value))
+    assert len(words) == 1
+
+
+def test_a_worker_with_other_versions_refuses() -> None:
+    work = SentWork(b"never read", {**installed(), "numpy": "1.0"})
+    outcome = work.of_part([NUMBERS])
+    assert "numpy 1.0 here and" in str(outcome.refusal)
+    with pytest.raises(dp.DataError, match="the versions differ"):
+        work.merged([outcome, Outcome()]).value()

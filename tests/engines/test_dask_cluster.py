@@ -1,0 +1,98 @@
+"""A cluster of dask with processes of its own: the same integers, also where a worker dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import opendp_lite as dp
+
+distributed = pytest.importorskip("distributed", reason="needs pip install 'opendp_lite[dask]'")
+arrays = pytest.importorskip("dask.array")
+
+SECRET = "patient 42"
+SUM = dp.clamp(-1000.0, 2000.0) >> dp.sum()
+NUMBERS = np.random.default_rng(13).normal(5, 1e3, 401).repeat(3)
+PARTS, LONG = 60, 0.03
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    """Two workers of one thread each, that are started again where they die."""
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def slow(rows: np.ndarray, seconds: float) -> Any:
+    """An array whose chunks take their time; what makes them travels by value."""
+
+    def waited(block: np.ndarray) -> np.ndarray:
+        time.sleep(seconds)
+        return block
+
+    waited.__module__ = "__main__"
+    chunks = -(-len(rows) // PARTS)
+    return arrays.from_array(rows, chunks=chunks).map_blocks(waited, dtype=float)
+
+
+def test_workers_with_processes_of_their_own_give_the_same_integers(client: Any) -> None:
+    for query in (SUM, dp.count()):
+        found = query(slow(NUMBERS, 0))
+        assert np.asarray(found).tobytes() == np.asarray(query(NUMBERS)).tobytes()
+
+
+def test_a_refusal_of_values_is_in_no_log(client: Any) -> None:
+    text = np.array([1.0, SECRET] * 9, dtype=object)
+    with pytest.raises(dp.DataError, match="holds text"):
+        SUM(arrays.from_array(text, chunks=5))
+    logs = str(client.get_worker_logs())
+    assert SECRET not in logs
+    assert "Failed" not in logs
+
+
+def test_a_worker_with_other_versions_refuses(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = {"Python": "3.11", "opendp_lite": "9", "numpy": "1"}
+    monkeypatch.setattr("opendp_lite.engines.sent_work.installed", lambda: other)
+    with pytest.raises(dp.DataError, match="opendp_lite 9 here and"):
+        SUM(slow(NUMBERS, 0))
+
+
+def test_a_worker_that_dies_while_it_is_busy_changes_nothing(client: Any) -> None:
+    expected = np.asarray(SUM(NUMBERS)).tobytes()
+    pids = client.run(os.getpid)
+    killed: dict[str, float] = {}
+    ended = threading.Event()
+
+    def kill() -> None:
+        while not ended.is_set():
+            doing, held = client.processing(), client.has_what()
+            for worker, pid in pids.items():
+                if doing.get(worker) and len(held.get(worker, ())) > 5:
+                    killed.update(at=time.monotonic(), doing=len(doing[worker]))
+                    os.kill(pid, signal.SIGKILL)
+                    return
+            time.sleep(0.01)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        found = SUM(slow(NUMBERS, LONG))
+        done = time.monotonic()
+    finally:
+        ended.set()
+        killer.join()
+    assert killed["doing"] > 0
+    assert killed["at"] < done
+    assert np.asarray(found).tobytes() == expected

@@ -1,0 +1,90 @@
+"""The same exact integers before noise from frames of Spark, however they are cut."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import opendp_lite as dp
+
+sql = pytest.importorskip("pyspark.sql", reason="needs Spark: pip install 'opendp_lite[spark]'")
+if shutil.which("java") is None:
+    pytest.skip("Spark needs Java", allow_module_level=True)
+
+ROWS = 1203
+_generator = np.random.default_rng(13)
+NUMBERS = _generator.normal(5, 1e3, ROWS // 3 + 1).repeat(3)[:ROWS]
+NUMBERS[5:9] = [2.0**-1074, -0.0, 2.0**60, np.inf]
+WORDS = np.array(["f", "m", "x"])[_generator.integers(0, 3, ROWS)]
+FRAME = pd.DataFrame({"w": WORDS, "x": NUMBERS})
+LIMITED = dp.select("x") >> dp.clamp(-1000.0, 2000.0)
+SUM = LIMITED >> dp.sum()
+SECRET = "patient 42"
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Any]:
+    builder = sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="module")
+def frame(spark: Any) -> Any:
+    rows = list(zip(WORDS.tolist(), NUMBERS.tolist(), strict=True))
+    return spark.createDataFrame(rows, "w string, x double").persist()
+
+
+def exact(query: Any, data: Any) -> bytes:
+    return np.asarray(query(data)).tobytes()
+
+
+@pytest.mark.parametrize("partitions", [1, 10])
+def test_every_partition_gives_the_same_integers(frame: Any, partitions: int) -> None:
+    cut = frame.repartition(partitions)
+    assert exact(SUM, cut) == exact(SUM, FRAME)
+    assert exact(LIMITED >> dp.square() >> dp.sum(), cut.select("x")) == exact(
+        LIMITED >> dp.square() >> dp.sum(), FRAME
+    )
+
+
+@pytest.mark.parametrize(
+    "release",
+    [
+        dp.select("x") >> dp.mean(-1000.0, 2000.0, rho=1),
+        dp.by("w", ["f", "m"], LIMITED >> dp.sum() >> dp.gaussian(rho=1)),
+        dp.histogram("w", epsilon=1, delta=0.1),
+    ],
+    ids=["mean", "by", "histogram"],
+)
+def test_releases_are_those_of_pandas(frame: Any, release: Any) -> None:
+    found, expected = (release.insecure_release(data, 5) for data in (frame, FRAME))
+    assert repr(found) == repr(expected)
+
+
+def test_no_rows_are_no_reason_to_refuse(frame: Any) -> None:
+    assert (dp.table() >> dp.count())(frame.limit(0)) == 0
+
+
+def test_refusals_are_ours_and_tell_nothing(spark: Any, frame: Any) -> None:
+    sized = dp.records(columns=["x"], size=ROWS + 1, metric=dp.ChangeOneDistance())
+    talks = frame.selectExpr(f"raise_error('{SECRET}') as x")
+    for query, data, words in (
+        (dp.select("y") >> dp.count(), frame, "no column 'y'"),
+        (dp.select("w") >> dp.clamp(0, 1) >> dp.sum(), frame, "column 'w': data holds text"),
+        (sized >> dp.clamp(0, 1) >> dp.sum(), frame, "another number of rows"),
+        (SUM, talks, "Spark could not compute the data"),
+    ):
+        with pytest.raises(dp.DataError, match=words) as refusal:
+            query(data)
+        problem: BaseException | None = refusal.value
+        while problem is not None:
+            assert SECRET not in str(problem)
+            problem = problem.__context__
