@@ -187,6 +187,20 @@ def test_a_mark_of_long_numbers_finds_an_older_copy(make):
     assert LedgerFile.open(ledger.path).spent == counted
 
 
+def test_an_adoption_keeps_the_digits_of_a_total_bounded(ledger):
+    """What the mark saw and what the copy spent have no denominator in common."""
+    if not marks_are_kept(ledger.path):
+        pytest.skip("this file system keeps no marks")
+    prices = [Fraction(1, 100) + Fraction(1, each) for each in (3**1280, 7**728)]
+    copy = LedgerFile.adopt(copied(ledger), "a second machine")
+    copy.reserve(prices[0], asked="{}")
+    ledger.reserve(prices[1], asked="{}")
+    ledger.path.write_bytes(copy.path.read_bytes())
+    counted = LedgerFile.adopt(ledger.path, "from there").spent
+    assert sum(prices) <= counted < sum(prices) * (1 + Fraction(1, 10**32))
+    assert counted.denominator.bit_length() <= 2049
+
+
 @pytest.mark.parametrize(
     "number",
     [
