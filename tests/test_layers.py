@@ -86,6 +86,7 @@ SHARED = {
         "selection",
         "_quantile_interval",
         "_quantile_lines",
+        "_quantile_passes",
         "_quantile_places",
         "_quantile_release",
         "_quantile_tree",

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 
 import attrs
 import cloudpickle  # type: ignore[import-not-found,import-untyped,unused-ignore]
-import dask  # type: ignore[import-not-found,import-untyped,unused-ignore]
+from dask.delayed import delayed  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 from opendp_lite.engines.distributed_rows import Partitions
 from opendp_lite.engines.sent_work import Outcome, SentWork
@@ -34,9 +34,9 @@ class DaskPartitions(Partitions):
         return found
 
     def outcome(self, work: SentWork) -> Outcome:
-        of_part = dask.delayed(_of_part, pure=False)
-        merged = dask.delayed(_merged, pure=False)
-        sent = dask.delayed(work, pure=False)
+        of_part = delayed(_of_part, pure=False)
+        merged = delayed(_merged, pure=False)
+        sent = delayed(work, pure=False)
         level = [of_part(sent, part) for part in self.delayed()]
         while len(level) > 1:
             starts = range(0, len(level), _FAN)
