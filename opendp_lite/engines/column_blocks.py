@@ -25,20 +25,15 @@ BATCH_ENTRIES: Final = 4 * BLOCK_ENTRIES
 class StoredPart(ABC):
     """A file, or a query, whose columns are known before its rows are read."""
 
+    label: str = ""
+    """What a refusal calls it, if there are several: its path, say."""
+    path: Path | None = None
+    """Where its bytes are, if it is a file of this machine."""
+
     @property
     @abstractmethod
     def names(self) -> tuple[str, ...]:
         """Those of all columns, which are public."""
-
-    @property
-    def label(self) -> str:
-        """What a refusal calls it, if there are several: its path, say."""
-        return ""
-
-    @property
-    def path(self) -> Path | None:
-        """Where its bytes are, if it is a file of this machine."""
-        return None
 
     @abstractmethod
     def empty(self) -> Any:

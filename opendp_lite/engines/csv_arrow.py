@@ -43,9 +43,8 @@ class _Watched:
     _inside: bool = False
     _allowed: NDArray[np.bool_] = attrs.field(init=False)
 
-    @_allowed.default
-    def _by_byte(self) -> NDArray[np.bool_]:
-        return np.isin(np.arange(256), list(self.between))
+    def __attrs_post_init__(self) -> None:
+        self._allowed = np.isin(np.arange(256), list(self.between))
 
     def read(self, size: int = -1) -> bytes:
         """Some bytes. The last of them is looked at together with those that follow."""

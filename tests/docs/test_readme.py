@@ -6,7 +6,9 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pyarrow as arrow
 import pytest
+from pyarrow import parquet
 
 import opendp_lite as dp
 
@@ -28,6 +30,8 @@ def test_the_example_prints_what_is_shown(capsys: pytest.CaptureFixture[str]) ->
 @pytest.mark.parametrize("typed", TYPED)
 def test_what_you_type_works(typed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "ages.csv").write_text("age\n23\n31\n")
+    (tmp_path / "ages").mkdir()
+    parquet.write_table(arrow.table({"age": [23.0, 31.0]}), tmp_path / "ages" / "1.parquet")
     monkeypatch.chdir(tmp_path)
     table = {"age": np.array([23.0, 31.0])}
     found = eval(typed, {"dp": dp, "df": table})
