@@ -25,5 +25,6 @@ def files_named(source: str | Path) -> list[Path] | None:
         return None
     files = sorted(each for each in found if each.is_file() and each.name[0] not in "._")
     if not files:
-        raise FileError(f"there is no file {str(source)!r}")
+        where = "in " if path.is_dir() else ""
+        raise FileError(f"there is no file {where}{str(source)!r}")
     return files

@@ -489,8 +489,10 @@ def test_files_are_closed(tmp_path):
 def test_files_that_cannot_be_opened(tmp_path):
     with pytest.raises(FileNotFoundError):
         csv_column(tmp_path / "none.csv")
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(dp.DataError, match="there is no file in '"):
         csv_column(tmp_path)
+    with pytest.raises(dp.DataError, match="there is no file '"):
+        csv_column(tmp_path / "*.csv")
 
 
 @pytest.mark.parametrize("rows", [BLOCK_ENTRIES - 1, BLOCK_ENTRIES, 2 * BLOCK_ENTRIES + 3])
