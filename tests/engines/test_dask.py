@@ -15,6 +15,7 @@ import opendp_lite as dp
 from opendp_lite.engines.sent_work import Outcome, SentWork, installed
 
 dask = pytest.importorskip("dask", reason="needs dask: pip install 'opendp_lite[dask]'")
+cloudpickle = pytest.importorskip("cloudpickle")
 arrays = pytest.importorskip("dask.array")
 frames = pytest.importorskip("dask.dataframe")
 
@@ -209,3 +210,24 @@ def test_a_worker_with_other_versions_refuses() -> None:
     assert "numpy 1.0 here and" in str(outcome.refusal)
     with pytest.raises(dp.DataError, match="the versions differ"):
         work.merged([outcome, Outcome()]).value()
+
+
+PASSES = {
+    "sum": (SUM >> dp.gaussian(rho=1), 1),
+    "mean": (dp.mean(0, 100, epsilon=1, confidence=0.95), 1),
+    "median": (dp.private_quantile(0.5, bounds=(0, 100), epsilon=1), 3),
+    "variance": (dp.variance(0, 100, epsilon=1), 5),
+}
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_the_rows_are_passed_over_as_often_as_the_page_says(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """docs/clusters.md tells what to expect of rows that are computed anew in each pass."""
+    sent: list[bytes] = []
+    dumps = cloudpickle.dumps
+    monkeypatch.setattr("cloudpickle.dumps", lambda work: sent.append(b"") or dumps(work))
+    pipeline, passes = PASSES[name]
+    pipeline(arrays.from_array(np.random.default_rng(0).normal(50, 10, 10_000), chunks=2500))
+    assert len(sent) == passes
