@@ -18,14 +18,20 @@ DEMO = ["mean", DATA, "--column", "mdvis", "--bounds", "0", "40", "--epsilon", "
 JOBS = {
     "demo": ("", [[PYTHON, "-m", "opendp_lite", *DEMO]]),
     "test": (
-        "[test,docs]",
+        "[test]",
         [
             [PYTHON, "-m", "ruff", "check", "."],
             [PYTHON, "-m", "ruff", "format", "--check", "."],
             [PYTHON, "-m", "pytest", "-q", "-rs", "-n", "2", "--dist", "loadgroup"],
         ],
     ),
-    "docs": ("[docs]", [[PYTHON, os.path.join("docs", "_ext", "build_site.py")]]),
+    "docs": (
+        "[test,docs]",
+        [
+            [PYTHON, os.path.join("docs", "_ext", "build_site.py")],
+            [PYTHON, "-m", "pytest", "-q", "-rs", os.path.join("tests", "site")],
+        ],
+    ),
     "bench": ("[test,bench]", [[PYTHON, os.path.join("tests", "benchmarks")]]),
 }
 
