@@ -8,7 +8,7 @@ from math import isnan
 from typing import Final
 
 from opendp_lite.strips import Scale, Spot
-from opendp_lite.svg import BLUE, element, picture, text
+from opendp_lite.svg import INK_BLUE, element, picture, text
 
 _WIDTH: Final = 380
 _HEIGHT: Final = 130
@@ -58,12 +58,12 @@ def band_picture(
         stroke="currentColor",
         stroke_opacity=0.5,
     )
-    band = element("path", d=path(chain(below, above)), fill=BLUE, fill_opacity=0.3)
+    band = element("path", d=path(chain(below, above)), fill=INK_BLUE, fill_opacity=0.3)
     line = element(
         "path",
         d=path((x, spot.value) for x, spot in known),
         fill="none",
-        stroke=BLUE,
+        stroke=INK_BLUE,
         stroke_width=1.2,
     )
     said = [

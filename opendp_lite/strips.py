@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import attrs
 
-from opendp_lite.svg import BLUE, ORANGE, element, picture
+from opendp_lite.svg import INK_BLUE, INK_ORANGE, element, picture
 
 _WIDTH: Final = 160
 _HEIGHT: Final = 16
@@ -88,7 +88,7 @@ class Scale:
             y=_MIDDLE - _BAR / 2,
             width=abs(end - zero),
             height=_BAR,
-            fill=BLUE,
+            fill=INK_BLUE,
         )
         line = element("path", d=f"M{zero:.1f} 0V{_HEIGHT}", **_thin(0.5))
         return self._told(drawn + line + self._whiskers(spot), spot)
@@ -98,7 +98,7 @@ class Scale:
         if isnan(spot.value):
             return ""
         line = element("path", d=f"M{_EDGE:g} {_MIDDLE:g}H{_WIDTH - _EDGE:g}", **_thin(0.35))
-        drawn = element("circle", cx=self._x(spot.value), cy=_MIDDLE, r=_DOT, fill=ORANGE)
+        drawn = element("circle", cx=self._x(spot.value), cy=_MIDDLE, r=_DOT, fill=INK_ORANGE)
         return self._told(line + self._whiskers(spot) + drawn, spot)
 
     def _x(self, number: float) -> float:

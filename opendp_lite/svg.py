@@ -6,9 +6,9 @@ from hashlib import sha256
 from html import escape
 from typing import Final
 
-BLUE: Final = "#2f7fb8"
-ORANGE: Final = "#b86a00"
-GREEN: Final = "#00856a"
+INK_BLUE: Final = "#2f7fb8"
+INK_ORANGE: Final = "#b86a00"
+INK_GREEN: Final = "#00856a"
 """Colours that colour-blind readers tell apart, on light and on dark."""
 
 _NAMES: Final = 12

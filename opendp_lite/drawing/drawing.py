@@ -30,7 +30,7 @@ class Drawing:
          |
         [ dp.records() ]           rows
          |  1
-        [ dp.count() ]             whole number
+        [ dp.count() ]             one whole number
          |  1.0
         [ dp.laplace(epsilon=1) ]  release
          |

@@ -11,7 +11,7 @@ import attrs
 from opendp_lite.drawing.node import Node, NodeBranch
 from opendp_lite.explain import Explained, Role
 from opendp_lite.sketch import Sketch
-from opendp_lite.svg import BLUE, GREEN, ORANGE, element, picture, text
+from opendp_lite.svg import INK_BLUE, INK_GREEN, INK_ORANGE, element, picture, text
 
 _WIDTH: Final = 668.0
 _PAD: Final = 8.0
@@ -35,9 +35,9 @@ _MOST_LINES: Final = 4
 _MORE: Final = "\N{HORIZONTAL ELLIPSIS}"
 _CODE: Final = "ui-monospace,Menlo,Consolas,monospace"
 _LOOKS: Final = {
-    Role.DATA: {"stroke": BLUE, "stroke_width": "1.5"},
-    Role.NOISE: {"stroke": ORANGE, "stroke_width": "2.5"},
-    Role.RELEASE: {"stroke": GREEN, "stroke_width": "1.5", "stroke_dasharray": "5 3"},
+    Role.DATA: {"stroke": INK_BLUE, "stroke_width": "1.5"},
+    Role.NOISE: {"stroke": INK_ORANGE, "stroke_width": "2.5"},
+    Role.RELEASE: {"stroke": INK_GREEN, "stroke_width": "1.5", "stroke_dasharray": "5 3"},
 }
 """The lines differ, too."""
 

@@ -28,7 +28,7 @@ _FEWER: Final = "ask for fewer quantiles at once, or name the numbers to choose 
 
 
 @attrs.frozen(eq=False)
-class Column:
+class ColumnElsewhere:
     """One column of rows on other machines."""
 
     rows: LazyRows
@@ -41,8 +41,8 @@ class Columns:
 
     rows: LazyRows
 
-    def __getitem__(self, place: int) -> Column:
-        return Column(self.rows, place)
+    def __getitem__(self, place: int) -> ColumnElsewhere:
+        return ColumnElsewhere(self.rows, place)
 
 
 class CollectNumbers(CollectRows):
@@ -177,7 +177,7 @@ class _NumbersElsewhere(InCells):
     """
 
     lattice: Lattice
-    column: Column
+    column: ColumnElsewhere
 
     @property
     def size(self) -> int:
@@ -218,5 +218,5 @@ class _NumbersElsewhere(InCells):
 
 
 @in_cells.register
-def _of_column(data: Column, lattice: Lattice) -> InCells:
+def _of_column(data: ColumnElsewhere, lattice: Lattice) -> InCells:
     return _NumbersElsewhere(lattice, data)

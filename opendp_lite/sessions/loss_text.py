@@ -58,7 +58,7 @@ def write_short(loss: Loss) -> str:
 
     Example:
         >>> write_short(Fraction(1, 10)), write_short(Fraction(1, 3**99))
-        ('1/10', '5.820975652447899367402450747310707E-48')
+        ('1/10', '5.820975652447898512765518086413952E-48')
     """
     return " ".join(map(_short, numbers_of(loss)))
 

@@ -17,7 +17,7 @@ from opendp_lite.errors import DataError
 
 
 @attrs.frozen(eq=False, repr=False)
-class _Chunks(DaskPartitions):
+class _ArrayChunks(DaskPartitions):
     """An array of one or two dimensions; a chunk holds whole rows."""
 
     @property
@@ -27,7 +27,7 @@ class _Chunks(DaskPartitions):
     def empty(self) -> Any:
         return np.empty((0, self.columns), self.collection.dtype)
 
-    def only(self, names: Sequence[str]) -> _Chunks:
+    def only(self, names: Sequence[str]) -> _ArrayChunks:
         return self
 
     def delayed(self) -> Sequence[Any]:
@@ -43,4 +43,4 @@ def _of_array(data: Any, names: tuple[str, ...] | None = None) -> Blocks:
         raise DataError(
             f"data has {data.ndim} dimensions; rows are an array of shape (n,) or (n, columns)"
         )
-    return DistributedRows.of(_Chunks(data), names)
+    return DistributedRows.of(_ArrayChunks(data), names)
