@@ -16,6 +16,7 @@ import opendp_lite as dp
 
 distributed = pytest.importorskip("distributed", reason="needs pip install 'opendp_lite[dask]'")
 arrays = pytest.importorskip("dask.array")
+pytestmark = pytest.mark.xdist_group("dask cluster")
 
 SECRET = "patient 42"
 SUM = dp.clamp(-1000.0, 2000.0) >> dp.sum()
@@ -28,7 +29,7 @@ def client() -> Iterator[Any]:
     """Two workers of one thread each, that are started again where they die."""
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
