@@ -12,7 +12,7 @@ from typing import Any, cast, get_args, get_origin
 import attrs
 
 from opendp_lite.by_hand import ByHand
-from opendp_lite.core import Transformation, heading, joined
+from opendp_lite.core import Transformation, heading, joined, with_recipe
 from opendp_lite.documents import path_of
 from opendp_lite.domains import Domain, Rows
 from opendp_lite.drawing.broken_chain import pointing
@@ -134,7 +134,8 @@ class Call:
         nearer = Space(domain, space.metric.of_new_values(), unit=space.unit)
         if isinstance(before, Transformation):
             whole = chained(before.function, function)
-            return attrs.evolve(before, output_space=nearer, function=whole)
+            moved = attrs.evolve(before, output_space=nearer, function=whole)
+            return with_recipe(moved, before.recipe)
         return Transformation(space, nearer, function, identity)
 
     def _link(self) -> Call:
@@ -206,7 +207,7 @@ def _marked(made: Transformation[Any, Any]) -> Transformation[Any, Any]:
     """A transformation that was put together by hand, with a mark in place of its recipe."""
     mark = ByHand()
     line = at_space(made.output_space, mark, identity, made.stability_map)
-    return attrs.evolve(made, recipe=(mark,), trace=(line,))
+    return with_recipe(attrs.evolve(made, trace=(line,)), (mark,))
 
 
 @contextmanager

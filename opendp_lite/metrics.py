@@ -142,6 +142,17 @@ class SymmetricDistance(RowMetric):
         return body.radii()
 
 
+def _is_a_column(metric: object, field: object, value: Any) -> None:
+    if not isinstance(value, str):
+        raise ParameterError(
+            f"column is the name of a column, such as 'city'; got {described(value)}"
+        )
+
+
+def _is_a_number_of_groups(metric: object, field: object, value: Any) -> None:
+    whole(value, "groups", least=1)
+
+
 @attrs.frozen(repr=False)
 class SpreadDistance(SymmetricDistance):
     """As ``SymmetricDistance``, for rows that are spread over the values of a column.
@@ -154,8 +165,24 @@ class SpreadDistance(SymmetricDistance):
         groups: Over how many of its values the rows are spread.
     """
 
-    column: str
-    groups: int
+    column: str = attrs.field(validator=_is_a_column)
+    groups: int = attrs.field(validator=_is_a_number_of_groups)
+
+    def distance(self, value: object) -> Fraction:
+        """A number of rows, the same number for each of the groups."""
+        rows = super().distance(value)
+        if rows % self.groups:
+            raise ParameterError(
+                f"d_in is a number of rows in {self.groups} groups, as many in each: a multiple of "
+                f"{self.groups}; got {described(value)}. A space with a person says it for you: "
+                "dp.table(person='id') >> dp.bound_contributions(1, groups=(column, most))"
+            )
+        return rows
+
+    def protected(self, distance: Fraction) -> str:
+        most = format_number(distance / self.groups)
+        rows = super().protected(distance)
+        return f"{rows}, at most {most} of them with one value of {self.column!r}"
 
     def most_alike(self, distance: Fraction, columns: Collection[str]) -> Fraction:
         """A share of the rows, if the column is among these."""
@@ -164,6 +191,9 @@ class SpreadDistance(SymmetricDistance):
     def of_new_values(self) -> Metric:
         """Rows that were apart may have become alike."""
         return SymmetricDistance()
+
+    def __repr__(self) -> str:
+        return f"{path_of(type(self))}({self.column!r}, {self.groups})"
 
 
 @spellable

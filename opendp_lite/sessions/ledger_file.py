@@ -517,15 +517,32 @@ class LedgerFile(LedgerStanding):
     def _tell(self, write: _Write, entry: LedgerEntry) -> None:
         """Lets an entry be seen outside of the content of the file.
 
-        The commit let go of the file, and others may have added to it since. The mark is set to
-        what is the last entry by now, while nobody can add another.
+        The commit let go of the file, and others may have added to it since. The witness and the
+        mark are brought to what is the last entry by now, while nobody can add another. So the
+        lines of the witness have the order of the entries.
         """
+        write.table.connection.execute("BEGIN IMMEDIATE")
+        fresh = [entry, *write.table.since(entry)[1:]]
         try:
             if self.witness is not None:
-                self.witness.append(entry)
+                for each in self._untold(write.table, self.witness, fresh):
+                    self.witness.append(each)
         finally:
-            write.table.connection.execute("BEGIN IMMEDIATE")
-            mark(self.path, [entry, *write.table.since(entry)][-1])
+            mark(self.path, fresh[-1])
+
+    @staticmethod
+    def _untold(
+        table: EntryTable, witness: WitnessFile, fresh: list[LedgerEntry]
+    ) -> list[LedgerEntry]:
+        """The entries that the witness has not seen, from the last on that it saw of this history.
+
+        After an adoption its last line may be of a history that was lost.
+        """
+        told = witness.last().seen
+        last = table.at(told[-1].number) if told else None
+        if last is None or last.hash != told[-1].hash:
+            return fresh
+        return table.since(last)[1:]
 
     def _too_dear(self, price: Loss, head: LedgerEntry) -> str:
         measure = self.measure

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from opendp_lite.by_hand import by_hand
 from opendp_lite.docstrings import parameters, section, sentences, summary
-from opendp_lite.documents import path_of
+from opendp_lite.documents import one_line, path_of
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import Number, digits_up
 from opendp_lite.measures.conversion import Conversion
@@ -25,7 +25,9 @@ from opendp_lite.statements.step_statement import (
     joins,
     links_in,
     name_of,
+    ours,
     parameters_of,
+    recipes_in,
     step_of,
 )
 from opendp_lite.statements.unit_statement import unit_of
@@ -62,7 +64,7 @@ def stated(measurement: Any, d_in: object, delta: Number | None) -> Statement:
     links = list(links_in([*(each.step for each in measurement.trace), *measurement.recipe]))
     joined = [link for link in measurement.recipe if joins(link)]
     inner = list(inner_followers(joined))
-    functions = [*functions_in(joined), *(name_of(each) for each in inner if not _known(each))]
+    functions = [*functions_in(joined), *(name_of(each) for each in inner if not ours(each))]
     steps = tuple(dict.fromkeys(map(step_of, links)))
     explanation = tuple(
         f"{line.strip().rstrip('.')}." for line in str(measurement.facts.explanation).splitlines()
@@ -73,7 +75,7 @@ def stated(measurement: Any, d_in: object, delta: Number | None) -> Statement:
     if by_hand(measurement.recipe):
         own.append("a part that was put together by hand")
     return Statement(
-        pipeline=repr(measurement),
+        pipeline=one_line(repr(measurement)),
         made=tuple(dict.fromkeys(map(_made, filter(joins, links_in(measurement.recipe))))),
         loss=loss_of(measurement, distance, delta),
         unit=unit_of(measurement, distance),
@@ -87,7 +89,8 @@ def stated(measurement: Any, d_in: object, delta: Number | None) -> Statement:
         ),
         noise=tuple(_noise(measurement.facts)),
         explanation=explanation,
-        confidence=tuple(dict.fromkeys(_confidences(links_in(measurement.recipe)))),
+        confidence=tuple(dict.fromkeys(_confidences(measurement.recipe, followed=False))),
+        confidence_before=tuple(dict.fromkeys(_confidences(measurement.recipe, followed=True))),
         after=tuple(dict.fromkeys(map(_following, followers))) or _NOTHING_AFTER,
         steps=steps,
         trusted=(*own, *dict.fromkeys(f"the function {name}" for name in functions)),
@@ -145,22 +148,21 @@ def _noise(facts: Any) -> Iterator[str]:
         )
 
 
-def _confidences(links: Iterator[Any]) -> Iterator[str]:
-    for link in links:
-        _, arguments = link.spelled()
-        if arguments.get("confidence") is not None:
-            yield argument_text(arguments["confidence"])
-
-
-def _known(link: Any) -> bool:
-    """Whether what follows noise is no function of your own."""
-    return isinstance(link, Conversion | Documented)
+def _confidences(recipe: tuple[Any, ...], *, followed: bool) -> Iterator[str]:
+    """The confidences of the steps whose noise a function follows, or of the others."""
+    for steps, after in recipes_in(recipe):
+        for link in steps if after is followed else ():
+            _, arguments = link.spelled()
+            if arguments.get("confidence") is not None:
+                yield argument_text(arguments["confidence"])
 
 
 def _following(link: Any) -> str:
     """What follows the noise, in words."""
+    if not ours(link):
+        does = f"{link!r}: {summary(link.documented)}" if isinstance(link, Documented) else ""
+        told = f"The function {name_of(link)} costs nothing if it reads the release alone."
+        return one_line(f"{does} {told}".strip())
     if isinstance(link, Conversion):
         return f"{link!r} states the same loss in another measure: {link.formula()}."
-    if isinstance(link, Documented):
-        return f"{link!r}: {summary(link.documented)} It reads the release alone and costs nothing."
-    return f"The function {name_of(link)} costs nothing if it reads the release alone."
+    return f"{link!r}: {summary(link.documented)} It reads the release alone and costs nothing."

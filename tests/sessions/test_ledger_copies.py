@@ -263,6 +263,60 @@ def test_a_file_system_that_keeps_no_marks(ledger, monkeypatch, code):
     assert ledger.spent == Fraction(1, 100)
 
 
+def test_a_sandbox_that_refuses_marks(make, monkeypatch):
+    """Without an older mark a refused one hides nothing; with one it would stay, and be wrong."""
+
+    def refuse(*given):
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    before = make("before")
+    for call in ("setxattr", "getxattr"):
+        monkeypatch.setattr(os, call, refuse, raising=False)
+    ledger = make("inside")
+    spend(ledger)
+    assert ledger.spent == Fraction(1, 100)
+    monkeypatch.undo()
+    if marks_are_kept(before.path):
+        monkeypatch.setattr(os, "setxattr", refuse)
+        with pytest.raises(dp.OpenDPLiteError, match="cannot be written"):
+            spend(before)
+
+
+def test_a_mark_that_cannot_be_read_is_not_taken_for_none(ledger, monkeypatch):
+    def fail(*given):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "getxattr", fail, raising=False)
+    with pytest.raises(dp.OpenDPLiteError, match=r"the mark on the ledger .* cannot be read"):
+        spend(ledger)
+    monkeypatch.undo()
+    assert ledger.spent == 0
+
+
+@pytest.mark.parametrize("end", ["goes on", "dies"])
+def test_the_lines_of_a_witness_have_the_order_of_the_entries(make, tmp_path, monkeypatch, end):
+    """Another process pays between the commit of this one and its line; or this one dies there."""
+    ledger = make(witness=tmp_path / "elsewhere")
+    other, true = LedgerFile.open(ledger.path), ledger_file.commit
+
+    def overtaken(*given):
+        monkeypatch.setattr(ledger_file, "commit", true)
+        true(*given)
+        other.reserve(Fraction(1, 10), asked="{}")
+        if end == "dies":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(ledger_file, "commit", overtaken)
+    if end == "dies":
+        with pytest.raises(KeyboardInterrupt):
+            ledger.reserve(Fraction(1, 100), asked="{}")
+    else:
+        ledger.reserve(Fraction(1, 100), asked="{}")
+    ledger.reserve(Fraction(1, 50), asked="{}")
+    assert [each.number for each in ledger.witness.sightings().seen] == [1, 2, 3, 4]
+    ledger.verify()
+
+
 def test_the_mark_is_of_the_last_entry_whoever_marks_last(ledger, monkeypatch):
     """Another process pays and marks between the commit of this one and its mark."""
     if not marks_are_kept(ledger.path):

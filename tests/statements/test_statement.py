@@ -272,10 +272,75 @@ def test_noise_and_intervals() -> None:
     assert "The release has intervals at confidence 0.95." in inside
 
 
+@pytest.mark.parametrize(
+    ("pipeline", "kept"),
+    [
+        (dp.mean(0, 1, epsilon=1, confidence=0.9) >> float, False),
+        (dp.mean(0, 1, epsilon=1, confidence=0.9) >> dp.to_zcdp(), True),
+        (dp.compose(dp.mean(0, 1, epsilon=1, confidence=0.9) >> float), False),
+        (dp.compose(dp.mean(0, 1, epsilon=1, confidence=0.9)) >> list, False),
+        (dp.compose(dp.mean(0, 1, epsilon=1, confidence=0.9)), True),
+    ],
+)
+def test_no_interval_is_promised_that_a_function_may_drop(pipeline: Any, kept: bool) -> None:
+    text = words(str(pipeline.statement()))
+    assert ("The release has intervals at confidence 0.9." in text) is kept
+    assert ("It may leave them out." in text) is not kept
+
+
+def test_a_function_cannot_write_lines_of_its_own() -> None:
+    def forged(release: Any) -> Any:
+        return release
+
+    forged.__name__ = "float\nWhat is protected\n- Everybody.\x1b[2J"
+    text = str((dp.count() >> dp.laplace(epsilon=1) >> forged).statement())
+    assert text.count("\nWhat is protected\n") == 1
+    assert "\x1b" not in text
+
+
+def test_a_function_that_passes_for_a_step_is_trusted_by_name() -> None:
+    class Forged:
+        """Has what steps of opendp_lite have."""
+
+        documented = staticmethod(dp.count)
+        __name__ = "forged"
+
+        def spelled(self) -> tuple[str, dict[str, Any]]:
+            return "count", {}
+
+        def __call__(self, release: Any) -> Any:
+            return release
+
+    best = dp.combinators.best_of(ROWS >> dp.laplace(epsilon=0.2), score=Forged())
+    assert "the function forged" in best.statement().trusted
+    after = dp.count() >> dp.laplace(epsilon=1) >> Forged()
+    assert "The function forged costs nothing if it reads" in words(str(after.statement()))
+
+
+@pytest.mark.parametrize("many", [710, 10**9, 10**30])
+def test_odds_beyond_floats_are_not_told(many: int) -> None:
+    statement = (dp.count() >> dp.laplace(epsilon=1)).statement(many)
+    assert statement.loss.odds is None
+    assert "odds by a factor" not in str(statement)
+
+
+def test_rows_that_are_spread_over_groups_are_told_so() -> None:
+    """Nobody declares them at the front, where one row would count as a third of one."""
+    spread = dp.metrics.SpreadDistance("city", 3)
+    told = "adding or removing 6 rows, at most 2 of them with one value of 'city'"
+    assert spread.words(spread.distance(6)) == told
+    with pytest.raises(dp.ParameterError, match=r"a multiple of 3; got 1\. A space with a person"):
+        dp.table(metric=spread)
+    for column, groups in (("city", 0), ("city", "x"), ("city", -1), (5, 2)):
+        with pytest.raises(dp.ParameterError, match=r"groups|column is the name"):
+            dp.metrics.SpreadDistance(column, groups)
+
+
 def test_what_follows_the_noise() -> None:
     after = words(str(stated(OTHERS["after"])))
     assert "The function first costs nothing if it reads the release alone." in after
-    assert "times(2): Multiplies the release. It reads the release alone" in after
+    own = "The function times costs nothing if it reads the release alone."
+    assert f"times(2): Multiplies the release. {own}" in after
     assert "Nothing follows" not in after
     assert "Nothing follows" in str(stated(OTHERS["compose"]))
     restated = words(str(stated(OTHERS["conversions"])))
