@@ -108,7 +108,7 @@ def test_sums_by_group_are_the_exact_sums_of_the_groups(groups, body):
 def test_aggregates_by_group_are_stable(aggregate, size):
     names = ["key", "x"]
     space = SPACE if size is None else dp.records(columns=names, size=size, metric=CHANGE)
-    for keys in ([0, 1], [0.5], [-1, None, 2.5]):
+    for keys in ([0, 1], [-1, None, 0.5]):
         dp.assert_stable(dp.combinators.group_by("key", keys, aggregate, other="rest"), space)
 
 
