@@ -20,6 +20,7 @@ import clusters
 import distributions
 import files
 import group_times
+import growth
 import histogram
 import imports
 import ledger
@@ -48,6 +49,7 @@ BY_NAME_ONLY = {
     "clusters",
     "distributions",
     "files",
+    "growth",
     "mean_grid",
     "plan",
     "quantile_errors",
@@ -104,8 +106,9 @@ def main() -> None:
         "--rows",
         type=float,
         default=files.ROWS,
-        help=f"of files and clusters; {files.ROWS:.0e} by default",
+        help=f"of files and clusters, and the most of growth; {files.ROWS:.0e} by default",
     )
+    parser.add_argument("--figure", default="", help="where growth draws its figure")
     parser.add_argument(
         "--failures",
         action="store_true",
@@ -129,6 +132,7 @@ def main() -> None:
         "quantile_errors": quantile_errors.rows,
         "sparse": sparse_matrix.rows,
         "groups": group_times.rows,
+        "growth": lambda: growth.rows(int(arguments.rows), arguments.figure),
         "histogram": histogram.rows,
         "imports": imports.rows,
         "ledger": ledger.rows,
