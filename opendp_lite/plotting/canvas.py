@@ -59,7 +59,7 @@ def dressed(
     ax.set_title(title, fontsize="medium")
     ax.set_xlabel(x)
     ax.set_ylabel(y)
-    ax.grid(visible=True, color="0.88", linewidth=0.6)
+    ax.grid(visible=True, color=ink(ax), alpha=0.12, linewidth=0.6)
     ax.set_axisbelow(True)
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
@@ -69,6 +69,11 @@ def dressed(
             style |= {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}
         ax.legend(handles=handles or ax.get_legend_handles_labels()[0], **style)
     return ax
+
+
+def ink(ax: Axes) -> str:
+    """The colour of the words on the axes: black, or light in a dark style of matplotlib."""
+    return str(ax.xaxis.label.get_color())
 
 
 def with_unit(words: str, unit: str) -> str:

@@ -13,8 +13,8 @@ from opendp_lite.estimators.distributions.answers import numbers_of
 from opendp_lite.exact import Number, exact, nearest, whole
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.metrics import ChangeOneDistance
-from opendp_lite.plotting.canvas import dressed, new_axes, with_unit
-from opendp_lite.plotting.palette import BLACK, BLUE, GREEN, ORANGE
+from opendp_lite.plotting.canvas import dressed, ink, new_axes, with_unit
+from opendp_lite.plotting.palette import BLUE, GREEN, ORANGE
 from opendp_lite.spaces import records
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.clip_to_norm import clip_to_norm
@@ -95,9 +95,8 @@ def plan_steps(
     _dots(second, rows - middle, BLUE, "centred")
     _dots(second, scaled, ORANGE, "and scaled")
     _dots(third, clipped, ORANGE, "clipped")
-    third.plot(
-        radius * np.cos(_TURN), radius * np.sin(_TURN), color=BLACK, linestyle="--", label="radius"
-    )
+    circle = radius * np.cos(_TURN), radius * np.sin(_TURN)
+    third.plot(*circle, color=ink(third), linestyle="--", label="radius")
     _dots(last, rows, BLUE, "rows")
     _spot(last, rows.mean(axis=0), "*", ORANGE, "mean of the rows")
     _spot(last, released, "P", GREEN, "private mean")
@@ -116,6 +115,5 @@ def _dots(axes: Axes, points: Any, color: str, name: str) -> None:
 
 
 def _spot(axes: Axes, point: Any, marker: str, color: str, name: str) -> None:
-    axes.plot(
-        *point, marker, color=color, markersize=13, markeredgecolor="black", label=name, zorder=5
-    )
+    style: dict[str, Any] = {"color": color, "markersize": 13, "markeredgecolor": ink(axes)}
+    axes.plot(*point, marker, label=name, zorder=5, **style)

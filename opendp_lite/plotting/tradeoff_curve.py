@@ -15,7 +15,7 @@ from opendp_lite.core import Private
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import nearest
 from opendp_lite.measures.profile import Profile
-from opendp_lite.plotting.canvas import WIDE, axes_of, dressed
+from opendp_lite.plotting.canvas import WIDE, axes_of, dressed, ink
 from opendp_lite.plotting.palette import GREY, line_style, marked_style
 from opendp_lite.plotting.same_neighbours import same_neighbours
 from opendp_lite.testing.audit import Audit
@@ -127,7 +127,7 @@ def _draw_points(axes: Axes, tests: tuple[CountedTest, ...], name: str, place: i
         ecolor=style["color"],
         elinewidth=1,
     )
-    marks = {**style, "linestyle": "", "markersize": 6, "markeredgecolor": "black"}
+    marks = {**style, "linestyle": "", "markersize": 6, "markeredgecolor": ink(axes)}
     axes.plot(x[0], y[0], label=name, **marks)
 
 
