@@ -31,6 +31,7 @@ import people
 import plan
 import quantile
 import quantile_errors
+import quantile_peer
 import scalars
 import selection
 import sparse_matrix
@@ -51,6 +52,7 @@ BY_NAME_ONLY = {
     "mean_grid",
     "plan",
     "quantile_errors",
+    "quantile_peer",
     "selection",
     "spread",
     "unbounded",
@@ -127,6 +129,7 @@ def main() -> None:
         "clusters": lambda: clusters.rows(int(arguments.rows)),
         "quantile": quantile.rows,
         "quantile_errors": quantile_errors.rows,
+        "quantile_peer": quantile_peer.rows,
         "sparse": sparse_matrix.rows,
         "groups": group_times.rows,
         "histogram": histogram.rows,
