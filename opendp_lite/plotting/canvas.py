@@ -15,6 +15,9 @@ _SIZE: Final = (6.0, 3.8)
 WIDE: Final = (7.6, 3.8)
 """With room for a legend beside the picture."""
 
+SQUARE: Final = (6.1, 3.8)
+"""As ``WIDE``, beside a picture as high as it is wide."""
+
 
 def axes_of(ax: Axes | None, size: tuple[float, float] = _SIZE) -> Axes:
     """The axes that were given, else those of a new figure.
@@ -26,8 +29,8 @@ def axes_of(ax: Axes | None, size: tuple[float, float] = _SIZE) -> Axes:
     return found
 
 
-def new_axes(columns: int = 1, size: tuple[float, float] = _SIZE) -> Any:
-    """A new figure with one pair of axes, or an array with so many in a row.
+def new_axes(rows: int = 1, columns: int = 1, size: tuple[float, float] = _SIZE) -> Any:
+    """A new figure with one pair of axes, or an array of so many rows and columns.
 
     Raises:
         ParameterError: If matplotlib is not installed.
@@ -39,7 +42,7 @@ def new_axes(columns: int = 1, size: tuple[float, float] = _SIZE) -> Any:
             "dp.plotting needs matplotlib, which is not installed; type: "
             'pip install "opendp_lite[plot]"'
         ) from None
-    return pyplot.subplots(1, columns, figsize=size, layout="constrained")[1]
+    return pyplot.subplots(rows, columns, figsize=size, layout="constrained")[1]
 
 
 def dressed(

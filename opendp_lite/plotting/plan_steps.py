@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _PANELS: Final = 4
-_SIZE: Final = (12.0, 3.4)
+_SIZE: Final = (7.6, 6.2)
 _BITS: Final = 2**20
 _TURN: Final = np.linspace(0, 2 * np.pi, 201)
 
@@ -51,7 +51,7 @@ def plan_steps(
         kept: The share of the rows that clipping leaves as they are.
         seed: Of the noise: the picture is the same at each call.
         unit: Of the values, such as "years".
-        ax: Four pairs of axes; by default those of a new figure.
+        ax: Four pairs of axes; by default those of a new figure, two by two.
 
     Returns:
         The four pairs of axes: the rows with their mean, the rows centred and scaled, the clipped
@@ -76,7 +76,7 @@ def plan_steps(
         raise ParameterError(
             f"plan_steps: public_rows must be finite rows of two columns, got shape {rows.shape}"
         )
-    panels = new_axes(_PANELS, _SIZE) if ax is None else ax
+    panels = new_axes(2, 2, _SIZE).ravel() if ax is None else ax
     if len(panels) != _PANELS:
         raise ParameterError(f"plan_steps draws on four axes, got {len(panels)}")
     middle, shape = np.median(rows, axis=0), np.sqrt(rows.std(axis=0) + rows.std(axis=0).mean())
