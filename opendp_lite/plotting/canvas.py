@@ -15,7 +15,7 @@ _SIZE: Final = (6.0, 3.8)
 WIDE: Final = (7.6, 3.8)
 """With room for a legend beside the picture."""
 
-SQUARE: Final = (6.1, 3.8)
+EQUAL_SIDES: Final = (6.1, 3.8)
 """As ``WIDE``, beside a picture as high as it is wide."""
 
 

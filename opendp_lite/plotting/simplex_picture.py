@@ -9,7 +9,7 @@ import numpy as np
 
 from opendp_lite.bodies.box import Box
 from opendp_lite.exact import Number, nearest
-from opendp_lite.plotting.canvas import SQUARE, axes_of, dressed, ink, with_unit
+from opendp_lite.plotting.canvas import EQUAL_SIDES, axes_of, dressed, ink, with_unit
 from opendp_lite.plotting.error_lines import rising
 from opendp_lite.plotting.palette import BLUE, GREEN, ORANGE, VERMILION
 from opendp_lite.spaces import records
@@ -64,7 +64,7 @@ def simplex_picture(
     values = np.array(rising(given, "simplex_picture: public_values")).clip(low, high)
     rows = (records() >> clamp(lower, upper) >> simplex_augment())(values)
     points = np.asarray(rows).reshape(-1, 2)
-    axes = axes_of(ax, SQUARE)
+    axes = axes_of(ax, EQUAL_SIDES)
     corner = np.array([width, 0.0, -width, 0.0, width])
     turned = np.array([0.0, width, 0.0, -width, 0.0])
     axes.fill(corner, turned, facecolor=ORANGE, alpha=0.15, label="what the noise hides: l1 ball")
