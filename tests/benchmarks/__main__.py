@@ -32,6 +32,7 @@ import people
 import plan
 import quantile
 import quantile_errors
+import quantile_peer
 import scalars
 import selection
 import sparse_matrix
@@ -53,6 +54,7 @@ BY_NAME_ONLY = {
     "mean_grid",
     "plan",
     "quantile_errors",
+    "quantile_peer",
     "selection",
     "spread",
     "unbounded",
@@ -130,6 +132,7 @@ def main() -> None:
         "clusters": lambda: clusters.rows(int(arguments.rows)),
         "quantile": quantile.rows,
         "quantile_errors": quantile_errors.rows,
+        "quantile_peer": quantile_peer.rows,
         "sparse": sparse_matrix.rows,
         "groups": group_times.rows,
         "growth": lambda: growth.rows(int(arguments.rows), arguments.figure),
