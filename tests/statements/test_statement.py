@@ -516,3 +516,9 @@ def test_what_follows_noise_within_a_step_is_named() -> None:
         dp.compose(dp.count() >> dp.laplace(epsilon=1) >> dp.to_zcdp()).statement().after
     )
     assert conversion.startswith("dp.to_zcdp() states the same loss in another measure")
+
+
+@pytest.mark.parametrize("budget", [{"rho": 0.1}, {"epsilon": 1}])
+def test_a_mean_of_many_columns_says_that_it_shortens_rows(budget):
+    stated = (dp.records(columns=2) >> dp.multivariate_mean(100, **budget)).statement()
+    assert any("shortened" in each and "left out" in each for each in stated.changes)
