@@ -60,6 +60,12 @@ class Space(Generic[KindCo]):
             self.domain, Rows
         ) != isinstance(self.metric, RowMetric):
             raise SpaceError(f"{self.metric!r} does not measure {self.domain.words()}")
+        match self.domain, self.metric:
+            case PersonTables(person=told), SymmetricIdDistance(person=counted) if told != counted:
+                raise SpaceError(
+                    f"{self.metric!r} does not measure a table whose people are told apart by "
+                    f"{told!r}; name one column, as dp.table(person={told!r}) does"
+                )
         if not isinstance(self.domain, Rows) or not isinstance(self.metric, RowMetric):
             return
         name, declared = type(self.metric).__name__, self.domain.size is not None

@@ -37,7 +37,7 @@ _LIKELY: Final = Fraction(19, 20)
 _MOST_LAWS: Final = 4
 _CHANGES: Final = re.compile(
     r"\b(clip(s|ped)?|shorten(s|ed)|left out|leaves? out|likewise|at most so many|counts? as"
-    r"|an? missing (value|number|entry)|missing values|keeps the rows|in no group"
+    r"|an? missing (value|number|entry)|every missing one|missing values|keeps the rows|in no group"
     r"|to a public number of rows)\b",
     re.IGNORECASE,
 )
@@ -87,7 +87,7 @@ def stated(measurement: Any, d_in: object, delta: Number | None) -> Statement:
         changes=tuple(
             dict.fromkeys((*_changes(links), *map(begun, filter(_CHANGES.search, explanation))))
         ),
-        noise=tuple(_noise(measurement.facts)),
+        noise=tuple(_noise(measurement.facts, len(list(recipes_in(measurement.recipe))))),
         explanation=explanation,
         confidence=tuple(dict.fromkeys(_confidences(measurement.recipe, followed=False))),
         confidence_before=tuple(dict.fromkeys(_confidences(measurement.recipe, followed=True))),
@@ -123,8 +123,13 @@ def _changes(links: Sequence[Any]) -> Iterator[str]:
                 yield f"{name}, {parameter} = {value}: {text}"
 
 
-def _noise(facts: Any) -> Iterator[str]:
-    """The laws of the noise, and how far off entries may be."""
+def _noise(facts: Any, recipes: int) -> Iterator[str]:
+    """The laws of the noise, and how far off entries may be.
+
+    Args:
+        facts: Of the mechanism.
+        recipes: How many there are in it, of which some may declare no law.
+    """
     laws = list(
         dict.fromkeys(
             f"{law.kind} of standard deviation {law.standard_deviation:.6g} on the grid of "
@@ -138,6 +143,8 @@ def _noise(facts: Any) -> Iterator[str]:
         yield f"Noise: {each}."
     if len(laws) > _MOST_LAWS:
         yield f"Noise: {len(laws) - _MOST_LAWS} further laws of other scales."
+    if laws and recipes > 1:
+        yield "Other noise and random choices, if there are any, are those of the steps below."
     if facts.errors:
         widths = dict.fromkeys(half_widths(facts.errors, _LIKELY))
         told = ", ".join(digits_up(width, 3) for width in list(widths)[:_MOST_LAWS])

@@ -516,3 +516,28 @@ def test_what_follows_noise_within_a_step_is_named() -> None:
         dp.compose(dp.count() >> dp.laplace(epsilon=1) >> dp.to_zcdp()).statement().after
     )
     assert conversion.startswith("dp.to_zcdp() states the same loss in another measure")
+
+
+@pytest.mark.parametrize("budget", [{"rho": 0.1}, {"epsilon": 1}])
+def test_a_mean_of_many_columns_says_that_it_shortens_rows(budget):
+    stated = (dp.records(columns=2) >> dp.multivariate_mean(100, **budget)).statement()
+    assert any("shortened" in each and "left out" in each for each in stated.changes)
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "words"),
+    [
+        (dp.impute(3) >> ROWS >> dp.gaussian(rho=1), "in the place of every missing one"),
+        (dp.standard_deviation(0, 9, rho=1), "Missing values are left out"),
+    ],
+)
+def test_a_statement_says_what_becomes_of_missing_values(pipeline, words):
+    assert any(words in each for each in pipeline.statement().changes)
+
+
+def test_a_statement_does_not_take_the_noise_of_one_part_for_that_of_all():
+    """A quantile declares no law, so that the list would be that of the count alone."""
+    count = dp.count() >> dp.laplace(epsilon=1)
+    both = dp.compose(count, dp.private_quantile(0.5, bounds=(0, 9), epsilon=1))
+    (other,) = set(both.statement().noise) - set(count.statement().noise)
+    assert other.startswith("Other noise and random choices")
