@@ -30,7 +30,7 @@ from opendp_lite.signatures import (
     signature_of,
     typed_signature,
 )
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, made_by
 from opendp_lite.wanted import argument_hint
 
 _SHORT = 200
@@ -288,4 +288,4 @@ def _kinds(annotation: Any) -> tuple[type[Domain], ...]:
 def default_space(kind: type[Domain]) -> Space[Any]:
     """The space that a pipeline of this kind binds itself to when none was said."""
     domain, metric, origin = kind.front()
-    return Space(domain, metric, unit=metric.distance(1), origin=origin)
+    return made_by(Space(domain, metric, unit=metric.distance(1)), origin)

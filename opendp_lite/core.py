@@ -42,7 +42,7 @@ else:
 
 In = TypeVar("In", bound=Space[Any], contravariant=True)
 Out = TypeVar("Out", bound=Space[Any], covariant=True)
-J = TypeVar("J", bound="_Joined")
+J = TypeVar("J", bound="Transformation[Any, Any] | Measurement[Any, Any]")
 M = TypeVar("M", bound=Measure[Any])
 M2 = TypeVar("M2", bound=Measure[Any])
 Release = TypeVar("Release", contravariant=True)

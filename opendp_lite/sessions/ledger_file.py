@@ -199,8 +199,27 @@ class LedgerFile(LedgerStanding):
             paid = booked(price, head.total, head.budget, measure)
             entry = found._following(head, EntryState.ADOPTED, price=paid, note=words)
             here = write.place.identity
-            found._add(write, attrs.evolve(entry, machine=this_machine(), place=here))
+            added = found._add(write, attrs.evolve(entry, machine=this_machine(), place=here))
+        found._count_late(seen[-1], added)
         return found
+
+    def _count_late(self, counted: Sightings, adopted: LedgerEntry) -> None:
+        """Counts what the witness saw while this ledger was adopted, and the adoption did not.
+
+        The original may have paid in between. It pays no more once it meets the adoption.
+        """
+        known = {each.hash for each in counted.seen}
+        while self.witness is not None:
+            late = self.witness.sightings().before(adopted.hash, known)
+            price = late.prices(self.view().entries, self.measure)
+            if price == self.measure.zero():
+                return
+            known |= {each.hash for each in late.seen}
+            with self._writing(adopting=True) as write:
+                paid = booked(price, write.head.total, write.head.budget, self.measure)
+                words = "paid elsewhere while this ledger was adopted"
+                entry = self._following(write.head, EntryState.ADOPTED, price=paid, note=words)
+                adopted = self._add(write, entry)
 
     @classmethod
     def _found(cls, path: str | os.PathLike[str], wait: float) -> LedgerFile:

@@ -120,7 +120,12 @@ class Session(Spender[M]):
     @property
     def neighbours(self) -> str:
         """What is protected: "adding or removing one row", say."""
-        return self.metric.words(self.metric.distance(1))
+        return self.metric.words(self._unit)
+
+    @property
+    def _unit(self) -> Any:
+        """What is protected, as a distance."""
+        return self.metric.distance(1) if self.space is None else self.space.unit
 
     def split(self, parts: int) -> tuple[Session[M], ...]:
         """Divides what is left evenly. What a part spends is spent here too.
@@ -146,7 +151,7 @@ class Session(Spender[M]):
             require_query(query)
             query = query.bound if self.space is None else query.bind(self.space)
         found = query.input_space
-        if found.metric != self.metric or found.unit != self.metric.distance(1):
+        if found.metric != self.metric or found.unit != self._unit:
             raise SpaceError(
                 f"the session counts its loss for {self.neighbours}, and "
                 f"{query!r} for {found.metric.words(found.unit)}; open it with "

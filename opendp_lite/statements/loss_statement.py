@@ -82,6 +82,11 @@ def loss_of(measurement: Any, distance: Any, delta: Number | None) -> LossStatem
         raise ParameterError(f"statement: delta must be between 0 and 1, got {delta}")
     plain = without_curve(loss)
     numbers = plain if isinstance(plain, tuple) else (plain,)
+    if min(numbers) < 0:
+        raise ParameterError(
+            f"statement: the map of {measurement!r} gives a loss below 0: {measure.words(loss)}. "
+            "Mend the map"
+        )
     epsilon, ratio = profile.epsilon(level), profile.gaussian_ratio
     return LossStatement(
         words=measure.words(loss),

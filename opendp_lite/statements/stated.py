@@ -72,6 +72,9 @@ def stated(measurement: Any, d_in: object, delta: Number | None) -> Statement:
     followers = [*inner, *(link for link in measurement.recipe if not joins(link))]
     before = dict.fromkeys(map(step_of, filter(joins, links)))
     own = [f"the step {step.name}" for step in before if step.own]
+    for kind, each in (("metric", space.metric), ("measure", measurement.output_measure)):
+        if not ours(each):
+            own.append(f"the {kind} {name_of(each)}")
     if by_hand(measurement.recipe):
         own.append("a part that was put together by hand")
     return Statement(

@@ -19,7 +19,7 @@ _PACKAGE: Final = "opendp_lite."
 
 
 @runtime_checkable
-class Documented(Protocol):
+class Documented(Spelled, Protocol):
     """A step of a recipe that knows the function whose docstring says what it does."""
 
     @property
@@ -143,8 +143,10 @@ def inner_followers(value: Any) -> Iterator[Any]:
 
 def ours(link: object) -> bool:
     """Whether it is part of opendp_lite, and not of somebody who gave it the same attributes."""
-    made = link if isinstance(link, type) else type(link)
-    function = link.documented if isinstance(link, Documented) and made is not link else made
+    if isinstance(link, type):
+        return link.__module__.startswith(_PACKAGE)
+    made = type(link)
+    function = link.documented if isinstance(link, Documented) else made
     return all(each.__module__.startswith(_PACKAGE) for each in (made, function))
 
 

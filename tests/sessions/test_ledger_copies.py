@@ -750,3 +750,29 @@ def test_a_clock_that_runs_backwards_decides_nothing(ledger, monkeypatch):
     found = LedgerFile.open(ledger.path)
     assert found.spent == Fraction(3, 100)
     assert [entry.number for entry in found.view().clock_set_back()] == [4]
+
+
+def test_what_the_original_pays_during_an_adoption_is_counted(
+    make, tmp_path, unmarked, monkeypatch
+):
+    """It pays between the look at the witness and the line of the adoption, and once after."""
+    original = make(witness=tmp_path / "elsewhere")
+    copy, true, prices = copied(original), ledger_file.commit, [Fraction(1, 10), Fraction(1, 20)]
+
+    def meanwhile(*given):
+        if prices:
+            price = prices.pop()
+            monkeypatch.setattr(ledger_file, "commit", true)
+            original.reserve(price, asked="{}")
+            monkeypatch.setattr(ledger_file, "commit", meanwhile)
+        true(*given)
+
+    monkeypatch.setattr(ledger_file, "commit", meanwhile)
+    looking = LedgerFile._last_sightings
+    monkeypatch.setattr(LedgerFile, "_last_sightings", lambda ledger: ())
+    adopted = LedgerFile.adopt(copy, "moved")
+    monkeypatch.setattr(LedgerFile, "_last_sightings", looking)
+    assert adopted.spent == Fraction(3, 20)
+    adopted.verify()
+    with pytest.raises(dp.OpenDPLiteError, match=ROLLED_BACK):
+        original.reserve(Fraction(1, 100), asked="{}")

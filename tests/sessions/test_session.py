@@ -570,3 +570,10 @@ def test_a_note_is_what_was_checked():
     release = ask(dp.count() >> dp.laplace(epsilon=1), note=Note("table 3"))
     assert type(release.order.note) is str
     assert "everything" not in str(release.statement())
+
+
+def test_a_unit_of_the_space_is_the_unit_of_the_session():
+    space = dp.vector(3, dp.metrics.LInfDistance(), unit=5)
+    ask = dp.session([1.0, 2.0, 3.0], budget=dp.epsilon(10), space=space)
+    ask(dp.noisy_max(epsilon=1))
+    assert ask.spent == 1

@@ -541,3 +541,27 @@ def test_a_statement_does_not_take_the_noise_of_one_part_for_that_of_all():
     both = dp.compose(count, dp.private_quantile(0.5, bounds=(0, 9), epsilon=1))
     (other,) = set(both.statement().noise) - set(count.statement().noise)
     assert other.startswith("Other noise and random choices")
+
+
+def test_a_copy_of_a_space_does_not_keep_its_name() -> None:
+    sized = dp.records(size=100, metric=dp.ChangeOneDistance())
+    space = attrs.evolve(sized, domain=attrs.evolve(sized.domain, size=5))
+    assert "100" not in repr(space)
+    pipeline = space >> ROWS >> dp.laplace(epsilon=1)
+    assert "100" not in str(pipeline.statement())
+    with pytest.raises(dp.ParameterError, match="not a name"):
+        pipeline.to_json()
+
+
+def test_a_negative_loss_is_not_stated() -> None:
+    true = dp.records() >> dp.count() >> dp.laplace(epsilon=1)
+    with pytest.raises(dp.ParameterError, match="gives a loss below 0"):
+        attrs.evolve(true, privacy_map=lambda distance: -distance).statement()
+
+
+def test_metrics_and_measures_of_your_own_are_trusted_by_name() -> None:
+    class OwnDistance(dp.SymmetricDistance):
+        """Rows that are added or removed."""
+
+    pipeline = dp.records(metric=OwnDistance()) >> dp.count() >> dp.laplace(epsilon=1)
+    assert "the metric OwnDistance" in pipeline.statement().trusted
