@@ -170,6 +170,9 @@ class Rows(Domain):
             raise DataError(self._columns_message(source.columns))
         return LazyRows(held(source, self.columns, self.size))
 
+    def of_release(self, value: Any, words: Callable[[int], NDArray[np.uint64]]) -> Any:
+        return attrs.evolve(value, keys=lambda places: words(len(places)))
+
     def _columns_message(self, found: int) -> str:
         return (
             f"the pipeline is for {self.columns} column{'s' * (self.columns != 1)} and the data "

@@ -53,9 +53,6 @@ class Tables(Rows):
     def to_public(self, value: Any) -> np.ndarray:
         return super().to_public(value.numbers())
 
-    def of_release(self, value: LazyTable, words: Callable[[int], NDArray[np.uint64]]) -> LazyTable:
-        return attrs.evolve(value, keys=lambda places: words(len(places)))
-
     def towards(
         self, kinds: tuple[type[Domain], ...], step: str
     ) -> tuple[Domain, Callable[[Any], Any]]:
@@ -128,7 +125,7 @@ class PersonTables(Domain):
     def to_public(self, value: Any) -> np.ndarray:
         return self.rows.to_public(value)
 
-    def of_release(self, value: LazyTable, words: Callable[[int], NDArray[np.uint64]]) -> LazyTable:
+    def of_release(self, value: Any, words: Callable[[int], NDArray[np.uint64]]) -> Any:
         return self.rows.of_release(value, words)
 
     def words(self) -> str:

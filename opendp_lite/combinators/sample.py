@@ -56,7 +56,7 @@ def sample(space: S, rate: Number, pipeline: Mechanism[S, M, R]) -> Measurement[
         What the pipeline releases of the sample. A count or a sum is that of the sample: divide it
         by the rate. An interval is for the sample, and leaves out how far the sample may lie from
         all rows. If a neighbour has one person more or less, people are sampled with all of their
-        rows.
+        rows. Rows on dask or Spark are sampled there, and the sample comes here.
 
     Raises:
         ParameterError: If ``rate`` is not above 0 and at most 1, the pipeline does not end in
@@ -101,7 +101,8 @@ def sample(space: S, rate: Number, pipeline: Mechanism[S, M, R]) -> Measurement[
     person = domain.person if isinstance(domain, PersonTables) else None
 
     def release(rows: Any, entropy: Entropy) -> R:
-        chosen = row_sample(rows, partial(coins, share, entropy=entropy), person)
+        words = entropy.words
+        chosen = row_sample(rows, partial(coins, share), lambda places: words(len(places)), person)
         return inner.function(chosen, entropy)
 
     def privacy_map(distance: Fraction) -> Any:

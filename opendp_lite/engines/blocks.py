@@ -110,6 +110,11 @@ class Blocks:
         """As that of a ``Source``."""
         return ""
 
+    @property
+    def part(self) -> int | None:
+        """As that of a ``Source``."""
+        return None
+
     def summary(self, rows: OfBlocks, job: Job, merge: Merge) -> Any:
         """The summary of rows of these blocks."""
         return job(rows)
@@ -152,6 +157,10 @@ class OfBlocks(Source):
     @property
     def library(self) -> str:
         return self.given.library
+
+    @property
+    def part(self) -> int | None:
+        return self.given.part
 
     @abstractmethod
     def piece(self, piece: object) -> Source:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, ClassVar, Final
 
@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.engines.arrays import ArrayRows
-from opendp_lite.engines.blocks import Blocks
+from opendp_lite.engines.blocks import Blocks, OfBlocks
 from opendp_lite.engines.columns import PRESENCE, Dataset, Names
-from opendp_lite.engines.door import read, register_libraries
+from opendp_lite.engines.door import opened, read, register_libraries
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.held import held
 from opendp_lite.engines.lazy_table import Kept, LazyTable
@@ -111,14 +111,21 @@ def chosen_rows(table: LazyTable, choice: Choice) -> LazyTable:
         require_here(whole, choice.step, choice.instead)
     with QUIET, np.errstate(all="ignore"):
         if isinstance(whole, NamedColumns | ArrayRows):
-            data: Any = _in_memory(choice, _as_table(whole, dataset.declared), dataset.size)
+            memory = _in_memory(choice, _as_table(whole, dataset.declared), dataset.size)
+            kept: Any = memory.only(choice.ended())
         elif isinstance(whole, SparseMatrix):
             raise DataError(f"{choice.what} are not picked from a sparse matrix; give a table")
         else:
             blocks = whole if isinstance(whole, Blocks) else Blocks(whole.blocks, columns=None)
-            data = _in_pieces(choice, blocks, table)
-        kept = data.only(choice.ended())
-    return attrs.evolve(table, dataset=Dataset(kept, dataset.declared, None), filters=())
+            pieces = Unchosen.of(blocks, table, choice.columns).by(choice, dataset.size)
+            chosen = choice.ended()
+            kept = tables_of([piece.among(chosen) for piece in pieces])
+    return with_rows(table, kept)
+
+
+def with_rows(table: LazyTable, kept: Blocks | NamedColumns) -> LazyTable:
+    """A table that reads these rows, all of which passed its filters."""
+    return attrs.evolve(table, dataset=Dataset(kept, table.dataset.declared, None), filters=())
 
 
 def _as_table(whole: Any, declared: Names | None) -> NamedColumns:
@@ -157,21 +164,33 @@ def _in_memory(choice: Choice, table: NamedColumns, size: int | None) -> _Memory
     return _Memory(table)
 
 
-@attrs.define(eq=False, repr=False)
-class _Piece:
+@attrs.frozen(eq=False, repr=False)
+class Piece:
     """Copies of some rows, and their places in the data."""
 
     names: tuple[str, ...]
-    held: list[Any]
+    held: tuple[Any, ...]
     places: Places
 
-    def keep(self, chosen: Places) -> None:
-        """Lets go of the rows that are not chosen."""
-        stays = np.isin(self.places, chosen)
-        if not stays.all():
-            inside = np.flatnonzero(stays)
-            self.held = [_taken(column, inside) for column in self.held]
-            self.places = self.places[inside]
+    def among(self, chosen: Places) -> Piece:
+        """The rows that are chosen."""
+        return self.where(np.isin(self.places, chosen))
+
+    def where(self, stays: NDArray[np.bool_]) -> Piece:
+        """Some of the rows."""
+        if stays.all():
+            return self
+        inside = np.flatnonzero(stays)
+        held = tuple(_taken(column, inside) for column in self.held)
+        return Piece(self.names, held, self.places[inside])
+
+
+def tables_of(pieces: Sequence[Piece]) -> Blocks:
+    """The rows of some pieces, as blocks."""
+    tables = [
+        NamedColumns(piece.names, piece.held.__getitem__, len(piece.places)) for piece in pieces
+    ]
+    return Blocks(lambda: tables, columns=None)
 
 
 def _picked(table: NamedColumns, place: int, places: Places) -> Any:
@@ -188,6 +207,41 @@ def _taken(column: Any, places: Places) -> Any:
 
 
 @attrs.frozen(eq=False, repr=False)
+class Unchosen(OfBlocks):
+    """Blocks of a table of which some rows are to be chosen.
+
+    Attributes:
+        declared: The names of all columns, where the space or the blocks declare them.
+        wanted: The names of the columns that are read later; None for all.
+    """
+
+    declared: Names | None
+    wanted: Names | None
+
+    @classmethod
+    def of(cls, blocks: Blocks, table: LazyTable, columns: Sequence[Column]) -> Unchosen:
+        """The blocks of a table, for a choice that reads these columns."""
+        blocks.require(columns)
+        later = [Column(name, PRESENCE) for name in table.names or (None,)]
+        declared = table.dataset.declared or blocks.names
+        return cls(blocks.only([*columns, *later]), declared, table.names)
+
+    @property
+    def columns(self) -> None:
+        return None
+
+    def piece(self, piece: object) -> Source:
+        return opened(piece, self.declared)
+
+    def by(self, choice: Choice, size: int | None) -> list[Piece]:
+        """Those that may be chosen, once all rows were read."""
+        found = _Pieces(choice, self.given, self.declared, self.wanted)
+        for _ in read(held(found, 1, size)):
+            pass
+        return found.pieces
+
+
+@attrs.frozen(eq=False, repr=False)
 class _Pieces(Source):
     """Blocks of a table, of which the rows that may be chosen are copied as they are read.
 
@@ -200,7 +254,7 @@ class _Pieces(Source):
     given: Blocks
     declared: Names | None
     wanted: Names | None
-    pieces: list[_Piece] = attrs.field(factory=list)
+    pieces: list[Piece] = attrs.field(factory=list)
 
     @property
     def columns(self) -> int:
@@ -212,16 +266,6 @@ class _Pieces(Source):
 
     def blocks(self) -> Iterator[Any]:
         return self.given.opened_by(lambda piece: _WatchedPiece(piece, self))
-
-    def only(self, places: Places) -> Blocks:
-        """The chosen rows, as blocks."""
-        for piece in self.pieces:
-            piece.keep(places)
-        tables = [
-            NamedColumns(piece.names, piece.held.__getitem__, len(piece.places))
-            for piece in self.pieces
-        ]
-        return Blocks(lambda: tables, columns=None)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -250,20 +294,8 @@ class _WatchedPiece(Source):
             for place, name in enumerate(names)
             if every.wanted is None or name in every.wanted
         ]
-        held = [_picked(table, place, places - start) for place in wanted]
-        every.pieces.append(_Piece(tuple(names[place] for place in wanted), held, places))
+        held = tuple(_picked(table, place, places - start) for place in wanted)
+        every.pieces.append(Piece(tuple(names[place] for place in wanted), held, places))
         if choice.full(_WAITING_PIECES):
             chosen = choice.settle()
-            for piece in every.pieces:
-                piece.keep(chosen)
-
-
-def _in_pieces(choice: Choice, blocks: Blocks, table: LazyTable) -> _Pieces:
-    declared = table.dataset.declared or blocks.names
-    blocks.require(choice.columns)
-    later = [Column(name, PRESENCE) for name in table.names or (None,)]
-    rows = blocks.only([*choice.columns, *later])
-    found = _Pieces(choice, rows, declared, table.names)
-    for _ in read(held(found, 1, table.dataset.size)):
-        pass
-    return found
+            every.pieces[:] = [piece.among(chosen) for piece in every.pieces]

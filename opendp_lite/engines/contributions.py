@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from collections.abc import Sequence
+from typing import ClassVar, Final, cast
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.engines.chosen_rows import Choice, chosen_rows
+from opendp_lite.engines.chosen_parts import ChosenPart, Rule, chosen
+from opendp_lite.engines.chosen_rows import Choice, Piece
 from opendp_lite.engines.distinct import Distinct, Numbered
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.identities import Identities
-from opendp_lite.engines.lazy_table import LazyTable
-from opendp_lite.engines.least_rows import Keys, LeastRows, Places, in_order, starts_of
+from opendp_lite.engines.lazy_table import Kept, LazyTable
+from opendp_lite.engines.least_part import Labels, LeastPart, in_least_groups
+from opendp_lite.engines.least_rows import Keys, LeastByPlace, LeastRows, Places
+from opendp_lite.engines.secret_words import SecretWords
 from opendp_lite.engines.table import Column
 
+_STEP: Final = "bound_contributions"
 _NO_GROUP: Final = -1.0
 """Of rows that have no key in the column of the groups: together they are one group."""
 
@@ -33,12 +38,56 @@ def contributions(
             they are one key of ``thresholded_counts``.
         keys: Independent random words for the rows at some places in the data.
     """
-    columns = [Column(person, Identities())]
-    if groups is not None:
-        columns.append(Column(groups[0], Numbered(Distinct())))
-    rows = LeastRows.of(most, keys, len(columns))
-    kept_groups = None if groups is None else groups[1]
-    return chosen_rows(table, _LeastChoice(table.filters, tuple(columns), rows, kept_groups))
+    return chosen(table, _Least(table.filters, person, groups, most), keys)
+
+
+@attrs.frozen(eq=False, repr=False)
+class _Least(Rule):
+    """The rows with the least keys of each person; of so many groups, where there are groups."""
+
+    step: ClassVar[str] = _STEP
+
+    filters: tuple[Kept, ...]
+    person: str
+    groups: tuple[str, int] | None
+    most: int
+    people: Identities = attrs.field(factory=Identities, init=False)
+    values: Distinct = attrs.field(factory=Distinct, init=False)
+
+    @property
+    def told(self) -> tuple[Column, ...]:
+        column = Column(self.person, self.people)
+        if self.groups is None:
+            return (column,)
+        return column, Column(self.groups[0], Numbered(self.values))
+
+    def here(self, keys: Keys) -> _LeastChoice:
+        return self._among(LeastRows.of(self.most, keys, len(self.told)))
+
+    def there(self, keys: Keys, secret: SecretWords) -> _LeastChoice:
+        return self._among(LeastByPlace.of(self.most, keys, len(self.told)))
+
+    def _among(self, rows: LeastRows) -> _LeastChoice:
+        kept_groups = None if self.groups is None else self.groups[1]
+        return _LeastChoice(self.filters, self.told, rows, kept_groups)
+
+    def sent(self, choice: Choice, pieces: Sequence[Piece], seen: int) -> ChosenPart:
+        chosen_so_far = cast(_LeastChoice, choice)
+        rows = chosen_so_far.rows
+        order = np.argsort(rows.places)
+        numbers, codes = np.unique(rows.groups[order, 0], return_inverse=True)
+        labels = [Labels(self.people.listed(numbers.tolist()), codes.reshape(-1))]
+        if self.groups is not None:
+            labels.append(Labels(self.values.keys, rows.groups[order, 1]).used())
+        return LeastPart(
+            tuple(pieces),
+            seen,
+            self.people.text,
+            self.most,
+            chosen_so_far.most,
+            tuple(labels),
+            rows.words[order, 0],
+        )
 
 
 @attrs.define(eq=False, repr=False)
@@ -46,7 +95,7 @@ class _LeastChoice(Choice):
     """The rows with the least keys of each person; of so many groups, where there are groups."""
 
     what: ClassVar[str] = "the rows of a person"
-    step: ClassVar[str] = "bound_contributions"
+    step: ClassVar[str] = _STEP
     instead: ClassVar[str] = (
         "make one row of each person there, with groupby and sum, and release from those"
     )
@@ -86,23 +135,3 @@ class _LeastChoice(Choice):
         return np.sort(
             in_least_groups(self.rows.groups, self.rows.places, self.most, self.rows.keys)
         )
-
-
-def in_least_groups(told: Places, places: Places, most: int, keys: Keys) -> Places:
-    """The places of rows in so many groups of each person, chosen by a random key of each group.
-
-    Args:
-        told: The person and the group of each row.
-        places: Where each row is in the data.
-        most: How many groups of a person are kept.
-        keys: Random words.
-    """
-    order = in_order(told, np.zeros((len(told), 1), dtype=np.uint64))
-    starts = starts_of(told[order])
-    least = LeastRows.of(most, keys, 1)
-    first = np.flatnonzero(starts)
-    least.add(told[order][first, :1], places[order][first])
-    group = np.cumsum(starts) - 1
-    places = places[order]
-    chosen: Places = places[np.isin(places[first], least.places)[group]]
-    return chosen

@@ -18,13 +18,13 @@ def held(source: Source, columns: int, size: int | None) -> Source:
     """The rows of a source, refused where they have another width or number than declared."""
     found = source.size
     if found is not None:
-        _require(found, size)
+        require_size(found, size)
         if source.columns is not None:
             return source
     return _Held(source, columns, size)
 
 
-def _require(found: int, size: int | None) -> None:
+def require_size(found: int, size: int | None) -> None:
     if size not in (None, found):
         raise DataError(
             f"records(size={size}) was declared and the data has another number of rows; declare "
@@ -55,7 +55,7 @@ class _Held(Source):
     def blocks(self) -> Iterator[Any]:
         counted = _Counted(self.source, self.width)
         yield from counted.blocks()
-        _require(counted.rows, self.declared)
+        require_size(counted.rows, self.declared)
 
 
 @attrs.define(eq=False, repr=False)
@@ -69,6 +69,10 @@ class _Counted(Source):
     @property
     def columns(self) -> int:
         return self.width
+
+    @property
+    def part(self) -> int | None:
+        return self.source.part
 
     def blocks(self) -> Iterator[Any]:
         others: set[int] = set()
@@ -88,7 +92,7 @@ def _of_held(source: _Held, job: Job, merge: Merge) -> Any:
     found, rows = reduced(
         source.source, partial(_with_count, job, source.width), partial(_both, merge)
     )
-    _require(rows, source.declared)
+    require_size(rows, source.declared)
     return found
 
 

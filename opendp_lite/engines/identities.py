@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
+from fractions import Fraction
 from itertools import repeat
 from math import nan
 from typing import Any, Final
@@ -13,6 +15,7 @@ from numpy.typing import NDArray
 
 from opendp_lite.engines.categories import is_missing
 from opendp_lite.engines.fold import Floats
+from opendp_lite.engines.quiet import attempted
 from opendp_lite.engines.source import InMemory, Source
 from opendp_lite.engines.table import ColumnReading
 from opendp_lite.engines.values import Values, values_of
@@ -21,6 +24,14 @@ from opendp_lite.errors import DataError
 _SMALL: Final = 2**52
 """A whole number below it stands for itself. Other ids are numbered from here on."""
 _EXACT: Final = 2**53
+MIXED: Final = (
+    "it holds text in one block and numbers in another, so an id is not known again; make it text "
+    "in all blocks, or numbers in all"
+)
+_NOT_SENT: Final = (
+    "the ids of rows on other machines are compared as text, numbers or dates without a time zone, "
+    "and one is of another kind; make text of them"
+)
 
 
 @attrs.define(eq=False)
@@ -39,16 +50,35 @@ class Identities(ColumnReading):
         values = values_of(column)
         if values.is_text is not None:
             if self._is_text not in (None, values.is_text):
-                raise DataError(
-                    "it holds text in one block and numbers in another, so an id is not known "
-                    "again; make it text in all blocks, or numbers in all"
-                )
+                raise DataError(MIXED)
             self._is_text = values.is_text
         listed = values.known
         return _ReadIds(values, self, None if listed is None else self.of_objects([*listed, None]))
 
     def of_numbers(self, numbers: Floats) -> Floats:
         return self._of_floats(numbers)
+
+    @property
+    def text(self) -> frozenset[bool]:
+        """Whether the ids that were met are text; empty where their containers do not say."""
+        return frozenset() if self._is_text is None else frozenset({self._is_text})
+
+    def listed(self, numbers: Sequence[int]) -> list[int | bytes]:
+        """Of some numbers that ids were given: what is the same in every process.
+
+        Ids that are equal are so there, and others are not.
+        """
+        if all(abs(number) < _SMALL for number in numbers):
+            return list(numbers)
+        odd = {number: value for value, number in self._known.items()}
+        return [
+            number if abs(number) < _SMALL else _bytes_of(odd[float(number)]) for number in numbers
+        ]
+
+    def names(self, numbers: Sequence[int]) -> list[bytes]:
+        """As ``listed``, all as bytes."""
+        listed = self.listed(numbers)
+        return [each if isinstance(each, bytes) else b"number %d" % each for each in listed]
 
     def of_values(self, values: NDArray[Any]) -> Floats:
         """The number of each value."""
@@ -120,6 +150,17 @@ def _most(dtype: np.dtype[Any]) -> int:
     """Below it, floats of a type are exact for whole numbers, and so are float64."""
     exact: int = 2 ** (int(np.finfo(dtype).nmant) + 1)
     return min(exact, _EXACT)
+
+
+def _bytes_of(value: Any) -> bytes:
+    """Bytes for an id: equal where the ids are."""
+    if isinstance(value, str):
+        return b"text " + str.encode(value, "utf-8", "surrogatepass")
+    if isinstance(value, bytes):
+        return b"bytes " + bytes(value)
+    if isinstance(value, date) and getattr(value, "tzinfo", None) is None:
+        return b"date " + value.isoformat().encode()
+    return attempted(lambda: b"number " + str(Fraction(value)).encode(), _NOT_SENT)
 
 
 def _as_small(value: Any) -> float | None:

@@ -103,11 +103,12 @@ class LazyTable:
         read = () if function is None else (Part(function, "select"),)
         rest = (Part(WithoutFirst(len(self.beside))),) if self.beside else ()
         if wanted == asked and not self.filters:
-            return LazyRows(source, (*read, *rest))
+            return LazyRows(source, (*read, *rest), keys=self.keys)
         tests = (KeepRows(wanted.index(kept.column), kept.test) for kept in self.filters)
         kept = (Part(test, "keep") for test in tests)
         picked = Picked(tuple(map(wanted.index, asked))) if asked else NO_COLUMNS
-        return LazyRows(source, (*read, *kept, Part(picked, "select"), *rest))
+        functions = (*read, *kept, Part(picked, "select"), *rest)
+        return LazyRows(source, functions, keys=self.keys)
 
     def read(self, reading: ColumnReading) -> LazyRows:
         """The rows of all columns that are left, each read in this way."""

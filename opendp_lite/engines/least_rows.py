@@ -31,13 +31,14 @@ class LeastRows:
         keys: Where random words come from.
         groups: What tells the groups apart: a whole number or several for each row.
         places: Where each row is in the data.
+        words: Those of the key of each row, as many as were drawn.
     """
 
     most: int
     keys: Keys
     groups: Places
     places: Places = attrs.field(factory=lambda: np.empty(0, dtype=np.int64), init=False)
-    _words: Words = attrs.field(factory=lambda: np.empty((0, 1), dtype=np.uint64), init=False)
+    words: Words = attrs.field(factory=lambda: np.empty((0, 1), dtype=np.uint64), init=False)
 
     @classmethod
     def of(cls, most: int, keys: Keys, columns: int) -> LeastRows:
@@ -46,24 +47,39 @@ class LeastRows:
 
     def add(self, groups: Places, places: Places) -> None:
         """Takes further rows, and leaves out those that are too many of their group."""
-        fresh = [self.keys(places) for _ in range(self._words.shape[1])]
+        fresh = [self.keys(places) for _ in range(self.words.shape[1])]
         self.groups = np.concatenate([self.groups, groups])
         self.places = np.concatenate([self.places, places])
-        self._words = np.concatenate([self._words, np.stack(fresh, axis=1)])
-        order = self._ordered()
-        kept = _first_ones(self.groups[order], self.most)
-        order = order[kept]
+        self.words = np.concatenate([self.words, np.stack(fresh, axis=1)])
+        order = self.ordered()
+        order = order[first_ones(self.groups[order], self.most)]
         self.groups, self.places = self.groups[order], self.places[order]
-        self._words = self._words[order]
+        self.words = self.words[order]
 
-    def _ordered(self) -> NDArray[np.intp]:
+    def ordered(self) -> NDArray[np.intp]:
         """By group, and by key within a group; more words are drawn while two rows are level."""
-        order = in_order(self.groups, self._words)
-        while _level(self.groups[order], self._words[order]):
+        order = in_order(self.groups, self.words)
+        while _level(self.groups[order], self.words[order]):
             more = self.keys(self.places)
-            self._words = np.column_stack([self._words, more])
-            order = in_order(self.groups, self._words)
+            self.words = np.column_stack([self.words, more])
+            order = in_order(self.groups, self.words)
         return order
+
+
+class LeastByPlace(LeastRows):
+    """The same with keys of one word, for rows that are chosen in parts.
+
+    Keys that are equal, once in 2^64 pairs, are ordered by the places of their rows. So a part of
+    the rows is put into the same order as all of them.
+    """
+
+    def ordered(self) -> NDArray[np.intp]:
+        return by_place(self.groups, self.words[:, 0], self.places)
+
+
+def by_place(groups: Places, words: Words, places: Places) -> NDArray[np.intp]:
+    """The order of rows by group, word and place."""
+    return np.lexsort((places, words, *groups.T[::-1]))
 
 
 def in_order(groups: Places, words: Words) -> NDArray[np.intp]:
@@ -97,10 +113,10 @@ def _packed(groups: Places, words: Words) -> Words | None:
 
 def starts_of(groups: Places) -> NDArray[np.bool_]:
     """Which rows are the first of their group, where groups are in order."""
-    return _first_ones(groups, 1)
+    return first_ones(groups, 1)
 
 
-def _first_ones(groups: Places, most: int) -> NDArray[np.bool_]:
+def first_ones(groups: Places, most: int) -> NDArray[np.bool_]:
     """Which rows are among the first so many of their group, where groups are in order."""
     found = np.ones(len(groups), dtype=np.bool_)
     if most < len(groups):

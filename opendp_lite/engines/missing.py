@@ -137,8 +137,9 @@ class Present:
 
     def __call__(self, rows: LazyRows) -> LazyRows:
         if rows.functions or rows.fused:
-            return LazyRows(rows.source, *self._left((*rows.functions, *self.before), rows.fused))
-        return LazyRows(rows.source, *self.alone)
+            left = self._left((*rows.functions, *self.before), rows.fused)
+            return LazyRows(rows.source, *left, rows.keys)
+        return LazyRows(rows.source, *self.alone, rows.keys)
 
     def _left(self, functions: tuple[Part, ...], fused: str) -> tuple[tuple[Part, ...], str]:
         """What is left to do before the fold, and the step that the fold does itself."""

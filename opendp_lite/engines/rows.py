@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from opendp_lite.engines.applied import applied, summarised
 from opendp_lite.engines.door import opened, read
 from opendp_lite.engines.fold import Block, Fold, Scratch
+from opendp_lite.engines.least_rows import Keys
 from opendp_lite.engines.quiet import quiet_for
 from opendp_lite.engines.reduced import reduced
 from opendp_lite.engines.source import Source
@@ -37,11 +38,13 @@ class LazyRows:
         source: A container, which is opened here.
         functions: Applied one after the other to each block.
         fused: The name of the step that a fold of them will do itself, where there is one.
+        keys: Random words for rows, of the release that they are read for; None for no release.
     """
 
     source: Source = attrs.field(converter=opened)
     functions: tuple[Part, ...] = ()
     fused: str = ""
+    keys: Keys | None = None
 
     def numbers(self) -> LazyRows:
         """Itself: a table gives its columns as numbers here."""
@@ -64,7 +67,7 @@ class MapRows:
         return self if self.part.step else MapRows(Part(self.part.function, step))
 
     def __call__(self, rows: LazyRows) -> LazyRows:
-        return LazyRows(rows.source, (*rows.functions, self.part))
+        return LazyRows(rows.source, (*rows.functions, self.part), keys=rows.keys)
 
 
 def map_rows(rows: LazyRows, function: Block) -> LazyRows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial, reduce
+from functools import cache, partial, reduce
 from importlib.metadata import PackageNotFoundError, version
 from platform import python_version_tuple
 from typing import Any, Final
@@ -26,8 +26,9 @@ _FAILED: Final = (
 _FULL: Final = "a part of the rows does not fit into the memory of its worker; make parts smaller"
 
 
+@cache
 def installed() -> dict[str, str]:
-    """The versions that must be the same wherever rows are folded."""
+    """The versions that must be the same wherever rows are folded; looked up once."""
     found = {"Python": ".".join(python_version_tuple()[:2])}
     for package in _SAME:
         try:
@@ -67,6 +68,17 @@ def outcome_of(work: Callable[[], Any]) -> Outcome:
         return Outcome(refusal=_FAILED)
 
 
+@attrs.frozen(eq=False, repr=False)
+class _Part(Blocks):
+    """A part of some rows, where it lies."""
+
+    place: int = attrs.field(kw_only=True)
+
+    @property
+    def part(self) -> int:
+        return self.place
+
+
 @attrs.frozen(repr=False)
 class SentWork:
     """A job for each part of some rows, and how two summaries merge.
@@ -84,12 +96,17 @@ class SentWork:
         """The work for the parts of these rows, pickled by a function."""
         return cls(dumps((attrs.evolve(rows, given=Blocks(tuple)), job, merge)), installed())
 
-    def of_part(self, pieces: Iterable[Any]) -> Outcome:
-        """The summary of a part of the rows, which comes in pieces."""
+    def of_part(self, part: int, pieces: Iterable[Any]) -> Outcome:
+        """The summary of a part of the rows, which comes in pieces.
+
+        Args:
+            part: Its place among the parts; the same each time that it is computed.
+            pieces: Its rows.
+        """
         here = installed()
         if here != self.made_with:
             return Outcome(refusal=_differ(self.made_with, here))
-        return outcome_of(partial(self._summary, pieces))
+        return outcome_of(partial(self._summary, part, pieces))
 
     def merged(self, outcomes: Sequence[Outcome]) -> Outcome:
         """One outcome of several; of several refusals, always the same one."""
@@ -98,13 +115,16 @@ class SentWork:
             return Outcome(refusal=min(refusals))
         return outcome_of(partial(self._merged, [each.summary for each in outcomes]))
 
-    def _summary(self, pieces: Iterable[Any]) -> Any:
+    def _summary(self, part: int, pieces: Iterable[Any]) -> Any:
         rows, job, _ = pickle.loads(self.code)
-        return job(attrs.evolve(rows, given=Blocks(partial(identity, pieces), columns=None)))
+        return job(attrs.evolve(rows, given=_Part(partial(identity, pieces), None, place=part)))
 
     def _merged(self, summaries: Sequence[Any]) -> Any:
         _, _, merge = pickle.loads(self.code)
-        return reduce(merge, summaries)
+        while len(summaries) > 1:
+            pairs = [summaries[place : place + 2] for place in range(0, len(summaries), 2)]
+            summaries = [reduce(merge, pair) for pair in pairs]
+        return summaries[0]
 
 
 def _differ(there: dict[str, str], here: dict[str, str]) -> str:

@@ -20,6 +20,7 @@ SHARE_ENTRIES: Final = 2_000_000
 """Entries for which a further thread is worth its start."""
 _MOST_COLUMNS: Final = 2**24
 _MOST_ROWS: Final = 2**53
+_PART_PLACES: Final = 2**40
 _READ_ROWS: Final = 1024
 _READ_ENTRIES: Final = 4 * BLOCK_ENTRIES
 
@@ -83,6 +84,11 @@ class Source(ABC):
         return ""
 
     @property
+    def part(self) -> int | None:
+        """Which part of some rows on other machines it is; None where nobody counts parts."""
+        return None
+
+    @property
     def origin(self) -> object:
         """What it was picked from: sources of one origin can be gone through together."""
         return self
@@ -109,6 +115,11 @@ def require_here(rows: HasLibrary, step: str, instead: str) -> None:
             f"{step} must see all rows at once, and those of a collection of {rows.library} may "
             f"not fit into memory; {instead}"
         )
+
+
+def first_place(rows: Source) -> int:
+    """Where the first row of a part stands, so that no two rows of all parts stand in one place."""
+    return (rows.part or 0) * _PART_PLACES
 
 
 class InMemory(Source):

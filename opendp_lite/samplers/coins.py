@@ -7,12 +7,12 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.samplers.entropy import Entropy
+from opendp_lite.engines.least_rows import Keys
 
 _WORD = 2**64
 
 
-def coins(probability: Fraction, count: int, entropy: Entropy) -> NDArray[np.bool_]:
+def coins(probability: Fraction, count: int, keys: Keys) -> NDArray[np.bool_]:
     """Independent coins, each heads with exactly this probability.
 
     A coin is heads if a uniform number U is below the probability. Their binary digits are
@@ -21,7 +21,7 @@ def coins(probability: Fraction, count: int, entropy: Entropy) -> NDArray[np.boo
     Args:
         probability: From 0 to 1.
         count: How many coins.
-        entropy: Where the digits of U come from.
+        keys: Random words for some of the coins: the next digits of U of each.
     """
     if probability == 1:
         return np.ones(count, dtype=np.bool_)
@@ -30,7 +30,7 @@ def coins(probability: Fraction, count: int, entropy: Entropy) -> NDArray[np.boo
     while left and len(level):
         digits = int(left * _WORD)
         left = left * _WORD - digits
-        words = entropy.words(len(level))
+        words = keys(level)
         found[level] = words < np.uint64(digits)
         level = level[words == np.uint64(digits)]
     return found

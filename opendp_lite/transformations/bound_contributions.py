@@ -11,13 +11,12 @@ import attrs
 from opendp_lite.core import Transformation
 from opendp_lite.engines.contributions import contributions
 from opendp_lite.engines.lazy_table import LazyTable
-from opendp_lite.engines.least_rows import Places, Words
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import described, whole
 from opendp_lite.examples import example
 from opendp_lite.metrics import SpreadDistance, SymmetricDistance
 from opendp_lite.recipes import stage
-from opendp_lite.samplers.entropy import SecureEntropy
+from opendp_lite.samplers.fresh_keys import fresh_keys
 from opendp_lite.spaces import Space, records, row_metric
 from opendp_lite.tables import PersonTables, Tables, TablesOrPeople, tables_in
 
@@ -48,7 +47,8 @@ def bound_contributions(
     Returns:
         The table with the chosen rows. A person with few rows keeps them all. Any choice of so many
         rows of a person is equally likely. Rows without an id are left out. The chosen rows are
-        held in memory if the data comes in blocks, and their places if it is in memory.
+        held in memory if the data comes in blocks, and their places if it is in memory. Those of a
+        table on dask or Spark are chosen there and come here.
 
     Raises:
         ParameterError: If a number is not whole or below 1, or ``groups`` is no such pair.
@@ -92,7 +92,7 @@ def bound_contributions(
         return distance * factor
 
     def kept(table: LazyTable) -> LazyTable:
-        return contributions(table, column, most, group, table.keys or _fresh_keys)
+        return contributions(table, column, most, group, table.keys or fresh_keys)
 
     domain = attrs.evolve(tables_in(space.domain), size=None, limit=_words(most, group))
     metric = _spread(space, group)
@@ -107,11 +107,6 @@ def _spread(space: Space[Any], group: tuple[str, int] | None) -> SymmetricDistan
     """
     people = isinstance(space.domain, PersonTables)
     return SpreadDistance(*group) if people and group else SymmetricDistance()
-
-
-def _fresh_keys(places: Places) -> Words:
-    """Random words for an exact result, which is for no release."""
-    return SecureEntropy().words(len(places))
 
 
 def _person(space: Space[Any], given: str | None) -> str:

@@ -16,12 +16,13 @@ from opendp_lite.domains import Rows
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.missing import LEAVE_OUT
 from opendp_lite.engines.rows import LazyRows, map_rows, materialise
-from opendp_lite.engines.source import require_here
+from opendp_lite.engines.rows_of_size import rows_of_size
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import described, nearest, whole
 from opendp_lite.examples import example, rows_in
 from opendp_lite.metrics import ChangeOneDistance
 from opendp_lite.recipes import stage
+from opendp_lite.samplers.fresh_keys import fresh_keys
 from opendp_lite.spaces import Space, row_metric
 from opendp_lite.transformations.row_map import plain_nan, unchanged
 from opendp_lite.transformations.widths import fitting
@@ -32,7 +33,6 @@ _SECOND = np.uint64(0x94D049BB133111EB)
 _SHIFTS = tuple(np.uint64(bits) for bits in (30, 27, 31))
 
 Bits = NDArray[np.uint64]
-_INSTEAD: Final = "use dp.mean, or sum and count, which need no public number of rows"
 _GOLDEN: Final = 0.6180339887498949
 
 
@@ -45,7 +45,7 @@ def resize(
     """Brings a dataset to a public number of rows.
 
     Where there are too many rows, it keeps a sample without replacement. Where there are too few,
-    it adds public rows. All rows are held in memory.
+    it adds public rows. All rows are held in memory. Of rows on dask or Spark only ``size`` are.
 
     Args:
         size: The public number of rows, at least 1. It may be a noisy count.
@@ -54,8 +54,9 @@ def resize(
 
     Returns:
         Exactly ``size`` rows. A fixed hash of a row's content, and of how often it came before,
-        decides whether it stays. So their order does not matter. Where the number of rows was
-        private, rows with missing values are left out first.
+        decides whether it stays. So their order does not matter. On dask and Spark a secret random
+        key of each row decides, anew in each release. Where the number of rows was private, rows
+        with missing values are left out first.
 
     Raises:
         ParameterError: If ``size`` is not a whole number above 0, or memory cannot hold the rows.
@@ -68,7 +69,10 @@ def resize(
     Proof:
         One more row puts one more pair (content, occurrence) into the hashed order. This changes
         the first ``size`` pairs in at most one place. Free Lunch (Fitzsimons, Honaker, Shoemate,
-        Singhal), appendix C.2, with the sensitivity corrected.
+        Singhal), appendix C.2, with the sensitivity corrected. On dask and Spark each row has an
+        independent random key, and neighbours are compared with the same keys for the rows that
+        they share. What follows is a mixture over the keys, which loses no more than its worst
+        part (joint quasi-convexity of the divergences).
 
     Example:
         >>> import opendp_lite as dp
@@ -81,12 +85,10 @@ def resize(
     sized = row_metric(space).fixed_size
 
     def resized(rows: LazyRows) -> LazyRows:
-        require_here(rows.source, "resize", _INSTEAD)
         made = _room(count, domain.columns)
         with np.errstate(all="ignore"):
             complete = rows if sized else map_rows(rows, LEAVE_OUT)
-            found = plain_nan(materialise(complete).reshape(-1, domain.columns))
-        kept = found[hashed_order(found)[:count]]
+            kept = (_far if rows.source.library else _near)(complete, count, domain.columns)
         made[: len(kept)] = kept
         made[len(kept) :] = filling(count - len(kept))
         return LazyRows(made)
@@ -97,6 +99,17 @@ def resize(
         resized,
         unchanged,
     )
+
+
+def _near(rows: LazyRows, size: int, columns: int) -> Floats:
+    """So many rows, by the hash of each."""
+    found = plain_nan(materialise(rows).reshape(-1, columns))
+    return found[hashed_order(found)[:size]]
+
+
+def _far(rows: LazyRows, size: int, columns: int) -> Floats:
+    """So many rows of those on other machines, by a secret random key of each."""
+    return plain_nan(rows_of_size(rows, size, columns, rows.keys or fresh_keys, "resize"))
 
 
 def _room(size: int, columns: int) -> Floats:

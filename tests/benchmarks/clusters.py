@@ -16,8 +16,10 @@ CHUNK = 500_000
 ROUNDS = 5
 LOWER, UPPER = -2.0, 2.0
 SUM_TIMES, MEAN_TIMES, MEDIAN_TIMES, SPARK_TIMES = 1.2, 2.0, 10.0, 2.5
+RESIZE_TIMES = 10.0
 TOTAL = dp.clamp(LOWER, UPPER) >> dp.sum() >> dp.gaussian(scale=10)
 MEAN = dp.mean(LOWER, UPPER, epsilon=1)
+RESIZED = dp.clamp(LOWER, UPPER) >> dp.resize(1000) >> dp.sum() >> dp.gaussian(scale=10)
 MEDIAN = dp.private_quantile(0.5, bounds=(-9, 9), epsilon=1)
 
 
@@ -41,6 +43,7 @@ def of_dask(size: int) -> Iterator[Row]:
             ("clamp >> sum >> gaussian", TOTAL, SUM_TIMES),
             ("dp.mean", MEAN, MEAN_TIMES),
             ("a median between bounds", MEDIAN, MEDIAN_TIMES),
+            ("clamp >> resize(1000) >> sum >> gaussian", RESIZED, RESIZE_TIMES),
         ):
             yield compared(
                 f"{name}, dask, {power(size)} rows",

@@ -373,19 +373,23 @@ LOUD = dp.clamp(0, 1) >> dp.sum() >> dp.laplace(epsilon=3)
 HONEST = dp.records() >> dp.sample(0.1, LOUD)
 
 
+def a_tenth(count, keys):
+    return keys(np.arange(count)) < 2**64 // 10
+
+
 def ignores_the_sample(rows, entropy):
     return LOUD.bound.function(rows, entropy)
 
 
 def tells_the_sample(rows, entropy):
-    chosen = row_sample(rows, lambda n: entropy.words(n) < 2**64 // 10)
+    chosen = row_sample(rows, a_tenth, lambda places: entropy.words(len(places)))
     return LOUD.bound.function(chosen, entropy)[0], sum(map(len, chosen.source.held))
 
 
 def seeded(rows, entropy):
     """The same rows at each release: those that a person with the seed knows."""
     known = InsecureSeededEntropy(4)
-    chosen = row_sample(rows, lambda n: known.words(n) < 2**64 // 10)
+    chosen = row_sample(rows, a_tenth, lambda places: known.words(len(places)))
     return LOUD.bound.function(chosen, entropy)
 
 

@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
+from opendp_lite.engines.secret_words import SecretWords
 
 distributed = pytest.importorskip("distributed", reason="needs pip install 'opendp_lite[dask]'")
+dask = pytest.importorskip("dask")
 arrays = pytest.importorskip("dask.array")
 pytestmark = pytest.mark.xdist_group("dask cluster")
 
@@ -70,8 +72,19 @@ def test_a_worker_with_other_versions_refuses(client: Any, monkeypatch: pytest.M
         SUM(slow(NUMBERS, 0))
 
 
-def test_a_worker_that_dies_while_it_is_busy_changes_nothing(client: Any) -> None:
-    expected = np.asarray(SUM(NUMBERS)).tobytes()
+SIZED = dp.records(size=len(NUMBERS), metric=dp.ChangeOneDistance()) >> dp.clamp(-1000.0, 2000.0)
+CHOSEN = SIZED >> dp.resize(200) >> dp.sum() >> dp.laplace(epsilon=1)
+
+
+def test_a_worker_that_dies_while_it_is_busy_changes_nothing(
+    client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the number of rows, which is checked, nor which rows the secret keys choose."""
+    secrets: list[SecretWords] = []
+    drawn = SecretWords.of
+    monkeypatch.setattr(SecretWords, "of", lambda keys: secrets.append(drawn(keys)) or secrets[-1])
+    with dask.config.set(scheduler="sync"):
+        expected = CHOSEN.insecure_release(slow(NUMBERS, 0), 7).value
     pids = client.run(os.getpid)
     killed: dict[str, float] = {}
     ended = threading.Event()
@@ -89,11 +102,15 @@ def test_a_worker_that_dies_while_it_is_busy_changes_nothing(client: Any) -> Non
     killer = threading.Thread(target=kill)
     killer.start()
     try:
-        found = SUM(slow(NUMBERS, LONG))
+        found = CHOSEN.insecure_release(slow(NUMBERS, LONG), 7).value
         done = time.monotonic()
     finally:
         ended.set()
         killer.join()
     assert killed["doing"] > 0
     assert killed["at"] < done
-    assert np.asarray(found).tobytes() == expected
+    assert np.asarray(found).tobytes() == np.asarray(expected).tobytes()
+    logs = str(client.get_worker_logs())
+    assert not any(
+        word in logs for each in secrets for word in (str(each.secret), each.secret.hex())
+    )

@@ -24,6 +24,7 @@ WORDS = np.array(["f", "m", "x"])[_generator.integers(0, 3, ROWS)]
 FRAME = pd.DataFrame({"w": WORDS, "x": NUMBERS})
 LIMITED = dp.select("x") >> dp.clamp(-1000.0, 2000.0)
 SUM = LIMITED >> dp.sum()
+NOISE = dp.laplace(epsilon=1)
 SECRET = "patient 42"
 
 
@@ -67,6 +68,20 @@ def test_every_partition_gives_the_same_integers(frame: Any, partitions: int) ->
 def test_releases_are_those_of_pandas(frame: Any, release: Any) -> None:
     found, expected = (release.insecure_release(data, 5) for data in (frame, FRAME))
     assert repr(found) == repr(expected)
+
+
+@pytest.mark.parametrize(
+    "release",
+    [
+        LIMITED >> dp.resize(99) >> dp.sum() >> NOISE,
+        dp.table(person="w") >> dp.bound_contributions(2) >> LIMITED >> dp.sum() >> NOISE,
+        dp.combinators.sample(0.5, SUM >> NOISE),
+    ],
+    ids=["resize", "people", "sample"],
+)
+def test_rows_are_chosen_in_the_parts(frame: Any, release: Any) -> None:
+    found = [repr(release.insecure_release(frame, seed).value) for seed in (1, 1, 2)]
+    assert found[0] == found[1] != found[2]
 
 
 def test_no_rows_are_no_reason_to_refuse(frame: Any) -> None:

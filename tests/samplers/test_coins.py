@@ -8,21 +8,19 @@ import numpy as np
 import pytest
 
 from opendp_lite.samplers.coins import coins
-from opendp_lite.samplers.entropy import Entropy, InsecureSeededEntropy
+from opendp_lite.samplers.entropy import InsecureSeededEntropy
 
 
-class Given(Entropy):
+class Given:
     """Gives the words of a list."""
 
     def __init__(self, *words: int) -> None:
         self.left = list(words)
 
-    def words(self, count):
+    def __call__(self, places):
+        count = len(places)
         found, self.left = self.left[:count], self.left[count:]
         return np.array(found, dtype=np.uint64)
-
-    def word(self):
-        return int(self.words(1)[0])
 
 
 THIRD = Fraction(1, 3)
@@ -70,6 +68,7 @@ def test_sure_coins_draw_nothing():
 def test_frequencies(probability):
     """Six standard deviations: by chance once in 10^9, and the seed is fixed."""
     count = 200_000
-    found = coins(probability, count, InsecureSeededEntropy(5)).sum()
+    words = InsecureSeededEntropy(5).words
+    found = coins(probability, count, lambda places: words(len(places))).sum()
     spread = float(probability * (1 - probability) * count) ** 0.5
     assert abs(found - float(probability) * count) < 6 * spread

@@ -562,14 +562,15 @@ def test_leaving_rows_out_early_changes_nothing(waiting, monkeypatch):
 def test_blocks_hold_no_more_than_what_may_be_kept(monkeypatch):
     monkeypatch.setattr(engine, "_WAITING_PIECES", 50)
     held: list[int] = []
-    keep = engine._Piece.keep
+    among = engine.Piece.among
 
-    def watched(piece: Any, chosen: Any) -> None:
-        keep(piece, chosen)
+    def watched(piece: Any, chosen: Any) -> Any:
+        found = among(piece, chosen)
         held.append(len(chosen))
-        assert len(piece.held[0]) == len(piece.places)
+        assert len(found.held[0]) == len(found.places)
+        return found
 
-    monkeypatch.setattr(engine._Piece, "keep", watched)
+    monkeypatch.setattr(engine.Piece, "among", watched)
     data = np.array([[n % 5, 0, n] for n in range(5000)], dtype=float)
     found = kept(dp.Blocks(lambda: iter(np.array_split(data, 500)), columns=3), drawn(1))
     assert len(found) == 10 == max(held)

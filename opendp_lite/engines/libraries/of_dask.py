@@ -37,7 +37,7 @@ class DaskPartitions(Partitions):
         of_part = delayed(_of_part, pure=False)
         merged = delayed(_merged, pure=False)
         sent = delayed(work, pure=False)
-        level = [of_part(sent, part) for part in self.delayed()]
+        level = [of_part(sent, *each) for each in enumerate(self.delayed())]
         while len(level) > 1:
             starts = range(0, len(level), _FAN)
             level = [merged(sent, level[start : start + _FAN]) for start in starts]
@@ -45,8 +45,8 @@ class DaskPartitions(Partitions):
         return found
 
 
-def _of_part(work: SentWork, part: Any) -> Outcome:
-    return work.of_part([part])
+def _of_part(work: SentWork, part: int, rows: Any) -> Outcome:
+    return work.of_part(part, [rows])
 
 
 def _merged(work: SentWork, outcomes: Sequence[Outcome]) -> Outcome:

@@ -9,7 +9,11 @@ from typing import Any, ClassVar, Final
 
 import attrs
 import pyarrow as arrow  # type: ignore[import-untyped]
-from pyspark import cloudpickle, sql  # type: ignore[import-not-found,import-untyped,unused-ignore]
+from pyspark import (  # type: ignore[import-not-found,import-untyped,unused-ignore]
+    TaskContext,
+    cloudpickle,
+    sql,
+)
 from pyspark.sql.pandas.types import (  # type: ignore[import-not-found,import-untyped,unused-ignore]
     to_arrow_schema,
 )
@@ -53,11 +57,11 @@ class _Frame(Partitions):
         found = self.frame.mapInArrow(partial(_of_part, work), _SCHEMA)
         merged = found.repartition(_FEW).mapInArrow(partial(_merged, work), _SCHEMA)
         outcomes = [pickle.loads(bytes(row[_COLUMN])) for row in merged.collect()]
-        return work.merged(outcomes) if outcomes else work.of_part(())
+        return work.merged(outcomes) if outcomes else work.of_part(0, ())
 
 
 def _of_part(work: SentWork, batches: Iterator[Any]) -> Iterator[Any]:
-    yield _as_batch(work.of_part(batches))
+    yield _as_batch(work.of_part(TaskContext.get().partitionId(), batches))
 
 
 def _merged(work: SentWork, batches: Iterator[Any]) -> Iterator[Any]:
