@@ -86,7 +86,8 @@ class PrivacyClaim:
 class Report:
     """One release with its claim and with what the command did to the values.
 
-    ``titles`` are those of the labels of lines; a release without them is one number.
+    ``titles`` are those of the labels of lines; a release without them is one number. ``advice`` is
+    what helps where the noise hides a number.
     """
 
     name: str
@@ -100,6 +101,7 @@ class Report:
     claim: PrivacyClaim
     notes: dict[str, str]
     hidden: bool
+    advice: str
 
     @property
     def statement(self) -> dict[str, Any]:
@@ -198,7 +200,7 @@ class Report:
 
     def _hint(self) -> str:
         hidden = f"the {self._words}" if not self.titles else "some of these numbers"
-        return f"the noise hides {hidden}: use more rows, narrower bounds or a larger budget"
+        return f"the noise hides {hidden}: {self.advice}"
 
     def _grid(self) -> list[str]:
         """The lines as a table: labels to the left, numbers to the right."""

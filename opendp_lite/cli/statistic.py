@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
@@ -12,6 +12,8 @@ import opendp_lite as dp
 from opendp_lite.cli.numbers import as_typed, short
 
 Labels = tuple[Hashable, ...]
+MORE: Final = "use more rows, narrower bounds or a larger budget"
+"""What helps where the noise hides a number, as a rule."""
 
 
 @attrs.frozen
@@ -82,6 +84,7 @@ class Statistic:
         reach: How far apart two values of the statistic can be; None where they may be anything.
         sampling: Whether the intervals are for the population.
         heading: What stands above a table of releases; empty for the name.
+        advice: What helps where the noise hides a number.
     """
 
     name: str
@@ -96,6 +99,7 @@ class Statistic:
     reach: float | None = None
     sampling: bool = False
     heading: str = ""
+    advice: str = MORE
 
     def hides(self, line: ReportLine) -> bool:
         """Whether the noise says little more than what was known before."""
