@@ -106,6 +106,13 @@ class RowMetric(Metric):
         """How many rows of one dataset alone may have the same values in some columns."""
         return distance
 
+    def of_places(self, columns: Collection[str]) -> Metric:
+        """What is left once rows say in which place a row is, each of which has one key of these.
+
+        Rows in one place have the same key of each of these columns.
+        """
+        return self.of_new_values()
+
     def distance(self, value: object) -> Fraction:
         return Fraction(whole(value, "d_in (a number of rows)"))
 
@@ -147,7 +154,8 @@ class SpreadDistance(SymmetricDistance):
     """As ``SymmetricDistance``, for rows that are spread over the values of a column.
 
     Datasets are at most d apart if at most d rows are added or removed, and at most d / ``groups``
-    of them share one value of ``column``. ``bound_contributions`` with ``groups`` gives it.
+    of them share one value of ``column``. Values are one where they are one key of
+    ``thresholded_counts``. ``bound_contributions`` with ``groups`` gives it.
 
     Args:
         column: The name of the column.
@@ -164,6 +172,33 @@ class SpreadDistance(SymmetricDistance):
     def of_new_values(self) -> Metric:
         """Rows that were apart may have become alike."""
         return SymmetricDistance()
+
+    def of_places(self, columns: Collection[str]) -> Metric:
+        """Rows that are apart are in different places."""
+        apart = self.column in columns
+        return SpreadPlacesDistance(self.groups) if apart else self.of_new_values()
+
+
+@attrs.frozen(repr=False)
+class SpreadPlacesDistance(SymmetricDistance):
+    """As ``SymmetricDistance``, for rows with a one in a place, which are spread over the places.
+
+    Datasets are at most d apart if at most d rows are added or removed, and at most d / ``groups``
+    of them have their one in the same place. ``one_hot`` gives it.
+
+    Args:
+        groups: Over how many places the rows are spread.
+    """
+
+    groups: int
+
+    def of_new_values(self) -> Metric:
+        """Rows that were in different places may have become alike."""
+        return SymmetricDistance()
+
+    def per_row(self, body: Body) -> Norms | None:
+        """A mean over rows of which at most one in so many has its one in a place."""
+        return body.spread_radii(self.groups)
 
 
 @spellable
