@@ -87,7 +87,8 @@ class Report:
     """One release with its claim and with what the command did to the values.
 
     ``titles`` are those of the labels of lines; a release without them is one number. ``advice`` is
-    what helps where the noise hides a number.
+    what helps where the noise hides a number. ``together`` says whether intervals hold all at once,
+    those of one group where it is ``grouped``.
     """
 
     name: str
@@ -102,6 +103,8 @@ class Report:
     notes: dict[str, str]
     hidden: bool
     advice: str
+    together: bool
+    grouped: bool
 
     @property
     def statement(self) -> dict[str, Any]:
@@ -177,13 +180,20 @@ class Report:
             }
             told = aligned({**own, **entries})
         else:
-            own = {"intervals": f"each by itself holds the {self.target} ({source})"}
+            own = {"intervals": f"{self._held} the {self.target} ({source})"}
             own |= {name: f"these intervals hold {_FURTHER[name]}" for name in self._further}
             head = [f"{self.heading} of {name}", "", *self._grid(), ""]
             told = [*head, *aligned({**own, **entries})]
         if self.claim.explanation is not None:
             told.extend(["", *self.claim.explanation])
         return "\n".join(told)
+
+    @property
+    def _held(self) -> str:
+        """Which intervals hold what is estimated at this confidence."""
+        if not self.together:
+            return "each by itself holds"
+        return f"all of {'one group' if self.grouped else 'them'} at once hold"
 
     @property
     def _words(self) -> str:

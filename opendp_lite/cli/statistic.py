@@ -85,6 +85,7 @@ class Statistic:
         sampling: Whether the intervals are for the population.
         heading: What stands above a table of releases; empty for the name.
         advice: What helps where the noise hides a number.
+        together: Whether the intervals of one release hold all at once.
     """
 
     name: str
@@ -100,6 +101,7 @@ class Statistic:
     sampling: bool = False
     heading: str = ""
     advice: str = MORE
+    together: bool = False
 
     def hides(self, line: ReportLine) -> bool:
         """Whether the noise says little more than what was known before."""

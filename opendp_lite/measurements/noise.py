@@ -127,6 +127,7 @@ def _with_intervals(
     widths, level = (round_up(each), round_up(joint)), float(share)
     (deviation,) = (part.law.standard_deviation for part in errors)
     least = 0.0 if domain.non_negative else -np.inf
+    names = domain.names
 
     def shown(noisy: Grid) -> Interval:
         values = noisy.floats
@@ -135,7 +136,7 @@ def _with_intervals(
             np.where(rounding == 0, width, np.nextafter(width + rounding, np.inf))
             for width in widths
         )
-        found = Estimates.around(values, deviation, one, every, level, least=least)
+        found = Estimates.around(values, deviation, one, every, level, least=least, names=names)
         return found[0] if domain.dimension == 1 else found
 
     return shown
