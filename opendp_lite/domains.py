@@ -23,6 +23,7 @@ from opendp_lite.errors import DataError, ParameterError, SpaceError
 from opendp_lite.exact import described
 from opendp_lite.grid import Grid
 from opendp_lite.metrics import AbsoluteDistance, L2Distance, Metric, SymmetricDistance
+from opendp_lite.shown_results import printable
 from opendp_lite.sketch import ARROW, NUMBER, TABLE, Sketch
 
 _MOST_FLOAT = 2**53
@@ -110,11 +111,6 @@ class Domain(ABC):
     @abstractmethod
     def front(cls) -> tuple[Domain, Metric, Origin]:
         """The domain and metric that a bare pipeline binds itself to, and how that is typed."""
-
-
-def printable(name: str) -> str:
-    """The name of a column, or its repr where that is not all letters that one sees."""
-    return name if name.isprintable() else repr(name)
 
 
 def _dimension(value: int) -> int:

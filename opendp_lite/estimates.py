@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from opendp_lite.band import step_picture
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimate import Estimate
-from opendp_lite.shown_results import for_json, html_grid, significant
+from opendp_lite.shown_results import for_json, html_grid, printable, significant
 from opendp_lite.strips import Scale
 
 Floats = NDArray[np.float64]
@@ -157,6 +157,8 @@ class Estimates:
         if self.names is None or name not in self.names:
             there = "they have no names" if self.names is None else f"there are {list(self.names)}"
             raise KeyError(f"no estimate is called {name!r}; {there}")
+        if self.names.count(name) > 1:
+            raise KeyError(f"several estimates are called {name!r}; take them by number")
         return self.names.index(name)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
@@ -205,7 +207,7 @@ class Estimates:
         return [self._row(place) for place in range(min(len(self), _SHOWN))]
 
     def _row(self, place: int) -> Sequence[str]:
-        name = str(place) if self.names is None else self.names[place]
+        name = str(place) if self.names is None else printable(self.names[place])
         value, error = self.values[place].item(), self.standard_errors[place].item()
         kinds = [self.intervals] if self._once else [self.intervals, self.joint_intervals]
         ends = [end for kind in kinds for end in kind[place].tolist()]

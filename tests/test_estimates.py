@@ -90,6 +90,13 @@ def test_intervals_that_hold_jointly_are_shown_once():
     assert str(several(np.arange(900) % 9)).count("interval") == 2
 
 
+def test_names_that_repeat_or_break_lines_are_told_apart():
+    found = Estimates([1.0, 2.0], [1.0] * 2, [(0, 3)] * 2, [(0, 4)] * 2, 0.9, ("a\nb", "a\nb"))
+    assert len(repr(found).splitlines()) == 4
+    with pytest.raises(KeyError, match="several estimates are called"):
+        found["a\nb"]
+
+
 def test_sums_have_the_names_of_their_columns():
     table = {"age": [1.0, 2.0], "visits": [3.0, 4.0], "sex": ["f", "m"]}
     summed = dp.select("age", "visits") >> dp.clamp(0, 9) >> dp.sum()

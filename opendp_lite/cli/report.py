@@ -139,7 +139,7 @@ class Report:
             "interval": list(line.interval),
         }
         further = {f"{name}_interval": list(ends) for name, ends in line.further.items()}
-        return found | further
+        return found | further | ({"too_few_rows": True} if line.too_few else {})
 
     def columns(self) -> dict[str, list[Any]]:
         """The numbers as a table: a list for each column."""

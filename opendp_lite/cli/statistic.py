@@ -21,7 +21,7 @@ class ReportLine:
     """One released number: what it is of, and how far off it may be.
 
     ``joint`` is an interval that holds together with those of all other lines. ``wide`` includes
-    what clipping may have moved.
+    what clipping may have moved. ``too_few`` says that there were too few rows for the statistic.
     """
 
     labels: Labels
@@ -30,12 +30,13 @@ class ReportLine:
     interval: tuple[float, float]
     joint: tuple[float, float] | None = None
     wide: tuple[float, float] | None = None
+    too_few: bool = False
 
     @classmethod
     def of(cls, estimate: dp.Estimate, *labels: Hashable) -> ReportLine:
         """The line of an estimate."""
         own = estimate.value, estimate.standard_error, estimate.interval
-        return cls(labels, *own, wide=estimate.wide_interval)
+        return cls(labels, *own, wide=estimate.wide_interval, too_few=estimate.too_few)
 
     @property
     def further(self) -> dict[str, tuple[float, float]]:

@@ -165,7 +165,7 @@ def _unforeseen(*_: object) -> NoReturn:
         "expected_error: the error of a mean without bounds depends on how far the values reach, "
         "which no guess of the mean tells. Plan with bounds that you think fit: "
         "dp.expected_error(dp.mean(0, 100, epsilon=1), n=1000, guess=40). Without bounds expect "
-        "about one and a half times that with 10 000 rows or more"
+        "about one and a half times that with 10 000 rows or more, and twice with a pure epsilon"
     )
 
 
