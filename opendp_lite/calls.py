@@ -12,7 +12,7 @@ from typing import Any, cast, get_args, get_origin
 import attrs
 
 from opendp_lite.by_hand import ByHand
-from opendp_lite.core import Transformation, heading, joined
+from opendp_lite.core import Transformation, heading, joined, with_recipe
 from opendp_lite.documents import path_of
 from opendp_lite.domains import Domain, Rows
 from opendp_lite.drawing.broken_chain import pointing
@@ -30,7 +30,7 @@ from opendp_lite.signatures import (
     signature_of,
     typed_signature,
 )
-from opendp_lite.spaces import Space
+from opendp_lite.spaces import Space, made_by
 from opendp_lite.wanted import argument_hint
 
 _SHORT = 200
@@ -134,7 +134,8 @@ class Call:
         nearer = Space(domain, space.metric.of_new_values(), unit=space.unit)
         if isinstance(before, Transformation):
             whole = chained(before.function, function)
-            return attrs.evolve(before, output_space=nearer, function=whole)
+            moved = attrs.evolve(before, output_space=nearer, function=whole)
+            return with_recipe(moved, before.recipe)
         return Transformation(space, nearer, function, identity)
 
     def _link(self) -> Call:
@@ -206,7 +207,7 @@ def _marked(made: Transformation[Any, Any]) -> Transformation[Any, Any]:
     """A transformation that was put together by hand, with a mark in place of its recipe."""
     mark = ByHand()
     line = at_space(made.output_space, mark, identity, made.stability_map)
-    return attrs.evolve(made, recipe=(mark,), trace=(line,))
+    return with_recipe(attrs.evolve(made, trace=(line,)), (mark,))
 
 
 @contextmanager
@@ -287,4 +288,4 @@ def _kinds(annotation: Any) -> tuple[type[Domain], ...]:
 def default_space(kind: type[Domain]) -> Space[Any]:
     """The space that a pipeline of this kind binds itself to when none was said."""
     domain, metric, origin = kind.front()
-    return Space(domain, metric, unit=metric.distance(1), origin=origin)
+    return made_by(Space(domain, metric, unit=metric.distance(1)), origin)

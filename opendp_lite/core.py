@@ -13,7 +13,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.by_hand import NO_RECIPE, ByHand, by_hand
-from opendp_lite.documents import without_parentheses
+from opendp_lite.documents import one_line, without_parentheses
 from opendp_lite.drawing.broken_chain import pointing
 from opendp_lite.engines.deferred import Released, chained, identity, query_of, release_of
 from opendp_lite.errors import OpenDPLiteError, ParameterError, SpaceError, shortened
@@ -42,6 +42,7 @@ else:
 
 In = TypeVar("In", bound=Space[Any], contravariant=True)
 Out = TypeVar("Out", bound=Space[Any], covariant=True)
+J = TypeVar("J", bound="Transformation[Any, Any] | Measurement[Any, Any]")
 M = TypeVar("M", bound=Measure[Any])
 M2 = TypeVar("M2", bound=Measure[Any])
 Release = TypeVar("Release", contravariant=True)
@@ -208,7 +209,7 @@ class Transformation(_Joined, Stable[In, Out]):
     output_space: Out
     function: Map
     stability_map: Map
-    recipe: tuple[Any, ...] = attrs.field(default=(), kw_only=True)
+    recipe: tuple[Any, ...] = attrs.field(default=(), init=False)
     trace: tuple[TraceStep, ...] = attrs.field(default=(), kw_only=True)
 
     def _result(self, data: Any) -> Any:
@@ -276,7 +277,7 @@ class Measurement(_Joined, Private[In, M, R]):
     function: Callable[[Any, Entropy], R]
     privacy_map: Map
     facts: Facts = Facts()
-    recipe: tuple[Any, ...] = attrs.field(default=(), kw_only=True)
+    recipe: tuple[Any, ...] = attrs.field(default=(), init=False)
     trace: tuple[TraceStep, ...] = attrs.field(default=(), kw_only=True)
 
     if not TYPE_CHECKING:
@@ -298,7 +299,7 @@ class Measurement(_Joined, Private[In, M, R]):
         trace: tuple[TraceStep, ...] | None = None,
     ) -> Measurement[In, M, R]:
         """The same with another explanation, and, where given, simulation and trace."""
-        return attrs.evolve(
+        explained = attrs.evolve(
             self,
             facts=attrs.evolve(
                 self.facts,
@@ -307,6 +308,7 @@ class Measurement(_Joined, Private[In, M, R]):
             ),
             trace=self.trace if trace is None else trace,
         )
+        return with_recipe(explained, self.recipe)
 
     if TYPE_CHECKING:
 
@@ -377,7 +379,14 @@ def _traced(
     else:
         step = at_release(whole.output_measure, link, whole.privacy_map)
     parts = tuple(part.preceded_by(before).indented() for part in whole.trace)
-    return attrs.evolve(whole, recipe=(*recipe, link), trace=(*trace, *parts, step))
+    return with_recipe(attrs.evolve(whole, trace=(*trace, *parts, step)), (*recipe, link))
+
+
+def with_recipe(made: J, recipe: tuple[Any, ...]) -> J:
+    """The same, made by these steps. A copy by ``attrs.evolve`` counts as put together by hand."""
+    found = attrs.evolve(made)
+    object.__setattr__(found, "recipe", recipe)
+    return found
 
 
 def follow(measurement: Any, other: Any) -> Any:
@@ -390,13 +399,13 @@ def follow(measurement: Any, other: Any) -> Any:
     def release(value: Any, entropy: Entropy) -> Any:
         return other(before(value, entropy))
 
-    return attrs.evolve(
+    followed = attrs.evolve(
         measurement,
         function=Released(query_of(measurement.function), release),
         facts=attrs.evolve(measurement.facts, simulate=None, errors=()),
-        recipe=(*_spelled(measurement), other),
         trace=(*measurement.trace, after_noise(link_text(other))),
     )
+    return with_recipe(followed, (*_spelled(measurement), other))
 
 
 def _converted(measurement: Any, conversion: Conversion[Any, Any]) -> Any:
@@ -407,14 +416,14 @@ def _converted(measurement: Any, conversion: Conversion[Any, Any]) -> Any:
         loss = source_map(distance)
         return conversion.convert(loss, source.profile(loss))
 
-    return attrs.evolve(
+    converted = attrs.evolve(
         measurement,
         output_measure=target,
         privacy_map=privacy_map,
         facts=attrs.evolve(measurement.facts, explanation=conversion.formula()),
-        recipe=(*_spelled(measurement), conversion),
         trace=(*measurement.trace, at_release(target, conversion, privacy_map, Role.RELEASE)),
     )
+    return with_recipe(converted, (*_spelled(measurement), conversion))
 
 
 def _spelled(pipeline: Any) -> tuple[Any, ...]:
@@ -479,7 +488,7 @@ def heading(link: Any) -> str:
 def link_text(link: Any) -> str:
     """A step of a recipe as it would be typed."""
     named = isinstance(link, type | np.ufunc) or inspect.isroutine(link)
-    return str(link.__name__) if named else repr(link)
+    return one_line(str(link.__name__) if named else repr(link))
 
 
 def _rejoined(space: Space[Any], recipe: tuple[Any, ...]) -> Any:

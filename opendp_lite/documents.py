@@ -65,6 +65,11 @@ def path_of(public: Callable[..., Any]) -> str:
     return str(vars(public).get("public_path", public.__name__))
 
 
+def one_line(text: str) -> str:
+    """A name or a repr in one line: it adds no line of its own to what people read."""
+    return "".join(each if each.isprintable() else " " for each in text)
+
+
 def without_parentheses(other: object) -> SpaceError | None:
     """The refusal of a step whose parentheses were forgotten; None for anything else."""
     if not hasattr(other, "makes_step"):

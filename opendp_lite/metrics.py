@@ -149,6 +149,28 @@ class SymmetricDistance(RowMetric):
         return body.radii()
 
 
+def _is_a_column(metric: object, field: object, value: Any) -> None:
+    if not isinstance(value, str):
+        raise ParameterError(
+            f"column is the name of a column, such as 'city'; got {described(value)}"
+        )
+
+
+def _is_a_number_of_groups(metric: object, field: object, value: Any) -> None:
+    whole(value, "groups", least=1)
+
+
+def _as_many_in_each(rows: Fraction, groups: int) -> Fraction:
+    """A number of rows that may be as many in each group: fewer would have less than one there."""
+    if rows % groups:
+        raise ParameterError(
+            f"d_in is a number of rows in {groups} groups, as many in each: a multiple of "
+            f"{groups}; got {format_number(rows)}. A space with a person says it for you: "
+            "dp.table(person='id') >> dp.bound_contributions(1, groups=(column, most))"
+        )
+    return rows
+
+
 @attrs.frozen(repr=False)
 class SpreadDistance(SymmetricDistance):
     """As ``SymmetricDistance``, for rows that are spread over the values of a column.
@@ -162,8 +184,17 @@ class SpreadDistance(SymmetricDistance):
         groups: Over how many of its values the rows are spread.
     """
 
-    column: str
-    groups: int
+    column: str = attrs.field(validator=_is_a_column)
+    groups: int = attrs.field(validator=_is_a_number_of_groups)
+
+    def distance(self, value: object) -> Fraction:
+        """A number of rows, the same number for each of the groups."""
+        return _as_many_in_each(super().distance(value), self.groups)
+
+    def protected(self, distance: Fraction) -> str:
+        most = format_number(distance / self.groups)
+        rows = super().protected(distance)
+        return f"{rows}, at most {most} of them with one value of {self.column!r}"
 
     def most_alike(self, distance: Fraction, columns: Collection[str]) -> Fraction:
         """A share of the rows, if the column is among these."""
@@ -178,6 +209,9 @@ class SpreadDistance(SymmetricDistance):
         apart = self.column in columns
         return SpreadPlacesDistance(self.groups) if apart else self.of_new_values()
 
+    def __repr__(self) -> str:
+        return f"{path_of(type(self))}({self.column!r}, {self.groups})"
+
 
 @attrs.frozen(repr=False)
 class SpreadPlacesDistance(SymmetricDistance):
@@ -190,7 +224,15 @@ class SpreadPlacesDistance(SymmetricDistance):
         groups: Over how many places the rows are spread.
     """
 
-    groups: int
+    groups: int = attrs.field(validator=_is_a_number_of_groups)
+
+    def distance(self, value: object) -> Fraction:
+        """A number of rows, the same number for each of the places."""
+        return _as_many_in_each(super().distance(value), self.groups)
+
+    def protected(self, distance: Fraction) -> str:
+        most = format_number(distance / self.groups)
+        return f"{super().protected(distance)}, at most {most} of them in one place"
 
     def of_new_values(self) -> Metric:
         """Rows that were in different places may have become alike."""
@@ -199,6 +241,9 @@ class SpreadPlacesDistance(SymmetricDistance):
     def per_row(self, body: Body) -> Norms | None:
         """A mean over rows of which at most one in so many has its one in a place."""
         return body.spread_radii(self.groups)
+
+    def __repr__(self) -> str:
+        return f"{path_of(type(self))}({self.groups})"
 
 
 @spellable

@@ -37,7 +37,6 @@ class Space(Generic[KindCo]):
         unit: How far one unit of privacy can push a value here. At the front this is one row;
             behind a step it is the distance that the step's stability map gives. It takes no
             part in equality.
-        origin: The function that made this space, and its arguments; None inside a pipeline.
 
     Raises:
         SpaceError: If the metric does not measure the domain, or if size and metric disagree.
@@ -52,7 +51,9 @@ class Space(Generic[KindCo]):
     domain: KindCo
     metric: Metric
     unit: Any = attrs.field(eq=False, kw_only=True)
-    origin: Origin | None = attrs.field(default=None, eq=False, kw_only=True)
+    origin: Origin | None = attrs.field(default=None, eq=False, init=False)
+    """The function that made this space, and its arguments; None inside a pipeline and of a copy
+    by ``attrs.evolve``."""
 
     def __attrs_post_init__(self) -> None:
         people = isinstance(self.metric, SymmetricIdDistance)
@@ -60,6 +61,12 @@ class Space(Generic[KindCo]):
             self.domain, Rows
         ) != isinstance(self.metric, RowMetric):
             raise SpaceError(f"{self.metric!r} does not measure {self.domain.words()}")
+        match self.domain, self.metric:
+            case PersonTables(person=told), SymmetricIdDistance(person=counted) if told != counted:
+                raise SpaceError(
+                    f"{self.metric!r} does not measure a table whose people are told apart by "
+                    f"{told!r}; name one column, as dp.table(person={told!r}) does"
+                )
         if not isinstance(self.domain, Rows) or not isinstance(self.metric, RowMetric):
             return
         name, declared = type(self.metric).__name__, self.domain.size is not None
@@ -98,6 +105,13 @@ class Space(Generic[KindCo]):
         name, arguments = self.origin
         texts = [f"{key}={list(v) if type(v) is tuple else v!r}" for key, v in arguments]
         return f"dp.{name}({', '.join(texts)})"
+
+
+def made_by(space: Space[KindCo], origin: Origin | None) -> Space[KindCo]:
+    """The same space, made by this function. A copy by ``attrs.evolve`` has another name."""
+    found = attrs.evolve(space)
+    object.__setattr__(found, "origin", origin)
+    return found
 
 
 def _said(**arguments: Any) -> tuple[tuple[str, Any], ...]:
@@ -184,7 +198,7 @@ def records(
         domain = Rows(cast(int, named), size)
     typed = named if isinstance(named, tuple) else domain.columns
     spelling = _said(columns=None if typed == 1 else typed, size=domain.size, metric=metric)
-    return Space(domain, chosen, unit=chosen.distance(1), origin=("records", spelling))
+    return made_by(Space(domain, chosen, unit=chosen.distance(1)), ("records", spelling))
 
 
 @spellable
@@ -226,7 +240,7 @@ def table(
     chosen = _chosen(metric)
     domain = Tables(size=size)
     spelling = _said(size=domain.size, metric=metric)
-    return Space(domain, chosen, unit=chosen.distance(1), origin=("table", spelling))
+    return made_by(Space(domain, chosen, unit=chosen.distance(1)), ("table", spelling))
 
 
 def _of_people(
@@ -242,9 +256,8 @@ def _of_people(
     people = SymmetricIdDistance(person)
     tables.named([person], f"{name}: person={person!r}")
     spelling = (*arguments, *_said(person=person))
-    return Space(
-        PersonTables(tables, person), people, unit=people.distance(1), origin=(name, spelling)
-    )
+    found: Space[Any] = Space(PersonTables(tables, person), people, unit=people.distance(1))
+    return made_by(found, (name, spelling))
 
 
 def _chosen(metric: RowMetric | None) -> RowMetric:
@@ -290,7 +303,7 @@ def vector(
     chosen = L2Distance() if metric is None else metric
     domain = Vectors(dimension)
     spelling = _said(dimension=domain.dimension, metric=metric, unit=None if unit == 1 else unit)
-    return Space(domain, chosen, unit=chosen.distance(unit), origin=("vector", spelling))
+    return made_by(Space(domain, chosen, unit=chosen.distance(unit)), ("vector", spelling))
 
 
 @spellable
@@ -313,4 +326,4 @@ def scalar(unit: Number | Norms = 1) -> Space[Scalars]:
     """
     metric = AbsoluteDistance()
     spelling = _said(unit=None if unit == 1 else unit)
-    return Space(Scalars(), metric, unit=metric.distance(unit), origin=("scalar", spelling))
+    return made_by(Space(Scalars(), metric, unit=metric.distance(unit)), ("scalar", spelling))

@@ -3,7 +3,8 @@
 Name another folder than build as its argument, if you like.
 
 The pages of docs/ read well by themselves in a view of the repository. Here they are joined by the
-notebooks, the pages at the root of the repository and the reference, and Sphinx builds all of it.
+notebooks, which run, the pages at the root of the repository and the reference, and Sphinx builds
+all of it.
 """
 
 from __future__ import annotations
@@ -49,6 +50,10 @@ def gather(source: Path) -> None:
         _copy(ROOT / name, source / name)
     for path in lessons():
         _copy(path, source / path.relative_to(ROOT))
+    for path in (ROOT / "notebooks" / "checks.py", *(ROOT / "docs" / "data").glob("*.csv")):
+        target = source / path.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
     for name, text in pages().items():
         _write(source / "reference" / f"{name}.md", text)
     proofs = source / "proofs.md"
@@ -109,7 +114,8 @@ def lessons() -> Iterator[Path]:
 
 def _notebooks(source: Path) -> Iterator[str]:
     """What the table of contents lists of the lessons; their solutions are reached by links."""
-    for path in sorted((source / "notebooks").glob("*.*"), key=lambda path: path.stem != "README"):
+    pages = (path for path in (source / "notebooks").glob("*.*") if path.suffix != ".py")
+    for path in sorted(sorted(pages), key=lambda path: path.stem != "README"):
         yield path.relative_to(source).with_suffix("").as_posix()
 
 

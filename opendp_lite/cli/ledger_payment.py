@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -24,8 +25,8 @@ class LedgerPayment:
         """The ledger that ``--ledger`` names; None without it.
 
         Raises:
-            ParameterError: If ``--note`` or ``--data-name`` is given without it, or the data comes
-                from a stream.
+            ParameterError: If ``--note`` or ``--data-name`` is given without it, the data comes
+                from a stream, or a file to write is the witness of the ledger.
             LedgerError: If the ledger cannot be used.
         """
         if arguments.ledger is None:
@@ -39,6 +40,13 @@ class LedgerPayment:
                 "--ledger tells the data from other data by its file; give a file in place of -"
             )
         ledger = dp.Ledger.open(arguments.ledger)
+        witness = ledger.file.witness
+        written = {"--output": arguments.output, "--statement": arguments.statement}
+        for flag, name in written.items():
+            if witness is not None and name is not None and Path(name).resolve() == witness.path:
+                raise dp.ParameterError(
+                    f"{flag}: {name!r} is the witness of the ledger; name another file"
+                )
         return cls(ledger, arguments.note or "", arguments.data_name)
 
     def paid(

@@ -69,7 +69,7 @@ def number(text: str) -> float:
     Raises:
         argparse.ArgumentTypeError: If it is no number.
     """
-    if not is_number(text):
+    if not is_number(text) or "_" in text or not text.isascii():
         raise argparse.ArgumentTypeError(
             f"{text.strip()!r} is not a number; write numbers like 1234.5, without separators"
         )

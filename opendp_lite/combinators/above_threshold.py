@@ -12,7 +12,7 @@ from typing import Any, Final, cast, overload
 import attrs
 import numpy as np
 
-from opendp_lite.combinators.witness import WITNESS
+from opendp_lite.combinators.witness import answered, ran
 from opendp_lite.core import Facts, Measurement, R, Transformation
 from opendp_lite.domains import Rows, Scalars, Vectors
 from opendp_lite.engines.deferred import Chained
@@ -118,7 +118,7 @@ class _NoisyThreshold:
                 self.process.require()
                 compared = partial(self._is_above, value, threshold, moved)
                 self.left -= 1
-                above = WITNESS.get().answered(query, threshold, compared)
+                above = answered(query, threshold, compared)
                 if above:
                     self._count()
                 else:
@@ -373,7 +373,7 @@ def above_threshold(
         account = _NoisyThreshold(rows, space, noise, answers, entropy, monotone=monotone)
         try:
             test = ThresholdTest(level, account)
-            return WITNESS.get().ran(partial(program, test))
+            return ran(partial(program, test))
         finally:
             account.end()
 

@@ -79,6 +79,11 @@ class Account(ABC, Generic[M]):
     def budget(self) -> PrivacyBudget[M]:
         """The most that all orders may cost together."""
 
+    @property
+    def root(self) -> Account[M]:
+        """The account that this is a part of, or itself."""
+        return self
+
     @abstractmethod
     def spent(self) -> Any:
         """The loss of all orders so far."""
@@ -159,6 +164,10 @@ class PartOfAccount(MemoryAccount[M]):
         self.lock = whole.lock
         self.title, self.unit = whole.title, whole.unit
 
+    @property
+    def root(self) -> Account[M]:
+        return self.whole.root
+
     def left(self) -> Any:
         """What both the part and the whole may still spend."""
         left, own = self.budget.measure.left, super().left()
@@ -173,6 +182,15 @@ class PartOfAccount(MemoryAccount[M]):
 
     def finish(self, receipt: Receipt) -> Receipt:
         return self.whole.finish(receipt)
+
+
+def require_root(account: Account[Any], root: Account[Any]) -> None:
+    """Refuses to pay by an account that is no part of the one that the data was opened with."""
+    if account.root is not root:
+        raise SpaceError(
+            "ask was given another account than the one that it was opened with; open a session "
+            "with the budget that you mean"
+        )
 
 
 def _public_parts(parts: object) -> int:

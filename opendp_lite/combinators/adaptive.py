@@ -12,10 +12,10 @@ from typing import Any
 import attrs
 import numpy as np
 
-from opendp_lite.combinators.account import Account, MemoryAccount, Order, parts_of
+from opendp_lite.combinators.account import Account, MemoryAccount, Order, parts_of, require_root
 from opendp_lite.combinators.priced import priced, require_query
 from opendp_lite.combinators.spender import Spender
-from opendp_lite.combinators.witness import WITNESS
+from opendp_lite.combinators.witness import answered, ran
 from opendp_lite.core import Facts, M, Measurement, R
 from opendp_lite.domains import Rows
 from opendp_lite.errors import ParameterError, SpaceError
@@ -30,10 +30,10 @@ from opendp_lite.tables import AnyRows
 
 
 class _Running:
-    """A program's rows and their space, until it ends."""
+    """A program's rows, their space and the account that pays, until it ends."""
 
-    def __init__(self, rows: Any, space: Space[Rows]) -> None:
-        self.rows, self.space = rows, space
+    def __init__(self, rows: Any, space: Space[Rows], root: Account[Any]) -> None:
+        self.rows, self.space, self.root = rows, space, root
         self.ended = False
         self.lock = RLock()
         self.process = OwnProcess("ask")
@@ -43,13 +43,14 @@ class _Running:
     ) -> R:
         """Pays for an order, and then makes the release."""
         self.process.require()
+        require_root(account, self.root)
         with self.lock:
             if self.ended:
                 raise SpaceError("the program has ended: ask answers only while it runs")
             account.pay(order)
             answer = partial(bound.function, self.rows, entropy)
             with np.errstate(all="ignore"):
-                release = WITNESS.get().answered(bound, order.price, answer)
+                release = answered(bound, order.price, answer)
         self.process.require()
         return release
 
@@ -182,9 +183,9 @@ def programmed(
 
     def function(rows: Any, entropy: Entropy) -> R:
         account = MemoryAccount(PrivacyBudget(measure, budget))
-        running = _Running(rows, space)
+        running = _Running(rows, space, account)
         try:
-            return WITNESS.get().ran(partial(program, Ask(running, account, entropy)))
+            return ran(partial(program, Ask(running, account, entropy)))
         finally:
             running.end()
 

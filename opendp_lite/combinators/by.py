@@ -131,7 +131,7 @@ def _of_vector(
     for link in map(_on_each, pipeline.after):
         parts = follow(parts, link)
     found: Measurement[Space[Tables], M, ByGroup[Any]]
-    found = attrs.evolve(parts, recipe=(), trace=made.trace)
+    found = attrs.evolve(parts, trace=made.trace)
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 from opendp_lite.core import Measurement
@@ -28,21 +29,29 @@ def priced(bound: Measurement[Any, Any], measure: Measure[Any]) -> Any:
     loss = bound.privacy_map(bound.input_space.unit)
     if bound.output_measure == measure:
         return checked_loss(without_curve(loss), measure, f"the loss of {bound!r}")
-    found = measure.admit(bound.output_measure.profile(loss))
+    profile = bound.output_measure.profile(loss)
+    found = measure.admit(profile)
     if found is None:
+        stated = " and ".join(measure.parameters) or repr(measure)
         raise SpaceError(
-            f"the budget is under {measure!r}, and {bound!r} loses "
+            f"the budget is stated in {stated}, and {bound!r} loses "
             f"{bound.output_measure.words(loss)}, which does not tell what it costs there. State "
             "the loss of the query as the budget does, or take a budget that is stated as this "
             "loss is: dp.epsilon(1), dp.epsilon(1, delta=1e-6), dp.rho(1) or dp.mu(1). A budget of "
             "epsilon and delta pays for one in rho or mu with >> dp.to_approximate(1e-7) after it"
         )
-    return _shortened(checked_loss(without_curve(found), measure, f"the loss of {bound!r}"))
+    admitted = checked_loss(without_curve(found), measure, f"the loss of {bound!r}")
+    return _shortened(admitted, profile.pure)
 
 
-def _shortened(loss: Any) -> Any:
-    """A loss of few digits, not below the loss: a sum of thousands then has few digits too."""
-    return tuple(map(short_above, loss)) if isinstance(loss, tuple) else short_above(loss)
+def _shortened(loss: Any, typed: Fraction | None) -> Any:
+    """A loss of few digits, not below the loss: a sum of thousands then has few digits too.
+
+    An epsilon stays as it was typed, so that what is left of a budget can be spent whole.
+    """
+    if isinstance(loss, tuple):
+        return tuple(_shortened(part, typed) for part in loss)
+    return loss if loss == typed else short_above(loss)
 
 
 def _no_query(given: object) -> str:

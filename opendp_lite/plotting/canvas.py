@@ -15,6 +15,9 @@ _SIZE: Final = (6.0, 3.8)
 WIDE: Final = (7.6, 3.8)
 """With room for a legend beside the picture."""
 
+EQUAL_SIDES: Final = (6.1, 3.8)
+"""As ``WIDE``, beside a picture as high as it is wide."""
+
 
 def axes_of(ax: Axes | None, size: tuple[float, float] = _SIZE) -> Axes:
     """The axes that were given, else those of a new figure.
@@ -26,8 +29,8 @@ def axes_of(ax: Axes | None, size: tuple[float, float] = _SIZE) -> Axes:
     return found
 
 
-def new_axes(columns: int = 1, size: tuple[float, float] = _SIZE) -> Any:
-    """A new figure with one pair of axes, or an array with so many in a row.
+def new_axes(rows: int = 1, columns: int = 1, size: tuple[float, float] = _SIZE) -> Any:
+    """A new figure with one pair of axes, or an array of so many rows and columns.
 
     Raises:
         ParameterError: If matplotlib is not installed.
@@ -39,7 +42,7 @@ def new_axes(columns: int = 1, size: tuple[float, float] = _SIZE) -> Any:
             "dp.plotting needs matplotlib, which is not installed; type: "
             'pip install "opendp_lite[plot]"'
         ) from None
-    return pyplot.subplots(1, columns, figsize=size, layout="constrained")[1]
+    return pyplot.subplots(rows, columns, figsize=size, layout="constrained")[1]
 
 
 def dressed(
@@ -59,7 +62,7 @@ def dressed(
     ax.set_title(title, fontsize="medium")
     ax.set_xlabel(x)
     ax.set_ylabel(y)
-    ax.grid(visible=True, color="0.88", linewidth=0.6)
+    ax.grid(visible=True, color=ink(ax), alpha=0.12, linewidth=0.6)
     ax.set_axisbelow(True)
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
@@ -69,6 +72,11 @@ def dressed(
             style |= {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}
         ax.legend(handles=handles or ax.get_legend_handles_labels()[0], **style)
     return ax
+
+
+def ink(ax: Axes) -> str:
+    """The colour of the words on the axes: black, or light in a dark style of matplotlib."""
+    return str(ax.xaxis.label.get_color())
 
 
 def with_unit(words: str, unit: str) -> str:

@@ -13,9 +13,9 @@ from opendp_lite.core import Private
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.distributions.answers import numbers_of
 from opendp_lite.exact import Number, exact, nearest
-from opendp_lite.plotting.canvas import axes_of, dressed, with_unit
+from opendp_lite.plotting.canvas import axes_of, dressed, ink, with_unit
 from opendp_lite.plotting.error_lines import noise_error, rising
-from opendp_lite.plotting.palette import BLACK, marked_style
+from opendp_lite.plotting.palette import marked_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,7 +78,8 @@ def error_parts(
     ):
         axes.plot(places, errors, label=name, **marked_style(place))
     whole = [hypot(*each) for each in parts]
-    axes.plot(places, whole, color=BLACK, linewidth=4, alpha=0.35, zorder=1.5, label="the whole")
+    style: dict[str, Any] = {"color": ink(axes), "linewidth": 4, "alpha": 0.35, "zorder": 1.5}
+    axes.plot(places, whole, label="the whole", **style)
     axes.set_xscale("log")
     axes.set_yscale("log")
     top = max(whole)

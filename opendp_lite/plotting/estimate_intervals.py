@@ -14,7 +14,7 @@ from opendp_lite.errors import ParameterError
 from opendp_lite.estimate import Estimate
 from opendp_lite.estimates import Estimates
 from opendp_lite.estimators.distributions.histogram_release import label
-from opendp_lite.plotting.canvas import axes_of, dressed, percent, with_unit
+from opendp_lite.plotting.canvas import axes_of, dressed, ink, percent, with_unit
 from opendp_lite.plotting.palette import BLUE
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def estimate_intervals(
     places, off = np.arange(len(found)), np.abs(ends.T - values)
     lines: dict[str, Any] = {"ecolor": BLUE, "elinewidth": 2, "capsize": 4, "capthick": 2}
     axes.errorbar(values, places, xerr=off, fmt="none", label="interval", **lines)
-    axes.plot(values, places, "o", color=BLUE, markeredgecolor="black", label="released value")
+    axes.plot(values, places, "o", color=BLUE, markeredgecolor=ink(axes), label="released value")
     axes.set_yticks(places, [name for name, _ in found])
     axes.set_ylim(len(found) - 0.5, -0.5)
     confidences = sorted({each.confidence for _, each in found})

@@ -11,7 +11,7 @@ import numpy as np
 
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.distributions.histogram_release import Histogram, label
-from opendp_lite.plotting.canvas import WIDE, axes_of, dressed, percent, with_unit
+from opendp_lite.plotting.canvas import WIDE, axes_of, dressed, ink, percent, with_unit
 from opendp_lite.plotting.palette import bar_style
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def histogram_bars(
     else:
         axes = _in_a_row(axes_of(ax), histogram, ends)
         named, handles = ", ".join(histogram.columns), []
-    axes.axhline(0, color="0.3", linewidth=0.8)
+    axes.axhline(0, color=ink(axes), alpha=0.7, linewidth=0.8)
     kind = "all at once" if joint else "each by itself"
     title = f"Released counts, {percent(histogram.confidence)} intervals ({kind})"
     across_label = with_unit(named or "value", unit)
@@ -114,7 +114,7 @@ def _bars(
     style = {**bar_style(place), "linewidth": 0.8}
     axes.bar(places, counts, widths, label=name, **style)
     off = np.abs(ends.T - counts)
-    lines: dict[str, Any] = {"ecolor": "0.1", "elinewidth": 1.4, "capsize": 3}
+    lines: dict[str, Any] = {"ecolor": ink(axes), "elinewidth": 1.4, "capsize": 3}
     axes.errorbar(places, counts, yerr=off, fmt="none", label=f"{name}, interval", **lines)
 
 

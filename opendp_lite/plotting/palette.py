@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-BLACK: Final = "#000000"
 ORANGE: Final = "#E69F00"
 SKY: Final = "#56B4E9"
 GREEN: Final = "#009E73"
@@ -15,8 +14,9 @@ PURPLE: Final = "#CC79A7"
 """Those of Okabe and Ito 2008, *Color universal design*, without yellow: it fades on white."""
 
 GREY: Final = "0.45"
+"""In the place of their black, which does not show on a dark ground."""
 
-_COLOURS: Final = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
+_COLOURS: Final = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, GREY)
 _LINES: Final = ("-", (0, (5, 2)), (0, (1, 1.3)), (0, (5, 1.5, 1, 1.5)), (0, (9, 3)))
 _MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X")
 _HATCHES: Final = ("", "///", "...", "\\\\\\", "xx", "--", "++")

@@ -13,8 +13,8 @@ from opendp_lite.estimators.distributions.answers import numbers_of
 from opendp_lite.exact import Number, exact, nearest, whole
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.metrics import ChangeOneDistance
-from opendp_lite.plotting.canvas import dressed, new_axes, with_unit
-from opendp_lite.plotting.palette import BLACK, BLUE, GREEN, ORANGE
+from opendp_lite.plotting.canvas import dressed, ink, new_axes, with_unit
+from opendp_lite.plotting.palette import BLUE, GREEN, ORANGE
 from opendp_lite.spaces import records
 from opendp_lite.transformations.center import center
 from opendp_lite.transformations.clip_to_norm import clip_to_norm
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _PANELS: Final = 4
-_SIZE: Final = (12.0, 3.4)
+_SIZE: Final = (7.6, 6.2)
 _BITS: Final = 2**20
 _TURN: Final = np.linspace(0, 2 * np.pi, 201)
 
@@ -51,7 +51,7 @@ def plan_steps(
         kept: The share of the rows that clipping leaves as they are.
         seed: Of the noise: the picture is the same at each call.
         unit: Of the values, such as "years".
-        ax: Four pairs of axes; by default those of a new figure.
+        ax: Four pairs of axes; by default those of a new figure, two by two.
 
     Returns:
         The four pairs of axes: the rows with their mean, the rows centred and scaled, the clipped
@@ -76,7 +76,7 @@ def plan_steps(
         raise ParameterError(
             f"plan_steps: public_rows must be finite rows of two columns, got shape {rows.shape}"
         )
-    panels = new_axes(_PANELS, _SIZE) if ax is None else ax
+    panels = new_axes(2, 2, _SIZE).ravel() if ax is None else ax
     if len(panels) != _PANELS:
         raise ParameterError(f"plan_steps draws on four axes, got {len(panels)}")
     middle, shape = np.median(rows, axis=0), np.sqrt(rows.std(axis=0) + rows.std(axis=0).mean())
@@ -95,9 +95,8 @@ def plan_steps(
     _dots(second, rows - middle, BLUE, "centred")
     _dots(second, scaled, ORANGE, "and scaled")
     _dots(third, clipped, ORANGE, "clipped")
-    third.plot(
-        radius * np.cos(_TURN), radius * np.sin(_TURN), color=BLACK, linestyle="--", label="radius"
-    )
+    circle = radius * np.cos(_TURN), radius * np.sin(_TURN)
+    third.plot(*circle, color=ink(third), linestyle="--", label="radius")
     _dots(last, rows, BLUE, "rows")
     _spot(last, rows.mean(axis=0), "*", ORANGE, "mean of the rows")
     _spot(last, released, "P", GREEN, "private mean")
@@ -116,6 +115,5 @@ def _dots(axes: Axes, points: Any, color: str, name: str) -> None:
 
 
 def _spot(axes: Axes, point: Any, marker: str, color: str, name: str) -> None:
-    axes.plot(
-        *point, marker, color=color, markersize=13, markeredgecolor="black", label=name, zorder=5
-    )
+    style: dict[str, Any] = {"color": color, "markersize": 13, "markeredgecolor": ink(axes)}
+    axes.plot(*point, marker, label=name, zorder=5, **style)

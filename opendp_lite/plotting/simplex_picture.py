@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from opendp_lite.bodies.box import Box
 from opendp_lite.exact import Number, nearest
-from opendp_lite.plotting.canvas import WIDE, axes_of, dressed, with_unit
+from opendp_lite.plotting.canvas import EQUAL_SIDES, axes_of, dressed, ink, with_unit
 from opendp_lite.plotting.error_lines import rising
 from opendp_lite.plotting.palette import BLUE, GREEN, ORANGE, VERMILION
 from opendp_lite.spaces import records
@@ -64,14 +64,15 @@ def simplex_picture(
     values = np.array(rising(given, "simplex_picture: public_values")).clip(low, high)
     rows = (records() >> clamp(lower, upper) >> simplex_augment())(values)
     points = np.asarray(rows).reshape(-1, 2)
-    axes = axes_of(ax, WIDE)
+    axes = axes_of(ax, EQUAL_SIDES)
     corner = np.array([width, 0.0, -width, 0.0, width])
     turned = np.array([0.0, width, 0.0, -width, 0.0])
     axes.fill(corner, turned, facecolor=ORANGE, alpha=0.15, label="what the noise hides: l1 ball")
     axes.plot(corner, turned, color=ORANGE, linewidth=1)
     axes.plot([0, width], [0, 0], color=VERMILION, linewidth=3, label="rows of the sum alone")
     axes.plot([0, width], [width, 0], color=BLUE, linewidth=3, label="rows on the simplex")
-    axes.plot(*points.T, "o", color=GREEN, markeredgecolor="black", label="example rows", zorder=4)
+    style: dict[str, Any] = {"color": GREEN, "markeredgecolor": ink(axes), "zorder": 4}
+    axes.plot(*points.T, "o", label="example rows", **style)
     for value, point in zip(values, points, strict=True):
         words, place = f"x = {value:g}", (point[0], point[1])
         axes.annotate(words, place, (8, 4), textcoords="offset points", fontsize="small")

@@ -15,7 +15,7 @@ from opendp_lite.core import Private
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import nearest
 from opendp_lite.measures.profile import Profile
-from opendp_lite.plotting.canvas import WIDE, axes_of, dressed
+from opendp_lite.plotting.canvas import EQUAL_SIDES, axes_of, dressed, ink
 from opendp_lite.plotting.palette import GREY, line_style, marked_style
 from opendp_lite.plotting.same_neighbours import same_neighbours
 from opendp_lite.testing.audit import Audit
@@ -72,7 +72,7 @@ def tradeoff_curve(
             raise ParameterError(
                 f"tradeoff_curve: the audit {name!r} has no pipeline; there are {list(pipelines)}"
             )
-    axes = axes_of(ax, WIDE)
+    axes = axes_of(ax, EQUAL_SIDES)
     ends = np.array([0.0, 1.0])
     axes.plot(ends, 1 - ends, color=GREY, linestyle=":", label="a coin: nothing is told")
     alphas = np.linspace(0, 1, _POINTS) ** 2
@@ -127,7 +127,7 @@ def _draw_points(axes: Axes, tests: tuple[CountedTest, ...], name: str, place: i
         ecolor=style["color"],
         elinewidth=1,
     )
-    marks = {**style, "linestyle": "", "markersize": 6, "markeredgecolor": "black"}
+    marks = {**style, "linestyle": "", "markersize": 6, "markeredgecolor": ink(axes)}
     axes.plot(x[0], y[0], label=name, **marks)
 
 

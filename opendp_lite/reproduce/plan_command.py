@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 import attrs
 from tqdm import tqdm
@@ -16,6 +17,9 @@ from opendp_lite.reproduce.plan_runner import expected_seconds, planned, run_all
 from opendp_lite.reproduce.plan_settings import PlanExperiment, Size
 from opendp_lite.reproduce.plan_summary import comparison, variances
 from opendp_lite.reproduce.plan_table import Result, Run, Table
+
+_BUSY: Final = 1.5
+"""How many times as long the runs take on a machine that is called busy."""
 
 
 @attrs.frozen
@@ -52,9 +56,8 @@ def reproduce(order: PlanOrder) -> str:
     table.open()
     if missing:
         cores = min(order.workers, os.cpu_count() or 1)
-        about = _duration(expected_seconds(missing, cores))
-        free = "a free core" if cores == 1 else f"{cores} free cores"
-        _say(f"{name}: {_counted(runs, missing)}; about {about} on {free}, longer if they are busy")
+        about = _expected(expected_seconds(missing, cores), cores)
+        _say(f"{name}: {_counted(runs, missing)}; {about}")
         found = _made(missing, table, order.workers)
         known.update({result.run: result for result in found})
     else:
@@ -98,14 +101,29 @@ def _counted(runs: Sequence[object], missing: Sequence[object]) -> str:
     return f"{len(missing)} of {len(runs)} runs, the others are there already"
 
 
+def _expected(seconds: float, cores: int) -> str:
+    """How long it takes, also at the load that the machine has now."""
+    free = "a free core" if cores == 1 else f"{cores} free cores"
+    slower = (_load() + cores) / (os.cpu_count() or 1)
+    if slower < _BUSY:
+        return f"about {_duration(seconds)} on {free}, longer if they are busy"
+    busy = _duration(seconds * slower)
+    return f"about {_duration(seconds)} on {free}, {busy} or more at the load of now"
+
+
+def _load() -> float:
+    """How many programs want a core; 0 where the system does not tell."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+
+
 def _duration(seconds: float) -> str:
     """In words.
 
     Example:
-        >>> _duration(3), _duration(100), _duration(4000)
-        ('10 seconds', '2 minutes', '1.1 hours')
+        >>> _duration(3), _duration(70), _duration(100), _duration(4000)
+        ('10 seconds', '70 seconds', '2 minutes', '1.1 hours')
     """
-    if seconds < 60:
+    if seconds < 90:
         return f"{max(round(seconds, -1), 10):.0f} seconds"
     return f"{seconds / 60:.0f} minutes" if seconds < 3600 else f"{seconds / 3600:.1f} hours"
 

@@ -71,10 +71,10 @@ class InsecureSeededEntropy(Entropy):
     """Words that anybody who knows the seed can repeat: for tests and teaching only."""
 
     def __init__(self, seed: int) -> None:
-        self._generator = np.random.Generator(np.random.PCG64(seed))
+        self._bits = np.random.PCG64(seed)
 
     def words(self, count: int) -> Words:
-        return self._generator.integers(0, 2**64, count, dtype=np.uint64)
+        return self._bits.random_raw(count)
 
     def word(self) -> int:
-        return int(self.words(1)[0])
+        return int(self._bits.random_raw())

@@ -18,7 +18,7 @@ def checked_text(given: object, name: str) -> str:
         given.encode()
     except UnicodeEncodeError:
         raise ParameterError(f"{name} holds characters that no file can hold") from None
-    return given
+    return str.__str__(given)
 
 
 def checked_line(given: object, name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from errno import ENOSYS, ENOTSUP
+from errno import ENODATA, ENOSYS, ENOTSUP, EPERM
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +15,8 @@ from opendp_lite.sessions.sightings import Sighting, Sightings
 
 _NAME: Final = "user.opendp_lite.ledger"
 _TOLD: Final = "a mark on the file"
-_NO_MARKS: Final = (ENOTSUP, ENOSYS)
+_NO_MARKS: Final = (ENOTSUP, ENOSYS, EPERM)
+"""Sandboxes refuse the calls by EPERM."""
 
 
 def marked(path: Path) -> Sightings:
@@ -26,7 +27,11 @@ def marked(path: Path) -> Sightings:
     """
     try:
         found = Sighting.read(_call("getxattr")(path, _NAME).decode("ascii", "replace"))
-    except OSError:
+    except OSError as problem:
+        if problem.errno not in (ENODATA, *_NO_MARKS):
+            raise LedgerError(
+                f"the mark on the ledger {str(path)!r} cannot be read: {_why(problem)}"
+            ) from None
         found = None
     return Sightings(_TOLD, [] if found is None else [found], FilePlace.of(path).identity)
 
@@ -43,11 +48,12 @@ def mark(path: Path, entry: LedgerEntry) -> None:
     try:
         _call("setxattr")(path, _NAME, line)
     except OSError as problem:
-        if problem.errno not in _NO_MARKS:
+        refused = problem.errno == EPERM and marked(path).seen
+        if refused or problem.errno not in _NO_MARKS:
             raise LedgerError(
-                f"the mark on the ledger {str(path)!r} cannot be written "
-                f"({problem.strerror or type(problem).__name__}); the entry counts, and nothing is "
-                "released. Make room on its disk, or raise your quota there"
+                f"the mark on the ledger {str(path)!r} cannot be written ({_why(problem)}); the "
+                "entry counts, and nothing is released. Make room on its disk, or raise your quota "
+                "there"
             ) from None
 
 
@@ -58,3 +64,7 @@ def _call(name: str) -> Any:
 
 def _refuse(*given: object) -> Any:
     raise OSError(ENOTSUP, os.strerror(ENOTSUP))
+
+
+def _why(problem: OSError) -> str:
+    return problem.strerror or type(problem).__name__

@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import RLock
 from typing import Final
 
 from opendp_lite.errors import LedgerError
@@ -41,6 +42,15 @@ _WORDS: Final = {
 }
 """What to do, by the beginning of SQLite's name for it; the first that fits."""
 
+_OPEN: Final = RLock()
+"""Held while a connection is open, and by each fork. SQLite's notes on its locks would go along: a
+fork could never write, and would keep all others out while it tries."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_OPEN.acquire, after_in_parent=_OPEN.release, after_in_child=_OPEN.release
+    )
+
 
 @contextmanager
 def transaction(path: Path, *, writing: bool, wait: float = WAIT) -> Iterator[sqlite3.Connection]:
@@ -68,18 +78,19 @@ def opened(path: Path, wait: float) -> Iterator[sqlite3.Connection]:
     """
     require_siblings(path)
     process = os.getpid()
-    connection = None
-    try:
-        connection = sqlite3.connect(
-            f"{path.as_uri()}?mode=rw", uri=True, timeout=wait, isolation_level=None
-        )
-        _set_up(connection, path)
-        yield connection
-    except sqlite3.Error as problem:
-        raise refusal(path, problem) from None
-    finally:
-        if connection is not None:
-            _let_go(connection, process)
+    with _OPEN:
+        connection = None
+        try:
+            connection = sqlite3.connect(
+                f"{path.as_uri()}?mode=rw", uri=True, timeout=wait, isolation_level=None
+            )
+            _set_up(connection, path)
+            yield connection
+        except sqlite3.Error as problem:
+            raise refusal(path, problem) from None
+        finally:
+            if connection is not None:
+                _let_go(connection, process)
 
 
 def commit(connection: sqlite3.Connection, process: int) -> None:

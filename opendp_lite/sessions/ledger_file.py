@@ -199,8 +199,27 @@ class LedgerFile(LedgerStanding):
             paid = booked(price, head.total, head.budget, measure)
             entry = found._following(head, EntryState.ADOPTED, price=paid, note=words)
             here = write.place.identity
-            found._add(write, attrs.evolve(entry, machine=this_machine(), place=here))
+            added = found._add(write, attrs.evolve(entry, machine=this_machine(), place=here))
+        found._count_late(seen[-1], added)
         return found
+
+    def _count_late(self, counted: Sightings, adopted: LedgerEntry) -> None:
+        """Counts what the witness saw while this ledger was adopted, and the adoption did not.
+
+        The original may have paid in between. It pays no more once it meets the adoption.
+        """
+        known = {each.hash for each in counted.seen}
+        while self.witness is not None:
+            late = self.witness.sightings().before(adopted.hash, known)
+            price = late.prices(self.view().entries, self.measure)
+            if price == self.measure.zero():
+                return
+            known |= {each.hash for each in late.seen}
+            with self._writing(adopting=True) as write:
+                paid = booked(price, write.head.total, write.head.budget, self.measure)
+                words = "paid elsewhere while this ledger was adopted"
+                entry = self._following(write.head, EntryState.ADOPTED, price=paid, note=words)
+                adopted = self._add(write, entry)
 
     @classmethod
     def _found(cls, path: str | os.PathLike[str], wait: float) -> LedgerFile:
@@ -517,15 +536,32 @@ class LedgerFile(LedgerStanding):
     def _tell(self, write: _Write, entry: LedgerEntry) -> None:
         """Lets an entry be seen outside of the content of the file.
 
-        The commit let go of the file, and others may have added to it since. The mark is set to
-        what is the last entry by now, while nobody can add another.
+        The commit let go of the file, and others may have added to it since. The witness and the
+        mark are brought to what is the last entry by now, while nobody can add another. So the
+        lines of the witness have the order of the entries.
         """
+        write.table.connection.execute("BEGIN IMMEDIATE")
+        fresh = [entry, *write.table.since(entry)[1:]]
         try:
             if self.witness is not None:
-                self.witness.append(entry)
+                for each in self._untold(write.table, self.witness, fresh):
+                    self.witness.append(each)
         finally:
-            write.table.connection.execute("BEGIN IMMEDIATE")
-            mark(self.path, [entry, *write.table.since(entry)][-1])
+            mark(self.path, fresh[-1])
+
+    @staticmethod
+    def _untold(
+        table: EntryTable, witness: WitnessFile, fresh: list[LedgerEntry]
+    ) -> list[LedgerEntry]:
+        """The entries that the witness has not seen, from the last on that it saw of this history.
+
+        After an adoption its last line may be of a history that was lost.
+        """
+        told = witness.last().seen
+        last = table.at(told[-1].number) if told else None
+        if last is None or last.hash != told[-1].hash:
+            return fresh
+        return table.since(last)[1:]
 
     def _too_dear(self, price: Loss, head: LedgerEntry) -> str:
         measure = self.measure

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from opendp_lite.combinators.account import Account, MemoryAccount, Order, parts_of
+from opendp_lite.combinators.account import Account, MemoryAccount, Order, parts_of, require_root
 from opendp_lite.combinators.priced import priced, require_query
 from opendp_lite.combinators.spender import Spender
-from opendp_lite.combinators.witness import WITNESS
+from opendp_lite.combinators.witness import answered
 from opendp_lite.core import M, Measurement, R, begun
 from opendp_lite.domains import Rows
 from opendp_lite.engines.column_names import names_alone
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 
 class _Open:
-    """The data of a session and its space, until it is closed."""
+    """The data of a session, its space and the account that pays, until it is closed."""
 
-    def __init__(self, data: object, space: Space[Any] | None) -> None:
-        self.data, self.space = data, space
+    def __init__(self, data: object, space: Space[Any] | None, root: Account[Any]) -> None:
+        self.data, self.space, self.root = data, space, root
         self.closed = False
         self.process = OwnProcess("ask")
 
@@ -88,20 +88,20 @@ class Session(Spender[M]):
             SpaceError: If the loss cannot be converted to the measure of the budget, or the query
                 is for other neighbours than the session. Also if the session is closed, or this is
                 another process, such as a fork.
-            DataError: If a table has no column of a name that the query asks for. This costs
-                nothing. Other trouble with the data shows when it is read, and costs the price.
+            DataError: If a table in memory has no column of a name that the query asks for. This
+                costs nothing. Other trouble with the data shows when it is read, and costs the
+                price. So does a column that a file or a cluster does not have.
         """
         words = checked_line(note, "note")
         entropy = SecureEntropy()
         self._open.require()
+        require_root(self._account, self._open.root)
         bound = self._bound(query)
         order = Order(bound, priced(bound, self._account.budget.measure), words)
         self._account.require(order)
         _try_on_names(bound, self._open.data)
         receipt = self._account.pay(order)
-        value = WITNESS.get().answered(
-            bound, order.price, partial(begun, entropy, bound, self._open.data)
-        )
+        value = answered(bound, order.price, partial(begun, entropy, bound, self._open.data))
         self._open.require()
         done = self._account.finish(receipt)
         payer = Payer(self._account.title, self._account.unit)
@@ -120,7 +120,12 @@ class Session(Spender[M]):
     @property
     def neighbours(self) -> str:
         """What is protected: "adding or removing one row", say."""
-        return self.metric.words(self.metric.distance(1))
+        return self.metric.words(self._unit)
+
+    @property
+    def _unit(self) -> Any:
+        """What is protected, as a distance."""
+        return self.metric.distance(1) if self.space is None else self.space.unit
 
     def split(self, parts: int) -> tuple[Session[M], ...]:
         """Divides what is left evenly. What a part spends is spent here too.
@@ -146,7 +151,7 @@ class Session(Spender[M]):
             require_query(query)
             query = query.bound if self.space is None else query.bind(self.space)
         found = query.input_space
-        if found.metric != self.metric or found.unit != self.metric.distance(1):
+        if found.metric != self.metric or found.unit != self._unit:
             raise SpaceError(
                 f"the session counts its loss for {self.neighbours}, and "
                 f"{query!r} for {found.metric.words(found.unit)}; open it with "
@@ -227,7 +232,8 @@ def session(
 
 def opened_session(data: object, space: Space[Any] | None, account: Account[M]) -> Session[M]:
     """A session that pays by an account. Pipelines about a table are bound to tables."""
-    return Session(_Open(data, table_of(data) if space is None else space), account)
+    chosen = table_of(data) if space is None else space
+    return Session(_Open(data, chosen, account), account)
 
 
 def table_of(data: object) -> Space[Any] | None:

@@ -58,7 +58,7 @@ class Release(Generic[R]):
 
     @property
     def price(self) -> Any:
-        """What it cost, exactly, in the measure of the budget."""
+        """What it cost, exactly, in the measure of the budget: under ``dp.mu`` the square of mu."""
         return self.order.price
 
     @property

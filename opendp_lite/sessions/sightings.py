@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import Any, Final
 
 import attrs
@@ -93,6 +93,18 @@ class Sightings:
             known = measure.compose([each.price for each in self._counted(entries, lost[0])])
             prices[0] = measure.left(_loss(lost[0].total, measure), known)
         return measure.compose(prices)
+
+    def before(self, end: str, known: Set[str]) -> Sightings:
+        """What was seen before the entry of a hash, but for what is known by its hash."""
+        hashes = [each.hash for each in self.seen]
+        seen = self.seen[: hashes.index(end)] if end in hashes else self.seen
+        return Sightings(self.where, [each for each in seen if each.hash not in known])
+
+    def prices(self, entries: Sequence[LedgerEntry], measure: Measure[Any]) -> Loss:
+        """The prices of what was seen and is no part of these entries."""
+        held = {each.hash for each in entries}
+        lost = [each for each in dict.fromkeys(self.seen) if each.hash not in held]
+        return measure.compose([measure.zero(), *(_loss(each.price, measure) for each in lost)])
 
     def _lost(self, entries: Sequence[LedgerEntry]) -> list[Sighting]:
         """What was seen since the last adoption, and is not among these entries."""

@@ -38,10 +38,14 @@ class WitnessFile:
             LedgerError: If it is the file of the ledger or no file, or has a name that SQLite gives
                 to its own files. It must not hold something else.
         """
-        found = Path(path).resolve()
-        if not found.parent.is_dir() or (found.exists() and not found.is_file()):
+        try:
+            found = Path(path).resolve()
+            stands = found.parent.is_dir() and (found.is_file() or not found.exists())
+        except (OSError, ValueError):
+            stands = False
+        if not stands:
             raise LedgerError(
-                f"the witness is a file in a folder that is there; {str(found)!r} is not"
+                f"the witness is a file in a folder that is there; {str(path)!r} is not"
             )
         require_own_name(found, "a witness")
         if str(found).casefold() == str(ledger).casefold():
@@ -82,6 +86,8 @@ class WitnessFile:
         """
         data = f"\n{self.identity} {Sighting.of(entry).line()}\n".encode()
         making = os.O_CREAT if entry.state in _MAY_BEGIN else 0
+        if making and self._is_other():
+            raise self._unwritten("it holds something else than a witness")
         try:
             handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | making, _MODE)
             try:

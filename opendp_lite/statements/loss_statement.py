@@ -13,6 +13,8 @@ from opendp_lite.measures.curve import without_curve
 from opendp_lite.statements.wording import number
 
 _DELTA: Final = Fraction(1, 10**6)
+_MOST: Final = 709
+"""The logarithm of the largest float, rounded down."""
 
 
 @attrs.frozen
@@ -44,8 +46,8 @@ class LossStatement:
 
     @property
     def odds(self) -> Fraction | None:
-        """The factor by which a release changes anybody's odds at most, if there is one."""
-        return None if self.pure is None else exp_up(self.pure)
+        """The factor by which a release changes anybody's odds at most, if a float holds one."""
+        return None if self.pure is None or self.pure > _MOST else exp_up(self.pure)
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -80,6 +82,11 @@ def loss_of(measurement: Any, distance: Any, delta: Number | None) -> LossStatem
         raise ParameterError(f"statement: delta must be between 0 and 1, got {delta}")
     plain = without_curve(loss)
     numbers = plain if isinstance(plain, tuple) else (plain,)
+    if min(numbers) < 0:
+        raise ParameterError(
+            f"statement: the map of {measurement!r} gives a loss below 0: {measure.words(loss)}. "
+            "Mend the map"
+        )
     epsilon, ratio = profile.epsilon(level), profile.gaussian_ratio
     return LossStatement(
         words=measure.words(loss),

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from opendp_lite.by_hand import by_hand
 from opendp_lite.docstrings import parameters, section, sentences, summary
-from opendp_lite.documents import path_of
+from opendp_lite.documents import one_line, path_of
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import Number, digits_up
 from opendp_lite.measures.conversion import Conversion
@@ -25,7 +25,9 @@ from opendp_lite.statements.step_statement import (
     joins,
     links_in,
     name_of,
+    ours,
     parameters_of,
+    recipes_in,
     step_of,
 )
 from opendp_lite.statements.unit_statement import unit_of
@@ -35,7 +37,7 @@ _LIKELY: Final = Fraction(19, 20)
 _MOST_LAWS: Final = 4
 _CHANGES: Final = re.compile(
     r"\b(clip(s|ped)?|shorten(s|ed)|left out|leaves? out|likewise|at most so many|counts? as"
-    r"|an? missing (value|number|entry)|missing values|keeps the rows|in no group"
+    r"|an? missing (value|number|entry)|every missing one|missing values|keeps the rows|in no group"
     r"|to a public number of rows)\b",
     re.IGNORECASE,
 )
@@ -62,7 +64,7 @@ def stated(measurement: Any, d_in: object, delta: Number | None) -> Statement:
     links = list(links_in([*(each.step for each in measurement.trace), *measurement.recipe]))
     joined = [link for link in measurement.recipe if joins(link)]
     inner = list(inner_followers(joined))
-    functions = [*functions_in(joined), *(name_of(each) for each in inner if not _known(each))]
+    functions = [*functions_in(joined), *(name_of(each) for each in inner if not ours(each))]
     steps = tuple(dict.fromkeys(map(step_of, links)))
     explanation = tuple(
         f"{line.strip().rstrip('.')}." for line in str(measurement.facts.explanation).splitlines()
@@ -70,10 +72,13 @@ def stated(measurement: Any, d_in: object, delta: Number | None) -> Statement:
     followers = [*inner, *(link for link in measurement.recipe if not joins(link))]
     before = dict.fromkeys(map(step_of, filter(joins, links)))
     own = [f"the step {step.name}" for step in before if step.own]
+    for kind, each in (("metric", space.metric), ("measure", measurement.output_measure)):
+        if not ours(each):
+            own.append(f"the {kind} {name_of(each)}")
     if by_hand(measurement.recipe):
         own.append("a part that was put together by hand")
     return Statement(
-        pipeline=repr(measurement),
+        pipeline=one_line(repr(measurement)),
         made=tuple(dict.fromkeys(map(_made, filter(joins, links_in(measurement.recipe))))),
         loss=loss_of(measurement, distance, delta),
         unit=unit_of(measurement, distance),
@@ -85,9 +90,10 @@ def stated(measurement: Any, d_in: object, delta: Number | None) -> Statement:
         changes=tuple(
             dict.fromkeys((*_changes(links), *map(begun, filter(_CHANGES.search, explanation))))
         ),
-        noise=tuple(_noise(measurement.facts)),
+        noise=tuple(_noise(measurement.facts, len(list(recipes_in(measurement.recipe))))),
         explanation=explanation,
-        confidence=tuple(dict.fromkeys(_confidences(links_in(measurement.recipe)))),
+        confidence=tuple(dict.fromkeys(_confidences(measurement.recipe, followed=False))),
+        confidence_before=tuple(dict.fromkeys(_confidences(measurement.recipe, followed=True))),
         after=tuple(dict.fromkeys(map(_following, followers))) or _NOTHING_AFTER,
         steps=steps,
         trusted=(*own, *dict.fromkeys(f"the function {name}" for name in functions)),
@@ -120,8 +126,13 @@ def _changes(links: Sequence[Any]) -> Iterator[str]:
                 yield f"{name}, {parameter} = {value}: {text}"
 
 
-def _noise(facts: Any) -> Iterator[str]:
-    """The laws of the noise, and how far off entries may be."""
+def _noise(facts: Any, recipes: int) -> Iterator[str]:
+    """The laws of the noise, and how far off entries may be.
+
+    Args:
+        facts: Of the mechanism.
+        recipes: How many there are in it, of which some may declare no law.
+    """
     laws = list(
         dict.fromkeys(
             f"{law.kind} of standard deviation {law.standard_deviation:.6g} on the grid of "
@@ -135,6 +146,8 @@ def _noise(facts: Any) -> Iterator[str]:
         yield f"Noise: {each}."
     if len(laws) > _MOST_LAWS:
         yield f"Noise: {len(laws) - _MOST_LAWS} further laws of other scales."
+    if laws and recipes > 1:
+        yield "Other noise and random choices, if there are any, are those of the steps below."
     if facts.errors:
         widths = dict.fromkeys(half_widths(facts.errors, _LIKELY))
         told = ", ".join(digits_up(width, 3) for width in list(widths)[:_MOST_LAWS])
@@ -145,22 +158,21 @@ def _noise(facts: Any) -> Iterator[str]:
         )
 
 
-def _confidences(links: Iterator[Any]) -> Iterator[str]:
-    for link in links:
-        _, arguments = link.spelled()
-        if arguments.get("confidence") is not None:
-            yield argument_text(arguments["confidence"])
-
-
-def _known(link: Any) -> bool:
-    """Whether what follows noise is no function of your own."""
-    return isinstance(link, Conversion | Documented)
+def _confidences(recipe: tuple[Any, ...], *, followed: bool) -> Iterator[str]:
+    """The confidences of the steps whose noise a function follows, or of the others."""
+    for steps, after in recipes_in(recipe):
+        for link in steps if after is followed else ():
+            _, arguments = link.spelled()
+            if arguments.get("confidence") is not None:
+                yield argument_text(arguments["confidence"])
 
 
 def _following(link: Any) -> str:
     """What follows the noise, in words."""
+    if not ours(link):
+        does = f"{link!r}: {summary(link.documented)}" if isinstance(link, Documented) else ""
+        told = f"The function {name_of(link)} costs nothing if it reads the release alone."
+        return one_line(f"{does} {told}".strip())
     if isinstance(link, Conversion):
         return f"{link!r} states the same loss in another measure: {link.formula()}."
-    if isinstance(link, Documented):
-        return f"{link!r}: {summary(link.documented)} It reads the release alone and costs nothing."
-    return f"The function {name_of(link)} costs nothing if it reads the release alone."
+    return f"{link!r}: {summary(link.documented)} It reads the release alone and costs nothing."

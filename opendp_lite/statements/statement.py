@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from math import isfinite
 from textwrap import fill
 from typing import Any, Final
 
 import attrs
 
-from opendp_lite.exact import digits_up, round_up
+from opendp_lite.exact import digits_up
 from opendp_lite.samplers.entropy import SecureEntropy
 from opendp_lite.statements.loss_statement import LossStatement
 from opendp_lite.statements.position import Position
@@ -78,6 +77,7 @@ class Statement:
         noise: The laws of the noise, in words, and how far off entries may be.
         explanation: Where the loss comes from, line by line.
         confidence: Of the intervals that were asked for; empty where none was.
+        confidence_before: Of those that a function follows, which may leave them out.
         after: What follows the noise.
         steps: The steps, with their proofs.
         trusted: Functions and steps that are no part of opendp_lite.
@@ -102,6 +102,7 @@ class Statement:
     noise: tuple[str, ...]
     explanation: tuple[str, ...]
     confidence: tuple[str, ...]
+    confidence_before: tuple[str, ...]
     after: tuple[str, ...]
     steps: tuple[StepStatement, ...]
     trusted: tuple[str, ...]
@@ -147,7 +148,7 @@ class Statement:
             f"Think of somebody who does not know {self.unit.question}, and finds both equally "
             f"likely. After the release the right guess has a probability of at most {guess} %."
         ]
-        if self.loss.odds is not None and isfinite(round_up(self.loss.odds)):
+        if self.loss.odds is not None:
             factor = digits_up(self.loss.odds, 3)
             found.append(f"The release changes anybody's odds by a factor of at most {factor}.")
         found += [f"Where the loss comes from: {line}" for line in self.explanation[:1]]
@@ -177,8 +178,13 @@ class Statement:
 
     @property
     def _accuracy(self) -> tuple[str, ...]:
-        intervals = tuple(
-            f"The release has intervals at confidence {each}." for each in self.confidence
+        intervals = (
+            *(f"The release has intervals at confidence {each}." for each in self.confidence),
+            *(
+                f"Intervals at confidence {each} are made before a function that follows the "
+                "noise. It may leave them out."
+                for each in self.confidence_before
+            ),
         )
         return (*self.noise, *(intervals or ("The release has no interval of its own.",)))
 
@@ -221,6 +227,7 @@ class Statement:
             "noise": list(self.noise),
             "explanation": list(self.explanation),
             "confidence": list(self.confidence),
+            "confidence_before": list(self.confidence_before),
             "after": list(self.after),
             "arithmetic": list(self._arithmetic),
             "randomness": list(self._randomness),

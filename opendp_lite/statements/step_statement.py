@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol, runtime_checkable
 
 import attrs
 
 from opendp_lite.by_hand import ByHand
 from opendp_lite.docstrings import section, sentences, sources, summary
-from opendp_lite.documents import Spelled, path_of
+from opendp_lite.documents import Spelled, one_line, path_of
+from opendp_lite.measures.conversion import Conversion
 from opendp_lite.signatures import argument_text
 from opendp_lite.spaces import Space
 from opendp_lite.statements.wording import short
@@ -18,7 +19,7 @@ _PACKAGE: Final = "opendp_lite."
 
 
 @runtime_checkable
-class Documented(Protocol):
+class Documented(Spelled, Protocol):
     """A step of a recipe that knows the function whose docstring says what it does."""
 
     @property
@@ -122,7 +123,7 @@ def functions_in(value: Any) -> Iterator[str]:
     elif isinstance(value, Spelled) and not isinstance(value, Space):
         _, arguments = value.spelled()
         for each in arguments.values():
-            if callable(each) and not isinstance(each, Spelled):
+            if callable(each) and not ours(each):
                 yield name_of(each)
             yield from functions_in(each)
 
@@ -140,6 +141,48 @@ def inner_followers(value: Any) -> Iterator[Any]:
         yield from inner_followers(list(arguments.values()))
 
 
+def ours(link: object) -> bool:
+    """Whether it is part of opendp_lite, and not of somebody who gave it the same attributes."""
+    if isinstance(link, type):
+        return link.__module__.startswith(_PACKAGE)
+    made = type(link)
+    function = link.documented if isinstance(link, Documented) else made
+    return all(each.__module__.startswith(_PACKAGE) for each in (made, function))
+
+
+def recipes_in(
+    recipe: Sequence[Any], *, followed: bool = False
+) -> Iterator[tuple[list[Documented], bool]]:
+    """The steps of a recipe and of those in it, with whether a function follows their noise.
+
+    Args:
+        recipe: Of a pipeline.
+        followed: Whether a function follows the pipeline around it.
+    """
+    steps = [link for link in recipe if joins(link) and isinstance(link, Documented)]
+    after = followed or any(
+        not joins(link) and not isinstance(link, Conversion | Space) for link in recipe
+    )
+    yield steps, after
+    for inner in _pipelines_in([link.spelled()[1] for link in steps]):
+        yield from recipes_in(inner, followed=after)
+
+
+def _pipelines_in(value: Any) -> Iterator[Sequence[Any]]:
+    """The steps of each pipeline in a value, and not those of pipelines within them."""
+    if isinstance(value, Mapping):
+        yield from _pipelines_in(list(value.values()))
+    elif isinstance(value, tuple | list):
+        for each in value:
+            yield from _pipelines_in(each)
+    elif isinstance(value, Spelled) and not isinstance(value, Space):
+        name, arguments = value.spelled()
+        if name == "pipeline":
+            yield arguments["steps"]
+        else:
+            yield from _pipelines_in(arguments)
+
+
 def name_of(function: Any) -> str:
-    """The name of a plain function."""
-    return str(getattr(function, "__name__", type(function).__name__))
+    """The name of a plain function, in one line."""
+    return one_line(str(getattr(function, "__name__", type(function).__name__)))

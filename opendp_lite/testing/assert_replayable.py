@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from opendp_lite.combinators.adaptive import adaptive
-from opendp_lite.combinators.witness import WITNESS
+from opendp_lite.combinators.witness import ran
 from opendp_lite.core import Measurement, Private
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import described
@@ -138,7 +138,7 @@ def _asked(program: Mechanism[Any, Any, Any], data: Any) -> Any:
 
 def _of_data(function: Callable[[Any], Any], data: Any) -> Any:
     try:
-        return WITNESS.get().ran(partial(function, data))
+        return ran(partial(function, data))
     except Exception as problem:
         problem.add_note(
             "assert_replayable called it with the data. A function of ask needs budget=dp.rho(1)"

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import attrs
 
-from opendp_lite.combinators.witness import WITNESS, Answer, Witness
+from opendp_lite.combinators.witness import Answer, Witness, watched
 from opendp_lite.core import link_text
 from opendp_lite.testing.alike import alike
 from opendp_lite.testing.leaves import leaves
@@ -95,7 +95,7 @@ class _Recorder(Witness):
 def recorded(work: Callable[[], Any]) -> Events:
     """What programs ask while some work is done, with the answers that they get."""
     recorder = _Recorder()
-    _watched(recorder, work)
+    watched(recorder, work)
     return tuple(recorder.list)
 
 
@@ -107,7 +107,7 @@ def replayed(work: Callable[[], Any], events: Events) -> str | None:
     """
     replayer = _Replayer(events)
     try:
-        _watched(replayer, work)
+        watched(replayer, work)
     except _Departure:
         return replayer.fault
     except Exception as problem:
@@ -179,14 +179,6 @@ class _Replayer(Witness):
     def _departed(self, words: str) -> _Departure:
         self.fault = self.fault or words
         return _Departure(words)
-
-
-def _watched(witness: Witness, work: Callable[[], Any]) -> None:
-    token = WITNESS.set(witness)
-    try:
-        work()
-    finally:
-        WITNESS.reset(token)
 
 
 def _copy(result: Any) -> Any:

@@ -78,7 +78,7 @@ def _of_table(
     chosen = attrs.evolve(domain, columns=len(names), names=names, body=Everything(len(names)))
 
     selected = Lazily(partial(LazyTable.select, names=names))
-    after = attrs.evolve(space, domain=_again(space.domain, chosen), origin=None)
+    after = attrs.evolve(space, domain=_again(space.domain, chosen))
     return Transformation(space, after, selected, unchanged)
 
 

@@ -20,6 +20,7 @@ import clusters
 import distributions
 import files
 import group_times
+import growth
 import histogram
 import imports
 import ledger
@@ -31,6 +32,7 @@ import people
 import plan
 import quantile
 import quantile_errors
+import quantile_peer
 import scalars
 import selection
 import sparse_matrix
@@ -48,9 +50,11 @@ BY_NAME_ONLY = {
     "clusters",
     "distributions",
     "files",
+    "growth",
     "mean_grid",
     "plan",
     "quantile_errors",
+    "quantile_peer",
     "selection",
     "spread",
     "unbounded",
@@ -104,8 +108,9 @@ def main() -> None:
         "--rows",
         type=float,
         default=files.ROWS,
-        help=f"of files and clusters; {files.ROWS:.0e} by default",
+        help=f"of files and clusters, and the most of growth; {files.ROWS:.0e} by default",
     )
+    parser.add_argument("--figure", default="", help="where growth draws its figure")
     parser.add_argument(
         "--failures",
         action="store_true",
@@ -127,8 +132,10 @@ def main() -> None:
         "clusters": lambda: clusters.rows(int(arguments.rows)),
         "quantile": quantile.rows,
         "quantile_errors": quantile_errors.rows,
+        "quantile_peer": quantile_peer.rows,
         "sparse": sparse_matrix.rows,
         "groups": group_times.rows,
+        "growth": lambda: growth.rows(int(arguments.rows), arguments.figure),
         "histogram": histogram.rows,
         "imports": imports.rows,
         "ledger": ledger.rows,

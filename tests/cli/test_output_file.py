@@ -100,6 +100,17 @@ def test_the_ledger_that_pays_is_not_written_over(made, refused, survey, tmp_pat
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize("flag", ["--output", "--statement"])
+def test_the_witness_of_the_ledger_is_not_written_over(made, refused, survey, tmp_path, flag):
+    path, witness = tmp_path / "ledger", tmp_path / "witness.json"
+    made("ledger", "create", path, "--rho", 1, "--unit", "row", "--witness", witness)
+    before = witness.read_bytes()
+    error = refused("histogram", survey, *COUNTS, "--ledger", path, flag, witness)
+    assert f"{flag}: " in error
+    assert "is the witness of the ledger" in error
+    assert witness.read_bytes() == before
+
+
 def test_a_refusal_leaves_the_file_alone(refused, table, tmp_path):
     path = tmp_path / "r.json"
     path.write_text("before")

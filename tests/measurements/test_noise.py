@@ -173,12 +173,12 @@ AUDITED = [
 @pytest.mark.parametrize("added", [4.0, 0.0, np.nan, np.inf, 1e308], ids=str)
 def test_audit_finds_nothing(pipeline, added, seeded):
     """Each would fail with probability 1e-7, were the seed not fixed."""
-    dp.audit(pipeline, DATA, [*DATA, added], releases=2000)
+    dp.audit(pipeline, DATA, [*DATA, added], releases=800)
 
 
 def test_audit_finds_nothing_on_empty_data_and_one_row(seeded):
     for pipeline in AUDITED:
-        dp.audit(pipeline, [], [4.0], releases=1500)
+        dp.audit(pipeline, [], [4.0], releases=600)
 
 
 def test_audit_comes_near_the_claim(seeded):

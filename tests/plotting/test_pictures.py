@@ -451,10 +451,34 @@ def luminance(color: str) -> float:
     return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
 
 
+def contrast(one: str, other: str) -> float:
+    """As WCAG defines it: 1 where both are the same, 21 for black on white."""
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("style", ["default", "dark_background"])
+@pytest.mark.parametrize("name", sorted({*CALLS, "plan_steps"}))
+def test_all_that_is_drawn_shows_in_light_and_in_dark(name: str, style: str) -> None:
+    with pyplot.style.context(style):
+        found = CALLS[name](None) if name in CALLS else PLOT.plan_steps(np.eye(2))
+        for ax in np.atleast_1d(found):
+            ground = ax.get_facecolor()
+            grid = ax.xaxis.get_gridlines()[0]
+            paint = np.outer([grid.get_alpha(), 1 - grid.get_alpha()], [1, 1, 1])
+            mixed = (paint * [to_rgb(grid.get_color()), to_rgb(ground)]).sum(axis=0)
+            assert contrast(tuple(mixed), ground) < 1.6
+            drawn = [line.get_color() for line in ax.lines]
+            drawn += [color for each in ax.collections for color in each.get_edgecolor()]
+            drawn += [text.get_color() for text in ax.texts]
+            assert [color for color in drawn if contrast(color, ground) < 2] == []
+
+
 def test_lines_differ_in_colour_and_in_dashes() -> None:
     styles = [palette.line_style(place) for place in range(35)]
     assert len({(each["color"], each["linestyle"]) for each in styles}) == 35
     assert len({each["linestyle"] for each in styles[:5]}) == 5
     assert len({palette.marked_style(place)["marker"] for place in range(7)}) == 7
     assert len({palette.bar_style(place)["hatch"] for place in range(7)}) == 7
-    assert all(luminance(each["color"]) < 0.5 for each in styles)
+    assert all(contrast(each["color"], "white") > 2 for each in styles)
+    assert all(contrast(each["color"], "black") > 2 for each in styles)

@@ -424,3 +424,18 @@ def test_a_process_that_dies(monkeypatch):
 def test_durations():
     assert plan_command._duration(0) == "10 seconds"
     assert plan_command._duration(59) == "60 seconds"
+    assert plan_command._duration(89) == "90 seconds"
+    assert plan_command._duration(90) == "2 minutes"
+
+
+def test_a_busy_machine_is_told_longer(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(plan_command, "_load", lambda: 0.5)
+    assert (
+        plan_command._expected(20, 2) == "about 20 seconds on 2 free cores, longer if they are busy"
+    )
+    monkeypatch.setattr(plan_command, "_load", lambda: 5.0)
+    assert plan_command._expected(20, 2) == (
+        "about 20 seconds on 2 free cores, 70 seconds or more at the load of now"
+    )
+    assert plan_command._expected(20, 1).startswith("about 20 seconds on a free core, 60 seconds")

@@ -263,6 +263,60 @@ def test_a_file_system_that_keeps_no_marks(ledger, monkeypatch, code):
     assert ledger.spent == Fraction(1, 100)
 
 
+def test_a_sandbox_that_refuses_marks(make, monkeypatch):
+    """Without an older mark a refused one hides nothing; with one it would stay, and be wrong."""
+
+    def refuse(*given):
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    before = make("before")
+    for call in ("setxattr", "getxattr"):
+        monkeypatch.setattr(os, call, refuse, raising=False)
+    ledger = make("inside")
+    spend(ledger)
+    assert ledger.spent == Fraction(1, 100)
+    monkeypatch.undo()
+    if marks_are_kept(before.path):
+        monkeypatch.setattr(os, "setxattr", refuse)
+        with pytest.raises(dp.OpenDPLiteError, match="cannot be written"):
+            spend(before)
+
+
+def test_a_mark_that_cannot_be_read_is_not_taken_for_none(ledger, monkeypatch):
+    def fail(*given):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "getxattr", fail, raising=False)
+    with pytest.raises(dp.OpenDPLiteError, match=r"the mark on the ledger .* cannot be read"):
+        spend(ledger)
+    monkeypatch.undo()
+    assert ledger.spent == 0
+
+
+@pytest.mark.parametrize("end", ["goes on", "dies"])
+def test_the_lines_of_a_witness_have_the_order_of_the_entries(make, tmp_path, monkeypatch, end):
+    """Another process pays between the commit of this one and its line; or this one dies there."""
+    ledger = make(witness=tmp_path / "elsewhere")
+    other, true = LedgerFile.open(ledger.path), ledger_file.commit
+
+    def overtaken(*given):
+        monkeypatch.setattr(ledger_file, "commit", true)
+        true(*given)
+        other.reserve(Fraction(1, 10), asked="{}")
+        if end == "dies":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(ledger_file, "commit", overtaken)
+    if end == "dies":
+        with pytest.raises(KeyboardInterrupt):
+            ledger.reserve(Fraction(1, 100), asked="{}")
+    else:
+        ledger.reserve(Fraction(1, 100), asked="{}")
+    ledger.reserve(Fraction(1, 50), asked="{}")
+    assert [each.number for each in ledger.witness.sightings().seen] == [1, 2, 3, 4]
+    ledger.verify()
+
+
 def test_the_mark_is_of_the_last_entry_whoever_marks_last(ledger, monkeypatch):
     """Another process pays and marks between the commit of this one and its mark."""
     if not marks_are_kept(ledger.path):
@@ -696,3 +750,29 @@ def test_a_clock_that_runs_backwards_decides_nothing(ledger, monkeypatch):
     found = LedgerFile.open(ledger.path)
     assert found.spent == Fraction(3, 100)
     assert [entry.number for entry in found.view().clock_set_back()] == [4]
+
+
+def test_what_the_original_pays_during_an_adoption_is_counted(
+    make, tmp_path, unmarked, monkeypatch
+):
+    """It pays between the look at the witness and the line of the adoption, and once after."""
+    original = make(witness=tmp_path / "elsewhere")
+    copy, true, prices = copied(original), ledger_file.commit, [Fraction(1, 10), Fraction(1, 20)]
+
+    def meanwhile(*given):
+        if prices:
+            price = prices.pop()
+            monkeypatch.setattr(ledger_file, "commit", true)
+            original.reserve(price, asked="{}")
+            monkeypatch.setattr(ledger_file, "commit", meanwhile)
+        true(*given)
+
+    monkeypatch.setattr(ledger_file, "commit", meanwhile)
+    looking = LedgerFile._last_sightings
+    monkeypatch.setattr(LedgerFile, "_last_sightings", lambda ledger: ())
+    adopted = LedgerFile.adopt(copy, "moved")
+    monkeypatch.setattr(LedgerFile, "_last_sightings", looking)
+    assert adopted.spent == Fraction(3, 20)
+    adopted.verify()
+    with pytest.raises(dp.OpenDPLiteError, match=ROLLED_BACK):
+        original.reserve(Fraction(1, 100), asked="{}")

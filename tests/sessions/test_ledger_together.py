@@ -9,12 +9,14 @@ import random
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from itertools import pairwise
+from threading import Event
 
 import attrs
 import pytest
 
 import opendp_lite as dp
 from opendp_lite.sessions import ledger_file
+from opendp_lite.sessions.ledger_connection import transaction
 from opendp_lite.sessions.ledger_entry import EntryState
 from opendp_lite.sessions.ledger_file import LedgerFile
 from tests.combinators.test_forks import in_a_fork, outcome
@@ -51,6 +53,26 @@ def test_forks_spend_the_budget_once(ledger):
     assert in_a_fork(lambda: ledger.reserve(half, asked="{}")).startswith("BudgetExceeded: ")
     assert outcome(lambda: ledger.reserve(half, asked="{}")).startswith("BudgetExceeded: ")
     assert ledger.spent == 1
+
+
+@forks
+def test_a_fork_waits_for_what_other_threads_read(ledger, tenth):
+    """A copy of another thread's connection would keep the fork, and then all others, out."""
+    handle = LedgerFile.open(ledger.path, wait=0.2)
+    with ThreadPoolExecutor(1) as pool:
+        began, ends = Event(), Event()
+
+        def read() -> None:
+            with transaction(ledger.path, writing=False):
+                began.set()
+                ends.wait(0.3)
+
+        reading = pool.submit(read)
+        began.wait()
+        assert in_a_fork(lambda: handle.reserve(tenth, asked="{}").number) == "gave 2"
+        ends.set()
+        reading.result()
+    assert ledger.spent == tenth
 
 
 @forks

@@ -9,6 +9,7 @@ import sys
 import threading
 from decimal import Decimal
 from fractions import Fraction
+from random import Random
 
 import attrs
 import numpy as np
@@ -17,7 +18,8 @@ import polars as pl
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.combinators.account import Account
+from opendp_lite.combinators.account import Account, MemoryAccount
+from opendp_lite.combinators.witness import Witness, watched
 from opendp_lite.measures.privacy_budget import PrivacyBudget
 
 TENTH = dp.count() >> dp.gaussian(rho=0.1)
@@ -494,3 +496,84 @@ def test_a_statement_does_not_round_up_what_is_left(budget, rho):
     place = ask(dp.count() >> dp.gaussian(rho=rho)).statement().position
     stated, truth = Fraction(place.left.split()[2]), ask.left
     assert 0.99999 * truth <= stated <= truth
+
+
+def test_what_is_left_can_be_spent_whole():
+    """A loss that was typed in epsilon is no longer than it was typed, under a delta too."""
+    for seed in range(30):
+        random = Random(seed)
+        ask = dp.session([1.0] * 9, budget=dp.epsilon(1, delta=1e-6))
+        for _ in range(random.randint(1, 4)):
+            share = random.random() / 20
+            ask(dp.count() >> dp.gaussian(rho=share / 1000) >> dp.to_approximate(1e-8))
+            ask(dp.count() >> dp.laplace(epsilon=share))
+        ask(dp.count() >> dp.laplace(epsilon=ask.left[0]))
+        assert ask.left[0] == 0
+
+
+def test_a_copy_with_another_map_is_put_together_by_hand():
+    """No lie about the loss stands under the name of the pipeline that it was made from."""
+    true = dp.records() >> dp.count() >> dp.laplace(epsilon=1)
+    lie = attrs.evolve(true, privacy_map=lambda distance: distance / 1000)
+    assert lie.recipe == ()
+    assert "a part that was put together by hand" in lie.statement().trusted
+    assert lie != true
+    with pytest.raises(dp.ParameterError, match="has no recipe"):
+        pickle.dumps(lie)
+    tail = attrs.evolve(
+        dp.records() >> dp.clamp(0, 9) >> dp.sum(),
+        stability_map=lambda distance: dp.Norms(l1=distance),
+    )
+    joined = tail >> dp.laplace(epsilon=1)
+    assert "a part that was put together by hand" in joined.statement().trusted
+
+
+def test_an_ask_pays_by_the_account_that_it_was_opened_with():
+    query = dp.count() >> dp.laplace(epsilon=1)
+    rich = MemoryAccount(dp.epsilon(100))
+    ask = attrs.evolve(dp.session([1.0], budget=dp.epsilon(1)), account=rich)
+    with pytest.raises(dp.SpaceError, match="another account"):
+        ask(query)
+
+    def program(inside):
+        return attrs.evolve(inside, account=rich)(query)
+
+    with pytest.raises(dp.SpaceError, match="another account"):
+        dp.adaptive(program, dp.epsilon(1))([1.0])
+
+
+def test_a_witness_gets_one_answer():
+    """An answer was paid for once, so who watches sees one draw of the noise."""
+    seen = []
+
+    class Greedy(Witness):
+        def answered(self, query, price, answer):
+            seen.append(answer())
+            with pytest.raises(dp.SpaceError, match="a second time"):
+                answer()
+            return seen[-1]
+
+        def ran(self, program):
+            return program()
+
+    ask = dp.session([1.0] * 9, budget=dp.epsilon(1))
+    release = watched(Greedy(), lambda: ask(dp.count() >> dp.laplace(epsilon=1)))
+    assert seen == [release.value]
+
+
+def test_a_note_is_what_was_checked():
+    class Note(str):
+        def __str__(self):
+            return "table 3\nleft: everything"
+
+    ask = dp.session([1.0], budget=dp.epsilon(1))
+    release = ask(dp.count() >> dp.laplace(epsilon=1), note=Note("table 3"))
+    assert type(release.order.note) is str
+    assert "everything" not in str(release.statement())
+
+
+def test_a_unit_of_the_space_is_the_unit_of_the_session():
+    space = dp.vector(3, dp.metrics.LInfDistance(), unit=5)
+    ask = dp.session([1.0, 2.0, 3.0], budget=dp.epsilon(10), space=space)
+    ask(dp.noisy_max(epsilon=1))
+    assert ask.spent == 1

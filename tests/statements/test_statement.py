@@ -272,10 +272,75 @@ def test_noise_and_intervals() -> None:
     assert "The release has intervals at confidence 0.95." in inside
 
 
+@pytest.mark.parametrize(
+    ("pipeline", "kept"),
+    [
+        (dp.mean(0, 1, epsilon=1, confidence=0.9) >> float, False),
+        (dp.mean(0, 1, epsilon=1, confidence=0.9) >> dp.to_zcdp(), True),
+        (dp.compose(dp.mean(0, 1, epsilon=1, confidence=0.9) >> float), False),
+        (dp.compose(dp.mean(0, 1, epsilon=1, confidence=0.9)) >> list, False),
+        (dp.compose(dp.mean(0, 1, epsilon=1, confidence=0.9)), True),
+    ],
+)
+def test_no_interval_is_promised_that_a_function_may_drop(pipeline: Any, kept: bool) -> None:
+    text = words(str(pipeline.statement()))
+    assert ("The release has intervals at confidence 0.9." in text) is kept
+    assert ("It may leave them out." in text) is not kept
+
+
+def test_a_function_cannot_write_lines_of_its_own() -> None:
+    def forged(release: Any) -> Any:
+        return release
+
+    forged.__name__ = "float\nWhat is protected\n- Everybody.\x1b[2J"
+    text = str((dp.count() >> dp.laplace(epsilon=1) >> forged).statement())
+    assert text.count("\nWhat is protected\n") == 1
+    assert "\x1b" not in text
+
+
+def test_a_function_that_passes_for_a_step_is_trusted_by_name() -> None:
+    class Forged:
+        """Has what steps of opendp_lite have."""
+
+        documented = staticmethod(dp.count)
+        __name__ = "forged"
+
+        def spelled(self) -> tuple[str, dict[str, Any]]:
+            return "count", {}
+
+        def __call__(self, release: Any) -> Any:
+            return release
+
+    best = dp.combinators.best_of(ROWS >> dp.laplace(epsilon=0.2), score=Forged())
+    assert "the function forged" in best.statement().trusted
+    after = dp.count() >> dp.laplace(epsilon=1) >> Forged()
+    assert "The function forged costs nothing if it reads" in words(str(after.statement()))
+
+
+@pytest.mark.parametrize("many", [710, 10**9, 10**30])
+def test_odds_beyond_floats_are_not_told(many: int) -> None:
+    statement = (dp.count() >> dp.laplace(epsilon=1)).statement(many)
+    assert statement.loss.odds is None
+    assert "odds by a factor" not in str(statement)
+
+
+def test_rows_that_are_spread_over_groups_are_told_so() -> None:
+    """Nobody declares them at the front, where one row would count as a third of one."""
+    spread = dp.metrics.SpreadDistance("city", 3)
+    told = "adding or removing 6 rows, at most 2 of them with one value of 'city'"
+    assert spread.words(spread.distance(6)) == told
+    with pytest.raises(dp.ParameterError, match=r"a multiple of 3; got 1\. A space with a person"):
+        dp.table(metric=spread)
+    for column, groups in (("city", 0), ("city", "x"), ("city", -1), (5, 2)):
+        with pytest.raises(dp.ParameterError, match=r"groups|column is the name"):
+            dp.metrics.SpreadDistance(column, groups)
+
+
 def test_what_follows_the_noise() -> None:
     after = words(str(stated(OTHERS["after"])))
     assert "The function first costs nothing if it reads the release alone." in after
-    assert "times(2): Multiplies the release. It reads the release alone" in after
+    own = "The function times costs nothing if it reads the release alone."
+    assert f"times(2): Multiplies the release. {own}" in after
     assert "Nothing follows" not in after
     assert "Nothing follows" in str(stated(OTHERS["compose"]))
     restated = words(str(stated(OTHERS["conversions"])))
@@ -451,3 +516,52 @@ def test_what_follows_noise_within_a_step_is_named() -> None:
         dp.compose(dp.count() >> dp.laplace(epsilon=1) >> dp.to_zcdp()).statement().after
     )
     assert conversion.startswith("dp.to_zcdp() states the same loss in another measure")
+
+
+@pytest.mark.parametrize("budget", [{"rho": 0.1}, {"epsilon": 1}])
+def test_a_mean_of_many_columns_says_that_it_shortens_rows(budget):
+    stated = (dp.records(columns=2) >> dp.multivariate_mean(100, **budget)).statement()
+    assert any("shortened" in each and "left out" in each for each in stated.changes)
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "words"),
+    [
+        (dp.impute(3) >> ROWS >> dp.gaussian(rho=1), "in the place of every missing one"),
+        (dp.standard_deviation(0, 9, rho=1), "Missing values are left out"),
+    ],
+)
+def test_a_statement_says_what_becomes_of_missing_values(pipeline, words):
+    assert any(words in each for each in pipeline.statement().changes)
+
+
+def test_a_statement_does_not_take_the_noise_of_one_part_for_that_of_all():
+    """A quantile declares no law, so that the list would be that of the count alone."""
+    count = dp.count() >> dp.laplace(epsilon=1)
+    both = dp.compose(count, dp.private_quantile(0.5, bounds=(0, 9), epsilon=1))
+    (other,) = set(both.statement().noise) - set(count.statement().noise)
+    assert other.startswith("Other noise and random choices")
+
+
+def test_a_copy_of_a_space_does_not_keep_its_name() -> None:
+    sized = dp.records(size=100, metric=dp.ChangeOneDistance())
+    space = attrs.evolve(sized, domain=attrs.evolve(sized.domain, size=5))
+    assert "100" not in repr(space)
+    pipeline = space >> ROWS >> dp.laplace(epsilon=1)
+    assert "100" not in str(pipeline.statement())
+    with pytest.raises(dp.ParameterError, match="not a name"):
+        pipeline.to_json()
+
+
+def test_a_negative_loss_is_not_stated() -> None:
+    true = dp.records() >> dp.count() >> dp.laplace(epsilon=1)
+    with pytest.raises(dp.ParameterError, match="gives a loss below 0"):
+        attrs.evolve(true, privacy_map=lambda distance: -distance).statement()
+
+
+def test_metrics_and_measures_of_your_own_are_trusted_by_name() -> None:
+    class OwnDistance(dp.SymmetricDistance):
+        """Rows that are added or removed."""
+
+    pipeline = dp.records(metric=OwnDistance()) >> dp.count() >> dp.laplace(epsilon=1)
+    assert "the metric OwnDistance" in pipeline.statement().trusted

@@ -63,11 +63,11 @@ LIES = {
     "nearly the exact value in 5 % of releases": lambda noisy, exact, entropy: (
         exact + 1e-9 * uniform(entropy) if uniform(entropy) < 0.05 else noisy[0]
     ),
-    "a billion times the value in 0.5 % of releases": lambda noisy, exact, entropy: (
-        1e9 * exact if uniform(entropy) < 0.005 else noisy[0]
+    "a billion times the value in 3 % of releases": lambda noisy, exact, entropy: (
+        1e9 * exact if uniform(entropy) < 0.03 else noisy[0]
     ),
-    "a billion times the value and noise in 0.5 % of releases": lambda noisy, exact, entropy: (
-        1e9 * (exact + uniform(entropy)) if uniform(entropy) < 0.005 else noisy[0]
+    "a billion times the value and noise in 3 % of releases": lambda noisy, exact, entropy: (
+        1e9 * (exact + uniform(entropy)) if uniform(entropy) < 0.03 else noisy[0]
     ),
     "noise made in floats": lambda noisy, exact, entropy: exact + textbook_laplace(entropy),
     "noise made in 32-bit floats": lambda noisy, exact, entropy: np.float32(
@@ -94,7 +94,7 @@ LIES = {
 
 
 CAUGHT = [
-    *[(lie, PURE, 24_000 if "0.5 %" in lie else 3000) for lie in LIES],
+    *[(lie, PURE, 4000 if "3 %" in lie else 3000) for lie in LIES],
     ("the exact value in 5 % of releases", ZCDP, 16_000),
     *[(lie, ZCDP, 6000) for lie in ("noise made in floats", "NaN for one dataset")],
     *[(lie, SMOOTH, 3000) for lie in ("None for one dataset", "the parity of the value")],

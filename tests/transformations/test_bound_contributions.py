@@ -720,6 +720,12 @@ def test_a_step_of_ones_own_is_refused_unless_it_names_people():
         attrs.evolve(PEOPLE, metric=dp.SymmetricDistance())
 
 
+def test_a_space_has_one_column_that_tells_people_apart():
+    """Else the loss of a person would be counted for the visits that the steps tell apart."""
+    with pytest.raises(dp.SpaceError, match="'visit'; name one column"):
+        attrs.evolve(dp.table(person="visit"), metric=dp.metrics.SymmetricIdDistance("id"))
+
+
 def test_refusals():
     for wrong, words in (
         (lambda: dp.bound_contributions(0), "at least 1"),

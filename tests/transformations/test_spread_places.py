@@ -169,6 +169,15 @@ def test_what_a_person_moves_is_attained(rows: int, groups: int) -> None:
     assert (found.sum(), found @ found, found.max()) == (rows * groups, rows**2 * groups, rows)
 
 
+def test_a_distance_has_as_many_rows_in_each_place() -> None:
+    """One row alone would be a quarter of a row in each of four places."""
+    places = (spread(2, 4) >> dp.select("city") >> dp.one_hot(range(9))).output_space
+    assert places.metric.words(places.metric.distance(8)).endswith("at most 2 of them in one place")
+    with pytest.raises(dp.ParameterError, match="a multiple of 4; got 1"):
+        (places >> dp.sum()).map(1)
+    assert (places >> dp.sum()).map(4).linf == 1
+
+
 def test_few_categories_hold_few_rows() -> None:
     moved = (spread(1, 9) >> dp.select("city") >> dp.one_hot(["a", "b"]) >> dp.sum()).map(1)
     assert (moved.l1, moved.l2_squared, moved.linf) == (2, 2, 1)

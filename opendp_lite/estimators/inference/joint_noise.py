@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from math import erf, sqrt
+from statistics import NormalDist
 from typing import Any, Final
 
 import attrs
@@ -18,6 +19,8 @@ _APART: Final = 1e-3
 """Laplace scales closer than this are moved so far apart: it changes a probability by 2e-4."""
 _NODES: Final = 900
 _LARGEST_CORE: Final = 45.0
+_STANDARD: Final = NormalDist()
+_FURTHEST: Final = 8.29
 _erf: Final[Callable[[Any], Any]] = np.frompyfunc(erf, 1, 1)
 
 
@@ -25,6 +28,22 @@ def normal_below(scores: Floats) -> Floats:
     """The probability that a standard normal is at most each score."""
     found: Floats = (1 + np.asarray(_erf(np.asarray(scores) / sqrt(2)), dtype=np.float64)) / 2
     return found
+
+
+def normal_score(shares: Floats) -> Floats:
+    """The scores below which a standard normal lies with these probabilities."""
+    found: Floats = np.asarray(_score(shares), dtype=np.float64)
+    return found
+
+
+def _score_of(share: float) -> float:
+    """The score, or the furthest one that a probability in floats tells from 1."""
+    if not 0 < share < 1:
+        return _FURTHEST if share >= 1 else -_FURTHEST
+    return min(max(_STANDARD.inv_cdf(share), -_FURTHEST), _FURTHEST)
+
+
+_score: Final[Callable[[Any], Any]] = np.frompyfunc(_score_of, 1, 1)
 
 
 class JointNoise(ABC):

@@ -54,7 +54,9 @@ def multivariate_mean(
     Returns:
         A number for each column: with rho in [-M, M], with epsilon all together of length at most
         M sqrt(d). With few rows for so many columns, or a tiny budget, the error may reach the
-        bound.
+        bound. Rows that reach far are shortened. Where the number of rows is private, rows with a
+        missing value are left out. Where it is public, a missing value counts as 0, or with rho as
+        the released median of its column.
 
     Raises:
         ParameterError: If the budget is missing, or both are given.

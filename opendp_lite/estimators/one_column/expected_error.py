@@ -65,7 +65,8 @@ def expected_error(
         raise SpaceError(
             "expected_error is for the means of one column: mean, recentred_mean, joint_mean, "
             f"known_size_mean, simplex_mean, centered_mean, plug_in_mean, "
-            f"resized_mean. Got {estimator!r}"
+            f"resized_mean. Got {estimator!r}. Ask pipeline.accuracy(0.95) of a pipeline that ends "
+            "in noise, or give a step that takes it confidence=0.95"
         )
     mean, variance = nearest(exact(guess, "guess")), nearest(exact(spread, "spread")) ** 2
     scenario = Scenario(whole(n, "n", least=1), mean, variance)

@@ -89,7 +89,8 @@ def standard_deviation(
 
     Returns:
         The root of what ``variance`` releases, between 0 and half the width of the bounds. With a
-        confidence, an ``Estimate``: its interval ends at the roots of the ends.
+        confidence, an ``Estimate``: its interval ends at the roots of the ends. Missing values are
+        left out; where the number of rows is public they count as the middle of the bounds.
 
     Raises:
         ParameterError: If a bound or the budget is missing or impossible.

@@ -10,7 +10,10 @@ import pytest
 from scipy.stats import norm
 
 from opendp_lite.estimators.inference.joint_noise import JointLaplace, JointNormal, JointSumAndCount
-from opendp_lite.estimators.inference.ratio_of_noisy_sums import RatioOfNoisySums, _accepted
+from opendp_lite.estimators.inference.ratio_of_noisy_sums import (
+    RatioOfNoisySums,
+    _held_before,
+)
 
 NORMAL = RatioOfNoisySums(-1.0, 3.0, 1.0, JointNormal(4.0, 1.5))
 QUOTIENTS = {
@@ -107,18 +110,38 @@ def test_a_release_beyond_a_bound_still_leaves_an_interval():
         assert low <= 3.0
 
 
+def accepted(up, down, confidence):
+    """How far above and below 0 the scores are accepted, found by halving."""
+    ends = []
+    for sign in (1, -1):
+        low, high = np.zeros(np.shape(up)), np.full(np.shape(up), 1e12)
+        for _ in range(120):
+            middle = (low + high) / 2
+            fits = _held_before(sign * middle, up, down) <= confidence
+            low, high = np.where(fits, middle, low), np.where(fits, high, middle)
+        ends.append(low)
+    return ends
+
+
 @pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.999])
 def test_the_acceptance_holds_its_confidence(confidence):
-    """No more of it than asked for either, unless the noise is a million times the bounds."""
     room = np.array([1e-9, 1e-3, 0.1, 0.5, 1.0, 2.0, 5.0, 1e6])
     up, down = (each.ravel() for each in np.meshgrid(room, room))
-    high, low = _accepted(up, down, confidence)
+    high, low = accepted(up, down, confidence)
     assert (high > 0).all()
     assert (low > 0).all()
-    held = norm.cdf(high) - norm.cdf(-low)
-    assert held.min() > confidence - 1e-12
-    assert held[(up > 1e-6) & (down > 1e-6)].max() < confidence + 1e-5
-    assert np.allclose(_accepted(down, up, confidence), (low, high))
+    assert np.allclose(norm.cdf(high) - norm.cdf(-low), confidence, rtol=0, atol=1e-6)
+    assert np.allclose(accepted(down, up, confidence), (low, high))
+
+
+def test_what_lies_further_out_comes_later():
+    """So the accepted scores are an interval, whose ends halving finds."""
+    room = np.array([0.0, 1e-3, 0.5, 2.0, 9.0])
+    up, down = (each.ravel()[:, None] for each in np.meshgrid(room, room))
+    scores = np.linspace(0, 20, 2001)
+    for sign in (1, -1):
+        held = _held_before(sign * scores[None, :], up, down)
+        assert (np.diff(held, axis=1) >= 0).all()
 
 
 @pytest.mark.parametrize(("up", "down"), [(0.3, 9.0), (1.0, 0.5), (2.0, 2.0), (0.01, 3.0)])
@@ -128,12 +151,12 @@ def test_the_acceptance_is_ordered_by_likelihood(up, down):
     best = np.clip(values, -down, up)
     order = np.argsort(values**2 - (values - best) ** 2, kind="stable")
     mass = np.cumsum(norm.pdf(values[order])) * 1e-4
-    accepted = values[order][: int(np.searchsorted(mass, 0.95))]
-    high, low = _accepted(np.array(up), np.array(down), 0.95)
-    for end, found in ((float(high), accepted.max()), (float(low), -accepted.min())):
+    first = values[order][: int(np.searchsorted(mass, 0.95))]
+    high, low = accepted(np.array(up), np.array(down), 0.95)
+    for end, found in ((float(high), first.max()), (float(low), -first.min())):
         assert min(end, 8) == pytest.approx(min(found, 8), abs=2e-3)
 
 
 def test_far_from_both_bounds_the_acceptance_is_the_usual_one():
-    high, low = _accepted(np.array([5.0, 50.0]), np.array([7.0, 2.0]), 0.95)
+    high, low = accepted(np.array([5.0, 50.0]), np.array([7.0, 2.0]), 0.95)
     assert np.allclose([high, low], 1.959964, atol=1e-5)
