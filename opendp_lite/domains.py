@@ -23,6 +23,7 @@ from opendp_lite.errors import DataError, ParameterError, SpaceError
 from opendp_lite.exact import described
 from opendp_lite.grid import Grid
 from opendp_lite.metrics import AbsoluteDistance, L2Distance, Metric, SymmetricDistance
+from opendp_lite.shown_results import printable
 from opendp_lite.sketch import ARROW, NUMBER, TABLE, Sketch
 
 _MOST_FLOAT = 2**53
@@ -110,11 +111,6 @@ class Domain(ABC):
     @abstractmethod
     def front(cls) -> tuple[Domain, Metric, Origin]:
         """The domain and metric that a bare pipeline binds itself to, and how that is typed."""
-
-
-def printable(name: str) -> str:
-    """The name of a column, or its repr where that is not all letters that one sees."""
-    return name if name.isprintable() else repr(name)
 
 
 def _dimension(value: int) -> int:
@@ -233,6 +229,7 @@ class Vectors(Domain):
             for any floats.
         non_negative: Whether no entry is ever below 0, as in a sum of rows that are not: intervals
             then start at 0.
+        names: Of the entries, as a sum has those of its columns. A table of estimates shows them.
 
     Raises:
         ParameterError: If ``dimension`` is no whole number of at least 1, or ``exponent`` is none
@@ -251,6 +248,7 @@ class Vectors(Domain):
     dimension: int = attrs.field(converter=_dimension)
     exponent: int | None = attrs.field(default=None, converter=_exponent)
     non_negative: bool = attrs.field(default=False, kw_only=True)
+    names: tuple[str, ...] | None = attrs.field(default=None, kw_only=True)
 
     def to_internal(self, value: object) -> Grid:
         array = to_array(value)
@@ -275,7 +273,8 @@ class Vectors(Domain):
 
     def __repr__(self) -> str:
         least = ", non_negative=True" if self.non_negative else ""
-        return f"dp.Vectors({self.dimension}, exponent={self.exponent}{least})"
+        names = "" if self.names is None else f", names={self.names!r}"
+        return f"dp.Vectors({self.dimension}, exponent={self.exponent}{least}{names})"
 
     def words(self) -> str:
         return _numbers(self.dimension, self.exponent)
@@ -325,6 +324,11 @@ class Scalars(Domain):
     def dimension(self) -> int:
         """One."""
         return 1
+
+    @property
+    def names(self) -> None:
+        """None: one number needs no name."""
+        return None
 
     def on(self, exponent: int) -> Scalars:
         """The same numbers on a grid."""

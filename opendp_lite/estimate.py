@@ -29,6 +29,8 @@ class Estimate:
             the statistic of all values within the bounds if tails are thin: ``variance`` says how
             thin.
         bounds: What is estimated lies between them; None where nothing bounds it on both sides.
+        too_few: Whether the rows were too few, as a noisy count has it, to learn where the values
+            lie. The value is then a private median, or 0, and says nothing of the mean.
 
     Example:
         >>> estimate = Estimate(41.2587, 0.0821, (41.097, 41.421), 0.95, 600.2)
@@ -49,6 +51,7 @@ class Estimate:
     clipped: bool = False
     wide_interval: tuple[float, float] | None = None
     bounds: tuple[float, float] | None = None
+    too_few: bool = False
 
     def __float__(self) -> float:
         return self.value
@@ -57,13 +60,11 @@ class Estimate:
         return format(self.value, spec) if spec else str(self)
 
     def __str__(self) -> str:
-        return (
-            f"{self.justified(self.value)[0]} ({self._interval()}, {self._source()}{self._wide()})"
-        )
+        return f"{self.justified(self.value)[0]} ({self._interval()}, {self._covered()})"
 
     def __repr__(self) -> str:
         value, error = self.justified(self.value, self.standard_error)
-        return f"<Estimate {value} +- {error}, {self._interval()}, {self._source()}{self._wide()}>"
+        return f"<Estimate {value} +- {error}, {self._interval()}, {self._covered()}>"
 
     def _repr_html_(self) -> str:
         value, error = self.justified(self.value, self.standard_error)
@@ -76,7 +77,7 @@ class Estimate:
         if self.wide_interval is not None:
             shown["with what clipping may move"] = self._ends(self.wide_interval)
         if self.rows is not None:
-            shown["rows, about"] = f"{self.rows:.0f}"
+            shown["rows, about"] = f"{self.rows:.0f}{', too few' if self.too_few else ''}"
         drawn = "" if self.bounds is None else self._on_bounds(*self.bounds)
         return f"<div>{html_table(shown)}{drawn}</div>"
 
@@ -98,10 +99,14 @@ class Estimate:
     def _interval(self) -> str:
         return f"{self._share()} interval {self._ends(self.interval)}"
 
-    def _wide(self) -> str:
-        if self.wide_interval is None:
-            return ""
-        return f"; {self._ends(self.wide_interval)} with what clipping may move"
+    def _covered(self) -> str:
+        """What the interval covers, and what it does not."""
+        found = self._source()
+        if self.wide_interval is not None:
+            found += f"; {self._ends(self.wide_interval)} with what clipping may move"
+        if self.too_few:
+            found += "; too few rows" + ("" if self.rows is None else f", about {self.rows:.0f}")
+        return found
 
     def _source(self) -> str:
         source = "from noise and sampling" if self.sampling else "from the noise alone"
@@ -132,4 +137,5 @@ class Estimate:
             "clipped": bool(self.clipped),
             "wide_interval": None if self.wide_interval is None else for_json(self.wide_interval),
             "bounds": None if self.bounds is None else for_json(self.bounds),
+            "too_few": bool(self.too_few),
         }

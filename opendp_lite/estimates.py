@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from opendp_lite.band import step_picture
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimate import Estimate
-from opendp_lite.shown_results import for_json, html_grid, significant
+from opendp_lite.shown_results import for_json, html_grid, printable, significant
 from opendp_lite.strips import Scale
 
 Floats = NDArray[np.float64]
@@ -40,7 +40,8 @@ class Estimates:
         standard_errors: One for each value.
         intervals: A row (low, high) for each value. Each by itself holds what is estimated in a
             share ``confidence`` of all releases.
-        joint_intervals: Likewise. All of them together hold what is estimated in that share.
+        joint_intervals: Likewise. All of them together hold what is estimated in that share. Where
+            they are the ``intervals``, a table shows them once and says "joint".
         confidence: Such as 0.95.
         names: Of the values, where they have names. ``estimates["age"]`` is then one of them.
         sampling: Whether the errors also cover that the rows are a random sample.
@@ -105,10 +106,13 @@ class Estimates:
         )
         return cls(centre, errors, each, joint, confidence, names)
 
-    def parted(self, count: int) -> list[Estimate | Estimates]:
+    def parted(
+        self, count: int, names: tuple[str, ...] | None = None
+    ) -> list[Estimate | Estimates]:
         """So many parts of equal length; a part of one number is an ``Estimate``.
 
-        The intervals that hold jointly are those of all parts together.
+        The intervals that hold jointly are those of all parts together. ``names`` are those of the
+        values of each part.
         """
         width = len(self) // count
         if width == 1:
@@ -120,6 +124,7 @@ class Estimates:
                 self.intervals[start : start + width],
                 self.joint_intervals[start : start + width],
                 self.confidence,
+                names,
             )
             for start in range(0, len(self), width)
         ]
@@ -152,13 +157,26 @@ class Estimates:
         if self.names is None or name not in self.names:
             there = "they have no names" if self.names is None else f"there are {list(self.names)}"
             raise KeyError(f"no estimate is called {name!r}; {there}")
+        if self.names.count(name) > 1:
+            raise KeyError(f"several estimates are called {name!r}; take them by number")
         return self.names.index(name)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.values, dtype=dtype)
 
+    @property
+    def _once(self) -> bool:
+        """Whether the intervals are the joint ones."""
+        return np.array_equal(self.intervals, self.joint_intervals)
+
+    @property
+    def _titles(self) -> Sequence[str]:
+        """Of the columns of a table, beside that of names."""
+        kinds = ["joint interval"] if self._once else ["interval", "joint interval"]
+        return ["", "value", "+-", *kinds]
+
     def __repr__(self) -> str:
-        titles, *rows = [["", *_TITLES], *self._cells()]
+        titles, *rows = [self._titles, *self._cells()]
         widths = [max(len(row[j]) for row in (titles, *rows)) for j in range(len(titles))]
         lines = [
             "  " + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip()
@@ -174,7 +192,7 @@ class Estimates:
         spots = [each.spot() for each in self]
         scale = Scale.around(spots)
         drawn = [scale.title(), *map(scale.dot, spots[:_SHOWN])]
-        table = html_grid(head, ["", *_TITLES], self._cells(), drawn)
+        table = html_grid(head, self._titles, self._cells(), drawn)
         names = self.names or tuple(map(str, range(len(self))))
         all_of_them = step_picture(spots, names, f"{len(self)} numbers") if more > 0 else ""
         return f"<div>{all_of_them}{table}</div>"
@@ -182,17 +200,20 @@ class Estimates:
     def _head(self) -> str:
         share = f"{100 * self.confidence:.12g} %"
         source = "noise and sampling" if self.sampling else "the noise alone"
-        return f"{len(self)} numbers, {share} intervals from {source}"
+        kind = "joint intervals" if self._once else "intervals"
+        return f"{len(self)} numbers, {share} {kind} from {source}"
 
     def _cells(self) -> Sequence[Sequence[str]]:
         return [self._row(place) for place in range(min(len(self), _SHOWN))]
 
     def _row(self, place: int) -> Sequence[str]:
-        name = str(place) if self.names is None else self.names[place]
+        name = str(place) if self.names is None else printable(self.names[place])
         value, error = self.values[place].item(), self.standard_errors[place].item()
-        ends = (*self.intervals[place].tolist(), *self.joint_intervals[place].tolist())
-        shown, off, *four = significant(error, value, error, *ends)
-        return name, shown, off, f"{four[0]} to {four[1]}", f"{four[2]} to {four[3]}"
+        kinds = [self.intervals] if self._once else [self.intervals, self.joint_intervals]
+        ends = [end for kind in kinds for end in kind[place].tolist()]
+        shown, off, *texts = significant(error, value, error, *ends)
+        pairs = zip(texts[::2], texts[1::2], strict=True)
+        return name, shown, off, *(f"{low} to {high}" for low, high in pairs)
 
     def as_dict(self) -> dict[str, Any]:
         """The fields by name, for ``json.dumps``. A number that is not finite is None."""
@@ -205,9 +226,6 @@ class Estimates:
             "names": None if self.names is None else list(self.names),
             "sampling": bool(self.sampling),
         }
-
-
-_TITLES: Final = ("value", "+-", "interval", "joint interval")
 
 
 def _ends(centre: Floats, half: ArrayLike) -> Floats:

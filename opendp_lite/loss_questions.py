@@ -176,9 +176,9 @@ class LossQuestions(Pipeline):
             SpaceError: If what is released is not a value with noise of a declared law.
 
         Proof:
-            From the exact tail of the noise, rounded up. Noises of several entries are
-            independent, so m of them are within their bounds together with probability c if each
-            is with c^(1/m).
+            From the exact tail of the noise, rounded up. m entries are within their bounds together
+            with probability c, or more, if each is with c^(1/m): their noises are independent, or
+            they are those of the l2 mechanism (``samplers.error_law``).
         """
         errors = self.bound.facts.errors
         if not errors:

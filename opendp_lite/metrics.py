@@ -106,6 +106,13 @@ class RowMetric(Metric):
         """How many rows of one dataset alone may have the same values in some columns."""
         return distance
 
+    def of_places(self, columns: Collection[str]) -> Metric:
+        """What is left once rows say in which place a row is, each of which has one key of these.
+
+        Rows in one place have the same key of each of these columns.
+        """
+        return self.of_new_values()
+
     def distance(self, value: object) -> Fraction:
         return Fraction(whole(value, "d_in (a number of rows)"))
 
@@ -153,12 +160,24 @@ def _is_a_number_of_groups(metric: object, field: object, value: Any) -> None:
     whole(value, "groups", least=1)
 
 
+def _as_many_in_each(rows: Fraction, groups: int) -> Fraction:
+    """A number of rows that may be as many in each group: fewer would have less than one there."""
+    if rows % groups:
+        raise ParameterError(
+            f"d_in is a number of rows in {groups} groups, as many in each: a multiple of "
+            f"{groups}; got {format_number(rows)}. A space with a person says it for you: "
+            "dp.table(person='id') >> dp.bound_contributions(1, groups=(column, most))"
+        )
+    return rows
+
+
 @attrs.frozen(repr=False)
 class SpreadDistance(SymmetricDistance):
     """As ``SymmetricDistance``, for rows that are spread over the values of a column.
 
     Datasets are at most d apart if at most d rows are added or removed, and at most d / ``groups``
-    of them share one value of ``column``. ``bound_contributions`` with ``groups`` gives it.
+    of them share one value of ``column``. Values are one where they are one key of
+    ``thresholded_counts``. ``bound_contributions`` with ``groups`` gives it.
 
     Args:
         column: The name of the column.
@@ -170,14 +189,7 @@ class SpreadDistance(SymmetricDistance):
 
     def distance(self, value: object) -> Fraction:
         """A number of rows, the same number for each of the groups."""
-        rows = super().distance(value)
-        if rows % self.groups:
-            raise ParameterError(
-                f"d_in is a number of rows in {self.groups} groups, as many in each: a multiple of "
-                f"{self.groups}; got {described(value)}. A space with a person says it for you: "
-                "dp.table(person='id') >> dp.bound_contributions(1, groups=(column, most))"
-            )
-        return rows
+        return _as_many_in_each(super().distance(value), self.groups)
 
     def protected(self, distance: Fraction) -> str:
         most = format_number(distance / self.groups)
@@ -192,8 +204,46 @@ class SpreadDistance(SymmetricDistance):
         """Rows that were apart may have become alike."""
         return SymmetricDistance()
 
+    def of_places(self, columns: Collection[str]) -> Metric:
+        """Rows that are apart are in different places."""
+        apart = self.column in columns
+        return SpreadPlacesDistance(self.groups) if apart else self.of_new_values()
+
     def __repr__(self) -> str:
         return f"{path_of(type(self))}({self.column!r}, {self.groups})"
+
+
+@attrs.frozen(repr=False)
+class SpreadPlacesDistance(SymmetricDistance):
+    """As ``SymmetricDistance``, for rows with a one in a place, which are spread over the places.
+
+    Datasets are at most d apart if at most d rows are added or removed, and at most d / ``groups``
+    of them have their one in the same place. ``one_hot`` gives it.
+
+    Args:
+        groups: Over how many places the rows are spread.
+    """
+
+    groups: int = attrs.field(validator=_is_a_number_of_groups)
+
+    def distance(self, value: object) -> Fraction:
+        """A number of rows, the same number for each of the places."""
+        return _as_many_in_each(super().distance(value), self.groups)
+
+    def protected(self, distance: Fraction) -> str:
+        most = format_number(distance / self.groups)
+        return f"{super().protected(distance)}, at most {most} of them in one place"
+
+    def of_new_values(self) -> Metric:
+        """Rows that were in different places may have become alike."""
+        return SymmetricDistance()
+
+    def per_row(self, body: Body) -> Norms | None:
+        """A mean over rows of which at most one in so many has its one in a place."""
+        return body.spread_radii(self.groups)
+
+    def __repr__(self) -> str:
+        return f"{path_of(type(self))}({self.groups})"
 
 
 @spellable

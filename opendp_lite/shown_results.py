@@ -19,6 +19,11 @@ _WIDEST: Final = 100
 _CELL: Final = "text-align:left;vertical-align:top"
 
 
+def printable(name: str) -> str:
+    """The name of a column, or its repr where that is not all letters that one sees."""
+    return name if name.isprintable() else repr(name)
+
+
 def significant(error: float, *numbers: float) -> tuple[str, ...]:
     """Numbers with as many digits as the second of a standard error.
 

@@ -10,12 +10,13 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.domains import Domain, Origin, Rows, printable
+from opendp_lite.domains import Domain, Origin, Rows
 from opendp_lite.engines.columns import Dataset
 from opendp_lite.engines.deferred import identity
 from opendp_lite.engines.lazy_table import Lazily, LazyTable
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.metrics import Metric, SymmetricDistance, SymmetricIdDistance
+from opendp_lite.shown_results import printable
 from opendp_lite.sketch import TABLE, Sketch
 
 numbers: Final = Lazily(LazyTable.numbers)

@@ -61,6 +61,16 @@ def test_clipping_by_a_search_is_told():
         assert "after clipping" in str(pipeline(np.arange(2000) % 9))
 
 
+def test_too_few_rows_are_told():
+    shown = estimate(0.0, 2e90, -2e90, 2e90, too_few=True)
+    assert str(shown).endswith("from the noise alone; too few rows, about 100)")
+    assert repr(shown).endswith("from the noise alone; too few rows, about 100>")
+    assert ">100, too few</td>" in shown._repr_html_()
+    assert shown.as_dict()["too_few"] is True
+    uncounted = dp.Estimate(0.0, 2e90, (-2e90, 2e90), 0.95, too_few=True)
+    assert str(uncounted).endswith("from the noise alone; too few rows)")
+
+
 def test_it_is_a_number_too():
     assert float(estimate(1.25, 0.1, 1.0, 1.5)) == 1.25
 
@@ -106,6 +116,7 @@ def test_it_goes_to_json_and_back():
         "clipped": False,
         "wide_interval": None,
         "bounds": None,
+        "too_few": False,
     }
     assert dp.Estimate(**found | {"interval": tuple(found["interval"])}) == shown
 

@@ -78,6 +78,40 @@ def test_it_is_shown_as_a_table():
     assert "the first 20" in many._repr_html_()
 
 
+def test_intervals_that_hold_jointly_are_shown_once():
+    ends = [(1.0, 3.0), (4.0, 6.0)]
+    found = Estimates([2.0, 5.0], [0.5, 0.5], ends, ends, 0.9, ("low", "high"))
+    lines = repr(found).splitlines()
+    assert lines[0] == "<Estimates of 2 numbers, 90 % joint intervals from the noise alone"
+    assert lines[1].split() == ["value", "+-", "joint", "interval"]
+    assert lines[3].split() == ["high", "5.00", "0.50", "4.00", "to", "6.00>"]
+    assert found._repr_html_().count("interval</th>") == 1
+    several = dp.private_quantile([0.25, 0.75], bounds=(0, 9), epsilon=9, confidence=0.9)
+    assert str(several(np.arange(900) % 9)).count("interval") == 2
+
+
+def test_names_that_repeat_or_break_lines_are_told_apart():
+    found = Estimates([1.0, 2.0], [1.0] * 2, [(0, 3)] * 2, [(0, 4)] * 2, 0.9, ("a\nb", "a\nb"))
+    assert len(repr(found).splitlines()) == 4
+    with pytest.raises(KeyError, match="several estimates are called"):
+        found["a\nb"]
+
+
+def test_sums_have_the_names_of_their_columns():
+    table = {"age": [1.0, 2.0], "visits": [3.0, 4.0], "sex": ["f", "m"]}
+    summed = dp.select("age", "visits") >> dp.clamp(0, 9) >> dp.sum()
+    found = (summed >> dp.laplace(epsilon=1, confidence=0.9))(table)
+    assert found.names == ("age", "visits")
+    assert [line.split()[0] for line in repr(found).splitlines()[2:]] == ["age", "visits"]
+    rows = dp.select("age", "visits") >> dp.clamp(0, 9)
+    centred = (rows >> dp.centered_sum(rho=1, confidence=0.9))(table)
+    assert centred.names == ("age", "visits")
+    by_sex = dp.by("sex", ["f", "m"], summed >> dp.gaussian(rho=1, confidence=0.9))
+    assert by_sex(table)["m"].names == ("age", "visits")
+    counts = dp.select("sex") >> dp.one_hot(["f", "m"]) >> dp.sum()
+    assert (counts >> dp.laplace(epsilon=1, confidence=0.9))(table).names is None
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

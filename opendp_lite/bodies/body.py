@@ -72,6 +72,14 @@ class Body(ABC):
     def radii(self) -> Norms | None:
         """Bounds on the norms of one row."""
 
+    def spread_radii(self, groups: int) -> Norms | None:
+        """Bounds on the norms of a mean of rows, of which a share of 1 / ``groups`` are alike.
+
+        Rows are alike if they have a one in the same place. Bodies with other rows know no more
+        than that no row is longer than ``radii``.
+        """
+        return self.radii()
+
     @abstractmethod
     def diameters(self) -> Norms | None:
         """Bounds on the norms of the difference of two rows."""

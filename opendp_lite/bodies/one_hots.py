@@ -19,6 +19,7 @@ from opendp_lite.engines.layout import DENSE, Layout
 from opendp_lite.engines.missing import holds_missing, whole_rows
 from opendp_lite.exact import exact
 from opendp_lite.fields import initialise
+from opendp_lite.norms import Norms
 from opendp_lite.sketch import CORNERS, Sketch
 
 _HALF = 0.5
@@ -41,6 +42,11 @@ class OneHots(Simplex):
 
     def __init__(self, columns: int = 1) -> None:
         initialise(self, total=exact(1, "total"), columns=some_columns(columns))
+
+    def spread_radii(self, groups: int) -> Norms:
+        """At most 1 / ``groups`` in each place, and at most 1 in all places together."""
+        share = Fraction(1, groups)
+        return Norms(l1=min(Fraction(1), self.columns * share), linf=share)
 
     def over(self, columns: int) -> OneHots:
         return OneHots(super().over(columns).columns)

@@ -10,7 +10,7 @@ import opendp_lite as dp
 from opendp_lite.cli import flags
 from opendp_lite.cli.command import Command
 from opendp_lite.cli.numbers import as_typed
-from opendp_lite.cli.statistic import Statistic, filled, one_line, treated
+from opendp_lite.cli.statistic import MORE, Statistic, filled, one_line, treated
 
 METHODS: Final[dict[str, Callable[..., dp.Mechanism[dp.Space[dp.Rows], Any]]]] = {
     "best": dp.mean,
@@ -24,6 +24,7 @@ METHODS: Final[dict[str, Callable[..., dp.Mechanism[dp.Space[dp.Rows], Any]]]] =
 """Estimators by the word after ``--method``."""
 _FARTHEST: Final = 2.0**301
 """How wide the interval is if no bounds are found."""
+_WITHOUT_BOUNDS: Final = "give --bounds, or use more rows or a larger budget"
 
 _DESCRIPTION: Final = """\
 Releases the mean of one column of a CSV file with differential privacy. Noise hides any one row:
@@ -104,6 +105,7 @@ def asked(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
         note=("clipped", treated(bounds, impute, by_middle=flags.fills(arguments))),
         reach=_FARTHEST if bounds is None else float(bounds[1] - bounds[0]),
         sampling=arguments.sampling,
+        advice=_WITHOUT_BOUNDS if bounds is None else MORE,
     )
 
 

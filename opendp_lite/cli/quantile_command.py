@@ -95,13 +95,16 @@ def asked(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
         sampling=arguments.sampling,
     )
 
+    several = len(quantiles) > 1
+
     def lines(release: Any) -> list[ReportLine]:
         return [ReportLine.of(each, q) for q, each in zip(quantiles, release, strict=True)]
 
     return Statistic(
         name="value",
         heading="quantiles",
-        target=f"quantile of the {'population' if arguments.sampling else 'clipped values'}",
+        target=f"quantile{'s' * several} of the "
+        f"{'population' if arguments.sampling else 'clipped values'}",
         columns=(arguments.column,),
         kind=float,
         mechanism=filled(impute, mechanism),
@@ -110,6 +113,7 @@ def asked(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
         titles=("quantile",),
         reach=float(upper - lower),
         sampling=arguments.sampling,
+        together=several,
     )
 
 

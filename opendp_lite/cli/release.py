@@ -215,6 +215,9 @@ def release(arguments: argparse.Namespace, asked: Asked) -> Told:
         claim=claim,
         notes=notes,
         hidden=any(map(statistic.hides, lines)),
+        advice=statistic.advice,
+        together=statistic.together,
+        grouped=bool(setting.groups),
     )
     text = report.as_json() if arguments.json else report.as_text()
     writes = {} if file is None else {"--output": file.filled(report)}

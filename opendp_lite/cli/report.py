@@ -86,7 +86,9 @@ class PrivacyClaim:
 class Report:
     """One release with its claim and with what the command did to the values.
 
-    ``titles`` are those of the labels of lines; a release without them is one number.
+    ``titles`` are those of the labels of lines; a release without them is one number. ``advice`` is
+    what helps where the noise hides a number. ``together`` says whether intervals hold all at once,
+    those of one group where it is ``grouped``.
     """
 
     name: str
@@ -100,6 +102,9 @@ class Report:
     claim: PrivacyClaim
     notes: dict[str, str]
     hidden: bool
+    advice: str
+    together: bool
+    grouped: bool
 
     @property
     def statement(self) -> dict[str, Any]:
@@ -134,7 +139,7 @@ class Report:
             "interval": list(line.interval),
         }
         further = {f"{name}_interval": list(ends) for name, ends in line.further.items()}
-        return found | further
+        return found | further | ({"too_few_rows": True} if line.too_few else {})
 
     def columns(self) -> dict[str, list[Any]]:
         """The numbers as a table: a list for each column."""
@@ -175,13 +180,20 @@ class Report:
             }
             told = aligned({**own, **entries})
         else:
-            own = {"intervals": f"each by itself holds the {self.target} ({source})"}
+            own = {"intervals": f"{self._held} the {self.target} ({source})"}
             own |= {name: f"these intervals hold {_FURTHER[name]}" for name in self._further}
             head = [f"{self.heading} of {name}", "", *self._grid(), ""]
             told = [*head, *aligned({**own, **entries})]
         if self.claim.explanation is not None:
             told.extend(["", *self.claim.explanation])
         return "\n".join(told)
+
+    @property
+    def _held(self) -> str:
+        """Which intervals hold what is estimated at this confidence."""
+        if not self.together:
+            return "each by itself holds"
+        return f"all of {'one group' if self.grouped else 'them'} at once hold"
 
     @property
     def _words(self) -> str:
@@ -198,7 +210,7 @@ class Report:
 
     def _hint(self) -> str:
         hidden = f"the {self._words}" if not self.titles else "some of these numbers"
-        return f"the noise hides {hidden}: use more rows, narrower bounds or a larger budget"
+        return f"the noise hides {hidden}: {self.advice}"
 
     def _grid(self) -> list[str]:
         """The lines as a table: labels to the left, numbers to the right."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
@@ -12,6 +12,8 @@ import opendp_lite as dp
 from opendp_lite.cli.numbers import as_typed, short
 
 Labels = tuple[Hashable, ...]
+MORE: Final = "use more rows, narrower bounds or a larger budget"
+"""What helps where the noise hides a number, as a rule."""
 
 
 @attrs.frozen
@@ -19,7 +21,7 @@ class ReportLine:
     """One released number: what it is of, and how far off it may be.
 
     ``joint`` is an interval that holds together with those of all other lines. ``wide`` includes
-    what clipping may have moved.
+    what clipping may have moved. ``too_few`` says that there were too few rows for the statistic.
     """
 
     labels: Labels
@@ -28,12 +30,13 @@ class ReportLine:
     interval: tuple[float, float]
     joint: tuple[float, float] | None = None
     wide: tuple[float, float] | None = None
+    too_few: bool = False
 
     @classmethod
     def of(cls, estimate: dp.Estimate, *labels: Hashable) -> ReportLine:
         """The line of an estimate."""
         own = estimate.value, estimate.standard_error, estimate.interval
-        return cls(labels, *own, wide=estimate.wide_interval)
+        return cls(labels, *own, wide=estimate.wide_interval, too_few=estimate.too_few)
 
     @property
     def further(self) -> dict[str, tuple[float, float]]:
@@ -82,6 +85,8 @@ class Statistic:
         reach: How far apart two values of the statistic can be; None where they may be anything.
         sampling: Whether the intervals are for the population.
         heading: What stands above a table of releases; empty for the name.
+        advice: What helps where the noise hides a number.
+        together: Whether the intervals of one release hold all at once.
     """
 
     name: str
@@ -96,6 +101,8 @@ class Statistic:
     reach: float | None = None
     sampling: bool = False
     heading: str = ""
+    advice: str = MORE
+    together: bool = False
 
     def hides(self, line: ReportLine) -> bool:
         """Whether the noise says little more than what was known before."""

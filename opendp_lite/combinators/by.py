@@ -120,7 +120,8 @@ def _of_vector(
         if isinstance(release, np.ndarray):
             pieces: Sequence[Any] = list(release.reshape(count, domain.dimension))
         else:
-            pieces = [release] if isinstance(release, Estimate) else release.parted(count)
+            alone = isinstance(release, Estimate)
+            pieces = [release] if alone else release.parted(count, domain.names)
         if isinstance(domain, Scalars) and isinstance(release, np.ndarray):
             pieces = list(map(int if whole else float, release))
         return ByGroup(keys.title, dict(zip(keys.values, pieces, strict=True)))

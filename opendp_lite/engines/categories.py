@@ -190,7 +190,12 @@ class Categories:
         return np.where(known[at] == values, places[at], self._else)
 
     def _of_text(self, values: NDArray[Any]) -> Floats:
-        texts = [(value, place) for value, place in self._table.items() if type(value) is str]
+        """Of an array of texts, which drops zeros at the end of a text."""
+        texts = [
+            (value, place)
+            for value, place in self._table.items()
+            if type(value) is str and not value.endswith("\0")
+        ]
         return self._found(values, *_sorted(texts, np.str_))
 
     def _of_objects(self, values: NDArray[Any]) -> Floats:

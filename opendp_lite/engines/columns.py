@@ -38,7 +38,7 @@ class _Presence(ColumnReading):
         return np.where(np.isnan(numbers), np.nan, 0.0)
 
 
-@attrs.frozen
+@attrs.frozen(slots=False)
 class Codes(ColumnReading):
     """The place of each value among categories; NaN for what is not declared."""
 
@@ -49,13 +49,14 @@ class Codes(ColumnReading):
         if values.is_text is not None:
             refuse = self.categories.refuse_text, self.categories.refuse_numbers
             refuse[not values.is_text]()
-        return _ReadValues(values, self._coded)
+        return _ReadValues(values, self.places)
 
     def of_numbers(self, numbers: Floats) -> Floats:
         self.categories.refuse_numbers()
-        return self.categories.codes(numbers)
+        return self.places(numbers)
 
-    def _coded(self, values: NDArray[Any], known: Sequence[Any] | None) -> Floats:
+    def places(self, values: NDArray[Any], known: Sequence[Any] | None = None) -> Floats:
+        """The place of each value; of places in a list of known ones, where there is a list."""
         if known is None:
             return self.categories.codes(values)
         return self.categories.of_places(values, known)

@@ -40,7 +40,7 @@ def l2_mechanism(
         The value with noise of a uniform direction and a gamma distributed length, on a public
         grid far finer than an entry's noise. In d dimensions the length has the mean d b and the
         mean square d (d + 1) b^2. The noise is an exact sample. The noises of the entries are
-        dependent, so no law of single entries is declared.
+        dependent. ``accuracy`` knows how far each entry may be off, and all of them together.
 
     Raises:
         ParameterError: If none or both are given, or it is not above 0 and finite.
@@ -72,8 +72,9 @@ def l2_mechanism(
         >>> total = dp.records(columns=3) >> dp.clip_to_norm(10) >> dp.sum()
         >>> (total >> dp.measurements.l2_mechanism(scale=20)).map(1)
         0.5
-        >>> (total >> dp.measurements.l2_mechanism(epsilon=1)).map(1)
-        1.0
+        >>> noisy = total >> dp.measurements.l2_mechanism(epsilon=1)
+        >>> noisy.map(1), round(noisy.accuracy(0.95), 1)
+        (1.0, 41.1)
         >>> vector = dp.records(columns=200) >> dp.clip_to_norm(10) >> dp.sum()
         >>> (vector >> dp.measurements.l2_mechanism(epsilon=1)).to_zcdp().map(1)
         0.01

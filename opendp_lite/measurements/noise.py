@@ -46,7 +46,8 @@ def added_noise(
         privacy_map: From the distance between two values, a ``dp.Norms`` in which everything that
             follows in this dimension is filled in, to the exact loss.
         explanation: A text for ``explain()``: the formula of the loss and the noise's scale.
-        confidence: 0.95, say, asks for an interval with each entry. The noise is then a ``Law``.
+        confidence: 0.95, say, asks for an interval with each entry. The noise then declares the law
+            of its errors, as a ``Law`` does.
 
     Returns:
         A measurement that releases the exact value with noise, rounded only after it was added.
@@ -80,7 +81,8 @@ def added_noise(
     dimension, domain = space.domain.dimension, space.domain
     _require_grid(domain, noise)
     laws = (noise,) if isinstance(noise, Law) else ()
-    errors = tuple(Errors(law, dimension) for law in laws)
+    error = noise.error_of_each(dimension)
+    errors = () if error is None else (Errors(error, dimension),)
     present = _presented(domain, noise, errors, confidence)
     return Measurement(
         space,
@@ -125,6 +127,7 @@ def _with_intervals(
     widths, level = (round_up(each), round_up(joint)), float(share)
     (deviation,) = (part.law.standard_deviation for part in errors)
     least = 0.0 if domain.non_negative else -np.inf
+    names = domain.names
 
     def shown(noisy: Grid) -> Interval:
         values = noisy.floats
@@ -133,7 +136,7 @@ def _with_intervals(
             np.where(rounding == 0, width, np.nextafter(width + rounding, np.inf))
             for width in widths
         )
-        found = Estimates.around(values, deviation, one, every, level, least=least)
+        found = Estimates.around(values, deviation, one, every, level, least=least, names=names)
         return found[0] if domain.dimension == 1 else found
 
     return shown

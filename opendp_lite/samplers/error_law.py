@@ -18,8 +18,8 @@ class ErrorLaw(ABC):
     def half_width(self, miss: Fraction) -> Fraction:
         """A number that the difference exceeds with a probability of at most ``miss``.
 
-        It is the least such number, or larger by at most a step of the output grid. It is in the
-        units of the data.
+        It is the least such number, or hardly larger: at most by a step of the output grid, or as
+        the law says. It is in the units of the data.
         """
 
     @property
@@ -76,7 +76,10 @@ def half_widths(
     Proof:
         Of m entries each within its half-width with probability c^(1/m), all are within theirs with
         probability c if they are independent, and with at least that if they are jointly normal
-        around 0 (Sidak 1967, theorem 1). Rounding a release is covered by the slack of its law.
+        around 0 (Sidak 1967, theorem 1). The entries of one law may also be independent normals of
+        one random deviation, as those of the l2 mechanism are: given it, all are within with
+        p^m, the mean of which is at least the m-th power of the mean of p, by Jensen's inequality.
+        Rounding a release is covered by the slack of its law.
     """
     each = confidence
     if jointly:

@@ -18,6 +18,7 @@ from opendp_lite.samplers.exponential import (
     LazyExponential,
     exact_floor,
 )
+from opendp_lite.samplers.l2_gamma_error import L2GammaError
 from opendp_lite.samplers.law import Noise, Offsets, grid_for
 from opendp_lite.samplers.normal import RoundedNormals
 
@@ -55,6 +56,10 @@ class L2Gamma(Noise):
         root = isqrt(dimension + 1)
         units, exponent = grid_for(scale * root)
         return cls(units / root, exponent)
+
+    def error_of_each(self, count: int) -> L2GammaError:
+        unit = Fraction(2) ** self.exponent
+        return L2GammaError(self.scale * unit, count, unit / 2)
 
     def draw(self, count: int, offsets: Offsets, entropy: Entropy) -> NDArray[np.int64]:
         length = Chi.of(count + 1, self.square_margin, entropy)

@@ -69,6 +69,10 @@ class Noise(ABC):
     def draw(self, count: int, offsets: Offsets, entropy: Entropy) -> NDArray[np.int64]:
         """Noise for so many values that lie at ``offsets`` in their cells."""
 
+    def error_of_each(self, count: int) -> ErrorLaw | None:
+        """The law of the error of each of so many entries; None where none is declared."""
+        return None
+
     def noisy(self, value: Grid, entropy: Entropy) -> Grid:
         """A value with noise, on the output grid."""
         if value.steps.dtype == np.float64:
@@ -100,6 +104,9 @@ class Law(Noise, ErrorLaw):
 
     kind: ClassVar[str] = "noise of a declared law"
     scale: Fraction
+
+    def error_of_each(self, count: int) -> ErrorLaw:
+        return self
 
     @abstractmethod
     def one(self, inside: float, exactly: Callable[[], Fraction], entropy: Entropy) -> int:

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.bodies.bounds import parse_bounds, to_floats
-from opendp_lite.engines.categories import Categories
 from opendp_lite.engines.columns import Codes
 from opendp_lite.engines.door import NUMBERS
 from opendp_lite.engines.fold import Floats
+from opendp_lite.engines.keyed_codes import KeyedCodes
 from opendp_lite.engines.table import ColumnReading
 from opendp_lite.errors import ParameterError
 
@@ -35,6 +35,10 @@ class Axis(ABC):
     def reading(self) -> ColumnReading:
         """How the column of a table is read."""
 
+    def keyed(self) -> Axis | None:
+        """The same with values of one key alone in each place; None where a place has several."""
+        return None
+
     @abstractmethod
     def of_numbers(self, numbers: NDArray[Any]) -> Floats:
         """The place of each number; NaN for what is in none."""
@@ -48,18 +52,22 @@ class Axis(ABC):
 class CategoryAxis(Axis):
     """A place for each category."""
 
-    categories: Categories
+    codes: Codes
 
     @property
     def places(self) -> int:
-        return self.categories.places
+        return self.codes.categories.places
 
     @property
     def reading(self) -> ColumnReading:
-        return Codes(self.categories)
+        return self.codes
+
+    def keyed(self) -> Axis | None:
+        categories = self.codes.categories
+        return None if categories.other else CategoryAxis(KeyedCodes(categories))
 
     def of_numbers(self, numbers: NDArray[Any]) -> Floats:
-        return self.categories.codes(numbers)
+        return self.codes.places(numbers)
 
     def of_read(self, found: Floats) -> Floats:
         return found

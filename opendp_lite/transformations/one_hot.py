@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from functools import reduce
 from math import prod
 from typing import Any
@@ -15,14 +16,16 @@ from opendp_lite.bodies.one_hots import OneHots, Placed
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.engines.categories import Categories
+from opendp_lite.engines.columns import Codes
 from opendp_lite.engines.fold import Block, Floats
 from opendp_lite.engines.lazy_table import Lazily, LazyTable
 from opendp_lite.engines.rows import LazyRows, map_rows
 from opendp_lite.engines.table import Column
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.examples import example
+from opendp_lite.metrics import Metric
 from opendp_lite.recipes import stage
-from opendp_lite.spaces import Space, records
+from opendp_lite.spaces import Space, records, row_metric
 from opendp_lite.tables import TablesOrRows
 from opendp_lite.transformations.axes import Axis, CategoryAxis, EdgeAxis, one_for_each
 from opendp_lite.transformations.row_map import unchanged
@@ -110,8 +113,17 @@ def one_hot(
         ``d_out = d_in`` under either row metric. A sum afterwards moves by at most 1 in l1, l2 and
         linf if a row is added or removed; by 2 in l1 and sqrt(2) in l2 if one is replaced.
 
+        After ``bound_contributions(k, groups=(column, g))`` a person has at most k rows in a place,
+        and k g in all. So a person moves the sum by sqrt(g) k in l2, and by k in linf. This needs
+        the categories of that column, without ``other`` and without edges: either may bring several
+        groups together. A value is then also left out if it equals a category and is in another
+        group, such as a time in another zone.
+
     Proof:
-        Row by row (``row_map``). The rows are corners of a simplex.
+        Row by row (``row_map``). The rows are corners of a simplex. With groups, a row counts in a
+        place only if the key of its value is that of the category (``thresholded_counts`` says what
+        a key is). Groups are told apart by their keys, so the rows in one place are of one group.
+        By Hoelder's inequality, l2^2 is at most l1 linf.
 
     Example:
         >>> import opendp_lite as dp
@@ -121,7 +133,7 @@ def one_hot(
         >>> counts.map(1)
         dp.Norms(l1=1.0, l2=1.0, linf=1.0)
     """
-    every = _axes(space, categories, edges, other)
+    every, metric = _apart(space, _axes(space, categories, edges, other))
     widths = tuple(each.places for each in every)
     count = prod(widths)
     if count > _MOST:
@@ -140,9 +152,21 @@ def one_hot(
         return reduce(map_rows, steps, found)
 
     after = Rows(count, space.domain.size, OneHots(count))
-    return Transformation(
-        space, Space(after, space.metric.of_new_values(), unit=space.unit), Lazily(coded), unchanged
-    )
+    return Transformation(space, Space(after, metric, unit=space.unit), Lazily(coded), unchanged)
+
+
+def _apart(space: Space[Any], axes: tuple[Axis, ...]) -> tuple[tuple[Axis, ...], Metric]:
+    """The axes, with one key in each place where rows are spread over keys; and the metric then."""
+    metric, names = row_metric(space), space.domain.names
+    if names is None:
+        return axes, metric.of_new_values()
+    found, told = [], []
+    for name, axis in zip(names, axes, strict=True):
+        spread = metric.most_alike(Fraction(1), [name]) < 1
+        keyed = axis.keyed() if spread else None
+        found.append(keyed or axis)
+        told += [] if keyed is None else [name]
+    return tuple(found), metric.of_places(told)
 
 
 def _axes(
@@ -158,7 +182,7 @@ def _axes(
             "column"
         )
     return (
-        *(CategoryAxis(Categories.of(each, "one_hot", other=other)) for each in lists),
+        *(CategoryAxis(Codes(Categories.of(each, "one_hot", other=other))) for each in lists),
         *(EdgeAxis.of(each, "one_hot", other=other) for each in ends),
     )
 

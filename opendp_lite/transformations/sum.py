@@ -240,7 +240,9 @@ def sum(space: Space[Rows]) -> Transformation[Space[Rows], Space[Vectors]]:
     how: RowSum[Any] = body.specialised_sum() or SumFold(body)
     treatment = body.filling() if metric.fixed_size else LEAVE_OUT
     exponent = body.exponent()
-    vectors = Vectors(body.columns, exponent, non_negative=body.non_negative())
+    vectors = Vectors(
+        body.columns, exponent, non_negative=body.non_negative(), names=space.domain.names
+    )
 
     def moved(distance: Fraction) -> Norms:
         return per_row * distance

@@ -216,4 +216,7 @@ def test_bounds_are_learned_in_private(made, table):
     sized = json.loads(made("mean", path, "--rho", 0.5, "--json", "--size", 20_000))
     assert "a missing value counts as the middle of these bounds" in sized["clipped"]
     few = made("mean", table("x\n1\n", "few.csv"), "--rho", 0.5)
-    assert "the noise hides the mean: use more rows" in few
+    assert "the noise hides the mean: give --bounds, or use more rows" in few
+    told = json.loads(made("mean", table("x\n1\n", "few.csv"), "--rho", 0.5, "--json"))
+    assert told["too_few_rows"] is True
+    assert "too_few_rows" not in found

@@ -85,6 +85,13 @@ def test_text_and_numbers_beside_each_other_are_told_apart():
     assert counts(mixed).tolist() == [3, 1, 1, 1, 2]
 
 
+def test_a_text_that_ends_in_a_zero_character_is_not_the_text_without_it():
+    """An array of texts drops the zero, and so holds none of these."""
+    for column in (np.array(["a", "b"]), ["a", "b"]):
+        counts = dp.select("x") >> dp.one_hot(["a\0", "b"]) >> dp.sum()
+        assert counts({"x": column}).tolist() == [0, 1]
+
+
 def test_several_columns_make_a_contingency_table():
     table = {"sex": ["f", "m", "f", "?"], "school": [1, 2, 2, 1]}
     counts = dp.select("sex", "school") >> dp.one_hot([["f", "m"], range(1, 4)]) >> dp.sum()

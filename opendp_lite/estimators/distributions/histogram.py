@@ -132,7 +132,9 @@ def histogram(
 
     Privacy:
         The budget that was given, in its measure, under either row metric. A row is in one bin, so
-        the number of bins costs nothing.
+        the number of bins costs nothing. After ``bound_contributions(k, groups=(column, g))``
+        declared categories of that column, without ``other``, hold at most k rows of a person each:
+        Gaussian noise is then sqrt(g) times smaller.
 
     Proof:
         ``one_hot`` or ``bins``, ``sum``, and ``laplace`` or ``gaussian``: a row added or removed

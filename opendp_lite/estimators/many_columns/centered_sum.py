@@ -181,7 +181,7 @@ def centered_sum(
     noisy = best.noisy(budget)
     errors = best.errors(noisy.bind(space).facts.laws, with_count)
     least = 0.0 if space.domain.body.non_negative() else -np.inf
-    shown = _ShownSum(best, errors, share, least, with_count)
+    shown = _ShownSum(best, errors, share, least, with_count, space.domain.names)
     made = budget.with_claimed_loss((noisy >> shown.release).bind(space))
     found = made.explained(
         _explanation(space, plans, best, budget),
@@ -343,6 +343,7 @@ class _ShownSum:
     share: Fraction | None
     least: float
     with_count: bool
+    names: tuple[str, ...] | None
 
     def release(self, found: Any) -> Any:
         """From the noisy sum, and the noisy count where there is one."""
@@ -354,15 +355,20 @@ class _ShownSum:
             return (total, float(rows)) if self.with_count else total
         rounding = _EXACT * (np.abs(scaled) + np.abs(added))
         if not self.with_count:
-            found = self._around(total, rounding, self.errors, self.least)
+            found = self._around(total, rounding, self.errors, self.least, self.names)
             return found[0] if plan.columns == 1 else found
         *of_sums, of_count = self.errors
-        summed = self._around(total, rounding, of_sums, self.least)
+        summed = self._around(total, rounding, of_sums, self.least, self.names)
         (counted,) = self._around(np.array([float(rows)]), np.zeros(1), [of_count], 0.0)
         return (summed[0] if plan.columns == 1 else summed), counted
 
     def _around(
-        self, values: Floats, rounding: Floats, errors: Sequence[Errors], least: float
+        self,
+        values: Floats,
+        rounding: Floats,
+        errors: Sequence[Errors],
+        least: float,
+        names: tuple[str, ...] | None = None,
     ) -> Estimates:
         """Values with their intervals, and a little more for the rounding of floats."""
         share, repeats = cast(Fraction, self.share), [part.entries for part in errors]
@@ -372,7 +378,7 @@ class _ShownSum:
             for jointly in (False, True)
         )
         ends = np.nextafter(each + rounding, np.inf), np.nextafter(joint + rounding, np.inf)
-        return Estimates.around(values, off, *ends, float(share), least=least)
+        return Estimates.around(values, off, *ends, float(share), least=least, names=names)
 
 
 def _explanation(space: RowSpace, plans: Sequence[_SumPlan], best: _SumPlan, budget: Budget) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Final, NoReturn, overload
 
@@ -108,9 +109,9 @@ def unbounded_mean(
     Returns:
         A number, or with a confidence an ``Estimate``. Values beyond 2^300 in size count as 2^300.
         The number of rows may be too small for bounds. The release is then a private median, and
-        with fewer rows still it is 0. Where the number of rows is public, ``explain()`` says so
-        before. The interval is then everything up to 2^300, as it is where all rows that show are
-        equal.
+        with fewer rows still it is 0. ``explain()`` says before how many are too few. An
+        ``Estimate`` says it of its release: ``too_few`` is True. A number alone does not. The
+        interval is then everything up to 2^300, as it is where all rows that show are equal.
         Missing values are left out. Where the number of rows is public they count as the middle of
         the bounds that were found.
 
@@ -164,7 +165,7 @@ def _unforeseen(*_: object) -> NoReturn:
         "expected_error: the error of a mean without bounds depends on how far the values reach, "
         "which no guess of the mean tells. Plan with bounds that you think fit: "
         "dp.expected_error(dp.mean(0, 100, epsilon=1), n=1000, guess=40). Without bounds expect "
-        "about one and a half times that with 10 000 rows or more"
+        "about one and a half times that with 10 000 rows or more, and twice with a pure epsilon"
     )
 
 
@@ -316,8 +317,14 @@ class _Run:
         confidence = self.request.confidence
         if confidence is None:
             return value
-        sampling = self.request.sampling
-        return Estimate(value, confidence=confidence, rows=rows, sampling=sampling, **_ANYWHERE)
+        return Estimate(
+            value,
+            confidence=confidence,
+            rows=rows,
+            sampling=self.request.sampling,
+            too_few=True,
+            **_ANYWHERE,
+        )
 
 
 def _show(sides: Sides) -> bool:
@@ -338,6 +345,14 @@ def _shows_median(plan: SearchPlan, rows: float, size: int | None) -> bool:
         return plan.slope(1.0) * size > _FEWEST
     doubt = _SURELY * plan.doubts.beside * plan.part(plan.for_count).deviation(plan.unit)
     return plan.slope(1 - plan.for_count) * (rows - doubt) > _FEWEST
+
+
+def _fewest(enough: Callable[[float], bool]) -> int:
+    """About how many rows are enough."""
+    rows = 1
+    while not enough(rows):
+        rows += 1 + rows // 100
+    return rows
 
 
 @attrs.frozen
@@ -383,21 +398,23 @@ class _SpentOnSearch:
         return [
             f"  {plan.for_count:.0%} of the budget counts the rows: it says how to divide the rest",
             "  about 1 % finds a median, 15 to 21 % how far the values reach, more for few rows",
-            f"  with fewer than about {self._enough()} rows the release is a private median, with "
-            "very few it is 0",
+            f"  with fewer than about {_fewest(plan.succeeds)} rows the release is a private "
+            f"median, with fewer than about {_fewest(self._shows_median)} it is 0",
+            f"  {self._sign()}",
         ]
+
+    def _shows_median(self, rows: float) -> bool:
+        return _shows_median(self.plan, rows, None)
+
+    def _sign(self) -> str:
+        if self.request.confidence is None:
+            return "the number does not show which it is: confidence=0.95 adds too_few, which does"
+        return "too_few of the release then says so, as a noisy count has it"
 
     def _last(self) -> str:
         if self.size is not None:
             return "known_size_mean"
         return "joint_mean" if self.plan.power == 1 else "recentred_mean"
-
-    def _enough(self) -> int:
-        """About how many rows show their bounds."""
-        rows = 2
-        while not self.plan.succeeds(rows):
-            rows += 1 + rows // 50
-        return rows
 
     def _interval(self) -> str:
         if self.request.confidence is None:

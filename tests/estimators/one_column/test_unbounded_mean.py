@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from fractions import Fraction
 from math import sqrt
 from pathlib import Path
@@ -221,6 +222,10 @@ def test_too_few_rows():
     for each in (some, none):
         assert each.interval == (-FARTHEST, FARTHEST)
         assert each.standard_error == FARTHEST
+        assert each.too_few
+        assert f"too few rows, about {each.rows:.0f}" in str(each)
+    enough = dp.mean(rho=0.1, confidence=0.9).insecure_release(np.full(ROWS, 7.0), 1).value
+    assert not enough.too_few
     assert all(dp.mean(epsilon=1).insecure_release([], seed).value == 0 for seed in range(100))
 
 
@@ -238,6 +243,7 @@ def test_too_few_rows_of_a_public_number_have_a_median(paid, loss):
     assert sum(paid) == budget_of("here", **loss).with_choices().amount
     assert found.value == 7.0
     assert found.rows == 300
+    assert found.too_few
     assert found.interval == (-FARTHEST, FARTHEST)
 
 
@@ -466,6 +472,20 @@ def test_a_budget_that_a_refusal_names_is_enough():
                 space >> dp.mean(**{keyword: 0.001})
             named = float(str(refusal.value).rpartition(f"{keyword}=")[2])
             space >> dp.mean(**{keyword: named * 1.06})
+
+
+@pytest.mark.parametrize("loss", [{"rho": 0.1}, {"epsilon": 1}], ids=str)
+def test_an_explanation_says_how_many_rows_are_too_few(loss):
+    """The numbers are those at which a run decides, were its count exact, within 2 %."""
+    text = dp.mean(**loss).explain()
+    few, none = map(int, re.findall(r"fewer than about (\d+)", str(text)))
+    plan = SearchPlan.of(dp.records(), budget_of("here", **loss))
+    assert plan.succeeds(few)
+    assert not plan.succeeds(few / 1.02 - 1)
+    assert module._shows_median(plan, none, None)
+    assert not module._shows_median(plan, none / 1.02 - 1, None)
+    assert "the number does not show which it is: confidence=0.95 adds" in text
+    assert "too_few of the release then says so" in dp.mean(**loss, confidence=0.9).explain()
 
 
 def test_an_explanation_says_what_is_spent():
