@@ -38,15 +38,16 @@ class WitnessFile:
             LedgerError: If it is the file of the ledger or no file, or has a name that SQLite gives
                 to its own files. It must not hold something else.
         """
+        nowhere = LedgerError(
+            f"the witness is a file in a folder that is there; {str(path)!r} is not"
+        )
         try:
             found = Path(path).resolve()
             stands = found.parent.is_dir() and (found.is_file() or not found.exists())
         except (OSError, ValueError):
-            stands = False
+            raise nowhere from None
         if not stands:
-            raise LedgerError(
-                f"the witness is a file in a folder that is there; {str(path)!r} is not"
-            )
+            raise nowhere
         require_own_name(found, "a witness")
         if str(found).casefold() == str(ledger).casefold():
             raise LedgerError(
