@@ -15,6 +15,7 @@ BIN = os.path.join(VENV, "Scripts" if os.name == "nt" else "bin")
 PYTHON = os.path.join(BIN, "python")
 DATA = os.path.join("docs", "data", "rand_hie.csv")
 DEMO = ["mean", DATA, "--column", "mdvis", "--bounds", "0", "40", "--epsilon", "1", "--explain"]
+FILE_BY_FILE = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]
 JOBS = {
     "demo": ("", [[PYTHON, "-m", "opendp_lite", *DEMO]]),
     "test": (
@@ -22,7 +23,7 @@ JOBS = {
         [
             [PYTHON, "-m", "ruff", "check", "."],
             [PYTHON, "-m", "ruff", "format", "--check", "."],
-            [PYTHON, "-m", "pytest", "-q", "-rs", "-n", "2", "--dist", "loadgroup"],
+            [PYTHON, "-m", "pytest", "-q", "-rs", *FILE_BY_FILE],
         ],
     ),
     "docs": (

@@ -59,14 +59,15 @@ class ChosenPart:
 
 
 class Rule(ABC):
-    """How rows are chosen. It can be sent to other machines."""
+    """How rows are chosen. It can be sent to other machines.
+
+    Attributes:
+        step: Its name, for refusals.
+        filters: Those of the table.
+    """
 
     step: ClassVar[str]
-
-    @property
-    @abstractmethod
-    def filters(self) -> tuple[Kept, ...]:
-        """Those of the table."""
+    filters: tuple[Kept, ...]
 
     @property
     @abstractmethod

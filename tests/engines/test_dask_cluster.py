@@ -18,7 +18,6 @@ from opendp_lite.engines.secret_words import SecretWords
 distributed = pytest.importorskip("distributed", reason="needs pip install 'opendp_lite[dask]'")
 dask = pytest.importorskip("dask")
 arrays = pytest.importorskip("dask.array")
-pytestmark = pytest.mark.xdist_group("dask cluster")
 
 SECRET = "patient 42"
 SUM = dp.clamp(-1000.0, 2000.0) >> dp.sum()

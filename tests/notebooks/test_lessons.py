@@ -23,10 +23,6 @@ from lessons import FOLDER, LESSONS, WRONG, as_text, exercise_in, solutions_of, 
 
 SCRIPT = Path(__file__).with_name("lessons.py")
 MOST_SECONDS = 120
-TOGETHER = [
-    pytest.param(path, id=path.stem, marks=pytest.mark.xdist_group(path.stem)) for path in LESSONS
-]
-"""The tests that run a lesson, in one process: each form of it runs once."""
 
 
 @cache
@@ -69,21 +65,21 @@ def test_every_exercise_has_a_check_and_a_solution(path: Path) -> None:
     assert all("..." in each for each in code if exercise_in(each))
 
 
-@pytest.mark.parametrize("path", TOGETHER)
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_it_runs_before_the_exercises_are_done(path: Path) -> None:
     found = ran(path)
     assert len(found) == checks_in(path)
     assert all(line.endswith("-> Not answered yet.") for line in found), found
 
 
-@pytest.mark.parametrize("path", TOGETHER)
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_the_solutions_are_right(path: Path) -> None:
     found = [line for line in ran(path, "solved") if line.startswith("# Check ")]
     assert len(found) == checks_in(path)
     assert all(line.endswith("-> Right.") for line in found), found
 
 
-@pytest.mark.parametrize("path", TOGETHER)
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_a_wrong_answer_after_a_right_one_is_refused_in_words(path: Path) -> None:
     found = [line for line in ran(path, "solved") if line.startswith("# Recheck ")]
     assert len(found) == (len(WRONG) + 1) * checks_in(path)

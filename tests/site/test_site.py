@@ -20,7 +20,6 @@ WIDE, NARROW = 1400, 400
 LACKING = [name for name in ("sphinx", "furo", "myst_nb") if find_spec(name) is None]
 PROGRAM = installed()
 pytestmark = [
-    pytest.mark.xdist_group("site"),
     pytest.mark.skipif(bool(LACKING), reason=f"pip install '.[docs]' first: {LACKING} are missing"),
     pytest.mark.skipif(PROGRAM is None, reason="Chromium is not installed"),
 ]

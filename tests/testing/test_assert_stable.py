@@ -159,7 +159,7 @@ def test_a_bound_step_is_tested_as_a_recipe_is() -> None:
     lie = dp.records() >> LIES["more than 500 rows"]
     with pytest.raises(AssertionError, match="claimed"):
         dp.assert_stable(lie)
-    by_hand = attrs.evolve(bound, stability_map=lambda d: bound.stability_map(d / 2), recipe=())
+    by_hand = attrs.evolve(bound, stability_map=lambda d: bound.stability_map(d / 2))
     with pytest.raises(AssertionError, match="claimed"):
         dp.assert_stable(by_hand)
     with pytest.raises(dp.ParameterError, match="leave out space"):
