@@ -164,6 +164,9 @@ BY_COLUMNS: dict[str, tuple[str, Maker]] = {
     BASELINE: ("", columns_in_numpy),
 }
 PRIVATE = {name for name in BY_ROWS if name.startswith((OURS, "OpenDP", "diffprivlib"))}
+COLOURS = ("#0072B2", "#D55E00", "#000000", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+"""Of Okabe and Ito: safe for colour-blind readers, with a marker for each."""
+MARKERS = "osD^vPX<>hd"
 LIKE = {"opendp_lite, Parquet": "pyarrow, Parquet", "pyarrow, Parquet": "pyarrow, Parquet"}
 """Whom a peer is compared with, where that is not numpy."""
 
@@ -294,16 +297,37 @@ def draw(drawn: dict[tuple[str, str], list[tuple[int, float]]], path: str) -> No
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
+    figure, axes = plt.subplots(1, 2, figsize=(10, 5.6), layout="constrained")
     titles = {"rows": "One column", "columns": f"{power(ENTRIES)} entries in all"}
+    looks = {
+        name: (COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)])
+        for place, name in enumerate(BY_ROWS)
+    }
     for axis, (table, title) in zip(axes, titles.items(), strict=True):
         for (kind, name), points in drawn.items():
             if kind == table:
+                colour, marker = looks[name]
                 style = "-" if name in PRIVATE else "--"
                 width = 2.4 if name.startswith(OURS) else 1.2
-                axis.loglog(*zip(*points, strict=True), style, marker="o", lw=width, label=name)
+                axis.loglog(
+                    *zip(*points, strict=True),
+                    style,
+                    color=colour,
+                    marker=marker,
+                    lw=width,
+                    label=name,
+                )
         axis.set(title=title, xlabel=table, ylabel="nanoseconds an entry")
-        axis.legend(fontsize=7)
+    axes[1].set_ylim(1, 100)
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(
+        handles,
+        labels,
+        loc="outside lower center",
+        ncols=4,
+        fontsize=8,
+        title="solid: with noise; dashed: without",
+    )
     figure.savefig(path, dpi=110)
 
 
