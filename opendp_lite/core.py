@@ -19,6 +19,7 @@ from opendp_lite.engines.deferred import Released, chained, identity, query_of, 
 from opendp_lite.errors import OpenDPLiteError, ParameterError, SpaceError, shortened
 from opendp_lite.exact import Number, described
 from opendp_lite.explain import Map, Role, TraceStep, after_noise, at_release, at_space
+from opendp_lite.fields import stamped
 from opendp_lite.insecure_release import InsecureRelease
 from opendp_lite.loss_questions import LossQuestions
 from opendp_lite.measures.approximate import ApproximateDivergence
@@ -384,9 +385,7 @@ def _traced(
 
 def with_recipe(made: J, recipe: tuple[Any, ...]) -> J:
     """The same, made by these steps. A copy by ``attrs.evolve`` counts as put together by hand."""
-    found = attrs.evolve(made)
-    object.__setattr__(found, "recipe", recipe)
-    return found
+    return stamped(made, recipe=recipe)
 
 
 def follow(measurement: Any, other: Any) -> Any:

@@ -85,6 +85,11 @@ class LedgerError(OpenDPLiteError, RuntimeError):
 E = TypeVar("E", bound=OpenDPLiteError)
 
 
+def system_reason(problem: OSError) -> str:
+    """What the operating system says of a failure."""
+    return problem.strerror or type(problem).__name__
+
+
 def shortened(problem: E) -> E:
     """The refusal with a traceback of the person's own lines: those of this package say no more."""
     own: TracebackType | None = None

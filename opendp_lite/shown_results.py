@@ -20,7 +20,7 @@ _CELL: Final = "text-align:left;vertical-align:top"
 
 
 def printable(name: str) -> str:
-    """The name of a column, or its repr where that is not all letters that one sees."""
+    """A name, or its repr where that is not all letters that one sees."""
     return name if name.isprintable() else repr(name)
 
 

@@ -11,6 +11,7 @@ from opendp_lite.documents import spellable, without_parentheses
 from opendp_lite.domains import Domain, Origin, Rows, Scalars, Vectors
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import Number, described
+from opendp_lite.fields import stamped
 from opendp_lite.metrics import (
     AbsoluteDistance,
     L2Distance,
@@ -109,9 +110,7 @@ class Space(Generic[KindCo]):
 
 def made_by(space: Space[KindCo], origin: Origin | None) -> Space[KindCo]:
     """The same space, made by this function. A copy by ``attrs.evolve`` has another name."""
-    found = attrs.evolve(space)
-    object.__setattr__(found, "origin", origin)
-    return found
+    return stamped(space, origin=origin)
 
 
 def _said(**arguments: Any) -> tuple[tuple[str, Any], ...]:

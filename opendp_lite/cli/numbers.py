@@ -55,12 +55,12 @@ def shielded(argv: Sequence[str]) -> list[str]:
 
 
 def is_number(word: str) -> bool:
-    """Whether Python reads a word as a float."""
+    """Whether a word is a number in plain digits, which Python reads as a float."""
     try:
         float(word)
     except ValueError:
         return False
-    return True
+    return word.isascii() and "_" not in word
 
 
 def number(text: str) -> float:
@@ -69,7 +69,7 @@ def number(text: str) -> float:
     Raises:
         argparse.ArgumentTypeError: If it is no number.
     """
-    if not is_number(text) or "_" in text or not text.isascii():
+    if not is_number(text):
         raise argparse.ArgumentTypeError(
             f"{text.strip()!r} is not a number; write numbers like 1234.5, without separators"
         )

@@ -7,6 +7,7 @@ from typing import Final, TypeVar
 
 from opendp_lite.drawing.text_columns import WIDTH
 from opendp_lite.errors import OpenDPLiteError
+from opendp_lite.shown_results import printable
 
 E = TypeVar("E", bound=OpenDPLiteError)
 _JOIN: Final = " >> "
@@ -44,5 +45,5 @@ def chain_lines(links: Sequence[str], place: int, width: int = WIDTH) -> list[st
 
 def _short(link: str) -> str:
     """A link, without its arguments where it is long: these may be data, given by mistake."""
-    shown = link if link.isprintable() else repr(link)
+    shown = printable(link)
     return shown if len(shown) <= _LONGEST else f"{shown.partition('(')[0][:_LONGEST]}(...)"

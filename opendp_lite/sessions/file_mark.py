@@ -7,7 +7,7 @@ from errno import ENODATA, ENOSYS, ENOTSUP, EPERM
 from pathlib import Path
 from typing import Any, Final
 
-from opendp_lite.errors import LedgerError
+from opendp_lite.errors import LedgerError, system_reason
 from opendp_lite.sessions.file_place import FilePlace
 from opendp_lite.sessions.ledger_entry import LedgerEntry
 from opendp_lite.sessions.loss_text import write_short
@@ -30,7 +30,7 @@ def marked(path: Path) -> Sightings:
     except OSError as problem:
         if problem.errno not in (ENODATA, *_NO_MARKS):
             raise LedgerError(
-                f"the mark on the ledger {str(path)!r} cannot be read: {_why(problem)}"
+                f"the mark on the ledger {str(path)!r} cannot be read: {system_reason(problem)}"
             ) from None
         found = None
     return Sightings(_TOLD, [] if found is None else [found], FilePlace.of(path).identity)
@@ -51,9 +51,9 @@ def mark(path: Path, entry: LedgerEntry) -> None:
         refused = problem.errno == EPERM and marked(path).seen
         if refused or problem.errno not in _NO_MARKS:
             raise LedgerError(
-                f"the mark on the ledger {str(path)!r} cannot be written ({_why(problem)}); the "
-                "entry counts, and nothing is released. Make room on its disk, or raise your quota "
-                "there"
+                f"the mark on the ledger {str(path)!r} cannot be written "
+                f"({system_reason(problem)}); the entry counts, and nothing is released. Make room "
+                "on its disk, or raise your quota there"
             ) from None
 
 
@@ -64,7 +64,3 @@ def _call(name: str) -> Any:
 
 def _refuse(*given: object) -> Any:
     raise OSError(ENOTSUP, os.strerror(ENOTSUP))
-
-
-def _why(problem: OSError) -> str:
-    return problem.strerror or type(problem).__name__

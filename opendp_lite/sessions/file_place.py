@@ -11,7 +11,7 @@ from typing import Final
 
 import attrs
 
-from opendp_lite.errors import LedgerError, ParameterError
+from opendp_lite.errors import LedgerError, ParameterError, system_reason
 from opendp_lite.exact import described
 from opendp_lite.sessions.file_birth import file_birth
 from opendp_lite.sessions.sqlite_files import require_own_name
@@ -141,4 +141,4 @@ def _not_reached(path: Path, problem: OSError) -> str:
         case PermissionError():
             return f"you may not reach {str(path)!r}; ask its owner for the right to"
         case _:
-            return f"{str(path)!r} cannot be reached: {problem.strerror or type(problem).__name__}"
+            return f"{str(path)!r} cannot be reached: {system_reason(problem)}"

@@ -194,14 +194,16 @@ class LedgerFile(LedgerStanding):
         entries = found.view().entries
         missed = [numbers_of(each.missed(entries, measure)) for each in seen]
         price = like(measure, tuple(map(max, zip(*missed, strict=True))))
-        with found._writing(adopting=True) as write:
-            head = write.head
-            paid = booked(price, head.total, head.budget, measure)
-            entry = found._following(head, EntryState.ADOPTED, price=paid, note=words)
-            here = write.place.identity
-            added = found._add(write, attrs.evolve(entry, machine=this_machine(), place=here))
-        found._count_late(seen[-1], added)
+        found._count_late(seen[-1], found._adopted(price, words))
         return found
+
+    def _adopted(self, price: Loss, words: str) -> LedgerEntry:
+        """Counts what was paid elsewhere, and takes this file as the ledger from here on."""
+        with self._writing(adopting=True) as write:
+            paid = booked(price, write.head.total, write.head.budget, self.measure)
+            entry = self._following(write.head, EntryState.ADOPTED, price=paid, note=words)
+            here = write.place.identity
+            return self._add(write, attrs.evolve(entry, machine=this_machine(), place=here))
 
     def _count_late(self, counted: Sightings, adopted: LedgerEntry) -> None:
         """Counts what the witness saw while this ledger was adopted, and the adoption did not.
@@ -215,11 +217,7 @@ class LedgerFile(LedgerStanding):
             if price == self.measure.zero():
                 return
             known |= {each.hash for each in late.seen}
-            with self._writing(adopting=True) as write:
-                paid = booked(price, write.head.total, write.head.budget, self.measure)
-                words = "paid elsewhere while this ledger was adopted"
-                entry = self._following(write.head, EntryState.ADOPTED, price=paid, note=words)
-                adopted = self._add(write, entry)
+            adopted = self._adopted(price, "paid elsewhere while this ledger was adopted")
 
     @classmethod
     def _found(cls, path: str | os.PathLike[str], wait: float) -> LedgerFile:

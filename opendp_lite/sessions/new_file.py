@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from opendp_lite.errors import LedgerError
+from opendp_lite.errors import LedgerError, system_reason
 from opendp_lite.sessions.sqlite_files import require_alone
 
 _MODE: Final = 0o600
@@ -23,7 +23,7 @@ def make_empty(path: Path) -> None:
         raise LedgerError(f"{str(path)!r} is {here}") from None
     except OSError as problem:
         raise LedgerError(
-            f"the ledger {str(path)!r} cannot be made: {problem.strerror or type(problem).__name__}"
+            f"the ledger {str(path)!r} cannot be made: {system_reason(problem)}"
         ) from None
     try:
         require_alone(path)

@@ -102,14 +102,12 @@ class Sightings:
 
     def prices(self, entries: Sequence[LedgerEntry], measure: Measure[Any]) -> Loss:
         """The prices of what was seen and is no part of these entries."""
-        held = {each.hash for each in entries}
-        lost = [each for each in dict.fromkeys(self.seen) if each.hash not in held]
+        lost = _not_among(entries, self.seen)
         return measure.compose([measure.zero(), *(_loss(each.price, measure) for each in lost)])
 
     def _lost(self, entries: Sequence[LedgerEntry]) -> list[Sighting]:
         """What was seen since the last adoption, and is not among these entries."""
-        known = {each.hash for each in entries}
-        return [each for each in dict.fromkeys(self._since()) if each.hash not in known]
+        return _not_among(entries, self._since())
 
     def _since(self) -> Sequence[Sighting]:
         """What was seen since the last adoption, which comes first."""
@@ -126,6 +124,12 @@ class Sightings:
             for each in entries
             if each.hash in before or (each.place == self.place and each.number < first.number)
         ]
+
+
+def _not_among(entries: Sequence[LedgerEntry], seen: Sequence[Sighting]) -> list[Sighting]:
+    """Each sighting of an entry that is not among these, once."""
+    known = {each.hash for each in entries}
+    return [each for each in dict.fromkeys(seen) if each.hash not in known]
 
 
 def _number(seen: Sighting) -> int:

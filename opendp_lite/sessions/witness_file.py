@@ -8,7 +8,7 @@ from typing import Final
 
 import attrs
 
-from opendp_lite.errors import LedgerError
+from opendp_lite.errors import LedgerError, system_reason
 from opendp_lite.sessions.ledger_entry import EntryState, LedgerEntry
 from opendp_lite.sessions.sightings import Sighting, Sightings
 from opendp_lite.sessions.sqlite_files import require_own_name
@@ -97,7 +97,7 @@ class WitnessFile:
             finally:
                 os.close(handle)
         except OSError as problem:
-            raise self._unwritten(_why(problem)) from None
+            raise self._unwritten(system_reason(problem)) from None
         if not whole:
             raise self._unwritten("its disk is full")
 
@@ -112,7 +112,7 @@ class WitnessFile:
             return b""
         except OSError as problem:
             raise LedgerError(
-                f"the witness {str(self.path)!r} cannot be read: {_why(problem)}"
+                f"the witness {str(self.path)!r} cannot be read: {system_reason(problem)}"
             ) from None
 
     def _seen(self, data: bytes) -> list[Sighting]:
@@ -130,7 +130,3 @@ class WitnessFile:
             f"the witness {str(self.path)!r} cannot be written ({why}); the entry counts, and "
             "nothing is released"
         )
-
-
-def _why(problem: OSError) -> str:
-    return problem.strerror or type(problem).__name__

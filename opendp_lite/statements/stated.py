@@ -17,19 +17,19 @@ from opendp_lite.samplers.error_law import half_widths
 from opendp_lite.signatures import argument_text
 from opendp_lite.spaces import Space
 from opendp_lite.statements.loss_statement import loss_of
-from opendp_lite.statements.statement import Statement
-from opendp_lite.statements.step_statement import (
+from opendp_lite.statements.recipe_parts import (
     Documented,
+    PartRecipe,
     functions_in,
     inner_followers,
     joins,
     links_in,
     name_of,
     ours,
-    parameters_of,
     recipes_in,
-    step_of,
 )
+from opendp_lite.statements.statement import Statement
+from opendp_lite.statements.step_statement import parameters_of, step_of
 from opendp_lite.statements.unit_statement import unit_of
 from opendp_lite.statements.wording import begun, short
 
@@ -62,6 +62,7 @@ def stated(measurement: Any, d_in: object, delta: Number | None) -> Statement:
             "about a distance of 0 says nothing; statement() is about one unit"
         )
     links = list(links_in([*(each.step for each in measurement.trace), *measurement.recipe]))
+    recipes = list(recipes_in(measurement.recipe))
     joined = [link for link in measurement.recipe if joins(link)]
     inner = list(inner_followers(joined))
     functions = [*functions_in(joined), *(name_of(each) for each in inner if not ours(each))]
@@ -90,10 +91,10 @@ def stated(measurement: Any, d_in: object, delta: Number | None) -> Statement:
         changes=tuple(
             dict.fromkeys((*_changes(links), *map(begun, filter(_CHANGES.search, explanation))))
         ),
-        noise=tuple(_noise(measurement.facts, len(list(recipes_in(measurement.recipe))))),
+        noise=tuple(_noise(measurement.facts, len(recipes))),
         explanation=explanation,
-        confidence=tuple(dict.fromkeys(_confidences(measurement.recipe, followed=False))),
-        confidence_before=tuple(dict.fromkeys(_confidences(measurement.recipe, followed=True))),
+        confidence=tuple(dict.fromkeys(_confidences(recipes, followed=False))),
+        confidence_before=tuple(dict.fromkeys(_confidences(recipes, followed=True))),
         after=tuple(dict.fromkeys(map(_following, followers))) or _NOTHING_AFTER,
         steps=steps,
         trusted=(*own, *dict.fromkeys(f"the function {name}" for name in functions)),
@@ -158,10 +159,10 @@ def _noise(facts: Any, recipes: int) -> Iterator[str]:
         )
 
 
-def _confidences(recipe: tuple[Any, ...], *, followed: bool) -> Iterator[str]:
+def _confidences(recipes: Sequence[PartRecipe], *, followed: bool) -> Iterator[str]:
     """The confidences of the steps whose noise a function follows, or of the others."""
-    for steps, after in recipes_in(recipe):
-        for link in steps if after is followed else ():
+    for each in recipes:
+        for link in each.steps if each.followed is followed else ():
             _, arguments = link.spelled()
             if arguments.get("confidence") is not None:
                 yield argument_text(arguments["confidence"])

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from opendp_lite.band import step_picture
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimate import Estimate
-from opendp_lite.shown_results import for_json, html_grid, significant
+from opendp_lite.shown_results import for_json, html_grid, printable, significant
 from opendp_lite.strips import Scale
 
 _SHOWN: Final = 20
@@ -219,7 +219,7 @@ def label(key: Hashable) -> str:
     if isinstance(key, tuple):
         return " to ".join(map(label, key))
     if isinstance(key, str):
-        return key if key.isprintable() else repr(key)
+        return printable(key)
     return "missing" if key is None else str(key)
 
 
