@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from fractions import Fraction
 from threading import Lock, RLock
 from typing import Any, Final, Generic
@@ -111,9 +110,8 @@ class Account(ABC, Generic[M]):
                 "a larger budget"
             )
 
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Lets one order pay at a time.
+    def _alone(self, work: Callable[[], Receipt]) -> Receipt:
+        """What work gives, one order at a time.
 
         A signal handler or a finalizer runs in the thread that it interrupts, and no lock stops it:
         it would pay with what the interrupted order is about to spend.
@@ -125,7 +123,7 @@ class Account(ABC, Generic[M]):
                     "signal handler or a finalizer; ask again when that order is done"
                 )
             with self._paying:
-                yield
+                return work()
 
 
 class MemoryAccount(Account[M]):
@@ -145,8 +143,7 @@ class MemoryAccount(Account[M]):
         return self._total
 
     def pay(self, order: Order) -> Receipt:
-        with self._alone():
-            return self._book(order)
+        return self._alone(lambda: self._book(order))
 
     def _book(self, order: Order) -> Receipt:
         self.require(order)
@@ -174,11 +171,13 @@ class PartOfAccount(MemoryAccount[M]):
         return left(own, left(own, self.whole.left()))
 
     def pay(self, order: Order) -> Receipt:
-        with self._alone():
+        def paying() -> Receipt:
             self.require(order)
             receipt = self.whole.pay(order)
             self._book(order)
             return receipt
+
+        return self._alone(paying)
 
     def finish(self, receipt: Receipt) -> Receipt:
         return self.whole.finish(receipt)

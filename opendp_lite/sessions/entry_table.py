@@ -71,16 +71,13 @@ class EntryTable:
 
     def is_closed(self, number: int) -> bool:
         """Whether an entry says that the run of this one ended."""
-        found = self.connection.execute("SELECT 1 FROM entries WHERE closes = ?", (number,))
-        return found.fetchone() is not None
+        query = "SELECT 1 FROM entries WHERE closes = ?"
+        return self.connection.execute(query, (number,)).fetchone() is not None
 
     def scopes(self) -> dict[str, str]:
         """The keyed hash of each content by its name."""
-        rows = self.connection.execute(
-            "SELECT scope, content FROM entries WHERE state = ? ORDER BY number",
-            (EntryState.ADMITTED.value,),
-        )
-        return dict(rows.fetchall())
+        query = "SELECT scope, content FROM entries WHERE state = ? ORDER BY number"
+        return dict(self.connection.execute(query, (EntryState.ADMITTED.value,)).fetchall())
 
     def key(self) -> bytes:
         """The secret of the keyed hashes."""
@@ -95,5 +92,5 @@ class EntryTable:
         return bool(state == "ok")
 
     def _read(self, where: str, *values: int) -> Iterator[LedgerEntry]:
-        rows = self.connection.execute(f"{_SELECT} {where}", values)
-        return (LedgerEntry.of_row(row, self.measure) for row in rows.fetchall())
+        rows = self.connection.execute(f"{_SELECT} {where}", values).fetchall()
+        return (LedgerEntry.of_row(row, self.measure) for row in rows)

@@ -37,13 +37,15 @@ class LedgerAccount(Account[M]):
 
     def pay(self, order: Order) -> Receipt:
         asked = asked_text(order)
-        with self._alone():
+
+        def paying() -> Receipt:
             entry = self.file.reserve(order.price, asked=asked, note=order.note, scope=self.scope)
-        return self._receipt(entry.number, entry)
+            return self._receipt(entry.number, entry)
+
+        return self._alone(paying)
 
     def finish(self, receipt: Receipt) -> Receipt:
-        with self._alone():
-            return self._receipt(receipt.number, self.file.finish(receipt.number))
+        return self._alone(lambda: self._receipt(receipt.number, self.file.finish(receipt.number)))
 
     def _receipt(self, number: int, last: LedgerEntry) -> Receipt:
         """The numbers of a payment, as they are at the last entry: the head that it names."""

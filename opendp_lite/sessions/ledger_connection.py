@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from threading import RLock
-from typing import Final
+from typing import Final, TypeVar
 
 from opendp_lite.errors import LedgerError
 from opendp_lite.sessions.ledger_schema import APPLICATION, LAYOUT, STATEMENTS
+from opendp_lite.sessions.open_connection import WAIT, connected
 from opendp_lite.sessions.sqlite_files import require_siblings
 
-WAIT: Final = 30.0
-"""Seconds to wait for another process that holds the ledger."""
+Result = TypeVar("Result")
+Work = Callable[[sqlite3.Connection], Result]
 
 _EXTRA: Final = 3
 _TABLES: Final = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL"
@@ -25,8 +23,8 @@ _INTERRUPTED: Final = (
     "the right to write, or copy it with its -journal file to where you may"
 )
 _WORDS: Final = {
-    "SQLITE_BUSY": "another process holds it for too long; try again",
-    "SQLITE_LOCKED": "another process holds it for too long; try again",
+    "SQLITE_BUSY": "another process or thread holds it for too long; try again",
+    "SQLITE_LOCKED": "another process or thread holds it for too long; try again",
     "SQLITE_FULL": "the disk is full; make room",
     "SQLITE_READONLY_ROLLBACK": _INTERRUPTED,
     "SQLITE_READONLY_RECOVERY": _INTERRUPTED,
@@ -42,19 +40,9 @@ _WORDS: Final = {
 }
 """What to do, by the beginning of SQLite's name for it; the first that fits."""
 
-_OPEN: Final = RLock()
-"""Held while a connection is open, and by each fork. SQLite's notes on its locks would go along: a
-fork could never write, and would keep all others out while it tries."""
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_OPEN.acquire, after_in_parent=_OPEN.release, after_in_child=_OPEN.release
-    )
-
-
-@contextmanager
-def transaction(path: Path, *, writing: bool, wait: float = WAIT) -> Iterator[sqlite3.Connection]:
-    """A transaction that ends with ``commit``; whatever else happens undoes it.
+def in_transaction(path: Path, work: Work[Result], *, writing: bool, wait: float = WAIT) -> Result:
+    """What work gives within a transaction that ends with ``commit``; all else undoes it.
 
     The file has a rollback journal and ``synchronous = EXTRA``: when a commit returns, the entry
     and the end of the journal are on the disk. A write-ahead log would need a second file of
@@ -63,34 +51,36 @@ def transaction(path: Path, *, writing: bool, wait: float = WAIT) -> Iterator[sq
     Raises:
         LedgerError: In words, for all that SQLite refuses.
     """
-    with opened(path, wait) as connection:
+
+    def begun(connection: sqlite3.Connection) -> Result:
         connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
         _require_tables(connection, path)
-        yield connection
+        return work(connection)
+
+    return on_connection(path, begun, wait)
 
 
-@contextmanager
-def opened(path: Path, wait: float) -> Iterator[sqlite3.Connection]:
-    """A connection for one transaction, which is closed after it.
+def on_connection(path: Path, work: Work[Result], wait: float) -> Result:
+    """What work gives on a connection for one transaction, which is closed after it.
 
     So none is there to be used in a fork or in another thread, and the file that stands at the
-    path is the one that is read.
+    path is the one that is read. An interruption leaves none open, as it would within a generator.
+    No cursor may stand in a variable: an interrupted statement would keep the file locked.
     """
     require_siblings(path)
-    process = os.getpid()
-    with _OPEN:
-        connection = None
-        try:
-            connection = sqlite3.connect(
-                f"{path.as_uri()}?mode=rw", uri=True, timeout=wait, isolation_level=None
-            )
-            _set_up(connection, path)
-            yield connection
-        except sqlite3.Error as problem:
-            raise refusal(path, problem) from None
-        finally:
-            if connection is not None:
-                _let_go(connection, process)
+    connection = None
+    try:
+        connection = connected(path, wait)
+        _set_up(connection, path)
+        return work(connection)
+    except sqlite3.Error as problem:
+        raise refusal(path, problem) from None
+    finally:
+        if connection is not None:
+            try:
+                connection.close()
+            finally:
+                connection.close()
 
 
 def commit(connection: sqlite3.Connection, process: int) -> None:
@@ -98,14 +88,6 @@ def commit(connection: sqlite3.Connection, process: int) -> None:
     if os.getpid() != process:
         raise LedgerError("the process was forked within an entry; the fork releases nothing")
     connection.execute("COMMIT")
-
-
-def _let_go(connection: sqlite3.Connection, process: int) -> None:
-    """Closes a connection; a fork keeps it for ever, since closing would undo the other's write."""
-    if os.getpid() == process:
-        connection.close()
-    else:
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
 
 
 def _set_up(connection: sqlite3.Connection, path: Path) -> None:
@@ -145,7 +127,7 @@ def _require_tables(connection: sqlite3.Connection, path: Path) -> None:
             f"the ledger {name} has the layout {layout} of another version of opendp_lite, and "
             f"this version reads the layout {LAYOUT}; use the version that wrote it"
         )
-    if {sql for (sql,) in connection.execute(_TABLES)} != set(STATEMENTS):
+    if {sql for (sql,) in connection.execute(_TABLES).fetchall()} != set(STATEMENTS):
         raise LedgerError(
             f"the tables of the ledger {name} were changed by hand; restore a copy and adopt it "
             "with a reason"

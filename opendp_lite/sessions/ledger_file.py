@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections import deque
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import attrs
 
@@ -24,11 +23,10 @@ from opendp_lite.sessions.file_mark import mark, marked
 from opendp_lite.sessions.file_place import FilePlace, resolved
 from opendp_lite.sessions.installed import installed
 from opendp_lite.sessions.ledger_connection import (
-    WAIT,
     commit,
+    in_transaction,
     make_tables,
-    opened,
-    transaction,
+    on_connection,
 )
 from opendp_lite.sessions.ledger_entry import EntryState, LedgerEntry
 from opendp_lite.sessions.ledger_standing import LedgerStanding
@@ -36,9 +34,12 @@ from opendp_lite.sessions.ledger_terms import LedgerTerms
 from opendp_lite.sessions.ledger_view import LedgerView
 from opendp_lite.sessions.loss_text import booked, checked_budget, name_of
 from opendp_lite.sessions.new_file import make_empty, remove_empty
+from opendp_lite.sessions.open_connection import WAIT
 from opendp_lite.sessions.sightings import Sightings
 from opendp_lite.sessions.this_machine import this_machine
 from opendp_lite.sessions.witness_file import WitnessFile
+
+Result = TypeVar("Result")
 
 _REMEMBERED: Final = 64
 """Heads that a handle remembers: one at least for each thread that reserves at once."""
@@ -199,11 +200,14 @@ class LedgerFile(LedgerStanding):
 
     def _adopted(self, price: Loss, words: str) -> LedgerEntry:
         """Counts what was paid elsewhere, and takes this file as the ledger from here on."""
-        with self._writing(adopting=True) as write:
+
+        def adopting(write: _Write) -> LedgerEntry:
             paid = booked(price, write.head.total, write.head.budget, self.measure)
             entry = self._following(write.head, EntryState.ADOPTED, price=paid, note=words)
             here = write.place.identity
             return self._add(write, attrs.evolve(entry, machine=this_machine(), place=here))
+
+        return self._written(adopting, adopting=True)
 
     def _count_late(self, counted: Sightings, adopted: LedgerEntry) -> None:
         """Counts what the witness saw while this ledger was adopted, and the adoption did not.
@@ -224,10 +228,14 @@ class LedgerFile(LedgerStanding):
         """A ledger of which nothing but the first entry was read."""
         target = resolved(path)
         FilePlace.of(target)
-        with transaction(target, writing=False, wait=wait) as connection:
+
+        def first(connection: sqlite3.Connection) -> LedgerFile:
             table = EntryTable.of(connection)
             found = cls(target, table.terms, wait)
             found._heads.extend(table.first())
+            return found
+
+        found = in_transaction(target, first, writing=False, wait=wait)
         if not found._heads:
             raise LedgerError("the ledger is damaged: it has no entries")
         return found
@@ -242,8 +250,7 @@ class LedgerFile(LedgerStanding):
     @property
     def head(self) -> LedgerEntry:
         """The last entry as the file has it now."""
-        with self._reading() as look:
-            head = self._caught_up(look)
+        head = self._read(self._caught_up)
         self._heads.append(head)
         return head
 
@@ -266,7 +273,8 @@ class LedgerFile(LedgerStanding):
         """
         loss = checked_loss(price, self.measure, "the price of a release")
         text, words = checked_text(asked, "asked"), checked_line(note, "note")
-        with self._writing() as write:
+
+        def paying(write: _Write) -> LedgerEntry:
             head = write.head
             if scope and scope not in write.table.scopes():
                 raise LedgerError(
@@ -280,6 +288,8 @@ class LedgerFile(LedgerStanding):
                 raise BudgetExceeded(self._too_dear(loss, head))
             return self._add(write, entry)
 
+        return self._written(paying)
+
     def finish(self, number: int) -> LedgerEntry:
         """Notes that the run of a reserved entry came to its end. It changes no total.
 
@@ -289,14 +299,17 @@ class LedgerFile(LedgerStanding):
         Raises:
             LedgerError: If it was noted before, or the file cannot be written.
         """
-        with self._writing() as write:
+
+        def closing(write: _Write) -> LedgerEntry:
             paid, closed = write.table.at(number), write.table.is_closed(number)
             if paid is None or paid.state is not EntryState.RESERVED or closed:
                 raise LedgerError(f"entry {number} of the ledger pays for no run that goes on")
-            closing = self._following(
+            entry = self._following(
                 write.head, EntryState.RELEASED, closes=number, scope=paid.scope
             )
-            return self._add(write, closing)
+            return self._add(write, entry)
+
+        return self._written(closing)
 
     def raise_budget(self, budget: PrivacyBudget[Any], reason: str) -> LedgerEntry:
         """Raises the budget, with a reason that is shown for ever.
@@ -311,7 +324,8 @@ class LedgerFile(LedgerStanding):
                 f"got {budget.words()}. Give a larger one of the same kind"
             )
         loss, words = checked_budget(budget.loss, self.measure), checked_words(reason, "reason")
-        with self._writing() as write:
+
+        def raising(write: _Write) -> LedgerEntry:
             before = write.head.budget
             if loss == before or not self.measure.within(before, loss):
                 raise ParameterError(
@@ -320,6 +334,8 @@ class LedgerFile(LedgerStanding):
                 )
             entry = self._following(write.head, EntryState.RAISED, note=words, budget=loss)
             return self._add(write, entry)
+
+        return self._written(raising)
 
     def admit(self, scope: str, content: str, note: str = "", *, schema: str = "") -> LedgerEntry:
         """Gives a name to a content of the data. All contents spend the one budget.
@@ -337,7 +353,8 @@ class LedgerFile(LedgerStanding):
             LedgerError: If the name or the content is known already.
         """
         name, words = checked_words(scope, "scope"), checked_line(note, "note")
-        with self._writing() as write:
+
+        def admitting(write: _Write) -> LedgerEntry:
             known = write.table.scopes()
             if name in known or content in known.values():
                 raise LedgerError(
@@ -354,20 +371,19 @@ class LedgerFile(LedgerStanding):
             )
             return self._add(write, entry)
 
+        return self._written(admitting)
+
     def scopes(self) -> dict[str, str]:
         """The keyed hash of each content by its name."""
-        with self._reading() as look:
-            return look.table.scopes()
+        return self._read(lambda look: look.table.scopes())
 
     def key(self) -> bytes:
         """The secret of the keyed hashes. It is shown nowhere and not exported."""
-        with self._reading() as look:
-            return look.table.key()
+        return self._read(lambda look: look.table.key())
 
     def view(self) -> LedgerView:
         """The ledger as it is now, each entry checked."""
-        with self._reading() as look:
-            return LedgerView(self.path, self.terms, self._all(look))
+        return LedgerView(self.path, self.terms, self._read(self._all))
 
     def verify(self) -> LedgerView:
         """Checks the file, the chain, every total, the place and the witness.
@@ -379,13 +395,16 @@ class LedgerFile(LedgerStanding):
             LedgerError: At the first thing that is wrong.
         """
         place, sightings = FilePlace.of(self.path), self._sightings()
-        with self._reading() as look:
+
+        def whole(look: _Look) -> tuple[LedgerEntry, ...]:
             if not look.table.is_whole():
                 raise LedgerError(
                     f"the ledger {str(self.path)!r} is damaged; restore a copy and adopt it with a "
                     "reason"
                 )
-            view = LedgerView(self.path, self.terms, self._all(look))
+            return self._all(look)
+
+        view = LedgerView(self.path, self.terms, self._read(whole))
         self._require_here(place, view.head)
         for each in sightings:
             each.require_in(view.entries)
@@ -436,34 +455,45 @@ class LedgerFile(LedgerStanding):
         mark(self.path, first)
         if self.witness is not None:
             self.witness.append(first)
-        with opened(self.path, self.wait) as connection:
+
+        def making(connection: sqlite3.Connection) -> None:
             connection.execute("BEGIN IMMEDIATE")
             make_tables(connection)
             table = EntryTable(connection, self.terms)
             table.begin(_random(_KEY_WORDS))
             table.add(first)
             commit(connection, process)
+
+        on_connection(self.path, making, self.wait)
         place.require_unchanged()
         self._heads.append(first)
 
-    @contextmanager
-    def _reading(self) -> Iterator[_Look]:
+    def _read(self, work: Callable[[_Look], Result]) -> Result:
+        """What work gives within a transaction that reads."""
         seen = self._seen()
-        with transaction(self.path, writing=False, wait=self.wait) as connection:
-            yield _Look(self._table(connection), seen)
 
-    @contextmanager
-    def _writing(self, *, adopting: bool = False) -> Iterator[_Write]:
+        def reading(connection: sqlite3.Connection) -> Result:
+            return work(_Look(self._table(connection), seen))
+
+        return in_transaction(self.path, reading, writing=False, wait=self.wait)
+
+    def _written(
+        self, work: Callable[[_Write], LedgerEntry], *, adopting: bool = False
+    ) -> LedgerEntry:
+        """The entry that work adds within a transaction."""
         process, place = os.getpid(), FilePlace.of(self.path)
         sightings = () if adopting else self._last_sightings()
-        with transaction(self.path, writing=True, wait=self.wait) as connection:
+
+        def writing(connection: sqlite3.Connection) -> LedgerEntry:
             table = self._table(connection)
             head = self._caught_up(_Look(table, self._seen()))
             if not adopting:
                 self._require_here(place, head)
             for each in sightings:
                 each.require_in([found for it in each.seen if (found := table.at(it.number))])
-            yield _Write(table, place, process, head)
+            return work(_Write(table, place, process, head))
+
+        return in_transaction(self.path, writing, writing=True, wait=self.wait)
 
     def _add(self, write: _Write, entry: LedgerEntry) -> LedgerEntry:
         """Writes an entry and waits for the disk.

@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from fractions import Fraction
 from pathlib import Path
@@ -51,6 +52,26 @@ def interrupting(at: int, act: Callable[[], None]) -> Iterator[Callable[[], bool
         sys.settrace(before)
 
 
+@contextmanager
+def signalled(at: int) -> Iterator[Callable[[], bool]]:
+    """Raises where CPython looks for signals: at a call's begin, and after a call of C code."""
+    seen = 0
+
+    def event(frame: Any, what: str, given: object) -> None:
+        nonlocal seen
+        if what in ("call", "c_return") and frame.f_code.co_filename.startswith(PAYING):
+            seen += 1
+            if seen == at:
+                sys.setprofile(None)
+                raise Interruption
+
+    sys.setprofile(event)
+    try:
+        yield lambda: seen >= at
+    finally:
+        sys.setprofile(None)
+
+
 def raising() -> None:
     raise Interruption
 
@@ -92,6 +113,26 @@ def test_an_exception_at_any_line_hides_no_release(tmp_path, make, step, part):
         acted, at, ran = told(), at + step, ran + len(runs)
         assert Fraction(1) - whole.left >= len(runs) * PRICE
     assert ran > 0
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_what_was_interrupted_keeps_no_other_thread_out(tmp_path):
+    """Even while its traceback is kept, as a notebook keeps the last one."""
+    file = LedgerFile.create(tmp_path / "a.ledger", dp.rho(1), unit="row", wait=0.01)
+    at, acted, kept, paid = 1, True, [], 0
+    with ThreadPoolExecutor(1) as pool:
+        while acted:
+            with signalled(at) as told:
+                try:
+                    file.reserve(PRICE, asked="{}")
+                except (Interruption, dp.OpenDPLiteError) as problem:
+                    kept.append(problem)
+            acted, at, before = told(), at + 5, file.spent
+            other = pool.submit(file.reserve, PRICE, asked="{}")
+            assert other.result(60).total == before + PRICE
+            paid += 2
+    assert len(kept) > 3
+    assert file.spent <= paid * PRICE
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no such timer")

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.sessions import ledger_connection, ledger_file
-from opendp_lite.sessions.ledger_connection import transaction
+from opendp_lite.sessions import ledger_file, open_connection
+from opendp_lite.sessions.ledger_connection import in_transaction
 from opendp_lite.sessions.ledger_file import LedgerFile
 from tests.combinators.test_forks import in_a_fork
 
@@ -50,13 +50,14 @@ class Faulty:
 
 
 def test_a_commit_waits_for_the_disk(ledger):
+    def found(connection: sqlite3.Connection) -> dict[str, object]:
+        return {
+            name: connection.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("synchronous", "journal_mode", "fullfsync", "mmap_size")
+        }
+
     for writing in (False, True):
-        with transaction(ledger.path, writing=writing) as connection:
-            settings = {
-                name: connection.execute(f"PRAGMA {name}").fetchone()[0]
-                for name in ("synchronous", "journal_mode", "fullfsync", "mmap_size")
-            }
-        assert settings == {
+        assert in_transaction(ledger.path, found, writing=writing) == {
             "synchronous": 3,
             "journal_mode": "delete",
             "fullfsync": 1,
@@ -70,7 +71,7 @@ def test_a_failing_disk_releases_nothing(ledger, tenth, statement, after, monkey
     ledger.reserve(tenth, asked="{}")
     true = sqlite3.connect
     monkeypatch.setattr(
-        ledger_connection.sqlite3,
+        open_connection.sqlite3,
         "connect",
         lambda *given, **named: Faulty(true(*given, **named), statement, after=after),
     )
@@ -261,14 +262,14 @@ def test_a_ledger_that_another_process_holds(ledger, tenth):
     impatient = LedgerFile.open(ledger.path, wait=0.05)
     with closing(sqlite3.connect(ledger.path, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
-        with pytest.raises(dp.OpenDPLiteError, match="another process holds it"):
+        with pytest.raises(dp.OpenDPLiteError, match="another process or thread holds it"):
             impatient.reserve(tenth, asked="{}")
-        with pytest.raises(dp.OpenDPLiteError, match="another process holds it"):
+        with pytest.raises(dp.OpenDPLiteError, match="another process or thread holds it"):
             LedgerFile.open(ledger.path, wait=0.05)
         other.execute("ROLLBACK")
         other.execute("BEGIN")
         other.execute("SELECT * FROM entries").fetchone()
-        with pytest.raises(dp.OpenDPLiteError, match="another process holds it"):
+        with pytest.raises(dp.OpenDPLiteError, match="another process or thread holds it"):
             impatient.reserve(tenth, asked="{}")
     assert impatient.spent == 0
     impatient.reserve(tenth, asked="{}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import os
 import pickle
 import random
@@ -10,15 +11,17 @@ from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from itertools import pairwise
 from threading import Event
+from time import monotonic
 
 import attrs
 import pytest
 
 import opendp_lite as dp
 from opendp_lite.sessions import ledger_file
-from opendp_lite.sessions.ledger_connection import transaction
+from opendp_lite.sessions.ledger_connection import in_transaction
 from opendp_lite.sessions.ledger_entry import EntryState
 from opendp_lite.sessions.ledger_file import LedgerFile
+from opendp_lite.sessions.open_connection import connected
 from tests.combinators.test_forks import in_a_fork, outcome
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
@@ -62,17 +65,30 @@ def test_a_fork_waits_for_what_other_threads_read(ledger, tenth):
     with ThreadPoolExecutor(1) as pool:
         began, ends = Event(), Event()
 
-        def read() -> None:
-            with transaction(ledger.path, writing=False):
-                began.set()
-                ends.wait(0.3)
+        def read(connection: object) -> None:
+            began.set()
+            ends.wait(0.3)
 
-        reading = pool.submit(read)
+        reading = pool.submit(lambda: in_transaction(ledger.path, read, writing=False))
         began.wait()
         assert in_a_fork(lambda: handle.reserve(tenth, asked="{}").number) == "gave 2"
         ends.set()
         reading.result()
     assert ledger.spent == tenth
+
+
+@forks
+def test_a_fork_does_not_wait_for_what_nobody_holds(ledger, tenth):
+    """One that was dropped unclosed is gone, and one of the forking thread is its own."""
+    kept = []
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(lambda: connected(ledger.path, 0.1) and None).result()
+        kept.append(connected(ledger.path, 0.1))
+    gc.collect()
+    start = monotonic()
+    assert in_a_fork(lambda: ledger.reserve(tenth, asked="{}").number) == "gave 2"
+    assert monotonic() - start < 20
+    kept[0].close()
 
 
 @forks
