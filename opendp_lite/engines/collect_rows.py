@@ -18,10 +18,10 @@ class CollectRows(Fold[Pieces]):
 
     Args:
         columns: How many the rows have.
-        instead: What to type where the rows may not fit into memory.
+        instead: What to type where the rows may not fit into memory, if they are then refused.
     """
 
-    def __init__(self, columns: int, instead: str) -> None:
+    def __init__(self, columns: int, instead: str = "") -> None:
         self._columns = columns
         self._instead = instead
 

@@ -12,29 +12,59 @@ from numpy.typing import NDArray
 
 from opendp_lite.engines.fold import Floats
 from opendp_lite.samplers.entropy import Entropy
-from opendp_lite.samplers.lattice import AsinhLattice, Lattice, LinearLattice
+from opendp_lite.samplers.lattice import AsinhLattice, Lattice, LinearLattice, Stretch
 from opendp_lite.samplers.rank_choice import CellChoice, InCells, NumbersInCells, RankLaw
 
 Counts = NDArray[np.int64]
 
 _PLACE_BITS: Final = 61
-_MOST_SPREAD_BITS: Final = 32
+_MOST_BITS: Final = 32
 _WORD_BITS: Final = 64
 
 
-@attrs.frozen(eq=False)
-class Spread:
+class PlacedRows(ABC):
     """The rows of one column at places of their own: those of one cell in random order.
 
-    Args:
-        rows: The place of each row, from 0 to ``places`` - 1.
-        places: How many places there are.
+    Attributes:
+        places: The public stretch of places where these rows lie.
         bits: A cell has 2^bits places.
     """
 
-    rows: Counts
-    places: int
+    places: Stretch
     bits: int
+
+    @property
+    @abstractmethod
+    def numbers(self) -> InCells:
+        """Their places."""
+
+    @abstractmethod
+    def split(self, place: int) -> tuple[PlacedRows, PlacedRows]:
+        """The rows below a place, and the others."""
+
+
+@attrs.frozen(eq=False)
+class PlacedHere(PlacedRows):
+    """Rows in memory.
+
+    Args:
+        rows: The place of each row.
+    """
+
+    rows: Counts
+    places: Stretch
+    bits: int
+
+    @property
+    def numbers(self) -> InCells:
+        return NumbersInCells(self.places, self.rows)
+
+    def split(self, place: int) -> tuple[PlacedRows, PlacedRows]:
+        under = self.rows < place
+        return (
+            PlacedHere(self.rows[under], Stretch(self.places.first, place), self.bits),
+            PlacedHere(self.rows[~under], Stretch(place, self.places.last), self.bits),
+        )
 
 
 @attrs.frozen(eq=False)
@@ -55,6 +85,12 @@ def in_cells(data: Any, lattice: Lattice) -> InCells:
     return NumbersInCells(lattice, data)
 
 
+@singledispatch
+def placed(data: Any, lattice: Lattice, entropy: Entropy) -> PlacedRows:
+    """The numbers of a column at places of their own. Register those that lie elsewhere."""
+    return _placed_here(lattice.cell(data), lattice.cells, entropy)
+
+
 class SortedLine(ABC):
     """The cells among which the quantiles of one column are chosen.
 
@@ -71,7 +107,7 @@ class SortedLine(ABC):
         """A cell by the exponential mechanism on all rows."""
 
     @abstractmethod
-    def spread(self, data: Any, entropy: Entropy) -> Spread:
+    def placed(self, data: Any, entropy: Entropy) -> PlacedRows:
         """The rows at places of their own, each drawn for itself."""
 
     @abstractmethod
@@ -101,8 +137,8 @@ class LatticeLine(SortedLine):
     def choose(self, data: Floats, law: RankLaw, entropy: Entropy) -> int:
         return CellChoice(self.lattice, law).cell_among(in_cells(data, self.lattice), entropy)
 
-    def spread(self, data: Floats, entropy: Entropy) -> Spread:
-        return _spread(self.lattice.cell(data), self.cells, entropy)
+    def placed(self, data: Floats, entropy: Entropy) -> PlacedRows:
+        return placed(data, self.lattice, entropy)
 
     def outside(self, data: Floats, first: Counts, last: Counts) -> Outside:
         numbers = in_cells(data, self.lattice)
@@ -136,7 +172,7 @@ class CandidateLine(SortedLine):
         under, over, size = self._beside(data)
         return law.choose(np.ones(self.cells, dtype=np.int64), under, over, size, entropy)
 
-    def spread(self, data: Counts, entropy: Entropy) -> Spread:
+    def placed(self, data: Counts, entropy: Entropy) -> PlacedRows:
         """A row between two candidates has places on both sides of the middle between them.
 
         Each candidate has a step for its rows and half a step on either side for those between.
@@ -146,9 +182,9 @@ class CandidateLine(SortedLine):
         steps[::2] = size - under - over
         steps[1::2] = under[1:] - (size - over[:-1])
         rows = np.repeat(np.arange(len(steps)), steps)
-        found = _spread(rows, len(steps) + 1, entropy)
+        found = _placed_here(rows, len(steps) + 1, entropy)
         half = 1 << (found.bits - 1)
-        return Spread(found.rows + half, found.places, found.bits + 1)
+        return PlacedHere(found.rows + half, found.places, found.bits + 1)
 
     def outside(self, data: Counts, first: Counts, last: Counts) -> Outside:
         under, over, size = self._beside(data)
@@ -168,8 +204,18 @@ class CandidateLine(SortedLine):
         return under, over, size
 
 
-def _spread(cells: Counts, count: int, entropy: Entropy) -> Spread:
-    """A place in its cell for each row."""
-    bits = min(_MOST_SPREAD_BITS, _PLACE_BITS - (count - 1).bit_length())
-    inside = entropy.words(len(cells)) >> np.uint64(_WORD_BITS - bits)
-    return Spread((cells << bits) | inside.astype(np.int64), count << bits, bits)
+def place_bits(cells: int) -> int:
+    """The binary logarithm of the places in each of so many cells."""
+    return min(_MOST_BITS, _PLACE_BITS - (cells - 1).bit_length())
+
+
+def at_places(cells: Counts, words: NDArray[np.uint64], bits: int) -> Counts:
+    """A place in its cell for each row, by a random word of the row."""
+    inside = words >> np.uint64(_WORD_BITS - bits)
+    return (cells << bits) | inside.astype(np.int64)
+
+
+def _placed_here(cells: Counts, count: int, entropy: Entropy) -> PlacedHere:
+    bits = place_bits(count)
+    rows = at_places(cells, entropy.words(len(cells)), bits)
+    return PlacedHere(rows, Stretch(0, count << bits), bits)

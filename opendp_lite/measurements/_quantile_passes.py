@@ -2,37 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.engines.collect_rows import CollectRows, Pieces
-from opendp_lite.engines.deferred import fold, identity
-from opendp_lite.engines.fold import Floats, Fold, Scratch
-from opendp_lite.engines.rows import LazyRows
-from opendp_lite.engines.source import require_here
-from opendp_lite.measurements._quantile_lines import in_cells
-from opendp_lite.samplers.lattice import Lattice
+from opendp_lite.engines.fold import Floats
+from opendp_lite.engines.quiet import quiet_for
+from opendp_lite.engines.reduced import reduced
+from opendp_lite.engines.rows import LazyRows, Part, from_blocks
+from opendp_lite.engines.secret_words import SecretWords
+from opendp_lite.engines.source import Source
+from opendp_lite.measurements._quantile_lines import (
+    PlacedRows,
+    at_places,
+    in_cells,
+    place_bits,
+    placed,
+)
+from opendp_lite.samplers.entropy import Entropy
+from opendp_lite.samplers.lattice import Lattice, Stretch
 from opendp_lite.samplers.rank_choice import InCells, counts_before
 
 Counts = NDArray[np.int64]
 Tally = tuple[Counts, Counts]
+Summary = TypeVar("Summary")
 
 _PARTS: Final = 2**13
 """Into which a stretch of cells is cut in one pass: a summary takes at most 130 kB."""
-_FEWER: Final = "ask for fewer quantiles at once, or name the numbers to choose among: candidates="
 
 
 @attrs.frozen(eq=False)
 class ColumnElsewhere:
-    """One column of rows on other machines."""
+    """One column of rows on other machines.
+
+    Attributes:
+        rows: The rows.
+        place: Which of their columns it is.
+        step: The name of what asks for it, for a refusal.
+    """
 
     rows: LazyRows
     place: int
+    step: str
 
 
 @attrs.frozen(eq=False)
@@ -40,27 +57,17 @@ class Columns:
     """All columns of rows on other machines."""
 
     rows: LazyRows
+    step: str
 
     def __getitem__(self, place: int) -> ColumnElsewhere:
-        return ColumnElsewhere(self.rows, place)
+        return ColumnElsewhere(self.rows, place, self.step)
 
 
 class CollectNumbers(CollectRows):
-    """As ``CollectRows``, but rows on other machines stay there.
-
-    Args:
-        columns: How many the rows have.
-        spread: Whether the quantiles are found by parts, which needs all rows.
-    """
-
-    def __init__(self, columns: int, spread: bool) -> None:
-        super().__init__(columns, _FEWER)
-        self._spread = spread
+    """As ``CollectRows``, but rows on other machines stay there."""
 
     def without_gathering(self, rows: LazyRows, step: str) -> Any:
-        if self._spread:
-            require_here(rows.source, step, _FEWER)
-        return Columns(rows)
+        return Columns(rows, step)
 
     def finish(self, pieces: Pieces | Columns) -> Any:
         return pieces if isinstance(pieces, Columns) else super().finish(pieces)
@@ -97,21 +104,25 @@ class _Stretch:
         return _Stretch(first, min(first + self.step, self.last), int(under[part]))
 
 
-@attrs.frozen(eq=False)
-class _CountParts(Fold[Counts]):
-    """How many numbers of a column lie in each part of some stretches."""
+class _Count(ABC, Generic[Summary]):
+    """What one pass counts of the cells of numbers. It can be sent to other machines."""
 
-    lattice: Lattice
-    place: int
+    @abstractmethod
+    def of(self, cells: Counts) -> Summary:
+        """The count of some numbers."""
+
+    @abstractmethod
+    def merge(self, first: Summary, second: Summary) -> Summary:
+        """The count of both."""
+
+
+@attrs.frozen(eq=False)
+class _CountParts(_Count[Counts]):
+    """How many numbers lie in each part of some stretches."""
+
     stretches: tuple[_Stretch, ...]
 
-    def empty(self) -> Counts:
-        return self._counts(np.empty(0, dtype=np.int64))
-
-    def summarise(self, block: Floats, scratch: Scratch) -> Counts:
-        return self._counts(self.lattice.cell(block[:, self.place]))
-
-    def _counts(self, cells: Counts) -> Counts:
+    def of(self, cells: Counts) -> Counts:
         return np.concatenate([stretch.counts(cells) for stretch in self.stretches])
 
     def merge(self, first: Counts, second: Counts) -> Counts:
@@ -126,37 +137,26 @@ class _CountParts(Fold[Counts]):
 
 
 @attrs.frozen(eq=False)
-class _CountBefore(Fold[Counts]):
-    """How many numbers of a column lie before each of some cells."""
+class _CountBefore(_Count[Counts]):
+    """How many numbers lie before each of some cells."""
 
-    lattice: Lattice
-    place: int
     cells: Counts
 
-    def empty(self) -> Counts:
-        return np.zeros(len(self.cells), dtype=np.int64)
-
-    def summarise(self, block: Floats, scratch: Scratch) -> Counts:
-        return counts_before(self.lattice.cell(block[:, self.place]), self.cells)
+    def of(self, cells: Counts) -> Counts:
+        return counts_before(cells, self.cells)
 
     def merge(self, first: Counts, second: Counts) -> Counts:
         return first + second
 
 
 @attrs.frozen(eq=False)
-class _TallyCells(Fold[Tally]):
-    """The cells from ``first`` to ``last`` - 1 that hold numbers of a column, and how many."""
+class _TallyCells(_Count[Tally]):
+    """The cells from ``first`` to ``last`` - 1 that hold numbers, and how many."""
 
-    lattice: Lattice
-    place: int
     first: int
     last: int
 
-    def empty(self) -> Tally:
-        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-
-    def summarise(self, block: Floats, scratch: Scratch) -> Tally:
-        cells = self.lattice.cell(block[:, self.place])
+    def of(self, cells: Counts) -> Tally:
         inside = cells[(cells >= self.first) & (cells < self.last)]
         return np.unique(inside, return_counts=True)
 
@@ -168,55 +168,128 @@ class _TallyCells(Fold[Tally]):
         return cells, counts
 
 
-@attrs.frozen(eq=False, slots=False)
-class _NumbersElsewhere(InCells):
-    """The numbers of a column, looked for in passes over the rows.
+@attrs.frozen(eq=False, repr=False)
+class _CellsOf:
+    """The cells of a column's numbers, or with a secret their places in random order within.
 
-    Each pass brings back counts by cells. Two passes narrow down where the cells of some places
-    begin and where they end, and a third tells which they are, each with its count.
+    It can be sent to other machines.
     """
 
+    column: int
     lattice: Lattice
-    column: ColumnElsewhere
+    secret: SecretWords | None
+    step: str
+
+    def of_part(self, source: Source) -> Callable[[Floats], Counts]:
+        """The function for the blocks of a part, which come in their order."""
+        lattice, column = self.lattice, self.column
+        if self.secret is None:
+            return lambda block: lattice.cell(block[:, column])
+        words, bits = self.secret.of_rows(source, self.step), place_bits(lattice.cells)
+
+        def at(block: Floats) -> Counts:
+            cells = lattice.cell(block[:, column])
+            return at_places(cells, words(cells), bits)
+
+        return at
+
+
+@attrs.frozen(eq=False, repr=False)
+class _CountOfPart(Generic[Summary]):
+    """The job for a part of the rows."""
+
+    functions: tuple[Part, ...]
+    cells: _CellsOf
+    how: _Count[Summary]
+
+    def __call__(self, source: Source) -> Summary:
+        cells, total = self.cells.of_part(source), self.how.of(np.empty(0, dtype=np.int64))
+
+        def add(block: Floats) -> None:
+            nonlocal total
+            total = self.how.merge(total, self.how.of(cells(block)))
+
+        from_blocks(LazyRows(source, self.functions), add)
+        return total
+
+
+@attrs.frozen(eq=False, slots=False)
+class _NumbersElsewhere(InCells):
+    """The numbers of a column between two cells, looked for in passes over the rows.
+
+    Each pass brings back counts by cells. Two passes narrow down where the cells of some places
+    begin and where they end, and a third tells which they are, each with its count. The cell
+    ``first`` is 0 for those who ask.
+    """
+
+    rows: LazyRows
+    cells: _CellsOf
+    first: int
+    last: int
 
     @property
     def size(self) -> int:
-        """How many there are."""
         return int(self._coarse.sum())
 
     def between(self, first: int, last: int) -> Counts:
         if first >= last:
             return np.empty(0, dtype=np.int64)
         places = first, last - 1
-        stretches = tuple(self._whole.part(self._coarse, place) for place in places)
-        how = _CountParts(self.lattice, self.column.place, stretches)
+        how = _CountParts(tuple(self._whole.part(self._coarse, place) for place in places))
         low, high = how.narrowed(self._found(how), places)
-        cells, counts = self._found(
-            _TallyCells(self.lattice, self.column.place, low.first, high.last)
-        )
+        cells, counts = self._found(_TallyCells(low.first, high.last))
         ends = low.under + np.cumsum(counts)
         taken = np.minimum(ends, last) - np.maximum(ends - counts, first)
-        return np.repeat(cells, np.maximum(taken, 0))
+        return np.repeat(cells - self.first, np.maximum(taken, 0))
 
     def before(self, cells: Counts) -> Counts:
-        counts: Counts = self._found(_CountBefore(self.lattice, self.column.place, cells))
-        return counts
+        found = self._found(_CountBefore(np.append(0, cells) + self.first))
+        inside: Counts = found[1:] - found[0]
+        return inside
 
     @property
     def _whole(self) -> _Stretch:
-        return _Stretch(0, self.lattice.cells, 0)
+        return _Stretch(self.first, self.last, 0)
 
     @cached_property
     def _coarse(self) -> Counts:
         """How many lie in each part of all cells."""
-        how = _CountParts(self.lattice, self.column.place, (self._whole,))
-        counts: Counts = self._found(how)
-        return counts
+        return self._found(_CountParts((self._whole,)))
 
-    def _found(self, how: Fold[Any]) -> Any:
-        return fold(how, identity)(self.column.rows)
+    def _found(self, how: _Count[Summary]) -> Summary:
+        job = _CountOfPart(self.rows.functions, self.cells, how)
+        with quiet_for(self.rows.source):
+            found: Summary = reduced(self.rows.source, job, how.merge)
+        return found
+
+
+@attrs.frozen(eq=False, slots=False)
+class _PlacedElsewhere(PlacedRows):
+    """Rows on other machines, at places that follow from a secret of the release."""
+
+    rows: LazyRows
+    cells: _CellsOf
+    places: Stretch
+    bits: int
+
+    @cached_property
+    def numbers(self) -> InCells:
+        return _NumbersElsewhere(self.rows, self.cells, self.places.first, self.places.last)
+
+    def split(self, place: int) -> tuple[PlacedRows, PlacedRows]:
+        under, over = Stretch(self.places.first, place), Stretch(place, self.places.last)
+        return attrs.evolve(self, places=under), attrs.evolve(self, places=over)
 
 
 @in_cells.register
 def _of_column(data: ColumnElsewhere, lattice: Lattice) -> InCells:
-    return _NumbersElsewhere(lattice, data)
+    cells = _CellsOf(data.place, lattice, None, data.step)
+    return _NumbersElsewhere(data.rows, cells, 0, lattice.cells)
+
+
+@placed.register
+def _placed_elsewhere(data: ColumnElsewhere, lattice: Lattice, entropy: Entropy) -> PlacedRows:
+    secret = SecretWords.of(lambda places: entropy.words(len(places)))
+    bits = place_bits(lattice.cells)
+    cells = _CellsOf(data.place, lattice, secret, data.step)
+    return _PlacedElsewhere(data.rows, cells, Stretch(0, lattice.cells << bits), bits)

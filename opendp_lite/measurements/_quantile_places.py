@@ -85,7 +85,7 @@ def _between(space: Space[Rows], given: Where, spread: bool) -> Places:
             f"private_quantile was given bounds for {len(lattices)} columns, the rows have "
             f"{columns}; start with dp.records(columns={len(lattices)})"
         )
-    how = CollectNumbers(columns, spread)
+    how = CollectNumbers(columns)
     middles = [lattice.point(lattice.cells // 2) for lattice in lattices]
     query = fold_present(how, _treatment(space, np.array(middles)), how.finish)
     return Places(query, tuple(map(LatticeLine, lattices)))

@@ -82,8 +82,8 @@ class ByParts(Chooser):
     rho: Fraction
 
     def cells(self, line: SortedLine, data: Any, entropy: Entropy) -> list[int]:
-        spread = line.spread(data, entropy)
-        return cells_by_parts(self.root, self.prices, spread, self.count, entropy)
+        rows = line.placed(data, entropy)
+        return cells_by_parts(self.root, self.prices, rows, self.count, entropy)
 
     def curves(self, rows: Fraction) -> list[Profile]:
         rho = self.rho * rows * rows

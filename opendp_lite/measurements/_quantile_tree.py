@@ -13,9 +13,8 @@ import numpy as np
 
 from opendp_lite.engines.fold import Floats
 from opendp_lite.grid import Grid
-from opendp_lite.measurements._quantile_lines import Spread
+from opendp_lite.measurements._quantile_lines import PlacedRows
 from opendp_lite.samplers.entropy import Entropy
-from opendp_lite.samplers.lattice import Stretch
 from opendp_lite.samplers.law import Law, grid_for
 from opendp_lite.samplers.rank_choice import CellChoice, RankLaw
 from opendp_lite.samplers.rounded_gaussian import RoundedGaussian
@@ -144,6 +143,11 @@ class Branch:
                 yield from side.parts()
 
     @property
+    def is_leaf(self) -> bool:
+        """Whether nothing more is wanted of its rows."""
+        return self.below is None and self.above is None and not self.counted
+
+    @property
     def depth(self) -> int:
         """How many choices a row takes part in."""
         return 1 + max(0 if side is None else side.depth for side in (self.below, self.above))
@@ -246,7 +250,7 @@ def _influence(places: Floats, first: int, cut: int, last: int) -> float:
 
 
 def cells_by_parts(
-    root: Branch, prices: Prices, spread: Spread, count: int, entropy: Entropy
+    root: Branch, prices: Prices, placed: PlacedRows, count: int, entropy: Entropy
 ) -> list[int]:
     """The cells of all quantiles, in order.
 
@@ -254,25 +258,24 @@ def cells_by_parts(
     between two cuts, which their release tells, nothing is drawn.
     """
     found = [0] * count
-    whole = Stretch(0, spread.places)
-    waiting = [(root, spread.rows, whole, Aim())]
+    waiting = [(root, placed, Aim())]
     while waiting:
-        part, rows, places, aim = waiting.pop()
-        offset, error, place = aim.offset(part.quantile), Fraction(0), places.first
-        if places.last > places.first:
+        part, rows, aim = waiting.pop()
+        offset, error, place = aim.offset(part.quantile), Fraction(0), rows.places.first
+        if rows.places.cells:
             law = RankLaw(part.quantile, part.slope, offset)
-            place += CellChoice(places, law).cell(rows, entropy)
-        under = rows < place
-        if part.counted and places.last > places.first:
-            below = int(np.count_nonzero(under))
-            error = _estimated_error(part, prices, below, len(rows), offset, entropy)
-        found[part.index] = place >> spread.bits
+            place += CellChoice(rows.places, law).cell_among(rows.numbers, entropy)
+        found[part.index] = place >> placed.bits
+        if part.is_leaf:
+            continue
+        under, over = rows.split(place)
+        if part.counted and rows.places.cells:
+            below, size = under.numbers.size, rows.numbers.size
+            error = _estimated_error(part, prices, below, size, offset, entropy)
         if part.below is not None:
-            side = attrs.evolve(aim, high=error)
-            waiting.append((part.below, rows[under], Stretch(places.first, place), side))
+            waiting.append((part.below, under, attrs.evolve(aim, high=error)))
         if part.above is not None:
-            side = attrs.evolve(aim, low=error)
-            waiting.append((part.above, rows[~under], Stretch(place, places.last), side))
+            waiting.append((part.above, over, attrs.evolve(aim, low=error)))
     return found
 
 

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import chisquare
 
 import opendp_lite as dp
+from opendp_lite.engines.rows import LazyRows
 from opendp_lite.engines.sent_work import Outcome, SentWork, installed
+from opendp_lite.measurements._quantile_lines import PlacedHere, placed
+from opendp_lite.measurements._quantile_passes import Columns
+from opendp_lite.measurements._quantile_tree import Prices, cells_by_parts, planned
+from opendp_lite.samplers.entropy import InsecureSeededEntropy
+from opendp_lite.samplers.lattice import LinearLattice
 
 dask = pytest.importorskip("dask", reason="needs dask: pip install 'opendp_lite[dask]'")
 cloudpickle = pytest.importorskip("cloudpickle")
@@ -164,19 +172,45 @@ def test_refusals_are_ours_and_tell_nothing(query: Any, data: Any, words: str) -
 
 
 BETWEEN = dp.private_quantile(0.5, bounds=(0, 9), epsilon=1)
-GATHERED = [
-    (
-        X >> dp.private_quantile([i / 9 for i in range(10)], bounds=(0, 9), epsilon=1),
-        r"private_quantile must see all rows at once.*of dask.*fewer quantiles.*candidates=",
-    ),
-    (X >> dp.combinators.on_random_pairs(BETWEEN), "on_random_pairs must .*; use dp.variance"),
-]
 
 
-@pytest.mark.parametrize(("query", "words"), GATHERED, ids=lambda value: str(value)[:40])
-def test_a_step_that_gathers_rows_is_refused_by_name(query: Any, words: str) -> None:
-    with pytest.raises(dp.DataError, match=words):
-        query(CUT)
+def test_a_step_that_gathers_rows_is_refused_by_name() -> None:
+    with pytest.raises(dp.DataError, match=r"on_random_pairs must .*; use dp.variance"):
+        (X >> dp.combinators.on_random_pairs(BETWEEN))(CUT)
+
+
+NINTHS = [Fraction(i, 9) for i in range(1, 9)]
+
+
+def test_many_quantiles_are_chosen_as_in_memory_from_the_same_places() -> None:
+    """Rows of one cell stand in random order: the secret of a release gives each row a place."""
+    lattice, prices = LinearLattice(-10.0, 10.0, 6), Prices(1, replaces=False)
+    column = Columns(LazyRows(arrays.from_array(NUMBERS, chunks=301)), "a step")[0]
+    there, again, other = (placed(column, lattice, InsecureSeededEntropy(i)) for i in (1, 1, 2))
+    rows = [each.numbers.between(0, ROWS) for each in (there, again, other)]
+    assert np.array_equal(rows[0], rows[1])
+    assert not np.array_equal(rows[0], rows[2])
+    for found in (rows[0], rows[2]):
+        assert np.array_equal(found >> there.bits, np.sort(lattice.cell(NUMBERS)))
+        inside = np.histogram(found % (1 << there.bits), 8, (0, 1 << there.bits))[0]
+        assert chisquare(inside).pvalue > 1e-8
+    root = planned(tuple(NINTHS), prices).map(lambda slope: slope / 4)
+    here = PlacedHere(rows[0].copy(), there.places, there.bits)
+    for seed in range(3):
+        both = (
+            cells_by_parts(root, prices, each, 8, InsecureSeededEntropy(seed))
+            for each in (there, here)
+        )
+        assert next(both) == next(both)
+
+
+def test_many_quantiles_of_a_frame_have_the_ranks_of_pandas() -> None:
+    """Choices as steep as these leave the gap between two rows to chance, and nothing else."""
+    steep = X >> dp.private_quantile(NINTHS, bounds=(-1e4, 1e4), epsilon=1e5)
+    present = np.sort(NUMBERS[~np.isnan(NUMBERS)])
+    ranks = [np.searchsorted(present, steep(data)) for data in (CUT, FRAME)]
+    assert np.array_equal(*ranks)
+    assert np.abs(ranks[0] - len(present) * np.array(NINTHS, dtype=float)).max() < 5
 
 
 def test_a_ledger_reads_no_collection(tmp_path: Path) -> None:
@@ -223,10 +257,12 @@ def test_rows_are_chosen_anew_in_each_release(name: str) -> None:
     assert found[0] == found[1] != found[2]
 
 
+EIGHTHS = [i / 8 for i in range(1, 8)]
 PASSES = {
     "sum": (SUM >> dp.gaussian(rho=1), 1),
     "mean": (dp.mean(0, 100, epsilon=1, confidence=0.95), 1),
     "median": (dp.private_quantile(0.5, bounds=(0, 100), epsilon=1), 3),
+    "eighths": (dp.private_quantile(EIGHTHS, bounds=(0, 100), epsilon=1), 21),
     "variance": (dp.variance(0, 100, epsilon=1), 5),
     "resize": (dp.clamp(0, 100) >> dp.resize(9) >> dp.variance(0, 100, epsilon=1), 1),
 }

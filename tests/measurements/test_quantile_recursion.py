@@ -15,10 +15,10 @@ from scipy.stats import chi2
 import opendp_lite as dp
 from opendp_lite.engines.deferred import release_of
 from opendp_lite.measurements import _quantile_tree
-from opendp_lite.measurements._quantile_lines import CandidateLine, LatticeLine, Spread
+from opendp_lite.measurements._quantile_lines import CandidateLine, LatticeLine, PlacedHere
 from opendp_lite.measurements._quantile_tree import Branch, Prices, cells_by_parts, planned
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
-from opendp_lite.samplers.lattice import AsinhLattice, LinearLattice
+from opendp_lite.samplers.lattice import AsinhLattice, LinearLattice, Stretch
 from opendp_lite.samplers.rank_choice import RankLaw
 from opendp_lite.testing.datasets import containers
 
@@ -334,7 +334,9 @@ def test_a_count_spares_the_quantiles_beside_a_cut_its_error(counted):
     rows, prices = np.arange(4000, dtype=np.int64), Prices(2, replaces=False)
     entropy, errors = InsecureSeededEntropy(3), []
     for _ in range(40):
-        found = cells_by_parts(root, prices, Spread(rows.copy(), 4000, 0), 3, entropy)
+        found = cells_by_parts(
+            root, prices, PlacedHere(rows.copy(), Stretch(0, 4000), 0), 3, entropy
+        )
         errors.append(np.array(found) - 4000 * np.array([quarter, half, 3 * quarter], dtype=float))
     off = np.abs(errors).mean(axis=0)
     assert 20 < off[1] < 80
@@ -377,10 +379,10 @@ def test_what_is_drawn_follows_the_exact_law(rows):
     root = root_of(built(WANTED[1], "add or remove", epsilon=5))
     expected = outcomes(root, rows, 0, 6)
     draws, entropy = 1500, InsecureSeededEntropy(7)
-    spread = Spread(np.array(rows, dtype=np.int64), 6, 0)
+    placed = PlacedHere(np.array(rows, dtype=np.int64), Stretch(0, 6), 0)
     counts = dict.fromkeys(expected, 0)
     for _ in range(draws):
-        counts[tuple(cells_by_parts(root, Prices(1, replaces=False), spread, 3, entropy))] += 1
+        counts[tuple(cells_by_parts(root, Prices(1, replaces=False), placed, 3, entropy))] += 1
     common = [key for key, mass in expected.items() if draws * mass >= 5]
     seen = np.array([*(counts[key] for key in common), 0])
     mass = np.array([*(draws * expected[key] for key in common), 0])
@@ -426,27 +428,27 @@ def test_rows_of_one_cell_in_random_order_keep_the_claim(relation):
 def test_rows_get_places_of_their_own():
     line = LatticeLine(LinearLattice(0.0, 1.0, 3))
     rows = np.array([0.3] * 3000 + [0.9, 2.0, -1.0])
-    spread = line.spread(rows, InsecureSeededEntropy(1))
-    assert (spread.places, spread.bits) == (8 << 32, 32)
-    assert (spread.rows >> 32 == [2] * 3000 + [7, 7, 0]).all()
-    inside = spread.rows[:3000] - (2 << 32)
+    placed = line.placed(rows, InsecureSeededEntropy(1))
+    assert (placed.places, placed.bits) == (Stretch(0, 8 << 32), 32)
+    assert (placed.rows >> 32 == [2] * 3000 + [7, 7, 0]).all()
+    inside = placed.rows[:3000] - (2 << 32)
     counts = np.histogram(inside, 8, (0, 2**32))[0]
     assert chi2.sf(((counts - 375) ** 2 / 375).sum(), 7) > LEAST_P
     for lattice in (LinearLattice(0.0, 1.0), AsinhLattice(-1e200, 1e200, 1e-250, 40)):
-        found = LatticeLine(lattice).spread(np.array([0.5, 1e300]), InsecureSeededEntropy(1))
+        found = LatticeLine(lattice).placed(np.array([0.5, 1e300]), InsecureSeededEntropy(1))
         assert found.bits >= 9
-        assert found.places <= 2**61
-        assert (found.rows < found.places).all()
+        assert found.places.last <= 2**61
+        assert (found.rows < found.places.last).all()
         assert (found.rows >> found.bits == lattice.cell(np.array([0.5, 1e300]))).all()
 
 
 def test_rows_between_candidates_get_places_on_both_sides_of_the_middle():
     line = CandidateLine(np.array([0.0, 1.0, 5.0]))
     tally = np.array([[2, 5, 2005, 2007], [4, 1005, 2006, 2007]])
-    spread = line.spread(tally, InsecureSeededEntropy(2))
-    cells = spread.rows >> spread.bits
+    placed = line.placed(tally, InsecureSeededEntropy(2))
+    cells = placed.rows >> placed.bits
     assert len(cells) == 2007
-    assert spread.places == 3 << spread.bits
+    assert placed.places == Stretch(0, 3 << placed.bits)
     assert (cells[:4] == 0).all()
     between = cells[1005:2005]
     assert set(between) == {1, 2}
