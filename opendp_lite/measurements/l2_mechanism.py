@@ -8,7 +8,13 @@ from typing import cast, overload
 from opendp_lite.core import Measurement
 from opendp_lite.exact import Number, positive, round_up, sqrt_up
 from opendp_lite.examples import example
-from opendp_lite.measurements.noise import Aggregate, added_noise, exactly_one, require_sensitivity
+from opendp_lite.measurements.noise import (
+    Aggregate,
+    Interval,
+    added_noise,
+    exactly_one,
+    require_sensitivity,
+)
 from opendp_lite.measures.curve import curved_number
 from opendp_lite.measures.max_divergence import MaxDivergence
 from opendp_lite.measures.pure_concentrated import PureConcentratedProfile
@@ -18,14 +24,31 @@ from opendp_lite.spaces import scalar, vector
 
 
 @overload
-def l2_mechanism(*, scale: Number) -> Mechanism[Aggregate, MaxDivergence]: ...
+def l2_mechanism(
+    *, scale: Number, confidence: None = None
+) -> Mechanism[Aggregate, MaxDivergence]: ...
 @overload
-def l2_mechanism(*, epsilon: Number) -> Mechanism[Aggregate, MaxDivergence]: ...
+def l2_mechanism(
+    *, scale: Number, confidence: Number
+) -> Mechanism[Aggregate, MaxDivergence, Interval]: ...
+@overload
+def l2_mechanism(
+    *, epsilon: Number, confidence: None = None
+) -> Mechanism[Aggregate, MaxDivergence]: ...
+@overload
+def l2_mechanism(
+    *, epsilon: Number, confidence: Number
+) -> Mechanism[Aggregate, MaxDivergence, Interval]: ...
 @example(scalar(), epsilon=1)
 @example(vector(3, unit=2), scale=0.1)
+@example(vector(3), epsilon=1, confidence=0.95)
 @mechanism
 def l2_mechanism(
-    space: Aggregate, *, scale: Number | None = None, epsilon: Number | None = None
+    space: Aggregate,
+    *,
+    scale: Number | None = None,
+    epsilon: Number | None = None,
+    confidence: Number | None = None,
 ) -> Measurement[Aggregate, MaxDivergence]:
     """Adds noise to a vector as a whole, for pure differential privacy of the l2 distance.
 
@@ -35,15 +58,18 @@ def l2_mechanism(
         scale: The b of the density proportional to ``exp(-|z| / b)``, for the l2 norm ``|z|`` of
             the noise, in units of the data.
         epsilon: The loss, met exactly for one unit at the front of the pipeline.
+        confidence: 0.95, say, asks for an interval with each entry: see ``docs/intervals.md``.
 
     Returns:
         The value with noise of a uniform direction and a gamma distributed length, on a public
         grid far finer than an entry's noise. In d dimensions the length has the mean d b and the
         mean square d (d + 1) b^2. The noise is an exact sample. The noises of the entries are
         dependent. ``accuracy`` knows how far each entry may be off, and all of them together.
+        With a confidence, a ``dp.Estimate`` of one number and ``dp.releases.Estimates`` of several.
 
     Raises:
-        ParameterError: If none or both are given, or it is not above 0 and finite.
+        ParameterError: If none or both are given, or it is not above 0 and finite; if
+            ``confidence`` is not between 0 and 1.
 
     Privacy:
         epsilon = l2 / b under ``MaxDivergence``. In d dimensions the loss knows that it is at most
@@ -94,6 +120,7 @@ def l2_mechanism(
         lambda norms: _loss(sqrt_up(cast(Fraction, norms.l2_squared) / square), dimension),
         f"epsilon = l2 / b, b = {float(width):.6g}, expected l2 norm of the noise d b = "
         f"{round_up(dimension * width):.6g}",
+        confidence,
     )
 
 

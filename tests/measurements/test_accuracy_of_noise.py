@@ -117,6 +117,18 @@ def test_coverage_one_by_one_and_together(noise):
     assert abs(share - 0.9) < 5 * sqrt(0.09 / 2000) + 1e-3
 
 
+def test_coverage_of_entries_that_depend_on_each_other():
+    """One entry has its confidence, all together at least theirs; 5 deviations, as above."""
+    pipeline = dp.vector(20) >> dp.measurements.l2_mechanism(scale=3, confidence=0.9)
+    found = [pipeline.insecure_release(np.zeros(20), seed=s).value for s in range(2000)]
+    ends = np.array([each.intervals for each in found])[:, 7]
+    assert abs(((ends[:, 0] <= 0) & (ends[:, 1] >= 0)).mean() - 0.9) < 5 * sqrt(0.09 / 2000)
+    ends = np.array([each.joint_intervals for each in found])
+    share = ((ends[..., 0] <= 0) & (ends[..., 1] >= 0)).all(axis=1).mean()
+    assert 0.9 - 5 * sqrt(0.09 / 2000) < share < 0.96
+    assert found[0].standard_errors[0] == pytest.approx(3 * sqrt(21), 1e-6)
+
+
 def test_discrete_noise_covers_at_least_what_is_asked():
     counted = dp.count() >> dp.laplace(epsilon=1, confidence=0.9)
     found = [counted.insecure_release([1.0] * 50, seed=s).value for s in range(4000)]

@@ -396,6 +396,10 @@ assert_type(several[0], dp.Estimate)
 assert_type(several.joint_intervals, Floats)
 assert_type(dp.measurements.l2_mechanism(scale=1), dp.Mechanism[Aggregates, dp.MaxDivergence])
 assert_type(
+    dp.measurements.l2_mechanism(epsilon=1, confidence=0.9),
+    dp.Mechanism[Aggregates, dp.MaxDivergence, dp.Estimate | dp.releases.Estimates],
+)
+assert_type(
     dp.measurements.l2_mechanism(epsilon=0.5) >> dp.to_zcdp(), dp.Mechanism[Aggregates, Zcdp]
 )
 assert_type(dp.measurements.sum_and_count(epsilon=0.5), dp.Mechanism[Tables, dp.MaxDivergence])
