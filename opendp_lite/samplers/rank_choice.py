@@ -130,8 +130,9 @@ class NumbersInCells(InCells):
         return len(self.column)
 
     def between(self, first: int, last: int) -> Counts:
-        if last - first < self.size:
-            self.column.partition([first, last - 1])
+        if first < last and last - first < self.size:
+            self.column.partition(first)
+            self.column[first:].partition(last - 1 - first)
         self.column[first:last].sort()
         return self.lattice.cell(self.column[first:last])
 
