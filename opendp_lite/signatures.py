@@ -55,11 +55,9 @@ def argument_text(value: Any) -> str:
         return f"[{', '.join(argument_text(each) for each in value)}]"
     if isinstance(value, Fraction):
         close = nearest(value)
-        return (
-            format_number(value)
-            if isfinite(close) and rational_of_float(close) == value
-            else repr(value)
-        )
+        if isfinite(close) and rational_of_float(close) == value:
+            return format_number(value)
+        return f"Fraction({', '.join(map(argument_text, value.as_integer_ratio()))})"
     if isinstance(value, int) and value.bit_length() > _LONGEST_DECIMAL:
         return hex(value)
     return str(value.__name__) if inspect.isroutine(value) else repr(value)
