@@ -35,9 +35,14 @@ class OwnProcess:
     name: str
     number: tuple[int, int] = attrs.field(factory=this_process, init=False)
 
+    @property
+    def is_here(self) -> bool:
+        """Whether it is this process, and not one that this one is a fork of."""
+        return this_process() == self.number
+
     def require(self) -> None:
         """Refuses another process, such as a fork of this one."""
-        if this_process() != self.number:
+        if not self.is_here:
             raise SpaceError(
                 f"{self.name} answers only in the process that runs the program. A fork of it has "
                 "a copy of the budget, and neither would know what the other spends. Use threads, "

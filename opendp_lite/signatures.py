@@ -19,12 +19,19 @@ from opendp_lite.exact import format_number, nearest, rational_of_float
 _STAR = inspect.Parameter.VAR_POSITIONAL
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 _NAMED = inspect.Parameter.VAR_KEYWORD
-_COLUMNS = frozenset({"Series", "Index", "RangeIndex", "StringArray", "ArrowStringArray"})
+_COLUMNS = frozenset(
+    {
+        *("Series", "Categorical", "StringArray", "ArrowStringArray"),
+        *("Index", "RangeIndex", "CategoricalIndex", "DatetimeIndex", "IntervalIndex"),
+        *("MultiIndex", "PeriodIndex", "TimedeltaIndex"),
+    }
+)
 """Types of columns of other libraries that people give where a list is meant."""
 _TABLES = frozenset({"DataFrame", "Table", "LazyFrame", "RecordBatch", "RecordBatchReader"})
 """Types of data of other libraries, which people give where an argument is meant."""
 _NAMES = frozenset({"column", "columns", "quantiles"})
 """Arguments that are a few words or shares: a column of another library is data there."""
+_MOST_ENTRIES = 2**24
 _LONGEST_DECIMAL = 14_000
 """Bits of an integer that Python still writes in decimal digits."""
 
@@ -110,6 +117,7 @@ def named_arguments(
     found = signature.bind(*args, **kwargs).arguments
     for key, value in found.items():
         _refuse_table(constructor.__name__, key, value)
+        _refuse_long(constructor.__name__, key, value)
     frozen = ((key, _frozen(signature.parameters[key], value)) for key, value in found.items())
     return tuple(
         (key, value) for key, value in frozen if not _is_default(signature.parameters[key], value)
@@ -130,6 +138,14 @@ def _refuse_table(step: str, key: str, value: Any) -> None:
                 f"{step}: {key} is a {type(each).__name__}; the data goes into a second call, as "
                 f"in dp.{step}(...)(data)"
             )
+
+
+def _refuse_long(step: str, key: str, value: Any) -> None:
+    """Refuses more entries than memory is likely to hold, before it makes a tuple of them."""
+    if isinstance(value, range | list | tuple | np.ndarray) and len(value) > _MOST_ENTRIES:
+        raise ParameterError(
+            f"{step}: {key} has {len(value)} entries; at most 2^24 are taken. Give fewer"
+        )
 
 
 def _is_default(parameter: inspect.Parameter, value: Any) -> bool:

@@ -177,7 +177,7 @@ def records(
     if not isinstance(named, tuple) and holds_data(named):
         raise ParameterError(
             "records: data goes into a second call, as in (dp.records() >> dp.count())(data); "
-            "columns is a number or a list of names"
+            "columns is a number or a list of names, such as list(df.columns)"
         )
     if person is not None and not isinstance(named, tuple):
         raise ParameterError(

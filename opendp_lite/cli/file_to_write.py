@@ -53,7 +53,7 @@ class FileToWrite(Generic[Content]):
         form = forms.get(path.suffix.lower())
         if form is None:
             raise dp.ParameterError(
-                f"{flag}: the name ends in {', '.join(forms)}, which says the form; got {name!r}"
+                f"{flag}: the name must end in {' or '.join(forms)}, got {name!r}"
             )
         folder = path.parent
         if not folder.is_dir():

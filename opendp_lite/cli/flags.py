@@ -308,9 +308,10 @@ def lists_for(
     """
     of_columns, of_lists = flags
     if len(columns) != len(lists):
+        given = "once" if len(lists) == 1 else f"{len(lists)} times"
         raise dp.ParameterError(
             f"{of_lists}: {of_columns} names {len(columns)} columns and {of_lists} is given "
-            f"{len(lists)} times; give it once for each column"
+            f"{given}; give it once for each column"
         )
     return [_categories(each, na, of_lists) for each in lists]
 

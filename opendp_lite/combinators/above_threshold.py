@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from fractions import Fraction
 from functools import partial
 from math import ceil
@@ -148,8 +149,8 @@ class _NoisyThreshold:
             self.level = noise_of_mean(self.noise.on_threshold, self.entropy)
 
     def end(self) -> None:
-        """Lets go of the data."""
-        with self.lock:
+        """Lets go of the data. In a fork a thread that is not there may hold the lock."""
+        with self.lock if self.process.is_here else nullcontext():
             self.ended = True
             self.rows = None
 

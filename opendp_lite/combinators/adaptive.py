@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from fractions import Fraction
 from functools import partial
 from math import ceil
@@ -55,8 +56,8 @@ class _Running:
         return release
 
     def end(self) -> None:
-        """Lets go of the data."""
-        with self.lock:
+        """Lets go of the data. In a fork a thread that is not there may hold the lock."""
+        with self.lock if self.process.is_here else nullcontext():
             self.ended = True
             self.rows = None
 
@@ -115,6 +116,7 @@ class Ask(Spender[M]):
         Returns:
             As many ``ask``, each with a budget of its own.
         """
+        self._running.process.require()
         accounts = parts_of(self._account, parts)
         return tuple(Ask(self._running, each, self._entropy) for each in accounts)
 

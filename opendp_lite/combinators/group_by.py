@@ -21,7 +21,7 @@ from opendp_lite.engines.deferred import chained
 from opendp_lite.engines.grouped import EachGroup, Groups, is_row_by_row
 from opendp_lite.engines.table import Column
 from opendp_lite.errors import ParameterError, SpaceError
-from opendp_lite.exact import described
+from opendp_lite.exact import described, listed
 from opendp_lite.examples import example
 from opendp_lite.grid import Grid
 from opendp_lite.metrics import NormDistance, SymmetricDistance
@@ -76,6 +76,11 @@ class Keys:
         if several and len(lists) != len(columns):
             raise ParameterError(
                 f"{step}: {len(columns)} columns need as many lists of keys, got {len(lists)}"
+            )
+        if several and any(isinstance(each, str) for each in lists):
+            raise ParameterError(
+                f"{step}: {len(columns)} columns need a list of keys each, such as "
+                f"[['f', 'm'], range(1, 17)]; got {listed(lists)}"
             )
         collected = other is not None
         every = [Categories.of(each, step, other=collected, noun="keys") for each in lists]

@@ -68,7 +68,8 @@ class Categories:
                 )
             if value in seen:
                 raise ParameterError(
-                    f"{step}: one of the {noun} is declared twice, the one at place {place}"
+                    f"{step}: one of the {noun} is declared twice; number {place + 1} of the list "
+                    "repeats one before it"
                 )
             seen.add(value)
         return cls(values, other)
@@ -103,11 +104,13 @@ class Categories:
             )
 
     def refuse_numbers(self) -> None:
-        """Refuses a column of numbers where every category is text."""
-        if all(value is None or isinstance(value, str) for value in self.values):
+        """Refuses a column of numbers where a category is text, which none of them can be."""
+        texts = [value for value in self.values if isinstance(value, str)]
+        if texts:
+            some = "" if len(texts) + (None in self.values) == len(self.values) else "some of "
             raise DataError(
-                "the column holds numbers and the categories are text; write them as numbers, "
-                "such as [1, 2]"
+                f"the column holds numbers and {some}the categories are text; write them as "
+                "numbers, such as [1, 2]"
             )
 
     def _declares(self, kind: type) -> bool:

@@ -135,7 +135,11 @@ class Session(Spender[M]):
 
         Returns:
             As many sessions of the same data, each with a budget of its own.
+
+        Raises:
+            SpaceError: If the session is closed, or this is a fork of its process.
         """
+        self._open.require()
         accounts = parts_of(self._account, parts)
         return tuple(Session(self._open, each) for each in accounts)
 

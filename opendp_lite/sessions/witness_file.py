@@ -103,6 +103,8 @@ class WitnessFile:
 
     def _read(self, most: int | None = None) -> bytes:
         """So many bytes of its end, or all; nothing where there is no file."""
+        if self.path.exists() and not self.path.is_file():
+            raise LedgerError(f"the witness {str(self.path)!r} is no file any more; put it back")
         try:
             with self.path.open("rb") as file:
                 if most is not None:

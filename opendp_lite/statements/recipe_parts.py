@@ -55,6 +55,14 @@ def functions_in(value: Any) -> Iterator[str]:
                 yield name_of(each)
 
 
+def objects_in(value: Any) -> Iterator[Any]:
+    """What a recipe was given beside numbers, texts, functions and pipelines: a basis, say."""
+    for link in _spelled_in(value):
+        for each in _single(link.spelled()[1]):
+            if not callable(each) and _is_spelled(each) and not joins(each):
+                yield each
+
+
 def inner_followers(value: Any) -> Iterator[Any]:
     """What follows the noise of the pipelines among the arguments of steps."""
     for found in _spelled_in(value):

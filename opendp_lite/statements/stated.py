@@ -25,6 +25,7 @@ from opendp_lite.statements.recipe_parts import (
     joins,
     links_in,
     name_of,
+    objects_in,
     ours,
     recipes_in,
 )
@@ -73,7 +74,14 @@ def stated(measurement: Any, d_in: object, delta: Number | None) -> Statement:
     followers = [*inner, *(link for link in measurement.recipe if not joins(link))]
     before = dict.fromkeys(map(step_of, filter(joins, links)))
     own = [f"the step {step.name}" for step in before if step.own]
-    for kind, each in (("metric", space.metric), ("measure", measurement.output_measure)):
+    parts = [
+        ("domain", space.domain),
+        ("metric", space.metric),
+        ("measure", measurement.output_measure),
+        *(("conversion", link) for link in measurement.recipe if isinstance(link, Conversion)),
+        *(("class", each) for each in objects_in(joined)),
+    ]
+    for kind, each in parts:
         if not ours(each):
             own.append(f"the {kind} {name_of(each)}")
     if by_hand(measurement.recipe):
@@ -170,6 +178,8 @@ def _confidences(recipes: Sequence[PartRecipe], *, followed: bool) -> Iterator[s
 
 def _following(link: Any) -> str:
     """What follows the noise, in words."""
+    if isinstance(link, Conversion) and not ours(link):
+        return f"{name_of(link)} states the loss in another measure, and the loss relies on it."
     if not ours(link):
         does = f"{link!r}: {summary(link.documented)}" if isinstance(link, Documented) else ""
         told = f"The function {name_of(link)} costs nothing if it reads the release alone."

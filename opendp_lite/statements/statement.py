@@ -49,8 +49,8 @@ _HIDDEN: Final = (
     "or types.",
     "Not hidden: how long a release takes and how much memory it needs may depend on the data. Do "
     "not let people whom you do not trust measure them.",
-    "Not hidden: a refusal of text among numbers, or of a broken CSV file, tells that it is there "
-    "(docs/privacy.md).",
+    "Not hidden: a refusal of text or another object among numbers, or of a broken CSV file, tells "
+    "that it is there (docs/privacy.md).",
 )
 _NO_PROMISE: Final = (
     "Conclusions about people in general. They hold with or without any one of them.",

@@ -77,7 +77,7 @@ def test_no_categories_that_are_shown(made, table, tmp_path):
 
 def test_refusals_come_before_the_release(refused, survey, tmp_path):
     for path, message in {
-        tmp_path / "r.txt": "the name ends in .json, .csv, .parquet",
+        tmp_path / "r.txt": "the name must end in .json or .csv or .parquet",
         tmp_path / "none" / "r.csv": "there is no folder",
         survey: "is a file that is read, such as the data or the ledger; name another",
     }.items():

@@ -66,7 +66,7 @@ def test_what_is_wrong_is_refused_before_the_data_are_read(refused, survey, save
 
     assert "arguments are required: --pipeline" in told(*READ)
     assert "--numbers NAME ... and --words NAME" in told("--pipeline", pipeline)
-    assert "ends in .json, which says the form; got" in told(
+    assert "the name must end in .json, got" in told(
         "--pipeline", pipeline, *READ, "--output", "release.csv"
     )
     same = ["--pipeline", pipeline, *READ, "--output", pipeline]

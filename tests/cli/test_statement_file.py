@@ -51,7 +51,7 @@ def test_it_does_not_depend_on_the_data(made, table, tmp_path, rows):
 
 def test_refusals_come_before_the_release(refused, survey, tmp_path):
     for path, message in {
-        tmp_path / "s.pdf": "the name ends in .json, .html, .txt",
+        tmp_path / "s.pdf": "the name must end in .json or .html or .txt",
         tmp_path / "none" / "s.txt": "there is no folder",
         tmp_path / "same.json": "--output names the same file",
     }.items():

@@ -289,6 +289,11 @@ BAD = [
     (lambda: dp.by([], [], PIPELINES[0]), dp.ParameterError, "name of a column"),
     (lambda: dp.by(["key", "x"], "key", PIPELINES[0]), dp.ParameterError, "columns first"),
     (lambda: dp.by(["key", "x"], 3, PIPELINES[0]), dp.ParameterError, "columns first"),
+    (
+        lambda: dp.by(["key", "x"], ["a", "b"], PIPELINES[0]),
+        dp.ParameterError,
+        "a list of keys each",
+    ),
     (lambda: dp.by("key", ["a"], PIPELINES[0], other=["x"]), dp.ParameterError, "got a list"),
     (lambda: dp.by(["key", "x"], [["a"]], PIPELINES[0]), dp.ParameterError, "as many lists"),
     (lambda: SPACE >> dp.by("kay", ["a"], PIPELINES[0]), dp.SpaceError, "did you mean 'key'"),

@@ -26,12 +26,13 @@ def told(text: str) -> str:
 
 @pytest.fixture
 def survey(tmp_path, monkeypatch, capsys) -> LedgerFile:
-    """The ledger of the page, as it is after its first command and two releases."""
+    """The ledger of the page: after its first command, the first session and two releases."""
     monkeypatch.chdir(tmp_path)
     typed, output = SHOWN[0]
     assert cli.main(shlex.split(typed)[1:]) == 0
     assert told(capsys.readouterr().out) == told(output)
     ledger = LedgerFile.open("survey.ledger")
+    ledger.admit("data 1", "a keyed hash of their content")
     ledger.finish(ledger.reserve(Fraction(1, 10), asked="{}", note="table 3").number)
     ledger.reserve(Fraction(1, 4), asked="{}", note="table 4")
     return ledger

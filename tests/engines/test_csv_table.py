@@ -163,6 +163,8 @@ def test_text_is_no_number_and_numbers_are_no_text():
         counted(str, [1, 2])
     with pytest.raises(dp.DataError, match="the column holds numbers and the categories are text"):
         counted(float, ["1", "2"])
+    with pytest.raises(dp.DataError, match="numbers and some of the categories are text"):
+        counted(float, ["1", 2])
     table = dp.csv_table(io.BytesIO(b"a\n1\n2\n"), {"a": str})
     with pytest.raises(dp.DataError, match="it is read as text; declare it as float"):
         (dp.select("a") >> dp.clamp(0, 1) >> dp.sum())(table)

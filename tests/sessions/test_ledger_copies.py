@@ -356,6 +356,16 @@ def unmarked(monkeypatch):
     monkeypatch.setattr(file_mark, "_call", lambda name: file_mark._refuse)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
+def test_a_witness_that_is_no_file_any_more_is_refused(make, tmp_path):
+    ledger = make(witness=tmp_path / "elsewhere")
+    (tmp_path / "elsewhere").unlink()
+    os.mkfifo(tmp_path / "elsewhere")
+    with pytest.raises(dp.OpenDPLiteError, match="is no file any more; put it back"):
+        spend(ledger, 1)
+    assert ledger.spent == 0
+
+
 def test_a_witness_finds_a_roll_back(make, tmp_path, unmarked):
     ledger = make(witness=tmp_path / "elsewhere")
     spend(ledger, 2)

@@ -17,7 +17,7 @@ import attrs
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.sessions import ledger_file
+from opendp_lite.sessions import ledger_file, open_connection
 from opendp_lite.sessions.ledger_connection import in_transaction
 from opendp_lite.sessions.ledger_entry import EntryState
 from opendp_lite.sessions.ledger_file import LedgerFile
@@ -89,6 +89,63 @@ def test_a_fork_does_not_wait_for_what_nobody_holds(ledger, tenth):
     assert in_a_fork(lambda: ledger.reserve(tenth, asked="{}").number) == "gave 2"
     assert monotonic() - start < 20
     kept[0].close()
+
+
+@forks
+def test_forks_beside_a_thread_that_spends_all_the_time(ledger):
+    """A fork while SQLite opens a file copied SQLite's own locks, and waited for them for ever."""
+    price, ends = Fraction(1, 10**6), Event()
+
+    def spend() -> int:
+        paid = 0
+        while not ends.is_set():
+            ledger.reserve(price, asked="{}")
+            paid += 1
+        return paid
+
+    with ThreadPoolExecutor(1) as pool:
+        spending = pool.submit(spend)
+        found = [
+            in_a_fork(lambda: LedgerFile.open(ledger.path).reserve(price, asked="{}").price)
+            for _ in range(12)
+        ]
+        ends.set()
+    assert found == ["gave 1/1000000"] * 12
+    assert ledger.spent == (spending.result() + 12) * price
+
+
+@forks
+def test_a_fork_that_waits_no_longer_uses_no_ledger(ledger, tenth, monkeypatch):
+    monkeypatch.setattr(open_connection, "WAIT", 0.05)
+    began, ends = Event(), Event()
+
+    def read(connection: object) -> None:
+        began.set()
+        ends.wait(60)
+
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(lambda: in_transaction(ledger.path, read, writing=False))
+        began.wait()
+        told = in_a_fork(lambda: ledger.reserve(tenth, asked="{}"))
+        ends.set()
+        reading.result()
+    assert "forked while another thread used a ledger" in told
+    assert ledger.reserve(tenth, asked="{}").number == 2
+
+
+def test_a_fork_that_never_ends_is_no_wait_without_end(ledger, monkeypatch):
+    impatient = LedgerFile.open(ledger.path, wait=0.05)
+    monkeypatch.setattr(open_connection, "_FORKING", [None])
+    with pytest.raises(dp.OpenDPLiteError, match="the fork does not end"):
+        _ = impatient.spent
+    monkeypatch.undo()
+    assert impatient.spent == 0
+
+
+@forks
+def test_a_fork_is_refused_parts_of_a_session(ledger):
+    ask = dp.Ledger(ledger).session([1.0])
+    assert "SpaceError: ask answers only in the process" in in_a_fork(lambda: ask.split(2))
 
 
 @forks

@@ -20,6 +20,7 @@ WIDE, NARROW = 1400, 400
 LACKING = [name for name in ("sphinx", "furo", "myst_nb") if find_spec(name) is None]
 PROGRAM = installed()
 pytestmark = [
+    pytest.mark.timeout(1800),
     pytest.mark.skipif(bool(LACKING), reason=f"pip install '.[docs]' first: {LACKING} are missing"),
     pytest.mark.skipif(PROGRAM is None, reason="Chromium is not installed"),
 ]

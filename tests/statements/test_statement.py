@@ -19,6 +19,7 @@ from scipy.stats import norm
 import opendp_lite as dp
 from opendp_lite.docstrings import section, sources
 from opendp_lite.examples import examples_of
+from opendp_lite.measures.conversion import ToZCDP
 from opendp_lite.statements.position import Position
 from opendp_lite.statements.statement import Statement
 from tests.public_names import STEPS, returned
@@ -371,6 +372,30 @@ def test_what_is_no_part_of_the_package_is_named(name: str, trusted: tuple[str, 
     assert statement.trusted == trusted
     warned = "This is not said of what is no part of opendp_lite" in words(str(statement))
     assert warned == bool(trusted)
+
+
+def test_classes_of_ones_own_are_named_wherever_the_loss_relies_on_them() -> None:
+    class OwnBasis(dp.bases.Haar):
+        """A basis."""
+
+    class OwnRows(dp.Rows):
+        """A domain."""
+
+    class OwnConversion(ToZCDP):
+        """A conversion."""
+
+    given = dp.records().domain
+    own = OwnRows(**{each.alias: getattr(given, each.name) for each in attrs.fields(dp.Rows)})
+    counted = dp.count() >> dp.laplace(epsilon=1)
+    found = {
+        "the class OwnBasis": dp.estimators.basis_distribution(OwnBasis(4, 0, 8), rho=1),
+        "the domain OwnRows": dp.Space(own, dp.SymmetricDistance(), unit=1) >> counted,
+        "the conversion OwnConversion": counted >> OwnConversion(),
+    }
+    for name, pipeline in found.items():
+        assert pipeline.statement().trusted == (name,)
+    told = "OwnConversion states the loss in another measure, and the loss relies on it."
+    assert found["the conversion OwnConversion"].statement().after == (told,)
 
 
 def test_examples_of_the_package_rely_on_nothing_else() -> None:

@@ -177,7 +177,11 @@ def test_no_rows_are_written_out(monkeypatch):
 BAD = [
     (lambda: dp.one_hot("fm"), dp.ParameterError, "list of categories"),
     (lambda: dp.one_hot([]), dp.ParameterError, "from 1 to 2"),
-    (lambda: dp.one_hot(["f", "m", "f"]), dp.ParameterError, "declared twice, the one at place 2"),
+    (
+        lambda: dp.one_hot(["f", "m", "f"]),
+        dp.ParameterError,
+        "declared twice; number 3 of the list",
+    ),
     (lambda: dp.one_hot([1, 1.0]), dp.ParameterError, "declared twice"),
     (lambda: dp.one_hot([0, NAN]), dp.ParameterError, "None, not nan"),
     (lambda: dp.one_hot(["a", pd.NA]), dp.ParameterError, "None, not <NA>"),

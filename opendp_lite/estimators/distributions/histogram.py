@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise, product
+from math import prod
 from typing import Any, Final, cast, overload
 
 import attrs
@@ -42,6 +43,7 @@ from opendp_lite.transformations.sum import sum
 Which = int | str | Sequence[str]
 Axes = tuple[tuple[Hashable, ...], ...]
 _OTHER: Final = "other"
+_MOST_CELLS: Final = 2**24
 _BARE: Final = "value"
 """The name of the column of data that is one column."""
 
@@ -225,6 +227,9 @@ def _declared(
         *(_of_categories(each, other) for each in lists),
         *(_of_bins(each, other) for each in ends),
     )
+    cells = prod(map(len, axes))
+    if cells > _MOST_CELLS:
+        raise ParameterError(f"histogram: {cells} cells are more than 2^24; give fewer categories")
     step = one_hot(lists, edges=ends or None, other=other)
     return tuple(product(*axes)), axes, step
 

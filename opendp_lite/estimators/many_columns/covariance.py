@@ -108,7 +108,8 @@ def covariance(
 
     Returns:
         A symmetric array without negative eigenvalues, divided by n as ``numpy.cov`` with
-        ``ddof=0``. With a confidence, a ``Covariance``. It is the covariance of the clipped rows:
+        ``ddof=0``. A variance is at most a quarter of the squared width of its bounds. With a
+        confidence, a ``Covariance``. It is the covariance of the clipped rows:
         beside the bounds, rows are shortened to a length that a part of the budget finds, in
         columns scaled by about their deviations. No interval shows what that moves. Where no spread
         of a column is found, its intervals allow for what may lie unseen within its bounds. Rows
@@ -127,7 +128,8 @@ def covariance(
         A program (``adaptive``): for each column a median and the number of rows in rings around
         it, as in ``variance``; the same for the length of the scaled rows; then the sums of the
         shortened rows and of their outer products, with their sensitivity in the Frobenius norm
-        (``outer_products``). Removing negative eigenvalues is post-processing.
+        (``outer_products``). Removing negative eigenvalues, and all that no rows within the bounds
+        can have, is post-processing.
 
     Example:
         >>> import opendp_lite as dp, numpy as np
@@ -206,8 +208,10 @@ class _CovariancePlan:
         radius = longest * Fraction(search.around(lengths, (0.0, 1.0), rings_for(1.0)).upper)
         found = self._sums(ask, rows >> clip_to_norm(radius), radius)
         units = np.outer(widths, widths)
+        halves = np.array([float(each.half) for each in self.columns])
+        matrix, most = _possible(found.matrix * units, halves), np.outer(halves, halves)
         if self.confidence is None:
-            return found.matrix * units
+            return matrix
         low, high = (each * units for each in found.interval(self.confidence))
         _, seen = found.interval((1 + self.confidence) / 2)
         variances, share = np.diagonal(seen * units), (1 - self.confidence) / 4
@@ -215,13 +219,14 @@ class _CovariancePlan:
         least = -hidden
         np.fill_diagonal(least, 0.0)
         error = found.standard_errors() * units
-        one = self._hidden(
-            ask, unseen, np.diagonal(found.matrix * units), found.rows, _ONE_DEVIATION
-        )
+        one = self._hidden(ask, unseen, np.diagonal(matrix), found.rows, _ONE_DEVIATION)
         return Covariance(
-            found.matrix * units,
-            np.maximum(error, one),
-            (np.minimum(low, least), np.maximum(high, hidden)),
+            matrix,
+            np.minimum(np.maximum(error, one), most),
+            (
+                np.minimum(np.minimum(low, least).clip(-most, most), matrix),
+                np.maximum(np.maximum(high, hidden).clip(-most, most), matrix),
+            ),
             self.confidence,
             self.names,
             max(found.rows, 0.0),
@@ -312,3 +317,15 @@ class _CovariancePlan:
             deviations[2] if size is None else 0.0,
             float(radius),
         )
+
+
+def _possible(matrix: Floats, halves: Floats) -> Floats:
+    """A covariance matrix whose deviations are at most half of the widths of the bounds.
+
+    Columns with a larger one are scaled down, which leaves no eigenvalue negative.
+    """
+    deviations = np.sqrt(np.diagonal(matrix).clip(min=0))
+    factors = halves / np.maximum(deviations, halves)
+    found: Floats = matrix * np.outer(factors, factors)
+    most = np.outer(halves, halves)
+    return found.clip(-most, most)

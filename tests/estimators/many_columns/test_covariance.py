@@ -151,6 +151,27 @@ def test_any_data(loss):
                     assert np.linalg.eigvalsh(found.value).min() >= -1e-9
 
 
+@pytest.mark.parametrize("rows", [0, 1, 20])
+def test_few_rows_release_nothing_that_rows_in_bounds_cannot_have(rows):
+    """Noise on next to no rows would otherwise be 10^20 times as large as the bounds allow."""
+    columns, bounds = dp.records(columns=2), (np.zeros(2), np.array([100.0, 1e6]))
+    most = np.outer([50, 5e5], [50, 5e5])
+    plain, asked = (
+        columns >> dp.covariance(*bounds, rho=0.5, **more) for more in ({}, {"confidence": 0.95})
+    )
+    data = np.tile([30.0, 2e4], (rows, 1))
+    for seed in range(20):
+        matrix = plain.insecure_release(data, seed).value
+        found = asked.insecure_release(data, seed).value
+        for each in (matrix, found.value, found.standard_error, *found.interval):
+            assert (np.abs(each) <= most).all()
+        deviations = np.sqrt(np.diagonal(matrix))
+        scaled = matrix / np.outer(deviations, deviations).clip(min=1e-300)
+        assert np.linalg.eigvalsh(scaled).min() > -1e-9
+        assert (found.interval[0] <= found.value).all()
+        assert (found.value <= found.interval[1]).all()
+
+
 def test_missing_values_are_left_out_or_count_as_middles():
     rows = np.array([[10.0, 2.0], [30.0, 6.0], [np.nan, 4.0]] * 3000)
     known = rows[~np.isnan(rows).any(axis=1)]
