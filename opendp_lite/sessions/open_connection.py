@@ -50,6 +50,12 @@ class OpenConnection(sqlite3.Connection):
         self.process = os.getpid()
         _OPEN[id(self)] = self
 
+    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+        """Runs a statement, in its own process alone: a fork would lock the file for all others."""
+        if os.getpid() != self.process:
+            raise LedgerError("the process was forked within an entry; the fork releases nothing")
+        return super().execute(sql, parameters)
+
     def close(self) -> None:
         """Closes it in its own process. In a fork it stays open: closing would undo a write."""
         if os.getpid() == self.process:

@@ -7,17 +7,18 @@ import gc
 import os
 import pickle
 import random
+import signal
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from itertools import pairwise
 from threading import Event
-from time import monotonic
+from time import monotonic, sleep
 
 import attrs
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.sessions import ledger_file, open_connection
+from opendp_lite.sessions import ledger_connection, ledger_file, open_connection
 from opendp_lite.sessions.ledger_connection import in_transaction
 from opendp_lite.sessions.ledger_entry import EntryState
 from opendp_lite.sessions.ledger_file import LedgerFile
@@ -172,6 +173,37 @@ def test_a_fork_within_an_entry_releases_nothing(ledger, tenth, monkeypatch):
     assert got == "gave 2"
     assert ledger.spent == tenth
     assert len(ledger.verify().entries) == 2
+
+
+@forks
+def test_a_fork_within_an_entry_that_lives_on_locks_nobody_out(ledger, tenth, monkeypatch):
+    """As a signal handler may make it: its copy of the connection takes no lock of its own."""
+    children: list[int] = []
+    reading, writing = os.pipe()
+    true = ledger_connection._set_up
+
+    def forking(*given):
+        children.append(os.fork())
+        true(*given)
+
+    monkeypatch.setattr(ledger_connection, "_set_up", forking)
+    got = outcome(lambda: ledger.reserve(tenth, asked="{}").number)
+    if children[0] == 0:
+        os.write(writing, got.encode())
+        sleep(60)
+        os._exit(0)
+    monkeypatch.undo()
+    os.close(writing)
+    told = os.read(reading, 1000).decode()
+    os.close(reading)
+    try:
+        assert told.startswith("LedgerError: the process was forked within an entry")
+        assert got == "gave 2"
+        assert LedgerFile.open(ledger.path, wait=1).reserve(tenth, asked="{}").number == 3
+    finally:
+        os.kill(children[0], signal.SIGKILL)
+        os.waitpid(children[0], 0)
+    assert len(ledger.verify().entries) == 3
 
 
 def test_copies_and_pickles_of_a_handle_spend_the_same_budget(ledger):
