@@ -92,7 +92,8 @@ def _of_array(column: np.ndarray) -> Values:
         column = column.astype(object)
     if column.dtype.kind not in "biufUO":
         raise DataError(
-            f"values of dtype {column.dtype} cannot be categories; write them as text or as numbers"
+            f"values of dtype {column.dtype} cannot be categories, keys or ids; write them as "
+            "text or as numbers"
         )
     return ArrayValues(column)
 

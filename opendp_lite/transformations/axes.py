@@ -94,9 +94,14 @@ class EdgeAxis(Axis):
                 f"{step} takes from 2 to 2^24 rising edges, such as range(0, 101, 10) for ten bins "
                 f"from 0 to 100; got {len(points)}"
             )
-        if not (np.isfinite(points).all() and (points[1:] > points[:-1]).all()):
+        if not np.isfinite(points).all():
+            raise ParameterError(f"{step}: the edges must be floats, so below 1.8e308 in size")
+        falls = np.flatnonzero(points[1:] <= points[:-1])
+        if len(falls):
+            first, second = points[falls[0] : falls[0] + 2].tolist()
             raise ParameterError(
-                f"{step}: the edges must rise, as floats; sort them and drop repeats"
+                f"{step}: the edges must rise, as floats, and {first} comes before {second}; sort "
+                "them and drop repeats"
             )
         return cls(points, other)
 

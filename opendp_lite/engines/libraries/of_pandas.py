@@ -122,7 +122,7 @@ def _values_of_series(column: Any) -> Values:
         return open_values(values.to_numpy())
     if kind.kind in "biuf":
         return _Extended(values, False)
-    raise DataError(f"values of dtype {kind} cannot be categories; write them as text")
+    raise DataError(f"values of dtype {kind} cannot be categories, keys or ids; write them as text")
 
 
 @take.register(pd.Series)

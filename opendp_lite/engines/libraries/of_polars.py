@@ -74,7 +74,7 @@ def _values_of_series(column: pl.Series) -> Values:
         return _SeriesValues(column, False)
     if kind in (pl.Object, pl.Null):
         return _SeriesValues(column, None)
-    raise DataError(f"values of dtype {kind} cannot be categories; write them as text")
+    raise DataError(f"values of dtype {kind} cannot be categories, keys or ids; write them as text")
 
 
 @attrs.frozen(eq=False, repr=False)

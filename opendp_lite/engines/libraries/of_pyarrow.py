@@ -121,7 +121,7 @@ def _values_of_column(column: Any) -> Values:
         return _ColumnValues(column, False)
     if types.is_null(kind):
         return _ColumnValues(column, None)
-    raise DataError(f"values of type {kind} cannot be categories; write them as text")
+    raise DataError(f"values of type {kind} cannot be categories, keys or ids; write them as text")
 
 
 @open_rows.register(arrow.RecordBatchReader)
