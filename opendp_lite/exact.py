@@ -170,7 +170,7 @@ def open_probability(value: object, name: str) -> Fraction:
     """A number strictly between 0 and 1."""
     result = exact(value, name)
     if not 0 < result < 1:
-        raise ParameterError(f"{name} must be above 0 and below 1, got {format_number(result)}")
+        raise ParameterError(f"{name} must be between 0 and 1, got {format_number(result)}")
     return result
 
 
