@@ -272,8 +272,13 @@ class _PlacedElsewhere(PlacedRows):
     places: Stretch
     bits: int
 
-    @cached_property
+    @property
     def numbers(self) -> InCells:
+        return self._numbers
+
+    @cached_property
+    def _numbers(self) -> InCells:
+        """Once, so that their counts are."""
         return _NumbersElsewhere(self.rows, self.cells, self.places.first, self.places.last)
 
     def split(self, place: int) -> tuple[PlacedRows, PlacedRows]:

@@ -141,6 +141,7 @@ def test_values_change_nothing_but_the_numbers(made, table, command, unit):
         for line in found.get("releases", [found]):
             low, high = line.pop("interval")
             value = line.pop("value" if name == "quantile" else name.replace("-", "_"))
-            assert np.isfinite([value, line.pop("standard_error"), low, high]).all()
+            ends = low, high, *line.pop("wide_interval", ())
+            assert np.isfinite([value, line.pop("standard_error"), *ends]).all()
         documents.add(json.dumps(found))
     assert len(documents) == 1
