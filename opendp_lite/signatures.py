@@ -142,10 +142,20 @@ def _refuse_table(step: str, key: str, value: Any) -> None:
 
 def _refuse_long(step: str, key: str, value: Any) -> None:
     """Refuses more entries than memory is likely to hold, before it makes a tuple of them."""
-    if isinstance(value, range | list | tuple | np.ndarray) and len(value) > _MOST_ENTRIES:
+    entries = _entries(value)
+    if entries > _MOST_ENTRIES:
         raise ParameterError(
-            f"{step}: {key} has {len(value)} entries; at most 2^24 are taken. Give fewer"
+            f"{step}: {key} has {entries} entries; at most 2^24 are taken. Give fewer"
         )
+
+
+def _entries(value: Any) -> int:
+    """How many entries a list has; 0 for anything else. Python gives a long range no length."""
+    if isinstance(value, range):
+        return (value[-1] - value[0]) // value.step + 1 if value else 0
+    if isinstance(value, np.ndarray):
+        return value.size
+    return len(value) if isinstance(value, list | tuple) else 0
 
 
 def _is_default(parameter: inspect.Parameter, value: Any) -> bool:

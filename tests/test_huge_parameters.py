@@ -8,6 +8,7 @@ from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 import opendp_lite as dp
@@ -118,3 +119,7 @@ def test_many_columns_are_bound_at_once(steps):
     tracemalloc.stop()
     assert spent < 1
     assert peak < 10**7
+
+
+def test_an_array_of_no_dimension_is_a_number() -> None:
+    assert dp.gaussian(rho=np.array(0.5)) == dp.gaussian(rho=0.5)

@@ -49,18 +49,16 @@ def joins(link: object) -> bool:
 
 def functions_in(value: Any) -> Iterator[str]:
     """The names of plain functions that a recipe was given, those of its releases left out."""
-    for link in _spelled_in(value):
-        for each in _single(link.spelled()[1]):
-            if callable(each) and not joins(each) and not ours(each):
-                yield name_of(each)
+    for each in _arguments_in(value):
+        if callable(each) and not joins(each) and not ours(each):
+            yield name_of(each)
 
 
 def objects_in(value: Any) -> Iterator[Any]:
     """What a recipe was given beside numbers, texts, functions and pipelines: a basis, say."""
-    for link in _spelled_in(value):
-        for each in _single(link.spelled()[1]):
-            if not callable(each) and _is_spelled(each) and not joins(each):
-                yield each
+    for each in _arguments_in(value):
+        if not callable(each) and _is_spelled(each) and not joins(each):
+            yield each
 
 
 def inner_followers(value: Any) -> Iterator[Any]:
@@ -121,6 +119,12 @@ def _spelled_in(value: Any) -> Iterator[Spelled]:
         if _is_spelled(each):
             yield each
             yield from _spelled_in(each.spelled()[1])
+
+
+def _arguments_in(value: Any) -> Iterator[Any]:
+    """The single arguments of all calls in a value."""
+    for link in _spelled_in(value):
+        yield from _single(link.spelled()[1])
 
 
 def _single(value: Any) -> Iterator[Any]:

@@ -358,6 +358,7 @@ def test_counts_are_unbiased_and_may_be_negative() -> None:
         ({"categories": [1], "epsilon": 1, "confidence": 95}, "0.95"),
         ({"categories": range(10**9), "epsilon": 1}, "1000000000 entries; at most 2\\^24"),
         ({"edges": range(10**9), "epsilon": 1}, "1000000000 entries; at most 2\\^24"),
+        ({"edges": range(10**30, 0, -2), "epsilon": 1}, "entries; at most 2\\^24"),
         ({"edges": pd.interval_range(0, 9, 3), "epsilon": 1}, "edges must be a number"),
     ],
 )

@@ -172,6 +172,14 @@ def test_few_rows_release_nothing_that_rows_in_bounds_cannot_have(rows):
         assert (found.value <= found.interval[1]).all()
 
 
+def test_rows_at_both_ends_keep_the_largest_variance_that_there_is():
+    """Popoviciu's: half of the width, squared, is attained. A bound below that would show."""
+    rows = np.repeat([[0.0, 0.0], [100.0, 8.0]], 10_000, axis=0)
+    pipeline = dp.records(columns=2) >> dp.covariance(0, [100, 8], rho=5)
+    found = pipeline.insecure_release(rows, 1).value
+    assert found == pytest.approx(np.outer([50, 4], [50, 4]), rel=0.03)
+
+
 def test_missing_values_are_left_out_or_count_as_middles():
     rows = np.array([[10.0, 2.0], [30.0, 6.0], [np.nan, 4.0]] * 3000)
     known = rows[~np.isnan(rows).any(axis=1)]
