@@ -341,19 +341,20 @@ def _pi(digits: int) -> Decimal:
     )
 
 
-def normal_tail(x: Fraction) -> tuple[Fraction, Fraction]:
+def normal_tail(x: Fraction, precision: int = _DIGITS) -> tuple[Fraction, Fraction]:
     """Certified bounds (low, high) on P(Z > x) for a standard normal Z.
 
     For 0 <= x <= 40: 1/2 - phi(x) sum x^(2n+1) / (2n+1)!!, a series of positive terms
-    (Abramowitz and Stegun 26.2.11), in enough digits that the subtraction leaves 40.
+    (Abramowitz and Stegun 26.2.11), in enough digits that the subtraction leaves 10 fewer than
+    ``precision``, which is at least 20.
     Beyond, the tail is below 1e-349 and the bounds are 0 and 1e-340.
     """
     if x < 0:
-        low, high = normal_tail(-x)
+        low, high = normal_tail(-x, precision)
         return 1 - high, 1 - low
     if x > _TAIL_LIMIT:
         return Fraction(0), NEGLIGIBLE
-    digits = _DIGITS + int(x * x / 4) + 1
+    digits = precision + int(x * x / 4) + 1
     context = _context(digits)
     point = _decimal(x, context)
     square = context.multiply(point, point)

@@ -10,14 +10,15 @@ from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.exponential import STEP, Lazy
 from opendp_lite.samplers.gamma import Gamma
 from opendp_lite.samplers.normal import Normal, one_normal
+from opendp_lite.samplers.quantile_table import ERROR
 
 
 class Chi(Lazy):
     """The length of standard normals, some of them known: ``value``, within ``error`` of it.
 
     Its square Q is twice a sum of exponentials, one for every two normals that nobody asks for,
-    plus the squares of the known ones. An error of |Z|, 2^-43, moves Z^2 by at most
-    2^-42 (|Z| + 1).
+    plus the squares of the known ones. An error of |Z|, 2^-40, moves Z^2 by at most
+    2^-39 (|Z| + 1).
 
     With Q known within e, the root moves by at most e / sqrt(Q) and by at most sqrt(e). Not
     counted are the four roundings, 2^-53 each, from the squares to the root.
@@ -30,17 +31,17 @@ class Chi(Lazy):
         self.value, self.error = self._floats()
 
     @classmethod
-    def of(cls, degrees: int, square_margin: float, entropy: Entropy) -> Chi:
+    def of(cls, degrees: int, entropy: Entropy) -> Chi:
         """The length of so many standard normals, two or more."""
         pairs = Gamma(degrees // 2, entropy)
-        return cls(pairs, [one_normal(square_margin, entropy) for _ in range(degrees % 2)])
+        return cls(pairs, [one_normal(entropy) for _ in range(degrees % 2)])
 
     def _floats(self) -> tuple[float, float]:
         sizes = [normal.size for normal in self._normals if normal.size is not None]
         if len(sizes) < len(self._normals) or self._pairs.error == inf:
             return 0.0, inf
         square = 2 * self._pairs.value + fsum([size * size for size in sizes])
-        error = 2 * self._pairs.error + 2.0**-42 * (sum(sizes) + len(sizes))
+        error = 2 * self._pairs.error + 2 * ERROR * (sum(sizes) + len(sizes))
         root = sqrt(square)
         return root, error / max(root, sqrt(error))
 

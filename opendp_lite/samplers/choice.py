@@ -121,7 +121,7 @@ def goes_below(word: int, ratio: Fraction, exponent: Fraction, entropy: Entropy)
             if known:
                 return False
         else:
-            low, high = _exponential(exponent, bits)
+            low, high = exponential_bounds(exponent, bits)
             if (known + 1) <= ratio * low * 2**bits:
                 return True
             if known >= ratio * high * 2**bits:
@@ -129,7 +129,7 @@ def goes_below(word: int, ratio: Fraction, exponent: Fraction, entropy: Entropy)
         known, bits = (known << _STEP) | entropy.word(), bits + _STEP
 
 
-def _exponential(exponent: Fraction, bits: int) -> tuple[Fraction, Fraction]:
+def exponential_bounds(exponent: Fraction, bits: int) -> tuple[Fraction, Fraction]:
     """Bounds on exp(-exponent), to so many bits.
 
     ``Context.exp`` is correctly rounded; rounding its argument x moves the result by a factor of

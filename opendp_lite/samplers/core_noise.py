@@ -14,17 +14,11 @@ from opendp_lite.grid import Grid
 from opendp_lite.samplers.chi import Chi
 from opendp_lite.samplers.choice import below
 from opendp_lite.samplers.entropy import Entropy
-from opendp_lite.samplers.exponential import (
-    BITS,
-    MARGIN,
-    SQUARE_MARGIN,
-    STEP,
-    Lazy,
-    exact_floor,
-)
+from opendp_lite.samplers.exponential import STEP, Lazy, exact_floor
 from opendp_lite.samplers.gamma import Gamma
 from opendp_lite.samplers.law import Offsets, grid_for, in_cells
 from opendp_lite.samplers.normal import Normal, one_normal
+from opendp_lite.samplers.quantile_table import BITS, MARGIN
 
 _HALF = Fraction(1, 2)
 _TIMES = 8
@@ -46,12 +40,12 @@ class CoreNoise:
     s = S c g / L for d standard normals g and the length L of them and two others: the first d
     coordinates of a uniform point of the sphere in R^(d+2) are a uniform point of the ball in R^d.
 
-    Error budget, for c known within e, L within f, and normals of at most 13.2, as those with a
-    float are, within 2^-43. Let a = S (c + e) / L. As |g| <= L, an entry S c g / L is known within
-    S e + a (2^-43 + f); ten roundings, 2^-53 of S c each, below S e, since e is above 2^-46 c; and
-    2^-52 for the offset. The margin, (a + 1) 2^-40 + 8 (S e + a f), is four times as much or more.
+    Error budget, for c known within e, L within f, and normals of at most 5, as those with a float
+    are, within 2^-40. Let a = S (c + e) / L. As |g| <= L, an entry S c g / L is known within
+    S e + a (2^-40 + f); ten roundings, 2^-53 of S c each, below S e, since e is above 2^-46 c; and
+    2^-52 for the offset. The margin, (a + 1) 2^-38 + 8 (S e + a f), is four times as much or more.
     K (c + h) U is known within K e, 2^-63 K (c + h) for the unread bits, six roundings and 2^-52;
-    the margin, (K (c + h) + 1) 2^-40 + 8 K e, is eight times as much or more. Noise is far below
+    the margin, (K (c + h) + 1) 2^-38 + 8 K e, is eight times as much or more. Noise is far below
     2^53 steps. c and L are common to all entries, and what was drawn of them stays.
 
     Proof:
@@ -67,7 +61,6 @@ class CoreNoise:
     stretch: Fraction
     columns: int
     margin: float = attrs.field(default=MARGIN, kw_only=True)
-    square_margin: float = attrs.field(default=SQUARE_MARGIN, kw_only=True)
 
     @classmethod
     def near(
@@ -116,7 +109,7 @@ class CoreNoise:
         longer = below(share.denominator, entropy) < share.numerator
         level = Gamma(self.columns + (2 if longer else 1), entropy)
         rest = Gamma(1, entropy)
-        normals = [one_normal(self.square_margin, entropy) for _ in range(self.columns)]
+        normals = [one_normal(entropy) for _ in range(self.columns)]
         word = entropy.word()
         entries = self._entries(level, Chi(rest, normals), normals, sums, entropy)
         return entries, np.array([self._beside(level, word, count, entropy)], dtype=np.int64)

@@ -4,39 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from math import ceil, exp, expm1, floor, log, sqrt
+from math import ceil, exp, expm1, floor, sqrt
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.exact import exp_down, log_up
-from opendp_lite.samplers._arrays import Floats
+from opendp_lite.samplers._arrays import Floats, Numbers
+from opendp_lite.samplers.choice import exponential_bounds
 from opendp_lite.samplers.entropy import Entropy, Words
 from opendp_lite.samplers.exponential import (
-    BITS,
-    LEAST,
-    MARGIN,
+    STEP,
+    Lazy,
     LazyExponential,
+    digits_for,
     exact_floor,
-    rounded,
+    minus_log,
 )
+from opendp_lite.samplers.lanes import fill, with_signs
 from opendp_lite.samplers.law import FEW, Law, Offsets
+from opendp_lite.samplers.quantile_table import BITS, MARGIN, SIZE, exponential_table
 
-_UNIT = 2.0**-BITS
+_HALF = Fraction(1, 2)
 _NO_NOISE = 600
 
 
 @attrs.frozen
 class DiscreteLaplace(Law):
-    """v + G - G' for G, G' = floor(t E): P(k) proportional to exp(-|k| / t).
+    """v + N with P(N = k) proportional to exp(-|k| / t).
 
     The noise is k 2^exponent, so ``scale`` counts steps of 2^exponent.
 
+    |N| = floor(t E + t c) for an exponential E and c = ln 2 / (1 + q), with q = exp(-1 / t): it is
+    at least k >= 1 where E >= k / t - c, with probability 2 q^k / (1 + q). The sign is fair.
+
+    Error budget: E is within 2^-40 of its float, which is at most 14, and t c within 2^-53. A
+    multiplication and an addition round by at most 2^-53 of 14 t and of 14 t + 1. The margin,
+    (t + 1) 2^-38, is three times as much or more.
+
     Proof:
-        The difference of two geometric variates (Inusah and Kozubowski 2006); on whole numbers it
-        is the optimal noise for pure differential privacy (Ghosh, Roughgarden, Sundararajan 2009),
-        with less variance than the rounded Laplace.
+        On whole numbers it is the optimal noise for pure differential privacy (Ghosh,
+        Roughgarden, Sundararajan 2009), with less variance than the rounded Laplace.
     """
 
     kind = "discrete Laplace noise"
@@ -44,37 +53,55 @@ class DiscreteLaplace(Law):
     scale: Fraction
     exponent: int
     margin: float = attrs.field(default=MARGIN, kw_only=True)
+    _factor: float = attrs.field(init=False, eq=False, repr=False)
+    _shift: float = attrs.field(init=False, eq=False, repr=False)
+    _edge: float = attrs.field(init=False, eq=False, repr=False)
+
+    @_factor.default
+    def _float_scale(self) -> float:
+        return float(self.scale)
+
+    @_shift.default
+    def _float_shift(self) -> float:
+        """t c - 1/2, as rounding to nearest takes it."""
+        low, high = _start(self.scale, BITS + STEP)
+        return float(self.scale * (low + high) / 2 - _HALF)
+
+    @_edge.default
+    def _edge_of_scale(self) -> float:
+        return 0.5 - self.margin * (self._factor + 1)
 
     def draw(self, count: int, offsets: Offsets, entropy: Entropy) -> NDArray[np.int64]:
         if count <= FEW:
             return self.few(count, offsets, entropy)
-        noise = self._geometric(count, entropy)
-        noise -= self._geometric(count, entropy)
-        return noise
+        found = np.empty(count, dtype=np.int64)
+        self.fill(found, offsets, entropy)
+        return found
 
-    def one(self, inside: float, exactly: Callable[[], Fraction], entropy: Entropy) -> int:
-        return self._one_geometric(entropy) - self._one_geometric(entropy)
-
-    def _one_geometric(self, entropy: Entropy) -> int:
-        scale, top = float(self.scale), entropy.word() >> 1
-        if top >= LEAST:
-            y = -log(top * _UNIT) * scale
-            whole = floor(y)
-            if abs(y - whole - 0.5) < 0.5 - self.margin * scale:
-                return whole
-        return exact_floor(LazyExponential(top), self.scale, Fraction(0), entropy)
-
-    def _geometric(self, count: int, entropy: Entropy) -> NDArray[np.int64]:
-        scale = float(self.scale)
-
-        def shape(words: Words, y: Floats, start: int) -> None:
-            np.multiply(y, -scale, out=y)
-            np.subtract(y, 0.5, out=y)
+    def fill(self, out: Numbers, offsets: Offsets, entropy: Entropy) -> None:
+        def shape(words: Words, y: Floats, work: Floats, start: int) -> None:
+            np.multiply(y, self._factor, out=y)
+            np.add(y, self._shift, out=y)
 
         def exactly(position: int, word: int) -> int:
-            return exact_floor(LazyExponential(word >> 1), self.scale, Fraction(0), entropy)
+            return self._exactly(word, entropy)
 
-        return rounded(count, entropy, shape, 0.5 - self.margin * scale, exactly)
+        fill(exponential_table(), shape, self._edge, exactly, entropy, out, with_signs)
+
+    def one(self, inside: float, exactly: Callable[[], Fraction], entropy: Entropy) -> int:
+        word = entropy.word()
+        size = exponential_table().size(word)
+        if size is not None:
+            y = size * self._factor + self._shift
+            whole = round(y)
+            if abs(y - whole) < self._edge:
+                return -whole if word > SIZE else whole
+        return self._exactly(word, entropy)
+
+    def _exactly(self, word: int, entropy: Entropy) -> int:
+        later = _Later(LazyExponential(word & SIZE), self.scale)
+        whole = exact_floor(later, self.scale, Fraction(0), entropy)
+        return -whole if word > SIZE else whole
 
     def log_probability(self, steps: Floats, value: Fraction) -> Floats:
         rate = float(1 / self.scale)
@@ -92,3 +119,29 @@ class DiscreteLaplace(Law):
         rate = float(1 / self.scale)
         spread = 0.0 if rate > _NO_NOISE else sqrt(2) * exp(rate / 2) / expm1(rate)
         return float(Fraction(2) ** self.exponent) * spread
+
+
+@attrs.define
+class _Later(Lazy):
+    """E + c for an exponential E."""
+
+    exponential: LazyExponential
+    scale: Fraction
+
+    def extend(self, entropy: Entropy) -> None:
+        self.exponential.extend(entropy)
+
+    def bracket(self) -> tuple[Fraction, Fraction] | None:
+        bounds = self.exponential.bracket()
+        if bounds is None:
+            return None
+        low, high = _start(self.scale, self.exponential.bits + STEP)
+        return bounds[0] + low, bounds[1] + high
+
+
+def _start(scale: Fraction, bits: int) -> tuple[Fraction, Fraction]:
+    """Bounds on c = -ln of (1 + q) / 2, about 2^-bits apart."""
+    low, high = (1 + q for q in exponential_bounds(1 / scale, bits))
+    least, most = floor(low * 2**bits), ceil(high * 2**bits)
+    digits = digits_for(bits)
+    return minus_log(most, bits + 1, digits)[0], minus_log(least, bits + 1, digits)[1]

@@ -15,6 +15,7 @@ from opendp_lite.own_process import this_process
 
 Words = NDArray[np.uint64]
 _MIXED_BYTES = 32
+_FEW_BYTES = 512
 _PIECE = 2**24
 """Words asked for at a time: OpenSSL takes no request of 2^31 bytes or more."""
 _OTHER: Final = (
@@ -36,18 +37,24 @@ class Entropy(ABC):
 
 
 class SecureEntropy(Entropy):
-    """OpenSSL's generator, with kernel entropy mixed in when it is made: once a release.
+    """The generators of the kernel and of OpenSSL, for one release.
+
+    The kernel gives words where few are asked for at a time, up to 64, and OpenSSL where many are:
+    a system call costs more a word, and less at the start. Before OpenSSL gives the first words of
+    a release, fresh bits of the kernel are mixed in.
 
     No word is kept for later, so a forked process repeats nothing. It gives words only in the
     process that made it: a function between two noises could fork, and the fork would release the
     second one again. The process is compared after the draw, so that no fork slips in between.
     """
 
-    generator: ClassVar[str] = "OpenSSL's generator, with fresh bits of the kernel mixed in"
+    generator: ClassVar[str] = (
+        "the kernel's generator, and from OpenSSL's with fresh bits of the kernel mixed in"
+    )
 
     def __init__(self) -> None:
-        ssl.RAND_add(os.urandom(_MIXED_BYTES), float(_MIXED_BYTES))
         self._process = this_process()
+        self._is_mixed = False
 
     def words(self, count: int) -> Words:
         if count <= _PIECE:
@@ -61,10 +68,16 @@ class SecureEntropy(Entropy):
         return int.from_bytes(self._bytes(8), "little")
 
     def _bytes(self, count: int) -> bytes:
-        drawn = ssl.RAND_bytes(count)
+        drawn = os.urandom(count) if count <= _FEW_BYTES else self._many_bytes(count)
         if this_process() != self._process:
             raise SpaceError(_OTHER)
         return drawn
+
+    def _many_bytes(self, count: int) -> bytes:
+        if not self._is_mixed:
+            ssl.RAND_add(os.urandom(_MIXED_BYTES), float(_MIXED_BYTES))
+            self._is_mixed = True
+        return ssl.RAND_bytes(count)
 
 
 class InsecureSeededEntropy(Entropy):

@@ -11,18 +11,13 @@ from numpy.typing import NDArray
 
 from opendp_lite.samplers.chi import Chi
 from opendp_lite.samplers.entropy import Entropy
-from opendp_lite.samplers.exponential import (
-    MARGIN,
-    SQUARE_MARGIN,
-    Lazy,
-    LazyExponential,
-    exact_floor,
-)
+from opendp_lite.samplers.exponential import Lazy
 from opendp_lite.samplers.l2_gamma_error import L2GammaError
 from opendp_lite.samplers.law import Noise, Offsets, grid_for
-from opendp_lite.samplers.normal import RoundedNormals
+from opendp_lite.samplers.normal import LazyNormal
+from opendp_lite.samplers.quantile_table import MARGIN, SIZE, normal_table
+from opendp_lite.samplers.signed import fill_signed, signed_floor
 
-_HALF = Fraction(1, 2)
 _REACH = 100
 
 
@@ -35,10 +30,10 @@ class L2Gamma(Noise):
     of q, q^((d-1)/2) exp(-q/2), is that of q^(-1/2) exp(-q/2 - r^2 / 2 s^2 q), proportional to
     exp(-r / s) (Andrews and Mallows 1974, where d is 1). No length is divided by.
 
-    Error budget, for an entry whose normal is below 13.2 as float lanes are: s X times the
-    normal's 2^-43; 13.2 s times the error of X; six roundings, 2^-53 of s X 13.2 each, below
-    s X 2^-46; and 2^-52 for the offset. The margin, (s X + 1) 2^-40 + 100 s times the error of X,
-    is seven times as much or more. X is common to all entries, and what was drawn of it stays.
+    Error budget, for an entry whose normal is at most 5 as floats are: s X times the normal's
+    2^-40; 5 s times the error of X; six roundings, 2^-53 of s X 5 each, below s X 2^-47; and
+    2^-52 for the offset. The margin, (s X + 1) 2^-38 + 100 s times the error of X, is three times
+    as much or more. X is common to all entries, and what was drawn of it stays.
 
     Proof:
         Rounding is post-processing of the K-norm mechanism on the reals (Hardt and Talwar 2010), so
@@ -48,7 +43,6 @@ class L2Gamma(Noise):
     scale: Fraction
     exponent: int
     margin: float = attrs.field(default=MARGIN, kw_only=True)
-    square_margin: float = attrs.field(default=SQUARE_MARGIN, kw_only=True)
 
     @classmethod
     def near(cls, scale: Fraction, dimension: int) -> L2Gamma:
@@ -62,18 +56,18 @@ class L2Gamma(Noise):
         return L2GammaError(self.scale * unit, count, unit / 2)
 
     def draw(self, count: int, offsets: Offsets, entropy: Entropy) -> NDArray[np.int64]:
-        length = Chi.of(count + 1, self.square_margin, entropy)
+        length = Chi.of(count + 1, entropy)
         scale = float(self.scale)
         factor = scale * length.value
         edge = 0.5 - self.margin * (factor + 1) - _REACH * scale * length.error
 
-        def exactly(position: int, positive: bool, size: LazyExponential) -> int:
-            signed = self.scale if positive else -self.scale
-            addend = offsets.exactly(position) + _HALF
-            return exact_floor(_Product(length, size), signed, addend, entropy)
+        def exactly(position: int, word: int) -> int:
+            product = _Product(length, LazyNormal(word & SIZE))
+            return signed_floor(product, self.scale, word, offsets.exactly(position), entropy)
 
-        normals = RoundedNormals(factor, edge, offsets.floats, exactly, self.square_margin)
-        return normals.draw(count, entropy)
+        found = np.empty(count, dtype=np.int64)
+        fill_signed(normal_table(), factor, edge, offsets.floats, exactly, entropy, found)
+        return found
 
 
 @attrs.frozen

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import floor_log2
 from opendp_lite.grid import Grid
-from opendp_lite.samplers._arrays import Floats
+from opendp_lite.samplers._arrays import Floats, Numbers
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.error_law import ErrorLaw
+from opendp_lite.samplers.lanes import LANES, Lanes
 
 Steps = NDArray[Any]
 
@@ -34,8 +35,6 @@ _LOWEST, _HIGHEST = np.array(-_REACH), np.array(_REACH)
 _SAFE = 2**62
 _LARGEST_GRID_EXPONENT = 960
 _OFFSET_BITS = 62
-_RUN = 11_700
-"""Float values to which noise is added at a time: working arrays stay in a processor's cache."""
 
 
 @attrs.frozen
@@ -69,6 +68,10 @@ class Noise(ABC):
     def draw(self, count: int, offsets: Offsets, entropy: Entropy) -> NDArray[np.int64]:
         """Noise for so many values that lie at ``offsets`` in their cells."""
 
+    def fill(self, out: Numbers, offsets: Offsets, entropy: Entropy) -> None:
+        """As ``draw``, into an array."""
+        out[:] = self.draw(len(out), offsets, entropy)
+
     def error_of_each(self, count: int) -> ErrorLaw | None:
         """The law of the error of each of so many entries; None where none is declared."""
         return None
@@ -91,7 +94,8 @@ class Noise(ABC):
         moves no two of them further apart. The noise is far below 2^53 steps, so a float sum is
         the exact one, rounded.
         """
-        whole, offsets = _floats_in_cells(values, self.exponent)
+        whole = np.empty(len(values))
+        offsets = _floats_in_cells(values, self.exponent, whole, np.empty(len(values)))
         np.add(whole, self.draw(len(whole), offsets, entropy), out=whole)
         return np.multiply(whole, 2.0**self.exponent, out=whole)
 
@@ -141,13 +145,20 @@ class Law(Noise, ErrorLaw):
 
     def release_floats(self, values: Floats, entropy: Entropy) -> Floats:
         """A run at a time, so that the only array of the values' length is the result."""
+        unit = 2.0**self.exponent
         if len(values) <= FEW:
-            unit = 2.0**self.exponent
             return np.array([self._near_float(value, unit, entropy) for value in values.tolist()])
-        noisy = np.empty(len(values))
-        for start in range(0, len(values), _RUN):
-            run = slice(start, start + _RUN)
-            noisy[run] = super().release_floats(values[run], entropy)
+        noisy, lanes = np.empty(len(values)), Lanes.taken()
+        try:
+            for start in range(0, len(values), LANES):
+                out = noisy[start : start + LANES]
+                cells, noise = lanes.sizes[: len(out)], lanes.work.first[: len(out)]
+                offsets = _floats_in_cells(values[start : start + LANES], self.exponent, out, cells)
+                self.fill(noise, offsets, entropy)
+                np.add(out, noise, out=out)
+                np.multiply(out, unit, out=out)
+        finally:
+            lanes.give_back()
         return noisy
 
     def _near_float(self, value: float, unit: float, entropy: Entropy) -> float:
@@ -176,17 +187,17 @@ def in_cells(values: Steps, exponent: int, target: int) -> tuple[Steps, Offsets]
     return whole, Offsets(inside, lambda i: Fraction(int(rest[i]), 1 << shift))
 
 
-def _floats_in_cells(values: Floats, target: int) -> tuple[Floats, Offsets]:
-    """As ``in_cells``, with the cells as floats that are whole numbers."""
-    cells = values * 2.0**-target
+def _floats_in_cells(values: Floats, target: int, whole: Floats, cells: Floats) -> Offsets:
+    """As ``in_cells``, with the cells in ``whole``, as floats; ``cells`` is for the offsets."""
+    np.multiply(values, 2.0**-target, out=cells)
     cells.clip(_LOWEST, _HIGHEST, out=cells)
     np.copyto(cells, 0.0, where=np.isnan(cells))
-    whole = np.floor(cells)
+    np.floor(cells, out=whole)
 
     def exactly(position: int) -> Fraction:
         return _exact_offset(float(values[position]), target, int(whole[position]))
 
-    return whole, Offsets(np.subtract(cells, whole, out=cells), exactly)
+    return Offsets(np.subtract(cells, whole, out=cells), exactly)
 
 
 def _exact_cell(value: float, target: int) -> Fraction:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import log
 from typing import Final
 
 from opendp_lite.samplers.entropy import Entropy
-from opendp_lite.samplers.exponential import BITS, LEAST, STEP, LazyExponential
+from opendp_lite.samplers.exponential import STEP, LazyExponential
+from opendp_lite.samplers.quantile_table import SIZE, exponential_table
 
-_UNIT: Final = 2.0**-BITS
 _MARGIN: Final = 2.0**-30
-"""Far above the error of a logarithm, of floats and of unread bits, for a rate of at most 2^6."""
+"""Far above the errors of a size, of floats and of unread bits, for a rate of at most 2^6."""
 
 
 def logarithmic(rate: Fraction, entropy: Entropy) -> int:
@@ -43,9 +42,10 @@ class _Uniform:
 
 def _heads(uniform: _Uniform, rate: Fraction, entropy: Entropy) -> bool:
     """Whether a new exponential variate is above rate times the uniform number."""
-    word = entropy.word() >> (STEP - BITS)
-    if word >= LEAST:
-        lead = -log(word * _UNIT) - float(rate) * (uniform.known / 2**uniform.bits)
+    word = entropy.word() & SIZE
+    size = exponential_table().size(word)
+    if size is not None:
+        lead = size - float(rate) * (uniform.known / 2**uniform.bits)
         if abs(lead) > _MARGIN:
             return bool(lead > 0)
     variate = LazyExponential(word)

@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
-from math import floor, log, sqrt
+from math import sqrt
 
 import attrs
 import numpy as np
-from numpy.typing import NDArray
 
 from opendp_lite.exact import log_up
 from opendp_lite.samplers._arrays import Floats
-from opendp_lite.samplers.entropy import Entropy, Words
-from opendp_lite.samplers.exponential import (
-    BITS,
-    LEAST,
-    MARGIN,
-    LazyExponential,
-    exact_floor,
-    flip_signs,
-    rounded,
-)
-from opendp_lite.samplers.law import FEW, Law, Offsets
+from opendp_lite.samplers.exponential import LazyExponential
+from opendp_lite.samplers.quantile_table import QuantileTable, exponential_table
+from opendp_lite.samplers.signed_law import SignedLaw
 
 _HALF = Fraction(1, 2)
-_UNIT = 2.0**-BITS
 
 
 @attrs.frozen
-class RoundedLaplace(Law):
+class RoundedLaplace(SignedLaw):
     """floor(v + s L + 1/2) for a standard Laplace L and a scale of s grid units.
 
     Proof:
@@ -38,40 +27,11 @@ class RoundedLaplace(Law):
     """
 
     kind = "Laplace noise"
-    scale: Fraction
-    exponent: int
-    margin: float = attrs.field(default=MARGIN, kw_only=True)
+    size = LazyExponential
 
-    def draw(self, count: int, offsets: Offsets, entropy: Entropy) -> NDArray[np.int64]:
-        if count <= FEW:
-            return self.few(count, offsets, entropy)
-        scale = float(self.scale)
-
-        def shape(words: Words, y: Floats, start: int) -> None:
-            np.multiply(y, scale, out=y)
-            flip_signs(words, y)
-            if offsets.floats is not None:
-                np.add(y, offsets.floats[start : start + len(y)], out=y)
-
-        def exactly(position: int, word: int) -> int:
-            return self._exactly(word, offsets.exactly(position), entropy)
-
-        return rounded(count, entropy, shape, 0.5 - self.margin * (scale + 1), exactly)
-
-    def one(self, inside: float, exactly: Callable[[], Fraction], entropy: Entropy) -> int:
-        scale, word = float(self.scale), entropy.word()
-        top = word >> 1
-        if top >= LEAST:
-            size = log(top * _UNIT) * scale
-            y = (-size if word & 1 else size) + (inside + 0.5)
-            whole = floor(y)
-            if abs(y - whole - 0.5) < 0.5 - self.margin * (scale + 1):
-                return whole
-        return self._exactly(word, exactly(), entropy)
-
-    def _exactly(self, word: int, offset: Fraction, entropy: Entropy) -> int:
-        factor = self.scale if word & 1 else -self.scale
-        return exact_floor(LazyExponential(word >> 1), factor, offset + _HALF, entropy)
+    @staticmethod
+    def table() -> QuantileTable:
+        return exponential_table()
 
     def log_probability(self, steps: Floats, value: Fraction) -> Floats:
         width = 1 / float(self.scale)

@@ -246,7 +246,7 @@ def test_the_bracket_holds_the_exponential():
     for bits in (64, 128, 640):
         for _ in range(40):
             exponent = Fraction(int(generator.integers(-(2**20), 2**62)), 2**55)
-            low, high = choice._exponential(exponent, bits)
+            low, high = choice.exponential_bounds(exponent, bits)
             true = mp.exp(-precise(exponent))
             assert precise(low) < true < precise(high)
             assert high - low < low / 2**bits

@@ -20,9 +20,9 @@ from opendp_lite.samplers import gamma as exponentials
 from opendp_lite.samplers.chi import Chi
 from opendp_lite.samplers.core_noise import CoreNoise, _Along, _Entry
 from opendp_lite.samplers.entropy import Entropy, InsecureSeededEntropy, SecureEntropy
-from opendp_lite.samplers.exponential import LazyExponential, exact_floor
+from opendp_lite.samplers.exponential import exact_floor
 from opendp_lite.samplers.gamma import Gamma
-from opendp_lite.samplers.normal import Normal
+from opendp_lite.samplers.normal import LazyNormal, Normal
 
 STRETCHES = [Fraction(0), Fraction(1), Fraction("2.39"), Fraction(4)]
 FINE = Fraction(2**16)
@@ -55,7 +55,7 @@ def noise(scale, stretch, columns: int = 1) -> CoreNoise:
 
 def wide(law: CoreNoise) -> CoreNoise:
     """The same law with margins so wide that every lane is decided exactly."""
-    return attrs.evolve(law, margin=1.0, square_margin=1e9)
+    return attrs.evolve(law, margin=1.0)
 
 
 def draws(law: CoreNoise, count: int, entropy: Entropy, sums="0", number="0"):
@@ -210,20 +210,17 @@ def test_deciding_bit_by_bit_from_no_known_bits(monkeypatch):
     law, lies = noise(Fraction(5, 2), 1), (Fraction(1, 4), Fraction(5, 8))
     bits, entropy = Bits(1), Pool(2)
     found = []
-    while len(found) < 800:
+    while len(found) < 500:
         level = unread(3 if entropy.word() * 3 < 2 * 2**64 else 2, entropy)
-        size = LazyExponential(0, 0)
-        if exponential.exactly_below(size, LazyExponential(0, 0), bits):
-            length = Chi(unread(1, entropy), [Normal(None, True, size)])
-            ways = _Entry(level, size, length), _Along(level, law.stretch, 0, 0)
-            found.append(
-                [
-                    exact_floor(
-                        way, law.sum_scale * (2 * bits.word() - 1), lie + Fraction(1, 2), bits
-                    )
-                    for way, lie in zip(ways, lies, strict=True)
-                ]
-            )
+        size = LazyNormal(0, 0)
+        length = Chi(unread(1, entropy), [Normal(None, True, size)])
+        ways = _Entry(level, size, length), _Along(level, law.stretch, 0, 0)
+        found.append(
+            [
+                exact_floor(way, law.sum_scale * (2 * bits.word() - 1), lie + Fraction(1, 2), bits)
+                for way, lie in zip(ways, lies, strict=True)
+            ]
+        )
     first, second = np.array(found).T
     wanted = cells(law, "1/4", "5/8")
     assert chi_square_p(together(counted(first, second)), together(wanted)) > LEAST_P
@@ -236,7 +233,7 @@ def test_brackets_hold_what_further_bits_make_of_them(columns, monkeypatch):
     for seed in range(12):
         entropy, bits = Pool(seed), Bits(seed)
         level = unread(columns + 2, entropy)
-        sizes = [LazyExponential(0, 0) for _ in range(columns)]
+        sizes = [LazyNormal(0, 0) for _ in range(columns)]
         length = Chi(unread(1, entropy), [Normal(None, True, size) for size in sizes])
         along = _Along(unread(columns + 2, entropy), Fraction("2.39"), 0, 0)
         for lazy in (_Entry(level, sizes[0], length), along):

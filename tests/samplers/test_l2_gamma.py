@@ -14,8 +14,9 @@ from opendp_lite.samplers import chi, exponential
 from opendp_lite.samplers import gamma as exponentials
 from opendp_lite.samplers.chi import Chi
 from opendp_lite.samplers.entropy import Entropy, InsecureSeededEntropy, SecureEntropy
-from opendp_lite.samplers.exponential import SQUARE_MARGIN, LazyExponential, exact_floor
+from opendp_lite.samplers.exponential import exact_floor
 from opendp_lite.samplers.l2_gamma import L2Gamma, _Product
+from opendp_lite.samplers.normal import LazyNormal
 from opendp_lite.samplers.rounded_laplace import RoundedLaplace
 
 DIMENSIONS = [1, 2, 3, 8, 50, 201]
@@ -24,7 +25,7 @@ FINE = Fraction(2**16)
 
 def wide(law: L2Gamma) -> L2Gamma:
     """The same law with margins so wide that every lane is decided exactly."""
-    return L2Gamma(law.scale, law.exponent, margin=1.0, square_margin=1e9)
+    return L2Gamma(law.scale, law.exponent, margin=1.0)
 
 
 def vectors(law: L2Gamma, dimension: int, count: int, seed: int) -> np.ndarray:
@@ -79,7 +80,7 @@ def test_the_length_is_within_its_error_whatever_the_unread_bits_are(degrees):
     errors = []
     for seed in range(60):
         words = biased_words(degrees, seed) if seed % 2 else []
-        length = Chi.of(degrees, SQUARE_MARGIN, Words(words, seed))
+        length = Chi.of(degrees, Words(words, seed))
         bounds = length.bracket()
         if bounds is None or length.error > 1:
             continue
@@ -102,7 +103,7 @@ def test_brackets_hold_the_length(degrees, bits, step, monkeypatch):
     monkeypatch.setattr(exponentials, "STEP", step)
     for seed in range(6):
         words = InsecureSeededEntropy(seed).words(degrees // 2)
-        length = Chi.of(degrees, SQUARE_MARGIN, Words(words, seed))
+        length = Chi.of(degrees, Words(words, seed))
         known = [max(1, int(word) >> (64 - bits)) for word in words]
         length._pairs._known, length._pairs.bits = known, bits
         for drawn in (bits, bits + step):
@@ -140,12 +141,11 @@ def test_deciding_bit_by_bit_from_no_known_bits(monkeypatch):
     monkeypatch.setattr(exponentials, "STEP", 1)
     bits, entropy = Bits(1), InsecureSeededEntropy(2)
     draws = []
-    while len(draws) < 700:
-        length, size = Chi.of(2, SQUARE_MARGIN, entropy), LazyExponential(0, 0)
+    while len(draws) < 500:
+        length, size = Chi.of(2, entropy), LazyNormal(0, 0)
         length._pairs._known, length._pairs.bits = [0], 0
-        if exponential.exactly_below(size, LazyExponential(0, 0), bits):
-            factor = Fraction(3 if bits.word() else -3)
-            draws.append(exact_floor(_Product(length, size), factor, Fraction(3, 4), bits))
+        factor = Fraction(3 if bits.word() else -3)
+        draws.append(exact_floor(_Product(length, size), factor, Fraction(3, 4), bits))
     found = chi_square_p(np.array(draws), RoundedLaplace(Fraction(3), 0), Fraction(1, 4))
     assert found > LEAST_P
 

@@ -44,14 +44,13 @@ def test_coins_that_floats_cannot_decide_are_decided_exactly(rate):
         for value in (tie - noise, tie + noise):
             if not 0 < value < 2**255 or noise < 2:
                 continue
-            first, *others = split(uniform, 0)
-            coin, *more = split(value, 1)
+            first, *others = split(uniform)
+            coin, *more = split(value)
             mixed = [word for pair in zip(more, others, strict=True) for word in pair]
             found = module._heads(module._Uniform(first), rate, Words([coin, *mixed]))
             assert found == (value < tie)
 
 
-def split(value: int, spare: int) -> list[int]:
-    """256 bits as words; the first has a bit to spare that is not read."""
-    words = [(value >> shift) & (2**64 - 1) for shift in (192, 128, 64, 0)]
-    return [words[0] << spare, *words[1:]]
+def split(value: int) -> list[int]:
+    """256 bits as words."""
+    return [(value >> shift) & (2**64 - 1) for shift in (192, 128, 64, 0)]

@@ -1,45 +1,73 @@
-"""Normals that no float holds are decided from the bits that are drawn for them."""
+"""The size of a standard normal, known as precisely as a decision needs."""
 
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 
+import numpy as np
+import pytest
+from mpmath import erfc, mp, mpf, sqrt
 from sampling import Words
 
-from opendp_lite.samplers.exponential import SQUARE_MARGIN, LazyExponential
-from opendp_lite.samplers.normal import RoundedNormals, one_normal
-
-EXTENSIONS = 19
-FIRST = (5 << 1) | 1
-"""Five units of 2^-63: an exponential of about 42, kept beside another of 840 and more."""
+from opendp_lite.samplers.normal import LazyNormal, one_normal
+from opendp_lite.samplers.quantile_table import ERROR, LEAST, SIZE
 
 
-def given(*start: int) -> Words:
-    """These words; then for the first uniform any bits, for the second zeros and at last a one."""
-    more = [word for i in range(EXTENSIONS) for word in (2**63 + i, i == EXTENSIONS - 1)]
-    return Words([*start, *more])
+def share_beyond(bound: Fraction) -> mpf:
+    return erfc(mpf(bound.numerator) / bound.denominator / sqrt(2))
 
 
-def lies_deep(size: LazyExponential) -> bool:
-    low, high = size.bracket()
-    return 41 < low < high < 43 and high - low < Fraction(1, 2**1000)
+@pytest.mark.parametrize("bits", [1, 2, 10, 63, 127, 191, 400])
+def test_brackets_hold_the_quantile(bits):
+    mp.dps = 200
+    generator = np.random.default_rng(1)
+    for number in range(12):
+        known = int.from_bytes(generator.bytes(50), "little") % 2**bits
+        known = [known, max(known, 1) >> (bits // 2), 2**bits - 1][number % 3]
+        if known == 0:
+            continue
+        low, high = LazyNormal(known, bits).bracket()
+        assert 0 <= low <= high
+        assert share_beyond(low) >= mpf(known + 1) / mpf(2) ** bits
+        assert share_beyond(high) <= mpf(known) / mpf(2) ** bits
+        assert high - low < Fraction(2, known) + Fraction(1, 2 ** max(44, bits - 20))
 
 
-def test_a_normal_beyond_floats_keeps_the_bits_that_accepted_it():
-    asked = []
+def test_more_bits_make_the_bracket_as_narrow_as_they_are():
+    """A bracket that stayed at the width of a float would draw bits for ever."""
+    size = LazyNormal(2**61 + 12345)
+    widths = []
+    for _ in range(6):
+        low, high = size.bracket()
+        widths.append(high - low)
+        size.extend(Words([2**63]))
+    for before, after in pairwise(widths):
+        assert after < before / 2**60
 
-    def exactly(position, positive, size):
-        asked.append((position, positive, lies_deep(size)))
-        return 7
 
-    normals = RoundedNormals(1.0, 0.499, None, exactly, SQUARE_MARGIN)
-    rest = [2**63] * 48
-    assert normals.draw(1, given(FIRST, *rest, 0, *rest)).tolist() == [7]
-    assert asked == [(0, True, True)]
+def test_nothing_is_known_of_a_normal_without_bits():
+    assert LazyNormal(0, 0).bracket() is None
+    assert LazyNormal(0).bracket() is None
 
 
-def test_one_normal_beyond_floats_keeps_the_bits_that_accepted_it():
-    normal = one_normal(SQUARE_MARGIN, given(FIRST, 0))
+def test_a_normal_beyond_floats_is_decided_from_further_bits():
+    """One unit of 2^-80: a |Z| of about 10."""
+    mp.dps = 60
+    normal = one_normal(Words([SIZE + 1]))
     assert normal.size is None
-    assert normal.positive
-    assert lies_deep(normal.exactly)
+    assert not normal.positive
+    normal.exactly.extend(Words([2**47]))
+    low, high = normal.exactly.bracket()
+    assert 10 < low < high < 11
+    assert share_beyond(high) <= mpf(2**47) / mpf(2) ** 127 <= share_beyond(low)
+
+
+def test_the_float_is_within_its_error_of_the_bracket():
+    generator = np.random.default_rng(2)
+    for word in generator.integers(0, 2**64, 60, dtype=np.uint64).tolist():
+        normal = one_normal(Words([word]))
+        assert (word & SIZE) >= LEAST
+        assert normal.positive == (word < 2**63)
+        low, high = normal.exactly.bracket()
+        assert low - Fraction(ERROR) <= Fraction(normal.size) <= high + Fraction(ERROR)

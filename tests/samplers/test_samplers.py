@@ -15,8 +15,9 @@ from scipy.stats import chi2, kstest
 import opendp_lite as dp
 from opendp_lite.samplers.discrete_laplace import DiscreteLaplace
 from opendp_lite.samplers.entropy import InsecureSeededEntropy, SecureEntropy
-from opendp_lite.samplers.exponential import LazyExponential, exact_floor, exactly_below
+from opendp_lite.samplers.exponential import LazyExponential, exact_floor
 from opendp_lite.samplers.law import _floats_in_cells, grid_for, in_cells
+from opendp_lite.samplers.quantile_table import LEAST, SIZE
 from opendp_lite.samplers.rounded_gaussian import RoundedGaussian
 from opendp_lite.samplers.rounded_laplace import RoundedLaplace
 
@@ -26,8 +27,6 @@ SCALES = [Fraction(1, 10), Fraction(1), Fraction(37, 3), Fraction(2**16 + 1, 1),
 
 def wide(law):
     """The same law with margins so wide that every lane is decided exactly."""
-    if isinstance(law, RoundedGaussian):
-        return RoundedGaussian(law.scale, law.exponent, margin=1.0, square_margin=1e9)
     return type(law)(law.scale, law.exponent, margin=1.0)
 
 
@@ -59,7 +58,8 @@ def test_offsets_of_floats_are_exact():
     tiny = [-1.9e-37, -5e-324, 0.3, -0.3, 1e300, -1e300, np.nan, 7.0]
     for target in (-900, -60, 0, 3, 900):
         with np.errstate(all="ignore"):
-            whole, where = _floats_in_cells(np.array(tiny), target)
+            whole, cells = np.empty(len(tiny)), np.empty(len(tiny))
+            where = _floats_in_cells(np.array(tiny), target, whole, cells)
         for i, value in enumerate(tiny):
             exact = Fraction(0 if np.isnan(value) else value) / Fraction(2) ** target
             limited = max(min(exact, Fraction(2**60)), -Fraction(2**60))
@@ -81,7 +81,7 @@ def test_floats_and_exact_arithmetic_decide_alike(kind, scale, seed):
     count = 700
     law = kind(scale, 0)
     where = offsets(np.random.default_rng(seed).integers(0, 2**30, count) / 2**30)
-    words = biased_words(8 * count, seed)
+    words = biased_words(count, seed)
     usual = law.draw(count, where, Words(words, seed))
     exact = wide(law).draw(count, where, Words(words, seed))
     assert np.array_equal(usual, exact)
@@ -95,6 +95,28 @@ def test_one_draw_decides_as_exact_arithmetic_does(kind, scale):
         words = biased_words(64, seed)
         usual = law.draw(1, at("0.375", 1), Words(words))
         assert usual == wide(law).draw(1, at("0.375", 1), Words(words))
+
+
+@pytest.mark.parametrize("kind", [*ROUNDED, DiscreteLaplace])
+@pytest.mark.parametrize("scale", SCALES, ids=str)
+def test_one_at_a_time_or_many_the_same_words_make_the_same_noise(kind, scale):
+    """Words below 2^43 are left out: what is drawn for them further comes from elsewhere."""
+    law, count = kind(scale, 0), 3000
+    words = [w for w in biased_words(2 * count, 5).tolist() if (w & SIZE) >= LEAST][:count]
+    inside = np.random.default_rng(6).integers(0, 2**30, count) / 2**30
+    where = offsets(inside)
+    many = law.draw(count, where, Words(words))
+    one = Words(words)
+    alone = [int(law.draw(1, offsets([each]), one)[0]) for each in inside]
+    assert many.tolist() == alone
+
+
+@pytest.mark.parametrize("kind", [*ROUNDED, DiscreteLaplace])
+def test_floats_are_filled_with_the_same_noise_as_integers(kind):
+    law, words = kind(Fraction(2**16 + 1), 0), biased_words(100, 7)
+    where, found = at("0.25", 40_000), np.empty(40_000)
+    law.fill(found, where, Words(words, 1))
+    assert np.array_equal(found, law.draw(40_000, where, Words(words, 1)))
 
 
 @pytest.mark.parametrize("bits", [0, 1, 2])
@@ -124,16 +146,6 @@ def test_brackets_hold_the_logarithm():
                 value = mpf(bound.numerator) / bound.denominator
                 assert value >= true if numerator == known else value <= max(true, 0)
             assert high - low < Fraction(4, max(known, 1))
-
-
-def test_comparisons_agree_with_high_precision():
-    mp.dps = 60
-    generator = np.random.default_rng(17)
-    for _ in range(500):
-        h1, h2 = (int(v) for v in generator.integers(1, 2**63, 2))
-        e1, e2 = (-mp.log(mpf(h) / mpf(2) ** 63) for h in (h1, h2))
-        found = exactly_below(LazyExponential(h1), LazyExponential(h2), Words([]))
-        assert found == ((e1 - 1) ** 2 < 2 * e2)
 
 
 @pytest.mark.parametrize("kind", ROUNDED)

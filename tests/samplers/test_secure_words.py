@@ -1,4 +1,4 @@
-"""What makes releases unpredictable: every word comes from OpenSSL's generator."""
+"""What makes releases unpredictable: every word comes from the kernel or from OpenSSL."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
+from opendp_lite.samplers.entropy import SecureEntropy
 
 NINE = dp.records(columns=9)
 HUNDRED = dp.records(columns=100)
@@ -36,7 +37,7 @@ PIPELINES = {
 
 
 class Spy:
-    """A stand-in for OpenSSL's generator that can be repeated, and counts its bytes."""
+    """A stand-in for both generators that can be repeated, and counts its bytes."""
 
     def __init__(self, seed: int) -> None:
         self.generator = np.random.default_rng(seed)
@@ -53,13 +54,14 @@ def released(name: str, seed: int, patch: pytest.MonkeyPatch) -> tuple[list[floa
     spy = Spy(seed)
     with patch.context() as inside:
         inside.setattr(ssl, "RAND_bytes", spy)
+        inside.setattr(os, "urandom", spy)
         release = pipeline(np.zeros((4, columns)))
     parts = release if isinstance(release, tuple) else (release,)
     return [float(x) for part in parts for x in np.atleast_1d(part)], spy.bytes
 
 
 @pytest.mark.parametrize("name", PIPELINES)
-def test_every_word_of_a_release_is_openssls(name, monkeypatch):
+def test_every_word_of_a_release_is_of_the_two_generators(name, monkeypatch):
     """The same bytes give the same release, others another, and each draw has 8 of its own."""
     first, count = released(name, 1, monkeypatch)
     again, _ = released(name, 1, monkeypatch)
@@ -80,12 +82,25 @@ def test_no_generator_of_numpy_takes_part(name, monkeypatch):
     pipeline(np.zeros((4, columns)))
 
 
-def test_kernel_entropy_is_mixed_in_at_each_release(monkeypatch):
-    mixed = []
+def test_kernel_entropy_is_mixed_in_once_before_openssl_gives_words(monkeypatch):
+    steps = []
+
+    def given(count):
+        steps.append("words")
+        return bytes(count)
+
     monkeypatch.setattr(os, "urandom", lambda count: b"\x07" * count)
-    monkeypatch.setattr(ssl, "RAND_add", lambda data, entropy: mixed.append((data, entropy)))
-    pipeline = dp.count() >> dp.laplace(epsilon=1)
-    for _ in range(3):
-        pipeline([1.0])
-    assert len(mixed) == 3
-    assert all(set(data) == {7} and len(data) == entropy >= 32 for data, entropy in mixed)
+    monkeypatch.setattr(ssl, "RAND_add", lambda data, entropy: steps.append((data, entropy)))
+    monkeypatch.setattr(ssl, "RAND_bytes", given)
+    entropy = SecureEntropy()
+    entropy.words(65)
+    entropy.words(2**10)
+    assert steps == [(b"\x07" * 32, 32.0), "words", "words"]
+
+
+def test_few_words_come_straight_from_the_kernel(monkeypatch):
+    monkeypatch.setattr(os, "urandom", lambda count: b"\x07" * count)
+    monkeypatch.setattr(ssl, "RAND_bytes", None)
+    entropy = SecureEntropy()
+    assert entropy.words(64).tolist() == [0x0707070707070707] * 64
+    assert entropy.word() == 0x0707070707070707

@@ -1,0 +1,219 @@
+"""Quantile functions as tables of cubics, for variates that are made of one random word.
+
+A word stands for a sign, its highest bit, and a uniform number U in [h, h + 1) 2^-63, with h its
+other 63 bits. The size of the variate is Q(U), for a falling quantile function Q. The octaves of h
+from 2^43 on have 256 segments each, with a cubic for each segment. A smaller h, once in 2^20 words,
+has no float, and its unread bits are drawn instead.
+
+Only IEEE additions, multiplications, divisions and roots make and read a table, in an order that is
+written down here. So it is the same, bit for bit, on every machine, and so is what is read from it.
+``test_quantile_table.py`` proves the error of every segment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import pairwise
+from math import frexp
+from typing import Final, NamedTuple
+
+import attrs
+import numpy as np
+
+from opendp_lite.samplers._arrays import Floats
+from opendp_lite.samplers.entropy import Words
+from opendp_lite.samplers.logarithm import LN2, log_of_mantissa
+
+BITS: Final = 63
+"""Bits of a word that its uniform number begins with."""
+LEAST: Final = 2**43
+"""The least h that has a float."""
+ERROR: Final = 2.0**-40
+"""A float is so near to Q(U), for every U in [h, h + 1) 2^-63."""
+MARGIN: Final = 4 * ERROR
+"""The margin of floor(s Q(U) + c), for s + 1 units of it."""
+_SEGMENT_BITS: Final = 8
+_SEGMENTS: Final = 2**_SEGMENT_BITS
+_OCTAVES: Final = BITS - 43
+_FIRST_OCTAVE: Final = 45
+_SHIFT: Final = 52 - _SEGMENT_BITS
+_BEFORE: Final = ((1023 + 43) << _SEGMENT_BITS) - 1
+SIZE: Final = 2**63 - 1
+"""The bits of a word that h is made of; the highest one is a sign."""
+_NODES: Final = (0.9619397662556434, 0.6913417161825449, 0.3086582838174551, 0.03806023374435663)
+"""Those of Chebyshev on (0, 1), from the largest on."""
+
+
+@attrs.frozen(eq=False)
+class QuantileTable:
+    """The cubics of one quantile function: a row for each segment, from the cube's coefficient on.
+
+    Row 0 is NaN, for h below ``LEAST``. The last row is for h = 2^63, to which floats round the
+    largest h.
+    """
+
+    cubics: Floats
+    _rows: memoryview = attrs.field(init=False, repr=False)
+
+    @_rows.default
+    def _(self) -> memoryview:
+        return self.cubics.data
+
+    def fill(self, words: Words, out: Floats, work: Work) -> None:
+        """Fills ``out`` with Q for each word, NaN where h is below ``LEAST``.
+
+        The contents of ``work``, for so many words, are lost.
+        """
+        index, uniform, rows = work.first.view(np.int64), work.second, work.rows
+        np.bitwise_and(words.view(np.int64), SIZE, out=index)
+        np.copyto(uniform, index)
+        np.right_shift(uniform.view(np.int64), _SHIFT, out=index)
+        np.subtract(index, _BEFORE, out=index)
+        np.take(self.cubics, index, axis=0, out=rows, mode="clip")
+        np.multiply(rows[:, 0], uniform, out=out)
+        for power in (1, 2):
+            np.add(out, rows[:, power], out=out)
+            np.multiply(out, uniform, out=out)
+        np.add(out, rows[:, 3], out=out)
+
+    def size(self, word: int) -> float | None:
+        """As ``fill`` for one word, without arrays; None where h is below ``LEAST``."""
+        uniform = float(word & SIZE)
+        if uniform < LEAST:
+            return None
+        mantissa, octave = frexp(uniform)
+        row = (octave - _FIRST_OCTAVE << _SEGMENT_BITS) + int(mantissa * 2 * _SEGMENTS) + 1
+        rows, x = self._rows, uniform
+        return ((rows[row, 0] * x + rows[row, 1]) * x + rows[row, 2]) * x + rows[row, 3]
+
+
+class Work(NamedTuple):
+    """Arrays for work in between: two columns, and rows of four."""
+
+    first: Floats
+    second: Floats
+    rows: Floats
+
+    def of(self, count: int) -> Work:
+        """So much of them."""
+        return Work(*(each[:count] for each in self))
+
+
+@cache
+def exponential_table() -> QuantileTable:
+    """Of Q(u) = -ln u."""
+    return _table(_minus_log)
+
+
+@cache
+def normal_table() -> QuantileTable:
+    """Of the |Z| with P(|Z| > Q(u)) = u, for a standard normal Z."""
+    return _table(_normal_size)
+
+
+def _table(quantile: Callable[[Floats, int], Floats]) -> QuantileTable:
+    """The cubics through the values at four nodes of each segment.
+
+    ``quantile(m, octave)`` is Q(m 2^-octave) for m from 1 to 2.
+    """
+    starts = 1 + np.arange(_SEGMENTS) / _SEGMENTS
+    nodes = [starts + node / _SEGMENTS for node in _NODES]
+    octaves = []
+    for octave in range(_OCTAVES, 0, -1):
+        power = BITS - octave
+        cubic = _cubic(nodes, [quantile(node, octave) for node in nodes])
+        scaled = [each * 2.0 ** (-power * k) for k, each in enumerate(cubic)]
+        octaves.append(np.column_stack(scaled[::-1]))
+    ends = np.full((1, 4), np.nan), np.zeros((1, 4))
+    return QuantileTable(np.concatenate([ends[0], *octaves, ends[1]]))
+
+
+def _cubic(nodes: Sequence[Floats], values: Sequence[Floats]) -> tuple[Floats, ...]:
+    """The coefficients of the cubics through four points each (Newton's divided differences)."""
+    a, b, c, _ = nodes
+    differences, found = list(values), [values[0]]
+    for gap in (1, 2, 3):
+        differences = [
+            (after - before) / (nodes[i + gap] - nodes[i])
+            for i, (before, after) in enumerate(pairwise(differences))
+        ]
+        found.append(differences[0])
+    zeroth, first, second, third = found
+    constant = zeroth - a * (first - b * (second - c * third))
+    slope = first - (a + b) * second + (a * b + (a + b) * c) * third
+    square = second - (a + b + c) * third
+    return constant, slope, square, third
+
+
+def _minus_log(m: Floats, octave: int) -> Floats:
+    return octave * LN2 - log_of_mantissa(m)
+
+
+_CENTRE: Final = (
+    (
+        2.5090809287301226727e3,
+        3.3430575583588128105e4,
+        6.7265770927008700853e4,
+        4.5921953931549871457e4,
+        1.3731693765509461125e4,
+        1.9715909503065514427e3,
+        1.3314166789178437745e2,
+        3.3871328727963666080e0,
+    ),
+    (
+        5.2264952788528545610e3,
+        2.8729085735721942674e4,
+        3.9307895800092710610e4,
+        2.1213794301586595867e4,
+        5.3941960214247511077e3,
+        6.8718700749205790830e2,
+        4.2313330701600911252e1,
+        1.0,
+    ),
+)
+_TAIL: Final = (
+    (
+        7.74545014278341407640e-4,
+        2.27238449892691845833e-2,
+        2.41780725177450611770e-1,
+        1.27045825245236838258e0,
+        3.64784832476320460504e0,
+        5.76949722146069140550e0,
+        4.63033784615654529590e0,
+        1.42343711074968357734e0,
+    ),
+    (
+        1.05075007164441684324e-9,
+        5.47593808499534494600e-4,
+        1.51986665636164571966e-2,
+        1.48103976427480074590e-1,
+        6.89767334985100004550e-1,
+        1.67638483018380384940e0,
+        2.05319162663775882187e0,
+        1.0,
+    ),
+)
+_CENTRAL_HALF: Final = 0.425
+_CENTRAL_ROOM: Final = 0.180625
+_TAIL_START: Final = 1.6
+
+
+def _normal_size(m: Floats, octave: int) -> Floats:
+    """By the rational functions of Wichura 1988, algorithm AS 241, PPND16."""
+    half = (1 - m * 2.0**-octave) / 2
+    centre = half * _ratio(_CENTRE, _CENTRAL_ROOM - half * half)
+    tail = _ratio(_TAIL, np.sqrt(_minus_log(m, octave + 1)) - _TAIL_START)
+    return np.where(half <= _CENTRAL_HALF, centre, tail)
+
+
+def _ratio(fraction: tuple[Sequence[float], Sequence[float]], x: Floats) -> Floats:
+    above, below = (_horner(each, x) for each in fraction)
+    return above / below
+
+
+def _horner(coefficients: Sequence[float], x: Floats) -> Floats:
+    total = np.full_like(x, coefficients[0])
+    for each in coefficients[1:]:
+        total = total * x + each
+    return total

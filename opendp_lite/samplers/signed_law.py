@@ -1,0 +1,77 @@
+"""Continuous noise with a random sign, rounded to a grid."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from fractions import Fraction
+from typing import ClassVar
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.samplers._arrays import Numbers
+from opendp_lite.samplers.entropy import Entropy
+from opendp_lite.samplers.exponential import LazyQuantile
+from opendp_lite.samplers.law import FEW, Law, Offsets
+from opendp_lite.samplers.quantile_table import MARGIN, SIZE, QuantileTable
+from opendp_lite.samplers.signed import fill_signed, signed_floor
+
+
+@attrs.frozen
+class SignedLaw(Law):
+    """floor(v + s V + 1/2) for a symmetric V and a scale of s grid units.
+
+    Error budget: the float of |V| is within 2^-40 of it, and at most 14. The multiplication and
+    the addition round by at most 2^-53 of 14 s and of 14 s + 2. The margin, (s + 1) 2^-38, is
+    three times as much or more.
+    """
+
+    scale: Fraction
+    exponent: int
+    margin: float = attrs.field(default=MARGIN, kw_only=True)
+    _factor: float = attrs.field(init=False, eq=False, repr=False)
+    _edge: float = attrs.field(init=False, eq=False, repr=False)
+
+    size: ClassVar[type[LazyQuantile]]
+    """|V|, known as precisely as a decision needs."""
+
+    @_factor.default
+    def _float_scale(self) -> float:
+        return float(self.scale)
+
+    @_edge.default
+    def _edge_of_scale(self) -> float:
+        return 0.5 - self.margin * (self._factor + 1)
+
+    @staticmethod
+    @abstractmethod
+    def table() -> QuantileTable:
+        """Of the quantile function of |V|."""
+
+    def draw(self, count: int, offsets: Offsets, entropy: Entropy) -> NDArray[np.int64]:
+        if count <= FEW:
+            return self.few(count, offsets, entropy)
+        found = np.empty(count, dtype=np.int64)
+        self.fill(found, offsets, entropy)
+        return found
+
+    def fill(self, out: Numbers, offsets: Offsets, entropy: Entropy) -> None:
+        def exactly(position: int, word: int) -> int:
+            return self._exactly(word, offsets.exactly(position), entropy)
+
+        fill_signed(self.table(), self._factor, self._edge, offsets.floats, exactly, entropy, out)
+
+    def one(self, inside: float, exactly: Callable[[], Fraction], entropy: Entropy) -> int:
+        word = entropy.word()
+        size = self.table().size(word)
+        if size is not None:
+            y = (-size if word > SIZE else size) * self._factor + inside
+            whole = round(y)
+            if abs(y - whole) < self._edge:
+                return whole
+        return self._exactly(word, exactly(), entropy)
+
+    def _exactly(self, word: int, offset: Fraction, entropy: Entropy) -> int:
+        return signed_floor(self.size(word & SIZE), self.scale, word, offset, entropy)
