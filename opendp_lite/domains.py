@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import attrs
 import numpy as np
@@ -313,6 +313,8 @@ class Scalars(Domain):
     non_negative: bool = attrs.field(default=False, kw_only=True)
 
     def to_internal(self, value: object) -> Grid:
+        if self.exponent is None and type(value) in (int, float):
+            return Grid(np.array([_limited(cast(float, value))]), 0)
         if isinstance(value, np.ndarray) and value.shape == ():
             value = value[()]
         array = to_array([value])
@@ -404,6 +406,11 @@ def _exactly(value: Grid, exponent: int | None) -> Grid | None:
         return attrs.evolve(value, steps=steps.astype(np.int64 if narrow else object, copy=False))
     whole = fits and steps.dtype.kind == "O" and all(isinstance(each, int) for each in steps.flat)
     return value if whole else None
+
+
+def _limited(value: float) -> float:
+    """As ``_admitted`` for one float or whole number."""
+    return float(min(max(value, -_MOST_FLOAT), _MOST_FLOAT)) if value == value else value
 
 
 def _admitted(array: np.ndarray, exponent: int | None) -> Grid:

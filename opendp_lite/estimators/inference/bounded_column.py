@@ -33,6 +33,24 @@ class BoundedColumn:
     typed: tuple[Number, Number]
     lower: Fraction
     upper: Fraction
+    middle: Fraction = attrs.field(init=False, eq=False, repr=False)
+    """Halfway between the bounds."""
+    half: Fraction = attrs.field(init=False, eq=False, repr=False)
+    """Half the width."""
+    floats: tuple[float, float] = attrs.field(init=False, eq=False, repr=False)
+    """The bounds as floats."""
+
+    @middle.default
+    def _middle(self) -> Fraction:
+        return (self.lower + self.upper) / 2
+
+    @half.default
+    def _half(self) -> Fraction:
+        return (self.upper - self.lower) / 2
+
+    @floats.default
+    def _floats(self) -> tuple[float, float]:
+        return nearest(self.lower), nearest(self.upper)
 
     @classmethod
     def between(cls, lower: Number, upper: Number, step: str) -> BoundedColumn:
@@ -65,21 +83,6 @@ class BoundedColumn:
                 f"{step}: bounds beyond {float(largest):g}, or less than {float(1 / largest):g} "
                 f"apart, have {powers} that floats cannot hold; write the column in another unit"
             )
-
-    @property
-    def middle(self) -> Fraction:
-        """Halfway between the bounds."""
-        return (self.lower + self.upper) / 2
-
-    @property
-    def half(self) -> Fraction:
-        """Half the width."""
-        return (self.upper - self.lower) / 2
-
-    @property
-    def floats(self) -> tuple[float, float]:
-        """The bounds as floats."""
-        return nearest(self.lower), nearest(self.upper)
 
     def rows(self, space: Space[Rows]) -> Stage[Space[Rows], Space[Rows]]:
         """The rows in bounds; where their number is public, the middle for a missing value.

@@ -60,6 +60,10 @@ class JointNoise(ABC):
     def below(self, theta: Floats, gap: Floats) -> Floats:
         """The probability that s - theta k is at most each gap."""
 
+    def scores(self, theta: Floats, gap: Floats) -> Floats:
+        """A standard normal lies below each as probably as s - theta k below the gap."""
+        return normal_score(self.below(theta, gap))
+
     @abstractmethod
     def draw(self, runs: int, generator: np.random.Generator) -> Drawn:
         """So many pairs, from floats and not secure: for simulations, never for releases."""
@@ -79,6 +83,10 @@ class JointNormal(JointNoise):
 
     def below(self, theta: Floats, gap: Floats) -> Floats:
         return normal_below(gap / self.deviation(theta))
+
+    def scores(self, theta: Floats, gap: Floats) -> Floats:
+        found: Floats = np.clip(gap / self.deviation(theta), -_FURTHEST, _FURTHEST)
+        return found
 
     def draw(self, runs: int, generator: np.random.Generator) -> Drawn:
         total, rows = generator.standard_normal((2, runs))

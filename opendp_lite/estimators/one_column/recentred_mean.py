@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Final
 
 import attrs
@@ -135,24 +136,31 @@ class _Recentred(EstimatorPlan):
         """The first round."""
         return self._round(self.rho * self.first, _FIRST_SHARE)
 
-    def main_round(self, total: float, rows: float) -> _Round:
-        """The second round, in the light of a release of the first."""
-        share = self._whole_share(self._share(total, rows))
-        return self._round(self.rho * (1 - self.first), Fraction(int(share), _FINEST))
+    def main_round(self, parts: int) -> _Round:
+        """The second round, with so many of ``_FINEST`` parts of its loss for the sum."""
+        return self._round(self.rho * (1 - self.first), Fraction(parts, _FINEST))
 
     def _round(self, rho: Fraction, share: Fraction) -> _Round:
         return _Round(
             rho * share, rho * (1 - share), self.unit * float(self.column.half), self.unit
         )
 
-    def _share(self, total: Any, rows: Any) -> Floats:
+    def parts(self, total: Any, rows: Any, pilot: _Round) -> Floats:
+        """The parts of the sum in the main round, in the light of a release of the pilot.
+
+        At least one is for the sum and one for the count.
+        """
+        found: Floats = np.clip(np.rint(self._share(total, rows, pilot) * _FINEST), 1, _FINEST - 1)
+        return found
+
+    def _share(self, total: Any, rows: Any, pilot: _Round) -> Floats:
         """The share of the sum in the main round, which allows for the pilot's error.
 
         In units of half the width: a pilot d of the mean with the variance s^2 makes the expected
         square of the distance about d^2 + s^2 where s is small. Where the pilot says little, it is
         that of a mean of which nothing is known.
         """
-        pilot, half = self.pilot(), float(self.column.half)
+        half = float(self.column.half)
         counted = np.maximum(rows, 1.0)
         found = np.clip(total / counted / half, -1.0, 1.0)
         doubt = (
@@ -164,11 +172,6 @@ class _Recentred(EstimatorPlan):
         best = (1 / (1 + np.sqrt(square)) - first * float(_FIRST_SHARE)) / (1 - first)
         share: Floats = best
         return share
-
-    def _whole_share(self, share: Floats) -> Floats:
-        """In whole parts, at least one for the sum and one for the count."""
-        found: Floats = np.clip(np.rint(share * _FINEST), 1, _FINEST - 1)
-        return found
 
     def combined(self, first: Any, second: Any, rounds: tuple[_Round, _Round]) -> NoisyTotals:
         """Both rounds, by inverse variances."""
@@ -193,7 +196,7 @@ class _Recentred(EstimatorPlan):
 
         pilot = self.pilot()
         first = released(pilot)
-        share = self._whole_share(self._share(*first)) / _FINEST
+        share = self.parts(first[0], first[1], pilot) / _FINEST
         spent = float(self.rho * (1 - self.first))
         main = attrs.evolve(pilot, of_total=spent * share, of_rows=spent * (1 - share))
         return self.combined(first, released(main), (pilot, main))
@@ -222,10 +225,15 @@ def _two_rounds(
     pilot = plan.pilot()
     of_pilot = noises(pilot)
 
+    @lru_cache(maxsize=_FINEST)
+    def main_round(parts: int) -> tuple[_Round, _Noises]:
+        found = plan.main_round(parts)
+        return found, noises(found)
+
     def release(values: Any, entropy: Entropy) -> NoisyTotals:
         first = released(values, of_pilot, entropy)
-        main = plan.main_round(*first)
-        return plan.combined(first, released(values, noises(main), entropy), (pilot, main))
+        main, of_main = main_round(int(plan.parts(*first, pilot)))
+        return plan.combined(first, released(values, of_main, entropy), (pilot, main))
 
     return Measurement(
         space,
@@ -243,15 +251,15 @@ class _Round:
     of_rows: Any
     reach: float
     unit: float
+    total_deviation: Any = attrs.field(init=False)
+    rows_deviation: Any = attrs.field(init=False)
 
-    @property
-    def total_deviation(self) -> Any:
-        """Of the noisy sum."""
+    @total_deviation.default
+    def _of_total(self) -> Any:
         return self.reach * _deviation(self.of_total)
 
-    @property
-    def rows_deviation(self) -> Any:
-        """Of the noisy count."""
+    @rows_deviation.default
+    def _of_rows(self) -> Any:
         return self.unit * _deviation(self.of_rows)
 
     @property
