@@ -7,6 +7,7 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from importlib.metadata import version
 from math import inf
 from pathlib import Path
@@ -19,6 +20,8 @@ import clip_to_norm
 import clusters
 import distributions
 import files
+import fit
+import fixed_costs
 import group_times
 import growth
 import histogram
@@ -50,6 +53,7 @@ BY_NAME_ONLY = {
     "clusters",
     "distributions",
     "files",
+    "fit",
     "growth",
     "mean_grid",
     "plan",
@@ -128,6 +132,8 @@ def main() -> None:
         "clip_to_norm": clip_to_norm.rows,
         "people": people.rows,
         "scalars": scalars.rows,
+        "fit": fit.rows,
+        "fixed_costs": fixed_costs.rows,
         "files": lambda: files.rows(int(arguments.rows)),
         "clusters": lambda: clusters.rows(int(arguments.rows)),
         "quantile": quantile.rows,
@@ -155,7 +161,7 @@ def main() -> None:
     if unknown:
         parser.error(f"no group {', '.join(unknown)}; there are {', '.join(groups)}")
     versions = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
-    print(f"Python {platform.python_version()}, {versions}; {os.cpu_count()} processors")
+    print(f"Python {platform.python_version()}, {versions}; {_machine()}")
     clock = "processor" if arguments.processor_time else "wall"
     print(f"{clock} time; load average at the start: {_load()}")
     found: list[Row] = []
@@ -164,6 +170,18 @@ def main() -> None:
         found += groups[name]()
     print(f"load average at the end: {_load()}\n")
     print(table(found))
+
+
+def _machine() -> str:
+    """The class of the machine: processors, their name and their widest vectors."""
+    found = {}
+    with suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        found = dict(line.replace("\t", "").split(":", 1) for line in lines if ":" in line)
+    name = found.get("model name", platform.processor() or "unknown").strip()
+    flags = found.get("flags", "").split()
+    widest = next((flag for flag in ("avx512f", "avx2") if flag in flags), "vectors unknown")
+    return f"{os.cpu_count()} processors, {name}, {widest}"
 
 
 def _load() -> str:

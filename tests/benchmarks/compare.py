@@ -158,6 +158,22 @@ def compared(
     )
 
 
+def within(work: str, ours: Work, most: float, rounds: int) -> Row:
+    """The row of one function and the most seconds that a call may take: minimum and median."""
+    calls = calls_for(ours)
+    each = sorted(seconds(ours, calls) for _ in range(rounds))
+    middle = median(each)
+    return Row(
+        work,
+        shown(middle),
+        "",
+        "",
+        f"({shown(each[0])}..{shown(each[-1])})",
+        f"<= {shown(most)}",
+        middle <= most,
+    )
+
+
 def shown(duration: float, item: str = "") -> str:
     """Seconds in a unit that fits, and what they are for."""
     unit = next((unit for unit, size in UNITS.items() if duration >= size), "ns")
