@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any, Final, Protocol, TypeVar, cast, runtime_checkable
 
 from opendp_lite.errors import OpenDPLiteError, ParameterError, SpaceError
-from opendp_lite.rooms import FRONT, rooms
+from opendp_lite.rooms import FRONT, ROOMS
 
 VERSION: Final = 1
 F = TypeVar("F", bound=Callable[..., Any])
@@ -55,9 +55,9 @@ def path_of(public: Callable[..., Any]) -> str:
     if not module.startswith(f"{FRONT}."):
         return name
     own = ".".join(module.split(".")[:2])
-    for place in (import_module(FRONT), import_module(own), *rooms()):
-        if _holds(place, name, public):
-            return f"dp{place.__name__.removeprefix(FRONT)}.{name}"
+    for place in (FRONT, own, *(f"{FRONT}.{room}" for room in ROOMS)):
+        if _holds(import_module(place), name, public):
+            return f"dp{place.removeprefix(FRONT)}.{name}"
     return name
 
 

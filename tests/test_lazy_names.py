@@ -276,3 +276,36 @@ def test_a_planted_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert dir(package) == package.__all__ == ["whole"]
     monkeypatch.setattr(package, "whole", pickle)
     assert package.whole is pickle
+
+
+HELP = """
+import contextlib, io, opendp_lite.cli
+with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
+    opendp_lite.cli.main(["mean", "--help"])
+"""
+MEAN = """
+import contextlib, io, opendp_lite.cli
+with contextlib.redirect_stdout(io.StringIO()):
+    opendp_lite.cli.main("mean {file} --bounds 0 9 --epsilon 1".split())
+"""
+
+
+def test_help_imports_nothing_of_the_library() -> None:
+    found = imported(HELP)
+    ours = {name.split(".")[1] for name in found if name.startswith("opendp_lite.")}
+    assert "cli" in ours
+    assert not ours & {"core", "engines", "estimators", "sessions", "transformations"}
+    assert not {name.partition(".")[0] for name in found} & {
+        *("numpy", "scipy", "email", "sqlite3", "ssl", "zipfile")
+    }
+
+
+def test_a_command_imports_no_other(tmp_path: Path) -> None:
+    file = tmp_path / "values.csv"
+    file.write_text("x\n" + "1\n2\n3\n" * 100)
+    found = imported(MEAN.format(file=file))
+    assert "opendp_lite.estimators.one_column.mean" in found
+    assert not found & {"opendp_lite.bases", "opendp_lite.sessions.ledger"}
+    assert not {name.partition(".")[0] for name in found} & {
+        *("email", "pandas", "scipy", "sqlite3", "zipfile")
+    }
