@@ -17,229 +17,224 @@ are in ``dp.bases``, ``dp.bodies``, ``dp.combinators``, ``dp.estimators``, ``dp.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from opendp_lite import (
-    bases,
-    bodies,
-    combinators,
-    estimators,
-    measurements,
-    measures,
-    metrics,
-    releases,
-    transformations,
-)
-from opendp_lite.combinators.above_threshold import above_threshold
-from opendp_lite.combinators.adaptive import Ask, adaptive
-from opendp_lite.combinators.by import by
-from opendp_lite.combinators.calibrate import calibrate
-from opendp_lite.combinators.compose import compose
-from opendp_lite.combinators.sample import sample
-from opendp_lite.core import Facts, Measurement, Transformation
-from opendp_lite.documents import publish
-from opendp_lite.domains import Rows, Scalars, Vectors
-from opendp_lite.engines.blocks import Blocks
-from opendp_lite.errors import (
-    BudgetExceeded,
-    DataError,
-    OpenDPLiteError,
-    ParameterError,
-    SpaceError,
-)
-from opendp_lite.estimate import Estimate
-from opendp_lite.estimators.distributions.cdf import cdf
-from opendp_lite.estimators.distributions.histogram import histogram
-from opendp_lite.estimators.many_columns.centered_sum import centered_sum
-from opendp_lite.estimators.many_columns.covariance import covariance
-from opendp_lite.estimators.many_columns.multivariate_mean import multivariate_mean
-from opendp_lite.estimators.many_columns.private_bounds import private_bounds
-from opendp_lite.estimators.one_column.budget_for import budget_for
-from opendp_lite.estimators.one_column.count_ratio import count_ratio
-from opendp_lite.estimators.one_column.expected_error import expected_error
-from opendp_lite.estimators.one_column.mean import mean
-from opendp_lite.estimators.one_column.simplex_ratio import simplex_ratio
-from opendp_lite.estimators.one_column.standard_deviation import standard_deviation
-from opendp_lite.estimators.one_column.variance import variance
-from opendp_lite.examples import example
-from opendp_lite.grid import Grid
-from opendp_lite.measurements.gaussian import gaussian
-from opendp_lite.measurements.laplace import laplace
-from opendp_lite.measurements.noisy_max import noisy_max
-from opendp_lite.measurements.private_quantile import private_quantile
-from opendp_lite.measures.approximate import ApproximateDivergence
-from opendp_lite.measures.conversion import to_approximate, to_zcdp
-from opendp_lite.measures.max_divergence import MaxDivergence
-from opendp_lite.measures.privacy_budget import epsilon, mu, rho
-from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
-from opendp_lite.metrics import ChangeOneDistance, SymmetricDistance
-from opendp_lite.norms import Norms
-from opendp_lite.postprocessor import postprocessor
-from opendp_lite.recipes import Mechanism, Stage, mechanism, stage
-from opendp_lite.rooms import ROOMS
-from opendp_lite.serialise import from_json
-from opendp_lite.sessions.session import session
-from opendp_lite.spaces import Space, records, scalar, table, vector
-from opendp_lite.tables import Tables
-from opendp_lite.transformations.absolute import absolute
-from opendp_lite.transformations.bins import bins
-from opendp_lite.transformations.bound_contributions import bound_contributions
-from opendp_lite.transformations.center import center
-from opendp_lite.transformations.clamp import clamp
-from opendp_lite.transformations.clip_to_norm import clip_to_norm
-from opendp_lite.transformations.count import count
-from opendp_lite.transformations.drop_nan import drop_nan
-from opendp_lite.transformations.impute import impute
-from opendp_lite.transformations.keep import keep
-from opendp_lite.transformations.norm import norm
-from opendp_lite.transformations.one_hot import one_hot
-from opendp_lite.transformations.resize import resize
-from opendp_lite.transformations.row_map import row_map
-from opendp_lite.transformations.scale import scale
-from opendp_lite.transformations.select import select
-from opendp_lite.transformations.simplex_augment import simplex_augment
-from opendp_lite.transformations.square import square
-from opendp_lite.transformations.sum import sum
-from opendp_lite.wanted import not_there
+from opendp_lite.lazy_names import lazy_names
+from opendp_lite.rooms import ROOMS, rooms
 
-_ROOMS_LATER = ("plotting",)
-_LATER = {
+_MODULES = {
+    "ApproximateDivergence": "opendp_lite.measures.approximate",
+    "Ask": "opendp_lite.combinators.adaptive",
+    "Blocks": "opendp_lite.engines.blocks",
+    "BudgetExceeded": "opendp_lite.errors",
+    "ChangeOneDistance": "opendp_lite.metrics",
+    "DataError": "opendp_lite.errors",
+    "Estimate": "opendp_lite.estimate",
+    "Facts": "opendp_lite.core",
+    "Grid": "opendp_lite.grid",
     "Ledger": "opendp_lite.sessions.ledger",
+    "MaxDivergence": "opendp_lite.measures.max_divergence",
+    "Measurement": "opendp_lite.core",
+    "Mechanism": "opendp_lite.recipes",
+    "Norms": "opendp_lite.norms",
+    "OpenDPLiteError": "opendp_lite.errors",
+    "ParameterError": "opendp_lite.errors",
+    "Rows": "opendp_lite.domains",
+    "Scalars": "opendp_lite.domains",
+    "Space": "opendp_lite.spaces",
+    "SpaceError": "opendp_lite.errors",
+    "Stage": "opendp_lite.recipes",
+    "SymmetricDistance": "opendp_lite.metrics",
+    "Tables": "opendp_lite.tables",
+    "Transformation": "opendp_lite.core",
+    "Vectors": "opendp_lite.domains",
+    "ZeroConcentratedDivergence": "opendp_lite.measures.zero_concentrated",
+    "above_threshold": "opendp_lite.combinators.above_threshold",
+    "absolute": "opendp_lite.transformations.absolute",
+    "adaptive": "opendp_lite.combinators.adaptive",
     "assert_lawful": "opendp_lite.testing.assert_lawful",
     "assert_replayable": "opendp_lite.testing.assert_replayable",
     "assert_stable": "opendp_lite.testing.assert_stable",
     "audit": "opendp_lite.testing.audit",
+    "bins": "opendp_lite.transformations.bins",
+    "bound_contributions": "opendp_lite.transformations.bound_contributions",
+    "budget_for": "opendp_lite.estimators.one_column.budget_for",
+    "by": "opendp_lite.combinators.by",
+    "calibrate": "opendp_lite.combinators.calibrate",
+    "cdf": "opendp_lite.estimators.distributions.cdf",
+    "center": "opendp_lite.transformations.center",
+    "centered_sum": "opendp_lite.estimators.many_columns.centered_sum",
+    "clamp": "opendp_lite.transformations.clamp",
+    "clip_to_norm": "opendp_lite.transformations.clip_to_norm",
+    "compose": "opendp_lite.combinators.compose",
+    "count": "opendp_lite.transformations.count",
+    "count_ratio": "opendp_lite.estimators.one_column.count_ratio",
+    "covariance": "opendp_lite.estimators.many_columns.covariance",
     "csv_column": "opendp_lite.engines.csv_file",
     "csv_table": "opendp_lite.engines.csv_file",
+    "drop_nan": "opendp_lite.transformations.drop_nan",
+    "epsilon": "opendp_lite.measures.privacy_budget",
+    "example": "opendp_lite.examples",
+    "expected_error": "opendp_lite.estimators.one_column.expected_error",
+    "from_json": "opendp_lite.serialise",
+    "gaussian": "opendp_lite.measurements.gaussian",
+    "histogram": "opendp_lite.estimators.distributions.histogram",
+    "impute": "opendp_lite.transformations.impute",
+    "keep": "opendp_lite.transformations.keep",
+    "laplace": "opendp_lite.measurements.laplace",
+    "mean": "opendp_lite.estimators.one_column.mean",
+    "mechanism": "opendp_lite.recipes",
+    "mu": "opendp_lite.measures.privacy_budget",
+    "multivariate_mean": "opendp_lite.estimators.many_columns.multivariate_mean",
+    "noisy_max": "opendp_lite.measurements.noisy_max",
+    "norm": "opendp_lite.transformations.norm",
+    "one_hot": "opendp_lite.transformations.one_hot",
     "parquet": "opendp_lite.engines.parquet_file",
+    "postprocessor": "opendp_lite.postprocessor",
+    "private_bounds": "opendp_lite.estimators.many_columns.private_bounds",
+    "private_quantile": "opendp_lite.measurements.private_quantile",
+    "records": "opendp_lite.spaces",
+    "resize": "opendp_lite.transformations.resize",
+    "rho": "opendp_lite.measures.privacy_budget",
+    "row_map": "opendp_lite.transformations.row_map",
+    "sample": "opendp_lite.combinators.sample",
+    "scalar": "opendp_lite.spaces",
+    "scale": "opendp_lite.transformations.scale",
+    "select": "opendp_lite.transformations.select",
+    "session": "opendp_lite.sessions.session",
+    "simplex_augment": "opendp_lite.transformations.simplex_augment",
+    "simplex_ratio": "opendp_lite.estimators.one_column.simplex_ratio",
+    "square": "opendp_lite.transformations.square",
+    "stage": "opendp_lite.recipes",
+    "standard_deviation": "opendp_lite.estimators.one_column.standard_deviation",
+    "sum": "opendp_lite.transformations.sum",
+    "table": "opendp_lite.spaces",
+    "to_approximate": "opendp_lite.measures.conversion",
+    "to_zcdp": "opendp_lite.measures.conversion",
+    "variance": "opendp_lite.estimators.one_column.variance",
+    "vector": "opendp_lite.spaces",
 }
 
 if TYPE_CHECKING:
+    from opendp_lite import bases as bases
+    from opendp_lite import bodies as bodies
+    from opendp_lite import combinators as combinators
+    from opendp_lite import estimators as estimators
+    from opendp_lite import measurements as measurements
+    from opendp_lite import measures as measures
+    from opendp_lite import metrics as metrics
     from opendp_lite import plotting as plotting
-    from opendp_lite.engines.csv_file import csv_column, csv_table
-    from opendp_lite.engines.parquet_file import parquet
-    from opendp_lite.sessions.ledger import Ledger
-    from opendp_lite.testing.assert_lawful import assert_lawful
-    from opendp_lite.testing.assert_replayable import assert_replayable
-    from opendp_lite.testing.assert_stable import assert_stable
-    from opendp_lite.testing.audit import audit
+    from opendp_lite import releases as releases
+    from opendp_lite import transformations as transformations
+    from opendp_lite.combinators.above_threshold import above_threshold as above_threshold
+    from opendp_lite.combinators.adaptive import Ask as Ask
+    from opendp_lite.combinators.adaptive import adaptive as adaptive
+    from opendp_lite.combinators.by import by as by
+    from opendp_lite.combinators.calibrate import calibrate as calibrate
+    from opendp_lite.combinators.compose import compose as compose
+    from opendp_lite.combinators.sample import sample as sample
+    from opendp_lite.core import Facts as Facts
+    from opendp_lite.core import Measurement as Measurement
+    from opendp_lite.core import Transformation as Transformation
+    from opendp_lite.domains import Rows as Rows
+    from opendp_lite.domains import Scalars as Scalars
+    from opendp_lite.domains import Vectors as Vectors
+    from opendp_lite.engines.blocks import Blocks as Blocks
+    from opendp_lite.engines.csv_file import csv_column as csv_column
+    from opendp_lite.engines.csv_file import csv_table as csv_table
+    from opendp_lite.engines.parquet_file import parquet as parquet
+    from opendp_lite.errors import BudgetExceeded as BudgetExceeded
+    from opendp_lite.errors import DataError as DataError
+    from opendp_lite.errors import OpenDPLiteError as OpenDPLiteError
+    from opendp_lite.errors import ParameterError as ParameterError
+    from opendp_lite.errors import SpaceError as SpaceError
+    from opendp_lite.estimate import Estimate as Estimate
+    from opendp_lite.estimators.distributions.cdf import cdf as cdf
+    from opendp_lite.estimators.distributions.histogram import histogram as histogram
+    from opendp_lite.estimators.many_columns.centered_sum import centered_sum as centered_sum
+    from opendp_lite.estimators.many_columns.covariance import covariance as covariance
+    from opendp_lite.estimators.many_columns.multivariate_mean import (
+        multivariate_mean as multivariate_mean,
+    )
+    from opendp_lite.estimators.many_columns.private_bounds import private_bounds as private_bounds
+    from opendp_lite.estimators.one_column.budget_for import budget_for as budget_for
+    from opendp_lite.estimators.one_column.count_ratio import count_ratio as count_ratio
+    from opendp_lite.estimators.one_column.expected_error import expected_error as expected_error
+    from opendp_lite.estimators.one_column.mean import mean as mean
+    from opendp_lite.estimators.one_column.simplex_ratio import simplex_ratio as simplex_ratio
+    from opendp_lite.estimators.one_column.standard_deviation import (
+        standard_deviation as standard_deviation,
+    )
+    from opendp_lite.estimators.one_column.variance import variance as variance
+    from opendp_lite.examples import example as example
+    from opendp_lite.grid import Grid as Grid
+    from opendp_lite.measurements.gaussian import gaussian as gaussian
+    from opendp_lite.measurements.laplace import laplace as laplace
+    from opendp_lite.measurements.noisy_max import noisy_max as noisy_max
+    from opendp_lite.measurements.private_quantile import private_quantile as private_quantile
+    from opendp_lite.measures.approximate import ApproximateDivergence as ApproximateDivergence
+    from opendp_lite.measures.conversion import to_approximate as to_approximate
+    from opendp_lite.measures.conversion import to_zcdp as to_zcdp
+    from opendp_lite.measures.max_divergence import MaxDivergence as MaxDivergence
+    from opendp_lite.measures.privacy_budget import epsilon as epsilon
+    from opendp_lite.measures.privacy_budget import mu as mu
+    from opendp_lite.measures.privacy_budget import rho as rho
+    from opendp_lite.measures.zero_concentrated import (
+        ZeroConcentratedDivergence as ZeroConcentratedDivergence,
+    )
+    from opendp_lite.metrics import ChangeOneDistance as ChangeOneDistance
+    from opendp_lite.metrics import SymmetricDistance as SymmetricDistance
+    from opendp_lite.norms import Norms as Norms
+    from opendp_lite.postprocessor import postprocessor as postprocessor
+    from opendp_lite.recipes import Mechanism as Mechanism
+    from opendp_lite.recipes import Stage as Stage
+    from opendp_lite.recipes import mechanism as mechanism
+    from opendp_lite.recipes import stage as stage
+    from opendp_lite.serialise import from_json as from_json
+    from opendp_lite.sessions.ledger import Ledger as Ledger
+    from opendp_lite.sessions.session import session as session
+    from opendp_lite.spaces import Space as Space
+    from opendp_lite.spaces import records as records
+    from opendp_lite.spaces import scalar as scalar
+    from opendp_lite.spaces import table as table
+    from opendp_lite.spaces import vector as vector
+    from opendp_lite.tables import Tables as Tables
+    from opendp_lite.testing.assert_lawful import assert_lawful as assert_lawful
+    from opendp_lite.testing.assert_replayable import assert_replayable as assert_replayable
+    from opendp_lite.testing.assert_stable import assert_stable as assert_stable
+    from opendp_lite.testing.audit import audit as audit
+    from opendp_lite.transformations.absolute import absolute as absolute
+    from opendp_lite.transformations.bins import bins as bins
+    from opendp_lite.transformations.bound_contributions import (
+        bound_contributions as bound_contributions,
+    )
+    from opendp_lite.transformations.center import center as center
+    from opendp_lite.transformations.clamp import clamp as clamp
+    from opendp_lite.transformations.clip_to_norm import clip_to_norm as clip_to_norm
+    from opendp_lite.transformations.count import count as count
+    from opendp_lite.transformations.drop_nan import drop_nan as drop_nan
+    from opendp_lite.transformations.impute import impute as impute
+    from opendp_lite.transformations.keep import keep as keep
+    from opendp_lite.transformations.norm import norm as norm
+    from opendp_lite.transformations.one_hot import one_hot as one_hot
+    from opendp_lite.transformations.resize import resize as resize
+    from opendp_lite.transformations.row_map import row_map as row_map
+    from opendp_lite.transformations.scale import scale as scale
+    from opendp_lite.transformations.select import select as select
+    from opendp_lite.transformations.simplex_augment import simplex_augment as simplex_augment
+    from opendp_lite.transformations.square import square as square
+    from opendp_lite.transformations.sum import sum as sum
 else:
-    # Unseen by type checkers, which would take any misspelled name for one that this answers.
-    def __getattr__(name: str) -> Any:
-        """Falsifiers, files and pictures are imported when asked for; only they need scipy."""
-        if name in _LATER:
-            return getattr(import_module(_LATER[name]), name)
-        if name in _ROOMS_LATER:
-            return import_module(f"opendp_lite.{name}")
-        raise AttributeError(not_there(name, __all__, ROOMS))
+
+    def _refusal(name: str) -> AttributeError:
+        """What is said of a name that is not there; only that needs the names people type."""
+        wanted = import_module("opendp_lite.wanted")
+        return AttributeError(wanted.not_there(name, __all__, rooms()))
+
+    __getattr__, _names, __all__ = lazy_names(
+        __name__, _MODULES, submodules=ROOMS, refusal=_refusal
+    )
 
     def __dir__() -> list[str]:
-        """The names at the front, and the rooms that are imported when asked for."""
-        return sorted([*__all__, *_ROOMS_LATER])
-
-
-__all__ = [
-    "ApproximateDivergence",
-    "Ask",
-    "Blocks",
-    "BudgetExceeded",
-    "ChangeOneDistance",
-    "DataError",
-    "Estimate",
-    "Facts",
-    "Grid",
-    "Ledger",
-    "MaxDivergence",
-    "Measurement",
-    "Mechanism",
-    "Norms",
-    "OpenDPLiteError",
-    "ParameterError",
-    "Rows",
-    "Scalars",
-    "Space",
-    "SpaceError",
-    "Stage",
-    "SymmetricDistance",
-    "Tables",
-    "Transformation",
-    "Vectors",
-    "ZeroConcentratedDivergence",
-    "above_threshold",
-    "absolute",
-    "adaptive",
-    "assert_lawful",
-    "assert_replayable",
-    "assert_stable",
-    "audit",
-    "bases",
-    "bins",
-    "bodies",
-    "bound_contributions",
-    "budget_for",
-    "by",
-    "calibrate",
-    "cdf",
-    "center",
-    "centered_sum",
-    "clamp",
-    "clip_to_norm",
-    "combinators",
-    "compose",
-    "count",
-    "count_ratio",
-    "covariance",
-    "csv_column",
-    "csv_table",
-    "drop_nan",
-    "epsilon",
-    "estimators",
-    "example",
-    "expected_error",
-    "from_json",
-    "gaussian",
-    "histogram",
-    "impute",
-    "keep",
-    "laplace",
-    "mean",
-    "measurements",
-    "measures",
-    "mechanism",
-    "metrics",
-    "mu",
-    "multivariate_mean",
-    "noisy_max",
-    "norm",
-    "one_hot",
-    "parquet",
-    "postprocessor",
-    "private_bounds",
-    "private_quantile",
-    "records",
-    "releases",
-    "resize",
-    "rho",
-    "row_map",
-    "sample",
-    "scalar",
-    "scale",
-    "select",
-    "session",
-    "simplex_augment",
-    "simplex_ratio",
-    "square",
-    "stage",
-    "standard_deviation",
-    "sum",
-    "table",
-    "to_approximate",
-    "to_zcdp",
-    "transformations",
-    "variance",
-    "vector",
-]
-
-for _room in ROOMS:
-    publish(f"dp.{_room.__name__.rpartition('.')[2]}", _room.__all__, vars(_room))
-publish("dp", __all__, globals())
+        """The names at the front, and the pictures, which ``import *`` leaves out."""
+        return sorted([*_names(), "plotting"])

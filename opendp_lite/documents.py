@@ -5,13 +5,16 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from fractions import Fraction
-from types import FunctionType
+from functools import lru_cache
+from importlib import import_module
+from types import ModuleType
 from typing import Any, Final, Protocol, TypeVar, cast, runtime_checkable
 
 from opendp_lite.errors import OpenDPLiteError, ParameterError, SpaceError
+from opendp_lite.rooms import FRONT, ROOMS
 
 VERSION: Final = 1
 F = TypeVar("F", bound=Callable[..., Any])
@@ -45,24 +48,23 @@ def spells(public: object) -> bool:
     return getattr(public, "spells", None) == getattr(public, "__name__", "")
 
 
-def publish(path: str, names: Iterable[str], namespace: Mapping[str, Any]) -> None:
-    """Says under which path a person types public names, for their repr.
-
-    Args:
-        path: Such as ``dp`` or ``dp.bodies``.
-        names: The public names.
-        namespace: Where they are found.
-    """
-    for name in names:
-        public = namespace.get(name)
-        if isinstance(public, type | FunctionType):
-            for each in (public, inspect.unwrap(public)):
-                cast(Any, each).public_path = f"{path}.{name}"
-
-
+@lru_cache(maxsize=1024)
 def path_of(public: Callable[..., Any]) -> str:
     """How a person types a function or a class: ``dp.clamp``, or the bare name of their own."""
-    return str(vars(public).get("public_path", public.__name__))
+    name, module = public.__name__, str(public.__module__)
+    if not module.startswith(f"{FRONT}."):
+        return name
+    own = ".".join(module.split(".")[:2])
+    for place in (FRONT, own, *(f"{FRONT}.{room}" for room in ROOMS)):
+        if _holds(import_module(place), name, public):
+            return f"dp{place.removeprefix(FRONT)}.{name}"
+    return name
+
+
+def _holds(module: ModuleType, name: str, public: Callable[..., Any]) -> bool:
+    """Whether a function or a class is a public name of a module, decorated or not."""
+    listed = name in getattr(module, "__all__", ())
+    return listed and inspect.unwrap(getattr(module, name)) is inspect.unwrap(public)
 
 
 def one_line(text: str) -> str:
@@ -100,15 +102,15 @@ def write(value: Any) -> str:
     return json.dumps({"opendp_lite": VERSION, "pipeline": encode(value)}, indent=1)
 
 
-def read(text: str, names: Mapping[str, Callable[..., Any]]) -> Any:
-    """The pipeline that a JSON text spells, with only these names to call."""
+def read(text: str, find: Callable[[str], Callable[..., Any] | None]) -> Any:
+    """The pipeline that a JSON text spells, with only the names to call that ``find`` knows."""
     if not isinstance(text, str):
         raise ParameterError("from_json reads the text that to_json() wrote")
     try:
         document = json.loads(text)
         if not isinstance(document, dict) or document.get("opendp_lite") != VERSION:
             raise ParameterError("from_json: this is not a pipeline written by to_json()")
-        found = _decode(document.get("pipeline"), names)
+        found = _decode(document.get("pipeline"), find)
     except OpenDPLiteError:
         raise
     except (ValueError, RecursionError) as problem:
@@ -118,30 +120,30 @@ def read(text: str, names: Mapping[str, Callable[..., Any]]) -> Any:
     return found
 
 
-def _decode(value: Any, names: Mapping[str, Callable[..., Any]], depth: int = 0) -> Any:
+def _decode(value: Any, find: Callable[[str], Callable[..., Any] | None], depth: int = 0) -> Any:
     if depth > _DEEPEST:
         raise ParameterError(f"from_json reads at most {_DEEPEST} levels of nesting")
     if isinstance(value, list):
-        return [_decode(each, names, depth + 1) for each in value]
+        return [_decode(each, find, depth + 1) for each in value]
     if not isinstance(value, dict):
         return value
     if "fraction" in value:
         return _fraction(value["fraction"])
     name, arguments = value.get("name"), value.get("arguments", {})
-    if not isinstance(name, str) or name not in names:
+    function = find(name) if isinstance(name, str) else None
+    if function is None:
         raise ParameterError(
             f"from_json: {name!r} is no step of this package; pass your own as extra=[{name}]"
         )
     if not isinstance(arguments, dict):
         raise ParameterError(f"from_json: the arguments of {name} must be given by name")
-    function = names[name]
     positional: list[Any] = []
     keywords: dict[str, Any] = {}
     named: Any = ()
     kinds = inspect.signature(function).parameters
     for key, each in arguments.items():
         kind = kinds[key].kind if key in kinds else None
-        found = _decode(each, names, depth + 1)
+        found = _decode(each, find, depth + 1)
         if kind is inspect.Parameter.VAR_POSITIONAL and isinstance(each, list):
             positional.extend(found)
         elif kind is inspect.Parameter.VAR_KEYWORD:

@@ -5,15 +5,23 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import Any
 
 from opendp_lite import norms, spaces
 from opendp_lite.documents import read, spells
-from opendp_lite.rooms import ROOMS
+from opendp_lite.rooms import rooms
 
 
 def _pipeline(steps: Iterable[Any]) -> Any:
     return functools.reduce(operator.rshift, steps)
+
+
+def _step(name: str) -> Callable[..., Any] | None:
+    """The step of the package, imported now; None where none has this name."""
+    of_rooms = (getattr(room, name) for room in rooms() if name in room.__all__)
+    of_modules = (vars(module).get(name) for module in (norms, spaces))
+    return next(filter(spells, chain(of_rooms, of_modules)), None)
 
 
 def from_json(text: str, extra: Iterable[Callable[..., Any]] = ()) -> Any:
@@ -36,12 +44,5 @@ def from_json(text: str, extra: Iterable[Callable[..., Any]] = ()) -> Any:
         >>> dp.from_json(pipeline.to_json()) == pipeline
         True
     """
-    names: dict[str, Any] = {
-        name: each
-        for room in (*ROOMS, norms, spaces)
-        for name, each in vars(room).items()
-        if spells(each)
-    }
-    names["pipeline"] = _pipeline
-    names.update({function.__name__: function for function in extra})
-    return read(text, names)
+    own = {"pipeline": _pipeline} | {function.__name__: function for function in extra}
+    return read(text, lambda name: own.get(name) or _step(name))

@@ -8,6 +8,7 @@ from pkgutil import walk_packages
 from typing import Any, get_origin, get_type_hints
 
 import opendp_lite as dp
+from opendp_lite.rooms import rooms
 
 FRONT = {f"dp.{name}": getattr(dp, name) for name in dp.__all__}
 """The names at the front."""
@@ -15,7 +16,7 @@ FRONT = {f"dp.{name}": getattr(dp, name) for name in dp.__all__}
 PUBLIC: dict[str, Any] = {
     **{
         f"dp.{room.__name__.rpartition('.')[2]}.{name}": getattr(room, name)
-        for room in (*dp.ROOMS, dp.plotting)
+        for room in (*rooms(), dp.plotting)
         for name in room.__all__
         if name not in dp.__all__
     },

@@ -13,6 +13,8 @@ PACKAGE = "opendp_lite"
 ROOT = Path(opendp_lite.__file__).parent
 
 ORDER = (
+    "lazy_names",
+    "rooms",
     "errors",
     "own_process",
     "exact",
@@ -67,7 +69,6 @@ ORDER = (
     "releases",
     "testing",
     "plotting",
-    "rooms",
     "serialise",
     "__init__",
     "reproduce",

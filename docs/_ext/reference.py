@@ -15,6 +15,7 @@ from sphinx.ext.napoleon import Config, GoogleDocstring
 
 import opendp_lite as dp
 from _ext.proof_rows import ROOT, ProofRow, proof_rows
+from opendp_lite.rooms import rooms
 
 SECTIONS: Final = Config(
     napoleon_custom_sections=["Stability", "Privacy", "Proof"],
@@ -31,7 +32,7 @@ def public_names() -> dict[str, Any]:
     """Each public name once, by the shortest path to it."""
     names = {
         f"{_title(room)}.{name}": getattr(room, name)
-        for room in (*dp.ROOMS, dp.plotting)
+        for room in (*rooms(), dp.plotting)
         for name in room.__all__
         if name not in dp.__all__
     }
@@ -86,18 +87,18 @@ def _tree(paths: list[str], names: dict[str, Any]) -> str:
 
 
 def _index(names: dict[str, Any]) -> str:
-    in_rooms = {_shortest(room, name) for room in dp.ROOMS for name in room.__all__}
-    rooms = [_title(room) for room in dp.ROOMS]
-    front = [path for path in sorted(names, key=str.lower) if path not in {*in_rooms, *rooms}]
+    in_rooms = {_shortest(room, name) for room in rooms() for name in room.__all__}
+    titles = [_title(room) for room in rooms()]
+    front = [path for path in sorted(names, key=str.lower) if path not in {*in_rooms, *titles}]
     return "\n\n".join(
         [
             "# Reference",
             "One page for each public name, from its docstring. A test runs every example.",
             "## By kind",
-            _list(rooms, names),
+            _list(titles, names),
             "## Pipelines, data, budgets and tests",
             _list(front, names),
-            _tree([*rooms, *front], names),
+            _tree([*titles, *front], names),
             "",
         ]
     )
@@ -113,7 +114,7 @@ def _room(room: ModuleType, names: dict[str, Any]) -> str:
 
 def _own(room: ModuleType, paths: list[str]) -> list[str]:
     """The names whose place in the table of contents is this room: the first that has them."""
-    before = dp.ROOMS[: dp.ROOMS.index(room)]
+    before = rooms()[: rooms().index(room)]
     taken = {_shortest(each, name) for each in before for name in each.__all__}
     return [path for path in paths if path not in taken]
 

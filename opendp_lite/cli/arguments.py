@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final, NoReturn
 
+from opendp_lite.cli import when_run
 from opendp_lite.cli.count_command import COUNT
 from opendp_lite.cli.histogram_command import HISTOGRAM
 from opendp_lite.cli.ledger_command import add_ledger
@@ -17,7 +18,6 @@ from opendp_lite.cli.report_command import add_report
 from opendp_lite.cli.reproduce_command import TITLES, run_experiment
 from opendp_lite.cli.spread_command import SPREAD
 from opendp_lite.cli.sum_command import SUM
-from opendp_lite.sessions.installed import installed
 
 COMMANDS: Final = (MEAN, COUNT, SUM, MEDIAN, QUANTILE, *SPREAD, HISTOGRAM)
 """The commands that make a release."""
@@ -50,6 +50,14 @@ class _Parser(argparse.ArgumentParser):
         super().error(f"{message}. See {self.prog} --help")
 
 
+class _Version(argparse.Action):
+    """Prints the version of the package that is installed."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *given: object) -> None:
+        print(f"{_PROGRAM} {when_run.installed()}")
+        parser.exit()
+
+
 def parsed(argv: Sequence[str]) -> argparse.Namespace:
     """The arguments of a command, with its function under ``run``.
 
@@ -71,7 +79,9 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=partial(argparse.RawDescriptionHelpFormatter, max_help_position=30),
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"{_PROGRAM} {installed()}")
+    parser.add_argument(
+        "--version", action=_Version, nargs=0, help="show program's version number and exit"
+    )
     commands = parser.add_subparsers(
         title="commands",
         prog=_PROGRAM,

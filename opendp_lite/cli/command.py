@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from opendp_lite.cli.release import Asked, Setting, release, setting_of
+from opendp_lite.cli import when_run
+from opendp_lite.cli.told import Told
+
+if TYPE_CHECKING:
+    from opendp_lite.cli.release import Asked, Setting
 
 
 @attrs.frozen
@@ -36,7 +39,11 @@ class Command:
 
     def setting(self, arguments: argparse.Namespace) -> Setting:
         """Everything public about the release that the arguments ask for."""
-        return setting_of(arguments, self.asked)
+        return when_run.setting_of(arguments, self.asked)
+
+    def release(self, arguments: argparse.Namespace) -> Told:
+        """Makes the release that the arguments ask for."""
+        return when_run.release(arguments, self.asked)
 
     def put(self, commands: argparse._SubParsersAction[Any]) -> None:
         """Adds the command to those of a parser."""
@@ -49,5 +56,5 @@ class Command:
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
-        parser.set_defaults(run=partial(release, asked=self.asked), parser=parser)
+        parser.set_defaults(run=self.release, parser=parser)
         self.add(parser)

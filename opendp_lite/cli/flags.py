@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Final
 
 import opendp_lite as dp
+from opendp_lite.cli import when_run
 from opendp_lite.cli.numbers import as_typed, is_number, number
-from opendp_lite.engines.text_cells import MISSING, category_in
 from opendp_lite.exact import confidence_of, exact, open_probability, positive, whole
 
 Group = argparse._ArgumentGroup
@@ -317,8 +317,8 @@ def lists_for(
 
 
 def _categories(words: Sequence[str], na: Collection[str], flag: str) -> Keys:
-    marks = MISSING | {mark.strip() for mark in na}
-    found = [category_in(word, marks) for word in words]
+    marks = when_run.MISSING | {mark.strip() for mark in na}
+    found = [when_run.category_in(word, marks) for word in words]
     if len(set(found)) < len(found):
         twice = next(word for word, each in zip(words, found, strict=True) if found.count(each) > 1)
         raise dp.ParameterError(

@@ -5,16 +5,18 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import opendp_lite as dp
+from opendp_lite.cli import when_run
 from opendp_lite.cli.aligned import aligned, table
 from opendp_lite.cli.numbers import number, rounded_down, rounded_up, short
 from opendp_lite.cli.told import Told
-from opendp_lite.measures.privacy_budget import PrivacyBudget
-from opendp_lite.sessions.ledger_entry import EntryState, LedgerEntry
-from opendp_lite.sessions.ledger_file import LedgerFile
-from opendp_lite.sessions.ledger_view import LedgerView
+
+if TYPE_CHECKING:
+    from opendp_lite.measures.privacy_budget import PrivacyBudget
+    from opendp_lite.sessions.ledger_entry import LedgerEntry
+    from opendp_lite.sessions.ledger_view import LedgerView
 
 _DESCRIPTION: Final = """\
 Keeps one privacy budget over many releases in a file. Each release pays before it reads any data,
@@ -25,7 +27,6 @@ and a payment is never given back. For example:
   opendp-lite ledger show survey.ledger"""
 
 _NOT_FINISHED: Final = "not finished"
-_RELEASED: Final[str] = EntryState.RELEASED.value
 _HASH: Final = 12
 _SECONDS: Final = 19
 
@@ -112,7 +113,7 @@ def _budget(arguments: argparse.Namespace) -> PrivacyBudget[Any]:
 
 
 def _create(arguments: argparse.Namespace) -> Told:
-    ledger = LedgerFile.create(
+    ledger = when_run.LedgerFile.create(
         arguments.file,
         _budget(arguments),
         unit=arguments.unit,
@@ -123,12 +124,12 @@ def _create(arguments: argparse.Namespace) -> Told:
 
 
 def _show(arguments: argparse.Namespace) -> Told:
-    view = LedgerFile.look(arguments.file)
+    view = when_run.LedgerFile.look(arguments.file)
     return _told(_summary(view), "", *_grid(view))
 
 
 def _verify(arguments: argparse.Namespace) -> Told:
-    view = LedgerFile.open(arguments.file).verify()
+    view = when_run.LedgerFile.open(arguments.file).verify()
     told = {"whole": "every entry follows the one before, and the totals add up"}
     back = view.clock_set_back()
     if back:
@@ -138,17 +139,17 @@ def _verify(arguments: argparse.Namespace) -> Told:
 
 
 def _export(arguments: argparse.Namespace) -> Told:
-    return Told(LedgerFile.look(arguments.file).export())
+    return Told(when_run.LedgerFile.look(arguments.file).export())
 
 
 def _raise(arguments: argparse.Namespace) -> Told:
-    ledger = LedgerFile.open(arguments.file)
+    ledger = when_run.LedgerFile.open(arguments.file)
     ledger.raise_budget(_budget(arguments), arguments.reason)
     return _told(_summary(ledger.view()))
 
 
 def _adopt(arguments: argparse.Namespace) -> Told:
-    return _told(_summary(LedgerFile.adopt(arguments.file, arguments.reason).view()))
+    return _told(_summary(when_run.LedgerFile.adopt(arguments.file, arguments.reason).view()))
 
 
 def _told(summary: dict[str, str], *more: str) -> Told:
@@ -188,7 +189,7 @@ def _grid(view: LedgerView) -> list[str]:
             entry.note,
         ]
         for entry in view.entries
-        if entry.state is not EntryState.RELEASED
+        if entry.state is not when_run.EntryState.RELEASED
     ]
     return table(["entry", "time (UTC)", "state", "price", "spent", "note"], rows, {0, 3, 4})
 
@@ -196,9 +197,9 @@ def _grid(view: LedgerView) -> list[str]:
 def _state(view: LedgerView, entry: LedgerEntry, waiting: frozenset[int]) -> str:
     state: str = entry.state.value
     match entry.state:
-        case EntryState.RESERVED:
-            return _NOT_FINISHED if entry.number in waiting else _RELEASED
-        case EntryState.RAISED:
+        case when_run.EntryState.RESERVED:
+            return _NOT_FINISHED if entry.number in waiting else when_run.EntryState.RELEASED.value
+        case when_run.EntryState.RAISED:
             return f"{state} to {_shown(view, entry.budget)}"
         case _:
             return state

@@ -12,16 +12,18 @@ from opendp_lite.cli.command import Command
 from opendp_lite.cli.numbers import as_typed
 from opendp_lite.cli.statistic import MORE, Statistic, filled, one_line, treated
 
-METHODS: Final[dict[str, Callable[..., dp.Mechanism[dp.Space[dp.Rows], Any]]]] = {
-    "best": dp.mean,
-    "centered": dp.estimators.centered_mean,
-    "joint": dp.estimators.joint_mean,
-    "plug-in": dp.estimators.plug_in_mean,
-    "recentred": dp.estimators.recentred_mean,
-    "resized": dp.estimators.resized_mean,
-    "simplex": dp.estimators.simplex_mean,
+Estimator = Callable[..., "dp.Mechanism[dp.Space[dp.Rows], Any]"]
+
+METHODS: Final[dict[str, Callable[[], Estimator]]] = {
+    "best": lambda: dp.mean,
+    "centered": lambda: dp.estimators.centered_mean,
+    "joint": lambda: dp.estimators.joint_mean,
+    "plug-in": lambda: dp.estimators.plug_in_mean,
+    "recentred": lambda: dp.estimators.recentred_mean,
+    "resized": lambda: dp.estimators.resized_mean,
+    "simplex": lambda: dp.estimators.simplex_mean,
 }
-"""Estimators by the word after ``--method``."""
+"""Estimators by the word after ``--method``, each imported when it is chosen."""
 _FARTHEST: Final = 2.0**301
 """How wide the interval is if no bounds are found."""
 _WITHOUT_BOUNDS: Final = "give --bounds, or use more rows or a larger budget"
@@ -89,7 +91,7 @@ def asked(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
     _check_method(arguments, budget)
     impute = flags.imputed(arguments)
     ends = () if bounds is None else tuple(map(as_typed, bounds))
-    mechanism = METHODS[arguments.method](
+    mechanism = METHODS[arguments.method]()(
         *ends,
         **budget,
         confidence=flags.level_of(arguments),

@@ -11,13 +11,8 @@ from typing import Any, Final
 import attrs
 
 import opendp_lite as dp
-from opendp_lite.cli import flags
-from opendp_lite.cli.file_input import FileInput
-from opendp_lite.cli.file_to_write import FileToWrite
-from opendp_lite.cli.ledger_payment import LedgerPayment
-from opendp_lite.cli.statement_file import statement_file
+from opendp_lite.cli import flags, when_run
 from opendp_lite.cli.told import Told
-from opendp_lite.shown_results import plain
 
 _DESCRIPTION: Final = """\
 Makes the releases of a pipeline that you saved, such as a dp.compose of many parts. For example:
@@ -40,7 +35,7 @@ class _Releases:
     def as_json(self) -> str:
         """One JSON object with all digits."""
         told = {
-            "releases": plain(self.found),
+            "releases": when_run.plain(self.found),
             "neighbours": self.pipeline.neighbours(),
             "loss": {
                 "measure": type(self.pipeline.output_measure).__name__,
@@ -74,15 +69,15 @@ def report(arguments: argparse.Namespace) -> Told:
         DataError: If the data are not as declared.
     """
     pipeline = _saved(arguments.pipeline)
-    output = FileToWrite.of(arguments, "--output", {".json": str.encode})
-    beside, payment = statement_file(arguments), LedgerPayment.of(arguments)
+    output = when_run.FileToWrite.of(arguments, "--output", {".json": str.encode})
+    beside, payment = when_run.statement_file(arguments), when_run.LedgerPayment.of(arguments)
     numbers, words = arguments.numbers or [], arguments.words or []
     if not numbers and not words:
         raise dp.ParameterError(
             "name the columns that the pipeline reads: --numbers NAME ... and --words NAME ..."
         )
     kinds = [*((name, float) for name in numbers), *((name, str) for name in words)]
-    data = FileInput.of(arguments, kinds).table()
+    data = when_run.FileInput.of(arguments, kinds).table()
     if payment is None:
         found, stated, ledger = pipeline(data), pipeline.statement(), ""
     else:

@@ -14,6 +14,7 @@ from opendp_lite.cli.command import Command
 from opendp_lite.cli.numbers import as_typed
 from opendp_lite.cli.statistic import Statistic, filled, one_line, treated
 
+Estimator = Callable[..., "dp.Mechanism[Any, Any, Any]"]
 Reach = Callable[[Fraction], Fraction]
 """How far apart two values of the statistic can be, from the width of the bounds."""
 
@@ -38,12 +39,12 @@ def _asked(
     budget: dict[str, float],
     *,
     name: str,
-    estimator: Callable[..., dp.Mechanism[Any, Any, Any]],
+    estimator: Callable[[], Estimator],
     reach: Reach,
 ) -> Statistic:
     lower, upper = flags.rising_ends(arguments.bounds, "--bounds")
     impute = flags.imputed(arguments)
-    mechanism = estimator(
+    mechanism = estimator()(
         as_typed(lower), as_typed(upper), **budget, confidence=flags.level_of(arguments)
     )
     return Statistic(
@@ -60,7 +61,7 @@ def _asked(
 
 def _command(
     word: str,
-    estimator: Callable[..., dp.Mechanism[Any, Any, Any]],
+    estimator: Callable[[], Estimator],
     reach: Reach,
 ) -> Command:
     name, words = word.replace("-", "_"), word.replace("-", " ")
@@ -84,7 +85,7 @@ Bounds that are far too wide cost little: a part of the budget finds where the v
 
 
 SPREAD: Final = (
-    _command("variance", dp.variance, lambda width: width * width / 4),
-    _command("standard-deviation", dp.standard_deviation, lambda width: width / 2),
+    _command("variance", lambda: dp.variance, lambda width: width * width / 4),
+    _command("standard-deviation", lambda: dp.standard_deviation, lambda width: width / 2),
 )
 """The commands."""

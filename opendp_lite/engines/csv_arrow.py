@@ -19,6 +19,7 @@ from pyarrow import csv
 
 from opendp_lite.engines.fold import Floats
 
+_FLOAT_BYTES: Final = 8
 _QUOTE: Final = ord('"')
 _BLOCK_BYTES: Final = 2**18
 """Arrow reads several of these ahead."""
@@ -141,8 +142,21 @@ def numbers_in(cells: Any) -> Floats | None:
         found = cells.view(arrow.string()).cast(arrow.float64())
     except arrow.ArrowException:
         return None
-    numbers: Floats = found.to_numpy(zero_copy_only=False)
-    return numbers
+    return _floats(found)
+
+
+def _floats(column: Any) -> Floats:
+    """The numbers of an Arrow array, NaN for null. Its own ``to_numpy`` would import pandas."""
+    if not len(column):
+        return np.empty(0)
+    valid, data = column.buffers()
+    numbers = np.frombuffer(data, np.float64, len(column), _FLOAT_BYTES * column.offset)
+    if not column.null_count:
+        return numbers
+    bits = np.frombuffer(valid, np.uint8)
+    stop = column.offset + len(column)
+    there = np.unpackbits(bits, count=stop, bitorder="little")[column.offset :]
+    return np.where(there, numbers, np.nan)
 
 
 def texts_in(cells: Any) -> list[str]:

@@ -1,76 +1,102 @@
 """Estimators of the research papers as pipelines, and what they release."""
 
-from opendp_lite.estimators.distributions.basis_distribution import basis_distribution
-from opendp_lite.estimators.distributions.cdf import cdf
-from opendp_lite.estimators.distributions.distribution import distribution
-from opendp_lite.estimators.distributions.histogram import histogram
-from opendp_lite.estimators.many_columns.ball_mean import gaussian_mean, laplace_mean
-from opendp_lite.estimators.many_columns.binary_mean import binary_mean
-from opendp_lite.estimators.many_columns.centered_sum import centered_sum
-from opendp_lite.estimators.many_columns.covariance import covariance
-from opendp_lite.estimators.many_columns.elliptical_mean import elliptical_mean
-from opendp_lite.estimators.many_columns.iome_mean import iome_mean
-from opendp_lite.estimators.many_columns.l2_mechanism_mean import l2_mechanism_mean
-from opendp_lite.estimators.many_columns.multivariate_mean import multivariate_mean
-from opendp_lite.estimators.many_columns.normal_variance import normal_variance
-from opendp_lite.estimators.many_columns.plan_mean import plan_mean
-from opendp_lite.estimators.many_columns.plan_plus_mean import plan_plus_mean
-from opendp_lite.estimators.many_columns.private_bounds import private_bounds
-from opendp_lite.estimators.many_columns.quantile_by_search import quantile_by_search
-from opendp_lite.estimators.many_columns.scaled_mean import scaled_mean
-from opendp_lite.estimators.many_columns.simplex_vector_mean import simplex_vector_mean
-from opendp_lite.estimators.one_column.budget_for import budget_for
-from opendp_lite.estimators.one_column.count_ratio import count_ratio, size_ratio
-from opendp_lite.estimators.one_column.expected_error import expected_error
-from opendp_lite.estimators.one_column.joint_mean import joint_mean
-from opendp_lite.estimators.one_column.known_size_mean import known_size_mean
-from opendp_lite.estimators.one_column.mean import mean
-from opendp_lite.estimators.one_column.plug_in_mean import centered_mean, plug_in_mean
-from opendp_lite.estimators.one_column.recentred_mean import recentred_mean
-from opendp_lite.estimators.one_column.resized_mean import resized_mean
-from opendp_lite.estimators.one_column.simplex_mean import simplex_mean
-from opendp_lite.estimators.one_column.simplex_ratio import simplex_ratio
-from opendp_lite.estimators.one_column.standard_deviation import standard_deviation
-from opendp_lite.estimators.one_column.unbounded_mean import unbounded_mean
-from opendp_lite.estimators.one_column.variance import variance
-from opendp_lite.estimators.one_column.weighted_mean import weighted_mean
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "basis_distribution",
-    "binary_mean",
-    "budget_for",
-    "cdf",
-    "centered_mean",
-    "centered_sum",
-    "count_ratio",
-    "covariance",
-    "distribution",
-    "elliptical_mean",
-    "expected_error",
-    "gaussian_mean",
-    "histogram",
-    "iome_mean",
-    "joint_mean",
-    "known_size_mean",
-    "l2_mechanism_mean",
-    "laplace_mean",
-    "mean",
-    "multivariate_mean",
-    "normal_variance",
-    "plan_mean",
-    "plan_plus_mean",
-    "plug_in_mean",
-    "private_bounds",
-    "quantile_by_search",
-    "recentred_mean",
-    "resized_mean",
-    "scaled_mean",
-    "simplex_mean",
-    "simplex_ratio",
-    "simplex_vector_mean",
-    "size_ratio",
-    "standard_deviation",
-    "unbounded_mean",
-    "variance",
-    "weighted_mean",
-]
+from opendp_lite.lazy_names import lazy_names
+
+_MODULES = {
+    "basis_distribution": "opendp_lite.estimators.distributions.basis_distribution",
+    "binary_mean": "opendp_lite.estimators.many_columns.binary_mean",
+    "budget_for": "opendp_lite.estimators.one_column.budget_for",
+    "cdf": "opendp_lite.estimators.distributions.cdf",
+    "centered_mean": "opendp_lite.estimators.one_column.plug_in_mean",
+    "centered_sum": "opendp_lite.estimators.many_columns.centered_sum",
+    "count_ratio": "opendp_lite.estimators.one_column.count_ratio",
+    "covariance": "opendp_lite.estimators.many_columns.covariance",
+    "distribution": "opendp_lite.estimators.distributions.distribution",
+    "elliptical_mean": "opendp_lite.estimators.many_columns.elliptical_mean",
+    "expected_error": "opendp_lite.estimators.one_column.expected_error",
+    "gaussian_mean": "opendp_lite.estimators.many_columns.ball_mean",
+    "histogram": "opendp_lite.estimators.distributions.histogram",
+    "iome_mean": "opendp_lite.estimators.many_columns.iome_mean",
+    "joint_mean": "opendp_lite.estimators.one_column.joint_mean",
+    "known_size_mean": "opendp_lite.estimators.one_column.known_size_mean",
+    "l2_mechanism_mean": "opendp_lite.estimators.many_columns.l2_mechanism_mean",
+    "laplace_mean": "opendp_lite.estimators.many_columns.ball_mean",
+    "mean": "opendp_lite.estimators.one_column.mean",
+    "multivariate_mean": "opendp_lite.estimators.many_columns.multivariate_mean",
+    "normal_variance": "opendp_lite.estimators.many_columns.normal_variance",
+    "plan_mean": "opendp_lite.estimators.many_columns.plan_mean",
+    "plan_plus_mean": "opendp_lite.estimators.many_columns.plan_plus_mean",
+    "plug_in_mean": "opendp_lite.estimators.one_column.plug_in_mean",
+    "private_bounds": "opendp_lite.estimators.many_columns.private_bounds",
+    "quantile_by_search": "opendp_lite.estimators.many_columns.quantile_by_search",
+    "recentred_mean": "opendp_lite.estimators.one_column.recentred_mean",
+    "resized_mean": "opendp_lite.estimators.one_column.resized_mean",
+    "scaled_mean": "opendp_lite.estimators.many_columns.scaled_mean",
+    "simplex_mean": "opendp_lite.estimators.one_column.simplex_mean",
+    "simplex_ratio": "opendp_lite.estimators.one_column.simplex_ratio",
+    "simplex_vector_mean": "opendp_lite.estimators.many_columns.simplex_vector_mean",
+    "size_ratio": "opendp_lite.estimators.one_column.count_ratio",
+    "standard_deviation": "opendp_lite.estimators.one_column.standard_deviation",
+    "unbounded_mean": "opendp_lite.estimators.one_column.unbounded_mean",
+    "variance": "opendp_lite.estimators.one_column.variance",
+    "weighted_mean": "opendp_lite.estimators.one_column.weighted_mean",
+}
+
+if TYPE_CHECKING:
+    from opendp_lite.estimators.distributions.basis_distribution import (
+        basis_distribution as basis_distribution,
+    )
+    from opendp_lite.estimators.distributions.cdf import cdf as cdf
+    from opendp_lite.estimators.distributions.distribution import distribution as distribution
+    from opendp_lite.estimators.distributions.histogram import histogram as histogram
+    from opendp_lite.estimators.many_columns.ball_mean import gaussian_mean as gaussian_mean
+    from opendp_lite.estimators.many_columns.ball_mean import laplace_mean as laplace_mean
+    from opendp_lite.estimators.many_columns.binary_mean import binary_mean as binary_mean
+    from opendp_lite.estimators.many_columns.centered_sum import centered_sum as centered_sum
+    from opendp_lite.estimators.many_columns.covariance import covariance as covariance
+    from opendp_lite.estimators.many_columns.elliptical_mean import (
+        elliptical_mean as elliptical_mean,
+    )
+    from opendp_lite.estimators.many_columns.iome_mean import iome_mean as iome_mean
+    from opendp_lite.estimators.many_columns.l2_mechanism_mean import (
+        l2_mechanism_mean as l2_mechanism_mean,
+    )
+    from opendp_lite.estimators.many_columns.multivariate_mean import (
+        multivariate_mean as multivariate_mean,
+    )
+    from opendp_lite.estimators.many_columns.normal_variance import (
+        normal_variance as normal_variance,
+    )
+    from opendp_lite.estimators.many_columns.plan_mean import plan_mean as plan_mean
+    from opendp_lite.estimators.many_columns.plan_plus_mean import plan_plus_mean as plan_plus_mean
+    from opendp_lite.estimators.many_columns.private_bounds import private_bounds as private_bounds
+    from opendp_lite.estimators.many_columns.quantile_by_search import (
+        quantile_by_search as quantile_by_search,
+    )
+    from opendp_lite.estimators.many_columns.scaled_mean import scaled_mean as scaled_mean
+    from opendp_lite.estimators.many_columns.simplex_vector_mean import (
+        simplex_vector_mean as simplex_vector_mean,
+    )
+    from opendp_lite.estimators.one_column.budget_for import budget_for as budget_for
+    from opendp_lite.estimators.one_column.count_ratio import count_ratio as count_ratio
+    from opendp_lite.estimators.one_column.count_ratio import size_ratio as size_ratio
+    from opendp_lite.estimators.one_column.expected_error import expected_error as expected_error
+    from opendp_lite.estimators.one_column.joint_mean import joint_mean as joint_mean
+    from opendp_lite.estimators.one_column.known_size_mean import known_size_mean as known_size_mean
+    from opendp_lite.estimators.one_column.mean import mean as mean
+    from opendp_lite.estimators.one_column.plug_in_mean import centered_mean as centered_mean
+    from opendp_lite.estimators.one_column.plug_in_mean import plug_in_mean as plug_in_mean
+    from opendp_lite.estimators.one_column.recentred_mean import recentred_mean as recentred_mean
+    from opendp_lite.estimators.one_column.resized_mean import resized_mean as resized_mean
+    from opendp_lite.estimators.one_column.simplex_mean import simplex_mean as simplex_mean
+    from opendp_lite.estimators.one_column.simplex_ratio import simplex_ratio as simplex_ratio
+    from opendp_lite.estimators.one_column.standard_deviation import (
+        standard_deviation as standard_deviation,
+    )
+    from opendp_lite.estimators.one_column.unbounded_mean import unbounded_mean as unbounded_mean
+    from opendp_lite.estimators.one_column.variance import variance as variance
+    from opendp_lite.estimators.one_column.weighted_mean import weighted_mean as weighted_mean
+else:
+    __getattr__, __dir__, __all__ = lazy_names(__name__, _MODULES)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -129,13 +128,18 @@ def measure_named(name: str) -> Measure[Any]:
     Raises:
         LedgerError: If this version of the package has none of this name.
     """
-    found: Callable[[], Any] | None = vars(measures).get(name)
+    found = _public(name)
     if isinstance(found, type) and issubclass(found, Measure) and found is not Measure:
         return found()
     raise LedgerError(
         "the ledger's budget is under a measure that this version of opendp_lite does not know; "
         "open it with the version that wrote it"
     )
+
+
+def _public(name: str) -> object:
+    """What ``dp.measures`` has under a name; None for nothing."""
+    return getattr(measures, name) if name in dir(measures) else None
 
 
 def name_of(measure: Measure[Any]) -> str:
@@ -145,7 +149,7 @@ def name_of(measure: Measure[Any]) -> str:
         ParameterError: If it is no measure of ``dp.measures``, so that no ledger could read it.
     """
     name = type(measure).__name__
-    if vars(measures).get(name) is not type(measure):
+    if _public(name) is not type(measure):
         raise ParameterError(
             f"a ledger is under a measure of dp.measures, got {described(measure)}"
         )

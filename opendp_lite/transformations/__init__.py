@@ -1,60 +1,70 @@
 """Deterministic steps with a stability map."""
 
-from opendp_lite.transformations.absolute import absolute
-from opendp_lite.transformations.basis_features import basis_features
-from opendp_lite.transformations.bins import bins
-from opendp_lite.transformations.block_counts import block_counts
-from opendp_lite.transformations.bound_contributions import bound_contributions
-from opendp_lite.transformations.center import center
-from opendp_lite.transformations.clamp import clamp
-from opendp_lite.transformations.clip_to_norm import clip_to_norm
-from opendp_lite.transformations.count import count
-from opendp_lite.transformations.drop_nan import drop_nan
-from opendp_lite.transformations.impute import impute
-from opendp_lite.transformations.indicator_below import indicator_below
-from opendp_lite.transformations.keep import keep
-from opendp_lite.transformations.magnitude_counts import magnitude_counts
-from opendp_lite.transformations.norm import norm
-from opendp_lite.transformations.one_hot import one_hot
-from opendp_lite.transformations.outer_products import outer_products
-from opendp_lite.transformations.prefix_features import prefix_features
-from opendp_lite.transformations.random_rotation import Rotation, random_rotation
-from opendp_lite.transformations.resize import resize
-from opendp_lite.transformations.row_map import row_map
-from opendp_lite.transformations.scale import scale
-from opendp_lite.transformations.select import select
-from opendp_lite.transformations.simplex_augment import simplex_augment
-from opendp_lite.transformations.square import square
-from opendp_lite.transformations.sum import sum
-from opendp_lite.transformations.weighted_pairs import weighted_pairs
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Rotation",
-    "absolute",
-    "basis_features",
-    "bins",
-    "block_counts",
-    "bound_contributions",
-    "center",
-    "clamp",
-    "clip_to_norm",
-    "count",
-    "drop_nan",
-    "impute",
-    "indicator_below",
-    "keep",
-    "magnitude_counts",
-    "norm",
-    "one_hot",
-    "outer_products",
-    "prefix_features",
-    "random_rotation",
-    "resize",
-    "row_map",
-    "scale",
-    "select",
-    "simplex_augment",
-    "square",
-    "sum",
-    "weighted_pairs",
-]
+from opendp_lite.lazy_names import lazy_names
+
+_MODULES = {
+    "Rotation": "opendp_lite.transformations.random_rotation",
+    "absolute": "opendp_lite.transformations.absolute",
+    "basis_features": "opendp_lite.transformations.basis_features",
+    "bins": "opendp_lite.transformations.bins",
+    "block_counts": "opendp_lite.transformations.block_counts",
+    "bound_contributions": "opendp_lite.transformations.bound_contributions",
+    "center": "opendp_lite.transformations.center",
+    "clamp": "opendp_lite.transformations.clamp",
+    "clip_to_norm": "opendp_lite.transformations.clip_to_norm",
+    "count": "opendp_lite.transformations.count",
+    "drop_nan": "opendp_lite.transformations.drop_nan",
+    "impute": "opendp_lite.transformations.impute",
+    "indicator_below": "opendp_lite.transformations.indicator_below",
+    "keep": "opendp_lite.transformations.keep",
+    "magnitude_counts": "opendp_lite.transformations.magnitude_counts",
+    "norm": "opendp_lite.transformations.norm",
+    "one_hot": "opendp_lite.transformations.one_hot",
+    "outer_products": "opendp_lite.transformations.outer_products",
+    "prefix_features": "opendp_lite.transformations.prefix_features",
+    "random_rotation": "opendp_lite.transformations.random_rotation",
+    "resize": "opendp_lite.transformations.resize",
+    "row_map": "opendp_lite.transformations.row_map",
+    "scale": "opendp_lite.transformations.scale",
+    "select": "opendp_lite.transformations.select",
+    "simplex_augment": "opendp_lite.transformations.simplex_augment",
+    "square": "opendp_lite.transformations.square",
+    "sum": "opendp_lite.transformations.sum",
+    "weighted_pairs": "opendp_lite.transformations.weighted_pairs",
+}
+
+if TYPE_CHECKING:
+    from opendp_lite.transformations.absolute import absolute as absolute
+    from opendp_lite.transformations.basis_features import basis_features as basis_features
+    from opendp_lite.transformations.bins import bins as bins
+    from opendp_lite.transformations.block_counts import block_counts as block_counts
+    from opendp_lite.transformations.bound_contributions import (
+        bound_contributions as bound_contributions,
+    )
+    from opendp_lite.transformations.center import center as center
+    from opendp_lite.transformations.clamp import clamp as clamp
+    from opendp_lite.transformations.clip_to_norm import clip_to_norm as clip_to_norm
+    from opendp_lite.transformations.count import count as count
+    from opendp_lite.transformations.drop_nan import drop_nan as drop_nan
+    from opendp_lite.transformations.impute import impute as impute
+    from opendp_lite.transformations.indicator_below import indicator_below as indicator_below
+    from opendp_lite.transformations.keep import keep as keep
+    from opendp_lite.transformations.magnitude_counts import magnitude_counts as magnitude_counts
+    from opendp_lite.transformations.norm import norm as norm
+    from opendp_lite.transformations.one_hot import one_hot as one_hot
+    from opendp_lite.transformations.outer_products import outer_products as outer_products
+    from opendp_lite.transformations.prefix_features import prefix_features as prefix_features
+    from opendp_lite.transformations.random_rotation import Rotation as Rotation
+    from opendp_lite.transformations.random_rotation import random_rotation as random_rotation
+    from opendp_lite.transformations.resize import resize as resize
+    from opendp_lite.transformations.row_map import row_map as row_map
+    from opendp_lite.transformations.scale import scale as scale
+    from opendp_lite.transformations.select import select as select
+    from opendp_lite.transformations.simplex_augment import simplex_augment as simplex_augment
+    from opendp_lite.transformations.square import square as square
+    from opendp_lite.transformations.sum import sum as sum
+    from opendp_lite.transformations.weighted_pairs import weighted_pairs as weighted_pairs
+else:
+    __getattr__, __dir__, __all__ = lazy_names(__name__, _MODULES)

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as arrow
 import pytest
 
 import opendp_lite as dp
 from opendp_lite.engines import csv_file
-from opendp_lite.engines.csv_arrow import _Watched
+from opendp_lite.engines.csv_arrow import _floats, _Watched
 
 CELLS = [
     *("1", "-2.5", "+3", " 4 ", "1e3", "1E-400", "1e400", "inf", "-Infinity", ".5", "5."),
@@ -144,3 +145,13 @@ def test_quotes_are_seen_however_a_stream_is_cut(size: int) -> None:
         while watched.read(size):
             pass
         assert watched.plain is plain, text
+
+
+@pytest.mark.parametrize("numbers", [[1.5, None, -0.0, np.nan] * 5, [2.0] * 20, [None] * 20])
+def test_numbers_of_any_slice_of_a_column(numbers: list[Any]) -> None:
+    column = arrow.array(numbers, arrow.float64())
+    for start in (0, 1, 7, 8, 9, 20):
+        for count in (0, 1, 8, 11):
+            part = column.slice(start, count)
+            expected = part.to_numpy(zero_copy_only=False)
+            np.testing.assert_array_equal(_floats(part), expected)

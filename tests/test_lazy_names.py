@@ -1,0 +1,311 @@
+"""Names that are imported when they are first asked for: what that must not change."""
+
+from __future__ import annotations
+
+import ast
+import json
+import pickle
+import subprocess
+import sys
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import opendp_lite as dp
+from tests.test_layers import is_type_checking, sources
+
+LAZY = [
+    f"opendp_lite.{module}".removesuffix(".__init__")
+    for module, text in sources().items()
+    if "lazy_names(__name__" in text or "lazy_names(\n        __name__" in text
+]
+"""The modules whose names are imported when they are first asked for."""
+
+HEAVY = {
+    *("numpy", "scipy", "attr", "attrs", "matplotlib"),
+    *("concurrent", "decimal", "difflib", "email", "fractions", "hashlib", "html", "inspect"),
+    *("json", "logging", "pathlib", "sqlite3", "ssl", "statistics", "urllib", "zipfile"),
+}
+"""Modules that ``import opendp_lite`` needs nothing of."""
+
+
+def run(program: str) -> str:
+    """What a program prints in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def imported(program: str) -> set[str]:
+    """The modules that a program imports in a process of its own."""
+    told = "import sys; before = set(sys.modules)\n{}\nprint(*set(sys.modules) - before)"
+    return set(run(told.format(program)).split())
+
+
+def seen_by_checkers(text: str) -> dict[str, str]:
+    """The names under ``if TYPE_CHECKING:`` and the modules that they are from."""
+    blocks = [node for node in ast.parse(text).body if is_type_checking(node)]
+    lines = [line for block in blocks for line in ast.walk(block)]
+    return {
+        str(each.asname): str(line.module)
+        for line in lines
+        if isinstance(line, ast.ImportFrom)
+        for each in line.names
+    }
+
+
+def disagreements(module: ModuleType, seen: Mapping[str, str]) -> list[str]:
+    """The names that are not the same for type checkers as when the program runs."""
+    names = dir(module)
+    found = [name for name in {*names, *seen} if name not in names or name not in seen]
+    same = (name for name in names if name in seen)
+    return found + [
+        name
+        for name in same
+        if getattr(module, name) is not getattr(import_module(seen[name]), name)
+    ]
+
+
+def test_what_is_lazy() -> None:
+    rooms = {"bodies", "estimators", "releases", "transformations", "plotting"}
+    assert {"opendp_lite", *(f"opendp_lite.{room}" for room in rooms)} <= set(LAZY)
+
+
+@pytest.mark.parametrize("name", LAZY)
+def test_type_checkers_see_what_runs(name: str) -> None:
+    path = name.partition(".")[2]
+    text = sources().get(path) or sources()[f"{path}.__init__".removeprefix(".")]
+    module = import_module(name)
+    assert disagreements(module, seen_by_checkers(text)) == []
+    assert module.__all__ == sorted(set(module.__all__))
+
+
+def test_planted_disagreements_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = dict.fromkeys(("Box", "Ball", "Cube"), dp.bodies.Box.__module__)
+    text = "if TYPE_CHECKING:\n" + "".join(
+        f"    from {module} import {name} as {name}\n" for name, module in seen.items()
+    )
+    assert seen_by_checkers(text) == seen
+    del seen["Ball"]
+    others = set(dp.bodies.__all__) - {"Box"}
+    assert set(disagreements(dp.bodies, seen)) == {*others, "Cube"}
+    own = {name: getattr(dp.bodies, name).__module__ for name in dp.bodies.__all__}
+    assert disagreements(dp.bodies, own) == []
+    monkeypatch.setattr(sys.modules[own["Box"]], "Box", object)
+    assert disagreements(dp.bodies, own) == ["Box"]
+
+
+CLASHES = """
+import importlib.util, sys, types
+import opendp_lite as dp
+from opendp_lite.rooms import ROOMS, rooms
+
+found = [
+    (place, name)
+    for place in (dp, *rooms())
+    for name in place.__all__
+    if hasattr(place, "__path__") and importlib.util.find_spec(f"{place.__name__}.{name}")
+    if name not in ROOMS
+]
+assert len(found) > 30, found
+
+def check():
+    for place, name in found:
+        public = getattr(place, name)
+        assert not isinstance(public, types.ModuleType), (place, name)
+        assert public is vars(sys.modules[f"{place.__name__}.{name}"])[name], (place, name)
+"""
+ORDERS = {
+    "modules first": """
+for place, name in reversed(found):
+    exec(f"import {place.__name__}.{name}")
+    exec(f"from {place.__name__}.{name} import {name}")
+    exec(f"import {place.__name__}.{name} as bound; assert callable(bound)")
+check()""",
+    "names first": """
+check()
+for place, name in found:
+    importlib.import_module(f"{place.__name__}.{name}")
+    exec(f"from {place.__name__} import {name} as bound; assert callable(bound)")
+check()""",
+    "users first": """
+assert dp.estimators.mean is dp.mean
+dp.mean(0, 1, epsilon=1)
+assert dp.sum is dp.transformations.sum and dp.sum.__name__ == "sum"
+assert dp.postprocessor.__name__ == "postprocessor"
+check()""",
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_module_of_the_same_name_hides_no_function(order: str) -> None:
+    run(CLASHES + ORDERS[order])
+
+
+def test_importing_imports_nothing_else() -> None:
+    found = imported("import opendp_lite")
+    ours = {name for name in found if name.startswith("opendp_lite")}
+    assert ours == {"opendp_lite", "opendp_lite.lazy_names", "opendp_lite.rooms"}
+    assert not {name.partition(".")[0] for name in found} & HEAVY
+
+
+def test_a_pipeline_imports_what_it_needs() -> None:
+    found = imported(
+        "import opendp_lite as dp; dp.clamp(0, 100) >> dp.sum() >> dp.gaussian(rho=0.03)"
+    )
+    ours = {name.split(".")[1] for name in found if name.startswith("opendp_lite.")}
+    assert not ours & {"bases", "cli", "estimators", "plotting", "releases", "sessions", "testing"}
+    others = {name.partition(".")[0] for name in found}
+    assert not others & {"scipy", "matplotlib", "csv", "sqlite3", "email", "zipfile"}
+
+
+THREADS = """
+import threading
+import opendp_lite as dp
+from opendp_lite.rooms import ROOMS
+
+names = [name for name in dp.__all__ if name.islower() and name not in ROOMS][::3]
+start, found = threading.Barrier(8), [{} for _ in range(8)]
+
+def ask(place):
+    start.wait()
+    for name in names[3 * place:] + names[:3 * place]:
+        found[place][name] = getattr(dp, name)
+
+threads = [threading.Thread(target=ask, args=(place,)) for place in range(8)]
+[each.start() for each in threads]
+[each.join() for each in threads]
+assert all(len(each) == len(names) for each in found)
+assert all(each[name] is getattr(dp, name) for each in found for name in names)
+"""
+
+
+def test_threads_that_ask_first_get_the_same() -> None:
+    run(f"import sys; sys.setswitchinterval(1e-4)\n{THREADS}")
+
+
+PIPELINES: list[Any] = [
+    dp.clamp(0, 10) >> dp.sum() >> dp.gaussian(rho=0.5),
+    dp.mean(0, 100, epsilon=1, confidence=0.95),
+    dp.by("sex", ["f", "m"], dp.select("age") >> dp.mean(0, 100, rho=0.1)),
+    dp.compose(
+        dp.count() >> dp.laplace(epsilon=1), dp.private_quantile(0.5, bounds=(0, 1), epsilon=1)
+    ),
+    dp.transformations.basis_features(dp.bases.Hadamard(4, 0, 10))
+    >> dp.sum()
+    >> dp.gaussian(scale=2),
+    dp.vector(2, dp.metrics.LInfDistance()) >> dp.laplace(scale=1),
+    dp.count() >> dp.laplace(epsilon=1) >> dp.to_zcdp(),
+]
+READ = """
+import json, pickle, sys
+for text, dumped, shown in json.load(sys.stdin):
+    {}
+    assert repr(found) == shown, found
+    str(found.explain()), str(found.statement()), found.draw()
+    assert found.to_json() == text
+"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import opendp_lite; found = opendp_lite.from_json(text)",
+        "found = pickle.loads(bytes.fromhex(dumped))",
+    ],
+    ids=["from JSON", "unpickled"],
+)
+def test_pipelines_are_read_where_nothing_was_imported(line: str) -> None:
+    given = [(each.to_json(), pickle.dumps(each).hex(), repr(each)) for each in PIPELINES]
+    done = subprocess.run(
+        [sys.executable, "-c", READ.format(line)],
+        input=json.dumps(given),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_places_that_look_names_up_import_them() -> None:
+    """Ledgers look measures up by name; people look modules up at the front."""
+    told = (
+        "from opendp_lite.sessions.loss_text import measure_named, name_of\n"
+        "for name in ('MaxDivergence', 'GaussianDivergence', 'ZeroConcentratedDivergence'):\n"
+        "    assert name_of(measure_named(name)) == name\n"
+        "import opendp_lite as dp\n"
+        "dp.errors.BudgetExceeded, dp.plotting.privacy_curves\n"
+        "print(dp.metrics.L1Distance(), repr(dp.bodies.Box(0, 1)), dp.bases.Haar.__name__)"
+    )
+    assert run(told).startswith("dp.metrics.L1Distance() dp.bodies.Box")
+
+
+@pytest.mark.parametrize("place", [dp.bodies, dp.releases])
+def test_a_name_that_is_not_there_is_refused(place: ModuleType) -> None:
+    with pytest.raises(AttributeError, match=f"'{place.__name__}' has no attribute 'Bax'") as said:
+        getattr(place, "Bax")  # noqa: B009
+    assert (said.value.name, said.value.obj) == ("Bax", place)
+
+
+PLANTED = """
+from opendp_lite.lazy_names import lazy_names
+
+__getattr__, __dir__, __all__ = lazy_names(__name__, {"whole": "planted_package.whole"})
+"""
+
+
+def test_a_planted_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its broken module is no missing name, and what a person sets on it stays."""
+    folder = tmp_path / "planted_package"
+    folder.mkdir()
+    (folder / "__init__.py").write_text(PLANTED)
+    (folder / "whole.py").write_text("def whole(): ...\n")
+    (folder / "broken.py").write_text("import a_library_that_is_not_installed\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    module = import_module("planted_package.whole")
+    package = import_module("planted_package")
+    with pytest.raises(ModuleNotFoundError, match="a_library_that_is_not_installed"):
+        _ = package.broken
+    assert not hasattr(package, "missing")
+    assert package.whole is module.whole
+    assert dir(package) == package.__all__ == ["whole"]
+    monkeypatch.setattr(package, "whole", pickle)
+    assert package.whole is pickle
+
+
+HELP = """
+import contextlib, io, opendp_lite.cli
+with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
+    opendp_lite.cli.main(["mean", "--help"])
+"""
+MEAN = """
+import contextlib, io, opendp_lite.cli
+with contextlib.redirect_stdout(io.StringIO()):
+    opendp_lite.cli.main("mean {file} --bounds 0 9 --epsilon 1".split())
+"""
+
+
+def test_help_imports_nothing_of_the_library() -> None:
+    found = imported(HELP)
+    ours = {name.split(".")[1] for name in found if name.startswith("opendp_lite.")}
+    assert "cli" in ours
+    assert not ours & {"core", "engines", "estimators", "sessions", "transformations"}
+    assert not {name.partition(".")[0] for name in found} & {
+        *("numpy", "scipy", "email", "sqlite3", "ssl", "zipfile")
+    }
+
+
+def test_a_command_imports_no_other(tmp_path: Path) -> None:
+    file = tmp_path / "values.csv"
+    file.write_text("x\n" + "1\n2\n3\n" * 100)
+    found = imported(MEAN.format(file=file))
+    assert "opendp_lite.estimators.one_column.mean" in found
+    assert not found & {"opendp_lite.bases", "opendp_lite.sessions.ledger"}
+    assert not {name.partition(".")[0] for name in found} & {
+        *("email", "pandas", "scipy", "sqlite3", "zipfile")
+    }
