@@ -25,8 +25,11 @@ def like(measure: Measure[Any], numbers: tuple[Fraction, ...]) -> Loss:
     return numbers if isinstance(measure.zero(), tuple) else numbers[0]
 
 
-def checked_loss(loss: object, measure: Measure[Any], name: str) -> Loss:
-    """A loss of a measure, without its curve; refused where it is none or is negative."""
+def checked_loss(loss: object, measure: Measure[Any], name: object) -> Loss:
+    """A loss of a measure, without its curve; refused where it is none or is negative.
+
+    Errors call it by the text of ``name``.
+    """
     expected = numbers_of(measure.zero())
     given: tuple[Any, ...] = loss if isinstance(loss, tuple) else (loss,)
     exact = all(isinstance(each, Fraction | int) and not isinstance(each, bool) for each in given)
