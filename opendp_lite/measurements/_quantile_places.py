@@ -62,6 +62,15 @@ class Places:
         """The cells of a column."""
         return self.lines[column % len(self.lines)]
 
+    def values(self, cells: Sequence[Sequence[int]]) -> Floats:
+        """The numbers that stand for cells of each column, a row for each."""
+        if len(self.lines) == 1:
+            found = self.lines[0].values(np.array(cells).reshape(-1))
+            return found.reshape(len(cells), -1)
+        return np.array(
+            [self.line(column).values(np.array(each)) for column, each in enumerate(cells)]
+        )
+
 
 def _between(space: Space[Rows], given: Where, spread: bool) -> Places:
     """The cells of a lattice, one for each column."""
