@@ -16,6 +16,7 @@ ORDER = (
     "errors",
     "own_process",
     "exact",
+    "fraction_array",
     "fields",
     "documents",
     "docstrings",

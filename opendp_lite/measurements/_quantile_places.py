@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from typing import Any, Final, Literal
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.bodies.bounds import Bounds, broadcast, parse_bounds, to_floats, width_of
+from opendp_lite.bodies.bounds import Bounds, Values, broadcast, parse_bounds, to_floats, width_of
 from opendp_lite.domains import Rows
 from opendp_lite.engines.deferred import identity
 from opendp_lite.engines.fold import Block, Floats
@@ -129,8 +128,8 @@ def _treatment(space: Space[Rows], middles: Floats) -> Block:
 
 
 def lattices_of(
-    lower: tuple[Fraction, ...],
-    upper: tuple[Fraction, ...],
+    lower: Values,
+    upper: Values,
     scale: Spacing,
     unit: Number | None,
     bits: int | None = None,

@@ -20,7 +20,6 @@ from opendp_lite.exact import (
     Number,
     confidence_of,
     described,
-    exact,
     format_number,
     nearest,
     positive,
@@ -396,7 +395,7 @@ def _explanation(chooser: Chooser, budget: _Budget, confidence: float | None) ->
 
 def _quantiles(given: Number | Sequence[Number]) -> tuple[tuple[Fraction, ...], bool]:
     several = isinstance(given, Sequence | np.ndarray)
-    found = parse_bounds(given, "quantiles") if several else (exact(given, "quantiles"),)
+    found = tuple(parse_bounds(given, "quantiles"))
     for each in found:
         if not 0 <= each <= 1 and several:
             raise ParameterError(
