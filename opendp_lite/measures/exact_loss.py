@@ -5,6 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+import attrs
+
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import described, plain
 from opendp_lite.measures.curve import without_curve
@@ -12,6 +14,22 @@ from opendp_lite.measures.measure import Measure
 
 Loss = Any
 """A rational, or a pair of them."""
+
+
+@attrs.frozen(eq=False)
+class LossOf:
+    """The name of a query's loss, spelled out only where it is refused: columns may be many.
+
+    Args:
+        query: Whose loss it is.
+        step: What comes before in the text.
+    """
+
+    query: object
+    step: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.step}the loss of {self.query!r}"
 
 
 def numbers_of(loss: Loss) -> tuple[Fraction, ...]:
@@ -44,7 +62,7 @@ def checked_loss(loss: object, measure: Measure[Any], name: object) -> Loss:
     return like(measure, numbers)
 
 
-def exact_loss(loss: object, measure: Measure[Any], name: str) -> Loss:
+def exact_loss(loss: object, measure: Measure[Any], name: object) -> Loss:
     """As ``checked_loss``, with the curve that the loss carries.
 
     A loss that combinators add up goes through it: a sum of floats may be rounded down.
