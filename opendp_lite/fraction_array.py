@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.exact import nearest, sum_up
+from opendp_lite.simplest_fractions import rationals_of_floats
 
 LONG: Final = 32
 """So many rationals are kept as an array; of fewer, tuples are as fast."""
@@ -92,7 +93,10 @@ class FractionArray(Sequence[Fraction]):
 
     @cached_property
     def _fractions(self) -> tuple[Fraction, ...]:
-        return tuple(Fraction(each, self.denominator) for each in self.numerators.tolist())
+        held = self.numerators.tolist()
+        if self._mixed and self.denominator == 1:
+            return tuple(each if type(each) is Fraction else Fraction(each) for each in held)
+        return tuple(Fraction(each, self.denominator) for each in held)
 
     @cached_property
     def _largest(self) -> Any:
@@ -102,8 +106,20 @@ class FractionArray(Sequence[Fraction]):
     @cached_property
     def _ends(self) -> list[Any]:
         """The least and the largest numerator."""
-        ends = [self.numerators.min(), self.numerators.max()]
-        return list(map(int, ends)) if self._narrow else ends
+        if self._narrow:
+            return [int(self.numerators.min()), int(self.numerators.max())]
+        floats = self._near
+        far = (floats == floats.min()) | (floats == floats.max())
+        return [min(self.numerators[far]), max(self.numerators[far])]
+
+    @cached_property
+    def _near(self) -> NDArray[np.float64]:
+        """The nearest floats of the numerators: in their order, and equal only if near."""
+        held = self.numerators.tolist()
+        try:
+            return np.array([over / under for over, under in map(_ratio, held)])
+        except OverflowError:
+            return np.array([nearest(each) for each in held])
 
     @property
     def _narrow(self) -> bool:
@@ -127,8 +143,14 @@ class FractionArray(Sequence[Fraction]):
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, FractionArray):
-            return len(self) == len(other) and bool(self._compared(other, np.equal).all())
+            return len(self) == len(other) and self._equals(other)
         return isinstance(other, tuple) and self._fractions == other
+
+    def _equals(self, other: FractionArray) -> bool:
+        if self.numerators is other.numerators and self.denominator == other.denominator:
+            return True
+        one, two = self._aligned(other)
+        return bool((one.numerators == two.numerators).all())
 
     def __hash__(self) -> int:
         return hash(self._fractions)
@@ -167,15 +189,20 @@ class FractionArray(Sequence[Fraction]):
 
     def larger(self, other: FractionArray) -> FractionArray:
         """The larger of two, place by place."""
-        return self._combined(other, np.maximum)
+        one, two = self._aligned(other)
+        found = np.where(one._exceeds(two), one.numerators, two.numerators)
+        return FractionArray(found, one.denominator)
 
     def smaller(self, other: FractionArray) -> FractionArray:
         """The smaller of two, place by place."""
-        return self._combined(other, np.minimum)
+        one, two = self._aligned(other)
+        found = np.where(one._exceeds(two), two.numerators, one.numerators)
+        return FractionArray(found, one.denominator)
 
     def above(self, other: FractionArray) -> NDArray[np.bool_]:
         """Where these are above others."""
-        return self._compared(other, np.greater)
+        one, two = self._aligned(other)
+        return one._exceeds(two)
 
     def largest(self) -> Fraction:
         """The largest of all."""
@@ -187,7 +214,10 @@ class FractionArray(Sequence[Fraction]):
 
     def alike(self) -> bool:
         """Whether all are equal."""
-        return bool((self.numerators == self.numerators[0]).all())
+        first = self.numerators[0]
+        if not self._narrow and (self._near != self._near[0]).any():
+            return False
+        return bool((self.numerators == first).all())
 
     def total(self) -> Fraction:
         """The sum of all."""
@@ -201,13 +231,20 @@ class FractionArray(Sequence[Fraction]):
         """As ``sum_up`` of the squares of its entries."""
         found = self.numerators.tolist()
         if self._mixed:
-            return sum_up([each * each for each in found])
+            return _squares_up(list(map(_ratio, found)))
         return Fraction(sum(map(mul, found, found)), self.denominator**2)
 
     def floors(self, unit: Fraction) -> list[int]:
         """How many whole units each has, rounded down."""
         up, down = unit.denominator, unit.numerator * self.denominator
-        return [each * up // down for each in self.numerators.tolist()]
+        ratios = map(_ratio, self.numerators.tolist())
+        return [over * up // (under * down) for over, under in ratios]
+
+    def ceils(self, unit: Fraction) -> list[int]:
+        """How many whole units each has, rounded up."""
+        up, down = unit.denominator, unit.numerator * self.denominator
+        ratios = map(_ratio, self.numerators.tolist())
+        return [-(-over * up // (under * down)) for over, under in ratios]
 
     @cached_property
     def _mixed(self) -> bool:
@@ -218,9 +255,16 @@ class FractionArray(Sequence[Fraction]):
         one, two = self._aligned(other)
         return FractionArray(move(one.numerators, two.numerators), one.denominator)
 
-    def _compared(self, other: FractionArray, how: Callable[..., Numerators]) -> NDArray[np.bool_]:
-        one, two = self._aligned(other)
-        found: NDArray[np.bool_] = how(one.numerators, two.numerators).astype(np.bool_)
+    def _exceeds(self, other: FractionArray) -> NDArray[np.bool_]:
+        """Where these numerators are above others over the same denominator.
+
+        Rounding to floats keeps the order, so only those that are equal as floats are compared.
+        """
+        one, two = np.broadcast_arrays(self.numerators, other.numerators)
+        if self._narrow:
+            return np.asarray(one > two, dtype=np.bool_)
+        found, even = self._near > other._near, self._near == other._near
+        found[even] = one[even] > two[even]
         return found
 
     def _aligned(self, other: FractionArray) -> tuple[FractionArray, FractionArray]:
@@ -240,11 +284,15 @@ class FractionArray(Sequence[Fraction]):
 
     def _wide(self) -> FractionArray:
         """With objects for numerators."""
-        return FractionArray(self.numerators.astype(object), self.denominator)
+        return (
+            self
+            if not self._narrow
+            else FractionArray(self.numerators.astype(object), self.denominator)
+        )
 
     def _one_by_one(self) -> FractionArray:
         """Each as a fraction of its own."""
-        return FractionArray(_objects(self._fractions), 1)
+        return self if self._mixed else FractionArray(_objects(self._fractions), 1)
 
     def _reduced(self) -> FractionArray:
         """Over a smaller denominator and with int64 numerators, where products allow it."""
@@ -282,10 +330,27 @@ def read_many(given: Sequence[Any]) -> FractionArray | None:
     for below in _DECIMALS:
         steps = np.rint(floats * below)
         if (abs(steps) >= _MOST_DIGITS).any():
-            return None
+            break
         if (steps / below == floats).all():
             return FractionArray(steps.astype(np.int64), below)
-    return None
+    return FractionArray.of(rationals_of_floats(floats.tolist()))
+
+
+def _ratio(number: int | Fraction) -> tuple[int, int]:
+    return number.as_integer_ratio()
+
+
+def _squares_up(ratios: list[tuple[int, int]]) -> Fraction:
+    """As ``sum_up`` of the squares of fractions, without a fraction for each."""
+    common = 1
+    for _, under in ratios:
+        common = lcm(common, under)
+        if common > _LARGEST_DENOMINATOR:
+            common = _LARGEST_DENOMINATOR
+            break
+    square = common * common
+    terms = (-(-over * over * square // (under * under)) for over, under in ratios)
+    return Fraction(sum(terms), square)
 
 
 def _narrow(numbers: list[int]) -> Numerators:

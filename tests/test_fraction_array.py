@@ -102,8 +102,9 @@ def test_sums_and_ends_are_the_same_rationals(name):
 @every
 @pytest.mark.parametrize("unit", [Fraction(1), Fraction(2) ** -60, Fraction(2) ** 40])
 def test_floors_are_those_of_fractions(name, unit):
-    found = FractionArray.of(KINDS[name]).floors(unit)
-    assert found == [int(each // unit) for each in KINDS[name]]
+    found = FractionArray.of(KINDS[name])
+    assert found.floors(unit) == [int(each // unit) for each in KINDS[name]]
+    assert found.ceils(unit) == [-int(-each // unit) for each in KINDS[name]]
 
 
 @pairs

@@ -16,6 +16,7 @@ ORDER = (
     "errors",
     "own_process",
     "exact",
+    "simplest_fractions",
     "fraction_array",
     "fields",
     "documents",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from math import floor
+from math import ceil, floor
 from typing import Any, Final
 
 import attrs
@@ -125,6 +125,13 @@ def floors(values: Values, unit: Fraction) -> list[int]:
     if isinstance(values, FractionArray):
         return values.floors(unit)
     return [floor(value / unit) for value in values]
+
+
+def ceils(values: Values, unit: Fraction) -> list[int]:
+    """How many whole units each number has, rounded up."""
+    if isinstance(values, FractionArray):
+        return values.ceils(unit)
+    return [ceil(value / unit) for value in values]
 
 
 def first_not_below(lower: Values, upper: Values) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cached_property
-from operator import add, gt, mul, neg
+from operator import add, gt, mul
 
 import attrs
 import numpy as np
@@ -14,6 +14,7 @@ from opendp_lite.bodies.body import SLACK, Body, fitting_width
 from opendp_lite.bodies.bounds import (
     Bounds,
     Values,
+    ceils,
     collapse,
     each,
     first_not_below,
@@ -85,7 +86,8 @@ class Box(Body):
 
     @cached_property
     def _largest(self) -> Values:
-        return each(lambda low, high: larger(abs(low), abs(high)), self.lower, self.upper)
+        """The size of the farther end: the upper is above the lower."""
+        return each(lambda low, high: larger(-low, high), self.lower, self.upper)
 
     @cached_property
     def _widths(self) -> Values:
@@ -183,7 +185,7 @@ class Box(Body):
         x rounded to nearest.
         """
         unit = Fraction(2) ** self.exponent()
-        low = [-steps for steps in floors(each(neg, self.lower), unit)]
+        low = ceils(self.lower, unit)
         high = floors(self.upper, unit)
         kept = self._kept
         if any(map(gt, low * (kept // len(low)), high * (kept // len(high)))):
