@@ -24,6 +24,7 @@ from opendp_lite.signatures import (
     again,
     arguments_text,
     call_arguments,
+    entries_of,
     hints_of,
     named_arguments,
     place_of,
@@ -101,9 +102,10 @@ class Call:
             return self
         kind, *_ = self.input_kinds or (Rows,)
         try:
-            return attrs.evolve(self, rehearsal=self.build(default_space(kind)))
-        except ParameterError:
-            raise
+            self.check_kind((kind,), "the space")
+            return attrs.evolve(self, rehearsal=self._made_of(default_space(kind)))
+        except ParameterError as problem:
+            raise self._named(problem) from None
         except Exception:
             return self
 
@@ -147,19 +149,27 @@ class Call:
         if self.rehearsal is not None and _same(self.rehearsal.input_space, space):
             return self.rehearsal
         self.check_kind((type(space.domain),), "the space")
+        try:
+            return self._made_of(space)
+        except OpenDPLiteError as problem:
+            raise self._named(problem) from None
+
+    def _made_of(self, space: Space[Any]) -> Any:
+        """What the constructor makes of a space; its refusal may not name the step."""
         args, kwargs = call_arguments(self.constructor, self.arguments)
         outer = _BUILDING.set(True)
         try:
             made = self.constructor(space, *args, **kwargs)
-        except OpenDPLiteError as problem:
-            text = str(problem)
-            named = text if self.name in text else f"{self.brief()}: {text}"
-            raise type(problem)(named) from None
         finally:
             _BUILDING.reset(outer)
         if made is None:
             raise SpaceError(f"{self!r} returned nothing; its last line must return what it made")
         return made
+
+    def _named(self, problem: OpenDPLiteError) -> OpenDPLiteError:
+        """A refusal that names the step."""
+        text = str(problem)
+        return type(problem)(text if self.name in text else f"{self.brief()}: {text}")
 
     def check_kind(self, given: tuple[type[Domain], ...], giver: object) -> None:
         """Refuses a kind of domain that the constructor is not for."""
@@ -187,6 +197,8 @@ class Call:
 
     def brief(self) -> str:
         """The repr where it is short: what is long may be data, given by mistake."""
+        if any(entries_of(value) > _SHORT for _, value in self.arguments):
+            return f"{path_of(self.constructor)}(...)"
         text = repr(self)
         return text if len(text) <= _SHORT else f"{path_of(self.constructor)}(...)"
 

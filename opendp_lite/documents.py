@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any, Final, Protocol, TypeVar, cast, runtime_checkable
 
 from opendp_lite.errors import OpenDPLiteError, ParameterError, SpaceError
+from opendp_lite.fraction_array import FractionArray
 from opendp_lite.rooms import FRONT, ROOMS
 
 VERSION: Final = 1
@@ -84,7 +85,7 @@ def encode(value: Any) -> Any:
     """A value of a recipe as what JSON can hold."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    if isinstance(value, tuple | list):
+    if isinstance(value, tuple | list | FractionArray):
         return [encode(each) for each in value]
     if isinstance(value, Fraction | Decimal):
         return {"fraction": str(Fraction(value))}

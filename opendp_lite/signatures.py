@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 from importlib import import_module
@@ -15,6 +16,7 @@ import numpy as np
 
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import format_number, nearest, rational_of_float
+from opendp_lite.fraction_array import FractionArray
 
 _STAR = inspect.Parameter.VAR_POSITIONAL
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
@@ -31,6 +33,8 @@ _TABLES = frozenset({"DataFrame", "Table", "LazyFrame", "RecordBatch", "RecordBa
 """Types of data of other libraries, which people give where an argument is meant."""
 _NAMES = frozenset({"column", "columns", "quantiles"})
 """Arguments that are a few words or shares: a column of another library is data there."""
+_PLAIN = frozenset({bool, int, float, str, Decimal, Fraction})
+"""Types of entries that are hashable values as they are."""
 _MOST_ENTRIES = 2**24
 _LONGEST_DECIMAL = 14_000
 """Bits of an integer that Python still writes in decimal digits."""
@@ -45,7 +49,8 @@ def frozen_argument(value: Any) -> Any:
     if type(value).__name__ in _COLUMNS:
         return frozen_argument(list(value))
     if isinstance(value, list | tuple | range):
-        return tuple(frozen_argument(each) for each in value)
+        plain = set(map(type, value)) <= _PLAIN
+        return tuple(value if plain else map(frozen_argument, value))
     return value
 
 
@@ -58,7 +63,7 @@ def argument_text(value: Any) -> str:
     """An argument as it would be typed."""
     if value is ...:
         return "..."
-    if type(value) is tuple:
+    if type(value) is tuple or isinstance(value, FractionArray):
         return f"[{', '.join(argument_text(each) for each in value)}]"
     if isinstance(value, Fraction):
         close = nearest(value)
@@ -142,20 +147,20 @@ def _refuse_table(step: str, key: str, value: Any) -> None:
 
 def _refuse_long(step: str, key: str, value: Any) -> None:
     """Refuses more entries than memory is likely to hold, before it makes a tuple of them."""
-    entries = _entries(value)
+    entries = entries_of(value)
     if entries > _MOST_ENTRIES:
         raise ParameterError(
             f"{step}: {key} has {entries} entries; at most 2^24 are taken. Give fewer"
         )
 
 
-def _entries(value: Any) -> int:
+def entries_of(value: Any) -> int:
     """How many entries a list has; 0 for anything else. Python gives a long range no length."""
     if isinstance(value, range):
         return (value[-1] - value[0]) // value.step + 1 if value else 0
     if isinstance(value, np.ndarray):
         return value.size
-    return len(value) if isinstance(value, list | tuple) else 0
+    return len(value) if isinstance(value, list | tuple | FractionArray) else 0
 
 
 def _is_default(parameter: inspect.Parameter, value: Any) -> bool:

@@ -18,6 +18,8 @@ ORDER = (
     "errors",
     "own_process",
     "exact",
+    "simplest_fractions",
+    "fraction_array",
     "fields",
     "documents",
     "docstrings",

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from operator import sub
 from typing import Final, cast
 
 from opendp_lite.bodies.body import Body
-from opendp_lite.bodies.bounds import Values, broadcast
+from opendp_lite.bodies.bounds import (
+    ZERO,
+    Values,
+    each,
+    larger,
+    largest,
+    smallest,
+    squares_up,
+    total_up,
+    unsigned,
+)
 from opendp_lite.bodies.box import Box
 from opendp_lite.errors import SpaceError
-from opendp_lite.exact import digits_up, sum_up
+from opendp_lite.exact import digits_up
 from opendp_lite.norms import Norms
 
 _LOST: Final = 2
 """A clip that would make a sensitivity so many times larger is refused."""
 _NORMS: Final = (1, 2)
-_NOTHING: Final = (Fraction(0),)
 
 
 def after_clamp(before: Body, box: Box) -> Body:
@@ -31,13 +41,11 @@ def after_clamp(before: Body, box: Box) -> Body:
     ends = before.bounds()
     if ends is None:
         return box
-    lower, upper = (broadcast(each, box.columns) for each in (box.lower, box.upper))
-    low, high = (broadcast(each, box.columns) for each in ends)
-    uncut = all(a <= b for a, b in zip(lower, low, strict=True)) and all(
-        a >= b for a, b in zip(upper, high, strict=True)
-    )
-    lifted = tuple(max(least, -most, Fraction(0)) for least, most in zip(lower, upper, strict=True))
-    return _best(before, box, uncut or (before.shrinks() and not any(lifted)), lifted, "clamp")
+    gaps = each(sub, ends[0], box.lower), each(sub, box.upper, ends[1])
+    uncut = min(map(smallest, gaps)) >= 0
+    lifted = unsigned(box.bounds())[0]
+    stays = uncut or (before.shrinks() and largest(lifted) == 0)
+    return _best(before, box, stays, lifted, "clamp")
 
 
 def after_clip_to_norm(before: Body, ball: Body, radius: Fraction, p: float) -> Body:
@@ -52,7 +60,7 @@ def after_clip_to_norm(before: Body, ball: Body, radius: Fraction, p: float) -> 
     radii = before.radii()
     longest = None if radii is None else radii.of(p)
     uncut = longest is not None and longest <= radius
-    return _best(before, ball, uncut or before.shrinks(), _NOTHING, "clip_to_norm")
+    return _best(before, ball, uncut or before.shrinks(), ZERO, "clip_to_norm")
 
 
 def _best(before: Body, clipped: Body, stays: bool, lifted: Values, step: str) -> Body:
@@ -75,15 +83,13 @@ def _best(before: Body, clipped: Body, stays: bool, lifted: Values, step: str) -
 
 def _furthest(ends: tuple[Values, Values], columns: int) -> Norms:
     """The norms of the furthest corner of a box."""
-    kept = max(map(len, ends))
-    pairs = zip(*(broadcast(each, kept) for each in ends), strict=True)
-    return _norms(tuple(max(abs(low), abs(high)) for low, high in pairs), columns)
+    return _norms(each(lambda low, high: larger(abs(low), abs(high)), *ends), columns)
 
 
 def _norms(sizes: Values, columns: int) -> Norms:
     """Those of a row with entries of such sizes."""
-    repeats, squares = columns // len(sizes), sum_up([each * each for each in sizes])
-    return Norms.squared(sum_up(sizes) * repeats, squares * repeats, max(sizes))
+    repeats = columns // len(sizes)
+    return Norms.squared(total_up(sizes) * repeats, squares_up(sizes) * repeats, largest(sizes))
 
 
 def _of(norms: Norms, p: int) -> Fraction:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cached_property
 from math import inf, trunc
+from operator import add, mul, neg, sub
 
 import attrs
 import numpy as np
@@ -12,14 +13,19 @@ from numpy.typing import NDArray
 
 from opendp_lite.bodies.body import SLACK, Body, fitting_width
 from opendp_lite.bodies.bounds import (
+    ZERO,
     Bounds,
     Values,
-    broadcast,
     collapse,
+    each,
     format_bounds,
+    largest,
     parse_bounds,
     picked,
+    smallest,
+    squares_up,
     to_floats,
+    total_up,
     width_of,
 )
 from opendp_lite.bodies.box import Box
@@ -73,7 +79,7 @@ class Ball(Body):
         size, middle = parse_bounds(radius, "radius"), parse_bounds(center, "center")
         if p not in (1, 2, inf):
             raise ParameterError(f"Ball: p must be 1, 2 or infinity, got {described(p)}")
-        if any(value <= 0 for value in size):
+        if smallest(size) <= 0:
             raise ParameterError(f"the radius of a ball must be above 0, got {format_bounds(size)}")
         columns = width_of("Ball", columns, size, middle)
         initialise(self, size=collapse(size), p=p, middle=collapse(middle), columns=columns)
@@ -85,17 +91,17 @@ class Ball(Body):
         """The norms of a row seen from the centre."""
         if self.p == inf:
             return self._as_box(0).radii()
-        largest = max(self.size)
+        longest = largest(self.size)
         if self.p == 1:
-            return Norms.squared(largest, largest * largest, largest)
-        return Norms.squared(sqrt_up(self.squares()), largest * largest, largest)
+            return Norms.squared(longest, longest * longest, longest)
+        return Norms.squared(sqrt_up(self.squares()), longest * longest, longest)
 
     def squares(self) -> Fraction:
         """The sum over the columns of the squared radii, or a bound just above it: ``sum_up``."""
-        return sum_up([r * r for r in self.size]) * (self.columns // len(self.size))
+        return squares_up(self.size) * (self.columns // len(self.size))
 
     def _as_box(self, middle: object) -> Box:
-        return Box([-r for r in self.size], self.size, self.columns).shift(
+        return Box(each(neg, self.size), self.size, self.columns).shift(
             parse_bounds(middle, "center")
         )
 
@@ -105,24 +111,18 @@ class Ball(Body):
         return DISC if self.p == 2 else DIAMOND if self.p == 1 else SQUARE
 
     def radii(self) -> Norms:
-        away = tuple(abs(c) for c in self.middle)
-        if not any(away):
+        if self._around_zero:
             return self._reach()
+        away = each(abs, self.middle)
         repeats = self.columns // len(away)
-        offset = Norms.squared(
-            sum_up(away) * repeats,
-            sum_up([c * c for c in away]) * repeats,
-            max(away),
-        )
+        offset = Norms.squared(total_up(away) * repeats, squares_up(away) * repeats, largest(away))
         return self._reach() + offset
 
     def diameters(self) -> Norms:
         return self._reach() * 2
 
     def bounds(self) -> tuple[Values, Values]:
-        kept = max(len(self.size), len(self.middle))
-        pairs = list(zip(broadcast(self.middle, kept), broadcast(self.size, kept), strict=True))
-        return tuple(c - r for c, r in pairs), tuple(c + r for c, r in pairs)
+        return each(sub, self.middle, self.size), each(add, self.middle, self.size)
 
     def centre(self) -> Values:
         return self.middle
@@ -140,22 +140,11 @@ class Ball(Body):
         return inside
 
     def shift(self, offset: Values) -> Ball:
-        count = max(len(offset), len(self.middle))
-        moved = [
-            a + b
-            for a, b in zip(broadcast(self.middle, count), broadcast(offset, count), strict=True)
-        ]
-        return Ball(self.size, self.p, moved, self.columns)
+        return Ball(self.size, self.p, each(add, self.middle, offset), self.columns)
 
     def scale(self, factor: Values) -> Ball:
-        count = max(len(factor), len(self.middle), len(self.size))
-        by = broadcast(factor, count)
-        return Ball(
-            [r * abs(f) for r, f in zip(broadcast(self.size, count), by, strict=True)],
-            self.p,
-            [c * f for c, f in zip(broadcast(self.middle, count), by, strict=True)],
-            self.columns,
-        )
+        size = each(lambda r, by: r * abs(by), self.size, factor)
+        return Ball(size, self.p, each(mul, self.middle, factor), self.columns)
 
     def select(self, columns: tuple[int, ...]) -> Body:
         if len(set(columns)) < len(columns):
@@ -174,6 +163,10 @@ class Ball(Body):
         length = np.where(generator.random(count) < 0.5, 1.0, generator.random(count))
         size, middle = self._floats
         return middle + direction * length[:, None] * size
+
+    @cached_property
+    def _around_zero(self) -> bool:
+        return self.middle == ZERO
 
     @cached_property
     def _floats(self) -> tuple[Floats, Floats]:
@@ -196,7 +189,7 @@ class Ball(Body):
         has a NaN factor. Entries beyond 2^200 radii count as 2^200 radii.
         """
         source = entries
-        if any(self.middle):
+        if not self._around_zero:
             source = np.subtract(entries, layout.of_columns(self._floats[1]), out=out)
         weights = self._weights
         limit, cap = target, _HUGE
@@ -218,10 +211,10 @@ class Ball(Body):
         return self._brought(entries, layout)
 
     def shrinks(self) -> bool:
-        return not any(self.middle)
+        return self._around_zero
 
     def keeps_zeros(self) -> bool:
-        return not any(self.middle)
+        return self._around_zero
 
     def _brought(self, entries: Floats, layout: Layout) -> Floats:
         if holds_missing(entries):
@@ -234,13 +227,13 @@ class Ball(Body):
         size, middle = map(layout.of_columns, self._floats)
         if self._weights is not None:
             shrunk *= size
-        if any(self.middle):
+        if not self._around_zero:
             shrunk += middle
         return np.where(factor == 1.0, entries, shrunk)
 
     def exponent(self) -> int:
-        largest = max(self.size) + max(abs(c) for c in self.middle)
-        return grid_exponent("clip_to_norm", largest, min(self.size), GRID_BITS)
+        reach = largest(self.size) + largest(each(abs, self.middle))
+        return grid_exponent("clip_to_norm", reach, smallest(self.size), GRID_BITS)
 
     def snapper(self) -> GridRounding:
         """Shrinks each row by as much as rounding may lengthen it, then rounds.
@@ -278,7 +271,7 @@ class Ball(Body):
         parts = [format_bounds(self.size)]
         order = "float('inf')" if self.p == inf else f"{self.p:g}"
         parts += [f"p={order}"] if self.p != 2 else []
-        parts += [f"center={format_bounds(self.middle)}"] if any(self.middle) else []
+        parts += [f"center={format_bounds(self.middle)}"] if not self._around_zero else []
         implied = max(len(self.size), len(self.middle))
         parts += [f"columns={self.columns}"] if self.columns != implied else []
         return f"dp.bodies.Ball({', '.join(parts)})"

@@ -18,6 +18,7 @@ from opendp_lite.engines.layout import DENSE, Layout
 from opendp_lite.engines.missing import FillRows
 from opendp_lite.errors import SpaceError
 from opendp_lite.exact import round_up
+from opendp_lite.fraction_array import LONG
 from opendp_lite.norms import Norms
 from opendp_lite.sketch import BODY, Sketch
 
@@ -33,10 +34,15 @@ def fitting_width(body: Body, columns: int) -> int:
     """The number of columns, refused where the body was given bounds for another number."""
     if body.columns not in (1, columns):
         raise SpaceError(
-            f"{body!r} is for {body.columns} columns, the rows have {columns}; "
+            f"{_brief(body)} is for {body.columns} columns, the rows have {columns}; "
             f"start with dp.records(columns={body.columns})"
         )
     return columns
+
+
+def _brief(body: Body) -> str:
+    """The repr, without the bounds of many columns."""
+    return repr(body) if body.columns < LONG else f"dp.bodies.{type(body).__name__}(...)"
 
 
 class RowSum(Fold[Summary]):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
-from math import ceil, floor
+from operator import add, gt, mul
 
 import attrs
 import numpy as np
@@ -15,12 +14,21 @@ from opendp_lite.bodies.body import SLACK, Body, fitting_width
 from opendp_lite.bodies.bounds import (
     Bounds,
     Values,
-    broadcast,
+    ceils,
     collapse,
+    each,
+    first_not_below,
+    floors,
     format_bounds,
+    larger,
+    largest,
     parse_bounds,
     picked,
+    smaller,
+    smallest,
+    squares_up,
     to_floats,
+    total_up,
     width_of,
 )
 from opendp_lite.bodies.grid_rounding import GridRounding, grid_exponent
@@ -29,13 +37,12 @@ from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.layout import DENSE, Layout
 from opendp_lite.engines.missing import FillEntries
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import nearest, sum_up
+from opendp_lite.exact import nearest
 from opendp_lite.fields import initialise
 from opendp_lite.norms import Norms
 from opendp_lite.sketch import LINE, SQUARE, Sketch
 
 _TILE = 64
-_Move = Callable[[Fraction, Fraction], Fraction]
 
 
 @attrs.frozen(init=False, repr=False)
@@ -66,31 +73,25 @@ class Box(Body):
     def __init__(self, lower: Bounds, upper: Bounds, columns: int = 1) -> None:
         low, high = parse_bounds(lower, "lower bound"), parse_bounds(upper, "upper bound")
         columns = width_of("Box", columns, low, high)
-        kept = max(len(low), len(high))
-        paired = zip(broadcast(low, kept), broadcast(high, kept), strict=True)
-        for column, (least, most) in enumerate(paired):
-            if least >= most:
-                where = f" in column {column}" if kept > 1 else ""
-                advice = "they are equal" if least == most else "swap them"
-                raise ParameterError(
-                    f"bounds{where}: the lower, {nearest(least):g}, must be below the upper, "
-                    f"{nearest(most):g}; {advice}"
-                )
+        column = first_not_below(low, high)
+        if column is not None:
+            least, most = low[column % len(low)], high[column % len(high)]
+            where = f" in column {column}" if max(len(low), len(high)) > 1 else ""
+            advice = "they are equal" if least == most else "swap them"
+            raise ParameterError(
+                f"bounds{where}: the lower, {nearest(least):g}, must be below the upper, "
+                f"{nearest(most):g}; {advice}"
+            )
         initialise(self, lower=collapse(low), upper=collapse(high), columns=columns)
 
     @cached_property
-    def _sides(self) -> tuple[tuple[Fraction, Fraction], ...]:
-        """The bounds of each column, or of all."""
-        low, high = broadcast(self.lower, self._kept), broadcast(self.upper, self._kept)
-        return tuple(zip(low, high, strict=True))
-
-    @cached_property
     def _largest(self) -> Values:
-        return tuple(max(abs(a), abs(b)) for a, b in self._sides)
+        """The size of the farther end: the upper is above the lower."""
+        return each(lambda low, high: larger(-low, high), self.lower, self.upper)
 
     @cached_property
     def _widths(self) -> Values:
-        return tuple(b - a for a, b in self._sides)
+        return each(lambda low, high: high - low, self.lower, self.upper)
 
     @cached_property
     def _floats(self) -> tuple[Floats, Floats]:
@@ -98,7 +99,7 @@ class Box(Body):
 
     @cached_property
     def _holds_zero(self) -> bool:
-        return max(self.lower) <= 0 <= min(self.upper)
+        return largest(self.lower) <= 0 <= smallest(self.upper)
 
     @property
     def _kept(self) -> int:
@@ -107,9 +108,9 @@ class Box(Body):
     def _norms(self, sides: Values) -> Norms:
         repeats = self.columns // len(sides)
         return Norms.squared(
-            sum_up(sides) * repeats,
-            sum_up([side * side for side in sides]) * repeats,
-            max(sides),
+            total_up(sides) * repeats,
+            squares_up(sides) * repeats,
+            largest(sides),
         )
 
     def over(self, columns: int) -> Box:
@@ -128,7 +129,8 @@ class Box(Body):
         return self.lower, self.upper
 
     def centre(self) -> Values:
-        return collapse(tuple((a + b) / 2 for a, b in self._sides))
+        half = (Fraction(1, 2),)
+        return collapse(each(lambda low, high, by: (low + high) * by, self.lower, self.upper, half))
 
     def filling(self) -> FillEntries:
         """Entry by entry, since a box bounds each column by itself."""
@@ -141,19 +143,15 @@ class Box(Body):
         return inside
 
     def shift(self, offset: Values) -> Box:
-        return self._moved(offset, lambda bound, by: bound + by)
+        lower, upper = (each(add, end, offset) for end in self.bounds())
+        return Box(lower, upper, self.columns)
 
     def scale(self, factor: Values) -> Box:
-        return self._moved(factor, lambda bound, by: bound * by)
-
-    def _moved(self, by: Values, move: _Move) -> Box:
-        count = max(self._kept, len(by))
-        low, high, step = (broadcast(v, count) for v in (self.lower, self.upper, by))
-        ends = [sorted((move(a, s), move(b, s))) for a, b, s in zip(low, high, step, strict=True)]
-        return Box([end[0] for end in ends], [end[1] for end in ends], self.columns)
+        one, other = (each(mul, end, factor) for end in self.bounds())
+        return Box(each(smaller, one, other), each(larger, one, other), self.columns)
 
     def non_negative(self) -> bool:
-        return all(bound >= 0 for bound in self.lower)
+        return smallest(self.lower) >= 0
 
     def total_range(self) -> tuple[Fraction, Fraction] | None:
         if self.columns != 1:
@@ -177,7 +175,7 @@ class Box(Body):
         return self._holds_zero
 
     def exponent(self) -> int:
-        return grid_exponent("clamp", max(self._largest), min(self._widths))
+        return grid_exponent("clamp", largest(self._largest), smallest(self._widths))
 
     def snapper(self) -> GridRounding:
         """Adds 1.5 * 2^52 grid units to round, then clips the bits as integers.
@@ -187,15 +185,10 @@ class Box(Body):
         x rounded to nearest.
         """
         unit = Fraction(2) ** self.exponent()
-        low = [ceil(bound / unit) for bound in self.lower]
-        high = [floor(bound / unit) for bound in self.upper]
-        repeated = self._kept
-        if any(
-            a > b
-            for a, b in zip(
-                low * (repeated // len(low)), high * (repeated // len(high)), strict=True
-            )
-        ):
+        low = ceils(self.lower, unit)
+        high = floors(self.upper, unit)
+        kept = self._kept
+        if any(map(gt, low * (kept // len(low)), high * (kept // len(high)))):
             raise ParameterError(
                 f"{self!r}: the bounds are too close together for their size; "
                 "center() the rows first"

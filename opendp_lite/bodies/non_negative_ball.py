@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from opendp_lite.bodies.ball import Ball
 from opendp_lite.bodies.body import SLACK, Body
-from opendp_lite.bodies.bounds import Bounds, Values, picked, to_floats
+from opendp_lite.bodies.bounds import Bounds, Values, largest, picked, smallest, to_floats
 from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.grid_rounding import GridRounding
 from opendp_lite.engines.entries import Whole
@@ -72,9 +72,9 @@ class NonNegativeBall(Body):
     def diameters(self) -> Norms:
         if self.columns == 1:
             return self.radii()
-        largest = max(self.ball.size)
-        across = 2 * largest if self.ball.p == 1 else sqrt_up(2 * self.ball.squares())
-        return Norms.squared(across, 2 * largest * largest, largest)
+        longest = largest(self.ball.size)
+        across = 2 * longest if self.ball.p == 1 else sqrt_up(2 * self.ball.squares())
+        return Norms.squared(across, 2 * longest * longest, longest)
 
     def bounds(self) -> tuple[Values, Values]:
         return (Fraction(0),), self.ball.size
@@ -99,14 +99,14 @@ class NonNegativeBall(Body):
 
     def scale(self, factor: Values) -> Body:
         scaled = self.ball.scale(factor)
-        return self._of(scaled) if min(factor) > 0 else scaled
+        return self._of(scaled) if smallest(factor) > 0 else scaled
 
     def shrinks(self) -> bool:
         return True
 
     def total_range(self) -> tuple[Fraction, Fraction] | None:
         if self.columns == 1 or self.ball.p == 1:
-            return Fraction(0), max(self.ball.size)
+            return Fraction(0), largest(self.ball.size)
         return None
 
     def select(self, columns: tuple[int, ...]) -> Body:

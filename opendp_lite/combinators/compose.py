@@ -17,7 +17,7 @@ from opendp_lite.examples import example
 from opendp_lite.explain import at_part
 from opendp_lite.measurements.gaussian import gaussian
 from opendp_lite.measurements.laplace import laplace
-from opendp_lite.measures.exact_loss import exact_loss
+from opendp_lite.measures.exact_loss import LossOf, exact_loss
 from opendp_lite.pipeline import Pipeline
 from opendp_lite.recipes import Mechanism, mechanism
 from opendp_lite.samplers.entropy import Entropy
@@ -43,7 +43,7 @@ def _loss_of(part: Measurement[Any, Any], distance: Any) -> Any:
     It is refused below zero, where it would hide what the others lose.
     """
     loss = part.privacy_map(distance)
-    return exact_loss(loss, part.output_measure, f"compose: the loss of {part!r}")
+    return exact_loss(loss, part.output_measure, LossOf(part, "compose: "))
 
 
 def _errors_of(parts: Sequence[Facts]) -> tuple[Errors, ...]:

@@ -9,7 +9,7 @@ from opendp_lite.core import Measurement
 from opendp_lite.errors import SpaceError
 from opendp_lite.exact import described, short_above
 from opendp_lite.measures.curve import without_curve
-from opendp_lite.measures.exact_loss import checked_loss
+from opendp_lite.measures.exact_loss import LossOf, checked_loss
 from opendp_lite.measures.measure import Measure
 from opendp_lite.recipes import Mechanism, Stage
 
@@ -28,7 +28,7 @@ def priced(bound: Measurement[Any, Any], measure: Measure[Any]) -> Any:
     """
     loss = bound.privacy_map(bound.input_space.unit)
     if bound.output_measure == measure:
-        return checked_loss(without_curve(loss), measure, f"the loss of {bound!r}")
+        return checked_loss(without_curve(loss), measure, LossOf(bound))
     profile = bound.output_measure.profile(loss)
     found = measure.admit(profile)
     if found is None:
@@ -40,7 +40,7 @@ def priced(bound: Measurement[Any, Any], measure: Measure[Any]) -> Any:
             "loss is: dp.epsilon(1), dp.epsilon(1, delta=1e-6), dp.rho(1) or dp.mu(1). A budget of "
             "epsilon and delta pays for one in rho or mu with >> dp.to_approximate(1e-7) after it"
         )
-    admitted = checked_loss(without_curve(found), measure, f"the loss of {bound!r}")
+    admitted = checked_loss(without_curve(found), measure, LossOf(bound))
     return _shortened(admitted, profile.pure)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import singledispatch
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import attrs
 import numpy as np
@@ -86,6 +86,35 @@ def in_cells(data: Any, lattice: Lattice) -> InCells:
 
 
 @singledispatch
+def cells_of_columns(
+    data: Any,
+    lattices: tuple[Lattice, ...],
+    laws: tuple[RankLaw, ...],
+    columns: int,
+    entropy: Entropy,
+) -> list[int]:
+    """A cell for each column by the exponential mechanism on all of its rows.
+
+    There is one lattice and one law for all columns or one for each. Register data whose columns
+    can be drawn together.
+    """
+    return [
+        CellChoice(_nth(lattices, place), _nth(laws, place)).cell_among(
+            in_cells(data[place], _nth(lattices, place)), entropy
+        )
+        for place in range(columns)
+    ]
+
+
+Each = TypeVar("Each")
+
+
+def _nth(each: tuple[Each, ...], place: int) -> Each:
+    """That of a column, of one for all columns or one for each."""
+    return each[place % len(each)]
+
+
+@singledispatch
 def placed(data: Any, lattice: Lattice, entropy: Entropy) -> PlacedRows:
     """The numbers of a column at places of their own. Register those that lie elsewhere."""
     return _placed_here(lattice.cell(data), lattice.cells, entropy)
@@ -102,9 +131,20 @@ class SortedLine(ABC):
     def cells(self) -> int:
         """How many cells there are."""
 
+    @classmethod
     @abstractmethod
-    def choose(self, data: Any, law: RankLaw, entropy: Entropy) -> int:
-        """A cell by the exponential mechanism on all rows."""
+    def choose_each(
+        cls, lines: Any, data: Any, laws: tuple[RankLaw, ...], columns: int, entropy: Entropy
+    ) -> list[int]:
+        """A cell for each column by the exponential mechanism on all rows.
+
+        Args:
+            lines: Of this class: one for all columns, or one for each.
+            data: Of all columns.
+            laws: One for all columns, or one for each; all of one quantile.
+            columns: How many there are.
+            entropy: Where the random words come from.
+        """
 
     @abstractmethod
     def placed(self, data: Any, entropy: Entropy) -> PlacedRows:
@@ -115,8 +155,12 @@ class SortedLine(ABC):
         """The rows outside of stretches of cells, of which each holds the one before."""
 
     @abstractmethod
+    def values(self, cells: Counts) -> Floats:
+        """The numbers that stand for cells."""
+
     def value(self, cell: int) -> float:
         """The number that stands for a cell."""
+        return float(self.values(np.array([cell]))[0])
 
     @abstractmethod
     def ends(self, first: int, last: int) -> tuple[float, float]:
@@ -134,8 +178,12 @@ class LatticeLine(SortedLine):
         """How many cells there are."""
         return self.lattice.cells
 
-    def choose(self, data: Floats, law: RankLaw, entropy: Entropy) -> int:
-        return CellChoice(self.lattice, law).cell_among(in_cells(data, self.lattice), entropy)
+    @classmethod
+    def choose_each(
+        cls, lines: Any, data: Any, laws: tuple[RankLaw, ...], columns: int, entropy: Entropy
+    ) -> list[int]:
+        lattices = tuple(line.lattice for line in lines)
+        return cells_of_columns(data, lattices, laws, columns, entropy)
 
     def placed(self, data: Floats, entropy: Entropy) -> PlacedRows:
         return placed(data, self.lattice, entropy)
@@ -145,8 +193,8 @@ class LatticeLine(SortedLine):
         below, up_to = np.split(numbers.before(np.concatenate([first, last + 1])), 2)
         return Outside(below, numbers.size - up_to, numbers.size)
 
-    def value(self, cell: int) -> float:
-        return self.lattice.point(cell)
+    def values(self, cells: Counts) -> Floats:
+        return self.lattice.points(cells)
 
     def ends(self, first: int, last: int) -> tuple[float, float]:
         low = self.lattice.lower if first <= 0 else self.lattice.point(first - 1)
@@ -168,7 +216,14 @@ class CandidateLine(SortedLine):
         """How many candidates there are."""
         return len(self.points)
 
-    def choose(self, data: Counts, law: RankLaw, entropy: Entropy) -> int:
+    @classmethod
+    def choose_each(
+        cls, lines: Any, data: Any, laws: tuple[RankLaw, ...], columns: int, entropy: Entropy
+    ) -> list[int]:
+        pairs = ((_nth(lines, place), _nth(laws, place)) for place in range(columns))
+        return [line._choose(data[place], law, entropy) for place, (line, law) in enumerate(pairs)]
+
+    def _choose(self, data: Counts, law: RankLaw, entropy: Entropy) -> int:
         under, over, size = self._beside(data)
         return law.choose(np.ones(self.cells, dtype=np.int64), under, over, size, entropy)
 
@@ -190,8 +245,8 @@ class CandidateLine(SortedLine):
         under, over, size = self._beside(data)
         return Outside(under[np.maximum(first, 0)], over[np.minimum(last, self.cells - 1)], size)
 
-    def value(self, cell: int) -> float:
-        return float(self.points[cell])
+    def values(self, cells: Counts) -> Floats:
+        return self.points[cells]
 
     def ends(self, first: int, last: int) -> tuple[float, float]:
         return self.value(max(first, 0)), self.value(min(last, self.cells - 1))

@@ -21,13 +21,15 @@ from opendp_lite.engines.source import Source
 from opendp_lite.measurements._quantile_lines import (
     PlacedRows,
     at_places,
+    cells_of_columns,
     in_cells,
     place_bits,
     placed,
 )
+from opendp_lite.samplers.cell_choices import CellChoices
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.lattice import Lattice, Stretch
-from opendp_lite.samplers.rank_choice import InCells, counts_before
+from opendp_lite.samplers.rank_choice import CellChoice, InCells, RankLaw, counts_before
 
 Counts = NDArray[np.int64]
 Tally = tuple[Counts, Counts]
@@ -63,6 +65,34 @@ class Columns:
         return ColumnElsewhere(self.rows, place, self.step)
 
 
+@attrs.frozen(eq=False)
+class ColumnsHere:
+    """All columns of rows in memory, in pieces that are put together for a few columns at a time.
+
+    Attributes:
+        pieces: Arrays of shape (columns, rows).
+    """
+
+    pieces: Pieces
+
+    def __getitem__(self, place: int) -> Floats:
+        """The numbers of a column, for those who ask to change."""
+        found: Floats = self.part(place, place + 1)[0]
+        return found
+
+    def part(self, start: int, stop: int) -> Floats:
+        """Those of several columns, a row for each."""
+        if len(self.pieces) == 1:
+            return self.pieces[0][start:stop]
+        nothing = np.empty((stop - start, 0))
+        return np.concatenate([nothing, *(piece[start:stop] for piece in self.pieces)], axis=1)
+
+    @property
+    def size(self) -> int:
+        """How many rows there are."""
+        return sum(piece.shape[1] for piece in self.pieces)
+
+
 class CollectNumbers(CollectRows):
     """As ``CollectRows``, but rows on other machines stay there."""
 
@@ -70,7 +100,7 @@ class CollectNumbers(CollectRows):
         return Columns(rows, step)
 
     def finish(self, pieces: Pieces | Columns) -> Any:
-        return pieces if isinstance(pieces, Columns) else super().finish(pieces)
+        return pieces if isinstance(pieces, Columns) else ColumnsHere(pieces)
 
 
 @attrs.frozen
@@ -284,6 +314,22 @@ class _PlacedElsewhere(PlacedRows):
     def split(self, place: int) -> tuple[PlacedRows, PlacedRows]:
         under, over = Stretch(self.places.first, place), Stretch(place, self.places.last)
         return attrs.evolve(self, places=under), attrs.evolve(self, places=over)
+
+
+@cells_of_columns.register
+def _cells_of_columns_here(
+    data: ColumnsHere,
+    lattices: tuple[Lattice, ...],
+    laws: tuple[RankLaw, ...],
+    columns: int,
+    entropy: Entropy,
+) -> list[int]:
+    if columns == 1:
+        return [CellChoice(lattices[0], laws[0]).cell(data[0], entropy)]
+    found: list[int] = (
+        CellChoices(lattices, laws).cells(columns, data.part, data.size, entropy).tolist()
+    )
+    return found
 
 
 @in_cells.register

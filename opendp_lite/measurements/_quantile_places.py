@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from typing import Any, Final, Literal
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.bodies.bounds import Bounds, broadcast, parse_bounds, to_floats, width_of
+from opendp_lite.bodies.bounds import Bounds, Values, broadcast, parse_bounds, to_floats, width_of
 from opendp_lite.domains import Rows
 from opendp_lite.engines.deferred import identity
 from opendp_lite.engines.fold import Block, Floats
@@ -61,6 +60,15 @@ class Places:
     def line(self, column: int) -> SortedLine:
         """The cells of a column."""
         return self.lines[column % len(self.lines)]
+
+    def values(self, cells: Sequence[Sequence[int]]) -> Floats:
+        """The numbers that stand for cells of each column, a row for each."""
+        if len(self.lines) == 1:
+            found = self.lines[0].values(np.array(cells).reshape(-1))
+            return found.reshape(len(cells), -1)
+        return np.array(
+            [self.line(column).values(np.array(each)) for column, each in enumerate(cells)]
+        )
 
 
 def _between(space: Space[Rows], given: Where, spread: bool) -> Places:
@@ -120,8 +128,8 @@ def _treatment(space: Space[Rows], middles: Floats) -> Block:
 
 
 def lattices_of(
-    lower: tuple[Fraction, ...],
-    upper: tuple[Fraction, ...],
+    lower: Values,
+    upper: Values,
     scale: Spacing,
     unit: Number | None,
     bits: int | None = None,

@@ -27,9 +27,20 @@ from opendp_lite.samplers.rank_choice import RankLaw
 class Chooser(ABC):
     """How the cells of all wanted quantiles of one column are chosen."""
 
+    @classmethod
     @abstractmethod
-    def cells(self, line: SortedLine, data: Any, entropy: Entropy) -> list[int]:
-        """The cells, in order."""
+    def cells_of_columns(
+        cls, choosers: Any, places: Places, data: Any, columns: int, entropy: Entropy
+    ) -> list[list[int]]:
+        """The cells of each column, in order.
+
+        Args:
+            choosers: Of this class: one for all columns, or one for each.
+            places: Where they are looked for.
+            data: Of all columns.
+            columns: How many there are.
+            entropy: Where the random words come from.
+        """
 
     @abstractmethod
     def curves(self, rows: Fraction) -> list[Profile]:
@@ -52,8 +63,16 @@ class Alone(Chooser):
     laws: tuple[RankLaw, ...]
     reach: Fraction
 
-    def cells(self, line: SortedLine, data: Any, entropy: Entropy) -> list[int]:
-        return sorted(line.choose(data, law, entropy) for law in self.laws)
+    @classmethod
+    def cells_of_columns(
+        cls, choosers: Any, places: Places, data: Any, columns: int, entropy: Entropy
+    ) -> list[list[int]]:
+        lines = places.lines
+        found = [
+            type(lines[0]).choose_each(lines, data, laws, columns, entropy)
+            for laws in zip(*(chooser.laws for chooser in choosers), strict=True)
+        ]
+        return [sorted(cells) for cells in zip(*found, strict=True)]
 
     def curves(self, rows: Fraction) -> list[Profile]:
         return [BoundedRangeProfile(self.reach * rows)] * len(self.laws)
@@ -81,7 +100,17 @@ class ByParts(Chooser):
     pure: Fraction | None
     rho: Fraction
 
-    def cells(self, line: SortedLine, data: Any, entropy: Entropy) -> list[int]:
+    @classmethod
+    def cells_of_columns(
+        cls, choosers: Any, places: Places, data: Any, columns: int, entropy: Entropy
+    ) -> list[list[int]]:
+        return [
+            choosers[column % len(choosers)]._cells(places.line(column), data[column], entropy)
+            for column in range(columns)
+        ]
+
+    def _cells(self, line: SortedLine, data: Any, entropy: Entropy) -> list[int]:
+        """The cells of one column."""
         rows = line.placed(data, entropy)
         return cells_by_parts(self.root, self.prices, rows, self.count, entropy)
 
@@ -138,16 +167,12 @@ class QuantileRelease:
     shape: ReleaseShape
 
     def __call__(self, value: Any, entropy: Entropy) -> Any:
-        found = [
-            [self.places.line(j).value(cell) for cell in self.cells(value, j, entropy)]
-            for j in range(self.columns)
-        ]
-        return self.shape.numbers(np.array(found).T)
+        return self.shape.numbers(self.places.values(self.cells(value, entropy)).T)
 
-    def cells(self, value: Any, column: int, entropy: Entropy) -> list[int]:
-        """The cells of a column's quantiles."""
-        chooser = self.choosers[column % len(self.choosers)]
-        return chooser.cells(self.places.line(column), value[column], entropy)
+    def cells(self, value: Any, entropy: Entropy) -> list[list[int]]:
+        """The cells of each column's quantiles."""
+        kind = type(self.choosers[0])
+        return kind.cells_of_columns(self.choosers, self.places, value, self.columns, entropy)
 
 
 @attrs.frozen(eq=False)
@@ -160,13 +185,13 @@ class EstimateRelease:
     sampling: bool
 
     def __call__(self, value: Any, entropy: Entropy) -> Any:
-        found = [self._estimates(value, j, entropy) for j in range(self.numbers.columns)]
+        cells = self.numbers.cells(value, entropy)
+        found = [self._estimates(value, j, each, entropy) for j, each in enumerate(cells)]
         return self.numbers.shape.estimates(found)
 
-    def _estimates(self, value: Any, column: int, entropy: Entropy) -> Estimates:
+    def _estimates(self, value: Any, column: int, cells: list[int], entropy: Entropy) -> Estimates:
         """Those of one column. The intervals hold jointly, so each by itself."""
         line = self.numbers.places.line(column)
-        cells = self.numbers.cells(value, column, entropy)
         law = self.laws[column % len(self.laws)]
         ends = np.array(law.intervals(line, value[column], cells, entropy))
         deviations = NormalDist().inv_cdf((1 + self.confidence) / 2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, Final, cast, overload
 
@@ -20,7 +20,6 @@ from opendp_lite.exact import (
     Number,
     confidence_of,
     described,
-    exact,
     format_number,
     nearest,
     positive,
@@ -240,10 +239,8 @@ def private_quantile(
     where = Where(bounds, candidates, scale, unit, bits)
     places = where.places(space, spread=by_parts)
     for_values = Fraction(1) if level is None else 1 - _FOR_INTERVALS
-    choose = _by_parts if by_parts else _alone
-    choosers = tuple(
-        choose(space, distinct, budget.part(share * for_values)) for share in share_of_columns
-    )
+    chooser = (_by_parts if by_parts else _alone)(space, distinct, budget.power)
+    choosers = tuple(chooser(budget.part(share * for_values)) for share in share_of_columns)
     shape = ReleaseShape(tuple(distinct.index(q) for q in wanted), several)
     release: Any = QuantileRelease(places, choosers, columns, shape)
     each: list[_Budget] = []
@@ -298,28 +295,44 @@ class _Budget:
         return _slope(8 * self.amount / (reach * reach), root=True)
 
 
-def _alone(space: Space[Rows], wanted: tuple[Fraction, ...], budget: _Budget) -> Chooser:
-    """Each quantile on all rows, with an even part of the loss."""
-    each = budget.part(Fraction(1, len(wanted)))
-    laws = tuple(RankLaw(q, each.slope(_score_range(space, q))) for q in wanted)
-    return Alone(laws, each.range() / cast(Fraction, space.unit))
+ChooserOf = Callable[[_Budget], Chooser]
+"""What chooses the quantiles of a column, for its part of the loss."""
 
 
-def _by_parts(space: Space[Rows], wanted: tuple[Fraction, ...], budget: _Budget) -> Chooser:
-    """By recursion, with slopes that cost the loss along the dearest path."""
-    prices = Prices(budget.power, row_metric(space).fixed_size)
+def _alone(space: Space[Rows], wanted: tuple[Fraction, ...], power: int) -> ChooserOf:
+    """Each quantile on all rows, with an even part of a loss."""
+    reaches = [_score_range(space, q) for q in wanted]
+    unit = cast(Fraction, space.unit)
+
+    def chooser(budget: _Budget) -> Chooser:
+        each = budget.part(Fraction(1, len(wanted)))
+        pairs = zip(wanted, reaches, strict=True)
+        laws = tuple(RankLaw(q, each.slope(reach)) for q, reach in pairs)
+        return Alone(laws, each.range() / unit)
+
+    return chooser
+
+
+def _by_parts(space: Space[Rows], wanted: tuple[Fraction, ...], power: int) -> ChooserOf:
+    """By recursion, with slopes that cost a loss along the dearest path."""
+    prices = Prices(power, row_metric(space).fixed_size)
     plan = planned(wanted, prices)
     rows = cast(Fraction, space.unit)
-    given = budget.amount / (plan.cost(prices) * rows**budget.power)
+    cost = plan.cost(prices) * rows**power
 
-    def paid(slope: Fraction) -> Fraction:
-        return _slope(given * slope**budget.power, root=budget.power != 1)
+    def chooser(budget: _Budget) -> Chooser:
+        given = budget.amount / cost
 
-    root = plan.map(paid)
-    if budget.power == 2:
-        return ByParts(root, prices, len(wanted), None, root.cost(prices))
-    rho = root.cost(PricesOfPure(2, prices.replaces))
-    return ByParts(root, prices, len(wanted), budget.amount / rows, rho)
+        def paid(slope: Fraction) -> Fraction:
+            return _slope(given * slope**power, root=power != 1)
+
+        root = plan.map(paid)
+        if power == 2:
+            return ByParts(root, prices, len(wanted), None, root.cost(prices))
+        rho = root.cost(PricesOfPure(2, prices.replaces))
+        return ByParts(root, prices, len(wanted), budget.amount / rows, rho)
+
+    return chooser
 
 
 def _level(wanted: tuple[Fraction, ...], confidence: Number | None, sampling: bool) -> float | None:
@@ -382,7 +395,7 @@ def _explanation(chooser: Chooser, budget: _Budget, confidence: float | None) ->
 
 def _quantiles(given: Number | Sequence[Number]) -> tuple[tuple[Fraction, ...], bool]:
     several = isinstance(given, Sequence | np.ndarray)
-    found = parse_bounds(given, "quantiles") if several else (exact(given, "quantiles"),)
+    found = tuple(parse_bounds(given, "quantiles"))
     for each in found:
         if not 0 <= each <= 1 and several:
             raise ParameterError(

@@ -18,7 +18,7 @@ FAR_EXPONENT: Final = 128.0
 """An exponent beyond this may be given as this: its weight is then only bounded from above."""
 _ENVELOPE_BITS = 40
 _ROOM_BITS = 62
-_MARGIN = 1 + 2.0**-30
+ENVELOPE_MARGIN: Final = 1 + 2.0**-30
 """Above 1 by far more than exponents within 2^-32 of the true ones, and floats, can be wrong."""
 _STEP = 64
 
@@ -51,8 +51,8 @@ def choose(
     np.exp(sizes, out=sizes)
     np.multiply(sizes, counts, out=sizes)
     largest = float(sizes.max())
-    bits = min(_ENVELOPE_BITS, _ROOM_BITS - len(counts).bit_length())
-    np.multiply(sizes, 2.0**bits * _MARGIN / largest, out=sizes)
+    bits = envelope_bits(len(counts))
+    np.multiply(sizes, 2.0**bits * ENVELOPE_MARGIN / largest, out=sizes)
     envelope = sizes.astype(np.int64) + there
     ends = np.cumsum(envelope)
     unit = Fraction(largest) / 2**bits
@@ -63,6 +63,11 @@ def choose(
         ratio = int(counts[index]) / (int(envelope[index]) * unit)
         if happens(ratio, exactly(index) - shift, entropy):
             return index
+
+
+def envelope_bits(items: int) -> int:
+    """The bits of the largest whole-number weight of so many items: their sum is below 2^63."""
+    return min(_ENVELOPE_BITS, _ROOM_BITS - items.bit_length())
 
 
 def choose_by_exponents(exponents: Sequence[Fraction], entropy: Entropy) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from math import ldexp
 from typing import Final
 
 import attrs
@@ -42,8 +41,12 @@ class Lattice(ABC):
         """The cell of each number."""
 
     @abstractmethod
+    def points(self, cells: Cells) -> Floats:
+        """The middle of each cell."""
+
     def point(self, cell: int) -> float:
         """The middle of a cell."""
+        return float(self.points(np.array([cell]))[0])
 
 
 @attrs.frozen
@@ -60,14 +63,17 @@ class LinearLattice(Lattice):
         return 1 << self.bits
 
     def cell(self, x: Numbers) -> Cells:
-        inside = np.where(np.isnan(x), self.upper, x).clip(self.lower, self.upper)
-        share = (inside - self.lower) / (self.upper - self.lower)
-        found: Cells = (share * 2.0**self.bits).astype(np.int64)
-        return np.minimum(found, self.cells - 1)
+        share = np.where(np.isnan(x), self.upper, x).clip(self.lower, self.upper)
+        share -= self.lower
+        share /= self.upper - self.lower
+        share *= 2.0**self.bits
+        found: Cells = share.astype(np.int64)
+        return np.minimum(found, self.cells - 1, out=found)
 
-    def point(self, cell: int) -> float:
-        share = ldexp(2 * cell + 1, -self.bits - 1)
-        return self.lower + share * (self.upper - self.lower)
+    def points(self, cells: Cells) -> Floats:
+        share = np.ldexp((2 * cells + 1).astype(np.float64), -self.bits - 1)
+        found: Floats = self.lower + share * (self.upper - self.lower)
+        return found
 
 
 @attrs.frozen
@@ -103,20 +109,30 @@ class AsinhLattice(Lattice):
         return self._cells
 
     def cell(self, x: Numbers) -> Cells:
-        inside = np.where(np.isnan(x), self.upper, x).clip(self.lower, self.upper)
-        steps = self._whole(np.abs(inside) + self.unit) - self._zero
-        if self.lower < 0:
-            steps = np.where(inside < 0, -1 - steps, steps)
+        inside = np.asarray(x, dtype=np.float64).clip(self.lower, self.upper)
+        below = inside < 0 if self.lower < 0 else None
+        np.abs(inside, out=inside)
+        inside += self.unit
+        # The bits of NaN are above those of all numbers, and the last clip takes them to the end.
+        steps = inside.view(np.int64)
+        steps >>= self._dropped
+        steps -= self._zero
+        if below is not None:
+            np.invert(steps, out=steps, where=below)
         steps -= self._first
         return steps.clip(0, self._cells - 1, out=steps)
 
-    def point(self, cell: int) -> float:
-        place = cell + self._first
-        steps = place if place >= 0 else -place - 1
-        edges = (np.arange(2) + (steps + self._zero)) << self._dropped
-        sizes = edges.view(np.float64) - self.unit
-        inside = (sizes if place >= 0 else -sizes).clip(self.lower, self.upper)
-        return float(inside[0] / 2 + inside[1] / 2)
+    def points(self, cells: Cells) -> Floats:
+        places = cells + self._first
+        steps = np.where(places >= 0, places, -1 - places) + self._zero
+        near, far = (self._size_of(each, places) for each in (steps, steps + 1))
+        found: Floats = near / 2 + far / 2
+        return found
+
+    def _size_of(self, steps: Cells, places: Cells) -> Floats:
+        """An edge of each cell, with its sign."""
+        sizes = (steps << self._dropped).view(np.float64) - self.unit
+        return np.where(places >= 0, sizes, -sizes).clip(self.lower, self.upper)
 
     @property
     def _dropped(self) -> int:
@@ -145,5 +161,5 @@ class Stretch(Lattice):
     def cell(self, x: Numbers) -> Cells:
         return np.asarray(x, dtype=np.int64) - self.first
 
-    def point(self, cell: int) -> float:
-        return float(self.first + cell)
+    def points(self, cells: Cells) -> Floats:
+        return (self.first + cells).astype(np.float64)

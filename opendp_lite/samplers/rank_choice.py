@@ -175,14 +175,35 @@ class CellChoice:
     def cell_among(self, numbers: InCells, entropy: Entropy) -> int:
         """The chosen cell, for numbers that may lie elsewhere."""
         size = numbers.size
-        middle = int(self.law.target(size))
-        reach = ceil(Fraction(log(self.lattice.cells) + _REST) / self.law.slope) + 1
-        first, last = max(0, middle - reach), min(size, middle + reach)
+        first, last = window(self.law, self.lattice.cells, size)
         if last - first < size // 4:
             found = self._near(numbers, first, last, entropy)
             if found is not None:
                 return found
-        return self._items(numbers, 0, size).choose(entropy)
+        return self.among_all(numbers, entropy)
+
+    def among_all(self, numbers: InCells, entropy: Entropy) -> int:
+        """The chosen cell, with all numbers looked at."""
+        return self._items(numbers, 0, numbers.size).choose(entropy)
+
+    def outside_of(
+        self, stretch: tuple[int, int], numbers: InCells, outside: Fraction, entropy: Entropy
+    ) -> int | None:
+        """A cell outside of a stretch of cells; None if it is not kept and all is to be redrawn.
+
+        Args:
+            stretch: Its first cell, and the one after its last.
+            numbers: In which the cells' distances are counted.
+            outside: A distance that all those cells have at least.
+            entropy: Where the random words come from.
+        """
+        start, end = stretch
+        cell = below(self.lattice.cells - (end - start), entropy)
+        cell += end - start if cell >= start else 0
+        under, over = numbers.before(np.array([cell, cell + 1])).tolist()
+        distance = self.law.distance(under, numbers.size - over, numbers.size)
+        kept = happens(Fraction(1), self.law.slope * (distance - outside), entropy)
+        return cell if kept else None
 
     def _items(self, numbers: InCells, first: int, last: int) -> Items:
         """The items from the gap after ``first`` numbers to that after ``last``."""
@@ -204,12 +225,12 @@ class CellChoice:
         """The choice among the items near the quantile and the rest; None where it is not rare."""
         size = numbers.size
         items = self._items(numbers, first, last)
-        start, width = int(items.edges[0]), int(items.edges[-1] - items.edges[0])
-        rest, known = self.lattice.cells - width, len(items.counts)
+        stretch = int(items.edges[0]), int(items.edges[-1])
+        rest, known = self.lattice.cells - (stretch[1] - stretch[0]), len(items.counts)
         outside = min(self.law.distance(rank, size - rank, size) for rank in (first - 1, last + 1))
         farther = items.weights.farther(outside)
         inside = float((items.counts * np.exp(-items.weights.exponents)).sum())
-        if farther <= 0 or rest * exp(-min(float(farther), _LARGE)) > _RARE * inside:
+        if not is_rare(rest, farther, inside):
             return None
         while True:
             index = choose(
@@ -220,12 +241,33 @@ class CellChoice:
             )
             if index < known:
                 return items.within(index, entropy)
-            cell = below(rest, entropy)
-            cell += width if cell >= start else 0
-            under, over = numbers.before(np.array([cell, cell + 1])).tolist()
-            excess = self.law.slope * (self.law.distance(under, size - over, size) - outside)
-            if happens(Fraction(1), excess, entropy):
+            cell = self.outside_of(stretch, numbers, outside, entropy)
+            if cell is not None:
                 return cell
+
+
+def window(law: RankLaw, cells: int, size: int) -> tuple[int, int]:
+    """The gaps between which the numbers near the quantile lie: all others weigh next to nothing.
+
+    Args:
+        law: How the cells weigh.
+        cells: How many there are.
+        size: How many numbers there are.
+    """
+    middle = int(law.target(size))
+    reach = ceil(Fraction(log(cells) + _REST) / law.slope) + 1
+    return max(0, middle - reach), min(size, middle + reach)
+
+
+def is_rare(rest: int, farther: Fraction, inside: float) -> bool:
+    """Whether the rest weighs so little that choosing it costs no time.
+
+    Args:
+        rest: How many cells it has.
+        farther: An exponent that they have at least.
+        inside: The weight of all others.
+    """
+    return farther > 0 and rest * exp(-min(float(farther), _LARGE)) <= _RARE * inside
 
 
 @attrs.frozen(eq=False)
@@ -243,8 +285,7 @@ class Ranks:
     @classmethod
     def of(cls, law: RankLaw, size: int, first: int, last: int) -> Ranks:
         """With the exponents as floats, within 2^-40 up to ``FAR_EXPONENT``."""
-        find = _distances if last - first <= _KEPT else _distances.__wrapped__
-        exponents = find(law.target(size), first, last) * float(law.slope)
+        exponents = distances(law.target(size), first, last) * float(law.slope)
         return cls(law, size, first, np.minimum(exponents, FAR_EXPONENT, out=exponents))
 
     def exactly(self, index: int) -> Fraction:
@@ -260,9 +301,14 @@ class Ranks:
         return self.law.slope * distance
 
 
+def distances(middle: Fraction, first: int, last: int) -> Floats:
+    """How far the items of a lattice are from the target; not to be changed."""
+    find = _distances if last - first <= _KEPT else _distances.__wrapped__
+    return find(middle, first, last)
+
+
 @lru_cache(maxsize=8)
 def _distances(middle: Fraction, first: int, last: int) -> Floats:
-    """How far the items of a lattice are from the target."""
     before, after = ceil(middle), floor(middle)
     below = -_excess(np.arange(first, before), middle)
     return np.concatenate([below, [0.0], _excess(np.arange(after + 1, last + 1), middle)])

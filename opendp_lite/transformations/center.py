@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from operator import neg
+
 import attrs
 import numpy as np
 
-from opendp_lite.bodies.bounds import Bounds, parse_bounds, to_floats
+from opendp_lite.bodies.bounds import Bounds, each, parse_bounds, to_floats
 from opendp_lite.bodies.box import Box
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
@@ -58,5 +60,5 @@ def center(space: Space[Rows], middle: Bounds) -> Transformation[Space[Rows], Sp
         Fraction(5, 1)
     """
     point = fitting(parse_bounds(middle, "middle"), space, "center")
-    body = space.domain.body.shift(tuple(-value for value in point))
+    body = space.domain.body.shift(each(neg, point))
     return row_map_trusted(space, Moved(to_floats(point)), body, space.domain.names)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import inf
+from operator import mul
 
 import attrs
 import numpy as np
 
-from opendp_lite.bodies.bounds import Values, unsigned
+from opendp_lite.bodies.bounds import Values, each, total, unsigned
 from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.everything import Everything
 from opendp_lite.core import Transformation
@@ -83,6 +84,6 @@ def _shortest(entries: Values, p: float, columns: int) -> Fraction:
     """A norm that no row of entries of at least these sizes is below."""
     repeats = columns // len(entries)
     if p == 1:
-        return sum(entries, Fraction(0)) * repeats
-    square = sum((entry * entry for entry in entries), Fraction(0)) * repeats
+        return total(entries) * repeats
+    square = total(each(mul, entries, entries)) * repeats
     return square / sqrt_up(square) if square else square

@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import numpy as np
 
-from opendp_lite.bodies.bounds import Bounds, parse_bounds, to_floats
+from opendp_lite.bodies.bounds import Bounds, each, parse_bounds, smallest, to_floats
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
 from opendp_lite.engines.entries import EntryMap
@@ -61,7 +61,7 @@ def scale(space: Space[Rows], factor: Bounds) -> Transformation[Space[Rows], Spa
         dp.Norms(l1=1.0, l2=1.0, linf=1.0)
     """
     factors = fitting(parse_bounds(factor, "factor"), space, "scale")
-    if any(value == 0 for value in factors):
+    if smallest(each(abs, factors)) == 0:
         raise ParameterError("scale: a factor of 0 would remove the column; use select()")
     body = space.domain.body.scale(factors)
     return row_map_trusted(space, Multiplied(to_floats(factors)), body, space.domain.names)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from operator import mul
 from typing import cast
 
 import attrs
 import numpy as np
 
 from opendp_lite.bodies.body import Body
-from opendp_lite.bodies.bounds import unsigned
+from opendp_lite.bodies.bounds import each, unsigned
 from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.everything import Everything
 from opendp_lite.bodies.non_negative_ball import NonNegativeBall
@@ -62,7 +63,7 @@ def _squared(body: Body) -> Body:
     ends, radii = body.bounds(), body.radii()
     if ends is None or radii is None:
         return Everything(body.columns)
-    lower, upper = (tuple(end * end for end in each) for each in unsigned(ends))
+    lower, upper = (each(mul, end, end) for end in unsigned(ends))
     box, together = Box(lower, upper, body.columns), radii.l2_squared
     if together is not None and together * together < cast(Fraction, box.radii().l2_squared):
         return NonNegativeBall(together, p=1, columns=body.columns)

@@ -36,8 +36,8 @@ class Few(Lattice):
         inside = np.where(np.isnan(x), inf, x).clip(0, self._cells - 1)
         return inside.astype(np.int64)
 
-    def point(self, cell):
-        return cell + 0.5
+    def points(self, cells):
+        return cells + 0.5
 
 
 def distances(quantile: Fraction, numbers, cells: int) -> list[Fraction]:

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from opendp_lite.bodies.bounds import Values
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.inference.parameters import Floats, moderate
 from opendp_lite.exact import Number, exact, nearest
+from opendp_lite.fraction_array import LONG, FractionArray
 
 
 def coordinate_bound(given: Number) -> float:
@@ -47,6 +49,8 @@ def within(estimate: Any, bound: float) -> Floats:
     return found
 
 
-def dyadic(numbers: Floats) -> tuple[Fraction, ...]:
+def dyadic(numbers: Floats) -> Values:
     """The floats as the fractions that they are, over powers of two, which add up fast."""
-    return tuple(map(Fraction, numbers.tolist()))
+    if len(numbers) < LONG:
+        return tuple(map(Fraction, numbers.tolist()))
+    return FractionArray.of_floats(numbers)

@@ -1,0 +1,136 @@
+"""Exact choices among weighted items, one in each of many lanes: the choices of many columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.engines.fold import Scratch
+from opendp_lite.samplers._arrays import Counts, Flags, Floats
+from opendp_lite.samplers.choice import (
+    ENVELOPE_MARGIN,
+    FAR_EXPONENT,
+    envelope_bits,
+    goes_below,
+)
+from opendp_lite.samplers.entropy import Entropy, Words
+
+COIN_MARGIN: Final = 2.0**-30
+"""Of a probability, relatively: four times what floats can be wrong."""
+_ATOM: Final = 2.0**-50
+"""Of a probability, absolutely: more than the unread bits and the rounding of a word."""
+_WORD: Final = 2.0**-64
+
+
+def choose_each(
+    counts: Counts,
+    exponents: Floats,
+    exactly: Callable[[int, int], Fraction],
+    entropy: Entropy,
+    scratch: Scratch,
+    margin: float = COIN_MARGIN,
+) -> Counts:
+    """In each lane the index i with probability proportional to counts[i] exp(-exactly(i)).
+
+    Args:
+        counts: A row for each lane: how many items stand at each place, at least 0.
+        exponents: The exponents as floats of at least 0, a row for each lane or one for all. Each
+            is within 2^-32 of the exact one, or is ``FAR_EXPONENT`` and not above it by more. In
+            each lane an item with the exponent 0 is there, exactly.
+        exactly: The exact exponent in a lane of the item at an index.
+        entropy: Where the random words come from.
+        scratch: Buffers to work in.
+        margin: How near to its probability a uniform number is decided in exact arithmetic.
+
+    Returns:
+        An index for each lane.
+
+    Proof:
+        Each lane is drawn as ``choose`` draws: an item by whole-number weights w above the true
+        ones, with an exact uniform integer below their sum. It is kept with the exact probability
+        p = counts[i] exp(-exactly(i)) / (w unit), else its lane is drawn again.
+
+        A uniform number U of which 64 bits are known is compared with p. The float of p errs by
+        a factor of at most exp(2^-32) for the exponent, 1 + 2^-40 for ``numpy.exp``, and
+        1 + 5 2^-53 for the rounding of counts and weights to floats, two products and a quotient:
+        together below 1 + 2^-31. The float of the 64 bits errs by 2^-53, and the unread bits add
+        less than 2^-64. Where U and p are further apart than ``margin`` p + 2^-50 all of this
+        cannot turn the comparison. At ``FAR_EXPONENT`` the float of p is only a bound from above,
+        so it decides what is not kept and nothing else. All other lanes, about one in 10^8, are
+        decided by ``goes_below`` from the same 64 bits and as many more as it takes. So the law
+        is exact, whatever the margin beyond 2^-31.
+    """
+    lanes, items = counts.shape
+    chances = scratch.take("chances", exponents.shape)
+    sizes = scratch.take("sizes", counts.shape)
+    envelope, ends = (
+        scratch.take(name, counts.shape).view(np.int64) for name in ("envelope", "ends")
+    )
+    np.exp(np.negative(exponents, out=chances), out=chances)
+    np.multiply(counts, chances, out=sizes)
+    largest = sizes.max(axis=1)
+    bits = envelope_bits(items)
+    np.multiply(sizes, (2.0**bits * ENVELOPE_MARGIN / largest)[:, None], out=sizes)
+    np.copyto(envelope, sizes, casting="unsafe")
+    np.add(envelope, counts > 0, out=envelope)
+    np.cumsum(envelope, axis=1, out=ends)
+    units = largest / 2.0**bits
+    shared = len(exponents) == 1
+    found = np.empty(lanes, dtype=np.int64)
+    left = np.arange(lanes)
+    while len(left):
+        places = below_each(ends[left, -1], entropy)
+        index = np.array(
+            [
+                ends[lane].searchsorted(at, side="right")
+                for lane, at in zip(left, places, strict=True)
+            ]
+        )
+        words, row = entropy.words(len(left)), np.zeros_like(left) if shared else left
+        own, drawn = counts[left, index], envelope[left, index]
+        likely = own * chances[row, index] / (drawn * units[left])
+        kept, sure = _decided(words, likely, exponents[row, index], margin)
+        for at in np.flatnonzero(~sure).tolist():
+            lane, item = int(left[at]), int(index[at])
+            ratio = int(own[at]) / (int(drawn[at]) * Fraction(float(units[lane])))
+            kept[at] = goes_below(int(words[at]), ratio, exactly(lane, item), entropy)
+        found[left[kept]] = index[kept]
+        left = left[~kept]
+    return found
+
+
+def _decided(
+    words: Words, likely: Floats, exponents: Floats, margin: float
+) -> tuple[Flags, NDArray[np.bool_]]:
+    """Which uniform numbers are below their probabilities, and of which that is certain."""
+    uniform, slack = words * _WORD, margin * likely + _ATOM
+    kept = (uniform < likely - slack) & (exponents < FAR_EXPONENT)
+    return kept, kept | (uniform > likely + slack)
+
+
+def below_each(totals: Counts, entropy: Entropy) -> Counts:
+    """For each total a whole number from 0 to total - 1, each as likely; totals below 2^63.
+
+    As ``below``: the low bits of a word, and of another one while they are not below the total.
+    """
+    masks = _masks(totals)
+    found = np.empty_like(totals)
+    left = np.arange(len(totals))
+    while len(left):
+        drawn = (entropy.words(len(left)) & masks[left]).view(np.int64)
+        fits = drawn < totals[left]
+        found[left[fits]] = drawn[fits]
+        left = left[~fits]
+    return found
+
+
+def _masks(totals: Counts) -> Words:
+    """As many bits set as each total has."""
+    masks = totals.view(np.uint64).copy()
+    for shift in (1, 2, 4, 8, 16, 32):
+        masks |= masks >> np.uint64(shift)
+    return masks
