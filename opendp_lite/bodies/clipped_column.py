@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cached_property
-from operator import eq
+from math import isfinite
 from typing import Any, Final
 
 import attrs
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from opendp_lite.engines.entries import Whole
 from opendp_lite.engines.fold import Floats, Scratch
 from opendp_lite.engines.missing import holds_missing
+from opendp_lite.exact import nearest
 
-_ROOM: Final = 1 << 63
 _EXACT: Final = 2**53
 _SINGLE: Final[np.dtype[Any]] = np.dtype(np.float32)
 _DOUBLE: Final[np.dtype[Any]] = np.dtype(np.float64)
@@ -66,18 +66,17 @@ class ClippedColumn:
         return Fraction(self.subtracted) / self._unit
 
     @cached_property
-    def _bounds(self) -> tuple[Fraction, Fraction] | None:
-        """The entries whose images are the least and the largest, where no float is rounded."""
-        bounds = tuple((end + self._moved) * self._unit for end in (self.least, self.most))
-        exact = self._moved.denominator == 1 and max(map(abs, bounds)) <= _EXACT
-        return (bounds[0], bounds[1]) if exact else None
+    def _bounds(self) -> tuple[Fraction, Fraction]:
+        """The numbers that have the least and the largest image, and are not rounded."""
+        least, most = ((end + self._moved) * self._unit for end in (self.least, self.most))
+        return least, most
 
     @cached_property
     def _whole(self) -> tuple[int, int] | None:
-        """The same where they are whole numbers, and whole numbers are on the grid."""
-        if self._bounds is None or self.exponent > 0:
-            return None
+        """The same, where all whole numbers between them are floats and lie on the grid."""
         least, most = self._bounds
+        if self.exponent > 0 or max(-least, most) > _EXACT:
+            return None
         return (int(least), int(most)) if least.denominator == most.denominator == 1 else None
 
     @cached_property
@@ -85,9 +84,12 @@ class ClippedColumn:
         """The same by type, for the types of floats that hold them."""
         found: dict[np.dtype[Any], tuple[NDArray[Any], NDArray[Any]]] = {}
         for dtype in (_SINGLE, _DOUBLE):
-            ends = [np.array(float(bound)).astype(dtype) for bound in self._bounds or ()]
-            if ends and all(map(eq, map(Fraction, map(float, ends)), self._bounds or ())):
-                found[dtype] = (ends[0], ends[1])
+            least, most = (np.array(nearest(bound)).astype(dtype) for bound in self._bounds)
+            if all(map(isfinite, (least, most))) and self._bounds == (
+                Fraction(float(least)),
+                Fraction(float(most)),
+            ):
+                found[dtype] = least, most
         return found
 
     @cached_property
@@ -148,11 +150,11 @@ class ClippedColumn:
         return out.view(np.int64)
 
     def _within(self, entries: NDArray[Any]) -> tuple[int, int] | None:
-        """Whole bounds of the entries that their type holds, where a total of them fits int64."""
+        """Whole bounds of the entries that their type holds, where there are such."""
         if self._whole is None:
             return None
         (low, high), limits = self._whole, np.iinfo(entries.dtype)
-        if low > limits.max or high < limits.min or len(entries) * max(-low, high) >= _ROOM:
+        if low > limits.max or high < limits.min:
             return None
         return max(low, int(limits.min)), min(high, int(limits.max))
 
@@ -160,5 +162,5 @@ class ClippedColumn:
         dtype = entries.dtype
         inside = scratch.take_typed("whole", len(entries), dtype)
         entries.clip(dtype.type(least), dtype.type(most), out=inside)
-        steps = int(np.add.reduce(inside, dtype=_BITS)) << -self.exponent
+        steps = int(np.add.reduce(inside, dtype=_BITS)) << -self.exponent  # modulo 2^64, as all is
         return steps + len(entries) * (self.origin - int(self._moved))

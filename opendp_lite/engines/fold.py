@@ -14,6 +14,14 @@ Block = Callable[[Floats], Floats]
 Summary = TypeVar("Summary")
 Part = TypeVar("Part")
 _BYTES: Final = 8
+_LARGE: Final = 2**14
+"""Floats in an array that malloc asks the system for, unless it has seen a larger one freed."""
+_LARGER: Final = 2**19
+"""Floats in an array that is freed at once, so that malloc keeps the memory of smaller ones.
+
+No page of it is touched. Without it glibc gives the working arrays back to the system after each
+release, and the next one waits for some hundred pages to be mapped and zeroed.
+"""
 
 
 class Scratch:
@@ -27,6 +35,8 @@ class Scratch:
         size = shape[0] * shape[1]
         held = self._buffers.get(name)
         if held is None or held.size < size:
+            if size >= _LARGE:
+                np.empty(max(_LARGER, 4 * size if 2 * size > _LARGER else 0))
             held = self._buffers[name] = np.empty(size)
         return held[:size].reshape(shape)
 

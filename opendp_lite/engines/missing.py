@@ -44,6 +44,7 @@ class LeaveOut:
     """A block function that leaves out every row with a missing entry."""
 
     only_missing: ClassVar[bool] = True
+    leaves_out: ClassVar[bool] = True
 
     def __call__(self, block: Floats) -> Floats:
         if not holds_missing(block):

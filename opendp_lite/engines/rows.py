@@ -188,15 +188,22 @@ def _folded(plans: Sequence[_Plan], source: Source) -> list[Any]:
 def _as_they_lie(
     plans: Sequence[_Plan], lying: Sequence[AsTheyLie[Any, Any]], source: Source
 ) -> list[Any]:
-    """The summaries of pieces as they lie; one in which something is missing goes step by step."""
+    """The summaries of pieces as they lie.
+
+    What is missing is left out first where each fold leaves it out: entry by entry functions and
+    leaving out rows may change places. Else such a piece goes step by step.
+    """
     work = _StepByStep(plans)
     parts: list[Any] | None = None
     scratches = [Scratch() for _ in lying]
+    leaving_out = _leaving_out(plans)
     for piece in read(source, as_they_lie=True):
         if type(piece) is not np.ndarray or not piece.size:
             work.add(piece)
             continue
         found = _parts(lying, piece, scratches)
+        if found is None and leaving_out is not None and len(kept := leaving_out(piece)):
+            found = _parts(lying, kept, scratches)
         if found is None:
             for block in blocks_of(piece):
                 work.add(block)
@@ -208,6 +215,19 @@ def _as_they_lie(
     if parts is not None:
         work.add_totals([how.finish(part) for how, part in zip(lying, parts, strict=True)])
     return work.totals
+
+
+def _leaving_out(plans: Sequence[_Plan]) -> Block | None:
+    """The function that leaves out rows with missing entries, where each plan has it."""
+    found = [
+        next((part.function for part in plan.functions if _leaves_out(part.function)), None)
+        for plan in plans
+    ]
+    return None if None in found else found[0]
+
+
+def _leaves_out(function: Block) -> bool:
+    return getattr(function, "leaves_out", False)
 
 
 def _parts(

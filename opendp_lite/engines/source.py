@@ -17,7 +17,7 @@ from opendp_lite.exact import described, whole
 BLOCK_ENTRIES: Final = 65536
 """Entries in a block: few calls, and working arrays that stay in a processor's cache."""
 PIECE_ENTRIES: Final = 262144
-"""Entries in a piece of rows as they lie: a fold that takes them has one working array, not many."""
+"""Entries in a piece of rows as they lie, of which a fold makes fewer working arrays."""
 SHARE_ENTRIES: Final = 2_000_000
 """Entries for which a further thread is worth its start."""
 _MOST_COLUMNS: Final = 2**24
