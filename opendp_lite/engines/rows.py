@@ -196,13 +196,12 @@ def _as_they_lie(
     work = _StepByStep(plans)
     parts: list[Any] | None = None
     scratches = [Scratch() for _ in lying]
-    leaving_out = _leaving_out(plans)
     for piece in read(source, as_they_lie=True):
         if type(piece) is not np.ndarray or not piece.size:
             work.add(piece)
             continue
         found = _parts(lying, piece, scratches)
-        if found is None and leaving_out is not None and len(kept := leaving_out(piece)):
+        if found is None and len(kept := _without_missing(plans, piece)):
             found = _parts(lying, kept, scratches)
         if found is None:
             for block in blocks_of(piece):
@@ -217,17 +216,15 @@ def _as_they_lie(
     return work.totals
 
 
-def _leaving_out(plans: Sequence[_Plan]) -> Block | None:
-    """The function that leaves out rows with missing entries, where each plan has it."""
-    found = [
-        next((part.function for part in plan.functions if _leaves_out(part.function)), None)
-        for plan in plans
-    ]
-    return None if None in found else found[0]
-
-
-def _leaves_out(function: Block) -> bool:
-    return getattr(function, "leaves_out", False)
+def _without_missing(plans: Sequence[_Plan], piece: NDArray[Any]) -> NDArray[Any]:
+    """The rows that lack nothing, where every plan leaves out the others; else none."""
+    for plan in plans:
+        treatments = (part.function for part in plan.functions)
+        first = next((each for each in treatments if getattr(each, "only_missing", False)), None)
+        if not getattr(first, "leaves_out", False):
+            return piece[:0]
+    kept: NDArray[Any] = first(piece)  # type: ignore[misc]
+    return kept
 
 
 def _parts(

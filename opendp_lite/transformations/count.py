@@ -57,10 +57,10 @@ class CountFold(EntryFold[int]):
         return type(function) is Projection
 
     def as_they_lie(self, functions: Sequence[Block]) -> AsTheyLie[int, int] | None:
-        return None if where_whole(functions) else _Counted()
+        return None if where_whole(functions) else _CountAsTheyLie()
 
 
-class _Counted(AsTheyLie[int, int]):
+class _CountAsTheyLie(AsTheyLie[int, int]):
     """The number of rows."""
 
     def part(self, piece: NDArray[Any], scratch: Scratch, *, seen: bool) -> int | None:

@@ -162,7 +162,10 @@ def test_pieces_of_any_size_have_the_same_sums(entries, monkeypatch):
     cases = [
         (dp.records() >> dp.clamp(0, 100) >> dp.sum(), column),
         (dp.records() >> dp.clamp(0, 100) >> dp.center(50) >> dp.sum(), column),
+        (dp.records() >> dp.impute(7) >> dp.clamp(0, 100) >> dp.sum(), column),
+        (dp.records() >> dp.drop_nan() >> dp.clamp(0, 100) >> dp.sum(), column),
         (dp.records() >> dp.count(), column),
+        (dp.records() >> dp.count(missing=True), column),
         (sized >> dp.clamp(0, 100) >> dp.sum(), column),
         (dp.records(columns=5) >> dp.clamp(-1, 4) >> dp.sum(), table),
         (dp.records(columns=5) >> dp.clip_to_norm(4) >> dp.sum(), table),
