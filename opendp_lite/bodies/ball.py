@@ -6,6 +6,7 @@ from fractions import Fraction
 from functools import cached_property
 from math import inf, trunc
 from operator import add, mul, neg, sub
+from typing import Any
 
 import attrs
 import numpy as np
@@ -45,6 +46,8 @@ _ROUNDING = 2.0**-44
 _MAGIC = 3 * 2.0**51
 _FAR = 2**300
 _NARROW = 4
+_WIDE = 1000
+"""From so many columns on, one row after another is faster than one column after another."""
 _ORIGIN = int(np.float64(_MAGIC).view(np.int64))
 
 
@@ -296,17 +299,28 @@ class _Shrink(GridRounding):
 
     @property
     def by_column(self) -> bool:
+        return self.ball.columns < _WIDE
+
+    @property
+    def any_type(self) -> bool:
         return True
 
     def into(self, block: Floats, out: Floats, spare: Floats) -> None:
         self._rounded(block, DENSE, out, spare)
+
+    def unless_missing(self, block: NDArray[Any], out: Floats, spare: Floats) -> bool:
+        if block.dtype != np.float64:
+            np.copyto(out, block, casting="same_kind")
+            block = out
+        return self._rounded(block, DENSE, out, spare)
 
     def steps(self, entries: Floats, layout: Layout) -> Whole:
         out = np.empty_like(entries)
         self._rounded(entries, layout, out, np.empty_like(out))
         return out.view(np.int64) - _ORIGIN
 
-    def _rounded(self, entries: Floats, layout: Layout, out: Floats, spare: Floats) -> None:
+    def _rounded(self, entries: Floats, layout: Layout, out: Floats, spare: Floats) -> bool:
+        """Fills ``out``, with the rounded centre for a row with NaN; whether there is no such."""
         factor = self.ball.shrink(entries, layout, out, spare, self.target)
         if len(self.radii) == 1:
             np.multiply(out, layout.of_rows(factor * self.radii[0]), out=out)
@@ -314,5 +328,9 @@ class _Shrink(GridRounding):
             np.multiply(out, layout.of_rows(factor), out=out)
             np.multiply(out, layout.of_columns(self.radii), out=out)
         np.add(out, layout.of_columns(self.magic), out=out)
+        missing = np.isnan(factor)
+        if not missing.any():
+            return True
         bits, rest = out.view(np.int64), layout.of_columns(self.magic.view(np.int64))
-        np.copyto(bits, rest, where=layout.of_rows(np.isnan(factor)))
+        np.copyto(bits, rest, where=layout.of_rows(missing))
+        return False

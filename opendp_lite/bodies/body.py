@@ -178,6 +178,10 @@ class Body(ABC):
         """
         return False
 
+    def by_entry(self) -> bool:
+        """Whether ``project`` clips each entry by itself."""
+        return False
+
     def total_range(self) -> tuple[Fraction, Fraction] | None:
         """(L, R) where rows minus L are non-negative and of a total of at most R; else None."""
         return None
@@ -210,6 +214,11 @@ class Projection(EntryMap):
 
     def on_entries(self, entries: Floats, layout: Layout) -> Floats:
         return self.body.project(entries, layout)
+
+    @property
+    def subtracted(self) -> Floats | None:
+        """Nothing, where it clips each entry by itself; see ``SumFold.as_they_lie``."""
+        return np.zeros(1) if self.body.by_entry() else None
 
     def keeps_zeros(self) -> bool:
         return self.body.keeps_zeros()

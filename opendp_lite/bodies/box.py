@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cached_property
 from operator import add, gt, mul
+from typing import Any
 
 import attrs
 import numpy as np
@@ -31,11 +32,12 @@ from opendp_lite.bodies.bounds import (
     total_up,
     width_of,
 )
+from opendp_lite.bodies.clipped_column import ClippedColumn
 from opendp_lite.bodies.grid_rounding import GridRounding, grid_exponent
 from opendp_lite.engines.entries import Whole
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.layout import DENSE, Layout
-from opendp_lite.engines.missing import FillEntries
+from opendp_lite.engines.missing import FillEntries, holds_missing
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import nearest
 from opendp_lite.fields import initialise
@@ -174,6 +176,9 @@ class Box(Body):
     def keeps_zeros(self) -> bool:
         return self._holds_zero
 
+    def by_entry(self) -> bool:
+        return True
+
     def exponent(self) -> int:
         return grid_exponent("clamp", largest(self._largest), smallest(self._widths))
 
@@ -196,7 +201,10 @@ class Box(Body):
         magic = float(unit * 3 * 2**51)
         origin = int(np.float64(magic).view(np.int64))
         least, most = _tiled(low, origin, self.columns), _tiled(high, origin, self.columns)
-        return _Clip(self.columns, origin, np.array(magic), least, most)
+        alone = None
+        if self.columns == 1:
+            alone = ClippedColumn(self.exponent(), low[0], high[0])
+        return _Clip(self.columns, origin, np.array(magic), least, most, alone)
 
     def __repr__(self) -> str:
         count = f", columns={self.columns}" if self.columns != self._kept else ""
@@ -212,9 +220,31 @@ class _Clip(GridRounding):
     magic: Floats
     least: Whole
     most: Whole
+    alone: ClippedColumn | None
+
+    @property
+    def any_type(self) -> bool:
+        return True
+
+    def column(self) -> ClippedColumn | None:
+        return self.alone
 
     def into(self, block: Floats, out: Floats, spare: Floats) -> None:
         np.add(block, self.magic, out=out)
+        self._clip(out)
+
+    def unless_missing(self, block: NDArray[Any], out: Floats, spare: Floats) -> bool:
+        if block.dtype == np.float64:
+            np.add(block, self.magic, out=out)
+        else:
+            np.copyto(out, block, casting="same_kind")
+            np.add(out, self.magic, out=out)
+        if block.dtype.kind == "f" and holds_missing(out):
+            return False
+        self._clip(out)
+        return True
+
+    def _clip(self, out: Floats) -> None:
         bits = out.view(np.int64)
         tile = max(self.least.size, self.most.size)
         if tile == 1:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final
 
+from numpy.typing import NDArray
+
+from opendp_lite.bodies.clipped_column import ClippedColumn
 from opendp_lite.engines.entries import Whole
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.layout import Layout
@@ -52,6 +55,19 @@ class GridRounding(ABC):
     def by_column(self) -> bool:
         """Whether buffers may have any layout, and column after column is fastest."""
         return False
+
+    @property
+    def any_type(self) -> bool:
+        """Whether ``unless_missing`` takes blocks of any type of number and any strides."""
+        return False
+
+    def column(self) -> ClippedColumn | None:
+        """The same for rows of one column that are clipped entry by entry; else None."""
+        return None
+
+    def unless_missing(self, block: NDArray[Any], out: Floats, spare: Floats) -> bool:
+        """As ``into``; False where an entry is NaN, and then ``out`` holds nothing."""
+        raise NotImplementedError
 
     @abstractmethod
     def into(self, block: Floats, out: Floats, spare: Floats) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import attrs
 import numpy as np
@@ -153,8 +154,20 @@ class _NotBelowZero(GridRounding):
     def by_column(self) -> bool:
         return self.ball.by_column
 
+    @property
+    def any_type(self) -> bool:
+        return self.ball.any_type
+
     def into(self, block: Floats, out: Floats, spare: Floats) -> None:
         self.ball.into(block, out, spare)
+        self._raise(out)
+
+    def unless_missing(self, block: NDArray[Any], out: Floats, spare: Floats) -> bool:
+        whole = self.ball.unless_missing(block, out, spare)
+        self._raise(out)
+        return whole
+
+    def _raise(self, out: Floats) -> None:
         bits = out.view(np.int64)
         np.maximum(bits, self.origin, out=bits)
 

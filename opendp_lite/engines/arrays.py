@@ -18,7 +18,7 @@ from numpy import ma
 from numpy.typing import NDArray
 
 from opendp_lite.engines.fold import Floats
-from opendp_lite.engines.source import BLOCK_ENTRIES, InMemory, NoRows, Source
+from opendp_lite.engines.source import BLOCK_ENTRIES, PIECE_ENTRIES, InMemory, NoRows, Source
 from opendp_lite.errors import DataError
 
 Numeric = NDArray[Any]
@@ -67,6 +67,15 @@ class ArrayRows(InMemory):
             whole = np.ascontiguousarray(self.rows, dtype=np.float64)
             return iter((whole,) if len(whole) else ())
         return super().blocks()
+
+    @property
+    def views(self) -> bool:
+        return self.plain
+
+    def as_they_lie(self) -> Iterator[Numeric]:
+        if self.plain and self.rows.size <= PIECE_ENTRIES:
+            return iter((self.rows,) if len(self.rows) else ())
+        return super().as_they_lie()
 
     def between(self, start: int, stop: int, odd: set[str]) -> Numeric:
         rows = self.rows[start:stop]

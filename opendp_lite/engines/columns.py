@@ -170,6 +170,9 @@ class _Columns(Source):
     def blocks(self) -> Iterator[Any]:
         return self.rows.blocks()
 
+    def as_they_lie(self) -> Iterator[Any]:
+        return self.rows.as_they_lie()
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as the rows themselves."""
         return identity, (self.rows,)

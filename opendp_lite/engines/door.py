@@ -7,7 +7,7 @@ library ``libraries/of_LIBRARY_PART.py``. It is imported when the first of them 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import cache, lru_cache, partial, singledispatch
 from importlib import import_module
 from importlib.util import find_spec
@@ -106,17 +106,18 @@ def _unreadable(data: object) -> str:
     )
 
 
-def read(source: Source) -> Iterator[Any]:
-    """The blocks of a source; no foreign error gets out."""
-    return source.blocks() if source.plain else _guarded(source)
+def read(source: Source, *, as_they_lie: bool = False) -> Iterator[Any]:
+    """The blocks of a source, or its pieces, as they lie; no foreign error gets out."""
+    opening = source.as_they_lie if as_they_lie else source.blocks
+    return opening() if source.plain else _guarded(opening)
 
 
-def _guarded(source: Source) -> Iterator[Any]:
+def _guarded(opening: Callable[[], Iterator[Any]]) -> Iterator[Any]:
     words = (
         "the data could not be read to its end: the function or the library that gives it failed; "
         "go through it once without dp to see why"
     )
-    blocks = attempted(lambda: iter(source.blocks()), words)
+    blocks = attempted(lambda: iter(opening()), words)
     while (block := attempted(lambda: next(blocks, _END), words)) is not _END:
         yield block
 

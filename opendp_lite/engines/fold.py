@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,16 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Block = Callable[[Floats], Floats]
 Summary = TypeVar("Summary")
+Part = TypeVar("Part")
+_BYTES: Final = 8
+_LARGE: Final = 2**14
+"""Floats in an array that malloc asks the system for, unless it has seen a larger one freed."""
+_LARGER: Final = 2**19
+"""Floats in an array that is freed at once, so that malloc keeps the memory of smaller ones.
+
+No page of it is touched. Without it glibc gives the working arrays back to the system after each
+release, and the next one waits for some hundred pages to be mapped and zeroed.
+"""
 
 
 class Scratch:
@@ -25,8 +35,40 @@ class Scratch:
         size = shape[0] * shape[1]
         held = self._buffers.get(name)
         if held is None or held.size < size:
+            if size >= _LARGE:
+                np.empty(max(_LARGER, 4 * size if 2 * size > _LARGER else 0))
             held = self._buffers[name] = np.empty(size)
         return held[:size].reshape(shape)
+
+    def take_typed(self, name: Hashable, size: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """As above, a buffer of one dimension and of another type."""
+        held = self.take(name, (1, -(-size * dtype.itemsize // _BYTES)))
+        return held.reshape(-1).view(dtype)[:size]
+
+
+class AsTheyLie(ABC, Generic[Part, Summary]):
+    """A fold of arrays of any type of number and any strides, from which nothing is missing.
+
+    What it finds is what the block functions and the fold that it stands for find, to the last bit.
+    """
+
+    @abstractmethod
+    def part(self, piece: NDArray[Any], scratch: Scratch, *, seen: bool) -> Part | None:
+        """What is to be known of some rows, at least one; None where an entry is NaN.
+
+        Args:
+            piece: The rows.
+            scratch: As for ``Fold.summarise``.
+            seen: Whether another fold has seen that no entry is NaN.
+        """
+
+    @abstractmethod
+    def merge(self, first: Part, second: Part) -> Part:
+        """What is to be known of both."""
+
+    @abstractmethod
+    def finish(self, part: Part) -> Summary:
+        """The summary."""
 
 
 class Fold(ABC, Generic[Summary]):
@@ -57,6 +99,13 @@ class Fold(ABC, Generic[Summary]):
     @abstractmethod
     def summarise(self, block: Floats, scratch: Scratch) -> Summary:
         """The summary of a block of rows, which must not be written to."""
+
+    def as_they_lie(self, functions: Sequence[Block]) -> AsTheyLie[Any, Summary] | None:
+        """The same fold of what block functions make of rows, for rows as they lie.
+
+        None where there is none that is faster than one function after another.
+        """
+        return None
 
     @abstractmethod
     def merge(self, first: Summary, second: Summary) -> Summary:

@@ -8,8 +8,8 @@ that row alone, so neighbouring datasets stay neighbours.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Final
 
 import attrs
 import numpy as np
@@ -25,6 +25,8 @@ from opendp_lite.engines.sparse import SparseRows
 
 def holds_missing(entries: Floats) -> bool:
     """Whether any entry is NaN; one pass over the entries, and no array is made."""
+    if entries.dtype.kind != "f":
+        return False
     least = np.minimum.reduce(entries, axis=None, initial=np.inf)
     return bool(least != least)
 
@@ -40,6 +42,9 @@ def whole_rows(block: Floats) -> NDArray[np.bool_]:
 @attrs.frozen(repr=False)
 class LeaveOut:
     """A block function that leaves out every row with a missing entry."""
+
+    only_missing: ClassVar[bool] = True
+    leaves_out: ClassVar[bool] = True
 
     def __call__(self, block: Floats) -> Floats:
         if not holds_missing(block):
@@ -66,6 +71,8 @@ class FillEntries(EntryMap):
     ``by`` holds one number for all columns, or one for each.
     """
 
+    only_missing: ClassVar[bool] = True
+
     by: Floats
 
     def __call__(self, block: Floats) -> Floats:
@@ -88,6 +95,8 @@ class FillRows:
     ``by`` holds one number for all columns, or one for each.
     """
 
+    only_missing: ClassVar[bool] = True
+
     by: Floats
 
     def __call__(self, block: Floats) -> Floats:
@@ -99,6 +108,11 @@ class FillRows:
 
 
 LEAVE_OUT: Final = LeaveOut()
+
+
+def where_whole(functions: Sequence[Block]) -> tuple[Block, ...]:
+    """What is left of block functions for rows in which nothing is missing."""
+    return tuple(each for each in functions if not getattr(each, "only_missing", False))
 
 
 def fold_present(

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from opendp_lite.engines.applied import applied, summarised
 from opendp_lite.engines.door import opened, read
-from opendp_lite.engines.fold import Block, Fold, Scratch
+from opendp_lite.engines.fold import AsTheyLie, Block, Fold, Scratch
 from opendp_lite.engines.least_rows import Keys
 from opendp_lite.engines.quiet import quiet_for
 from opendp_lite.engines.reduced import reduced
-from opendp_lite.engines.source import Source
+from opendp_lite.engines.source import Source, blocks_of
 from opendp_lite.engines.sparse import NotSparseError, densifies
 
 _UNNAMED: Final = "a step"
@@ -140,18 +140,23 @@ class _Plan:
     """A fold with the block functions that come before it, as far as it does not do them.
 
     ``step`` is the one to name where the fold refuses: that of what it does itself, or its own.
+    ``lying`` does it all for rows as they lie, where it can.
     """
 
     functions: tuple[Part, ...]
     how: Fold[Any]
     step: str
+    lying: AsTheyLie[Any, Any] | None = None
 
     @classmethod
     def of(cls, waiting: Waiting, pick: Block | None) -> _Plan:
         """What is to be done for a fold of rows, which may first pick its columns."""
-        left, fused = unfused(waiting.rows.functions, waiting.rows.fused, waiting.how)
-        first = () if pick is None else (Part(pick, "select"),)
-        return cls((*first, *left), waiting.how, fused or waiting.step)
+        how = waiting.how
+        left, fused = unfused(waiting.rows.functions, waiting.rows.fused, how)
+        if pick is not None:
+            return cls((Part(pick, "select"), *left), how, fused or waiting.step)
+        lying = how.as_they_lie([part.function for part in left])
+        return cls(left, how, fused or waiting.step, lying)
 
 
 def one_pass(waiting: Sequence[Waiting]) -> list[Any]:
@@ -170,29 +175,98 @@ def _merged(plans: Sequence[_Plan], first: list[Any], second: list[Any]) -> list
 
 
 def _folded(plans: Sequence[_Plan], source: Source) -> list[Any]:
-    if len(plans) == 1:
-        return [_folded_alone(plans[0], source)]
-    scratches = [Scratch() for _ in plans]
-    totals = [plan.how.empty() for plan in plans]
-    steps, places = _shared(plans)
+    lying = [plan.lying for plan in plans if plan.lying is not None]
     with np.errstate(all="ignore"):
+        if len(lying) == len(plans):
+            return _as_they_lie(plans, lying, source)
+        work = _StepByStep(plans)
         for block in read(source):
-            mapped = [block]
-            for place, part in steps:
-                mapped.append(_mapped(mapped[place], part))
-            for index, plan in enumerate(plans):
-                summary = _summary(mapped[places[index]], plan, scratches[index])
-                totals[index] = plan.how.merge(totals[index], summary)
-    return totals
+            work.add(block)
+        return work.totals
 
 
-def _folded_alone(plan: _Plan, source: Source) -> Any:
-    how, scratch, total = plan.how, Scratch(), None
-    with np.errstate(all="ignore"):
-        for block in read(source):
-            summary = _summary(_through(block, plan.functions), plan, scratch)
-            total = summary if total is None else how.merge(total, summary)
-    return how.empty() if total is None else total
+def _as_they_lie(
+    plans: Sequence[_Plan], lying: Sequence[AsTheyLie[Any, Any]], source: Source
+) -> list[Any]:
+    """The summaries of pieces as they lie.
+
+    What is missing is left out first where each fold leaves it out: entry by entry functions and
+    leaving out rows may change places. Else such a piece goes step by step.
+    """
+    work = _StepByStep(plans)
+    parts: list[Any] | None = None
+    scratches = [Scratch() for _ in lying]
+    for piece in read(source, as_they_lie=True):
+        if type(piece) is not np.ndarray or not piece.size:
+            work.add(piece)
+            continue
+        found = _parts(lying, piece, scratches)
+        if found is None and len(kept := _without_missing(plans, piece)):
+            found = _parts(lying, kept, scratches)
+        if found is None:
+            for block in blocks_of(piece):
+                work.add(block)
+        elif parts is None:
+            parts = found
+        else:
+            for place, how in enumerate(lying):
+                parts[place] = how.merge(parts[place], found[place])
+    if parts is not None:
+        work.add_totals([how.finish(part) for how, part in zip(lying, parts, strict=True)])
+    return work.totals
+
+
+def _without_missing(plans: Sequence[_Plan], piece: NDArray[Any]) -> NDArray[Any]:
+    """The rows that lack nothing, where every plan leaves out the others; else none."""
+    for plan in plans:
+        treatments = (part.function for part in plan.functions)
+        first = next((each for each in treatments if getattr(each, "only_missing", False)), None)
+        if not getattr(first, "leaves_out", False):
+            return piece[:0]
+    kept: NDArray[Any] = first(piece)  # type: ignore[misc]
+    return kept
+
+
+def _parts(
+    lying: Sequence[AsTheyLie[Any, Any]], piece: NDArray[Any], scratches: Sequence[Scratch]
+) -> list[Any] | None:
+    """What each fold makes of a piece; None where an entry is NaN."""
+    found: list[Any] = []
+    for how, scratch in zip(lying, scratches, strict=True):
+        part = how.part(piece, scratch, seen=bool(found))
+        if part is None:
+            return None
+        found.append(part)
+    return found
+
+
+class _StepByStep:
+    """The summaries so far, of blocks to which one function after another is applied."""
+
+    def __init__(self, plans: Sequence[_Plan]) -> None:
+        self._plans = plans
+        self._scratches = [Scratch() for _ in plans]
+        self._steps, self._places = _shared(plans)
+        self._totals: list[Any] | None = None
+
+    @property
+    def totals(self) -> list[Any]:
+        """Those of all blocks."""
+        if self._totals is None:
+            return [plan.how.empty() for plan in self._plans]
+        return self._totals
+
+    def add(self, block: Any) -> None:
+        """Adds a block."""
+        mapped = [block]
+        for place, part in self._steps:
+            mapped.append(_mapped(mapped[place], part))
+        works = zip(self._places, self._plans, self._scratches, strict=True)
+        self.add_totals([_summary(mapped[place], plan, scratch) for place, plan, scratch in works])
+
+    def add_totals(self, found: list[Any]) -> None:
+        """Adds the summaries of other rows."""
+        self._totals = found if self._totals is None else _merged(self._plans, self._totals, found)
 
 
 def _shared(plans: Sequence[_Plan]) -> tuple[list[tuple[int, Part]], list[int]]:

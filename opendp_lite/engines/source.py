@@ -16,6 +16,8 @@ from opendp_lite.exact import described, whole
 
 BLOCK_ENTRIES: Final = 65536
 """Entries in a block: few calls, and working arrays that stay in a processor's cache."""
+PIECE_ENTRIES: Final = 262144
+"""Entries in a piece of rows as they lie, of which a fold makes fewer working arrays."""
 SHARE_ENTRIES: Final = 2_000_000
 """Entries for which a further thread is worth its start."""
 _MOST_COLUMNS: Final = 2**24
@@ -77,6 +79,13 @@ class Source(ABC):
 
         Blocks of another type come with their own ways in ``applied`` and ``summarised``.
         """
+
+    def as_they_lie(self) -> Iterator[Any]:
+        """The rows from the start, as arrays of any type of number and any strides.
+
+        What is no such array is a block as ``blocks`` gives it.
+        """
+        return self.blocks()
 
     @property
     def library(self) -> str:
@@ -146,20 +155,35 @@ class InMemory(Source):
         """Whether the type of each single value must be looked at."""
         return False
 
+    @property
+    def views(self) -> bool:
+        """Whether ``between`` copies nothing."""
+        return False
+
     def blocks(self) -> Iterator[Floats]:
         return self.blocks_between(0, self.size)
 
+    def as_they_lie(self) -> Iterator[NDArray[Any]]:
+        return self.pieces_between(0, self.size)
+
     def blocks_between(self, start: int, stop: int) -> Iterator[Floats]:
         """The blocks of some of the rows; many are read at once where rows are long."""
+        for rows in self._read(start, stop, BLOCK_ENTRIES):
+            yield from blocks_of(rows)
+
+    def pieces_between(self, start: int, stop: int) -> Iterator[NDArray[Any]]:
+        """Some of the rows, as they lie."""
+        entries = PIECE_ENTRIES if self.views else BLOCK_ENTRIES
+        for rows in self._read(start, stop, entries):
+            yield from _cut(rows, entries)
+
+    def _read(self, start: int, stop: int, entries: int) -> Iterator[NDArray[Any]]:
+        """Rows of at least so many entries each time, and many rows where they are long."""
         wide = max(1, self.columns)
-        step = max(1, BLOCK_ENTRIES // wide)
-        reading = max(step, min(_READ_ROWS, _READ_ENTRIES // wide))
+        reading = max(1, entries // wide, min(_READ_ROWS, _READ_ENTRIES // wide))
         odd: set[str] = set()
         for first in range(start, stop, reading):
-            found = self.between(first, min(first + reading, stop), odd)
-            rows = np.ascontiguousarray(found, dtype=np.float64)
-            for place in range(0, len(rows), step):
-                yield rows[place : place + step]
+            yield np.asarray(self.between(first, min(first + reading, stop), odd))
         if odd:
             raise DataError(min(odd))
 
@@ -169,6 +193,17 @@ class InMemory(Source):
             return (self,)
         ends = [self.size * part // count for part in range(count + 1)]
         return [_Span(self, ends[part], ends[part + 1]) for part in range(count)]
+
+
+def blocks_of(rows: NDArray[Any]) -> Iterator[Floats]:
+    """Rows as ``Source.blocks`` gives them."""
+    return _cut(np.ascontiguousarray(rows, dtype=np.float64), BLOCK_ENTRIES)
+
+
+def _cut(rows: NDArray[Any], entries: int) -> Iterator[NDArray[Any]]:
+    """Some rows at a time, of at most so many entries or a single one."""
+    step = max(1, entries // max(1, rows.shape[1]))
+    return (rows[place : place + step] for place in range(0, len(rows), step))
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -197,6 +232,9 @@ class _Span(Source):
 
     def blocks(self) -> Iterator[Floats]:
         return self.whole.blocks_between(self.start, self.stop)
+
+    def as_they_lie(self) -> Iterator[NDArray[Any]]:
+        return self.whole.pieces_between(self.start, self.stop)
 
 
 @attrs.frozen(eq=False, repr=False)

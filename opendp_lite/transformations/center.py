@@ -28,6 +28,11 @@ class Moved:
     def __call__(self, block: Floats) -> Floats:
         return np.subtract(block, self.middle)
 
+    @property
+    def subtracted(self) -> Floats:
+        """What it subtracts; see ``SumFold.as_they_lie``."""
+        return self.middle
+
 
 @example(records(), 5)
 @example(records(columns=2), [5, 0.1])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +14,9 @@ from opendp_lite.core import Transformation
 from opendp_lite.domains import Scalars
 from opendp_lite.engines.deferred import chained
 from opendp_lite.engines.entries import EntryFold, Whole
-from opendp_lite.engines.fold import Block, Floats, Scratch
+from opendp_lite.engines.fold import AsTheyLie, Block, Floats, Scratch
 from opendp_lite.engines.layout import Layout
-from opendp_lite.engines.missing import LEAVE_OUT, fold_present
+from opendp_lite.engines.missing import LEAVE_OUT, fold_present, holds_missing, where_whole
 from opendp_lite.errors import SpaceError
 from opendp_lite.examples import example
 from opendp_lite.grid import Grid
@@ -53,6 +55,22 @@ class CountFold(EntryFold[int]):
 
     def fuses_with(self, function: Block) -> bool:
         return type(function) is Projection
+
+    def as_they_lie(self, functions: Sequence[Block]) -> AsTheyLie[int, int] | None:
+        return None if where_whole(functions) else _CountAsTheyLie()
+
+
+class _CountAsTheyLie(AsTheyLie[int, int]):
+    """The number of rows."""
+
+    def part(self, piece: NDArray[Any], scratch: Scratch, *, seen: bool) -> int | None:
+        return len(piece) if seen or not holds_missing(piece) else None
+
+    def merge(self, first: int, second: int) -> int:
+        return first + second
+
+    def finish(self, part: int) -> int:
+        return part
 
 
 def _as_grid(count: int) -> Grid:

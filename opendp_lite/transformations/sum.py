@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import reduce
 from math import ceil
@@ -14,13 +15,14 @@ from numpy.typing import NDArray
 from opendp_lite.bodies.ball import Ball
 from opendp_lite.bodies.body import Body, Projection, RowSum
 from opendp_lite.bodies.box import Box
+from opendp_lite.bodies.clipped_column import ClippedColumn
 from opendp_lite.bodies.simplex import Simplex
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows, Vectors
 from opendp_lite.engines.entries import EntryFold, Whole
-from opendp_lite.engines.fold import Block, Floats, Scratch
+from opendp_lite.engines.fold import AsTheyLie, Block, Floats, Scratch
 from opendp_lite.engines.layout import Layout
-from opendp_lite.engines.missing import LEAVE_OUT, fold_present
+from opendp_lite.engines.missing import LEAVE_OUT, fold_present, where_whole
 from opendp_lite.errors import SpaceError
 from opendp_lite.examples import example, rows_in
 from opendp_lite.grid import Grid
@@ -30,6 +32,7 @@ from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space, row_metric
 
 _TURN = 1 << 64
+_HALF_TURN = 1 << 63
 _ROOM = 1 << 62
 _EXACT = 1 << 53
 _WIDE = 1024
@@ -59,6 +62,7 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
 
     def __init__(self, body: Body) -> None:
         self._body = body
+        self._known: tuple[tuple[Block, ...], AsTheyLie[Any, Totals] | None] | None = None
         self._snapper = body.snapper()
         radii = body.radii()
         if radii is None or radii.linf is None:
@@ -77,7 +81,17 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
         out = self._buffer("snapped", block, scratch)
         spare = self._buffer("spare", block, scratch) if self._snapper.spares else out
         self._snapper.into(block, out, spare)
-        bits = out.view(np.int64)
+        return self.summed(out.view(np.int64))
+
+    def unless_missing(self, piece: NDArray[Any], scratch: Scratch) -> Totals | None:
+        """As ``summarise``, of an array of any type and any strides; None where an entry is NaN."""
+        out = self._buffer("snapped", piece, scratch)
+        spare = self._buffer("spare", piece, scratch) if self._snapper.spares else out
+        whole = self._snapper.unless_missing(piece, out, spare)
+        return self.summed(out.view(np.int64)) if whole else None
+
+    def summed(self, bits: NDArray[np.int64]) -> Totals:
+        """The totals of rows by the bits of their images."""
         if len(bits) <= self._most_rows:
             return Totals(_column_sums(bits), len(bits))
         pieces = range(0, len(bits), self._most_rows)
@@ -155,8 +169,7 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
 
     def _origins(self, rows: int) -> Whole:
         """The origins of so many rows, added up modulo 2^64."""
-        extra = rows * self._snapper.origin % _TURN
-        return np.array([extra], dtype=np.uint64).view(np.int64)
+        return _wrapped(rows * self._snapper.origin)
 
     def finish(self, totals: Totals) -> NDArray[Any]:
         """The sums in grid steps: int64 where that is certainly enough, else Python integers."""
@@ -168,6 +181,87 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
 
     def fuses_with(self, function: Block) -> bool:
         return isinstance(function, Projection) and function.body == self._body
+
+    def as_they_lie(self, functions: Sequence[Block]) -> AsTheyLie[Any, Totals] | None:
+        left = where_whole(functions)
+        if self._known is None or self._known[0] != left:
+            self._known = left, self._lying(left)
+        return self._known[1]
+
+    def _lying(self, functions: tuple[Block, ...]) -> AsTheyLie[Any, Totals] | None:
+        column = self._snapper.column()
+        if column is not None:
+            return self._column_sum(column, functions)
+        return _RowsAsTheyLie(self) if self._snapper.any_type and not functions else None
+
+    def _column_sum(
+        self, column: ClippedColumn, functions: tuple[Block, ...]
+    ) -> _ColumnAsItLies | None:
+        """The sum of one column after functions that clip it, and at most one that moves it.
+
+        Where no clip changes an entry, its image is that of the entry moved. Where one does, the
+        image is that of an infinity, and the entry moved has none beyond it: all rise.
+        """
+        moves = [getattr(function, "subtracted", None) for function in functions]
+        known = [float(move[0]) for move in moves if move is not None and len(move) == 1]
+        moving = [move for move in known if move != 0]
+        if len(known) < len(moves) or len(moving) > 1:
+            return None
+        ends = np.array([[-np.inf], [np.inf]])
+        for function in functions:
+            ends = function(ends)
+        least, most = (
+            int(self._steps(self.summarise(end, Scratch()))[0]) for end in np.split(ends, 2)
+        )
+        clipped = ClippedColumn(column.exponent, least, most, *moving)
+        return _ColumnAsItLies(clipped, self._most_rows)
+
+
+@attrs.frozen(eq=False, repr=False)
+class _RowsAsTheyLie(AsTheyLie[Totals, Totals]):
+    """The sum of rows that no function comes before."""
+
+    how: SumFold
+
+    def part(self, piece: NDArray[Any], scratch: Scratch, *, seen: bool) -> Totals | None:
+        return self.how.unless_missing(piece, scratch)
+
+    def merge(self, first: Totals, second: Totals) -> Totals:
+        return self.how.merge(first, second)
+
+    def finish(self, part: Totals) -> Totals:
+        return part
+
+
+@attrs.frozen(eq=False, repr=False)
+class _ColumnAsItLies(AsTheyLie[tuple[int, int], Totals]):
+    """The sum of a clipped column: the grid steps and the rows of each part."""
+
+    column: ClippedColumn
+    most_rows: int
+
+    def part(self, piece: NDArray[Any], scratch: Scratch, *, seen: bool) -> tuple[int, int] | None:
+        rows = len(piece)
+        if rows > self.most_rows:
+            return None
+        total = self.column.total(piece[:, 0], scratch, seen=seen)
+        if total is None:
+            return None
+        return (total - rows * self.column.origin + _HALF_TURN) % _TURN - _HALF_TURN, rows
+
+    def merge(self, first: tuple[int, int], second: tuple[int, int]) -> tuple[int, int]:
+        return first[0] + second[0], first[1] + second[1]
+
+    def finish(self, part: tuple[int, int]) -> Totals:
+        steps, rows = part
+        if rows <= self.most_rows:
+            return Totals(_wrapped(steps + rows * self.column.origin), rows)
+        return Totals(np.zeros(1, dtype=np.int64), 0, np.array([steps], dtype=object))
+
+
+def _wrapped(total: int) -> NDArray[np.int64]:
+    """A whole number modulo 2^64."""
+    return np.array([total % _TURN], dtype=np.uint64).view(np.int64)
 
 
 def _added(first: NDArray[Any] | None, second: NDArray[Any] | None) -> NDArray[Any] | None:
