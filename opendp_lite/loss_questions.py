@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from opendp_lite import statements
 from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.exact import Number, confidence_of, exact, round_up
 from opendp_lite.measures.curve import without_curve
@@ -15,8 +16,6 @@ from opendp_lite.measures.profile import Profile
 from opendp_lite.measures.tradeoff import least_missed, odds_factor
 from opendp_lite.pipeline import Pipeline
 from opendp_lite.samplers.error_law import half_widths
-from opendp_lite.statements.stated import stated
-from opendp_lite.statements.statement import Statement
 
 
 class LossQuestions(Pipeline):
@@ -57,7 +56,7 @@ class LossQuestions(Pipeline):
             raise ParameterError(f"epsilon must be at least 0, got {epsilon}")
         return round_up(self.privacy_profile(d_in).delta(level))
 
-    def statement(self, d_in: object = 1, *, delta: Number | None = None) -> Statement:
+    def statement(self, d_in: object = 1, *, delta: Number | None = None) -> statements.Statement:
         """What a release protects, how well, and what it relies on, in plain words.
 
         No data is read, and nothing in it depends on data. ``str()`` gives the words,
@@ -75,7 +74,7 @@ class LossQuestions(Pipeline):
         Raises:
             ParameterError: If no epsilon holds at ``delta``, or ``d_in`` is not above 0.
         """
-        return stated(self.bound, d_in, delta)
+        return statements.stated(self.bound, d_in, delta)
 
     def tradeoff(self, alpha: object, d_in: object = 1) -> float:
         """How often a test for one unit certainly misses it, rounded down.

@@ -6,9 +6,8 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
+from opendp_lite import drawing
 from opendp_lite.documents import write
-from opendp_lite.drawing.drawing import Drawing
-from opendp_lite.drawing.explanation import Explanation
 from opendp_lite.explain import Explained, at_space
 
 
@@ -32,13 +31,13 @@ class Pipeline:
         metric = self.bound.input_space.metric
         return str(metric.words(metric.distance(d_in)))
 
-    def explain(self, d_in: object = 1) -> Explanation:
+    def explain(self, d_in: object = 1) -> drawing.Explanation:
         """A line for each step: domain, metric, multiplier and distance; then the result."""
-        return Explanation.of(self._explained(d_in))
+        return drawing.Explanation.of(self._explained(d_in))
 
-    def draw(self, d_in: object = None) -> Drawing:
+    def draw(self, d_in: object = None) -> drawing.Drawing:
         """A picture for inputs ``d_in`` apart, by default one unit of privacy; prints as text."""
-        return Drawing(self._drawn(d_in))
+        return drawing.Drawing(self._drawn(d_in))
 
     def _repr_html_(self) -> str:
         return self.draw().in_notebook()

@@ -11,7 +11,7 @@ from typing import Any, Final
 import attrs
 
 import opendp_lite as dp
-from opendp_lite.cli import flags, when_run
+from opendp_lite.cli import flags, when_releasing, when_run
 from opendp_lite.cli.told import Told
 
 _DESCRIPTION: Final = """\
@@ -69,15 +69,18 @@ def report(arguments: argparse.Namespace) -> Told:
         DataError: If the data are not as declared.
     """
     pipeline = _saved(arguments.pipeline)
-    output = when_run.FileToWrite.of(arguments, "--output", {".json": str.encode})
-    beside, payment = when_run.statement_file(arguments), when_run.LedgerPayment.of(arguments)
+    output = when_releasing.FileToWrite.of(arguments, "--output", {".json": str.encode})
+    beside, payment = (
+        when_releasing.statement_file(arguments),
+        when_releasing.LedgerPayment.of(arguments),
+    )
     numbers, words = arguments.numbers or [], arguments.words or []
     if not numbers and not words:
         raise dp.ParameterError(
             "name the columns that the pipeline reads: --numbers NAME ... and --words NAME ..."
         )
     kinds = [*((name, float) for name in numbers), *((name, str) for name in words)]
-    data = when_run.FileInput.of(arguments, kinds).table()
+    data = when_releasing.FileInput.of(arguments, kinds).table()
     if payment is None:
         found, stated, ledger = pipeline(data), pipeline.statement(), ""
     else:
