@@ -56,6 +56,11 @@ MOVED += [
 ]
 
 
+@pytest.fixture(autouse=True)
+def _however_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("opendp_lite.engines.rows._FEW", 0)
+
+
 def numbers(dtype: object) -> np.ndarray:
     """Numbers of a type: around its limits, around bounds, and any."""
     kind, generator = np.dtype(dtype), np.random.default_rng(5)
@@ -171,7 +176,9 @@ def test_pieces_of_any_size_have_the_same_sums(entries, monkeypatch):
         (dp.records(columns=5) >> dp.clip_to_norm(4) >> dp.sum(), table),
         (dp.records(columns=5) >> dp.clamp(0, 9) >> dp.clip_to_norm(4) >> dp.sum(), table),
     ]
+    monkeypatch.setattr("opendp_lite.engines.rows._FEW", 10**9)
     expected = [grid_of(query, data).steps.tolist() for query, data in cases]
+    monkeypatch.setattr("opendp_lite.engines.rows._FEW", 0)
     monkeypatch.setattr("opendp_lite.engines.source.PIECE_ENTRIES", entries)
     monkeypatch.setattr("opendp_lite.engines.arrays.PIECE_ENTRIES", entries)
     for (query, data), steps in zip(cases, expected, strict=True):
