@@ -205,6 +205,14 @@ def test_two_centres_are_subtracted_one_after_the_other():
     assert grid_of(query, values).steps.tolist() == [sum(steps)]
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_totals_on_both_sides_of_32_bits_are_exact(sign):
+    query = dp.records() >> dp.clamp(-(2**14), 2**14) >> dp.sum()
+    for rows in (2**17 - 1, 2**17, 2**17 + 1):
+        values = np.full(rows, sign * 2**14, dtype=np.int16)
+        assert grid_of(query, values).exact == (sign * rows * 2**14,)
+
+
 def test_whole_numbers_whose_total_is_beyond_64_bits_are_exact():
     values = np.full(2**18 + 3, 2**45 - 1)
     query = dp.records() >> dp.clamp(2**45 - 2, 2**45) >> dp.center(2**45 - 1) >> dp.sum()
