@@ -20,6 +20,8 @@ from opendp_lite.engines.source import Source, blocks_of
 from opendp_lite.engines.sparse import NotSparseError, densifies
 
 _UNNAMED: Final = "a step"
+_FEW: Final = 4096
+"""Entries that go step by step: the other way begins more slowly."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -140,23 +142,22 @@ class _Plan:
     """A fold with the block functions that come before it, as far as it does not do them.
 
     ``step`` is the one to name where the fold refuses: that of what it does itself, or its own.
-    ``lying`` does it all for rows as they lie, where it can.
     """
 
     functions: tuple[Part, ...]
     how: Fold[Any]
     step: str
-    lying: AsTheyLie[Any, Any] | None = None
 
     @classmethod
     def of(cls, waiting: Waiting, pick: Block | None) -> _Plan:
         """What is to be done for a fold of rows, which may first pick its columns."""
-        how = waiting.how
-        left, fused = unfused(waiting.rows.functions, waiting.rows.fused, how)
-        if pick is not None:
-            return cls((Part(pick, "select"), *left), how, fused or waiting.step)
-        lying = how.as_they_lie([part.function for part in left])
-        return cls(left, how, fused or waiting.step, lying)
+        left, fused = unfused(waiting.rows.functions, waiting.rows.fused, waiting.how)
+        first = () if pick is None else (Part(pick, "select"),)
+        return cls((*first, *left), waiting.how, fused or waiting.step)
+
+    def lying(self) -> AsTheyLie[Any, Any] | None:
+        """What does it all for rows as they lie, where there is such."""
+        return self.how.as_they_lie([part.function for part in self.functions])
 
 
 def one_pass(waiting: Sequence[Waiting]) -> list[Any]:
@@ -175,14 +176,25 @@ def _merged(plans: Sequence[_Plan], first: list[Any], second: list[Any]) -> list
 
 
 def _folded(plans: Sequence[_Plan], source: Source) -> list[Any]:
-    lying = [plan.lying for plan in plans if plan.lying is not None]
     with np.errstate(all="ignore"):
-        if len(lying) == len(plans):
-            return _as_they_lie(plans, lying, source)
+        if source.size is None or source.size * (source.columns or 1) > _FEW:
+            lying = [how for how in map(_Plan.lying, plans) if how is not None]
+            if len(lying) == len(plans):
+                return _as_they_lie(plans, lying, source)
+        if len(plans) == 1:
+            return [_folded_alone(plans[0], source)]
         work = _StepByStep(plans)
         for block in read(source):
             work.add(block)
         return work.totals
+
+
+def _folded_alone(plan: _Plan, source: Source) -> Any:
+    how, scratch, total = plan.how, Scratch(), None
+    for block in read(source):
+        summary = _summary(_through(block, plan.functions), plan, scratch)
+        total = summary if total is None else how.merge(total, summary)
+    return how.empty() if total is None else total
 
 
 def _as_they_lie(

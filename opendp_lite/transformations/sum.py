@@ -157,10 +157,12 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
             return scratch.take(name, (columns, rows)).T
         return scratch.take(name, (rows, columns))
 
-    def merge(self, first: Totals, second: Totals) -> Totals:
+    def merge(self, first: Totals, second: Totals, out: NDArray[np.int64] | None = None) -> Totals:
+        """The totals of both; ``out`` may be the array of one of them, to be written over."""
         if first.rows + second.rows <= self._most_rows:
             settled = _added(first.settled, second.settled)
-            return Totals(first.wrapped + second.wrapped, first.rows + second.rows, settled)
+            wrapped = np.add(first.wrapped, second.wrapped, out=out)
+            return Totals(wrapped, first.rows + second.rows, settled)
         earlier = _added(self._steps(first).astype(object), first.settled)
         return Totals(second.wrapped, second.rows, _added(earlier, second.settled))
 
@@ -227,7 +229,8 @@ class _RowsAsTheyLie(AsTheyLie[Totals, Totals]):
         return self.how.unless_missing(piece, scratch)
 
     def merge(self, first: Totals, second: Totals) -> Totals:
-        return self.how.merge(first, second)
+        """Into the first, which nobody else has."""
+        return self.how.merge(first, second, out=first.wrapped)
 
     def finish(self, part: Totals) -> Totals:
         return part

@@ -1,9 +1,13 @@
-"""A private sum of one column, against numpy's own clip and sum, OpenDP and diffprivlib."""
+"""A private sum of one column, against numpy's own clip and sum, OpenDP and diffprivlib.
+
+Types and strides are timed at 1e6 rows, and 1e7 rows also on one thread.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from unittest.mock import patch
 
 import numpy as np
 from compare import Row, at_most, compared, faster, power
@@ -14,7 +18,13 @@ import opendp_lite as dp
 LOWER, UPPER = -2.0, 2.0
 ROUNDS = 21
 FEW_ROUNDS = 7
-TIMES_SLOWER = {1_000_000: 2.0, 10_000_000: 1.0}
+TIMES_SLOWER = {1_000_000: 1.15, 10_000_000: 1.0}
+TYPES = ("float32", "int8", "uint8", "int16", "int32", "int64", "bool")
+TYPED = 1_000_000
+TYPED_SLOWER = 1.3
+MANY = 10_000_000
+MANY_SLOWER = 0.6
+BOUNDS = (0, 100)
 OPENDP_TIMES_FASTER = 8
 DIFFPRIVLIB_TIMES_FASTER = 3
 
@@ -24,7 +34,53 @@ def in_numpy(data: np.ndarray) -> object:
     return np.clip(data, LOWER, UPPER).sum()
 
 
+def clipped(data: np.ndarray) -> object:
+    """The sum between the bounds of the rows about types, without noise."""
+    return np.clip(data, *BOUNDS).sum()
+
+
+def ways() -> Iterator[tuple[str, np.ndarray]]:
+    """Columns of each type and of some strides."""
+    values = np.random.default_rng().normal(50.0, 40.0, 2 * TYPED)
+    for name in TYPES:
+        kind = np.dtype(name)
+        limits = np.iinfo(kind) if kind.kind in "iu" else np.finfo(np.float64)
+        held = values > BOUNDS[1] / 2 if name == "bool" else values.clip(limits.min, limits.max)
+        yield name, held[:TYPED].astype(kind)
+    yield "x[::2]", values[::2]
+    yield "x[::-1]", values[:TYPED][::-1]
+
+
 def rows() -> Iterator[Row]:
+    """Three rows for each size, one for each type and way to lie, and one on one thread."""
+    yield from sizes()
+    pipeline = dp.records() >> dp.clamp(*BOUNDS) >> dp.sum() >> dp.gaussian(rho=0.5)
+    for name, column in ways():
+        yield compared(
+            f"the same, {power(TYPED)} rows, {name}",
+            partial(pipeline, column),
+            "np.clip(x, L, U).sum()",
+            partial(clipped, column),
+            at_most(TYPED_SLOWER),
+            rounds=ROUNDS,
+            items=(TYPED, TYPED),
+            item="row",
+        )
+    data = np.random.default_rng().normal(50.0, 40.0, MANY)
+    with patch("opendp_lite.engines.reduced._PROCESSORS", 1):
+        yield compared(
+            f"the same, {power(MANY)} rows, one thread",
+            partial(pipeline, data),
+            "np.clip(x, L, U).sum()",
+            partial(clipped, data),
+            at_most(MANY_SLOWER),
+            rounds=ROUNDS,
+            items=(MANY, MANY),
+            item="row",
+        )
+
+
+def sizes() -> Iterator[Row]:
     """Three rows for each size."""
     generator = np.random.default_rng()
     pipeline = dp.records() >> dp.clamp(LOWER, UPPER) >> dp.sum() >> dp.gaussian(scale=SCALE)

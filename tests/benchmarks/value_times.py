@@ -29,12 +29,14 @@ FEATURES = (
 def rows() -> Iterator[Row]:
     """The slower data beside data of the same shape."""
     plain = np.random.default_rng(0).uniform(0, 100, SIZE)
+    one = np.where(np.arange(SIZE) == SIZE // 2, np.nan, plain)
     half = np.where(np.arange(SIZE) % 2 == 0, np.nan, plain)
     even = np.full(SIZE, 50.0)
     listed = plain[:LISTED].tolist()
     holed = [*listed[:-1], None]
     cases = [
         ("one None in a list", SUMMED, holed, "no None", listed, LISTED),
+        ("one NaN in an array", SUMMED, one, "no NaN", plain, SIZE),
         ("drop_nan, half NaN", dp.drop_nan() >> SUMMED, half, "no NaN", plain, SIZE),
         ("resize, random rows", RESIZED, plain, "equal rows", even, SIZE),
         ("private_quantile, random rows", MEDIAN, plain, "equal rows", even, SIZE),

@@ -56,6 +56,11 @@ MOVED += [
 ]
 
 
+@pytest.fixture(autouse=True)
+def _however_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("opendp_lite.engines.rows._FEW", 0)
+
+
 def numbers(dtype: object) -> np.ndarray:
     """Numbers of a type: around its limits, around bounds, and any."""
     kind, generator = np.dtype(dtype), np.random.default_rng(5)
@@ -171,7 +176,9 @@ def test_pieces_of_any_size_have_the_same_sums(entries, monkeypatch):
         (dp.records(columns=5) >> dp.clip_to_norm(4) >> dp.sum(), table),
         (dp.records(columns=5) >> dp.clamp(0, 9) >> dp.clip_to_norm(4) >> dp.sum(), table),
     ]
+    monkeypatch.setattr("opendp_lite.engines.rows._FEW", 10**9)
     expected = [grid_of(query, data).steps.tolist() for query, data in cases]
+    monkeypatch.setattr("opendp_lite.engines.rows._FEW", 0)
     monkeypatch.setattr("opendp_lite.engines.source.PIECE_ENTRIES", entries)
     monkeypatch.setattr("opendp_lite.engines.arrays.PIECE_ENTRIES", entries)
     for (query, data), steps in zip(cases, expected, strict=True):
@@ -196,6 +203,14 @@ def test_two_centres_are_subtracted_one_after_the_other():
     exponent = grid_of(query, values).exponent
     steps = (round(Fraction(value) / Fraction(2) ** exponent) for value in one_by_one.tolist())
     assert grid_of(query, values).steps.tolist() == [sum(steps)]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_totals_on_both_sides_of_32_bits_are_exact(sign):
+    query = dp.records() >> dp.clamp(-(2**14), 2**14) >> dp.sum()
+    for rows in (2**17 - 1, 2**17, 2**17 + 1):
+        values = np.full(rows, sign * 2**14, dtype=np.int16)
+        assert grid_of(query, values).exact == (sign * rows * 2**14,)
 
 
 def test_whole_numbers_whose_total_is_beyond_64_bits_are_exact():
