@@ -110,15 +110,15 @@ class AsinhLattice(Lattice):
 
     def cell(self, x: Numbers) -> Cells:
         inside = np.asarray(x, dtype=np.float64).clip(self.lower, self.upper)
-        below = inside < 0 if self.lower < 0 else None
+        signs = -(inside < 0).astype(np.int64) if self.lower < 0 else None
         np.abs(inside, out=inside)
         inside += self.unit
         # The bits of NaN are above those of all numbers, and the last clip takes them to the end.
         steps = inside.view(np.int64)
         steps >>= self._dropped
         steps -= self._zero
-        if below is not None:
-            np.invert(steps, out=steps, where=below)
+        if signs is not None:
+            steps ^= signs
         steps -= self._first
         return steps.clip(0, self._cells - 1, out=steps)
 
