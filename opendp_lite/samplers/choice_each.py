@@ -60,7 +60,7 @@ def choose_each(
         together below 1 + 2^-31. The float of the 64 bits errs by 2^-53, and the unread bits add
         less than 2^-64. Where U and p are further apart than ``margin`` p + 2^-50 all of this
         cannot turn the comparison. At ``FAR_EXPONENT`` the float of p is only a bound from above,
-        so it decides what is not kept and nothing else. All other lanes, about one in 10^8, are
+        so it decides what is not kept and nothing else. All other lanes, about two in 10^9, are
         decided by ``goes_below`` from the same 64 bits and as many more as it takes. So the law
         is exact, whatever the margin beyond 2^-31.
     """
