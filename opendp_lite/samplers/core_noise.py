@@ -40,8 +40,8 @@ class CoreNoise:
     s = S c g / L for d standard normals g and the length L of them and two others: the first d
     coordinates of a uniform point of the sphere in R^(d+2) are a uniform point of the ball in R^d.
 
-    Error budget, for c known within e, L within f, and normals of at most 5, as those with a float
-    are, within 2^-40. Let a = S (c + e) / L. As |g| <= L, an entry S c g / L is known within
+    Error budget, for c known within e, L within f, and normals within 2^-40. Let
+    a = S (c + e) / L. As |g| <= L, an entry S c g / L is known within
     S e + a (2^-40 + f); ten roundings, 2^-53 of S c each, below S e, since e is above 2^-46 c; and
     2^-52 for the offset. The margin, (a + 1) 2^-38 + 8 (S e + a f), is four times as much or more.
     K (c + h) U is known within K e, 2^-63 K (c + h) for the unread bits, six roundings and 2^-52;

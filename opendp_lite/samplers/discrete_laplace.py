@@ -23,8 +23,8 @@ from opendp_lite.samplers.exponential import (
     minus_log,
 )
 from opendp_lite.samplers.lanes import fill, with_signs
-from opendp_lite.samplers.law import FEW, Law, Offsets
-from opendp_lite.samplers.quantile_table import BITS, MARGIN, SIZE, exponential_table
+from opendp_lite.samplers.law import FEW, Law, Offsets, at_most_largest
+from opendp_lite.samplers.quantile_table import BITS, MARGIN, MASK, exponential_table
 
 _HALF = Fraction(1, 2)
 _NO_NOISE = 600
@@ -39,9 +39,9 @@ class DiscreteLaplace(Law):
     |N| = floor(t E + t c) for an exponential E and c = ln 2 / (1 + q), with q = exp(-1 / t): it is
     at least k >= 1 where E >= k / t - c, with probability 2 q^k / (1 + q). The sign is fair.
 
-    Error budget: E is within 2^-40 of its float, which is at most 14, and t c within 2^-53. A
-    multiplication and an addition round by at most 2^-53 of 14 t and of 14 t + 1. The margin,
-    (t + 1) 2^-38, is three times as much or more.
+    Error budget: E is within 2^-40 of its float, which is at most 14, and t c within 2^-53. The
+    scale as a float, the multiplication, the addition and the edge round by at most 2^-53 of 14 t
+    or of 14 t + 1 each. The margin, (t + 1) 2^-38, is three times as much or more.
 
     Proof:
         On whole numbers it is the optimal noise for pure differential privacy (Ghosh,
@@ -50,7 +50,7 @@ class DiscreteLaplace(Law):
 
     kind = "discrete Laplace noise"
     on_grid_only = True
-    scale: Fraction
+    scale: Fraction = attrs.field(validator=at_most_largest)
     exponent: int
     margin: float = attrs.field(default=MARGIN, kw_only=True)
     _factor: float = attrs.field(init=False, eq=False, repr=False)
@@ -95,13 +95,13 @@ class DiscreteLaplace(Law):
             y = size * self._factor + self._shift
             whole = round(y)
             if abs(y - whole) < self._edge:
-                return -whole if word > SIZE else whole
+                return -whole if word > MASK else whole
         return self._exactly(word, entropy)
 
     def _exactly(self, word: int, entropy: Entropy) -> int:
-        later = _Later(LazyExponential(word & SIZE), self.scale)
+        later = _Later(LazyExponential(word & MASK), self.scale)
         whole = exact_floor(later, self.scale, Fraction(0), entropy)
-        return -whole if word > SIZE else whole
+        return -whole if word > MASK else whole
 
     def log_probability(self, steps: Floats, value: Fraction) -> Floats:
         rate = float(1 / self.scale)
@@ -140,8 +140,14 @@ class _Later(Lazy):
 
 
 def _start(scale: Fraction, bits: int) -> tuple[Fraction, Fraction]:
-    """Bounds on c = -ln of (1 + q) / 2, about 2^-bits apart."""
-    low, high = (1 + q for q in exponential_bounds(1 / scale, bits))
+    """Bounds on c = -ln of (1 + q) / 2, about 2^-bits apart.
+
+    Where 1 / t is above bits, q is below 2^-bits.
+    """
+    if scale * bits < 1:
+        low, high = Fraction(1), 1 + Fraction(1, 1 << bits)
+    else:
+        low, high = (1 + q for q in exponential_bounds(1 / scale, bits))
     least, most = floor(low * 2**bits), ceil(high * 2**bits)
     digits = digits_for(bits)
     return minus_log(most, bits + 1, digits)[0], minus_log(least, bits + 1, digits)[1]

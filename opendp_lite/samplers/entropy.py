@@ -39,8 +39,8 @@ class Entropy(ABC):
 class SecureEntropy(Entropy):
     """The generators of the kernel and of OpenSSL, for one release.
 
-    The kernel gives words where few are asked for at a time, up to 64, and OpenSSL where many are:
-    a system call costs more a word, and less at the start. Before OpenSSL gives the first words of
+    The kernel gives words where up to 64 are asked for at a time, which is faster for so few.
+    OpenSSL gives them where more are. Before OpenSSL gives the first words of
     a release, fresh bits of the kernel are mixed in.
 
     No word is kept for later, so a forked process repeats nothing. It gives words only in the

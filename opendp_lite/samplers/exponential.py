@@ -85,7 +85,13 @@ def minus_log(numerator: int, bits: int, digits: int) -> tuple[Fraction, Fractio
     10^(1 - digits): within (|ln| + 2) 10^(1 - digits) together. Fractions do the rest, since
     Decimal's operators round to the thread's context.
     """
-    context = decimal.Context(prec=digits, rounding=decimal.ROUND_HALF_EVEN)
+    context = decimal.Context(
+        prec=digits,
+        rounding=decimal.ROUND_HALF_EVEN,
+        Emin=decimal.MIN_EMIN,
+        Emax=decimal.MAX_EMAX,
+        traps=[decimal.InvalidOperation, decimal.DivisionByZero],
+    )
     log = Fraction(context.ln(context.divide(Decimal(numerator), Decimal(2**bits))))
     slack = (abs(log) + 2) / 10 ** (digits - 1)
     return -log - slack, -log + slack

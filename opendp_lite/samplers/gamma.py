@@ -24,7 +24,8 @@ class Gamma(Lazy):
 
     It is -ln of a product of uniforms, each t 2^-63 up to unread bits, which move it by at most
     the sum of all 1/t. For a product of 16 floats the conversions and multiplications move it by
-    31 * 2^-53, below 2^-48; its logarithm by 2^-50 and 2^-51 of it; the final sum by 2^-53 of it.
+    31 * 2^-53, and its logarithm by 2^-50, together below 2^-47; the logarithm by 2^-51 of itself,
+    and the final sum by 2^-53.
     """
 
     def __init__(self, shape: int, entropy: Entropy) -> None:
@@ -40,7 +41,7 @@ class Gamma(Lazy):
         if unread == inf:
             return 0.0, inf
         folds = -(-len(self._words) // _FOLD)
-        return total, 1.01 * (unread + 2.0**-46 * total) + 2.0**-48 * folds
+        return total, 1.01 * (unread + 2.0**-46 * total) + 2.0**-47 * folds
 
     def _one_fold(self) -> tuple[float, float]:
         """The sum, and by how much unread bits move it, without arrays."""

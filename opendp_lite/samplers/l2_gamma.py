@@ -15,7 +15,7 @@ from opendp_lite.samplers.exponential import Lazy
 from opendp_lite.samplers.l2_gamma_error import L2GammaError
 from opendp_lite.samplers.law import Noise, Offsets, grid_for
 from opendp_lite.samplers.normal import LazyNormal
-from opendp_lite.samplers.quantile_table import MARGIN, SIZE, normal_table
+from opendp_lite.samplers.quantile_table import MARGIN, MASK, normal_table
 from opendp_lite.samplers.signed import fill_signed, signed_floor
 
 _REACH = 100
@@ -31,7 +31,7 @@ class L2Gamma(Noise):
     exp(-r / s) (Andrews and Mallows 1974, where d is 1). No length is divided by.
 
     Error budget, for an entry whose normal is at most 5 as floats are: s X times the normal's
-    2^-40; 5 s times the error of X; six roundings, 2^-53 of s X 5 each, below s X 2^-47; and
+    2^-40; 5 s times the error of X; eight roundings, 2^-53 of s X 5 each, below s X 2^-47; and
     2^-52 for the offset. The margin, (s X + 1) 2^-38 + 100 s times the error of X, is three times
     as much or more. X is common to all entries, and what was drawn of it stays.
 
@@ -62,7 +62,7 @@ class L2Gamma(Noise):
         edge = 0.5 - self.margin * (factor + 1) - _REACH * scale * length.error
 
         def exactly(position: int, word: int) -> int:
-            product = _Product(length, LazyNormal(word & SIZE))
+            product = _Product(length, LazyNormal(word & MASK))
             return signed_floor(product, self.scale, word, offsets.exactly(position), entropy)
 
         found = np.empty(count, dtype=np.int64)

@@ -16,6 +16,7 @@ from opendp_lite.samplers.quantile_table import QuantileTable, Work
 LANES: Final = 16_000
 """Variates in a block. Arrays of a power of two would take the same places in a cache."""
 _SIGN: Final = np.uint64(2**63)
+_MOST_SPARE: Final = 8
 _spare: Final[list[Lanes]] = []
 """Working arrays that nobody uses now. Whoever takes one out has it alone."""
 
@@ -39,8 +40,9 @@ class Lanes:
             return cls()
 
     def give_back(self) -> None:
-        """Lets others have them."""
-        _spare.append(self)
+        """Lets others have them, unless there are enough."""
+        if len(_spare) < _MOST_SPARE:
+            _spare.append(self)
 
 
 def fill(

@@ -34,6 +34,7 @@ _REACH = 2.0**60
 _LOWEST, _HIGHEST = np.array(-_REACH), np.array(_REACH)
 _SAFE = 2**62
 _LARGEST_GRID_EXPONENT = 960
+_LARGEST_SCALE = 2**50
 _OFFSET_BITS = 62
 
 
@@ -55,6 +56,15 @@ def _origin() -> Fraction:
 
 def _exact_offset(value: float, target: int, whole: int) -> Fraction:
     return _exact_cell(value, target) - whole
+
+
+def at_most_largest(law: object, field: object, scale: Fraction) -> None:
+    """Refuses a scale whose noise might not fit int64."""
+    if scale > _LARGEST_SCALE:
+        raise ParameterError(
+            f"{type(law).__name__}: a scale of {float(scale):g} steps is beyond 2^50; take a "
+            "larger exponent, of which the scale is 2^16 to 2^17 steps, say"
+        )
 
 
 class Noise(ABC):
@@ -130,12 +140,24 @@ class Law(Noise, ErrorLaw):
         """
 
     def release(self, values: Steps, exponent: int, entropy: Entropy) -> Steps:
-        if len(values) > FEW:
-            return super().release(values, exponent, entropy)
         shift = self.exponent - exponent
+        if len(values) > FEW:
+            if values.dtype != np.int64 or not _stays_narrow(values, shift):
+                return super().release(values, exponent, entropy)
+            return self._release_runs(values, exponent, entropy)
         found = [self._onto_step(int(value), shift, entropy) for value in values]
         small = all(abs(each) < _SAFE for each in found)
         return np.array(found, dtype=np.int64 if small else object)
+
+    def _release_runs(self, values: Steps, exponent: int, entropy: Entropy) -> Steps:
+        """A run at a time: the working arrays stay in a processor's cache."""
+        noisy = np.empty(len(values), dtype=np.int64)
+        for start in range(0, len(values), LANES):
+            out = noisy[start : start + LANES]
+            whole, offsets = in_cells(values[start : start + LANES], exponent, self.exponent)
+            self.fill(out, offsets, entropy)
+            np.add(out, whole, out=out)
+        return noisy
 
     def _onto_step(self, value: int, shift: int, entropy: Entropy) -> int:
         if shift <= 0:
@@ -168,6 +190,13 @@ class Law(Noise, ErrorLaw):
         return (whole + self.one(cell - whole, exactly, entropy)) * unit
 
 
+def _stays_narrow(values: Steps, shift: int) -> bool:
+    """Whether cells of int64 values, with noise, fit int64 as well."""
+    if shift > 0:
+        return shift < _SAFE.bit_length()
+    return max(abs(int(v)) for v in (values.min(), values.max())) << -shift < _SAFE
+
+
 def in_cells(values: Steps, exponent: int, target: int) -> tuple[Steps, Offsets]:
     """The output cell of each value, and where in it the value lies."""
     shift = target - exponent
@@ -193,6 +222,7 @@ def _floats_in_cells(values: Floats, target: int, whole: Floats, cells: Floats) 
     cells.clip(_LOWEST, _HIGHEST, out=cells)
     np.copyto(cells, 0.0, where=np.isnan(cells))
     np.floor(cells, out=whole)
+    np.add(whole, 0.0, out=whole)  # -0.0 becomes 0.0: a release would show its sign
 
     def exactly(position: int) -> Fraction:
         return _exact_offset(float(values[position]), target, int(whole[position]))

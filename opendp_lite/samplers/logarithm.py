@@ -22,8 +22,9 @@ def log_of_mantissa(x: Real) -> Real:
     """ln x for x from 1 to 2, within 2^-51.
 
     It is 2 artanh z for z = (x - 1) / (x + 1), at most 1/3. The series of artanh has 18 terms, and
-    what is left out is below 2^-60. The sum of the terms is at most 1.04 z, and Horner's rule
-    moves it by four roundings of it at most, as all later ones are scaled by z^2.
+    what is left out is below 2^-60. As z^2 is at most 1/9, Horner's rule moves the sum by less than
+    1.6 roundings of it. With those of z, of the product and of the result, all move ln x, at most
+    0.694, by less than 5 2^-53 of it.
     """
     z = (x - 1) / (x + 1)
     square = z * z

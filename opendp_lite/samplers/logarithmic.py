@@ -7,7 +7,7 @@ from typing import Final
 
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.exponential import STEP, LazyExponential
-from opendp_lite.samplers.quantile_table import SIZE, exponential_table
+from opendp_lite.samplers.quantile_table import MASK, exponential_table
 
 _MARGIN: Final = 2.0**-30
 """Far above the errors of a size, of floats and of unread bits, for a rate of at most 2^6."""
@@ -42,7 +42,7 @@ class _Uniform:
 
 def _heads(uniform: _Uniform, rate: Fraction, entropy: Entropy) -> bool:
     """Whether a new exponential variate is above rate times the uniform number."""
-    word = entropy.word() & SIZE
+    word = entropy.word() & MASK
     size = exponential_table().size(word)
     if size is not None:
         lead = size - float(rate) * (uniform.known / 2**uniform.bits)

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from opendp_lite.exact import normal_tail
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.exponential import LazyQuantile, digits_for
-from opendp_lite.samplers.quantile_table import SIZE, normal_table
+from opendp_lite.samplers.quantile_table import ERROR, MASK, normal_table
 
 _FLOAT_BITS: Final = 47
 """Bits after the point to which a float tells Q, and which a step of Newton's rule adds."""
@@ -66,6 +66,21 @@ class Normal(NamedTuple):
 
 
 def one_normal(entropy: Entropy) -> Normal:
-    """One standard normal, without arrays."""
+    """One standard normal, without arrays.
+
+    A word without a float is extended once: else all that shares this normal would be decided
+    exactly, which takes a time that shows.
+    """
     word = entropy.word()
-    return Normal(normal_table().size(word), word <= SIZE, LazyNormal(word & SIZE))
+    size, exactly = normal_table().size(word), LazyNormal(word & MASK)
+    if size is None:
+        exactly.extend(entropy)
+        size = _float_of(exactly.bracket())
+    return Normal(size, word <= MASK, exactly)
+
+
+def _float_of(bounds: tuple[Fraction, Fraction] | None) -> float | None:
+    """A float within half of ``ERROR`` of all between the bounds; None where there is none."""
+    if bounds is None or 2 * (bounds[1] - bounds[0]) > ERROR:
+        return None
+    return float(bounds[0])

@@ -32,15 +32,15 @@ LEAST: Final = 2**43
 ERROR: Final = 2.0**-40
 """A float is so near to Q(U), for every U in [h, h + 1) 2^-63."""
 MARGIN: Final = 4 * ERROR
-"""The margin of floor(s Q(U) + c), for s + 1 units of it."""
+"""Times s + 1: what is nearer than this to a boundary of floor(s Q(U) + c) is decided exactly."""
 _SEGMENT_BITS: Final = 8
 _SEGMENTS: Final = 2**_SEGMENT_BITS
 _OCTAVES: Final = BITS - 43
 _FIRST_OCTAVE: Final = 45
 _SHIFT: Final = 52 - _SEGMENT_BITS
 _BEFORE: Final = ((1023 + 43) << _SEGMENT_BITS) - 1
-SIZE: Final = 2**63 - 1
-"""The bits of a word that h is made of; the highest one is a sign."""
+MASK: Final = 2**63 - 1
+"""The bits of a word that h is made of: all but the highest, which is a sign."""
 _NODES: Final = (0.9619397662556434, 0.6913417161825449, 0.3086582838174551, 0.03806023374435663)
 """Those of Chebyshev on (0, 1), from the largest on."""
 
@@ -66,7 +66,7 @@ class QuantileTable:
         The contents of ``work``, for so many words, are lost.
         """
         index, uniform, rows = work.first.view(np.int64), work.second, work.rows
-        np.bitwise_and(words.view(np.int64), SIZE, out=index)
+        np.bitwise_and(words.view(np.int64), MASK, out=index)
         np.copyto(uniform, index)
         np.right_shift(uniform.view(np.int64), _SHIFT, out=index)
         np.subtract(index, _BEFORE, out=index)
@@ -79,7 +79,7 @@ class QuantileTable:
 
     def size(self, word: int) -> float | None:
         """As ``fill`` for one word, without arrays; None where h is below ``LEAST``."""
-        uniform = float(word & SIZE)
+        uniform = float(word & MASK)
         if uniform < LEAST:
             return None
         mantissa, octave = frexp(uniform)
@@ -126,7 +126,9 @@ def _table(quantile: Callable[[Floats, int], Floats]) -> QuantileTable:
         scaled = [each * 2.0 ** (-power * k) for k, each in enumerate(cubic)]
         octaves.append(np.column_stack(scaled[::-1]))
     ends = np.full((1, 4), np.nan), np.zeros((1, 4))
-    return QuantileTable(np.concatenate([ends[0], *octaves, ends[1]]))
+    cubics = np.concatenate([ends[0], *octaves, ends[1]])
+    cubics.setflags(write=False)
+    return QuantileTable(cubics)
 
 
 def _cubic(nodes: Sequence[Floats], values: Sequence[Floats]) -> tuple[Floats, ...]:

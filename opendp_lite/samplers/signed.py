@@ -12,7 +12,7 @@ from opendp_lite.samplers._arrays import Floats, Numbers
 from opendp_lite.samplers.entropy import Entropy, Words
 from opendp_lite.samplers.exponential import Lazy, exact_floor
 from opendp_lite.samplers.lanes import fill, with_signs
-from opendp_lite.samplers.quantile_table import SIZE, QuantileTable
+from opendp_lite.samplers.quantile_table import MASK, QuantileTable
 
 _HALF: Final = Fraction(1, 2)
 
@@ -39,4 +39,4 @@ def fill_signed(
 
 def signed_floor(size: Lazy, scale: Fraction, word: int, offset: Fraction, entropy: Entropy) -> int:
     """floor(+-scale V + offset + 1/2) for a size V, with the sign of a word."""
-    return exact_floor(size, -scale if word > SIZE else scale, offset + _HALF, entropy)
+    return exact_floor(size, -scale if word > MASK else scale, offset + _HALF, entropy)

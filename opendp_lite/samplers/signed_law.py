@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from opendp_lite.samplers._arrays import Numbers
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.exponential import LazyQuantile
-from opendp_lite.samplers.law import FEW, Law, Offsets
-from opendp_lite.samplers.quantile_table import MARGIN, SIZE, QuantileTable
+from opendp_lite.samplers.law import FEW, Law, Offsets, at_most_largest
+from opendp_lite.samplers.quantile_table import MARGIN, MASK, QuantileTable
 from opendp_lite.samplers.signed import fill_signed, signed_floor
 
 
@@ -23,12 +23,12 @@ from opendp_lite.samplers.signed import fill_signed, signed_floor
 class SignedLaw(Law):
     """floor(v + s V + 1/2) for a symmetric V and a scale of s grid units.
 
-    Error budget: the float of |V| is within 2^-40 of it, and at most 14. The multiplication and
-    the addition round by at most 2^-53 of 14 s and of 14 s + 2. The margin, (s + 1) 2^-38, is
-    three times as much or more.
+    Error budget: the float of |V| is within 2^-40 of it, and at most 14. The scale as a float, the
+    multiplication, the offset as a float, the addition and the edge round by at most 2^-53 of 14 s
+    or of 14 s + 2 each. The margin, (s + 1) 2^-38, is three times as much or more.
     """
 
-    scale: Fraction
+    scale: Fraction = attrs.field(validator=at_most_largest)
     exponent: int
     margin: float = attrs.field(default=MARGIN, kw_only=True)
     _factor: float = attrs.field(init=False, eq=False, repr=False)
@@ -67,11 +67,11 @@ class SignedLaw(Law):
         word = entropy.word()
         size = self.table().size(word)
         if size is not None:
-            y = (-size if word > SIZE else size) * self._factor + inside
+            y = (-size if word > MASK else size) * self._factor + inside
             whole = round(y)
             if abs(y - whole) < self._edge:
                 return whole
         return self._exactly(word, exactly(), entropy)
 
     def _exactly(self, word: int, offset: Fraction, entropy: Entropy) -> int:
-        return signed_floor(self.size(word & SIZE), self.scale, word, offset, entropy)
+        return signed_floor(self.size(word & MASK), self.scale, word, offset, entropy)

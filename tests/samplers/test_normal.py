@@ -11,7 +11,7 @@ from mpmath import erfc, mp, mpf, sqrt
 from sampling import Words
 
 from opendp_lite.samplers.normal import LazyNormal, one_normal
-from opendp_lite.samplers.quantile_table import ERROR, LEAST, SIZE
+from opendp_lite.samplers.quantile_table import ERROR, LEAST, MASK
 
 
 def share_beyond(bound: Fraction) -> mpf:
@@ -52,22 +52,22 @@ def test_nothing_is_known_of_a_normal_without_bits():
 
 
 def test_a_normal_beyond_floats_is_decided_from_further_bits():
-    """One unit of 2^-80: a |Z| of about 10."""
+    """No unit of 2^-63, and 2^47 of 2^-127: a |Z| of about 10. Its float is that of the bracket."""
     mp.dps = 60
-    normal = one_normal(Words([SIZE + 1]))
-    assert normal.size is None
+    normal = one_normal(Words([MASK + 1, 2**47]))
     assert not normal.positive
-    normal.exactly.extend(Words([2**47]))
     low, high = normal.exactly.bracket()
     assert 10 < low < high < 11
     assert share_beyond(high) <= mpf(2**47) / mpf(2) ** 127 <= share_beyond(low)
+    assert low - Fraction(ERROR) <= Fraction(normal.size) <= high + Fraction(ERROR)
+    assert one_normal(Words([0, 0])).size is None
 
 
 def test_the_float_is_within_its_error_of_the_bracket():
     generator = np.random.default_rng(2)
     for word in generator.integers(0, 2**64, 60, dtype=np.uint64).tolist():
         normal = one_normal(Words([word]))
-        assert (word & SIZE) >= LEAST
+        assert (word & MASK) >= LEAST
         assert normal.positive == (word < 2**63)
         low, high = normal.exactly.bracket()
         assert low - Fraction(ERROR) <= Fraction(normal.size) <= high + Fraction(ERROR)

@@ -23,7 +23,7 @@ from opendp_lite.exact import normal_tail
 from opendp_lite.samplers.quantile_table import (
     ERROR,
     LEAST,
-    SIZE,
+    MASK,
     QuantileTable,
     Work,
     exponential_table,
@@ -157,7 +157,7 @@ def test_words_that_floats_round_to_1_have_the_size_0(table, derivatives):
     mp.prec = 110
     assert table().cubics[-1].tolist() == [0.0] * 4
     assert derivatives(1 - mpf(2) ** -54)[0] < ERROR
-    assert table().size(SIZE) == table().size(SIZE - 2**8) == 0
+    assert table().size(MASK) == table().size(MASK - 2**8) == 0
 
 
 @pytest.mark.parametrize(("table", "derivatives"), TABLES)
@@ -183,7 +183,7 @@ def test_many_sizes_are_those_of_single_words(table, derivatives):
     words = [
         h | sign for _, start, end in segments() for h in (start, end - 1) for sign in (0, 2**63)
     ]
-    words += [SIZE, 2**64 - 1, 0, 2**63, LEAST - 1, LEAST, 1]
+    words += [MASK, 2**64 - 1, 0, 2**63, LEAST - 1, LEAST, 1]
     count = len(words)
     found, work = np.empty(count), Work(np.empty(count), np.empty(count), np.empty((count, 4)))
     table().fill(np.array(words, dtype=np.uint64), found, work)

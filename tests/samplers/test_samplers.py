@@ -13,11 +13,13 @@ from sampling import LEAST_P, Words, at, biased_words, chi_square_p, offsets
 from scipy.stats import chi2, kstest
 
 import opendp_lite as dp
+from opendp_lite.samplers import lanes
 from opendp_lite.samplers.discrete_laplace import DiscreteLaplace
-from opendp_lite.samplers.entropy import InsecureSeededEntropy, SecureEntropy
+from opendp_lite.samplers.entropy import Entropy, InsecureSeededEntropy, SecureEntropy
 from opendp_lite.samplers.exponential import LazyExponential, exact_floor
-from opendp_lite.samplers.law import _floats_in_cells, grid_for, in_cells
-from opendp_lite.samplers.quantile_table import LEAST, SIZE
+from opendp_lite.samplers.lanes import LANES
+from opendp_lite.samplers.law import Offsets, _floats_in_cells, grid_for, in_cells
+from opendp_lite.samplers.quantile_table import LEAST, MASK
 from opendp_lite.samplers.rounded_gaussian import RoundedGaussian
 from opendp_lite.samplers.rounded_laplace import RoundedLaplace
 
@@ -102,7 +104,7 @@ def test_one_draw_decides_as_exact_arithmetic_does(kind, scale):
 def test_one_at_a_time_or_many_the_same_words_make_the_same_noise(kind, scale):
     """Words below 2^43 are left out: what is drawn for them further comes from elsewhere."""
     law, count = kind(scale, 0), 3000
-    words = [w for w in biased_words(2 * count, 5).tolist() if (w & SIZE) >= LEAST][:count]
+    words = [w for w in biased_words(2 * count, 5).tolist() if (w & MASK) >= LEAST][:count]
     inside = np.random.default_rng(6).integers(0, 2**30, count) / 2**30
     where = offsets(inside)
     many = law.draw(count, where, Words(words))
@@ -117,6 +119,126 @@ def test_floats_are_filled_with_the_same_noise_as_integers(kind):
     where, found = at("0.25", 40_000), np.empty(40_000)
     law.fill(found, where, Words(words, 1))
     assert np.array_equal(found, law.draw(40_000, where, Words(words, 1)))
+
+
+class Apart(Entropy):
+    """Given words for variates, and others, counted from 1, where a variate is read further."""
+
+    def __init__(self, words):
+        self._words, self._further = words, 0
+
+    def words(self, count):
+        found, self._words = self._words[:count], self._words[count:]
+        return found
+
+    def word(self):
+        self._further += 1
+        return self._further << 40
+
+
+def of_runs(kind, count, seed):
+    """A law, where so many values lie, and words for them that all have a float."""
+    inside = np.random.default_rng(seed).integers(0, 2**30, count) / 2**30
+    words = InsecureSeededEntropy(seed).words(count) | np.uint64(LEAST)
+    return kind(Fraction(2**10 + 1, 3), 0), inside, words
+
+
+@pytest.mark.parametrize("kind", [*ROUNDED, DiscreteLaplace])
+def test_every_block_has_its_own_values_words_and_doubts(kind):
+    """More than two blocks against fewer draws at a time."""
+    count = 2 * LANES + 7
+    law, inside, words = of_runs(kind, count, 8)
+    many = law.draw(count, Offsets(inside, lambda i: Fraction(inside[i])), Apart(words))
+    entropy, few = Apart(words), []
+    for start in range(0, count, 6000):
+        part = inside[start : start + 6000]
+        where = Offsets(part, lambda i, part=part: Fraction(part[i]))
+        few += law.draw(len(part), where, entropy).tolist()
+    assert many.tolist() == few
+
+
+@pytest.mark.parametrize("kind", ROUNDED)
+def test_exact_decisions_are_told_their_own_place(kind):
+    """Lanes of the third block, each with a word and an offset of its own, all decided exactly."""
+    count = 2 * LANES + 7
+    law, inside, words = of_runs(kind, count, 9)
+    doubtful = [3, LANES + 5, 2 * LANES + 2, 2 * LANES + 6]
+    words[doubtful] = [1000 + place for place in range(4)]
+    where = Offsets(inside, lambda i: Fraction(inside[i]))
+    found = law.draw(count, where, Apart(words))
+    rest = Apart(words[:0])
+    expected = [law._exactly(int(words[at]), Fraction(inside[at]), rest) for at in doubtful]
+    assert found[doubtful].tolist() == expected
+
+
+@pytest.mark.parametrize("kind", ROUNDED)
+def test_floats_and_integers_are_released_alike_in_every_block(kind):
+    count = 2 * LANES + 7
+    law = kind(Fraction(2**16 + 1), 4)
+    values = np.random.default_rng(10).integers(-(2**40), 2**40, count)
+    words = InsecureSeededEntropy(10).words(count)
+    whole = law.release(values, 0, Apart(words)) * 2.0**4
+    assert np.array_equal(law.release_floats(values.astype(np.float64), Apart(words)), whole)
+
+
+def test_a_release_within_a_release_has_working_arrays_of_its_own():
+    law, count = RoundedGaussian(Fraction(2**16), 0), LANES + 9
+    offsets_inside = at("0.25", count)
+
+    class Nesting(InsecureSeededEntropy):
+        def words(self, count):
+            law.draw(100, at("0.5", 100), InsecureSeededEntropy(1))
+            return super().words(count)
+
+    nested = law.draw(count, offsets_inside, Nesting(11))
+    assert np.array_equal(nested, law.draw(count, offsets_inside, InsecureSeededEntropy(11)))
+    assert len({id(each) for each in lanes._spare}) == len(lanes._spare)
+    with_values = law.release_floats(np.full(count, 0.25), Nesting(11))
+    assert np.array_equal(with_values, nested)
+
+
+@pytest.mark.parametrize("kind", ROUNDED)
+@pytest.mark.parametrize("count", [1, 9, 100])
+@pytest.mark.parametrize("exponent", [0, 600])
+def test_no_release_shows_the_sign_of_a_zero(kind, count, exponent):
+    """Words so near to 1 that the noise rounds to zero from below, and from above."""
+    law = kind(Fraction(2), exponent)
+    for word in (2**64 - 2**40, 2**63 - 2**40):
+        signs = set()
+        for zero in (0.0, -0.0, 1e-300, -1e-300):
+            found = law.release_floats(np.full(count, zero), Words([word] * count))
+            assert np.all(found == 0)
+            signs |= set(np.signbit(found).tolist())
+        assert signs == {False}
+
+
+@pytest.mark.parametrize("kind", ROUNDED)
+def test_offsets_that_no_float_holds_decide_at_a_tie(kind):
+    """With so small a scale the rounding of the sum is all of the error."""
+    law, half = kind(Fraction(1, 2**30), 0), Fraction(1, 2)
+    words = [word | LEAST for word in InsecureSeededEntropy(12).words(40).tolist()]
+    inside = []
+    for number, word in enumerate(words):
+        size = law.size(word & MASK).bracket()[0] * law.scale
+        tie = half + size if word > MASK else half - size
+        inside.append(tie + Fraction((-1) ** number, 2**56))
+    usual = law.draw(40, offsets(inside), Words(words, 1))
+    assert np.array_equal(usual, wide(law).draw(40, offsets(inside), Words(words, 1)))
+    assert set(usual.tolist()) == {0, 1}
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 10**9), Fraction(1, 10**30)])
+def test_almost_no_discrete_noise_is_made_at_once(scale):
+    law = DiscreteLaplace(scale, 0)
+    assert not law.draw(500, at(0, 500), SecureEntropy()).any()
+    assert law.draw(1, at(0, 1), Words([5])) == 0
+
+
+@pytest.mark.parametrize("kind", [*ROUNDED, DiscreteLaplace])
+def test_scales_whose_noise_might_not_fit_are_refused(kind):
+    kind(Fraction(2**50), 0)
+    with pytest.raises(dp.ParameterError, match="larger exponent"):
+        kind(Fraction(2**50 + 1), 0)
 
 
 @pytest.mark.parametrize("bits", [0, 1, 2])
