@@ -16,7 +16,8 @@ from scipy.stats import chisquare
 import opendp_lite as dp
 from opendp_lite.engines.rows import LazyRows
 from opendp_lite.engines.sent_work import Outcome, SentWork, installed
-from opendp_lite.measurements._quantile_lines import PlacedHere, placed
+from opendp_lite.measurements import _quantile_lines
+from opendp_lite.measurements._quantile_lines import PlacedHere, cells_of_columns, placed
 from opendp_lite.measurements._quantile_passes import Columns
 from opendp_lite.measurements._quantile_tree import Prices, cells_by_parts, planned
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
@@ -112,6 +113,14 @@ def test_every_partition_of_a_frame_gives_the_same_integers(name: str) -> None:
         assert exact(QUERIES[name], cut) == exact(QUERIES[name], FRAME)
 
 
+@pytest.fixture
+def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Columns in memory are drawn one by one, as those of a cluster are: from the same words."""
+    alone = cells_of_columns.dispatch(object)
+    monkeypatch.setattr(_quantile_lines, "cells_of_columns", alone)
+
+
+@pytest.mark.usefixtures("one_by_one")
 @pytest.mark.parametrize("name", RELEASES)
 def test_releases_of_a_frame_are_those_of_pandas(name: str) -> None:
     cut = frames.from_pandas(FRAME, npartitions=6, sort=False)

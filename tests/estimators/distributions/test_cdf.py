@@ -217,7 +217,7 @@ def test_any_data_gives_finite_answers(data, loss):
 
 def test_what_it_shows():
     (found,) = releases("private", 1, rho=0.5, confidence=0.9)
-    assert repr(found).startswith("<CumulativeDistribution of about 1997 rows, mean 32.464")
+    assert repr(found).startswith("<CumulativeDistribution of about 1998 rows, mean 32.422")
     assert repr(found).endswith("at the edges of 200 cells from 0 to 100>")
     table = found.table()
     assert list(table) == ["x", "share", "standard_error", "low", "high", "band_low", "band_high"]

@@ -32,7 +32,8 @@ def test_both_rounds_of_a_recentred_mean_cost_rho(first, rho, bounds):
     random = np.random.default_rng(1).normal(0, 100, (40, 2))
     with np.errstate(all="ignore"):
         for total, rows in [*random, *((a, b) for a in WILD for b in WILD)]:
-            rest = plan.main_round(total * float(plan.column.half), rows)
+            found = plan.parts(total * float(plan.column.half), rows, pilot)
+            rest = plan.main_round(int(found))
             costs = pilot.of_total, pilot.of_rows, rest.of_total, rest.of_rows
             assert all(type(each) is Fraction and each > 0 for each in costs)
             assert pilot.of_total + pilot.of_rows == rho * first
@@ -46,11 +47,11 @@ def test_the_second_round_follows_the_first():
         BoundedColumn.between(-1, 1, "here"), Fraction(1, 2), Fraction(1, 10), 1.0
     )
     for mean in (0.0, 0.25, 0.5, -0.5, 1.0, -1.0):
-        rest = plan.main_round(1e6 * mean, 1e6)
+        rest = plan.main_round(int(plan.parts(1e6 * mean, 1e6, plan.pilot())))
         share = (plan.pilot().of_total + rest.of_total) / Fraction(1, 2)
         expected = min(1 / (1 + abs(mean)), 0.965)
         assert float(share) == pytest.approx(expected, abs=1 / 128)
-    nothing = plan.main_round(0.0, 0.0)
+    nothing = plan.main_round(int(plan.parts(0.0, 0.0, plan.pilot())))
     assert float(nothing.of_total / plan.rho) == pytest.approx(0.57, abs=0.02)
 
 

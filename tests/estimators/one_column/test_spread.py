@@ -274,16 +274,21 @@ def test_few_rows_are_not_clipped_to_a_part_of_their_spread(loss):
 @pytest.mark.parametrize("space", [dp.records(), sized(1000)], ids=["add or remove", "replace"])
 @pytest.mark.parametrize("loss", [{"epsilon": 1}, {"epsilon": 0.3}, {"rho": 0.01}], ids=str)
 def test_an_interval_is_never_narrow_where_noise_hides_the_spread(space, loss):
-    """A tenth of the rows is not 0. An interval of no width around 0 would be wrong."""
+    """A tenth of the rows is not 0. An interval of no width around 0 would be wrong.
+
+    At 95 % four of 12 miss with a probability of 2e-3; the seeds are fixed.
+    """
     generator = np.random.default_rng(5)
     values = np.where(generator.random(1000) < 0.9, 0, generator.exponential(1, 1000))
     release = space >> dp.variance(0, 100, **loss, confidence=0.95)
+    misses = 0
     for seed in range(12):
         found = release.insecure_release(values, seed=seed).value
         low, high = found.interval
         assert 0.02 < high <= 2500
-        assert high < 2 or low <= values.var()
         assert 0 < found.standard_error <= high
+        misses += high >= 2 and low > values.var()
+    assert misses <= 3
 
 
 def unseen(counts: np.ndarray, scale: float) -> value_search.Unseen:
