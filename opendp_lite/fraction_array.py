@@ -133,7 +133,7 @@ class FractionArray(Sequence[Fraction]):
     @overload
     def __getitem__(self, place: slice) -> tuple[Fraction, ...]: ...
     def __getitem__(self, place: Any) -> Any:
-        found = self.numerators[place]
+        found: Any = self.numerators[place]
         if isinstance(place, slice):
             return tuple(FractionArray(found, self.denominator))
         return Fraction(int(found) if self._narrow else found, self.denominator)

@@ -18,8 +18,8 @@ class InsecureRelease:
     Example:
         >>> import opendp_lite as dp
         >>> count = dp.count() >> dp.laplace(epsilon=1)
-        >>> count.insecure_release([1, 2, 3], seed=1)
-        InsecureRelease(NOT PRIVATE, seed=1, value=3)
+        >>> count.insecure_release([1, 2, 3], seed=4)
+        InsecureRelease(NOT PRIVATE, seed=4, value=3)
     """
 
     value: Any

@@ -53,23 +53,24 @@ class DiscreteLaplace(Law):
     scale: Fraction = attrs.field(validator=at_most_largest)
     exponent: int
     margin: float = attrs.field(default=MARGIN, kw_only=True)
-    _factor: float = attrs.field(init=False, eq=False, repr=False)
-    _shift: float = attrs.field(init=False, eq=False, repr=False)
-    _edge: float = attrs.field(init=False, eq=False, repr=False)
-
-    @_factor.default
-    def _float_scale(self) -> float:
-        return float(self.scale)
-
-    @_shift.default
-    def _float_shift(self) -> float:
-        """t c - 1/2, as rounding to nearest takes it."""
-        low, high = _start(self.scale, BITS + STEP)
-        return float(self.scale * (low + high) / 2 - _HALF)
-
-    @_edge.default
-    def _edge_of_scale(self) -> float:
-        return 0.5 - self.margin * (self._factor + 1)
+    _factor: float = attrs.field(
+        default=attrs.Factory(lambda law: float(law.scale), takes_self=True),
+        init=False,
+        eq=False,
+        repr=False,
+    )
+    _shift: float = attrs.field(
+        default=attrs.Factory(lambda law: _float_shift(law.scale), takes_self=True),
+        init=False,
+        eq=False,
+        repr=False,
+    )
+    _edge: float = attrs.field(
+        default=attrs.Factory(lambda law: 0.5 - law.margin * (law._factor + 1), takes_self=True),
+        init=False,
+        eq=False,
+        repr=False,
+    )
 
     def draw(self, count: int, offsets: Offsets, entropy: Entropy) -> NDArray[np.int64]:
         if count <= FEW:
@@ -137,6 +138,12 @@ class _Later(Lazy):
             return None
         low, high = _start(self.scale, self.exponential.bits + STEP)
         return bounds[0] + low, bounds[1] + high
+
+
+def _float_shift(scale: Fraction) -> float:
+    """t c - 1/2, as rounding to nearest takes it."""
+    low, high = _start(scale, BITS + STEP)
+    return float(scale * (low + high) / 2 - _HALF)
 
 
 def _start(scale: Fraction, bits: int) -> tuple[Fraction, Fraction]:

@@ -54,11 +54,11 @@ class QuantileTable:
     """
 
     cubics: Floats
-    _rows: memoryview = attrs.field(init=False, repr=False)
-
-    @_rows.default
-    def _(self) -> memoryview:
-        return self.cubics.data
+    _rows: memoryview = attrs.field(
+        default=attrs.Factory(lambda table: table.cubics.data, takes_self=True),
+        init=False,
+        repr=False,
+    )
 
     def fill(self, words: Words, out: Floats, work: Work) -> None:
         """Fills ``out`` with Q for each word, NaN where h is below ``LEAST``.

@@ -31,19 +31,21 @@ class SignedLaw(Law):
     scale: Fraction = attrs.field(validator=at_most_largest)
     exponent: int
     margin: float = attrs.field(default=MARGIN, kw_only=True)
-    _factor: float = attrs.field(init=False, eq=False, repr=False)
-    _edge: float = attrs.field(init=False, eq=False, repr=False)
+    _factor: float = attrs.field(
+        default=attrs.Factory(lambda law: float(law.scale), takes_self=True),
+        init=False,
+        eq=False,
+        repr=False,
+    )
+    _edge: float = attrs.field(
+        default=attrs.Factory(lambda law: 0.5 - law.margin * (law._factor + 1), takes_self=True),
+        init=False,
+        eq=False,
+        repr=False,
+    )
 
     size: ClassVar[type[LazyQuantile]]
     """|V|, known as precisely as a decision needs."""
-
-    @_factor.default
-    def _float_scale(self) -> float:
-        return float(self.scale)
-
-    @_edge.default
-    def _edge_of_scale(self) -> float:
-        return 0.5 - self.margin * (self._factor + 1)
 
     @staticmethod
     @abstractmethod

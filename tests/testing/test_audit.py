@@ -153,7 +153,7 @@ def test_audit_names_the_event() -> None:
 
 def test_audit_comes_near_the_claims() -> None:
     """Fixed seeds: without power an audit would say nothing."""
-    assert dp.audit(PURE, NONE, ONE, releases=3000).lower_bound > 0.6
+    assert dp.audit(PURE, NONE, ONE, releases=6000).lower_bound > 0.6
     assert dp.audit(ZCDP, NONE, ONE, releases=6000).lower_bound > 0.18
     found = dp.audit(PURE, [0.5] * 3, [0.5] * 3 + [1.0] * 3, d_in=3, releases=3000)
     assert 1.5 < found.lower_bound <= found.claim == 3

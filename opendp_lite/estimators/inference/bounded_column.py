@@ -33,24 +33,29 @@ class BoundedColumn:
     typed: tuple[Number, Number]
     lower: Fraction
     upper: Fraction
-    middle: Fraction = attrs.field(init=False, eq=False, repr=False)
+    middle: Fraction = attrs.field(
+        default=attrs.Factory(lambda column: (column.lower + column.upper) / 2, takes_self=True),
+        init=False,
+        eq=False,
+        repr=False,
+    )
     """Halfway between the bounds."""
-    half: Fraction = attrs.field(init=False, eq=False, repr=False)
+    half: Fraction = attrs.field(
+        default=attrs.Factory(lambda column: (column.upper - column.lower) / 2, takes_self=True),
+        init=False,
+        eq=False,
+        repr=False,
+    )
     """Half the width."""
-    floats: tuple[float, float] = attrs.field(init=False, eq=False, repr=False)
+    floats: tuple[float, float] = attrs.field(
+        default=attrs.Factory(
+            lambda column: (nearest(column.lower), nearest(column.upper)), takes_self=True
+        ),
+        init=False,
+        eq=False,
+        repr=False,
+    )
     """The bounds as floats."""
-
-    @middle.default
-    def _middle(self) -> Fraction:
-        return (self.lower + self.upper) / 2
-
-    @half.default
-    def _half(self) -> Fraction:
-        return (self.upper - self.lower) / 2
-
-    @floats.default
-    def _floats(self) -> tuple[float, float]:
-        return nearest(self.lower), nearest(self.upper)
 
     @classmethod
     def between(cls, lower: Number, upper: Number, step: str) -> BoundedColumn:

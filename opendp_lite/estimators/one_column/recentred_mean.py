@@ -251,16 +251,14 @@ class _Round:
     of_rows: Any
     reach: float
     unit: float
-    total_deviation: Any = attrs.field(init=False)
-    rows_deviation: Any = attrs.field(init=False)
-
-    @total_deviation.default
-    def _of_total(self) -> Any:
-        return self.reach * _deviation(self.of_total)
-
-    @rows_deviation.default
-    def _of_rows(self) -> Any:
-        return self.unit * _deviation(self.of_rows)
+    total_deviation: Any = attrs.field(
+        default=attrs.Factory(lambda it: it.reach * _deviation(it.of_total), takes_self=True),
+        init=False,
+    )
+    rows_deviation: Any = attrs.field(
+        default=attrs.Factory(lambda it: it.unit * _deviation(it.of_rows), takes_self=True),
+        init=False,
+    )
 
     @property
     def deviations(self) -> tuple[Any, Any]:
