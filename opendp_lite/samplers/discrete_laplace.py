@@ -8,7 +8,6 @@ from math import ceil, exp, expm1, floor, sqrt
 
 import attrs
 import numpy as np
-from numpy.typing import NDArray
 
 from opendp_lite.exact import exp_down, log_up
 from opendp_lite.samplers._arrays import Floats, Numbers
@@ -23,15 +22,16 @@ from opendp_lite.samplers.exponential import (
     minus_log,
 )
 from opendp_lite.samplers.lanes import fill, with_signs
-from opendp_lite.samplers.law import FEW, Law, Offsets, at_most_largest
-from opendp_lite.samplers.quantile_table import BITS, MARGIN, MASK, exponential_table
+from opendp_lite.samplers.law import Offsets
+from opendp_lite.samplers.quantile_law import QuantileLaw
+from opendp_lite.samplers.quantile_table import BITS, MASK, exponential_table
 
 _HALF = Fraction(1, 2)
 _NO_NOISE = 600
 
 
 @attrs.frozen
-class DiscreteLaplace(Law):
+class DiscreteLaplace(QuantileLaw):
     """v + N with P(N = k) proportional to exp(-|k| / t).
 
     The noise is k 2^exponent, so ``scale`` counts steps of 2^exponent.
@@ -50,34 +50,12 @@ class DiscreteLaplace(Law):
 
     kind = "discrete Laplace noise"
     on_grid_only = True
-    scale: Fraction = attrs.field(validator=at_most_largest)
-    exponent: int
-    margin: float = attrs.field(default=MARGIN, kw_only=True)
-    _factor: float = attrs.field(
-        default=attrs.Factory(lambda law: float(law.scale), takes_self=True),
-        init=False,
-        eq=False,
-        repr=False,
-    )
     _shift: float = attrs.field(
         default=attrs.Factory(lambda law: _float_shift(law.scale), takes_self=True),
         init=False,
         eq=False,
         repr=False,
     )
-    _edge: float = attrs.field(
-        default=attrs.Factory(lambda law: 0.5 - law.margin * (law._factor + 1), takes_self=True),
-        init=False,
-        eq=False,
-        repr=False,
-    )
-
-    def draw(self, count: int, offsets: Offsets, entropy: Entropy) -> NDArray[np.int64]:
-        if count <= FEW:
-            return self.few(count, offsets, entropy)
-        found = np.empty(count, dtype=np.int64)
-        self.fill(found, offsets, entropy)
-        return found
 
     def fill(self, out: Numbers, offsets: Offsets, entropy: Entropy) -> None:
         def shape(words: Words, y: Floats, work: Floats, start: int) -> None:

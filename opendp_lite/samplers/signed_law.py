@@ -8,41 +8,24 @@ from fractions import Fraction
 from typing import ClassVar
 
 import attrs
-import numpy as np
-from numpy.typing import NDArray
 
 from opendp_lite.samplers._arrays import Numbers
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.exponential import LazyQuantile
-from opendp_lite.samplers.law import FEW, Law, Offsets, at_most_largest
-from opendp_lite.samplers.quantile_table import MARGIN, MASK, QuantileTable
+from opendp_lite.samplers.law import Offsets
+from opendp_lite.samplers.quantile_law import QuantileLaw
+from opendp_lite.samplers.quantile_table import MASK, QuantileTable
 from opendp_lite.samplers.signed import fill_signed, signed_floor
 
 
 @attrs.frozen
-class SignedLaw(Law):
+class SignedLaw(QuantileLaw):
     """floor(v + s V + 1/2) for a symmetric V and a scale of s grid units.
 
     Error budget: the float of |V| is within 2^-40 of it, and at most 14. The scale as a float, the
     multiplication, the offset as a float, the addition and the edge round by at most 2^-53 of 14 s
     or of 14 s + 2 each. The margin, (s + 1) 2^-38, is three times as much or more.
     """
-
-    scale: Fraction = attrs.field(validator=at_most_largest)
-    exponent: int
-    margin: float = attrs.field(default=MARGIN, kw_only=True)
-    _factor: float = attrs.field(
-        default=attrs.Factory(lambda law: float(law.scale), takes_self=True),
-        init=False,
-        eq=False,
-        repr=False,
-    )
-    _edge: float = attrs.field(
-        default=attrs.Factory(lambda law: 0.5 - law.margin * (law._factor + 1), takes_self=True),
-        init=False,
-        eq=False,
-        repr=False,
-    )
 
     size: ClassVar[type[LazyQuantile]]
     """|V|, known as precisely as a decision needs."""
@@ -51,13 +34,6 @@ class SignedLaw(Law):
     @abstractmethod
     def table() -> QuantileTable:
         """Of the quantile function of |V|."""
-
-    def draw(self, count: int, offsets: Offsets, entropy: Entropy) -> NDArray[np.int64]:
-        if count <= FEW:
-            return self.few(count, offsets, entropy)
-        found = np.empty(count, dtype=np.int64)
-        self.fill(found, offsets, entropy)
-        return found
 
     def fill(self, out: Numbers, offsets: Offsets, entropy: Entropy) -> None:
         def exactly(position: int, word: int) -> int:
