@@ -71,15 +71,15 @@ def test_what_is_asked_of_the_noise_is_what_is_paid(monkeypatch):
         return Spy()
 
     monkeypatch.setattr(module, "gaussian", spied)
-    bound = dp.estimators.recentred_mean(-3, 4, rho=THIRD).bound
-    first = paid[-2:]
     for data in ([], [4.0] * 50, [-3.0, 4.0] * 30, [np.nan]):
+        bound = dp.estimators.recentred_mean(-3, 4, rho=THIRD).bound
+        first = paid[-2:]
         paid.clear()
         bound(data)
         assert len(paid) == 2
         assert all(each > 0 for each in paid)
         assert sum(first + paid) == THIRD
-    assert sum(first) == THIRD / 10
+        assert sum(first) == THIRD / 10
 
 
 BOTH = {
