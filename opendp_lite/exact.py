@@ -247,11 +247,12 @@ def sum_up(values: Sequence[Fraction]) -> Fraction:
 
 def sqrt_up(value: Fraction) -> Fraction:
     """A rational at least the square root; the root itself where it is rational."""
-    root = Fraction(math.isqrt(value.numerator), math.isqrt(value.denominator))
-    if root * root == value:
-        return root
-    shift = max(0, 70 - (value.numerator.bit_length() - value.denominator.bit_length()) // 2)
-    scaled = -((-value.numerator << (2 * shift)) // value.denominator)
+    over, under = value.numerator, value.denominator
+    roots = math.isqrt(over), math.isqrt(under)
+    if roots[0] ** 2 == over and roots[1] ** 2 == under:
+        return Fraction(*roots)
+    shift = max(0, 70 - (over.bit_length() - under.bit_length()) // 2)
+    scaled = -((-over << (2 * shift)) // under)
     return Fraction(math.isqrt(scaled) + 1, 1 << shift)
 
 
@@ -263,15 +264,17 @@ def sqrt_down(value: Fraction) -> Fraction:
 
 def floor_log2(value: Fraction) -> int:
     """The largest k with 2^k <= value, for a positive value."""
-    guess = value.numerator.bit_length() - value.denominator.bit_length()
-    below = Fraction(1 << max(guess, 0), 1 << max(-guess, 0)) <= value
+    over, under = value.numerator, value.denominator
+    guess = over.bit_length() - under.bit_length()
+    below = under << max(guess, 0) <= over << max(-guess, 0)
     return guess if below else guess - 1
 
 
 def short_below(value: Fraction) -> Fraction:
     """A positive rational at most ``value``, within 2^-60 of it relatively, of 61 bits or fewer."""
-    grid = Fraction(2) ** (floor_log2(value) - _SHORT)
-    return int(value / grid) * grid
+    bits = floor_log2(value) - _SHORT
+    whole = (value.numerator << max(-bits, 0)) // (value.denominator << max(bits, 0))
+    return Fraction(whole << max(bits, 0), 1 << max(-bits, 0))
 
 
 def short_above(value: Fraction) -> Fraction:

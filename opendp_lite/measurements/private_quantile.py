@@ -282,7 +282,7 @@ class _Budget:
 
     def part(self, share: Fraction) -> _Budget:
         """A share of the loss."""
-        return attrs.evolve(self, amount=self.amount * share)
+        return _Budget(self.amount * share, self.measure, self.power)
 
     def range(self) -> Fraction:
         """The range of a choice that costs all of it, or a little more."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from math import ceil, floor
-from typing import Final
+from typing import Final, TypeVar
 
 import attrs
 import numpy as np
 
 from opendp_lite.engines.fold import Scratch
-from opendp_lite.samplers._arrays import Counts, Floats
+from opendp_lite.samplers._arrays import Counts, Flags, Floats
 from opendp_lite.samplers.choice import FAR_EXPONENT
-from opendp_lite.samplers.choice_each import below_each, choose_each
+from opendp_lite.samplers.choice_each import Lanes, below_each, choose_each
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.lattice import Lattice
 from opendp_lite.samplers.rank_choice import (
@@ -26,8 +26,16 @@ from opendp_lite.samplers.rank_choice import (
     window,
 )
 
-_ENTRIES: Final = 2**16
-"""Numbers that are gone through together: arrays of 512 KiB stay in a processor's cache."""
+Each = TypeVar("Each")
+
+_ENTRIES: Final = 2**21
+"""Numbers that are gone through together: an array of 16 MiB."""
+_ALIKE: Final = 0.5
+"""How far apart the exponents of a run may be: then most cells that are drawn are kept."""
+_LONGEST: Final = 64
+"""Items of a run, which are looked through where it is drawn."""
+_REST: Final = -1
+"""Stands for all cells that are not near the quantile."""
 
 
 @attrs.frozen
@@ -40,8 +48,10 @@ class CellChoices:
 
     Proof:
         All columns have as many numbers, so their items lie at the same distances from the
-        quantile. Each column has the items, the window and the rest of ``CellChoice``. They are
-        chosen among by ``choose_each``, whose law is that of ``choose``. The window is that of
+        quantile. Each column has the items, the window and the rest of ``CellChoice``. Neighbouring
+        items on one side of the quantile are a run, with the exponent of the nearest of them.
+        ``choose_each`` draws a run and a cell of it, and keeps the cell by the exact exponent of
+        its item. So each cell has the weight that ``CellChoice`` gives it. The window is that of
         the gentlest slope, which is wide enough for all. Where the rest is chosen, or is not rare,
         the column is drawn by ``CellChoice`` itself. The columns are drawn independently.
     """
@@ -95,9 +105,7 @@ class _Several:
         first, last = self._window(size)
         if last - first < size // 4:
             return self._near(first, last, entropy)
-        items = self._items(0, size)
-        index = choose_each(items.counts, items.exponents, items.exactly, entropy, self.scratch)
-        return items.within(index, entropy)
+        return choose_each(self.runs(0, size), entropy, self.scratch)
 
     def _window(self, size: int) -> tuple[int, int]:
         """The numbers near the quantile, for the gentlest slope and the most cells."""
@@ -111,79 +119,62 @@ class _Several:
         laws = [choice.law for choice in self.choices]
         return laws[:1] if self.one_law else laws
 
-    def _items(self, first: int, last: int) -> _ItemsOfColumns:
+    @property
+    def _lattices(self) -> list[Lattice]:
+        """One for all, or one for each."""
+        lattices = [choice.lattice for choice in self.choices]
+        return lattices[:1] if self.one_lattice else lattices
+
+    def runs(self, first: int, last: int) -> _Runs:
         """The items of each column from the gap after ``first`` numbers to that after ``last``."""
         size = self.numbers.shape[1]
         start, stop = max(first - 1, 0), min(last + 1, size)
-        middle = self._laws[0].target(size)
-        cells = self._sorted_cells(start, stop)
-        before, after = ceil(middle) - start, floor(middle) - start
-        begins, ends = int(first == 0), int(last == size)
-        edges = self._take("edges", begins + before + stop - start - after + ends).view(np.int64)
-        edges[:, :begins] = 0
-        edges[:, begins : begins + before] = cells[:, :before]
-        np.add(cells[:, after:], 1, out=edges[:, begins + before : edges.shape[1] - ends])
-        if ends:
-            edges[:, -1] = [choice.lattice.cells for choice in self.choices]
-        slopes = np.array([float(law.slope) for law in self._laws])
-        away = distances(middle, first, last)
-        exponents = self.scratch.take("exponents", (len(slopes), len(away)))
-        np.multiply(away, slopes[:, None], out=exponents)
-        np.minimum(exponents, FAR_EXPONENT, out=exponents)
-        pairs = zip(self._laws, exponents, strict=True)
-        ranks = [Ranks(law, size, first, row) for law, row in pairs]
-        counts = self._take("counts", edges.shape[1] - 1).view(np.int64)
-        np.subtract(edges[:, 1:], edges[:, :-1], out=counts)
-        return _ItemsOfColumns(edges, counts, exponents, ranks)
+        edges = _Edges(
+            self._lattices,
+            self._sorted(start, stop),
+            self._laws[0].target(size) - start,
+            begins=int(first == 0),
+            ends=int(last == size),
+        )
+        return _Runs.of(edges, self._laws, size, first, last)
 
-    def _take(self, name: str, width: int) -> Floats:
-        """A buffer with a row for each column."""
-        return self.scratch.take(name, (len(self.numbers), width))
-
-    def _sorted_cells(self, start: int, stop: int) -> Counts:
-        """The cells of the numbers of each column from one place to before another, rising."""
+    def _sorted(self, start: int, stop: int) -> Floats:
+        """The numbers of each column from one place to before another, rising."""
         size = self.numbers.shape[1]
         if start < stop and stop - start < size:
             self.numbers.partition(start, axis=1)
             self.numbers[:, start:].partition(stop - 1 - start, axis=1)
         inside = self.numbers[:, start:stop]
         inside.sort(axis=1)
-        if self.one_lattice:
-            return self.choices[0].lattice.cell(inside)
-        pairs = zip(self.choices, inside, strict=True)
-        return np.array([choice.lattice.cell(row) for choice, row in pairs])
+        return inside
 
     def _near(self, first: int, last: int, entropy: Entropy) -> Counts:
         """The choices among the items near the quantile and the rest, where that is rare."""
-        items, size = self._items(first, last), self.numbers.shape[1]
+        runs, size = self.runs(first, last), self.numbers.shape[1]
         outside = min(
             self._laws[0].distance(rank, size - rank, size) for rank in (first - 1, last + 1)
         )
-        rest = np.array([choice.lattice.cells for choice in self.choices]) - items.widths
-        farther = [ranks.farther(outside) for ranks in items.ranks]
-        inside = (items.counts * np.exp(-items.exponents)).sum(axis=1)
+        rest = np.array([choice.lattice.cells for choice in self.choices]) - runs.widths
+        inside = (runs.counts * np.exp(-runs.exponents)).sum(axis=1)
+        farther = [law.slope * outside for law in runs.laws]
         rare = [
             is_rare(int(cells), farther[lane % len(farther)], float(held))
             for lane, (cells, held) in enumerate(zip(rest, inside, strict=True))
         ]
-        lanes, found = np.flatnonzero(rare), np.empty(len(rare), dtype=np.int64)
+        lanes, found = np.flatnonzero(rare), np.zeros(len(rare), dtype=np.int64)
         if len(lanes):
-            both = items.part(lanes).beside(rest[lanes], outside)
-            index = choose_each(both.counts, both.exponents, both.exactly, entropy, self.scratch)
-            known = index < items.counts.shape[1]
-            found[lanes[known]] = items.part(lanes[known]).within(index[known], entropy)
-            for lane in lanes[~known].tolist():
-                found[lane] = self._beyond(lane, items, outside, entropy)
+            both = _WithRest.of(runs.part(lanes), rest[lanes], outside)
+            found[lanes] = choose_each(both, entropy, self.scratch)
+            for lane in np.flatnonzero(found == _REST).tolist():
+                found[lane] = self._beyond(lane, runs, outside, entropy)
         for lane in np.flatnonzero(~np.array(rare)).tolist():
             found[lane] = self.choices[lane].among_all(self._column(lane), entropy)
         return found
 
-    def _beyond(
-        self, lane: int, items: _ItemsOfColumns, outside: Fraction, entropy: Entropy
-    ) -> int:
+    def _beyond(self, lane: int, runs: _Runs, outside: Fraction, entropy: Entropy) -> int:
         """The cell of a column whose rest was chosen: one of the rest, or else all anew."""
         choice, numbers = self.choices[lane], self._column(lane)
-        stretch = int(items.edges[lane, 0]), int(items.edges[lane, -1])
+        stretch = int(runs.bounds[lane, 0]), int(runs.bounds[lane, -1])
         found = choice.outside_of(stretch, numbers, outside, entropy)
         return choice.cell_among(numbers, entropy) if found is None else found
 
@@ -192,69 +183,208 @@ class _Several:
 
 
 @attrs.frozen(eq=False)
-class _ItemsOfColumns:
-    """The ``Items`` of several columns, a row for each.
+class _Edges:
+    """The edges of the items of several columns.
+
+    Item i of a column is made of its cells edge(i) to edge(i + 1) - 1. Below the quantile the cells
+    of the numbers are edges, above it the cells after them. Two neighbouring edges lie around it.
 
     Args:
-        edges: Item i of a column is made of its cells edges[i] to edges[i + 1] - 1.
-        counts: How many cells each item has.
-        exponents: As floats, a row for each column or one for all.
-        ranks: The exact exponents, of each column or of all.
+        lattices: One for all columns, or one for each.
+        numbers: Those near the quantile, rising, a row for each column.
+        middle: How many of them are to lie below the quantile.
+        begins: 1 if the first cell of all is an edge too, else 0.
+        ends: 1 if the end of the last cell of all is one, else 0.
     """
 
-    edges: Counts
+    lattices: list[Lattice]
+    numbers: Floats
+    middle: Fraction
+    begins: int
+    ends: int
+
+    @property
+    def nearest(self) -> int:
+        """The item in which the quantile lies."""
+        return self.begins + ceil(self.middle) - 1
+
+    @property
+    def items(self) -> int:
+        """How many items a column has."""
+        return self.nearest + int(self.numbers.shape[1]) - floor(self.middle) + self.ends
+
+    def at(self, places: Counts) -> Counts:
+        """Some of the edges of all columns: the first one, the last one, and others between."""
+        edges = np.zeros((len(self.numbers), len(places)), dtype=np.int64)
+        inside = slice(self.begins, len(places) - self.ends)
+        columns, above = self._columns(places[inside])
+        edges[:, inside] = self._cells(self.numbers[:, columns], slice(None)) + above
+        if self.ends:
+            edges[:, -1] = [lattice.cells for lattice in self.lattices]
+        return edges
+
+    def between(self, lanes: Counts, places: Counts) -> Counts:
+        """Edges of some columns, a row of places for each; neither the first one nor the last."""
+        columns, above = self._columns(places)
+        return self._cells(self.numbers[lanes[:, None], columns], lanes) + above
+
+    def part(self, lanes: Counts) -> _Edges:
+        """Those of some of the columns."""
+        return attrs.evolve(self, lattices=_some(self.lattices, lanes), numbers=self.numbers[lanes])
+
+    def _columns(self, places: Counts) -> tuple[Counts, Flags]:
+        """The places of numbers whose cells are edges, and whether the edge is behind the cell."""
+        above = places > self.nearest
+        back = self.begins + (ceil(self.middle) - floor(self.middle)) * above
+        return places - back, above
+
+    def _cells(self, numbers: Floats, lanes: Counts | slice) -> Counts:
+        """The cells of numbers, a row for each of some columns."""
+        if len(self.lattices) == 1:
+            return self.lattices[0].cell(numbers)
+        rows = zip(np.arange(len(self.lattices))[lanes].tolist(), numbers, strict=True)
+        return np.array([self.lattices[lane].cell(row) for lane, row in rows])
+
+
+@attrs.frozen(eq=False)
+class _Runs(Lanes):
+    """The items of several columns in runs, whose exponents are nearly one.
+
+    Args:
+        edges: Of the items.
+        laws: One for all columns, or one for each.
+        size: How many numbers a column has.
+        first: How many of them lie before the first item.
+        away: How far each item is from the quantile.
+        cuts: The first item of each run, and the one after the last.
+        bounds: Run i of a column is made of its cells bounds[i] to bounds[i + 1] - 1.
+        counts: How many cells each run has.
+        exponents: Of the nearest item of each run.
+    """
+
+    edges: _Edges
+    laws: list[RankLaw]
+    size: int
+    first: int
+    away: Floats
+    cuts: Counts
+    bounds: Counts
     counts: Counts
     exponents: Floats
-    ranks: list[Ranks]
+
+    @classmethod
+    def of(cls, edges: _Edges, laws: list[RankLaw], size: int, first: int, last: int) -> _Runs:
+        """With runs as long as the steepest slope lets them be."""
+        steepest = max(float(law.slope) for law in laws)
+        cuts = _cuts(edges, max(1, int(min(_ALIKE / steepest, _LONGEST))))
+        bounds = edges.at(cuts)
+        away = distances(laws[0].target(size), first, last)
+        nearest = np.where(cuts[1:] <= edges.nearest, cuts[1:] - 1, cuts[:-1])
+        exponents = _exponents(away[nearest], _slopes(laws)[:, None])
+        return cls(edges, laws, size, first, away, cuts, bounds, np.diff(bounds, axis=1), exponents)
 
     @property
     def widths(self) -> Counts:
         """How many cells the items of each column have together."""
-        found: Counts = self.edges[:, -1] - self.edges[:, 0]
+        found: Counts = self.bounds[:, -1] - self.bounds[:, 0]
         return found
 
-    def exactly(self, lane: int, index: int) -> Fraction:
-        """The exact exponent of an item of a column."""
-        return self.ranks[lane % len(self.ranks)].exactly(index)
+    def drawn(self, lanes: Counts, places: Counts, entropy: Entropy) -> tuple[Counts, Floats]:
+        """A cell of a run of each of some columns, each as likely, and its exponent."""
+        cells = self.bounds[lanes, places] + below_each(self.counts[lanes, places], entropy)
+        away = self.away[self.items(lanes, places, cells)]
+        slopes = _slopes(self.laws)
+        return cells, _exponents(away, slopes[lanes % len(slopes)])
 
-    def within(self, index: Counts, entropy: Entropy) -> Counts:
-        """A cell of the item at an index, of each column."""
-        lanes = np.arange(len(index))
-        return self.edges[lanes, index] + below_each(self.counts[lanes, index], entropy)
+    def exactly(self, lane: int, item: int) -> Fraction:
+        """The exact exponent of a cell of a column."""
+        place = int(self.bounds[lane].searchsorted(item, side="right")) - 1
+        rank = self.items(*(np.array([each]) for each in (lane, place, item)))
+        ranks = Ranks(self.laws[lane % len(self.laws)], self.size, self.first, self.away)
+        return ranks.exactly(int(rank[0]))
 
-    def part(self, lanes: Counts) -> _ItemsOfColumns:
+    def items(self, lanes: Counts, places: Counts, cells: Counts) -> Counts:
+        """In which items some cells lie: one cell for each column, and its run."""
+        start, stop = self.cuts[places][:, None], self.cuts[places + 1][:, None]
+        inner = start + np.arange(1, int((stop - start).max()))
+        last = self.edges.items - self.edges.ends
+        edges = self.edges.between(lanes, np.minimum(inner, last))
+        found: Counts = ((inner < stop) & (edges <= cells[:, None])).sum(axis=1)
+        found += self.cuts[places]
+        return found
+
+    def part(self, lanes: Counts) -> _Runs:
         """Those of some of the columns."""
-        several = len(self.ranks) > 1
-        return _ItemsOfColumns(
-            self.edges[lanes],
-            self.counts[lanes],
-            self.exponents[lanes] if several else self.exponents,
-            [self.ranks[lane] for lane in lanes.tolist()] if several else self.ranks,
-        )
-
-    def beside(self, rest: Counts, outside: Fraction) -> _WithRest:
-        """These with one item more of each column: the rest, as if all of it were so near."""
-        farther = [ranks.farther(outside) for ranks in self.ranks]
-        least = np.array([[min(float(each), FAR_EXPONENT)] for each in farther])
-        return _WithRest(
-            np.hstack([self.counts, rest[:, None]]),
-            np.hstack([self.exponents, least]),
+        return attrs.evolve(
             self,
-            farther,
+            edges=self.edges.part(lanes),
+            laws=_some(self.laws, lanes),
+            bounds=self.bounds[lanes],
+            counts=self.counts[lanes],
+            exponents=self.exponents[lanes] if len(self.laws) > 1 else self.exponents,
         )
 
 
 @attrs.frozen(eq=False)
-class _WithRest:
-    """Items of columns, and behind them the rest of each column as one item."""
+class _WithRest(Lanes):
+    """Runs of columns, and behind them the rest of each column as one item.
 
+    Args:
+        runs: The runs.
+        counts: Of them and of the rest.
+        exponents: Of them and of the rest, as if all of it were as near as the nearest of it.
+        farther: The exact exponent of the rest, of all columns or of each.
+    """
+
+    runs: _Runs
     counts: Counts
     exponents: Floats
-    items: _ItemsOfColumns
     farther: list[Fraction]
 
-    def exactly(self, lane: int, index: int) -> Fraction:
-        """The exact exponent of an item of a column, or of the rest."""
-        if index < self.items.counts.shape[1]:
-            return self.items.exactly(lane, index)
-        return self.farther[lane % len(self.farther)]
+    @classmethod
+    def of(cls, runs: _Runs, rest: Counts, outside: Fraction) -> _WithRest:
+        """With a rest of so many cells, all at this distance or farther."""
+        farther = [law.slope * outside for law in runs.laws]
+        least = np.array([[min(float(each), FAR_EXPONENT)] for each in farther])
+        counts = np.hstack([runs.counts, rest[:, None]])
+        return cls(runs, counts, np.hstack([runs.exponents, least]), farther)
+
+    def drawn(self, lanes: Counts, places: Counts, entropy: Entropy) -> tuple[Counts, Floats]:
+        """A cell of a run, or ``_REST``."""
+        cells = np.full(len(lanes), _REST, dtype=np.int64)
+        exponents = self.exponents[lanes % len(self.exponents), -1]
+        near = np.flatnonzero(places < self.runs.counts.shape[1])
+        if len(near):
+            cells[near], exponents[near] = self.runs.drawn(lanes[near], places[near], entropy)
+        return cells, exponents
+
+    def exactly(self, lane: int, item: int) -> Fraction:
+        """The exact exponent of a cell of a column, or of the rest."""
+        if item == _REST:
+            return self.farther[lane % len(self.farther)]
+        return self.runs.exactly(lane, item)
+
+
+def _cuts(edges: _Edges, length: int) -> Counts:
+    """Where runs of so many items begin, and where the last one ends.
+
+    The item in which the quantile lies is a run of its own.
+    """
+    below = np.arange(edges.nearest, 0, -length)[::-1]
+    above = np.arange(edges.nearest + 1, edges.items, length)
+    return np.concatenate([[0], below, above, [edges.items]])
+
+
+def _slopes(laws: list[RankLaw]) -> Floats:
+    return np.array([float(law.slope) for law in laws])
+
+
+def _exponents(away: Floats, slopes: Floats) -> Floats:
+    """As floats, within 2^-40 up to ``FAR_EXPONENT``."""
+    found: Floats = np.minimum(away * slopes, FAR_EXPONENT)
+    return found
+
+
+def _some(each: list[Each], lanes: Counts) -> list[Each]:
+    """What belongs to some of the columns: one for all, or one for each."""
+    return [each[lane] for lane in lanes.tolist()] if len(each) > 1 else each

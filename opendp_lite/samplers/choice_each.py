@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from fractions import Fraction
 from typing import Final
 
@@ -26,33 +26,57 @@ _ATOM: Final = 2.0**-50
 _WORD: Final = 2.0**-64
 
 
+class Lanes(ABC):
+    """Items in many lanes. Each lane has as many places, and several items may stand at a place."""
+
+    @property
+    @abstractmethod
+    def counts(self) -> Counts:
+        """A row for each lane: how many items stand at each place, at least 0."""
+
+    @property
+    @abstractmethod
+    def exponents(self) -> Floats:
+        """The least exponent of each place as floats of at least 0.
+
+        A row for each lane, or one for all. Each is within 2^-32 of the exact one, or is
+        ``FAR_EXPONENT`` and not above it by more. In each lane a place with the exponent 0 has
+        items, exactly.
+        """
+
+    @abstractmethod
+    def drawn(self, lanes: Counts, places: Counts, entropy: Entropy) -> tuple[Counts, Floats]:
+        """An item at a place of each of some lanes, each as likely, and its exponent.
+
+        No item has a lower exponent than its place. The floats are as those of the places.
+        """
+
+    @abstractmethod
+    def exactly(self, lane: int, item: int) -> Fraction:
+        """The exact exponent of an item that was drawn."""
+
+
 def choose_each(
-    counts: Counts,
-    exponents: Floats,
-    exactly: Callable[[int, int], Fraction],
-    entropy: Entropy,
-    scratch: Scratch,
-    margin: float = COIN_MARGIN,
+    given: Lanes, entropy: Entropy, scratch: Scratch, margin: float = COIN_MARGIN
 ) -> Counts:
-    """In each lane the index i with probability proportional to counts[i] exp(-exactly(i)).
+    """In each lane an item with probability proportional to exp(-its exponent).
 
     Args:
-        counts: A row for each lane: how many items stand at each place, at least 0.
-        exponents: The exponents as floats of at least 0, a row for each lane or one for all. Each
-            is within 2^-32 of the exact one, or is ``FAR_EXPONENT`` and not above it by more. In
-            each lane an item with the exponent 0 is there, exactly.
-        exactly: The exact exponent in a lane of the item at an index.
+        given: The items.
         entropy: Where the random words come from.
         scratch: Buffers to work in.
         margin: How near to its probability a uniform number is decided in exact arithmetic.
 
     Returns:
-        An index for each lane.
+        An item for each lane.
 
     Proof:
-        Each lane is drawn as ``choose`` draws: an item by whole-number weights w above the true
-        ones, with an exact uniform integer below their sum. It is kept with the exact probability
-        p = counts[i] exp(-exactly(i)) / (w unit), else its lane is drawn again.
+        Each lane is drawn as ``choose`` draws: a place by whole-number weights w above the true
+        ones, with an exact uniform integer below their sum. One of its counts[i] items is then
+        drawn, each as likely, with the exponent e. It is kept with the exact probability
+        p = counts[i] exp(-e) / (w unit), which is at most 1 as e is not below the exponent of the
+        place. Else its lane is drawn again. So an item is drawn and kept with a probability in
+        proportion to w / counts[i] times p, which is exp(-e) / unit.
 
         A uniform number U of which 64 bits are known is compared with p. The float of p errs by
         a factor of at most exp(2^-32) for the exponent, 1 + 2^-40 for ``numpy.exp``, and
@@ -64,7 +88,8 @@ def choose_each(
         decided by ``goes_below`` from the same 64 bits and as many more as it takes. So the law
         is exact, whatever the margin beyond 2^-31.
     """
-    lanes, items = counts.shape
+    counts, exponents = given.counts, given.exponents
+    lanes, places = counts.shape
     chances = scratch.take("chances", exponents.shape)
     sizes = scratch.take("sizes", counts.shape)
     envelope, ends = (
@@ -73,32 +98,32 @@ def choose_each(
     np.exp(np.negative(exponents, out=chances), out=chances)
     np.multiply(counts, chances, out=sizes)
     largest = sizes.max(axis=1)
-    bits = envelope_bits(items)
+    bits = envelope_bits(places)
     np.multiply(sizes, (2.0**bits * ENVELOPE_MARGIN / largest)[:, None], out=sizes)
     np.copyto(envelope, sizes, casting="unsafe")
     np.add(envelope, counts > 0, out=envelope)
     np.cumsum(envelope, axis=1, out=ends)
     units = largest / 2.0**bits
-    shared = len(exponents) == 1
     found = np.empty(lanes, dtype=np.int64)
     left = np.arange(lanes)
     while len(left):
-        places = below_each(ends[left, -1], entropy)
+        heights = below_each(ends[left, -1], entropy)
         index = np.array(
             [
                 ends[lane].searchsorted(at, side="right")
-                for lane, at in zip(left, places, strict=True)
+                for lane, at in zip(left, heights, strict=True)
             ]
         )
-        words, row = entropy.words(len(left)), np.zeros_like(left) if shared else left
+        items, exponents = given.drawn(left, index, entropy)
+        words = entropy.words(len(left))
         own, drawn = counts[left, index], envelope[left, index]
-        likely = own * chances[row, index] / (drawn * units[left])
-        kept, sure = _decided(words, likely, exponents[row, index], margin)
+        likely = own * np.exp(-exponents) / (drawn * units[left])
+        kept, sure = _decided(words, likely, exponents, margin)
         for at in np.flatnonzero(~sure).tolist():
-            lane, item = int(left[at]), int(index[at])
+            lane, item = int(left[at]), int(items[at])
             ratio = int(own[at]) / (int(drawn[at]) * Fraction(float(units[lane])))
-            kept[at] = goes_below(int(words[at]), ratio, exactly(lane, item), entropy)
-        found[left[kept]] = index[kept]
+            kept[at] = goes_below(int(words[at]), ratio, given.exactly(lane, item), entropy)
+        found[left[kept]] = items[kept]
         left = left[~kept]
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from opendp_lite.samplers.lattice import AsinhLattice, LinearLattice
 from opendp_lite.samplers.rank_choice import CellChoice, NumbersInCells, RankLaw
 
 LEAST_P = 1e-8
-"""Seeds are fixed; a fresh seed would fail with this probability, for each of 500 columns."""
+"""Seeds are fixed; a fresh seed would fail with this probability, for each of 20 tests."""
 QUANTILES = [Fraction(q) for q in ("0", "1", "1/2", "1/3", "0.98")]
 
 
@@ -36,44 +37,75 @@ def parts(lattices, laws, numbers):
     return choices, cell_choices._Several(choices, numbers.copy(), *alike, Scratch())
 
 
-@pytest.mark.parametrize("one_law", [True, False])
+@pytest.mark.parametrize("slopes", [("1/2",), ("1/9",), ("1/9", "1/7")], ids=len)
 @pytest.mark.parametrize("one_lattice", [True, False])
 @pytest.mark.parametrize("quantile", QUANTILES, ids=str)
-def test_items_are_those_of_one_column(quantile, one_lattice, one_law):
-    """Edges, counts, floats and exact exponents, for all numbers and for windows of them."""
+def test_items_are_those_of_one_column(quantile, one_lattice, slopes):
+    """Edges, floats and exact exponents, for all numbers and for windows of them."""
     generator = np.random.default_rng(1)
     lattices = [Few(20)] if one_lattice else [Few(20), Few(9), Few(31)]
-    laws = [RankLaw(quantile, Fraction(1, 2)), RankLaw(quantile, Fraction(3, 7))][: 2 - one_law]
-    for size in (0, 1, 2, 3, 9, 10, 17):
-        numbers = generator.integers(-1, 22, (5, size)).astype(float)
+    laws = [RankLaw(quantile, Fraction(slope)) for slope in slopes]
+    for size in (0, 1, 2, 11):
+        numbers = generator.integers(-1, 22, (3, size)).astype(float)
         middle = int(quantile * size)
-        for reach in range(size + 2):
+        for reach in {0, 1, min(4, size), size + 1}:
             first, last = max(0, middle - reach), min(size, middle + reach)
             choices, part = parts(lattices, laws, numbers)
-            items = part._items(first, last)
+            runs = part.runs(first, last)
+            some = runs.part(np.array([2, 0]))
             for lane, choice in enumerate(choices):
                 held = NumbersInCells(choice.lattice, numbers[lane].copy())
                 expected = choice._items(held, first, last)
-                assert np.array_equal(items.edges[lane], expected.edges)
-                assert np.array_equal(items.counts[lane], expected.counts)
-                row = items.exponents[0 if one_law else lane]
-                assert np.array_equal(row, expected.weights.exponents)
-                exact = [items.exactly(lane, i) for i in range(len(row))]
-                assert exact == [expected.weights.exactly(i) for i in range(len(row))]
+                assert_runs_hold(runs, lane, expected)
+                if lane != 1:
+                    assert_runs_hold(some, int(lane == 0), expected)
 
 
-@pytest.mark.parametrize("slope", [Fraction(1, 50), Fraction(1, 3), Fraction(8)], ids=str)
-@pytest.mark.parametrize("size", [0, 3, 4000])
+def assert_runs_hold(runs, lane, expected):
+    """The runs of a column are made of these items, and all their cells have their exponents."""
+    exponents = runs.exponents[lane % len(runs.exponents)]
+    assert np.array_equal(runs.bounds[lane], expected.edges[runs.cuts])
+    assert np.array_equal(runs.counts[lane], np.diff(runs.bounds[lane]))
+    assert (np.diff(runs.cuts) > 0).all()
+    assert runs.cuts[0] == 0
+    for place, (start, stop) in enumerate(pairwise(runs.cuts)):
+        assert exponents[place] == expected.weights.exponents[start:stop].min()
+    cells = np.arange(expected.edges[0], expected.edges[-1])
+    places = np.searchsorted(runs.bounds[lane], cells, side="right") - 1
+    items = np.searchsorted(expected.edges, cells, side="right") - 1
+    lanes, filled = np.full(len(places), lane), np.unique(places)
+    assert np.array_equal(runs.items(lanes, places, cells), items)
+    drawn, floats = runs.drawn(lanes[: len(filled)], filled, InsecureSeededEntropy(6))
+    assert (runs.bounds[lane, filled] <= drawn).all()
+    assert (drawn < runs.bounds[lane, filled + 1]).all()
+    held = np.searchsorted(expected.edges, drawn, side="right") - 1
+    assert np.array_equal(floats, expected.weights.exponents[held])
+    for cell, item in list(zip(cells, items, strict=True))[::5]:
+        assert runs.exactly(lane, int(cell)) == expected.weights.exactly(int(item))
+
+
+def test_runs_are_as_long_as_their_exponents_are_nearly_one():
+    """A slope of 1 / 10 makes five items a run, and none is longer than 64."""
+    numbers = np.arange(200.0)[None]
+    for slope, length in ((Fraction(1, 10), 5), (Fraction(3), 1), (Fraction(1, 10**6), 64)):
+        runs = parts([LinearLattice(0.0, 200.0)], [RankLaw(Fraction(1, 3), slope)], numbers)[1]
+        assert np.diff(runs.runs(0, 200).cuts).max() == length
+
+
 @pytest.mark.parametrize("lattice", [LinearLattice(-3.0, 5.0), AsinhLattice(-9.0, 9.0, 0.1)])
-def test_one_column_draws_what_one_choice_draws(lattice, size, slope):
-    """From the same words, in the window and without it."""
-    law = RankLaw(Fraction(2, 5), slope)
-    numbers = np.random.default_rng(2).standard_normal((1, size))
-    for seed in range(8):
-        one, two = InsecureSeededEntropy(seed), InsecureSeededEntropy(seed)
-        expected = CellChoice(lattice, law).cell(numbers[0].copy(), one)
-        assert many([lattice], [law], numbers, two).tolist() == [expected]
-        assert one.word() == two.word()
+@pytest.mark.parametrize(("quantile", "slope"), [("2/5", "1/9"), ("1", "1/30"), ("0.5", "1/200")])
+def test_long_runs_follow_the_law(lattice, quantile, slope):
+    """Within a run too: 20 000 columns of the same 90 numbers, by the gap that is chosen."""
+    law = RankLaw(Fraction(quantile), Fraction(slope))
+    numbers = np.sort(np.random.default_rng(2).standard_normal(90))
+    columns = np.tile(numbers[::-1], (20_000, 1))
+    found = many([lattice], [law], columns, InsecureSeededEntropy(5))
+    expected = CellChoice(lattice, law)._items(NumbersInCells(lattice, numbers), 0, 90)
+    seen = np.bincount(
+        np.searchsorted(expected.edges, found, side="right") - 1, minlength=len(expected.counts)
+    )
+    weights = expected.counts * np.exp(-expected.weights.exponents)
+    assert chi_square_p(seen, weights) > LEAST_P
 
 
 def window_of(reach: int, monkeypatch):
@@ -91,9 +123,10 @@ def window_of(reach: int, monkeypatch):
 @pytest.mark.parametrize(
     ("quantile", "reach"), [(Fraction(1, 3), None), (Fraction(0), None), (Fraction(1, 3), 1)]
 )
-def test_every_column_follows_its_law(quantile, reach, monkeypatch):
+@pytest.mark.parametrize("steep", [1, Fraction(1, 3)], ids=str)
+def test_every_column_follows_its_law(quantile, reach, steep, monkeypatch):
     """Three slopes and two lattices side by side; with a reach the rest is chosen often."""
-    slopes, cells = [Fraction(1, 4), Fraction(1, 3), Fraction(1, 5)], [64, 40]
+    slopes, cells = [steep / Fraction(each) for each in (4, 3, 5)], [64, 40]
     if reach is not None:
         window_of(reach, monkeypatch)
     monkeypatch.setattr(cell_choices, "_ENTRIES", 50 * len(DATA) + 3)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
+import attrs
 import numpy as np
 import pytest
 from sampling import Words, biased_words
@@ -12,11 +14,11 @@ from scipy.stats import chi2
 from opendp_lite.engines.fold import Scratch
 from opendp_lite.samplers import choice_each
 from opendp_lite.samplers.choice import FAR_EXPONENT, below, choose
-from opendp_lite.samplers.choice_each import below_each, choose_each
+from opendp_lite.samplers.choice_each import Lanes, below_each, choose_each
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
 
 LEAST_P = 1e-8
-"""Seeds are fixed; a fresh seed would fail with this probability, for each of 10 tests."""
+"""Seeds are fixed; a fresh seed would fail with this probability, for each of 12 tests."""
 EVERY_LANE = 1e30
 """A margin so wide that floats decide nothing."""
 ITEMS = {
@@ -35,16 +37,27 @@ def floats_of(exponents) -> np.ndarray:
     return np.array([[min(float(e), FAR_EXPONENT) for e in exponents]])
 
 
+@attrs.frozen(eq=False)
+class Alike(Lanes):
+    """The items at a place all have its exponent; an item is its place."""
+
+    counts: np.ndarray
+    exponents: np.ndarray
+    exact: Callable[[int, int], Fraction]
+
+    def drawn(self, lanes, places, entropy):
+        return places, self.exponents[lanes % len(self.exponents), places]
+
+    def exactly(self, lane, item):
+        return self.exact(lane, item)
+
+
 def chosen(name, lanes, entropy, margin=choice_each.COIN_MARGIN):
     counts, exponents = ITEMS[name]
-    return choose_each(
-        np.tile(counts, (lanes, 1)),
-        floats_of(exponents),
-        lambda _, i: Fraction(exponents[i]),
-        entropy,
-        Scratch(),
-        margin,
+    alike = Alike(
+        np.tile(counts, (lanes, 1)), floats_of(exponents), lambda _, i: Fraction(exponents[i])
     )
+    return choose_each(alike, entropy, Scratch(), margin)
 
 
 @pytest.mark.parametrize("name", ITEMS)
@@ -84,7 +97,7 @@ def test_words_that_floats_cannot_tell_are_decided_exactly():
                 return Fraction(50 * i)
 
             found = [
-                choose_each(counts, exponents, exactly, each, Scratch(), margin).tolist()
+                choose_each(Alike(counts, exponents, exactly), each, Scratch(), margin).tolist()
                 for each, margin in zip(words, (choice_each.COIN_MARGIN, EVERY_LANE), strict=True)
             ]
             assert found[0] == found[1]
@@ -116,9 +129,8 @@ def test_frequencies_with_exponents_of_each_lane():
     counts = np.tile([[3, 1, 4], [1, 0, 9], [2**50, 2**50, 1]], (lanes // 3, 1))
     table = [[Fraction(1, 3), 0, 2], [0, 0, Fraction(7, 5)], [Fraction(1, 7), 0, 30]]
     exponents = np.tile(np.array([[float(e) for e in row] for row in table]), (lanes // 3, 1))
-    found = choose_each(
-        counts, exponents, lambda lane, i: Fraction(table[lane % 3][i]), entropy, Scratch()
-    )
+    alike = Alike(counts, exponents, lambda lane, i: Fraction(table[lane % 3][i]))
+    found = choose_each(alike, entropy, Scratch())
     weights = counts[:3] * np.exp(-exponents[:3])
     for kind in range(3):
         expected = weights[kind] / weights[kind].sum() * (lanes // 3)
@@ -135,17 +147,37 @@ def test_floats_that_are_as_wrong_as_they_may_be_leave_the_law(wrong, margin):
     """Kept with the exact probability: exponents of 0 are exact, others off by 2^-33."""
     exponents = [Fraction(0), Fraction(1, 2), Fraction(2)]
     floats = np.array([[0.0, 0.5 + wrong, 2 + wrong]])
-    found = choose_each(
-        np.ones((6000, 3), np.int64),
-        floats,
-        lambda _, i: exponents[i],
-        InsecureSeededEntropy(8),
-        Scratch(),
-        margin,
-    )
+    alike = Alike(np.ones((6000, 3), np.int64), floats, lambda _, i: exponents[i])
+    found = choose_each(alike, InsecureSeededEntropy(8), Scratch(), margin)
     expected = np.exp([-float(e) for e in exponents])
     expected *= 6000 / expected.sum()
     assert chi2.sf(((np.bincount(found) - expected) ** 2 / expected).sum(), 2) > LEAST_P
+
+
+@attrs.frozen(eq=False)
+class Rising(Lanes):
+    """Two places of 4 and 6 items each; the exponent of an item is a seventh of its number."""
+
+    counts: np.ndarray
+    exponents: np.ndarray = attrs.field(factory=lambda: np.array([[0.0, 4 / 7]]))
+
+    def drawn(self, lanes, places, entropy):
+        items = 4 * places + below_each(self.counts[lanes, places], entropy)
+        return items, items / 7
+
+    def exactly(self, lane, item):
+        return Fraction(item, 7)
+
+
+@pytest.mark.parametrize("margin", [choice_each.COIN_MARGIN, EVERY_LANE])
+def test_items_of_a_place_have_exponents_of_their_own(margin):
+    lanes = 3000
+    rising = Rising(np.tile([4, 6], (lanes, 1)))
+    found = choose_each(rising, InsecureSeededEntropy(10), Scratch(), margin)
+    expected = np.exp(-np.arange(10) / 7)
+    expected *= lanes / expected.sum()
+    seen = np.bincount(found, minlength=10)
+    assert chi2.sf(((seen - expected) ** 2 / expected).sum(), 9) > LEAST_P
 
 
 def test_whole_numbers_are_those_of_one_by_one():
