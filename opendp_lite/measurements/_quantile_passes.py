@@ -29,6 +29,7 @@ from opendp_lite.measurements._quantile_lines import (
 from opendp_lite.samplers.cell_choices import CellChoices
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.lattice import Lattice, Stretch
+from opendp_lite.samplers.pieces_in_cells import PiecesInCells
 from opendp_lite.samplers.rank_choice import CellChoice, InCells, RankLaw, counts_before
 
 Counts = NDArray[np.int64]
@@ -325,7 +326,8 @@ def _cells_of_columns_here(
     entropy: Entropy,
 ) -> list[int]:
     if columns == 1:
-        return [CellChoice(lattices[0], laws[0]).cell(data[0], entropy)]
+        numbers = PiecesInCells(lattices[0], [piece[0] for piece in data.pieces])
+        return [CellChoice(lattices[0], laws[0]).cell_among(numbers, entropy)]
     found: list[int] = (
         CellChoices(lattices, laws).cells(columns, data.part, data.size, entropy).tolist()
     )
