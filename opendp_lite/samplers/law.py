@@ -35,6 +35,8 @@ _LOWEST, _HIGHEST = np.array(-_REACH), np.array(_REACH)
 _SAFE = 2**62
 _LARGEST_GRID_EXPONENT = 960
 _LARGEST_SCALE = 2**50
+_SCALE_OF_FLOATS = 2**40
+"""Beyond this scale, noise may lie beyond 2^53 steps, where floats are not all whole numbers."""
 _OFFSET_BITS = 62
 
 
@@ -101,12 +103,12 @@ class Noise(ABC):
         """Float values with noise, as floats on the output grid.
 
         NaN counts as 0, and what is beyond 2^60 cells as 2^60 cells: bringing values into a range
-        moves no two of them further apart. The noise is far below 2^53 steps, so a float sum is
-        the exact one, rounded.
+        moves no two of them further apart. Whole numbers are added, and rounded to floats once:
+        the noise alone, rounded, would be no function of the value with its noise.
         """
         whole = np.empty(len(values))
         offsets = _floats_in_cells(values, self.exponent, whole, np.empty(len(values)))
-        np.add(whole, self.draw(len(whole), offsets, entropy), out=whole)
+        whole[:] = whole.astype(np.int64) + self.draw(len(whole), offsets, entropy)
         return np.multiply(whole, 2.0**self.exponent, out=whole)
 
 
@@ -166,7 +168,13 @@ class Law(Noise, ErrorLaw):
         return whole + self.one(rest / cell, lambda: Fraction(rest, cell), entropy)
 
     def release_floats(self, values: Floats, entropy: Entropy) -> Floats:
-        """A run at a time, so that the only array of the values' length is the result."""
+        """A run at a time, so that the only array of the values' length is the result.
+
+        Up to ``_SCALE_OF_FLOATS`` the noise is far below 2^53 steps: a float sum is the exact one,
+        rounded.
+        """
+        if self.scale > _SCALE_OF_FLOATS:
+            return super().release_floats(values, entropy)
         unit = 2.0**self.exponent
         if len(values) <= FEW:
             return np.array([self._near_float(value, unit, entropy) for value in values.tolist()])

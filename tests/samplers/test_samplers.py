@@ -17,6 +17,7 @@ from opendp_lite.samplers import lanes
 from opendp_lite.samplers.discrete_laplace import DiscreteLaplace
 from opendp_lite.samplers.entropy import Entropy, InsecureSeededEntropy, SecureEntropy
 from opendp_lite.samplers.exponential import LazyExponential, exact_floor
+from opendp_lite.samplers.l2_gamma import L2Gamma
 from opendp_lite.samplers.lanes import LANES
 from opendp_lite.samplers.law import Offsets, _floats_in_cells, grid_for, in_cells
 from opendp_lite.samplers.quantile_table import LEAST, MASK
@@ -195,6 +196,17 @@ def test_a_release_within_a_release_has_working_arrays_of_its_own():
     assert len({id(each) for each in lanes._spare}) == len(lanes._spare)
     with_values = law.release_floats(np.full(count, 0.25), Nesting(11))
     assert np.array_equal(with_values, nested)
+
+
+@pytest.mark.parametrize(("kind", "scale"), [(RoundedLaplace, 2**50), (L2Gamma, 2**49)])
+def test_noise_beyond_2_to_53_is_added_before_it_is_rounded(kind, scale):
+    """Noise that became a float of its own would be even: a release would show an odd value."""
+    law, count = kind(Fraction(scale), 0), 9
+    for seed in range(4):
+        words = InsecureSeededEntropy(seed).words(3 * count) >> np.uint64(16)
+        found = law.release_floats(np.full(count, -(2.0**53)), Words(words, seed))
+        noise = law.draw(count, at(0, count), Words(words, seed))
+        assert found.tolist() == [float(each - 2**53) for each in noise.tolist()]
 
 
 @pytest.mark.parametrize("kind", ROUNDED)
