@@ -365,7 +365,7 @@ def normal_tail(x: Fraction, precision: int = _DIGITS) -> tuple[Fraction, Fracti
     density = context.divide(exponential, context.sqrt(context.multiply(Decimal(2), _pi(digits))))
     total = term = point
     n = 1
-    limit = Decimal(10) ** -(digits + 5)
+    limit = Decimal((0, (1,), -(digits + 5)))
     while term > limit or square > n:
         n += 2
         term = context.divide(context.multiply(term, square), Decimal(n))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 from fractions import Fraction
 from itertools import pairwise
 
@@ -10,6 +11,7 @@ import pytest
 from mpmath import erfc, mp, mpf, sqrt
 from sampling import Words
 
+from opendp_lite.samplers import normal as normals
 from opendp_lite.samplers.normal import LazyNormal, one_normal
 from opendp_lite.samplers.quantile_table import ERROR, LEAST, MASK
 
@@ -34,6 +36,23 @@ def test_brackets_hold_the_quantile(bits):
         assert high - low < Fraction(2, known) + Fraction(1, 2 ** max(44, bits - 20))
 
 
+@pytest.mark.parametrize("wrong", [Fraction(1, 2**40), Fraction(-1, 2**40)])
+def test_brackets_hold_the_quantile_whatever_floats_propose(wrong, monkeypatch):
+    mp.dps = 60
+    near = normals._near
+
+    def mistaken(share, bits):
+        middle, apart = near(share, bits)
+        return middle + wrong, apart
+
+    monkeypatch.setattr(normals, "_near", mistaken)
+    for known in (2**44 + 1, 2**61 + 3, 2**63 - 2**50):
+        low, high = LazyNormal(known).bracket()
+        assert share_beyond(low) >= mpf(known + 1) / mpf(2) ** 63
+        assert share_beyond(high) <= mpf(known) / mpf(2) ** 63
+        assert high - low < Fraction(1, 2**34)
+
+
 def test_more_bits_make_the_bracket_as_narrow_as_they_are():
     """A bracket that stayed at the width of a float would draw bits for ever."""
     size = LazyNormal(2**61 + 12345)
@@ -44,6 +63,14 @@ def test_more_bits_make_the_bracket_as_narrow_as_they_are():
         size.extend(Words([2**63]))
     for before, after in pairwise(widths):
         assert after < before / 2**60
+
+
+def test_the_decimal_context_of_the_thread_changes_no_bracket():
+    """A limit that underflows to 0 there would never be reached."""
+    usual = LazyNormal(2**61 + 5).bracket()
+    narrow = decimal.Context(prec=3, Emin=-20, Emax=20, traps=[decimal.Underflow])
+    with decimal.localcontext(narrow):
+        assert LazyNormal(2**61 + 5).bracket() == usual
 
 
 def test_nothing_is_known_of_a_normal_without_bits():
