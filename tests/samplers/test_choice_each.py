@@ -8,6 +8,7 @@ from fractions import Fraction
 import attrs
 import numpy as np
 import pytest
+from mpmath import mp, mpf
 from sampling import Words, biased_words
 from scipy.stats import chi2
 
@@ -105,6 +106,21 @@ def test_words_that_floats_cannot_tell_are_decided_exactly():
             assert left[0] == left[1]
             kept.append(left[0] == Words([], 5).word())
             assert kept[-1] == (word < edge)
+
+
+@pytest.mark.parametrize("wrong", [-(2.0**-33), 2.0**-33])
+def test_words_that_wrong_exponents_would_tell_wrongly_are_decided_exactly(wrong):
+    """An item is kept below p = exp(-1/2) 2^40 / w: uniforms within 2^-33 of it."""
+    mp.dps = 40
+    counts, exponents = np.ones((1, 2), np.int64), np.array([[0.0, 0.5 + wrong]])
+    sizes = 2.0**40 * (1 + 2.0**-30) * np.exp(-exponents[0])
+    first, second = (int(size) + 1 for size in sizes)
+    edge = int(mp.exp(-mpf(1) / 2) * 2**104 / second)
+    for shift in range(20, 31):
+        for word in (edge - (1 << shift), edge + (1 << shift)):
+            words = Words([first + second - 1, word], 5)
+            choose_each(counts, exponents, lambda _, i: Fraction(i, 2), words, Scratch())
+            assert (words.word() == Words([], 5).word()) == (word < edge)
 
 
 def test_floats_decide_nearly_all_and_the_wide_margin_none(monkeypatch):

@@ -94,6 +94,17 @@ def test_the_length_is_within_its_error_whatever_the_unread_bits_are(degrees):
     assert np.median(errors) < 2.0**-36
 
 
+@pytest.mark.parametrize("ones", [1, 3, 10, 16, 17, 40])
+def test_a_sum_of_exponentials_is_within_its_error_whatever_the_unread_bits_are(ones):
+    """Uniforms with so few known bits that the unread ones are nearly all of the error."""
+    for known in (1000, 2**20, 2**40):
+        found = exponentials.Gamma(ones, Words([2 * known + 1] * ones))
+        low, high = found.bracket()
+        assert Fraction(found.value) - Fraction(found.error) <= low
+        assert high <= Fraction(found.value) + Fraction(found.error)
+        assert found.error < 1.02 * (ones / known + 2.0**-46 * found.value + ones * 2.0**-47)
+
+
 @pytest.mark.parametrize(("bits", "step"), [(63, 64), (12, 1)])
 @pytest.mark.parametrize("degrees", [2, 3, 8, 35, 100])
 def test_brackets_hold_the_length(degrees, bits, step, monkeypatch):

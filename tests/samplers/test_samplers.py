@@ -14,7 +14,7 @@ from scipy.stats import chi2, kstest
 
 import opendp_lite as dp
 from opendp_lite.samplers import lanes
-from opendp_lite.samplers.discrete_laplace import DiscreteLaplace
+from opendp_lite.samplers.discrete_laplace import DiscreteLaplace, _start
 from opendp_lite.samplers.entropy import Entropy, InsecureSeededEntropy, SecureEntropy
 from opendp_lite.samplers.exponential import LazyExponential, exact_floor
 from opendp_lite.samplers.l2_gamma import L2Gamma
@@ -228,14 +228,14 @@ def test_no_release_shows_the_sign_of_a_zero(kind, count, exponent):
 def test_offsets_that_no_float_holds_decide_at_a_tie(kind):
     """With so small a scale the rounding of the sum is all of the error."""
     law, half = kind(Fraction(1, 2**30), 0), Fraction(1, 2)
-    words = [word | LEAST for word in InsecureSeededEntropy(12).words(40).tolist()]
+    words = [word | LEAST for word in InsecureSeededEntropy(12).words(400).tolist()]
     inside = []
     for number, word in enumerate(words):
         size = law.size(word & MASK).bracket()[0] * law.scale
         tie = half + size if word > MASK else half - size
         inside.append(tie + Fraction((-1) ** number, 2**56))
-    usual = law.draw(40, offsets(inside), Words(words, 1))
-    assert np.array_equal(usual, wide(law).draw(40, offsets(inside), Words(words, 1)))
+    usual = law.draw(400, offsets(inside), Words(words, 1))
+    assert np.array_equal(usual, wide(law).draw(400, offsets(inside), Words(words, 1)))
     assert set(usual.tolist()) == {0, 1}
 
 
@@ -244,6 +244,19 @@ def test_almost_no_discrete_noise_is_made_at_once(scale):
     law = DiscreteLaplace(scale, 0)
     assert not law.draw(500, at(0, 500), SecureEntropy()).any()
     assert law.draw(1, at(0, 1), Words([5])) == 0
+
+
+@pytest.mark.parametrize("bits", [4, 20, 127])
+@pytest.mark.parametrize("scale", ["1e-30", "1/200", "1/128", "1/3", "1", "1000"])
+def test_bounds_on_where_discrete_noise_starts_hold(scale, bits):
+    """c = ln(2 / (1 + q)), about 2^-bits apart."""
+    mp.dps = 80
+    low, high = _start(Fraction(scale), bits)
+    rate = 1 / Fraction(scale)
+    q = mp.exp(-mpf(rate.numerator) / rate.denominator)
+    true = mp.log(2 / (1 + q))
+    assert mpf(low.numerator) / low.denominator <= true <= mpf(high.numerator) / high.denominator
+    assert high - low <= Fraction(4, 2**bits)
 
 
 @pytest.mark.parametrize("kind", [*ROUNDED, DiscreteLaplace])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
+from opendp_lite.samplers import entropy as sources
 from opendp_lite.samplers.entropy import SecureEntropy
 
 NINE = dp.records(columns=9)
@@ -104,3 +105,20 @@ def test_few_words_come_straight_from_the_kernel(monkeypatch):
     entropy = SecureEntropy()
     assert entropy.words(64).tolist() == [0x0707070707070707] * 64
     assert entropy.word() == 0x0707070707070707
+
+
+@pytest.mark.parametrize("count", [100, 101, 200, 250])
+def test_more_words_than_openssl_gives_at_a_time_are_asked_for_in_pieces(count, monkeypatch):
+    given = []
+
+    def next_bytes(size):
+        first = sum(map(len, given)) // 8
+        given.append(np.arange(first, first + size // 8, dtype=np.uint64).tobytes())
+        return given[-1]
+
+    monkeypatch.setattr(sources, "_PIECE", 100)
+    monkeypatch.setattr(os, "urandom", lambda size: bytes(size) if size == 32 else next_bytes(size))
+    monkeypatch.setattr(ssl, "RAND_add", lambda data, entropy: None)
+    monkeypatch.setattr(ssl, "RAND_bytes", next_bytes)
+    assert SecureEntropy().words(count).tolist() == list(range(count))
+    assert max(map(len, given)) <= 800

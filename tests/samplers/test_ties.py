@@ -7,9 +7,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from mpmath import erfc, erfinv, exp, floor, log, mp, mpf, sqrt
-from sampling import Words, at
+from sampling import Words, at, offsets
 
+from opendp_lite.samplers.core_noise import CoreNoise
 from opendp_lite.samplers.discrete_laplace import DiscreteLaplace
+from opendp_lite.samplers.entropy import InsecureSeededEntropy
+from opendp_lite.samplers.l2_gamma import L2Gamma
 from opendp_lite.samplers.quantile_table import exponential_table, normal_table
 from opendp_lite.samplers.rounded_gaussian import RoundedGaussian
 from opendp_lite.samplers.rounded_laplace import RoundedLaplace
@@ -17,6 +20,8 @@ from opendp_lite.samplers.rounded_laplace import RoundedLaplace
 COUNT = 20
 SCALES = [Fraction(1, 3), Fraction(1), Fraction(37, 3), Fraction(2**12 + 1)]
 HALF = mpf("0.5")
+HALF_STEP = Fraction(1, 2)
+FINER = 2**30
 
 
 def rounded_words(kind, scale: Fraction, seed: int) -> tuple[list[int], list[int]]:
@@ -71,3 +76,46 @@ def test_ties_are_decided_exactly(kind, scale):
     assert kind(scale, 0).draw(COUNT, where, Words(words)).tolist() == decisions
     negative = kind(scale, 0).draw(COUNT, where, Words([word | 2**63 for word in words]))
     assert negative.tolist() == [-each for each in decisions]
+
+
+def values_at_ties(finer: list[int]) -> tuple[list[Fraction], list[int]]:
+    """Offsets that bring noise to a tie, off by 2^-29 to either side, and what is right there.
+
+    The noise is given in steps 2^-30 as long, so this is certain. The errors of floats may be 2^-24
+    and more.
+    """
+    sides = [Fraction((-1) ** place, 2**29) for place in range(len(finer))]
+    places = [Fraction(each, FINER) for each in finer]
+    inside = [(HALF_STEP - at + side) % 1 for at, side in zip(places, sides, strict=True)]
+    return inside, [floor_of(at + lie) for at, lie in zip(places, inside, strict=True)]
+
+
+def floor_of(noisy: Fraction) -> int:
+    return (noisy + HALF_STEP).__floor__()
+
+
+@pytest.mark.parametrize("kind", [RoundedGaussian, RoundedLaplace, L2Gamma])
+@pytest.mark.parametrize("count", [1, 9])
+def test_values_at_ties_are_decided_exactly(kind, count):
+    """The same words with a scale 2^30 times as large, all exact, tell where a tie is."""
+    scale = Fraction(2**16)
+    for seed in range(18 // count):
+        words = InsecureSeededEntropy(seed).words(2 * count + 2)
+        finer = kind(scale * FINER, 0, margin=1.0).draw(count, at(0, count), Words(words))
+        inside, expected = values_at_ties(finer.tolist())
+        found = kind(scale, 0).draw(count, offsets(inside), Words(words))
+        assert found.tolist() == expected
+
+
+@pytest.mark.parametrize("stretch", [0, 10**4])
+@pytest.mark.parametrize("columns", [1, 4])
+def test_sums_and_counts_at_ties_are_decided_exactly(columns, stretch):
+    scale, lies = Fraction(2**14), (at(0, columns), at(0, 1))
+    for seed in range(12 // columns):
+        words = InsecureSeededEntropy(seed).words(2 * columns + 9)
+        large = CoreNoise(scale * FINER, 0, scale * FINER, 0, Fraction(stretch), columns, margin=1)
+        finer = [each.tolist() for each in large.draw(*lies, Words(words))]
+        inside, expected = zip(*map(values_at_ties, finer), strict=True)
+        law = CoreNoise(scale, 0, scale, 0, Fraction(stretch), columns)
+        found = law.draw(*map(offsets, inside), Words(words))
+        assert [each.tolist() for each in found] == list(expected)
