@@ -66,6 +66,7 @@ def gaussian_delta(epsilon: mpf, root: mpf) -> mpf:
 
 @pytest.mark.parametrize("root", [Fraction(1, 100), Fraction(1, 2), Fraction(1), Fraction(7, 2)])
 def test_gaussian_curve_is_certified_and_tight(root):
+    mp.dps = 60
     for epsilon in (Fraction(0), Fraction(1, 10), Fraction(1), Fraction(5), Fraction(12)):
         true = gaussian_delta(as_mpf(epsilon), as_mpf(root))
         claimed = as_mpf(GaussianProfile(root * root).delta(epsilon))
