@@ -119,7 +119,7 @@ def test_words_that_wrong_exponents_would_tell_wrongly_are_decided_exactly(wrong
     for shift in range(20, 31):
         for word in (edge - (1 << shift), edge + (1 << shift)):
             words = Words([first + second - 1, word], 5)
-            choose_each(counts, exponents, lambda _, i: Fraction(i, 2), words, Scratch())
+            choose_each(Alike(counts, exponents, lambda _, i: Fraction(i, 2)), words, Scratch())
             assert (words.word() == Words([], 5).word()) == (word < edge)
 
 
