@@ -171,6 +171,30 @@ def test_a_wrong_entry_is_found(table, derivatives, row, power):
     assert error_of(wrong, start, end, derivatives) > ERROR
 
 
+def test_the_bound_has_the_remainder():
+    """K (u - c)^6 / 720 around the middle c is K a^6 / 720 at both ends, and the cubic is 0."""
+    _, start, end = next(segments())
+    half = mpf(end - start) / 2**64
+    found = error_of(np.zeros(4), start, end, lambda u: [mpf(0)] * ORDER + [mpf(10) ** 40])
+    assert found >= mpf(10) ** 40 * half**6 / 720
+
+
+def test_the_bound_has_the_roundings_of_the_cubic():
+    """A constant of 3 is reached by seven roundings at most, of 3 2^-53 each."""
+    _, start, end = next(segments())
+    found = error_of(np.array([0.0, 0, 0, 3]), start, end, lambda u: [mpf(3), *[mpf(0)] * ORDER])
+    assert found >= 21 * mpf(2) ** -53
+
+
+def test_the_bound_has_what_a_word_leaves_open():
+    """A slope of 5 in u: the bits that come after h, and the rounding of h to a float."""
+    *_, (_, start, end) = segments()
+    row = np.array([0.0, 0, 5 * 2.0**-63, 0])
+    found = error_of(row, start, end, lambda u: [5 * u, mpf(5), *[mpf(0)] * (ORDER - 1)])
+    roundings = HORNER * 5 * mpf(end) / 2**63
+    assert found - roundings >= 5 * (1 + mpf(end) / 2**53) / 2**63
+
+
 @pytest.mark.parametrize("table", DIGESTS)
 def test_the_table_is_the_same_on_every_machine(table):
     """The certificate is of these very bits."""
