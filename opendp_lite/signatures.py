@@ -14,6 +14,7 @@ from typing import Any, cast, get_type_hints
 
 import numpy as np
 
+from opendp_lite.dates import dates_in
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import format_number, nearest, rational_of_float
 from opendp_lite.fraction_array import FractionArray
@@ -43,7 +44,10 @@ _LONGEST_DECIMAL = 14_000
 def frozen_argument(value: Any) -> Any:
     """An argument as a hashable value: arrays and lists become tuples."""
     if isinstance(value, np.ndarray):
-        return frozen_argument(value.tolist())
+        dates = value.dtype.kind == "M" and value.ndim == 1
+        return frozen_argument((dates_in(value) if dates else value).tolist())
+    if isinstance(value, np.datetime64):
+        return dates_in(np.array([value]))[0]
     if isinstance(value, np.generic):
         return value.item()
     if type(value).__name__ in _COLUMNS:

@@ -21,6 +21,7 @@ ORDER = (
     "simplest_fractions",
     "fraction_array",
     "fields",
+    "dates",
     "documents",
     "docstrings",
     "signatures",

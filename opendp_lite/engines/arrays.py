@@ -17,12 +17,12 @@ import numpy as np
 from numpy import ma
 from numpy.typing import NDArray
 
+from opendp_lite.engines.categories import is_missing
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.source import BLOCK_ENTRIES, PIECE_ENTRIES, InMemory, NoRows, Source
 from opendp_lite.errors import DataError
 
 Numeric = NDArray[Any]
-_MISSING_TYPES = ("NAType", "NaTType")
 _KINDS = {
     "U": "text",
     "S": "text",
@@ -188,7 +188,7 @@ def _unmasked(array: ma.MaskedArray[Any, Any]) -> Numeric:
 
 def _number(value: object, odd: set[str]) -> float:
     """One value of an object array, taken and refused as its dtype would be."""
-    if value is None or value is ma.masked or type(value).__name__ in _MISSING_TYPES:
+    if value is ma.masked or is_missing(value):
         return nan
     if isinstance(value, str | bytes):
         odd.add(no_numbers(_KINDS["U"]))

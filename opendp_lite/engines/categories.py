@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from datetime import date
+from datetime import date, datetime
+from decimal import Decimal
+from fractions import Fraction
 from functools import cached_property
 from itertools import repeat
-from math import nan
+from math import isfinite, nan
 from typing import Any, Final
 
 import attrs
@@ -18,6 +20,7 @@ from opendp_lite.errors import DataError, ParameterError
 from opendp_lite.exact import described
 
 _MISSING_TYPES: Final = frozenset({"NAType", "NaTType"})
+_MAY_BE_NAN: Final = (float, np.floating, np.datetime64, np.timedelta64)
 _MOST: Final = 2**24
 _KINDS: Final = (str, int, float, date, type(None))
 """Types of which every container's values are told apart in the same way."""
@@ -29,7 +32,9 @@ def is_missing(value: Any) -> bool:
     """Whether a value of a column stands for a missing cell."""
     if value is None or type(value).__name__ in _MISSING_TYPES:
         return True
-    return isinstance(value, float | np.floating) and value != value
+    if isinstance(value, Decimal):
+        return value.is_nan()
+    return isinstance(value, _MAY_BE_NAN) and value != value
 
 
 @attrs.frozen(slots=False)
@@ -99,8 +104,8 @@ class Categories:
         """Refuses a column of text where every category is a number."""
         if not self._declares(str):
             raise DataError(
-                "the column holds text and the categories are numbers; write them as text, such "
-                "as ['1', '2'], or read the column as numbers"
+                "the column holds text and the categories are numbers or dates; write them as "
+                "text, such as ['1', '2'], or read the column as numbers"
             )
 
     def refuse_numbers(self) -> None:
@@ -111,6 +116,19 @@ class Categories:
             raise DataError(
                 f"the column holds numbers and {some}the categories are text; write them as "
                 "numbers, such as [1, 2]"
+            )
+
+    def refuse_dates(self, days: bool) -> None:
+        """Refuses a column of dates, or of times, where a category is of the other kind or none is.
+
+        A date is equal to no time in Python, not even to the one that begins the day.
+        """
+        kinds = {isinstance(value, datetime) for value in self.values if isinstance(value, date)}
+        if days in kinds or not (kinds or None in self.values):
+            what, typed = ("dates", "date") if days else ("times", "datetime")
+            raise DataError(
+                f"the column holds {what} and the categories are others; write them as "
+                f"datetime.{typed}(2024, 1, 31)"
             )
 
     def _declares(self, kind: type) -> bool:
@@ -203,7 +221,7 @@ class Categories:
 
     def _of_objects(self, values: NDArray[Any]) -> Floats:
         listed = values.tolist()
-        if not self.other and None not in self.values:
+        if not self.other and None not in self.values and not self._decimals:
             try:
                 found = map(self._table.get, listed, repeat(nan))
                 return np.fromiter(found, np.float64, len(listed))
@@ -216,9 +234,24 @@ class Categories:
         if is_missing(value):
             return self._missing
         try:
+            if (
+                self._decimals
+                and value not in self._table
+                and isinstance(value, Decimal | Fraction)
+            ):
+                return self._decimals.get(float(value), self._else)
             return self._table.get(value, self._else)
         except Exception:
             return self._else
+
+    @cached_property
+    def _decimals(self) -> dict[float, float]:
+        """The categories that are floats and no whole numbers: a decimal is the one next to it."""
+        return {
+            value: place
+            for value, place in self._table.items()
+            if isinstance(value, float) and isfinite(value) and not value.is_integer()
+        }
 
 
 def _is_float(value: float) -> bool:

@@ -21,7 +21,7 @@ from opendp_lite.engines.quiet import attempted
 from opendp_lite.engines.reduced import Job, Merge, reduced
 from opendp_lite.engines.source import InMemory, Source
 from opendp_lite.engines.table import Column, ColumnReading, NamedColumns
-from opendp_lite.engines.values import Values, is_column, values_of
+from opendp_lite.engines.values import Values, categories_in, is_column, values_of
 from opendp_lite.errors import DataError
 
 Names = tuple[str, ...]
@@ -45,10 +45,8 @@ class Codes(ColumnReading):
     categories: Categories
 
     def __call__(self, column: Any) -> Source:
-        values = values_of(column)
-        if values.is_text is not None:
-            refuse = self.categories.refuse_text, self.categories.refuse_numbers
-            refuse[not values.is_text]()
+        values = categories_in(column)
+        values.require_fit(self.categories)
         return _ReadValues(values, self.places)
 
     def of_numbers(self, numbers: Floats) -> Floats:
@@ -90,8 +88,10 @@ def _present(values: NDArray[Any], known: Sequence[Any] | None) -> Floats:
     if values.dtype.kind == "O":
         lacking = np.fromiter(map(is_missing, values.tolist()), np.bool_, len(values))
         return np.where(lacking, np.nan, 0.0)
-    if values.dtype.kind == "f":
+    if values.dtype.kind in "fc":
         return np.where(np.isnan(values), np.nan, 0.0)
+    if values.dtype.kind == "m":
+        return np.where(np.isnat(values), np.nan, 0.0)
     return np.zeros(len(values))
 
 

@@ -26,7 +26,7 @@ from opendp_lite.engines.lazy_table import LazyTable
 from opendp_lite.engines.rows import LazyRows, map_rows
 from opendp_lite.engines.source import InMemory, Source
 from opendp_lite.engines.table import Column, ColumnReading
-from opendp_lite.engines.values import Values, values_of
+from opendp_lite.engines.values import Values, categories_in
 from opendp_lite.errors import DataError
 
 _EXACT: Final = 2**53
@@ -167,7 +167,7 @@ class Numbered(ColumnReading):
     distinct: Distinct
 
     def __call__(self, column: Any) -> Source:
-        return _NumberedValues(values_of(column), self.distinct)
+        return _NumberedValues(categories_in(column), self.distinct)
 
     def of_numbers(self, numbers: Floats) -> Floats:
         return self.distinct.places(numbers)

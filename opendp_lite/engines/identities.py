@@ -18,7 +18,7 @@ from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.quiet import attempted
 from opendp_lite.engines.source import InMemory, Source
 from opendp_lite.engines.table import ColumnReading
-from opendp_lite.engines.values import Values, values_of
+from opendp_lite.engines.values import Values, categories_in
 from opendp_lite.errors import DataError
 
 _SMALL: Final = 2**52
@@ -47,7 +47,7 @@ class Identities(ColumnReading):
     _is_text: bool | None = attrs.field(default=None, init=False)
 
     def __call__(self, column: Any) -> Source:
-        values = values_of(column)
+        values = categories_in(column)
         if values.is_text is not None:
             if self._is_text not in (None, values.is_text):
                 raise DataError(MIXED)

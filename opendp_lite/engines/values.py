@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import singledispatch
 from typing import Any
 
@@ -12,6 +12,8 @@ import numpy as np
 from numpy import ma
 from numpy.typing import NDArray
 
+from opendp_lite.dates import are_days, dates_in
+from opendp_lite.engines.categories import Categories
 from opendp_lite.engines.door import register_libraries
 from opendp_lite.errors import DataError
 
@@ -30,6 +32,11 @@ class Values(ABC):
         return None
 
     @property
+    def barred(self) -> str:
+        """The type of values that are no categories, keys or ids; nothing where they can be."""
+        return ""
+
+    @property
     @abstractmethod
     def size(self) -> int:
         """The number of rows."""
@@ -37,6 +44,12 @@ class Values(ABC):
     @abstractmethod
     def between(self, start: int, stop: int) -> NDArray[Any]:
         """Some of the values; where there are ``known`` ones, their places among them."""
+
+    def require_fit(self, categories: Categories) -> None:
+        """Refuses categories that no value of this type can be."""
+        if self.is_text is not None:
+            refuse = categories.refuse_text if self.is_text else categories.refuse_numbers
+            refuse()
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -48,6 +61,10 @@ class ArrayValues(Values):
     @property
     def is_text(self) -> bool | None:
         return None if self.array.dtype.kind == "O" else self.array.dtype.kind == "U"
+
+    @property
+    def barred(self) -> str:
+        return "" if self.array.dtype.kind in "biufUO" else f"dtype {self.array.dtype}"
 
     @property
     def size(self) -> int:
@@ -68,6 +85,12 @@ class TypedValues(Values):
 
     column: Any
     text: bool | None
+    kind: str = ""
+    """The name of a type whose values are no categories."""
+
+    @property
+    def barred(self) -> str:
+        return self.kind
 
     @property
     def size(self) -> int:
@@ -76,6 +99,35 @@ class TypedValues(Values):
     @property
     def is_text(self) -> bool | None:
         return self.text
+
+
+@attrs.frozen(eq=False, repr=False)
+class DateValues(Values):
+    """A column of dates, or of times without a time zone.
+
+    Attributes:
+        column: As its library has it.
+        days: Whether it holds dates alone.
+        array: Makes numpy's dates of a part of it.
+    """
+
+    column: Any
+    days: bool
+    array: Callable[[Any], NDArray[np.datetime64]]
+
+    @property
+    def is_text(self) -> None:
+        return None
+
+    @property
+    def size(self) -> int:
+        return len(self.column)
+
+    def between(self, start: int, stop: int) -> NDArray[Any]:
+        return dates_in(self.array(self.column[start:stop]))
+
+    def require_fit(self, categories: Categories) -> None:
+        categories.refuse_dates(self.days)
 
 
 @singledispatch
@@ -90,12 +142,14 @@ def _of_array(column: np.ndarray) -> Values:
         raise DataError("a column of a table has one dimension")
     if column.dtype.kind == "T":
         column = column.astype(object)
-    if column.dtype.kind not in "biufUO":
-        raise DataError(
-            f"values of dtype {column.dtype} cannot be categories, keys or ids; write them as "
-            "text or as numbers"
-        )
+    if column.dtype.kind == "M":
+        return DateValues(column, are_days(column.dtype), _unmasked)
     return ArrayValues(column)
+
+
+def _unmasked(dates: NDArray[np.datetime64]) -> NDArray[np.datetime64]:
+    """What is masked is missing."""
+    return ma.filled(dates, np.datetime64("NaT"))
 
 
 @open_values.register(list)
@@ -108,6 +162,17 @@ def values_of(column: Any) -> Values:
     """As ``open_values``, once the libraries that the type comes from have registered theirs."""
     register_libraries(type(column))
     return open_values(column)
+
+
+def categories_in(column: Any) -> Values:
+    """As ``values_of``, refused where no value can be a category, a key or an id."""
+    values = values_of(column)
+    if values.barred:
+        raise DataError(
+            f"values of {values.barred} cannot be categories, keys or ids; make text, numbers or "
+            "dates without a time zone of them"
+        )
+    return values
 
 
 def is_column(data: Any) -> bool:

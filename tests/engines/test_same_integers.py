@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -142,3 +143,44 @@ def test_chunks_on_a_disk_give_the_same_integers(tmp_path: Path) -> None:
 def test_chunks_of_zarr_give_the_same_integers() -> None:
     zarr = pytest.importorskip("zarr")
     assert exact(zarr.array(NUMBERS, chunks=(100,)), BARE) == exact(NUMBERS, BARE)
+
+
+LONG = [2.0**24 + 2, 2.0**30, 5.0, None] * 3
+"""Above 2^24 a float32 does not hold every whole number, so it is nobody's id."""
+
+
+def test_ids_of_short_floats_are_the_same_beside_missing_ones() -> None:
+    column = pa.array(LONG, pa.float32())
+    rows = (
+        dp.table(person="x") >> dp.bound_contributions(1) >> dp.count() >> dp.laplace(epsilon=1e9)
+    )
+    for data in (
+        pa.table({"x": column}),
+        pl.DataFrame({"x": pl.Series(LONG, dtype=pl.Float32)}),
+        pd.DataFrame({"x": pd.array(LONG, dtype="Float32")}),
+        dp.Blocks(lambda: (pa.table({"x": column.slice(start, 3)}) for start in range(0, 12, 3))),
+    ):
+        assert rows(data) == 1
+
+
+def test_decimals_are_counted_and_are_the_categories_next_to_them() -> None:
+    listed = [Decimal("0.1"), Decimal("0.10"), Decimal("2.00"), None, Decimal("0.3")]
+    column = pa.array(listed, pa.decimal128(9, 2))
+    for data in (
+        {"x": listed},
+        pa.table({"x": column}),
+        pa.table({"x": column.cast(pa.decimal256(40, 2))}),
+        pl.DataFrame({"x": column}),
+        pd.DataFrame({"x": pd.Series(listed, dtype=pd.ArrowDtype(column.type))}),
+    ):
+        assert (dp.select("x") >> dp.count())(data) == 4
+        counts = dp.select("x") >> dp.one_hot([0.1, 2, 0.25, None]) >> dp.sum()
+        assert counts(data).tolist() == [2, 1, 0, 1]
+        keys = dp.histogram("x", epsilon=1e9, delta=0.5)
+        assert [*keys.insecure_release(data, 1).value] == [0.1]
+
+
+def test_numbers_that_pandas_lists_once_may_be_missing() -> None:
+    for listed, kind in (([True, None, False], "boolean"), ([2**53 + 1, None, -5], "Int64")):
+        column = pd.Series(listed, dtype=kind)
+        assert exact(column.astype("category"), BARE) == exact(column, BARE)

@@ -9,12 +9,13 @@ import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
-from opendp_lite.engines.arrays import no_numbers, require_numbers
+from opendp_lite.engines.arrays import floats_of, no_numbers, require_numbers
+from opendp_lite.engines.categories import Categories
 from opendp_lite.engines.door import open_rows
 from opendp_lite.engines.source import InMemory
 from opendp_lite.engines.table import NamedColumns
 from opendp_lite.engines.take import RowPlaces, take
-from opendp_lite.engines.values import TypedValues, Values, open_values, values_of
+from opendp_lite.engines.values import DateValues, TypedValues, Values, open_values, values_of
 from opendp_lite.errors import DataError
 
 
@@ -45,8 +46,10 @@ class _Converted(InMemory):
         return len(self.column)
 
     def between(self, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
-        piece = self.column[start:stop]
-        return np.asarray(piece).reshape(-1, 1)
+        found = np.asarray(self.column[start:stop])
+        if found.dtype.kind == "O":
+            found = floats_of(found, odd)
+        return found.reshape(-1, 1)
 
 
 @open_rows.register(pd.Series)
@@ -65,9 +68,11 @@ def _of_values(values: Any) -> object:
     if isinstance(kind, pd.ArrowDtype):
         return values.__arrow_array__()
     if isinstance(kind, pd.CategoricalDtype):
-        if kind.categories.dtype.kind not in "biuf":
+        if kind.categories.dtype.kind in "biuf":
+            return _Converted(values)
+        if kind.categories.dtype == object:
             raise DataError(no_numbers("text"))
-        return _Converted(values)
+        return _of_values(kind.categories.array)
     if isinstance(kind, pd.StringDtype):
         raise DataError(no_numbers("text"))
     if isinstance(kind, pd.SparseDtype):
@@ -91,20 +96,48 @@ class _Extended(TypedValues):
     """A column of one of pandas' own types, as objects."""
 
     def between(self, start: int, stop: int) -> NDArray[Any]:
-        return np.asarray(self.column[start:stop], dtype=object)
+        piece = self.column[start:stop]
+        if isinstance(piece, pd.arrays.FloatingArray):
+            floats: NDArray[Any] = piece.to_numpy(dtype=piece.dtype.numpy_dtype, na_value=np.nan)
+            return floats
+        return np.asarray(piece, dtype=object)
 
 
 @attrs.frozen(eq=False, repr=False)
-class _Categorical(TypedValues):
-    """A column that lists its different values."""
+class _Categorical(Values):
+    """A column that lists its different values.
+
+    Attributes:
+        column: As pandas has it.
+        listed: The different values.
+    """
+
+    column: Any
+    listed: Values
+
+    @property
+    def is_text(self) -> bool | None:
+        return self.listed.is_text
+
+    @property
+    def barred(self) -> str:
+        return self.listed.barred
 
     @property
     def known(self) -> list[Any]:
-        return list(self.column.categories)
+        found: list[Any] = self.listed.between(0, self.listed.size).tolist()
+        return found
+
+    @property
+    def size(self) -> int:
+        return len(self.column)
 
     def between(self, start: int, stop: int) -> NDArray[Any]:
         places: NDArray[Any] = self.column.codes[start:stop]
         return places
+
+    def require_fit(self, categories: Categories) -> None:
+        self.listed.require_fit(categories)
 
 
 @open_values.register(pd.Series)
@@ -115,14 +148,16 @@ def _values_of_series(column: Any) -> Values:
     if isinstance(kind, pd.ArrowDtype):
         return values_of(values.__arrow_array__())
     if isinstance(kind, pd.CategoricalDtype):
-        return _Categorical(values, open_values(kind.categories).is_text)
+        return _Categorical(values, values_of(kind.categories))
     if isinstance(kind, pd.StringDtype):
         return _Extended(values, True)
     if isinstance(values, pd.arrays.NumpyExtensionArray):
         return open_values(values.to_numpy())
     if kind.kind in "biuf":
         return _Extended(values, False)
-    raise DataError(f"values of dtype {kind} cannot be categories, keys or ids; write them as text")
+    if isinstance(values, pd.arrays.DatetimeArray) and values.tz is None:
+        return DateValues(values, False, np.asarray)
+    return _Extended(values, None, f"dtype {kind}")
 
 
 @take.register(pd.Series)

@@ -17,7 +17,7 @@ from opendp_lite.engines.door import open_rows
 from opendp_lite.engines.source import InMemory
 from opendp_lite.engines.table import NamedColumns
 from opendp_lite.engines.take import RowPlaces, take
-from opendp_lite.engines.values import TypedValues, Values, open_values
+from opendp_lite.engines.values import DateValues, TypedValues, Values, open_values
 from opendp_lite.errors import DataError
 
 _TEXT = (pl.String, pl.Binary, pl.Categorical, pl.Enum)
@@ -62,7 +62,11 @@ class _SeriesValues(TypedValues):
     """A column, in one chunk or several."""
 
     def between(self, start: int, stop: int) -> NDArray[Any]:
-        return np.fromiter(self.column.slice(start, stop - start), object, stop - start)
+        piece = self.column.slice(start, stop - start)
+        if self.column.dtype.is_float():
+            found: NDArray[Any] = piece.to_numpy()
+            return found
+        return np.fromiter(piece, object, stop - start)
 
 
 @open_values.register
@@ -74,7 +78,9 @@ def _values_of_series(column: pl.Series) -> Values:
         return _SeriesValues(column, False)
     if kind in (pl.Object, pl.Null):
         return _SeriesValues(column, None)
-    raise DataError(f"values of dtype {kind} cannot be categories, keys or ids; write them as text")
+    if kind == pl.Date or (isinstance(kind, pl.Datetime) and kind.time_zone is None):
+        return DateValues(column, kind == pl.Date, pl.Series.to_numpy)
+    return _SeriesValues(column, None, f"type {kind}")
 
 
 @attrs.frozen(eq=False, repr=False)

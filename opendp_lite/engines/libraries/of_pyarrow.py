@@ -17,7 +17,7 @@ from opendp_lite.engines.door import open_rows
 from opendp_lite.engines.source import InMemory, Source
 from opendp_lite.engines.table import NamedColumns
 from opendp_lite.engines.take import RowPlaces, take
-from opendp_lite.engines.values import TypedValues, Values, open_values
+from opendp_lite.engines.values import DateValues, TypedValues, Values, open_values
 from opendp_lite.errors import DataError
 
 _EXACT_DIGITS: Final = 15
@@ -93,7 +93,8 @@ class _ColumnValues(TypedValues):
         piece = self.column.slice(start, stop - start)
         if arrow.types.is_dictionary(piece.type):
             piece = piece.cast(piece.type.value_type)
-        if not self.text and piece.null_count == 0:
+        whole = piece.null_count == 0 and not arrow.types.is_decimal(piece.type)
+        if not self.text and (whole or arrow.types.is_floating(piece.type)):
             found: NDArray[Any] = piece.to_numpy(zero_copy_only=False)
             return found
         return np.fromiter(_listed(piece), object, stop - start)
@@ -117,11 +118,23 @@ def _values_of_column(column: Any) -> Values:
         kind = kind.value_type
     if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
         return _ColumnValues(column, True)
+    if types.is_date(kind) or (types.is_timestamp(kind) and kind.tz is None):
+        return DateValues(column, types.is_date(kind), partial(_dates, kind))
     if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind):
+        return _ColumnValues(column, False)
+    if types.is_decimal(kind):
         return _ColumnValues(column, False)
     if types.is_null(kind):
         return _ColumnValues(column, None)
-    raise DataError(f"values of type {kind} cannot be categories, keys or ids; write them as text")
+    return _ColumnValues(column, None, f"type {kind}")
+
+
+def _dates(kind: Any, piece: Any) -> NDArray[np.datetime64]:
+    """A date is a date however its type counts it."""
+    if arrow.types.is_dictionary(piece.type):
+        piece = piece.cast(kind)
+    found: NDArray[Any] = piece.to_numpy(zero_copy_only=False)
+    return found.astype("M8[D]") if arrow.types.is_date(kind) else found
 
 
 @open_rows.register(arrow.RecordBatchReader)
