@@ -15,7 +15,7 @@ import attrs
 import numpy as np
 import pyarrow as arrow  # type: ignore[import-untyped]
 from numpy.typing import NDArray
-from pyarrow import csv
+from pyarrow import compute, csv
 
 from opendp_lite.engines.fold import Floats
 
@@ -137,12 +137,15 @@ class PlainRows:
 
 
 def numbers_in(cells: Any) -> Floats | None:
-    """The numbers in some cells; None where Arrow does not see a number in each."""
+    """The numbers in some cells; None where Arrow does not see a number in each.
+
+    Nor where it sees NaN: it takes nan(1) for that, which is text.
+    """
     try:
         found = cells.view(arrow.string()).cast(arrow.float64())
     except arrow.ArrowException:
         return None
-    return _floats(found)
+    return None if compute.any(compute.is_nan(found)).as_py() else _floats(found)
 
 
 def _floats(column: Any) -> Floats:

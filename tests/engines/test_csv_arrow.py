@@ -20,7 +20,7 @@ CELLS = [
     *("", "NA", " NA ", "nan", "-nan", "NaN", '""', '"NA"', '" 6 "', "1_000", "１２", "1,5"),
     *('"8"', '"9\n"', '"1""2"', '"1"2', '1"2', '"', '""""', "text", "0.1", "123456789.123456789"),
     *("2.2250738585072011e-308", "9007199254740993", "179769313486231580793e289", "\ufffd"),
-    *("1\x00", "\u00a07", "0x1p3"),
+    *("1\x00", "\u00a07", "0x1p3", "nan(1)", "-nan(ind)"),
 ]
 PLAIN = [cell for cell in CELLS if '"' not in cell and "," not in cell]
 
@@ -155,3 +155,14 @@ def test_numbers_of_any_slice_of_a_column(numbers: list[Any]) -> None:
             part = column.slice(start, count)
             expected = part.to_numpy(zero_copy_only=False)
             np.testing.assert_array_equal(_floats(part), expected)
+
+
+def test_bytes_that_are_no_text_are_not_shown(tmp_path: Path, monkeypatch: Any) -> None:
+    """pyarrow fails in a callback at such a row, and Python prints what nobody can catch."""
+    shown: list[Any] = []
+    monkeypatch.setattr("sys.unraisablehook", shown.append)
+    path = tmp_path / "x.csv"
+    path.write_bytes(b"x,w,v\n1,a,b\n2,\xfd\n3,c,d\n")
+    total = dp.select("x") >> dp.clamp(0, 9) >> dp.sum()
+    assert total(dp.csv_table(path, {"x": float, "w": str})).tolist() == [6]
+    assert not shown
