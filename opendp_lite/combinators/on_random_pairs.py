@@ -30,7 +30,10 @@ from opendp_lite.spaces import Space, records, row_metric
 from opendp_lite.transformations.row_map import plain_nan
 
 _MOST_ROWS = 2**31
-_INSTEAD: Final = "use dp.variance or dp.covariance, which add rows up"
+_INSTEAD: Final = (
+    "use dp.variance or dp.covariance, which add rows up, plan_plus_mean in the place of "
+    'plan_mean, or normal_variance(by="magnitude")'
+)
 
 
 @example(records(), private_quantile(0.5, bounds=(0, 9), epsilon=1), group=3)

@@ -183,9 +183,34 @@ def test_refusals_are_ours_and_tell_nothing(query: Any, data: Any, words: str) -
 BETWEEN = dp.private_quantile(0.5, bounds=(0, 9), epsilon=1)
 
 
-def test_a_step_that_gathers_rows_is_refused_by_name() -> None:
-    with pytest.raises(dp.DataError, match=r"on_random_pairs must .*; use dp.variance"):
-        (X >> dp.combinators.on_random_pairs(BETWEEN))(CUT)
+PAIRS = dp.combinators.on_random_pairs(BETWEEN)
+SIZED = dp.records(columns=["x", "id"], size=ROWS, metric=dp.ChangeOneDistance())
+PAIRED = {
+    "pairs": X >> PAIRS,
+    "by": dp.by("w", ["f"], X >> PAIRS),
+    "beside": dp.compose(X >> PAIRS, X >> dp.mean(0, 9, epsilon=1)),
+    "plan_mean": SIZED >> dp.estimators.plan_mean(bound=1e4, rho=1),
+    "variance": X >> dp.estimators.normal_variance(1e4, rho=1, by="pairs"),
+}
+
+
+@pytest.mark.parametrize("name", PAIRED)
+def test_a_step_that_gathers_rows_is_refused_by_name(name: str) -> None:
+    """tests/engines/test_spark.py has the same for Spark."""
+    words = r"on_random_pairs must .*of dask .*; use dp.variance.*place of plan_mean"
+    with pytest.raises(dp.DataError, match=words):
+        PAIRED[name](CUT)
+
+
+@pytest.mark.usefixtures("one_by_one")
+def test_other_ways_than_pairs_run() -> None:
+    for release in (
+        X >> dp.estimators.normal_variance(1e4, rho=1, by="magnitude"),
+        X >> dp.estimators.normal_variance(1e4, rho=1, by="direct"),
+        SIZED >> dp.estimators.plan_mean(bound=1e4, rho=1, variances="direct"),
+    ):
+        found, expected = (release.insecure_release(data, 5).value for data in (CUT, FRAME))
+        assert found.tolist() == expected.tolist()
 
 
 NINTHS = [Fraction(i, 9) for i in range(1, 9)]

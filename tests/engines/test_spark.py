@@ -90,11 +90,15 @@ def test_no_rows_are_no_reason_to_refuse(frame: Any) -> None:
 
 def test_refusals_are_ours_and_tell_nothing(spark: Any, frame: Any) -> None:
     sized = dp.records(columns=["x"], size=ROWS + 1, metric=dp.ChangeOneDistance())
+    median = dp.private_quantile(0.5, bounds=(0, 9), epsilon=1)
+    pairs = dp.select("x") >> dp.combinators.on_random_pairs(median)
     talks = frame.selectExpr(f"raise_error('{SECRET}') as x")
     for query, data, words in (
         (dp.select("y") >> dp.count(), frame, "no column 'y'"),
         (dp.select("w") >> dp.clamp(0, 1) >> dp.sum(), frame, "column 'w': data holds text"),
         (sized >> dp.clamp(0, 1) >> dp.sum(), frame, "another number of rows"),
+        (pairs, frame, "on_random_pairs must .*of Spark .*; use dp.variance"),
+        (dp.by("w", ["f"], pairs), frame, "on_random_pairs must .*of Spark"),
         (SUM, talks, "Spark could not compute the data"),
     ):
         with pytest.raises(dp.DataError, match=words) as refusal:
