@@ -6,7 +6,8 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -75,15 +76,8 @@ SIZED = dp.records(size=len(NUMBERS), metric=dp.ChangeOneDistance()) >> dp.clamp
 CHOSEN = SIZED >> dp.resize(200) >> dp.sum() >> dp.laplace(epsilon=1)
 
 
-def test_a_worker_that_dies_while_it_is_busy_changes_nothing(
-    client: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Neither the number of rows, which is checked, nor which rows the secret keys choose."""
-    secrets: list[SecretWords] = []
-    drawn = SecretWords.of
-    monkeypatch.setattr(SecretWords, "of", lambda keys: secrets.append(drawn(keys)) or secrets[-1])
-    with dask.config.set(scheduler="sync"):
-        expected = CHOSEN.insecure_release(slow(NUMBERS, 0), 7).value
+def while_a_worker_dies(client: Any, work: Callable[[], Any]) -> Any:
+    """What work gives, while a worker that is busy and holds results is killed."""
     pids = client.run(os.getpid)
     killed: dict[str, float] = {}
     ended = threading.Event()
@@ -101,15 +95,46 @@ def test_a_worker_that_dies_while_it_is_busy_changes_nothing(
     killer = threading.Thread(target=kill)
     killer.start()
     try:
-        found = CHOSEN.insecure_release(slow(NUMBERS, LONG), 7).value
+        found = work()
         done = time.monotonic()
     finally:
         ended.set()
         killer.join()
     assert killed["doing"] > 0
     assert killed["at"] < done
+    return found
+
+
+def test_a_worker_that_dies_while_it_is_busy_changes_nothing(
+    client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the number of rows, which is checked, nor which rows the secret keys choose."""
+    secrets: list[SecretWords] = []
+    drawn = SecretWords.of
+    monkeypatch.setattr(SecretWords, "of", lambda keys: secrets.append(drawn(keys)) or secrets[-1])
+    with dask.config.set(scheduler="sync"):
+        expected = CHOSEN.insecure_release(slow(NUMBERS, 0), 7).value
+    chosen = partial(CHOSEN.insecure_release, slow(NUMBERS, LONG), 7)
+    found = while_a_worker_dies(client, chosen).value
     assert np.asarray(found).tobytes() == np.asarray(expected).tobytes()
     logs = str(client.get_worker_logs())
     assert not any(
         word in logs for each in secrets for word in (str(each.secret), each.secret.hex())
     )
+
+
+def test_a_worker_that_dies_while_it_is_busy_changes_neither_a_sum_nor_its_loss(
+    client: Any,
+) -> None:
+    """The noise is far below a step of the grid that rows are rounded to."""
+    least = SUM >> dp.laplace(epsilon=1e14)
+    found, spent = [], []
+    for seconds, run in ((LONG, partial(while_a_worker_dies, client)), (0, lambda work: work())):
+        session = dp.session(slow(NUMBERS, seconds), budget=dp.epsilon(3e14))
+        found.append(run(partial(session, least)).value)
+        spent.append(session.spent)
+    total = SUM.bind(dp.records())
+    step = 2.0**total.output_space.domain.exponent
+    exact = total.function(total.input_space.domain.to_internal(NUMBERS)).steps.tolist()
+    assert [round(each.item() / step) for each in found] == 2 * exact
+    assert spent == [1e14, 1e14]
