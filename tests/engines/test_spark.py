@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from datetime import date, datetime
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,22 @@ def test_releases_are_those_of_pandas(frame: Any, release: Any) -> None:
 def test_rows_are_chosen_in_the_parts(frame: Any, release: Any) -> None:
     found = [repr(release.insecure_release(frame, seed).value) for seed in (1, 1, 2)]
     assert found[0] == found[1] != found[2]
+
+
+def test_columns_of_other_types_stand_beside(spark: Any) -> None:
+    """Times in a zone are counted, and stop no step that reads other columns."""
+    days = "date'2024-01-31' as day, timestamp'2024-01-31 12:00:00' as zoned"
+    rest = "timestamp_ntz'2024-01-31 12:00:00' as time, 0.5BD as price, array(1) as list"
+    cut = spark.range(4).selectExpr("id as x", *f"{days}, {rest}".split(", ")).repartition(2)
+    assert exact(SUM, cut) == exact(SUM, {"x": np.arange(4)})
+    assert (dp.select("price") >> dp.clamp(0, 1) >> dp.sum())(cut).tolist() == [2]
+    for name in ("day", "zoned", "time", "price", "list"):
+        assert (dp.select(name) >> dp.count())(cut) == 4
+    for name, category in (("day", date(2024, 1, 31)), ("time", datetime(2024, 1, 31, 12))):
+        kept = dp.keep(name, among=[category]) >> dp.count()
+        assert kept(cut) == 4
+    with pytest.raises(dp.DataError, match=r"'zoned': values of type timestamp.*time zone of them"):
+        (dp.keep("zoned", among=[date(2024, 1, 31)]) >> dp.count())(cut)
 
 
 def test_no_rows_are_no_reason_to_refuse(frame: Any) -> None:

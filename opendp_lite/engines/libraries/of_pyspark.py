@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator, Sequence
 from functools import partial
+from inspect import signature
 from typing import Any, ClassVar, Final
 
 import attrs
@@ -27,6 +28,8 @@ _FEW: Final = 2
 """Tasks that merge outcomes, whatever the number of partitions."""
 _COLUMN: Final = "outcome"
 _SCHEMA: Final = f"{_COLUMN} binary"
+_ZONE: Final = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
+"""What newer versions of Spark want to know of a column of times."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -42,7 +45,7 @@ class _Frame(Partitions):
         return len(self.frame.columns)
 
     def empty(self) -> Any:
-        return to_arrow_schema(self.frame.schema).empty_table()
+        return to_arrow_schema(self.frame.schema, **_ZONE).empty_table()
 
     def only(self, names: Sequence[str]) -> _Frame:
         places = [place for place, name in enumerate(self.frame.columns) if name in names]
