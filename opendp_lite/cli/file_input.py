@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,8 +15,9 @@ from opendp_lite.cli.progress import followed
 from opendp_lite.engines.csv_file import csv_column, table_of
 from opendp_lite.engines.file_column import FileError
 from opendp_lite.engines.file_names import files_named
+from opendp_lite.engines.with_pyarrow import with_pyarrow
 
-_ENGINE: Final = "opendp_lite.engines.parquet_file"
+_ENGINE: Final = "opendp_lite.engines.arrow_files"
 _FORMATS: Final = {".parquet": "parquet", ".feather": "feather", ".arrow": "feather"}
 """The formats that declare their columns, by the ends of names."""
 Columns = tuple[tuple[str | None, type], ...]
@@ -119,13 +119,7 @@ class FileInput:
                 "--header, --no-header, --delimiter, --na and --text are for CSV files; leave them "
                 f"out, as a {self._suffix} file declares its columns and their types"
             )
-        try:
-            engine = importlib.import_module(_ENGINE)
-        except ImportError:
-            raise dp.ParameterError(
-                f"reading a {self._suffix} file needs pyarrow; type: pip install "
-                '"opendp_lite[arrow]"'
-            ) from None
+        engine = with_pyarrow(_ENGINE, f"reading a {self._suffix} file")
         return engine.declared_columns(options.file, self.columns, _FORMATS[self._suffix])
 
 

@@ -14,12 +14,17 @@ import attrs
 from opendp_lite.engines.blocks import Blocks
 from opendp_lite.engines.door import NUMBERS, opened_table
 from opendp_lite.engines.file_column import FileError
+from opendp_lite.engines.quiet import attempted
 from opendp_lite.engines.source import BLOCK_ENTRIES
 from opendp_lite.engines.table import Column
 from opendp_lite.errors import DataError
 
 BATCH_ENTRIES: Final = 4 * BLOCK_ENTRIES
 """Entries in a batch: opening it anew, which takes 0.1 ms, costs little for each."""
+_UNDESCRIBED: Final = (
+    "its columns are not known: the library that gives it failed; ask for its columns once without "
+    "dp to see why"
+)
 
 
 class StoredPart(ABC):
@@ -79,7 +84,7 @@ class ColumnBlocks(Blocks):
     def _problem(self, part: StoredPart, columns: Sequence[Column] | None) -> DataError | None:
         """Why a table without rows cannot be read in this way."""
         try:
-            table = opened_table(part.empty(), None)
+            table = opened_table(attempted(part.empty, _UNDESCRIBED), None)
             if self.names is not None and _every(columns):
                 table = table.picked(self.names)
             _ = table.every(NUMBERS) if columns is None else table.rows(columns)

@@ -22,7 +22,8 @@ _GZIP = b"\x1f\x8b"
 _NOT_CSV: Final = {
     b"PK\x03\x04": "an Excel workbook or a zip archive; save the table as CSV",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook; save the table as CSV",
-    b"PAR1": "a Parquet file; give it a name that ends in .parquet",
+    b"PAR1": "a Parquet file; read it with dp.parquet, or in a shell give it a name that ends in "
+    ".parquet",
     b"BZh91AY&SY": "packed with bzip2; unpack it, or pack it with gzip",
     b"\xfd7zX": "packed with xz; unpack it, or pack it with gzip",
     b"\x28\xb5\x2f\xfd": "packed with zstandard; unpack it, or pack it with gzip",

@@ -198,6 +198,11 @@ def _way(data: object) -> str | None:
 
 def _refusal(data: object) -> DataError:
     name, way = type(data).__name__, _way(data)
+    if way is None and hasattr(data, "__arrow_c_stream__") and not isinstance(data, type):
+        return DataError(
+            f"reading a {name} needs pyarrow, which is not installed; type: pip install "
+            '"opendp_lite[arrow]"'
+        )
     if way is None or isinstance(data, str | bytes | bytearray | type | np.generic):
         return DataError(
             f"data of type {name} cannot be read; give a numpy array, a list of numbers, a pandas, "

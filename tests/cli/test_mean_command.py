@@ -452,9 +452,9 @@ def test_text_late_in_the_file_releases_nothing(refused, table):
 
 
 def test_missing_pyarrow_is_said(refused, monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "opendp_lite.engines.parquet_file", None)
+    monkeypatch.setitem(sys.modules, "opendp_lite.engines.arrow_files", None)
     error = refused("mean", tmp_path / "x.parquet", "--bounds", 0, 1, "--rho", 1)
-    assert 'needs pyarrow; type: pip install "opendp_lite[arrow]"' in error
+    assert 'needs pyarrow, which is not installed; type: pip install "opendp_lite[arrow]"' in error
 
 
 def test_no_standard_input(refused, monkeypatch):

@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import opendp_lite as dp
+from opendp_lite.engines.arrow_files import declared_columns
 from opendp_lite.engines.column_blocks import ColumnBlocks
 from opendp_lite.engines.door import opened, opened_table
-from opendp_lite.engines.parquet_file import declared_columns
 from opendp_lite.engines.source import BLOCK_ENTRIES
 
 SECRET = "patient 42"
@@ -196,8 +196,10 @@ def test_a_file_that_is_damaged_within_is_named(folder: Path) -> None:
 
 def test_files_that_are_not_there(folder: Path) -> None:
     assert "there is no file" in refusal(lambda: dp.parquet(f"{folder}/*.parq"))
-    with pytest.raises(FileNotFoundError):
-        dp.parquet(folder / "none.parquet")
+    for paths in (folder / "none.parquet", [folder / "a.parquet", folder / "none.parquet"]):
+        with pytest.raises(FileNotFoundError) as missing:
+            dp.parquet(paths)
+        assert missing.value.filename == str(folder / "none.parquet")
     (folder / "empty").mkdir()
     assert "there is no file in" in refusal(lambda: dp.parquet(folder / "empty"))
     data = dp.parquet(folder)
@@ -264,6 +266,7 @@ def kinds(tmp_path: Path) -> str:
         "real": pa.array([1.0, 2.5, None, float("nan")]),
         "truth": pa.array([True, False, None, True]),
         "day": pa.array([0, 1, None, 3], pa.date32()),
+        "hour": pa.array([0, 1, None, 3], pa.time32("s")),
     }
     return str(write(tmp_path, kinds=columns) / "kinds.parquet")
 
@@ -277,6 +280,7 @@ def kinds(tmp_path: Path) -> str:
         ("whole", ["1", "2", None, "3"]),
         ("real", ["1", "2.5", None, None]),
         ("truth", ["true", "false", None, "true"]),
+        ("day", ["1970-01-01", "1970-01-02", None, "1970-01-04"]),
     ],
 )
 def test_columns_as_text(kinds: str, name: str, texts: list[str | None]) -> None:
@@ -293,10 +297,11 @@ def test_columns_of_other_kinds_are_refused(kinds: str) -> None:
     ):
         assert words in refusal(lambda columns=columns: declared_columns(kinds, columns, "parquet"))
     text = declared_columns(kinds, [("text", float)], "parquet")
-    assert "kinds.parquet: column 'text': data holds text" in refusal(text, TOTAL)
-    day = declared_columns(kinds, [("day", str)], "parquet")
-    words = refusal(day, dp.table() >> dp.histogram("day", categories=["1"], epsilon=1))
-    assert "date32[day], not text" in words
+    words = "kinds.parquet: column 'text' is stored as text, not as numbers; choose a column of"
+    assert words in refusal(text, TOTAL)
+    hour = declared_columns(kinds, [("hour", str)], "parquet")
+    words = refusal(hour, dp.table() >> dp.histogram("hour", categories=["1"], epsilon=1))
+    assert "column 'hour' holds time32[ms], not text" in words
 
 
 def test_decimals_are_the_nearest_floats(tmp_path: Path) -> None:

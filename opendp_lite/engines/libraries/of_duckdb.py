@@ -11,6 +11,7 @@ import duckdb  # type: ignore[import-not-found,unused-ignore]
 from opendp_lite.engines.blocks import Blocks
 from opendp_lite.engines.column_blocks import ColumnBlocks, StoredPart
 from opendp_lite.engines.door import open_rows
+from opendp_lite.engines.with_pyarrow import with_pyarrow
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -33,4 +34,5 @@ class _Relation(StoredPart):
 
 @open_rows.register(duckdb.DuckDBPyRelation)
 def _of_relation(data: Any, names: tuple[str, ...] | None = None) -> Blocks:
+    with_pyarrow("pyarrow", "reading a relation of DuckDB")
     return ColumnBlocks.of([_Relation(data)], names)

@@ -1,0 +1,129 @@
+"""Parquet and Feather files, in directories, partitioned or not, as blocks. Needs pyarrow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from errno import ENOENT
+from functools import partial
+from os import strerror
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pyarrow as arrow  # type: ignore[import-untyped]
+import pyarrow.dataset as datasets  # type: ignore[import-untyped]
+from pyarrow.parquet import filters_to_expression  # type: ignore[import-untyped]
+
+from opendp_lite.engines.arrow_dataset import parts_of
+from opendp_lite.engines.blocks import Blocks
+from opendp_lite.engines.column_blocks import ColumnBlocks
+from opendp_lite.engines.file_column import FileError, picked
+from opendp_lite.engines.file_names import files_named
+from opendp_lite.engines.libraries.of_pyarrow import require_numeric
+from opendp_lite.engines.text_cells import MISSING, TextCells, category_in
+from opendp_lite.errors import DataError
+
+Paths = str | Path | Sequence[str | Path]
+
+
+def parquet_blocks(
+    source: Paths, columns: Sequence[str] | None, filters: Any, partitioning: Any, filesystem: Any
+) -> Blocks:
+    """As ``dp.parquet``."""
+    names = None if columns is None else tuple(columns)
+    keep = None if filters is None else filters_to_expression(filters)
+    files = parts_of(_dataset(source, "parquet", partitioning, filesystem))
+    return ColumnBlocks.of([attrs.evolve(file, keep=keep) for file in files], names)
+
+
+def declared_columns(
+    source: str, columns: Sequence[tuple[str | None, Any]], kind: str
+) -> ColumnBlocks:
+    """Some columns of files that declare their types, as ``csv_table`` reads those of a CSV file.
+
+    Args:
+        source: As for ``parquet``.
+        columns: The name of each column and what it is read as, ``str`` or ``float``. The name None
+            is for the only one. A column of numbers, truths or dates may be read as text.
+        kind: "parquet" or "feather".
+
+    Returns:
+        The columns as blocks for a pipeline. Its ``names`` are those in the files.
+
+    Raises:
+        DataError: As for ``parquet``.
+        OSError: If there is no such file.
+    """
+    files = parts_of(_dataset(source, kind, "hive", None))
+    names = tuple(picked(files[0].names, column) for column, _ in columns)
+    kinds = (wanted for _, wanted in columns)
+    shown = partial(_as_asked, dict(zip(names, kinds, strict=True)))
+    return ColumnBlocks.of([attrs.evolve(file, shown=shown) for file in files], names)
+
+
+def _dataset(source: Paths, kind: str, partitioning: Any, filesystem: Any) -> Any:
+    """The files as a dataset; an error of the one whose columns are looked at first names it."""
+    paths = _paths(source, filesystem)
+    opened = partial(
+        datasets.dataset, paths, format=kind, partitioning=partitioning, filesystem=filesystem
+    )
+    try:
+        found = opened()
+        if found.files:
+            return found
+    except FileNotFoundError:
+        gone = None if filesystem is not None else _missing(paths)
+        if gone is None:
+            raise
+        raise FileNotFoundError(ENOENT, strerror(ENOENT), gone) from None
+    except (arrow.ArrowException, OSError, ValueError, TypeError):
+        parts_of(opened(schema=arrow.schema([]), partitioning=None))
+        raise FileError("the files cannot be opened as one dataset") from None
+    raise FileError(f"there is no file in {str(source)!r}")
+
+
+def _missing(paths: str | list[str]) -> str | None:
+    """The first file that is not there: pyarrow says it in its text alone."""
+    listed = [paths] if isinstance(paths, str) else paths
+    return next((path for path in listed if not Path(path).exists()), None)
+
+
+def _paths(source: Paths, filesystem: Any) -> str | list[str]:
+    if not isinstance(source, str | Path):
+        return [str(each) for each in source]
+    whole = filesystem is not None or Path(source).is_dir()
+    found = None if whole else files_named(source)
+    return str(source) if found is None else [str(path) for path in found]
+
+
+def _as_asked(kinds: Mapping[str, Any], table: Any) -> dict[str, Any]:
+    found = dict(zip(table.schema.names, table.columns, strict=True))
+    for name, wanted in kinds.items():
+        if name in found and wanted is str:
+            found[name] = _text_of(name, found[name])
+        elif name in found and _is_text(found[name].type):
+            raise DataError(
+                f"column {name!r} is stored as text, not as numbers; choose a column of numbers, "
+                "or write the file anew with numbers in it"
+            )
+    return found
+
+
+def _text_of(name: str, column: Any) -> TextCells:
+    if not (_is_text(column.type) or arrow.types.is_date(column.type)):
+        try:
+            require_numeric(column.type)
+        except DataError:
+            raise DataError(
+                f"column {name!r} holds {column.type}, not text; make it text first"
+            ) from None
+    cells = column.cast(arrow.string()).to_pylist()
+    texts = (None if cell is None else category_in(cell, MISSING) for cell in cells)
+    return TextCells.of(texts, len(cells))
+
+
+def _is_text(kind: Any) -> bool:
+    types = arrow.types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
