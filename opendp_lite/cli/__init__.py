@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _INTERRUPTED
     except OpenDPLiteError as problem:
-        return refuse(str(problem))
+        return refuse(". ".join([str(problem), *getattr(problem, "__notes__", ())]))
     except OSError as problem:
         return refuse(describe_file_trouble(problem))
     except Exception as problem:

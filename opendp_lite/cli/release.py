@@ -286,10 +286,13 @@ def _declared(size: float | None) -> Iterator[None]:
         yield
     except FileError:
         raise
-    except dp.DataError:
+    except dp.DataError as problem:
         if size is None:
             raise
-        raise dp.DataError(
+        refusal = dp.DataError(
             f"--size {short(size)}: the file has another number of rows. Give the true number if "
             "it is public; otherwise leave --size out and the number stays private"
-        ) from None
+        )
+        for note in getattr(problem, "__notes__", ()):
+            refusal.add_note(note)
+        raise refusal from None

@@ -104,6 +104,8 @@ def _reading(label: str) -> Iterator[None]:
         yield
     except FileNotFoundError:
         refusal = FileError(f"{label}: the file is no longer there")
+    except PermissionError:
+        refusal = FileError(f"{label}: you may not read the file; ask its owner for the right to")
     except (arrow.ArrowException, OSError):
         refusal = FileError(f"{label}: the file is of another format, or it is damaged")
     else:

@@ -14,14 +14,14 @@ import pyarrow as arrow  # type: ignore[import-untyped]
 import pyarrow.dataset as datasets  # type: ignore[import-untyped]
 from pyarrow.parquet import filters_to_expression  # type: ignore[import-untyped]
 
-from opendp_lite.engines.arrow_dataset import parts_of
+from opendp_lite.engines.arrow_dataset import ArrowPart, parts_of
 from opendp_lite.engines.blocks import Blocks
 from opendp_lite.engines.column_blocks import ColumnBlocks
 from opendp_lite.engines.file_column import FileError, picked
 from opendp_lite.engines.file_names import files_named
 from opendp_lite.engines.libraries.of_pyarrow import require_numeric
 from opendp_lite.engines.text_cells import MISSING, TextCells, category_in
-from opendp_lite.errors import DataError
+from opendp_lite.errors import DataError, ParameterError
 
 Paths = str | Path | Sequence[str | Path]
 
@@ -30,10 +30,25 @@ def parquet_blocks(
     source: Paths, columns: Sequence[str] | None, filters: Any, partitioning: Any, filesystem: Any
 ) -> Blocks:
     """As ``dp.parquet``."""
+    if isinstance(columns, str):
+        raise ParameterError(f"dp.parquet: columns takes a list of names; write [{columns!r}]")
     names = None if columns is None else tuple(columns)
     keep = None if filters is None else filters_to_expression(filters)
     files = parts_of(_dataset(source, "parquet", partitioning, filesystem))
+    for file in files:
+        _require_fit(file, keep)
     return ColumnBlocks.of([attrs.evolve(file, keep=keep) for file in files], names)
+
+
+def _require_fit(file: ArrowPart, keep: Any) -> None:
+    """Refuses filters of columns that a file does not have; reads no row."""
+    try:
+        _ = None if keep is None else file.schema.empty_table().filter(keep)
+    except arrow.ArrowException:
+        raise FileError(
+            f"{file.label}: the filters ask for a column that it does not have, or compare one "
+            "with a value of another type"
+        ) from None
 
 
 def declared_columns(
@@ -77,8 +92,16 @@ def _dataset(source: Paths, kind: str, partitioning: Any, filesystem: Any) -> An
             raise
         raise FileNotFoundError(ENOENT, strerror(ENOENT), gone) from None
     except (arrow.ArrowException, OSError, ValueError, TypeError):
-        parts_of(opened(schema=arrow.schema([]), partitioning=None))
-        raise FileError("the files cannot be opened as one dataset") from None
+        files = parts_of(opened(schema=arrow.schema([]), partitioning=None))
+        twice = next((file for file in files if len(set(file.names)) < len(file.names)), None)
+        where = "the files" if twice is None else twice.label
+        why = (
+            "a column of a file has the name of a directory, such as year=2024, and holds another "
+            "type; leave one of them out, or say partitioning=None"
+            if twice is None
+            else "it has two columns of one name; rename one of them"
+        )
+        raise FileError(f"{where}: {why}") from None
     raise FileError(f"there is no file in {str(source)!r}")
 
 
@@ -91,9 +114,10 @@ def _missing(paths: str | list[str]) -> str | None:
 def _paths(source: Paths, filesystem: Any) -> str | list[str]:
     if not isinstance(source, str | Path):
         return [str(each) for each in source]
-    whole = filesystem is not None or Path(source).is_dir()
-    found = None if whole else files_named(source)
-    return str(source) if found is None else [str(path) for path in found]
+    found = files_named(source) if filesystem is None else None
+    if found is None or Path(source).is_dir():
+        return str(source)
+    return [str(path) for path in found]
 
 
 def _as_asked(kinds: Mapping[str, Any], table: Any) -> dict[str, Any]:

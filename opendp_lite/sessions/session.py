@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
@@ -16,7 +16,7 @@ from opendp_lite.core import M, Measurement, R, begun
 from opendp_lite.domains import Rows
 from opendp_lite.engines.column_names import names_alone
 from opendp_lite.engines.deferred import query_of
-from opendp_lite.errors import ParameterError, SpaceError
+from opendp_lite.errors import DataError, ParameterError, SpaceError
 from opendp_lite.exact import described
 from opendp_lite.measures.privacy_budget import PrivacyBudget, require_budget
 from opendp_lite.metrics import Metric, SymmetricDistance
@@ -31,6 +31,10 @@ from opendp_lite.tables import PersonTables, tables_in
 
 if TYPE_CHECKING:
     from typing import Self
+
+_BOOKED: Final = (
+    "The price of this query was booked before the data was read, and is not given back."
+)
 
 
 class _Open:
@@ -90,7 +94,8 @@ class Session(Spender[M]):
                 another process, such as a fork.
             DataError: If a table in memory has no column of a name that the query asks for. This
                 costs nothing. Other trouble with the data shows when it is read, and costs the
-                price. So does a column that a file or a cluster does not have.
+                price, as a note of the error says. So does a column that a file or a cluster does
+                not have.
         """
         words = checked_line(note, "note")
         entropy = SecureEntropy()
@@ -101,7 +106,11 @@ class Session(Spender[M]):
         self._account.require(order)
         _try_on_names(bound, self._open.data)
         receipt = self._account.pay(order)
-        value = answered(bound, order.price, partial(begun, entropy, bound, self._open.data))
+        try:
+            value = answered(bound, order.price, partial(begun, entropy, bound, self._open.data))
+        except DataError as problem:
+            problem.add_note(_BOOKED)
+            raise
         self._open.require()
         done = self._account.finish(receipt)
         payer = Payer(self._account.title, self._account.unit)

@@ -149,5 +149,18 @@ def test_other_data_pays_under_a_name_of_its_own(made, refused, tmp_path):
     assert "--data-name is written into a ledger" in refused(*typed, "--data-name", "version 2")
 
 
+def test_a_release_that_fails_says_what_became_of_its_price(made, refused, tmp_path):
+    file = tmp_path / "x.csv"
+    file.write_text("x\n1\ntext\n3\n")
+    typed = "mean", file, "--bounds", 0, 10, "--rho", 0.1
+    for name, more in (("a.ledger", ()), ("b.ledger", ("--size", 4))):
+        path = tmp_path / name
+        made("ledger", "create", path, "--rho", 1, "--unit", "row")
+        told = refused(*typed, "--ledger", path, *more)
+        assert told.endswith("booked before the data was read, and is not given back.\n")
+        assert "spent rho = 0.1" in " ".join(made("ledger", "show", path).split())
+        assert "booked" not in refused(*typed, "--ledger", path, "--column", "y", *more)
+
+
 def test_the_help_of_an_action_is_a_sentence(made):
     assert "All entries as JSON, without the key" in made("ledger", "export", "--help")

@@ -126,8 +126,9 @@ def test_other_refusals():
     assert "not proper CSV" in refusal(f'a,b\n1,"{SECRET}\n', {"a": str, "b": str})
     assert "there is no column 3" in refusal("1,2\n", {1: str, 3: str}, header=False)
     for kinds, message in (
-        ({}, "columns says what each holds"),
-        (["a"], "columns says what each holds"),
+        ({}, "needs the columns to read and what each holds"),
+        (["a"], "needs the columns to read and what each holds"),
+        (None, "needs the columns to read and what each holds"),
         ({"a": bool}, r"a column holds str \(text\) or float \(numbers\)"),
         ({"a": str, " a": str}, "a column is asked for twice"),
         ({1: str}, "a column of a table with a header has a name"),

@@ -177,8 +177,10 @@ def test_a_query_that_fails_is_paid_for():
         raise OSError
 
     ask = dp.session(dp.Blocks(broken), dp.rho(1))
-    with pytest.raises(dp.DataError, match="could not be read"):
+    with pytest.raises(dp.DataError, match="could not be read") as refusal:
         ask(TENTH)
+    (note,) = refusal.value.__notes__
+    assert "was booked before the data was read, and is not given back" in note
     assert (ask.spent, ask(dp.adaptive(lambda inner: 3, dp.rho(0.1))).number) == (0.1, 2)
 
 
