@@ -59,7 +59,8 @@ class Categories:
                 f"{step} takes a list of {noun}, such as ['f', 'm'] or range(1, 17); "
                 f"got {described(given)}"
             )
-        values = tuple(each.item() if isinstance(each, np.generic) else each for each in given)
+        plain = (each.item() if isinstance(each, np.generic) else each for each in given)
+        values = tuple(str.__str__(each) if isinstance(each, str) else each for each in plain)
         if not 0 < len(values) <= _MOST:
             raise ParameterError(f"{step} takes from 1 to 2^24 {noun}; got {len(values)}")
         seen: set[Any] = set()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -184,3 +185,18 @@ def test_numbers_that_pandas_lists_once_may_be_missing() -> None:
     for listed, kind in (([True, None, False], "boolean"), ([2**53 + 1, None, -5], "Int64")):
         column = pd.Series(listed, dtype=kind)
         assert exact(column.astype("category"), BARE) == exact(column, BARE)
+
+
+class Sex(StrEnum):
+    """Texts of a type of their own."""
+
+    FEMALE = "f"
+    MALE = "m"
+
+
+def test_categories_that_are_texts_of_another_type_are_texts() -> None:
+    counts = dp.select("w") >> dp.one_hot(list(Sex)) >> dp.sum()
+    expected = counts({"w": WORDS.tolist()}).tolist()
+    assert min(expected) > 0
+    for data in ({"w": WORDS}, TABLE, pl.from_arrow(TABLE), pd.DataFrame({"w": WORDS})):
+        assert counts(data).tolist() == expected
