@@ -159,6 +159,7 @@ def test_ids_of_short_floats_are_the_same_beside_missing_ones() -> None:
         pa.table({"x": column}),
         pl.DataFrame({"x": pl.Series(LONG, dtype=pl.Float32)}),
         pd.DataFrame({"x": pd.array(LONG, dtype="Float32")}),
+        pd.DataFrame({"x": pd.Categorical(np.array(LONG, np.float32))}),
         dp.Blocks(lambda: (pa.table({"x": column.slice(start, 3)}) for start in range(0, 12, 3))),
     ):
         assert rows(data) == 1

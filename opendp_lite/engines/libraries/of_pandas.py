@@ -125,8 +125,8 @@ class _Categorical(Values):
 
     @property
     def known(self) -> list[Any]:
-        found: list[Any] = self.listed.between(0, self.listed.size).tolist()
-        return found
+        """With the types of numpy: what can be an id depends on them."""
+        return list(self.listed.between(0, self.listed.size))
 
     @property
     def size(self) -> int:
