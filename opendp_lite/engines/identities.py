@@ -7,7 +7,7 @@ from datetime import date
 from fractions import Fraction
 from itertools import repeat
 from math import nan
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import attrs
 import numpy as np
@@ -160,7 +160,14 @@ def _bytes_of(value: Any) -> bytes:
         return b"bytes " + bytes(value)
     if isinstance(value, date) and getattr(value, "tzinfo", None) is None:
         return b"date " + value.isoformat().encode()
-    return attempted(lambda: b"number " + str(Fraction(cast(Any, value))).encode(), _NOT_SENT)
+    return attempted(lambda: b"number " + str(_exact(value)).encode(), _NOT_SENT)
+
+
+def _exact(value: Any) -> Fraction:
+    """A number; Python has no fraction of a float of numpy's other types."""
+    return (
+        Fraction(*value.as_integer_ratio()) if isinstance(value, np.floating) else Fraction(value)
+    )
 
 
 def _as_small(value: Any) -> float | None:

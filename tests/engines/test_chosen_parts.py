@@ -248,6 +248,7 @@ def test_a_row_is_in_a_sample_by_its_own_coin() -> None:
         ([[2**60, 2**60 + 1], [2**60], [2**60 + 1]], 2),
         ([[Decimal("0.5")], [0.5], [Decimal("0.50")]], 1),
         ([[-3, b"a"], [b"a", -3.0]], 2),
+        ([[2.5, 0.1], [np.float32(2.5)], [np.float32(0.1), np.longdouble(2.5)]], 3),
         ([[pd.Timestamp("2026-01-02")], [pd.Timestamp("2026-01-02")]], 1),
     ],
     ids=str,
