@@ -44,7 +44,8 @@ def _pywt() -> Any:
         return import_module("pywt")
     except ImportError:
         raise ParameterError(
-            "Daubechies needs PyWavelets: pip install opendp_lite[wavelets]; Haar does without"
+            "Daubechies needs PyWavelets, which is not installed; type: pip install "
+            '"opendp_lite[wavelets]"; Haar does without'
         ) from None
 
 
