@@ -75,7 +75,7 @@ def test_a_file_a_pattern_a_directory_and_a_list(folder: Path) -> None:
         assert (AGE(data), ROWS(data)) == (17, 7)
     assert AGE(dp.parquet(folder / "a.parquet")) == 13
     assert AGE(dp.parquet(str(folder / "[bc].parquet"))) == 4
-    assert AGE(dp.parquet(f"{folder.parent}/**/a.parquet")) == 13
+    assert AGE(dp.parquet(f"{folder}/**/a.parquet")) == 13
     assert TOTAL(dp.parquet(pattern, columns=["age"])) == 17
     assert (dp.records(columns=["age"]) >> TOTAL)(dp.parquet(pattern)) == 17
 
