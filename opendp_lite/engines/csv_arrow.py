@@ -145,7 +145,8 @@ def numbers_in(cells: Any) -> Floats | None:
         found = cells.view(arrow.string()).cast(arrow.float64())
     except arrow.ArrowException:
         return None
-    return None if compute.any(compute.is_nan(found)).as_py() else _floats(found)
+    odd = compute.call_function("is_nan", [found]).true_count
+    return None if odd else _floats(found)
 
 
 def _floats(column: Any) -> Floats:

@@ -128,13 +128,14 @@ def test_other_refusals():
     for kinds, message in (
         ({}, "needs the columns to read and what each holds"),
         (["a"], "needs the columns to read and what each holds"),
-        (None, "needs the columns to read and what each holds"),
         ({"a": bool}, r"a column holds str \(text\) or float \(numbers\)"),
         ({"a": str, " a": str}, "a column is asked for twice"),
         ({1: str}, "a column of a table with a header has a name"),
     ):
         with pytest.raises(dp.ParameterError, match=message):
             dp.csv_table(io.BytesIO(b"a\n"), kinds)
+    with pytest.raises(dp.ParameterError, match=r"\{'age': float, 'sex': str\}"):
+        dp.csv_table("people.csv")
     with pytest.raises(dp.ParameterError, match="has a number that counts from 1"):
         dp.csv_table(io.BytesIO(b"a\n"), {"a": str}, header=False)
 
