@@ -13,7 +13,7 @@ import numpy as np
 from opendp_lite.engines.fold import Scratch
 from opendp_lite.samplers._arrays import Counts, Flags, Floats
 from opendp_lite.samplers.choice import FAR_EXPONENT
-from opendp_lite.samplers.choice_each import Lanes, below_each, choose_each
+from opendp_lite.samplers.choice_each import WeightedItems, below_each, choose_each
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.lattice import Lattice
 from opendp_lite.samplers.rank_choice import (
@@ -247,7 +247,7 @@ class _Edges:
 
 
 @attrs.frozen(eq=False)
-class _Runs(Lanes):
+class _Runs(WeightedItems):
     """The items of several columns in runs, whose exponents are nearly one.
 
     Args:
@@ -326,7 +326,7 @@ class _Runs(Lanes):
 
 
 @attrs.frozen(eq=False)
-class _WithRest(Lanes):
+class _WithRest(WeightedItems):
     """Runs of columns, and behind them the rest of each column as one item.
 
     Args:

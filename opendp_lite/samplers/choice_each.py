@@ -26,23 +26,18 @@ _ATOM: Final = 2.0**-50
 _WORD: Final = 2.0**-64
 
 
-class Lanes(ABC):
+class WeightedItems(ABC):
     """Items in many lanes. Each lane has as many places, and several items may stand at a place."""
 
-    @property
-    @abstractmethod
-    def counts(self) -> Counts:
-        """A row for each lane: how many items stand at each place, at least 0."""
+    counts: Counts
+    """A row for each lane: how many items stand at each place, at least 0."""
+    exponents: Floats
+    """The least exponent of each place as floats of at least 0.
 
-    @property
-    @abstractmethod
-    def exponents(self) -> Floats:
-        """The least exponent of each place as floats of at least 0.
-
-        A row for each lane, or one for all. Each is within 2^-32 of the exact one, or is
-        ``FAR_EXPONENT`` and not above it by more. In each lane a place with the exponent 0 has
-        items, exactly.
-        """
+    A row for each lane, or one for all. Each is within 2^-32 of the exact one, or is
+    ``FAR_EXPONENT`` and not above it by more. In each lane a place with the exponent 0 has items,
+    exactly.
+    """
 
     @abstractmethod
     def drawn(self, lanes: Counts, places: Counts, entropy: Entropy) -> tuple[Counts, Floats]:
@@ -57,7 +52,7 @@ class Lanes(ABC):
 
 
 def choose_each(
-    given: Lanes, entropy: Entropy, scratch: Scratch, margin: float = COIN_MARGIN
+    given: WeightedItems, entropy: Entropy, scratch: Scratch, margin: float = COIN_MARGIN
 ) -> Counts:
     """In each lane an item with probability proportional to exp(-its exponent).
 

@@ -15,7 +15,7 @@ from scipy.stats import chi2
 from opendp_lite.engines.fold import Scratch
 from opendp_lite.samplers import choice_each
 from opendp_lite.samplers.choice import FAR_EXPONENT, below, choose
-from opendp_lite.samplers.choice_each import Lanes, below_each, choose_each
+from opendp_lite.samplers.choice_each import WeightedItems, below_each, choose_each
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
 
 LEAST_P = 1e-8
@@ -39,7 +39,7 @@ def floats_of(exponents) -> np.ndarray:
 
 
 @attrs.frozen(eq=False)
-class Alike(Lanes):
+class Alike(WeightedItems):
     """The items at a place all have its exponent; an item is its place."""
 
     counts: np.ndarray
@@ -171,7 +171,7 @@ def test_floats_that_are_as_wrong_as_they_may_be_leave_the_law(wrong, margin):
 
 
 @attrs.frozen(eq=False)
-class Rising(Lanes):
+class Rising(WeightedItems):
     """Two places of 4 and 6 items each; the exponent of an item is a seventh of its number."""
 
     counts: np.ndarray
