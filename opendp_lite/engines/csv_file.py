@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from functools import cache, partial, wraps
+from functools import cache, partial
 from importlib import import_module
 from itertools import chain, count, islice
 from math import nan
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Literal, ParamSpec
+from typing import Any, BinaryIO, Final, Literal
 
 import attrs
 import numpy as np
@@ -39,11 +39,8 @@ Text = Literal["refuse", "missing"]
 ColumnCells = Floats | TextCells
 """The cells of a column: numbers, or text."""
 
-Given = ParamSpec("Given")
-_COLUMNS: Final = (
-    "csv_table needs the columns to read and what each holds, float for numbers and str for text: "
-    "dp.csv_table('people.csv', {'age': float, 'sex': str})"
-)
+_LEFT_OUT: Final[Any] = None
+"""So that columns that were left out are refused in words."""
 _OTHER_DELIMITERS = (";", "\t", "|", ",")
 _BLOCK_ROWS = 65536
 _HELD_ROWS = 256
@@ -108,22 +105,9 @@ def csv_column(
     return _blocks(source, wish, itemgetter(0))
 
 
-def _says_what_is_missing(function: Callable[Given, Blocks]) -> Callable[Given, Blocks]:
-    """The same function, which asks for the columns in words where they are left out."""
-
-    @wraps(function)
-    def table(*given: Given.args, **named: Given.kwargs) -> Blocks:
-        if len(given) < 2 and "columns" not in named:
-            raise ParameterError(_COLUMNS)
-        return function(*given, **named)
-
-    return table
-
-
-@_says_what_is_missing
 def csv_table(
     source: str | Path | BinaryIO,
-    columns: Mapping[Any, type[str] | type[float]],
+    columns: Mapping[Any, type[str] | type[float]] = _LEFT_OUT,
     *,
     header: bool | None = None,
     delimiter: str = ",",
@@ -163,7 +147,10 @@ def csv_table(
         NotPrivate([1., 1.])
     """
     if not isinstance(columns, Mapping) or not columns:
-        raise ParameterError(_COLUMNS)
+        raise ParameterError(
+            "csv_table needs the columns to read and what each holds, float for numbers and str "
+            "for text: dp.csv_table('people.csv', {'age': float, 'sex': str})"
+        )
     return table_of(source, tuple(columns.items()), header, delimiter, na, text)
 
 
