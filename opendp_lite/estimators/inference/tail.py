@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from math import inf, log
+from math import inf
+from operator import attrgetter
 from typing import Final
 
 import attrs
@@ -13,18 +14,19 @@ from opendp_lite.estimators.inference.parameters import Floats
 
 _SHAPES: Final = np.array([-1.0, -0.5, -0.25, -0.1, 0.02, 0.12, 0.22, 0.32])
 """Of a generalised Pareto law: -1 is uniform, 0 exponential, 1/3 a t law with 3 degrees."""
-_RARER: Final = 6.0
-"""How much rarer long tails are, for each unit of the shape, as a logarithm."""
+_POWER_LAW, _THIN = 3.0, 0.5
+"""How much rarer than a Weibull tail a power law is, and tails that end sooner, as logarithms."""
+_THINNEST: Final = 3.0
 _LEAST_SCALE: Final = -5.0
 _SCALES: Final = 4
 """Of the law, to a doubling, from 2^-5 times the distance at which the tail begins."""
 _LONGEST: Final = 2.0
 """The longest scale: an exponential law has a scale of 1 over the logarithm of the tail's share."""
-_LEAST_LOG, _MOST_LOG = 0.5, 4.0
-_MOST_ROWS, _LEAST_ROWS = 60.0, 8.0
-"""A tail has so many rows, in deviations of the noise of a cell."""
+_LEAST_LOG, _MOST_LOG, _MOST_FALL_LOG = 0.5, 4.0, 8.0
+_MOST_ROWS, _LEAST_ROWS = (30.0, 60.0, 120.0, 240.0), 8.0
+"""Tails have so many rows, in deviations of the noise of a cell; their estimates are averaged."""
 _ROWS_SHARE: Final = 0.15
-"""Between these, it has this share of the rows that show."""
+"""They have at most this share of the rows that show, or else the least number."""
 _CANCELS: Final = 0.5
 """How much of what is clipped on one side is taken to make up for the other."""
 _FINEST: Final = 3
@@ -58,25 +60,39 @@ class Tail:
 
         The rows beyond a distance where enough of them show follow about a generalised Pareto law
         (Pickands 1975, theorem 7). Each of many such laws is weighted by the likelihood of the
-        noisy counts. None falls off more slowly than a power law that begins as it does.
+        noisy counts. None falls off more slowly than a power law that begins as it does. A tail may
+        begin at several distances, and the average of what they tell counts.
         """
-        start = _start(side)
-        if start is None:
+        starts = [start for many in _MOST_ROWS if (start := _start(side, many)) is not None]
+        if not starts:
             return cls.none(safe)
+        from_each = {start: cls._beyond(side, start) for start in set(starts)}
+        farthest = len(from_each[max(starts)].ends)
+        lost, square = (
+            np.mean([values(from_each[start])[-farthest:] for start in starts], axis=0)
+            for values in (attrgetter("lost"), attrgetter("square"))
+        )
+        return cls(from_each[max(starts)].ends, lost, square)
+
+    @classmethod
+    def _beyond(cls, side: Side, start: int) -> Tail:
+        """What a tail tells that begins after a cell."""
         ends, counts = side.ends[start:], side.cells[start + 1 :]
         begin = ends[0]
-        shape, scale = _laws(counts.sum() / max(side.cells[1:].sum(), counts.sum()))
+        logarithm = -np.log(counts.sum() / max(side.cells[1:].sum(), counts.sum()))
+        shape, scale = _laws(logarithm)
         beyond = _excess_share(ends[:-1] / begin - 1, shape, scale)
         held = beyond - np.append(beyond[:, 1:], np.zeros((len(beyond), 1)), axis=1)
         weight = (held**2).sum(axis=1)
         rows, doubt = np.maximum(held @ counts, 0.0) / weight, side.deviation**2 / weight
         noise = (counts - rows[:, None] * held) / side.deviation
-        unlikely = side.doubts.unlikely(noise).sum(axis=1) + _RARER * np.maximum(shape[:, 0], 0.0)
+        unlikely = side.doubts.unlikely(noise).sum(axis=1) + _rarity(shape, scale, logarithm)
         trust = np.exp(unlikely.min() - unlikely)
         trust /= trust.sum()
         finer = _finer(ends, 2 ** max(_FINEST - side.bits, 0))
         excess = _excess(finer / begin - 1, shape, scale) * begin
-        square = (trust * (rows**2 + doubt)) @ excess**2
+        squares = _excess_square(finer / begin - 1, shape, scale) * begin**2
+        square = (trust * (rows**2 + doubt)) @ excess**2 + (trust * rows) @ squares
         return cls(finer, (trust * rows) @ excess, np.maximum(square, _seen(side, start, finer)))
 
 
@@ -99,11 +115,10 @@ def cheapest(
     return float(below.ends[best[0]]), float(above.ends[best[1]])
 
 
-def _start(side: Side) -> int | None:
-    """The cell after which the tail begins."""
+def _start(side: Side, most: float) -> int | None:
+    """The cell after which a tail begins that has about so many deviations of rows."""
     after = np.cumsum(side.cells[:0:-1])[::-1]
-    few, many = _LEAST_ROWS * side.deviation, _MOST_ROWS * side.deviation
-    wanted = min(max(_ROWS_SHARE * after[0], few), many)
+    wanted = min(max(_ROWS_SHARE * after[0], _LEAST_ROWS * side.deviation), most * side.deviation)
     doubt = side.doubts.together * side.deviation * np.sqrt(np.arange(len(after), 0, -1))
     enough = np.flatnonzero(after >= np.maximum(wanted, doubt))
     return int(enough[-1]) if len(enough) else None
@@ -132,13 +147,26 @@ def _seen(side: Side, start: int, clipped: Floats) -> Floats:
     return square
 
 
-def _laws(share: float) -> tuple[Floats, Floats]:
-    """Shapes and scales of laws for a tail with this share of the rows, as columns."""
-    longest = np.log2(_LONGEST / min(max(-log(share), _LEAST_LOG), _MOST_LOG))
+def _laws(logarithm: float) -> tuple[Floats, Floats]:
+    """Shapes and scales of laws, as columns, for a tail with a share e^-logarithm of the rows."""
+    longest = np.log2(_LONGEST / min(max(logarithm, _LEAST_LOG), _MOST_LOG))
     scales = 2.0 ** np.arange(_LEAST_SCALE, longest, 1 / _SCALES)
     shape, scale = (each.ravel() for each in np.meshgrid(_SHAPES, scales, indexing="ij"))
     possible = shape <= scale
     return shape[possible, None], scale[possible, None]
+
+
+def _rarity(shape: Floats, scale: Floats, logarithm: float) -> Floats:
+    """The negative logarithm of how frequent laws are, for a tail with that share of the rows.
+
+    Where (scale - shape) logarithm is 0, the law goes on as the power law that begins so. Where it
+    is 1, it goes on as the Weibull law with that share and scale: normal and exponential tails do.
+    """
+    fall = ((scale - shape) * np.clip(logarithm, _LEAST_LOG, _MOST_FALL_LOG))[:, 0]
+    found: Floats = _POWER_LAW * np.clip(1 - fall, 0, 1) + _THIN * np.clip(
+        fall - 1, 0, _THINNEST - 1
+    )
+    return found
 
 
 def _excess_share(distance: Floats, shape: Floats, scale: Floats) -> Floats:
@@ -153,4 +181,14 @@ def _excess(distance: Floats, shape: Floats, scale: Floats) -> Floats:
     found: Floats = (
         scale / (1 - shape) * np.maximum(1 + shape * distance / scale, 0.0) ** (1 - 1 / shape)
     )
+    return found
+
+
+def _excess_square(distance: Floats, shape: Floats, scale: Floats) -> Floats:
+    """The mean square of what lies beyond a distance, likewise.
+
+    The sum of what so many rows lose has this variance for each of them, as a Poisson law has it.
+    """
+    left = np.maximum(scale + shape * distance, 0.0)
+    found: Floats = 2 * left / (1 - 2 * shape) * _excess(distance, shape, scale)
     return found

@@ -369,6 +369,26 @@ def test_what_clipping_costs_follows_the_tail(law, doubts):
     assert found.square[place] >= found.lost[place] ** 2
 
 
+def test_a_law_that_few_rows_follow_varies():
+    """What is lost has at least the variance of a Poisson number of exponential excesses."""
+    found = Tail.of(counted(LAW["exponential"][0], 1e5, 4.0), 1.0)
+    far = found.ends > 8
+    varies = found.square[far] - found.lost[far] ** 2
+    assert np.all(varies > 2 * 1e5 * np.exp(-found.ends[far]))
+
+
+def test_one_odd_cell_does_not_set_where_a_long_tail_is_clipped():
+    """A doubling of a lognormal tail that has half of its rows.
+
+    One law for the 60 deviations of rows that lie farthest clipped at 28.
+    """
+    side = counted(lambda x: ndtr(-np.log(1 + x)), 1e5, 2.9)
+    cells = side.cells.copy()
+    cells[33:37] *= 0.5
+    found = Tail.of(attrs.evolve(side, cells=cells), 64.0)
+    assert cheapest(Tail.none(), found, 1.0, fixed_size=True)[1] > 44
+
+
 def test_a_tail_ends_where_the_values_end():
     """Uniform up to 2, or all at 2: nothing is lost there, and no more is paid for."""
     uniform = Tail.of(counted(lambda x: np.maximum(1 - x / 2, 0), 1e4, 5.0), 4.0)
@@ -387,14 +407,15 @@ def test_values_that_are_all_equal_are_not_clipped_for_a_law_that_misses_them():
 
 def test_a_smooth_tail_is_clipped_between_the_ends_of_cells():
     """The best power of two costs 1.36 and 1.52 times the least."""
-    coarse = Side(np.zeros(11), -4, 0, 0.01, NORMAL)
+    coarse = Side(np.zeros(11), -4, 0, 0.1, NORMAL)
     cells = np.append(0.0, -1e3 * np.diff(np.exp(-coarse.ends)))
     found = Tail.of(attrs.evolve(coarse, cells=cells), 64.0)
     for deviation in (1.0, 4.0):
         end = cheapest(Tail.none(), found, deviation, fixed_size=True)[1]
 
         def cost(at, deviation=deviation):
-            return (1e3 * np.exp(-at)) ** 2 + (at * deviation) ** 2
+            few = 2e3 * np.exp(-at)  # the variance of a sum of so few rows, as a Poisson law has it
+            return (1e3 * np.exp(-at)) ** 2 + few + (at * deviation) ** 2
 
         best = min(cost(at) for at in np.linspace(0.5, 12, 1000))
         assert cost(end) < 1.25 * best
