@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import attrs
@@ -18,6 +17,7 @@ from opendp_lite.errors import ParameterError, SpaceError
 from opendp_lite.metrics import Metric, SymmetricDistance, SymmetricIdDistance
 from opendp_lite.shown_results import printable
 from opendp_lite.sketch import TABLE, Sketch
+from opendp_lite.unknown_column import unknown_column
 
 numbers: Final = Lazily(LazyTable.numbers)
 """The rows of a table as numbers."""
@@ -77,9 +77,7 @@ class Tables(Rows):
             )
         if self.names is None or column in self.names:
             return column
-        near = get_close_matches(column, self.names, n=1, cutoff=0.4)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(self.names)}"
-        raise SpaceError(f"{step}: no column {column!r}; {hint}")
+        raise SpaceError(f"{step}: {unknown_column(column, self.names)}")
 
     def words(self) -> str:
         count = "" if self.size is None else f"{self.size} "

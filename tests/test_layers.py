@@ -29,6 +29,7 @@ ORDER = (
     "postprocessor",
     "grid",
     "not_private",
+    "unknown_column",
     "shown_results",
     "sketch",
     "svg",

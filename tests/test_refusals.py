@@ -73,6 +73,23 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: dp.histogram(epsilon=1, delta=1e-6)(TABLE),
         "dp.select('age') before the step or dp.histogram('age', ...)",
     ),
+    **{
+        f"an unknown column in {step}": (
+            lambda pipeline=pipeline: pipeline(TABLE),
+            f"{step}: the table has no column 'sxe'; did you mean 'sex'? The columns are",
+        )
+        for step, pipeline in {
+            "select": dp.select("sxe") >> dp.mean(0, 1, epsilon=1),
+            "keep": dp.keep("sxe", among=["f"]) >> dp.count() >> dp.laplace(epsilon=1),
+            "by": dp.by("sxe", ["f"], dp.count() >> dp.laplace(epsilon=1)),
+            "group_by": dp.combinators.group_by("sxe", ["f"], dp.count()) >> dp.laplace(epsilon=1),
+            "histogram": dp.histogram("sxe", categories=["f"], epsilon=1),
+            "bound_contributions": dp.table(person="sxe")
+            >> dp.bound_contributions(1)
+            >> dp.count()
+            >> dp.laplace(epsilon=1),
+        }.items()
+    },
     "rows with text": (lambda: LAPLACE(TABLE), "dp.table() >> dp.count()"),
     "a table for one column": (
         lambda: LAPLACE({"age": [1.0, 2.0], "visits": [3.0, 4.0]}),

@@ -94,7 +94,7 @@ class Keys:
             raise ParameterError(f"{step}: {prod(widths)} groups are more than 2^24")
         values = tuple(product(*named)) if several else named[0]
         readings = zip(columns, every, strict=True)
-        found = Groups(tuple(Column(name, Codes(each)) for name, each in readings), widths)
+        found = Groups(tuple(Column(name, Codes(each)) for name, each in readings), widths, step)
         return cls(columns, values, found)
 
     @property

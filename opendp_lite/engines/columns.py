@@ -20,7 +20,7 @@ from opendp_lite.engines.held import held
 from opendp_lite.engines.quiet import attempted
 from opendp_lite.engines.reduced import Job, Merge, reduced
 from opendp_lite.engines.source import InMemory, Source
-from opendp_lite.engines.table import Column, ColumnReading, NamedColumns
+from opendp_lite.engines.table import Column, ColumnReading, NamedColumns, require_columns
 from opendp_lite.engines.values import Values, categories_in, is_column, values_of
 from opendp_lite.errors import DataError
 
@@ -231,11 +231,15 @@ class Dataset:
             found = self._picked[columns] = _Columns(self, columns, rows)
         return found, None
 
-    def require(self, names: Names) -> None:
-        """Refuses names that a table does not have. No row is read."""
+    def require(self, names: Sequence[str], step: str) -> None:
+        """Refuses names that a step asks for and a table does not have. No row is read."""
         whole = self.whole()
-        if isinstance(whole, NamedColumns):
-            whole.require(names)
+        if not isinstance(whole, NamedColumns | Blocks) or whole.names is None:
+            return
+        try:
+            require_columns(names, whole.names)
+        except DataError as problem:
+            raise DataError(f"{step}: {problem}") from None
 
     def with_column(self, name: str, made: Callable[[], Floats]) -> Dataset | None:
         """The same with one column more, where it is a table in memory; else None."""

@@ -50,15 +50,21 @@ class Groups:
     Attributes:
         columns: Each read as the places of its values.
         widths: How many places each has.
+        step: The step that asks for them.
     """
 
     columns: tuple[Column, ...]
     widths: tuple[int, ...]
+    step: str
 
     @property
     def count(self) -> int:
         """How many groups there are."""
         return int(np.prod(self.widths, dtype=object))
+
+    def require(self, table: LazyTable) -> None:
+        """Refuses a table that lacks one of the columns."""
+        table.dataset.require([str(column.name) for column in self.columns], self.step)
 
     def of(self, places: Floats) -> Floats:
         """The group of each row of places; NaN where one is."""
@@ -73,7 +79,7 @@ class Groups:
         if found is None:
             return table, self
         column = Column(_GROUP, NUMBERS)
-        return attrs.evolve(table, dataset=found), Groups((column,), (self.count,))
+        return attrs.evolve(table, dataset=found), Groups((column,), (self.count,), self.step)
 
     def _of_rows(self, table: LazyTable) -> Floats:
         places = materialise(LazyTable(table.dataset, None).columns(self.columns))
@@ -100,6 +106,7 @@ class EachGroup:
 
     def deferred(self, table: LazyTable) -> Any:
         """The list, waiting where there is one fold; else its values."""
+        self.groups.require(table)
         if not _folds(self.function):
             read, groups = self.groups.read_once(table)
             every = range(groups.count)

@@ -86,10 +86,15 @@ class LazyTable:
     beside: tuple[Column, ...] = ()
     keys: Keys | None = None
 
-    def select(self, names: tuple[str, ...]) -> LazyTable:
-        """The same rows with some of the columns, refused where a table has no such column."""
-        self.dataset.require(names)
+    def select(self, names: tuple[str, ...], step: str) -> LazyTable:
+        """The same rows with the columns that a step asks for, refused where a table lacks one."""
+        self.dataset.require(names, step)
         return attrs.evolve(self, names=names)
+
+    def keep(self, name: str, kept: Kept) -> LazyTable:
+        """As ``only``, refused where a table has no column of this name."""
+        self.dataset.require((name,), "keep")
+        return self.only(kept)
 
     def only(self, kept: Kept) -> LazyTable:
         """Those rows alone that pass a test."""

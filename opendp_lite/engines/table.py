@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from typing import Any, Final
 
 import attrs
@@ -13,8 +12,8 @@ from numpy.typing import NDArray
 
 from opendp_lite.engines.source import InMemory, NoRows, Source
 from opendp_lite.errors import DataError
+from opendp_lite.unknown_column import unknown_column
 
-_LISTED = 8
 _PICK: Final = (
     "no step picks columns of the table: put dp.select('age') >> in front, hand over df['age'], or "
     "start with dp.records(columns=['age', ...]). dp.table() >> dp.count() counts rows whatever "
@@ -61,12 +60,6 @@ class NamedColumns:
         listed = tuple(map(str, self.names))
         places = [_place(column.name, listed) for column in columns]
         return self._read(listed, places, [column.reading for column in columns])
-
-    def require(self, names: Sequence[str]) -> None:
-        """Refuses names that no column has, or that several have."""
-        listed = tuple(map(str, self.names))
-        for name in names:
-            _place(name, listed)
 
     def picked(self, names: Sequence[str]) -> NamedColumns:
         """The table of some columns alone."""
@@ -173,6 +166,13 @@ def _said(name: str) -> str:
     return "" if name == str(None) else f"column {name!r}: "
 
 
+def require_columns(names: Sequence[str], there: Sequence[object]) -> None:
+    """Refuses names that none of these columns has, or that several have."""
+    listed = tuple(map(str, there))
+    for name in names:
+        _place(name, listed)
+
+
 def _place(name: str | None, have: tuple[str, ...]) -> int:
     if name is None and len(have) == 1:
         return 0
@@ -190,7 +190,4 @@ def _place(name: str | None, have: tuple[str, ...]) -> int:
             f"the data is one column and has no names to find {name!r} by; leave out "
             f"dp.select({name!r}), or give the table"
         )
-    near = get_close_matches(name, have, n=1, cutoff=0.4)
-    there = ", ".join(have[:_LISTED]) or "none"
-    hint = f"; did you mean {near[0]!r}?" if near else f"; its columns: {there}"
-    raise DataError(f"the table has no column {name!r}{hint}")
+    raise DataError(f"the table has {unknown_column(name, have)}")

@@ -91,7 +91,10 @@ def bound_contributions(
     def moved(distance: Fraction) -> Fraction:
         return distance * factor
 
+    read = (column,) if group is None else (column, group[0])
+
     def kept(table: LazyTable) -> LazyTable:
+        table.dataset.require(read, "bound_contributions")
         return contributions(table, column, most, group, table.keys or fresh_keys)
 
     domain = attrs.evolve(tables_in(space.domain), size=None, limit=_words(most, group))

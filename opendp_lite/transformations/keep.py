@@ -102,7 +102,7 @@ def keep(
     else:
         kept = Kept(Column(name, NUMBERS), _between(between))
 
-    only = Lazily(partial(LazyTable.only, kept=kept))
+    only = Lazily(partial(LazyTable.keep, name=name, kept=kept))
     if domain.size is None:
         return Transformation(space, space, only, unchanged)
     after = attrs.evolve(domain, size=None)

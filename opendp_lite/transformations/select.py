@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from functools import partial
 from typing import Any, cast
 
@@ -20,6 +19,7 @@ from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space, records
 from opendp_lite.tables import AnyTables, PersonTables, Tables, tables_in
 from opendp_lite.transformations.row_map import row_map_trusted, unchanged
+from opendp_lite.unknown_column import unknown_column
 
 Column = int | str
 
@@ -62,9 +62,16 @@ def select(
     asked = cast(Sequence[object], columns[0] if listed else columns)
     if not asked:
         raise ParameterError("select needs a column: select('age'), or select(0)")
+    return selected(space, asked, "select")
+
+
+def selected(
+    space: Space[Any], asked: Sequence[object], step: str
+) -> Transformation[Space[Any], Space[Any]]:
+    """As ``select``, for the columns that a step asks for."""
     if isinstance(space.domain, Tables | PersonTables):
-        return _of_table(space, tables_in(space.domain), asked)
-    kept = tuple(_position(column, space.domain) for column in asked)
+        return _of_table(space, tables_in(space.domain), asked, step)
+    kept = tuple(_position(column, space.domain, step) for column in asked)
 
     names = space.domain.names
     chosen = None if names is None else tuple(names[j] for j in kept)
@@ -72,14 +79,14 @@ def select(
 
 
 def _of_table(
-    space: Space[Any], domain: Tables, asked: Sequence[object]
+    space: Space[Any], domain: Tables, asked: Sequence[object], step: str
 ) -> Transformation[Space[Any], Space[Any]]:
-    names = tuple(_name(column, domain) for column in asked)
+    names = tuple(_name(column, domain, step) for column in asked)
     chosen = attrs.evolve(domain, columns=len(names), names=names, body=Everything(len(names)))
 
-    selected = Lazily(partial(LazyTable.select, names=names))
+    found = Lazily(partial(LazyTable.select, names=names, step=step))
     after = attrs.evolve(space, domain=_again(space.domain, chosen))
-    return Transformation(space, after, selected, unchanged)
+    return Transformation(space, after, found, unchanged)
 
 
 def _again(before: Domain, chosen: Tables) -> Domain:
@@ -94,33 +101,31 @@ def _again(before: Domain, chosen: Tables) -> Domain:
     return attrs.evolve(before, rows=chosen)
 
 
-def _name(column: object, domain: Tables) -> str:
+def _name(column: object, domain: Tables, step: str) -> str:
     if domain.names is None and isinstance(column, int):
         raise SpaceError(
-            f"select({column!r}): a table's columns are picked by name, such as select('age'); for "
+            f"{step}({column!r}): a table's columns are picked by name, such as {step}('age'); for "
             "positions start with dp.records(columns=3), say"
         )
     if domain.names is not None and isinstance(column, int):
-        return domain.names[_position(column, domain)]
-    return domain.named([column], "select")[0]
+        return domain.names[_position(column, domain, step)]
+    return domain.named([column], step)[0]
 
 
-def _position(column: object, domain: Rows) -> int:
+def _position(column: object, domain: Rows, step: str) -> int:
     if isinstance(column, str):
         if domain.names is None:
             raise SpaceError(
-                f"select({column!r}): the columns have no names; give them with "
-                "dp.records(columns=[...]) or select by position"
+                f"{step}({column!r}): the columns have no names; give them with "
+                "dp.records(columns=[...]) or pick by position"
             )
         if column in domain.names:
             return domain.names.index(column)
-        near = get_close_matches(column, domain.names, n=1, cutoff=0.4)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(domain.names)}"
-        raise SpaceError(f"select: no column {column!r}; {hint}")
+        raise SpaceError(f"{step}: {unknown_column(column, domain.names)}")
     if isinstance(column, bool) or not isinstance(column, int):
         raise ParameterError(
-            f"select: a column is a position or a name, got {type(column).__name__}"
+            f"{step}: a column is a position or a name, got {type(column).__name__}"
         )
     if not 0 <= column < domain.columns:
-        raise SpaceError(f"select: column {column} of {domain.columns}; positions start at 0")
+        raise SpaceError(f"{step}: column {column} of {domain.columns}; positions start at 0")
     return column

@@ -458,7 +458,7 @@ def test_data_that_is_no_table_is_told_what_to_do():
     mean = X >> dp.mean(0, 9, epsilon=1)
     with pytest.raises(dp.DataError, match=r"leave out dp.select\('x'\)"):
         mean([1.0, 2.0])
-    with pytest.raises(dp.DataError, match="its columns: none"):
+    with pytest.raises(dp.DataError, match="the columns are none"):
         mean(pd.DataFrame())
     with pytest.raises(dp.DataError, match=r"pandas.DataFrame\(rows\)"):
         dp.mean(0, 9, epsilon=1)([{"x": 1.0}])

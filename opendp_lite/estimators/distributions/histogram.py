@@ -37,7 +37,7 @@ from opendp_lite.tables import Tables, TablesOrRows, numbers
 from opendp_lite.transformations.axes import one_for_each
 from opendp_lite.transformations.bins import bins
 from opendp_lite.transformations.one_hot import Edges, one_hot
-from opendp_lite.transformations.select import select
+from opendp_lite.transformations.select import selected
 from opendp_lite.transformations.sum import sum
 
 Which = int | str | Sequence[str]
@@ -192,7 +192,8 @@ def histogram(
 def _picked(space: Space[Any], column: Which | None, edges: object) -> Transformation[Any, Any]:
     """The columns that are counted: those that are there where none is named."""
     if column is not None:
-        return select(cast(Any, column)).bind(space)
+        asked = [column] if isinstance(column, int | str) else column
+        return selected(space, asked, "histogram")
     domain = space.domain
     if edges is None or not isinstance(domain, Tables) or domain.names is not None:
         return Transformation(space, space, identity, identity)
