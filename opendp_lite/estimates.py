@@ -53,9 +53,9 @@ class Estimates:
         >>> found = Estimates.around([12.0, 7.5], [1.0, 1.0], [2.0, 2.0], [2.3, 2.3], 0.95)
         >>> found
         <Estimates of 2 numbers, 95 % intervals from the noise alone
-             value  +-   interval      joint interval
-          0  12.0   1.0  10.0 to 14.0  9.7 to 14.3
-          1  7.5    1.0  5.5 to 9.5    5.2 to 9.8>
+             value  std. error  interval      joint interval
+          0  12.0   1.0         10.0 to 14.0  9.7 to 14.3
+          1  7.5    1.0         5.5 to 9.5    5.2 to 9.8>
         >>> found[1].interval, [estimate.value for estimate in found]
         ((5.5, 9.5), [12.0, 7.5])
     """
@@ -173,7 +173,7 @@ class Estimates:
     def _titles(self) -> Sequence[str]:
         """Of the columns of a table, beside that of names."""
         kinds = ["joint interval"] if self._once else ["interval", "joint interval"]
-        return ["", "value", "+-", *kinds]
+        return ["", "value", "std. error", *kinds]
 
     def __repr__(self) -> str:
         titles, *rows = [self._titles, *self._cells()]

@@ -97,7 +97,9 @@ def described(value: object) -> str:
     if value is None or isinstance(value, str | bool | int | float | Fraction | Decimal):
         text = repr(value)
         return text if len(text) <= _SHORT else f"{text[:_SHORT]}..."
-    if type(value) in (tuple, list):
+    if type(value) is tuple:
+        return f"a tuple of {len(value)}"
+    if type(value) is list:
         return "a list"
     return f"an object of type {type(value).__name__}"
 

@@ -83,7 +83,7 @@ def test_intervals_that_hold_jointly_are_shown_once():
     found = Estimates([2.0, 5.0], [0.5, 0.5], ends, ends, 0.9, ("low", "high"))
     lines = repr(found).splitlines()
     assert lines[0] == "<Estimates of 2 numbers, 90 % joint intervals from the noise alone"
-    assert lines[1].split() == ["value", "+-", "joint", "interval"]
+    assert lines[1].split() == ["value", "std.", "error", "joint", "interval"]
     assert lines[3].split() == ["high", "5.00", "0.50", "4.00", "to", "6.00>"]
     assert found._repr_html_().count("interval</th>") == 1
     several = dp.private_quantile([0.25, 0.75], bounds=(0, 9), epsilon=9, confidence=0.9)

@@ -11,6 +11,7 @@ import pytest
 
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import (
+    described,
     digits_up,
     exact,
     format_number,
@@ -112,3 +113,7 @@ def test_words_never_show_a_tiny_loss_as_less(exponent):
 def test_a_span_of_time_is_no_number(unit):
     with pytest.raises(ParameterError, match=r"epsilon must be a number, got .*timedelta64"):
         exact(np.timedelta64(1, unit), "epsilon")
+
+
+def test_what_is_no_number_is_called_what_it_is():
+    assert [described(each) for each in ((1, 2), [1, 2], "f")] == ["a tuple of 2", "a list", "'f'"]

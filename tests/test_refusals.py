@@ -90,6 +90,10 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
             >> dp.laplace(epsilon=1),
         }.items()
     },
+    "a session without a budget": (
+        lambda: dp.session(TABLE),
+        "session: a budget is dp.epsilon(1), dp.epsilon(1, delta=1e-6), dp.rho(1) or dp.mu(1)",
+    ),
     "rows with text": (lambda: LAPLACE(TABLE), "dp.table() >> dp.count()"),
     "a table for one column": (
         lambda: LAPLACE({"age": [1.0, 2.0], "visits": [3.0, 4.0]}),

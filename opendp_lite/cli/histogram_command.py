@@ -106,6 +106,7 @@ def asked(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
         lines=shown.lines,
         note=("counted", kept),
         picks=True,
+        learned=_threshold,
         titles=tuple("value" if name is None else _title(name, arguments) for name in columns),
     )
 
@@ -136,6 +137,11 @@ class _AsLines:
             )
             for key, (count, ends, joint) in zip(found, numbers, strict=True)
         ]
+
+
+def _threshold(found: Any) -> dict[str, str]:
+    """The least count that is shown, where no categories were declared."""
+    return {} if found.threshold is None else {"threshold": str(found.threshold)}
 
 
 def _title(name: str, arguments: argparse.Namespace) -> str:
@@ -188,7 +194,7 @@ def _undeclared(arguments: argparse.Namespace, budget: dict[str, float]) -> str:
             "declare what to count: --categories WORD ..., --edges X ... or --bins LOWER UPPER "
             "COUNT. To count the categories that the data hold, give --epsilon E --delta D"
         )
-    return "categories with a noisy count below a threshold are not shown"
+    return "categories with a noisy count below the threshold are not shown"
 
 
 def _edges(arguments: argparse.Namespace) -> list[float]:

@@ -97,6 +97,11 @@ class Setting:
             for line in self.statistic.lines(found)
         ]
 
+    def learned(self, release: Any) -> dict[str, str]:
+        """What a release says of itself beside its lines; that of each group says the same."""
+        found = next(iter(release.values())) if self.groups else release
+        return self.statistic.learned(found)
+
     @property
     def titles(self) -> tuple[str, ...]:
         """Of the labels of lines, none of which is that of a number."""
@@ -202,7 +207,7 @@ def release(arguments: argparse.Namespace, asked: Asked) -> Told:
             found, stated = paid.value, paid.statement()
             notes = {**notes, "ledger": payment.words(paid)}
     statistic = setting.statistic
-    lines = setting.lines(found)
+    lines, notes = setting.lines(found), {**notes, **setting.learned(found)}
     report = Report(
         name=statistic.name,
         heading=statistic.heading or statistic.name.replace("_", " "),

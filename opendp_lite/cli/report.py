@@ -214,7 +214,12 @@ class Report:
 
     def _grid(self) -> list[str]:
         """The lines as a table: labels to the left, numbers to the right."""
-        titles = [*map(_printable, self.titles), self._words, "+-", f"{self._share} interval"]
+        titles = [
+            *map(_printable, self.titles),
+            self._words,
+            "std. error",
+            f"{self._share} interval",
+        ]
         rows = [[*map(label, line.labels), *_numbers(line)] for line in self.lines]
         for name in self._further:
             titles.append(f"{name} interval")

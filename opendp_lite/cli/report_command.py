@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +13,8 @@ import attrs
 import opendp_lite as dp
 from opendp_lite.cli import flags, when_releasing, when_run
 from opendp_lite.cli.told import Told
+from opendp_lite.engines.table import NoColumnError
+from opendp_lite.sessions.session import try_on_names
 
 _DESCRIPTION: Final = """\
 Makes the releases of a pipeline that you saved, such as a dp.compose of many parts. For example:
@@ -81,6 +83,7 @@ def report(arguments: argparse.Namespace) -> Told:
         )
     kinds = [*((name, float) for name in numbers), *((name, str) for name in words)]
     data = when_releasing.FileInput.of(arguments, kinds).table()
+    _require_named(pipeline, [*numbers, *words])
     if payment is None:
         found, stated, ledger = pipeline(data), pipeline.statement(), ""
     else:
@@ -93,6 +96,18 @@ def report(arguments: argparse.Namespace) -> Told:
     if beside is not None:
         writes["--statement"] = beside.filled(stated)
     return Told(told.as_json() if arguments.json else told.as_text(), writes)
+
+
+def _require_named(pipeline: dp.Measurement[Any, Any, Any], names: Sequence[str]) -> None:
+    """Refuses a pipeline that reads a column which no flag names. No row is read."""
+    try:
+        try_on_names(pipeline, {name: [] for name in names})
+    except NoColumnError as problem:
+        name = problem.column
+        raise dp.ParameterError(
+            f"the pipeline reads the column {name!r}, which you did not name: add it to --numbers "
+            "if it holds numbers, or to --words if it holds categories, keys or ids"
+        ) from None
 
 
 def _saved(name: str) -> dp.Measurement[Any, Any, Any]:

@@ -68,6 +68,10 @@ def treated(
     return f"{beyond}; a missing value counts as {value}"
 
 
+def _nothing(_: Any) -> dict[str, str]:
+    return {}
+
+
 @attrs.frozen
 class Statistic:
     """A mechanism for some columns, and how its releases are told.
@@ -87,6 +91,7 @@ class Statistic:
         heading: What stands above a table of releases; empty for the name.
         advice: What helps where the noise hides a number.
         together: Whether the intervals of one release hold all at once.
+        learned: What a release says of itself beside its lines, by the word for it.
     """
 
     name: str
@@ -103,6 +108,7 @@ class Statistic:
     heading: str = ""
     advice: str = MORE
     together: bool = False
+    learned: Callable[[Any], dict[str, str]] = _nothing
 
     def hides(self, line: ReportLine) -> bool:
         """Whether the noise says little more than what was known before."""

@@ -20,7 +20,13 @@ from opendp_lite.engines.held import held
 from opendp_lite.engines.quiet import attempted
 from opendp_lite.engines.reduced import Job, Merge, reduced
 from opendp_lite.engines.source import InMemory, Source
-from opendp_lite.engines.table import Column, ColumnReading, NamedColumns, require_columns
+from opendp_lite.engines.table import (
+    Column,
+    ColumnReading,
+    NamedColumns,
+    NoColumnError,
+    require_columns,
+)
 from opendp_lite.engines.values import Values, categories_in, is_column, values_of
 from opendp_lite.errors import DataError
 
@@ -238,6 +244,8 @@ class Dataset:
             return
         try:
             require_columns(names, whole.names)
+        except NoColumnError as problem:
+            raise NoColumnError(f"{step}: {problem}", problem.column) from None
         except DataError as problem:
             raise DataError(f"{step}: {problem}") from None
 

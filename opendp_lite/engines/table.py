@@ -21,6 +21,18 @@ _PICK: Final = (
 )
 
 
+class NoColumnError(DataError):
+    """A table lacks a column that was asked for.
+
+    Attributes:
+        column: Its name.
+    """
+
+    def __init__(self, message: str, column: str) -> None:
+        super().__init__(message)
+        self.column = column
+
+
 class ColumnReading(ABC):
     """How the values of a column are read as numbers."""
 
@@ -190,4 +202,4 @@ def _place(name: str | None, have: tuple[str, ...]) -> int:
             f"the data is one column and has no names to find {name!r} by; leave out "
             f"dp.select({name!r}), or give the table"
         )
-    raise DataError(f"the table has {unknown_column(name, have)}")
+    raise NoColumnError(f"the table has {unknown_column(name, have)}", name)

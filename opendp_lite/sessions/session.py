@@ -104,7 +104,7 @@ class Session(Spender[M]):
         bound = self._bound(query)
         order = Order(bound, priced(bound, self._account.budget.measure), words)
         self._account.require(order)
-        _try_on_names(bound, self._open.data)
+        try_on_names(bound, self._open.data)
         receipt = self._account.pay(order)
         try:
             value = answered(bound, order.price, partial(begun, entropy, bound, self._open.data))
@@ -199,8 +199,12 @@ class Session(Spender[M]):
         return f"<session, {state}{self.spent} of {self.budget.words()} spent>"
 
 
+_MISSING: Final[Any] = None
+"""So that a budget that was left out is refused in words."""
+
+
 def session(
-    data: object, budget: PrivacyBudget[M], *, space: Space[Any] | None = None
+    data: object, budget: PrivacyBudget[M] = _MISSING, *, space: Space[Any] | None = None
 ) -> Session[M]:
     """Opens several releases of one dataset under one budget.
 
@@ -263,7 +267,7 @@ def require_space(given: object, step: str) -> None:
         )
 
 
-def _try_on_names(bound: Measurement[Any, Any], data: object) -> None:
+def try_on_names(bound: Measurement[Any, Any], data: object) -> None:
     """Refuses a query of columns that a table does not have, before it is paid for.
 
     No row is read.

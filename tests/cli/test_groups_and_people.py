@@ -122,7 +122,7 @@ def test_a_mean_for_each_group(made, visits):
     assert "rows of other groups are left out" in found["clipped"]
     text = made("mean", visits, *words, "--by", "site", "--keys", "a", "c").splitlines()
     assert text[:3] == ["mean of x", "", text[2]]
-    assert text[2].split() == ["site", "mean", "+-", "95", "%", "interval"]
+    assert text[2].split() == ["site", "mean", "std.", "error", "95", "%", "interval"]
     assert re.match(r"a +(10\.|9\.99)", text[3])
     assert any(line.startswith("intervals   each by itself holds the mean of the") for line in text)
 

@@ -87,7 +87,8 @@ def test_unknown_categories_that_are_frequent_are_shown(made, table):
     assert [line["city"] for line in json.loads(out)["releases"]] == ["Bonn", "Ulm"]
     text = made("histogram", path, "--column", "city", "--epsilon", 1, "--delta", 1e-20)
     assert "Rare" not in text
-    assert "categories with a noisy count below a threshold are not shown" in text
+    assert "categories with a noisy count below the threshold are not shown" in text
+    assert "threshold   " in text
     empty = table("city\n")
     out = made("histogram", empty, "--column", "city", "--epsilon", 1, "--delta", 1e-20)
     assert out.startswith("count of city\n\ncity  count")
@@ -123,7 +124,7 @@ def test_text_output(made, survey):
     assert out[:5] == [
         "count of sex",
         "",
-        "sex  count       +-  95 % interval  joint interval",
+        "sex  count  std. error  95 % interval  joint interval",
         out[3],
         out[4],
     ]

@@ -27,7 +27,7 @@ def test_quantiles_with_intervals(made, column):
     assert found["confidence"] == 0.9
     text = made("quantile", column, *words, "--epsilon", 1).splitlines()
     assert text[0] == "quantiles of the only column"
-    assert text[2].split() == ["quantile", "value", "+-", "90", "%", "interval"]
+    assert text[2].split() == ["quantile", "value", "std.", "error", "90", "%", "interval"]
     assert [line.split()[0] for line in text[3:6]] == ["0.1", "0.5", "0.9"]
     assert any(line.startswith("clipped     values below 0 count as 0") for line in text)
 

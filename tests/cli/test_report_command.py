@@ -81,4 +81,5 @@ def test_what_is_wrong_is_refused_before_the_data_are_read(refused, survey, save
     assert "this is not a pipeline" in told("--pipeline", pipeline, *READ)
     saved(REPORT)
     missing = refused("report", survey, "--pipeline", pipeline, "--numbers", "age")
-    assert "no column 'sex'" in missing
+    assert "reads the column 'sex', which you did not name: add it to --numbers" in missing
+    assert "did you mean" not in missing

@@ -54,7 +54,7 @@ class Histogram(Mapping[Hashable, Estimate]):
         sex  count  95 % interval
         f      312  309 to 315
         m      290  287 to 293
-        From the noise alone. Each interval is +- 3; +- 4 holds for all at once.
+        From the noise alone. Each interval goes 3 up and down; 4 holds for all at once.
         >>> found["f"].interval, list(found), found.shares().round(2)
         ((309.0, 315.0), ['f', 'm'], array([0.52, 0.48]))
     """
@@ -203,9 +203,9 @@ class Histogram(Mapping[Hashable, Estimate]):
         return significant(self.standard_error, float(number))[0]
 
     def _note(self) -> str:
-        note = f"From the noise alone. Each interval is +- {self._digits(self.margin)}"
+        note = f"From the noise alone. Each interval goes {self._digits(self.margin)} up and down"
         if self.joint_margin is not None:
-            return f"{note}; +- {self._digits(self.joint_margin)} holds for all at once."
+            return f"{note}; {self._digits(self.joint_margin)} holds for all at once."
         return f"{note}. Keys with a noisy count below {self.threshold} are not shown."
 
     def _there(self) -> str:
