@@ -11,7 +11,6 @@ import numpy as np
 
 from opendp_lite.estimators.inference.parameters import Floats
 
-_WIDTHS: Final = (1, 2, 4)
 _LIKELY: Final = 3.0
 
 
@@ -26,6 +25,7 @@ class Doubts:
         together: How far it may lift any sum of some dozens of cells, up to the outermost.
         unseen: So many doublings beyond the last that shows rows, others may lie unseen.
         unlikely: The negative logarithm of the likelihood of noise, less a constant.
+        side_by_side: As ``anywhere``, for the sum of so many cells.
     """
 
     anywhere: float
@@ -33,6 +33,7 @@ class Doubts:
     together: float
     unseen: int
     unlikely: Callable[[Floats], Floats]
+    side_by_side: dict[int, float]
 
 
 def _normally(noise: Floats) -> Floats:
@@ -43,8 +44,9 @@ def _as_laplace(noise: Floats) -> Floats:
     return np.abs(noise) * sqrt(2)
 
 
-NORMAL: Final = Doubts(5.6, 3.0, 4.0, 1, _normally)
-LAPLACE: Final = Doubts(12.4, 4.2, 5.0, 2, _as_laplace)
+NORMAL: Final = Doubts(5.6, 3.0, 4.0, 1, _normally, {1: 5.6, 2: 7.92, 4: 11.2})
+LAPLACE: Final = Doubts(12.4, 4.2, 5.0, 2, _as_laplace, {1: 12.4, 2: 14.1, 4: 16.6})
+"""Sums of Laplace noises have shorter tails than one of them."""
 
 
 @attrs.frozen(eq=False)
@@ -78,9 +80,8 @@ class Side:
     def last(self) -> int:
         """The last cell in which rows are seen; 0 where none are."""
         found, total = 0, np.append(0.0, np.cumsum(self.cells[1:]))
-        for width in _WIDTHS:
-            many = self.doubts.anywhere * self.deviation * sqrt(width)
-            seen = np.flatnonzero(total[width:] - total[:-width] > many)
+        for width, doubt in self.doubts.side_by_side.items():
+            seen = np.flatnonzero(total[width:] - total[:-width] > doubt * self.deviation)
             if len(seen):
                 first = int(seen[-1]) + 1
                 best = first + int(np.argmax(self.cells[first : first + width]))

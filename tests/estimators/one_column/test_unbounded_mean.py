@@ -11,7 +11,9 @@ from pathlib import Path
 import attrs
 import numpy as np
 import pytest
+from scipy.integrate import quad
 from scipy.special import ndtr
+from scipy.stats import gamma
 
 import opendp_lite as dp
 from opendp_lite.estimators.inference.bounds_search import FARTHEST, SearchPlan
@@ -315,6 +317,28 @@ def test_the_last_cell_with_rows():
     assert side([900, 0, 0, 2, 2, -2, 0, 1]).last() == 0
     assert side([0, 4, 4, 4, 4, 2, 0, 0]).last() in (1, 2, 3, 4)
     assert side([0, 0, 0, 6, 2, 0, 0, 0]).last() == 3
+
+
+@pytest.mark.parametrize("doubts", [NORMAL, LAPLACE], ids=["normal", "laplace"])
+def test_sums_of_cells_are_lifted_as_rarely_as_one_cell(doubts):
+    """By quadrature; sums of Laplace noises are differences of gamma variates."""
+
+    def lifted(width: int, deviations: float) -> float:
+        if doubts is NORMAL:
+            return ndtr(-deviations / sqrt(width))
+        over = deviations * sqrt(2)
+        both = quad(lambda y: gamma.pdf(y, width) * gamma.sf(over + y, width), 0, 60, epsabs=0)
+        return both[0]
+
+    one = lifted(1, doubts.anywhere)
+    for width, deviations in doubts.side_by_side.items():
+        assert lifted(width, deviations) == pytest.approx(one, rel=0.05)
+
+
+def test_rows_that_no_cell_shows_by_itself_are_seen_together():
+    """Four cells had to hold 24.8 deviations, twice what one has to."""
+    assert attrs.evolve(side([900, 5, 5, 5, 5, 0, 0, 0]), doubts=LAPLACE).last() == 4
+    assert attrs.evolve(side([900, 5, 5, 5, 1, 0, 0, 0]), doubts=LAPLACE).last() == 0
 
 
 def test_what_is_seen_is_enough_if_half_of_the_rows_are_on_either_side():
