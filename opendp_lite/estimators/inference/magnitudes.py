@@ -91,6 +91,13 @@ class Side:
             found += 1
         return found
 
+    def total(self) -> float:
+        """About the sum of the distances of the rows that show."""
+        ends = np.append(self.ends[0] / 2, self.ends)
+        middles = (ends[:-1] + ends[1:]) / 2
+        shown = slice(1, self.last() + 1)
+        return float(np.maximum(self.cells[shown], 0.0) @ middles[shown])
+
     def between(self, least: int, most: int) -> Side:
         """The doublings between 2^least and 2^most alone, where each is one cell."""
         cells = self.cells[least - self.least : most - self.least + 1]

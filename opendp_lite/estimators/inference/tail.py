@@ -97,7 +97,7 @@ class Tail:
 
 
 def cheapest(
-    below: Tail, above: Tail, deviation: float, *, fixed_size: bool
+    below: Tail, above: Tail, deviation: float, *, mean: float = 0.0, fixed_size: bool
 ) -> tuple[float, float]:
     """How far from the middle to clip, such that clipping and noise together cost least.
 
@@ -105,10 +105,12 @@ def cheapest(
         below: The tail below the middle.
         above: The tail above it.
         deviation: Of the noise of a sum of values between 0 and 1.
-        fixed_size: Whether noise goes with the width of the bounds, or with the farther one.
+        mean: About how far the mean is above the middle.
+        fixed_size: Whether noise goes with the width of the bounds, or with the distance of the
+            mean from the farther one.
     """
     lower, upper = below.ends[:, None], above.ends[None, :]
-    reach = lower + upper if fixed_size else np.maximum(lower, upper)
+    reach = lower + upper if fixed_size else np.maximum(lower + mean, upper - mean)
     lost = below.square[:, None] + above.square[None, :]
     lost -= 2 * _CANCELS * below.lost[:, None] * above.lost[None, :]
     best = np.unravel_index(np.argmin(lost + (reach * deviation) ** 2), reach.shape)

@@ -267,7 +267,9 @@ class _Run:
             below, above = coarse
             sides = below.between(*wide), above.between(*wide)
         lower, upper = (Tail.of(side, end) for side, end in zip(sides, safe, strict=True))
-        return cheapest(lower, upper, self._deviation(), fixed_size=self._size is not None)
+        low, high = (side.total() / rows for side in sides)
+        mean, fixed = high - low, self._size is not None
+        return cheapest(lower, upper, self._deviation(), mean=mean, fixed_size=fixed)
 
     def _looked(self, middle: float, shares: _Planned) -> tuple[Sides, int]:
         """Counts of doublings, and how many looks it took until rows showed."""

@@ -480,6 +480,20 @@ def test_clipping_balances_noise_and_what_is_lost():
             assert chosen == (near.ends[best[0]], far.ends[best[1]])
 
 
+def test_bounds_reach_no_farther_from_the_mean_than_values_do():
+    """Equal values at -1.25 and 2.75 have their mean at 0.75, and a lower bound of -1.25 is enough.
+
+    Farther from the middle than the upper one lies it would cost noise and save nothing.
+    """
+    below, above = (
+        Tail(np.array([reach, 3.0, 4.0]), np.array([0.1, 0, 0]), np.array([0.1, 0, 0]))
+        for reach in (1.25, 2.75)
+    )
+    assert cheapest(below, above, 30.0, mean=0.75, fixed_size=False) == (1.25, 2.75)
+    counts = side([0, 0, 0, 400, 0, 0])
+    assert counts.total() == 400 * 6.0
+
+
 def test_an_expected_error_is_refused_in_words():
     for make in (dp.mean(rho=0.1), SIZED >> dp.mean(rho=0.1)):
         with pytest.raises(dp.ParameterError, match="Plan with bounds that you think fit"):
