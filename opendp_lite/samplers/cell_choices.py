@@ -30,7 +30,7 @@ Each = TypeVar("Each")
 
 _ENTRIES: Final = 2**21
 """Numbers that are gone through together: an array of 16 MiB."""
-_ALIKE: Final = 0.5
+_ALIKE: Final = Fraction(1, 2)
 """How far apart the exponents of a run may be: then most cells that are drawn are kept."""
 _LONGEST: Final = 64
 """Items of a run, which are looked through where it is drawn."""
@@ -275,8 +275,8 @@ class _Runs(WeightedItems):
     @classmethod
     def of(cls, edges: _Edges, laws: list[RankLaw], size: int, first: int, last: int) -> _Runs:
         """With runs as long as the steepest slope lets them be."""
-        steepest = max(float(law.slope) for law in laws)
-        cuts = _cuts(edges, max(1, int(min(_ALIKE / steepest, _LONGEST))))
+        steepest = max(law.slope for law in laws)
+        cuts = _cuts(edges, max(1, min(int(_ALIKE / steepest), _LONGEST)))
         bounds = edges.at(cuts)
         away = distances(laws[0].target(size), first, last)
         nearest = np.where(cuts[1:] <= edges.nearest, cuts[1:] - 1, cuts[:-1])

@@ -164,3 +164,10 @@ def test_a_rest_that_is_not_rare_is_looked_at(monkeypatch):
         weights = np.exp(-off / 2).reshape(64, -1).sum(axis=1)
         seen = np.bincount(found[kind::2] >> 6, minlength=64)
         assert chi_square_p(seen, weights) > LEAST_P
+
+
+def test_a_slope_below_all_floats_leaves_every_cell_as_likely():
+    lattice, numbers = Few(16), np.tile(np.arange(8.0), (4000, 1))
+    law = RankLaw(Fraction(1, 2), Fraction(1, 2**1100))
+    found = many([lattice], [law], numbers, InsecureSeededEntropy(6))
+    assert chi_square_p(np.bincount(found, minlength=16), np.ones(16)) > LEAST_P
