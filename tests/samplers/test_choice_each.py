@@ -215,3 +215,11 @@ def test_whole_numbers_of_many_lanes_are_uniform():
         statistic = ((seen - 4000 / total) ** 2 / (4000 / total)).sum()
         assert chi2.sf(statistic, total - 1) > LEAST_P
     assert abs((found[:, 3] / 2.0**62).mean() - 0.5) < 6 * 0.29 / 4000**0.5
+
+
+def test_a_bounded_weight_keeps_nothing_by_floats():
+    words, likely = np.array([0, 2**64 - 1], dtype=np.uint64), np.array([0.9, 0.9])
+    for exponent, expected in ((0.0, [True, False]), (choice_each.FAR_EXPONENT, [False, False])):
+        kept, sure = choice_each._decided(words, likely, np.full(2, exponent), 2.0**-30)
+        assert kept.tolist() == expected
+        assert sure.tolist() == [exponent == 0.0, True]
