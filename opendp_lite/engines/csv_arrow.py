@@ -8,7 +8,7 @@ not as wide as the others, or whose quotes are not proper, the rows are left to 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import attrs
@@ -17,6 +17,7 @@ import pyarrow as arrow  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 from pyarrow import compute, csv
 
+from opendp_lite.engines.csv_plain import OfTexts, PlainCells, PlainRows
 from opendp_lite.engines.fold import Floats
 
 _FLOAT_BYTES: Final = 8
@@ -77,40 +78,19 @@ class _Watched:
 
 
 @attrs.define(eq=False, repr=False)
-class PlainRows:
-    """The plain rows at the start of a stream.
+class ArrowRows(PlainRows):
+    """Rows that Arrow cuts."""
 
-    Attributes:
-        stream: Bytes, unpacked.
-        delimiter: The character between cells.
-        width: How many cells each row has.
-        places: The columns to read.
-        headed: Whether the first row is a header.
-        missing: Cells that count as missing.
-        whole: Whether all rows of the stream were plain, once they were gone through.
-    """
-
-    stream: Any
-    delimiter: str
-    width: int
-    places: Sequence[int]
-    headed: bool
-    missing: Collection[str]
-    whole: bool = True
-
-    def blocks(self) -> Iterator[list[Any]]:
-        """The cells of the columns, as bytes, null where they are missing.
-
-        Once a row is not plain the rest is read and not given: the time that this takes does not
-        tell where the row stands.
-        """
+    def blocks(self) -> Iterator[Sequence[PlainCells]]:
         between = f'{self.delimiter}\r\n"'.encode()
         watched = _Watched(self.stream, between)
         left = int(self.headed)
         try:
             for batch in self._reader(watched):
                 if watched.plain and batch.num_rows:
-                    yield [batch.column(str(place)).slice(left) for place in self.places]
+                    yield [
+                        _ArrowCells(batch.column(str(place)).slice(left)) for place in self.places
+                    ]
                     left = 0
         except arrow.ArrowException:
             watched.plain = False
@@ -136,17 +116,27 @@ class PlainRows:
         )
 
 
-def numbers_in(cells: Any) -> Floats | None:
-    """The numbers in some cells; None where Arrow does not see a number in each.
+@attrs.frozen(eq=False, repr=False)
+class _ArrowCells(PlainCells):
+    """An Arrow array of bytes, null where a cell is missing."""
 
-    Nor where it sees NaN: it takes nan(1) for that, which is text.
-    """
-    try:
-        found = cells.view(arrow.string()).cast(arrow.float64())
-    except arrow.ArrowException:
-        return None
-    odd = compute.call_function("is_nan", [found]).true_count
-    return None if odd else _floats(found)
+    cells: Any
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    def numbers(self, of_texts: OfTexts) -> Floats:
+        """By Arrow, where it sees a number in each and no NaN: it takes nan(1) for that."""
+        try:
+            found = self.cells.view(arrow.string()).cast(arrow.float64())
+        except arrow.ArrowException:
+            return of_texts(self.texts())
+        if compute.call_function("is_nan", [found]).true_count:
+            return of_texts(self.texts())
+        return _floats(found)
+
+    def texts(self) -> Sequence[str]:
+        return [(cell or b"").decode("utf-8", "replace") for cell in self.cells.to_pylist()]
 
 
 def _floats(column: Any) -> Floats:
@@ -161,8 +151,3 @@ def _floats(column: Any) -> Floats:
     stop = column.offset + len(column)
     there = np.unpackbits(bits, count=stop, bitorder="little")[column.offset :]
     return np.where(there, numbers, np.nan)
-
-
-def texts_in(cells: Any) -> list[str]:
-    """The text of each cell, empty where it is missing."""
-    return [(cell or b"").decode("utf-8", "replace") for cell in cells.to_pylist()]

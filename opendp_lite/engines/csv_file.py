@@ -24,6 +24,8 @@ import attrs
 import numpy as np
 
 from opendp_lite.engines.blocks import Blocks
+from opendp_lite.engines.csv_numpy import NumpyRows
+from opendp_lite.engines.csv_plain import PlainCells, PlainRows
 from opendp_lite.engines.csv_rows import CsvRows, Fault, unpacked
 from opendp_lite.engines.file_column import FileColumn, FileError, picked
 from opendp_lite.engines.file_names import files_named
@@ -446,14 +448,14 @@ class _Table:
     _not_numbers: set[int] = attrs.field(factory=set, init=False)
 
     def quick_blocks(self, stream: BinaryIO) -> Iterator[tuple[ColumnCells, ...]]:
-        """As ``blocks``, of the same bytes from their start: by Arrow, as far as it can."""
+        """As ``blocks``, of the same bytes from their start: quickly, as far as rows are plain."""
         wish, done = self.wish, 0
-        plain = _arrow().PlainRows(
+        plain = _plain_rows()(
             unpacked(stream), wish.delimiter, self.width, self.places, self.headed, wish.missing
         )
         for cells in plain.blocks():
             done += len(cells[0])
-            yield tuple(self._arrow_cells(place, column) for place, column in enumerate(cells))
+            yield tuple(map(self._plain_cells, count(), cells))
         if plain.whole:
             self._refuse_faults()
         else:
@@ -504,22 +506,27 @@ class _Table:
                 row.extend([""] * (least - len(row)))
             yield row
 
-    def _arrow_cells(self, place: int, cells: Any) -> ColumnCells:
-        numbers = None
-        if self.wish.asked[place].kind is float:
-            numbers = _arrow().numbers_in(cells)
-        return self._cells(place, _arrow().texts_in(cells)) if numbers is None else numbers
+    def _plain_cells(self, place: int, cells: PlainCells) -> ColumnCells:
+        if self.wish.asked[place].kind is str:
+            return self._text(cells.texts())
+        return cells.numbers(partial(self._numbers, place))
 
     def _cells(self, place: int, cells: Sequence[str]) -> ColumnCells:
         if self.wish.asked[place].kind is str:
-            missing = self.wish.missing
-            return TextCells.of((category_in(cell, missing) for cell in cells), len(cells))
-        try:
-            return self._plain_numbers(cells)
-        except ValueError:
-            return np.fromiter(self._numbers(place, cells), np.float64, len(cells))
+            return self._text(cells)
+        return self._numbers(place, cells)
 
-    def _plain_numbers(self, cells: Sequence[str]) -> Floats:
+    def _text(self, cells: Sequence[str]) -> TextCells:
+        missing = self.wish.missing
+        return TextCells.of((category_in(cell, missing) for cell in cells), len(cells))
+
+    def _numbers(self, place: int, cells: Sequence[str]) -> Floats:
+        try:
+            return self._bare_numbers(cells)
+        except ValueError:
+            return np.fromiter(self._each_number(place, cells), np.float64, len(cells))
+
+    def _bare_numbers(self, cells: Sequence[str]) -> Floats:
         """As ``_numbers``, where all cells are numbers or missing, without space around them."""
         missing = self.wish.missing
         texts = cells
@@ -531,7 +538,7 @@ class _Table:
         found[np.isnan(found)] = nan
         return found
 
-    def _numbers(self, place: int, cells: Sequence[str]) -> Iterator[float]:
+    def _each_number(self, place: int, cells: Sequence[str]) -> Iterator[float]:
         number, refused = self.wish.number, self.wish.text == "refuse"
         for cell in cells:
             try:
@@ -570,18 +577,19 @@ def _again(
 ) -> Iterator[object]:
     with path.open("rb") as stream, path.open("rb") as again:
         table = wish.table(stream)
-        quick = _arrow() is not None and wish.delimiter.isascii() and table.width > 0
+        quick = wish.delimiter.isascii() and table.width > 0
         blocks = table.quick_blocks(again) if quick else table.blocks()
         yield from map(shown, blocks)
 
 
 @cache
-def _arrow() -> Any:
-    """The reader by Arrow; None where that is not installed."""
+def _plain_rows() -> type[PlainRows]:
+    """What reads plain rows: Arrow where it is installed, which is faster, or numpy."""
     try:
-        return import_module("opendp_lite.engines.csv_arrow")
+        found: type[PlainRows] = import_module("opendp_lite.engines.csv_arrow").ArrowRows
     except ImportError:
-        return None
+        return NumpyRows
+    return found
 
 
 def _known(text: Text) -> Text:

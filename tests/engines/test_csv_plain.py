@@ -1,0 +1,265 @@
+"""CSV files by Arrow and by numpy: the same cells and refusals as our reader of any row gives."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as arrow
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.engines import csv_file, csv_numpy
+from opendp_lite.engines.csv_arrow import ArrowRows, _floats, _Watched
+from opendp_lite.engines.csv_numpy import NumpyRows, plain_numbers
+from opendp_lite.engines.csv_plain import PlainRows
+
+CELLS = [
+    *("1", "-2.5", "+3", " 4 ", "1e3", "1E-400", "1e400", "inf", "-Infinity", ".5", "5."),
+    *("", "NA", " NA ", "nan", "-nan", "NaN", '""', '"NA"', '" 6 "', "1_000", "１２", "1,5"),
+    *('"8"', '"9\n"', '"1""2"', '"1"2', '1"2', '"', '""""', "text", "0.1", "123456789.123456789"),
+    *("2.2250738585072011e-308", "9007199254740993", "179769313486231580793e289", "\ufffd"),
+    *("1\x00", "\u00a07", "0x1p3", "nan(1)", "-nan(ind)"),
+]
+PLAIN = [cell for cell in CELLS if '"' not in cell and "," not in cell]
+
+
+def outcome(data: Any) -> tuple[list[Any], str]:
+    """The cells of the columns, and why they are refused if they are."""
+    cells: list[Any] = []
+    try:
+        for block in data.open():
+            numbers = block["x"].tobytes()
+            cells.append((len(numbers), numbers, block["w"].cells.tolist()))
+    except dp.DataError as problem:
+        return [], str(problem)
+    joined = b"".join(numbers for _, numbers, _ in cells)
+    words = [word for _, _, words in cells for word in words]
+    return [np.frombuffer(joined).tolist(), words], ""
+
+
+@contextmanager
+def read_by(reader: type[PlainRows]) -> Iterator[None]:
+    """Files are read by this reader as long as their rows are plain."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csv_file, "_plain_rows", lambda: reader)
+        yield
+
+
+def by(reader: type[PlainRows], source: Any, **options: Any) -> tuple[list[Any], str]:
+    """What a reader gives."""
+    kinds = {"x": float, "w": str} if options.get("header", True) else {1: float, 2: str}
+    with read_by(reader):
+        try:
+            return outcome(dp.csv_table(source, kinds, **options))
+        except dp.DataError as problem:
+            return [], str(problem)
+
+
+def both(path: Path, table: bytes, **options: Any) -> tuple[list[Any], str]:
+    """What the readers give, which must be the same. A stream is read row by row."""
+    path.write_bytes(table)
+    expected = by(ArrowRows, io.BytesIO(table), **options)
+    for reader in (ArrowRows, NumpyRows):
+        assert repr(by(reader, path, **options)) == repr(expected), table
+    return expected
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_a_cell_is_read_alike(tmp_path: Path, cell: str) -> None:
+    for text in (cell, f"1,a\n{cell},b", f"{cell},{cell}\r\n1,a"):
+        for more in ({}, {"text": "missing"}, {"na": ["text", "1"]}):
+            both(tmp_path / "x.csv", f"x,w\n{text}\n".encode(), **more)
+
+
+def test_tables_are_read_alike(tmp_path: Path) -> None:
+    generator = np.random.default_rng(3)
+    path, refused = tmp_path / "x.csv", 0
+    for trial in range(300):
+        cells = PLAIN if trial % 2 else CELLS
+        ends = ["\n", "\r\n", "\r", "\n\n", " \n", ",\n", ",x\n"][: 4 if trial % 3 else 7]
+        rows = [
+            ",".join(generator.choice(cells, 2)) + generator.choice(ends)
+            for _ in range(generator.integers(0, 9))
+        ]
+        text = "x,w\n" + "".join(rows)
+        if trial % 5 == 0:
+            text = text.rstrip()
+        refused += bool(both(path, text.encode(), text="missing" if trial % 7 else "refuse")[1])
+    assert 20 < refused < 280
+
+
+def test_bytes_that_are_no_text_and_packed_files(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    for text in (b"x,w\n1,\xff\n\xff,b\n", b"\xef\xbb\xbfx,w\n1,a\n", b'\xef\xbb\xbf"x",w\n1,a\n'):
+        both(path, text)
+        both(path, gzip.compress(text))
+    assert both(path, gzip.compress(b"x,w\n" + b"1,a\n" * 9999)[:-9])[1].startswith("the gzip file")
+
+
+@pytest.mark.parametrize("place", [0, 7, 149_999])
+@pytest.mark.parametrize("row", ['"1"x,a', "1,a,b", "1", '"1', "text,a", "1," + "a" * 2**21])
+def test_an_odd_row_among_many(tmp_path: Path, place: int, row: str) -> None:
+    lines = ["1.5,a"] * 150_000
+    lines[place] = row
+    cells, words = both(tmp_path / "x.csv", ("x,w\n" + "\n".join(lines)).encode())
+    assert bool(words) == (row not in ("1", "1," + "a" * 2**21))
+    assert "1.5" not in words
+    assert cells == [] or len(cells[0]) == 150_000
+
+
+@pytest.mark.parametrize("reader", [ArrowRows, NumpyRows])
+def test_plain_files_are_read_to_their_end(
+    tmp_path: Path, monkeypatch: Any, reader: type[PlainRows]
+) -> None:
+    def unused(*given: object) -> None:
+        raise AssertionError("our own reader read rows")
+
+    monkeypatch.setattr(csv_file._Table, "blocks", unused)
+    path = tmp_path / "x.csv"
+    path.write_bytes(b'x,w\r\n1,"a, ""b"""\r\n\r\n,NA\r\n"2","c\nd"')
+    found = by(reader, path)
+    assert repr(found) == repr(([[1.0, np.nan, 2.0], ['a, "b"', None, "c\nd"]], ""))
+
+
+@pytest.mark.parametrize("reader", [ArrowRows, NumpyRows])
+def test_files_without_a_header(tmp_path: Path, reader: type[PlainRows]) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("1,a\n2,b\n")
+    with read_by(reader):
+        column = dp.csv_column(path, 1, header=False)
+        assert [block.tolist() for block in column.open()] == [[1, 2]]
+        path.write_text("x\n1\n\n2\n")
+        assert [block.tolist() for block in dp.csv_column(path).open()] == [[1, 2]]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 64])
+def test_numpy_reads_alike_however_a_stream_is_cut(
+    tmp_path: Path, monkeypatch: Any, size: int
+) -> None:
+    monkeypatch.setattr(csv_numpy, "_BLOCK_BYTES", size)
+    rows = [b"x,w", b'1.5,"a, ""b"""', b'"-2",', b"", b'NA,"c\r\nd"', b'+.5e1,"\xc3\xa9"']
+    for end in (b"\n", b"\r\n", b"\r"):
+        for table in (end.join(rows), end.join([*rows, b"3"]), end.join([*rows, b'4,"']), end):
+            both(tmp_path / "x.csv", table)
+
+
+def numpy_numbers(cells: list[str]) -> tuple[Any, Any]:
+    """What numpy sees in cells that stand one after the other."""
+    stops = np.cumsum([len(cell) for cell in cells])
+    data = np.frombuffer("".join(cells).encode() + bytes(21), np.uint8)
+    return plain_numbers(data, np.append(0, stops[:-1]), stops)
+
+
+def test_plain_numbers_are_those_of_float_to_the_last_bit() -> None:
+    generator = np.random.default_rng(8)
+    cells = ["0", "-0", "+0.0", "000000000000001", ".5", "-5.", "9" * 15, "." + "9" * 15, "0.1"]
+    for digits in (1, 2, 5, 9, 14, 15):
+        for number in generator.integers(0, 10**digits, 4000):
+            text = f"{number:0{digits}}"
+            point = generator.integers(0, digits + 1)
+            sign = generator.choice(["", "-", "+"])
+            cells.append(f"{sign}{text[:point]}.{text[point:]}" if number % 3 else sign + text)
+    found, known = numpy_numbers(cells)
+    assert known.all()
+    assert found.tobytes() == np.array([float(cell) for cell in cells]).tobytes()
+
+
+def test_numbers_of_more_digits_are_those_of_float_or_not_known() -> None:
+    """Among them the middle between two floats, and numbers just beside it."""
+    generator = np.random.default_rng(9)
+    cells = [f"{number!r}" for number in generator.normal(0, 2, 20_000).tolist()]
+    for power in range(54, 60):
+        for number in generator.integers(2**53, 2**54, 200).tolist():
+            whole = (2 * number + 1) * 2 ** (power - 54)
+            cells += [str(each) for each in (whole - 1, whole, whole + 1)]
+            cells += [f"{each}.{digit}" for each in (whole - 1, whole) for digit in (1, 9)]
+    for power in range(-12, 60):
+        middle = (2 - Fraction(1, 2**53)) * Fraction(2) ** power
+        for after in range(20):
+            for whole in (int(middle * 10**after), int(middle * 10**after) + 1):
+                if 10**15 <= whole < 10**19:
+                    text = f"{whole:0{after}}"
+                    point = len(text) - after
+                    cells.append(f"{text[:point]}.{text[point:]}")
+    for digits in (16, 17, 18, 19):
+        for number in generator.integers(0, 10**digits, 2000, dtype=np.uint64).tolist():
+            text = f"{number:0{digits}}"
+            point = int(generator.integers(0, digits + 1))
+            cells.append(f"-{text[:point]}.{text[point:]}")
+    found, known = numpy_numbers(cells)
+    expected = np.array([float(cell) for cell in cells])
+    assert found[known].tobytes() == expected[known].tobytes()
+    assert known[:20_000].mean() > 0.99 or np.finfo(np.longdouble).nmant < 63
+
+
+def test_what_is_no_plain_number_is_left_to_float() -> None:
+    cells = ["", "-", ".", "-.", "1.2.3", "1e5", " 1", "1 ", "--1", "+-1", "1-", "1_0", "1,5", "1:"]
+    cells += [
+        "inf",
+        "nan",
+        "9" * 20,
+        "0" + "." + "0" * 18 + "1",
+        "1" + "0" * 300,
+        "0x1",
+        "1/2",
+        "1\x00",
+    ]
+    assert not numpy_numbers(cells)[1].any()
+
+
+def test_numpy_reads_where_pyarrow_is_not_installed(monkeypatch: Any) -> None:
+    monkeypatch.setitem(sys.modules, "opendp_lite.engines.csv_arrow", None)
+    csv_file._plain_rows.cache_clear()
+    assert csv_file._plain_rows() is NumpyRows
+    csv_file._plain_rows.cache_clear()
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+def test_quotes_are_seen_however_a_stream_is_cut(size: int) -> None:
+    good = b'x,w\n"1","a"\n"","b""c"\n"""",\n2,"d\ne"\n'
+    for text, plain in {
+        good: True,
+        good[:-2]: False,
+        good + b'a"b,1\n': False,
+        good + b'"a"b,1\n': False,
+        good + b'"a""b,1\n': False,
+        good + b'"a"""b",1\n': False,
+        good + b'1, "a"\n': False,
+        b'"x"': True,
+        b'"': False,
+        b'""': True,
+        b'"""': False,
+    }.items():
+        watched = _Watched(io.BytesIO(text), b',\r\n"')
+        while watched.read(size):
+            pass
+        assert watched.plain is plain, text
+
+
+@pytest.mark.parametrize("numbers", [[1.5, None, -0.0, np.nan] * 5, [2.0] * 20, [None] * 20])
+def test_numbers_of_any_slice_of_a_column(numbers: list[Any]) -> None:
+    column = arrow.array(numbers, arrow.float64())
+    for start in (0, 1, 7, 8, 9, 20):
+        for count in (0, 1, 8, 11):
+            part = column.slice(start, count)
+            expected = part.to_numpy(zero_copy_only=False)
+            np.testing.assert_array_equal(_floats(part), expected)
+
+
+def test_bytes_that_are_no_text_are_not_shown(tmp_path: Path, monkeypatch: Any) -> None:
+    """pyarrow fails in a callback at such a row, and Python prints what nobody can catch."""
+    shown: list[Any] = []
+    monkeypatch.setattr("sys.unraisablehook", shown.append)
+    path = tmp_path / "x.csv"
+    path.write_bytes(b"x,w,v\n1,a,b\n2,\xfd\n3,c,d\n")
+    total = dp.select("x") >> dp.clamp(0, 9) >> dp.sum()
+    assert total(dp.csv_table(path, {"x": float, "w": str})).tolist() == [6]
+    assert not shown
