@@ -19,7 +19,7 @@ from opendp_lite.engines.source import BLOCK_ENTRIES
 from opendp_lite.engines.table import Column
 from opendp_lite.errors import DataError
 
-BATCH_ENTRIES: Final = 4 * BLOCK_ENTRIES
+BATCH_ENTRIES: Final = 8 * BLOCK_ENTRIES
 """Entries in a batch: opening it anew, which takes 0.1 ms, costs little for each."""
 _UNDESCRIBED: Final = (
     "its columns are not known: the library that gives it failed; ask for its columns once without "
