@@ -141,7 +141,9 @@ def main() -> None:
         "quantile_peer": quantile_peer.rows,
         "sparse": sparse_matrix.rows,
         "groups": group_times.rows,
-        "growth": lambda: growth.rows(int(arguments.rows), arguments.figure),
+        "growth": lambda: growth.rows(
+            int(arguments.rows), arguments.figure, processor_time=arguments.processor_time
+        ),
         "histogram": histogram.rows,
         "imports": imports.rows,
         "ledger": ledger.rows,
