@@ -16,6 +16,8 @@ import opendp_lite as dp
 sql = pytest.importorskip("pyspark.sql", reason="needs Spark: pip install 'opendp_lite[spark]'")
 if shutil.which("java") is None:
     pytest.skip("Spark needs Java", allow_module_level=True)
+arrow = pytest.importorskip("pyarrow")
+of_pyspark = pytest.importorskip("opendp_lite.engines.libraries.of_pyspark")
 
 ROWS = 1203
 _generator = np.random.default_rng(13)
@@ -32,6 +34,7 @@ SECRET = "patient 42"
 @pytest.fixture(scope="module")
 def spark() -> Iterator[Any]:
     builder = sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.sql.execution.arrow.maxRecordsPerBatch", 7)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     yield session
@@ -42,6 +45,16 @@ def spark() -> Iterator[Any]:
 def frame(spark: Any) -> Any:
     rows = list(zip(WORDS.tolist(), NUMBERS.tolist(), strict=True))
     return spark.createDataFrame(rows, "w string, x double").persist()
+
+
+@pytest.mark.parametrize("most", [1, 8, 1000])
+def test_joined_batches_hold_the_same_rows(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    monkeypatch.setattr(of_pyspark, "BATCH_ENTRIES", most)
+    table = arrow.table({"x": [1.0, None, 3.0, 4.0, 5.0], "w": ["a", None, "c", "d", "e"]})
+    joined = list(of_pyspark._joined(iter(table.to_batches(max_chunksize=2))))
+    assert len(joined) == {1: 3, 8: 2, 1000: 1}[most]
+    assert arrow.concat_tables(joined).equals(table)
+    assert not list(of_pyspark._joined(iter(())))
 
 
 def exact(query: Any, data: Any) -> bytes:
