@@ -57,7 +57,10 @@ class CountFold(EntryFold[int]):
         return type(function) is Projection
 
     def as_they_lie(self, functions: Sequence[Block]) -> AsTheyLie[int, int] | None:
-        return None if where_whole(functions) else _CountAsTheyLie()
+        """What clips entries or moves them by a float leaves out no row and makes none missing."""
+        moves = [getattr(function, "subtracted", None) for function in where_whole(functions)]
+        keep = all(move is not None and np.isfinite(move).all() for move in moves)
+        return _CountAsTheyLie() if keep else None
 
 
 class _CountAsTheyLie(AsTheyLie[int, int]):
