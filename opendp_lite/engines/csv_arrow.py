@@ -71,9 +71,9 @@ class _Watched:
             return
         data = np.frombuffer(text, np.uint8)
         places = np.flatnonzero(data[1:-1] == _QUOTE) + 1
-        closes = (np.arange(len(places)) % 2 == 1) ^ self._inside
-        beside = data[np.where(closes, places + 1, places - 1)]
-        self.plain = self.plain and bool(self._allowed[beside].all())
+        opens, closes = places[self._inside :: 2], places[not self._inside :: 2]
+        proper = self._allowed[data[opens - 1]].all() and self._allowed[data[closes + 1]].all()
+        self.plain = self.plain and bool(proper)
         self._inside ^= len(places) % 2 == 1
 
 
