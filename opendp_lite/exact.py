@@ -97,10 +97,8 @@ def described(value: object) -> str:
     if value is None or isinstance(value, str | bool | int | float | Fraction | Decimal):
         text = repr(value)
         return text if len(text) <= _SHORT else f"{text[:_SHORT]}..."
-    if type(value) is tuple:
-        return f"a tuple of {len(value)}"
-    if type(value) is list:
-        return "a list"
+    if type(value) in (tuple, list):
+        return "a list or tuple"
     return f"an object of type {type(value).__name__}"
 
 

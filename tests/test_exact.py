@@ -116,4 +116,4 @@ def test_a_span_of_time_is_no_number(unit):
 
 
 def test_what_is_no_number_is_called_what_it_is():
-    assert [described(each) for each in ((1, 2), [1, 2], "f")] == ["a tuple of 2", "a list", "'f'"]
+    assert [described(each) for each in ((1, 2), "f")] == ["a list or tuple", "'f'"]

@@ -13,8 +13,6 @@ import attrs
 import opendp_lite as dp
 from opendp_lite.cli import flags, when_releasing, when_run
 from opendp_lite.cli.told import Told
-from opendp_lite.engines.table import NoColumnError
-from opendp_lite.sessions.session import try_on_names
 
 _DESCRIPTION: Final = """\
 Makes the releases of a pipeline that you saved, such as a dp.compose of many parts. For example:
@@ -101,8 +99,8 @@ def report(arguments: argparse.Namespace) -> Told:
 def _require_named(pipeline: dp.Measurement[Any, Any, Any], names: Sequence[str]) -> None:
     """Refuses a pipeline that reads a column which no flag names. No row is read."""
     try:
-        try_on_names(pipeline, {name: [] for name in names})
-    except NoColumnError as problem:
+        when_releasing.try_on_names(pipeline, {name: [] for name in names})
+    except when_releasing.NoColumnError as problem:
         name = problem.column
         raise dp.ParameterError(
             f"the pipeline reads the column {name!r}, which you did not name: add it to --numbers "

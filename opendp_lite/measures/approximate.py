@@ -8,7 +8,7 @@ from fractions import Fraction
 import attrs
 
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import described, digits_up, exp_down, exp_up, format_number, round_up
+from opendp_lite.exact import digits_up, exp_down, exp_up, format_number, listed, round_up
 from opendp_lite.measures.composed import composed_profile
 from opendp_lite.measures.curve import (
     Pair,
@@ -43,7 +43,7 @@ class ApproximateDivergence(Measure[Pair]):
 
     def loss(self, value: object) -> Pair:
         if not isinstance(value, tuple | list) or len(value) != 2:
-            raise ParameterError(f"a loss here is a pair (epsilon, delta), got {described(value)}")
+            raise ParameterError(f"a loss here is a pair (epsilon, delta), got {listed(value)}")
         epsilon, delta = budget(value[0], "epsilon"), budget(value[1], "delta")
         if delta > 1:
             raise ParameterError(f"delta must be at most 1, got {value[1]}")

@@ -139,7 +139,7 @@ def test_what_is_not_a_query_is_refused_before_data():
         (lambda: dp.adaptive(3, dp.rho(1)), "function of ask"),
         (lambda: dp.adaptive(TENTH, dp.rho(1)), "function of ask"),
         (lambda: dp.adaptive(dp.count(), dp.rho(1)), "function of ask"),
-        (lambda: dp.adaptive([1, 2], dp.rho(1)), "function of ask, got a list"),
+        (lambda: dp.adaptive([1, 2], dp.rho(1)), "function of ask, got a list or tuple"),
         (lambda: dp.adaptive(ask_ten_times, dp.rho), "budget"),
         (lambda: dp.adaptive(ask_ten_times, 1), r"dp.rho\(1\)"),
         (lambda: dp.adaptive(ask_ten_times, ZCDP), "budget"),

@@ -137,6 +137,7 @@ def test_what_was_interrupted_keeps_no_other_thread_out(tmp_path):
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no such timer")
 @pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("make", [of_session, of_ledger])
 def test_a_timer_that_interrupts_all_the_time(tmp_path, make):
     runs: list[int] = []
