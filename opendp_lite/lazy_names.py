@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -23,20 +23,16 @@ class _Package(ModuleType):
 
 
 def lazy_names(
-    package: str,
-    modules: Mapping[str, str],
-    *,
-    submodules: Sequence[str] = (),
-    refusal: Callable[[str], AttributeError] | None = None,
+    package: str, *, refusal: Callable[[str], AttributeError] | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """What a package needs to import its public names when they are first asked for.
 
-    Its modules can be asked for as well, such as ``dp.errors``.
+    The names are those of the stub beside it, ``__init__.pyi``, which type checkers read too
+    (SPEC 1 of Scientific Python). Each line of a stub is ``from module import name as name``.
+    Modules of the package can be asked for as well, such as ``dp.errors``.
 
     Args:
-        package: The name of the package.
-        modules: For each public name the module that defines it.
-        submodules: Modules of the package that are public names themselves.
+        package: The name of the package, or of a module with a stub.
         refusal: What is raised for a name that is not there; None for Python's own.
 
     Returns:
@@ -49,15 +45,24 @@ def lazy_names(
     """
     module = sys.modules[package]
     module.__class__ = _Package
-    names = sorted([*modules, *submodules])
+    modules = _stub(module)
+    names = sorted(modules)
 
     def found(name: str) -> Any:
-        if name not in modules:
+        if modules.get(name, package) == package:
             return _submodule(module, name, refusal or _refusal(module))
         vars(module)[name] = public = getattr(import_module(modules[name]), name)
         return public
 
     return found, lambda: list(names), names
+
+
+def _stub(module: ModuleType) -> dict[str, str]:
+    """For each name in the stub of a module, the module that it is imported from."""
+    spec: Any = module.__spec__
+    text = spec.loader.get_data(f"{spec.origin.rpartition('.')[0]}.pyi").decode()
+    lines = (line.split() for line in text.replace("(", " ").split("from ")[1:])
+    return {words[2]: words[0] for words in lines}
 
 
 def _submodule(

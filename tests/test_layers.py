@@ -103,11 +103,16 @@ SHARED = {
 
 @cache
 def sources() -> Mapping[str, str]:
-    """The text of every module of the package by its dotted name, ``opendp_lite`` left out."""
-    return {
-        ".".join(path.relative_to(ROOT).with_suffix("").parts): path.read_text("utf-8")
-        for path in sorted(ROOT.rglob("*.py"))
-    }
+    """The text of every module of the package by its dotted name, ``opendp_lite`` left out.
+
+    A module with a stub imports later what the stub names: the text of the stub follows its own.
+    """
+    found: dict[str, str] = {}
+    for path in sorted(ROOT.rglob("*.py*")):
+        if path.suffix in (".py", ".pyi"):
+            module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+            found[module] = found.get(module, "") + path.read_text("utf-8")
+    return found
 
 
 def room(module: str) -> str:

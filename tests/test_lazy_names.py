@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 import opendp_lite as dp
-from tests.test_layers import is_type_checking, sources
+from tests.test_layers import ROOT, sources
 
 LAZY = [
     f"opendp_lite.{module}".removesuffix(".__init__")
     for module, text in sources().items()
-    if "lazy_names(__name__" in text or "lazy_names(\n        __name__" in text
+    if "lazy_names(__name__" in text
 ]
 """The modules whose names are imported when they are first asked for."""
 
@@ -49,15 +49,18 @@ def imported(program: str) -> set[str]:
 
 
 def seen_by_checkers(text: str) -> dict[str, str]:
-    """The names under ``if TYPE_CHECKING:`` and the modules that they are from."""
-    blocks = [node for node in ast.parse(text).body if is_type_checking(node)]
-    lines = [line for block in blocks for line in ast.walk(block)]
+    """The names that a stub imports and the modules that they are from."""
     return {
         str(each.asname): str(line.module)
-        for line in lines
+        for line in ast.parse(text).body
         if isinstance(line, ast.ImportFrom)
         for each in line.names
     }
+
+
+def stub(name: str) -> str:
+    """The text that type checkers read of a module."""
+    return Path(str(import_module(name).__file__)).with_suffix(".pyi").read_text("utf-8")
 
 
 def disagreements(module: ModuleType, seen: Mapping[str, str]) -> list[str]:
@@ -75,22 +78,22 @@ def disagreements(module: ModuleType, seen: Mapping[str, str]) -> list[str]:
 def test_what_is_lazy() -> None:
     rooms = {"bodies", "estimators", "releases", "transformations", "plotting"}
     assert {"opendp_lite", *(f"opendp_lite.{room}" for room in rooms)} <= set(LAZY)
+    with_stub = {path.with_suffix(".py") for path in ROOT.rglob("*.pyi")}
+    assert with_stub == {Path(str(import_module(name).__file__)) for name in LAZY}
 
 
 @pytest.mark.parametrize("name", LAZY)
 def test_type_checkers_see_what_runs(name: str) -> None:
-    path = name.partition(".")[2]
-    text = sources().get(path) or sources()[f"{path}.__init__".removeprefix(".")]
-    module = import_module(name)
-    assert disagreements(module, seen_by_checkers(text)) == []
+    module, seen = import_module(name), seen_by_checkers(stub(name))
+    assert disagreements(module, seen) == []
     assert module.__all__ == sorted(set(module.__all__))
+    lines = (f"from {seen[name]} import {name} as {name}" for name in seen)
+    assert ast.unparse(ast.parse(stub(name))) == "\n".join(lines)
 
 
 def test_planted_disagreements_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = dict.fromkeys(("Box", "Ball", "Cube"), dp.bodies.Box.__module__)
-    text = "if TYPE_CHECKING:\n" + "".join(
-        f"    from {module} import {name} as {name}\n" for name, module in seen.items()
-    )
+    text = "".join(f"from {module} import {name} as {name}\n" for name, module in seen.items())
     assert seen_by_checkers(text) == seen
     del seen["Ball"]
     others = set(dp.bodies.__all__) - {"Box"}
@@ -111,7 +114,7 @@ found = [
     for place in (dp, *rooms())
     for name in place.__all__
     if hasattr(place, "__path__") and importlib.util.find_spec(f"{place.__name__}.{name}")
-    if name not in ROOMS
+    if name not in (*ROOMS, "plotting")
 ]
 assert len(found) > 30, found
 
@@ -151,7 +154,7 @@ def test_a_module_of_the_same_name_hides_no_function(order: str) -> None:
 def test_importing_imports_nothing_else() -> None:
     found = imported("import opendp_lite")
     ours = {name for name in found if name.startswith("opendp_lite")}
-    assert ours == {"opendp_lite", "opendp_lite.lazy_names", "opendp_lite.rooms"}
+    assert ours == {"opendp_lite", "opendp_lite.lazy_names"}
     assert not {name.partition(".")[0] for name in found} & HEAVY
 
 
@@ -171,7 +174,7 @@ import threading
 import opendp_lite as dp
 from opendp_lite.rooms import ROOMS
 
-names = [name for name in dp.__all__ if name.islower() and name not in ROOMS][::3]
+names = [name for name in dp.__all__ if name.islower() and name not in (*ROOMS, "plotting")][::3]
 start, found = threading.Barrier(8), [{} for _ in range(8)]
 
 def ask(place):
@@ -256,7 +259,7 @@ def test_a_name_that_is_not_there_is_refused(place: ModuleType) -> None:
 PLANTED = """
 from opendp_lite.lazy_names import lazy_names
 
-__getattr__, __dir__, __all__ = lazy_names(__name__, {"whole": "planted_package.whole"})
+__getattr__, __dir__, __all__ = lazy_names(__name__)
 """
 
 
@@ -265,6 +268,9 @@ def test_a_planted_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     folder = tmp_path / "planted_package"
     folder.mkdir()
     (folder / "__init__.py").write_text(PLANTED)
+    (folder / "__init__.pyi").write_text(
+        "from planted_package.whole import (\n    whole as whole,\n)\n"
+    )
     (folder / "whole.py").write_text("def whole(): ...\n")
     (folder / "broken.py").write_text("import a_library_that_is_not_installed\n")
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -145,12 +145,11 @@ def test_faults_of_docstrings_are_found() -> None:
 
 
 def test_the_public_list() -> None:
-    assert len(set(dp.__all__)) == len(dp.__all__) < 100
+    assert len(set(dp.__all__)) == len(dp.__all__) <= 100
     namespace: dict[str, Any] = {}
     exec("from opendp_lite import *", namespace)
     assert set(dp.__all__) <= set(namespace)
-    assert set(dir(dp)) - set(dp.__all__) == {"plotting"}
-    assert len(set(dir(dp))) == len(dir(dp))
+    assert dir(dp) == dp.__all__
     assert all(hasattr(dp, name) for name in dir(dp))
 
 

@@ -72,7 +72,7 @@ def test_no_step_is_left_out() -> None:
     private = [
         name for name, step in every_step().items() if id(inspect.unwrap(step)) not in public
     ]
-    assert not private, f"import {private} in the __init__.py of their room, and in its __all__"
+    assert not private, f"import {private} in the __init__.pyi of their room"
 
 
 def test_what_is_missing_is_seen() -> None:

@@ -1,0 +1,12 @@
+from opendp_lite.bases.basis import Basis as Basis
+from opendp_lite.bases.chebyshev import Chebyshev as Chebyshev
+from opendp_lite.bases.cosine import Cosine as Cosine
+from opendp_lite.bases.daubechies import Daubechies as Daubechies
+from opendp_lite.bases.fourier import Fourier as Fourier
+from opendp_lite.bases.haar import Haar as Haar
+from opendp_lite.bases.hadamard import Hadamard as Hadamard
+from opendp_lite.bases.hermite import Hermite as Hermite
+from opendp_lite.bases.laguerre import Laguerre as Laguerre
+from opendp_lite.bases.legendre import Legendre as Legendre
+from opendp_lite.bases.mutually_unbiased import MutuallyUnbiased as MutuallyUnbiased
+from opendp_lite.bases.weighted import Weighted as Weighted

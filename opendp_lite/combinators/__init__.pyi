@@ -1,0 +1,11 @@
+from opendp_lite.combinators.above_threshold import ThresholdTest as ThresholdTest
+from opendp_lite.combinators.above_threshold import above_threshold as above_threshold
+from opendp_lite.combinators.adaptive import Ask as Ask
+from opendp_lite.combinators.adaptive import adaptive as adaptive
+from opendp_lite.combinators.best_of import best_of as best_of
+from opendp_lite.combinators.by import by as by
+from opendp_lite.combinators.calibrate import calibrate as calibrate
+from opendp_lite.combinators.compose import compose as compose
+from opendp_lite.combinators.group_by import group_by as group_by
+from opendp_lite.combinators.on_random_pairs import on_random_pairs as on_random_pairs
+from opendp_lite.combinators.sample import sample as sample

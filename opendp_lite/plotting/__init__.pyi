@@ -1,0 +1,15 @@
+from opendp_lite.plotting.alt_text import alt_text as alt_text
+from opendp_lite.plotting.cdf_curve import cdf_curve as cdf_curve
+from opendp_lite.plotting.density_curve import density_curve as density_curve
+from opendp_lite.plotting.error_by_loss import error_by_loss as error_by_loss
+from opendp_lite.plotting.error_by_mean import error_by_mean as error_by_mean
+from opendp_lite.plotting.error_by_rows import error_by_rows as error_by_rows
+from opendp_lite.plotting.error_parts import error_parts as error_parts
+from opendp_lite.plotting.estimate_intervals import estimate_intervals as estimate_intervals
+from opendp_lite.plotting.histogram_bars import histogram_bars as histogram_bars
+from opendp_lite.plotting.noise_probabilities import noise_probabilities as noise_probabilities
+from opendp_lite.plotting.noise_shapes import noise_shapes as noise_shapes
+from opendp_lite.plotting.plan_steps import plan_steps as plan_steps
+from opendp_lite.plotting.privacy_curves import privacy_curves as privacy_curves
+from opendp_lite.plotting.simplex_picture import simplex_picture as simplex_picture
+from opendp_lite.plotting.tradeoff_curve import tradeoff_curve as tradeoff_curve
