@@ -110,8 +110,9 @@ def pyright_flags(folder: Path, *files: Path) -> Iterator[Flag]:
     (folder / "pyrightconfig.json").write_text(json.dumps(options), "utf-8")
     shown = run(folder, "pyright", "--outputjson", f"--pythonpath={sys.executable}", *files)
     report = json.loads(shown[shown.index("{") :])
-    modules = sum(len(list(file.rglob("*.py"))) if file.is_dir() else 1 for file in files)
-    assert report["summary"]["filesAnalyzed"] == modules, report["summary"]
+    modules = [path for file in files for path in (file, *file.rglob("*"))]
+    analyzed = sum(path.suffix in (".py", ".pyi") for path in modules)
+    assert report["summary"]["filesAnalyzed"] == analyzed, report["summary"]
     for found in report["generalDiagnostics"]:
         if found["severity"] == "error":
             file, line = Path(found["file"]).resolve(), found["range"]["start"]["line"] + 1
