@@ -91,6 +91,7 @@ def as_number(answer: Any) -> float:
         AssertionError: If it is none, or several.
     """
     assert np.ndim(answer) == 0, "give one number, not a list or an array"
+    assert not isinstance(answer, str), "give a number, not a str"
     try:
         return float(answer)
     except (TypeError, ValueError):
