@@ -102,7 +102,8 @@ def plan_steps(
     _spot(last, released, "P", GREEN, "private mean")
     titles = ("(a) public rows", "(b) centred and scaled", "(c) clipped", "(d) private mean")
     of_rows = with_unit("first column", unit), with_unit("second column", unit)
-    labels = (of_rows, ("first column", "second"), ("first column", "second"), of_rows)
+    moved = "first column", "second column"
+    labels = (of_rows, moved, moved, of_rows)
     for panel, title, (x, y) in zip(panels, titles, labels, strict=True):
         panel.set_aspect("equal", "datalim")
         dressed(panel, title, x, y)
