@@ -18,6 +18,9 @@ WIDE: Final = (7.6, 3.8)
 EQUAL_SIDES: Final = (6.1, 3.8)
 """As ``WIDE``, beside a picture as high as it is wide."""
 
+_DARK: Final = 1.5
+"""The sum of red, green and blue of a middle grey."""
+
 
 def axes_of(ax: Axes | None, size: tuple[float, float] = _SIZE) -> Axes:
     """The axes that were given, else those of a new figure.
@@ -77,6 +80,12 @@ def dressed(
 def ink(ax: Axes) -> str:
     """The colour of the words on the axes: black, or light in a dark style of matplotlib."""
     return str(ax.xaxis.label.get_color())
+
+
+def shade(ax: Axes) -> float:
+    """How opaque a filled area is: more so on a dark ground, where a light tint does not show."""
+    ground: Any = ax.get_facecolor()
+    return 0.2 if sum(ground[:3]) > _DARK else 0.4
 
 
 def with_unit(words: str, unit: str) -> str:

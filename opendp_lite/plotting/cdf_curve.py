@@ -10,7 +10,7 @@ import numpy as np
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.distributions.answers import Answers
 from opendp_lite.estimators.distributions.cumulative_distribution import CumulativeDistribution
-from opendp_lite.plotting.canvas import axes_of, dressed, percent, with_unit
+from opendp_lite.plotting.canvas import axes_of, dressed, percent, shade, with_unit
 from opendp_lite.plotting.palette import line_style
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ def cdf_curve(release: Answers, *, unit: str = "", ax: Axes | None = None) -> Ax
     axes, edges = axes_of(ax), release.edges
     low, high, words = _band(release, edges)
     color = line_style(0)["color"]
-    axes.fill_between(_around(edges), low, high, color=color, alpha=0.2, linewidth=0, label=words)
+    style: dict[str, Any] = {"color": color, "alpha": shade(axes), "linewidth": 0}
+    axes.fill_between(_around(edges), low, high, label=words, **style)
     axes.plot(edges, release.cdf(edges).value, label="released share", **line_style(0))
     axes.set_ylim(-0.02, 1.02)
     title = "Share of rows up to each number"

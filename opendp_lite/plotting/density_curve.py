@@ -9,7 +9,7 @@ import numpy as np
 from opendp_lite.errors import ParameterError
 from opendp_lite.estimators.distributions.answers import Answers
 from opendp_lite.exact import whole
-from opendp_lite.plotting.canvas import axes_of, dressed, per, with_unit
+from opendp_lite.plotting.canvas import axes_of, dressed, per, shade, with_unit
 from opendp_lite.plotting.palette import line_style
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def density_curve(
         np.repeat(low.clip(0), 2),
         np.repeat(high, 2),
         color=style["color"],
-        alpha=0.2,
+        alpha=shade(axes),
         linewidth=0,
         label="± one standard error of the noise",
     )

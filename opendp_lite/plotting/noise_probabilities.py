@@ -10,7 +10,7 @@ import numpy as np
 from opendp_lite.core import Private
 from opendp_lite.errors import SpaceError
 from opendp_lite.exact import Number, confidence_of, nearest, round_up
-from opendp_lite.plotting.canvas import WIDE, axes_of, dressed, per, percent, with_unit
+from opendp_lite.plotting.canvas import WIDE, axes_of, dressed, per, percent, shade, with_unit
 from opendp_lite.plotting.palette import line_style, marked_style
 from opendp_lite.samplers.law import Law
 
@@ -71,7 +71,8 @@ def noise_probabilities(
         _draw(axes, place, law, each, whole)
         style, bound = line_style(place), round_up(width)
         words = f"at least {percent(nearest(share))} within ±{bound:.4g}"
-        axes.axvspan(-bound, bound, color=style["color"], alpha=0.12, linewidth=0, label=words)
+        filled: dict[str, Any] = {"color": style["color"], "alpha": shade(axes), "linewidth": 0}
+        axes.axvspan(-bound, bound, label=words, **filled)
         for end in (-bound, bound):
             axes.axvline(end, color=style["color"], linestyle=":", linewidth=1)
     axes.set_ylim(bottom=0)

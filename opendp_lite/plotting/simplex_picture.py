@@ -9,7 +9,7 @@ import numpy as np
 
 from opendp_lite.bodies.box import Box
 from opendp_lite.exact import Number, nearest
-from opendp_lite.plotting.canvas import EQUAL_SIDES, axes_of, dressed, ink, with_unit
+from opendp_lite.plotting.canvas import EQUAL_SIDES, axes_of, dressed, ink, shade, with_unit
 from opendp_lite.plotting.error_lines import rising
 from opendp_lite.plotting.palette import BLUE, GREEN, ORANGE, VERMILION
 from opendp_lite.spaces import records
@@ -67,7 +67,8 @@ def simplex_picture(
     axes = axes_of(ax, EQUAL_SIDES)
     corner = np.array([width, 0.0, -width, 0.0, width])
     turned = np.array([0.0, width, 0.0, -width, 0.0])
-    axes.fill(corner, turned, facecolor=ORANGE, alpha=0.15, label="what the noise hides: l1 ball")
+    filled: dict[str, Any] = {"facecolor": ORANGE, "alpha": shade(axes)}
+    axes.fill(corner, turned, label="what the noise hides: l1 ball", **filled)
     axes.plot(corner, turned, color=ORANGE, linewidth=1)
     axes.plot([0, width], [0, 0], color=VERMILION, linewidth=3, label="rows of the sum alone")
     axes.plot([0, width], [width, 0], color=BLUE, linewidth=3, label="rows on the simplex")

@@ -457,6 +457,11 @@ def contrast(one: str, other: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
+def over(color, alpha, ground):
+    """What shows of a colour that lets the ground through."""
+    return tuple(alpha * np.array(to_rgb(color)) + (1 - alpha) * np.array(to_rgb(ground)))
+
+
 @pytest.mark.parametrize("style", ["default", "dark_background"])
 @pytest.mark.parametrize("name", sorted({*CALLS, "plan_steps"}))
 def test_all_that_is_drawn_shows_in_light_and_in_dark(name: str, style: str) -> None:
@@ -465,9 +470,13 @@ def test_all_that_is_drawn_shows_in_light_and_in_dark(name: str, style: str) -> 
         for ax in np.atleast_1d(found):
             ground = ax.get_facecolor()
             grid = ax.xaxis.get_gridlines()[0]
-            paint = np.outer([grid.get_alpha(), 1 - grid.get_alpha()], [1, 1, 1])
-            mixed = (paint * [to_rgb(grid.get_color()), to_rgb(ground)]).sum(axis=0)
-            assert contrast(tuple(mixed), ground) < 1.6
+            assert contrast(over(grid.get_color(), grid.get_alpha(), ground), ground) < 1.6
+            filled = [each.get_facecolor() for each in ax.patches]
+            filled += [color for each in ax.collections for color in each.get_facecolor()]
+            faint = [
+                color for color in filled if contrast(over(color, color[3], ground), ground) < 1.15
+            ]
+            assert faint == []
             drawn = [line.get_color() for line in ax.lines]
             drawn += [color for each in ax.collections for color in each.get_edgecolor()]
             drawn += [text.get_color() for text in ax.texts]
