@@ -95,6 +95,10 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
         "session: a budget is dp.epsilon(1), dp.epsilon(1, delta=1e-6), dp.rho(1) or dp.mu(1)",
     ),
     "rows with text": (lambda: LAPLACE(TABLE), "dp.table() >> dp.count()"),
+    "a name for the only column": (
+        lambda: dp.histogram("age", edges=[0, 50], epsilon=1)([1.0, 2.0]),
+        "leave out dp.select('age') or the name in dp.histogram('age', ...), or give the table",
+    ),
     "a table for one column": (
         lambda: LAPLACE({"age": [1.0, 2.0], "visits": [3.0, 4.0]}),
         "start with dp.table() >>",

@@ -200,6 +200,6 @@ def _place(name: str | None, have: tuple[str, ...]) -> int:
     if have == (str(None),):
         raise DataError(
             f"the data is one column and has no names to find {name!r} by; leave out "
-            f"dp.select({name!r}), or give the table"
+            f"dp.select({name!r}) or the name in dp.histogram({name!r}, ...), or give the table"
         )
     raise NoColumnError(f"the table has {unknown_column(name, have)}", name)
