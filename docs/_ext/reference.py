@@ -28,11 +28,17 @@ _FRONT: Final = "dp"
 
 
 @cache
+def kinds() -> tuple[ModuleType, ...]:
+    """The modules that have a page, with a list of their names: one for each kind of name."""
+    return *rooms(), dp.plotting
+
+
+@cache
 def public_names() -> dict[str, Any]:
     """Each public name once, by the shortest path to it."""
     names = {
         f"{_title(room)}.{name}": getattr(room, name)
-        for room in (*rooms(), dp.plotting)
+        for room in kinds()
         for name in room.__all__
         if name not in dp.__all__
     }
@@ -87,8 +93,8 @@ def _tree(paths: list[str], names: dict[str, Any]) -> str:
 
 
 def _index(names: dict[str, Any]) -> str:
-    in_rooms = {_shortest(room, name) for room in rooms() for name in room.__all__}
-    titles = [_title(room) for room in rooms()]
+    in_rooms = {_shortest(room, name) for room in kinds() for name in room.__all__}
+    titles = [_title(room) for room in kinds()]
     front = [path for path in sorted(names, key=str.lower) if path not in {*in_rooms, *titles}]
     return "\n\n".join(
         [
@@ -114,7 +120,7 @@ def _room(room: ModuleType, names: dict[str, Any]) -> str:
 
 def _own(room: ModuleType, paths: list[str]) -> list[str]:
     """The names whose place in the table of contents is this room: the first that has them."""
-    before = rooms()[: rooms().index(room)]
+    before = kinds()[: kinds().index(room)]
     taken = {_shortest(each, name) for each in before for name in each.__all__}
     return [path for path in paths if path not in taken]
 
