@@ -22,7 +22,7 @@ from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space, records, row_metric
 
 _FARTHEST: Final = 1000
-_FINEST: Final = 20
+_COARSEST, _FINEST = -10, 20
 _MOST_CELLS: Final = 2**20
 
 
@@ -30,9 +30,9 @@ class MagnitudeFold(Fold[NDArray[np.int64]]):
     """Counts values by the bits of their floats: see ``magnitude_counts``."""
 
     def __init__(self, least: int, most: int, bits: int) -> None:
-        self._least, self._bits = least, bits
+        self._least, self._bits, self._joined = least, max(bits, 0), max(-bits, 0)
         self._ends = 2.0**least, 2.0**most
-        self._cells = (most - least) << bits
+        self._cells = _cells_of(least, most, bits)
 
     def empty(self) -> NDArray[np.int64]:
         return np.zeros(2 * self._cells + 1, dtype=np.int64)
@@ -42,11 +42,19 @@ class MagnitudeFold(Fold[NDArray[np.int64]]):
         halves, exponents = np.frexp(np.abs(values).clip(*self._ends))
         within = np.ceil(np.ldexp(2 * halves - 1, self._bits)).astype(np.int64)
         cells = ((exponents.astype(np.int64) - 1 - self._least) << self._bits) + within
+        if self._joined:
+            cells = -(-cells >> self._joined)
         places = self._cells + np.where(values < 0, -cells, cells)
         return np.bincount(places, minlength=2 * self._cells + 1).astype(np.int64)
 
     def merge(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
         return first + second
+
+
+def _cells_of(least: int, most: int, bits: int) -> int:
+    """The number of cells of one sign."""
+    doublings = most - least
+    return doublings << bits if bits >= 0 else -(-doublings >> -bits)
 
 
 def _as_grid(counts: NDArray[np.int64]) -> Grid:
@@ -68,12 +76,13 @@ def magnitude_counts(
     Args:
         least: A whole number from -1000 to 1000.
         most: A larger one. Values beyond 2^most count in the outermost cells.
-        bits: Cuts each doubling into 2^bits cells of one width.
+        bits: Cuts each doubling into 2^bits cells of one width. Below 0, each cell has 2^-bits
+            doublings, and the outermost ones may end beyond 2^most.
 
     Returns:
         A vector of counts, from the most negative cell to the most positive one. There are
-        2 (most - least) 2^bits + 1 of them. A missing value is left out. Where the number of rows
-        is public, it counts as 0.
+        2 (most - least) 2^bits + 1 of them, rounded up for each sign. A missing value is left out.
+        Where the number of rows is public, it counts as 0.
 
     Raises:
         ParameterError: If the exponents are out of order or make too many cells.
@@ -94,13 +103,13 @@ def magnitude_counts(
     """
     lowest = whole(least, "magnitude_counts: least", least=-_FARTHEST)
     highest = whole(most, "magnitude_counts: most", least=-_FARTHEST)
-    fine = whole(bits, "magnitude_counts: bits", least=0)
+    fine = whole(bits, "magnitude_counts: bits", least=_COARSEST)
     if not lowest < highest <= _FARTHEST:
         raise ParameterError(
             f"magnitude_counts: most must be above least and at most {_FARTHEST}, got least="
             f"{lowest} and most={highest}"
         )
-    cells = (highest - lowest) << min(fine, _FINEST + 1)
+    cells = _cells_of(lowest, highest, min(fine, _FINEST + 1))
     if fine > _FINEST or cells > _MOST_CELLS:
         raise ParameterError(
             f"magnitude_counts: these are more than {_MOST_CELLS} cells for each sign; use fewer "

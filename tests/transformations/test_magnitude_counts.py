@@ -16,7 +16,11 @@ WILD = [0.0, -0.0, 1.0, -1.0, 1e308, -1e308, inf, -inf, 5e-324, -5e-324, 2.0**-1
 
 
 @pytest.mark.parametrize("space", [dp.records(), REPLACED], ids=repr)
-@pytest.mark.parametrize("step", [counts(-2, 3), counts(0, 1), counts(-3, 4, bits=2)], ids=repr)
+@pytest.mark.parametrize(
+    "step",
+    [counts(-2, 3), counts(0, 1), counts(-3, 4, bits=2), counts(-3, 4, bits=-2)],
+    ids=repr,
+)
 def test_stable(step, space):
     dp.assert_stable(step, space)
 
@@ -36,26 +40,38 @@ def test_the_map_is_attained():
     assert claimed.l2_squared == k * k
 
 
-def cell(value: float, least: int, most: int, bits: int) -> int:
-    """As documented, in rationals: how many ends lie closer to 0, with the sign."""
+def ends_of(least: int, most: int, bits: int) -> list[Fraction]:
+    """Of the cells above 0, as documented."""
+    if bits < 0:
+        joined = 2**-bits
+        return [Fraction(2) ** power for power in range(least, most + joined, joined)]
     ends = [Fraction(2) ** least]
     for doubling in range(least, most):
         start = Fraction(2) ** doubling
         ends += [start * (1 + Fraction(i + 1, 2**bits)) for i in range(2**bits)]
+    return ends
+
+
+def cell(value: float, ends: list[Fraction]) -> int:
+    """In rationals: how many ends lie closer to 0, with the sign."""
     size = ends[-1] if abs(value) == inf else abs(Fraction(value))
     beyond = sum(end < size for end in ends[:-1])
     return -beyond if value < 0 else beyond
 
 
-@pytest.mark.parametrize(("least", "most", "bits"), [(-2, 3, 0), (-1, 2, 3), (0, 1, 1)])
+@pytest.mark.parametrize(
+    ("least", "most", "bits"),
+    [(-2, 3, 0), (-1, 2, 3), (0, 1, 1), (-3, 3, -1), (-2, 3, -2), (0, 1, -10)],
+)
 def test_each_value_is_in_its_cell(least, most, bits):
     random = np.random.default_rng(1)
     ends = [sign * 2.0**power for power in range(-4, 5) for sign in (-1, 1)]
     close = [np.nextafter(end, end * side) for end in ends for side in (0, 2)]
     values = [*WILD, *ends, *close, *(random.normal(size=300) * 3), 1.25, 1.5, -1.125]
-    expected = np.zeros(2 * ((most - least) << bits) + 1)
+    beyond = ends_of(least, most, bits)
+    expected = np.zeros(2 * len(beyond) - 1)
     for value in values:
-        expected[len(expected) // 2 + cell(value, least, most, bits)] += 1
+        expected[len(expected) // 2 + cell(value, beyond)] += 1
     step = counts(least, most, bits=bits)
     assert np.asarray(step(values)).tolist() == expected.tolist()
     cut = dp.Blocks(lambda: iter(np.array_split(np.array(values), 7)))
@@ -75,7 +91,7 @@ def test_missing_values():
         (lambda: counts(0, 1001), "at most 1000"),
         (lambda: counts(-2000, 5), "at least -1000"),
         (lambda: counts(0.5, 5), "whole number"),
-        (lambda: counts(0, 5, bits=-1), "bits must be a whole number"),
+        (lambda: counts(0, 5, bits=-11), "bits must be a whole number"),
         (lambda: counts(0, 5, bits=10**9), "fewer bits"),
         (lambda: counts(-900, 900, bits=12), "fewer bits"),
         (lambda: dp.records(columns=2) >> counts(0, 1), r"Put select\(\) before it"),
