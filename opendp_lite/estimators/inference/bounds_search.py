@@ -39,6 +39,8 @@ _PLAIN_SHARE: Final = 0.13
 """Of the rows in the fullest doubling of a smooth column, on one side of its median."""
 _BESIDE: Final = 5.0
 _MOST_LEARNED: Final = 0.75
+_BLOCK_BITS: Final = -2
+"""Of blocks of four doublings: rows in one tail are spread over no more than two of them."""
 _NEARER: Final = 4
 """So many doublings nearer than the last that shows rows, they are looked for again."""
 _MOST_APART: Final = 6
@@ -178,6 +180,10 @@ class BoundsSearch:
     def doublings(self, middle: float, part: Budget) -> Sides:
         """Noisy counts of the magnitudes below and above the middle, a doubling to a cell."""
         return self.sides(middle, (LEAST_POWER, MOST_POWER), 0, part)
+
+    def blocks(self, middle: float, part: Budget) -> Sides:
+        """The same, with several doublings to a cell."""
+        return self.sides(middle, (LEAST_POWER, MOST_POWER), _BLOCK_BITS, part)
 
     def sides(self, middle: float, ends: tuple[int, int], bits: int, part: Budget) -> Sides:
         """Noisy counts of the magnitudes below and above the middle, between powers of two."""

@@ -56,9 +56,10 @@ class Side:
     Args:
         cells: The counts; the first is of the cell in the middle.
         least: The cell in the middle ends at 2^least.
-        bits: Each doubling has 2^bits cells.
+        bits: Each doubling has 2^bits cells. Below 0, each cell has 2^-bits doublings.
         deviation: Of the noise on each count.
         doubts: How far that noise goes.
+        shown: Other counts show that rows reach up to this cell, or 0.
     """
 
     cells: Floats
@@ -66,6 +67,7 @@ class Side:
     bits: int
     deviation: float
     doubts: Doubts
+    shown: int = 0
 
     def end(self, cell: int) -> float:
         """The far end of a cell."""
@@ -79,7 +81,7 @@ class Side:
 
     def last(self) -> int:
         """The last cell in which rows are seen; 0 where none are."""
-        found, total = 0, np.append(0.0, np.cumsum(self.cells[1:]))
+        found, total = self.shown, np.append(0.0, np.cumsum(self.cells[1:]))
         for width, doubt in self.doubts.side_by_side.items():
             seen = np.flatnonzero(total[width:] - total[:-width] > doubt * self.deviation)
             if len(seen):
@@ -101,7 +103,8 @@ class Side:
     def between(self, least: int, most: int) -> Side:
         """The doublings between 2^least and 2^most alone, where each is one cell."""
         cells = self.cells[least - self.least : most - self.least + 1]
-        return attrs.evolve(self, cells=cells, least=least)
+        shown = max(self.shown - (least - self.least), 0)
+        return attrs.evolve(self, cells=cells, least=least, shown=shown)
 
     def together(self, other: Side) -> Side:
         """Both counts of the same cells, by inverse variances."""
@@ -109,6 +112,31 @@ class Side:
         cells = (other.deviation**2 * self.cells + self.deviation**2 * other.cells) / total
         deviation = self.deviation * other.deviation / sqrt(total)
         return attrs.evolve(self, cells=cells, deviation=deviation)
+
+    def with_blocks(self, blocks: Side) -> Side:
+        """These counts, with counts of the same rows in blocks of neighbouring cells.
+
+        A block has one noise, so it shows rows that are spread over its cells. The counts of these
+        cells are moved by least squares, each by the same amount.
+        """
+        width = (len(self.cells) - 1) // (len(blocks.cells) - 1)
+        sums = self.cells[1:].reshape(-1, width).sum(axis=1)
+        alike = self.deviation**2 / (width * self.deviation**2 + blocks.deviation**2)
+        cells = self.cells.copy()
+        cells[1:] += np.repeat(alike * (blocks.cells[1:] - sums), width)
+        summed = attrs.evolve(
+            blocks, cells=np.append(0.0, sums), deviation=self.deviation * sqrt(width)
+        )
+        block = summed.together(blocks).last()
+        refined = attrs.evolve(self, cells=cells, deviation=self.deviation * sqrt(1 - alike))
+        return attrs.evolve(refined, shown=refined._last_of(block, width) if block else 0)
+
+    def _last_of(self, block: int, width: int) -> int:
+        """The last cell of a block from which on outwards rows show, or most of them do."""
+        end = block * width
+        outwards = np.cumsum(self.cells[end : end - width : -1])
+        enough = min(float(outwards.max()), self.doubts.beside * self.deviation)
+        return end - int(np.argmax(outwards >= enough))
 
     def quantile(self, farthest: float, beyond: float) -> float:
         """A distance with at most about so many rows beyond, the end of one of these cells.

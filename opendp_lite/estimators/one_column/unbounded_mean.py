@@ -274,14 +274,20 @@ class _Run:
     def _looked(self, middle: float, shares: _Planned) -> tuple[Sides, int]:
         """Counts of doublings, and how many looks it took until rows showed."""
         found, looks = self._doublings(middle, shares.first), 1
-        for share in filter(None, (shares.again, shares.last)):
-            if _show(found):
-                break
-            found, looks = _together(found, self._doublings(middle, share)), looks + 1
+        if shares.again and not _show(found):
+            found, looks = _together(found, self._doublings(middle, shares.again)), 2
+        if shares.last and not _show(found):
+            found, looks = self._looked_last(found, middle, shares.last), looks + 1
         ends = window(found, _FARTHER)
         if looks == 1 and ends and shares.tails and not shares.bits(found, ends):
             found, looks = _together(found, self._doublings(middle, shares.tails)), 2
         return found, looks
+
+    def _looked_last(self, found: Sides, middle: float, share: float) -> Sides:
+        """At blocks, or at doublings if a sum of noises has shorter tails than one of them."""
+        if self.search.plan.power == 1:
+            return _together(found, self._doublings(middle, share))
+        return _with_blocks(found, self.search.blocks(middle, self.search.plan.part(share)))
 
     def _doublings(self, middle: float, share: float) -> Sides:
         return self.search.doublings(middle, self.search.plan.part(share))
@@ -338,6 +344,11 @@ def _show(sides: Sides) -> bool:
 
 def _together(sides: Sides, others: Sides) -> Sides:
     below, above = (one.together(two) for one, two in zip(sides, others, strict=True))
+    return below, above
+
+
+def _with_blocks(sides: Sides, blocks: Sides) -> Sides:
+    below, above = (one.with_blocks(two) for one, two in zip(sides, blocks, strict=True))
     return below, above
 
 
