@@ -187,9 +187,9 @@ class Ball(Body):
     ) -> Floats:
         """Fills ``out`` with the centred row, capped and weighted; gives a factor for each row.
 
-        The norm is a sum of elementwise operations in a fixed order (halves added to halves), so
-        it is the same wherever the row stands; its relative error is below 2^-45. A row with NaN
-        has a NaN factor. Entries beyond 2^200 radii count as 2^200 radii.
+        The norm is a sum in an order that the layout fixes by the row alone, so it is the same
+        wherever the row stands; its relative error is below 2^-45. A row with NaN has a NaN factor.
+        Entries beyond 2^200 radii count as 2^200 radii.
         """
         source = entries
         if not self._around_zero:
@@ -317,7 +317,8 @@ class _Shrink(GridRounding):
     def steps(self, entries: Floats, layout: Layout) -> Whole:
         out = np.empty_like(entries)
         self._rounded(entries, layout, out, np.empty_like(out))
-        return out.view(np.int64) - _ORIGIN
+        bits = out.view(np.int64)
+        return np.subtract(bits, _ORIGIN, out=bits)
 
     def _rounded(self, entries: Floats, layout: Layout, out: Floats, spare: Floats) -> bool:
         """Fills ``out``, with the rounded centre for a row with NaN; whether there is no such."""

@@ -17,11 +17,16 @@ _BYTES: Final = 8
 _LARGE: Final = 2**14
 """Floats in an array that malloc asks the system for, unless it has seen a larger one freed."""
 _LARGER: Final = 2**19
-"""Floats in an array that is freed at once, so that malloc keeps the memory of smaller ones.
+"""Floats in an array that makes malloc keep the memory of a release's working arrays."""
 
-No page of it is touched. Without it glibc gives the working arrays back to the system after each
-release, and the next one waits for some hundred pages to be mapped and zeroed.
-"""
+
+def keep_freed(size: int) -> None:
+    """Lets malloc keep what is freed, up to twice as many floats, by freeing an array at once.
+
+    No page of it is touched. Without it glibc gives working arrays back to the system once they are
+    freed, and the next ones wait for some hundred pages to be mapped and zeroed.
+    """
+    np.empty(size)
 
 
 class Scratch:
@@ -36,7 +41,7 @@ class Scratch:
         held = self._buffers.get(name)
         if held is None or held.size < size:
             if size >= _LARGE:
-                np.empty(max(_LARGER, 4 * size if 2 * size > _LARGER else 0))
+                keep_freed(max(_LARGER, 4 * size if 2 * size > _LARGER else 0))
             held = self._buffers[name] = np.empty(size)
         return held[:size].reshape(shape)
 

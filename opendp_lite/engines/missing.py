@@ -56,9 +56,9 @@ class LeaveOut:
         return whole_rows(block)
 
     def on_sparse_rows(self, rows: SparseRows) -> SparseRows:
-        missing = np.isnan(rows.values)
-        if not missing.any():
+        if not holds_missing(rows.values):
             return rows
+        missing = np.isnan(rows.values)
         kept = np.ones(len(rows), dtype=np.bool_)
         kept[rows.of_rows(np.arange(len(rows)))[missing]] = False
         return rows.only(kept)

@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from opendp_lite.engines.applied import applied_to, summary_of
 from opendp_lite.engines.arrays import Numeric, to_array
 from opendp_lite.engines.entries import Whole, keeps_zeros
-from opendp_lite.engines.fold import Floats
-from opendp_lite.engines.layout import DENSE
+from opendp_lite.engines.fold import Floats, keep_freed
 from opendp_lite.engines.source import Source
 from opendp_lite.errors import DataError
 
 STORED_ENTRIES: Final = 262144
 """Stored entries in a block: each block costs a total of every column, so they are few."""
+_WORKING_ARRAYS: Final = 8
+"""Those of a block that are held at once."""
 KEEPING: Final = (
     "scale",
     "absolute",
@@ -81,16 +82,17 @@ class SparseRows:
         return np.repeat(numbers, np.diff(self.ends))
 
     def totals(self, terms: Floats) -> Floats:
-        """Rows are filled up with zeros to a power of two of terms; halves are added to halves."""
+        """The first term is added to the pairwise sum of the others, as ``np.add`` makes it.
+
+        Eight partial sums go through up to 128 terms, and halves of more terms are added up. So a
+        total of n terms is rounded at most 22 + log2(n) times.
+        """
+        filled = self.ends[:-1] < self.ends[1:]
+        if filled.all():
+            return _usual_nan(np.add.reduceat(terms, self.ends[:-1]))
         found = np.zeros(len(self))
-        starts, counts = self.ends[:-1], np.diff(self.ends)
-        ended = np.append(terms, 0.0)
-        doublings = np.frexp(counts - 0.5)[1]
-        for doubling in range(doublings.max(initial=0) + 1):
-            rows = np.flatnonzero(doublings == doubling)
-            place = np.arange(1 << doubling)[:, None]
-            places = np.where(place < counts[rows], starts[rows] + place, len(terms))
-            found[rows] = DENSE.totals(ended[places].T)
+        if len(terms):
+            found[filled] = _usual_nan(np.add.reduceat(terms, self.ends[:-1][filled]))
         return found
 
     def column_sums(self, steps: Whole) -> Whole:
@@ -127,6 +129,8 @@ class SparseMatrix(Source):
     def blocks(self) -> Iterator[SparseRows]:
         """At least one block, so that a step is refused or not whatever the number of rows."""
         start, rows = 0, self.size
+        if len(self.data) >= STORED_ENTRIES:
+            keep_freed(_WORKING_ARRAYS // 2 * STORED_ENTRIES)
         while True:
             full = self.indptr[start] + STORED_ENTRIES
             reach = int(np.searchsorted(self.indptr, full, side="right")) - 1
@@ -142,15 +146,21 @@ class SparseMatrix(Source):
         held = slice(ends[0], ends[-1])
         values, indices = self.data[held].astype(np.float64, copy=False), self.indices[held]
         ends = ends - ends[0]
-        ascends = np.append(indices[1:] > indices[:-1], True)
-        ascends[ends[1:][ends[1:] > 0] - 1] = True
-        if not ascends.all():
+        inner = ends[np.searchsorted(ends, 0, "right") : np.searchsorted(ends, len(indices))]
+        falls = indices[1:] <= indices[:-1]
+        falls[inner - 1] = False
+        if falls.any():
             values, indices, ends = _in_order(values, indices, ends)
         stored = values != 0
         if not stored.all():
             ends = np.append(0, np.cumsum(stored))[ends]
             values, indices = values[stored], indices[stored]
         return SparseRows(values, indices, ends, self.shape[1])
+
+
+def _usual_nan(totals: Floats) -> Floats:
+    totals[np.isnan(totals)] = np.nan
+    return totals
 
 
 def _in_order(

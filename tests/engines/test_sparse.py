@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import tracemalloc
 from fractions import Fraction
+from functools import reduce
 from itertools import pairwise
 from math import inf, sqrt
+from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -196,6 +198,30 @@ def test_row_totals_are_sums_in_an_order_fixed_by_the_row(size):
     )
     totals = together.totals(together.values)
     assert totals[9] == totals[-1] == expected
+
+
+def pairwise_sum(terms: list[float]) -> float:
+    """As numpy adds up terms that lie side by side: one order, on any processor."""
+    count = len(terms)
+    if count < 8:
+        return reduce(add, terms, -0.0)
+    if count > 128:
+        half = count // 2 - count // 2 % 8
+        return pairwise_sum(terms[:half]) + pairwise_sum(terms[half:])
+    whole = count - count % 8
+    a, b, c, d, e, f, g, h = (reduce(add, terms[start:whole:8]) for start in range(8))
+    return reduce(add, terms[whole:], ((a + b) + (c + d)) + ((e + f) + (g + h)))
+
+
+def test_a_total_is_the_first_term_and_the_pairwise_sum_of_the_others():
+    generator = np.random.default_rng(5)
+    sizes = [*range(1, 20), 0, 127, 0, 0, 128, 129, 137, 138, 1000, 9001, 0]
+    rows = [generator.standard_normal(size) * 10.0 ** generator.integers(-9, 9) for size in sizes]
+    ends = np.append(0, np.cumsum(sizes))
+    values = np.concatenate(rows)
+    block = SparseRows(values, np.arange(len(values)), ends, len(values))
+    expected = [row[0] + pairwise_sum(row[1:].tolist()) if len(row) else 0 for row in rows]
+    assert block.totals(values).tolist() == expected
 
 
 @pytest.mark.parametrize("p", [1, 2])
