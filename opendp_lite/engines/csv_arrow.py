@@ -22,8 +22,8 @@ from opendp_lite.engines.fold import Floats
 
 _FLOAT_BYTES: Final = 8
 _QUOTE: Final = ord('"')
-_BLOCK_BYTES: Final = 2**18
-"""Arrow reads several of these ahead."""
+_BLOCK_BYTES: Final = 2**20
+"""Arrow reads several of these ahead, and works longer on shorter ones."""
 
 
 @attrs.define(eq=False, repr=False)

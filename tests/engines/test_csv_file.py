@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.engines import csv_file
+from opendp_lite.engines import csv_arrow, csv_file
 from opendp_lite.engines.csv_file import csv_column
 from opendp_lite.engines.csv_rows import LONGEST_CELL
 from opendp_lite.engines.file_column import FileColumn
@@ -22,6 +22,12 @@ from opendp_lite.engines.source import BLOCK_ENTRIES
 from opendp_lite.engines.text_cells import MISSING
 
 SECRET = "hunter2"
+
+
+@pytest.fixture(autouse=True)
+def blocks_shorter_than_files(monkeypatch):
+    """Files of these tests are cut into several blocks, as longer ones are."""
+    monkeypatch.setattr(csv_arrow, "_BLOCK_BYTES", 2**18)
 
 
 def read(data: str | bytes, column: str | None = None, **options) -> list[float]:

@@ -16,7 +16,7 @@ import pyarrow as arrow
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.engines import csv_file, csv_numpy
+from opendp_lite.engines import csv_arrow, csv_file, csv_numpy
 from opendp_lite.engines.csv_arrow import ArrowRows, _floats, _Watched
 from opendp_lite.engines.csv_numpy import NumpyRows, plain_numbers
 from opendp_lite.engines.csv_plain import PlainRows
@@ -29,6 +29,12 @@ CELLS = [
     *("1\x00", "\u00a07", "0x1p3", "nan(1)", "-nan(ind)"),
 ]
 PLAIN = [cell for cell in CELLS if '"' not in cell and "," not in cell]
+
+
+@pytest.fixture(autouse=True)
+def blocks_shorter_than_files(monkeypatch: Any) -> None:
+    """Files of these tests are cut into several blocks, as longer ones are."""
+    monkeypatch.setattr(csv_arrow, "_BLOCK_BYTES", 2**18)
 
 
 def outcome(data: Any) -> tuple[list[Any], str]:
