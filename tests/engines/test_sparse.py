@@ -200,28 +200,21 @@ def test_row_totals_are_sums_in_an_order_fixed_by_the_row(size):
     assert totals[9] == totals[-1] == expected
 
 
-def pairwise_sum(terms: list[float]) -> float:
-    """As numpy adds up terms that lie side by side: one order, on any processor."""
-    count = len(terms)
-    if count < 8:
-        return reduce(add, terms, -0.0)
-    if count > 128:
-        half = count // 2 - count // 2 % 8
-        return pairwise_sum(terms[:half]) + pairwise_sum(terms[half:])
-    whole = count - count % 8
-    a, b, c, d, e, f, g, h = (reduce(add, terms[start:whole:8]) for start in range(8))
-    return reduce(add, terms[whole:], ((a + b) + (c + d)) + ((e + f) + (g + h)))
+def sum_of_runs(terms: list[float]) -> float:
+    """Runs of 32 terms from the first to the last, then their sums likewise."""
+    while len(terms) > 1:
+        terms = [reduce(add, terms[start : start + 32]) for start in range(0, len(terms), 32)]
+    return terms[0] if terms else 0.0
 
 
-def test_a_total_is_the_first_term_and_the_pairwise_sum_of_the_others():
+def test_a_total_is_of_runs_of_32_terms():
     generator = np.random.default_rng(5)
-    sizes = [*range(1, 20), 0, 127, 0, 0, 128, 129, 137, 138, 1000, 9001, 0]
+    sizes = [*range(1, 20), 0, 31, 32, 33, 63, 64, 65, 0, 0, 1000, 1024, 1025, 9001, 33000, 0]
     rows = [generator.standard_normal(size) * 10.0 ** generator.integers(-9, 9) for size in sizes]
     ends = np.append(0, np.cumsum(sizes))
     values = np.concatenate(rows)
     block = SparseRows(values, np.arange(len(values)), ends, len(values))
-    expected = [row[0] + pairwise_sum(row[1:].tolist()) if len(row) else 0 for row in rows]
-    assert block.totals(values).tolist() == expected
+    assert block.totals(values).tolist() == [sum_of_runs(row.tolist()) for row in rows]
 
 
 @pytest.mark.parametrize("p", [1, 2])
