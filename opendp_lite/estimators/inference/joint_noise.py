@@ -21,16 +21,23 @@ _NODES: Final = 900
 _LARGEST_CORE: Final = 45.0
 _STANDARD: Final = NormalDist()
 _FURTHEST: Final = 8.29
-_erf: Final[Callable[[Any], Any]] = np.frompyfunc(erf, 1, 1)
+_ROOT: Final = sqrt(2)
 
 
 def normal_below(scores: Floats) -> Floats:
     """The probability that a standard normal is at most each score."""
-    found: Floats = (1 + np.asarray(_erf(np.asarray(scores) / sqrt(2)), dtype=np.float64)) / 2
+    found: Floats = (1 + normal_within(scores)) / 2
     return found
 
 
-def normal_score(shares: Floats) -> Floats:
+def normal_within(scores: Floats) -> Floats:
+    """The probability that a standard normal lies within +- each score, negative below 0."""
+    scaled = np.asarray(scores) / _ROOT
+    each = map(erf, scaled.reshape(-1).tolist())
+    return np.fromiter(each, np.float64, scaled.size).reshape(scaled.shape)
+
+
+def normal_score(shares: Any) -> Floats:
     """The scores below which a standard normal lies with these probabilities."""
     found: Floats = np.asarray(_score(shares), dtype=np.float64)
     return found
@@ -85,7 +92,8 @@ class JointNormal(JointNoise):
         return normal_below(gap / self.deviation(theta))
 
     def scores(self, theta: Floats, gap: Floats) -> Floats:
-        found: Floats = np.clip(gap / self.deviation(theta), -_FURTHEST, _FURTHEST)
+        score = gap / self.deviation(theta)
+        found: Floats = np.minimum(np.maximum(score, -_FURTHEST), _FURTHEST)
         return found
 
     def draw(self, runs: int, generator: np.random.Generator) -> Drawn:

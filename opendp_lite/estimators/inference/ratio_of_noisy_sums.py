@@ -7,14 +7,17 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from opendp_lite.estimators.inference.joint_noise import JointNoise, normal_below
+from opendp_lite.estimators.inference.joint_noise import JointNoise, normal_score, normal_within
 from opendp_lite.estimators.inference.parameters import Floats
 
-_GRID: Final = 101
-_ROUNDS: Final = 7
-_STEPS: Final = np.arange(17)[:, None] / 16
-"""Sixteenths of a hundredth of the width, so many times over: less than 1e-10 of it, which is far
-less than a release shows."""
+_GRID: Final = np.arange(100) / 100
+_NEAR: Final = np.multiply.outer([-1, 1], 2.0 ** (np.arange(-16, 13) / 4)).reshape(-1)
+"""In half widths of the usual interval: most ends lie near one, on either side."""
+_STEPS: Final = np.arange(33)[:, None] / 32
+_ROUNDS: Final = 6
+_FINE: Final = 1e-3
+"""The brackets of the ends, in widths of the interval. A straight line between them gives the end:
+mostly to less than a millionth, which is far less than a release shows."""
 _SIDES: Final = np.arange(2)
 _NO_ROW: Final = 0.5
 _TINY: Final = 1e-300
@@ -48,10 +51,9 @@ class RatioOfNoisySums:
         """The estimate, one for each release."""
         counted = np.maximum(rows, self.least)
         shrunk = counted * counted + self.ridge * self.errors.rows_deviation**2
-        found: Floats = np.clip(self.about + total * (counted / shrunk), self.lower, self.upper)
-        return found
+        return self._in_bounds(self.about + total * (counted / shrunk))
 
-    def standard_error(self, total: Floats, rows: Floats, spread: Any = 0.0) -> Floats:
+    def standard_error(self, total: Any, rows: Any, spread: Any = 0.0) -> Floats:
         """Of the noise, to the first order; at most half the width, as knowing nothing is.
 
         ``spread`` is the standard deviation of the values where the people are taken for a sample.
@@ -82,42 +84,59 @@ class RatioOfNoisySums:
             number of rows (Fieller 1954). Gaps are ordered by likelihood (Feldman and Cousins
             1998): the mean lies in the bounds, so a gap beyond them says nothing against it.
         """
-        best = float(np.clip(self.about + total / max(rows, self.least), self.lower, self.upper))
-        shown = float(self.mean(np.float64(total), np.float64(rows)))
-        grid = np.linspace(self.lower, self.upper, _GRID)
-        points = np.unique(np.concatenate([grid, [best, shown]]))
-        fits = self.fits(points, total, rows, confidence, spread)
-        fits |= (points == best) | (points == shown)
-        inside = np.flatnonzero(fits)
-        first, last = int(inside[0]), int(inside[-1])
-        ends = points[[first, last]]
-        beyond = points[[max(first - 1, 0), min(last + 1, len(points) - 1)]]
+        best = self._in_bounds(self.about + total / max(rows, self.least))
+        shown = self.mean(total, rows)
+        usual: Any = normal_score((1 + confidence) / 2) * self.standard_error(total, rows, spread)
+        near = self._in_bounds(shown + usual * _NEAR)
+        grid = self.lower + (self.upper - self.lower) * _GRID
+        points = np.sort(np.concatenate([grid, near, [self.upper, best, shown]]))
+        held = self.held(points, total, rows, spread)
+        held[(points == best) | (points == shown)] = 0
+        inside = np.flatnonzero(held <= confidence)
+        first, last = inside[0], inside[-1]
+        places = np.array([[first, last], [max(first - 1, 0), min(last + 1, len(points) - 1)]])
+        ends, levels = points[places], held[places]
         for _ in range(_ROUNDS):
-            between = ends + (beyond - ends) * _STEPS
-            between[-1] = beyond
-            good = self.fits(between, total, rows, confidence, spread)
-            good[0], good[-1] = True, False
-            last = np.argmin(good, axis=0)
-            ends, beyond = between[last - 1, _SIDES], between[last, _SIDES]
-        return float(ends[0]), float(ends[1])
+            apart = ends[1] - ends[0]
+            if max(-apart[0], apart[1]) <= _FINE * (ends[1, 1] - ends[1, 0]):
+                break
+            between = ends[0] + apart * _STEPS
+            between[-1] = ends[1]
+            held = self.held(between, total, rows, spread)
+            held[[0, -1]] = levels
+            last = np.argmin(held[1:] <= confidence, axis=0)
+            places = np.array([last, last + 1])
+            ends, levels = between[places, _SIDES], held[places, _SIDES]
+        rise = np.maximum(levels[1] - levels[0], _TINY)
+        share = np.minimum((confidence - levels[0]) / rise, 1)
+        low, high = self._in_bounds(ends[0] + (ends[1] - ends[0]) * share).tolist()
+        return low, high
 
     def fits(
         self, theta: Floats, total: Any, rows: Any, confidence: float, spread: Any = 0.0
     ) -> Any:
         """Whether each theta fits a release; or one theta each of many releases."""
+        return self.held(theta, total, rows, spread) <= confidence
+
+    def held(self, theta: Floats, total: Any, rows: Any, spread: Any = 0.0) -> Floats:
+        """The least confidence at which each theta fits a release, or one theta each of many."""
         offset = theta - self.about
         deviation = np.maximum(self.errors.deviation(offset), _TINY)
-        counted = np.maximum(self._rows_given(offset, total, rows), self.least)
+        counted = np.maximum(self._rows_given(offset, deviation, total, rows), self.least)
         width = np.hypot(deviation, spread * np.sqrt(counted))
         scores = self.errors.scores(offset, (total - rows * offset) * (deviation / width))
-        up, down = (self.upper - theta) * counted / width, (theta - self.lower) * counted / width
-        return _held_before(scores, up, down) <= confidence
+        scale = counted / width
+        return _held_before(scores, (self.upper - theta) * scale, (theta - self.lower) * scale)
 
-    def _rows_given(self, offset: Floats, total: Any, rows: Any) -> Any:
+    def _rows_given(self, offset: Floats, deviation: Floats, total: Any, rows: Any) -> Any:
         """The best guess at the rows for a known mean: it says nothing about the gap."""
-        both = np.maximum(self.errors.deviation(offset), _TINY)
-        of_total, of_rows = self.errors.total_deviation / both, self.errors.rows_deviation / both
-        return offset * of_rows * (total * of_rows) + rows * of_total**2
+        of_total = self.errors.total_deviation / deviation
+        of_rows = self.errors.rows_deviation / deviation
+        return offset * of_rows * (total * of_rows) + rows * (of_total * of_total)
+
+    def _in_bounds(self, theta: Any) -> Floats:
+        found: Floats = np.minimum(np.maximum(theta, self.lower), self.upper)
+        return found
 
 
 def _held_before(scores: Floats, up: Floats, down: Floats) -> Floats:
@@ -125,17 +144,12 @@ def _held_before(scores: Floats, up: Floats, down: Floats) -> Floats:
 
     The mean is known to lie within ``up`` above and ``down`` below 0, in deviations. A score z
     beyond ``up`` is compared with the mean at ``up``: its level is z^2 - (z - up)^2. Scores of a
-    lower level come before it.
+    lower level come before it: on either side of 0 as far as ``room`` and the level say.
     """
-    size, room = np.abs(scores), np.where(scores > 0, up, down)
-    level = np.where(size <= room, size**2, room * (2 * size - room))
-    found: Floats = normal_below(_side(up, level)) - normal_below(-_side(down, level))
-    return found
-
-
-def _side(room: Floats, level: Floats) -> Floats:
-    """How far scores of a level lie from 0."""
-    root = np.sqrt(level)
-    beyond = (level + room**2) / (2 * np.maximum(room, _TINY))
-    found: Floats = np.where(root <= room, root, beyond)
+    size = np.abs(scores)
+    within = np.minimum(size, np.where(scores > 0, up, down))
+    level = within * (2 * size - within)
+    room = np.maximum(np.minimum(np.sqrt(level), [up, down]), _TINY)
+    sides = normal_within((level / room + room) / 2)
+    found: Floats = (sides[0] + sides[1]) / 2
     return found
