@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, TypeVar, cast
 
 import attrs
@@ -18,8 +19,18 @@ def initialise(value: Any, **fields: Any) -> None:
 
 
 def stamped(value: T, **fields: Any) -> T:
-    """A copy with fields that the constructor does not take: ``attrs.evolve`` drops them."""
-    found = attrs.evolve(cast(Any, value))
-    for name, given in fields.items():
+    """A copy with other fields, among them those that ``attrs.evolve`` drops.
+
+    The constructor does not run: nothing is checked or converted again.
+    """
+    kind = cast(Any, type(value))
+    found = object.__new__(kind)
+    for name in _names(kind):
+        given = fields[name] if name in fields else getattr(value, name)
         object.__setattr__(found, name, given)
     return cast(T, found)
+
+
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in attrs.fields(kind))

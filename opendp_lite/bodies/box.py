@@ -171,7 +171,8 @@ class Box(Body):
         return np.clip(low * (1 - weight) + high * weight, low, high)
 
     def project(self, entries: Floats, layout: Layout = DENSE) -> Floats:
-        return np.clip(entries, *map(layout.of_columns, self._floats))
+        inside: Floats = entries.clip(*map(layout.of_columns, self._floats))
+        return inside
 
     def keeps_zeros(self) -> bool:
         return self._holds_zero

@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from opendp_lite.engines.fold import Fold
-from opendp_lite.engines.rows import LazyRows, one_pass
+from opendp_lite.engines.rows import LazyRows, MapRows, one_pass
 
 Function = Callable[[Any], Any]
 
@@ -83,6 +83,12 @@ class Together:
         """The same, as a part of a step."""
         return Together(tuple(named(each, step) for each in self.functions))
 
+    def joined_to(self, earlier: object) -> Together | None:
+        """The same with a map of rows before each, where it is that."""
+        if not isinstance(earlier, MapRows):
+            return None
+        return Together(tuple(chained(earlier, each) for each in self.functions))
+
     def deferred(self, value: Any) -> tuple[Any, ...]:
         """The values, waiting."""
         return tuple(defer(function, value) for function in self.functions)
@@ -122,15 +128,19 @@ def chained(first: Function, second: Function) -> Function:
         for link in each.functions if isinstance(each, Chained) else (each,):
             if link is identity:
                 continue
-            last = links[-1] if links else None
-            joins = getattr(link, "joined_to", None)
-            if isinstance(last, fold) and not hasattr(link, "deferred"):
-                links[-1] = last.then(link)
-            elif joins is not None and (both := joins(last)) is not None:
-                links[-1] = both
-            else:
-                links.append(link)
+            while links and (both := _as_one(links[-1], link)) is not None:
+                links.pop()
+                link = both
+            links.append(link)
     return Chained(tuple(links)) if len(links) > 1 else (*links, identity)[0]
+
+
+def _as_one(first: Function, second: Function) -> Function | None:
+    """One function in place of two, where there is one that does more of it beforehand."""
+    if isinstance(first, fold) and not hasattr(second, "deferred"):
+        return first.then(second)
+    joins = getattr(second, "joined_to", None)
+    return None if joins is None else joins(first)
 
 
 def named(function: Any, step: str) -> Any:

@@ -90,7 +90,7 @@ class Noise(ABC):
 
     def noisy(self, value: Grid, entropy: Entropy) -> Grid:
         """A value with noise, on the output grid."""
-        if value.steps.dtype == np.float64:
+        if value.steps.dtype.kind == "f":
             return Grid(self.release_floats(value.steps, entropy), 0)
         return Grid(self.release(value.steps, value.exponent, entropy), self.exponent)
 
@@ -147,7 +147,7 @@ class Law(Noise, ErrorLaw):
             if values.dtype != np.int64 or not _stays_narrow(values, shift):
                 return super().release(values, exponent, entropy)
             return self._release_runs(values, exponent, entropy)
-        found = [self._onto_step(int(value), shift, entropy) for value in values]
+        found = [self._onto_step(value, shift, entropy) for value in values.tolist()]
         small = all(abs(each) < _SAFE for each in found)
         return np.array(found, dtype=np.int64 if small else object)
 
@@ -171,13 +171,13 @@ class Law(Noise, ErrorLaw):
         """A run at a time, so that the only array of the values' length is the result.
 
         Up to ``_SCALE_OF_FLOATS`` the noise is far below 2^53 steps: a float sum is the exact one,
-        rounded.
+        rounded. Few values are added to the noise as whole numbers.
         """
-        if self.scale > _SCALE_OF_FLOATS:
-            return super().release_floats(values, entropy)
         unit = 2.0**self.exponent
         if len(values) <= FEW:
             return np.array([self._near_float(value, unit, entropy) for value in values.tolist()])
+        if self.scale > _SCALE_OF_FLOATS:
+            return super().release_floats(values, entropy)
         noisy, lanes = np.empty(len(values)), Lanes.taken()
         try:
             for start in range(0, len(values), LANES):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final
@@ -150,8 +151,8 @@ class _Recentred(EstimatorPlan):
 
         At least one is for the sum and one for the count.
         """
-        found: Floats = np.clip(np.rint(self._share(total, rows, pilot) * _FINEST), 1, _FINEST - 1)
-        return found
+        found = np.rint(self._share(total, rows, pilot) * _FINEST)
+        return np.minimum(np.maximum(found, 1), _FINEST - 1)
 
     def _share(self, total: Any, rows: Any, pilot: _Round) -> Floats:
         """The share of the sum in the main round, which allows for the pilot's error.
@@ -162,7 +163,7 @@ class _Recentred(EstimatorPlan):
         """
         half = float(self.column.half)
         counted = np.maximum(rows, 1.0)
-        found = np.clip(total / counted / half, -1.0, 1.0)
+        found = np.minimum(np.maximum(total / counted / half, -1.0), 1.0)
         doubt = (
             (pilot.total_deviation / half) ** 2 + (found * pilot.rows_deviation) ** 2
         ) / counted**2
@@ -173,17 +174,20 @@ class _Recentred(EstimatorPlan):
         share: Floats = best
         return share
 
-    def combined(self, first: Any, second: Any, rounds: tuple[_Round, _Round]) -> NoisyTotals:
-        """Both rounds, by inverse variances."""
-        deviations, values = [], []
-        for which in range(2):
-            early, late = (each.deviations[which] for each in rounds)
-            trust = early**-2 / (early**-2 + late**-2)
-            values.append(trust * first[which] + (1 - trust) * second[which])
-            deviations.append((early**-2 + late**-2) ** -0.5)
+    def combining(self, pilot: _Round, main: _Round) -> Callable[[Any, Any], NoisyTotals]:
+        """What combines both rounds, by inverse variances."""
+        pairs = list(zip(pilot.deviations, main.deviations, strict=True))
+        precisions = [early**-2 + late**-2 for early, late in pairs]
+        trusts = [early**-2 / both for (early, _), both in zip(pairs, precisions, strict=True)]
+        errors = JointNormal(*(both**-0.5 for both in precisions))
         about = float(self.column.middle)
-        ratio = RatioOfNoisySums(*self.column.floats, about, JointNormal(*deviations), ridge=RIDGE)
-        return NoisyTotals(ratio, *values)
+        ratio = RatioOfNoisySums(*self.column.floats, about, errors, ridge=RIDGE)
+
+        def combined(first: Any, second: Any) -> NoisyTotals:
+            each = zip(trusts, first, second, strict=True)
+            return NoisyTotals(ratio, *(trust * a + (1 - trust) * b for trust, a, b in each))
+
+        return combined
 
     def simulate(
         self, scenario: Scenario, runs: int, generator: np.random.Generator
@@ -199,7 +203,7 @@ class _Recentred(EstimatorPlan):
         share = self.parts(first[0], first[1], pilot) / _FINEST
         spent = float(self.rho * (1 - self.first))
         main = attrs.evolve(pilot, of_total=spent * share, of_rows=spent * (1 - share))
-        return self.combined(first, released(main), (pilot, main))
+        return self.combining(pilot, main)(first, released(main))
 
 
 @mechanism
@@ -226,14 +230,14 @@ def _two_rounds(
     of_pilot = noises(pilot)
 
     @lru_cache(maxsize=_FINEST)
-    def main_round(parts: int) -> tuple[_Round, _Noises]:
+    def main_round(parts: int) -> tuple[_Noises, Callable[[Any, Any], NoisyTotals]]:
         found = plan.main_round(parts)
-        return found, noises(found)
+        return noises(found), plan.combining(pilot, found)
 
     def release(values: Any, entropy: Entropy) -> NoisyTotals:
         first = released(values, of_pilot, entropy)
-        main, of_main = main_round(int(plan.parts(*first, pilot)))
-        return plan.combined(first, released(values, of_main, entropy), (pilot, main))
+        of_main, combined = main_round(int(plan.parts(*first, pilot)))
+        return combined(first, released(values, of_main, entropy))
 
     return Measurement(
         space,
