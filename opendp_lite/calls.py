@@ -6,19 +6,20 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, cast, get_args, get_origin
 
 import attrs
 
 from opendp_lite.by_hand import ByHand
-from opendp_lite.core import Transformation, heading, joined, with_recipe
+from opendp_lite.core import Transformation, heading, joined
 from opendp_lite.documents import path_of
 from opendp_lite.domains import Domain, Rows
 from opendp_lite.drawing.broken_chain import pointing
 from opendp_lite.engines.deferred import chained, identity, named
 from opendp_lite.errors import OpenDPLiteError, ParameterError, SpaceError
 from opendp_lite.explain import at_space
+from opendp_lite.fields import stamped
 from opendp_lite.pipeline import Pipeline
 from opendp_lite.signatures import (
     again,
@@ -57,11 +58,9 @@ class Call:
     @classmethod
     def of(cls, constructor: Callable[..., Any], args: Any, kwargs: Any) -> Call:
         """The call, with what no space could mend refused at once."""
-        parameters = signature_of(constructor).parameters
         name = constructor.__name__
-        if not parameters:
+        if not signature_of(constructor).parameters:
             raise TypeError(f"{name}(): its first parameter is the space")
-        space_name, *_ = parameters
         try:
             arguments = named_arguments(constructor, args, kwargs)
         except TypeError as problem:
@@ -72,11 +71,8 @@ class Call:
             known = typed_signature(constructor).parameters
             hint = argument_hint(path_of(constructor), args, kwargs, known)
             raise TypeError(f"{name}(): {problem}; it is called {name}({usage}){hint}") from None
-        hints = hints_of(constructor)
-        needs = _kinds(hints.get(space_name)) or _needs_of_parts(arguments)
-        returned = get_args(hints.get("return"))
-        gives = _kinds(returned[1]) if len(returned) == 2 else ()
-        return cls(constructor, arguments, needs, gives)._rehearsed()
+        needs, gives = _annotated(constructor)
+        return cls(constructor, arguments, needs or _needs_of_parts(arguments), gives)._rehearsed()
 
     @property
     def name(self) -> str:
@@ -125,7 +121,7 @@ class Call:
             )
         before = self._nearer(before, space)
         made = self.build(getattr(before, "output_space", before))
-        step = attrs.evolve(made, function=named(made.function, self.name))
+        step = stamped(made, function=named(made.function, self.name))
         return joined(before, step, self._link())
 
     def _nearer(self, before: Any, space: Space[Any]) -> Any:
@@ -136,8 +132,7 @@ class Call:
         nearer = Space(domain, space.metric.of_new_values(), unit=space.unit)
         if isinstance(before, Transformation):
             whole = chained(before.function, function)
-            moved = attrs.evolve(before, output_space=nearer, function=whole)
-            return with_recipe(moved, before.recipe)
+            return stamped(before, output_space=nearer, function=whole)
         return Transformation(space, nearer, function, identity)
 
     def _link(self) -> Call:
@@ -219,7 +214,7 @@ def _marked(made: Transformation[Any, Any]) -> Transformation[Any, Any]:
     """A transformation that was put together by hand, with a mark in place of its recipe."""
     mark = ByHand()
     line = at_space(made.output_space, mark, identity, made.stability_map)
-    return with_recipe(attrs.evolve(made, trace=(line,)), (mark,))
+    return stamped(made, trace=(line,), recipe=(mark,))
 
 
 @contextmanager
@@ -285,6 +280,15 @@ def _elided(value: Any) -> Any:
     if type(value) is tuple:
         return tuple(map(_elided, value))
     return ... if isinstance(value, Pipeline) else value
+
+
+@lru_cache(maxsize=1024)
+def _annotated(constructor: Callable[..., Any]) -> tuple[tuple[type[Domain], ...], ...]:
+    """The kinds of domain before and after a step, by its annotations."""
+    space_name, *_ = signature_of(constructor).parameters
+    hints = hints_of(constructor)
+    returned = get_args(hints.get("return"))
+    return _kinds(hints.get(space_name)), _kinds(returned[1]) if len(returned) == 2 else ()
 
 
 def _kinds(annotation: Any) -> tuple[type[Domain], ...]:

@@ -43,7 +43,6 @@ else:
 
 In = TypeVar("In", bound=Space[Any], contravariant=True)
 Out = TypeVar("Out", bound=Space[Any], covariant=True)
-J = TypeVar("J", bound="Transformation[Any, Any] | Measurement[Any, Any]")
 M = TypeVar("M", bound=Measure[Any])
 M2 = TypeVar("M2", bound=Measure[Any])
 Release = TypeVar("Release", contravariant=True)
@@ -300,16 +299,10 @@ class Measurement(_Joined, Private[In, M, R]):
         trace: tuple[TraceStep, ...] | None = None,
     ) -> Measurement[In, M, R]:
         """The same with another explanation, and, where given, simulation and trace."""
-        explained = attrs.evolve(
-            self,
-            facts=attrs.evolve(
-                self.facts,
-                explanation=explanation,
-                simulate=simulate or self.facts.simulate,
-            ),
-            trace=self.trace if trace is None else trace,
+        facts = attrs.evolve(
+            self.facts, explanation=explanation, simulate=simulate or self.facts.simulate
         )
-        return with_recipe(explained, self.recipe)
+        return stamped(self, facts=facts, trace=self.trace if trace is None else trace)
 
     if TYPE_CHECKING:
 
@@ -352,14 +345,14 @@ def joined(before: Any, step: Any, link: object) -> Any:
     received, reach = before.output_space.domain.received, before.stability_map
     value = chained(before.function, received)
     if isinstance(step, Transformation):
-        whole: Any = attrs.evolve(
+        whole: Any = stamped(
             step,
             input_space=before.input_space,
             function=chained(value, step.function),
             stability_map=_after(reach, step.stability_map),
         )
     else:
-        whole = attrs.evolve(
+        whole = stamped(
             step,
             input_space=before.input_space,
             function=Released(chained(value, query_of(step.function)), release_of(step.function)),
@@ -380,12 +373,7 @@ def _traced(
     else:
         step = at_release(whole.output_measure, link, whole.privacy_map)
     parts = tuple(part.preceded_by(before).indented() for part in whole.trace)
-    return with_recipe(attrs.evolve(whole, trace=(*trace, *parts, step)), (*recipe, link))
-
-
-def with_recipe(made: J, recipe: tuple[Any, ...]) -> J:
-    """The same, made by these steps. A copy by ``attrs.evolve`` counts as put together by hand."""
-    return stamped(made, recipe=recipe)
+    return stamped(whole, trace=(*trace, *parts, step), recipe=(*recipe, link))
 
 
 def follow(measurement: Any, other: Any) -> Any:
@@ -398,13 +386,13 @@ def follow(measurement: Any, other: Any) -> Any:
     def release(value: Any, entropy: Entropy) -> Any:
         return other(before(value, entropy))
 
-    followed = attrs.evolve(
+    return stamped(
         measurement,
         function=Released(query_of(measurement.function), release),
         facts=attrs.evolve(measurement.facts, simulate=None, errors=()),
         trace=(*measurement.trace, after_noise(link_text(other))),
+        recipe=(*_spelled(measurement), other),
     )
-    return with_recipe(followed, (*_spelled(measurement), other))
 
 
 def _converted(measurement: Any, conversion: Conversion[Any, Any]) -> Any:
@@ -415,14 +403,14 @@ def _converted(measurement: Any, conversion: Conversion[Any, Any]) -> Any:
         loss = source_map(distance)
         return conversion.convert(loss, source.profile(loss))
 
-    converted = attrs.evolve(
+    return stamped(
         measurement,
         output_measure=target,
         privacy_map=privacy_map,
         facts=attrs.evolve(measurement.facts, explanation=conversion.formula()),
         trace=(*measurement.trace, at_release(target, conversion, privacy_map, Role.RELEASE)),
+        recipe=(*_spelled(measurement), conversion),
     )
-    return with_recipe(converted, (*_spelled(measurement), conversion))
 
 
 def _spelled(pipeline: Any) -> tuple[Any, ...]:
