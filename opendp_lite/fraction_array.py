@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
 from math import gcd, lcm
-from operator import mul
+from operator import methodcaller, mul
 from typing import Any, Final, overload
 
 import attrs
@@ -27,6 +27,9 @@ _EXACT: Final = 2**53
 _MANTISSA: Final = 53
 _MOST_DIGITS: Final = 10**15
 _DECIMALS: Final = (10**2, 10**4, 10**6, 10**9, 10**12)
+_SLACK: Final = 2.0**-50
+"""Times the sizes of two numbers: twice what the difference of their floats may be off."""
+_ratio: Final[Callable[[Any], tuple[int, int]]] = methodcaller("as_integer_ratio")
 Numerators = NDArray[Any]
 """Numbers of type int64, or objects: Python's integers or fractions."""
 
@@ -212,6 +215,22 @@ class FractionArray(Sequence[Fraction]):
         """The smallest of all."""
         return Fraction(min(self._ends), self.denominator)
 
+    def narrowest(self, lower: FractionArray) -> Fraction:
+        """The least of these less others, place by place.
+
+        Differences of floats say which can be the least, and those are found exactly: all of them
+        where floats are infinite.
+        """
+        one, two = self._aligned(lower)
+        over, under = np.broadcast_arrays(one.numerators, two.numerators)
+        if not one._narrow:
+            with np.errstate(invalid="ignore"):
+                near = one._near - two._near
+                slack = _SLACK * (abs(one._near).max() + abs(two._near).max())
+                far = near > near.min() + slack
+            over, under = over[~far], under[~far]
+        return Fraction(min((over - under).tolist()), one.denominator)
+
     def alike(self) -> bool:
         """Whether all are equal."""
         first = self.numerators[0]
@@ -334,10 +353,6 @@ def read_many(given: Sequence[Any]) -> FractionArray | None:
         if (steps / below == floats).all():
             return FractionArray(steps.astype(np.int64), below)
     return FractionArray.of(rationals_of_floats(floats.tolist()))
-
-
-def _ratio(number: int | Fraction) -> tuple[int, int]:
-    return number.as_integer_ratio()
 
 
 def _squares_up(ratios: list[tuple[int, int]]) -> Fraction:

@@ -141,10 +141,10 @@ def holds_data(value: object) -> bool:
 
 def _refuse_table(step: str, key: str, value: Any) -> None:
     """Refuses a table in place of an argument; its values must not get into any message."""
-    for each in value if isinstance(value, tuple | list) else (value,):
-        if type(each).__name__ in (_TABLES if key not in _NAMES else _TABLES | _COLUMNS):
+    for kind in dict.fromkeys(map(type, value if isinstance(value, tuple | list) else (value,))):
+        if kind.__name__ in (_TABLES if key not in _NAMES else _TABLES | _COLUMNS):
             raise ParameterError(
-                f"{step}: {key} is a {type(each).__name__}; the data goes into a second call, as "
+                f"{step}: {key} is a {kind.__name__}; the data goes into a second call, as "
                 f"in dp.{step}(...)(data)"
             )
 

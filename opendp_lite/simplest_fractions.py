@@ -30,13 +30,13 @@ def rationals_of_floats(given: list[float]) -> list[Fraction]:
     long = np.array([_is_long(each) for each in given])
     pairs = zip(given, long.tolist(), strict=True)
     found: list[Any] = [0 if is_long else rational_of_float(each) for each, is_long in pairs]
-    mantissas, exponents = np.frexp(np.abs(np.array(given)[long]))
-    middles = (mantissas * _FINE).astype(np.int64)
+    mantissas, exponents = np.frexp(np.array(given)[long])
+    middles = (np.abs(mantissas) * _FINE).astype(np.int64)
     above, below = _simplest(middles - 1, middles + 2)
+    above = np.where(mantissas < 0, -above, above)
     parts = (np.flatnonzero(long), above, below, exponents)
     for place, over, under, exponent in zip(*(part.tolist() for part in parts), strict=True):
-        size = Fraction(over << max(exponent, 0), under << max(-exponent, 0))
-        found[place] = size if given[place] > 0 else -size
+        found[place] = Fraction(over << max(exponent, 0), under << max(-exponent, 0))
     return found
 
 

@@ -124,6 +124,23 @@ def zip_of(names: tuple[str, str]) -> Sequence[tuple[Fraction, Fraction]]:
     return one_by_one(lambda low, high: (low, high), names)
 
 
+@pairs
+def test_the_least_difference_is_found_exactly(names):
+    one, two = arrays(names)
+    found = one.narrowest(two)
+    assert found == min(one_by_one(sub, names))
+    assert_plain([found])
+
+
+def test_differences_that_floats_cannot_order_are_found_exactly():
+    lower = [Fraction(n, 3**40) for n in GENERATOR.integers(0, 2**60, COUNT).tolist()]
+    lower[0] = Fraction(1, 10**400)
+    upper = [each + 1 + Fraction(n, 7**90) for n, each in enumerate(lower[::-1])][::-1]
+    one, two = map(FractionArray.of, (upper, lower))
+    assert one._mixed or one.denominator > 1
+    assert one.narrowest(two) == 1
+
+
 @every
 def test_signs(name):
     found = FractionArray.of(KINDS[name])

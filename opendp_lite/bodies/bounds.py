@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, floor
+from operator import sub
 from typing import Any, Final
 
 import attrs
@@ -101,6 +102,13 @@ def largest(values: Values) -> Fraction:
 def smallest(values: Values) -> Fraction:
     """The smallest number of all columns."""
     return values.smallest() if isinstance(values, FractionArray) else min(values)
+
+
+def narrowest(lower: Values, upper: Values) -> Fraction:
+    """The least difference of the numbers of a column."""
+    if max(len(lower), len(upper)) >= LONG:
+        return FractionArray.of(upper).narrowest(FractionArray.of(lower))
+    return smallest(each(sub, upper, lower))
 
 
 def total(values: Values) -> Fraction:

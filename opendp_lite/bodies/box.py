@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cached_property
-from operator import add, gt, mul
+from operator import add, gt, mul, sub
 from typing import Any
 
 import attrs
@@ -23,6 +23,7 @@ from opendp_lite.bodies.bounds import (
     format_bounds,
     larger,
     largest,
+    narrowest,
     parse_bounds,
     picked,
     smaller,
@@ -93,11 +94,19 @@ class Box(Body):
 
     @cached_property
     def _widths(self) -> Values:
-        return each(lambda low, high: high - low, self.lower, self.upper)
+        return each(sub, self.upper, self.lower)
 
     @cached_property
     def _floats(self) -> tuple[Floats, Floats]:
         return to_floats(self.lower), to_floats(self.upper)
+
+    @cached_property
+    def _radii(self) -> Norms:
+        return self._norms(self._largest)
+
+    @cached_property
+    def _exponent(self) -> int:
+        return grid_exponent("clamp", largest(self._largest), narrowest(self.lower, self.upper))
 
     @cached_property
     def _holds_zero(self) -> bool:
@@ -122,7 +131,7 @@ class Box(Body):
         return LINE if self.columns == 1 else SQUARE
 
     def radii(self) -> Norms:
-        return self._norms(self._largest)
+        return self._radii
 
     def diameters(self) -> Norms:
         return self._norms(self._widths)
@@ -181,7 +190,7 @@ class Box(Body):
         return True
 
     def exponent(self) -> int:
-        return grid_exponent("clamp", largest(self._largest), smallest(self._widths))
+        return self._exponent
 
     def snapper(self) -> GridRounding:
         """Adds 1.5 * 2^52 grid units to round, then clips the bits as integers.
