@@ -11,7 +11,8 @@ from opendp_lite.estimators.inference.joint_noise import JointNoise, normal_scor
 from opendp_lite.estimators.inference.parameters import Floats
 
 _GRID: Final = np.arange(100) / 100
-_NEAR: Final = np.multiply.outer([-1, 1], 2.0 ** (np.arange(-16, 13) / 4)).reshape(-1)
+_OCTAVES: Final = np.arange(-16, 15) / 8
+_NEAR: Final = np.outer([-1, 1], 2.0 ** (_OCTAVES * np.abs(_OCTAVES))).reshape(-1)
 """In half widths of the usual interval: most ends lie near one, on either side."""
 _STEPS: Final = np.arange(33)[:, None] / 32
 _ROUNDS: Final = 6
