@@ -120,10 +120,12 @@ def exact(value: object, name: str) -> Fraction:
 
 
 def _exact(value: object, name: str) -> Fraction:
-    if isinstance(value, bool) or not isinstance(value, numbers.Number | Decimal):
-        raise ParameterError(f"{name} must be a number, got {described(value)}")
+    if type(value) is int:
+        return Fraction(value)
     if isinstance(value, Fraction):
         return plain(value)
+    if isinstance(value, bool) or not isinstance(value, numbers.Number | Decimal):
+        raise ParameterError(f"{name} must be a number, got {described(value)}")
     if isinstance(value, numbers.Integral):
         return Fraction(_index(value, name))
     if isinstance(value, Decimal):

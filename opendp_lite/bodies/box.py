@@ -125,7 +125,8 @@ class Box(Body):
         )
 
     def over(self, columns: int) -> Box:
-        return Box(self.lower, self.upper, fitting_width(self, columns))
+        width = fitting_width(self, columns)
+        return self if width == self.columns else Box(self.lower, self.upper, width)
 
     def sketch(self) -> Sketch:
         return LINE if self.columns == 1 else SQUARE
