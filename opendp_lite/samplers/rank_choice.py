@@ -55,15 +55,26 @@ class RankLaw:
         return self.weigh(counts, under, over, size).choose(counts, entropy)
 
     def weigh(self, counts: Counts, under: Counts, over: Counts, size: int) -> Weights:
-        """The items' weights, seen from about the nearest of those that are there."""
+        """The items' weights, seen from about the nearest of those that are there.
+
+        Far off, floats tell distances apart no better than to a part of a rank. So the nearest is
+        looked for again among distances from the one that was found.
+        """
         low = self.target(size)
-        far = np.maximum(_excess(under, low), _excess(over, size - low))
-        best = int(np.argmin(np.where(counts > 0, far, np.inf)))
-        nearest = self.distance(int(under[best]), int(over[best]), size)
-        if nearest * self.slope < _STEADY:
-            far -= float(nearest)
-        else:
-            far = np.maximum(_excess(under, low + nearest), _excess(over, size - low + nearest))
+
+        def seen_from(distance: Fraction) -> Floats:
+            return np.maximum(_excess(under, low + distance), _excess(over, size - low + distance))
+
+        def nearest_by(far: Floats) -> Fraction:
+            best = int(np.argmin(np.where(counts > 0, far, np.inf)))
+            return self.distance(int(under[best]), int(over[best]), size)
+
+        far, seen = seen_from(Fraction(0)), Fraction(0)
+        nearest = nearest_by(far)
+        if nearest * self.slope >= _STEADY:
+            far, seen = seen_from(nearest), nearest
+            nearest = nearest_by(far)
+        far -= float(nearest - seen)
         far *= float(self.slope)
         return Weights(self, under, over, size, nearest, far.clip(0.0, FAR_EXPONENT, out=far))
 
@@ -94,7 +105,7 @@ class Weights:
 
 
 def _excess(counts: Counts, level: Fraction) -> Floats:
-    """counts - level, within 2^-52 relatively."""
+    """counts - level, within 2^-53 and 2^-53 of it."""
     whole = level.numerator // level.denominator
     found: Floats = (counts - whole).astype(np.float64) - float(level - whole)
     return found

@@ -129,6 +129,19 @@ def test_the_nearest_items_are_not_there():
     assert weights.exponents[0] == 0
 
 
+@pytest.mark.parametrize("slope", [Fraction(1), Fraction(1024)], ids=str)
+@pytest.mark.parametrize("power", [10, 21, 30, 40])
+def test_far_items_that_floats_cannot_tell_apart_have_their_exponents(power, slope):
+    """Two candidates with 2^power numbers between them, so many that floats call them as near."""
+    size = 2**power
+    for ends, part in ((11, 59), (-11, 59), (1, 54), (5, 62)):
+        law = RankLaw(Fraction(1, 2) + Fraction(ends, 2**part), slope)
+        weights = law.weigh(np.ones(2, np.int64), np.array([0, size]), np.array([size, 0]), size)
+        for index, found in enumerate(weights.exponents.tolist()):
+            exact = min(weights.exactly(index), Fraction(128))
+            assert abs(Fraction(found) - exact) < Fraction(1, 2**36)
+
+
 def near(chooser: CellChoice, numbers: np.ndarray, reach: int, monkeypatch):
     """Forces the window of this reach, whatever the weight of the rest."""
     monkeypatch.setattr(rank_choice, "_RARE", inf)
