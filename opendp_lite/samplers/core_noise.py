@@ -16,13 +16,25 @@ from opendp_lite.samplers.choice import below
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.exponential import STEP, Lazy, exact_floor
 from opendp_lite.samplers.gamma import Gamma
-from opendp_lite.samplers.law import Offsets, grid_for, in_cells
+from opendp_lite.samplers.law import Offsets, grid_for, in_cells, usable_scale
 from opendp_lite.samplers.normal import Normal, one_normal
 from opendp_lite.samplers.quantile_table import BITS, MARGIN
 
 _HALF = Fraction(1, 2)
 _TIMES = 8
 """How many times the error a margin is."""
+_LONGEST = 2**12
+"""The level c exceeds so many times d + 2 less than once in e^4000 draws (Chernoff)."""
+
+
+def _sums_fit(law: CoreNoise, field: object, scale: Fraction) -> None:
+    """Refuses a scale S where the noise, below S c, might not fit int64."""
+    usable_scale(law, field, scale * (law.columns + 2))
+
+
+def _count_fits(law: CoreNoise, field: object, scale: Fraction) -> None:
+    """Refuses a scale K where the noise, below K (c + h), might not fit int64."""
+    usable_scale(law, field, scale * (law.columns + 2 + law.stretch / _LONGEST))
 
 
 @attrs.frozen
@@ -54,9 +66,9 @@ class CoreNoise:
         rounding comes after the noise.
     """
 
-    sum_scale: Fraction
+    sum_scale: Fraction = attrs.field(validator=_sums_fit)
     sum_exponent: int
-    count_scale: Fraction
+    count_scale: Fraction = attrs.field(validator=_count_fits)
     count_exponent: int
     stretch: Fraction
     columns: int

@@ -13,7 +13,7 @@ from opendp_lite.samplers.chi import Chi
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.exponential import Lazy
 from opendp_lite.samplers.l2_gamma_error import L2GammaError
-from opendp_lite.samplers.law import Noise, Offsets, grid_for
+from opendp_lite.samplers.law import Noise, Offsets, grid_for, usable_scale
 from opendp_lite.samplers.normal import LazyNormal
 from opendp_lite.samplers.quantile_table import MARGIN, MASK, normal_table
 from opendp_lite.samplers.signed import fill_signed, signed_floor
@@ -35,12 +35,14 @@ class L2Gamma(Noise):
     2^-52 for the offset. The margin, (s X + 1) 2^-38 + 100 s times the error of X, is three times
     as much or more. X is common to all entries, and what was drawn of it stays.
 
+    Noise fits int64, as that of other laws does, for s of at most 2^50 / sqrt(d + 1).
+
     Proof:
         Rounding is post-processing of the K-norm mechanism on the reals (Hardt and Talwar 2010), so
         its pure loss, the l2 distance over s, holds exactly in any dimension.
     """
 
-    scale: Fraction
+    scale: Fraction = attrs.field(validator=usable_scale)
     exponent: int
     margin: float = attrs.field(default=MARGIN, kw_only=True)
 
@@ -56,6 +58,7 @@ class L2Gamma(Noise):
         return L2GammaError(self.scale * unit, count, unit / 2)
 
     def draw(self, count: int, offsets: Offsets, entropy: Entropy) -> NDArray[np.int64]:
+        usable_scale(self, None, self.scale * isqrt(count + 1))
         length = Chi.of(count + 1, entropy)
         scale = float(self.scale)
         factor = scale * length.value

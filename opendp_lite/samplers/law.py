@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.errors import ParameterError
-from opendp_lite.exact import floor_log2
+from opendp_lite.exact import floor_log2, nearest
 from opendp_lite.grid import Grid
 from opendp_lite.samplers._arrays import Floats, Numbers
 from opendp_lite.samplers.entropy import Entropy
@@ -60,11 +60,18 @@ def _exact_offset(value: float, target: int, whole: int) -> Fraction:
     return _exact_cell(value, target) - whole
 
 
-def at_most_largest(law: object, field: object, scale: Fraction) -> None:
-    """Refuses a scale whose noise might not fit int64."""
+def usable_scale(law: object, field: object, scale: Fraction) -> None:
+    """Refuses a scale whose noise might not fit int64, and one that is not above 0.
+
+    The noise is below 2^12 times the scale, but for once in e^1000 draws.
+    """
+    if scale <= 0:
+        raise ParameterError(
+            f"{type(law).__name__}: a scale must be above 0, got {nearest(scale):g}"
+        )
     if scale > _LARGEST_SCALE:
         raise ParameterError(
-            f"{type(law).__name__}: a scale of {float(scale):g} steps is beyond 2^50; take a "
+            f"{type(law).__name__}: a scale of {nearest(scale):g} steps is beyond 2^50; take a "
             "larger exponent, of which the scale is 2^16 to 2^17 steps, say"
         )
 

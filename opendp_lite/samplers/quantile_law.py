@@ -8,8 +8,9 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from opendp_lite.exact import nearest
 from opendp_lite.samplers.entropy import Entropy
-from opendp_lite.samplers.law import FEW, Law, Offsets, at_most_largest
+from opendp_lite.samplers.law import FEW, Law, Offsets, usable_scale
 from opendp_lite.samplers.quantile_table import MARGIN
 
 
@@ -17,11 +18,11 @@ from opendp_lite.samplers.quantile_table import MARGIN
 class QuantileLaw(Law):
     """A law with its scale as a float, and how near to a whole number a float decides."""
 
-    scale: Fraction = attrs.field(validator=at_most_largest)
+    scale: Fraction = attrs.field(validator=usable_scale)
     exponent: int
     margin: float = attrs.field(default=MARGIN, kw_only=True)
     _factor: float = attrs.field(
-        default=attrs.Factory(lambda law: float(law.scale), takes_self=True),
+        default=attrs.Factory(lambda law: nearest(law.scale), takes_self=True),
         init=False,
         eq=False,
         repr=False,

@@ -14,6 +14,7 @@ from scipy.integrate import quad
 from scipy.special import gammainc, gammaln
 from scipy.stats import beta, binomtest, chi2, kstest, uniform
 
+import opendp_lite as dp
 from opendp_lite.grid import Grid
 from opendp_lite.samplers import chi, core_noise, exponential
 from opendp_lite.samplers import gamma as exponentials
@@ -392,6 +393,38 @@ def test_scales_are_just_above_what_epsilon_needs_and_grids_far_finer():
                 assert 1 < counts < 1 + Fraction(1, 2**49)
                 assert 2**16 <= law.deviations[0] * 2.0**-law.sum_exponent <= 2**19
                 assert 2**15 <= law.deviations[1] * 2.0**-law.count_exponent <= 2**18 * columns
+
+
+@pytest.mark.parametrize(
+    ("sums", "count", "stretch"),
+    [
+        (2**50 // 5 + 1, 1, 0),
+        (1, 2**50 // 5 + 1, 0),
+        (1, 1, 2**62),
+        (2**1100, 1, 0),
+        (1, 2**1100, 0),
+        (1, 1, 2**1100),
+    ],
+)
+def test_scales_whose_noise_might_not_fit_are_refused(sums, count, stretch):
+    with pytest.raises(dp.ParameterError, match="larger exponent"):
+        CoreNoise(Fraction(sums), 0, Fraction(count), 0, Fraction(stretch), 3)
+
+
+@pytest.mark.parametrize(("scale", "stretch"), [(2**50 // 5, 0), (1, 2**61)])
+def test_the_largest_scales_make_whole_numbers_of_64_bits(scale, stretch):
+    """Three columns have a level of about 5."""
+    words = Pool(10)
+    for _ in range(5):
+        entries, beside = noise(scale, stretch, 3).draw(at(0, 3), at(0, 1), words)
+        assert entries.dtype == beside.dtype == np.int64
+
+
+@pytest.mark.parametrize("scales", [(0, 1), (1, 0), (-1, 1), (1, -1)])
+def test_scales_that_are_not_above_0_are_refused(scales):
+    sums, count = map(Fraction, scales)
+    with pytest.raises(dp.ParameterError, match="above 0"):
+        CoreNoise(sums, 0, count, 0, Fraction(1), 3)
 
 
 def test_values_beyond_int64_and_on_finer_grids_are_released_exactly():

@@ -10,6 +10,7 @@ from mpmath import mp, mpf
 from sampling import LEAST_P, Words, at, biased_words, chi_square_p, offsets
 from scipy.stats import beta, gamma, kstest
 
+import opendp_lite as dp
 from opendp_lite.samplers import chi, exponential
 from opendp_lite.samplers import gamma as exponentials
 from opendp_lite.samplers.chi import Chi
@@ -223,6 +224,21 @@ def test_the_grid_suits_the_dimension():
             assert 2**16 <= entry <= 2**18
             ratio = law.scale * Fraction(2) ** law.exponent / scale
             assert 1 < ratio < 1 + Fraction(1, 2**49)
+
+
+@pytest.mark.parametrize("power", [51, 61, 1100])
+def test_scales_whose_noise_might_not_fit_are_refused(power):
+    with pytest.raises(dp.ParameterError, match="larger exponent"):
+        L2Gamma(Fraction(2) ** power, 0)
+
+
+def test_the_largest_scale_is_less_for_more_entries():
+    """Before a word is drawn."""
+    law, none = L2Gamma(Fraction(2**48), 0), Words([])
+    assert law.draw(23, at(0, 23), InsecureSeededEntropy(10)).dtype == np.int64
+    none._rest = None
+    with pytest.raises(dp.ParameterError, match="larger exponent"):
+        law.draw(24, at(0, 24), none)
 
 
 def test_values_beyond_int64_and_on_finer_grids_are_released_exactly():

@@ -262,8 +262,16 @@ def test_bounds_on_where_discrete_noise_starts_hold(scale, bits):
 @pytest.mark.parametrize("kind", [*ROUNDED, DiscreteLaplace])
 def test_scales_whose_noise_might_not_fit_are_refused(kind):
     kind(Fraction(2**50), 0)
-    with pytest.raises(dp.ParameterError, match="larger exponent"):
-        kind(Fraction(2**50 + 1), 0)
+    for scale in (Fraction(2**50 + 1), Fraction(2) ** 1100):
+        with pytest.raises(dp.ParameterError, match="larger exponent"):
+            kind(scale, 0)
+
+
+@pytest.mark.parametrize("kind", [*ROUNDED, DiscreteLaplace, L2Gamma])
+@pytest.mark.parametrize("scale", [0, -1])
+def test_scales_that_are_not_above_0_are_refused(kind, scale):
+    with pytest.raises(dp.ParameterError, match="above 0"):
+        kind(Fraction(scale), 0)
 
 
 @pytest.mark.parametrize("bits", [0, 1, 2])
