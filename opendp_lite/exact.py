@@ -220,7 +220,7 @@ def digits_up(value: Fraction, digits: int = 6) -> str:
     >>> digits_up(Fraction(1, 3)), digits_up(Fraction(1, 2)), digits_up(Fraction(1, 10**6))
     ('0.333334', '0.5', '1e-06')
     """
-    rounding = decimal.Context(prec=digits, rounding=decimal.ROUND_CEILING)
+    rounding = decimal_context(digits, decimal.ROUND_CEILING)
     shown = rounding.divide(Decimal(value.numerator), Decimal(value.denominator))
     text = f"{float(shown):.{digits}g}"
     return text if Decimal(text) >= shown else f"{shown.normalize(rounding):e}"
@@ -228,7 +228,7 @@ def digits_up(value: Fraction, digits: int = 6) -> str:
 
 def digits_down(value: Fraction, digits: int = 6) -> Fraction:
     """The largest rational of so many significant digits that is at most ``value``, at least 0."""
-    rounding = decimal.Context(prec=digits, rounding=decimal.ROUND_FLOOR)
+    rounding = decimal_context(digits, decimal.ROUND_FLOOR)
     return Fraction(rounding.divide(Decimal(value.numerator), Decimal(value.denominator)))
 
 
@@ -287,10 +287,11 @@ def short_above(value: Fraction) -> Fraction:
     return -(-value // grid) * grid
 
 
-def _context(digits: int) -> decimal.Context:
+def decimal_context(digits: int, rounding: str = decimal.ROUND_HALF_EVEN) -> decimal.Context:
+    """A context of its own: what is left out here, ``decimal.DefaultContext`` would decide."""
     return decimal.Context(
         prec=digits,
-        rounding=decimal.ROUND_HALF_EVEN,
+        rounding=rounding,
         Emin=decimal.MIN_EMIN,
         Emax=decimal.MAX_EMAX,
         traps=[decimal.InvalidOperation, decimal.DivisionByZero],
@@ -310,7 +311,7 @@ def exp_up(value: Fraction) -> Fraction:
     if value < -_EXP_LIMIT:
         return NEGLIGIBLE
     digits = _DIGITS + 2 * max(0, floor_log2(abs(value)) if value else 0)
-    context = _context(digits)
+    context = decimal_context(digits)
     rounded = context.exp(_decimal(value, context))
     return Fraction(rounded) * (1 + Fraction(1, 10**42))
 
@@ -324,7 +325,7 @@ def exp_down(value: Fraction) -> Fraction:
 
 def log_up(value: Fraction) -> Fraction:
     """A rational at least ln(value), within 1e-40 absolutely."""
-    context = _context(_DIGITS)
+    context = decimal_context(_DIGITS)
     return Fraction(context.ln(_decimal(value, context))) + Fraction(1, 10**40)
 
 
@@ -342,7 +343,7 @@ def _pi(digits: int) -> Decimal:
         return int(total)
 
     return _decimal(
-        Fraction(4 * (4 * arctan_inverse(5) - arctan_inverse(239)), one), _context(digits)
+        Fraction(4 * (4 * arctan_inverse(5) - arctan_inverse(239)), one), decimal_context(digits)
     )
 
 
@@ -360,7 +361,7 @@ def normal_tail(x: Fraction, precision: int = _DIGITS) -> tuple[Fraction, Fracti
     if x > _TAIL_LIMIT:
         return Fraction(0), NEGLIGIBLE
     digits = precision + int(x * x / 4) + 1
-    context = _context(digits)
+    context = decimal_context(digits)
     point = _decimal(x, context)
     square = context.multiply(point, point)
     exponential = context.exp(context.divide(context.minus(square), Decimal(2)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import decimal
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -11,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from opendp_lite.exact import decimal_context
 from opendp_lite.samplers._arrays import Counts, Floats
 from opendp_lite.samplers.entropy import Entropy
 
@@ -141,7 +141,7 @@ def exponential_bounds(exponent: Fraction, bits: int) -> tuple[Fraction, Fractio
     at most 1 + 2 |x| 10^(1 - digits).
     """
     digits = 20 + ceil(bits * 0.3011) + len(str(ceil(abs(exponent))))
-    context = decimal.Context(prec=digits, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)
+    context = decimal_context(digits)
     argument = context.divide(Decimal(-exponent.numerator), Decimal(exponent.denominator))
     middle = Fraction(context.exp(argument))
     slack = middle * (2 + 2 * abs(exponent)) / 10 ** (digits - 1)

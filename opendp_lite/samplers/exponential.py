@@ -8,13 +8,13 @@ exact.
 
 from __future__ import annotations
 
-import decimal
 import math
 from abc import ABC, abstractmethod
 from decimal import Decimal
 from fractions import Fraction
 from typing import Final
 
+from opendp_lite.exact import decimal_context
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.quantile_table import BITS
 
@@ -85,13 +85,7 @@ def minus_log(numerator: int, bits: int, digits: int) -> tuple[Fraction, Fractio
     10^(1 - digits): within (|ln| + 2) 10^(1 - digits) together. Fractions do the rest, since
     Decimal's operators round to the thread's context.
     """
-    context = decimal.Context(
-        prec=digits,
-        rounding=decimal.ROUND_HALF_EVEN,
-        Emin=decimal.MIN_EMIN,
-        Emax=decimal.MAX_EMAX,
-        traps=[decimal.InvalidOperation, decimal.DivisionByZero],
-    )
+    context = decimal_context(digits)
     log = Fraction(context.ln(context.divide(Decimal(numerator), Decimal(2**bits))))
     slack = (abs(log) + 2) / 10 ** (digits - 1)
     return -log - slack, -log + slack

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 from fractions import Fraction
 from math import exp
 
@@ -20,6 +21,7 @@ from opendp_lite.samplers.choice import (
     happens,
 )
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
+from opendp_lite.samplers.exponential import minus_log
 
 LEAST_P = 1e-8
 """Seeds are fixed; a fresh seed would fail with this probability, for each of 20 tests."""
@@ -250,6 +252,17 @@ def test_the_bracket_holds_the_exponential():
             true = mp.exp(-precise(exponent))
             assert precise(low) < true < precise(high)
             assert high - low < low / 2**bits
+
+
+def test_no_decimal_context_of_a_person_changes_or_stops_a_bracket(monkeypatch):
+    """Nor the one from which new contexts take what they are not given."""
+    usual = choice.exponential_bounds(Fraction(1, 3), 64), minus_log(5, 4, 40)
+    monkeypatch.setattr(decimal.DefaultContext, "prec", 3)
+    monkeypatch.setattr(decimal.DefaultContext, "rounding", decimal.ROUND_UP)
+    for signal in list(decimal.DefaultContext.traps):
+        monkeypatch.setitem(decimal.DefaultContext.traps, signal, True)
+    with decimal.localcontext(decimal.Context()):
+        assert usual == (choice.exponential_bounds(Fraction(1, 3), 64), minus_log(5, 4, 40))
 
 
 @pytest.mark.parametrize("shift", [0, 10**30, -(10**30)])
