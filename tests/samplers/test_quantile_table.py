@@ -23,6 +23,7 @@ from opendp_lite.exact import normal_tail
 from opendp_lite.samplers.quantile_table import (
     ERROR,
     LEAST,
+    MARGIN,
     MASK,
     QuantileTable,
     Work,
@@ -139,6 +140,15 @@ def test_the_error_of_every_segment_is_certified(table, derivatives):
     worst = max(error_of(cubics[row], *ends, derivatives) for row, *ends in segments())
     assert worst <= ERROR
     assert worst > ERROR / 8
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 2**1000), Fraction(1), Fraction(2**50)], ids=str)
+def test_the_margin_is_three_times_the_errors_that_signed_law_adds_up(scale):
+    """That of the table, and five roundings of 14 s + 2 at most."""
+    largest = max(table().size(LEAST) for table, _ in TABLES)
+    assert largest < 14
+    errors = scale * Fraction(ERROR) + 5 * (14 * scale + 2) / Fraction(2**53)
+    assert 3 * errors <= Fraction(MARGIN) * (scale + 1)
 
 
 def test_the_sizes_that_the_certificate_starts_from_are_right():

@@ -13,7 +13,12 @@ from opendp_lite.samplers.core_noise import CoreNoise
 from opendp_lite.samplers.discrete_laplace import DiscreteLaplace
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
 from opendp_lite.samplers.l2_gamma import L2Gamma
-from opendp_lite.samplers.quantile_table import exponential_table, normal_table
+from opendp_lite.samplers.quantile_table import (
+    ERROR,
+    QuantileTable,
+    exponential_table,
+    normal_table,
+)
 from opendp_lite.samplers.rounded_gaussian import RoundedGaussian
 from opendp_lite.samplers.rounded_laplace import RoundedLaplace
 
@@ -101,6 +106,25 @@ def test_values_at_ties_are_decided_exactly(kind, count):
     scale = Fraction(2**16)
     for seed in range(18 // count):
         words = InsecureSeededEntropy(seed).words(2 * count + 2)
+        finer = kind(scale * FINER, 0, margin=1.0).draw(count, at(0, count), Words(words))
+        inside, expected = values_at_ties(finer.tolist())
+        found = kind(scale, 0).draw(count, offsets(inside), Words(words))
+        assert found.tolist() == expected
+
+
+@pytest.mark.parametrize("errors", [-2.5, 2.5])
+@pytest.mark.parametrize("kind", [RoundedGaussian, RoundedLaplace])
+@pytest.mark.parametrize("count", [1, 9])
+def test_a_table_that_is_off_by_more_than_it_may_be_decides_no_tie(
+    kind, count, errors, monkeypatch
+):
+    """The margin is four errors: it covers this table's own and 2.5 more, on either side."""
+    scale = Fraction(2**16)
+    off = np.array([0, 0, 0, errors * ERROR])
+    wrong = QuantileTable(kind.table().cubics + off)
+    monkeypatch.setattr(kind, "table", staticmethod(lambda: wrong))
+    for seed in range(18 // count):
+        words = InsecureSeededEntropy(seed).words(count)
         finer = kind(scale * FINER, 0, margin=1.0).draw(count, at(0, count), Words(words))
         inside, expected = values_at_ties(finer.tolist())
         found = kind(scale, 0).draw(count, offsets(inside), Words(words))
