@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
+from math import floor
 
 import attrs
 import numpy as np
@@ -183,6 +184,39 @@ def test_few_lanes_are_decided_exactly(monkeypatch):
     assert len(asked) < 15
     draws(wide(noise(FINE, 1, 5)), 10, Pool(1))
     assert len(asked) >= 60
+
+
+class Off(Gamma):
+    """A float that is off by six times its error more than it may be."""
+
+    def _floats(self):
+        value, error = super()._floats()
+        return value + self.side * 6 * error, error
+
+
+@pytest.mark.parametrize("side", [-1, 1])
+@pytest.mark.parametrize("columns", [1, 4])
+def test_a_level_that_is_off_by_more_than_it_may_be_decides_no_tie(columns, side, monkeypatch):
+    """The margin is eight errors; with 33 known bits of the uniforms they are nearly all of it."""
+    scale, finer = Fraction(2**14), 2**30
+    monkeypatch.setattr(core_noise, "Gamma", Off)
+    monkeypatch.setattr(Off, "side", side, raising=False)
+    for seed in range(6):
+        words = InsecureSeededEntropy(seed).words(2 * columns + 5)
+        words[1 : columns + 3] >>= np.uint64(30)
+        large = wide(noise(scale * finer, 0, columns))
+        places = [each.tolist() for each in large.draw(at(0, columns), at(0, 1), Words(words))]
+        lies, wanted = [], []
+        for part in places:
+            exact = [Fraction(each, finer) for each in part]
+            gaps = [Fraction((-1) ** place, 2**29) for place in range(len(exact))]
+            inside = [(Fraction(1, 2) - x + gap) % 1 for x, gap in zip(exact, gaps, strict=True)]
+            lies.append(offsets(inside))
+            wanted.append(
+                [floor(x + y + Fraction(1, 2)) for x, y in zip(exact, inside, strict=True)]
+            )
+        found = noise(scale, 0, columns).draw(*lies, Words(words))
+        assert [each.tolist() for each in found] == wanted
 
 
 class Bits(Entropy):
