@@ -129,6 +129,17 @@ def test_the_range_of_the_claim_is_attained(relation, loss):
     assert float(reach) > 0.99 * float(allowed) ** (1 if "epsilon" in loss else 0.5)
 
 
+@pytest.mark.parametrize("loss", [{"epsilon": 8}, {"rho": 8}], ids=str)
+def test_a_row_moves_the_margins_for_sampling_on_both_sides_of_what_is_wanted(loss):
+    """A row below all stretches takes from narrow and wide ones what it adds to the margin too."""
+    law = law_of(built("add or remove", 0.5, sampling=True, confidence=0.9, **loss))
+    rows = (7,) * 20 + (9,) * 20
+    before, after = (exponents(law, each, 8) for each in (rows, (1, *rows)))
+    change = [a - b for a, b in zip(after, before, strict=True)]
+    allowed = 4 if "epsilon" in loss else 32**0.5
+    assert 0.97 * allowed < max(change) - min(change) <= allowed
+
+
 def near(quantile: Fraction, rows: tuple[int, ...]) -> list[int]:
     """All that anybody calls this quantile of the rows."""
     place = quantile * len(rows)
