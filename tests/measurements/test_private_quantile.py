@@ -316,6 +316,15 @@ def test_a_stage_that_doubles_distances_halves_the_slope():
         assert laws[0].slope == pytest.approx(float(laws[1].slope) / 2)
 
 
+@pytest.mark.parametrize("confidence", [None, 0.9])
+@pytest.mark.parametrize("loss", [{"epsilon": 2}, {"rho": 1}], ids=str)
+def test_a_row_that_moves_two_has_the_same_curve(loss, confidence):
+    plain = dp.private_quantile(0.5, bounds=(0, 9), confidence=confidence, **loss)
+    pipeline = doubled() >> plain
+    for epsilon in (0.5, 1, 1.5):
+        assert 0 < pipeline.delta(epsilon) == plain.bind(dp.records()).delta(epsilon)
+
+
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("shares", [None, [1, 1, 1], [5, 1, 0.1], [1 / 3, 1e-9, 7]], ids=str)
 @pytest.mark.parametrize("loss", [{"rho": 0.1}, {"epsilon": 1 / 3}], ids=str)
