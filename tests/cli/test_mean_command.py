@@ -589,7 +589,10 @@ from opendp_lite.cli import file_input
 from opendp_lite.cli.arguments import parsed
 from opendp_lite.cli.mean_command import MEAN
 from opendp_lite.cli.numbers import rounded_up
-from opendp_lite.engines import csv_file
+from opendp_lite.engines import csv_arrow, csv_file
+
+# Arrow holds several blocks at once: with small ones, both files have more than these.
+csv_arrow._BLOCK_BYTES = 2**18
 
 def peak():
     status = Path("/proc/self/status")
