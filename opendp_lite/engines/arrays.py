@@ -188,7 +188,7 @@ def _unmasked(array: ma.MaskedArray[Any, Any]) -> Numeric:
 
 def _number(value: object, odd: set[str]) -> float:
     """One value of an object array, taken and refused as its dtype would be."""
-    if value is ma.masked or is_missing(value):
+    if is_missing(value):
         return nan
     if isinstance(value, str | bytes):
         odd.add(no_numbers(_KINDS["U"]))

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import attrs
 import numpy as np
+from numpy import ma
 from numpy.typing import NDArray
 
 from opendp_lite.engines.fold import Floats
@@ -30,7 +31,7 @@ _INT64: Final = range(-(2**63), 2**63)
 
 def is_missing(value: Any) -> bool:
     """Whether a value of a column stands for a missing cell."""
-    if value is None or type(value).__name__ in _MISSING_TYPES:
+    if value is None or value is ma.masked or type(value).__name__ in _MISSING_TYPES:
         return True
     if isinstance(value, Decimal):
         return value.is_nan()

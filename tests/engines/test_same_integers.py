@@ -188,6 +188,20 @@ def test_numbers_that_pandas_lists_once_may_be_missing() -> None:
         assert exact(column.astype("category"), BARE) == exact(column, BARE)
 
 
+def test_a_masked_entry_of_a_list_is_missing() -> None:
+    for first in ("a", 1, 0.5, True):
+        listed = [first, None, np.ma.masked]
+        for data in ({"w": listed}, dp.Blocks(lambda listed=listed: iter([{"w": listed}]))):
+            assert (dp.select("w") >> dp.count())(data) == 1
+            places = dp.select("w") >> dp.one_hot([first, None], other=True) >> dp.sum()
+            assert places(data).tolist() == [1, 2, 0]
+            assert (dp.keep("w", among=[None]) >> dp.count(missing=True))(data) == 2
+            person = dp.table(person="w") >> dp.bound_contributions(1) >> dp.count(missing=True)
+            unmasked = {"w": [first, None, None]}
+            people = person >> dp.laplace(epsilon=1e9)
+            assert people(data) == people(unmasked)
+
+
 class Sex(StrEnum):
     """Texts of a type of their own."""
 
