@@ -103,8 +103,9 @@ class Categories:
         return found
 
     def refuse_text(self) -> None:
-        """Refuses a column of text where every category is a number."""
-        if not self._declares(str):
+        """Refuses a column of text where there are numbers or dates to find in it, and no text."""
+        kinds = {isinstance(value, str) for value in self.values if value is not None}
+        if kinds == {False}:
             raise DataError(
                 "the column holds text and the categories are numbers or dates; write them as "
                 "text, such as ['1', '2'], or read the column as numbers"
@@ -132,9 +133,6 @@ class Categories:
                 f"the column holds {what} and the categories are others; write them as "
                 f"datetime.{typed}(2024, 1, 31)"
             )
-
-    def _declares(self, kind: type) -> bool:
-        return any(value is None or isinstance(value, kind) for value in self.values)
 
     @cached_property
     def _table(self) -> dict[Any, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import date
 from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
@@ -200,6 +201,17 @@ def test_a_masked_entry_of_a_list_is_missing() -> None:
             unmasked = {"w": [first, None, None]}
             people = person >> dp.laplace(epsilon=1e9)
             assert people(data) == people(unmasked)
+
+
+def test_a_missing_category_lets_no_number_be_sought_in_text() -> None:
+    columns = (np.array(["a", "b"]), pd.Series(["a", "b"], dtype="string"), pa.array(["a", "b"]))
+    for column in columns:
+        for categories in ([1], [1, None], [date(2020, 1, 1), None], [None, 0.5]):
+            with pytest.raises(dp.DataError, match="holds text and the categories are numbers"):
+                (dp.select("w") >> dp.one_hot(categories) >> dp.sum())({"w": column})
+        for allowed in ([None], ["a", 1], ["a", None]):
+            counts = dp.select("w") >> dp.one_hot(allowed) >> dp.sum()
+            assert counts({"w": column})[0] == ("a" in allowed)
 
 
 class Sex(StrEnum):
