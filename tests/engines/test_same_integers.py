@@ -214,6 +214,19 @@ def test_a_missing_category_lets_no_number_be_sought_in_text() -> None:
             assert counts({"w": column})[0] == ("a" in allowed)
 
 
+def test_a_categorical_of_missing_cells_alone_is_no_column_of_numbers() -> None:
+    empty, full = ({"w": pd.Series(each, dtype="category")} for each in ([None], [None, "a"]))
+    for categories in (["a"], ["a", None]):
+        counts = dp.select("w") >> dp.one_hot(categories) >> dp.sum()
+        assert (counts(full) - counts(empty)).tolist() == [1, 0][: len(categories)]
+        blocks = dp.Blocks(lambda: iter([empty, full]), columns=1)
+        assert counts(blocks).tolist() == [1, 2][: len(categories)]
+    people = dp.table(person="w") >> dp.bound_contributions(1) >> dp.count(missing=True)
+    noisy = people >> dp.laplace(epsilon=1e9)
+    assert [noisy(each) for each in (empty, full)] == [0, 1]
+    assert noisy(dp.Blocks(lambda: iter([empty, full]), columns=1)) == 1
+
+
 class Sex(StrEnum):
     """Texts of a type of their own."""
 

@@ -117,7 +117,8 @@ class _Categorical(Values):
 
     @property
     def is_text(self) -> bool | None:
-        return self.listed.is_text
+        """Open where no value is listed: pandas makes float64 of the values of an empty column."""
+        return self.listed.is_text if self.listed.size else None
 
     @property
     def barred(self) -> str:
@@ -137,7 +138,8 @@ class _Categorical(Values):
         return places
 
     def require_fit(self, categories: Categories) -> None:
-        self.listed.require_fit(categories)
+        if self.listed.size:
+            self.listed.require_fit(categories)
 
 
 @open_values.register(pd.Series)
