@@ -11,6 +11,8 @@ from typing import Final
 import attrs
 import numpy as np
 
+from opendp_lite.errors import ParameterError
+from opendp_lite.exact import nearest
 from opendp_lite.samplers._arrays import Counts, Floats, Numbers
 from opendp_lite.samplers.choice import FAR_EXPONENT, below, choose, happens
 from opendp_lite.samplers.entropy import Entropy
@@ -26,6 +28,15 @@ _STEADY = 2**16
 """Of distances in units of 1 / slope: floats tell those to less than 2^-32, far or near."""
 
 
+def _within_floats(law: RankLaw, field: object, slope: Fraction) -> None:
+    """Refuses a slope at which floats do not tell exponents to 2^-32."""
+    if not 0 < slope <= STEEPEST:
+        raise ParameterError(
+            f"RankLaw: slope must be above 0 and at most {STEEPEST}, got {nearest(slope):g}; "
+            f"a steeper one chooses as {STEEPEST} does"
+        )
+
+
 @attrs.frozen
 class RankLaw:
     """Items weigh exp(-slope distance), for the distance of an item from a quantile q.
@@ -36,7 +47,7 @@ class RankLaw:
     """
 
     quantile: Fraction
-    slope: Fraction
+    slope: Fraction = attrs.field(validator=_within_floats)
     offset: Fraction = Fraction(0)
 
     def target(self, size: int) -> Fraction:

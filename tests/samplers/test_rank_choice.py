@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
+import opendp_lite as dp
 from opendp_lite.engines.fold import Scratch
 from opendp_lite.engines.rank_counts import RankCounts
 from opendp_lite.samplers import rank_choice
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
 from opendp_lite.samplers.lattice import AsinhLattice, Lattice, LinearLattice
-from opendp_lite.samplers.rank_choice import CellChoice, NumbersInCells, RankLaw
+from opendp_lite.samplers.rank_choice import STEEPEST, CellChoice, NumbersInCells, RankLaw
 
 LEAST_P = 1e-8
 """Seeds are fixed; a fresh seed would fail with this probability, for each of 40 tests."""
@@ -325,3 +326,10 @@ def test_candidates_have_their_weights_for_all_small_data(quantile):
             exact = [weights.exactly(i) for i in range(4)]
             assert exact == [slope * (d - min(off)) for d in off]
             assert np.allclose(weights.exponents, [float(e) for e in exact], atol=2.0**-40, rtol=0)
+
+
+@pytest.mark.parametrize("slope", [Fraction(0), Fraction(-1), STEEPEST + Fraction(1, 2**80)])
+def test_a_slope_that_floats_cannot_follow_is_refused(slope):
+    with pytest.raises(dp.ParameterError, match="slope must be above 0 and at most 1024"):
+        RankLaw(Fraction(1, 2), slope)
+    assert RankLaw(Fraction(1, 2), STEEPEST).slope == STEEPEST
