@@ -35,13 +35,14 @@ from opendp_lite.engines.entries import Whole
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.layout import DENSE, Layout
 from opendp_lite.engines.missing import FillEntries, holds_missing
+from opendp_lite.engines.row_totals import excess, row_totals
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import described, sqrt_up, sum_up
 from opendp_lite.fields import initialise
 from opendp_lite.norms import Norms
 from opendp_lite.sketch import DIAMOND, DISC, LINE, SQUARE, Sketch
 
-_HUGE = 2.0**200
+_HUGE = 2.0**150
 _ROUNDING = 2.0**-44
 _MAGIC = 3 * 2.0**51
 _FAR = 2**300
@@ -137,7 +138,7 @@ class Ball(Body):
     def holds(self, rows: Floats) -> NDArray[np.bool_]:
         size, middle = self._floats
         scaled = (rows - middle) / size
-        slack = SLACK * (1 + float(np.max(np.abs(middle) / size)))
+        slack = SLACK * (1 + float(np.max(np.abs(middle) / size))) + excess(self.columns)
         norms = np.linalg.norm(scaled, ord=self.p, axis=1)
         inside: NDArray[np.bool_] = norms <= 1 + slack
         return inside
@@ -184,12 +185,12 @@ class Ball(Body):
 
     def shrink(
         self, entries: Floats, layout: Layout, out: Floats, spare: Floats, target: float
-    ) -> Floats:
-        """Fills ``out`` with the centred row, capped and weighted; gives a factor for each row.
+    ) -> tuple[Floats, Floats]:
+        """The centred and weighted rows, in ``out`` or as they were, and a factor for each row.
 
-        The norm is a sum in an order that the layout fixes by the row alone, so it is the same
-        wherever the row stands; its relative error is below 2^-45. A row with NaN has a NaN factor.
-        Entries beyond 2^200 radii count as 2^200 radii.
+        The norm is one of ``row_totals``, so it is the same in every container. It is too short by
+        at most ``excess`` and 2^-45. A row with NaN has a NaN factor. Entries beyond 2^150 radii
+        count as 2^150 radii: a row without such an entry is the same with them and without.
         """
         source = entries
         if not self._around_zero:
@@ -200,13 +201,13 @@ class Ball(Body):
             limit, cap = target * float(self.size[0]), _HUGE * float(self.size[0])
         else:
             source = np.multiply(source, layout.of_columns(weights), out=out)
-        if self.columns <= _NARROW:
-            source.T.clip(-cap, cap, out=out.T)
-        else:
-            source.clip(-cap, cap, out=out)
-        terms = np.multiply(out, out, out=spare) if self.p == 2 else np.abs(out, out=spare)
-        norm = layout.totals(terms)
-        return np.minimum(1.0, limit / (np.sqrt(norm) if self.p == 2 else norm))
+        if not _lie_alike(source, out):
+            source = _copied(source, out)
+        total = row_totals(source, layout, self.p, self.columns, spare)
+        if (total >= cap**self.p).any():
+            source = np.clip(source, -cap, cap, out=out)
+            total = row_totals(source, layout, self.p, self.columns, spare)
+        return source, np.minimum(1.0, limit / (np.sqrt(total) if self.p == 2 else total))
 
     def project(self, entries: Floats, layout: Layout = DENSE) -> Floats:
         if self.p == inf:
@@ -225,8 +226,9 @@ class Ball(Body):
             known = np.where(missing, layout.of_columns(self._floats[1]), entries)
             return np.where(missing, np.nan, self._brought(known, layout))
         out, spare = (np.empty(entries.shape[::-1]).T for _ in range(2))
-        factor = layout.of_rows(self.shrink(entries, layout, out, spare, 1.0))
-        shrunk = out * factor
+        source, shortened = self.shrink(entries, layout, out, spare, 1.0)
+        factor = layout.of_rows(shortened)
+        shrunk = source * factor
         size, middle = map(layout.of_columns, self._floats)
         if self._weights is not None:
             shrunk *= size
@@ -242,11 +244,11 @@ class Ball(Body):
         """Shrinks each row by as much as rounding may lengthen it, then rounds.
 
         Let v be the rounded row and R the radii in grid units. ||v / R||_p is at most
-        ||x / R||_p + ||1 / (2 R)||_p, so scaling to the target 1 - ||1 / (2 R)||_p, less 2^-44
-        for the float operations, keeps v in the ball. The centre is rounded towards 0, which
-        makes none of its norms larger. Of a sparse row around 0 only the stored entries are
-        rounded: the others lie on the grid, so rounding adds no more to the norm than to a row
-        that stores all of its entries.
+        ||x / R||_p + ||1 / (2 R)||_p, so scaling to the target 1 - ||1 / (2 R)||_p, less ``excess``
+        for the norm and 2^-44 for the other float operations, keeps v in the ball. The centre is
+        rounded towards 0, which makes none of its norms larger. Of a sparse row around 0 only the
+        stored entries are rounded: the others lie on the grid, so rounding adds no more to the
+        norm than to a row that stores all of its entries.
         """
         if self.p == inf:
             return self._as_box(self.middle).snapper()
@@ -262,7 +264,7 @@ class Ball(Body):
             raise ParameterError(
                 f"{self!r}: the radii differ by too much to be summed on one grid; scale() the rows"
             )
-        target = float(1 - rounding) * (1 - _ROUNDING)
+        target = float(1 - rounding) * (1 - excess(self.columns) - _ROUNDING)
         radii = to_floats(tuple(r / unit for r in self.size))
         weighted = self._weights is not None
         if not weighted:
@@ -278,6 +280,22 @@ class Ball(Body):
         implied = max(len(self.size), len(self.middle))
         parts += [f"columns={self.columns}"] if self.columns != implied else []
         return f"dp.bodies.Ball({', '.join(parts)})"
+
+
+def _lie_alike(one: Floats, other: Floats) -> bool:
+    """Whether both are contiguous in the same order."""
+    return (one.flags.c_contiguous and other.flags.c_contiguous) or (
+        one.flags.f_contiguous and other.flags.f_contiguous
+    )
+
+
+def _copied(source: Floats, out: Floats) -> Floats:
+    """Column by column where rows are so short that one row after another is slow."""
+    if source.shape[-1] <= _NARROW:
+        np.copyto(out.T, source.T)
+    else:
+        np.copyto(out, source)
+    return out
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -322,11 +340,11 @@ class _Shrink(GridRounding):
 
     def _rounded(self, entries: Floats, layout: Layout, out: Floats, spare: Floats) -> bool:
         """Fills ``out``, with the rounded centre for a row with NaN; whether there is no such."""
-        factor = self.ball.shrink(entries, layout, out, spare, self.target)
+        source, factor = self.ball.shrink(entries, layout, out, spare, self.target)
         if len(self.radii) == 1:
-            np.multiply(out, layout.of_rows(factor * self.radii[0]), out=out)
+            np.multiply(source, layout.of_rows(factor * self.radii[0]), out=out)
         else:
-            np.multiply(out, layout.of_rows(factor), out=out)
+            np.multiply(source, layout.of_rows(factor), out=out)
             np.multiply(out, layout.of_columns(self.radii), out=out)
         np.add(out, layout.of_columns(self.magic), out=out)
         missing = np.isnan(factor)

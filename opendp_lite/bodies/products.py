@@ -16,6 +16,7 @@ from opendp_lite.bodies.grid_rounding import GRID_BITS, GridRounding, grid_expon
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.layout import DENSE, Layout
 from opendp_lite.engines.missing import holds_missing, whole_rows
+from opendp_lite.engines.row_totals import excess, row_totals
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import Number, format_number, nearest, positive, sqrt_up
 from opendp_lite.fields import initialise
@@ -146,7 +147,7 @@ class OuterProducts(Body):
         vectors[each, pivot] = root
         vectors[~(largest > _TINY)] = 0.0
         vectors = vectors.clip(-_HUGE, _HUGE)
-        squares = DENSE.totals(np.square(vectors).T.copy().T)
+        squares = row_totals(vectors, DENSE, 2, self.side)
         short = np.minimum(1.0, target / size / np.maximum(squares, _TINY))
         found: Floats = products(vectors) * (short * size)[:, None]
         return found
@@ -166,7 +167,8 @@ class OuterProducts(Body):
         rounding = unit * sqrt_up(Fraction(self.columns)) / self.size
         if rounding > Fraction(1, 2**8):
             raise ParameterError(f"{self!r}: too many columns to be summed on one grid")
-        target = nearest(self.size) * float(1 - rounding) * (1 - _ROUNDING)
+        short = float(1 - rounding) * (1 - excess(self.side) - _ROUNDING)
+        target = nearest(self.size) * short
         return _Rounded(self, target, float(1 / unit))
 
     def __repr__(self) -> str:

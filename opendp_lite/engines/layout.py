@@ -24,8 +24,20 @@ class Layout(Protocol):
         """One number a row in a shape that meets the entries."""
         ...
 
-    def totals(self, terms: Floats) -> Floats:
-        """The sum of each row's terms, in an order fixed by the row alone; may write to them."""
+    def sums(self, terms: Floats) -> Floats:
+        """The sum of each row's terms, added in any order."""
+        ...
+
+    def sums_of_squares(self, entries: Floats) -> Floats:
+        """The sum of the squares of each row's entries, added in any order."""
+        ...
+
+    def longest(self, entries: Floats) -> int:
+        """How many entries a row has at most."""
+        ...
+
+    def row(self, entries: Floats, place: int) -> Floats:
+        """The entries of one row."""
         ...
 
     def column_sums(self, steps: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -42,20 +54,20 @@ class Dense:
     def of_rows(self, numbers: NDArray[Any]) -> NDArray[Any]:
         return numbers[:, None]
 
-    def totals(self, terms: Floats) -> Floats:
-        """Halves are added to halves; every NaN is the usual one.
+    def sums(self, terms: Floats) -> Floats:
+        found: Floats = np.add.reduce(terms, axis=1)
+        return found
 
-        Which of two NaN a sum keeps, with its sign, depends on where in a vector register it lies.
-        """
-        upright = terms.T
-        count = len(upright)
-        while count > 1:
-            half = (count + 1) // 2
-            upright[: count - half] += upright[half:count]
-            count = half
-        total: Floats = upright[0]
-        total[np.isnan(total)] = np.nan
-        return total
+    def sums_of_squares(self, entries: Floats) -> Floats:
+        found: Floats = np.einsum("ij,ij->i", entries, entries)
+        return found
+
+    def longest(self, entries: Floats) -> int:
+        return int(entries.shape[1])
+
+    def row(self, entries: Floats, place: int) -> Floats:
+        row: Floats = entries[place]
+        return row
 
     def column_sums(self, steps: NDArray[np.int64]) -> NDArray[np.int64]:
         found: NDArray[np.int64] = np.add.reduce(steps, axis=0)

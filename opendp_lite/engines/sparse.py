@@ -22,7 +22,6 @@ from opendp_lite.errors import DataError
 
 STORED_ENTRIES: Final = 262144
 """Stored entries in a block: each block costs a total of every column, so they are few."""
-_RUN: Final = 32
 _WORKING_ARRAYS: Final = 8
 """Those of a block that are held at once."""
 KEEPING: Final = (
@@ -82,24 +81,25 @@ class SparseRows:
     def of_rows(self, numbers: NDArray[Any]) -> NDArray[Any]:
         return np.repeat(numbers, np.diff(self.ends))
 
-    def totals(self, terms: Floats) -> Floats:
-        """Runs of 32 terms are added up one by one, then the sums of the runs likewise.
-
-        These are elementwise operations, so the order is the row's alone, whatever numpy does
-        inside a sum. A total of n terms is rounded 31 log_32(n) times at most, rounded up.
-        """
-        ends = self.ends
-        while len(terms) and np.diff(ends).max() > 1:
-            terms, ends = _sums_of_runs(terms, ends)
+    def sums(self, terms: Floats) -> Floats:
         found = np.zeros(len(self))
-        found[ends[:-1] < ends[1:]] = terms
-        found[np.isnan(found)] = np.nan
+        filled = self.ends[:-1] < self.ends[1:]
+        if len(terms):
+            found[filled] = np.add.reduceat(terms, self.ends[:-1][filled])
         return found
 
+    def sums_of_squares(self, entries: Floats) -> Floats:
+        return self.sums(entries * entries)
+
+    def longest(self, entries: Floats) -> int:
+        return int(np.diff(self.ends).max(initial=0))
+
+    def row(self, entries: Floats, place: int) -> Floats:
+        return entries[self.ends[place] : self.ends[place + 1]]
+
     def column_sums(self, steps: Whole) -> Whole:
-        """The sum modulo 2^64 of each column of whole numbers in the places of the entries."""
         sums = np.zeros(self.columns, dtype=np.int64)
-        np.add.at(sums, self.indices, steps)
+        np.add.at(sums, self.indices.astype(np.intp, copy=False), steps)
         return sums
 
     def __array__(self, *arguments: object, **named: object) -> Never:
@@ -157,32 +157,6 @@ class SparseMatrix(Source):
             ends = np.append(0, np.cumsum(stored))[ends]
             values, indices = values[stored], indices[stored]
         return SparseRows(values, indices, ends, self.shape[1])
-
-
-def _sums_of_runs(terms: Floats, ends: Whole) -> tuple[Floats, Whole]:
-    """The sum of each run of at most ``_RUN`` terms of a row, and the ends of each row's sums.
-
-    Runs are sorted by length, so the first terms are added to the second ones of all that have two,
-    and so on.
-    """
-    counts = np.diff(ends)
-    runs = -(-counts // _RUN)
-    sums_ends = np.append(0, np.cumsum(runs))
-    rows = np.repeat(np.arange(len(counts)), runs)
-    skipped = _RUN * (np.arange(len(rows)) - sums_ends[rows])
-    lengths = np.minimum(counts[rows] - skipped, _RUN)
-    order = np.argsort((_RUN - lengths).astype(np.uint8), kind="stable")
-    at_least = len(rows) - np.cumsum(np.bincount(lengths, minlength=_RUN + 1))
-    places = (ends[rows] + skipped)[order]
-    sums = terms[places]
-    spare = np.empty_like(sums)
-    for held in at_least[1 : lengths.max()].tolist():
-        places += 1
-        # "clip" spares a copy of the result: every place is within the terms.
-        sums[:held] += terms.take(places[:held], out=spare[:held], mode="clip")
-    found = np.empty_like(sums)
-    found[order] = sums
-    return found, sums_ends
 
 
 def _in_order(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import inf
 from operator import mul
+from typing import Final
 
 import attrs
 import numpy as np
@@ -17,6 +18,7 @@ from opendp_lite.domains import Rows
 from opendp_lite.engines.entries import EntryMap
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.layout import Layout
+from opendp_lite.engines.row_totals import row_totals
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import described, nearest, sqrt_up
 from opendp_lite.examples import example
@@ -25,6 +27,8 @@ from opendp_lite.recipes import stage
 from opendp_lite.spaces import Space, records
 from opendp_lite.transformations.row_map import row_map_trusted
 
+_BEYOND: Final = 2.0**1000
+
 
 @attrs.frozen(repr=False)
 class Lengths(EntryMap):
@@ -32,10 +36,11 @@ class Lengths(EntryMap):
 
     p: float
     largest: float
+    columns: int
 
     def on_entries(self, entries: Floats, layout: Layout) -> Floats:
-        terms = np.multiply(entries, entries) if self.p == 2 else np.abs(entries)
-        totals = layout.totals(terms)
+        totals = row_totals(entries, layout, self.p, self.columns)
+        totals[totals >= _BEYOND] = inf
         lengths: Floats = np.minimum(np.sqrt(totals) if self.p == 2 else totals, self.largest)
         return lengths[:, None]
 
@@ -51,8 +56,9 @@ def norm(space: Space[Rows], p: float = 2) -> Transformation[Space[Rows], Space[
 
     Returns:
         Rows of one number, between the smallest and the largest norm that the rows' bounds allow. A
-        norm whose squares are beyond floats counts as the largest. A row with a missing entry has a
-        missing norm.
+        norm of 2^500 or more (2^1000 where ``p`` is 1) counts as the largest. A row with a missing
+        entry has a missing norm. The last bits of a norm are rounded up, by at most 2^-36 of it, or
+        by 2^-41 times the number of columns where that is more. One column keeps all bits.
 
     Raises:
         ParameterError: If ``p`` is neither 1 nor 2.
@@ -61,8 +67,8 @@ def norm(space: Space[Rows], p: float = 2) -> Transformation[Space[Rows], Space[
         ``d_out = d_in`` under either row metric.
 
     Proof:
-        Row by row (``row_map``). The entries of a row are added in a fixed order, so the norm is
-        the same to the last bit wherever the row stands.
+        Row by row (``row_map``). The norm is the same to the last bit wherever the row stands:
+        ``row_totals``.
 
     Example:
         >>> import opendp_lite as dp, numpy as np
@@ -75,9 +81,9 @@ def norm(space: Space[Rows], p: float = 2) -> Transformation[Space[Rows], Space[
     ends, radii = body.bounds(), body.radii()
     largest = None if radii is None else radii.of(p)
     if ends is None or not largest:
-        return row_map_trusted(space, Lengths(p, inf), Everything(1))
+        return row_map_trusted(space, Lengths(p, inf, body.columns), Everything(1))
     least = _shortest(unsigned(ends)[0], p, body.columns)
-    return row_map_trusted(space, Lengths(p, nearest(largest)), Box(least, largest))
+    return row_map_trusted(space, Lengths(p, nearest(largest), body.columns), Box(least, largest))
 
 
 def _shortest(entries: Values, p: float, columns: int) -> Fraction:

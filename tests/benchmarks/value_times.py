@@ -9,9 +9,11 @@ import numpy as np
 from compare import Row, at_most, compared, power
 
 import opendp_lite as dp
+from opendp_lite.engines.row_totals import cell_bits, floats_beyond
 
 SIZE = 1_000_000
 LISTED = 100_000
+WIDE, COLUMNS = 10_000, 100
 ROUNDS = 11
 SEEN = 100
 """These rows have no target; the ratio is what the privacy page warns of."""
@@ -24,6 +26,15 @@ FEATURES = (
     >> dp.sum()
     >> dp.gaussian(rho=0.03)
 )
+CLIPPED = dp.records(columns=COLUMNS) >> dp.clip_to_norm(5) >> dp.sum() >> dp.gaussian(rho=0.03)
+
+
+def at_the_end_of_a_cell() -> float:
+    """Rows of this number have norms whose last bits must be decided exactly."""
+    cell = 1 << cell_bits(COLUMNS)
+    start = np.float64(COLUMNS * 0.3).view(np.int64) // cell * cell
+    end = np.int64(start + floats_beyond(COLUMNS))
+    return float(np.sqrt(end.view(np.float64) / COLUMNS))
 
 
 def rows() -> Iterator[Row]:
@@ -43,6 +54,8 @@ def rows() -> Iterator[Row]:
         ("the same, scale='log'", NARROW, plain, "equal rows", even, SIZE),
         ("Chebyshev(16), random rows", FEATURES, plain, "equal rows", even, SIZE),
     ]
+    edge = np.full((WIDE, COLUMNS), at_the_end_of_a_cell())
+    cases += [("clip_to_norm, ends of cells", CLIPPED, edge, "rows beside", edge * 1.001, WIDE)]
     for work, release, slow, peer, quick, size in cases:
         bound = release.bound
         yield compared(

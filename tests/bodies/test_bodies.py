@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
+from opendp_lite.engines.row_totals import excess
+from opendp_lite.exact import sqrt_up
 from opendp_lite.norms import Norms
 
 BODIES = [
@@ -312,3 +314,13 @@ def test_totals_beyond_int64_in_a_row_of_the_simplex():
 def test_refusals(make, words):
     with pytest.raises(dp.ParameterError, match=words):
         make()
+
+
+@pytest.mark.parametrize("p", [1, 2])
+@pytest.mark.parametrize("columns", [2, 1000, 70_000])
+def test_a_row_is_shortened_by_what_rounding_and_its_norm_may_add(columns, p):
+    body = dp.bodies.Ball(300, p=p, columns=columns)
+    half = Fraction(2) ** body.exponent() / 600
+    rounding = half * columns if p == 1 else sqrt_up(half * half * columns)
+    longest = (Fraction(body.snapper().target) ** p) * (1 + Fraction(excess(columns)))
+    assert longest * (1 + Fraction(1, 2**45)) < (1 - rounding) ** p
