@@ -99,6 +99,8 @@ def described(value: object) -> str:
         return text if len(text) <= _SHORT else f"{text[:_SHORT]}..."
     if type(value) in (tuple, list):
         return "a list or tuple"
+    if hasattr(type(value), "value"):
+        return f"an object of type {type(value).__name__} (did you mean its .value?)"
     return f"an object of type {type(value).__name__}"
 
 

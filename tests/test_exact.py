@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import opendp_lite as dp
 from opendp_lite.errors import ParameterError
 from opendp_lite.exact import (
     described,
@@ -117,3 +118,9 @@ def test_a_span_of_time_is_no_number(unit):
 
 def test_what_is_no_number_is_called_what_it_is():
     assert [described(each) for each in ((1, 2), "f")] == ["a list or tuple", "'f'"]
+
+
+def test_a_release_in_place_of_its_number_is_named_with_the_number():
+    release = dp.session([1.0] * 100, budget=dp.rho(1))(dp.count() >> dp.gaussian(rho=0.1))
+    with pytest.raises(dp.OpenDPLiteError, match=r"type Release \(did you mean its \.value\?\)"):
+        dp.clamp(0, release)
