@@ -13,7 +13,7 @@ from opendp_lite.samplers._arrays import Flags, Floats, Numbers
 from opendp_lite.samplers.entropy import Entropy, Words
 from opendp_lite.samplers.quantile_table import QuantileTable, Work
 
-LANES: Final = 16_000
+LANES: Final = 34_000
 """Variates in a block. Arrays of a power of two would take the same places in a cache."""
 _SIGN: Final = np.uint64(2**63)
 _MOST_SPARE: Final = 8
