@@ -203,11 +203,12 @@ class Ball(Body):
             source = np.multiply(source, layout.of_columns(weights), out=out)
         if not _lie_alike(source, out):
             source = _copied(source, out)
-        total = row_totals(source, layout, self.p, self.columns, spare)
-        if (total >= cap**self.p).any():
+        p = self.p if self.columns > 1 else 1
+        total = row_totals(source, layout, p, self.columns, spare)
+        if np.fmax.reduce(total, initial=0.0) >= cap**p:
             source = np.clip(source, -cap, cap, out=out)
-            total = row_totals(source, layout, self.p, self.columns, spare)
-        return source, np.minimum(1.0, limit / (np.sqrt(total) if self.p == 2 else total))
+            total = row_totals(source, layout, p, self.columns, spare)
+        return source, np.minimum(1.0, limit / (np.sqrt(total) if p == 2 else total))
 
     def project(self, entries: Floats, layout: Layout = DENSE) -> Floats:
         if self.p == inf:

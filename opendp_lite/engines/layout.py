@@ -25,7 +25,7 @@ class Layout(Protocol):
         ...
 
     def sums(self, terms: Floats) -> Floats:
-        """The sum of each row's terms, added in any order."""
+        """The sum of each row's terms, added in any order; it may lie where the terms lay."""
         ...
 
     def sums_of_squares(self, entries: Floats) -> Floats:
@@ -55,7 +55,7 @@ class Dense:
         return numbers[:, None]
 
     def sums(self, terms: Floats) -> Floats:
-        found: Floats = np.add.reduce(terms, axis=1)
+        found: Floats = terms[:, 0] if terms.shape[1] == 1 else np.add.reduce(terms, axis=1)
         return found
 
     def sums_of_squares(self, entries: Floats) -> Floats:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.layout import Layout
 
-_LEAST_BITS: Final = 16
+_LEAST_BITS: Final = 18
 _MORE_BITS: Final = 10
 """At most about one row in 2^9 lies so near to the end of a cell that it is added up exactly."""
 _FINITE: Final = 2.0**1001
@@ -59,9 +59,8 @@ def row_totals(
         computed. Cells do not end at such a float, since sums of short numbers often lie there.
     """
     found = layout.sums_of_squares(entries) if p == 2 else layout.sums(np.abs(entries, out=spare))
-    missing = np.isnan(found)
-    if missing.any():
-        found[missing] = np.nan
+    if np.isnan(found.max(initial=0.0)):
+        found[np.isnan(found)] = np.nan
     if columns == 1:
         return found
     cell = 1 << cell_bits(columns)
@@ -69,7 +68,8 @@ def row_totals(
     bits = found.view(np.int64)
     bits += up + margin
     inside = bits & (cell - 1)
-    for row in np.flatnonzero(inside < 2 * margin).tolist():
+    doubtful = inside < 2 * margin
+    for row in np.flatnonzero(doubtful).tolist() if doubtful.any() else ():
         if found[row] < _FINITE:
             terms = _terms(layout.row(entries, row), p)
             bits[row] = np.float64(fsum(terms.tolist())).view(np.int64) + up

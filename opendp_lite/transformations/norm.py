@@ -57,7 +57,7 @@ def norm(space: Space[Rows], p: float = 2) -> Transformation[Space[Rows], Space[
     Returns:
         Rows of one number, between the smallest and the largest norm that the rows' bounds allow. A
         norm of 2^500 or more (2^1000 where ``p`` is 1) counts as the largest. A row with a missing
-        entry has a missing norm. The last bits of a norm are rounded up, by at most 2^-36 of it, or
+        entry has a missing norm. The last bits of a norm are rounded up, by at most 2^-34 of it, or
         by 2^-41 times the number of columns where that is more. One column keeps all bits.
 
     Raises:
