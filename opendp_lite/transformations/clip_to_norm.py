@@ -33,10 +33,11 @@ def clip_to_norm(
 
     Returns:
         Rows in ``Ball(radius, p)``. Where no entry was negative before, as after ``clamp(0,
-        upper)``, they lie in ``NonNegativeBall(radius, p)``. An infinite entry counts as 2^200
-        radii. A missing entry stays missing, and the rest of its row is shortened as if it were 0.
-        Rows of a bounded total, such as those of a ``Simplex``, stay in their body where that
-        tells more than the ball.
+        upper)``, they lie in ``NonNegativeBall(radius, p)``. An infinite entry counts as 2^150
+        radii. Lengths are rounded up, by at most 2^-34 or 2^-41 times the number of columns, so a
+        row of nearly the radius may become so much shorter. A missing entry stays missing, and the
+        rest of its row is shortened as if it were 0. Rows of a bounded total, such as those of a
+        ``Simplex``, stay in their body where that tells more than the ball.
 
     Raises:
         ParameterError: If the radius is not above 0, or ``p`` is neither 1 nor 2.
