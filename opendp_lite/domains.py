@@ -21,7 +21,6 @@ from opendp_lite.engines.rows import LazyRows, materialise
 from opendp_lite.engines.source import public_columns, public_size
 from opendp_lite.errors import DataError, ParameterError, SpaceError
 from opendp_lite.exact import described
-from opendp_lite.fields import stamped
 from opendp_lite.grid import Grid
 from opendp_lite.metrics import AbsoluteDistance, L2Distance, Metric, SymmetricDistance
 from opendp_lite.shown_results import printable
@@ -168,7 +167,7 @@ class Rows(Domain):
         return LazyRows(held(source, self.columns, self.size))
 
     def of_release(self, value: Any, words: Callable[[int], NDArray[np.uint64]]) -> Any:
-        return stamped(value, keys=lambda places: words(len(places)))
+        return value.for_release(lambda places: words(len(places)))
 
     def _columns_message(self, found: int) -> str:
         return (

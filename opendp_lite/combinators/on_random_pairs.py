@@ -16,6 +16,7 @@ from opendp_lite.core import Facts, M, Measurement
 from opendp_lite.domains import Rows
 from opendp_lite.engines.collect_rows import CollectRows
 from opendp_lite.engines.deferred import Released
+from opendp_lite.engines.door import opened
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.missing import LEAVE_OUT, fold_present
 from opendp_lite.engines.rows import LazyRows
@@ -94,7 +95,7 @@ def on_random_pairs(
         order = order[: len(order) - len(order) % rows]
         gaps = columns[:, order[::2]] - columns[:, order[1::2]]
         halves = (gaps * gaps / 2).reshape(len(columns), -1, rows // 2)
-        return inner.function(LazyRows(plain_nan(halves.mean(axis=2).T)), entropy)
+        return inner.function(LazyRows(opened(plain_nan(halves.mean(axis=2).T))), entropy)
 
     def privacy_map(distance: Fraction) -> Any:
         return inner.privacy_map(distance * factor)

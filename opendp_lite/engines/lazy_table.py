@@ -86,6 +86,10 @@ class LazyTable:
     beside: tuple[Column, ...] = ()
     keys: Keys | None = None
 
+    def for_release(self, keys: Keys) -> LazyTable:
+        """The same, read for a release."""
+        return attrs.evolve(self, keys=keys)
+
     def select(self, names: tuple[str, ...], step: str) -> LazyTable:
         """The same rows with the columns that a step asks for, refused where a table lacks one."""
         self.dataset.require(names, step)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.engines.applied import applied, summarised
-from opendp_lite.engines.door import opened, read
+from opendp_lite.engines.door import read
 from opendp_lite.engines.fold import AsTheyLie, Block, Fold, Scratch
 from opendp_lite.engines.least_rows import Keys
 from opendp_lite.engines.quiet import quiet_for
@@ -37,16 +37,20 @@ class LazyRows:
     """Rows with block functions that wait to be applied to them.
 
     Attributes:
-        source: A container, which is opened here.
+        source: An opened container.
         functions: Applied one after the other to each block.
         fused: The name of the step that a fold of them will do itself, where there is one.
         keys: Random words for rows, of the release that they are read for; None for no release.
     """
 
-    source: Source = attrs.field(converter=opened)
+    source: Source
     functions: tuple[Part, ...] = ()
     fused: str = ""
     keys: Keys | None = None
+
+    def for_release(self, keys: Keys) -> LazyRows:
+        """The same, read for a release."""
+        return LazyRows(self.source, self.functions, self.fused, keys)
 
     def numbers(self) -> LazyRows:
         """Itself: a table gives its columns as numbers here."""
@@ -289,18 +293,15 @@ def _shared(plans: Sequence[_Plan]) -> tuple[list[tuple[int, Part]], list[int]]:
         folds. The place 0 is the block, and i is the outcome of the function i - 1.
     """
     steps: list[tuple[int, Part]] = []
+    known: dict[tuple[int, int], int] = {}
     places = []
     for plan in plans:
         place = 0
         for part in plan.functions:
-            same = (
-                index
-                for index, (before, known) in enumerate(steps)
-                if before == place and known.function is part.function
-            )
-            found = next(same, len(steps))
-            if found == len(steps):
+            same = place, id(part.function)
+            if same not in known:
                 steps.append((place, part))
-            place = found + 1
+                known[same] = len(steps)
+            place = known[same]
         places.append(place)
     return steps, places

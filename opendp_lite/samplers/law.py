@@ -155,7 +155,7 @@ class Law(Noise, ErrorLaw):
                 return super().release(values, exponent, entropy)
             return self._release_runs(values, exponent, entropy)
         found = [self._onto_step(value, shift, entropy) for value in values.tolist()]
-        small = all(abs(each) < _SAFE for each in found)
+        small = max(map(abs, found), default=0) < _SAFE
         return np.array(found, dtype=np.int64 if small else object)
 
     def _release_runs(self, values: Steps, exponent: int, entropy: Entropy) -> Steps:

@@ -13,9 +13,10 @@ written down here. So it is the same, bit for bit, on every machine, and so is w
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from math import frexp
+from struct import Struct
 from typing import Final, NamedTuple
 
 import attrs
@@ -41,6 +42,7 @@ _SHIFT: Final = 52 - _SEGMENT_BITS
 _BEFORE: Final = ((1023 + 43) << _SEGMENT_BITS) - 1
 MASK: Final = 2**63 - 1
 """The bits of a word that h is made of: all but the highest, which is a sign."""
+_ROW: Final = Struct("4d")
 _NODES: Final = (0.9619397662556434, 0.6913417161825449, 0.3086582838174551, 0.03806023374435663)
 """Those of Chebyshev on (0, 1), from the largest on."""
 
@@ -54,8 +56,8 @@ class QuantileTable:
     """
 
     cubics: Floats
-    _rows: memoryview = attrs.field(
-        default=attrs.Factory(lambda table: table.cubics.data, takes_self=True),
+    _row: Callable[[int], tuple[float, ...]] = attrs.field(
+        default=attrs.Factory(lambda it: partial(_ROW.unpack_from, it.cubics), takes_self=True),
         init=False,
         repr=False,
     )
@@ -84,8 +86,8 @@ class QuantileTable:
             return None
         mantissa, octave = frexp(uniform)
         row = (octave - _FIRST_OCTAVE << _SEGMENT_BITS) + int(mantissa * 2 * _SEGMENTS) + 1
-        rows, x = self._rows, uniform
-        return ((rows[row, 0] * x + rows[row, 1]) * x + rows[row, 2]) * x + rows[row, 3]
+        cube, square, slope, start = self._row(row * _ROW.size)
+        return ((cube * uniform + square) * uniform + slope) * uniform + start
 
 
 class Work(NamedTuple):

@@ -13,6 +13,7 @@ from opendp_lite.bodies.bounds import Bounds, format_bounds, parse_bounds, to_fl
 from opendp_lite.bodies.box import Box
 from opendp_lite.core import Transformation
 from opendp_lite.domains import Rows
+from opendp_lite.engines.door import opened
 from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.missing import LEAVE_OUT
 from opendp_lite.engines.rows import LazyRows, map_rows, materialise
@@ -91,7 +92,7 @@ def resize(
             kept = (_far if rows.source.library else _near)(complete, count, domain.columns)
         made[: len(kept)] = kept
         made[len(kept) :] = filling(count - len(kept))
-        return LazyRows(made)
+        return LazyRows(opened(made))
 
     return Transformation(
         space,

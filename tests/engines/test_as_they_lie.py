@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
+from opendp_lite.engines.door import opened
 from opendp_lite.engines.rows import LazyRows
 from opendp_lite.grid import Grid
 
@@ -122,7 +123,7 @@ def image(value: float, lower: Fraction, upper: Fraction, exponent: int, middle:
 
 
 def grid_of(query: object, data: object) -> Grid:
-    found = query.function(LazyRows(data))
+    found = query.function(LazyRows(opened(data)))
     assert isinstance(found, Grid)
     return found
 

@@ -14,6 +14,7 @@ import pytest
 from scipy.stats import chisquare
 
 import opendp_lite as dp
+from opendp_lite.engines.door import opened
 from opendp_lite.engines.rows import LazyRows
 from opendp_lite.engines.sent_work import Outcome, SentWork, installed
 from opendp_lite.measurements import _quantile_lines
@@ -219,7 +220,7 @@ NINTHS = [Fraction(i, 9) for i in range(1, 9)]
 def test_many_quantiles_are_chosen_as_in_memory_from_the_same_places() -> None:
     """Rows of one cell stand in random order: the secret of a release gives each row a place."""
     lattice, prices = LinearLattice(-10.0, 10.0, 6), Prices(1, replaces=False)
-    column = Columns(LazyRows(arrays.from_array(NUMBERS, chunks=301)), "a step")[0]
+    column = Columns(LazyRows(opened(arrays.from_array(NUMBERS, chunks=301))), "a step")[0]
     there, again, other = (placed(column, lattice, InsecureSeededEntropy(i)) for i in (1, 1, 2))
     rows = [each.numbers.between(0, ROWS) for each in (there, again, other)]
     assert np.array_equal(rows[0], rows[1])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
+from opendp_lite.engines.door import opened
 from opendp_lite.engines.rows import LazyRows
 
 
@@ -59,10 +60,10 @@ def test_wide_rows_of_any_type_and_strides_add_up_to_their_images(columns):
     boxed = dp.records(columns=columns) >> dp.clamp(-1, 2) >> dp.sum()
     rows = wild_rows(columns)
     for query in (clipped, boxed):
-        alone = sum(query.function(LazyRows(row[None])).steps for row in rows[:-1])
+        alone = sum(query.function(LazyRows(opened(row[None]))).steps for row in rows[:-1])
         for data in (rows, np.asfortranarray(rows), rows[::-1], np.repeat(rows, 2, 1)[:, ::2]):
-            assert np.array_equal(query.function(LazyRows(data)).steps, alone)
+            assert np.array_equal(query.function(LazyRows(opened(data))).steps, alone)
         single = np.clip(rows, -1e38, 1e38).astype(np.float32)
         for data in (single, np.nan_to_num(single).clip(-100, 100).astype(np.int8)):
-            same = query.function(LazyRows(data.astype(np.float64))).steps
-            assert np.array_equal(query.function(LazyRows(data)).steps, same)
+            same = query.function(LazyRows(opened(data.astype(np.float64)))).steps
+            assert np.array_equal(query.function(LazyRows(opened(data))).steps, same)

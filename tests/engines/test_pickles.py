@@ -85,15 +85,17 @@ def released(rows: LazyRows, how: Any) -> Any:
 
 @pytest.mark.parametrize("how", FOLDS, ids=lambda how: type(how).__name__)
 def test_folds_and_summaries_make_a_round_trip(how):
-    expected = released(LazyRows(VALUES), how)
-    assert np.array_equal(released(sent(LazyRows(VALUES)), sent(how)), expected, equal_nan=True)
+    expected = released(LazyRows(opened(VALUES)), how)
+    assert np.array_equal(
+        released(sent(LazyRows(opened(VALUES))), sent(how)), expected, equal_nan=True
+    )
     halves = [released_summary(sent(how), part) for part in (VALUES[:2], VALUES[2:])]
     merged = how.merge(*map(sent, halves))
     assert np.array_equal(outcome(how, merged), expected, equal_nan=True)
 
 
 def released_summary(how: Any, part: np.ndarray) -> Any:
-    return fold(how, identity)(LazyRows(part))
+    return fold(how, identity)(LazyRows(opened(part)))
 
 
 @pytest.mark.parametrize(
@@ -111,7 +113,11 @@ def released_summary(how: Any, part: np.ndarray) -> Any:
     ids=lambda data: type(data).__name__,
 )
 def test_rows_with_what_waits_for_them_make_a_round_trip(data):
-    rows = map_rows(LazyRows(data), np.negative) if not sp.issparse(data) else LazyRows(data)
+    rows = (
+        map_rows(LazyRows(opened(data)), np.negative)
+        if not sp.issparse(data)
+        else LazyRows(opened(data))
+    )
     how = SumFold(dp.bodies.Box(-10, 10))
     assert np.array_equal(released(sent(rows), how), released(rows, how))
     assert sent(opened(data)).size == len(VALUES)

@@ -27,9 +27,15 @@ def test_a_step_that_two_folds_begin_with_is_done_once_a_block():
     data = np.arange(BLOCK_ENTRIES + 3.0)
     how = CollectRows(1, "")
     source = opened(data)
-    both = map_rows(LazyRows(source), halved)
-    other_order = map_rows(map_rows(LazyRows(source), raised), halved)
-    rows = both, map_rows(both, raised), map_rows(both, halved), other_order, LazyRows(source)
+    both = map_rows(LazyRows(opened(source)), halved)
+    other_order = map_rows(map_rows(LazyRows(opened(source)), raised), halved)
+    rows = (
+        both,
+        map_rows(both, raised),
+        map_rows(both, halved),
+        other_order,
+        LazyRows(opened(source)),
+    )
     found = evaluate(tuple(Deferred(each, how, how.finish) for each in rows))
     expected = data / 2, data / 2 + 1, data / 4, (data + 1) / 2, data
     for got, right in zip(found, expected, strict=True):
@@ -45,7 +51,7 @@ def test_two_folds_of_the_same_rows_are_told_apart_and_one_fold_is_done_once():
         passes.append(1)
         return iter([np.array([1.0, 5.0]), np.array([2.0])])
 
-    rows, how = LazyRows(Blocks(opening)), CollectRows(1, "")
+    rows, how = LazyRows(opened(Blocks(opening))), CollectRows(1, "")
     below = RankCounts(np.array([1.5]), 1)
     functions = (
         fold(how, lambda pieces: how.finish(pieces).tolist()),

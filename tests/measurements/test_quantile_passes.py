@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from opendp_lite.engines.door import opened
 from opendp_lite.engines.rows import LazyRows
 from opendp_lite.measurements._quantile_lines import in_cells
 from opendp_lite.measurements._quantile_passes import Columns
@@ -31,7 +32,7 @@ def test_passes_find_what_sorting_finds(
 ) -> None:
     monkeypatch.setattr("opendp_lite.measurements._quantile_passes._PARTS", parts)
     numbers = NUMBERS[name]
-    column = Columns(LazyRows(np.column_stack([numbers * 0, numbers])), "")[1]
+    column = Columns(LazyRows(opened(np.column_stack([numbers * 0, numbers]))), "")[1]
     found, expected = in_cells(column, lattice), NumbersInCells(lattice, numbers.copy())
     assert found.size == expected.size == len(numbers)
     for first in range(0, len(numbers), 9):

@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import opendp_lite as dp
+from opendp_lite.engines.door import opened
 from opendp_lite.engines.missing import LEAVE_OUT, FillEntries, FillRows, Present
 from opendp_lite.engines.rows import LazyRows
 from opendp_lite.testing.datasets import containers
@@ -266,7 +267,7 @@ def test_where_nothing_is_missing_nothing_is_copied():
 
 def test_the_projection_is_still_done_while_summing():
     clamped = dp.clamp(0, 10).bind(dp.records())
-    rows = clamped.function(LazyRows(np.zeros((3, 1))))
+    rows = clamped.function(LazyRows(opened(np.zeros((3, 1)))))
     body = clamped.output_space.domain.body
     for how in (SumFold(body), CountFold()):
         (left,) = Present(how, LEAVE_OUT)(rows).functions

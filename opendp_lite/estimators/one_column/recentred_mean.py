@@ -272,4 +272,4 @@ class _Round:
 
 def _deviation(rho: Any) -> Any:
     """Of a Gaussian that costs rho for a sensitivity of 1; rho is a number or an array."""
-    return 1 / np.sqrt(2 * np.asarray(rho, dtype=np.float64))
+    return (2 * rho) ** -0.5

@@ -11,6 +11,7 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.engines.deferred import release_of
+from opendp_lite.engines.door import opened
 from opendp_lite.engines.rows import LazyRows, map_rows, materialise
 from opendp_lite.samplers.rank_choice import RankLaw
 
@@ -73,7 +74,7 @@ def of_sorted_columns(space: Tables, inner: dp.Mechanism) -> dp.Measurement[Tabl
     def function(rows, entropy):
         columns = materialise(rows)
         columns.sort(axis=0)
-        return honest.function(LazyRows(columns), entropy)
+        return honest.function(LazyRows(opened(columns)), entropy)
 
     return attrs.evolve(honest, function=function)
 
