@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _PANELS: Final = 4
 _SIZE: Final = (7.6, 6.2)
 _BITS: Final = 2**20
+_ROOM: Final = 1.7
+"""How many radii the third panel goes up, so that its legend stands above the circle."""
+
 _TURN: Final = np.linspace(0, 2 * np.pi, 201)
 
 
@@ -107,6 +110,8 @@ def plan_steps(
     for panel, title, (x, y) in zip(panels, titles, labels, strict=True):
         panel.set_aspect("equal", "datalim")
         dressed(panel, title, x, y)
+    third.update_datalim([(0, _ROOM * radius)])
+    third.autoscale_view()
     return panels
 
 

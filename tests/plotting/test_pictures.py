@@ -440,6 +440,10 @@ def test_the_steps_of_plan() -> None:
     assert (np.abs(released - mean)[0] < 6 * noise + 1).all()
     again = line_of(PLOT.plan_steps(rows, rho=0.1, kept=0.8)[3], "private mean")
     assert np.array_equal(again, released)
+    panels[2].figure.canvas.draw()
+    top = panels[2].transData.transform([(0, radius)])[0, 1]
+    assert panels[2].get_legend().get_window_extent().y0 > top, "the legend hides the circle"
+    assert panels[2].get_ylim()[0] < -radius
     with pytest.raises(dp.ParameterError, match="rows of two columns, got shape"):
         PLOT.plan_steps(np.zeros((5, 3)))
     with pytest.raises(dp.ParameterError, match="four axes, got 2"):
