@@ -14,6 +14,24 @@ _EXERCISE: Final = re.compile(r"# Exercise (\d+)\b")
 _CHECK: Final = re.compile(r"# Check (\d+)\n@check\(\1\)\ndef check_\1\((.*)\):\n")
 WRONG: Final = ("1 / 0", "(", "np.ones((2, 3))", "'about five'", "...")
 """Two cells that fail, before and while they run; what no exercise asks for; and no answer."""
+PLAUSIBLE: Final[Mapping[tuple[str, int], tuple[str, ...]]] = {
+    ("3_the_curious_incident_of_the_free_lunch", 7): (
+        'recentred_error = means["simplex_mean"].map(1)',
+    ),
+    ("4_plan", 3): (
+        "scaling = sigma\nplanned = space >> dp.adaptive(program(scaling), dp.rho(rho))",
+        "scaling = sigma ** (2 / 3)\nplanned = space >> dp.adaptive(program(scaling), dp.rho(rho))",
+    ),
+    ("4_plan", 4): (
+        "plus = published_plan",
+        "plus = space >> dp.estimators.plan_plus_mean(100, rho=2 * rho)",
+    ),
+    ("4_plan", 6): ("repair = (1, 0.998)", "repair = (0, 1)"),
+    ("6_floating_point_breaks_privacy", 3): ("m = 2000", "m = np.inf"),
+    ("6_floating_point_breaks_privacy", 4): ("small = 0",),
+    ("6_floating_point_breaks_privacy", 6): ("full = 383", "full = -1"),
+}
+"""Wrong answers that a student might give, by lesson and exercise."""
 _SECONDS: Final = 240
 
 
@@ -64,7 +82,7 @@ def solved(notebook: Any, solutions: Mapping[int, str]) -> Any:
     return notebook
 
 
-def mistaken(notebook: Any) -> Any:
+def mistaken(notebook: Any, lesson: str) -> Any:
     """The notebook with a wrong answer of each kind to each exercise, and its check again."""
     import nbformat
 
@@ -75,7 +93,7 @@ def mistaken(notebook: Any) -> Any:
     }
     for number, (source, names) in checks.items():
         wrongs = ["\n".join(f"{name} = {each}" for name in names.split(", ")) for each in WRONG]
-        for wrong in [*wrongs, "another = 5"]:
+        for wrong in [*wrongs, "another = 5", *PLAUSIBLE.get((lesson, number), ())]:
             attempt = nbformat.v4.new_code_cell(f"# Exercise {number}\n{wrong}")
             attempt.metadata["tags"] = ["raises-exception"]
             again = nbformat.v4.new_code_cell(source.replace("# Check", "# Recheck", 1))
@@ -112,7 +130,7 @@ def main() -> None:
     lesson = Path(path)
     notebook = written(lesson)
     if rest:
-        notebook = mistaken(solved(notebook, solutions_of(lesson)))
+        notebook = mistaken(solved(notebook, solutions_of(lesson)), lesson.stem)
     found = printed(notebook)
     for cell, text in zip(notebook.cells, found, strict=True):
         if cell.source.startswith(("# Check ", "# Recheck ")):
