@@ -31,6 +31,7 @@ class ArrowPart(StoredPart):
         to_batches: Takes ``columns=`` and the settings of a scan.
         path: Of a file of this machine.
         keep: An Arrow expression that holds for the rows to take; None for all.
+        prunes: Whether Arrow may leave out groups of rows by what the file says of each group.
         shown: Makes of a batch what is opened as a block.
     """
 
@@ -39,6 +40,7 @@ class ArrowPart(StoredPart):
     to_batches: Callable[..., Any]
     path: Path | None = None
     keep: Any = None
+    prunes: bool = True
     shown: Callable[[Any], Any] = identity
 
     @classmethod
@@ -69,15 +71,25 @@ class ArrowPart(StoredPart):
 
     def batches(self, names: Sequence[str], rows: int) -> Iterator[Any]:
         with _reading(self.label):
-            found = self.to_batches(
-                columns=list(names),
-                filter=self.keep,
-                batch_size=rows,
-                batch_readahead=1,
-                fragment_readahead=1,
-                use_threads=False,
-            )
-            yield from map(self.shown, found)
+            yield from map(self.shown, self._kept(names, rows))
+
+    def _kept(self, names: Sequence[str], rows: int) -> Iterator[Any]:
+        if self.keep is None or self.prunes:
+            return self._scanned(rows, columns=list(names), filter=self.keep)
+        picked = [(name, datasets.field(name)) for name in names]
+        unused = "_".join(("kept", *names))
+        scanned = self._scanned(rows, columns=dict([*picked, (unused, self.keep)]))
+        return (batch.filter(batch[unused]).select(list(names)) for batch in scanned)
+
+    def _scanned(self, rows: int, **wanted: Any) -> Iterator[Any]:
+        found: Iterator[Any] = self.to_batches(
+            **wanted,
+            batch_size=rows,
+            batch_readahead=1,
+            fragment_readahead=1,
+            use_threads=False,
+        )
+        return found
 
 
 def _lean() -> Any:

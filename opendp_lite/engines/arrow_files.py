@@ -34,21 +34,50 @@ def parquet_blocks(
         raise ParameterError(f"dp.parquet: columns takes a list of names; write [{columns!r}]")
     names = None if columns is None else tuple(columns)
     keep = None if filters is None else filters_to_expression(filters)
-    files = parts_of(_dataset(source, "parquet", partitioning, filesystem))
-    for file in files:
-        _require_fit(file, keep)
-    return ColumnBlocks.of([attrs.evolve(file, keep=keep) for file in files], names)
+    dataset = _dataset(source, "parquet", partitioning, filesystem)
+    files = parts_of(dataset)
+    if keep is not None:
+        here = {file.path for file in dataset.get_fragments(filter=keep)}
+        files = tuple(_filtered(file, keep, file.label in here) for file in files)
+    return ColumnBlocks.of(files, names)
 
 
-def _require_fit(file: ArrowPart, keep: Any) -> None:
-    """Refuses filters of columns that a file does not have; reads no row."""
-    try:
-        _ = None if keep is None else file.schema.empty_table().filter(keep)
-    except arrow.ArrowException:
+def _filtered(file: ArrowPart, keep: Any, here: bool) -> ArrowPart:
+    """A file of which the rows are taken for which an expression holds.
+
+    What a file says of a group of rows leaves out NaN. So a filter of floats looks at each row:
+    else the other rows of its group would decide whether a row with NaN is taken.
+
+    Args:
+        file: The whole file, refused where it lacks a column that the filters ask for.
+        keep: The expression.
+        here: Whether it may hold at all in the file's directory.
+    """
+    if not _fits(keep, file.schema):
         raise FileError(
             f"{file.label}: the filters ask for a column that it does not have, or compare one "
             "with a value of another type"
-        ) from None
+        )
+    ordered = arrow.schema(field for field in file.schema if _is_ordered(field.type))
+    return attrs.evolve(file, keep=keep, prunes=not here or _fits(keep, ordered))
+
+
+def _fits(keep: Any, schema: Any) -> bool:
+    """Whether the filters ask for columns of a schema alone; reads no row."""
+    try:
+        schema.empty_table().filter(keep)
+    except arrow.ArrowException:
+        return False
+    return True
+
+
+def _is_ordered(kind: Any) -> bool:
+    """Whether the values of a type have an order, as all but NaN have."""
+    types = arrow.types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    other = types.is_floating(kind) or types.is_nested(kind)
+    return not (other or isinstance(kind, arrow.BaseExtensionType))
 
 
 def declared_columns(

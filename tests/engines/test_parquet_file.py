@@ -107,6 +107,46 @@ def test_a_partitioned_directory(tmp_path: Path) -> None:
         assert (AGE(data), AGE(data), ROWS(data)) == (3, 3, 3)
 
 
+FLOAT_FILTERS: dict[str, Any] = {
+    "unequal": [("x", "!=", 5.0)],
+    "not among": [("x", "not in", [5.0])],
+    "not below": ~(ds.field("x") < 6),
+    "of a field in a struct": ds.field("of", "x") != 5,
+    "of another column too": (ds.field("year") == 2024) & (ds.field("x") != 5),
+}
+
+
+@pytest.mark.parametrize("name", FLOAT_FILTERS)
+def test_a_filter_of_floats_looks_at_each_row(tmp_path: Path, name: str) -> None:
+    """What Parquet says of a group of rows leaves out NaN, so other rows decided on such a row."""
+    of_others = 0 if name == "not below" else 1
+    for value, others in ((4.0, of_others), (5.0, 0)):
+        x = [5.0, value, np.nan]
+        columns = {"x": x, "of": [{"x": each} for each in x], "age": [1.0, 2.0, 3.0]}
+        write(tmp_path, **{"year=2024__x": columns})
+        data = dp.parquet(tmp_path, filters=FLOAT_FILTERS[name])
+        assert (AGE(data), ROWS(data)) == (3 + 2 * others, 1 + others)
+
+
+def test_groups_of_rows_are_left_out_where_no_float_decides(tmp_path: Path) -> None:
+    table = pa.table({"age": [1, 2, 3], "x": [5.0, 5.0, np.nan]})
+    for year in (2023, 2024):
+        (tmp_path / f"year={year}").mkdir()
+        pq.write_table(table, tmp_path / f"year={year}" / "x.parquet", row_group_size=1)
+    seen: list[int] = []
+
+    def watched(batch: Any) -> Any:
+        seen.append(batch.num_rows)
+        return batch
+
+    age, x = ds.field("age"), ds.field("x")
+    for keep, rows in ((age != 2, 4), ((ds.field("year") == 2024) & (x != 5), 1)):
+        seen.clear()
+        data = dp.parquet(tmp_path, filters=keep)
+        assert ROWS(shown_by(data, watched)) == rows == sum(seen)
+        assert [part.prunes for part in data.parts] == [True, keep.equals(age != 2)]  # type: ignore[attr-defined]
+
+
 def test_other_datasets(tmp_path: Path) -> None:
     table = pa.table({"age": [1.0, None, 3.0], "sex": ["f", "m", SECRET]})
     feather = tmp_path / "x.feather"
