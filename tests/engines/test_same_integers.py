@@ -189,6 +189,38 @@ def test_numbers_that_pandas_lists_once_may_be_missing() -> None:
         assert exact(column.astype("category"), BARE) == exact(column, BARE)
 
 
+LISTED: dict[str, tuple[list[Any], Any]] = {
+    "decimals": ([Decimal("0.1"), None, Decimal("2.50"), Decimal("0.1")], object),
+    "decimals of Arrow": (
+        [Decimal("0.1"), None, Decimal("2.50"), Decimal("0.1")],
+        pd.ArrowDtype(pa.decimal128(9, 2)),
+    ),
+    "missing cells": ([None, None], object),
+    "truths and numbers": ([True, 2, None, 2, 0.5], object),
+    "long numbers": ([2**70, None, 2**70, -(2**1100)], object),
+    "long numbers of Arrow": ([2**53 + 1, None, -(2**63)], pd.ArrowDtype(pa.int64())),
+}
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_numbers_that_pandas_lists_once_are_those_of_a_plain_column(name: str) -> None:
+    cells, kind = LISTED[name]
+    column = pd.Series(cells, dtype=kind)
+    listed = column.astype("category")
+    lines = (*BARE, dp.clamp(-(2.0**71), 2.0**71) >> dp.sum())
+    assert exact(listed, lines) == exact(column, lines)
+    for several in (listed, listed[::-1], pd.concat([listed, listed]).iloc[: len(cells)]):
+        assert exact(pd.DataFrame({"x": several}), (SUM, COUNT)) == exact(
+            {"x": cells}, (SUM, COUNT)
+        )
+
+
+def test_a_categorical_with_text_among_its_values_is_no_column_of_numbers() -> None:
+    for cells, kind in ((["a", 1, None], object), ([None], "str")):
+        with pytest.raises(dp.DataError, match="holds text"):
+            SUM(pd.DataFrame({"x": pd.Series(cells, dtype=kind).astype("category")}))
+
+
 def test_a_masked_entry_of_a_list_is_missing() -> None:
     for first in ("a", 1, 0.5, True):
         listed = [first, None, np.ma.masked]

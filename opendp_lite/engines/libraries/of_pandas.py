@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from opendp_lite.engines.arrays import floats_of, no_numbers, require_numbers
 from opendp_lite.engines.categories import Categories
-from opendp_lite.engines.door import open_rows
+from opendp_lite.engines.door import open_rows, opened, read
+from opendp_lite.engines.fold import Floats
 from opendp_lite.engines.source import InMemory
 from opendp_lite.engines.table import NamedColumns
 from opendp_lite.engines.take import RowPlaces, take
@@ -37,7 +38,7 @@ class _Nullable(InMemory):
 
 @attrs.frozen(eq=False, repr=False)
 class _Converted(InMemory):
-    """A column whose type numpy is told about: sparse numbers, categories that are numbers."""
+    """A column whose type numpy is told about: sparse numbers."""
 
     column: Any
 
@@ -49,6 +50,34 @@ class _Converted(InMemory):
         found = np.asarray(self.column[start:stop])
         if found.dtype.kind == "O":
             found = floats_of(found, odd)
+        return found.reshape(-1, 1)
+
+
+@attrs.frozen(eq=False, repr=False)
+class _Listed(InMemory):
+    """A column that lists its different values, each of them a number or missing.
+
+    Attributes:
+        column: As pandas has it.
+        numbers: The number in each value that it lists, and NaN at the end.
+    """
+
+    column: Any
+    numbers: Floats
+
+    @classmethod
+    def of(cls, column: Any) -> _Listed:
+        """The cells of a column, as the values that it lists are read themselves."""
+        listed = read(opened(column.dtype.categories))
+        blocks = [np.array(block).reshape(-1) for block in listed]
+        return cls(column, np.concatenate([*blocks, np.full(1, np.nan)]))
+
+    @property
+    def size(self) -> int:
+        return len(self.column)
+
+    def between(self, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
+        found: NDArray[Any] = self.numbers[self.column.codes[start:stop]]
         return found.reshape(-1, 1)
 
 
@@ -68,11 +97,7 @@ def _of_values(values: Any) -> object:
     if isinstance(kind, pd.ArrowDtype):
         return values.__arrow_array__()
     if isinstance(kind, pd.CategoricalDtype):
-        if kind.categories.dtype.kind in "biuf":
-            return _Converted(values)
-        if kind.categories.dtype == object:
-            raise DataError(no_numbers("text"))
-        return _of_values(kind.categories.array)
+        return _Listed.of(values)
     if isinstance(kind, pd.StringDtype):
         raise DataError(no_numbers("text"))
     if isinstance(kind, pd.SparseDtype):
