@@ -28,6 +28,7 @@ dask = pytest.importorskip("dask", reason="needs dask: pip install 'opendp_lite[
 cloudpickle = pytest.importorskip("cloudpickle")
 arrays = pytest.importorskip("dask.array")
 frames = pytest.importorskip("dask.dataframe")
+clear_known_categories = pytest.importorskip("dask.dataframe.utils").clear_known_categories
 
 ROWS = 1203
 _generator = np.random.default_rng(13)
@@ -112,6 +113,28 @@ def test_every_partition_of_a_frame_gives_the_same_integers(name: str) -> None:
     for partitions in (1, 7, 40):
         cut = frames.from_pandas(FRAME, npartitions=partitions, sort=False)
         assert exact(QUERIES[name], cut) == exact(QUERIES[name], FRAME)
+
+
+@pytest.mark.parametrize("partitions", [1, 7])
+def test_categories_that_dask_does_not_know_are_those_of_each_partition(partitions: int) -> None:
+    """Dask lists a text in place of them, which is no value of the column."""
+    numbers = np.where(np.isnan(NUMBERS), np.nan, FRAME["id"])
+    whole = pd.DataFrame({"w": WORDS, "x": numbers, "id": FRAME["id"]})
+    places = np.array_split(np.arange(ROWS), partitions)
+    parts = [whole.iloc[each].astype("category") for each in places]
+    known = frames.from_pandas(whole.astype("category"), npartitions=1)
+    meta = clear_known_categories(known._meta)
+    some = frames.from_map(lambda part: part, parts, meta=meta)
+    assert not some["x"].cat.known
+    numeric = dp.select("id") >> dp.one_hot([1, 2, 98], other=True) >> dp.sum()
+    missing = dp.select("x") >> dp.one_hot([3, None]) >> dp.sum()
+    for query in (*QUERIES.values(), numeric, missing):
+        assert exact(query, some) == exact(query, whole)
+    index = some.map_partitions(pd.DataFrame.set_index, "x").index
+    assert exact(SUM, some["x"]) == exact(SUM, index) == exact(SUM, numbers)
+    for query in (dp.select("w") >> SUM, dp.select("w") >> dp.one_hot([1]) >> dp.sum()):
+        with pytest.raises(dp.DataError, match="holds text"):
+            query(some)
 
 
 @pytest.fixture

@@ -7,6 +7,10 @@ from typing import Any
 
 import attrs
 import dask.dataframe as frames  # type: ignore[import-not-found,import-untyped,unused-ignore]
+import pandas as pd  # type: ignore[import-untyped]
+from dask.dataframe.utils import (  # type: ignore[import-not-found,import-untyped,unused-ignore]
+    UNKNOWN_CATEGORIES,
+)
 
 from opendp_lite.engines.blocks import Blocks
 from opendp_lite.engines.distributed_rows import DistributedRows
@@ -23,7 +27,14 @@ class _Frames(DaskPartitions):
         return 1 if self.collection.ndim == 1 else len(self.collection.columns)
 
     def empty(self) -> Any:
-        return self.collection._meta
+        """As dask describes its partitions, without the text that it lists in place of values."""
+        meta = self.collection._meta
+        if self.collection.ndim == 1:
+            return _unlisted(meta)
+        found = meta.copy()
+        for place in range(len(meta.columns)):
+            found.isetitem(place, _unlisted(meta.iloc[:, place]))
+        return found
 
     def only(self, names: Sequence[str]) -> _Frames:
         if self.collection.ndim == 1:
@@ -35,6 +46,14 @@ class _Frames(DaskPartitions):
     def delayed(self) -> Sequence[Any]:
         found: Sequence[Any] = self.collection.to_delayed()
         return found
+
+
+def _unlisted(column: Any) -> Any:
+    """An empty column that lists nothing where each partition may list values of its own."""
+    kind = column.dtype
+    if not isinstance(kind, pd.CategoricalDtype) or UNKNOWN_CATEGORIES not in kind.categories:
+        return column
+    return pd.Series(dtype=pd.CategoricalDtype(pd.Index([], dtype=object)))
 
 
 @open_rows.register(frames.Series)
