@@ -19,6 +19,7 @@ from pyarrow import compute, csv
 
 from opendp_lite.engines.csv_plain import OfTexts, PlainCells, PlainRows
 from opendp_lite.engines.fold import Floats
+from opendp_lite.engines.quiet import QUIET
 
 _FLOAT_BYTES: Final = 8
 _QUOTE: Final = ord('"')
@@ -86,7 +87,7 @@ class ArrowRows(PlainRows):
         watched = _Watched(self.stream, between)
         left = int(self.headed)
         try:
-            for batch in self._reader(watched):
+            for batch in self._batches(watched):
                 if watched.plain and batch.num_rows:
                     yield [
                         _ArrowCells(batch.column(str(place)).slice(left)) for place in self.places
@@ -95,6 +96,17 @@ class ArrowRows(PlainRows):
         except arrow.ArrowException:
             watched.plain = False
         self.whole = watched.plain
+
+    def _batches(self, watched: _Watched) -> Iterator[Any]:
+        """What Arrow reads; it prints a byte of an odd row that is no UTF-8, if you let it."""
+        with QUIET:
+            reader = self._reader(watched)
+        while True:
+            with QUIET:
+                batch = next(reader, None)
+            if batch is None:
+                return
+            yield batch
 
     def _reader(self, watched: _Watched) -> Any:
         names = [str(place) for place in range(self.width)]
