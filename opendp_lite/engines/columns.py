@@ -15,11 +15,14 @@ from opendp_lite.engines.blocks import Blocks, OfBlocks
 from opendp_lite.engines.categories import Categories, is_missing
 from opendp_lite.engines.deferred import identity
 from opendp_lite.engines.door import NUMBERS, opened_table, read
+from opendp_lite.engines.entries import EntryMap
 from opendp_lite.engines.fold import Block, Floats
 from opendp_lite.engines.held import held
+from opendp_lite.engines.layout import Layout
 from opendp_lite.engines.quiet import attempted
 from opendp_lite.engines.reduced import Job, Merge, reduced
 from opendp_lite.engines.source import InMemory, Source
+from opendp_lite.engines.sparse import NotSparseError, densifies
 from opendp_lite.engines.table import (
     Column,
     ColumnReading,
@@ -110,6 +113,14 @@ class _NoColumns:
 
 
 NO_COLUMNS: Final = _NoColumns()
+
+
+@attrs.frozen(repr=False)
+class _Presences(EntryMap):
+    """A block function that reads all columns of numbers as ``PRESENCE`` does."""
+
+    def on_entries(self, entries: Floats, layout: Layout) -> Floats:
+        return PRESENCE.of_numbers(entries)
 
 
 @attrs.frozen
@@ -291,6 +302,8 @@ class Dataset:
         whole = range(len(self.declared or (None,)))
         if places == tuple(whole) and all(each is NUMBERS for each in readings):
             return None
+        if places == tuple(whole) and all(each is PRESENCE for each in readings):
+            return _Presences()
         return ReadColumns(places, readings)
 
     def _place(self, column: Column, width: int | None) -> int:
@@ -334,4 +347,11 @@ class _Mapped(Source):
         return self.width
 
     def blocks(self) -> Iterator[Any]:
-        return (applied(block, self.function) for block in read(self.rows))
+        return map(self._picked, read(self.rows))
+
+    def _picked(self, block: Any) -> Any:
+        try:
+            return applied(block, self.function)
+        except NotSparseError:
+            refusal = densifies("select")
+        raise refusal

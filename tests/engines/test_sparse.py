@@ -256,6 +256,16 @@ def test_what_would_densify_is_refused_whatever_the_rows_are(words, stage, rows)
         pipeline(dp.Blocks(lambda: iter([sp.csr_array((rows, 2))]), columns=2))
 
 
+def test_rows_of_named_columns_are_counted():
+    rows = np.array([[0, 1], [np.nan, 0], [0, 0], [0, np.nan]])
+    named = dp.records(columns=["a", "b"])
+    for data in (sp.csr_array(rows), dp.Blocks(lambda: iter([sp.csr_array(rows)]), columns=2)):
+        assert (named >> dp.count())(data) == 2
+        assert (named >> dp.count(missing=True))(data) == 4
+        with pytest.raises(dp.DataError, match=r"^select would.*densify.*toarray"):
+            (named >> dp.keep("a", between=(0, 1)) >> dp.count())(data)
+
+
 def test_own_row_maps_are_refused():
     @dp.stage
     def doubled(
