@@ -37,6 +37,8 @@ def parquet_blocks(
     dataset = _dataset(source, "parquet", partitioning, filesystem)
     files = parts_of(dataset)
     if keep is not None:
+        for file in files:
+            _require_fit(file, keep)
         here = {file.path for file in dataset.get_fragments(filter=keep)}
         files = tuple(_filtered(file, keep, file.label in here) for file in files)
     return ColumnBlocks.of(files, names)
@@ -49,17 +51,20 @@ def _filtered(file: ArrowPart, keep: Any, here: bool) -> ArrowPart:
     else the other rows of its group would decide whether a row with NaN is taken.
 
     Args:
-        file: The whole file, refused where it lacks a column that the filters ask for.
+        file: The whole file, which has the columns that the filters ask for.
         keep: The expression.
         here: Whether it may hold at all in the file's directory.
     """
+    ordered = arrow.schema(field for field in file.schema if _is_ordered(field.type))
+    return attrs.evolve(file, keep=keep, prunes=not here or _fits(keep, ordered))
+
+
+def _require_fit(file: ArrowPart, keep: Any) -> None:
     if not _fits(keep, file.schema):
         raise FileError(
             f"{file.label}: the filters ask for a column that it does not have, or compare one "
             "with a value of another type"
         )
-    ordered = arrow.schema(field for field in file.schema if _is_ordered(field.type))
-    return attrs.evolve(file, keep=keep, prunes=not here or _fits(keep, ordered))
 
 
 def _fits(keep: Any, schema: Any) -> bool:
