@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from importlib import import_module
 from itertools import chain, count, islice
 from math import nan
@@ -356,6 +356,11 @@ class _Wish:
         """Whether no column is named, since the file has one."""
         return self.asked[0].column is None
 
+    @cached_property
+    def marks_numbers(self) -> bool:
+        """Whether a mark of a missing value is a number."""
+        return any(map(_is_number, self.missing))
+
     def number(self, cell: str) -> float:
         """The number in a cell; raises ``ValueError`` for text."""
         text = cell.strip()
@@ -527,12 +532,16 @@ class _Table:
             return np.fromiter(self._each_number(place, cells), np.float64, len(cells))
 
     def _bare_numbers(self, cells: Sequence[str]) -> Floats:
-        """As ``_numbers``, where all cells are numbers or missing, without space around them."""
+        """As ``_numbers``, where all cells are numbers or missing; else raises ``ValueError``.
+
+        No space may stand around a number that may be a mark of a missing value.
+        """
         missing = self.wish.missing
         texts = cells
         if not missing.isdisjoint(cells):
             texts = ["nan" if cell in missing else cell for cell in cells]
-        if "_" in "".join(texts):
+        every = "".join(texts)
+        if "_" in every or (self.wish.marks_numbers and every.split(None, 1) != [every]):
             raise ValueError
         found = np.fromiter(map(float, texts), np.float64, len(texts))
         found[np.isnan(found)] = nan
@@ -590,6 +599,14 @@ def _plain_rows() -> type[PlainRows]:
     except ImportError:
         return NumpyRows
     return found
+
+
+def _is_number(mark: str) -> bool:
+    try:
+        number = float(mark)
+    except ValueError:
+        return False
+    return number == number
 
 
 def _known(text: Text) -> Text:

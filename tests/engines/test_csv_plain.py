@@ -271,3 +271,16 @@ def test_bytes_that_are_no_text_are_not_shown(tmp_path: Path, monkeypatch: Any) 
     assert total(table).tolist() == [6]
     assert sum(sum(block["x"]) for block in table.open()) == 6
     assert not shown
+
+
+@pytest.mark.parametrize("cell", [" -99", "-99 ", "\u00a0-99", '" -99"'])
+def test_a_mark_with_space_around_it_is_missing_whatever_the_other_cells_are(
+    tmp_path: Path, cell: str
+) -> None:
+    """One cell of text decided whether marks in other rows of its block counted as numbers."""
+    for other, total in (("2", 2.0), ("some text", 0.0), ("", 0.0), (" 3", 3.0)):
+        table = f"x,w\n{cell},a\n{other},b\n".encode()
+        blocks, _ = both(tmp_path / "x.csv", table, na=["-99"], text="missing")
+        assert blocks, table
+        column = dp.csv_column(tmp_path / "x.csv", "x", na=["-99"], text="missing")
+        assert (dp.clamp(-100, 100) >> dp.sum())(column) == total
