@@ -43,21 +43,34 @@ class _Watched:
     plain: bool = True
     closed: bool = False
     _before: bytes = b"\n"
+    _left: bytes = b""
     _inside: bool = False
     _allowed: NDArray[np.bool_] = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self._allowed = np.isin(np.arange(256), list(self.between))
 
-    def read(self, size: int = -1) -> bytes:
-        """Some bytes. The last of them is looked at together with those that follow."""
+    def read(self, size: int) -> bytes:
+        """Some bytes. The last of them is looked at together with those that follow.
+
+        A carriage return at the end is kept for the next time: of what begins with a line feed
+        after one, Arrow leaves out the line feed, between quotes too.
+        """
+        found = self._left + self._taken(size - len(self._left))
+        if found == b"\r":
+            found += self._taken(size - 1)
+        kept = len(found) - (len(found) > 1 and found.endswith(b"\r"))
+        found, self._left = found[:kept], found[kept:]
+        self._look(found or b"\n")
+        if not found:
+            self.plain = self.plain and not self._inside
+        return found
+
+    def _taken(self, size: int) -> bytes:
         try:
             found: bytes = self.stream.read(size)
         except (OSError, EOFError, zlib.error):
             self.plain, found = False, b""
-        self._look(found or b"\n")
-        if not found:
-            self.plain = self.plain and not self._inside
         return found
 
     def odd_row(self, row: Any) -> str:

@@ -102,6 +102,21 @@ def test_tables_are_read_alike(tmp_path: Path) -> None:
     assert 20 < refused < 280
 
 
+@pytest.mark.parametrize("ends", ["\r\n", "\r", "\r\r\n", "\n\r\n", "\r\r\n\r\n"])
+def test_ends_of_lines_between_quotes_are_kept_where_a_block_ends(
+    tmp_path: Path, monkeypatch: Any, ends: str
+) -> None:
+    """Arrow leaves out a line feed that begins a block: other rows decided on such a cell."""
+    table = "".join(f'1,"a{ends}{"b" * place}"{ends}' for place in range(9))
+    for size in range(9, 40):
+        monkeypatch.setattr(csv_arrow, "_BLOCK_BYTES", size)
+        both(tmp_path / "x.csv", f"x,w\r\n{table}".encode())
+    watched = _Watched(io.BytesIO(table.encode()), b',\r\n"')
+    cut = list(iter(lambda: watched.read(1 + len(ends)), b""))
+    assert b"".join(cut).decode() == table
+    assert all(len(part) <= 1 + len(ends) for part in cut)
+
+
 def test_bytes_that_are_no_text_and_packed_files(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     for text in (b"x,w\n1,\xff\n\xff,b\n", b"\xef\xbb\xbfx,w\n1,a\n", b'\xef\xbb\xbf"x",w\n1,a\n'):
