@@ -30,6 +30,7 @@ class ArrowPart(StoredPart):
         schema: Of all columns, those of its partition too.
         to_batches: Takes ``columns=`` and the settings of a scan.
         path: Of a file of this machine.
+        state: What tells whether it was written anew since it was opened; None for no such file.
         keep: An Arrow expression that holds for the rows to take; None for all.
         prunes: Whether Arrow may leave out groups of rows by what the file says of each group.
         shown: Makes of a batch what is opened as a block.
@@ -39,6 +40,7 @@ class ArrowPart(StoredPart):
     schema: Any
     to_batches: Callable[..., Any]
     path: Path | None = None
+    state: tuple[int, ...] | None = None
     keep: Any = None
     prunes: bool = True
     shown: Callable[[Any], Any] = identity
@@ -51,16 +53,17 @@ class ArrowPart(StoredPart):
                 f"{file.path}: a CSV or JSON file declares no types, and a dataset guesses them "
                 "from its rows; use dp.csv_column or dp.csv_table"
             )
+        path = Path(file.path) if isinstance(file.filesystem, LocalFileSystem) else None
         with _reading(file.path):
+            state = _state(path)
             own = file.physical_schema
             for name in datasets.get_partition_keys(file.partition_expression):
                 if own.get_field_index(name) < 0:
                     own = own.append(schema.field(name))
-        path = Path(file.path) if isinstance(file.filesystem, LocalFileSystem) else None
         scan = (
             {"fragment_scan_options": _lean()} if file.format.default_extname == "parquet" else {}
         )
-        return cls(file.path, own, partial(file.to_batches, schema=own, **scan), path)
+        return cls(file.path, own, partial(file.to_batches, schema=own, **scan), path, state)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -71,6 +74,10 @@ class ArrowPart(StoredPart):
 
     def batches(self, names: Sequence[str], rows: int) -> Iterator[Any]:
         with _reading(self.label):
+            if _state(self.path) != self.state:
+                raise FileError(
+                    f"{self.label}: the file was written anew since it was opened; open it again"
+                )
             yield from map(self.shown, self._kept(names, rows))
 
     def _kept(self, names: Sequence[str], rows: int) -> Iterator[Any]:
@@ -90,6 +97,14 @@ class ArrowPart(StoredPart):
             use_threads=False,
         )
         return found
+
+
+def _state(path: Path | None) -> tuple[int, ...] | None:
+    """What differs once a file was written anew: Arrow would read it by what it was before."""
+    if path is None:
+        return None
+    found = path.stat()
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _lean() -> Any:

@@ -234,6 +234,15 @@ def test_a_file_that_is_damaged_within_is_named(folder: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("columns", [{"age": [9.0] * 50}, {"age": ["42"]}, {"other": [1.0]}])
+def test_a_file_that_was_written_anew_is_named(folder: Path, columns: dict[str, Any]) -> None:
+    """Arrow read so many of its rows as there were before."""
+    people = dp.parquet(folder)
+    assert AGE(people) == 17
+    pq.write_table(pa.table(columns), folder / "b.parquet")
+    assert "b.parquet: the file was written anew since it was opened" in refusal(people)
+
+
 def test_files_that_are_not_there(folder: Path) -> None:
     assert "there is no file" in refusal(lambda: dp.parquet(f"{folder}/*.parq"))
     for paths in (folder / "none.parquet", [folder / "a.parquet", folder / "none.parquet"]):
