@@ -584,11 +584,19 @@ def _closing(stream: BinaryIO, table: _Table) -> Iterator[tuple[ColumnCells, ...
 def _again(
     path: Path, wish: _Wish, shown: Callable[[Sequence[ColumnCells]], object]
 ) -> Iterator[object]:
-    with path.open("rb") as stream, path.open("rb") as again:
+    with _reopened(path) as stream, _reopened(path) as again:
         table = wish.table(stream)
         quick = wish.delimiter.isascii() and table.width > 0
         blocks = table.quick_blocks(again) if quick else table.blocks()
         yield from map(shown, blocks)
+
+
+def _reopened(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except OSError:
+        refusal = FileError("the file is no longer there, or you may no longer read it")
+    raise refusal
 
 
 @cache

@@ -520,3 +520,15 @@ def test_size_is_checked_without_saying_the_true_one(tmp_path):
         with pytest.raises(dp.DataError) as caught:
             (space >> pipeline)(csv_column(path))
         assert "777" not in str(caught.value)
+
+
+def test_a_file_that_is_gone_is_named(tmp_path):
+    for name in "abc":
+        (tmp_path / f"{name}.csv").write_text("x\n1\n")
+    total = dp.clamp(0, 9) >> dp.sum()
+    one, several = dp.csv_column(tmp_path / "b.csv"), dp.csv_column(tmp_path)
+    assert (total(one), total(several)) == (1, 3)
+    (tmp_path / "b.csv").unlink()
+    for column, words in ((one, "^the file is no longer"), (several, r"b\.csv: the file is no l")):
+        with pytest.raises(dp.DataError, match=words):
+            total(column)
