@@ -221,6 +221,17 @@ def test_a_categorical_with_text_among_its_values_is_no_column_of_numbers() -> N
             SUM(pd.DataFrame({"x": pd.Series(cells, dtype=kind).astype("category")}))
 
 
+@pytest.mark.parametrize("kind", [pa.string_view(), pa.binary_view()])
+def test_rows_of_views_are_picked(kind: Any) -> None:
+    table = pa.table({"id": ["a", "b", "a"], "w": pa.array(["f", None, "\u00e9"]).cast(kind)})
+    rows = dp.table(person="id") >> dp.bound_contributions(2)
+    for data in (table, dp.Blocks(lambda: iter([table.slice(0, 2), table.slice(2)]), columns=2)):
+        assert (rows >> dp.select("w") >> dp.count())(data) == 2
+        if kind == pa.string_view():
+            counts = rows >> dp.select("w") >> dp.one_hot(["f", "\u00e9", None]) >> dp.sum()
+            assert counts(data).tolist() == [1, 1, 1]
+
+
 def test_a_masked_entry_of_a_list_is_missing() -> None:
     for first in ("a", 1, 0.5, True):
         listed = [first, None, np.ma.masked]

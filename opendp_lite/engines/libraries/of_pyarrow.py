@@ -22,6 +22,11 @@ from opendp_lite.errors import DataError
 
 _EXACT_DIGITS: Final = 15
 _EXACT_SCALE: Final = 22
+_COPIED: Final = {
+    arrow.string_view(): arrow.large_string(),
+    arrow.binary_view(): arrow.large_binary(),
+}
+"""Types of which Arrow picks no rows, and those that hold the same."""
 _BEGUN: Final[WeakSet[Any]] = WeakSet()
 """The readers that were gone through, or begun."""
 
@@ -191,4 +196,6 @@ def require_numeric(kind: Any) -> None:
 @take.register(arrow.Array)
 @take.register(arrow.ChunkedArray)
 def _rows_of_column(container: Any, places: RowPlaces) -> Any:
-    return container.take(arrow.array(places))
+    copied = _COPIED.get(container.type)
+    whole = container if copied is None else container.cast(copied)
+    return whole.take(arrow.array(places))
