@@ -8,6 +8,9 @@ import threading
 import warnings
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import opendp_lite as dp
@@ -85,6 +88,30 @@ def test_a_buffer_that_is_filled_again_is_read_as_it_was(before):
     assert dp.resize(5, fill=0)(pieces).sum() == 13
     assert sorted((dp.records() >> before >> dp.resize(5, fill=0))(pieces)) == sorted(values)
     assert (dp.records() >> before)(pieces).tolist() == values
+
+
+FRAMES = {
+    "pandas": lambda buffer: pd.DataFrame(buffer, columns=["id", "x"], copy=False),
+    "pandas index": lambda buffer: {"id": buffer[:, 0], "x": pd.Index(buffer[:, 1], copy=False)},
+    "polars": lambda buffer: pl.from_numpy(buffer, schema=["id", "x"], orient="row"),
+    "Arrow": lambda buffer: pa.table({"id": pa.array(buffer[:, 0]), "x": pa.array(buffer[:, 1])}),
+    "arrays": lambda buffer: {"id": buffer[:, 0], "x": buffer[:, 1]},
+}
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_chosen_rows_of_a_buffer_that_is_filled_again_are_as_they_were(frame):
+    """Of all rows of a block pandas gives a view: the last block stood for all, many times."""
+
+    def again():
+        buffer = np.empty((2, 2), order="F")
+        for first in (0, 2, 4, 6):
+            buffer[:] = [[first, 1], [first + 1, first]]
+            yield FRAMES[frame](buffer)
+
+    people = dp.table(person="id") >> dp.bound_contributions(1)
+    total = people >> dp.select("x") >> dp.clamp(0, 9) >> dp.sum()
+    assert total(dp.Blocks(again, columns=2)) == 4 + 0 + 2 + 4 + 6
 
 
 def test_a_plain_array_is_gone_through_without_touching_the_filters_of_warnings(monkeypatch):

@@ -189,6 +189,12 @@ def _values_of_series(column: Any) -> Values:
 
 @take.register(pd.Series)
 @take.register(pd.Index)
-@take.register(pd.api.extensions.ExtensionArray)
 def _rows_of_column(container: Any, places: RowPlaces) -> Any:
+    """Copies, as every ``take`` gives: of all rows in their order, pandas gives a view."""
+    found = container.take(places)
+    return found.copy(deep=True) if len(found) == len(container) else found
+
+
+@take.register(pd.api.extensions.ExtensionArray)
+def _rows_of_array(container: Any, places: RowPlaces) -> Any:
     return container.take(places)
