@@ -19,7 +19,7 @@ from opendp_lite.engines.blocks import Blocks
 from opendp_lite.engines.column_blocks import ColumnBlocks
 from opendp_lite.engines.file_column import FileError, picked
 from opendp_lite.engines.file_names import files_named
-from opendp_lite.engines.libraries.of_pyarrow import require_numeric
+from opendp_lite.engines.libraries.of_pyarrow import listed, require_numeric
 from opendp_lite.engines.text_cells import MISSING, TextCells, category_in
 from opendp_lite.errors import DataError, ParameterError
 
@@ -175,7 +175,7 @@ def _text_of(name: str, column: Any) -> TextCells:
             raise DataError(
                 f"column {name!r} holds {column.type}, not text; make it text first"
             ) from None
-    cells = column.cast(arrow.string()).to_pylist()
+    cells = listed(column.cast(arrow.string()))
     texts = (None if cell is None else category_in(cell, MISSING) for cell in cells)
     return TextCells.of(texts, len(cells))
 

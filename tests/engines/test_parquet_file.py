@@ -339,6 +339,16 @@ def test_columns_as_text(kinds: str, name: str, texts: list[str | None]) -> None
     assert block[name].cells.tolist() == texts
 
 
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
+def test_bytes_that_are_no_text_refuse_no_file(tmp_path: Path, kind: Any) -> None:
+    raw = pa.array([b"f", b"\xff", None, b"f"])
+    text = pa.Array.from_buffers(pa.string(), len(raw), raw.buffers()).cast(kind)
+    path = write(tmp_path, x={"sex": text}) / "x.parquet"
+    counts = dp.select("sex") >> dp.one_hot(["f", None], other=True) >> dp.sum()
+    for data in (dp.parquet(path), declared_columns(str(path), [("sex", str)], "parquet")):
+        assert counts(data).tolist() == [2, 1, 1]
+
+
 def test_columns_of_other_kinds_are_refused(kinds: str) -> None:
     for columns, words in (
         ([("whole", str), ("txt", str)], "did you mean 'text'"),

@@ -102,10 +102,10 @@ class _ColumnValues(TypedValues):
         if not self.text and (whole or arrow.types.is_floating(piece.type)):
             found: NDArray[Any] = piece.to_numpy(zero_copy_only=False)
             return found
-        return np.fromiter(_listed(piece), object, stop - start)
+        return np.fromiter(listed(piece), object, stop - start)
 
 
-def _listed(piece: Any) -> list[Any]:
+def listed(piece: Any) -> list[Any]:
     """The values as Python has them; text with bytes that are no UTF-8 is no reason to refuse."""
     try:
         found: list[Any] = piece.to_pylist()
