@@ -62,7 +62,8 @@ class ColumnBlocks(Blocks):
     @classmethod
     def of(cls, parts: Sequence[StoredPart], names: tuple[str, ...] | None) -> ColumnBlocks:
         """The rows of some tables, with these columns; with all of them if ``names`` is None."""
-        return cls(partial(_rows, parts, None), None, None, names, parts=tuple(parts))
+        columns = max(1, len(parts[0].names if names is None else names))
+        return cls(partial(_rows, parts, None), columns, None, names, parts=tuple(parts))
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -94,8 +95,10 @@ class ColumnBlocks(Blocks):
 
     def only(self, columns: Sequence[Column] | None) -> Blocks:
         asked = dict.fromkeys(str(column.name) for column in columns or ())
-        names = self.names if _every(columns) else tuple(asked)
-        return Blocks(partial(_rows, self.parts, names), columns=None, names=self.names)
+        if _every(columns):
+            return Blocks(partial(_rows, self.parts, self.names), self.columns, names=self.names)
+        rows = partial(_rows, self.parts, tuple(asked))
+        return Blocks(rows, columns=max(1, len(asked)), names=self.names)
 
 
 def _every(columns: Sequence[Column] | None) -> bool:

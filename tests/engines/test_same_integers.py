@@ -128,6 +128,30 @@ def test_a_query_of_duckdb_gives_the_same_integers(folder: Path) -> None:
     assert "42" not in str(refusal.value)
 
 
+@pytest.mark.parametrize("rows", [0, 2])
+def test_a_stored_table_of_another_width_is_refused_whatever_its_rows_are(
+    tmp_path: Path, rows: int
+) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    table = TABLE.slice(0, rows).select(["x", "x"]).rename_columns(["x", "y"])
+    path = tmp_path / "x.parquet"
+    pq.write_table(table, path)
+    for data in (
+        dp.parquet(path),
+        dp.parquet(path, columns=["x", "y"]),
+        ds.dataset(path),
+        ds.dataset(table).scanner(),
+        pl.from_arrow(table).lazy(),
+        duckdb.sql(f"select * from '{path}'"),
+    ):
+        for columns in (1, 3):
+            total = dp.records(columns=columns) >> dp.clamp(0, 1) >> dp.sum()
+            with pytest.raises(dp.DataError, match=f"for {columns} column.* data has 2"):
+                total(data)
+        assert (dp.records(columns=2) >> dp.count())(data) is not None
+        assert (dp.records(columns=["y"]) >> dp.count())(data) is not None
+
+
 def test_chunks_on_a_disk_give_the_same_integers(tmp_path: Path) -> None:
     h5py = pytest.importorskip("h5py")
     with h5py.File(tmp_path / "x.h5", "w") as file:

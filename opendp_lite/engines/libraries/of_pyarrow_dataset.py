@@ -20,4 +20,5 @@ def _of_dataset(data: Any, names: tuple[str, ...] | None = None) -> Blocks:
 @open_rows.register(datasets.Scanner)
 def _of_scanner(data: Any, names: tuple[str, ...] | None = None) -> Blocks:
     """A scanner has its columns already."""
-    return Blocks(data.to_batches, columns=None, names=names)
+    columns = max(1, len(names or data.projected_schema.names))
+    return Blocks(data.to_batches, columns=columns, names=names)
