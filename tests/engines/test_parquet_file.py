@@ -339,7 +339,7 @@ def test_columns_as_text(kinds: str, name: str, texts: list[str | None]) -> None
     assert block[name].cells.tolist() == texts
 
 
-@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
 def test_bytes_that_are_no_text_refuse_no_file(tmp_path: Path, kind: Any) -> None:
     raw = pa.array([b"f", b"\xff", None, b"f"])
     text = pa.Array.from_buffers(pa.string(), len(raw), raw.buffers()).cast(kind)
