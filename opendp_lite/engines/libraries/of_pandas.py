@@ -54,7 +54,7 @@ class _Converted(InMemory):
 
 
 @attrs.frozen(eq=False, repr=False)
-class _Listed(InMemory):
+class _NumberOfEach(InMemory):
     """A column that lists its different values, each of them a number or missing.
 
     Attributes:
@@ -66,7 +66,7 @@ class _Listed(InMemory):
     numbers: Floats
 
     @classmethod
-    def of(cls, column: Any) -> _Listed:
+    def of(cls, column: Any) -> _NumberOfEach:
         """The cells of a column, as the values that it lists are read themselves."""
         listed = read(opened(column.dtype.categories))
         blocks = [np.array(block).reshape(-1) for block in listed]
@@ -97,7 +97,7 @@ def _of_values(values: Any) -> object:
     if isinstance(kind, pd.ArrowDtype):
         return values.__arrow_array__()
     if isinstance(kind, pd.CategoricalDtype):
-        return _Listed.of(values)
+        return _NumberOfEach.of(values)
     if isinstance(kind, pd.StringDtype):
         raise DataError(no_numbers("text"))
     if isinstance(kind, pd.SparseDtype):
