@@ -50,14 +50,15 @@ class Grid(NDArrayOperatorsMixin):
     @property
     def floats(self) -> NDArray[np.float64]:
         """The numbers as floats, each correctly rounded."""
-        if self.steps.dtype == np.float64:
+        kind = self.steps.dtype.kind
+        if kind == "f":
             return self.steps
-        if self.steps.dtype == object:
+        if kind == "O":
             return np.array([_scaled(step, self.exponent) for step in self.steps], dtype=np.float64)
-        floats = self.steps.astype(np.float64)
         if abs(self.exponent) > _SCALES:
-            return np.ldexp(floats, self.exponent)
-        return np.multiply(floats, 2.0**self.exponent, out=floats)
+            return np.ldexp(self.steps.astype(np.float64), self.exponent)
+        floats: NDArray[np.float64] = np.multiply(self.steps, 2.0**self.exponent, dtype=np.float64)
+        return floats
 
     @property
     def exact(self) -> tuple[Fraction, ...]:

@@ -65,13 +65,18 @@ class SecureEntropy(Entropy):
         return found
 
     def word(self) -> int:
-        return int.from_bytes(self._bytes(8), "little")
+        drawn = os.urandom(8)
+        self._require_own_process()
+        return int.from_bytes(drawn, "little")
 
     def _bytes(self, count: int) -> bytes:
         drawn = os.urandom(count) if count <= _FEW_BYTES else self._many_bytes(count)
+        self._require_own_process()
+        return drawn
+
+    def _require_own_process(self) -> None:
         if this_process() != self._process:
             raise SpaceError(_OTHER)
-        return drawn
 
     def _many_bytes(self, count: int) -> bytes:
         if not self._is_mixed:

@@ -163,12 +163,10 @@ class _Recentred(EstimatorPlan):
         """
         half = float(self.column.half)
         counted = np.maximum(rows, 1.0)
-        found = np.minimum(np.maximum(total / counted / half, -1.0), 1.0)
-        doubt = (
-            (pilot.total_deviation / half) ** 2 + (found * pilot.rows_deviation) ** 2
-        ) / counted**2
+        found = np.minimum((total / counted / half) ** 2, 1.0)
+        doubt = ((pilot.total_deviation / half) ** 2 + found * pilot.rows_deviation**2) / counted**2
         trust = _UNKNOWN / (_UNKNOWN + doubt)
-        square = trust * np.minimum(found**2 + trust * doubt, 1.0) + (1 - trust) * _UNKNOWN
+        square = trust * np.minimum(found + trust * doubt, 1.0) + (1 - trust) * _UNKNOWN
         first = float(self.first)
         best = (1 / (1 + np.sqrt(square)) - first * float(_FIRST_SHARE)) / (1 - first)
         share: Floats = best
