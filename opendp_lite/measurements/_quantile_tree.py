@@ -92,7 +92,10 @@ class Prices:
         return RoundedGaussian(*grid_for(1 / steepness))
 
     def own_range(self, quantile: Fraction) -> Fraction:
-        """The range at a slope of 1, where a row is added to a part or removed from it."""
+        """The range at a slope of 1, where a row is added to a part or removed from it.
+
+        The quantiles 0 and 1 lie at an end of all rows, of which no count moves their targets.
+        """
         return max(quantile, 1 - quantile) * (1 if quantile in (0, 1) else 2)
 
     def range_inside(self, quantile: Fraction) -> Fraction:
@@ -155,6 +158,12 @@ class Branch:
     def cost(self, prices: Prices) -> Fraction:
         """The largest loss for one row of the metric: see ``private_quantile``."""
         return _costs(self, prices)[1] if prices.replaces else _costs(self, prices)[0]
+
+    def require_noise(self, prices: Prices) -> None:
+        """Refuses counts whose noise has no grid, before any row is read."""
+        for part in self.parts():
+            if part.counted:
+                prices.counting(part.counted)
 
     def map(self, slope: Callable[[Fraction], Fraction]) -> Branch:
         """The same with other slopes."""

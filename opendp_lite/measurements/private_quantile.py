@@ -327,6 +327,7 @@ def _by_parts(space: Space[Rows], wanted: tuple[Fraction, ...], power: int) -> C
             return _slope(given * slope**power, root=power != 1)
 
         root = plan.map(paid)
+        root.require_noise(prices)
         if power == 2:
             return ByParts(root, prices, len(wanted), None, root.cost(prices))
         rho = root.cost(PricesOfPure(2, prices.replaces))

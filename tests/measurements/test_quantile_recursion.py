@@ -14,6 +14,7 @@ from scipy.stats import chi2
 
 import opendp_lite as dp
 from opendp_lite.engines.deferred import release_of
+from opendp_lite.errors import ParameterError
 from opendp_lite.measurements import _quantile_tree
 from opendp_lite.measurements._quantile_lines import CandidateLine, LatticeLine, PlacedHere
 from opendp_lite.measurements._quantile_tree import Branch, Prices, cells_by_parts, planned
@@ -341,6 +342,11 @@ def test_a_count_spares_the_quantiles_beside_a_cut_its_error(counted):
     off = np.abs(errors).mean(axis=0)
     assert 20 < off[1] < 80
     assert (off[[0, 2]] < 1.5).all() if counted else (off[[0, 2]] > 10).all()
+
+
+def test_counts_whose_noise_has_no_grid_are_refused_before_the_data_is_read():
+    with pytest.raises(ParameterError, match="outside of what floats can hold"):
+        dp.private_quantile(np.arange(1, 64) / 64, bounds=(0, 1000), epsilon=1e-300)
 
 
 def test_a_group_keeps_its_claim():
