@@ -14,7 +14,7 @@ from opendp_lite.measurements._quantile_tree import Prices, PricesOfPure
 
 COLUMNS = 3
 REPLACE = dp.ChangeOneDistance()
-WANTED = [[0.5], [0.2, 0.7], [0.25, 0.5, 0.75], [i / 32 for i in range(1, 32)]]
+WANTED = [[0.5], [0.2, 0.7], [0.25, 0.5, 0.75], [i / 64 for i in range(1, 64)]]
 
 
 def costs(bound: Any, *, replaces: bool, pure: bool) -> tuple[Fraction | None, Fraction]:
