@@ -8,7 +8,7 @@ import pytest
 from opendp_lite.engines.door import opened
 from opendp_lite.engines.rows import LazyRows
 from opendp_lite.measurements._quantile_lines import in_cells
-from opendp_lite.measurements._quantile_passes import Columns
+from opendp_lite.measurements._quantile_passes import Columns, _CellsOf, _NumbersElsewhere
 from opendp_lite.samplers.lattice import AsinhLattice, Lattice, LinearLattice
 from opendp_lite.samplers.rank_choice import NumbersInCells
 
@@ -42,3 +42,20 @@ def test_passes_find_what_sorting_finds(
     assert np.array_equal(found.before(asked), expected.before(asked))
     counted = [int((lattice.cell(numbers) < cell).sum()) for cell in asked.tolist()]
     assert found.before(asked).tolist() == counted
+
+
+@pytest.mark.parametrize("lattice", LATTICES, ids=str)
+@pytest.mark.parametrize("name", NUMBERS)
+def test_passes_over_some_of_the_cells_count_from_their_first(name: str, lattice: Lattice) -> None:
+    """After a cut only the rows on one side of it are asked for, by places from the cut on."""
+    numbers = NUMBERS[name]
+    rows = LazyRows(opened(np.column_stack([numbers * 0, numbers])))
+    held, end = np.sort(lattice.cell(numbers)), lattice.cells
+    for low, high in ((0, end // 2), (end // 3, end), (end // 5, end // 2), (end // 2, end // 2)):
+        found = _NumbersElsewhere(rows, _CellsOf(1, lattice, None, ""), low, high)
+        inside = held[(held >= low) & (held < high)] - low
+        assert found.size == len(inside)
+        assert found.between(0, len(inside)).tolist() == inside.tolist()
+        asked = np.array([0, min(1, high - low), (high - low) // 2, high - low])
+        before = [int((inside < place).sum()) for place in asked.tolist()]
+        assert found.before(asked).tolist() == before

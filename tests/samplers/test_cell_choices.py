@@ -171,3 +171,28 @@ def test_a_slope_below_all_floats_leaves_every_cell_as_likely():
     law = RankLaw(Fraction(1, 2), Fraction(1, 2**1100))
     found = many([lattice], [law], numbers, InsecureSeededEntropy(6))
     assert chi_square_p(np.bincount(found, minlength=16), np.ones(16)) > LEAST_P
+
+
+@pytest.mark.parametrize("size", [12, 13, 25])
+@pytest.mark.parametrize("quantile", QUANTILES, ids=str)
+def test_no_cell_of_the_rest_is_nearer_than_the_rest_is_weighed(quantile, size, monkeypatch):
+    """Else a cell just beyond the window would be drawn too seldom. Some cell is as near."""
+    window_of(1, monkeypatch)
+    seen = []
+    honest = cell_choices.choose_each
+    monkeypatch.setattr(
+        cell_choices, "choose_each", lambda given, *rest: seen.append(given) or honest(given, *rest)
+    )
+    slopes, cells = [Fraction(1, 5), Fraction(1, 3)], 40
+    numbers = np.random.default_rng(9).permuted(np.tile(np.arange(size) + 3.0, (6, 1)), axis=1)
+    laws = [RankLaw(quantile, slope) for slope in slopes]
+    many([Few(cells)], laws, numbers, InsecureSeededEntropy(3))
+    off = distances(quantile, (np.arange(size) + 3).tolist(), cells)
+    (both,) = seen
+    for lane in range(6):
+        first, last = both.runs.bounds[lane, [0, -1]].tolist()
+        rest = off[:first] + off[last:]
+        assert both.counts[lane, -1] == len(rest)
+        assert both.farther[lane % 2] <= slopes[lane % 2] * min(rest)
+        if quantile in (Fraction(1, 2), Fraction(1, 3)):
+            assert both.farther[lane % 2] == slopes[lane % 2] * min(rest)
