@@ -18,7 +18,7 @@ from opendp_lite.exact import nearest
 
 _EXACT: Final = 2**53
 _SHORT: Final = 2**31
-"""Totals below it are added up in int32, which is two to three times as fast."""
+"""Totals of short numbers below it are added up in int32, which is two to three times as fast."""
 _SINGLE: Final[np.dtype[Any]] = np.dtype(np.float32)
 _DOUBLE: Final[np.dtype[Any]] = np.dtype(np.float64)
 _BITS: Final[np.dtype[Any]] = np.dtype(np.int64)
@@ -164,7 +164,8 @@ class ClippedColumn:
         dtype = entries.dtype
         inside = scratch.take_typed("whole", len(entries), dtype)
         entries.clip(dtype.type(least), dtype.type(most), out=inside)
-        short = len(entries) * max(-least, most) < _SHORT
-        total = int(np.add.reduce(inside, dtype=np.int32 if short else np.int64))
+        short = dtype.itemsize < _BITS.itemsize and len(entries) * max(-least, most) < _SHORT
+        long = np.uint64 if dtype.kind == "u" else np.int64
+        total = int(np.add.reduce(inside, dtype=np.int32 if short else long))
         steps = total << -self.exponent  # modulo 2^64, as all is
         return steps + len(entries) * (self.origin - int(self._moved))
