@@ -17,14 +17,22 @@ are in ``dp.bases``, ``dp.bodies``, ``dp.combinators``, ``dp.estimators``, ``dp.
 """
 
 from importlib import import_module
+from typing import Any
 
-from opendp_lite.lazy_names import lazy_names
+from opendp_lite.base.public_names import lazy_names
 
 
 def _refusal(name: str) -> AttributeError:
     """What is said of a name that is not there; only that needs the names people type."""
-    wanted, rooms = import_module("opendp_lite.wanted"), import_module("opendp_lite.rooms")
-    return AttributeError(wanted.not_there(name, __all__, rooms.rooms()))
+    suggestions = import_module("opendp_lite.spelling.suggestions")
+    return AttributeError(suggestions.not_there(name))
 
 
-__getattr__, __dir__, __all__ = lazy_names(__name__, refusal=_refusal)
+_public, __dir__, __all__ = lazy_names(__name__, refusal=_refusal)
+
+
+def __getattr__(name: str) -> Any:
+    # Read when it is asked for: the metadata of a package cost more than its import.
+    if name == "__version__":
+        return import_module("opendp_lite.base.version").find_version()
+    return _public(name)

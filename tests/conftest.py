@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.combinators.account import MemoryAccount, Order, Receipt
+from opendp_lite.combinators.accounts import MemoryAccount, Order, Receipt
+from opendp_lite.pipeline.step_call import forget_steps
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
 
 REPLACE = dp.ChangeOneDistance()
@@ -54,5 +57,24 @@ def paid(monkeypatch: pytest.MonkeyPatch) -> list[Fraction]:
 def seeded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Releases from one fixed seed, so that an audit fails by chance never."""
     entropy = InsecureSeededEntropy(20)
-    algebra = import_module("opendp_lite.core")
+    algebra = import_module("opendp_lite.pipeline.core")
     monkeypatch.setattr(algebra, "SecureEntropy", lambda: entropy)
+
+
+class Patches(pytest.MonkeyPatch):
+    """Forgets the steps that were built before: a kept one would be used in place of a new one."""
+
+    def setattr(self, *args: Any, **kwargs: Any) -> None:
+        forget_steps()
+        super().setattr(*args, **kwargs)
+
+    def undo(self) -> None:
+        super().undo()
+        forget_steps()
+
+
+@pytest.fixture
+def monkeypatch() -> Iterator[pytest.MonkeyPatch]:
+    patches = Patches()
+    yield patches
+    patches.undo()

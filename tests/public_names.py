@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 from importlib import import_module
+from pickletools import genops
 from pkgutil import walk_packages
 from typing import Any, get_origin, get_type_hints
 
 import opendp_lite as dp
-from opendp_lite.rooms import rooms
+from opendp_lite.base.public_names import ROOMS
 
 FRONT = {f"dp.{name}": getattr(dp, name) for name in dp.__all__}
 """The names at the front."""
@@ -16,7 +18,7 @@ FRONT = {f"dp.{name}": getattr(dp, name) for name in dp.__all__}
 PUBLIC: dict[str, Any] = {
     **{
         f"dp.{room.__name__.rpartition('.')[2]}.{name}": getattr(room, name)
-        for room in (*rooms(), dp.plotting)
+        for room in (*(getattr(dp, name) for name in ROOMS), dp.plotting)
         for name in room.__all__
         if name not in dp.__all__
     },
@@ -46,10 +48,19 @@ def every_step() -> dict[str, Any]:
     """All decorated constructors in the package, public or not, by their module and name."""
     found = {}
     for module in walk_packages(dp.__path__, "opendp_lite."):
-        if any(part in module.name for part in ("__main__", ".reproduce", ".cli", ".libraries.")):
+        if any(part in module.name for part in ("__main__", ".cli", ".containers.")):
             continue
         for name, value in vars(import_module(module.name)).items():
             made_here = getattr(value, "__module__", "") == module.name
             if made_here and hasattr(value, "makes_step") and not name.startswith("_"):
                 found[f"{module.name}.{name}"] = value
     return found
+
+
+def modules_in(value: Any) -> list[str]:
+    """The modules of the package in the pickle of a value, which would not outlive a move of them.
+
+    What is named as a person types it is a text with a colon: ``opendp_lite:clamp``.
+    """
+    texts = [text for _, text, _ in genops(pickle.dumps(value)) if isinstance(text, str)]
+    return [text for text in texts if text.startswith("opendp_lite.") and ":" not in text]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.estimates import Estimates
+from opendp_lite.releases.estimates import Estimates
 
 THREE = Estimates.around(
     [12.0, -0.5, 7.25], [1.0, 0.5, 2.0], 2.0, [3.0, 1.5, 6.0], 0.9, least=0.0, names=("a", "b", "c")

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.errors import ParameterError
-from opendp_lite.exact import (
-    described,
+from opendp_lite.base.errors import ParameterError
+from opendp_lite.numbers.exact import (
     digits_up,
     exact,
     format_number,
@@ -26,6 +25,7 @@ from opendp_lite.exact import (
     sum_up,
     whole,
 )
+from opendp_lite.numbers.exact import quote as described
 
 
 def rationals(count: int, bits: int = 90) -> list[Fraction]:

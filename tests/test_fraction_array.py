@@ -11,8 +11,8 @@ from operator import add, mul, sub
 import numpy as np
 import pytest
 
-from opendp_lite.exact import exact, nearest, sum_up
-from opendp_lite.fraction_array import LONG, FractionArray, many, read_many
+from opendp_lite.numbers.exact import exact, nearest, sum_up
+from opendp_lite.numbers.fraction_array import LONG, FractionArray, many, read_many
 
 COUNT = 60
 GENERATOR = np.random.default_rng(0)

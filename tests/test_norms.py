@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import product
-from math import inf
+from math import inf, isqrt
 
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.exact import rational_of_float
+from opendp_lite.numbers.exact import rational_of_float
 
 
 def test_a_norm_of_which_nothing_is_known_is_within_no_bound():
@@ -70,3 +70,10 @@ def test_what_is_shown_is_never_below():
         assert rational_of_float(norms.l2) ** 2 >= square
         assert norms.of(2) ** 2 >= square
         assert norms.linf**2 >= square
+
+
+@pytest.mark.parametrize("dimension", [4, 9, 100])
+def test_an_l2_distance_costs_laplace_noise_the_root_of_the_dimension(dimension):
+    """The bound is attained by a vector of equal entries."""
+    space = dp.vector(dimension, dp.metrics.L2Distance())
+    assert (space >> dp.laplace(scale=1)).map(1) == isqrt(dimension)

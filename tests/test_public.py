@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import inspect
 import io
 import json
@@ -18,8 +19,8 @@ from docutils.core import publish_doctree
 from sphinx.ext.napoleon import Config, GoogleDocstring
 
 import opendp_lite as dp
-from opendp_lite import wanted
-from opendp_lite.documents import spells, write
+from opendp_lite.base.spelling import spells, write
+from opendp_lite.spelling import suggestions as wanted
 from tests.public_names import PUBLIC
 
 SECTIONS = Config(napoleon_custom_sections=["Stability", "Privacy", "Proof"])
@@ -352,3 +353,15 @@ def test_importing_needs_no_optional_package() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "", f"import opendp_lite imports {done.stdout}"
+
+
+@pytest.mark.parametrize(
+    "name", sorted(name for name in dp.__all__ if name.endswith(("Error", "Exceeded")))
+)
+def test_examples_of_refusals_run(name: str) -> None:
+    """Tracebacks name them by the front, where doctest looks for no examples."""
+    refusal = getattr(dp, name)
+    assert refusal.__module__ == "opendp_lite"
+    (example,) = doctest.DocTestFinder(recurse=False).find(refusal, name, module=False)
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
+    assert runner.run(example).failed == 0

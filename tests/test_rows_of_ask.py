@@ -10,7 +10,7 @@ import opendp_lite
 
 ROOT = Path(opendp_lite.__file__).parent
 HELD = "_account"
-HOLDER = "combinators/adaptive.py"
+HOLDER = "combinators/adaptive_programs.py"
 
 
 def readers(sources: Mapping[str, str]) -> list[str]:

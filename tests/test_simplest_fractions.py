@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from opendp_lite.exact import rational_of_float
-from opendp_lite.simplest_fractions import rationals_of_floats
+from opendp_lite.numbers.exact import rational_of_float
+from opendp_lite.numbers.fraction_array import rationals_of_floats
 
 GENERATOR = np.random.default_rng(0)
 FLOATS = {

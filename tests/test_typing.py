@@ -83,13 +83,16 @@ def run(folder: Path, tool: str, *arguments: str | Path) -> str:
 
 
 def mypy_flags(folder: Path, *files: Path) -> Iterator[Flag]:
-    """Errors of mypy --strict, among them every ``type: ignore`` that is not needed."""
+    """Errors of mypy --strict, among them every ``type: ignore`` that is not needed.
+
+    What has not changed since the last run is not read again.
+    """
     shown = run(
         folder,
         "mypy",
         "--strict",
         f"--config-file={CONFIGURATION}",
-        "--cache-dir=mypy",
+        f"--cache-dir={CONFIGURATION.parent / '.mypy_cache'}",
         "--output=json",
         *files,
     )

@@ -11,6 +11,7 @@ import attrs
 
 ROOT = Path(__file__).parents[2]
 _ROW = re.compile(r"^\| `(\w+)` \|(.+)\|$", re.MULTILINE)
+_LONGER = re.compile(r"^### `(\w+)`\n+(.*?)\n+(?=^##|\Z)", re.MULTILINE | re.DOTALL)
 _CELLS = re.compile(r"(?<!\\)\|")
 _TEST = re.compile(r"`(test_\w+\.py)::(\w+)`")
 
@@ -38,12 +39,14 @@ class ProofRow:
         adding: The map where rows are added or removed.
         replacing: The map where rows are replaced.
         proof: Why the map holds.
+        longer: What the row leaves out; empty where it says all.
         tests: The tests that hold it.
     """
 
     adding: str
     replacing: str
     proof: str
+    longer: str
     tests: tuple[HoldingTest, ...]
 
 
@@ -51,11 +54,13 @@ class ProofRow:
 def proof_rows() -> dict[str, ProofRow]:
     """The rows by the name of their step."""
     found = {}
-    for name, line in _ROW.findall((ROOT / "docs/proofs.md").read_text("utf-8")):
+    text = (ROOT / "docs/proofs.md").read_text("utf-8")
+    longer = dict(_LONGER.findall(text))
+    for name, line in _ROW.findall(text):
         adding, replacing, last = (cell.strip() for cell in _CELLS.split(line))
         proof, _, tests = last.partition(" <br> Test: ")
         named = tuple(_test(file, function) for file, function in _TEST.findall(tests))
-        found[name] = ProofRow(adding, replacing, proof, named)
+        found[name] = ProofRow(adding, replacing, proof, longer.get(name, ""), named)
     return found
 
 

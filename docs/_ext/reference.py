@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from textwrap import indent
 from types import ModuleType
@@ -15,7 +16,7 @@ from sphinx.ext.napoleon import Config, GoogleDocstring
 
 import opendp_lite as dp
 from _ext.proof_rows import ROOT, ProofRow, proof_rows
-from opendp_lite.rooms import rooms
+from opendp_lite.base.public_names import FRONT, ROOMS, read_stub
 
 SECTIONS: Final = Config(
     napoleon_custom_sections=["Stability", "Privacy", "Proof"],
@@ -30,7 +31,7 @@ _FRONT: Final = "dp"
 @cache
 def kinds() -> tuple[ModuleType, ...]:
     """The modules that have a page, with a list of their names: one for each kind of name."""
-    return *rooms(), dp.plotting
+    return *(getattr(dp, name) for name in ROOMS), dp.plotting
 
 
 @cache
@@ -216,6 +217,8 @@ def _proof(row: ProofRow) -> Iterator[str]:
     )
     yield f"| add/remove | replace-one |\n|---|---|\n| {row.adding} | {row.replacing} |"
     yield "**Proof.** " + _LINK.sub("](../", row.proof.replace("\\|", "|"))
+    if row.longer:
+        yield row.longer
     yield "**Tests** that fail if the map is wrong by a factor of two:"
     for test in row.tests:
         yield f"<details><summary><code>{test.path}::{test.name}</code></summary>"
@@ -229,5 +232,13 @@ def _fenced(code: str) -> str:
 
 def _source(public: Any) -> str:
     found = inspect.unwrap(public)
-    path = Path(inspect.getsourcefile(found) or "").relative_to(ROOT).as_posix()
-    return f"{path}, line {inspect.getsourcelines(found)[1]}"
+    if found.__module__ != FRONT:
+        path = Path(inspect.getsourcefile(found) or "").relative_to(ROOT).as_posix()
+        return f"{path}, line {inspect.getsourcelines(found)[1]}"
+    # A refusal names itself by the front, where its class is not.
+    module = import_module(read_stub(FRONT)[found.__name__])
+    path = Path(str(module.__file__)).relative_to(ROOT).as_posix()
+    source = inspect.getsource(module).splitlines()
+    starts = f"class {found.__name__}"
+    line = next(number for number, text in enumerate(source, 1) if text.startswith(starts))
+    return f"{path}, line {line}"

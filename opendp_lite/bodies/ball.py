@@ -12,17 +12,21 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.bodies.body import SLACK, Body, fitting_width
-from opendp_lite.bodies.bounds import (
+from opendp_lite.base.errors import ParameterError
+from opendp_lite.base.frozen import initialise
+from opendp_lite.bodies.body import (
+    SLACK,
     ZERO,
+    Body,
     Bounds,
     Values,
     collapse,
     each,
+    fitting_width,
     format_bounds,
     largest,
     parse_bounds,
-    picked,
+    pick_bounds,
     smallest,
     squares_up,
     to_floats,
@@ -31,24 +35,21 @@ from opendp_lite.bodies.bounds import (
 )
 from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.grid_rounding import GRID_BITS, GridRounding, grid_exponent
-from opendp_lite.engines.entries import Whole
-from opendp_lite.engines.fold import Floats
-from opendp_lite.engines.layout import DENSE, Layout
+from opendp_lite.display.pictures import DIAMOND, DISC, LINE, SQUARE, Sketch
+from opendp_lite.engines.data.arrays import DENSE, Layout, Whole
+from opendp_lite.engines.data.fold import Floats
+from opendp_lite.engines.data.sparse import excess, row_totals
 from opendp_lite.engines.missing import FillEntries, holds_missing
-from opendp_lite.engines.row_totals import excess, row_totals
-from opendp_lite.errors import ParameterError
-from opendp_lite.exact import described, sqrt_up, sum_up
-from opendp_lite.fields import initialise
-from opendp_lite.norms import Norms
-from opendp_lite.sketch import DIAMOND, DISC, LINE, SQUARE, Sketch
+from opendp_lite.numbers.exact import quote, sqrt_up, sum_up
+from opendp_lite.numbers.norms import Norms
 
 _HUGE = 2.0**150
 _ROUNDING = 2.0**-44
 _MAGIC = 3 * 2.0**51
 _FAR = 2**300
 _NARROW = 4
+# From so many columns on, one row after another is faster than one column after another.
 _WIDE = 1000
-"""From so many columns on, one row after another is faster than one column after another."""
 _ORIGIN = int(np.float64(_MAGIC).view(np.int64))
 
 
@@ -82,7 +83,7 @@ class Ball(Body):
     def __init__(self, radius: Bounds, p: float = 2, center: Bounds = 0, columns: int = 1) -> None:
         size, middle = parse_bounds(radius, "radius"), parse_bounds(center, "center")
         if p not in (1, 2, inf):
-            raise ParameterError(f"Ball: p must be 1, 2 or infinity, got {described(p)}")
+            raise ParameterError(f"Ball: p must be 1, 2 or infinity, got {quote(p)}")
         if smallest(size) <= 0:
             raise ParameterError(f"the radius of a ball must be above 0, got {format_bounds(size)}")
         columns = width_of("Ball", columns, size, middle)
@@ -153,7 +154,7 @@ class Ball(Body):
     def select(self, columns: tuple[int, ...]) -> Body:
         if len(set(columns)) < len(columns):
             return self._as_box(self.middle).select(columns)
-        size, middle = picked(self.size, columns), picked(self.middle, columns)
+        size, middle = pick_bounds(self.size, columns), pick_bounds(self.middle, columns)
         return Ball(size, self.p, middle, len(columns))
 
     def draw(self, generator: np.random.Generator, count: int) -> Floats:
@@ -202,7 +203,7 @@ class Ball(Body):
         else:
             source = np.multiply(source, layout.of_columns(weights), out=out)
         if not _lie_alike(source, out):
-            source = _copied(source, out)
+            source = _copy(source, out)
         p = self.p if self.columns > 1 else 1
         total = row_totals(source, layout, p, self.columns, spare)
         if np.fmax.reduce(total, initial=0.0) >= cap**p:
@@ -213,7 +214,7 @@ class Ball(Body):
     def project(self, entries: Floats, layout: Layout = DENSE) -> Floats:
         if self.p == inf:
             return self._as_box(self.middle).project(entries, layout)
-        return self._brought(entries, layout)
+        return self._shrink(entries, layout)
 
     def shrinks(self) -> bool:
         return self._around_zero
@@ -221,11 +222,11 @@ class Ball(Body):
     def keeps_zeros(self) -> bool:
         return self._around_zero
 
-    def _brought(self, entries: Floats, layout: Layout) -> Floats:
+    def _shrink(self, entries: Floats, layout: Layout) -> Floats:
         if holds_missing(entries):
             missing = np.isnan(entries)
             known = np.where(missing, layout.of_columns(self._floats[1]), entries)
-            return np.where(missing, np.nan, self._brought(known, layout))
+            return np.where(missing, np.nan, self._shrink(known, layout))
         out, spare = (np.empty(entries.shape[::-1]).T for _ in range(2))
         source, shortened = self.shrink(entries, layout, out, spare, 1.0)
         factor = layout.of_rows(shortened)
@@ -290,7 +291,7 @@ def _lie_alike(one: Floats, other: Floats) -> bool:
     )
 
 
-def _copied(source: Floats, out: Floats) -> Floats:
+def _copy(source: Floats, out: Floats) -> Floats:
     """Column by column where rows are so short that one row after another is slow."""
     if source.shape[-1] <= _NARROW:
         np.copyto(out.T, source.T)
@@ -325,21 +326,23 @@ class _Shrink(GridRounding):
         return True
 
     def into(self, block: Floats, out: Floats, spare: Floats) -> None:
-        self._rounded(block, DENSE, out, spare)
+        self._round_up_centres(block, DENSE, out, spare)
 
     def unless_missing(self, block: NDArray[Any], out: Floats, spare: Floats) -> bool:
         if block.dtype != np.float64:
             np.copyto(out, block, casting="same_kind")
             block = out
-        return self._rounded(block, DENSE, out, spare)
+        return self._round_up_centres(block, DENSE, out, spare)
 
     def steps(self, entries: Floats, layout: Layout) -> Whole:
         out = np.empty_like(entries)
-        self._rounded(entries, layout, out, np.empty_like(out))
+        self._round_up_centres(entries, layout, out, np.empty_like(out))
         bits = out.view(np.int64)
         return np.subtract(bits, _ORIGIN, out=bits)
 
-    def _rounded(self, entries: Floats, layout: Layout, out: Floats, spare: Floats) -> bool:
+    def _round_up_centres(
+        self, entries: Floats, layout: Layout, out: Floats, spare: Floats
+    ) -> bool:
         """Fills ``out``, with the rounded centre for a row with NaN; whether there is no such."""
         source, factor = self.ball.shrink(entries, layout, out, spare, self.target)
         if len(self.radii) == 1:

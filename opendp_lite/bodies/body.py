@@ -1,26 +1,228 @@
-"""The base class of all bodies."""
+"""Public numbers for columns: one for all, or one for each."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import lru_cache
+from math import ceil, floor
+from operator import sub
 from typing import Any, Final, TypeVar
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.bodies.bounds import Values, to_floats
+from opendp_lite.base.errors import ParameterError, SpaceError
+from opendp_lite.base.spelling import Storable
 from opendp_lite.bodies.grid_rounding import GridRounding
-from opendp_lite.engines.entries import EntryMap
-from opendp_lite.engines.fold import Block, Floats, Fold
-from opendp_lite.engines.layout import DENSE, Layout
+from opendp_lite.display.pictures import BODY, Sketch
+from opendp_lite.engines.data.arrays import DENSE, EntryMap, Layout
+from opendp_lite.engines.data.fold import Block, Floats, Reduction
 from opendp_lite.engines.missing import FillRows
-from opendp_lite.errors import SpaceError
-from opendp_lite.exact import round_up
-from opendp_lite.fraction_array import LONG
-from opendp_lite.norms import Norms
-from opendp_lite.sketch import BODY, Sketch
+from opendp_lite.numbers.exact import (
+    Number,
+    exact,
+    format_number,
+    nearest,
+    quote,
+    round_up,
+    sum_up,
+    whole,
+)
+from opendp_lite.numbers.fraction_array import LONG, FractionArray, many, read_many
+from opendp_lite.numbers.norms import Norms
+
+Values = Sequence[Fraction]
+"""One number for all columns, or one for each, exactly: an array of many, a tuple of few."""
+Bounds = Number | Sequence[Number] | NDArray[Any]
+"""As ``Values``, as a person types them."""
+
+ZERO: Final[Values] = (Fraction(0),)
+_MOST_COLUMNS: Final = 2**31
+# Long lists that are remembered as they were read: a step is built more than once.
+_LISTS: Final = 16
+
+
+def parse_bounds(given: object, name: str) -> Values:
+    """A number, or one number a column, as rationals."""
+    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
+        return (exact(given, name),)
+    if isinstance(given, FractionArray):
+        return given
+    if isinstance(given, tuple) and len(given) >= LONG:
+        return _remember(_Same(given), name)
+    return _read(given, name)
+
+
+@attrs.frozen(eq=False)
+class _Same:
+    """A tuple that is equal to itself alone: (1,) and (True,) are equal, and are read apart."""
+
+    given: tuple[Any, ...]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.given is other.given
+
+    def __hash__(self) -> int:
+        return id(self.given)
+
+
+@lru_cache(maxsize=_LISTS)
+def _remember(same: _Same, name: str) -> Values:
+    return _read(same.given, name)
+
+
+def _read(given: Sequence[Any] | NDArray[Any], name: str) -> Values:
+    """Every number of a list."""
+    if len(given) >= LONG and not isinstance(given, np.ndarray):
+        together = read_many(given)
+        if together is not None:
+            return together
+    found = tuple(exact(value, name) for value in given)
+    if not found:
+        raise ParameterError(f"{name} needs at least one number")
+    return many(found)
+
+
+def each(move: Callable[..., Any], *vectors: Values) -> Values:
+    """What becomes of the numbers of each column.
+
+    Args:
+        move: A function of fractions, and alike of arrays of them.
+        vectors: One number for all columns, or one for each.
+    """
+    count = max(map(len, vectors))
+    if count >= LONG:
+        found: Values = move(*map(FractionArray.of, vectors))
+        return found
+    columns = [broadcast(vector, count) for vector in vectors]
+    return tuple([move(*row) for row in zip(*columns, strict=True)])
+
+
+def larger(first: Any, second: Any) -> Any:
+    """The larger of two fractions, or of two arrays of them place by place."""
+    return first.larger(second) if isinstance(first, FractionArray) else max(first, second)
+
+
+def smaller(first: Any, second: Any) -> Any:
+    """As ``larger``, the smaller."""
+    return first.smaller(second) if isinstance(first, FractionArray) else min(first, second)
+
+
+def largest(values: Values) -> Fraction:
+    """The largest number of all columns."""
+    return values.largest() if isinstance(values, FractionArray) else max(values)
+
+
+def smallest(values: Values) -> Fraction:
+    """The smallest number of all columns."""
+    return values.smallest() if isinstance(values, FractionArray) else min(values)
+
+
+def narrowest(lower: Values, upper: Values) -> Fraction:
+    """The least difference of the numbers of a column."""
+    if max(len(lower), len(upper)) >= LONG:
+        return FractionArray.of(upper).narrowest(FractionArray.of(lower))
+    return smallest(each(sub, upper, lower))
+
+
+def total(values: Values) -> Fraction:
+    """The sum of the numbers of all columns."""
+    return values.total() if isinstance(values, FractionArray) else sum(values, Fraction(0))
+
+
+def total_up(values: Values) -> Fraction:
+    """As ``sum_up``."""
+    return values.sum_up() if isinstance(values, FractionArray) else sum_up(values)
+
+
+def squares_up(values: Values) -> Fraction:
+    """As ``sum_up`` of the squares."""
+    if isinstance(values, FractionArray):
+        return values.squares_up()
+    return sum_up([value * value for value in values])
+
+
+def floors(values: Values, unit: Fraction) -> list[int]:
+    """How many whole units each number has, rounded down."""
+    if isinstance(values, FractionArray):
+        return values.floors(unit)
+    return [floor(value / unit) for value in values]
+
+
+def ceils(values: Values, unit: Fraction) -> list[int]:
+    """How many whole units each number has, rounded up."""
+    if isinstance(values, FractionArray):
+        return values.ceils(unit)
+    return [ceil(value / unit) for value in values]
+
+
+def first_not_below(lower: Values, upper: Values) -> int | None:
+    """The first column whose lower number is not below its upper one; None if there is none."""
+    if max(len(lower), len(upper)) >= LONG:
+        below = FractionArray.of(upper).above(FractionArray.of(lower))
+        return None if below.all() else int(np.argmin(below))
+    count = max(len(lower), len(upper))
+    pairs = zip(broadcast(lower, count), broadcast(upper, count), strict=True)
+    return next((column for column, (low, high) in enumerate(pairs) if low >= high), None)
+
+
+def collapse(bound: Values) -> Values:
+    """Equal bounds for all columns, kept once."""
+    if isinstance(bound, FractionArray):
+        return bound[:1] if bound.alike() else bound
+    return bound[:1] if len(set(bound)) == 1 else bound
+
+
+def some_columns(columns: int) -> int:
+    """A number of columns, refused where no array could have it."""
+    found = whole(columns, "columns", least=1)
+    if found > _MOST_COLUMNS:
+        raise ParameterError(f"columns must be at most 2^31, got {quote(found)}")
+    return found
+
+
+def width_of(name: str, columns: int, *each: Values) -> int:
+    """The number of columns, from the declared one and the lengths of the bounds."""
+    columns = some_columns(columns)
+    lengths = {len(bound) for bound in each} - {1}
+    if len(lengths) > 1 or (lengths and columns not in (1, *lengths)):
+        raise ParameterError(
+            f"{name}: bounds for {sorted(lengths)} columns do not fit {columns} columns"
+        )
+    return max(columns, *lengths) if lengths else columns
+
+
+def format_bounds(bound: Values) -> str:
+    """Bounds as a person would type them."""
+    texts = [format_number(value) for value in bound]
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+
+
+def to_floats(bound: Values) -> Floats:
+    """Bounds as floats, one a column or one for all."""
+    if isinstance(bound, FractionArray):
+        return bound.floats
+    return np.array([nearest(value) for value in bound])
+
+
+def broadcast(bound: Values, columns: int) -> Values:
+    """Bounds with one entry a column."""
+    return bound if len(bound) == columns else tuple(bound) * columns
+
+
+def pick_bounds(bound: Values, columns: tuple[int, ...]) -> Values:
+    """The bounds of some of the columns."""
+    return bound if len(bound) == 1 else many([bound[column] for column in columns])
+
+
+def drop_signs(bounds: tuple[Values, Values]) -> tuple[Values, Values]:
+    """Bounds on the sizes of entries, from bounds on the entries."""
+    least = each(lambda low, high, zero: larger(larger(low, -high), zero), *bounds, ZERO)
+    return least, each(lambda low, high: larger(-low, high), *bounds)
+
 
 Summary = TypeVar("Summary")
 SLACK: Final = 2.0**-40
@@ -45,7 +247,7 @@ def _brief(body: Body) -> str:
     return repr(body) if body.columns < LONG else f"dp.bodies.{type(body).__name__}(...)"
 
 
-class RowSum(Fold[Summary]):
+class RowSum(Reduction[Summary]):
     """A fold that adds up rows exactly."""
 
     @abstractmethod
@@ -53,7 +255,7 @@ class RowSum(Fold[Summary]):
         """The sums in steps of the body's grid."""
 
 
-class Body(ABC):
+class Body(Storable, ABC):
     """A convex set that rows lie in. The sensitivity of a sum follows from its shape.
 
     ``radii()`` and ``diameters()`` bound the norms of a row and of a difference of two rows, as
@@ -97,6 +299,13 @@ class Body(ABC):
         Each of the two holds one number for all columns, or one for each. A lower bound is always
         below its upper one.
         """
+
+    def require_bounds(self, step: str) -> tuple[Values, Values]:
+        """As ``bounds``; where there are none, a refusal that names the step."""
+        found = self.bounds()
+        if found is None:
+            raise SpaceError(f"{step} needs rows with bounds; put dp.clamp(lower, upper) before it")
+        return found
 
     @abstractmethod
     def centre(self) -> Values | None:
@@ -200,7 +409,7 @@ def _size(norms: Norms | None, p: float) -> float:
     return float("inf") if bound is None else round_up(bound)
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, cache_hash=True)
 class Projection(EntryMap):
     """A block function that brings rows into a body.
 

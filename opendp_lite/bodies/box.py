@@ -11,39 +11,40 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.bodies.body import SLACK, Body, fitting_width
-from opendp_lite.bodies.bounds import (
+from opendp_lite.base.errors import ParameterError, SpaceError
+from opendp_lite.base.frozen import initialise
+from opendp_lite.bodies.body import (
+    SLACK,
+    Body,
     Bounds,
     Values,
     ceils,
     collapse,
     each,
     first_not_below,
+    fitting_width,
     floors,
     format_bounds,
     larger,
     largest,
     narrowest,
     parse_bounds,
-    picked,
+    pick_bounds,
     smaller,
     smallest,
+    some_columns,
     squares_up,
     to_floats,
     total_up,
     width_of,
 )
-from opendp_lite.bodies.clipped_column import ClippedColumn
-from opendp_lite.bodies.grid_rounding import GridRounding, grid_exponent
-from opendp_lite.engines.entries import Whole
-from opendp_lite.engines.fold import Floats
-from opendp_lite.engines.layout import DENSE, Layout
+from opendp_lite.bodies.grid_rounding import ClippedColumn, GridRounding, grid_exponent
+from opendp_lite.display.pictures import LINE, PLANE, SQUARE, Sketch
+from opendp_lite.engines.data.arrays import DENSE, Layout, Whole
+from opendp_lite.engines.data.fold import Floats
 from opendp_lite.engines.missing import FillEntries, holds_missing
-from opendp_lite.errors import ParameterError
-from opendp_lite.exact import nearest
-from opendp_lite.fields import initialise
-from opendp_lite.norms import Norms
-from opendp_lite.sketch import LINE, SQUARE, Sketch
+from opendp_lite.numbers.exact import nearest
+from opendp_lite.numbers.norms import Norms
 
 _TILE = 64
 
@@ -86,6 +87,10 @@ class Box(Body):
                 f"{nearest(most):g}; {advice}"
             )
         initialise(self, lower=collapse(low), upper=collapse(high), columns=columns)
+
+    def __hash__(self) -> int:
+        """Of one column: plans are looked up by it, and thousands of fractions take long."""
+        return hash((self.columns, self.lower[0], self.upper[0]))
 
     @cached_property
     def _largest(self) -> Values:
@@ -171,7 +176,7 @@ class Box(Body):
         return self.lower[0], self.upper[0] - self.lower[0]
 
     def select(self, columns: tuple[int, ...]) -> Box:
-        return Box(picked(self.lower, columns), picked(self.upper, columns), len(columns))
+        return Box(pick_bounds(self.lower, columns), pick_bounds(self.upper, columns), len(columns))
 
     def draw(self, generator: np.random.Generator, count: int) -> Floats:
         low, high = self._floats
@@ -211,7 +216,7 @@ class Box(Body):
             )
         magic = float(unit * 3 * 2**51)
         origin = int(np.float64(magic).view(np.int64))
-        least, most = _tiled(low, origin, self.columns), _tiled(high, origin, self.columns)
+        least, most = _tile(low, origin, self.columns), _tile(high, origin, self.columns)
         alone = None
         if self.columns == 1:
             alone = ClippedColumn(self.exponent(), low[0], high[0])
@@ -278,6 +283,89 @@ class _Clip(GridRounding):
         return bits
 
 
-def _tiled(bounds: list[int], origin: int, columns: int) -> NDArray[np.int64]:
+def _tile(bounds: list[int], origin: int, columns: int) -> NDArray[np.int64]:
     bits = np.array([bound + origin for bound in bounds], dtype=np.int64)
     return bits.reshape(()) if len(bits) == 1 else np.tile(bits, _TILE)
+
+
+@attrs.frozen(repr=False)
+class Everything(Body):
+    """Rows of any values, with missing values and infinities.
+
+    Args:
+        columns: The number of columns.
+
+    Example:
+        >>> Everything(2).radius(1)
+        inf
+    """
+
+    columns: int = attrs.field(default=1, converter=some_columns)
+
+    def over(self, columns: int) -> Everything:
+        return Everything(columns)
+
+    def sketch(self) -> Sketch:
+        return PLANE
+
+    def radii(self) -> Norms | None:
+        return None
+
+    def diameters(self) -> Norms | None:
+        return None
+
+    def bounds(self) -> None:
+        return None
+
+    def centre(self) -> None:
+        return None
+
+    def holds(self, rows: Floats) -> NDArray[np.bool_]:
+        return np.ones(len(rows), dtype=np.bool_)
+
+    def shift(self, offset: Values) -> Everything:
+        return self
+
+    def scale(self, factor: Values) -> Everything:
+        return self
+
+    def select(self, columns: tuple[int, ...]) -> Everything:
+        return Everything(len(columns))
+
+    def draw(self, generator: np.random.Generator, count: int) -> Floats:
+        wild = [
+            0.0,
+            -0.0,
+            1.0,
+            -1.0,
+            5e-324,
+            -1e-310,
+            1e308,
+            -1e308,
+            np.nan,
+            -np.nan,
+            np.inf,
+            -np.inf,
+            0.1,
+        ]
+        spread = generator.standard_normal((count, self.columns)) * 10.0 ** generator.integers(
+            -5, 6, (count, self.columns)
+        )
+        odd = generator.choice(wild, (count, self.columns))
+        return np.where(generator.random((count, self.columns)) < 0.4, odd, spread)
+
+    def project(self, entries: Floats, layout: Layout = DENSE) -> Floats:
+        return entries
+
+    def exponent(self) -> int:
+        raise SpaceError("rows of any values lie on no grid; clamp() them first")
+
+    def snapper(self) -> GridRounding:
+        raise SpaceError("rows of any values lie on no grid; clamp() them first")
+
+    def __repr__(self) -> str:
+        return (
+            "dp.bodies.Everything()"
+            if self.columns == 1
+            else f"dp.bodies.Everything({self.columns})"
+        )

@@ -1,8 +1,8 @@
-"""Rows that are one of finitely many points."""
+"""How far apart two of finitely many points can be, certified."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Final
@@ -11,19 +11,100 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.bodies.body import Body, RowSum
-from opendp_lite.bodies.bounds import Values
+from opendp_lite.base.errors import ParameterError
+from opendp_lite.bodies.body import Body, RowSum, Values
 from opendp_lite.bodies.box import Box
-from opendp_lite.bodies.farthest import farthest, l1_length, l2_length
 from opendp_lite.bodies.grid_rounding import GridRounding
-from opendp_lite.engines.entries import Whole
-from opendp_lite.engines.fold import Block, Floats, Scratch
-from opendp_lite.engines.layout import DENSE, Layout
+from opendp_lite.display.pictures import SCATTER, Sketch
+from opendp_lite.engines.data.arrays import DENSE, Layout
+from opendp_lite.engines.data.arrays import Whole as WholeSteps
+from opendp_lite.engines.data.fold import Block, Floats, Scratch
 from opendp_lite.engines.missing import holds_missing, whole_rows
-from opendp_lite.errors import ParameterError
-from opendp_lite.exact import floor_log2
-from opendp_lite.norms import Norms
-from opendp_lite.sketch import SCATTER, Sketch
+from opendp_lite.numbers.exact import floor_log2
+from opendp_lite.numbers.norms import Norms
+
+Whole = NDArray[np.int64]
+Length = Callable[[Whole], Floats]
+
+CLOSE: Final = 2.0**-12
+"""A bound on the largest distance may lie so much above it, relatively."""
+_UP = 1 + 2.0**-40
+_ENTRIES = 2**21
+
+
+def l1_length(rows: Whole) -> Floats:
+    """The l1 norm along the last axis; exact below 2^53."""
+    lengths: Floats = np.abs(rows).sum(axis=-1).astype(np.float64)
+    return lengths
+
+
+def l2_length(rows: Whole) -> Floats:
+    """The l2 norm along the last axis; the square is exact below 2^63."""
+    lengths: Floats = np.sqrt((rows * rows).sum(axis=-1).astype(np.float64))
+    return lengths
+
+
+def farthest(points: Whole, length: Length) -> float:
+    """A float that is at least the largest distance of two points, and little more.
+
+    Args:
+        points: Whole numbers, an array of shape (points, columns). Neighbours in the array should
+            be near each other.
+        length: A norm along the last axis.
+
+    Returns:
+        A bound of at most 1 + 2^-12 times the largest distance.
+
+    Proof:
+        Take two groups of points, with a member a' and b' of each and the radii r and s of the
+        groups around these. A point of one and a point of the other are at most ``|a' - b'| + r +
+        s`` apart. Pairs of groups are halved until this bound is close to a distance that two
+        points have.
+    """
+    size = 1 << (len(points) - 1).bit_length()
+    padded = np.concatenate([points, np.repeat(points[-1:], size - len(points), axis=0)])
+    first, second = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
+    met = left = 0.0
+    while size:
+        members = padded.reshape(-1, size, padded.shape[1])
+        centres = members[:, size // 2]
+        radii = _largest_in_group(members, centres, length)
+        apart = _distances(centres, first, second, length)
+        met = max(met, float(apart.max()))
+        bound = (apart + radii[first] + radii[second]) * _UP if size > 1 else apart
+        open_ = bound > met * (1 + CLOSE)
+        left = max(left, float(bound[~open_].max(initial=0.0)))
+        if size == 1 or not open_.any():
+            break
+        first, second, size = *_halve(first[open_], second[open_]), size // 2
+    return max(met, left) * _UP
+
+
+def _halve(first: Whole, second: Whole) -> tuple[Whole, Whole]:
+    """The pairs of the halves of each pair of groups, each once."""
+    ones = (2 * first[:, None] + np.array([0, 0, 1, 1])).ravel()
+    twos = (2 * second[:, None] + np.array([0, 1, 0, 1])).ravel()
+    once = ones <= twos
+    return ones[once], twos[once]
+
+
+def _largest_in_group(members: NDArray[Any], centres: Whole, length: Length) -> Floats:
+    step = max(1, _ENTRIES // (members.shape[1] * members.shape[2]))
+    parts = [
+        length(members[start : start + step] - centres[start : start + step, None]).max(axis=1)
+        for start in range(0, len(members), step)
+    ]
+    return np.concatenate(parts)
+
+
+def _distances(centres: Whole, first: Whole, second: Whole, length: Length) -> Floats:
+    step = max(1, _ENTRIES // centres.shape[1])
+    parts = [
+        length(centres[first[start : start + step]] - centres[second[start : start + step]])
+        for start in range(0, len(first), step)
+    ]
+    return np.concatenate(parts)
+
 
 _SQUARE_BITS: Final = 58
 _MIXER: Final = 0x9E3779B97F4A7C15
@@ -52,7 +133,7 @@ class Points(Body):
 
     key: Hashable
     edges: Floats = attrs.field(eq=False)
-    steps: Whole = attrs.field(eq=False)
+    steps: WholeSteps = attrs.field(eq=False)
     grid: int
 
     @classmethod
@@ -131,12 +212,12 @@ class Points(Body):
         """The place of the point that each number belongs to."""
         if self._per_unit is None:
             return np.searchsorted(self.edges, numbers, side="right")
-        places = self._guessed(numbers, self._per_unit)
+        places = self._guess(numbers, self._per_unit)
         above = places + (numbers >= self._fences[places + 1])
         found: NDArray[np.intp] = above - (numbers < self._fences[above])
         return found
 
-    def _guessed(self, numbers: Floats, per_unit: float) -> NDArray[np.intp]:
+    def _guess(self, numbers: Floats, per_unit: float) -> NDArray[np.intp]:
         """The place in cells of one width; no smaller for a larger number, the last for NaN."""
         with np.errstate(all="ignore"):
             shares = (numbers - self.edges[0]) * per_unit + 1
@@ -159,7 +240,7 @@ class Points(Body):
         per_unit = float((len(self.edges) - 1) / (self.edges[-1] - self.edges[0]))
         sides = np.concatenate([self.edges, np.nextafter(self.edges, -np.inf)])
         true = np.searchsorted(self.edges, sides, side="right")
-        near = np.abs(self._guessed(sides, per_unit) - true) <= 1
+        near = np.abs(self._guess(sides, per_unit) - true) <= 1
         return per_unit if near.all() else None
 
     @cached_property
@@ -170,8 +251,8 @@ class Points(Body):
     def _mixed(self, rows: Floats) -> NDArray[np.uint64]:
         """A number for each row: of its bits, in integers modulo 2^64."""
         bits = np.ascontiguousarray(rows).view(np.uint64)
-        mixed: NDArray[np.uint64] = ((bits ^ (bits >> _HALF)) * self._mixers).sum(axis=1)
-        return mixed
+        products: NDArray[np.uint64] = (bits ^ (bits >> _HALF)) * self._mixers
+        return products.sum(axis=1, dtype=np.uint64)
 
     @cached_property
     def _by_mix(self) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:
@@ -294,7 +375,7 @@ class PointOf:
         return _with_missing(self.body.at(self.body.places_of(block[:, 0])), block)
 
 
-class PointSum(RowSum[Whole]):
+class PointSum(RowSum[WholeSteps]):
     """Counts how often each point occurs; the sum is that of the points so many times.
 
     It absorbs ``PointOf``: then the blocks are of one column and no rows are ever written out.
@@ -303,19 +384,19 @@ class PointSum(RowSum[Whole]):
     def __init__(self, body: Points) -> None:
         self._body = body
 
-    def empty(self) -> Whole:
+    def empty(self) -> WholeSteps:
         return np.zeros(len(self._body.steps), dtype=np.int64)
 
-    def summarise(self, block: Floats, scratch: Scratch) -> Whole:
+    def summarise(self, block: Floats, scratch: Scratch) -> WholeSteps:
         absorbed = block.shape[1] != self._body.columns
         body = self._body
         places = body.places_of(block[:, 0]) if absorbed else body.places_in(block)
         return np.bincount(places, minlength=len(body.steps)).astype(np.int64, copy=False)
 
-    def merge(self, first: Whole, second: Whole) -> Whole:
+    def merge(self, first: WholeSteps, second: WholeSteps) -> WholeSteps:
         return first + second
 
-    def finish(self, summary: Whole) -> NDArray[Any]:
+    def finish(self, summary: WholeSteps) -> NDArray[Any]:
         met = np.flatnonzero(summary)
         counts, steps = summary[met], self._body.steps[met]
         if int(counts.sum()) * self._body.largest < _ROOM:

@@ -9,19 +9,18 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from opendp_lite.base.errors import ParameterError
+from opendp_lite.base.frozen import initialise
 from opendp_lite.bodies.ball import Ball
-from opendp_lite.bodies.body import SLACK, Body
-from opendp_lite.bodies.bounds import Values, some_columns
+from opendp_lite.bodies.body import SLACK, Body, Values, some_columns
 from opendp_lite.bodies.grid_rounding import GRID_BITS, GridRounding, grid_exponent
-from opendp_lite.engines.fold import Floats
-from opendp_lite.engines.layout import DENSE, Layout
+from opendp_lite.display.pictures import QUARTER, Sketch
+from opendp_lite.engines.data.arrays import DENSE, Layout
+from opendp_lite.engines.data.fold import Floats
+from opendp_lite.engines.data.sparse import excess, row_totals
 from opendp_lite.engines.missing import holds_missing, whole_rows
-from opendp_lite.engines.row_totals import excess, row_totals
-from opendp_lite.errors import ParameterError
-from opendp_lite.exact import Number, format_number, nearest, positive, sqrt_up
-from opendp_lite.fields import initialise
-from opendp_lite.norms import Norms
-from opendp_lite.sketch import QUARTER, Sketch
+from opendp_lite.numbers.exact import Number, format_number, nearest, positive, sqrt_up
+from opendp_lite.numbers.norms import Norms
 
 _ROOT: Final = sqrt_up(Fraction(2))
 _ROUNDING: Final = 2.0**-44

@@ -4,22 +4,44 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import floor
+from typing import Any
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.bodies.body import SLACK, Body, fitting_width
-from opendp_lite.bodies.bounds import Values, some_columns, to_floats
+from opendp_lite.base.errors import ParameterError
+from opendp_lite.base.frozen import initialise
+from opendp_lite.bodies.ball import Ball
+from opendp_lite.bodies.body import (
+    SLACK,
+    Body,
+    Bounds,
+    RowSum,
+    Values,
+    fitting_width,
+    largest,
+    pick_bounds,
+    smallest,
+    some_columns,
+    to_floats,
+)
 from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.grid_rounding import GridRounding, grid_exponent
-from opendp_lite.engines.fold import Floats
-from opendp_lite.engines.layout import DENSE, Layout
-from opendp_lite.engines.missing import FillRows, holds_missing
-from opendp_lite.exact import Number, format_number, nearest, positive
-from opendp_lite.fields import initialise
-from opendp_lite.norms import Norms
-from opendp_lite.sketch import LINE, TRIANGLE, Sketch
+from opendp_lite.display.pictures import CORNERS, LINE, QUARTER, TRIANGLE, Sketch
+from opendp_lite.engines.data.arrays import DENSE, Layout, Whole
+from opendp_lite.engines.data.fold import Block, Floats, Scratch
+from opendp_lite.engines.missing import FillEntries, FillRows, holds_missing, whole_rows
+from opendp_lite.numbers.exact import (
+    Number,
+    exact,
+    format_number,
+    nearest,
+    positive,
+    quote,
+    sqrt_up,
+)
+from opendp_lite.numbers.norms import Norms
 
 
 @attrs.frozen(init=False, repr=False)
@@ -151,3 +173,303 @@ class _NoMoreThanLeft(GridRounding):
             entry -= self.boxed.origin
             np.minimum(entry, left, out=entry)
             left -= entry
+
+
+@attrs.frozen(init=False, repr=False)
+class NonNegativeBall(Body):
+    """Rows without negative entries and with ``|| row / radius ||_p <= 1``.
+
+    Args:
+        radius: A number, or one for each column.
+        p: Which norm, 1 or 2.
+        columns: The number of columns, where the radius does not say it.
+
+    Raises:
+        ParameterError: If a radius is not above 0, or ``p`` is neither 1 nor 2.
+
+    Proof:
+        Two such rows have an inner product of at least 0. So the square of their l2 distance is at
+        most the sum of their squared norms: sqrt(2) radii, not 2. By the inequality of Cauchy and
+        Schwarz their l1 distance is at most sqrt(2) ``|| radius ||_2`` for p = 2. A column differs
+        by at most the larger of two entries, one radius.
+
+    Example:
+        >>> NonNegativeBall(10).over(2).diameters()
+        dp.Norms(l1=20.0, l2=14.142135623730951, linf=10.0)
+    """
+
+    ball: Ball
+    columns: int
+
+    def __init__(self, radius: Bounds, p: float = 2, columns: int = 1) -> None:
+        if p not in (1, 2):
+            raise ParameterError(f"NonNegativeBall: p must be 1 or 2, got {quote(p)}")
+        ball = Ball(radius, p, columns=columns)
+        initialise(self, ball=ball, columns=ball.columns)
+
+    @classmethod
+    def _of(cls, ball: Ball) -> NonNegativeBall:
+        return cls(ball.size, ball.p, ball.columns)
+
+    def over(self, columns: int) -> NonNegativeBall:
+        return self._of(self.ball.over(columns))
+
+    def sketch(self) -> Sketch:
+        return LINE if self.columns == 1 else QUARTER if self.ball.p == 2 else TRIANGLE
+
+    def radii(self) -> Norms:
+        return self.ball.radii()
+
+    def diameters(self) -> Norms:
+        if self.columns == 1:
+            return self.radii()
+        longest = largest(self.ball.size)
+        across = 2 * longest if self.ball.p == 1 else sqrt_up(2 * self.ball.squares())
+        return Norms.squared(across, 2 * longest * longest, longest)
+
+    def bounds(self) -> tuple[Values, Values]:
+        return (Fraction(0),), self.ball.size
+
+    def centre(self) -> Values:
+        """The origin. Lengths are measured from there."""
+        return self.ball.centre()
+
+    def filling(self) -> FillEntries:
+        return self.ball.filling()
+
+    def holds(self, rows: Floats) -> NDArray[np.bool_]:
+        least = -SLACK * to_floats(self.ball.size)
+        inside: NDArray[np.bool_] = np.all(rows >= least, axis=1) & self.ball.holds(rows)
+        return inside
+
+    def non_negative(self) -> bool:
+        return True
+
+    def shift(self, offset: Values) -> Ball:
+        return self.ball.shift(offset)
+
+    def scale(self, factor: Values) -> Body:
+        scaled = self.ball.scale(factor)
+        return self._of(scaled) if smallest(factor) > 0 else scaled
+
+    def shrinks(self) -> bool:
+        return True
+
+    def total_range(self) -> tuple[Fraction, Fraction] | None:
+        if self.columns == 1 or self.ball.p == 1:
+            return Fraction(0), largest(self.ball.size)
+        return None
+
+    def select(self, columns: tuple[int, ...]) -> Body:
+        kept = pick_bounds(self.ball.size, columns)
+        if len(set(columns)) < len(columns):
+            return Box(0, kept, len(columns))
+        return NonNegativeBall(kept, self.ball.p, len(columns))
+
+    def draw(self, generator: np.random.Generator, count: int) -> Floats:
+        return np.abs(self.ball.draw(generator, count))
+
+    def project(self, entries: Floats, layout: Layout = DENSE) -> Floats:
+        return np.maximum(self.ball.project(entries, layout), 0.0)
+
+    def keeps_zeros(self) -> bool:
+        return True
+
+    def exponent(self) -> int:
+        return self.ball.exponent()
+
+    def snapper(self) -> GridRounding:
+        """As the ball's. Then entries below 0 become 0, in integers. This lengthens no row."""
+        return _NotBelowZero(self.ball.snapper())
+
+    def __repr__(self) -> str:
+        return repr(self.ball).replace(".Ball", ".NonNegativeBall")
+
+
+@attrs.frozen(eq=False, repr=False)
+class _NotBelowZero(GridRounding):
+    """As another rounding, with entries below 0 made 0."""
+
+    ball: GridRounding
+
+    @property
+    def origin(self) -> int:  # type: ignore[override]
+        return self.ball.origin
+
+    @property
+    def spares(self) -> bool:
+        return self.ball.spares
+
+    @property
+    def by_column(self) -> bool:
+        return self.ball.by_column
+
+    @property
+    def any_type(self) -> bool:
+        return self.ball.any_type
+
+    def into(self, block: Floats, out: Floats, spare: Floats) -> None:
+        self.ball.into(block, out, spare)
+        self._raise(out)
+
+    def unless_missing(self, block: NDArray[Any], out: Floats, spare: Floats) -> bool:
+        whole = self.ball.unless_missing(block, out, spare)
+        self._raise(out)
+        return whole
+
+    def _raise(self, out: Floats) -> None:
+        bits = out.view(np.int64)
+        np.maximum(bits, self.origin, out=bits)
+
+    def steps(self, entries: Floats, layout: Layout) -> Whole:
+        return np.maximum(self.ball.steps(entries, layout), 0)
+
+
+_HALF = 0.5
+
+
+@attrs.frozen(init=False, repr=False)
+class OneHots(Simplex):
+    """Rows of zeros with a one in at most one place, as ``one_hot`` and ``bins`` make them.
+
+    Args:
+        columns: The number of places.
+
+    Proof:
+        They are corners of the ``Simplex`` of total 1, whose norms are largest there.
+
+    Example:
+        >>> OneHots(16).radius(1), OneHots(16).radius(2), OneHots(16).diameter(1)
+        (1.0, 1.0, 2.0)
+    """
+
+    def __init__(self, columns: int = 1) -> None:
+        initialise(self, total=exact(1, "total"), columns=some_columns(columns))
+
+    def spread_radii(self, groups: int) -> Norms:
+        """At most 1 / ``groups`` in each place, and at most 1 in all places together."""
+        share = Fraction(1, groups)
+        return Norms(l1=min(Fraction(1), self.columns * share), linf=share)
+
+    def over(self, columns: int) -> OneHots:
+        return OneHots(super().over(columns).columns)
+
+    def sketch(self) -> Sketch:
+        return CORNERS
+
+    def centre(self) -> Values:
+        """The row of zeros, which no place counts."""
+        return (Fraction(0),)
+
+    def filling(self) -> _Nowhere:  # type: ignore[override]
+        return _Nowhere(self.columns)
+
+    def select(self, columns: tuple[int, ...]) -> Body:
+        found = super().select(columns)
+        return OneHots(len(columns)) if isinstance(found, Simplex) else found
+
+    def scale(self, factor: Values) -> Body:
+        return self if factor == (Fraction(1),) else super().scale(factor)
+
+    def draw(self, generator: np.random.Generator, count: int) -> Floats:
+        return Placed(self.columns)(
+            generator.integers(-1, self.columns, (count, 1)).astype(np.float64)
+        )
+
+    def project(self, entries: Floats, layout: Layout = DENSE) -> Floats:
+        return Placed(self.columns)(_places(entries)[:, None])
+
+    def shrinks(self) -> bool:
+        """A row with a smaller entry is not one of these."""
+        return False
+
+    def exponent(self) -> int:
+        return 0
+
+    def snapper(self) -> GridRounding:
+        return _ToPlace()
+
+    def specialised_sum(self) -> RowSum[Any]:
+        return PlaceCounts(self.columns)
+
+    def __repr__(self) -> str:
+        return f"dp.bodies.OneHots({self.columns})"
+
+
+def _places(rows: Floats) -> Floats:
+    """The first place of each row with more than a half in it; -1 for none, NaN for a missing."""
+    above = rows > _HALF
+    found = np.where(above.any(axis=1), above.argmax(axis=1), -1.0)
+    if holds_missing(rows):
+        found[~whole_rows(rows)] = np.nan
+    return found
+
+
+@attrs.frozen(repr=False)
+class Placed:
+    """A block function from one column of places to rows with a one there; none for -1."""
+
+    columns: int
+
+    def __call__(self, block: Floats) -> Floats:
+        places = block[:, 0]
+        rows = np.zeros((len(block), self.columns))
+        inside = np.flatnonzero(places >= 0)
+        rows[inside, places[inside].astype(np.intp)] = 1
+        if holds_missing(block):
+            rows[np.isnan(places)] = np.nan
+        return rows
+
+
+@attrs.frozen(repr=False)
+class _Nowhere:
+    """A block function that puts a row without a one in the place of missing ones.
+
+    Blocks are rows or, where a sum takes places for rows itself, the places: then it puts -1.
+    """
+
+    columns: int
+
+    def __call__(self, block: Floats) -> Floats:
+        if not holds_missing(block):
+            return block
+        if block.shape[1] == self.columns:
+            return np.where(whole_rows(block)[:, None], block, 0.0)
+        return np.where(np.isnan(block), -1.0, block)
+
+
+@attrs.frozen(eq=False, repr=False)
+class _ToPlace(GridRounding):
+    """The rounding to rows of whole numbers."""
+
+    origin = 0
+
+    def into(self, block: Floats, out: Floats, spare: Floats) -> None:
+        out.view(np.int64)[...] = Placed(block.shape[1])(np.nan_to_num(_places(block))[:, None])
+
+
+@attrs.frozen
+class PlaceCounts(RowSum[Whole]):
+    """Counts the ones in each place.
+
+    It absorbs ``Placed``: then the blocks are of one column, and no rows are ever written out.
+    """
+
+    columns: int
+
+    def empty(self) -> Whole:
+        return np.zeros(self.columns, dtype=np.int64)
+
+    def summarise(self, block: Floats, scratch: Scratch) -> Whole:
+        places = _places(block) if block.shape[1] == self.columns else block[:, 0]
+        found = np.bincount(places.astype(np.intp) + 1, minlength=self.columns + 1)
+        return found[1:].astype(np.int64, copy=False)
+
+    def merge(self, first: Whole, second: Whole) -> Whole:
+        return first + second
+
+    def finish(self, summary: Whole) -> NDArray[Any]:
+        return summary
+
+    def fuses_with(self, function: Block) -> bool:
+        return self.columns > 1 and function == Placed(self.columns)

@@ -1,13 +1,13 @@
-"""The command line: private releases of a file, and the published experiments."""
+"""The command line: private releases of a file."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
 
-from opendp_lite.cli.arguments import parsed
-from opendp_lite.cli.printing import describe_file_trouble, refuse, show
-from opendp_lite.errors import OpenDPLiteError
+from opendp_lite.base.errors import OpenDPLiteError
+from opendp_lite.cli.arguments import parse
+from opendp_lite.cli.printing import describe_file_trouble, refuse, show, spell_flags
 
 _INTERRUPTED = 130
 
@@ -22,13 +22,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit status: 0 for a result, 2 for a refusal, 130 for an interruption, 141 if nobody
         reads the output.
     """
-    arguments = parsed(sys.argv[1:] if argv is None else argv)
+    arguments = parse(sys.argv[1:] if argv is None else argv)
     try:
         return show(arguments.run(arguments))
     except KeyboardInterrupt:
         return _INTERRUPTED
     except OpenDPLiteError as problem:
-        return refuse(". ".join([str(problem), *getattr(problem, "__notes__", ())]))
+        return refuse(". ".join([spell_flags(problem), *getattr(problem, "__notes__", ())]))
     except OSError as problem:
         return refuse(describe_file_trouble(problem))
     except Exception as problem:

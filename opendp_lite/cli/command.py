@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from opendp_lite.cli import when_releasing
-from opendp_lite.cli.told import Told
+from opendp_lite.cli import flags, when_releasing
+from opendp_lite.cli.printing import Told
 
 if TYPE_CHECKING:
     from opendp_lite.cli.release import Asked, Setting
+
+
+_BUDGETS = "(--epsilon E | --rho R)"
+_BUDGETS_WITH_DELTA = "(--epsilon E | --epsilon E --delta D | --rho R)"
 
 
 @attrs.frozen
@@ -22,20 +26,28 @@ class Command:
     Attributes:
         name: As it is typed.
         brief: A line in the list of commands.
-        usage: How it is typed.
+        needs: The options of its own that it needs, as they are typed.
         description: What it does.
         examples: What stands at the end of its help.
-        add: Adds its options to a parser.
         asked: What the arguments ask for.
+        title: Of its own options.
+        options: Its own, beside those that all commands have.
+        column: The option that names the column.
+        delta: What delta is for; empty where it is of no use.
+        defaults: What is asked for where no option of its own says so.
     """
 
     name: str
     brief: str
-    usage: str
+    needs: str
     description: str
     examples: str
-    add: Callable[[argparse.ArgumentParser], None]
     asked: Asked
+    title: str
+    options: Mapping[str, flags.Option]
+    column: flags.Option = flags.COLUMN
+    delta: str = ""
+    defaults: Mapping[str, Any] = attrs.Factory(dict)
 
     def setting(self, arguments: argparse.Namespace) -> Setting:
         """Everything public about the release that the arguments ask for."""
@@ -47,14 +59,27 @@ class Command:
 
     def put(self, commands: argparse._SubParsersAction[Any]) -> None:
         """Adds the command to those of a parser."""
+        budgets = _BUDGETS_WITH_DELTA if self.delta else _BUDGETS
         parser = commands.add_parser(
             self.name,
             help=self.brief,
-            usage=self.usage,
+            usage=f"opendp-lite {self.name} FILE {self.needs}\n{'':24}{budgets} [more options]\n"
+            f"       opendp-lite {self.name} --help",
             description=self.description,
             epilog=self.examples,
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
-        parser.set_defaults(run=self.release, parser=parser)
-        self.add(parser)
+        nothing = dict.fromkeys(("bounds", "delta", "missing", "size"))
+        parser.set_defaults(run=self.release, parser=parser, **nothing, **self.defaults)
+        flags.add(parser, "the data", {**flags.FILE, "--column": self.column})
+        epsilon, delta = dict(flags.EPSILON), {}
+        if self.delta:
+            epsilon["help"] += "; with --delta: approximate"
+            delta["--delta"] = flags.number_option("D", self.delta)
+        budget = {"--epsilon": epsilon, **delta, "--rho": flags.RHO}
+        privacy = "the privacy: one setting (a smaller number protects more)"
+        flags.add(parser, privacy, budget)
+        flags.add(parser, "several rows a person", flags.PEOPLE)
+        flags.add(parser, self.title, self.options)
+        flags.add(parser, "the output", flags.OUTPUT)

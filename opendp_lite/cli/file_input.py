@@ -1,25 +1,86 @@
-"""The data of a command: columns of a file or of standard input."""
+"""The line that tells, on a terminal, how fast a long pass goes through the rows."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, TextIO
 
 import attrs
 
 import opendp_lite as dp
-from opendp_lite.cli.progress import followed
-from opendp_lite.engines.csv_file import csv_column, table_of
-from opendp_lite.engines.file_column import FileError
-from opendp_lite.engines.file_names import files_named
-from opendp_lite.engines.with_pyarrow import with_pyarrow
+from opendp_lite.engines.data.blocks import FileError
+from opendp_lite.engines.data.open_data import with_pyarrow
+from opendp_lite.engines.data.source import Source
+from opendp_lite.engines.data.table import Column
+from opendp_lite.engines.files.csv import csv_column, table_of
+from opendp_lite.engines.files.csv_rows import files_named
 
-_ENGINE: Final = "opendp_lite.engines.arrow_files"
+_FIRST: Final = 2.0
+_EVERY: Final = 0.5
+_WIDTH: Final = 60
+
+
+@attrs.frozen(eq=False, repr=False)
+class Followed(dp.Blocks):
+    """Blocks of which each pass is told about. How many rows there are is never told."""
+
+    given: dp.Blocks = attrs.field(kw_only=True)
+    terminal: TextIO = attrs.field(kw_only=True)
+
+    @property
+    def files(self) -> Any:
+        return self.given.files
+
+    def require(self, columns: Sequence[Column] | None, names: Sequence[str] | None) -> None:
+        self.given.require(columns, names)
+
+    def only(self, columns: Sequence[Column] | None) -> dp.Blocks:
+        return follow_progress(self.given.only(columns), self.terminal)
+
+    def opened_by(self, how: Callable[[object], Source]) -> Iterator[Any]:
+        start = time.perf_counter()
+        rows, told = 0, start + _FIRST - _EVERY
+        try:
+            for block in self.given.opened_by(how):
+                rows += len(block)
+                now = time.perf_counter()
+                if now - told >= _EVERY:
+                    told = now
+                    self._tell(
+                        f"reading for {now - start:.0f} s, {rows / (now - start):.1e} rows/s"
+                    )
+                yield block
+        finally:
+            if told >= start + _FIRST:
+                self._tell("")
+
+    def _tell(self, words: str) -> None:
+        self.terminal.write(f"\r{words:{_WIDTH}}\r{words}")
+        self.terminal.flush()
+
+
+def follow_progress(blocks: dp.Blocks, terminal: TextIO | None = None) -> dp.Blocks:
+    """The same blocks, with a line on standard error for long passes if that is a terminal."""
+    terminal = terminal or sys.stderr
+    if terminal is None or not terminal.isatty():
+        return blocks
+    return Followed(
+        blocks.open,
+        blocks.columns,
+        blocks.size,
+        blocks.names,
+        given=blocks,
+        terminal=terminal,
+    )
+
+
+_ENGINE: Final = "opendp_lite.engines.files.arrow"
+# The formats that declare their columns, by the ends of names.
 _FORMATS: Final = {".parquet": "parquet", ".feather": "feather", ".arrow": "feather"}
-"""The formats that declare their columns, by the ends of names."""
 Columns = tuple[tuple[str | None, type], ...]
 
 
@@ -66,29 +127,29 @@ class FileInput:
     def column(self) -> tuple[dp.Blocks, str]:
         """The one column, of numbers, and its public name."""
         if self._declares_types:
-            found = self._declared()
-            return followed(found), str(found.names[0])
+            found = self._declare()
+            return follow_progress(found), str(found.names[0])
         options = self.options
         column = csv_column(
             self._source,
-            self._asked(self.columns[0][0]),
+            self._ask(self.columns[0][0]),
             header=options.header,
             delimiter=options.delimiter,
             na=options.na,
             text=options.text,
         )
-        return followed(column), column.name
+        return follow_progress(column), column.name
 
     def table(self) -> dp.Blocks:
         """All columns."""
         if self._declares_types:
-            return followed(self._declared())
+            return follow_progress(self._declare())
         options = self.options
-        asked = [(self._asked(name), kind) for name, kind in self.columns]
+        asked = [(self._ask(name), kind) for name, kind in self.columns]
         table = table_of(
             self._source, asked, options.header, options.delimiter, options.na, options.text
         )
-        return followed(table)
+        return follow_progress(table)
 
     @property
     def _suffix(self) -> str:
@@ -105,13 +166,13 @@ class FileInput:
         file: str = self.options.file
         return _standard_input() if file == "-" else file
 
-    def _asked(self, name: str | None) -> str | int | None:
+    def _ask(self, name: str | None) -> str | int | None:
         """The column as a number where the file has no header."""
         if self.options.header is False and name is not None and name.isdecimal():
             return int(name)
         return name
 
-    def _declared(self) -> Any:
+    def _declare(self) -> Any:
         options = self.options
         usual = (options.delimiter, options.text) == (",", "refuse")
         if options.header is not None or options.na or not usual:

@@ -1,221 +1,333 @@
-"""The options that several commands share, and what they ask for."""
+"""Numbers as people type and read them."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final
+
+import attrs
 
 import opendp_lite as dp
 from opendp_lite.cli import when_run
-from opendp_lite.cli.numbers import as_typed, is_number, number
-from opendp_lite.exact import confidence_of, exact, open_probability, positive, whole
+from opendp_lite.numbers.exact import confidence_of, exact, open_probability, positive
 
-Group = argparse._ArgumentGroup
+_EXACT: Final = 2**53
+
+
+def as_typed(value: Fraction) -> float:
+    """The nearest number as a person would type it: 40, not 40.0."""
+    return int(value) if value.denominator == 1 and abs(value) < _EXACT else float(value)
+
+
+def short(value: float) -> str:
+    """A float without superfluous characters.
+
+    Example:
+        >>> short(1.0), short(1e-06)
+        ('1', '1e-6')
+    """
+    mantissa, _, exponent = repr(value).partition("e")
+    return mantissa.removesuffix(".0") + (f"e{int(exponent)}" if exponent else "")
+
+
+def rounded_up(value: float, digits: int = 3) -> str:
+    """A number with few digits that is at least as large.
+
+    Example:
+        >>> rounded_up(4.8801)
+        '4.89'
+    """
+    return short(float(Context(digits, ROUND_CEILING).create_decimal(repr(value))))
+
+
+def rounded_down(value: Fraction, digits: int = 6) -> float:
+    """A number with few digits that is no larger.
+
+    Example:
+        >>> rounded_down(Fraction(2, 3)), rounded_down(Fraction(1, 2))
+        (0.666666, 0.5)
+    """
+    context = Context(digits, ROUND_FLOOR)
+    found = context.divide(Decimal(value.numerator), Decimal(value.denominator))
+    return as_typed(Fraction(found))
+
+
+def shield(argv: Sequence[str]) -> list[str]:
+    """Negative numbers behind a space, so that argparse takes none for an option."""
+    return [f" {word}" if word.startswith("-") and is_number(word) else word for word in argv]
+
+
+def is_number(word: str) -> bool:
+    """Whether a word is a number in plain digits, which Python reads as a float."""
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return word.isascii() and "_" not in word
+
+
+def number(text: str) -> float:
+    """A number that was typed, as an int where it is whole.
+
+    Raises:
+        argparse.ArgumentTypeError: If it is no number.
+    """
+    if not is_number(text):
+        raise argparse.ArgumentTypeError(
+            f"{text.strip()!r} is not a number; write numbers like 1234.5, without separators"
+        )
+    value = float(text)
+    return int(value) if value.is_integer() and abs(value) < _EXACT else value
+
+
+Labels = tuple[Hashable, ...]
+MORE: Final = "use more rows, narrower bounds or a larger budget"
+"""What helps where the noise hides a number, as a rule."""
+
+
+@attrs.frozen
+class ReportLine:
+    """One released number: what it is of, and how far off it may be.
+
+    ``joint`` is an interval that holds together with those of all other lines. ``wide`` includes
+    what clipping may have moved. ``too_few`` says that there were too few rows for the statistic.
+    """
+
+    labels: Labels
+    value: float
+    standard_error: float
+    interval: tuple[float, float]
+    joint: tuple[float, float] | None = None
+    wide: tuple[float, float] | None = None
+    too_few: bool = False
+
+    @classmethod
+    def of(cls, estimate: dp.Estimate, *labels: Hashable) -> ReportLine:
+        """The line of an estimate."""
+        own = estimate.value, estimate.standard_error, estimate.interval
+        return cls(labels, *own, wide=estimate.wide_interval, too_few=estimate.too_few)
+
+    @property
+    def further(self) -> dict[str, tuple[float, float]]:
+        """The other intervals that it has, by name."""
+        named = {"joint": self.joint, "wide": self.wide}
+        return {name: interval for name, interval in named.items() if interval is not None}
+
+
+def _nothing(_: Any) -> dict[str, str]:
+    return {}
+
+
+@attrs.frozen
+class Statistic:
+    """A mechanism for some columns, and how its releases are told.
+
+    Attributes:
+        name: "mean", say.
+        target: What an interval holds, in words.
+        columns: Those that it reads, as typed; None for the only one.
+        kind: What they are read as.
+        mechanism: For rows of the one column of numbers; for a table, if ``picks``.
+        picks: Whether the mechanism picks its columns from a table by itself.
+        titles: Of the labels of lines.
+        lines: From a release.
+        note: What happens to the values, after a word for it.
+        reach: How far apart two values of the statistic can be; None where they may be anything.
+        sampling: Whether the intervals are for the population.
+        heading: What stands above a table of releases; empty for the name.
+        advice: What helps where the noise hides a number.
+        together: Whether the intervals of one release hold all at once.
+        learned: What a release says of itself beside its lines, by the word for it.
+    """
+
+    name: str
+    target: str
+    columns: tuple[str | None, ...]
+    kind: type
+    mechanism: dp.Mechanism[Any, Any, Any]
+    lines: Callable[[Any], Sequence[ReportLine]]
+    note: tuple[str, str]
+    picks: bool = False
+    titles: tuple[str, ...] = ()
+    reach: float | None = None
+    sampling: bool = False
+    heading: str = ""
+    advice: str = MORE
+    together: bool = False
+    learned: Callable[[Any], dict[str, str]] = _nothing
+
+    def hides(self, line: ReportLine) -> bool:
+        """Whether the noise says little more than what was known before."""
+        return self.reach is not None and line.standard_error >= self.reach / 4
+
+
 Keys = list[str | None]
 
 DROP: Final = "drop"
 """The word that leaves out rows without a value."""
 
 
-def add_data(group: Group, column: str, *, several: bool = False) -> None:
-    """The file, its column or columns, and how the file is written."""
-    add_file(group)
-    group.add_argument(
-        "--column",
-        metavar="NAME",
-        nargs="+" if several else None,
-        help=f"{column}, or with --no-header its number, which counts from 1; a file with one "
-        "column needs neither",
-    )
+def _missing(text: str) -> str | float:
+    if text != DROP and not is_number(text):
+        raise argparse.ArgumentTypeError(f"give the word {DROP} or a number, not {text.strip()!r}")
+    return DROP if text == DROP else number(text)
 
 
-def add_file(group: Group) -> None:
-    """The file, and how it is written."""
-    group.add_argument(
-        "file",
-        metavar="FILE",
-        help="a CSV file, packed with gzip or not; a .parquet or .feather file; a pattern in "
-        "quotes, such as 'data/*.parquet'; a folder of files of one kind; or - for standard input",
-    )
-    group.add_argument(
-        "--header",
-        action=argparse.BooleanOptionalAction,
-        help="--header: the first line holds names that are public, and errors may show them; "
+def _delimiter(text: str) -> str:
+    return "\t" if text in ("tab", "\\t") else text
+
+
+Option = Mapping[str, Any]
+"""What ``add_argument`` takes for a flag."""
+
+
+def text_option(metavar: str, help_text: str, **more: Any) -> Option:
+    """An option that takes text."""
+    return {"metavar": metavar, "help": help_text, **more}
+
+
+def number_option(metavar: Any, help_text: str, **more: Any) -> Option:
+    """An option that takes a number, or several."""
+    return text_option(metavar, help_text, type=number, **more)
+
+
+def switch(help_text: str) -> Option:
+    """An option that takes nothing."""
+    return {"action": "store_true", "help": help_text}
+
+
+FILE: Final[Mapping[str, Option]] = {
+    "file": text_option(
+        "FILE",
+        "a CSV file, packed with gzip or not; a .parquet or .feather file; a pattern in quotes, "
+        "such as 'data/*.parquet'; a folder of files of one kind; or - for standard input",
+    ),
+    "--header": {
+        "action": argparse.BooleanOptionalAction,
+        "help": "--header: the first line holds names that are public, and errors may show them; "
         "--no-header: the first line is data. By default the first line is a header if all its "
         "cells look like names, and errors never show it",
-    )
-    group.add_argument(
-        "--na",
-        metavar="MARK",
+    },
+    "--na": text_option(
+        "MARK",
+        "a cell that means a missing value, besides the empty cell, NA, N/A, NaN, null, None and a "
+        "single point; may be given several times",
         action="append",
         default=[],
-        help="a cell that means a missing value, besides the empty cell, NA, N/A, NaN, null, None "
-        "and a single point; may be given several times",
-    )
-    group.add_argument(
-        "--text",
-        choices=("refuse", "missing"),
-        default="refuse",
-        help="a column of numbers that holds text is refused (default), or its text counts as "
+    ),
+    "--text": {
+        "choices": ("refuse", "missing"),
+        "default": "refuse",
+        "help": "a column of numbers that holds text is refused (default), or its text counts as "
         "missing values; a refusal tells one bit about the data that the privacy loss does not "
         "count",
-    )
-    group.add_argument(
-        "--delimiter",
-        metavar="CHAR",
+    },
+    "--delimiter": text_option(
+        "CHAR",
+        "the character between cells, or the word tab (default: a comma)",
         type=_delimiter,
         default=",",
-        help="the character between cells, or the word tab (default: a comma)",
-    )
-
-
-def add_privacy(group: Group, *, delta: str | None) -> None:
-    """The budget; ``delta`` says what it is for, None where it is of no use."""
-    group.add_argument(
-        "--epsilon",
-        metavar="E",
-        type=number,
-        help="pure differential privacy, 1 is a common choice"
-        + ("" if delta is None else "; with --delta: approximate"),
-    )
-    if delta is None:
-        group.set_defaults(delta=None)
-    else:
-        group.add_argument("--delta", metavar="D", type=number, help=delta)
-    group.add_argument(
-        "--rho",
-        metavar="R",
-        type=number,
-        help="zero-concentrated differential privacy; 0.03 means epsilon = 1.04 at delta = 1e-6",
-    )
-
-
-def add_people(group: Group) -> None:
-    """Who is protected, where a person may have several rows."""
-    group.add_argument(
-        "--person",
-        metavar="NAME",
-        help="the column that tells people apart: the privacy loss is then for all rows of a "
-        "person; goes with --most",
-    )
-    group.add_argument(
-        "--most",
-        metavar="K",
-        type=number,
-        help="at most so many rows of each person count, chosen at random",
-    )
-
-
-def add_groups(group: Group) -> None:
-    """A release for each group."""
-    group.add_argument(
-        "--by",
-        metavar="NAME",
+    ),
+}
+"""How a file is written."""
+COLUMN: Final = text_option(
+    "NAME",
+    "the name of the column, or with --no-header its number, which counts from 1; a file with one "
+    "column needs neither",
+)
+EPSILON: Final = number_option("E", "pure differential privacy, 1 is a common choice")
+RHO: Final = number_option(
+    "R", "zero-concentrated differential privacy; 0.03 means epsilon = 1.04 at delta = 1e-6"
+)
+DELTA: Final = "the small probability of approximate differential privacy, say 1e-6"
+PEOPLE: Final[Mapping[str, Option]] = {
+    "--person": text_option(
+        "NAME",
+        "the column that tells people apart: the privacy loss is then for all rows of a person; "
+        "goes with --most",
+    ),
+    "--most": number_option("K", "at most so many rows of each person count, chosen at random"),
+}
+"""Who is protected, where a person may have several rows."""
+GROUPS: Final[Mapping[str, Option]] = {
+    "--by": text_option(
+        "NAME",
+        "a release for each group of rows: the column that tells the groups apart, or several",
         nargs="+",
-        help="a release for each group of rows: the column that tells the groups apart, or several",
-    )
-    group.add_argument(
-        "--keys",
-        metavar="KEY",
+    ),
+    "--keys": text_option(
+        "KEY",
+        "the groups to report, chosen without looking at the data; for several columns give --keys "
+        "once for each",
         nargs="+",
         action="append",
-        help="the groups to report, chosen without looking at the data; for several columns give "
-        "--keys once for each",
-    )
+    ),
+}
+"""A release for each group."""
+_SIZE: Final = "the number of rows, if it is public; the loss is then that of replacing a row"
+SIZE: Final[Mapping[str, Option]] = {"--size": number_option("N", _SIZE)}
+ROWS: Final[Mapping[str, Option]] = {
+    "--missing": text_option(
+        "drop|VALUE",
+        "leave out rows without a value (default), or count them as VALUE",
+        type=_missing,
+    ),
+    "--size": number_option(
+        "N",
+        f"{_SIZE}, and a missing value counts as the middle of the bounds unless --missing says "
+        "otherwise",
+    ),
+}
+"""Missing values, and a number of rows that is public."""
+OUTPUT: Final[Mapping[str, Option]] = {
+    "--json": switch("one JSON object with all digits"),
+    "--output": text_option(
+        "FILE",
+        "also write the release to a file: .json with the statement of the privacy loss, .csv or "
+        ".parquet with a row for each number",
+    ),
+    "--statement": text_option(
+        "FILE",
+        "also write what the release protects, how well and what it relies on: .json, .html or "
+        ".txt",
+    ),
+    "--ledger": text_option(
+        "LEDGER", "a ledger that pays for the release: see opendp-lite ledger --help"
+    ),
+    "--note": text_option("WORDS", 'what the release is for, for the ledger: "table 3", say'),
+    "--data-name": text_option(
+        "WORDS",
+        'for other data than the ledger knows: its name there, such as "version 2"; all data '
+        "spends the one budget",
+    ),
+    "--explain": switch("each step, and how the privacy loss follows from it"),
+}
+"""The form of the result."""
 
 
-def add_bounds(group: Group, *, required: bool, without: str = "") -> None:
+def bounds(*, required: bool, without: str = "") -> Mapping[str, Option]:
     """The range of the values."""
-    group.add_argument(
-        "--bounds",
-        metavar=("LOWER", "UPPER"),
-        nargs=2,
-        type=number,
-        required=required,
-        help="the range of the values, from what you know beforehand; values outside are clipped "
-        f"to the nearer bound{without}",
+    range_of = "the range of the values, from what you know beforehand; values outside are clipped "
+    each = number_option(
+        ("LOWER", "UPPER"), f"{range_of}to the nearer bound{without}", nargs=2, required=required
     )
+    return {"--bounds": each}
 
 
-def add_rows(group: Group, *, missing: bool = True) -> None:
-    """Missing values, and a number of rows that is public."""
-    if missing:
-        group.add_argument(
-            "--missing",
-            metavar="drop|VALUE",
-            type=_missing,
-            help="leave out rows without a value (default), or count them as VALUE",
-        )
-    else:
-        group.set_defaults(missing=None)
-    group.add_argument(
-        "--size",
-        metavar="N",
-        type=number,
-        help="the number of rows, if it is public; the loss is then that of replacing a row"
-        + (
-            ", and a missing value counts as the middle of the bounds unless --missing says "
-            "otherwise"
-            if missing
-            else ""
-        ),
-    )
-
-
-def add_confidence(group: Group, what: str) -> None:
+def confidence(what: str) -> Mapping[str, Option]:
     """The share of intervals that hold what is estimated."""
-    group.add_argument(
-        "--confidence",
-        metavar="C",
-        type=number,
-        default=0.95,
-        help=f"the share of releases whose interval holds {what} (default: 0.95)",
-    )
+    words = f"the share of releases whose interval holds {what} (default: 0.95)"
+    return {"--confidence": number_option("C", words, default=0.95)}
 
 
-def add_sampling(group: Group, what: str) -> None:
-    """Intervals for the population."""
-    group.add_argument("--sampling", action="store_true", help=what)
-
-
-_FORMS: Final = (
-    ".json with the statement of the privacy loss, .csv or .parquet with a row for each number"
-)
-
-
-def add_output(group: Group, forms: str = _FORMS) -> None:
-    """The form of the result."""
-    group.add_argument("--json", action="store_true", help="one JSON object with all digits")
-    group.add_argument(
-        "--output",
-        metavar="FILE",
-        help=f"also write the release to a file: {forms}",
-    )
-    group.add_argument(
-        "--statement",
-        metavar="FILE",
-        help="also write what the release protects, how well and what it relies on: .json, .html "
-        "or .txt",
-    )
-    group.add_argument(
-        "--ledger",
-        metavar="LEDGER",
-        help="a ledger that pays for the release: see opendp-lite ledger --help",
-    )
-    group.add_argument(
-        "--note", metavar="WORDS", help='what the release is for, for the ledger: "table 3", say'
-    )
-    group.add_argument(
-        "--data-name",
-        metavar="WORDS",
-        help='for other data than the ledger knows: its name there, such as "version 2"; all '
-        "data spends the one budget",
-    )
-    group.add_argument(
-        "--explain", action="store_true", help="each step, and how the privacy loss follows from it"
-    )
+def add(parser: argparse.ArgumentParser, title: str, options: Mapping[str, Option]) -> None:
+    """Adds a group of options."""
+    group = parser.add_argument_group(title)
+    for flag, option in options.items():
+        group.add_argument(flag, **option)
 
 
 def budget_of(arguments: argparse.Namespace) -> dict[str, float]:
@@ -246,11 +358,6 @@ def budget_of(arguments: argparse.Namespace) -> dict[str, float]:
     return parts
 
 
-def bounds_of(arguments: argparse.Namespace) -> tuple[Fraction, Fraction] | None:
-    """The bounds; None where none were given."""
-    return None if arguments.bounds is None else rising_ends(arguments.bounds, "--bounds")
-
-
 def rising_ends(given: Sequence[float], flag: str) -> tuple[Fraction, Fraction]:
     """A lower and an upper end, refused where they do not rise."""
     lower, upper = (
@@ -263,25 +370,12 @@ def rising_ends(given: Sequence[float], flag: str) -> tuple[Fraction, Fraction]:
     return lower, upper
 
 
-def size_of(arguments: argparse.Namespace) -> int | None:
-    """The public number of rows; None where it is private."""
-    return None if arguments.size is None else whole(arguments.size, "--size", least=1)
-
-
 def level_of(arguments: argparse.Namespace) -> float:
     """The confidence."""
     return as_typed(confidence_of(arguments.confidence, "--confidence"))
 
 
-def fills(arguments: argparse.Namespace) -> bool:
-    """Whether missing values count as the middle of the bounds if nothing else is said.
-
-    The number of rows of a group is private, so there they are left out.
-    """
-    return arguments.size is not None and arguments.by is None
-
-
-def imputed(arguments: argparse.Namespace) -> Fraction | None:
+def impute_value(arguments: argparse.Namespace) -> Fraction | None:
     """The value that stands for a missing one, if you named it."""
     missing = arguments.missing
     if missing == DROP and arguments.size is not None:
@@ -326,13 +420,3 @@ def _categories(words: Sequence[str], na: Collection[str], flag: str) -> Keys:
             "marks of missing values"
         )
     return found
-
-
-def _missing(text: str) -> str | float:
-    if text != DROP and not is_number(text):
-        raise argparse.ArgumentTypeError(f"give the word {DROP} or a number, not {text.strip()!r}")
-    return DROP if text == DROP else number(text)
-
-
-def _delimiter(text: str) -> str:
-    return "\t" if text in ("tab", "\\t") else text

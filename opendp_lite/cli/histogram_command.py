@@ -3,99 +3,37 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from itertools import pairwise
 from typing import Any, Final
-
-import attrs
 
 import opendp_lite as dp
 from opendp_lite.cli import flags
 from opendp_lite.cli.command import Command
-from opendp_lite.cli.numbers import as_typed, number, short
-from opendp_lite.cli.statistic import ReportLine, Statistic
-from opendp_lite.exact import exact, whole
+from opendp_lite.cli.flags import ReportLine, Statistic, as_typed, short
+from opendp_lite.numbers.exact import exact, whole
 
 _MOST_BINS: Final = 2**20
 
-_DESCRIPTION: Final = """\
-Counts the rows of each category, or of each bin, with differential privacy. For example:
 
-  opendp-lite histogram survey.csv --column education --categories 1 2 3 4 --epsilon 1
-  opendp-lite histogram survey.csv --column age --edges 0 10 20 30 --epsilon 1
-
-A row is in one category, so the number of categories costs nothing. Counts are unbiased: one that
-is near 0 may come out below 0."""
-
-_EXAMPLES: Final = """\
-more examples:
-  opendp-lite histogram survey.csv --column age --bins 0 100 20 --epsilon 1
-  opendp-lite histogram survey.csv --column sex education --categories f m --categories 1 2 3 \\
-      --epsilon 1
-  opendp-lite histogram survey.csv --column city --epsilon 1 --delta 1e-6
-
-Choose the categories without looking at the data. The last example declares none: it shows the
-categories that occur often enough."""
-
-
-def _add(parser: argparse.ArgumentParser) -> None:
-    flags.add_data(
-        parser.add_argument_group("the data"),
-        "the name of the column, or of several for all combinations",
-        several=True,
-    )
-    flags.add_privacy(
-        parser.add_argument_group("the privacy: one setting (a smaller number protects more)"),
-        delta="the small probability of approximate differential privacy, say 1e-6; needed where "
-        "no categories are declared",
-    )
-    flags.add_people(parser.add_argument_group("several rows a person"))
-    counts = parser.add_argument_group("the counts")
-    counts.add_argument(
-        "--categories",
-        metavar="WORD",
-        nargs="+",
-        action="append",
-        help="the categories as the file writes them; NA counts the missing cells. For several "
-        "columns give --categories once for each",
-    )
-    counts.add_argument(
-        "--edges",
-        metavar="X",
-        nargs="+",
-        type=number,
-        help="rising numbers between which a column of numbers is counted; an interval holds its "
-        "lower edge, and the last one both",
-    )
-    counts.add_argument(
-        "--bins",
-        metavar=("LOWER", "UPPER", "COUNT"),
-        nargs=3,
-        type=number,
-        help="edges at equal distances",
-    )
-    counts.add_argument(
-        "--other", action="store_true", help="count all other values too, under other"
-    )
-    flags.add_groups(counts)
-    flags.add_rows(counts, missing=False)
-    flags.add_confidence(counts, "the count")
-    flags.add_output(parser.add_argument_group("the output"))
-
-
-def asked(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
+def _ask(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
     """The counts that the arguments ask for.
 
     Raises:
         ParameterError: If they do not fit together.
     """
-    columns, named = _columns(arguments)
-    declared, left_out = _declared(arguments, columns, budget)
+    typed = arguments.column
+    columns: tuple[str | None, ...] = (None,)
+    if typed is not None:
+        columns = tuple(str(name).strip() for name in typed)
+    several = len(columns) > 1
+    named: Any = list(columns) if several else next(iter(columns))
+    declared, left_out = _declare(arguments, columns, budget)
     more: Any = {"other": True} if arguments.other else {}
     given: dict[str, Any] = {**declared, **more, **budget}
     mechanism: dp.Mechanism[Any, Any, Any] = dp.histogram(
         named, **given, confidence=flags.level_of(arguments)
     )
-    shown = _AsLines(len(columns) > 1)
     kept = "all other values count as other" if arguments.other else left_out
     return Statistic(
         name="count",
@@ -103,40 +41,27 @@ def asked(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
         columns=columns,
         kind=float if "edges" in declared else str,
         mechanism=mechanism,
-        lines=shown.lines,
+        lines=partial(_lines, several=several),
         note=("counted", kept),
         picks=True,
         learned=_threshold,
-        titles=tuple("value" if name is None else _title(name, arguments) for name in columns),
+        titles=tuple(
+            f"column {name}" if name and arguments.header is False else name or "value"
+            for name in columns
+        ),
     )
 
 
-def _columns(arguments: argparse.Namespace) -> tuple[tuple[str | None, ...], Any]:
-    """The columns, and as ``histogram`` takes them; None stands for the only one."""
-    if arguments.column is None:
-        return (None,), None
-    names = [str(name).strip() for name in arguments.column]
-    return tuple(names), names if len(names) > 1 else names[0]
-
-
-@attrs.frozen
-class _AsLines:
-    """How a histogram is told, of several columns or of one."""
-
-    several: bool
-
-    def lines(self, found: Any) -> list[ReportLine]:
-        """A line for each key."""
-        joints: list[Any] = [None] * len(found)
-        if found.joint_margin is not None:
-            joints = [tuple(each) for each in found.joint_intervals.tolist()]
-        numbers = zip(found.counts.tolist(), found.intervals.tolist(), joints, strict=True)
-        return [
-            ReportLine(
-                key if self.several else (key,), count, found.standard_error, tuple(ends), joint
-            )
-            for key, (count, ends, joint) in zip(found, numbers, strict=True)
-        ]
+def _lines(found: Any, *, several: bool) -> list[ReportLine]:
+    """A line for each key, which is one of several columns or of one."""
+    joints: list[Any] = [None] * len(found)
+    if found.joint_margin is not None:
+        joints = [tuple(each) for each in found.joint_intervals.tolist()]
+    numbers = zip(found, found.counts.tolist(), found.intervals.tolist(), joints, strict=True)
+    return [
+        ReportLine(key if several else (key,), count, found.standard_error, tuple(ends), joint)
+        for key, count, ends, joint in numbers
+    ]
 
 
 def _threshold(found: Any) -> dict[str, str]:
@@ -144,27 +69,16 @@ def _threshold(found: Any) -> dict[str, str]:
     return {} if found.threshold is None else {"threshold": str(found.threshold)}
 
 
-def _title(name: str, arguments: argparse.Namespace) -> str:
-    return f"column {name}" if arguments.header is False else name
-
-
-def _declared(
+def _declare(
     arguments: argparse.Namespace, columns: tuple[str | None, ...], budget: dict[str, float]
 ) -> tuple[dict[str, Any], str]:
     """The categories or edges, and what is left out."""
-    given = [
-        flag
-        for flag, value in {
-            "--categories": arguments.categories,
-            "--edges": arguments.edges,
-            "--bins": arguments.bins,
-        }.items()
-        if value is not None
-    ]
+    ways = ("categories", "edges", "bins")
+    given = [f"--{way}" for way in ways if getattr(arguments, way) is not None]
     if len(given) > 1:
         raise dp.ParameterError(f"{given[0]} and {given[1]} are two ways to count; give one")
     if not given:
-        return {}, _undeclared(arguments, budget)
+        return {}, _find_undeclared(arguments, budget)
     if arguments.categories is not None:
         names = [name or "the only column" for name in columns]
         lists = flags.lists_for(
@@ -185,7 +99,7 @@ def _declared(
     )
 
 
-def _undeclared(arguments: argparse.Namespace, budget: dict[str, float]) -> str:
+def _find_undeclared(arguments: argparse.Namespace, budget: dict[str, float]) -> str:
     """Categories that the data hold: what is left out, refused where the setting cannot be."""
     if arguments.other:
         raise dp.ParameterError("--other goes with --categories, --edges or --bins")
@@ -214,13 +128,54 @@ def _edges(arguments: argparse.Namespace) -> list[float]:
 HISTOGRAM: Final = Command(
     name="histogram",
     brief="private counts by category or by bin",
-    usage="""\
-opendp-lite histogram FILE --column NAME ... (--categories WORD ... | --edges X ...)
-                        (--epsilon E | --epsilon E --delta D | --rho R) [more options]
-       opendp-lite histogram --help""",
-    description=_DESCRIPTION,
-    examples=_EXAMPLES,
-    add=_add,
-    asked=asked,
+    needs="--column NAME ... (--categories WORD ... | --edges X ...)",
+    description="""\
+Counts the rows of each category, or of each bin, with differential privacy. For example:
+
+  opendp-lite histogram survey.csv --column education --categories 1 2 3 4 --epsilon 1
+  opendp-lite histogram survey.csv --column age --edges 0 10 20 30 --epsilon 1
+
+A row is in one category, so the number of categories costs nothing. Counts are unbiased: one that
+is near 0 may come out below 0.""",
+    examples="""\
+more examples:
+  opendp-lite histogram survey.csv --column age --bins 0 100 20 --epsilon 1
+  opendp-lite histogram survey.csv --column sex education --categories f m --categories 1 2 3 \\
+      --epsilon 1
+  opendp-lite histogram survey.csv --column city --epsilon 1 --delta 1e-6
+
+Choose the categories without looking at the data. The last example declares none: it shows the
+categories that occur often enough.""",
+    asked=_ask,
+    title="the counts",
+    options={
+        "--categories": flags.text_option(
+            "WORD",
+            "the categories as the file writes them; NA counts the missing cells. For several "
+            "columns give --categories once for each",
+            nargs="+",
+            action="append",
+        ),
+        "--edges": flags.number_option(
+            "X",
+            "rising numbers between which a column of numbers is counted; an interval holds its "
+            "lower edge, and the last one both",
+            nargs="+",
+        ),
+        "--bins": flags.number_option(
+            ("LOWER", "UPPER", "COUNT"), "edges at equal distances", nargs=3
+        ),
+        "--other": flags.switch("count all other values too, under other"),
+        **flags.GROUPS,
+        **flags.SIZE,
+        **flags.confidence("the count"),
+    },
+    column=flags.text_option(
+        "NAME",
+        "the name of the column, or of several for all combinations, or with --no-header its "
+        "number, which counts from 1; a file with one column needs neither",
+        nargs="+",
+    ),
+    delta=f"{flags.DELTA}; needed where no categories are declared",
 )
 """The command."""

@@ -3,96 +3,34 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import opendp_lite as dp
-from opendp_lite.cli import when_run
-from opendp_lite.cli.aligned import aligned, table
-from opendp_lite.cli.numbers import number, rounded_down, rounded_up, short
-from opendp_lite.cli.told import Told
+from opendp_lite.cli import flags, when_run
+from opendp_lite.cli.flags import rounded_down, rounded_up, short
+from opendp_lite.cli.printing import Told, align_lines, table
 
 if TYPE_CHECKING:
-    from opendp_lite.measures.privacy_budget import PrivacyBudget
-    from opendp_lite.sessions.ledger_entry import LedgerEntry
-    from opendp_lite.sessions.ledger_view import LedgerView
+    from opendp_lite.measures.budgets import PrivacyBudget
+    from opendp_lite.sessions.ledger.entries import LedgerEntry
+    from opendp_lite.sessions.ledger.view import LedgerView
+
 
 _DESCRIPTION: Final = """\
 Keeps one privacy budget over many releases in a file. Each release pays before it reads any data,
 and a payment is never given back. For example:
 
   opendp-lite ledger create survey.ledger --rho 1 --unit person --data "survey 2026"
-  opendp-lite mean survey.csv --column age --bounds 0 100 --rho 0.1 --ledger survey.ledger
-  opendp-lite ledger show survey.ledger"""
+  opendp-lite mean survey.csv --column age --bounds 0 100 --rho 0.1 --ledger survey.ledger \\
+      --person id --most 3
+  opendp-lite ledger show survey.ledger
+
+With --unit row a release counts rows, and needs no --person."""
 
 _NOT_FINISHED: Final = "not finished"
 _HASH: Final = 12
 _SECONDS: Final = 19
-
-Action = Callable[[argparse.Namespace], Told]
-
-
-def add_ledger(commands: argparse._SubParsersAction[Any]) -> None:
-    """Adds the command to those of a parser."""
-    parser = commands.add_parser(
-        "ledger",
-        help="one budget over many releases, in a file",
-        description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    create = _action(actions, "create", _create, "make a new ledger")
-    _add_budget(create)
-    create.add_argument(
-        "--unit", metavar="WORDS", required=True, help="whom the budget protects, such as person"
-    )
-    create.add_argument(
-        "--data", metavar="WORDS", default="", help="the name of the data, for statements"
-    )
-    create.add_argument(
-        "--witness",
-        metavar="FILE",
-        help="a file elsewhere that remembers each entry, to tell when the ledger is rolled back; "
-        "best on another disk",
-    )
-    _action(actions, "show", _show, "what was spent, what is left, and each entry")
-    _action(actions, "verify", _verify, "check every entry, the file and its witness")
-    _action(actions, "export", _export, "all entries as JSON, without the key of the ledger")
-    raising = _action(actions, "raise", _raise, "raise the budget, with a reason shown for ever")
-    _add_budget(raising)
-    _add_reason(raising)
-    adopting = _action(
-        actions, "adopt", _adopt, "use a copied, moved or restored ledger, with a reason"
-    )
-    _add_reason(adopting)
-
-
-def _action(
-    actions: argparse._SubParsersAction[Any], name: str, run: Action, brief: str
-) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = actions.add_parser(
-        name, help=brief, description=f"{brief[0].upper()}{brief[1:]}.", allow_abbrev=False
-    )
-    parser.add_argument("file", metavar="FILE", help="the ledger, on a disk of this machine")
-    parser.set_defaults(run=run, parser=parser)
-    return parser
-
-
-def _add_budget(parser: argparse.ArgumentParser) -> None:
-    budget = parser.add_argument_group("the budget: one of these (a smaller number protects more)")
-    typed = partial(budget.add_argument, type=number)
-    typed("--epsilon", metavar="E", help="pure differential privacy; with --delta approximate")
-    typed("--delta", metavar="D", help="a small probability, say 1e-6")
-    typed("--rho", metavar="R", help="zero-concentrated differential privacy")
-    typed("--mu", metavar="M", help="Gaussian differential privacy")
-
-
-def _add_reason(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--reason", metavar="WORDS", required=True, help="why; the ledger shows it for ever"
-    )
 
 
 def _budget(arguments: argparse.Namespace) -> PrivacyBudget[Any]:
@@ -120,12 +58,12 @@ def _create(arguments: argparse.Namespace) -> Told:
         data=arguments.data,
         witness=arguments.witness,
     )
-    return _told(_summary(ledger.view()))
+    return _tell(_summary(ledger.view()))
 
 
 def _show(arguments: argparse.Namespace) -> Told:
     view = when_run.LedgerFile.look(arguments.file)
-    return _told(_summary(view), "", *_grid(view))
+    return _tell(_summary(view), "", *_grid(view))
 
 
 def _verify(arguments: argparse.Namespace) -> Told:
@@ -135,7 +73,7 @@ def _verify(arguments: argparse.Namespace) -> Told:
     if back:
         numbers = ", ".join(str(entry.number) for entry in back)
         told["clock"] = f"was set back before entry {numbers}; nothing is decided by time"
-    return _told({**told, **_summary(view)})
+    return _tell({**told, **_summary(view)})
 
 
 def _export(arguments: argparse.Namespace) -> Told:
@@ -145,15 +83,15 @@ def _export(arguments: argparse.Namespace) -> Told:
 def _raise(arguments: argparse.Namespace) -> Told:
     ledger = when_run.LedgerFile.open(arguments.file)
     ledger.raise_budget(_budget(arguments), arguments.reason)
-    return _told(_summary(ledger.view()))
+    return _tell(_summary(ledger.view()))
 
 
 def _adopt(arguments: argparse.Namespace) -> Told:
-    return _told(_summary(when_run.LedgerFile.adopt(arguments.file, arguments.reason).view()))
+    return _tell(_summary(when_run.LedgerFile.adopt(arguments.file, arguments.reason).view()))
 
 
-def _told(summary: dict[str, str], *more: str) -> Told:
-    return Told("\n".join([*aligned(summary), *more]))
+def _tell(summary: dict[str, str], *more: str) -> Told:
+    return Told("\n".join([*align_lines(summary), *more]))
 
 
 def _summary(view: LedgerView) -> dict[str, str]:
@@ -164,10 +102,11 @@ def _summary(view: LedgerView) -> dict[str, str]:
     found = {
         "ledger": terms.identity,
         "data": terms.data,
-        "protected": f"any one {terms.unit}",
+        "protected": terms.protected,
+        "losses are for": view.neighbours,
         "budget": view.budget.words(),
         "spent": measure.words(view.spent),
-        "left": _joined(left, lambda each: short(rounded_down(each))),
+        "left": _join(left, lambda each: short(rounded_down(each))),
         "not finished": f"{waiting} of the releases; they count" if waiting else "",
         "witness": terms.witness,
         "head": f"entry {head.number}, {head.hash[:_HASH]}",
@@ -206,10 +145,67 @@ def _state(view: LedgerView, entry: LedgerEntry, waiting: frozenset[int]) -> str
 
 
 def _shown(view: LedgerView, loss: Any) -> str:
-    return _joined(view.measure.show(loss), rounded_up)
+    return _join(view.measure.show(loss), rounded_up)
 
 
-def _joined(numbers: Any, how: Callable[[Any], str]) -> str:
+def _join(numbers: Any, how: Callable[[Any], str]) -> str:
     """One number, or epsilon and delta."""
     parts = numbers if isinstance(numbers, tuple) else (numbers,)
     return " at ".join(map(how, parts))
+
+
+_Options = Mapping[str, flags.Option]
+_BUDGET: Final[_Options] = {
+    "--epsilon": flags.number_option("E", "pure differential privacy; with --delta approximate"),
+    "--delta": flags.number_option("D", "a small probability, say 1e-6"),
+    "--rho": flags.number_option("R", "zero-concentrated differential privacy"),
+    "--mu": flags.number_option("M", "Gaussian differential privacy"),
+}
+_REASON: Final[_Options] = {
+    "--reason": flags.text_option("WORDS", "why; the ledger shows it for ever", required=True)
+}
+_TERMS: Final[_Options] = {
+    "--unit": flags.text_option(
+        "WORDS",
+        "whom the budget protects: row, or person, who may have several rows; each release then "
+        "needs --person NAME --most K. More words may follow, such as 'row (one visit)'",
+        required=True,
+    ),
+    "--data": flags.text_option("WORDS", "the name of the data, for statements", default=""),
+    "--witness": flags.text_option(
+        "FILE",
+        "a file elsewhere that remembers each entry, to tell when the ledger is rolled back; best "
+        "on another disk",
+    ),
+}
+_Action = tuple[Callable[[argparse.Namespace], Told], str, _Options, _Options]
+# What each does, its help, its options and those of a budget.
+_ACTIONS: Final[Mapping[str, _Action]] = {
+    "create": (_create, "make a new ledger", _TERMS, _BUDGET),
+    "show": (_show, "what was spent, what is left, and each entry", {}, {}),
+    "verify": (_verify, "check every entry, the file and its witness", {}, {}),
+    "export": (_export, "all entries as JSON, without the key of the ledger", {}, {}),
+    "raise": (_raise, "raise the budget, with a reason shown for ever", _REASON, _BUDGET),
+    "adopt": (_adopt, "use a copied, moved or restored ledger, with a reason", _REASON, {}),
+}
+
+
+def add_ledger(commands: argparse._SubParsersAction[Any]) -> None:
+    """Adds the command to those of a parser."""
+    whole = commands.add_parser(
+        "ledger",
+        help="one budget over many releases, in a file",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    actions = whole.add_subparsers(title="actions", metavar="ACTION", required=True)
+    file = {"file": flags.text_option("FILE", "the ledger, on a disk of this machine")}
+    for name, (run, brief, options, budget) in _ACTIONS.items():
+        described = f"{brief[0].upper()}{brief[1:]}."
+        parser = actions.add_parser(name, help=brief, description=described, allow_abbrev=False)
+        parser.set_defaults(run=run, parser=parser)
+        flags.add(parser, "the ledger", {**file, **options})
+        if budget:
+            title = "the budget: one of these (a smaller number protects more)"
+            flags.add(parser, title, budget)

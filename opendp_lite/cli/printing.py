@@ -1,15 +1,56 @@
-"""Text to the standard streams, with an exit status."""
+"""What a command has to tell: its text, its files and its exit status."""
 
 from __future__ import annotations
 
 import os
+import shlex
 import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
-from opendp_lite.cli.told import Told
+import attrs
+
+from opendp_lite.base.errors import Argument, OpenDPLiteError
 
 _REFUSED: Final = 2
 _NOBODY_READS: Final = 141
+# Those that are called otherwise than the parameter.
+_FLAGS: Final = {"name": "data-name"}
+_WORDS: Final = {"\t": "tab"}
+
+
+@attrs.frozen
+class Told:
+    """The text of a result, and what writes its files, by the flags that name them."""
+
+    text: str
+    writes: Mapping[str, Callable[[], None]] = attrs.Factory(dict)
+
+
+def align_lines(entries: Mapping[str, str]) -> list[str]:
+    """A line for each entry: its title, and what is said."""
+    width = max(map(len, entries)) + 3
+    return [f"{title:<{width}}{value}" for title, value in entries.items()]
+
+
+def table(
+    titles: Sequence[str], rows: Sequence[Sequence[str]], numbers: Collection[int]
+) -> list[str]:
+    """A line for the titles and one for each row.
+
+    Args:
+        titles: Of the columns.
+        rows: A cell for each column.
+        numbers: The places of the columns that stand to the right.
+    """
+    widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
+    return [
+        "  ".join(
+            cell.rjust(width) if place in numbers else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in [titles, *rows]
+    ]
 
 
 def show(told: Told) -> int:
@@ -53,6 +94,28 @@ def refuse(text: str) -> int:
     """Prints an error in one line; returns the exit status."""
     print(f"opendp-lite: error: {text}", file=sys.stderr)
     return _REFUSED
+
+
+def spell_flags(problem: OpenDPLiteError) -> str:
+    """A refusal as a person in a shell reads it: an argument is a flag, whose step is plain."""
+    parts = problem.args
+    for place, part in enumerate(parts):
+        if isinstance(part, Argument) and part.step:
+            parts = parts[place:]
+            break
+    return "".join(_flag(part) if isinstance(part, Argument) else str(part) for part in parts)
+
+
+def _flag(argument: Argument) -> str:
+    flag, value = _FLAGS.get(argument.name, argument.name), argument.value
+    match value:
+        case True | None:
+            return f"--{flag}"
+        case False:
+            return f"--no-{flag}"
+        case _:
+            typed = "..." if value is ... else shlex.quote(_WORDS.get(value, str(value)))
+            return f"--{flag} {typed}"
 
 
 def describe_file_trouble(problem: OSError) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
@@ -13,24 +12,17 @@ import attrs
 
 import opendp_lite as dp
 from opendp_lite.cli.file_input import FileInput
-from opendp_lite.cli.flags import budget_of, lists_for, size_of
-from opendp_lite.cli.ledger_payment import LedgerPayment
-from opendp_lite.cli.numbers import rounded_down, short
-from opendp_lite.cli.output_file import output_file
-from opendp_lite.cli.report import NUMBERS, PrivacyClaim, Report
-from opendp_lite.cli.statement_file import statement_file
-from opendp_lite.cli.statistic import ReportLine, Statistic
-from opendp_lite.cli.told import Told
-from opendp_lite.engines.file_column import FileError
-from opendp_lite.exact import exact, round_up, whole
+from opendp_lite.cli.flags import ReportLine, Statistic, budget_of, lists_for, rounded_down, short
+from opendp_lite.cli.ledger_payment import Payment
+from opendp_lite.cli.printing import Told
+from opendp_lite.cli.report import NUMBERS, OUTPUT, PrivacyClaim, Report, writers
+from opendp_lite.engines.data.blocks import FileError
+from opendp_lite.numbers.exact import exact, round_up, whole
 
 DELTA: Final = Fraction(1, 10**6)
 """The delta at which a zCDP loss is also shown as an epsilon."""
 
 _TRIES: Final = 8
-_STEP: Final = re.compile(
-    r"^(?:dp\.\w+\(.*?\): )?\w+: (?=(bounds|rho|epsilon|delta|confidence|edges)\b)"
-)
 
 Asked = Callable[[argparse.Namespace, dict[str, float]], Statistic]
 """What a command asks for, from the arguments and the budget."""
@@ -156,7 +148,7 @@ def _less(given: float, asked: float, found: float) -> float:
 
 def _setting(arguments: argparse.Namespace, asked: Asked, budget: dict[str, float]) -> Setting:
     """The release with a budget for its mechanism."""
-    size = size_of(arguments)
+    size = None if arguments.size is None else whole(arguments.size, "--size", least=1)
     people = _people(arguments)
     statistic = asked(arguments, budget)
     groups, keys = _groups(arguments)
@@ -191,47 +183,29 @@ def release(arguments: argparse.Namespace, asked: Asked) -> Told:
         ParameterError: If an argument is out of range or contradicts another.
         DataError: If the file is not as declared.
     """
-    with _flags_named():
-        setting = setting_of(arguments, asked)
-        measurement = setting.pipeline
+    setting = setting_of(arguments, asked)
+    measurement = setting.pipeline
     claim = setting.claim(measurement, explain=arguments.explain)
-    file, beside = output_file(arguments), statement_file(arguments)
-    payment = LedgerPayment.of(arguments)
-    data, column = _opened(setting)
-    notes = setting.notes()
-    with _declared(arguments.size):
-        if payment is None:
-            found, stated = measurement(data), measurement.statement()
-        else:
-            paid = payment.paid(measurement, data, setting.space)
-            found, stated = paid.value, paid.statement()
-            notes = {**notes, "ledger": payment.words(paid)}
-    statistic = setting.statistic
-    lines, notes = setting.lines(found), {**notes, **setting.learned(found)}
+    writes = writers(arguments, OUTPUT)
+    payment = Payment.of(arguments, setting.space)
+    data, column = _open_it(setting)
+    with _declare(arguments.size):
+        found, stated, ledger = payment.release(measurement, data)
     report = Report(
-        name=statistic.name,
-        heading=statistic.heading or statistic.name.replace("_", " "),
-        target=statistic.target,
+        statistic=setting.statistic,
         column=column,
         titles=setting.titles,
-        lines=lines,
+        lines=setting.lines(found),
         confidence=float(arguments.confidence),
-        sampling=statistic.sampling,
         claim=claim,
-        notes=notes,
-        hidden=any(map(statistic.hides, lines)),
-        advice=statistic.advice,
-        together=statistic.together,
+        notes={**setting.notes(), **ledger, **setting.learned(found)},
         grouped=bool(setting.groups),
     )
     text = report.as_json() if arguments.json else report.as_text()
-    writes = {} if file is None else {"--output": file.filled(report)}
-    if beside is not None:
-        writes["--statement"] = beside.filled(stated)
-    return Told(text, writes)
+    return Told(text, writes(report, stated))
 
 
-def _opened(setting: Setting) -> tuple[dp.Blocks, str]:
+def _open_it(setting: Setting) -> tuple[dp.Blocks, str]:
     """The data, and its columns in words that are public."""
     data, names = setting.data, setting.statistic.columns
     if setting.is_table:
@@ -276,16 +250,7 @@ def _groups(arguments: argparse.Namespace) -> tuple[list[str], Sequence[Any]]:
 
 
 @contextmanager
-def _flags_named() -> Iterator[None]:
-    """An argument that an estimator refuses, under the name of its flag."""
-    try:
-        yield
-    except dp.ParameterError as problem:
-        raise dp.ParameterError(_STEP.sub("--", str(problem))) from None
-
-
-@contextmanager
-def _declared(size: float | None) -> Iterator[None]:
+def _declare(size: float | None) -> Iterator[None]:
     """A size that does not fit, in words."""
     try:
         yield

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import argparse
+import csv
+import importlib
+import io
 import json
-from collections.abc import Hashable, Sequence
-from typing import Any, Final
+import os
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any, Final, TypeVar
 
 import attrs
 
-from opendp_lite.cli.aligned import aligned, table
-from opendp_lite.cli.numbers import rounded_up, short
-from opendp_lite.cli.statistic import ReportLine
+import opendp_lite as dp
+from opendp_lite.cli.flags import ReportLine, Statistic, rounded_up, short
+from opendp_lite.cli.printing import align_lines, table
+from opendp_lite.display.formatting import significant
+from opendp_lite.engines.files.csv_rows import files_named
 from opendp_lite.estimators.distributions.histogram_release import label
-from opendp_lite.shown_results import significant
+from opendp_lite.explain.statement import Statement
 
+# The other intervals that a number may have, by name, and what they hold.
 _FURTHER: Final = {
     "joint": "all at once",
     "wide": "what clipping may have moved too",
 }
-"""The other intervals that a number may have, by name, and what they hold."""
 
 _KINDS: Final = ("", *(f"{name}_" for name in _FURTHER))
 
@@ -86,24 +95,17 @@ class PrivacyClaim:
 class Report:
     """One release with its claim and with what the command did to the values.
 
-    ``titles`` are those of the labels of lines; a release without them is one number. ``advice`` is
-    what helps where the noise hides a number. ``together`` says whether intervals hold all at once,
-    those of one group where it is ``grouped``.
+    ``titles`` are those of the labels of lines; a release without them is one number.
+    Intervals that hold all at once are those of one group where it is ``grouped``.
     """
 
-    name: str
-    heading: str
-    target: str
+    statistic: Statistic
     column: str
     titles: tuple[str, ...]
     lines: Sequence[ReportLine]
     confidence: float
-    sampling: bool
     claim: PrivacyClaim
     notes: dict[str, str]
-    hidden: bool
-    advice: str
-    together: bool
     grouped: bool
 
     @property
@@ -112,7 +114,7 @@ class Report:
         claim = self.claim
         found = {
             "confidence": self.confidence,
-            "sampling": self.sampling,
+            "sampling": self.statistic.sampling,
             "neighbours": claim.neighbours,
             "loss": {"measure": claim.measure, **claim.loss},
             "epsilon_at_delta": claim.epsilon_at_delta,
@@ -134,7 +136,7 @@ class Report:
     def _as_object(self, line: ReportLine) -> dict[str, Any]:
         found: dict[str, Any] = {
             **dict(zip(self.titles, line.labels, strict=True)),
-            self.name: line.value,
+            self.statistic.name: line.value,
             "standard_error": line.standard_error,
             "interval": list(line.interval),
         }
@@ -147,7 +149,7 @@ class Report:
             title: [_cell(line.labels[place]) for line in self.lines]
             for place, title in enumerate(self.titles)
         }
-        found[self.name] = [line.value for line in self.lines]
+        found[self.statistic.name] = [line.value for line in self.lines]
         found["standard_error"] = [line.standard_error for line in self.lines]
         found["lower"] = [line.interval[0] for line in self.lines]
         found["upper"] = [line.interval[1] for line in self.lines]
@@ -158,32 +160,33 @@ class Report:
 
     def as_text(self) -> str:
         """Aligned lines; numbers have the digits that the standard error justifies."""
-        source = "noise and sampling" if self.sampling else "noise only"
+        source = "noise and sampling" if self.statistic.sampling else "noise only"
         name = _printable(self.column)
+        heading = self.statistic.heading or self._words
         entries = {
             "protected": self.claim.words(),
             **self.notes,
-            "next": self._hint() if self.hidden else _NEXT,
+            "next": self._hint() if any(map(self.statistic.hides, self.lines)) else _NEXT,
             "pipeline": self.claim.pipeline,
         }
         if not self.titles:
             (line,) = self.lines
             value, error, interval = _numbers(line)
             own = {
-                f"{self.heading} of {name}": value,
-                f"{self._share} interval": f"{interval} for the {self.target}",
+                f"{heading} of {name}": value,
+                f"{self._share} interval": f"{interval} for the {self.statistic.target}",
                 **{
                     f"{name} interval": f"{_ends(line, name)} holds {_FURTHER[name]}"
                     for name in self._further
                 },
                 "standard error": f"{error} ({source})",
             }
-            told = aligned({**own, **entries})
+            told = align_lines({**own, **entries})
         else:
-            own = {"intervals": f"{self._held} the {self.target} ({source})"}
+            own = {"intervals": f"{self._held} the {self.statistic.target} ({source})"}
             own |= {name: f"these intervals hold {_FURTHER[name]}" for name in self._further}
-            head = [f"{self.heading} of {name}", "", *self._grid(), ""]
-            told = [*head, *aligned({**own, **entries})]
+            head = [f"{heading} of {name}", "", *self._grid(), ""]
+            told = [*head, *align_lines({**own, **entries})]
         if self.claim.explanation is not None:
             told.extend(["", *self.claim.explanation])
         return "\n".join(told)
@@ -191,13 +194,13 @@ class Report:
     @property
     def _held(self) -> str:
         """Which intervals hold what is estimated at this confidence."""
-        if not self.together:
+        if not self.statistic.together:
             return "each by itself holds"
         return f"all of {'one group' if self.grouped else 'them'} at once hold"
 
     @property
     def _words(self) -> str:
-        return self.name.replace("_", " ")
+        return self.statistic.name.replace("_", " ")
 
     @property
     def _share(self) -> str:
@@ -210,7 +213,7 @@ class Report:
 
     def _hint(self) -> str:
         hidden = f"the {self._words}" if not self.titles else "some of these numbers"
-        return f"the noise hides {hidden}: {self.advice}"
+        return f"the noise hides {hidden}: {self.statistic.advice}"
 
     def _grid(self) -> list[str]:
         """The lines as a table: labels to the left, numbers to the right."""
@@ -263,3 +266,124 @@ def _cell(key: Hashable) -> Any:
 
 def _printable(name: str) -> str:
     return name if name.isprintable() else ascii(name)
+
+
+Content = TypeVar("Content")
+Write = Callable[[], None]
+
+# The arguments that name files that a command reads.
+_READ: Final = ("file", "pipeline", "ledger")
+_PAGE: Final = (
+    "<!doctype html><html lang='en'><meta charset='utf-8'><title>Statement of privacy</title>"
+    "<body style='font-family:sans-serif;margin:2em'>{}</body></html>"
+)
+
+
+def _csv(report: Report) -> bytes:
+    columns = report.columns()
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return text.getvalue().encode()
+
+
+def _parquet(report: Report) -> bytes:
+    """The table, with the statement of the loss under "opendp_lite" in the file's metadata."""
+    arrow, parquet = _arrow()
+    table = arrow.table(report.columns())
+    statement = json.dumps({"column": report.column, **report.statement})
+    found = io.BytesIO()
+    parquet.write_table(table.replace_schema_metadata({"opendp_lite": statement}), found)
+    return found.getvalue()
+
+
+def _arrow() -> tuple[Any, Any]:
+    try:
+        return importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
+    except ImportError:
+        raise dp.ParameterError(
+            'writing a .parquet file needs pyarrow; type: pip install "opendp_lite[arrow]"'
+        ) from None
+
+
+def _as_line(text: object) -> bytes:
+    return f"{text}\n".encode()
+
+
+OUTPUT: Final[Mapping[str, Callable[[Report], bytes]]] = {
+    ".json": lambda report: _as_line(report.as_json()),
+    ".csv": _csv,
+    ".parquet": _parquet,
+}
+"""What makes the bytes of a release, by the end of the name."""
+_STATEMENT: Final[Mapping[str, Callable[[Statement], bytes]]] = {
+    ".json": lambda stated: _as_line(json.dumps(stated.as_dict(), indent=2, allow_nan=False)),
+    ".html": lambda stated: _as_line(_PAGE.format(stated.as_html())),
+    ".txt": _as_line,
+}
+
+
+def writers(
+    arguments: argparse.Namespace, output: Mapping[str, Callable[[Content], bytes]]
+) -> Callable[[Content, Statement], dict[str, Write]]:
+    """What writes the files that ``--output`` and ``--statement`` name, by their flags.
+
+    Args:
+        arguments: All that was typed.
+        output: What makes the bytes of a release, by the end of the name.
+
+    Raises:
+        ParameterError: If one cannot be written, as far as is known before the release, or if the
+            command reads it.
+    """
+    release = _file(arguments, "--output", output)
+    statement = _file(arguments, "--statement", _STATEMENT)
+    if release and statement and release[0].resolve() == statement[0].resolve():
+        raise dp.ParameterError("--statement: --output names the same file; name another one")
+
+    def prepare(content: Content, stated: Statement) -> dict[str, Write]:
+        found: dict[str, Write] = {}
+        if release is not None:
+            found["--output"] = _write(release[0], release[1](content))
+        if statement is not None:
+            found["--statement"] = _write(statement[0], statement[1](stated))
+        return found
+
+    return prepare
+
+
+def _write(path: Path, contents: bytes) -> Write:
+    def write() -> None:
+        path.write_bytes(contents)
+
+    return write
+
+
+def _file(
+    arguments: argparse.Namespace, flag: str, forms: Mapping[str, Callable[[Content], bytes]]
+) -> tuple[Path, Callable[[Content], bytes]] | None:
+    """The file that an option names and what makes its bytes; None without the option."""
+    typed = vars(arguments)
+    name = typed[flag.removeprefix("--")]
+    if name is None:
+        return None
+    path = Path(name)
+    form = forms.get(path.suffix.lower())
+    if form is None:
+        raise dp.ParameterError(f"{flag}: the name must end in {' or '.join(forms)}, got {name!r}")
+    folder = path.parent
+    if not folder.is_dir():
+        raise dp.ParameterError(f"{flag}: there is no folder {str(folder)!r}; make it first")
+    if path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
+        raise dp.ParameterError(f"{flag}: {str(path)!r} cannot be written; name another file")
+    read = (files_named(each) or [Path(each)] for each in map(typed.get, _READ) if each)
+    for other in chain.from_iterable(read):
+        if path.exists() and other.exists() and path.samefile(other):
+            raise dp.ParameterError(
+                f"{flag}: {str(path)!r} is a file that is read, such as the data or the "
+                "ledger; name another"
+            )
+    if path.suffix.lower() == ".parquet":
+        _arrow()
+    return path, form

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ import attrs
 
 import opendp_lite as dp
 from opendp_lite.cli import flags, when_releasing, when_run
-from opendp_lite.cli.told import Told
+from opendp_lite.cli.printing import Told
 
 _DESCRIPTION: Final = """\
 Makes the releases of a pipeline that you saved, such as a dp.compose of many parts. For example:
@@ -30,11 +30,11 @@ class _Releases:
     pipeline: dp.Measurement[Any, Any, Any]
     found: Any
     explain: bool
-    ledger: str
+    ledger: dict[str, str]
 
     def as_json(self) -> str:
         """One JSON object with all digits."""
-        told = {
+        told: dict[str, Any] = {
             "releases": when_run.plain(self.found),
             "neighbours": self.pipeline.neighbours(),
             "loss": {
@@ -42,9 +42,8 @@ class _Releases:
                 "value": self.pipeline.map(1),
             },
             "pipeline": repr(self.pipeline),
+            **self.ledger,
         }
-        if self.ledger:
-            told["ledger"] = self.ledger
         if self.explain:
             told["explain"] = self.pipeline.explain().splitlines()
         return json.dumps(told, indent=2, allow_nan=False)
@@ -52,13 +51,9 @@ class _Releases:
     def as_text(self) -> str:
         """The release, and what it costs."""
         parts = [str(self.found), "", self.pipeline.explain().closing[0]]
-        if self.ledger:
-            parts.append(f"ledger: {self.ledger}")
-        return "\n".join([*parts, "", *self._explained] if self.explain else parts)
-
-    @property
-    def _explained(self) -> list[str]:
-        return self.pipeline.explain().splitlines()
+        parts += [f"{word}: {words}" for word, words in self.ledger.items()]
+        explained = ["", *self.pipeline.explain().splitlines()] if self.explain else []
+        return "\n".join([*parts, *explained])
 
 
 def report(arguments: argparse.Namespace) -> Told:
@@ -68,12 +63,9 @@ def report(arguments: argparse.Namespace) -> Told:
         ParameterError: If the file spells no release, or an option does not fit.
         DataError: If the data are not as declared.
     """
-    pipeline = _saved(arguments.pipeline)
-    output = when_releasing.FileToWrite.of(arguments, "--output", {".json": str.encode})
-    beside, payment = (
-        when_releasing.statement_file(arguments),
-        when_releasing.LedgerPayment.of(arguments),
-    )
+    pipeline = _save(arguments.pipeline)
+    writes = when_releasing.writers(arguments, {".json": _as_line})
+    payment = when_releasing.Payment.of(arguments, pipeline.input_space)
     numbers, words = arguments.numbers or [], arguments.words or []
     if not numbers and not words:
         raise dp.ParameterError(
@@ -82,18 +74,14 @@ def report(arguments: argparse.Namespace) -> Told:
     kinds = [*((name, float) for name in numbers), *((name, str) for name in words)]
     data = when_releasing.FileInput.of(arguments, kinds).table()
     _require_named(pipeline, [*numbers, *words])
-    if payment is None:
-        found, stated, ledger = pipeline(data), pipeline.statement(), ""
-    else:
-        paid = payment.paid(pipeline, data, pipeline.input_space)
-        found, stated, ledger = paid.value, paid.statement(), payment.words(paid)
+    found, stated, ledger = payment.release(pipeline, data)
     told = _Releases(pipeline, found, arguments.explain, ledger)
-    writes: dict[str, Callable[[], None]] = (
-        {} if output is None else {"--output": output.filled(f"{told.as_json()}\n")}
-    )
-    if beside is not None:
-        writes["--statement"] = beside.filled(stated)
-    return Told(told.as_json() if arguments.json else told.as_text(), writes)
+    text = told.as_json() if arguments.json else told.as_text()
+    return Told(text, writes(told, stated))
+
+
+def _as_line(told: _Releases) -> bytes:
+    return f"{told.as_json()}\n".encode()
 
 
 def _require_named(pipeline: dp.Measurement[Any, Any, Any], names: Sequence[str]) -> None:
@@ -108,7 +96,7 @@ def _require_named(pipeline: dp.Measurement[Any, Any, Any], names: Sequence[str]
         ) from None
 
 
-def _saved(name: str) -> dp.Measurement[Any, Any, Any]:
+def _save(name: str) -> dp.Measurement[Any, Any, Any]:
     found = dp.from_json(Path(name).read_text("utf-8"))
     if not isinstance(found, dp.Mechanism | dp.Measurement):
         raise dp.ParameterError("--pipeline: what the file spells does not end in noise")
@@ -130,14 +118,12 @@ opendp-lite report FILE --pipeline PIPELINE.json [--numbers NAME ...] [--words N
         allow_abbrev=False,
     )
     parser.set_defaults(run=report, parser=parser)
-    data = parser.add_argument_group("the data")
-    flags.add_file(data)
-    data.add_argument("--numbers", metavar="NAME", nargs="+", help="the columns of numbers")
-    data.add_argument(
-        "--words", metavar="NAME", nargs="+", help="the columns of categories, keys or ids"
-    )
-    release = parser.add_argument_group("the release")
-    release.add_argument(
-        "--pipeline", metavar="FILE", required=True, help="what pipeline.to_json() wrote"
-    )
-    flags.add_output(parser.add_argument_group("the output"), forms=".json")
+    columns = {
+        "--numbers": flags.text_option("NAME", "the columns of numbers", nargs="+"),
+        "--words": flags.text_option("NAME", "the columns of categories, keys or ids", nargs="+"),
+    }
+    saved = flags.text_option("FILE", "what pipeline.to_json() wrote", required=True)
+    output = flags.text_option("FILE", "also write the release to a file: .json")
+    flags.add(parser, "the data", {**flags.FILE, **columns})
+    flags.add(parser, "the release", {"--pipeline": saved})
+    flags.add(parser, "the output", {**flags.OUTPUT, "--output": output})

@@ -2,36 +2,41 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import chain
+from pathlib import Path
 from typing import Any, Final
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.engines.applied import applied
-from opendp_lite.engines.blocks import Blocks, OfBlocks
-from opendp_lite.engines.categories import Categories, is_missing
-from opendp_lite.engines.deferred import identity
-from opendp_lite.engines.door import NUMBERS, opened_table, read
-from opendp_lite.engines.entries import EntryMap
-from opendp_lite.engines.fold import Block, Floats
-from opendp_lite.engines.held import held
-from opendp_lite.engines.layout import Layout
-from opendp_lite.engines.quiet import attempted
-from opendp_lite.engines.reduced import Job, Merge, reduced
-from opendp_lite.engines.source import InMemory, Source
-from opendp_lite.engines.sparse import NotSparseError, densifies
-from opendp_lite.engines.table import (
+from opendp_lite.base.errors import DataError, NoColumnError
+from opendp_lite.engines.data.arrays import EntryMap, Layout
+from opendp_lite.engines.data.blocks import Blocks, FileError, OfBlocks
+from opendp_lite.engines.data.categories import Categories, is_missing
+from opendp_lite.engines.data.fold import Block, Floats, identity
+from opendp_lite.engines.data.open_data import NUMBERS, check_size, opened_table, read
+from opendp_lite.engines.data.source import (
+    BLOCK_ENTRIES,
+    InMemory,
+    Job,
+    Merge,
+    Source,
+    attempt,
+    reduce,
+)
+from opendp_lite.engines.data.sparse import NotSparseError, apply_block, densifies
+from opendp_lite.engines.data.table import (
     Column,
     ColumnReading,
     NamedColumns,
-    NoColumnError,
+    place_of,
     require_columns,
 )
-from opendp_lite.engines.values import Values, categories_in, is_column, values_of
-from opendp_lite.errors import DataError
+from opendp_lite.engines.data.values import Values, categories_in, is_column, values_of
 
 Names = tuple[str, ...]
 
@@ -71,7 +76,8 @@ class Codes(ColumnReading):
 
 PRESENCE: Final = _Presence()
 _NAMES: Final = (
-    "give a table, or start with dp.records(columns=[...]), which names the columns in their order"
+    "give a table or dp.Blocks(..., names=[...]), or start with dp.records(columns=[...]), which "
+    "names the columns in their order"
 )
 
 
@@ -180,6 +186,8 @@ class _Columns(Source):
         return self.rows.library
 
     def together(self, others: Sequence[_Columns]) -> tuple[Source, Sequence[Any]]:
+        if not [other for other in others if other is not self]:
+            return self.rows, [None] * len(others)
         wanted = tuple(dict.fromkeys(column for other in others for column in other.asked))
         source, _ = self.dataset.columns(wanted)
         return source, [_places(other.asked, wanted) for other in others]
@@ -195,10 +203,10 @@ class _Columns(Source):
         return identity, (self.rows,)
 
 
-@reduced.register
+@reduce.register
 def _of_columns(source: _Columns, job: Job, merge: Merge) -> Any:
     """As the rows themselves do it."""
-    return reduced(source.rows, job, merge)
+    return reduce(source.rows, job, merge)
 
 
 def _places(asked: tuple[Column, ...], wanted: tuple[Column, ...]) -> Block | None:
@@ -244,17 +252,17 @@ class Dataset:
             return whole, self._picking(columns, whole.columns)
         found = self._picked.get(columns)
         if found is None:
-            rows = held(self._rows(whole, columns), max(1, len(columns)), self.size)
+            rows = check_size(self._rows(whole, columns), max(1, len(columns)), self.size)
             found = self._picked[columns] = _Columns(self, columns, rows)
         return found, None
 
     def require(self, names: Sequence[str], step: str) -> None:
         """Refuses names that a step asks for and a table does not have. No row is read."""
-        whole = self.whole()
-        if not isinstance(whole, NamedColumns | Blocks) or whole.names is None:
+        there = self.whole().names
+        if there is None:
             return
         try:
-            require_columns(names, whole.names)
+            require_columns(names, there)
         except NoColumnError as problem:
             raise NoColumnError(f"{step}: {problem}", problem.column) from None
         except DataError as problem:
@@ -277,10 +285,18 @@ class Dataset:
         """The data, opened as far as can be without saying which columns."""
         if not self._whole:
             found = self._anew()
-            if isinstance(found, Source) and self.declared is not None:
-                found = held(_of_width(found, self.declared), len(self.declared), self.size)
+            if isinstance(found, Source):
+                names = self.declared if found.names is None else found.names
+                if names is not None:
+                    found = check_size(_of_width(found, names), len(names), self.size)
             self._whole.append(found)
         return self._whole[0]
+
+    @property
+    def titles(self) -> Names | None:
+        """The names of columns that bring none: what the data says goes before what is declared."""
+        found: Names | None = self.whole().names
+        return self.declared if found is None else found
 
     def _anew(self) -> Any:
         if self.declared is None and is_column(self.data):
@@ -289,17 +305,17 @@ class Dataset:
 
     def _rows(self, whole: Any, columns: tuple[Column, ...]) -> Source:
         if isinstance(whole, Blocks):
-            whole.require(columns)
-            return _BlockColumns(whole.only(columns), columns, self.declared or whole.names)
+            whole.require(columns, self.titles)
+            return _BlockColumns(whole.only(columns), columns, self.titles)
         words = "the columns of the table could not be read"
-        found: Source = attempted(partial(whole.rows, columns), words)
+        found: Source = attempt(partial(whole.rows, columns), words)
         return found
 
     def _picking(self, columns: tuple[Column, ...], width: int | None) -> Block | None:
         """What makes the columns of blocks of numbers that have no names of their own."""
         places = tuple(self._place(column, width) for column in columns)
         readings = tuple(column.reading for column in columns)
-        whole = range(len(self.declared or (None,)))
+        whole = range(len(self.titles or (None,)))
         if places == tuple(whole) and all(each is NUMBERS for each in readings):
             return None
         if places == tuple(whole) and all(each is PRESENCE for each in readings):
@@ -311,11 +327,11 @@ class Dataset:
             return 0
         if column.name is None:
             raise DataError(f"the data has {width} columns and no names; {_NAMES}")
-        if self.declared is None:
+        if self.titles is None:
             raise DataError(
                 f"the data has no names to find the column {column.name!r} by; {_NAMES}"
             )
-        return self.declared.index(column.name)
+        return place_of(column.name, self.titles)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -351,7 +367,104 @@ class _Mapped(Source):
 
     def _picked(self, block: Any) -> Any:
         try:
-            return applied(block, self.function)
+            return apply_block(block, self.function)
         except NotSparseError:
             refusal = densifies("select")
         raise refusal
+
+
+BATCH_ENTRIES: Final = 8 * BLOCK_ENTRIES
+"""Entries in a batch: opening it anew, which takes 0.1 ms, costs little for each."""
+_UNDESCRIBED: Final = (
+    "its columns are not known: the library that gives it failed; ask for its columns once without "
+    "dp to see why"
+)
+
+
+class StoredPart(ABC):
+    """A file, or a query, whose columns are known before its rows are read."""
+
+    label: str = ""
+    """What a refusal calls it, if there are several: its path, say."""
+    path: Path | None = None
+    """Where its bytes are, if it is a file of this machine."""
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """Those of all columns, which are public."""
+
+    @abstractmethod
+    def empty(self) -> Any:
+        """A table of all columns, each with its type, and no row."""
+
+    @abstractmethod
+    def batches(self, names: Sequence[str], rows: int) -> Iterator[Any]:
+        """Tables of some columns, or at least of one, of about so many rows; anew at each call."""
+
+    def refuse(self, problem: object) -> FileError:
+        """A refusal that names the file."""
+        return FileError(f"{self.label}: {problem}" if self.label else str(problem))
+
+
+@attrs.frozen(eq=False, repr=False)
+class ColumnBlocks(Blocks):
+    """The rows of stored tables that have the same columns, one after another."""
+
+    parts: tuple[StoredPart, ...] = attrs.field(kw_only=True)
+
+    @classmethod
+    def of(cls, parts: Sequence[StoredPart], names: tuple[str, ...] | None = None) -> ColumnBlocks:
+        """The rows of some tables, with these columns; with all of them if ``names`` is None."""
+        columns = max(1, len(parts[0].names if names is None else names))
+        return cls(partial(_rows, parts, None), columns, None, names, parts=tuple(parts))
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        found = tuple(part.path for part in self.parts if part.path is not None)
+        return found if len(found) == len(self.parts) else ()
+
+    def require(self, columns: Sequence[Column] | None, names: Sequence[str] | None) -> None:
+        for part in self.parts:
+            first = self.parts[0]
+            if self.names is None and part.names != first.names and _every(columns):
+                raise part.refuse(
+                    f"its columns are not those of {first.label}; say which to read: "
+                    "columns=[...], or dp.records(columns=[...])"
+                )
+            problem = self._problem(part, columns)
+            if problem is not None:
+                raise part.refuse(problem)
+
+    def _problem(self, part: StoredPart, columns: Sequence[Column] | None) -> DataError | None:
+        """Why a table without rows cannot be read in this way."""
+        try:
+            table = opened_table(attempt(part.empty, _UNDESCRIBED), None)
+            if not isinstance(table, NamedColumns):
+                raise DataError(_UNDESCRIBED)
+            if self.names is not None and _every(columns):
+                table = table.pick(self.names)
+            _ = table.every(NUMBERS) if columns is None else table.rows(columns)
+        except DataError as problem:
+            return problem
+        return None
+
+    def only(self, columns: Sequence[Column] | None) -> Blocks:
+        asked = dict.fromkeys(str(column.name) for column in columns or ())
+        if _every(columns):
+            return Blocks(partial(_rows, self.parts, self.names), self.columns, names=self.names)
+        rows = partial(_rows, self.parts, tuple(asked))
+        return Blocks(rows, columns=max(1, len(asked)))
+
+
+def _every(columns: Sequence[Column] | None) -> bool:
+    return columns is None or any(column.name is None for column in columns)
+
+
+def _rows(parts: Sequence[StoredPart], names: tuple[str, ...] | None) -> Iterator[Any]:
+    return chain.from_iterable(map(partial(_batches, names), parts))
+
+
+def _batches(names: tuple[str, ...] | None, part: StoredPart) -> Iterator[Any]:
+    wanted = part.names if names is None else names
+    return part.batches(wanted, max(1, BATCH_ENTRIES // max(1, len(wanted))))

@@ -18,21 +18,21 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.engines.categories import is_missing
-from opendp_lite.engines.deferred import Deferred, evaluate
-from opendp_lite.engines.entries import Whole
-from opendp_lite.engines.fold import Floats, Fold, Scratch
-from opendp_lite.engines.lazy_table import LazyTable
-from opendp_lite.engines.rows import LazyRows, map_rows
-from opendp_lite.engines.source import InMemory, Source
-from opendp_lite.engines.table import Column, ColumnReading
-from opendp_lite.engines.values import Values, categories_in
-from opendp_lite.errors import DataError
+from opendp_lite.base.errors import DataError
+from opendp_lite.engines.data.arrays import Whole
+from opendp_lite.engines.data.categories import is_missing
+from opendp_lite.engines.data.fold import Floats, Reduction, Scratch
+from opendp_lite.engines.data.source import InMemory, Source
+from opendp_lite.engines.data.table import Column, ColumnReading
+from opendp_lite.engines.data.values import Values, categories_in
+from opendp_lite.engines.grouped import LazyTable
+from opendp_lite.engines.plan import LaterReduction
+from opendp_lite.engines.rows import FoldRequest, LazyRows, Part
 
+# Up to here whole numbers are kept as such, beyond as floats where they are floats.
 _EXACT: Final = 2**53
-"""Up to here whole numbers are kept as such, beyond as floats where they are floats."""
+# Types whose values are equal to no other than text or numbers.
 _PLAIN: Final = frozenset({str, int, float, bool, type(None)})
-"""Types whose values are equal to no other than text or numbers."""
 _SPARE: Final = 1024
 _UNKNOWN: Final = -1.0
 
@@ -117,12 +117,12 @@ def canonical(value: Any) -> str | int | float | None:
     if isinstance(value, float):
         return _shortest(float(value))
     try:
-        return None if is_missing(value) else _converted(value)
+        return None if is_missing(value) else _convert(value)
     except Exception:
         return None
 
 
-def _converted(value: Any) -> str | int | float | None:
+def _convert(value: Any) -> str | int | float | None:
     if isinstance(value, Integral | np.bool_):
         whole = int(value)
         return float(whole) if abs(whole) > _EXACT and float(whole) == whole else whole
@@ -292,7 +292,7 @@ def _tally_of(items: Mapping[Any, int]) -> Tally:
 
 
 @attrs.frozen(eq=False)
-class CountPlaces(Fold[Tally]):
+class CountPlaces(Reduction[Tally]):
     """Counts how often each place occurs, however many there turn out to be."""
 
     keys: KeysByPlace
@@ -331,9 +331,9 @@ class KeyCounts:
         return cls(keys, np.fromiter((items[key] for key in keys), np.int64, len(keys)))
 
 
-@attrs.frozen(eq=False, repr=False)
-class CountKeys:
-    """The function from a table or rows to the ``KeyCounts`` of their keys.
+@attrs.frozen
+class CountKeys(LaterReduction):
+    """Counts the keys of a table or of rows; the summary is a ``Tally``.
 
     A key is the value of one column, or a tuple of those of several. A row that lacks one of them
     is left out.
@@ -345,30 +345,20 @@ class CountKeys:
 
     columns: int
     names: tuple[str, ...] | None
-    step: str = ""
 
-    def named(self, step: str) -> CountKeys:
-        """The same, as a part of a step."""
-        return self if self.step else attrs.evolve(self, step=step)
-
-    def deferred(self, rows: Any) -> Deferred:
-        """The counts, waiting."""
+    def ask(self, rows: LazyTable | LazyRows, step: str) -> FoldRequest:
         columns = [Distinct() for _ in range(self.columns)]
         if isinstance(rows, LazyTable):
             asked = zip(self.names or (None,), columns, strict=True)
             places = rows.columns([Column(name, Numbered(each)) for name, each in asked])
         else:
-            places = map_rows(rows, _NumberedColumns(columns))
+            places = rows.map_rows(Part(_NumberedColumns(columns), step))
         keys: KeysByPlace = _OfValues(columns[0])
         if self.columns > 1:
             rows_met = Distinct()
             keys = _OfTuples(columns, rows_met)
-            places = map_rows(places, _NumberedRows(rows_met))
-        return Deferred(places, CountPlaces(keys), KeyCounts.of, self.step)
-
-    def __call__(self, rows: LazyTable | LazyRows) -> KeyCounts:
-        found: KeyCounts = evaluate(self.deferred(rows))
-        return found
+            places = places.map_rows(Part(_NumberedRows(rows_met), step))
+        return FoldRequest(places, CountPlaces(keys), step)
 
 
 def _rank(key: Any) -> Any:

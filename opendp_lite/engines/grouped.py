@@ -1,35 +1,143 @@
-"""Functions of a table, done for each group of its rows; folds in one pass over all rows."""
+"""A dataset whose columns are picked by name, when a step needs them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from operator import itemgetter
-from typing import Any, Final
+from math import prod
+from typing import Any, Final, cast
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.engines.applied import applied
-from opendp_lite.engines.deferred import (
-    Chained,
-    Deferred,
-    Function,
-    Together,
-    defer,
-    evaluate,
-    fold,
-)
-from opendp_lite.engines.door import NUMBERS
-from opendp_lite.engines.fold import Floats, Fold, Scratch
-from opendp_lite.engines.lazy_table import Kept, Lazily, LazyTable, WithoutFirst
-from opendp_lite.engines.missing import Present, holds_missing
-from opendp_lite.engines.rows import LazyRows, MapRows, Part, materialise, unfused
-from opendp_lite.engines.table import Column
+from opendp_lite.engines.columns import NO_COLUMNS, PRESENCE, Dataset, Picked
+from opendp_lite.engines.data.categories import Categories
+from opendp_lite.engines.data.fold import Floats, Reduction, Scratch
+from opendp_lite.engines.data.least_rows import Keys
+from opendp_lite.engines.data.open_data import NUMBERS
+from opendp_lite.engines.data.sparse import apply_block
+from opendp_lite.engines.data.table import Column
+from opendp_lite.engines.missing import holds_missing
+from opendp_lite.engines.rows import FoldRequest, LazyRows, OfWhole, Part, materialise
 
+Test = Callable[[Floats], NDArray[np.bool_]]
+
+
+@attrs.frozen
+class Kept(OfWhole):
+    """The rows of a table that a column decides about: those whose number passes a test."""
+
+    column: Column
+    test: Test
+
+    def __call__(self, table: LazyTable, /) -> LazyTable:
+        table.dataset.require((str(self.column.name),), "keep")
+        return table.only(self)
+
+
+@attrs.frozen(repr=False)
+class KeepRows:
+    """A block function that keeps the rows that pass a test of one column."""
+
+    place: int
+    test: Test
+
+    def kept(self, block: Floats) -> NDArray[np.bool_]:
+        """Which rows stay."""
+        return self.test(block[:, self.place])
+
+    def __call__(self, block: Floats) -> Floats:
+        return block[self.kept(block)]
+
+
+@attrs.frozen(repr=False)
+class WithoutFirst:
+    """A block function that leaves out the first columns, which say the group of a row."""
+
+    count: int
+
+    def __call__(self, block: Floats) -> Floats:
+        return block[:, self.count :]
+
+
+@attrs.frozen(eq=False, repr=False)
+class LazyTable:
+    """A dataset, the columns that are left of it, and the rows that are left out.
+
+    ``names`` is None where the columns are those of the data, whatever they are. The columns
+    ``beside`` come first in the rows, until ``WithoutFirst``. ``keys`` gives random words for rows,
+    of the release that the table is read for; None where it is read for no release.
+    """
+
+    dataset: Dataset
+    names: tuple[str, ...] | None
+    filters: tuple[Kept, ...] = ()
+    beside: tuple[Column, ...] = ()
+    keys: Keys | None = None
+
+    def for_release(self, keys: Keys) -> LazyTable:
+        """The same, read for a release."""
+        return attrs.evolve(self, keys=keys)
+
+    def only(self, kept: Kept) -> LazyTable:
+        """Those rows alone that pass a test."""
+        return attrs.evolve(self, filters=(*self.filters, kept))
+
+    def columns(self, columns: Sequence[Column]) -> LazyRows:
+        """The rows of some columns; a zero each where there are none."""
+        asked = (*self.beside, *columns)
+        wanted = tuple(dict.fromkeys([*[kept.column for kept in self.filters], *asked]))
+        source, function = self.dataset.columns(wanted)
+        read = () if function is None else (Part(function, "select"),)
+        rest = (Part(WithoutFirst(len(self.beside))),) if self.beside else ()
+        if wanted == asked and not self.filters:
+            return LazyRows(source, (*read, *rest), self.keys)
+        tests = (KeepRows(wanted.index(kept.column), kept.test) for kept in self.filters)
+        kept = (Part(test, "keep") for test in tests)
+        picked = Picked(tuple(map(wanted.index, asked))) if asked else NO_COLUMNS
+        functions = (*read, *kept, Part(picked, "select"), *rest)
+        return LazyRows(source, functions, self.keys)
+
+    def numbers(self) -> LazyRows:
+        """The rows as numbers."""
+        return self.columns([Column(name, NUMBERS) for name in self.names or (None,)])
+
+    def presence(self) -> LazyRows:
+        """A zero for each value and NaN for each missing cell; of no columns, a zero each row."""
+        return self.columns([Column(name, PRESENCE) for name in self.names or ()])
+
+
+@attrs.frozen
+class Select(OfWhole):
+    """The columns that a step asks for, refused where a table lacks one."""
+
+    names: tuple[str, ...]
+    step: str
+
+    def __call__(self, table: LazyTable, /) -> LazyTable:
+        table.dataset.require(self.names, self.step)
+        return attrs.evolve(table, names=self.names)
+
+
+@attrs.frozen
+class Numbers(OfWhole):
+    """The rows of a table as numbers."""
+
+    def __call__(self, table: LazyTable, /) -> LazyRows:
+        return table.numbers()
+
+
+@attrs.frozen
+class Presence(OfWhole):
+    """The rows of a table: a zero for each value and NaN for each missing cell."""
+
+    def __call__(self, table: LazyTable, /) -> LazyRows:
+        return table.presence()
+
+
+# The name of a column that holds the group of each row; no column of a person has it.
 _GROUP: Final = "\0group"
-"""The name of a column that holds the group of each row; no column of a person has it."""
 
 
 @attrs.frozen
@@ -45,22 +153,24 @@ class IsPlace:
 
 @attrs.frozen
 class Groups:
-    """The groups of rows by the categories of some columns: one for each combination.
+    """The groups of rows by the categories of some columns.
 
     Attributes:
         columns: Each read as the places of its values.
         widths: How many places each has.
         step: The step that asks for them.
+        chosen: The combinations of places that are groups, as whole numbers; None for each of them.
     """
 
     columns: tuple[Column, ...]
     widths: tuple[int, ...]
     step: str
+    chosen: Categories | None = None
 
     @property
     def count(self) -> int:
         """How many groups there are."""
-        return int(np.prod(self.widths, dtype=object))
+        return prod(self.widths) if self.chosen is None else self.chosen.places
 
     def require(self, table: LazyTable) -> None:
         """Refuses a table that lacks one of the columns."""
@@ -71,7 +181,7 @@ class Groups:
         found = places[:, 0]
         for column, width in enumerate(self.widths[1:], 1):
             found = found * width + places[:, column]
-        return found
+        return found if self.chosen is None else self.chosen.codes(found)
 
     def read_once(self, table: LazyTable) -> tuple[LazyTable, Groups]:
         """The same groups, found by one column of numbers where the table is in memory."""
@@ -87,78 +197,21 @@ class Groups:
 
     def only(self, table: LazyTable, group: int) -> LazyTable:
         """The rows of one group."""
+        group = group if self.chosen is None else cast(int, self.chosen.values[group])
         for column, width in zip(self.columns[::-1], self.widths[::-1], strict=True):
             group, place = divmod(group, width)
             table = table.only(Kept(column, IsPlace(place)))
         return table
 
 
-@attrs.frozen(eq=False, repr=False)
-class EachGroup:
-    """The function that gives a list of what a function makes of each group of a table's rows.
-
-    A function that reads the rows by folds is done for all groups in one pass. Any other is done
-    for one group after another.
-    """
-
-    function: Function
-    groups: Groups
-
-    def deferred(self, table: LazyTable) -> Any:
-        """The list, waiting where there is one fold; else its values."""
-        self.groups.require(table)
-        if not _folds(self.function):
-            read, groups = self.groups.read_once(table)
-            every = range(groups.count)
-            return [evaluate(defer(self.function, groups.only(read, group))) for group in every]
-        tree = defer(self.function, attrs.evolve(table, beside=self.groups.columns))
-        if isinstance(tree, Deferred):
-            return _for_all(tree, self.groups)
-        found = evaluate(_mapped(tree, partial(_for_all, groups=self.groups)))
-        return [_mapped(found, itemgetter(group)) for group in range(self.groups.count)]
-
-    def __call__(self, table: LazyTable) -> list[Any]:
-        found: list[Any] = evaluate(self.deferred(table))
-        return found
-
-
-def _folds(function: Function) -> bool:
-    """Whether a function is known to do nothing but read rows by folds."""
-    if isinstance(function, Together):
-        return all(map(_folds, function.functions))
-    if isinstance(function, Chained):
-        *before, last = function.functions
-        return _folds(last) and all(map(is_row_by_row, before))
-    return isinstance(function, fold)
-
-
-def is_row_by_row(function: Function) -> bool:
-    """Whether a function from rows to rows is known to treat each row by itself."""
-    if isinstance(function, Chained):
-        return all(map(is_row_by_row, function.functions))
-    return isinstance(function, MapRows | Present | Lazily)
-
-
-def _mapped(tree: Any, function: Callable[[Any], Any]) -> Any:
-    if type(tree) is tuple:
-        return tuple(_mapped(each, function) for each in tree)
-    return function(tree)
-
-
-def _for_all(waiting: Deferred, groups: Groups) -> Deferred:
-    """The values of a fold for all groups, waiting."""
-    functions, fused = unfused(waiting.rows.functions, waiting.rows.fused, waiting.how)
+def ask_of_groups(ask: FoldRequest, groups: Groups) -> FoldRequest:
+    """The same for each group, of rows whose first columns say it, up to ``WithoutFirst``."""
+    functions = ask.rows.functions
     split = next(
         place for place, part in enumerate(functions) if type(part.function) is WithoutFirst
     )
-    beside = LazyRows(waiting.rows.source, functions[:split])
-    how = _Grouped(waiting.how, functions[split + 1 :], groups)
-    finish, one = waiting.finish, waiting.how.one_group
-
-    def finished(summaries: Any) -> list[Any]:
-        return [finish(one(summaries, group)) for group in range(groups.count)]
-
-    return Deferred(beside, how, finished, fused or waiting.step)
+    beside = LazyRows(ask.rows.source, functions[:split])
+    return FoldRequest(beside, _Grouped(ask.how, functions[split + 1 :], groups), ask.step)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -175,16 +228,15 @@ class _OneGroup:
 
 
 @attrs.frozen(eq=False, repr=False)
-class _Grouped(Fold[Any]):
+class _Grouped(Reduction[Any]):
     """A fold of each group's rows. The first columns of a block say the group."""
 
-    how: Fold[Any]
+    how: Reduction[Any]
     functions: Sequence[Part]
     groups: Groups
-
-    @property
-    def gathers(self) -> bool:
-        return self.how.gathers
+    gathers: bool = attrs.field(
+        default=attrs.Factory(lambda fold: fold.how.gathers, takes_self=True), init=False
+    )
 
     def without_gathering(self, rows: LazyRows, step: str) -> Any:
         """What the fold puts in the place of the rows of each group."""
@@ -209,7 +261,7 @@ class _Grouped(Fold[Any]):
             found, rows = found[inside], rows[inside]
         codes = found.astype(np.intp)
         for part in self.functions:
-            codes, rows = _followed(part.function, codes, rows)
+            codes, rows = _follow(part.function, codes, rows)
         return self.how.summarise_groups(rows, codes, self.groups.count, scratch)
 
     def merge(self, first: Any, second: Any) -> Any:
@@ -218,7 +270,7 @@ class _Grouped(Fold[Any]):
         return self.how.merge_groups(first, second)
 
 
-def _followed(
+def _follow(
     function: Any, codes: NDArray[np.intp], rows: Floats
 ) -> tuple[NDArray[np.intp], Floats]:
     """The rows after a block function, with the groups of those that it kept.
@@ -226,7 +278,7 @@ def _followed(
     A function that may put rows into another order is applied to each group by itself.
     """
     if not getattr(function, "any_order", False):
-        made = applied(rows, function)
+        made = apply_block(rows, function)
         if len(made) == len(rows):
             return codes, made
         kept = getattr(function, "kept", None)
@@ -235,7 +287,7 @@ def _followed(
     order = np.argsort(codes, kind="stable")
     at = codes[order]
     starts = np.flatnonzero(np.diff(at, prepend=-1))
-    pieces = [applied(piece, function) for piece in np.split(rows[order], starts[1:])]
+    pieces = [apply_block(piece, function) for piece in np.split(rows[order], starts[1:])]
     if not len(starts):
         return codes, pieces[0]
     counts = [len(piece) for piece in pieces]

@@ -1,26 +1,55 @@
-"""Missing values: seen, left out, or filled with public numbers.
-
-A missing value is NaN. Steps that treat rows one by one hand it on, and an aggregate never sees it.
-Where the number of rows is private, a row that lacks an entry is left out. Where it is public, the
-row stays and public numbers take the place of what it lacks. Either way a row's image depends on
-that row alone, so neighbouring datasets stay neighbours.
-"""
+"""Results of a person's own functions as floats, whatever type they have."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Final
+from collections.abc import Sequence
+from decimal import Decimal
+from math import nan
+from numbers import Complex
+from typing import ClassVar, Final
 
 import attrs
 import numpy as np
+from numpy import ma
 from numpy.typing import NDArray
 
-from opendp_lite.engines.deferred import Chained, fold
-from opendp_lite.engines.entries import EntryMap
-from opendp_lite.engines.fold import Block, Floats, Fold
-from opendp_lite.engines.layout import Layout
-from opendp_lite.engines.rows import LazyRows, MapRows, Part, unfused
-from opendp_lite.engines.sparse import SparseRows
+from opendp_lite.engines.data.arrays import EntryMap, Layout
+from opendp_lite.engines.data.fold import Block, Floats
+from opendp_lite.engines.data.sparse import SparseRows
+
+
+def _number(value: object) -> float:
+    """A real number as a float; NaN for anything else."""
+    if not isinstance(value, Complex | Decimal):
+        return nan
+    try:
+        number = complex(value)
+    except (OverflowError, ValueError):
+        return nan
+    return number.real if number.imag == 0 else nan
+
+
+def real_entries(found: object) -> Floats:
+    """A new array of floats, with NaN for each entry that is no real number.
+
+    The type of an array may depend on its values: ``numpy.emath.sqrt`` turns complex at the first
+    negative number. So no type is refused, and none warns.
+    """
+    if isinstance(found, ma.MaskedArray):
+        return np.where(ma.getmaskarray(found), np.nan, real_entries(found.data))
+    entries = np.asarray(found)
+    if entries.dtype.kind in "biuf":
+        return np.array(entries, dtype=np.float64)
+    if entries.dtype.kind == "c":
+        return np.where(np.imag(entries) == 0, np.real(entries), np.nan).astype(np.float64)
+    flat = np.fromiter(map(_number, entries.flat), np.float64, entries.size)
+    return flat.reshape(entries.shape)
+
+
+# A missing value is NaN. Steps that treat rows one by one hand it on, and an aggregate never sees
+# it. Where the number of rows is private, a row that lacks an entry is left out. Where it is
+# public, the row stays and public numbers take the place of what it lacks. Either way a row's image
+# depends on that row alone, so neighbouring datasets stay neighbours.
 
 
 def holds_missing(entries: Floats) -> bool:
@@ -113,51 +142,3 @@ LEAVE_OUT: Final = LeaveOut()
 def where_whole(functions: Sequence[Block]) -> tuple[Block, ...]:
     """What is left of block functions for rows in which nothing is missing."""
     return tuple(each for each in functions if not getattr(each, "only_missing", False))
-
-
-def fold_present(
-    how: Fold[Any], treatment: Block | None, finish: Callable[[Any], Any]
-) -> Callable[[Any], Any]:
-    """As ``fold``, with missing values left out or filled before."""
-    return Chained((Present(how, treatment), fold(how, finish)))
-
-
-@attrs.frozen(eq=False, repr=False)
-class Present:
-    """The function from rows to rows as a fold is to see them: missing values out or filled.
-
-    What the fold does itself is taken off first, so that it still does it while folding. That is
-    allowed because what a fold absorbs hands a missing entry on and makes no other entry missing.
-    """
-
-    how: Fold[Any]
-    treatment: Block | None
-    step: str = ""
-    before: tuple[Part, ...] = ()
-    alone: tuple[tuple[Part, ...], str] = attrs.field(init=False)
-
-    def __attrs_post_init__(self) -> None:
-        object.__setattr__(self, "alone", self._left(self.before, ""))
-
-    def joined_to(self, earlier: object) -> Present | None:
-        """The same with a map of rows before it, where it is that."""
-        if not isinstance(earlier, MapRows):
-            return None
-        return attrs.evolve(self, before=(earlier.part, *self.before))
-
-    def named(self, step: str) -> Present:
-        """The same, as a part of a step."""
-        return self if self.step else attrs.evolve(self, step=step)
-
-    def __call__(self, rows: LazyRows) -> LazyRows:
-        if rows.functions or rows.fused:
-            left = self._left((*rows.functions, *self.before), rows.fused)
-            return LazyRows(rows.source, *left, rows.keys)
-        return LazyRows(rows.source, *self.alone, rows.keys)
-
-    def _left(self, functions: tuple[Part, ...], fused: str) -> tuple[tuple[Part, ...], str]:
-        """What is left to do before the fold, and the step that the fold does itself."""
-        left, fused = unfused(functions, fused, self.how)
-        if self.treatment is not None:
-            left = (*left, Part(self.treatment, fused or self.step))
-        return left, fused

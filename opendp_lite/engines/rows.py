@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.engines.applied import applied, summarised
-from opendp_lite.engines.door import read
-from opendp_lite.engines.fold import AsTheyLie, Block, Fold, Scratch
-from opendp_lite.engines.least_rows import Keys
-from opendp_lite.engines.quiet import quiet_for
-from opendp_lite.engines.reduced import reduced
-from opendp_lite.engines.source import Source, blocks_of
-from opendp_lite.engines.sparse import NotSparseError, densifies
+from opendp_lite.engines.data.arrays import Whole
+from opendp_lite.engines.data.fold import AsTheyLie, Block, Floats, Reduction, Scratch
+from opendp_lite.engines.data.least_rows import Keys
+from opendp_lite.engines.data.open_data import read
+from opendp_lite.engines.data.source import Source, blocks_of, quiet_for, reduce, require_here
+from opendp_lite.engines.data.sparse import NotSparseError, apply_block, densifies, summarise_block
 
 _UNNAMED: Final = "a step"
+# Entries that go step by step: the other way begins more slowly.
 _FEW: Final = 4096
-"""Entries that go step by step: the other way begins more slowly."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -32,6 +31,17 @@ class Part:
     step: str = ""
 
 
+class OfWhole(ABC):
+    """A function in a plan that works on a whole value, and not on its blocks one after another."""
+
+    row_by_row: ClassVar[bool] = True
+    """Whether it is known to treat each row by itself."""
+
+    @abstractmethod
+    def __call__(self, value: Any, /) -> Any:
+        """What it makes of a table, of rows or of an exact value."""
+
+
 @attrs.frozen(eq=False, repr=False)
 class LazyRows:
     """Rows with block functions that wait to be applied to them.
@@ -39,56 +49,33 @@ class LazyRows:
     Attributes:
         source: An opened container.
         functions: Applied one after the other to each block.
-        fused: The name of the step that a fold of them will do itself, where there is one.
         keys: Random words for rows, of the release that they are read for; None for no release.
     """
 
     source: Source
     functions: tuple[Part, ...] = ()
-    fused: str = ""
     keys: Keys | None = None
 
     def for_release(self, keys: Keys) -> LazyRows:
         """The same, read for a release."""
-        return LazyRows(self.source, self.functions, self.fused, keys)
+        return LazyRows(self.source, self.functions, keys)
 
     def numbers(self) -> LazyRows:
         """Itself: a table gives its columns as numbers here."""
         return self
 
+    def map_rows(self, *parts: Part) -> LazyRows:
+        """The same with further block functions; nothing is computed yet."""
+        return LazyRows(self.source, (*self.functions, *parts), self.keys)
+
 
 @attrs.frozen(eq=False, repr=False)
-class MapRows:
-    """The function from rows to rows by a block function; nothing is computed yet."""
+class FoldRequest:
+    """Rows, how they are to be summed up, and the step to name where that is refused."""
 
-    part: Part
-
-    @classmethod
-    def by(cls, function: Block) -> MapRows:
-        """The function of a step that has no name yet."""
-        return cls(Part(function))
-
-    def named(self, step: str) -> MapRows:
-        """The same, as a part of a step."""
-        return self if self.part.step else MapRows(Part(self.part.function, step))
-
-    def __call__(self, rows: LazyRows) -> LazyRows:
-        return LazyRows(rows.source, (*rows.functions, self.part), keys=rows.keys)
-
-
-def map_rows(rows: LazyRows, function: Block) -> LazyRows:
-    """The rows with one more block function; nothing is computed yet."""
-    return MapRows.by(function)(rows)
-
-
-def unfused(
-    functions: tuple[Part, ...], fused: str, how: Fold[Any]
-) -> tuple[tuple[Part, ...], str]:
-    """The block functions that a fold does not do itself, and the step that it does."""
-    while functions and how.fuses_with(functions[-1].function):
-        fused = functions[-1].step
-        functions = functions[:-1]
-    return functions, fused
+    rows: LazyRows
+    how: Reduction[Any]
+    step: str = ""
 
 
 def materialise(rows: LazyRows) -> NDArray[np.float64]:
@@ -108,13 +95,13 @@ def from_blocks(rows: LazyRows, taken: Callable[[Any], Any]) -> list[Any]:
 
 def _through(block: Any, functions: Sequence[Part]) -> Any:
     for part in functions:
-        block = _mapped(block, part)
+        block = _map_rows(block, part)
     return block
 
 
-def _mapped(block: Any, part: Part) -> Any:
+def _map_rows(block: Any, part: Part) -> Any:
     try:
-        return applied(block, part.function)
+        return apply_block(block, part.function)
     except NotSparseError:
         refusal = densifies(part.step or _UNNAMED)
     raise refusal
@@ -122,66 +109,71 @@ def _mapped(block: Any, part: Part) -> Any:
 
 def _summary(block: Any, plan: _Plan, scratch: Scratch) -> Any:
     try:
-        return summarised(block, plan.how, scratch)
+        return summarise_block(block, plan.how, scratch)
     except NotSparseError:
         refusal = densifies(plan.step or _UNNAMED)
     raise refusal
 
 
-class Waiting(Protocol):
-    """Rows and how they are to be folded."""
-
-    @property
-    def rows(self) -> LazyRows: ...
-
-    @property
-    def how(self) -> Fold[Any]: ...
-
-    @property
-    def step(self) -> str: ...
-
-
 @attrs.frozen(eq=False, repr=False)
 class _Plan:
-    """A fold with the block functions that come before it, as far as it does not do them.
-
-    ``step`` is the one to name where the fold refuses: that of what it does itself, or its own.
-    """
+    """A fold with the block functions that come before it; what an ask is without its rows."""
 
     functions: tuple[Part, ...]
-    how: Fold[Any]
+    how: Reduction[Any]
     step: str
 
     @classmethod
-    def of(cls, waiting: Waiting, pick: Block | None) -> _Plan:
-        """What is to be done for a fold of rows, which may first pick its columns."""
-        left, fused = unfused(waiting.rows.functions, waiting.rows.fused, waiting.how)
+    def of(cls, ask: FoldRequest, pick: Block | None) -> _Plan:
+        """What is to be done for an ask, which may first pick its columns."""
         first = () if pick is None else (Part(pick, "select"),)
-        return cls((*first, *left), waiting.how, fused or waiting.step)
+        return cls((*first, *ask.rows.functions), ask.how, ask.step)
+
+    def of_part(self, source: Source) -> _Plan:
+        """The same for one part of the rows."""
+        return attrs.evolve(self, how=self.how.of_part(source))
 
     def lying(self) -> AsTheyLie[Any, Any] | None:
         """What does it all for rows as they lie, where there is such."""
         return self.how.as_they_lie([part.function for part in self.functions])
 
 
-def one_pass(waiting: Sequence[Waiting]) -> list[Any]:
-    """The summaries of folds over the same source, in one pass over it."""
-    sources = [each.rows.source for each in waiting]
+def summaries(asks: Sequence[FoldRequest]) -> list[Any]:
+    """What was asked for, in one pass over each source."""
+    source = asks[0].rows.source
+    if not [ask for ask in asks if ask.rows.source is not source or ask.how.gathers]:
+        return _one_pass(asks)
+    found: dict[int, Any] = {}
+    by_source: dict[int, list[int]] = {}
+    for place, ask in enumerate(asks):
+        if ask.how.gathers and ask.rows.source.library:
+            found[place] = ask.how.without_gathering(ask.rows, ask.step)
+        else:
+            by_source.setdefault(id(ask.rows.source.origin), []).append(place)
+    for places in by_source.values():
+        found.update(zip(places, _one_pass([asks[place] for place in places]), strict=True))
+    return [found[place] for place in range(len(asks))]
+
+
+def _one_pass(asks: Sequence[FoldRequest]) -> list[Any]:
+    """The summaries of rows of one source, in one pass over it."""
+    sources = [ask.rows.source for ask in asks]
     source, picks = sources[0].together(sources)
-    plans = [_Plan.of(each, pick) for each, pick in zip(waiting, picks, strict=True)]
+    plans = [_Plan.of(ask, pick) for ask, pick in zip(asks, picks, strict=True)]
     with quiet_for(source):
-        found: list[Any] = reduced(source, partial(_folded, plans), partial(_merged, plans))
+        found: list[Any] = reduce(source, partial(_fold_rows, plans), partial(_merge, plans))
     return found
 
 
-def _merged(plans: Sequence[_Plan], first: list[Any], second: list[Any]) -> list[Any]:
+def _merge(plans: Sequence[_Plan], first: list[Any], second: list[Any]) -> list[Any]:
     pairs = zip(plans, first, second, strict=True)
     return [plan.how.merge(one, other) for plan, one, other in pairs]
 
 
-def _folded(plans: Sequence[_Plan], source: Source) -> list[Any]:
+def _fold_rows(given: Sequence[_Plan], source: Source) -> list[Any]:
+    plans = [plan.of_part(source) if plan.how.parted else plan for plan in given]
     with np.errstate(all="ignore"):
-        if source.size is None or source.size * (source.columns or 1) > _FEW:
+        if (size := source.size) is None or size * (source.columns or 1) > _FEW:
             lying = [how for how in map(_Plan.lying, plans) if how is not None]
             if len(lying) == len(plans):
                 return _as_they_lie(plans, lying, source)
@@ -211,7 +203,7 @@ def _as_they_lie(
     """
     work = _StepByStep(plans)
     parts: list[Any] | None = None
-    scratches = [Scratch() for _ in lying]
+    scratches = [Scratch()] * len(lying)  # shared: no summary keeps a view of a buffer
     for piece in read(source, as_they_lie=True):
         if type(piece) is not np.ndarray or not piece.size:
             work.add(piece)
@@ -261,8 +253,8 @@ class _StepByStep:
 
     def __init__(self, plans: Sequence[_Plan]) -> None:
         self._plans = plans
-        self._scratches = [Scratch() for _ in plans]
-        self._steps, self._places = _shared(plans)
+        self._scratches = [Scratch()] * len(plans)  # shared: no summary keeps a view of a buffer
+        self._steps, self._places = _share(plans)
         self._totals: list[Any] | None = None
 
     @property
@@ -275,17 +267,23 @@ class _StepByStep:
     def add(self, block: Any) -> None:
         """Adds a block."""
         mapped = [block]
-        for place, part in self._steps:
-            mapped.append(_mapped(mapped[place], part))
         works = zip(self._places, self._plans, self._scratches, strict=True)
-        self.add_totals([_summary(mapped[place], plan, scratch) for place, plan, scratch in works])
+        if type(block) is np.ndarray:
+            for place, part in self._steps:
+                mapped.append(part.function(mapped[place]))
+            found = [plan.how.summarise(mapped[place], scratch) for place, plan, scratch in works]
+        else:
+            for place, part in self._steps:
+                mapped.append(_map_rows(mapped[place], part))
+            found = [_summary(mapped[place], plan, scratch) for place, plan, scratch in works]
+        self.add_totals(found)
 
     def add_totals(self, found: list[Any]) -> None:
         """Adds the summaries of other rows."""
-        self._totals = found if self._totals is None else _merged(self._plans, self._totals, found)
+        self._totals = found if self._totals is None else _merge(self._plans, self._totals, found)
 
 
-def _shared(plans: Sequence[_Plan]) -> tuple[list[tuple[int, Part]], list[int]]:
+def _share(plans: Sequence[_Plan]) -> tuple[list[tuple[int, Part]], list[int]]:
     """The block functions of all plans, those that begin alike done once.
 
     Returns:
@@ -293,15 +291,108 @@ def _shared(plans: Sequence[_Plan]) -> tuple[list[tuple[int, Part]], list[int]]:
         folds. The place 0 is the block, and i is the outcome of the function i - 1.
     """
     steps: list[tuple[int, Part]] = []
-    known: dict[tuple[int, int], int] = {}
+    known: dict[tuple[int, Block], int] = {}
     places = []
     for plan in plans:
         place = 0
         for part in plan.functions:
-            same = place, id(part.function)
+            same = place, part.function
             if same not in known:
                 steps.append((place, part))
                 known[same] = len(steps)
             place = known[same]
         places.append(place)
     return steps, places
+
+
+Pieces = tuple[Floats, ...]
+
+
+class CollectRows(Reduction[Pieces]):
+    """Copies of the blocks, each turned into rows of one column's numbers.
+
+    Args:
+        columns: How many the rows have.
+        instead: What to type where the rows may not fit into memory, if they are then refused.
+    """
+
+    def __init__(self, columns: int, instead: str = "") -> None:
+        self._columns = columns
+        self._instead = instead
+
+    gathers = True
+
+    def without_gathering(self, rows: LazyRows, step: str) -> Any:
+        require_here(rows.source, step, self._instead)
+
+    def empty(self) -> Pieces:
+        return ()
+
+    def summarise(self, block: Floats, scratch: Scratch) -> Pieces:
+        return (block.T.copy(),)
+
+    def merge(self, first: Pieces, second: Pieces) -> Pieces:
+        return first + second
+
+    def finish(self, pieces: Pieces) -> Floats:
+        """One array of shape (columns, rows), its to change."""
+        if len(pieces) == 1:
+            return pieces[0]
+        return np.concatenate([np.empty((self._columns, 0)), *pieces], axis=1)
+
+
+Counts = NDArray[np.int64]
+
+
+class RankCounts(Reduction[Counts]):
+    """For each column and each of some rising points: numbers below it, numbers at it or below.
+
+    NaN counts as above all points. The summary has the shape (columns, 2, points + 1); the last
+    entries are the number of rows.
+    """
+
+    def __init__(self, points: Floats, columns: int) -> None:
+        self._points = points
+        self._fenced = np.append(points, np.nan)
+        self._columns = columns
+
+    def empty(self) -> Counts:
+        return np.zeros((self._columns, 2, len(self._points) + 1), dtype=np.int64)
+
+    def summarise(self, block: Floats, scratch: Scratch) -> Counts:
+        found = self.empty()
+        for counts, numbers in zip(found, block.T, strict=True):
+            places = np.searchsorted(self._points, numbers)
+            at_point = self._fenced[places] == numbers
+            length = counts.shape[1]
+            counts[1] = np.cumsum(np.bincount(places, minlength=length))
+            counts[0] = counts[1] - np.bincount(places[at_point], minlength=length)
+        return found
+
+    def merge(self, first: Counts, second: Counts) -> Counts:
+        return first + second
+
+
+class CellCounts(Reduction[Whole]):
+    """Counts the numbers of one column in each cell.
+
+    A number at an edge belongs to the cell below it, so the cells up to an edge hold the numbers up
+    to it. There is no NaN among them.
+
+    Args:
+        edges: The edges between the cells, which rise; one fewer than cells.
+    """
+
+    def __init__(self, edges: Floats) -> None:
+        self._edges = edges
+
+    def empty(self) -> Whole:
+        return np.zeros(len(self._edges) + 1, dtype=np.int64)
+
+    def summarise(self, block: Floats, scratch: Scratch) -> Whole:
+        places = np.searchsorted(self._edges, block[:, 0])
+        counts = np.bincount(places, minlength=len(self._edges) + 1)
+        return counts.astype(np.int64, copy=False)
+
+    def merge(self, first: Whole, second: Whole) -> Whole:
+        return first + second

@@ -1,5 +1,5 @@
 """Mechanisms with a privacy map."""
 
-from opendp_lite.lazy_names import lazy_names
+from opendp_lite.base.public_names import lazy_names
 
 __getattr__, __dir__, __all__ = lazy_names(__name__)

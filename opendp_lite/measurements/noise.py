@@ -3,22 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from fractions import Fraction
+from math import floor, sqrt
+from typing import Any, cast, overload
 
 import numpy as np
 
-from opendp_lite.core import Facts, Measurement
-from opendp_lite.domains import Scalars, Vectors
-from opendp_lite.errors import ParameterError, SpaceError
-from opendp_lite.estimate import Estimate
-from opendp_lite.estimates import Estimates
-from opendp_lite.exact import Number, confidence_of, round_up
-from opendp_lite.grid import Grid
+from opendp_lite.base.errors import ParameterError, SpaceError
+from opendp_lite.measures.budgets import PrivacyBudget, Spent
+from opendp_lite.measures.composed import DiscreteLaplaceProfile, LaplaceProfile
+from opendp_lite.measures.curve import curved_number, gaussian_pair, gaussian_rho
+from opendp_lite.measures.divergences import (
+    ApproximateDivergence,
+    GaussianDivergence,
+    MaxDivergence,
+    ZeroConcentratedDivergence,
+)
 from opendp_lite.measures.measure import Measure
-from opendp_lite.norms import Norms
-from opendp_lite.samplers.error_law import Errors, half_widths
-from opendp_lite.samplers.law import Law, Noise
-from opendp_lite.spaces import Space
+from opendp_lite.measures.profile import Profile, gaussian_ratio
+from opendp_lite.metrics.distances import L1Distance, L2Distance, NormDistance
+from opendp_lite.numbers.exact import (
+    Number,
+    confidence_of,
+    open_probability,
+    positive,
+    round_up,
+    sqrt_up,
+)
+from opendp_lite.numbers.grid import Grid
+from opendp_lite.numbers.norms import Norms
+from opendp_lite.pipeline.core import Facts, Measurement
+from opendp_lite.pipeline.steps import Mechanism, mechanism
+from opendp_lite.releases.estimates import Estimate, Estimates
+from opendp_lite.samplers.law import SCALE_SLACK, Errors, Law, Noise, grid_for, half_widths
+from opendp_lite.samplers.rounded_laws import DiscreteLaplace, RoundedGaussian, RoundedLaplace
+from opendp_lite.spaces.domains import Scalars, Vectors
+from opendp_lite.spaces.space import Space, example, scalar, vector
+from opendp_lite.spelling.description import Proof
 
 Aggregate = Space[Scalars | Vectors]
 Interval = Estimate | Estimates
@@ -67,7 +88,7 @@ def added_noise(
     Example:
         >>> import opendp_lite as dp
         >>> from fractions import Fraction
-        >>> from opendp_lite.samplers.discrete_laplace import DiscreteLaplace
+        >>> from opendp_lite.samplers.rounded_laws import DiscreteLaplace
         >>> Counts = dp.Space[dp.Scalars]
         >>> @dp.mechanism
         ... def geometric(space: Counts, scale: int) -> dp.Measurement[Counts, dp.MaxDivergence]:
@@ -83,7 +104,7 @@ def added_noise(
     laws = (noise,) if isinstance(noise, Law) else ()
     error = noise.error_of_each(dimension)
     errors = () if error is None else (Errors(error, dimension),)
-    present = _presented(domain, noise, errors, confidence)
+    present = _present(domain, noise, errors, confidence)
     return Measurement(
         space,
         measure,
@@ -105,7 +126,7 @@ def _require_grid(domain: Scalars | Vectors, noise: Noise) -> None:
         )
 
 
-def _presented(
+def _present(
     domain: Scalars | Vectors, noise: Noise, errors: Sequence[Errors], confidence: Number | None
 ) -> Callable[[Grid], Any]:
     """What shows a noisy value to a person."""
@@ -157,3 +178,268 @@ def require_sensitivity(norms: Norms, step: str) -> Norms:
     if norms.linf == 0:
         raise ParameterError(f"{step}: the value before it depends on no row; release it as it is")
     return norms
+
+
+_FINE = 2**20
+
+
+@overload
+def laplace(
+    budget: PrivacyBudget[MaxDivergence] | None = None,
+    *,
+    scale: Number | None = None,
+    epsilon: Number | None = None,
+    confidence: None = None,
+) -> Mechanism[Aggregate, MaxDivergence]: ...
+@overload
+def laplace(
+    budget: PrivacyBudget[MaxDivergence] | None = None,
+    *,
+    scale: Number | None = None,
+    epsilon: Number | None = None,
+    confidence: Number,
+) -> Mechanism[Aggregate, MaxDivergence, Interval]: ...
+@mechanism(
+    does="Adds Laplace noise, for pure differential privacy.",
+    proof=Proof(
+        "The density changes by at most exp(l1 / scale). Rounding is post-processing.",
+        adding="epsilon = l1 / scale",
+        replacing="epsilon = l1 / scale",
+        sources=["Dwork, McSherry, Nissim, Smith 2006, proposition 1"],
+    ),
+    examples=lambda: [
+        example(scalar(), epsilon=1),
+        example(scalar(unit=0.5), scale=2),
+        example(vector(3, metric=L1Distance(), unit=2.5), epsilon=1),
+        example(scalar(), epsilon=1, confidence=0.9),
+        example(vector(3, metric=L1Distance()), scale=2, confidence=0.95),
+    ],
+)
+def laplace(
+    space: Aggregate,
+    budget: PrivacyBudget[MaxDivergence] | None = None,
+    *,
+    scale: Number | None = None,
+    epsilon: Number | None = None,
+    confidence: Number | None = None,
+) -> Measurement[Aggregate, MaxDivergence]:
+    """Adds Laplace noise, for pure differential privacy.
+
+    It goes after a vector or a number with a bounded l1 distance, such as ``sum()`` or
+    ``count()``. Give ``scale`` or ``epsilon``.
+
+    Args:
+        budget: ``dp.epsilon(1)``, say: the same as ``epsilon=1``.
+        scale: The b of the density ``exp(-|x| / b) / 2b``, in units of the data.
+        epsilon: The loss, met exactly for one unit at the front of the pipeline.
+        confidence: 0.95, say, asks for an interval with each entry: see ``docs/intervals.md``.
+
+    Returns:
+        The value with independent noise on every entry, on a public grid far finer than b. A
+        whole number stays whole where b is at most 2^20. The noise is an exact sample, not a
+        float's approximation of one.
+        With a confidence, a ``dp.Estimate`` of one number and ``dp.releases.Estimates`` of several.
+        The value is the same. An interval of what is never negative, such as a count, starts at 0
+        or above.
+
+    Raises:
+        ParameterError: If none or both are given, or it is not above 0 and finite.
+        ParameterError: If ``confidence`` is not between 0 and 1.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> (dp.clamp(0, 4) >> dp.sum() >> dp.laplace(scale=8)).map(1)
+        0.5
+        >>> (dp.clamp(0, 4) >> dp.sum() >> dp.laplace(epsilon=1)).map(1)
+        1.0
+        >>> (dp.count() >> dp.laplace(epsilon=1)).accuracy(0.95)
+        3.0
+    """
+    unit = space.unit.over(space.domain.dimension)
+    if exactly_one("laplace", scale=scale, epsilon=epsilon) == "scale":
+        width = positive(scale, "scale")
+    else:
+        require_sensitivity(unit, "laplace")
+        width = cast(Fraction, unit.l1) / positive(epsilon, "epsilon")
+    law, curve = _law(width, space.domain.exponent)
+    return added_noise(
+        space,
+        law,
+        MaxDivergence(),
+        lambda norms: curved_number(_l1(norms) / width, curve(norms)),
+        f"epsilon = l1 / b, b = {float(width):.6g}, standard deviation "
+        f"{round_up(width) * sqrt(2):.6g}",
+        confidence,
+    )
+
+
+def _law(width: Fraction, exponent: int | None) -> tuple[Law, Callable[[Norms], Profile]]:
+    """The noise, and the curve of its loss at a distance."""
+    if exponent is not None:
+        unit = Fraction(2) ** exponent
+        steps = width / unit
+        if steps <= _FINE:
+            return (
+                DiscreteLaplace(steps * SCALE_SLACK, exponent),
+                lambda norms: DiscreteLaplaceProfile(1 / steps, floor(_l1(norms) / unit)),
+            )
+    return RoundedLaplace(*grid_for(width)), lambda norms: LaplaceProfile(_l1(norms) / width)
+
+
+def _l1(norms: Norms) -> Fraction:
+    return cast(Fraction, norms.l1)
+
+
+@overload
+def gaussian(
+    budget: PrivacyBudget[Spent] | None = None,
+    *,
+    scale: Number | None = None,
+    rho: Number | None = None,
+    mu: Number | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    confidence: None = None,
+) -> Mechanism[Aggregate, Spent]: ...
+@overload
+def gaussian(
+    budget: PrivacyBudget[Spent] | None = None,
+    *,
+    scale: Number | None = None,
+    rho: Number | None = None,
+    mu: Number | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    confidence: Number,
+) -> Mechanism[Aggregate, Spent, Interval]: ...
+@mechanism(
+    does=(
+        "Adds Gaussian noise, for zero-concentrated, Gaussian or approximate differential privacy."
+    ),
+    proof=Proof(
+        "The divergence of two Gaussians is known at every order, and the curve at (epsilon, "
+        "delta) is exact. Rounding is post-processing.",
+        adding="rho = l2^2 / (2 scale^2)",
+        replacing="rho = l2^2 / (2 scale^2)",
+        sources=[
+            "Bun and Steinke 2016, proposition 1.6",
+            "Dong, Roth, Su 2022, theorem 1",
+            "Balle and Wang 2018, theorem 8",
+        ],
+    ),
+    examples=lambda: [
+        example(vector(2), scale=0.1),
+        example(vector(2, metric=L2Distance()), rho=2),
+        example(scalar(), epsilon=1, delta=1e-6),
+        example(vector(3, metric=NormDistance(), unit=Norms(l1=2, linf=1)), rho=1),
+        example(vector(3), epsilon=1, delta=1e-6, confidence=0.9),
+        example(scalar(), rho=1, confidence=0.95),
+        example(vector(2), mu=0.5),
+        example(scalar(), mu=1, confidence=0.9),
+    ],
+)
+def gaussian(
+    space: Aggregate,
+    budget: PrivacyBudget[Spent] | None = None,
+    *,
+    scale: Number | None = None,
+    rho: Number | None = None,
+    mu: Number | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    confidence: Number | None = None,
+) -> Measurement[Aggregate, Any]:
+    """Adds Gaussian noise, for zero-concentrated, Gaussian or approximate differential privacy.
+
+    It goes after a vector or a number with a bounded l2 distance, such as ``sum()`` or
+    ``count()``. Give ``scale``, ``rho``, ``mu``, or ``epsilon`` with ``delta``. A loss is met
+    exactly for one unit at the front of the pipeline.
+
+    Args:
+        budget: ``dp.rho(0.03)``, say: the same as ``rho=0.03``.
+        scale: The standard deviation sigma, in units of the data.
+        rho: The zCDP loss.
+        mu: The loss of Gaussian differential privacy.
+        epsilon: The loss epsilon at ``delta``.
+        delta: Between 0 and 1; goes with ``epsilon``.
+        confidence: 0.95, say, asks for an interval with each entry: see ``docs/intervals.md``.
+
+    Returns:
+        The value with independent noise on every entry, on a public grid of about sigma / 2^16.
+        The noise is an exact sample, not a float's approximation of one.
+        With a confidence, a ``dp.Estimate`` of one number and ``dp.releases.Estimates`` of several.
+        The value is the same. An interval of what is never negative, such as a count, starts at 0
+        or above.
+
+    Raises:
+        ParameterError: If none or several are given, or one is not above 0 and finite.
+        ParameterError: If ``confidence`` is not between 0 and 1.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> pipeline = dp.clamp(0, 4) >> dp.sum() >> dp.gaussian(rho=0.03)
+        >>> pipeline.map(1), pipeline.map(2)
+        (0.03, 0.12)
+        >>> (dp.clamp(0, 4) >> dp.sum() >> dp.gaussian(epsilon=1, delta=1e-6)).map(1)
+        (1.0, 1e-06)
+    """
+    unit = space.unit.over(space.domain.dimension)
+    if all(given is None for given in (rho, scale, mu, epsilon, delta)):
+        raise ParameterError("gaussian takes one of rho=, scale=, mu=, or epsilon= with delta=")
+    if delta is not None or epsilon is not None:
+        either = delta if epsilon is None else epsilon
+        exactly_one("gaussian", rho=rho, scale=scale, mu=mu, epsilon=either)
+        if delta is None or epsilon is None:
+            missing = "delta" if delta is None else "epsilon"
+            raise ParameterError(
+                f"gaussian: epsilon and delta go together, {missing} is missing; write "
+                "dp.gaussian(epsilon=1, delta=1e-6), or dp.laplace(epsilon=1) for pure privacy"
+            )
+        return _approximate(
+            space, require_sensitivity(unit, "gaussian"), epsilon, delta, confidence
+        )
+    given = exactly_one("gaussian", scale=scale, rho=rho, mu=mu)
+    if given == "scale":
+        sigma = positive(scale, "scale")
+        variance = sigma * sigma
+    else:
+        require_sensitivity(unit, "gaussian")
+        ratio = 2 * positive(rho, "rho") if given == "rho" else positive(mu, "mu") ** 2
+        variance = cast(Fraction, unit.l2_squared) / ratio
+        sigma = sqrt_up(variance)
+    if given == "mu":
+        return added_noise(
+            space,
+            RoundedGaussian(*grid_for(sigma)),
+            GaussianDivergence(),
+            lambda norms: _ratio(norms, variance),
+            f"mu = l2 / sigma, sigma = {float(sigma):.6g}",
+            confidence,
+        )
+    return added_noise(
+        space,
+        RoundedGaussian(*grid_for(sigma)),
+        ZeroConcentratedDivergence(),
+        lambda norms: gaussian_rho(_ratio(norms, variance)),
+        f"rho = l2^2 / (2 sigma^2), sigma = {float(sigma):.6g}",
+        confidence,
+    )
+
+
+def _ratio(distance: Norms, variance: Fraction) -> Fraction:
+    return cast(Fraction, distance.l2_squared) / variance
+
+
+def _approximate(
+    space: Aggregate, unit: Norms, epsilon: Number, delta: Number, confidence: Number | None
+) -> Measurement[Aggregate, ApproximateDivergence]:
+    level, spill = positive(epsilon, "epsilon"), open_probability(delta, "delta")
+    variance = cast(Fraction, unit.l2_squared) / gaussian_ratio(level, spill)
+    return added_noise(
+        space,
+        RoundedGaussian(*grid_for(sqrt_up(variance))),
+        ApproximateDivergence(),
+        lambda norms: gaussian_pair(_ratio(norms, variance), level, spill),
+        f"exact Gaussian curve at delta, sigma = {float(sqrt_up(variance)):.6g}",
+        confidence,
+    )

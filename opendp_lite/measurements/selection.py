@@ -4,37 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any, Final, cast
+from typing import Any, Final, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.core import Facts, Measurement
-from opendp_lite.domains import Vectors
-from opendp_lite.engines.fold import Floats
-from opendp_lite.errors import ParameterError, SpaceError
-from opendp_lite.exact import (
+from opendp_lite.base.errors import ParameterError, SpaceError
+from opendp_lite.engines.data.fold import Floats
+from opendp_lite.measurements.noise import exactly_one, require_sensitivity
+from opendp_lite.measures.budgets import PrivacyBudget, Spent
+from opendp_lite.measures.curve import curved_number
+from opendp_lite.measures.divergences import MaxDivergence, ZeroConcentratedDivergence
+from opendp_lite.measures.profile import BoundedRangeProfile, Profile, PureProfile
+from opendp_lite.metrics.distances import LInfDistance
+from opendp_lite.numbers.exact import (
     Number,
-    described,
     floor_log2,
-    listed,
+    list_values,
     nearest,
     positive,
+    quote,
     short_below,
     sqrt_up,
 )
-from opendp_lite.grid import Grid
-from opendp_lite.measurements.noise import require_sensitivity
-from opendp_lite.measures.bounded_range import BoundedRangeProfile
-from opendp_lite.measures.curve import curved_number
-from opendp_lite.measures.max_divergence import MaxDivergence
-from opendp_lite.measures.profile import Profile
-from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
-from opendp_lite.norms import Norms
-from opendp_lite.samplers.choice import FAR_EXPONENT, choose
+from opendp_lite.numbers.grid import Grid
+from opendp_lite.numbers.norms import Norms
+from opendp_lite.pipeline.core import Facts, Measurement
+from opendp_lite.pipeline.steps import Mechanism, mechanism
+from opendp_lite.samplers.choice import FAR_EXPONENT, choose, permute_and_flip
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.law import SCALE_SLACK
-from opendp_lite.spaces import Space
+from opendp_lite.spaces.domains import Vectors
+from opendp_lite.spaces.space import Space, example, vector
+from opendp_lite.spelling.description import Proof
 
 Scores = Space[Vectors]
 Exponents = Callable[[int], Fraction]
@@ -53,7 +55,7 @@ def spread(norms: Norms, dimension: int) -> Fraction:
     return min(cast(Fraction, one), sqrt_up(2 * cast(Fraction, two)), 2 * cast(Fraction, most))
 
 
-def weighted(exponents: Floats, exactly: Exponents, entropy: Entropy) -> int:
+def draw_weighted(exponents: Floats, exactly: Exponents, entropy: Entropy) -> int:
     """An index with probability proportional to exp(-exactly(index))."""
     return choose(np.ones(len(exponents), dtype=np.int64), exponents, exactly, entropy)
 
@@ -105,7 +107,7 @@ def selection_by_rho(
     return Measurement(
         space,
         ZeroConcentratedDivergence(),
-        _release(space, step, weighted, rate, names, lowest),
+        _release(space, step, draw_weighted, rate, names, lowest),
         privacy_map,
         Facts(explanation=f"rho = (rate spread)^2 / 8, rate = {nearest(rate):.6g}"),
     )
@@ -124,7 +126,7 @@ def _release(
     lowest: bool,
 ) -> Callable[[Grid, Entropy], Any]:
     if not isinstance(lowest, bool):
-        raise ParameterError(f"{step}: lowest is True or False, got {described(lowest)}")
+        raise ParameterError(f"{step}: lowest is True or False, got {quote(lowest)}")
     labels = _labels(names, space.domain.dimension, step)
 
     def release(value: Grid, entropy: Entropy) -> Any:
@@ -139,7 +141,7 @@ def _labels(names: Sequence[str] | None, count: int, step: str) -> Sequence[Any]
     several = isinstance(names, Sequence | np.ndarray) and not isinstance(names, str)
     if not several or not all(isinstance(each, str) for each in names):
         raise ParameterError(
-            f"{step}: names is a list of texts, one for each score; got {listed(names)}"
+            f"{step}: names is a list of texts, one for each score; got {list_values(names)}"
         )
     if len(set(names)) < len(names):
         raise ParameterError(f"{step}: a name stands twice in {list(names)}; use each once")
@@ -185,3 +187,151 @@ def _times(behind: Floats, unit: Fraction) -> Floats:
     products = np.ldexp(behind, exponent) * float(unit / Fraction(2) ** exponent)
     found: Floats = np.minimum(products, FAR_EXPONENT)
     return found
+
+
+@overload
+def noisy_max(
+    budget: PrivacyBudget[Spent] | None = None,
+    *,
+    epsilon: Number | None = None,
+    rho: Number | None = None,
+    names: None = None,
+    lowest: bool = False,
+) -> Mechanism[Scores, Spent, int]: ...
+@overload
+def noisy_max(
+    budget: PrivacyBudget[Spent] | None = None,
+    *,
+    epsilon: Number | None = None,
+    rho: Number | None = None,
+    names: Sequence[str],
+    lowest: bool = False,
+) -> Mechanism[Scores, Spent, str]: ...
+@mechanism(
+    does="Chooses a high score: report noisy max.",
+    changes="A score that is NaN counts as 0.",
+    proof=Proof(
+        "The spread is the most that the difference of two scores changes, the least of 2 "
+        "linf, l1 and sqrt(2) l2. With epsilon it is permute-and-flip, with rho the "
+        "exponential mechanism. A constant added to all scores changes nothing, so half a "
+        "spread is the sensitivity.",
+        adding="epsilon = rate spread, or rho = (rate spread)^2 / 8",
+        replacing="epsilon = rate spread, or rho = (rate spread)^2 / 8",
+        sources=[
+            "McKenna and Sheldon 2020, theorem 1",
+            "Ding, Kifer, Steinke, Wang, Xiao, Zhang 2021",
+            "Cesar and Rogers 2021, lemma 3.4",
+        ],
+    ),
+    examples=lambda: [
+        example(vector(4, LInfDistance()), epsilon=1),
+        example(vector(3, LInfDistance(), unit=2.5), rho=0.1, lowest=True),
+        example(vector(2, unit=Norms(l1=1, linf=1)), epsilon=0.5, names=["tea", "coffee"]),
+    ],
+)
+def noisy_max(
+    space: Scores,
+    budget: PrivacyBudget[Spent] | None = None,
+    *,
+    epsilon: Number | None = None,
+    rho: Number | None = None,
+    names: Sequence[str] | None = None,
+    lowest: bool = False,
+) -> Measurement[Scores, Any, Any]:
+    """Chooses a high score: report noisy max.
+
+    It goes after a vector with a bounded distance, such as ``sum()``. Give ``epsilon`` or ``rho``.
+
+    Args:
+        budget: ``dp.epsilon(1)``, say: the same as ``epsilon=1``.
+        epsilon: The pure loss, met exactly for one unit at the front of the pipeline.
+        rho: The zCDP loss, in place of ``epsilon``.
+        names: One for each score. The release is then a name and not an index.
+        lowest: Whether low scores are wanted.
+
+    Returns:
+        The index of a score, or its name. Equal scores are equally likely. The choice is exact.
+        NaN counts as 0.
+
+    Raises:
+        ParameterError: If none or both of ``epsilon`` and ``rho`` are given, or names repeat.
+        SpaceError: If there are more or fewer names than scores.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> votes = dp.records(columns=3) >> dp.clip_to_norm(1, p=1) >> dp.sum()
+        >>> favourite = votes >> dp.noisy_max(epsilon=1, names=["tea", "coffee", "water"])
+        >>> favourite.map(1)
+        1.0
+        >>> favourite([[0, 1, 0]] * 300 + [[1, 0, 0]] * 20)
+        'coffee'
+    """
+    if exactly_one("noisy_max", epsilon=epsilon, rho=rho) == "epsilon":
+        loss = cast(Number, epsilon)
+        return selection_by_epsilon(
+            space, "noisy_max", loss, permute_and_flip, PureProfile, names, lowest
+        )
+    return selection_by_rho(space, "noisy_max", cast(Number, rho), names, lowest)
+
+
+@mechanism(
+    does="Chooses a high score, by weights that grow exponentially with the scores.",
+    changes="A score that is NaN counts as 0.",
+    proof=Proof(
+        "Each score weighs exp(rate score). The logarithms of the weights change within a "
+        "range of rate times spread, and rho is an eighth of its square.",
+        adding="epsilon = rate spread, or rho = (rate spread)^2 / 8",
+        replacing="epsilon = rate spread, or rho = (rate spread)^2 / 8",
+        sources=["McSherry and Talwar 2007", "Cesar and Rogers 2021, lemma 3.4"],
+    ),
+    examples=lambda: [
+        example(vector(4, LInfDistance()), epsilon=1),
+        example(vector(3, LInfDistance(), unit=2.5), rho=0.1, lowest=True),
+        example(vector(2, unit=Norms(l1=1, linf=1)), epsilon=0.5, names=["tea", "coffee"]),
+    ],
+)
+def exponential_mechanism(
+    space: Scores,
+    budget: PrivacyBudget[Any] | None = None,
+    *,
+    epsilon: Number | None = None,
+    rho: Number | None = None,
+    names: Sequence[str] | None = None,
+    lowest: bool = False,
+) -> Measurement[Scores, Any, Any]:
+    """Chooses a high score, by weights that grow exponentially with the scores.
+
+    It goes after a vector with a bounded distance, such as ``sum()``. Give ``epsilon`` or ``rho``.
+    For a pure loss ``noisy_max`` is better.
+
+    Args:
+        budget: ``dp.epsilon(1)``, say: the same as ``epsilon=1``.
+        epsilon: The pure loss, met exactly for one unit at the front of the pipeline.
+        rho: The zCDP loss, in place of ``epsilon``.
+        names: One for each score. The release is then a name and not an index.
+        lowest: Whether low scores are wanted.
+
+    Returns:
+        The index of a score, or its name. Equal scores are equally likely. The choice is exact.
+        NaN counts as 0.
+
+    Raises:
+        ParameterError: If none or both of ``epsilon`` and ``rho`` are given, or names repeat.
+        SpaceError: If there are more or fewer names than scores.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> votes = dp.records(columns=3) >> dp.clip_to_norm(1, p=1) >> dp.sum()
+        >>> most = votes >> dp.measurements.exponential_mechanism(rho=0.03, names=["a", "b", "c"])
+        >>> most.map(1)
+        0.03
+        >>> most([[0, 1, 0]] * 300 + [[1, 0, 0]] * 20)
+        'b'
+    """
+    name = "exponential_mechanism"
+    if exactly_one(name, epsilon=epsilon, rho=rho) == "epsilon":
+        loss = cast(Number, epsilon)
+        return selection_by_epsilon(
+            space, name, loss, draw_weighted, BoundedRangeProfile, names, lowest
+        )
+    return selection_by_rho(space, name, cast(Number, rho), names, lowest)

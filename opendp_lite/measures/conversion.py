@@ -5,23 +5,27 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar, cast
 
 import attrs
 
-from opendp_lite.documents import step
-from opendp_lite.errors import SpaceError
-from opendp_lite.exact import Number, open_probability, short_below, sqrt_up
-from opendp_lite.measures.approximate import ApproximateDivergence
+from opendp_lite.base.errors import SpaceError
+from opendp_lite.base.spelling import Named, call_when_read, step
 from opendp_lite.measures.curve import curved_number, curved_pair
-from opendp_lite.measures.max_divergence import MaxDivergence
+from opendp_lite.measures.divergences import (
+    ApproximateDivergence,
+    MaxDivergence,
+    ZeroConcentratedDivergence,
+)
 from opendp_lite.measures.measure import Measure
 from opendp_lite.measures.profile import Profile, zcdp_of_pure
-from opendp_lite.measures.zero_concentrated import ZeroConcentratedDivergence
+from opendp_lite.numbers.exact import Number, open_probability, short_below, sqrt_up
+from opendp_lite.spelling.description import Description, Proof, describe
 
 From = TypeVar("From", bound=Measure[Any], contravariant=True)
 To = TypeVar("To", bound=Measure[Any], covariant=True)
 
+# About the digits of a float.
 _HALVINGS: Final = 50
 
 
@@ -39,14 +43,18 @@ class Conversion(ABC, Generic[From, To]):
     def convert(self, loss: Any, profile: Profile) -> Any:
         """The loss in the target measure."""
 
-    @abstractmethod
-    def spelled(self) -> tuple[str, Mapping[str, Any]]:
-        """The public name and its arguments."""
+    def spell(self) -> tuple[str, Mapping[str, Any]]:
+        """The public name and its arguments: by default the fields."""
+        return self.definition.__name__, attrs.asdict(cast(Any, self), recurse=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        _, arguments = self.spell()
+        return call_when_read(Named.of(self.definition), **arguments)
 
     @property
     @abstractmethod
-    def documented(self) -> Callable[..., Any]:
-        """The public function whose docstring says what this does."""
+    def definition(self) -> Callable[..., Any]:
+        """The public function that defines it."""
 
     @abstractmethod
     def formula(self) -> str:
@@ -55,6 +63,8 @@ class Conversion(ABC, Generic[From, To]):
 
 def pure_for_zcdp(rho: Fraction) -> Fraction:
     """About the largest pure loss that costs at most ``rho``, and certainly one that does."""
+    # 2 rho over its root from above is at most the root: epsilon^2 / 2 <= rho holds of it. A
+    # middle takes its place only where it is certified.
     low = short_below(2 * rho / sqrt_up(2 * rho))
     high = short_below(2 * low + rho)
     for _ in range(_HALVINGS):
@@ -80,14 +90,11 @@ class ToZCDP(Conversion[MaxDivergence, ZeroConcentratedDivergence]):
         return curved_number(zcdp_of_pure(loss) if known is None else known, profile)
 
     @property
-    def documented(self) -> Callable[..., Any]:
+    def definition(self) -> Callable[..., Any]:
         return to_zcdp
 
     def formula(self) -> str:
         return "rho of the mechanism; epsilon tanh(epsilon / 2) where no better one is known"
-
-    def spelled(self) -> tuple[str, Mapping[str, Any]]:
-        return "to_zcdp", {}
 
     def __repr__(self) -> str:
         return "dp.to_zcdp()"
@@ -108,20 +115,31 @@ class ToApproximate(Conversion[MaxDivergence | ZeroConcentratedDivergence, Appro
         return curved_pair((profile.epsilon(self.delta), self.delta), profile)
 
     @property
-    def documented(self) -> Callable[..., Any]:
+    def definition(self) -> Callable[..., Any]:
         return to_approximate
 
     def formula(self) -> str:
         return "epsilon from the privacy profile at delta"
-
-    def spelled(self) -> tuple[str, Mapping[str, Any]]:
-        return "to_approximate", {"delta": self.delta}
 
     def __repr__(self) -> str:
         return f"dp.to_approximate(delta={float(self.delta)!r})"
 
 
 @step
+@describe(
+    Description(
+        "States a pure loss as zero-concentrated.",
+        proof=Proof(
+            "Laplace noise, bounded range and recursion state their own (`LaplaceProfile`, "
+            "`DiscreteLaplaceProfile`, `BoundedRangeProfile`). Otherwise randomised response is "
+            "the worst pure mechanism. Its Renyi divergence of order a is at most a epsilon "
+            "tanh(epsilon / 2).",
+            adding="rho of the mechanism, or epsilon tanh(epsilon / 2)",
+            replacing="rho of the mechanism, or epsilon tanh(epsilon / 2)",
+            sources=["Kairouz, Oh, Viswanath 2015"],
+        ),
+    )
+)
 def to_zcdp() -> ToZCDP:
     """States a pure loss as zero-concentrated.
 
@@ -129,22 +147,6 @@ def to_zcdp() -> ToZCDP:
 
     Returns:
         The same release, with its loss under ``ZeroConcentratedDivergence``.
-
-    Privacy:
-        The rho that the mechanism states itself: epsilon + exp(-epsilon) - 1 for continuous
-        Laplace noise, and epsilon^2 / 8 for a choice by the exponential mechanism. For every other
-        mechanism it is epsilon tanh(epsilon / 2), at most epsilon^2 / 2. Laplace noise on a count
-        is such a mechanism at a distance of 1.
-
-    Proof:
-        Those of the mechanisms: see ``LaplaceProfile``, ``DiscreteLaplaceProfile`` and
-        ``BoundedRangeProfile`` in ``opendp_lite/measures``. That of every other mechanism:
-        An epsilon-DP pair is a post-processing of randomised response with odds e^epsilon
-        (Kairouz, Oh, Viswanath 2015). Its Renyi divergence of order a is
-        (g(a - 1/2) - g(1/2)) / (a - 1) with g(u) = ln cosh(epsilon u). As a function of u^2, g is
-        concave (tanh(x)/x falls), so g(u) - g(1/2) <= g'(1/2) (u^2 - 1/4), that is
-        divergence <= a epsilon tanh(epsilon / 2). There is equality for a -> 1, so no better bound
-        holds for all pure mechanisms.
 
     Example:
         >>> import opendp_lite as dp
@@ -158,6 +160,21 @@ def to_zcdp() -> ToZCDP:
 
 
 @step
+@describe(
+    Description(
+        "States a loss as (epsilon, delta), at a delta that you choose.",
+        proof=Proof(
+            "The exact curve for Gaussian noise. Otherwise the optimised zCDP bound, or randomised "
+            "response for a pure loss.",
+            adding="epsilon at delta",
+            replacing="epsilon at delta",
+            sources=[
+                "Balle and Wang 2018, theorem 8, for Gaussian noise",
+                "Canonne, Kamath, Steinke 2020, proposition 12, for zCDP",
+            ],
+        ),
+    )
+)
 def to_approximate(delta: Number) -> ToApproximate:
     """States a loss as (epsilon, delta), at a delta that you choose.
 
@@ -171,14 +188,6 @@ def to_approximate(delta: Number) -> ToApproximate:
 
     Raises:
         ParameterError: If ``delta`` is not between 0 and 1.
-
-    Privacy:
-        The epsilon of the privacy profile at delta: exact for Gaussian noise, the optimised zCDP
-        bound otherwise.
-
-    Proof:
-        Balle and Wang 2018, theorem 8, for Gaussian noise; Canonne, Kamath, Steinke 2020,
-        proposition 12, for zCDP.
 
     Example:
         >>> import opendp_lite as dp

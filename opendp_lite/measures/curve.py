@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
+from opendp_lite.base.errors import ParameterError
 from opendp_lite.measures.profile import GaussianProfile, Profile, gaussian_ratio
+from opendp_lite.numbers.exact import exp_down, exp_up, nearest
 
 Pair = tuple[Fraction, Fraction]
 L = TypeVar("L")
@@ -20,19 +23,19 @@ class Unordered:
 
     __slots__ = ()
 
-    def _refused(self, other: object) -> bool:
+    def _refuse(self, other: object) -> bool:
         raise TypeError(
             "a loss with a curve has no order; compare by measure.within(loss, budget), or take "
             "the number alone, Fraction(loss), which has no curve"
         )
 
-    __lt__ = __le__ = __gt__ = __ge__ = _refused
+    __lt__ = __le__ = __gt__ = __ge__ = _refuse
 
 
 class CurvedNumber(Unordered, Fraction):
     """A loss of one number that is known to have a better curve than the number implies."""
 
-    curve: Profile
+    curve: Profile | None = None
 
     def __repr__(self) -> str:
         return repr(Fraction(self))
@@ -50,7 +53,7 @@ class CurvedNumber(Unordered, Fraction):
 class CurvedPair(Unordered, tuple[Fraction, Fraction]):
     """A loss (epsilon, delta) that is one point of a known curve."""
 
-    curve: Profile
+    curve: Profile | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return curved_pair, (tuple(self), self.curve)
@@ -84,9 +87,10 @@ def gaussian_rho(ratio: Fraction) -> Fraction:
 
 def without_curve(loss: L) -> L:
     """The loss as a plain number or pair, as people see it."""
-    if isinstance(loss, CurvedNumber):
-        return cast(L, Fraction(loss))
-    return cast(L, tuple(loss)) if isinstance(loss, CurvedPair) else loss
+    # By class alone: a subclass of a person's own is no loss of the library's.
+    if type(loss) is CurvedNumber:
+        return cast(L, Fraction(cast(CurvedNumber, loss)))
+    return cast(L, tuple(cast(CurvedPair, loss))) if type(loss) is CurvedPair else loss
 
 
 def gaussian_pair(ratio: Fraction, epsilon: Fraction, delta: Fraction) -> Pair:
@@ -107,26 +111,122 @@ def gaussian_pair(ratio: Fraction, epsilon: Fraction, delta: Fraction) -> Pair:
 
 def curve_of(loss: object) -> Profile | None:
     """The curve that a loss carries; None where only the loss itself is known."""
-    return getattr(loss, "curve", None)
+    return loss.curve if type(loss) is CurvedNumber or type(loss) is CurvedPair else None
 
 
-def composed_curve(losses: Iterable[object]) -> Profile | None:
-    """The curve of several releases, where all are Gaussian: ratios add.
+def gaussian_curve(
+    losses: Iterable[object], combine: Callable[[list[Fraction]], Fraction | int]
+) -> Profile | None:
+    """A curve for several releases, where all are Gaussian: of what combines their ratios.
 
-    Dong, Roth, Su 2022, corollary 2.
+    Their sum is the ratio of all releases together (Dong, Roth, Su 2022, corollary 2). The largest
+    is that of a curve above each.
     """
-    ratios = _ratios(losses)
-    return GaussianProfile(sum(ratios, Fraction(0))) if ratios else None
+    curves = [curve_of(loss) for loss in losses]
+    ratios = [None if curve is None else curve.gaussian_ratio for curve in curves]
+    known = [ratio for ratio in ratios if ratio is not None]
+    # One release of another kind, or none at all, has no such curve.
+    return GaussianProfile(Fraction(combine(known))) if ratios and known == ratios else None
 
 
-def largest_curve(losses: Iterable[object]) -> Profile | None:
-    """A curve above those of several releases, where all are Gaussian: that of most ratio."""
-    ratios = _ratios(losses)
-    return GaussianProfile(max(ratios)) if ratios else None
+# So many golden sections leave 3e-13 of the range.
+_TURNS: Final = 60
+_SHRINK: Final = (math.sqrt(5) - 1) / 2
+# e^700 is about the largest float.
+_FARTHEST: Final = 700.0
 
 
-def _ratios(losses: Iterable[object]) -> list[Fraction]:
-    """(l2 distance / sigma)^2 of each release; none where one is not Gaussian."""
-    found = [None if (curve := curve_of(loss)) is None else curve.gaussian_ratio for loss in losses]
-    known = [ratio for ratio in found if ratio is not None]
-    return known if len(known) == len(found) else []
+def least_missed(profile: Profile, alpha: Fraction) -> Fraction:
+    """At most the false-negative rate of a test whose false-positive rate is at most ``alpha``.
+
+    Proof:
+        (epsilon, delta) makes it at least 1 - delta - e^epsilon alpha, and at least
+        e^-epsilon (1 - delta - alpha) (Wasserman and Zhou 2010, theorem 2.4; Dong, Roth, Su 2022,
+        equation 5). The epsilon is looked for in floats, and any epsilon gives a bound.
+    """
+
+    def few_found(level: Fraction) -> Fraction:
+        return 1 - profile.delta(level) - exp_up(level) * alpha
+
+    def many_found(level: Fraction) -> Fraction:
+        return exp_down(-level) * (1 - profile.delta(level) - alpha)
+
+    levels = [(bound, _best(bound)) for bound in (few_found, many_found)]
+    pure = profile.pure
+    if pure is not None and pure < _FARTHEST:
+        # The curve has a kink at the pure loss, which sections need not meet.
+        levels += [(bound, pure) for bound in (few_found, many_found)]
+    return max(Fraction(0), *(bound(level) for bound, level in levels))
+
+
+def odds_factor(profile: Profile, delta: Fraction) -> Fraction:
+    """A factor by which odds about one unit change at most, except with probability ``delta``.
+
+    Proof:
+        Odds change by e^loss or e^-loss (Kasiviswanathan and Smith 2014, section 2). Let t be
+        above epsilon, P the law of the release and Q that of a neighbour. By the definition of
+        delta(epsilon), P(loss > t) (1 - e^(epsilon - t)) is at most delta(epsilon). A loss below -t
+        has a probability under P of e^-t times that under Q, at most, which the same holds of. So
+        both together have at most (1 + e^-epsilon) delta(epsilon) / (1 - e^(epsilon - t)), which is
+        ``delta`` for the t with e^t = e^epsilon / (1 - (1 + e^-epsilon) delta(epsilon) / delta).
+    """
+    pure = profile.pure
+    known = [] if pure is None else [_exp_up(pure)]
+    if delta and profile.least_delta < delta:
+        known.append(_likely_factor(profile, delta))
+    if not known:
+        raise ParameterError(
+            "odds: no factor bounds the odds for certain; give a delta above "
+            f"{nearest(profile.least_delta):g}, such as delta=1e-6"
+        )
+    return min(known)
+
+
+def _likely_factor(profile: Profile, delta: Fraction) -> Fraction:
+    # Between these levels the best is looked for; any level that has a factor gives a bound.
+    enough = max(profile.least_delta, delta / 4)
+    first, last = (profile.epsilon(each) for each in (delta, enough))
+
+    def factor(level: Fraction) -> Fraction | None:
+        share = profile.delta(level) * (1 + exp_up(-level)) / delta
+        return _exp_up(level) / (1 - share) if share < 1 else None
+
+    def merit(level: Fraction) -> Fraction:
+        found = factor(level)
+        return Fraction(-1) if found is None else 1 / found
+
+    tried = [factor(each) for each in (_best(merit, first, last + 1), last, last + 1)]
+    found = [each for each in tried if each is not None]
+    if not found:
+        raise ParameterError(
+            f"odds: no factor is known at delta = {nearest(delta):g}; give a larger delta"
+        )
+    return min(found)
+
+
+def _exp_up(level: Fraction) -> Fraction:
+    """At least e^level, or a power of two that shows as infinity."""
+    return exp_up(level) if level < 2 * _FARTHEST else Fraction(2) ** 1100
+
+
+def _best(
+    merit: Callable[[Fraction], Fraction],
+    first: Fraction = Fraction(0),
+    last: Fraction = Fraction(_FARTHEST),
+) -> Fraction:
+    """About where a function that rises and then falls is largest: golden sections."""
+    low, high = nearest(first), nearest(last)
+    if not math.isfinite(high - low):
+        return first
+    left, right = high - _SHRINK * (high - low), low + _SHRINK * (high - low)
+    at_left, at_right = merit(Fraction(left)), merit(Fraction(right))
+    for _ in range(_TURNS):
+        if at_left >= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - _SHRINK * (high - low)
+            at_left = merit(Fraction(left))
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + _SHRINK * (high - low)
+            at_right = merit(Fraction(right))
+    return Fraction(left if at_left >= at_right else right)

@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Final
+from importlib import import_module
+from typing import Any, Final
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.exact import nearest
+from opendp_lite.base.errors import ParameterError
+from opendp_lite.numbers.exact import nearest
 
 Floats = NDArray[np.float64]
 
+# Above the relative error of every formula here: exponents are below 2^10 in size, and numpy's
+# exp and expm1 are taken to be within 2^-45.
 _SLACK: Final = 1 + 2.0**-36
-"""Above the relative error of every formula here: exponents are below 2^10 in size, and numpy's
-exp and expm1 are taken to be within 2^-45."""
+# Above what underflow can lose of all masses together.
 _LOST: Final = 2.0**-900
-"""Above what underflow can lose of all masses together."""
+# Up to so many atoms are put on the grid one by one.
 _FEW: Final = 2**12
-"""Up to so many atoms are put on the grid one by one."""
+# Of a standard deviation: then the masses are widened by (sinh c / c)^2 hardly at all.
 _CELLS_OF_GAUSSIAN: Final = 32
 _WIDEST_GAUSSIAN: Final = 256.0
+# Standard deviations of a Gaussian loss that are put on the grid; beyond lie 1e-43.
 _REACH: Final = 14.0
-"""Standard deviations of a Gaussian loss that are put on the grid; beyond lie 1e-43."""
 
 
 @attrs.frozen
@@ -66,7 +69,7 @@ class LossDistribution:
     masses: Floats
     beyond: float = _LOST
 
-    def composed(self, other: LossDistribution) -> LossDistribution:
+    def compose_with(self, other: LossDistribution) -> LossDistribution:
         """That of two releases: the sum of independent losses. Both are on one grid."""
         terms = min(len(self.masses), len(other.masses)) + 4
         return LossDistribution(
@@ -98,6 +101,7 @@ class LossDistribution:
             kept = np.zeros(1)
         above = float(self.masses[max(high, 0) :].sum()) * _SLACK
         kept = kept.copy()
+        # What is below moves up to the lowest point, which enlarges every delta.
         kept[0] += float(self.masses[: max(low, 0)].sum())
         kept[0] *= _SLACK
         first = max(self.first, -most)
@@ -109,6 +113,7 @@ class LossDistribution:
 
     def delta(self, epsilon: Fraction) -> Fraction:
         """At least the delta at this epsilon."""
+        # A float below epsilon, since delta falls with it.
         level = math.nextafter(nearest(epsilon), -math.inf)
         start = max(math.floor(level / self.step) - self.first, 0) if level < 2.0**60 else None
         if start is None or start >= len(self.masses):
@@ -233,6 +238,7 @@ def gaussian_losses(grid: LossGrid, ratio: float) -> LossDistribution | None:
     count = math.ceil((ratio / 2 + _REACH * root) / fine)
     points = np.arange(-count, count + 1, dtype=np.float64) * fine
     slopes = points * (fine / (2 * ratio))
+    # sinh(c) / c is 1 in the middle, where c is 0.
     slopes[count] = 1.0
     widened = (np.sinh(slopes) / slopes) ** 2
     widened[count] = 1.0
@@ -260,3 +266,19 @@ def float_up(value: Fraction, bits: int = 53) -> float:
 
 def _up(value: float) -> float:
     return math.nextafter(value * (1 + 2.0**-50), math.inf)
+
+
+def accounting_library() -> Any:
+    """Its events, or a refusal that says how to install it."""
+    try:
+        return import_module("dp_accounting.dp_event")
+    except ImportError:
+        raise ParameterError(
+            'to_dp_event needs dp-accounting: pip install "opendp_lite[accounting]"; '
+            "pipeline.epsilon(delta) does without"
+        ) from None
+
+
+def noise_multiplier(loss: Fraction) -> float:
+    """The noise for a distance of 1 that loses this much, or a little less noise."""
+    return math.nextafter(1 / float_up(loss), 0.0)

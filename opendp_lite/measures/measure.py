@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, ClassVar, Generic, TypeVar
 
-from opendp_lite.documents import path_of
-from opendp_lite.errors import ParameterError
-from opendp_lite.exact import exact, whole
+from opendp_lite.base.errors import ParameterError
+from opendp_lite.base.public_names import path_of
+from opendp_lite.base.spelling import Storable
 from opendp_lite.measures.profile import Profile
+from opendp_lite.numbers.exact import exact, whole
 
 Loss = TypeVar("Loss")
 
 
-class Measure(ABC, Generic[Loss]):
+class Measure(Storable, ABC, Generic[Loss]):
     """A measure of privacy loss with its laws.
 
     ``dp.assert_lawful`` checks the laws. ``variant`` is what public registries call the measure,
@@ -44,6 +45,12 @@ class Measure(ABC, Generic[Loss]):
     def typed(self, loss: Loss) -> Any:
         """A loss as a person may type it again: exact, and never more than the loss."""
         return loss
+
+    def by_name(self, loss: Loss) -> dict[str, Any]:
+        """A loss by the names under which steps take its numbers: epsilon and delta, say."""
+        numbers = self.typed(loss)
+        parts = numbers if isinstance(numbers, tuple) else (numbers,)
+        return dict(zip(self.parameters, parts, strict=False))
 
     def admit(self, profile: Profile) -> Loss | None:
         """The loss here of a mechanism with this curve; None where none is known.

@@ -6,32 +6,35 @@ import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
-from opendp_lite.errors import ParameterError, SpaceError
-from opendp_lite.exact import (
+from opendp_lite.base.errors import ParameterError, SpaceError
+from opendp_lite.measures.loss_distribution import (
+    LossDistribution,
+    LossGrid,
+    bounded_range_losses,
+    float_up,
+    gaussian_losses,
+    noise_multiplier,
+    two_points,
+)
+from opendp_lite.numbers.exact import (
     NEGLIGIBLE,
-    described,
     exp_down,
     exp_up,
     log_up,
     nearest,
     normal_tail,
+    quote,
     round_up,
     sqrt_up,
 )
-from opendp_lite.measures.dp_events import noise_multiplier
-from opendp_lite.measures.loss_distribution import (
-    LossDistribution,
-    LossGrid,
-    float_up,
-    gaussian_losses,
-    two_points,
-)
 
+# Halvings: 53 for the digits of a float, the others for an epsilon far below 1.
 _STEPS = 200
+# About where floats end: a larger epsilon shows as infinity, a smaller root as infinite noise.
 _LARGEST = 2.0**1000
 _SMALLEST = 2.0**-1000
 
@@ -77,9 +80,13 @@ class Profile(ABC):
         The discrete Laplace mechanism with a sensitivity of 1 is randomised response, the worst of
         a pure loss.
         """
-        pure, rho = self.pure, self.rho
-        if 0 in (pure, rho):
+        if 0 in (self.pure, self.rho):
             return library.NoOpDpEvent()
+        return self._event(library)
+
+    def _event(self, library: Any) -> Any:
+        """The event of a loss above 0."""
+        pure, rho = self.pure, self.rho
         if pure is not None:
             return library.DiscreteLaplaceDpEvent(float_up(pure), 1)
         if rho is not None:
@@ -99,12 +106,13 @@ class Profile(ABC):
             ParameterError: If it is below 0, where no curve holds.
         """
         if epsilon < 0:
-            raise ParameterError(f"epsilon must be at least 0, got {described(epsilon)}")
-        return self._delta(epsilon)
+            raise ParameterError(f"epsilon must be at least 0, got {quote(epsilon)}")
+        known = self.pure
+        return Fraction(0) if known is not None and epsilon >= known else self._delta(epsilon)
 
     @abstractmethod
     def _delta(self, epsilon: Fraction) -> Fraction:
-        """The delta at an epsilon of at least 0."""
+        """The delta at an epsilon of at least 0, and below the pure loss where one is known."""
 
     def epsilon(self, delta: Fraction) -> Fraction:
         """An epsilon for which (epsilon, delta)-differential privacy certainly holds.
@@ -135,10 +143,12 @@ class Profile(ABC):
                 high = middle
             else:
                 low = middle
+        # The upper end, at which the delta was certified.
         return Fraction(high) if known is None else min(known, Fraction(high))
 
     def _beyond_floats(self, delta: Fraction) -> Fraction:
         """A power of two, which shows as infinity."""
+        # Above all floats, which end at 2^1024.
         epsilon = Fraction(2) ** 1100
         while self.delta(epsilon) > delta:
             epsilon *= epsilon
@@ -147,36 +157,9 @@ class Profile(ABC):
 
 def zcdp_of_pure(epsilon: Fraction) -> Fraction:
     """A rho that holds for every mechanism of this pure loss: see ``to_zcdp``."""
+    # tanh(epsilon / 2) falls with it, so a lower bound makes an upper one.
     shrunk = exp_down(-epsilon)
     return min(epsilon * epsilon / 2, epsilon * (1 - shrunk) / (1 + shrunk))
-
-
-@attrs.frozen
-class PureProfile(Profile):
-    """The curve of pure differential privacy.
-
-    (e, d) holds for d = (e^E - e^e) / (1 + e^E): randomised response is the worst case
-    (Kairouz, Oh, Viswanath 2015, section 3).
-    """
-
-    loss: Fraction
-
-    @property
-    def pure(self) -> Fraction:
-        return self.loss
-
-    @property
-    def rho(self) -> Fraction:
-        return zcdp_of_pure(self.loss)
-
-    def loss_distribution(self, grid: LossGrid) -> LossDistribution | None:
-        return two_points(grid, float_up(self.loss))
-
-    def _delta(self, epsilon: Fraction) -> Fraction:
-        return PointProfile(self.loss, Fraction(0)).delta(epsilon)
-
-    def epsilon(self, delta: Fraction) -> Fraction:
-        return PointProfile(self.loss, Fraction(0)).epsilon(delta)
 
 
 @attrs.frozen
@@ -209,6 +192,7 @@ class PointProfile(Profile):
     def _delta(self, epsilon: Fraction) -> Fraction:
         if epsilon >= self.loss:
             return self.spill
+        # Both from below, so that the fraction can only grow.
         ratio, tail = exp_down(epsilon - self.loss), exp_down(-self.loss)
         return min(Fraction(1), self.spill + (1 - self.spill) * (1 - ratio) / (1 + tail))
 
@@ -221,6 +205,62 @@ class PointProfile(Profile):
         if delta == self.spill or delta < NEGLIGIBLE:
             return self.loss
         return min(self.loss, super().epsilon(delta))
+
+
+@attrs.frozen
+class PureProfile(PointProfile):
+    """The curve of pure differential privacy.
+
+    (e, d) holds for d = (e^E - e^e) / (1 + e^E): randomised response is the worst case
+    (Kairouz, Oh, Viswanath 2015, section 3).
+    """
+
+    spill: Fraction = attrs.field(default=Fraction(0), init=False, repr=False)
+
+    def loss_distribution(self, grid: LossGrid) -> LossDistribution | None:
+        return two_points(grid, float_up(self.loss))
+
+
+# Smaller losses are rounded up to it: the inverse of one below is no float.
+_LEAST: Final = 2.0**-1000
+
+
+@attrs.frozen
+class BoundedRangeProfile(Profile):
+    """The curve of a mechanism whose log probabilities change within a range of ``loss``.
+
+    That is, for any two releases the change of ln P differs by at most ``loss``. Every such
+    mechanism is ``loss``-DP, and far better than most.
+
+    Proof:
+        rho = E^2 / 8 for the range E (Cesar and Rogers 2021, lemma 3.4), or that of any pure loss
+        where it is less. For each t between 0 and E, the worst pair of laws has two points, with
+        the losses t and t - E (Dong, Durfee, Rogers 2020, section 3). The largest delta over all t
+        is at t = (E + e) / 2: (1 - exp((e - E) / 2))^2 / (1 - exp(-E)). This curve is that of one
+        pair of laws, whose loss has the density exp((x - E) / 2) / (2 (1 - exp(-E))) on [-E, E].
+    """
+
+    loss: Fraction
+
+    @property
+    def pure(self) -> Fraction:
+        return self.loss
+
+    @property
+    def rho(self) -> Fraction:
+        return min(self.loss * self.loss / 8, zcdp_of_pure(self.loss))
+
+    def _delta(self, epsilon: Fraction) -> Fraction:
+        # From below; a tiny loss may leave nothing of it, and then any pure loss's curve holds.
+        least = 1 - exp_up(-self.loss)
+        known = PureProfile(self.loss).delta(epsilon)
+        if least <= 0:
+            return known
+        root = 1 - exp_down((epsilon - self.loss) / 2)
+        return min(known, root * root / least)
+
+    def loss_distribution(self, grid: LossGrid) -> LossDistribution | None:
+        return bounded_range_losses(grid, max(float_up(self.loss), _LEAST))
 
 
 @attrs.frozen
@@ -241,8 +281,10 @@ class ConcentratedProfile(Profile):
     def _delta(self, epsilon: Fraction) -> Fraction:
         if self.rho == 0:
             return Fraction(0)
+        # The best order of floats; any order above 1 gives a bound.
         order = Fraction(self._best_order(nearest(epsilon)))
         exponent = (order - 1) * (order * self.rho - epsilon) + order * log_up(1 - 1 / order)
+        # e^100 is far above all orders, which end near 1e18: the bound is above 1.
         if exponent > 100:
             return Fraction(1)
         return min(Fraction(1), exp_up(exponent) / (order - 1))
@@ -283,9 +325,7 @@ class GaussianProfile(Profile):
     def rho(self) -> Fraction:
         return self.ratio / 2
 
-    def dp_event(self, library: Any) -> Any:
-        if self.ratio == 0:
-            return library.NoOpDpEvent()
+    def _event(self, library: Any) -> Any:
         return library.GaussianDpEvent(noise_multiplier(sqrt_up(self.ratio)))
 
     def loss_distribution(self, grid: LossGrid) -> LossDistribution | None:
@@ -297,6 +337,7 @@ class GaussianProfile(Profile):
         root = sqrt_up(self.ratio)
         _, near = normal_tail(epsilon / root - root / 2)
         far, _ = normal_tail(epsilon / root + root / 2)
+        # Rounded down; a far tail of 0 spares an e^epsilon of any number of digits.
         lost = exp_down(epsilon) * far if far else Fraction(0)
         return min(Fraction(1), max(near - lost, NEGLIGIBLE))
 
@@ -317,4 +358,5 @@ def gaussian_ratio(epsilon: Fraction, delta: Fraction) -> Fraction:
         raise ParameterError(
             f"epsilon = {round_up(epsilon)}, delta = {round_up(delta)} would need infinite noise"
         )
+    # The lower end, at which the curve was certified to meet the pair.
     return Fraction(low) ** 2

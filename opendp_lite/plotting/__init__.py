@@ -4,6 +4,6 @@ Every function returns the axes of matplotlib on which it drew, and takes axes o
 ``alt_text(ax)`` says the picture in words.
 """
 
-from opendp_lite.lazy_names import lazy_names
+from opendp_lite.base.public_names import lazy_names
 
 __getattr__, __dir__, __all__ = lazy_names(__name__)

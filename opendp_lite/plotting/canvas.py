@@ -1,15 +1,60 @@
-"""Axes to draw on: a reader's own, or new ones of matplotlib, which is imported here alone."""
+"""Colours and line styles that colour-blind readers and grey printers can tell apart."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from opendp_lite.errors import ParameterError
+import numpy as np
+
+from opendp_lite.base.errors import ParameterError
+from opendp_lite.pipeline.core import Private
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+ORANGE: Final = "#E69F00"
+SKY: Final = "#56B4E9"
+GREEN: Final = "#009E73"
+BLUE: Final = "#0072B2"
+VERMILION: Final = "#D55E00"
+PURPLE: Final = "#CC79A7"
+"""Those of Okabe and Ito 2008, *Color universal design*, without yellow: it fades on white."""
+
+GREY: Final = "0.45"
+"""In the place of their black, which does not show on a dark ground."""
+
+_COLOURS: Final = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, GREY)
+_LINES: Final = ("-", (0, (5, 2)), (0, (1, 1.3)), (0, (5, 1.5, 1, 1.5)), (0, (9, 3)))
+_MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X")
+_HATCHES: Final = ("", "///", "...", "\\\\\\", "xx", "--", "++")
+
+
+def line_style(place: int) -> Mapping[str, Any]:
+    """The colour and the dashes of the line at this place: 35 differ."""
+    return {
+        "color": _COLOURS[place % len(_COLOURS)],
+        "linestyle": _LINES[place % len(_LINES)],
+        "linewidth": 1.8,
+    }
+
+
+def marked_style(place: int) -> Mapping[str, Any]:
+    """As ``line_style``, with a mark on each point."""
+    return {**line_style(place), "marker": _MARKERS[place % len(_MARKERS)], "markersize": 5}
+
+
+def bar_style(place: int) -> Mapping[str, Any]:
+    """The colour and the hatch of the bars at this place."""
+    return {
+        "facecolor": _COLOURS[place % len(_COLOURS)],
+        "hatch": _HATCHES[place % len(_HATCHES)],
+        "edgecolor": "white",
+        "linewidth": 0,
+    }
+
 
 _SIZE: Final = (6.0, 3.8)
 WIDE: Final = (7.6, 3.8)
@@ -18,8 +63,8 @@ WIDE: Final = (7.6, 3.8)
 EQUAL_SIDES: Final = (6.1, 3.8)
 """As ``WIDE``, beside a picture as high as it is wide."""
 
+# The sum of red, green and blue of a middle grey.
 _DARK: Final = 1.5
-"""The sum of red, green and blue of a middle grey."""
 
 
 def axes_of(ax: Axes | None, size: tuple[float, float] = _SIZE) -> Axes:
@@ -48,7 +93,7 @@ def new_axes(rows: int = 1, columns: int = 1, size: tuple[float, float] = _SIZE)
     return pyplot.subplots(rows, columns, figsize=size, layout="constrained")[1]
 
 
-def dressed(
+def dress(
     ax: Axes,
     title: str,
     x: str,
@@ -106,3 +151,111 @@ def percent(share: float) -> str:
         '95 %'
     """
     return f"{100 * share:.12g} %"
+
+
+def same_neighbours(pipelines: Mapping[str, Private[Any, Any, Any]], d_in: object, who: str) -> str:
+    """What the pipelines protect, in words.
+
+    Raises:
+        ParameterError: If there is none, or if they protect different things.
+    """
+    words = {name: each.neighbours(d_in) for name, each in pipelines.items()}
+    if not words:
+        raise ParameterError(f"{who} needs a pipeline, as in {{'Laplace': pipeline}}")
+    if len(set(words.values())) > 1:
+        listed = "; ".join(f"{name}: {each}" for name, each in words.items())
+        raise ParameterError(
+            f"{who} compares losses between the same neighbours, got {listed}; bind the pipelines "
+            "to one space"
+        )
+    return next(iter(words.values()))
+
+
+_FEW: Final = 12
+# Of the largest: what floats left of a zero.
+_NEAR_ZERO: Final = 1e-13
+
+
+def alt_text(ax: Axes) -> str:
+    """Says what axes show, from what is drawn on them.
+
+    Use it as the text alternative of the saved picture.
+
+    Args:
+        ax: Axes of any function here, or your own.
+
+    Returns:
+        The title, both axes, and for each labelled line or set of bars its numbers: all of them
+        where they are few, else the ends and the extremes.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> curve = {"count": dp.count() >> dp.laplace(epsilon=1)}
+        >>> print(dp.plotting.alt_text(dp.plotting.privacy_curves(curve)))  # doctest: +ELLIPSIS
+        Privacy curves: protects adding or removing one row. Horizontal axis: epsilon, from ...
+    """
+    words = [ax.get_title().replace("\n", ", "), _axis("Horizontal", ax.xaxis)]
+    words.append(_axis("Vertical", ax.yaxis))
+    upright = bool(_names(ax.yaxis))
+    words += [
+        _drawn(str(line.get_label()), np.asarray(line.get_xydata(), dtype=np.float64), upright)
+        for line in ax.lines
+        if _is_named(line)
+    ]
+    words += [_hold(each) for each in ax.containers if _is_named(each)]
+    words += [f"Also: {area.get_label()}" for area in ax.collections if _is_named(area)]
+    words += [text.get_text().replace("\n", ", ") for text in ax.texts]
+    return ". ".join(each for each in words if each) + "."
+
+
+def _is_named(artist: Any) -> bool:
+    label = str(artist.get_label() or "")
+    return bool(label) and not label.startswith("_")
+
+
+def _axis(which: str, axis: Any) -> str:
+    said, names = f"{which} axis: {axis.get_label_text()}", _names(axis)
+    if names:
+        more = " and more" if len(names) > _FEW else ""
+        return f"{said} {', '.join(names[:_FEW])}{more}".replace("  ", " ")
+    low, high = axis.get_view_interval()
+    scale = ", logarithmic" if axis.get_scale() == "log" else ""
+    return f"{said}, from {low:.4g} to {high:.4g}{scale}"
+
+
+def _names(axis: Any) -> list[str]:
+    """The words at the ticks of an axis; none where they are numbers."""
+    ticks = [each.get_text() for each in axis.get_ticklabels()]
+    is_words = axis.get_scale() == "linear" and any(
+        letter.isalpha() for each in ticks for letter in each
+    )
+    return ticks if is_words else []
+
+
+def _drawn(label: str, points: Any, upright: bool) -> str:
+    shown = points[np.isfinite(points).all(axis=1)]
+    shown = np.where(np.abs(shown) < _NEAR_ZERO * np.abs(shown).max(axis=0), 0.0, shown)
+    if len(shown) <= _FEW and upright:
+        return f"{label}: {', '.join(f'{x:.4g}' for x in shown[:, 0])}"
+    if len(shown) <= _FEW:
+        pairs = ", ".join(f"{y:.4g} at {x:.4g}" for x, y in shown)
+        return f"{label}: {pairs}"
+    first, last = shown[0], shown[-1]
+    low, high = shown[:, 1].min(), shown[:, 1].max()
+    return (
+        f"{label}: from {first[1]:.4g} at {first[0]:.4g} to {last[1]:.4g} at {last[0]:.4g}, "
+        f"between {low:.4g} and {high:.4g}"
+    )
+
+
+def _hold(container: Any) -> str:
+    """The heights of bars, or the ends of intervals."""
+    label = container.get_label()
+    if hasattr(container, "datavalues"):
+        shown = [f"{value:.6g}" for value in container.datavalues]
+    else:
+        side = 0 if container.has_xerr else 1
+        ends = [np.asarray(each)[:, side] for each in container.lines[2][0].get_segments()]
+        shown = [f"{low:.6g} to {high:.6g}" for low, high in ends]
+    more = f" and {len(shown) - _FEW} more" if len(shown) > _FEW else ""
+    return f"{label}: {', '.join(shown[:_FEW])}{more}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import ceil, floor
 from typing import Final, TypeVar
@@ -10,17 +10,17 @@ from typing import Final, TypeVar
 import attrs
 import numpy as np
 
-from opendp_lite.engines.fold import Scratch
-from opendp_lite.samplers._arrays import Counts, Flags, Floats
-from opendp_lite.samplers.choice import FAR_EXPONENT
-from opendp_lite.samplers.choice_each import WeightedItems, below_each, choose_each
+from opendp_lite.engines.data.fold import Scratch
+from opendp_lite.samplers.choice import FAR_EXPONENT, WeightedItems, below_each, choose_each
 from opendp_lite.samplers.entropy import Entropy
-from opendp_lite.samplers.lattice import Lattice
+from opendp_lite.samplers.lattice import Counts, Flags, Floats, Lattice
 from opendp_lite.samplers.rank_choice import (
     CellChoice,
+    InCells,
     NumbersInCells,
     RankLaw,
     Ranks,
+    counts_before,
     distances,
     is_rare,
     window,
@@ -28,14 +28,14 @@ from opendp_lite.samplers.rank_choice import (
 
 Each = TypeVar("Each")
 
+# Numbers that are gone through together: an array of 16 MiB.
 _ENTRIES: Final = 2**21
-"""Numbers that are gone through together: an array of 16 MiB."""
+# How far apart the exponents of a run may be: then most cells that are drawn are kept.
 _ALIKE: Final = Fraction(1, 2)
-"""How far apart the exponents of a run may be: then most cells that are drawn are kept."""
+# Items of a run, which are looked through where it is drawn.
 _LONGEST: Final = 64
-"""Items of a run, which are looked through where it is drawn."""
+# Stands for all cells that are not near the quantile.
 _REST: Final = -1
-"""Stands for all cells that are not near the quantile."""
 
 
 @attrs.frozen
@@ -80,23 +80,19 @@ class CellChoices:
 
     def _part(self, start: int, numbers: Floats, scratch: Scratch, entropy: Entropy) -> Counts:
         """The cells of some columns from ``start`` on."""
-        places = range(start, start + len(numbers))
-        choices = [
-            CellChoice(self.lattices[place % len(self.lattices)], self.laws[place % len(self.laws)])
-            for place in places
-        ]
-        alike = len(self.lattices) == 1, len(self.laws) == 1
-        return _Several(choices, numbers, *alike, scratch).cells(entropy)
+        places = np.arange(start, start + len(numbers))
+        lattices = _some(list(self.lattices), places % len(self.lattices))
+        laws = _some(list(self.laws), places % len(self.laws))
+        return _Several(lattices, laws, numbers, scratch).cells(entropy)
 
 
 @attrs.frozen(eq=False)
 class _Several:
-    """Columns that are gone through together, each with its lattice and its law."""
+    """Columns that are gone through together; lattices and laws: one for all, or one each."""
 
-    choices: list[CellChoice]
+    lattices: list[Lattice]
+    laws: list[RankLaw]
     numbers: Floats
-    one_lattice: bool
-    one_law: bool
     scratch: Scratch
 
     def cells(self, entropy: Entropy) -> Counts:
@@ -109,34 +105,22 @@ class _Several:
 
     def _window(self, size: int) -> tuple[int, int]:
         """The numbers near the quantile, for the gentlest slope and the most cells."""
-        cells = max(choice.lattice.cells for choice in self.choices)
-        gentlest = min(self._laws, key=lambda law: law.slope)
+        cells = max(lattice.cells for lattice in self.lattices)
+        gentlest = min(self.laws, key=lambda law: law.slope)
         return window(gentlest, cells, size)
-
-    @property
-    def _laws(self) -> list[RankLaw]:
-        """One for all, or one for each."""
-        laws = [choice.law for choice in self.choices]
-        return laws[:1] if self.one_law else laws
-
-    @property
-    def _lattices(self) -> list[Lattice]:
-        """One for all, or one for each."""
-        lattices = [choice.lattice for choice in self.choices]
-        return lattices[:1] if self.one_lattice else lattices
 
     def runs(self, first: int, last: int) -> _Runs:
         """The items of each column from the gap after ``first`` numbers to that after ``last``."""
         size = self.numbers.shape[1]
         start, stop = max(first - 1, 0), min(last + 1, size)
         edges = _Edges(
-            self._lattices,
+            self.lattices,
             self._sorted(start, stop),
-            self._laws[0].target(size) - start,
+            self.laws[0].target(size) - start,
             begins=int(first == 0),
             ends=int(last == size),
         )
-        return _Runs.of(edges, self._laws, size, first, last)
+        return _Runs.of(edges, self.laws, size, first, last)
 
     def _sorted(self, start: int, stop: int) -> Floats:
         """The numbers of each column from one place to before another, rising."""
@@ -152,9 +136,9 @@ class _Several:
         """The choices among the items near the quantile and the rest, where that is rare."""
         runs, size = self.runs(first, last), self.numbers.shape[1]
         outside = min(
-            self._laws[0].distance(rank, size - rank, size) for rank in (first - 1, last + 1)
+            self.laws[0].distance(rank, size - rank, size) for rank in (first - 1, last + 1)
         )
-        rest = np.array([choice.lattice.cells for choice in self.choices]) - runs.widths
+        rest = np.array([lattice.cells for lattice in self.lattices]) - runs.widths
         inside = (runs.counts * np.exp(-runs.exponents)).sum(axis=1)
         farther = [law.slope * outside for law in runs.laws]
         rare = [
@@ -164,22 +148,27 @@ class _Several:
         lanes, found = np.flatnonzero(rare), np.zeros(len(rare), dtype=np.int64)
         if len(lanes):
             both = _WithRest.of(runs.part(lanes), rest[lanes], outside)
+            # The rest is drawn by its bound, and a cell of it kept by the exact ratio.
             found[lanes] = choose_each(both, entropy, self.scratch)
             for lane in np.flatnonzero(found == _REST).tolist():
                 found[lane] = self._beyond(lane, runs, outside, entropy)
         for lane in np.flatnonzero(~np.array(rare)).tolist():
-            found[lane] = self.choices[lane].among_all(self._column(lane), entropy)
+            found[lane] = self._choice(lane).among_all(self._column(lane), entropy)
         return found
 
     def _beyond(self, lane: int, runs: _Runs, outside: Fraction, entropy: Entropy) -> int:
         """The cell of a column whose rest was chosen: one of the rest, or else all anew."""
-        choice, numbers = self.choices[lane], self._column(lane)
+        choice, numbers = self._choice(lane), self._column(lane)
         stretch = int(runs.bounds[lane, 0]), int(runs.bounds[lane, -1])
         found = choice.outside_of(stretch, numbers, outside, entropy)
         return choice.cell_among(numbers, entropy) if found is None else found
 
+    def _choice(self, lane: int) -> CellChoice:
+        lattice = self.lattices[lane % len(self.lattices)]
+        return CellChoice(lattice, self.laws[lane % len(self.laws)])
+
     def _column(self, lane: int) -> NumbersInCells:
-        return NumbersInCells(self.choices[lane].lattice, self.numbers[lane])
+        return NumbersInCells(self._choice(lane).lattice, self.numbers[lane])
 
 
 @attrs.frozen(eq=False)
@@ -388,3 +377,68 @@ def _exponents(away: Floats, slopes: Floats) -> Floats:
 def _some(each: list[Each], lanes: Counts) -> list[Each]:
     """What belongs to some of the columns: one for all, or one for each."""
     return [each[lane] for lane in lanes.tolist()] if len(each) > 1 else each
+
+
+# Of so many numbers the ranks of two are looked for, between which those that are wanted lie.
+_SAMPLE: Final = 2**14
+# Ranks in the sample: four standard deviations of a random one of this size.
+_SLACK: Final = 2**8
+
+
+@attrs.frozen(eq=False)
+class PiecesInCells(InCells):
+    """Numbers in several arrays, which are not changed.
+
+    Args:
+        lattice: Of the cells.
+        pieces: The arrays.
+
+    Proof:
+        All numbers from ``low`` to ``high`` are put together. As many as ``under`` lie below them.
+        So the number at the place p of all in order is at the place p - under of these, if it is
+        one of them: if under <= p, and if p - under is below their number. Where that does not hold
+        for the places that are asked for, all numbers are put together. NaN is above all.
+    """
+
+    lattice: Lattice
+    pieces: Sequence[Floats]
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return sum(map(len, self.pieces))
+
+    def between(self, first: int, last: int) -> Counts:
+        # With fewer, a sample costs as much as it saves.
+        if self.size >= 8 * _SAMPLE and first < last:
+            under, inside = self._near(first, last)
+            # A sample may mislead, but only in time: this says whether all places lie inside.
+            if under <= first and last - under <= len(inside):
+                return NumbersInCells(self.lattice, inside).between(first - under, last - under)
+        # A copy, which may be put into another order; ``np.empty`` stands for no pieces at all.
+        held: Floats = np.concatenate([np.empty(0), *self.pieces])
+        return NumbersInCells(self.lattice, held).between(first, last)
+
+    def before(self, cells: Counts) -> Counts:
+        counts = np.zeros(len(cells), dtype=np.int64)
+        for piece in self.pieces:
+            counts += counts_before(self.lattice.cell(piece), cells)
+        return counts
+
+    def _near(self, first: int, last: int) -> tuple[int, Floats]:
+        """How many numbers are below some, and those: most likely all from a place to another."""
+        size = self.size
+        step = size // _SAMPLE
+        sample = np.concatenate([piece[::step] for piece in self.pieces])
+        sample.sort()
+        share = len(sample) / size
+        low = int(first * share) - _SLACK
+        high = int(last * share) + _SLACK
+        least = sample[low] if low >= 0 else -np.inf
+        most = sample[high] if high < len(sample) else np.inf
+        below, inside = 0, []
+        for piece in self.pieces:
+            under = piece < least
+            below += int(np.count_nonzero(under))
+            inside.append(piece[(piece <= most) & ~under])
+        return below, np.concatenate(inside)

@@ -9,22 +9,27 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.exact import nearest, sqrt_up
-from opendp_lite.grid import Grid
-from opendp_lite.samplers.chi import Chi
+from opendp_lite.numbers.exact import nearest, sqrt_up
+from opendp_lite.numbers.grid import Grid
 from opendp_lite.samplers.choice import below
 from opendp_lite.samplers.entropy import Entropy
-from opendp_lite.samplers.exponential import STEP, Lazy, exact_floor
-from opendp_lite.samplers.gamma import Gamma
+from opendp_lite.samplers.exact_reals import (
+    Chi,
+    Gamma,
+    Lazy,
+    LazyUniform,
+    Normal,
+    exact_floor,
+    one_normal,
+)
 from opendp_lite.samplers.law import Offsets, grid_for, in_cells, usable_scale
-from opendp_lite.samplers.normal import Normal, one_normal
 from opendp_lite.samplers.quantile_table import BITS, MARGIN
 
 _HALF = Fraction(1, 2)
+# How many times the error a margin is.
 _TIMES = 8
-"""How many times the error a margin is."""
+# The level c exceeds so many times d + 2 less than once in e^4000 draws (Chernoff).
 _LONGEST = 2**12
-"""The level c exceeds so many times d + 2 less than once in e^4000 draws (Chernoff)."""
 
 
 def _sums_fit(law: CoreNoise, field: object, scale: Fraction) -> None:
@@ -118,6 +123,7 @@ class CoreNoise:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The noise for sums, and for one number, that lie so in their cells."""
         share = (self.columns + 1) / (self.columns + 1 + self.stretch)
+        # An exact coin, as the stretch is rational.
         longer = below(share.denominator, entropy) < share.numerator
         level = Gamma(self.columns + (2 if longer else 1), entropy)
         rest = Gamma(1, entropy)
@@ -133,6 +139,8 @@ class CoreNoise:
         turn = scale / length.value if length.value else inf
         factor, reach = turn * level.value, turn * (level.value + level.error)
         spread = scale * level.error + reach * length.error
+        # A whole number is 1/2 away from a float that is safe; the margin is that of the class. No
+        # float decides where the edge is below 0, or NaN for a level or length of unknown size.
         edge = 0.5 - self.margin * (reach + 1) - _TIMES * spread
         floats = [0.0] * self.columns if offsets.floats is None else offsets.floats.tolist()
         found = []
@@ -145,6 +153,7 @@ class CoreNoise:
                     continue
             signed = self.sum_scale if positive else -self.sum_scale
             entry = _Entry(level, exponential, length)
+            # The level and the length are all entries': what is drawn of them here stays drawn.
             found.append(exact_floor(entry, signed, offsets.exactly(position) + _HALF, entropy))
         return np.array(found, dtype=np.int64)
 
@@ -159,8 +168,9 @@ class CoreNoise:
             whole = floor(y)
             if abs(y - whole - 0.5) < edge:
                 return whole
+        # The lowest bit is the sign; the other 63 are |U|.
         signed = self.count_scale if word & 1 else -self.count_scale
-        along = _Along(level, self.stretch, top)
+        along = _Along(level, self.stretch, LazyUniform(top))
         return exact_floor(along, signed, offset.exactly(0) + _HALF, entropy)
 
 
@@ -173,6 +183,7 @@ class _Entry(Lazy):
     length: Lazy
 
     def extend(self, entropy: Entropy) -> None:
+        # The length draws for the normals it is made of, and so for this one.
         self.level.extend(entropy)
         self.length.extend(entropy)
 
@@ -184,23 +195,21 @@ class _Entry(Lazy):
         return level[0] * size[0] / length[1], level[1] * size[1] / length[0]
 
 
-@attrs.define
+@attrs.frozen
 class _Along(Lazy):
-    """(c + h) |U|, from the first 63 bits of |U| on."""
+    """(c + h) |U|."""
 
     level: Lazy
     stretch: Fraction
-    known: int
-    bits: int = BITS
+    share: LazyUniform
 
     def extend(self, entropy: Entropy) -> None:
         self.level.extend(entropy)
-        self.known = (self.known << STEP) | entropy.word()
-        self.bits += STEP
+        self.share.extend(entropy)
 
     def bracket(self) -> tuple[Fraction, Fraction] | None:
         level = self.level.bracket()
         if level is None:
             return None
-        low, high = (Fraction(each, 1 << self.bits) for each in (self.known, self.known + 1))
+        low, high = self.share.ends
         return (level[0] + self.stretch) * low, (level[1] + self.stretch) * high

@@ -10,14 +10,16 @@ from typing import ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.errors import SpaceError
-from opendp_lite.own_process import this_process
+from opendp_lite.base.errors import SpaceError
+from opendp_lite.base.frozen import this_process
 
 Words = NDArray[np.uint64]
+# 256 bits, the strength of OpenSSL's generator: a restored copy of a machine draws other words.
 _MIXED_BYTES = 32
+# 64 words: for so few, a call of the kernel costs less than OpenSSL with its mixing.
 _FEW_BYTES = 512
+# Words asked for at a time: OpenSSL takes no request of 2^31 bytes or more.
 _PIECE = 2**24
-"""Words asked for at a time: OpenSSL takes no request of 2^31 bytes or more."""
 _OTHER: Final = (
     "a release goes on only in the process that began it. A fork of it would draw noise of its "
     "own, so that one price paid for two releases. Fork before the release, or after it"
@@ -71,6 +73,7 @@ class SecureEntropy(Entropy):
 
     def _bytes(self, count: int) -> bytes:
         drawn = os.urandom(count) if count <= _FEW_BYTES else self._many_bytes(count)
+        # After the draw, so that no fork slips in between: see the class.
         self._require_own_process()
         return drawn
 

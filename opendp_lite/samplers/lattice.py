@@ -1,4 +1,4 @@
-"""Public lattices: a range cut into cells, evenly or with cells that grow with the value."""
+"""The arrays that samplers pass to each other."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.samplers._arrays import Floats, Numbers
+Counts = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Numbers = NDArray[np.float64] | NDArray[np.int64]
+
 
 Cells = NDArray[np.int64]
 
@@ -63,11 +67,13 @@ class LinearLattice(Lattice):
         return 1 << self.bits
 
     def cell(self, x: Numbers) -> Cells:
+        # clip passes NaN on, and what a cast makes of it differs between machines.
         share = np.where(np.isnan(x), self.upper, x).clip(self.lower, self.upper)
         share -= self.lower
         share /= self.upper - self.lower
         share *= 2.0**self.bits
         found: Cells = share.astype(np.int64)
+        # The upper end itself would lie one cell beyond.
         return np.minimum(found, self.cells - 1, out=found)
 
     def points(self, cells: Cells) -> Floats:
@@ -96,6 +102,7 @@ class AsinhLattice(Lattice):
 
     def __attrs_post_init__(self) -> None:
         zero = int(self._whole(np.array(self.unit)))
+        # The unit loses the bits that cells drop: so 0 is an edge, and cells mirror around it.
         edge = float(np.array(zero << self._dropped).view(np.float64))
         for name, value in (("unit", edge), ("_zero", zero)):
             object.__setattr__(self, name, value)
@@ -118,6 +125,7 @@ class AsinhLattice(Lattice):
         steps >>= self._dropped
         steps -= self._zero
         if signs is not None:
+            # With -1 it makes -1 - steps: negative numbers have the cells below 0, in order.
             steps ^= signs
         steps -= self._first
         return steps.clip(0, self._cells - 1, out=steps)

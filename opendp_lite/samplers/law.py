@@ -1,9 +1,9 @@
-"""What every noise declares of itself, and how it is added to values on a grid."""
+"""How far released entries lie from their exact values, and with which probability."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import partial
 from math import copysign, floor, isnan
@@ -13,13 +13,179 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.errors import ParameterError
-from opendp_lite.exact import floor_log2, nearest
-from opendp_lite.grid import Grid
-from opendp_lite.samplers._arrays import Floats, Numbers
-from opendp_lite.samplers.entropy import Entropy
-from opendp_lite.samplers.error_law import ErrorLaw
-from opendp_lite.samplers.lanes import LANES, Lanes
+from opendp_lite.base.errors import ParameterError
+from opendp_lite.numbers.exact import exp_up, floor_log2, log_up, nearest, normal_quantile_up
+from opendp_lite.numbers.grid import Grid
+from opendp_lite.samplers.entropy import Entropy, Words
+from opendp_lite.samplers.lattice import Flags, Floats, Numbers
+from opendp_lite.samplers.quantile_table import QuantileTable, Work
+
+
+class ErrorLaw(ABC):
+    """The law of the difference between a released entry and its exact value."""
+
+    @abstractmethod
+    def half_width(self, miss: Fraction) -> Fraction:
+        """A number that the difference exceeds with a probability of at most ``miss``.
+
+        It is the least such number, or hardly larger: at most by a step of the output grid, or as
+        the law says. It is in the units of the data.
+        """
+
+    @property
+    @abstractmethod
+    def standard_deviation(self) -> float:
+        """The standard deviation of a released value, in the units of the data."""
+
+
+@attrs.frozen
+class NormalError(ErrorLaw):
+    """A normal of at most this deviation, and a rounding of at most ``slack`` after it."""
+
+    deviation: Fraction
+    slack: Fraction
+
+    def half_width(self, miss: Fraction) -> Fraction:
+        return self.deviation * normal_quantile_up(miss) + self.slack
+
+    @property
+    def standard_deviation(self) -> float:
+        return float(self.deviation)
+
+
+@attrs.frozen
+class ScaledError(ErrorLaw):
+    """The error of another law, times a positive number."""
+
+    law: ErrorLaw
+    factor: Fraction
+
+    def half_width(self, miss: Fraction) -> Fraction:
+        return self.factor * self.law.half_width(miss)
+
+    @property
+    def standard_deviation(self) -> float:
+        return float(self.factor) * self.law.standard_deviation
+
+
+@attrs.frozen
+class Errors:
+    """The law of the errors of so many entries of a release."""
+
+    law: ErrorLaw
+    entries: int
+
+
+def half_widths(
+    errors: Sequence[Errors], confidence: Fraction, jointly: bool = False
+) -> tuple[Fraction, ...]:
+    """How far the entries may be off at this confidence, for each law.
+
+    With ``jointly`` it is the confidence that no entry at all is further off.
+
+    Proof:
+        Of m entries each within its half-width with probability c^(1/m), all are within theirs with
+        probability c if they are independent, and with at least that if they are jointly normal
+        around 0 (Sidak 1967, theorem 1). The entries of one law may also be independent normals of
+        one random deviation, as those of the l2 mechanism are: given it, all are within with
+        p^m, the mean of which is at least the m-th power of the mean of p, by Jensen's inequality.
+        Rounding a release is covered by the slack of its law.
+    """
+    each = confidence
+    if jointly:
+        entries = sum(part.entries for part in errors)
+        each = confidence if entries == 1 else exp_up(log_up(confidence) / entries)
+    return tuple(part.law.half_width(1 - each) for part in errors)
+
+
+LANES: Final = 34_000
+"""Variates in a block. Arrays of a power of two would take the same places in a cache."""
+_SIGN: Final = np.uint64(2**63)
+# For as many threads that release at once; each set is of about 2 MB.
+_MOST_SPARE: Final = 8
+# Working arrays that nobody uses now. Whoever takes one out has it alone.
+_spare: Final[list[Lanes]] = []
+
+
+@attrs.frozen(eq=False)
+class Lanes:
+    """Working arrays of a block, kept for later releases: new memory is slow to touch first."""
+
+    sizes: Floats = attrs.field(factory=partial(np.empty, LANES))
+    near: Flags = attrs.field(factory=partial(np.empty, LANES, dtype=np.bool_))
+    work: Work = attrs.field(
+        factory=lambda: Work(np.empty(LANES), np.empty(LANES), np.empty((LANES, 4)))
+    )
+
+    @classmethod
+    def taken(cls) -> Lanes:
+        """Arrays for one user, who gives them back."""
+        try:
+            return _spare.pop()
+        except IndexError:
+            return cls()
+
+    def give_back(self) -> None:
+        """Lets others have them, unless there are enough."""
+        if len(_spare) < _MOST_SPARE:
+            _spare.append(self)
+
+
+def fill(
+    table: QuantileTable,
+    shape: Callable[[Words, Floats, Floats, int], None],
+    edge: float,
+    exactly: Callable[[int, int], int],
+    entropy: Entropy,
+    out: Numbers,
+    finish: Callable[[Words, Floats, Floats], object] | None = None,
+) -> None:
+    """Fills an array with variates that are rounded to nearest, from a word for each.
+
+    Args:
+        table: Of the quantile function of their size.
+        shape: ``shape(words, y, work, start)`` makes of the sizes in ``y`` what is to be rounded,
+            for the positions from ``start`` on.
+        edge: What is not nearer than this to a whole number is decided again.
+        exactly: ``exactly(position, word)`` decides it.
+        entropy: Where the words come from.
+        out: Floats or int64.
+        finish: ``finish(words, whole, work)`` changes the rounded numbers.
+    """
+    lanes = Lanes.taken()
+    try:
+        with np.errstate(all="ignore"):
+            for start in range(0, len(out), LANES):
+                part = out[start : start + LANES]
+                count = len(part)
+                words = entropy.words(count)
+                y, near, work = lanes.sizes[:count], lanes.near[:count], lanes.work.of(count)
+                table.fill(words, y, work)
+                shape(words, y, work.second, start)
+                # It takes halves to even numbers and the laws take them up:
+                # ties are decided exactly.
+                whole = np.rint(y, out=part if part.dtype == np.float64 else work.first)
+                np.subtract(y, whole, out=y)
+                np.abs(y, out=y)
+                # NaN, of a word without a float, is not below the edge either.
+                np.less(y, edge, out=near)
+                if finish is not None:
+                    finish(words, whole, work.second)
+                if whole is not part:
+                    np.copyto(part, whole, casting="unsafe")
+                if np.count_nonzero(near) < count:
+                    for lane in np.flatnonzero(~near).tolist():
+                        part[lane] = exactly(start + lane, int(words[lane]))
+    finally:
+        lanes.give_back()
+
+
+def with_signs(words: Words, sizes: Floats, work: Floats) -> None:
+    """Negates those whose word has its highest bit set."""
+    bits, signs = sizes.view(np.uint64), work.view(np.uint64)
+    np.bitwise_and(words, _SIGN, out=signs)
+    np.bitwise_xor(bits, signs, out=bits)
+
 
 Steps = NDArray[Any]
 
@@ -30,13 +196,18 @@ FEW: Final = 8
 SCALE_SLACK: Final = 1 + Fraction(1, 2**50)
 """Samplers use a scale so much larger than asked for: the true loss is then below the claimed
 one also where a float shown as the claim lies half an ulp below the rational it stands for."""
+# Cells of floats are held to it: with noise below 2^62 they fit int64.
 _REACH = 2.0**60
 _LOWEST, _HIGHEST = np.array(-_REACH), np.array(_REACH)
+# What is below it has room in int64 for noise, which is below it as well.
 _SAFE = 2**62
+# 2^960 and 2^62 steps of it, as 2^-960, are normal floats.
 _LARGEST_GRID_EXPONENT = 960
+# 2^12 times as much, which noise stays below, is 2^62.
 _LARGEST_SCALE = 2**50
+# Beyond this scale, noise may lie beyond 2^53 steps, where floats are not all whole numbers.
 _SCALE_OF_FLOATS = 2**40
-"""Beyond this scale, noise may lie beyond 2^53 steps, where floats are not all whole numbers."""
+# So many bits of an offset fit int64; what they leave out moves it by less than 2^-62.
 _OFFSET_BITS = 62
 
 
@@ -46,14 +217,6 @@ class Offsets:
 
     floats: Floats | None
     exactly: Callable[[int], Fraction]
-
-
-def _nowhere(position: int) -> Fraction:
-    return Fraction(0)
-
-
-def _origin() -> Fraction:
-    return Fraction(0)
 
 
 def _exact_offset(value: float, target: int, whole: int) -> Fraction:
@@ -170,7 +333,8 @@ class Law(Noise, ErrorLaw):
 
     def _onto_step(self, value: int, shift: int, entropy: Entropy) -> int:
         if shift <= 0:
-            return (value << -shift) + self.one(0.0, _origin, entropy)
+            return (value << -shift) + self.one(0.0, Fraction, entropy)
+        # Shifts round down, so the rest is at least 0 for negative values as well.
         whole, rest, cell = value >> shift, value & ((1 << shift) - 1), 1 << shift
         return whole + self.one(rest / cell, lambda: Fraction(rest, cell), entropy)
 
@@ -208,6 +372,7 @@ class Law(Noise, ErrorLaw):
 def _stays_narrow(values: Steps, shift: int) -> bool:
     """Whether cells of int64 values, with noise, fit int64 as well."""
     if shift > 0:
+        # A shift by one or more leaves cells below 2^62; 2^shift itself is to fit, too.
         return shift < _SAFE.bit_length()
     return max(abs(int(v)) for v in (values.min(), values.max())) << -shift < _SAFE
 
@@ -219,8 +384,9 @@ def in_cells(values: Steps, exponent: int, target: int) -> tuple[Steps, Offsets]
         largest = max((abs(int(v)) for v in (values.min(), values.max())), default=0)
         if largest << -shift >= _SAFE:
             values = values.astype(object)
-        return values << -shift, Offsets(None, _nowhere)
+        return values << -shift, Offsets(None, lambda _: Fraction(0))
     if shift >= _SAFE.bit_length():
+        # 2^shift is beyond int64.
         values = values.astype(object)
     rest = values & ((1 << shift) - 1)
     spare = max(0, shift - _OFFSET_BITS)
@@ -250,11 +416,9 @@ def _exact_cell(value: float, target: int) -> Fraction:
     if isnan(value):
         return Fraction(0)
     cell = value * 2.0**-target
-    return Fraction(copysign(_REACH, cell)) if abs(cell) >= _REACH else _scaled(value, -target)
-
-
-def _scaled(value: float, exponent: int) -> Fraction:
-    return Fraction(value) * Fraction(2) ** exponent
+    if abs(cell) >= _REACH:
+        return Fraction(copysign(_REACH, cell))
+    return Fraction(value) / Fraction(2) ** target
 
 
 def grid_for(scale: Fraction) -> tuple[Fraction, int]:

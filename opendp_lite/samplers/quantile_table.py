@@ -1,13 +1,7 @@
-"""Quantile functions as tables of cubics, for variates that are made of one random word.
+"""Natural logarithms from additions, multiplications and divisions alone.
 
-A word stands for a sign, its highest bit, and a uniform number U in [h, h + 1) 2^-63, with h its
-other 63 bits. The size of the variate is Q(U), for a falling quantile function Q. The octaves of h
-from 2^43 on have 256 segments each, with a cubic for each segment. A smaller h, once in 2^20 words,
-has no float, and its unread bits are drawn instead.
-
-Only IEEE additions, multiplications, divisions and roots make and read a table, in an order that is
-written down here. So it is the same, bit for bit, on every machine, and so is what is read from it.
-``test_quantile_table.py`` proves the error of every segment.
+The logarithm of a platform's library differs from machine to machine. This one does not, and its
+error follows from the error of each operation.
 """
 
 from __future__ import annotations
@@ -17,14 +11,57 @@ from functools import cache, partial
 from itertools import pairwise
 from math import frexp
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import attrs
 import numpy as np
 
-from opendp_lite.samplers._arrays import Floats
 from opendp_lite.samplers.entropy import Words
-from opendp_lite.samplers.logarithm import LN2, log_of_mantissa
+from opendp_lite.samplers.lattice import Floats
+
+LN2: Final = 0.6931471805599453
+_TERMS: Final = 17
+Real = TypeVar("Real", float, Floats)
+
+
+def log_of_mantissa(x: Real) -> Real:
+    """ln x for x from 1 to 2, within 2^-51.
+
+    It is 2 artanh z for z = (x - 1) / (x + 1), at most 1/3. The series of artanh has 18 terms, and
+    what is left out is below 2^-60. As z^2 is at most 1/9, Horner's rule moves the sum by less than
+    1.6 roundings of it. With those of z, of the product and of the result, all move ln x, at most
+    0.694, by less than 5 2^-53 of it.
+    """
+    z = (x - 1) / (x + 1)
+    square = z * z
+    total = square * 0
+    for k in range(_TERMS, -1, -1):
+        total = total * square + 1 / (2 * k + 1)
+    return 2 * z * total
+
+
+def minus_log(x: float) -> float:
+    """-ln x for a normal float x from 0 to 1, within 2^-50 and 2^-51 of it."""
+    mantissa, exponent = frexp(x)
+    return (1 - exponent) * LN2 - log_of_mantissa(2 * mantissa)
+
+
+def minus_logs(x: Floats) -> Floats:
+    """As ``minus_log`` for each entry, by the same operations; infinite at 0."""
+    mantissas, exponents = np.frexp(x)
+    found: Floats = (1 - exponents) * LN2 - log_of_mantissa(2 * mantissas)
+    return np.where(x > 0, found, np.inf)
+
+
+# A word stands for a sign, its highest bit, and a uniform number U in [h, h + 1) 2^-63, with h its
+# other 63 bits. The size of the variate is Q(U), for a falling quantile function Q. The octaves of
+# h from 2^43 on have 256 segments each, with a cubic for each segment. A smaller h, once in 2^20
+# words, has no float, and its unread bits are drawn instead.
+#
+# Only IEEE additions, multiplications, divisions and roots make and read a table, in an order that
+# is written down here. So it is the same, bit for bit, on every machine, and so is what is read
+# from it. ``test_quantile_table.py`` proves the error of every segment.
+
 
 BITS: Final = 63
 """Bits of a word that its uniform number begins with."""
@@ -43,8 +80,8 @@ _BEFORE: Final = ((1023 + 43) << _SEGMENT_BITS) - 1
 MASK: Final = 2**63 - 1
 """The bits of a word that h is made of: all but the highest, which is a sign."""
 _ROW: Final = Struct("4d")
+# Those of Chebyshev on (0, 1), from the largest on.
 _NODES: Final = (0.9619397662556434, 0.6913417161825449, 0.3086582838174551, 0.03806023374435663)
-"""Those of Chebyshev on (0, 1), from the largest on."""
 
 
 @attrs.frozen(eq=False)
@@ -154,6 +191,8 @@ def _minus_log(m: Floats, octave: int) -> Floats:
     return octave * LN2 - log_of_mantissa(m)
 
 
+# a, b and c, d of AS 241, from the highest power on. The paper's e and f serve roots beyond 5;
+# here the largest is that of 21 ln 2, below 4.
 _CENTRE: Final = (
     (
         2.5090809287301226727e3,

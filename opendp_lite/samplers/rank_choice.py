@@ -11,21 +11,24 @@ from typing import Final
 import attrs
 import numpy as np
 
-from opendp_lite.errors import ParameterError
-from opendp_lite.exact import nearest
-from opendp_lite.samplers._arrays import Counts, Floats, Numbers
+from opendp_lite.base.errors import ParameterError
+from opendp_lite.numbers.exact import nearest
 from opendp_lite.samplers.choice import FAR_EXPONENT, below, choose, happens
 from opendp_lite.samplers.entropy import Entropy
-from opendp_lite.samplers.lattice import Lattice
+from opendp_lite.samplers.lattice import Counts, Floats, Lattice, Numbers
 
 STEEPEST: Final = Fraction(2**10)
 """A steeper slope changes nothing: one rank further off already weighs e^-1024."""
+# All cells outside of the window then weigh less than e^-28 of one cell in the middle.
 _REST = 28
+# Whoever draws the rest counts all numbers, so it is to be drawn hardly ever.
 _RARE = 2.0**-20
+# exp(-700) is a positive float still.
 _LARGE = 700.0
+# The distances of up to so many items are kept, 0.8 MB at most for each of eight.
 _KEPT = 100_000
+# Of distances in units of 1 / slope: floats tell those to less than 2^-32, far or near.
 _STEADY = 2**16
-"""Of distances in units of 1 / slope: floats tell those to less than 2^-32, far or near."""
 
 
 def _within_floats(law: RankLaw, field: object, slope: Fraction) -> None:
@@ -198,6 +201,7 @@ class CellChoice:
         """The chosen cell, for numbers that may lie elsewhere."""
         size = numbers.size
         first, last = window(self.law, self.lattice.cells, size)
+        # A window of a quarter of the numbers or more saves too little beside sorting all.
         if last - first < size // 4:
             found = self._near(numbers, first, last, entropy)
             if found is not None:
@@ -220,6 +224,7 @@ class CellChoice:
             entropy: Where the random words come from.
         """
         start, end = stretch
+        # Each cell outside as likely: the number is moved over the stretch.
         cell = below(self.lattice.cells - (end - start), entropy)
         cell += end - start if cell >= start else 0
         under, over = numbers.before(np.array([cell, cell + 1])).tolist()
@@ -232,6 +237,8 @@ class CellChoice:
         size, start = numbers.size, max(first - 1, 0)
         cells = numbers.between(start, min(last + 1, size))
         middle = self.law.target(size)
+        # A cell with numbers goes with the gap beside it that is nearer to the target: below the
+        # target it begins an item, and above it the cell behind it does.
         low, high = cells[: ceil(middle) - start], cells[floor(middle) - start :] + 1
         edges = np.concatenate(
             [
@@ -249,6 +256,7 @@ class CellChoice:
         items = self._items(numbers, first, last)
         stretch = int(items.edges[0]), int(items.edges[-1])
         rest, known = self.lattice.cells - (stretch[1] - stretch[0]), len(items.counts)
+        # The next gaps beyond the window are the nearest of what it leaves out.
         outside = min(self.law.distance(rank, size - rank, size) for rank in (first - 1, last + 1))
         farther = items.weights.farther(outside)
         inside = float((items.counts * np.exp(-items.weights.exponents)).sum())

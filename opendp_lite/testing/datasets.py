@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.bodies.body import Body
-from opendp_lite.engines.blocks import Blocks
-from opendp_lite.engines.door import opened
-from opendp_lite.engines.fold import Floats
-from opendp_lite.engines.source import Source
-from opendp_lite.spaces import Space, row_metric
-from opendp_lite.tables import PersonTables, Tables
+from opendp_lite.engines.data.blocks import Blocks
+from opendp_lite.engines.data.fold import Floats
+from opendp_lite.engines.data.open_data import open_source
+from opendp_lite.engines.data.source import Source
+from opendp_lite.spaces.space import Space, row_metric
+from opendp_lite.spaces.tables import PersonTables, Tables
 
 SMALL_SIZES: Final = (0, 1, 2, 3, 7)
 MANY: Final = ((8, 130), (130, 1000), (1000, 10_000))
@@ -305,7 +305,7 @@ class _Shards(Source):
 
 def in_threads(data: Floats) -> Source:
     """The same rows, admitted, in three parts for three threads."""
-    return _Shards([opened(part) for part in np.array_split(data, 3)])
+    return _Shards([open_source(part) for part in np.array_split(data, 3)])
 
 
 _FRAMES: Final[dict[str, Callable[[Any, Floats, list[str]], Any]]] = {

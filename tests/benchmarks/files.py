@@ -17,8 +17,8 @@ import pyarrow.parquet as parquet
 from compare import Clock, Row, at_most, child, compared, power
 
 import opendp_lite as dp
-from opendp_lite.engines import csv_file
-from opendp_lite.engines.csv_numpy import NumpyRows
+from opendp_lite.engines.files import csv as csv_file
+from opendp_lite.engines.files.csv_rows import NumpyRows
 
 ROWS = 20_000_000
 FILES = 8

@@ -9,11 +9,9 @@ from math import sqrt
 import numpy as np
 from compare import Row, power
 
-from opendp_lite.samplers.discrete_laplace import DiscreteLaplace
 from opendp_lite.samplers.entropy import SecureEntropy
 from opendp_lite.samplers.law import Law, Offsets
-from opendp_lite.samplers.rounded_gaussian import RoundedGaussian
-from opendp_lite.samplers.rounded_laplace import RoundedLaplace
+from opendp_lite.samplers.rounded_laws import DiscreteLaplace, RoundedGaussian, RoundedLaplace
 
 DRAWS = 100_000_000
 RUN = 1_000_000

@@ -14,8 +14,8 @@ from time import perf_counter
 from compare import Row
 
 import opendp_lite as dp
-from opendp_lite.sessions.ledger_entry import COLUMNS, EntryState
-from opendp_lite.sessions.ledger_file import LedgerFile
+from opendp_lite.sessions.ledger.entries import COLUMNS, EntryState
+from opendp_lite.sessions.ledger.file import LedgerFile
 
 ENTRIES = 10_000
 REPEATS = 101

@@ -10,7 +10,7 @@ import numpy as np
 from compare import Row, power
 
 import opendp_lite as dp
-from opendp_lite.estimators.inference.scenario import Scenario
+from opendp_lite.estimators.parts.request import Scenario
 
 LOSSES = {
     "rho": (0.01, 0.05, 0.1, 0.5, 1, 5),

@@ -8,7 +8,7 @@ import numpy as np
 from compare import Row
 
 import opendp_lite as dp
-from opendp_lite.measurements._quantile_places import Spacing
+from opendp_lite.measurements.quantile.places import Spacing
 
 RUNS = 200
 BOUND = 10

@@ -10,7 +10,7 @@ import numpy as np
 from compare import Row
 
 import opendp_lite as dp
-from opendp_lite.combinators.above_threshold import ThresholdNoise, noise_of_mean
+from opendp_lite.combinators.threshold_tests import ThresholdNoise, noise_of_mean
 from opendp_lite.samplers.entropy import SecureEntropy
 
 RUNS = 4000

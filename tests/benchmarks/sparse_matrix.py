@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from compare import Row, child
 
+EXPERIMENTS = Path(__file__).resolve().parents[2] / "docs" / "experiments"
 SHAPES = {
     "KOSARAK": ("75462 x 27983, 4.19 M ones (Kosarak's shape)", "12 s; IOME 26 minutes"),
     "POS": ("515596 x 1657, 3.37 M ones (POS's shape)", "9 s; IOME 9 minutes"),
@@ -14,7 +16,8 @@ MOST_SECONDS, MOST_GIGABYTES = 2.0, 1.0
 CODE = """
 import sys, threading, time
 import opendp_lite as dp
-from opendp_lite.reproduce import transactions
+sys.path.insert(0, sys.argv[2])
+import transactions
 shape = getattr(transactions, sys.argv[1])
 data = transactions.synthetic_transactions(shape)
 def resident():
@@ -40,7 +43,7 @@ print(seconds, (peak[0] - before) / 1e9)
 def rows() -> Iterator[Row]:
     """One row a shape, each in a fresh process."""
     for name, (work, published) in SHAPES.items():
-        seconds, gigabytes = map(float, child(CODE, name).split())
+        seconds, gigabytes = map(float, child(CODE, name, EXPERIMENTS).split())
         yield Row(
             f"binary_mean, {work}",
             f"{seconds:.2f} s, {gigabytes:.2f} GB more",

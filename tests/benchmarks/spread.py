@@ -10,7 +10,7 @@ import numpy as np
 from compare import Choice, Row, power
 
 import opendp_lite as dp
-from opendp_lite.estimators.inference import value_search
+from opendp_lite.estimators.parts import value_search
 
 RUNS = 400
 CONFIDENCE = 0.95

@@ -67,7 +67,7 @@ def rows() -> Iterator[Row]:
             item="row",
         )
     data = np.random.default_rng().normal(50.0, 40.0, MANY)
-    with patch("opendp_lite.engines.reduced._PROCESSORS", 1):
+    with patch("opendp_lite.engines.data.source._PROCESSORS", 1):
         yield compared(
             f"the same, {power(MANY)} rows, one thread",
             partial(pipeline, data),

@@ -9,7 +9,7 @@ import numpy as np
 from compare import Row, at_most, compared, power
 
 import opendp_lite as dp
-from opendp_lite.engines.row_totals import cell_bits, floats_beyond
+from opendp_lite.engines.data.sparse import cell_bits, floats_beyond
 
 SIZE = 1_000_000
 LISTED = 100_000

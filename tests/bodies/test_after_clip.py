@@ -9,8 +9,8 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.bodies import Ball, Box, Everything, NonNegativeBall, Simplex
-from opendp_lite.bodies.after_clip import after_clamp, after_clip_to_norm
-from opendp_lite.examples import rows_in
+from opendp_lite.spaces.space import rows_in
+from opendp_lite.transformations.bounding import after_clamp, after_clip_to_norm
 
 BINS = 16
 ONE_HOT = Simplex(1, columns=BINS)
@@ -70,20 +70,6 @@ def test_the_refused_order_works_the_other_way_round():
         total >> dp.clamp(-0.02, 0.02)
     rows = dp.records(400) >> dp.clamp(-0.02, 0.02) >> dp.clip_to_norm(1, p=1)
     assert (rows >> dp.sum()).map(1).l1 == 1
-
-
-@pytest.mark.parametrize(
-    ("body", "step", "size"),
-    [
-        (Simplex(1, columns=4), dp.clamp(0, 0.75), None),
-        (Simplex(1, columns=4), dp.clip_to_norm(0.9), 12),
-        (NonNegativeBall(1, p=1, columns=4), dp.clamp(-1, 0.5), 12),
-        (Ball(1, p=1, columns=4), dp.clamp(-0.75, 1), None),
-        (Ball(1, columns=3), dp.clamp(-1, 0.5), 12),
-    ],
-)
-def test_rows_stay_where_they_are_said_to(body, step, size):
-    dp.assert_stable(step >> dp.sum(), rows_in(body, size))
 
 
 @pytest.mark.parametrize("size", [None, 12])

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.bodies import bounds as bounds_of_columns
-from opendp_lite.bodies.after_clip import after_clamp
+from opendp_lite.bodies import body as bounds_of_columns
 from opendp_lite.bodies.ball import Ball
 from opendp_lite.bodies.box import Box
-from opendp_lite.exact import exact, sum_up
-from opendp_lite.fraction_array import FractionArray
-from opendp_lite.norms import Norms
+from opendp_lite.numbers.exact import exact, sum_up
+from opendp_lite.numbers.fraction_array import FractionArray
+from opendp_lite.numbers.norms import Norms
+from opendp_lite.transformations.bounding import after_clamp
 
 COUNT = 80
 GENERATOR = np.random.default_rng(1)
@@ -81,7 +81,7 @@ def test_moving_a_box_moves_its_fractions(name):
     assert tuple(box.select((3, 1)).lower) == (low[3], low[1])
     assert box.non_negative() == (min(low) >= 0)
     assert box.keeps_zeros() == (max(low) <= 0 <= min(high))
-    sizes = bounds_of_columns.unsigned(box.bounds())
+    sizes = bounds_of_columns.drop_signs(box.bounds())
     pairs = list(zip(low, high, strict=True))
     assert tuple(sizes[0]) == tuple(max(a, -b, Fraction(0)) for a, b in pairs)
     assert tuple(sizes[1]) == tuple(max(-a, b) for a, b in pairs)

@@ -8,9 +8,10 @@ import re
 import numpy as np
 import pytest
 
-from opendp_lite.cli.arguments import COMMANDS, parsed
+from opendp_lite.cli.arguments import COMMANDS
+from opendp_lite.cli.arguments import parse as parsed
 from opendp_lite.cli.report import PrivacyClaim
-from opendp_lite.exact import exact
+from opendp_lite.numbers.exact import exact
 
 BY_NAME = {command.name: command for command in COMMANDS}
 BOUNDED = ["--bounds", "0", "100"]

@@ -10,10 +10,9 @@ import json
 import sys
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
-from opendp_lite.cli.arguments import parsed
+from opendp_lite.cli.arguments import parse as parsed
 from opendp_lite.cli.histogram_command import HISTOGRAM
 
 SURELY = ["--epsilon", 100]
@@ -179,81 +178,3 @@ def test_parquet_columns_are_read_as_csv_columns_are(made, tmp_path):
         words = ["--column", name, "--categories", "1", "2", "NA", *SURELY, "--json"]
         found = json.loads(made("histogram", path, *words))
         assert [line["count"] for line in found["releases"]] == [2, 1, 1]
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("--rho 1", "declare what to count: --categories WORD ..., --edges X ... or --bins"),
-        ("--epsilon 1", "To count the categories that the data hold, give --epsilon E --delta D"),
-        ("--epsilon 1 --delta 1e-6 --other", "--other goes with --categories, --edges or --bins"),
-        ("--rho 1 --categories f f", "--categories: 'f' is given twice"),
-        ("--rho 1 --categories 1 1.0", "--categories: '1' is given twice; 1 and 1.0 are one"),
-        ("--rho 1 --categories NA .", "--categories: 'NA' is given twice"),
-        ("--rho 1 --categories f --categories m", "--categories is given 2 times; give it once"),
-        ("--rho 1 --categories f --edges 0 1", "--categories and --edges are two ways to count"),
-        ("--rho 1 --edges 0 1 --bins 0 1 2", "--edges and --bins are two ways to count"),
-        ("--rho 1 --categories other --other", "--other adds the category other"),
-        ("--rho 1 --edges 1", "--edges: give two numbers or more"),
-        ("--rho 1 --edges 1 0", "--edges: give two numbers or more, each above the one before"),
-        ("--rho 1 --edges 0 nan", "--edges must be finite, got nan"),
-        ("--rho 1 --edges 0 x", "argument --edges: 'x' is not a number"),
-        ("--rho 1 --bins 1 0 3", "--bins: the lower must be below the upper; swap them"),
-        ("--rho 1 --bins 0 1 0", "--bins: the count must be a whole number of at least 1, got 0"),
-        ("--rho 1 --bins 0 1 1e9", "--bins: the count must be at most 1048576"),
-        ("--categories f", "Choose how private the release is"),
-        ("--rho 1e-300 --categories f", "error: --rho must lie between"),
-        ("--rho 1 --categories f --confidence 95", "--confidence must be between 0 and 1, got 95"),
-        ("--rho 1 --categories f --person id", "--person NAME and --most K go together"),
-        ("--rho 1 --categories f --most 3", "--person NAME and --most K go together"),
-        ("--rho 1 --categories f --person id --most 0", "--most must be a whole number of at le"),
-        ("--rho 1 --categories f --person id --most 1 --size 7", "--size N goes with rows"),
-        ("--rho 1 --categories f --person sex --most 1", "column 'sex' is asked for twice"),
-        ("--rho 1 --categories f --by age", "--by NAME and --keys KEY ... go together"),
-        ("--rho 1 --categories f --keys 1", "--by NAME and --keys KEY ... go together"),
-        ("--rho 1 --categories f --by age --keys 1 --keys 2", "--keys is given 2 times; give it"),
-        ("--rho 1 --categories f --by age --keys 1 1", "--keys: '1' is given twice"),
-        ("--rho 1 --categories f --size 8", "--size 8: the file has another number of rows"),
-        ("--rho 1 --categories f --missing 3", "unrecognized arguments: --missing 3"),
-        ("--rho 1 --categories f --person who --most 1", "does not name all of the columns"),
-        ("--rho 1 --categories f --person ag --most 1 --header", "did you mean 'age'?"),
-    ],
-)
-def test_refusals(refused, survey, words, message):
-    error = refused("histogram", survey, "--column", "sex", *words.split())
-    assert message in error
-    assert error.splitlines()[-1].startswith("opendp-lite")
-
-
-def test_more_refusals(refused, survey):
-    text = refused("histogram", survey, "--column", "sex", "--edges", 0, 1, "--rho", 1)
-    assert "column 'sex' holds text, not numbers" in text
-    words = ["--column", "sex", "age", "--edges", 0, 1, "--rho", 1]
-    assert "--edges is for one column" in refused("histogram", survey, *words)
-    words = ["--column", "sex", "sex", "--categories", "f", "--categories", "f", "--rho", 1]
-    assert "column 'sex' is asked for twice" in refused("histogram", survey, *words)
-    words = ["--categories", "f", "--by", "sex", "--keys", "f", "--rho", 1]
-    assert "--column NAME is needed" in refused("histogram", survey, *words)
-
-
-CELLS = {
-    "ordinary": ["f", "m", "1.5"],
-    "empty": [],
-    "missing": ["NA", "", "."],
-    "odd": ["\x1b[31m", "hunter2", "f" * 1000, "=1+1", "inf"],
-}
-
-
-@pytest.mark.parametrize("how", ["--categories f m", "--edges 0 1 --text missing"])
-def test_cells_change_nothing_but_the_counts(made, table, how):
-    """The same keys and the same statement whatever a column holds."""
-    found = set()
-    for name, cells in CELLS.items():
-        path = table("x\n" + "".join(f'"{cell}"\n' for cell in cells), f"{name}.csv")
-        words = ["--column", "x", *how.split(), "--rho", 1, "--json"]
-        document = json.loads(made("histogram", path, *words))
-        for line in document["releases"]:
-            assert np.isfinite([line.pop("count"), *line.pop("interval")]).all()
-            line.pop("joint_interval")
-        found.add(json.dumps(document))
-    assert len(found) == 1

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.sessions.ledger_file import LedgerFile
+from opendp_lite.sessions.ledger.file import LedgerFile
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def ledger(made, tmp_path) -> LedgerFile:
 )
 def test_each_budget_can_be_typed(made, tmp_path, typed, budget):
     told = made("ledger", "create", tmp_path / "a", *typed, "--unit", "household")
-    assert "protected   any one household" in told
+    assert "protected   any one household, with all rows" in told
     assert budget.words() in told
     assert LedgerFile.open(tmp_path / "a").budget == budget
 
@@ -97,7 +97,7 @@ def test_a_copy_is_shown_with_its_trouble(made, refused, ledger, tmp_path):
 
 def test_verify(made, refused, ledger, monkeypatch):
     assert made("ledger", "verify", ledger.path).startswith("whole ")
-    monkeypatch.setattr("opendp_lite.sessions.ledger_file._now", lambda: "1970-01-01T00:00:00Z")
+    monkeypatch.setattr("opendp_lite.sessions.ledger.file._now", lambda: "1970-01-01T00:00:00Z")
     ledger.reserve(Fraction(0), asked="{}")
     assert "was set back before entry 5;" in made("ledger", "verify", ledger.path)
     whole = ledger.path.read_bytes()
@@ -136,7 +136,7 @@ def test_what_is_no_ledger(refused, tmp_path, action):
 
 def test_other_data_pays_under_a_name_of_its_own(made, refused, tmp_path):
     path, file = tmp_path / "a.ledger", tmp_path / "ages.csv"
-    made("ledger", "create", path, "--rho", 1, "--unit", "person")
+    made("ledger", "create", path, "--rho", 1, "--unit", "row")
     typed = ("mean", file, "--column", "age", "--bounds", 0, 100, "--rho", 0.1)
     file.write_text("age\n" + "41\n38\n" * 100)
     made(*typed, "--ledger", path)
@@ -147,6 +147,37 @@ def test_other_data_pays_under_a_name_of_its_own(made, refused, tmp_path):
     read = dp.csv_table(file, {"age": float})
     assert dp.Ledger.open(path).session(read).spent == 0.2
     assert "--data-name is written into a ledger" in refused(*typed, "--data-name", "version 2")
+
+
+PEOPLE = ["--person", "id", "--most", 2]
+
+
+def test_a_release_counts_what_the_ledger_protects(made, refused, survey, tmp_path):
+    typed = ["mean", survey, "--column", "age", "--bounds", 0, 100, "--rho", 0.1]
+    count = dp.select("age") >> dp.count() >> dp.gaussian(rho=0.1)
+    people = dp.table(person="id") >> dp.bound_contributions(2) >> count
+    saved = {"row": tmp_path / "row.json", "person": tmp_path / "person.json"}
+    saved["row"].write_text((dp.table() >> count).to_json())
+    saved["person"].write_text(people.to_json())
+    for unit, right, wrong, words, neighbours in (
+        ("person", PEOPLE, [], "for one row. Nothing was read or spent. Add --person", "person"),
+        ("row", [], PEOPLE, "Leave out --person and --most, or make a ledger of people", "row"),
+    ):
+        path = tmp_path / f"{unit}.ledger"
+        made("ledger", "create", path, "--rho", 1, "--unit", unit)
+        other = saved["row" if unit == "person" else "person"]
+        report = ["report", survey, "--numbers", "age", "--words", "id", "--ledger", path]
+        assert words in refused(*typed, *wrong, "--ledger", path)
+        assert words in refused(*report, "--pipeline", other)
+        assert words in refused(*typed[:1], "none.csv", *typed[2:], *wrong, "--ledger", path)
+        shown = made("ledger", "show", path)
+        assert len(LedgerFile.open(path).view().entries) == 1
+        assert "losses are for" not in shown
+        made(*typed, *right, "--ledger", path)
+        made(*report, "--pipeline", saved[unit])
+        shown = made("ledger", "show", path)
+        assert f"losses are for   adding or removing one {neighbours}, dp." in shown
+        assert "spent            rho = 0.2 zCDP" in shown
 
 
 def test_a_release_that_fails_says_what_became_of_its_price(made, refused, tmp_path):

@@ -17,8 +17,8 @@ import pandas as pd
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.cli import progress
-from opendp_lite.cli.progress import followed
+from opendp_lite.cli import file_input as progress
+from opendp_lite.cli.file_input import follow_progress as followed
 
 SECRET = "patient 42"
 SUM = ["--column", "age", "--bounds", 0, 100, "--epsilon", 1e6]

@@ -36,6 +36,21 @@ def in_a_fork(work: Callable[[], object]) -> str:
         return found.read()
 
 
+def on_both_sides(work: Callable[[], object]) -> tuple[str, str]:
+    """What work gave or raised here, and in the fork that it makes."""
+    reading, writing = os.pipe()
+    here = os.getpid()
+    got = outcome(work)
+    if os.getpid() != here:
+        os.write(writing, got.encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as found:
+        told = found.read()
+    os.wait()
+    return got, told
+
+
 def outcome(work: Callable[[], object]) -> str:
     try:
         return f"gave {work()}"
@@ -140,20 +155,13 @@ MANY = {
 @pytest.mark.parametrize("make", MANY.values(), ids=MANY)
 def test_a_fork_between_two_noises_gets_no_noise_of_its_own(monkeypatch, make):
     """The fork would release the later parts again, at no price."""
-    two_runs = import_module("opendp_lite.combinators.best_of")
+    two_runs = import_module("opendp_lite.combinators.choosing")
     monkeypatch.setattr(two_runs, "logarithmic", lambda rate, entropy: 2)
     CHILDREN.clear()
-    reading, writing = os.pipe()
     pipeline = dp.table() >> make()
-    got = outcome(lambda: pipeline(BY_SEX))
-    if CHILDREN[-1] == 0:
-        os.write(writing, got.encode())
-        os._exit(0)
-    os.waitpid(CHILDREN[-1], 0)
-    os.close(writing)
+    got, told = on_both_sides(lambda: pipeline(BY_SEX))
     assert got.startswith("gave ")
-    with os.fdopen(reading) as found:
-        assert found.read().startswith("SpaceError: a release goes on only in the process")
+    assert told.startswith("SpaceError: a release goes on only in the process")
 
 
 class ForkingTable(Mapping):
@@ -177,22 +185,17 @@ class ForkingTable(Mapping):
 
 def test_a_fork_before_a_session_pays_gets_no_noise_of_its_own():
     """It would pay with a copy of the budget, and what follows the noise would see its release."""
-    CHILDREN.clear()
-    reading, writing = os.pipe()
-    seen = []
+    seen: list[object] = []
     table = ForkingTable()
     ask = dp.session(table, dp.epsilon(0.5))
     table.armed = True
-    got = outcome(lambda: ask(HALF >> seen.append))
-    if CHILDREN[-1] == 0:
-        os.write(writing, f"{got}; saw {len(seen)}".encode())
-        os._exit(0)
-    os.waitpid(CHILDREN[-1], 0)
-    os.close(writing)
-    assert len(seen) == 1
-    with os.fdopen(reading) as found:
-        told = found.read()
-    assert told.startswith("SpaceError: a release goes on only in the process")
+
+    def work() -> str:
+        return f"{outcome(lambda: ask(HALF >> seen.append))}; saw {len(seen)}"
+
+    got, told = on_both_sides(work)
+    assert got.endswith("; saw 1")
+    assert told.startswith("gave SpaceError: a release goes on only in the process")
     assert told.endswith("; saw 0")
 
 

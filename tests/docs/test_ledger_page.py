@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from opendp_lite import cli
-from opendp_lite.sessions.ledger_file import LedgerFile
+from opendp_lite.sessions.ledger.file import LedgerFile
 
 PAGE = (Path(__file__).parents[2] / "docs/ledger.md").read_text()
 SHOWN = re.findall(r"```\n((?:opendp-lite|sqlite3) .*?)\n```\n\n```\n(.*?)```", PAGE, re.DOTALL)
@@ -32,7 +32,9 @@ def survey(tmp_path, monkeypatch, capsys) -> LedgerFile:
     assert cli.main(shlex.split(typed)[1:]) == 0
     assert told(capsys.readouterr().out) == told(output)
     ledger = LedgerFile.open("survey.ledger")
-    ledger.admit("data 1", "a keyed hash of their content")
+    schema = """{"neighbours": "adding or removing one person, """
+    schema += """dp.metrics.SymmetricIdDistance('id')"}"""
+    ledger.admit("data 1", "a keyed hash of their content", schema=schema)
     ledger.finish(ledger.reserve(Fraction(1, 10), asked="{}", note="table 3").number)
     ledger.reserve(Fraction(1, 4), asked="{}", note="table 4")
     return ledger

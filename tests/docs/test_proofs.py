@@ -13,6 +13,7 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.measures.conversion import Conversion
+from opendp_lite.spelling.description import UNPROVED, description_of
 from tests.public_names import PUBLIC
 
 ROOT = Path(__file__).parents[2]
@@ -46,6 +47,20 @@ def test_every_public_step_has_one_row() -> None:
     steps = [path.rpartition(".")[2] for path, each in PUBLIC.items() if makes_a_step(each)]
     assert {"clamp", "row_map", "gaussian", "mean", "to_zcdp", "simplex_ratio"} <= set(steps)
     assert sorted(name for name, _ in ROWS) == sorted(steps)
+
+
+def test_rows_say_what_the_steps_say() -> None:
+    """The table is written by hand, from the values: each wrong row is shown as it should be."""
+    said = {path.rpartition(".")[2]: description_of(each).proof for path, each in PUBLIC.items()}
+    wrong = []
+    for step, row in ROWS:
+        proof = said[step]
+        texts = (proof.adding, proof.replacing, f"{proof} <br> Test: ")
+        wanted = " | ".join(text.replace("|", "\\|") for text in texts)
+        if proof != UNPROVED and not row.strip().startswith(wanted):
+            wrong.append(f"| `{step}` | {wanted}")
+    assert not wrong, "\n".join(wrong)
+    assert {step for step, _ in ROWS if said[step] == UNPROVED} == {"row_map", "added_noise"}
 
 
 @pytest.mark.parametrize(("step", "row"), ROWS, ids=[name for name, _ in ROWS])

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.engines.door import opened
+from opendp_lite.engines.data.open_data import open_source as opened
 from opendp_lite.engines.rows import LazyRows
-from opendp_lite.grid import Grid
+from opendp_lite.numbers.grid import Grid
+from opendp_lite.transformations.sums import SumFold
 
 WHOLE = [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64]
 TYPES = [bool, *WHOLE, np.float16, np.float32, np.float64, np.longdouble, ">i4", ">f4", ">f8"]
@@ -184,15 +185,15 @@ def test_pieces_of_any_size_have_the_same_sums(entries, monkeypatch):
     monkeypatch.setattr("opendp_lite.engines.rows._FEW", 10**9)
     expected = [grid_of(query, data).steps.tolist() for query, data in cases]
     monkeypatch.setattr("opendp_lite.engines.rows._FEW", 0)
-    monkeypatch.setattr("opendp_lite.engines.source.PIECE_ENTRIES", entries)
-    monkeypatch.setattr("opendp_lite.engines.arrays.PIECE_ENTRIES", entries)
+    monkeypatch.setattr("opendp_lite.engines.data.source.PIECE_ENTRIES", entries)
+    monkeypatch.setattr("opendp_lite.engines.data.arrays.PIECE_ENTRIES", entries)
     for (query, data), steps in zip(cases, expected, strict=True):
         for each in (data, data.astype(">f8"), np.asfortranarray(data), np.repeat(data, 2, 0)[::2]):
             assert grid_of(query, each).steps.tolist() == steps
 
 
 def test_rows_beyond_what_one_total_holds_are_added_in_python(monkeypatch):
-    monkeypatch.setattr("opendp_lite.engines.reduced._PROCESSORS", 1)
+    monkeypatch.setattr("opendp_lite.engines.data.source._PROCESSORS", 1)
     value = 2**20 + 2.0**-11
     narrow = dp.records() >> dp.clamp(2**20, 2**20 + 2.0**-10) >> dp.sum()
     assert grid_of(narrow, np.full(9000, value)).exact == (9000 * Fraction(value),)
@@ -238,3 +239,22 @@ def test_a_release_with_a_sum_and_a_count_leaves_out_the_same_rows():
         assert round(float(rows)) == 2998
         kept = values[~np.isnan(values)].astype(np.float64)
         assert total == pytest.approx(np.clip(kept, 0, 10).sum(), abs=1e-4)
+
+
+def test_a_sum_that_two_threads_share_takes_nobody_elses_steps():
+    """Equal pipelines share one, and Python may change threads while steps are compared."""
+    fold = SumFold(dp.bodies.Box(0, 9))
+
+    class Picks:
+        """As a block function that picks columns, which rows as they lie cannot do."""
+
+        def __eq__(self, other: object) -> bool:
+            fold.as_they_lie([])  # What another thread does meanwhile.
+            return isinstance(other, Picks)
+
+        def __hash__(self) -> int:
+            return 0
+
+    assert fold.as_they_lie([Picks()]) is None
+    assert fold.as_they_lie([Picks()]) is None
+    assert fold.as_they_lie([]) is not None

@@ -17,12 +17,12 @@ import pytest
 from scipy.stats import chi2
 
 import opendp_lite as dp
-from opendp_lite.engines.blocks import Blocks
+from opendp_lite.engines.containers.elsewhere import SentWork
+from opendp_lite.engines.data.blocks import Blocks
+from opendp_lite.engines.data.least_rows import SecretWords
 from opendp_lite.engines.rows import materialise
-from opendp_lite.engines.secret_words import SecretWords
-from opendp_lite.engines.sent_work import SentWork
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
-from opendp_lite.testing.distances import change_one_distance, symmetric_distance
+from opendp_lite.testing.stable import change_one_distance, symmetric_distance
 
 SURE = 1e-7
 """How often a chi-square test here would fail by chance; its seed is fixed as well."""

@@ -9,17 +9,19 @@ import io
 import os
 import threading
 import traceback
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.engines import csv_arrow, csv_file
-from opendp_lite.engines.csv_file import csv_column
-from opendp_lite.engines.csv_rows import LONGEST_CELL
-from opendp_lite.engines.file_column import FileColumn
-from opendp_lite.engines.source import BLOCK_ENTRIES
-from opendp_lite.engines.text_cells import MISSING
+from opendp_lite.engines.data.blocks import FileColumn
+from opendp_lite.engines.data.source import BLOCK_ENTRIES
+from opendp_lite.engines.files import csv as csv_file
+from opendp_lite.engines.files import csv_arrow
+from opendp_lite.engines.files import csv_rows as csv_numpy
+from opendp_lite.engines.files.csv import csv_column
+from opendp_lite.engines.files.csv_rows import LONGEST_CELL, MISSING
 
 SECRET = "hunter2"
 
@@ -79,7 +81,7 @@ def test_delimiter(delimiter):
 
 @pytest.mark.parametrize("delimiter", ["", ";;", '"', "\n", "\r"])
 def test_delimiter_that_cannot_be(delimiter):
-    with pytest.raises(dp.ParameterError, match="--delimiter must be one character"):
+    with pytest.raises(dp.ParameterError, match=r"^delimiter must be one character"):
         read("a\n1\n", delimiter=delimiter)
 
 
@@ -167,7 +169,7 @@ def test_column_is_named_or_the_only_one():
     assert read("x\n1\n") == [1.0]
     assert csv_column(io.BytesIO(b"a, size \n1,2\n"), "size ").name == "size"
     assert refusal("a,b\n1,2\n", header=True) == (
-        "choose a column (column=, or --column NAME); the columns are 'a', 'b'"
+        "choose a column (column=...); the columns are 'a', 'b'"
     )
 
 
@@ -196,9 +198,9 @@ def test_a_name_that_you_neither_typed_nor_declared_is_not_told():
         (",visits", "zzz", "no column 'zzz'; the column is 'visits'"),
         ("age,age", "age", "two columns have the name 'age'"),
         ("age,age,7", "age", "two columns have the name 'age'"),
-        ("a;b", "a", "holds ';' and not ',' between the names of the columns; try --delimiter ';'"),
-        ("a\tb", "a", "try --delimiter tab"),
-        ("a;b", None, "try --delimiter ';'"),
+        ("a;b", "a", "holds ';' and not ',' between the names of the columns; try delimiter=';'"),
+        ("a\tb", "a", "try delimiter='\\t'"),
+        ("a;b", None, "try delimiter=';'"),
         (",".join(f"c{i}" for i in range(50)), "zzz", "'c19' and 30 more"),
     ],
 )
@@ -239,8 +241,7 @@ def test_nothing_of_a_first_line_shows(row, column):
 def test_a_private_row_is_not_shown():
     message = refusal("Alice Smith,HIV positive,\nBob,negative,31\n", "age")
     assert message.startswith("the first line names no column 'age'. It is not shown, ")
-    assert "--header" in message
-    assert "--no-header --column 3" in message
+    assert "header=True makes this error list them" in message
     assert "Alice" not in message
     assert "HIV" not in message
 
@@ -331,7 +332,7 @@ def test_numbers_that_are_no_column(column, message):
     [("x", False), (0, False), (-1, False), (True, False), (1, None), (1, True)],
 )
 def test_names_go_with_a_header_and_numbers_without(column, header):
-    with pytest.raises(dp.ParameterError, match=r"--no-header"):
+    with pytest.raises(dp.ParameterError, match=r"header=False"):
         read("x\n1\n", column, header=header)
 
 
@@ -455,8 +456,49 @@ def test_a_path_can_be_gone_through_again(tmp_path):
     assert values(column) == values(column) == [2.0, 4.0]
     assert values(csv_column(str(path), "y")) == [2.0, 4.0]
     assert (dp.clamp(0, 10) >> dp.sum())(column).tolist() == [6.0]
-    path.write_text("y,x\n7,8\n")
-    assert values(column) == [7.0]
+
+
+@pytest.mark.parametrize("reader", [csv_arrow.ArrowRows, csv_numpy.NumpyRows])
+@pytest.mark.parametrize("packed", [bytes, gzip.compress])
+@pytest.mark.parametrize("row", ["3,4", "3"])
+@pytest.mark.parametrize("several", [False, True])
+def test_a_file_that_grows_is_refused(tmp_path, monkeypatch, reader, packed, row, several):
+    """The row that is too short is left to the reader that goes row by row."""
+    monkeypatch.setattr(csv_file, "_plain_rows", lambda: reader)
+    path = tmp_path / "data.csv"
+    path.write_bytes(packed(f"x,y\n1,2\n{row}\n".encode()))
+    (tmp_path / "other.csv").write_text("x,y\n7,8\n")
+    written = path.stat()
+    column = csv_column(tmp_path if several else path, "x", text="missing", header=True)
+    assert values(column) == [1.0, 3.0, *[7.0] * several]
+    halfway = iter(column.open())
+    next(halfway)
+    with path.open("ab") as stream:
+        stream.write(packed(b"5,6\n"))
+    words = f"{'data.csv: ' * several}the file was written anew since it was opened; open it again"
+    with pytest.raises(dp.DataError, match=words):
+        list(halfway)
+    with pytest.raises(dp.DataError, match=words):
+        dp.mean(0, 9, epsilon=1)(column)
+    path.write_bytes(packed(f"x,y\n2,2\n{row}\n".encode()))
+    os.utime(path, ns=(written.st_atime_ns, written.st_mtime_ns + 1))
+    with pytest.raises(dp.DataError, match=words):
+        dp.mean(0, 9, epsilon=1)(column)
+
+
+@pytest.mark.parametrize("address", ["https://name:hunter2@a.invalid/*.csv", "s3://hunter2/a.csv"])
+def test_an_address_is_refused_in_words(address):
+    for opens in (
+        lambda source: csv_column(source, "x"),
+        lambda source: dp.csv_table(source, {"x": float}),
+        dp.parquet,
+    ):
+        for source in (address, Path(address)):
+            with pytest.raises(dp.DataError, match="download it first") as caught:
+                opens(source)
+            assert SECRET not in str(caught.value)
+    with pytest.raises(dp.DataError, match="download it first"):
+        dp.parquet(["a.parquet", address])
 
 
 def test_a_stream_can_be_gone_through_once():

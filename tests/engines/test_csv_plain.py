@@ -16,10 +16,11 @@ import pyarrow as arrow
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.engines import csv_arrow, csv_file, csv_numpy
-from opendp_lite.engines.csv_arrow import ArrowRows, _floats, _Watched
-from opendp_lite.engines.csv_numpy import NumpyRows, plain_numbers
-from opendp_lite.engines.csv_plain import PlainRows
+from opendp_lite.engines.files import csv as csv_file
+from opendp_lite.engines.files import csv_arrow
+from opendp_lite.engines.files import csv_rows as csv_numpy
+from opendp_lite.engines.files.csv_arrow import ArrowRows, _floats, _Watched
+from opendp_lite.engines.files.csv_rows import NumpyRows, PlainRows, plain_numbers
 
 CELLS = [
     *("1", "-2.5", "+3", " 4 ", "1e3", "1E-400", "1e400", "inf", "-Infinity", ".5", "5."),
@@ -237,7 +238,7 @@ def test_what_is_no_plain_number_is_left_to_float() -> None:
 
 
 def test_numpy_reads_where_pyarrow_is_not_installed(monkeypatch: Any) -> None:
-    monkeypatch.setitem(sys.modules, "opendp_lite.engines.csv_arrow", None)
+    monkeypatch.setitem(sys.modules, "opendp_lite.engines.files.csv_arrow", None)
     csv_file._plain_rows.cache_clear()
     assert csv_file._plain_rows() is NumpyRows
     csv_file._plain_rows.cache_clear()

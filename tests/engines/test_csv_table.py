@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.engines import csv_file
-from opendp_lite.engines.text_cells import MISSING, TextCells, category_in
+from opendp_lite.engines.files import csv as csv_file
+from opendp_lite.engines.files.csv_rows import MISSING, TextCells, category_in
 
 SECRET = "hunter2"
 PEOPLE = "id,sex,age\n1,f,41\n2, m ,NA\n1.0,f,7\n3\n"

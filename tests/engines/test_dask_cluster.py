@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.engines.secret_words import SecretWords
+from opendp_lite.engines.data.least_rows import SecretWords
 
 distributed = pytest.importorskip("distributed", reason="needs pip install 'opendp_lite[dask]'")
 dask = pytest.importorskip("dask")
@@ -67,7 +67,7 @@ def test_a_refusal_of_values_is_in_no_log(client: Any) -> None:
 
 def test_a_worker_with_other_versions_refuses(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     other = {"Python": "3.11", "opendp_lite": "9", "numpy": "1"}
-    monkeypatch.setattr("opendp_lite.engines.sent_work.installed", lambda: other)
+    monkeypatch.setattr("opendp_lite.engines.containers.elsewhere.find_versions", lambda: other)
     with pytest.raises(dp.DataError, match="opendp_lite 9 here and"):
         SUM(slow(NUMBERS, 0))
 

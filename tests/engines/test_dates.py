@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.dates import dates_in
+from opendp_lite.base.dates import dates_in
 
 DAYS = [date(2024, 1, 1), date(2024, 1, 2), None, date(1, 1, 1), date(9999, 12, 31)] * 2
 TIMES = [datetime(2024, 1, 1), datetime(2024, 1, 2, 3, 4, 5, 6), None, datetime(9999, 12, 31)] * 2
@@ -105,6 +105,6 @@ def test_other_types_are_counted_and_are_no_categories(name: str) -> None:
 
 
 def test_a_missing_date_in_a_list_is_a_missing_number() -> None:
-    listed = [1.0, np.datetime64("NaT"), pd.NaT, np.timedelta64("NaT"), None]
+    listed = [1.0, np.datetime64("NaT", "D"), pd.NaT, np.timedelta64("NaT", "D"), None]
     assert (dp.clamp(0, 9) >> dp.sum())(listed).tolist() == [1]
     assert QUERIES["presence"].insecure_release({"x": listed}, 1).value == 1

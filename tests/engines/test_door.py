@@ -19,10 +19,13 @@ import pytest
 import scipy.sparse as sp
 
 import opendp_lite as dp
-from opendp_lite.engines import reduced as reduced_module
-from opendp_lite.engines.door import open_rows, opened
-from opendp_lite.engines.reduced import reduced
-from opendp_lite.engines.source import Source
+from opendp_lite.engines.data import source as reduced_module
+from opendp_lite.engines.data.open_data import open_rows
+from opendp_lite.engines.data.open_data import open_source as opened
+from opendp_lite.engines.data.source import Source
+from opendp_lite.engines.data.source import reduce as reduced
+from opendp_lite.engines.data.table import take
+from opendp_lite.engines.data.values import open_values
 
 TOTAL = dp.clamp(0, 10) >> dp.sum()
 FILLED = dp.impute(5) >> TOTAL
@@ -41,9 +44,59 @@ class Shelf:
 
 
 @open_rows.register(Shelf)
-def _of_shelf(data: Shelf, names: tuple[str, ...] | None = None) -> dp.Blocks:
-    picked = list(range(len(data.titles)) if names is None else map(data.titles.index, names))
-    return dp.Blocks(lambda: (page[:, picked] for page in data.pages), columns=len(picked))
+def _of_shelf(data: Shelf) -> dp.Blocks:
+    return dp.Blocks(lambda: iter(data.pages), names=data.titles)
+
+
+@attrs.frozen(eq=False)
+class Pile(Shelf):
+    """A stranger's container that does not say how its columns are called."""
+
+
+@open_rows.register(Pile)
+def _of_pile(data: Pile) -> dp.Blocks:
+    return dp.Blocks(lambda: iter(data.pages), columns=data.pages[0].shape[1])
+
+
+def test_columns_are_found_by_the_names_that_a_container_says():
+    pages = [MATRIX[:1], MATRIX[1:]]
+    shelf = Shelf(pages, ("a", "text", "b"))
+    blocks = dp.Blocks(lambda: iter(pages), names=["a", "text", "b"])
+    matrix = opened(MATRIX)
+    named = type("Named", (type(matrix),), {"names": ("a", "text", "b")})(MATRIX)
+    for data in (shelf, blocks, named):
+        assert NAMED(data).tolist() == [25, 18]
+        assert (dp.select("b") >> TOTAL)(data).tolist() == [25]
+        counts = dp.by("a", [0, 3, 4], dp.count() >> dp.laplace(epsilon=200))(data)
+        assert [counts[key] for key in (0, 3, 4)] == [1, 1, 0]
+        found = dp.histogram("b", categories=[2, 5, 7], epsilon=200)(data)
+        assert [found[key].value for key in (2, 5, 7)] == [1, 1, 0]
+        chosen = dp.table(person="a") >> dp.bound_contributions(1) >> dp.select("b") >> TOTAL
+        assert chosen(data).tolist() == [25]
+        with pytest.raises(dp.DataError, match="'c'"):
+            (dp.records(columns=["c"]) >> TOTAL)(data)
+        in_order = dp.Rows(3, names=("a", "text", "b"))
+        assert (dp.Space(in_order, dp.SymmetricDistance(), unit=1) >> TOTAL)(data).tolist() == [
+            18,
+            22,
+            25,
+        ]
+        other_order = dp.Rows(3, names=("b", "text", "a"))
+        with pytest.raises(dp.DataError, match="in another order"):
+            (dp.Space(other_order, dp.SymmetricDistance(), unit=1) >> TOTAL)(data)
+
+
+def test_a_container_that_says_no_names_is_not_read_by_names():
+    pages = [MATRIX[:1], MATRIX[1:]]
+    for pile in (Pile(pages, ()), dp.Blocks(lambda: [Pile(pages, ())], columns=3)):
+        assert THREE(pile).tolist() == [18, 22, 25]
+        with pytest.raises(dp.DataError, match=r"opens a Pile .*names=\[\.\.\.\]"):
+            (dp.records(columns=["b", "text", "a"]) >> TOTAL)(pile)
+        with pytest.raises(dp.DataError, match=r"names=\[\.\.\.\]"):
+            (dp.select("b") >> TOTAL)(pile)
+    assert (dp.records(columns=["b", "text", "a"]) >> TOTAL)(MATRIX).tolist() == [18, 22, 25]
+    with pytest.raises(dp.ParameterError, match=r"names=\['a'\]"):
+        dp.Blocks(lambda: iter(pages), names="a")
 
 
 def test_a_container_of_a_stranger_takes_one_registration():
@@ -60,8 +113,34 @@ def test_a_container_of_a_stranger_takes_one_registration():
     with pytest.raises(dp.DataError, match="columns=3"):
         TOTAL(shelf)
     with pytest.raises(dp.DataError, match=r"a Shelf could not be read.*without dp") as refusal:
-        (dp.records(columns=["c"]) >> TOTAL)(shelf)
+        TOTAL(Shelf([MATRIX], 3))
     assert refusal.value.__context__ is None
+
+
+class Names:
+    """A stranger's column of text, one byte a value."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __len__(self) -> int:
+        return len(self.text)
+
+
+def test_a_column_of_a_stranger_is_text_and_rows_of_it_are_chosen():
+    data = {"who": Names("aab"), "city": Names("xyx"), "age": [1.0, 2, 3]}
+    by_city = dp.by("city", ["x", "y"], dp.count() >> dp.laplace(epsilon=200))
+    with pytest.raises(dp.DataError, match="Names cannot be read as categories"):
+        by_city(data)
+    open_values.register(Names, lambda column: open_values(list(column.text)))
+    counts = by_city(data)
+    assert (counts["x"], counts["y"]) == (2, 1)
+    people = dp.table(person="who") >> dp.bound_contributions(1) >> dp.select("city")
+    one_city = people >> dp.one_hot(["x", "y"]) >> dp.sum()
+    with pytest.raises(dp.DataError, match="rows of a Names cannot be picked"):
+        one_city(data)
+    take.register(Names, lambda column, places: Names("".join(column.text[i] for i in places)))
+    assert one_city(data).sum() == 2
 
 
 class Query:
@@ -359,7 +438,7 @@ def test_a_source_may_fold_its_parts_elsewhere():
 
 def test_large_tables_are_folded_by_several_threads(monkeypatch):
     monkeypatch.setattr(reduced_module, "_PROCESSORS", 3)
-    monkeypatch.setattr("opendp_lite.engines.source.SHARE_ENTRIES", 1000)
+    monkeypatch.setattr("opendp_lite.engines.data.source.SHARE_ENTRIES", 1000)
     values = np.arange(5000.0)
     expected = TOTAL(values[:1]) + TOTAL(values[1:])
     for data in (values, pd.DataFrame({"x": values}), pl.Series(values), pa.array(values)):

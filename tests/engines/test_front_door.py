@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 import threading
@@ -14,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.engines.quiet import QUIET
+from opendp_lite.engines.data.source import QUIET
 from opendp_lite.samplers import entropy
 from opendp_lite.samplers.entropy import SecureEntropy
 
@@ -171,3 +172,30 @@ def test_reading_data_imports_no_part_of_numpy():
     told = "import sys, opendp_lite as dp; dp.count(); print('numpy.ma' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "True"
+
+
+@pytest.mark.parametrize("backend", [None, "pyarrow"])
+def test_one_row_more_of_a_frame_that_pandas_guesses_is_no_refusal(backend):
+    """Keys of text that are all missing are floats to pandas; so is an empty column."""
+    by_city = dp.by("city", ["a", "b"], dp.count() >> dp.laplace(epsilon=200))
+    options = {} if backend is None else {"dtype_backend": backend}
+    empty = pd.DataFrame({"city": [], "x": []})
+    for text in ("city,x\n", "city,x\n,1\n,2\n", "city,x\n,1\n,2\na,3\n", "city,x\n1.5,1\n,2\n"):
+        frame = pd.read_csv(io.StringIO(text), **options)
+        if backend is None or "1.5" not in text:
+            counts = by_city(frame)
+            assert [counts["a"], counts["b"]] == ["a,3" in text, 0]
+    for frame in (empty, empty.astype("Float64"), empty.astype("Sparse[float]")):
+        counts = by_city(frame)
+        assert [counts["a"], counts["b"]] == [0, 0]
+    for kind in ("int64", "Int64", "bool", "boolean"):
+        with pytest.raises(dp.DataError, match="the column holds numbers and the categories"):
+            by_city(empty.astype(kind))
+
+
+def test_ids_of_blocks_that_pandas_guesses_are_still_told_apart():
+    """Else the ids 5.0 and "5" would be two people."""
+    people = dp.table(person="id") >> dp.bound_contributions(1) >> dp.count()
+    frames = [pd.DataFrame({"id": ["5"]}), pd.DataFrame({"id": [5.0, None]})]
+    with pytest.raises(dp.DataError, match="text in one block and numbers in another"):
+        people(dp.Blocks(lambda: iter(frames), columns=None))

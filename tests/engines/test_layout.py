@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.engines.door import opened
+from opendp_lite.engines.data.open_data import open_source as opened
 from opendp_lite.engines.rows import LazyRows
 
 

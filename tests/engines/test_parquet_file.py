@@ -17,10 +17,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.engines.arrow_files import declared_columns
-from opendp_lite.engines.column_blocks import ColumnBlocks
-from opendp_lite.engines.door import opened, opened_table
-from opendp_lite.engines.source import BLOCK_ENTRIES
+from opendp_lite.engines.columns import ColumnBlocks
+from opendp_lite.engines.data.open_data import open_source as opened
+from opendp_lite.engines.data.open_data import opened_table
+from opendp_lite.engines.data.source import BLOCK_ENTRIES
+from opendp_lite.engines.files.arrow import declared_columns
 
 SECRET = "patient 42"
 TOTAL = dp.clamp(0, 10) >> dp.sum()
@@ -242,6 +243,15 @@ def test_a_file_that_was_written_anew_is_named(folder: Path, columns: dict[str, 
     assert AGE(people) == 17
     pq.write_table(pa.table(columns), folder / "b.parquet")
     assert "b.parquet: the file was written anew since it was opened" in refusal(people)
+
+
+def test_a_file_that_grows_while_it_is_read_is_named(folder: Path) -> None:
+    batches = iter(dp.parquet(folder / "b.parquet").open())
+    next(batches)
+    with (folder / "b.parquet").open("ab") as stream:
+        stream.write(b"more")
+    with pytest.raises(dp.DataError, match=r"b.parquet: the file was written anew"):
+        list(batches)
 
 
 def test_files_that_are_not_there(folder: Path) -> None:

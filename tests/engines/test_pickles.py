@@ -14,17 +14,16 @@ import pytest
 import scipy.sparse as sp
 
 import opendp_lite as dp
-from opendp_lite.engines.collect_rows import CollectRows
-from opendp_lite.engines.deferred import fold, identity
-from opendp_lite.engines.door import opened
-from opendp_lite.engines.fold import Fold
-from opendp_lite.engines.rank_counts import RankCounts
-from opendp_lite.engines.reduced import reduced
-from opendp_lite.engines.rows import LazyRows, map_rows, materialise
-from opendp_lite.engines.source import Source
-from opendp_lite.examples import examples_of
-from opendp_lite.transformations.count import CountFold
-from opendp_lite.transformations.sum import SumFold
+from opendp_lite.engines.data.fold import Reduction as Fold
+from opendp_lite.engines.data.fold import identity
+from opendp_lite.engines.data.open_data import open_source as opened
+from opendp_lite.engines.data.source import Source
+from opendp_lite.engines.data.source import reduce as reduced
+from opendp_lite.engines.plan import Fold as Folded
+from opendp_lite.engines.rows import CollectRows, LazyRows, Part, RankCounts, materialise
+from opendp_lite.spaces.space import examples_of
+from opendp_lite.transformations.counting import CountFold
+from opendp_lite.transformations.sums import SumFold
 from tests.public_names import STEPS
 
 
@@ -80,7 +79,7 @@ def outcome(how: Any, summary: Any) -> Any:
 
 
 def released(rows: LazyRows, how: Any) -> Any:
-    return fold(how, lambda summary: outcome(how, summary))(rows)
+    return Folded(how, lambda summary: outcome(how, summary))(rows)
 
 
 @pytest.mark.parametrize("how", FOLDS, ids=lambda how: type(how).__name__)
@@ -95,7 +94,7 @@ def test_folds_and_summaries_make_a_round_trip(how):
 
 
 def released_summary(how: Any, part: np.ndarray) -> Any:
-    return fold(how, identity)(LazyRows(opened(part)))
+    return Folded(how, identity)(LazyRows(opened(part)))
 
 
 @pytest.mark.parametrize(
@@ -114,7 +113,7 @@ def released_summary(how: Any, part: np.ndarray) -> Any:
 )
 def test_rows_with_what_waits_for_them_make_a_round_trip(data):
     rows = (
-        map_rows(LazyRows(opened(data)), np.negative)
+        LazyRows(opened(data)).map_rows(Part(np.negative))
         if not sp.issparse(data)
         else LazyRows(opened(data))
     )

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.engines.layout import DENSE, Dense
-from opendp_lite.engines.row_totals import cell_bits, excess, floats_beyond, row_totals
-from opendp_lite.engines.sparse import SparseRows
+from opendp_lite.engines.data.arrays import DENSE, Dense
+from opendp_lite.engines.data.sparse import SparseRows, cell_bits, excess, floats_beyond, row_totals
 
 ROWS = 400
 

@@ -95,8 +95,8 @@ def test_every_size_of_blocks_gives_the_same_integers(
     folder: Path, entries: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = exact(TABLE)
-    monkeypatch.setattr("opendp_lite.engines.source.BLOCK_ENTRIES", entries)
-    monkeypatch.setattr("opendp_lite.engines.column_blocks.BATCH_ENTRIES", entries)
+    monkeypatch.setattr("opendp_lite.engines.data.source.BLOCK_ENTRIES", entries)
+    monkeypatch.setattr("opendp_lite.engines.columns.BATCH_ENTRIES", entries)
     for data in (TABLE, dp.parquet(folder), pl.scan_parquet(folder / "*.parquet")):
         assert exact(data, (SUM, COUNT)) == expected[:2]
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import numpy as np
+import tracemalloc
 
-from opendp_lite.engines.blocks import Blocks
-from opendp_lite.engines.collect_rows import CollectRows
-from opendp_lite.engines.deferred import Deferred, Together, evaluate, fold
-from opendp_lite.engines.door import opened
-from opendp_lite.engines.rank_counts import RankCounts
-from opendp_lite.engines.rows import LazyRows, map_rows
-from opendp_lite.engines.source import BLOCK_ENTRIES
+import numpy as np
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.engines.data.blocks import Blocks
+from opendp_lite.engines.data.open_data import open_source as opened
+from opendp_lite.engines.data.source import BLOCK_ENTRIES
+from opendp_lite.engines.plan import Fold, Map, Rows, evaluate
+from opendp_lite.engines.rows import CollectRows, LazyRows, RankCounts
 
 
 def test_a_step_that_two_folds_begin_with_is_done_once_a_block():
@@ -27,16 +29,15 @@ def test_a_step_that_two_folds_begin_with_is_done_once_a_block():
     data = np.arange(BLOCK_ENTRIES + 3.0)
     how = CollectRows(1, "")
     source = opened(data)
-    both = map_rows(LazyRows(opened(source)), halved)
-    other_order = map_rows(map_rows(LazyRows(opened(source)), raised), halved)
-    rows = (
-        both,
-        map_rows(both, raised),
-        map_rows(both, halved),
-        other_order,
-        LazyRows(opened(source)),
+    first, other = Map(halved), Map(raised)
+    plans = (
+        first,
+        other.on(first),
+        Map(halved).on(first),
+        first.on(other),
+        Rows(),
     )
-    found = evaluate(tuple(Deferred(each, how, how.finish) for each in rows))
+    found = evaluate(tuple(Fold(how, how.finish).on(each) for each in plans), LazyRows(source))
     expected = data / 2, data / 2 + 1, data / 4, (data + 1) / 2, data
     for got, right in zip(found, expected, strict=True):
         assert np.array_equal(got[0], right)
@@ -53,11 +54,28 @@ def test_two_folds_of_the_same_rows_are_told_apart_and_one_fold_is_done_once():
 
     rows, how = LazyRows(opened(Blocks(opening))), CollectRows(1, "")
     below = RankCounts(np.array([1.5]), 1)
-    functions = (
-        fold(how, lambda pieces: how.finish(pieces).tolist()),
-        fold(below, lambda counts: counts.tolist()),
-        fold(how, lambda pieces: len(pieces)),
+    folds = (
+        Fold(how, lambda pieces: how.finish(pieces).tolist()),
+        Fold(below, lambda counts: counts.tolist()),
+        Fold(how, lambda pieces: len(pieces)),
     )
-    found = Together(functions)(rows)
+    found = evaluate(folds, rows)
     assert found == ([[1.0, 5.0, 2.0]], [[[1, 3], [1, 3]]], 2)
     assert len(passes) == 1
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_many_folds_of_one_pass_share_their_working_arrays(missing):
+    data = np.arange(100_000.0)
+    if missing:
+        data[::70_000] = np.nan
+    sums = [dp.clamp(0, end) >> dp.sum() >> dp.laplace(scale=1) for end in range(1, 41)]
+    query = dp.compose(sums)
+    query(data[:2])
+    tracemalloc.start()
+    try:
+        query(data)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 * data.nbytes

@@ -17,7 +17,7 @@ sql = pytest.importorskip("pyspark.sql", reason="needs Spark: pip install 'opend
 if shutil.which("java") is None:
     pytest.skip("Spark needs Java", allow_module_level=True)
 arrow = pytest.importorskip("pyarrow")
-of_pyspark = pytest.importorskip("opendp_lite.engines.libraries.of_pyspark")
+of_pyspark = pytest.importorskip("opendp_lite.engines.containers.of_pyspark")
 
 ROWS = 1203
 _generator = np.random.default_rng(13)

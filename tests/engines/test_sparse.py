@@ -16,13 +16,13 @@ import pytest
 import scipy.sparse as sp
 
 import opendp_lite as dp
-from opendp_lite.engines.door import opened
-from opendp_lite.engines.entries import EntryMap
-from opendp_lite.engines.sparse import KEEPING, SparseMatrix, SparseRows
-from opendp_lite.examples import Example, examples_of, rows_in
+from opendp_lite.engines.data.arrays import EntryMap
+from opendp_lite.engines.data.open_data import open_source as opened
+from opendp_lite.engines.data.sparse import KEEPING, SparseMatrix, SparseRows
+from opendp_lite.spaces.space import Example, examples_of, rows_in
 from opendp_lite.testing.datasets import neighbours
-from opendp_lite.testing.distances import exact_norms
-from opendp_lite.transformations.row_map import row_map_trusted
+from opendp_lite.testing.stable import exact_norms
+from opendp_lite.transformations.row_maps import row_map_trusted
 from tests.public_names import STEPS
 
 COLUMNS = 6
@@ -135,7 +135,7 @@ def test_the_order_of_rows_and_of_entries_and_the_blocks_change_nothing(stage, m
     assert np.array_equal(total(shuffled), expected)
     pieces = dp.Blocks(lambda: iter([matrix[:1], matrix[1:1], matrix[1:77], matrix[77:]]), COLUMNS)
     assert np.array_equal(total(pieces), expected)
-    monkeypatch.setattr("opendp_lite.engines.sparse.STORED_ENTRIES", 7)
+    monkeypatch.setattr("opendp_lite.engines.data.sparse.STORED_ENTRIES", 7)
     assert np.array_equal(total(matrix), expected)
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.engines.fold import Scratch
-from opendp_lite.engines.rank_counts import RankCounts
+from opendp_lite.engines.data.fold import Scratch
+from opendp_lite.engines.rows import RankCounts
 
 
 def test_numbers_at_a_point_are_not_below_it():

@@ -16,7 +16,7 @@ NEEDS = r"needs pyarrow, which is not installed; type: pip install \"opendp_lite
 
 
 def test_parquet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "opendp_lite.engines.arrow_files", None)
+    monkeypatch.setitem(sys.modules, "opendp_lite.engines.files.arrow", None)
     with pytest.raises(dp.ParameterError, match=f"dp.parquet {NEEDS}"):
         dp.parquet("visits.parquet")
 
@@ -34,7 +34,7 @@ def test_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
             return pa.table({"x": [1.0]}).__arrow_c_stream__(schema)
 
     assert dp.count()(Exports()) == 1
-    monkeypatch.setattr("opendp_lite.engines.door.find_spec", lambda name: None)
+    monkeypatch.setattr("opendp_lite.engines.data.open_data.find_spec", lambda name: None)
     with pytest.raises(dp.DataError, match=f"a Exports {NEEDS}"):
         dp.count()(Exports())
 

@@ -39,77 +39,74 @@ class Guards:
     parameters: str | None
 
 
+LOSS = "test_losses.py::test_the_loss_is_what_was_given"
 MEANS = Guards(
-    privacy="one_column/test_audits_of_means.py::test_half_the_noise_would_be_found",
-    budget="one_column/test_budgets_of_means.py::test_the_loss_is_what_was_given",
-    error="one_column/test_errors_of_means.py::test_releases_are_as_simulated",
-    data="one_column/test_means_on_any_data.py::test_rows_added_or_removed",
-    parameters="one_column/test_what_to_type.py::test_the_message_says_what_to_type",
+    privacy="means/test_audits_of_means.py::test_half_the_noise_would_be_found",
+    budget=LOSS,
+    error="means/test_errors_of_means.py::test_releases_are_as_simulated",
+    data="means/test_means_on_any_data.py::test_rows_added_or_removed",
+    parameters="means/test_what_to_type.py::test_the_message_says_what_to_type",
 )
 BALLS = Guards(
-    privacy="many_columns/test_audits_of_columns.py::test_columns",
-    budget="many_columns/test_audits_of_columns.py::test_the_loss_is_what_was_given",
-    error="many_columns/test_columns_with_errors.py::test_each_column_has_its_error_and_interval",
-    data="many_columns/test_columns_with_errors.py::test_any_data",
-    parameters="many_columns/test_tables_of_any_data.py::test_other_refusals",
+    privacy="columns/test_audits_of_columns.py::test_columns",
+    budget="columns/test_audits_of_columns.py::test_the_loss_is_what_was_given",
+    error="columns/test_columns_with_errors.py::test_each_column_has_its_error_and_interval",
+    data="columns/test_columns_with_errors.py::test_any_data",
+    parameters="columns/test_tables_of_any_data.py::test_other_refusals",
 )
 PROGRAMS = Guards(
-    privacy="many_columns/test_audits_of_programs.py::"
+    privacy="columns/test_audits_of_programs.py::"
     "test_nothing_is_found_in_programs_where_a_row_is_replaced",
-    budget="many_columns/test_tables_of_any_data.py::test_the_loss_is_what_was_asked_for",
-    error="many_columns/test_accuracy.py::test_the_private_error_on_gaussian_a",
-    data="many_columns/test_tables_of_any_data.py::test_rows_replaced",
-    parameters="many_columns/test_tables_of_any_data.py::test_other_refusals",
+    budget="columns/test_tables_of_any_data.py::test_the_loss_is_what_was_asked_for",
+    error="columns/test_accuracy.py::test_the_private_error_on_gaussian_a",
+    data="columns/test_tables_of_any_data.py::test_rows_replaced",
+    parameters="columns/test_tables_of_any_data.py::test_other_refusals",
 )
 NOISES = attrs.evolve(
     PROGRAMS,
-    privacy="many_columns/test_audits_of_programs.py::test_half_the_noise_would_be_found",
-    error="many_columns/test_accuracy.py::test_the_noise_has_the_stated_covariance",
+    privacy="columns/test_audits_of_programs.py::test_half_the_noise_would_be_found",
+    error="columns/test_accuracy.py::test_the_noise_has_the_stated_covariance",
 )
-SIMPLEX = "many_columns/test_simplex_vector_mean.py"
-CENTERED = "many_columns/test_centered_sum.py"
-WEIGHTED = "one_column/test_weighted_mean.py"
-BINARY = "many_columns/test_binary_mean.py"
-PICKED = "many_columns/test_multivariate_mean.py"
-UNBOUNDED = "one_column/test_unbounded_mean.py"
-FOUND = "many_columns/test_private_bounds.py"
-RATIOS = "one_column/test_ratios.py"
-COVARIANCE = "many_columns/test_covariance.py"
-SPREAD = "one_column/test_spread.py"
-PLANNING = "one_column/test_planning.py"
+SIMPLEX = "papers/test_simplex_vector_mean.py"
+CENTERED = "columns/test_centered_sum.py"
+WEIGHTED = "means/test_weighted_mean.py"
+BINARY = "columns/test_binary_mean.py"
+PICKED = "columns/test_multivariate_mean.py"
+UNBOUNDED = "means/test_unbounded_mean.py"
+FOUND = "columns/test_private_bounds.py"
+RATIOS = "means/test_ratios.py"
+COVARIANCE = "columns/test_covariance.py"
+SPREAD = "spread/test_spread.py"
+PLANNING = "means/test_planning.py"
 CURVES = "distributions/test_cdf.py"
 HISTOGRAMS = "distributions/test_histogram.py"
 BASES = "distributions/test_distribution.py"
-CHOSEN = "one_column/test_budgets_of_means.py::test_a_mean_says_which_was_chosen"
+CHOSEN = "means/test_budgets_of_means.py::test_a_mean_says_which_was_chosen"
 TWO_ROUNDS = "test_both_rounds_of_a_recentred_mean_cost_rho"
 SPREADS = Guards(
     privacy=f"{SPREAD}::test_nothing_is_found",
-    budget=f"{SPREAD}::test_the_loss_is_what_was_given",
+    budget=LOSS,
     error=f"{SPREAD}::test_every_shape",
     data=f"{SPREAD}::test_any_data",
     parameters=f"{SPREAD}::test_the_message_says_what_to_type",
 )
 GUARDS = {
     "mean": attrs.evolve(MEANS, privacy=CHOSEN),
-    "recentred_mean": attrs.evolve(
-        MEANS, budget=f"one_column/test_budgets_of_means.py::{TWO_ROUNDS}"
-    ),
-    "joint_mean": attrs.evolve(
-        MEANS, budget="one_column/test_budgets_of_means.py::test_the_loss_of_a_joint_noise"
-    ),
+    "recentred_mean": attrs.evolve(MEANS, budget=f"means/test_budgets_of_means.py::{TWO_ROUNDS}"),
+    "joint_mean": MEANS,
     "known_size_mean": attrs.evolve(
-        MEANS, data="one_column/test_means_on_any_data.py::test_rows_replaced"
+        MEANS, data="means/test_means_on_any_data.py::test_rows_replaced"
     ),
     "unbounded_mean": Guards(
         privacy=f"{UNBOUNDED}::test_audits_find_nothing",
-        budget=f"{UNBOUNDED}::test_the_loss_is_what_was_given",
+        budget=LOSS,
         error=f"{UNBOUNDED}::test_errors_are_near_those_of_the_best_bounds",
         data=f"{UNBOUNDED}::test_any_data",
         parameters=f"{UNBOUNDED}::test_refusals",
     ),
     "private_bounds": Guards(
         privacy=f"{FOUND}::test_audits_find_nothing",
-        budget=f"{FOUND}::test_the_loss_is_what_was_given",
+        budget=LOSS,
         error=f"{FOUND}::test_most_values_are_within",
         data=f"{FOUND}::test_any_data",
         parameters=f"{FOUND}::test_refusals",
@@ -117,32 +114,32 @@ GUARDS = {
     "simplex_mean": MEANS,
     "centered_mean": MEANS,
     "plug_in_mean": attrs.evolve(
-        MEANS, privacy="one_column/test_audits_of_means.py::test_nothing_is_found_with_another_loss"
+        MEANS, privacy="means/test_audits_of_means.py::test_nothing_is_found_with_another_loss"
     ),
     "resized_mean": attrs.evolve(
-        MEANS, data="one_column/test_means_on_any_data.py::test_rows_brought_to_a_noisy_number"
+        MEANS, data="means/test_means_on_any_data.py::test_rows_brought_to_a_noisy_number"
     ),
     "weighted_mean": Guards(
-        privacy="one_column/test_audits_of_means.py::test_weighted_means",
-        budget=f"{WEIGHTED}::test_the_loss_is_what_was_given",
+        privacy="means/test_audits_of_means.py::test_weighted_means",
+        budget=LOSS,
         error=f"{WEIGHTED}::test_its_error_is_that_of_a_simplex_of_weights",
-        data="one_column/test_means_on_any_data.py::test_weighted_means",
+        data="means/test_means_on_any_data.py::test_weighted_means",
         parameters=f"{WEIGHTED}::test_refusals",
     ),
     "gaussian_mean": attrs.evolve(
-        BALLS, error="many_columns/test_accuracy.py::test_the_noise_has_the_stated_covariance"
+        BALLS, error="columns/test_accuracy.py::test_the_noise_has_the_stated_covariance"
     ),
     "laplace_mean": BALLS,
     "l2_mechanism_mean": attrs.evolve(
         BALLS,
         error=f"{PICKED}::test_the_mean_of_a_ball_is_unbiased_and_as_noisy_as_stated",
-        parameters="many_columns/test_columns_with_errors.py::test_intervals_are_refused_in_words",
+        parameters="columns/test_columns_with_errors.py::test_intervals_are_refused_in_words",
     ),
     "simplex_vector_mean": Guards(
-        privacy="many_columns/test_audits_of_columns.py::test_columns",
-        budget=f"{SIMPLEX}::test_the_loss_is_what_was_given",
+        privacy="columns/test_audits_of_columns.py::test_columns",
+        budget=LOSS,
         error=f"{SIMPLEX}::test_errors_are_those_of_d_plus_one_noises",
-        data="one_column/test_means_on_any_data.py::test_simplex_means",
+        data="means/test_means_on_any_data.py::test_simplex_means",
         parameters=f"{SIMPLEX}::test_refusals",
     ),
     "elliptical_mean": NOISES,
@@ -158,21 +155,21 @@ GUARDS = {
     "plan_plus_mean": PROGRAMS,
     "iome_mean": PROGRAMS,
     "normal_variance": attrs.evolve(
-        PROGRAMS, error="many_columns/test_accuracy.py::test_variances_of_normal_columns"
+        PROGRAMS, error="columns/test_accuracy.py::test_variances_of_normal_columns"
     ),
     "quantile_by_search": attrs.evolve(
-        PROGRAMS, error="many_columns/test_accuracy.py::test_a_search_finds_its_quantile"
+        PROGRAMS, error="columns/test_accuracy.py::test_a_search_finds_its_quantile"
     ),
     "binary_mean": Guards(
         privacy=f"{BINARY}::test_audits_find_nothing",
-        budget=f"{BINARY}::test_the_loss_is_what_was_given",
+        budget=LOSS,
         error=f"{BINARY}::test_the_error_is_that_of_the_study",
         data=f"{BINARY}::test_any_data_gives_shares",
         parameters=f"{BINARY}::test_wrong_parameters_are_refused_in_words",
     ),
     "multivariate_mean": Guards(
         privacy=f"{PICKED}::test_the_explanation_says_which_and_why",
-        budget=f"{PICKED}::test_the_loss_is_what_was_given",
+        budget=LOSS,
         error=f"{PICKED}::test_the_explanation_says_which_and_why",
         data=f"{PICKED}::test_any_data_gives_a_mean_within_the_bound",
         parameters=f"{PICKED}::test_one_of_rho_and_epsilon",
@@ -233,6 +230,13 @@ GUARDS = {
         data=f"{BASES}::test_numbers_that_json_does_not_have_are_none",
         parameters=None,
     ),
+    "Estimates": Guards(
+        privacy=None,
+        budget=None,
+        error="../test_estimates.py::test_ends_are_exact_or_outside",
+        data="../test_estimates.py::test_it_is_frozen_compared_pickled_and_written",
+        parameters=None,
+    ),
     "Estimate": Guards(
         privacy=None,
         budget=None,
@@ -257,7 +261,7 @@ GUARDS = {
     "variance": SPREADS,
     "covariance": Guards(
         privacy=f"{COVARIANCE}::test_nothing_is_found",
-        budget=f"{COVARIANCE}::test_the_loss_is_what_was_given",
+        budget=LOSS,
         error=f"{COVARIANCE}::test_errors_are_as_large_as_they_say",
         data=f"{COVARIANCE}::test_any_data",
         parameters=f"{COVARIANCE}::test_the_message_says_what_to_type",
@@ -300,10 +304,10 @@ GUARDS = {
 def public() -> set[str]:
     """The public names that the estimators' rooms define, with the types of what they release."""
     released = {name: getattr(dp.releases, name).__module__ for name in dp.releases.__all__}
-    own = ("opendp_lite.estimators.", "opendp_lite.estimate.")
     return {
         *dp.estimators.__all__,
-        *(n for n, where in released.items() if f"{where}.".startswith(own)),
+        *(n for n, where in released.items() if where.startswith("opendp_lite.estimators.")),
+        *("Estimate", "Estimates"),
     }
 
 

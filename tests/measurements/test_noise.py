@@ -1,16 +1,22 @@
-"""Privacy maps against the laws that the noises declare, and against many releases."""
+"""Noise: its laws against the claims, many releases, one's own, and what it says of accuracy."""
 
 from __future__ import annotations
 
+import json
+import pickle
 from fractions import Fraction
+from itertools import combinations
+from math import exp, sqrt
+from operator import itemgetter
+from statistics import NormalDist
 
 import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.samplers.discrete_laplace import DiscreteLaplace
-from opendp_lite.samplers.rounded_gaussian import RoundedGaussian
-from opendp_lite.samplers.rounded_laplace import RoundedLaplace
+from opendp_lite.samplers.law import Noise, grid_for
+from opendp_lite.samplers.rounded_laws import DiscreteLaplace, RoundedGaussian, RoundedLaplace
+from tests.opened import Opened
 
 SMALL = [0.5, 3.0, 11.0]
 ORDERS = (1.0001, 1.5, 2.0, 8.0, 32.0)
@@ -186,17 +192,6 @@ def test_audit_comes_near_the_claim(seeded):
     assert found.lower_bound > 0.8
 
 
-def test_releases_have_one_shape_and_type():
-    pipeline = dp.clamp(0, 4) >> dp.sum() >> dp.gaussian(rho=0.5)
-    for data in ([], [1.0], [np.nan], [np.inf, -np.inf], [1e308] * 9, [5e-324]):
-        release = pipeline(data)
-        assert (release.shape, release.dtype) == ((1,), np.float64)
-        assert np.isfinite(release).all()
-    counted = dp.count() >> dp.laplace(epsilon=1)
-    assert type(counted([])) is int
-    assert type((dp.count() >> dp.gaussian(rho=1))([])) is float
-
-
 def test_noise_on_bare_vectors_and_numbers():
     mechanism = dp.vector(5) >> dp.gaussian(scale=1e-9)
     wild = np.array([1.0, np.nan, np.inf, -np.inf, 1e300])
@@ -247,42 +242,450 @@ def test_hand_built_grids_take_whole_numbers_only():
         (fine >> dp.laplace(scale=1))(np.array([1]))
 
 
-def test_insecure_releases_repeat_and_are_marked():
-    pipeline = dp.clamp(0, 4) >> dp.sum() >> dp.gaussian(rho=0.5)
-    first, second = (pipeline.insecure_release(DATA, seed=3) for _ in range(2))
-    assert first.value == second.value
-    assert "NOT PRIVATE" in repr(first)
-    assert not isinstance(first, np.ndarray)
-    assert pipeline(DATA) != pipeline(DATA)
+Totals = dp.Space[dp.Vectors]
+Aggregates = dp.Space[dp.Scalars | dp.Vectors]
+
+
+@dp.mechanism
+def geometric(
+    space: Aggregates, scale: int, claimed: int
+) -> dp.Measurement[Aggregates, dp.MaxDivergence]:
+    """Discrete Laplace noise of one scale, with the claim of another."""
+    exponent = space.domain.exponent
+    if exponent is None:
+        noise = RoundedLaplace(*grid_for(Fraction(scale)))
+    else:
+        noise = DiscreteLaplace(Fraction(scale) / Fraction(2) ** exponent, exponent)
+    return dp.measurements.added_noise(
+        space, noise, dp.MaxDivergence(), lambda norms: norms.l1 / claimed
+    )
+
+
+@dp.stage
+def turned(space: Totals) -> dp.Transformation[Totals, Totals]:
+    """The entries in the opposite order."""
+    return dp.Transformation(space, space, lambda value: value[::-1], lambda distance: distance)
+
+
+@dp.stage
+def doubled(space: Totals) -> dp.Transformation[Totals, Totals]:
+    """Twice the vector, in floats."""
+    output = dp.Space(dp.Vectors(space.domain.dimension), space.metric, unit=space.unit * 2)
+    return dp.Transformation(space, output, lambda value: 2 * value, lambda distance: distance * 2)
+
+
+@dp.mechanism
+def seen(space: Aggregates) -> dp.Measurement[Aggregates, dp.MaxDivergence]:
+    """Not private: hands out what a mechanism is given."""
+    return dp.Measurement(space, dp.MaxDivergence(), lambda value, entropy: value, lambda norms: 0)
+
+
+ROWS = np.array([[1.0, 5.0], [0.5, 2.0], [0.25, 0.0]])
+SUM = dp.records(columns=2) >> dp.clamp(0, [1, 5]) >> dp.sum()
+
+
+def test_a_step_may_follow_a_sum_or_a_count():
+    assert (SUM >> turned())(ROWS).tolist() == [7.0, 1.75]
+    assert (SUM >> turned() >> turned())(ROWS).tolist() == [1.75, 7.0]
+    assert (SUM >> doubled() >> turned())(ROWS).tolist() == [14.0, 3.5]
+    assert (SUM >> doubled()).map(1) == SUM.map(1) * 2
+    assert (SUM >> turned() >> dp.laplace(scale=2**-40))(ROWS).round(3).tolist() == [7.0, 1.75]
+    assert (SUM >> doubled() >> dp.gaussian(scale=2**-40))(ROWS).round(3).tolist() == [3.5, 14.0]
+    dp.assert_stable(dp.clamp(0, 1) >> dp.sum() >> turned())
+    dp.assert_stable(dp.clamp(0, 1) >> dp.sum() >> doubled())
+
+
+def test_what_a_mechanism_is_given_is_the_same_whatever_came_before():
+    for value in (
+        (SUM >> seen())(ROWS),
+        (SUM >> doubled() >> seen())(ROWS / 2),
+        (dp.vector(2) >> seen())([1.75, 7.0]),
+    ):
+        assert isinstance(value, dp.Grid)
+        assert value.exact == (Fraction(7, 4), Fraction(7))
+        assert (value + 1).tolist() == [2.75, 8.0]
+        assert list(value) == value.floats.tolist() == np.asarray(value).tolist() == [1.75, 7.0]
+        assert (value[1], len(value), value[::-1].exact[0]) == (7.0, 2, 7)
+    assert float((dp.count() >> seen())([1.0, 2.0])) == 2
+
+
+def test_folds_of_ones_own_steps_still_share_one_pass():
+    rows = Opened(ROWS, columns=2)
+    both = dp.compose(
+        dp.clamp(0, [1, 5]) >> dp.sum() >> turned() >> dp.laplace(epsilon=1),
+        dp.clamp(0, [1, 5]) >> dp.sum() >> doubled() >> dp.compose(dp.laplace(epsilon=1)),
+        dp.count() >> dp.laplace(epsilon=1),
+    )
+    (dp.records(columns=2) >> both)(rows.blocks)
+    assert rows.times == 1
+
+
+def test_results_that_belie_the_output_space_are_refused():
+    @dp.stage
+    def rounded(space: Totals) -> dp.Transformation[Totals, Totals]:
+        return dp.Transformation(space, space, np.asarray, lambda distance: distance)
+
+    @dp.stage
+    def shorter(space: Totals) -> dp.Transformation[Totals, Totals]:
+        output = dp.Space(dp.Vectors(2), space.metric, unit=space.unit)
+        return dp.Transformation(space, output, lambda value: value[:1] * 1, lambda d: d)
+
+    with pytest.raises(dp.SpaceError, match="whole multiples"):
+        (SUM >> rounded())(ROWS)
+    with pytest.raises(dp.SpaceError, match=r"the shape \(1,\), not \(2,\)"):
+        (SUM >> shorter())(ROWS)
+
+
+def returning(result, dimension=None):
+    """A step after an aggregate. Its results are floats where a dimension is said."""
+
+    @dp.stage
+    def step(space: Aggregates) -> dp.Transformation[Aggregates, Aggregates]:
+        floats = None if dimension is None else dp.Vectors(dimension)
+        output = space if floats is None else dp.Space(floats, space.metric, unit=space.unit)
+        return dp.Transformation(space, output, result, lambda distance: distance)
+
+    return step()
 
 
 @pytest.mark.parametrize(
-    ("make", "words"),
+    "result",
     [
-        *(
-            (lambda name=name, bad=bad: noise(name, bad), "0|finite|number")
-            for name in ("rho", "scale", "epsilon")
-            for bad in (0, -1, np.nan, np.inf, "1")
-        ),
-        (lambda: dp.gaussian(epsilon=1, delta=0), "between 0 and 1"),
-        (lambda: dp.gaussian(epsilon=1, delta=1), "between 0 and 1"),
-        (lambda: dp.gaussian(epsilon=1), "delta is missing"),
-        (lambda: dp.gaussian(delta=0.1), "epsilon is missing"),
-        (lambda: dp.gaussian(rho=1, scale=1), "one of"),
-        (lambda: dp.gaussian(rho=1, epsilon=1, delta=0.1), "one of"),
-        (lambda: dp.laplace(scale=1, epsilon=1), "one of"),
-        (lambda: dp.clamp(0, 100) >> dp.gaussian(rho=1), r"Put sum\(\) or count\(\) between"),
-        (lambda: dp.gaussian(rho=1).map(-1), "at least 0"),
-        (lambda: dp.gaussian(rho=1).map(np.nan), "finite"),
-        (lambda: (dp.vector(3) >> dp.gaussian(rho=1))(np.zeros(4)), "3 entries"),
+        lambda value: dp.Grid(value.steps / 2, value.exponent),
+        lambda value: dp.Grid((value.steps / 2).astype(np.float32), value.exponent),
+        lambda value: dp.Grid(np.array([Fraction(1, 2)] * len(value)), value.exponent),
+        lambda value: dp.Grid(value.steps.reshape(1, -1), value.exponent),
     ],
 )
-def test_refusals(make, words):
-    with pytest.raises(dp.OpenDPLiteError, match=words):
-        make()
+def test_steps_of_a_grid_that_are_not_whole_are_refused(result):
+    """Their fractions would be rounded off after the stability map was taken, or the grid lost."""
+    for total, data in ((dp.count(), [1.0] * 3), (SUM, ROWS)):
+        with pytest.raises(dp.SpaceError, match="whole multiples"):
+            (total >> returning(result) >> dp.laplace(epsilon=1))(data)
+    with pytest.raises(dp.SpaceError, match="whole multiples"):
+        (SUM >> returning(result, dimension=2) >> dp.laplace(epsilon=1))(ROWS)
 
 
-def noise(name: str, bad: object):
-    if name == "epsilon":
-        return dp.laplace(epsilon=bad)
-    return dp.gaussian(**{name: bad})
+def test_a_grid_of_other_steps_than_the_space_says_is_refused():
+    for total, data in ((dp.count(), [1.0] * 3), (SUM, ROWS)):
+        other = returning(lambda value: dp.Grid(value.steps, value.exponent + 1))
+        with pytest.raises(dp.SpaceError, match="whole multiples"):
+            (total >> other >> dp.laplace(epsilon=1))(data)
+    finer = returning(lambda value: dp.Grid(value.steps, value.exponent - 1), dimension=2)
+    found = (SUM >> finer >> dp.laplace(scale=2**-40))(ROWS)
+    assert found.round(3).tolist() == [0.875, 3.5]
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint16, np.int64, np.uint64, object])
+@pytest.mark.parametrize(
+    "noise", [dp.laplace(scale=2**-40), dp.gaussian(scale=2**-60), dp.gaussian(scale=2**60)]
+)
+def test_whole_steps_of_any_type_are_as_good(noise, kind):
+    def made(kind):
+        steps = np.array([100, 7] * 9).astype(kind)
+        wide = dp.records(columns=18) >> dp.clamp(0, 1) >> dp.sum()
+        pipeline = wide >> returning(lambda value: dp.Grid(steps, value.exponent)) >> noise
+        return pipeline.insecure_release(np.zeros((2, 18)), seed=1).value.tolist()
+
+    assert made(kind) == made(np.int64)
+
+
+@pytest.mark.parametrize("kind", [complex, object])
+def test_results_that_are_no_real_numbers_count_as_missing_in_silence(kind, recwarn):
+    def root(value):
+        return np.emath.sqrt(value - 5).astype(kind)
+
+    pipeline = SUM >> returning(root, dimension=2) >> dp.laplace(scale=2**-30)
+    assert pipeline(ROWS).round(3).tolist() == [0.0, 1.414]
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize(
+    "space",
+    [dp.scalar(), dp.vector(2, dp.metrics.L1Distance()), dp.count().bind(dp.records())],
+    ids=repr,
+)
+def test_noise_of_ones_own_costs_what_its_map_says(space):
+    pipeline = space >> geometric(4, claimed=4)
+    assert pipeline.loss(1) == Fraction(1, 4)
+    assert pipeline.facts.laws[0].scale > 0
+
+
+def test_half_the_noise_of_ones_own_is_caught(seeded):
+    """Nothing is found of the true claim, and of half the noise with a probability of 1e-7."""
+    total = dp.clamp(0, 1) >> dp.sum()
+    dp.audit(total >> geometric(1, claimed=1), [0.5], [0.5, 1.0], releases=3000)
+    with pytest.raises(AssertionError, match="at least"):
+        dp.audit(total >> geometric(1, claimed=2), [0.5], [0.5, 1.0], releases=3000)
+
+
+def test_noise_for_its_own_grid_is_refused_elsewhere() -> None:
+    @dp.mechanism
+    def whole_steps(space: Aggregates) -> dp.Measurement[Aggregates, dp.MaxDivergence]:
+        """Noise of a step of 1, whatever the values."""
+        noise = DiscreteLaplace(Fraction(2), 0)
+        return dp.measurements.added_noise(
+            space, noise, dp.MaxDivergence(), lambda norms: norms.l1 / 2
+        )
+
+    assert (dp.count() >> whole_steps()).map(1) == 0.5
+    with pytest.raises(dp.SpaceError, match=r"multiples of 2\^0, and the values are floats"):
+        dp.scalar() >> whole_steps()
+    with pytest.raises(dp.SpaceError, match=r"values are multiples of 2\^-\d+\. Put count\(\)"):
+        (dp.clamp(0, 1) >> dp.sum() >> whole_steps()).map(1)
+    with pytest.raises(dp.SpaceError, match="RoundedLaplace, which is for all values"):
+        (dp.clamp(0, 1) >> dp.sum() >> whole_steps()).map(1)
+
+
+def test_a_step_for_one_number_says_so_to_a_vector_and_the_reverse() -> None:
+    @dp.mechanism
+    def of_a_count(
+        space: dp.Space[dp.Scalars],
+    ) -> dp.Measurement[dp.Space[dp.Scalars], dp.MaxDivergence]:
+        """For one number."""
+        return dp.laplace(epsilon=1).bind(space)
+
+    @dp.mechanism
+    def of_a_sum(space: Totals) -> dp.Measurement[Totals, dp.MaxDivergence]:
+        """For a vector."""
+        return dp.laplace(epsilon=1).bind(space)
+
+    with pytest.raises(
+        dp.SpaceError, match=r"needs one number; .* dp\.Space\[dp\.Scalars \| dp\.V"
+    ):
+        dp.clamp(0, 1) >> dp.sum() >> of_a_count()
+    with pytest.raises(dp.SpaceError, match=r"gives one number\. .* dp\.Space\[dp\.Scalars\]"):
+        dp.count() >> of_a_sum()
+
+
+COUNT = dp.count() >> dp.laplace(epsilon=1)
+WIDE = dp.records(columns=20) >> dp.clamp(0, 1) >> dp.sum()
+TWO_SIDED = NormalDist().inv_cdf(0.975)
+
+
+def test_a_count_in_closed_form():
+    """P(|noise| > 3) = 2 e^-4 / (1 + e^-1) = 0.0268, and P(|noise| > 2) = 0.0728."""
+    assert COUNT.accuracy(0.95) == 3
+    assert COUNT.accuracy(1 - 2 * exp(-3) / (1 + exp(-1)) - 1e-9) == 2
+    assert (dp.records() >> COUNT).accuracy(0.95) == 3
+
+
+def test_sums_in_closed_form():
+    summed = dp.clamp(0, 4) >> dp.sum()
+    assert (summed >> dp.gaussian(scale=3)).accuracy(0.95) == pytest.approx(3 * TWO_SIDED, 1e-4)
+    assert (summed >> dp.laplace(scale=3)).accuracy(0.95) == pytest.approx(3 * np.log(20), 1e-4)
+    both = summed >> dp.gaussian(epsilon=1, delta=1e-6)
+    deviation = both.bound.facts.laws[0].standard_deviation
+    assert both.accuracy(0.95) == pytest.approx(deviation * TWO_SIDED, 1e-4)
+
+
+def test_jointly_counts_every_entry():
+    noisy = WIDE >> dp.gaussian(scale=1)
+    each = NormalDist().inv_cdf((1 + 0.95 ** (1 / 20)) / 2)
+    assert noisy.accuracy(0.95) == pytest.approx(TWO_SIDED, 1e-4)
+    assert noisy.accuracy(0.95, jointly=True) == pytest.approx(each, 1e-4)
+
+
+def test_parts_of_compose_have_one_number_each():
+    summed = dp.select([0, 1, 2]) >> dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(scale=2)
+    counted = dp.count() >> dp.gaussian(scale=5)
+    both = dp.records(3) >> dp.compose(summed, dp.compose(counted))
+    assert both.accuracy(0.95) == pytest.approx(np.array([2, 5]) * TWO_SIDED, 1e-4)
+    each = NormalDist().inv_cdf((1 + 0.95 ** (1 / 4)) / 2)
+    assert both.accuracy(0.95, jointly=True) == pytest.approx(np.array([2, 5]) * each, 1e-4)
+
+
+def test_a_conversion_keeps_it_and_a_function_drops_it():
+    assert COUNT.to_zcdp().to_approximate(1e-6).accuracy(0.95) == 3
+    for nothing in (
+        COUNT >> float,
+        dp.compose(COUNT, COUNT) >> itemgetter(0),
+        dp.compose(COUNT, dp.private_quantile(0.5, bounds=(0, 1), epsilon=1)),
+        dp.mean(0, 1, epsilon=1),
+        dp.adaptive(lambda ask: ask(COUNT), dp.epsilon(1)),
+    ):
+        with pytest.raises(dp.SpaceError, match=r"expected_error.*confidence=0.95"):
+            nothing.accuracy(0.95)
+    with pytest.raises(dp.ParameterError, match=r"95 % is 0\.95"):
+        COUNT.accuracy(95)
+
+
+def test_a_confidence_changes_neither_noise_nor_loss():
+    plain, asked = (WIDE >> dp.gaussian(rho=0.5, **c) for c in ({}, {"confidence": 0.9}))
+    rows = np.full((50, 20), 0.3)
+    found = asked.insecure_release(rows, seed=7).value
+    assert found.values == pytest.approx(plain.insecure_release(rows, seed=7).value, abs=0)
+    assert asked.map(1) == plain.map(1)
+    assert asked.accuracy(0.9) == plain.accuracy(0.9)
+    half = (found.intervals[:, 1] - found.values).max()
+    assert half == pytest.approx(asked.accuracy(0.9))
+    joint = (found.values - found.joint_intervals[:, 0])[found.joint_intervals[:, 0] > 0]
+    assert joint == pytest.approx(asked.accuracy(0.9, jointly=True))
+
+
+def test_one_number_is_an_estimate_and_several_are_estimates():
+    one = dp.clamp(0, 1) >> dp.sum() >> dp.laplace(epsilon=1, confidence=0.9)
+    assert type(one([0.5])) is dp.Estimate
+    assert type((dp.count() >> dp.gaussian(rho=1, confidence=0.9))([0.5])) is dp.Estimate
+    several = (WIDE >> dp.laplace(epsilon=1, confidence=0.9))(np.zeros((3, 20)))
+    assert type(several) is dp.releases.Estimates
+    assert len(several) == 20
+    assert pickle.loads(pickle.dumps(several)) == several
+    assert json.loads(json.dumps(several.as_dict()))["confidence"] == 0.9
+
+
+def test_a_count_of_nobody_has_an_interval_from_nothing():
+    """The value is unbiased, so it may be negative; no interval reaches below 0."""
+    counted = dp.count() >> dp.laplace(epsilon=0.1, confidence=0.9)
+    found = [counted.insecure_release([], seed=s).value for s in range(200)]
+    assert min(each.value for each in found) < -3
+    assert min(min(each.interval) for each in found) == 0
+    assert sum(each.interval[0] <= 0 <= each.interval[1] for each in found) >= 155
+    signed = dp.clamp(-1, 1) >> dp.sum() >> dp.laplace(epsilon=0.1, confidence=0.9)
+    assert min(signed.insecure_release([], seed=s).value.interval[0] for s in range(20)) < 0
+
+
+@pytest.mark.parametrize("noise", [dp.laplace, dp.gaussian])
+def test_coverage_one_by_one_and_together(noise):
+    """2000 vectors of 20: a failure has a probability below 1e-6 (5 deviations each side)."""
+    pipeline = WIDE >> noise(scale=3, confidence=0.9)
+    rows = np.full((100, 20), 0.7)
+    truth = np.asarray(WIDE(rows))
+    found = [pipeline.insecure_release(rows, seed=s).value for s in range(2000)]
+    ends = np.array([each.intervals for each in found])
+    share = ((ends[..., 0] <= truth) & (truth <= ends[..., 1])).mean()
+    assert abs(share - 0.9) < 5 * sqrt(0.09 / 40_000) + 1e-3
+    ends = np.array([each.joint_intervals for each in found])
+    share = ((ends[..., 0] <= truth) & (truth <= ends[..., 1])).all(axis=1).mean()
+    assert abs(share - 0.9) < 5 * sqrt(0.09 / 2000) + 1e-3
+
+
+def test_coverage_of_entries_that_depend_on_each_other():
+    """One entry has its confidence, all together at least theirs; 5 deviations, as above."""
+    pipeline = dp.vector(20) >> dp.measurements.l2_mechanism(scale=3, confidence=0.9)
+    found = [pipeline.insecure_release(np.zeros(20), seed=s).value for s in range(2000)]
+    ends = np.array([each.intervals for each in found])[:, 7]
+    assert abs(((ends[:, 0] <= 0) & (ends[:, 1] >= 0)).mean() - 0.9) < 5 * sqrt(0.09 / 2000)
+    ends = np.array([each.joint_intervals for each in found])
+    share = ((ends[..., 0] <= 0) & (ends[..., 1] >= 0)).all(axis=1).mean()
+    assert 0.9 - 5 * sqrt(0.09 / 2000) < share < 0.96
+    assert found[0].standard_errors[0] == pytest.approx(3 * sqrt(21), 1e-6)
+
+
+def test_discrete_noise_covers_at_least_what_is_asked():
+    counted = dp.count() >> dp.laplace(epsilon=1, confidence=0.9)
+    found = [counted.insecure_release([1.0] * 50, seed=s).value for s in range(4000)]
+    share = np.mean([each.interval[0] <= 50 <= each.interval[1] for each in found])
+    truly = 1 - 2 * exp(-3) / (1 + exp(-1))
+    assert abs(share - truly) < 5 * sqrt(truly * (1 - truly) / 4000)
+    assert {each.interval[1] - each.value for each in found} == {2}
+
+
+def test_hostile_values_have_intervals_too():
+    noisy = dp.vector(5) >> dp.laplace(scale=1e-9, confidence=0.5)
+    with np.errstate(all="raise"):
+        found = noisy(np.array([np.nan, np.inf, -np.inf, 1e308, 5e-324]))
+    assert np.all(found.intervals[:, 0] <= found.values)
+    assert np.all(found.values <= found.intervals[:, 1])
+    assert found[0].value == pytest.approx(0, abs=1e-7)
+
+
+def test_ends_are_rounded_outwards_where_floats_are_coarse():
+    found = (dp.scalar() >> dp.laplace(scale=1e-3, confidence=0.5))(2.0**53)
+    low, high = (Fraction(end) for end in found.interval)
+    half = Fraction((dp.scalar() >> dp.laplace(scale=1e-3)).accuracy(0.5))
+    assert low <= Fraction(found.value) - half
+    assert high >= Fraction(found.value) + half
+
+
+class Undeclared(Noise):
+    """Noise of which nothing is known."""
+
+    exponent = 0
+
+    def draw(self, count, offsets, entropy):
+        return np.zeros(count, dtype=np.int64)
+
+
+def test_noise_without_a_law_has_no_interval():
+    space, noise = dp.vector(2), Undeclared()
+    with pytest.raises(dp.ParameterError, match="declares no law"):
+        dp.measurements.added_noise(
+            space, noise, dp.MaxDivergence(), lambda n: n.l2_squared, confidence=0.9
+        )
+
+
+def test_an_audit_sees_through_estimates():
+    honest = dp.clamp(0, 1) >> dp.sum() >> dp.laplace(epsilon=1, confidence=0.9)
+    found = dp.audit(honest, [0.0] * 9, [0.0] * 9 + [1.0], releases=2000)
+    assert 0 < found.lower_bound <= found.claim
+
+
+RELEASES = 300
+TOTAL = dp.clamp(-1, 1) >> dp.sum()
+NOISES = {
+    "laplace": TOTAL >> dp.laplace(epsilon=1),
+    "gaussian": TOTAL >> dp.gaussian(rho=0.5),
+    "discrete": dp.transformations.indicator_below(0.5) >> dp.sum() >> dp.laplace(epsilon=1),
+    "l2_mechanism": dp.clip_to_norm(1) >> dp.sum() >> dp.measurements.l2_mechanism(epsilon=1),
+    "core": dp.clamp(-1, 1) >> dp.measurements.sum_and_count(epsilon=1),
+}
+PARTS = {
+    "laplace": TOTAL >> dp.laplace(epsilon=1),
+    "gaussian": TOTAL >> dp.gaussian(epsilon=1, delta=1e-6),
+    "count": dp.count() >> dp.laplace(epsilon=1),
+}
+
+
+def flat(release) -> list[float]:
+    parts = release if isinstance(release, tuple) else (release,)
+    return [float(x) for part in parts for x in np.atleast_1d(part)]
+
+
+def check(noises: np.ndarray) -> None:
+    """No two columns are equal, opposite, or a fixed number apart more often than by chance."""
+    for i, j in combinations(range(noises.shape[1]), 2):
+        a, b = noises[:, i], noises[:, j]
+        for apart in (a - b, a + b):
+            _, times = np.unique(apart, return_counts=True)
+            assert times.max() <= RELEASES / 2
+        assert abs(np.corrcoef(a, b)[0, 1]) < 6 / RELEASES**0.5
+
+
+@pytest.mark.parametrize("columns", [2, 3, 8, 9])
+@pytest.mark.parametrize("name", NOISES)
+def test_entries_of_a_release(name, columns):
+    pipeline = dp.records(columns=columns) >> NOISES[name]
+    rows = np.zeros((2, columns))
+    noises = [flat(pipeline.insecure_release(rows, seed).value) for seed in range(RELEASES)]
+    check(np.array(noises))
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_parts_of_a_composition(name):
+    if name == "gaussian":
+        pipeline = dp.compose(PARTS[name], PARTS[name])
+    else:
+        pipeline = dp.compose(PARTS[name], PARTS[name], dp.count() >> dp.laplace(epsilon=1))
+    noises = [flat(pipeline.insecure_release([0.0], seed).value) for seed in range(RELEASES)]
+    check(np.array(noises))
+
+
+def test_queries_of_a_program():
+    query = TOTAL >> dp.gaussian(rho=0.1)
+
+    def program(ask):
+        return ask(query), ask(query), ask(dp.compose(query, query))
+
+    pipeline = dp.adaptive(program, dp.rho(1)) >> (lambda found: (*found[:2], *found[2]))
+    noises = [flat(pipeline.insecure_release([0.0], seed).value) for seed in range(RELEASES)]
+    check(np.array(noises))
+
+
+@pytest.mark.parametrize("name", NOISES)
+def test_a_seed_repeats_a_release_and_nothing_else_does(name):
+    """Three of the least noise are equal once in 5e10 by chance."""
+    first, second = (NOISES[name].insecure_release([0.5], seed=3) for _ in range(2))
+    assert flat(first.value) == flat(second.value)
+    assert "NOT PRIVATE" in repr(first)
+    assert name == "discrete" or len({tuple(flat(NOISES[name]([0.5]))) for _ in range(3)}) > 1

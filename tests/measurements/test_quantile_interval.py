@@ -12,9 +12,8 @@ import pytest
 from scipy.stats import binom
 
 import opendp_lite as dp
-from opendp_lite.engines.deferred import release_of
-from opendp_lite.measurements._quantile_interval import IntervalLaw, Stretches, sampling_of
-from opendp_lite.measurements._quantile_lines import CandidateLine, LatticeLine
+from opendp_lite.measurements.quantile.lines import CandidateLine, LatticeLine
+from opendp_lite.measurements.quantile.release import IntervalLaw, Stretches, sampling_of
 from opendp_lite.samplers.lattice import LinearLattice
 
 REPLACE = dp.ChangeOneDistance()
@@ -39,7 +38,7 @@ def built(relation: str, q=0.5, *, sampling: bool = False, confidence: float = 0
 
 def law_of(bound) -> IntervalLaw:
     """The law of the interval that a bound measurement draws."""
-    return release_of(bound.function).laws[0]
+    return bound.function.law.laws[0]
 
 
 def exponents(law: IntervalLaw, cells: tuple[int, ...], *middles: int) -> list[Fraction]:
@@ -359,7 +358,7 @@ def test_shapes():
 def test_half_of_the_loss_is_for_the_intervals():
     for loss in ({"epsilon": 1}, {"rho": 0.2}):
         bound = dp.private_quantile(0.5, bounds=(0, 1), confidence=0.95, **loss).bind(dp.records())
-        release = release_of(bound.function)
+        release = bound.function.law
         value = release.numbers.choosers[0].laws[0].slope
         assert value == release.laws[0].slope
         ((_, given),) = loss.items()
@@ -395,31 +394,6 @@ def test_ends_hold_their_cells():
     assert LINE.ends(-3, 99) == (0.0, 16.0)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"sampling": True}, "add confidence=0.95"),
-        ({"confidence": 0.9, "sampling": 2}, "True or False"),
-        ({"confidence": 95}, "0.95"),
-        ({"confidence": 1}, "between 0 and 1"),
-        ({"confidence": 100}, "out of reach, ask for 0.99"),
-        ({"confidence": 150}, "between 0 and 1"),
-        ({"confidence": 1e-17}, "between 1e-9"),
-        ({"confidence": 1e-300}, "between 1e-9"),
-        ({"confidence": 1 - Fraction(1, 10**30)}, "at most 1 - 1e-20"),
-        ({"confidence": 1 - Fraction(1, 10**10)}, "between 1e-9"),
-        ({"confidence": 0.9999999999999999, "sampling": True}, "between 1e-9"),
-        ({"confidence": "high"}, "confidence"),
-        ({"confidence": 0.9, "quantiles": [0, 0.5]}, "have no interval"),
-        ({"confidence": 0.9, "quantiles": 1}, "have no interval"),
-    ],
-)
-def test_refusals(arguments, words):
-    given = {"quantiles": 0.5, "bounds": (0, 1), "rho": 1, **arguments}
-    with pytest.raises(dp.OpenDPLiteError, match=words):
-        dp.private_quantile(**given).map(1)
-
-
 @pytest.mark.parametrize("confidence", [1e-9, 1 - Fraction(1, 10**9)])
 @pytest.mark.parametrize("sampling", SAMPLING)
 def test_the_least_and_the_most_that_may_be_asked_for(confidence, sampling):
@@ -427,26 +401,3 @@ def test_the_least_and_the_most_that_may_be_asked_for(confidence, sampling):
         0.5, bounds=(0, 1), epsilon=1, confidence=confidence, sampling=sampling
     )([0.5] * 9)
     assert np.isfinite([found.standard_error, *found.interval]).all()
-
-
-def test_typed_refusals_come_when_they_are_typed():
-    with pytest.raises(dp.ParameterError, match="between 1e-9"):
-        dp.private_quantile(0.5, bounds=(0, 1), epsilon=1, confidence=1e-17)
-
-
-@pytest.mark.parametrize("data", [[], [np.nan], [np.inf, -np.inf], [5e-324] * 9, [1e308] * 40])
-@pytest.mark.parametrize("loss", [1e-300, 1e-6, 1, 1e300])
-def test_no_value_and_no_loss_makes_trouble(data, loss):
-    for name in ("rho", "epsilon"):
-        for how in (
-            {"bounds": (-(2.0**900), 2.0**900)},
-            {"bounds": (0, 5e-324)},
-            {"bounds": (1e300 / 2**100, 2e300 / 2**100), "scale": "log"},
-            {"bounds": (-1, 1), "scale": "asinh", "unit": Fraction(1, 10**400)},
-            {"candidates": [-1e308, 1e308]},
-        ):
-            found = dp.private_quantile(
-                [0.1, 0.5, 0.6, 0.9], **how, **{name: loss}, confidence=0.95, sampling=True
-            )(data)
-            for each in found:
-                assert np.isfinite([each.value, each.standard_error, *each.interval]).all()

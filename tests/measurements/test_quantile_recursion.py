@@ -1,4 +1,4 @@
-"""Several quantiles by recursion: the loss of the exact law of all choices together."""
+"""Several quantiles by recursion: the loss of the exact law of all choices and counts together."""
 
 from __future__ import annotations
 
@@ -6,19 +6,29 @@ from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
 from itertools import combinations_with_replacement, product
+from math import expm1
+from typing import Any
 
 import attrs
 import numpy as np
 import pytest
-from scipy.stats import chi2
+from scipy.stats import chi2, kstest, laplace, norm
 
 import opendp_lite as dp
-from opendp_lite.engines.deferred import release_of
-from opendp_lite.errors import ParameterError
-from opendp_lite.measurements import _quantile_tree
-from opendp_lite.measurements._quantile_lines import CandidateLine, LatticeLine, PlacedHere
-from opendp_lite.measurements._quantile_tree import Branch, Prices, cells_by_parts, planned
-from opendp_lite.samplers.entropy import InsecureSeededEntropy
+from opendp_lite.base.errors import ParameterError
+from opendp_lite.measurements.quantile import tree as _quantile_tree
+from opendp_lite.measurements.quantile.lines import CandidateLine, LatticeLine, PlacedHere
+from opendp_lite.measurements.quantile.release import Alone
+from opendp_lite.measurements.quantile.tree import (
+    Branch,
+    Prices,
+    PricesOfPure,
+    _estimated_error,
+    cells_by_parts,
+)
+from opendp_lite.measurements.quantile.tree import plan_choices as planned
+from opendp_lite.numbers.grid import Grid
+from opendp_lite.samplers.entropy import Entropy, InsecureSeededEntropy
 from opendp_lite.samplers.lattice import AsinhLattice, LinearLattice, Stretch
 from opendp_lite.samplers.rank_choice import RankLaw
 from opendp_lite.testing.datasets import containers
@@ -44,7 +54,7 @@ def built(wanted, relation: str, **loss):
 
 def root_of(bound) -> Branch:
     """The choices that a bound measurement makes, with the slopes that it draws with."""
-    return release_of(bound.function).choosers[0].root
+    return bound.function.law.choosers[0].root
 
 
 @cache
@@ -514,7 +524,7 @@ def test_columns_share_the_loss_and_paths_use_it_up(relation, loss):
         DECILES, bounds=(0, 1), shares=[1, 3], **loss
     )
     prices = Prices(2 if "rho" in loss else 1, relation == "replace")
-    paid = [chooser.root.cost(prices) for chooser in release_of(bound.function).choosers]
+    paid = [chooser.root.cost(prices) for chooser in bound.function.law.choosers]
     assert sum(paid) <= bound.loss(1) == next(iter(loss.values()))
     assert float(sum(paid) / bound.loss(1)) == pytest.approx(1, abs=1e-14)
     assert float(paid[1] / paid[0]) == pytest.approx(3)
@@ -582,14 +592,20 @@ def test_many_quantiles():
     assert np.abs(found - wanted).max() < 0.02
 
 
+@pytest.mark.parametrize("wanted", [[0.5, 0.3], [0.5, 0.3, 0.7, 1]], ids=len)
 @pytest.mark.parametrize("way", WAYS, ids=str)
-def test_every_container_gives_the_same_release(way):
-    data = np.random.default_rng(3).uniform(0, 100, (300, 2))
-    data[::50] = np.nan
-    pipeline = dp.records(columns=2) >> dp.private_quantile([0.5, 0.3, 0.7, 1], rho=1, **way)
+def test_every_container_and_order_gives_the_same_release(way, wanted):
+    generator = np.random.default_rng(3)
+    data = generator.uniform(0, 100, (300, 2))
+    data[::50], data[1::60], data[2::70] = np.nan, -np.inf, -0.0
+    kept = data.copy()
+    pipeline = dp.records(columns=2) >> dp.private_quantile(wanted, rho=1, **way)
     expected = pipeline.insecure_release(data, 4).value
-    for name, container in containers(data):
-        assert np.array_equal(pipeline.insecure_release(container, 4).value, expected), name
+    # Rows of one cell get places in the order in which they come, where a cut may fall.
+    orders = [("another order", generator.permutation(data))] if len(wanted) == 2 else []
+    for name, each in [*containers(data), *orders]:
+        assert np.array_equal(pipeline.insecure_release(each, 4).value, expected), name
+    assert np.array_equal(data, kept, equal_nan=True)
 
 
 def test_audit_finds_nothing(seeded):
@@ -598,3 +614,150 @@ def test_audit_finds_nothing(seeded):
     dp.audit(
         quartiles, [0.1, 0.1], [0.1, 0.1, 0.9], releases=300, score=lambda x: float(x[2] > 0.5)
     )
+
+
+ZERO, HALF = Fraction(0), Fraction(1, 2)
+
+
+@pytest.mark.parametrize("replaces", [False, True])
+@pytest.mark.parametrize("counted", [Fraction(1, 1000), Fraction(1, 100)])
+def test_a_count_with_laplace_noise_costs_its_divergence(replaces, counted):
+    """Half of the price would be below the divergence of Laplace noise, e + exp(-e) - 1."""
+    part = Branch(0, Fraction(1, 2), ZERO, counted, None, None)
+    pure = float(part.cost(Prices(1, replaces)))
+    least = pure + expm1(-pure)
+    assert least <= part.cost(PricesOfPure(2, replaces)) <= 1.02 * least
+
+
+ROWS, STEEP, FINE = 20_000, Fraction(1, 100), Fraction(1000)
+
+
+def found_beside_a_cut(below: Fraction, above: Fraction, runs: int, power: int) -> np.ndarray:
+    """A median with a noisy count, and a quantile of the rows on either side of it."""
+    sides = (Branch(i, q, FINE, ZERO, None, None) for i, q in ((0, below), (2, above)))
+    root = Branch(1, HALF, STEEP, STEEP, *sides)
+    prices, entropy = Prices(power, replaces=False), InsecureSeededEntropy(6)
+    return np.array(
+        [
+            cells_by_parts(
+                root,
+                prices,
+                PlacedHere(np.arange(ROWS, dtype=np.int64), Stretch(0, ROWS), 0),
+                3,
+                entropy,
+            )
+            for _ in range(runs)
+        ],
+        dtype=float,
+    ).T
+
+
+@pytest.mark.parametrize(("power", "law"), [(1, laplace(scale=50)), (2, norm(scale=100))])
+def test_quantiles_beside_a_cut_know_its_count_through_its_noise_alone(power, law):
+    """A row has each number, so the released quantiles tell the noise that moved them.
+
+    Without noise, or with noise of half the scale, one row would change them for no price.
+    """
+    low, cut, high = found_beside_a_cut(HALF, HALF, 600, power)
+    trusted = 1 / (1 + Prices(power, replaces=False).count_variance)
+    error = cut - ROWS / 2
+    for moved in (cut / 2 - low, (cut + ROWS) / 2 - high):
+        noise = 2 * moved / trusted - error
+        assert kstest(noise, law.cdf).pvalue > LEAST_P
+        for factor in (0.5, 2):
+            assert kstest(noise * factor, law.cdf).pvalue < LEAST_P
+        assert abs(np.corrcoef(noise, error)[0, 1]) < 0.25
+
+
+def test_the_ends_of_all_rows_have_no_error():
+    """The quantiles 0 and 1 are priced for a target that no count moves: else they cost double."""
+    low, cut, high = found_beside_a_cut(Fraction(0), Fraction(1), 30, 2)
+    assert np.ptp(cut) > 50
+    assert set(low) == {0}
+    assert set(high) == {ROWS - 1}
+
+
+def test_a_quantile_moves_by_its_share_of_the_error_of_the_cut():
+    """The first quarter below a cut moves by a quarter of it, that above by three quarters."""
+    low, cut, high = found_beside_a_cut(Fraction(1, 4), Fraction(1, 4), 30, 2)
+    beside, beyond = cut / 4 - low, cut + (ROWS - cut) / 4 - high
+    assert np.ptp(beside) > 50
+    assert np.abs(beyond - 3 * beside).max() < 5
+
+
+@attrs.frozen
+class Seen(Prices):
+    """Hands over what a count is made of, without noise."""
+
+    grids: list[Grid] = attrs.field(factory=list)
+
+    def counting(self, steepness: Fraction) -> Any:
+        return self
+
+    def noisy(self, value: Grid, entropy: Entropy) -> Grid:
+        self.grids.append(value)
+        return value
+
+
+@pytest.mark.parametrize("quantile", [Fraction(i, 7) for i in range(1, 7)] + [HALF])
+def test_a_row_changes_a_count_by_no_more_than_it_is_priced(quantile):
+    """Half of the range of a choice, to the last bit: the quantile is rounded to 2^-20."""
+    seen = Seen(1, replaces=False)
+    part = Branch(0, quantile, STEEP, STEEP, None, None)
+    for below, size in ((50, 100), (51, 101), (50, 101)):
+        _estimated_error(part, seen, below, size, ZERO, InsecureSeededEntropy(0))
+    first, *others = (grid.exact[0] for grid in seen.grids)
+    moved = max(abs(other - first) for other in others)
+    priced = seen.own_range(quantile) / 2
+    assert priced - Fraction(1, 2**20) < moved <= priced
+
+
+COLUMNS = 3
+CURVED = [[0.5], [0.2, 0.7], [0.25, 0.5, 0.75], [i / 64 for i in range(1, 64)]]
+
+
+def costs(bound: Any, *, replaces: bool, pure: bool) -> tuple[Fraction | None, Fraction]:
+    """The pure loss and the zCDP loss of a row, from the slopes that are drawn with."""
+    release = bound.function.law
+    numbers = getattr(release, "numbers", release)
+    ranges: list[Fraction] = []
+    loss, rho = Fraction(0), Fraction(0)
+    by_parts = type(numbers.choosers[0]) is not Alone
+    for column in range(COLUMNS):
+        chooser = numbers.choosers[column % len(numbers.choosers)]
+        if by_parts:
+            prices = (PricesOfPure if pure else Prices)(2, replaces)
+            rho += chooser.root.cost(prices)
+            loss += chooser.root.cost(Prices(1, replaces))
+        else:
+            ranges += [law.slope * 2 * moved((law.quantile,), replaces) for law in chooser.laws]
+        if release is not numbers:
+            law = release.laws[column % len(release.laws)]
+            ranges.append(law.slope * 2 * moved(law.quantiles, replaces))
+    whole = None if by_parts and not pure else loss + sum(ranges, Fraction(0))
+    return whole, rho + sum((each * each for each in ranges), Fraction(0)) / 8
+
+
+def moved(quantiles: tuple[Fraction, ...], replaces: bool) -> Fraction:
+    """By how many ranks a row moves one of some quantiles between 0 and 1."""
+    return Fraction(1) if replaces else max(max(q, 1 - q) for q in quantiles)
+
+
+@pytest.mark.parametrize("replaces", [False, True])
+@pytest.mark.parametrize("loss", [{"epsilon": 1}, {"rho": 0.1}], ids=str)
+@pytest.mark.parametrize("confidence", [None, 0.9])
+@pytest.mark.parametrize("shares", [None, [1, 2, 5]], ids=str)
+@pytest.mark.parametrize("wanted", CURVED, ids=len)
+def test_a_curve_adds_up_all_choices_of_all_columns(wanted, shares, confidence, loss, replaces):
+    """Less would be a lie after dp.compose and dp.to_approx; much more would be a waste."""
+    size = {"size": 9, "metric": REPLACE} if replaces else {}
+    bound = dp.records(columns=COLUMNS, **size) >> dp.private_quantile(
+        wanted, bounds=(0, 1), shares=shares, confidence=confidence, **loss
+    )
+    pure, rho = costs(bound, replaces=replaces, pure="epsilon" in loss)
+    for rows in (1, 2, 3):
+        curve = bound.privacy_map(Fraction(rows)).curve
+        assert rho * rows**2 <= curve.rho <= rho * rows**2 * (1 + Fraction(1, 2**40))
+        assert (pure is None) == (curve.pure is None)
+        if pure is not None:
+            assert pure * rows <= curve.pure <= pure * rows * (1 + Fraction(1, 2**40))

@@ -9,10 +9,9 @@ from fractions import Fraction
 import attrs
 import numpy as np
 
-from opendp_lite.exact import exp_down, log_up
-from opendp_lite.measures.bounded_range import BoundedRangeProfile
-from opendp_lite.measures.laplace_profile import DiscreteLaplaceProfile
-from opendp_lite.measures.profile import PointProfile, Profile, PureProfile
+from opendp_lite.measures.composed import DiscreteLaplaceProfile
+from opendp_lite.measures.profile import BoundedRangeProfile, PointProfile, Profile, PureProfile
+from opendp_lite.numbers.exact import exp_down, log_up
 
 Law = tuple[tuple[Fraction, Fraction], ...]
 """The probabilities (P, Q) of each outcome; where Q is 0 the loss is infinite."""

@@ -8,8 +8,8 @@ from math import comb, exp, expm1, log1p
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.exact import exp_up
-from opendp_lite.measures.amplified import AmplifiedProfile, amplified, amplified_epsilon
+from opendp_lite.combinators.sampling import AmplifiedProfile, amplified_epsilon
+from opendp_lite.combinators.sampling import amplify as amplified
 from opendp_lite.measures.curve import curved_pair
 from opendp_lite.measures.profile import (
     ConcentratedProfile,
@@ -17,6 +17,7 @@ from opendp_lite.measures.profile import (
     PointProfile,
     PureProfile,
 )
+from opendp_lite.numbers.exact import exp_up
 
 PURE, APPROXIMATE = dp.MaxDivergence(), dp.ApproximateDivergence()
 TENTH = Fraction(1, 10)

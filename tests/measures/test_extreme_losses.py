@@ -6,9 +6,8 @@ from fractions import Fraction
 
 import pytest
 
-from opendp_lite.measures.bounded_range import BoundedRangeProfile
 from opendp_lite.measures.composed import composed_profile
-from opendp_lite.measures.profile import ConcentratedProfile, PureProfile
+from opendp_lite.measures.profile import BoundedRangeProfile, ConcentratedProfile, PureProfile
 
 MILLIONTH = Fraction(1, 10**6)
 

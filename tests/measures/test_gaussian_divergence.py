@@ -8,7 +8,7 @@ import pytest
 from mpmath import erfc, exp, mp, mpf, sqrt
 
 import opendp_lite as dp
-from opendp_lite.measures.gaussian_divergence import squared_mu_of_pure
+from opendp_lite.measures.divergences import squared_mu_of_pure
 from opendp_lite.measures.profile import GaussianProfile, PureProfile
 
 MU = dp.measures.GaussianDivergence()

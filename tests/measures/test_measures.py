@@ -9,7 +9,6 @@ import pytest
 from mpmath import erfc, exp, log, mp, mpf, quad, sqrt
 
 import opendp_lite as dp
-from opendp_lite.exact import exp_up, log_up, normal_tail, rational_of_float
 from opendp_lite.measures.profile import (
     ConcentratedProfile,
     GaussianProfile,
@@ -17,12 +16,13 @@ from opendp_lite.measures.profile import (
     PureProfile,
     gaussian_ratio,
 )
+from opendp_lite.numbers.exact import exp_up, log_up, normal_tail, rational_of_float
 
 mp.dps = 60
 MEASURES = [
     (dp.MaxDivergence(), [0, 0.1, 1, 3.7, 40]),
-    (dp.ZeroConcentratedDivergence(), [0, 0.1, 0.5, 3, 100]),
-    (dp.measures.GaussianDivergence(), [0, 0.1, 1, 3, 20]),
+    (dp.ZeroConcentratedDivergence(), [0, 0.1, 50]),
+    (dp.measures.GaussianDivergence(), [0, 1, 20]),
     (dp.ApproximateDivergence(), [(0, 0), (0.1, 1e-6), (1, 0.01), (3, 0), (0, 0.2), (50, 1)]),
 ]
 
@@ -105,8 +105,8 @@ def test_zcdp_bound_is_the_infimum_over_orders(rho):
             return exp(exponent) / (a - 1)
 
         best, step = mpf(0), mpf(1)
-        for _ in range(12):
-            best = min((best + step * k / 8 for k in range(-64, 65)), key=bound)
+        for _ in range(9):
+            best = min((best + step * k / 4 for k in range(-32, 33)), key=bound)
             step /= 6
         least = min(mpf(1), bound(best))
         assert least * (1 - mpf(10) ** -9) <= claimed
@@ -155,7 +155,7 @@ def test_approximate_profile_keeps_its_point():
 
 def test_certified_functions_bracket_the_truth():
     generator = np.random.default_rng(1)
-    for _ in range(200):
+    for _ in range(60):
         x = Fraction(float(generator.uniform(-30, 30)))
         mp.dps = 260
         low, high = (as_mpf(v) for v in normal_tail(x))

@@ -17,9 +17,9 @@ from matplotlib.colors import to_rgb
 from scipy.stats import laplace as laplace_law
 
 import opendp_lite as dp
-from opendp_lite.plotting import palette
-from opendp_lite.plotting.noise_shapes import noise_deviations
-from opendp_lite.testing.refuted import Refuted
+from opendp_lite.plotting import canvas as palette
+from opendp_lite.plotting.of_noise import noise_deviations
+from opendp_lite.testing.audits import Refuted
 
 AGES = np.random.default_rng(0).gamma(9, 5, 2000).clip(0, 99)
 COUNT = dp.count() >> dp.laplace(epsilon=1)

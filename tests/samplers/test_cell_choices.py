@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from test_rank_choice import DATA, Few, chi_square_p, distances
 
-from opendp_lite.engines.fold import Scratch
+from opendp_lite.engines.data.fold import Scratch
 from opendp_lite.samplers import cell_choices, rank_choice
 from opendp_lite.samplers.cell_choices import CellChoices
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
@@ -30,11 +30,12 @@ def many(lattices, laws, numbers: np.ndarray, entropy) -> np.ndarray:
 
 
 def parts(lattices, laws, numbers):
-    choices = [
-        CellChoice(lattices[j % len(lattices)], laws[j % len(laws)]) for j in range(len(numbers))
-    ]
-    alike = len(lattices) == 1, len(laws) == 1
-    return choices, cell_choices._Several(choices, numbers.copy(), *alike, Scratch())
+    lattices, laws = (
+        [each[j % len(each)] for j in range(len(numbers))] if len(each) > 1 else each
+        for each in (lattices, laws)
+    )
+    part = cell_choices._Several(lattices, laws, numbers.copy(), Scratch())
+    return [part._choice(lane) for lane in range(len(numbers))], part
 
 
 @pytest.mark.parametrize("slopes", [("1/2",), ("1/9",), ("1/9", "1/7")], ids=len)

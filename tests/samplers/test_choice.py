@@ -13,15 +13,9 @@ from sampling import Words
 from scipy.stats import chi2
 
 from opendp_lite.samplers import choice
-from opendp_lite.samplers.choice import (
-    FAR_EXPONENT,
-    below,
-    choose,
-    choose_by_exponents,
-    happens,
-)
+from opendp_lite.samplers.choice import FAR_EXPONENT, below, choose, choose_by_exponents, happens
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
-from opendp_lite.samplers.exponential import minus_log
+from opendp_lite.samplers.exact_reals import minus_log
 
 LEAST_P = 1e-8
 """Seeds are fixed; a fresh seed would fail with this probability, for each of 20 tests."""

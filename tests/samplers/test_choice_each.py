@@ -12,10 +12,16 @@ from mpmath import mp, mpf
 from sampling import Words, biased_words
 from scipy.stats import chi2
 
-from opendp_lite.engines.fold import Scratch
-from opendp_lite.samplers import choice_each
-from opendp_lite.samplers.choice import FAR_EXPONENT, below, choose
-from opendp_lite.samplers.choice_each import WeightedItems, below_each, choose_each
+from opendp_lite.engines.data.fold import Scratch
+from opendp_lite.samplers import choice as choice_each
+from opendp_lite.samplers.choice import (
+    FAR_EXPONENT,
+    WeightedItems,
+    below,
+    below_each,
+    choose,
+    choose_each,
+)
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
 
 LEAST_P = 1e-8
@@ -220,6 +226,6 @@ def test_whole_numbers_of_many_lanes_are_uniform():
 def test_a_bounded_weight_keeps_nothing_by_floats():
     words, likely = np.array([0, 2**64 - 1], dtype=np.uint64), np.array([0.9, 0.9])
     for exponent, expected in ((0.0, [True, False]), (choice_each.FAR_EXPONENT, [False, False])):
-        kept, sure = choice_each._decided(words, likely, np.full(2, exponent), 2.0**-30)
+        kept, sure = choice_each._decide(words, likely, np.full(2, exponent), 2.0**-30)
         assert kept.tolist() == expected
         assert sure.tolist() == [exponent == 0.0, True]

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from opendp_lite.samplers.coins import coins
+from opendp_lite.samplers.choice import coins
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
 
 

@@ -16,15 +16,18 @@ from scipy.special import gammainc, gammaln
 from scipy.stats import beta, binomtest, chi2, kstest, uniform
 
 import opendp_lite as dp
-from opendp_lite.grid import Grid
-from opendp_lite.samplers import chi, core_noise, exponential
-from opendp_lite.samplers import gamma as exponentials
-from opendp_lite.samplers.chi import Chi
+from opendp_lite.numbers.grid import Grid
+from opendp_lite.samplers import core_noise, exact_reals
 from opendp_lite.samplers.core_noise import CoreNoise, _Along, _Entry
 from opendp_lite.samplers.entropy import Entropy, InsecureSeededEntropy, SecureEntropy
-from opendp_lite.samplers.exponential import exact_floor
-from opendp_lite.samplers.gamma import Gamma
-from opendp_lite.samplers.normal import LazyNormal, Normal
+from opendp_lite.samplers.exact_reals import (
+    Chi,
+    Gamma,
+    LazyNormal,
+    LazyUniform,
+    Normal,
+    exact_floor,
+)
 
 STRETCHES = [Fraction(0), Fraction(1), Fraction("2.39"), Fraction(4)]
 FINE = Fraction(2**16)
@@ -240,8 +243,7 @@ def unread(shape: int, entropy: Entropy) -> Gamma:
 
 
 def test_deciding_bit_by_bit_from_no_known_bits(monkeypatch):
-    for module in (exponential, chi, exponentials, core_noise):
-        monkeypatch.setattr(module, "STEP", 1)
+    monkeypatch.setattr(exact_reals, "STEP", 1)
     law, lies = noise(Fraction(5, 2), 1), (Fraction(1, 4), Fraction(5, 8))
     bits, entropy = Bits(1), Pool(2)
     found = []
@@ -249,7 +251,7 @@ def test_deciding_bit_by_bit_from_no_known_bits(monkeypatch):
         level = unread(3 if entropy.word() * 3 < 2 * 2**64 else 2, entropy)
         size = LazyNormal(0, 0)
         length = Chi(unread(1, entropy), [Normal(None, True, size)])
-        ways = _Entry(level, size, length), _Along(level, law.stretch, 0, 0)
+        ways = _Entry(level, size, length), _Along(level, law.stretch, LazyUniform(0, 0))
         found.append(
             [
                 exact_floor(way, law.sum_scale * (2 * bits.word() - 1), lie + Fraction(1, 2), bits)
@@ -263,14 +265,13 @@ def test_deciding_bit_by_bit_from_no_known_bits(monkeypatch):
 
 @pytest.mark.parametrize("columns", [1, 3])
 def test_brackets_hold_what_further_bits_make_of_them(columns, monkeypatch):
-    for module in (exponential, chi, exponentials, core_noise):
-        monkeypatch.setattr(module, "STEP", 1)
+    monkeypatch.setattr(exact_reals, "STEP", 1)
     for seed in range(12):
         entropy, bits = Pool(seed), Bits(seed)
         level = unread(columns + 2, entropy)
         sizes = [LazyNormal(0, 0) for _ in range(columns)]
         length = Chi(unread(1, entropy), [Normal(None, True, size) for size in sizes])
-        along = _Along(unread(columns + 2, entropy), Fraction("2.39"), 0, 0)
+        along = _Along(unread(columns + 2, entropy), Fraction("2.39"), LazyUniform(0, 0))
         for lazy in (_Entry(level, sizes[0], length), along):
             seen = []
             for _ in range(50):

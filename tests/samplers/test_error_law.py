@@ -9,12 +9,10 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from opendp_lite.errors import ParameterError
-from opendp_lite.exact import confidence_of, normal_quantile_up, normal_tail
-from opendp_lite.samplers.discrete_laplace import DiscreteLaplace
-from opendp_lite.samplers.error_law import Errors, NormalError, half_widths
-from opendp_lite.samplers.rounded_gaussian import RoundedGaussian
-from opendp_lite.samplers.rounded_laplace import RoundedLaplace
+from opendp_lite.base.errors import ParameterError
+from opendp_lite.numbers.exact import confidence_of, normal_quantile_up, normal_tail
+from opendp_lite.samplers.law import Errors, NormalError, half_widths
+from opendp_lite.samplers.rounded_laws import DiscreteLaplace, RoundedGaussian, RoundedLaplace
 
 MISSES = [Fraction(999, 1000), Fraction(1, 2), Fraction(1, 20), Fraction(1, 10**6)]
 SCALES = [Fraction(1, 500), Fraction(1, 3), Fraction(2), Fraction(700)]

@@ -10,8 +10,7 @@ import pytest
 
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
 from opendp_lite.samplers.law import FEW
-from opendp_lite.samplers.rounded_gaussian import RoundedGaussian
-from opendp_lite.samplers.rounded_laplace import RoundedLaplace
+from opendp_lite.samplers.rounded_laws import RoundedGaussian, RoundedLaplace
 
 KINDS = [RoundedGaussian, RoundedLaplace]
 COUNT = 5 * FEW

@@ -11,14 +11,11 @@ from sampling import LEAST_P, Words, at, biased_words, chi_square_p, offsets
 from scipy.stats import beta, gamma, kstest
 
 import opendp_lite as dp
-from opendp_lite.samplers import chi, exponential
-from opendp_lite.samplers import gamma as exponentials
-from opendp_lite.samplers.chi import Chi
+from opendp_lite.samplers import exact_reals
 from opendp_lite.samplers.entropy import Entropy, InsecureSeededEntropy, SecureEntropy
-from opendp_lite.samplers.exponential import exact_floor
+from opendp_lite.samplers.exact_reals import Chi, LazyNormal, exact_floor
 from opendp_lite.samplers.l2_gamma import L2Gamma, _Product
-from opendp_lite.samplers.normal import LazyNormal
-from opendp_lite.samplers.rounded_laplace import RoundedLaplace
+from opendp_lite.samplers.rounded_laws import RoundedLaplace
 
 DIMENSIONS = [1, 2, 3, 8, 50, 201]
 FINE = Fraction(2**16)
@@ -99,7 +96,7 @@ def test_the_length_is_within_its_error_whatever_the_unread_bits_are(degrees):
 def test_a_sum_of_exponentials_is_within_its_error_whatever_the_unread_bits_are(ones):
     """Uniforms with so few known bits that the unread ones are nearly all of the error."""
     for known in (1000, 2**20, 2**40):
-        found = exponentials.Gamma(ones, Words([2 * known + 1] * ones))
+        found = exact_reals.Gamma(ones, Words([2 * known + 1] * ones))
         low, high = found.bracket()
         assert Fraction(found.value) - Fraction(found.error) <= low
         assert high <= Fraction(found.value) + Fraction(found.error)
@@ -111,8 +108,7 @@ def test_a_sum_of_exponentials_is_within_its_error_whatever_the_unread_bits_are(
 def test_brackets_hold_the_length(degrees, bits, step, monkeypatch):
     """Few bits show whether products that are cut to a few bits stay on their side."""
     mp.dps = 120
-    monkeypatch.setattr(chi, "STEP", step)
-    monkeypatch.setattr(exponentials, "STEP", step)
+    monkeypatch.setattr(exact_reals, "STEP", step)
     for seed in range(6):
         words = InsecureSeededEntropy(seed).words(degrees // 2)
         length = Chi.of(degrees, Words(words, seed))
@@ -148,9 +144,7 @@ class Bits(Entropy):
 
 def test_deciding_bit_by_bit_from_no_known_bits(monkeypatch):
     """In one dimension: the length of two normals times a third is Laplace."""
-    monkeypatch.setattr(exponential, "STEP", 1)
-    monkeypatch.setattr(chi, "STEP", 1)
-    monkeypatch.setattr(exponentials, "STEP", 1)
+    monkeypatch.setattr(exact_reals, "STEP", 1)
     bits, entropy = Bits(1), InsecureSeededEntropy(2)
     draws = []
     while len(draws) < 500:

@@ -13,12 +13,11 @@ from scipy.integrate import quad as float_quad
 from scipy.special import gammaincc
 
 import opendp_lite as dp
-from opendp_lite.exact import log_up
-from opendp_lite.samplers import l2_gamma_error
+from opendp_lite.numbers.exact import log_up
+from opendp_lite.samplers import l2_gamma as l2_gamma_error
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
-from opendp_lite.samplers.error_law import half_widths
-from opendp_lite.samplers.l2_gamma import L2Gamma
-from opendp_lite.samplers.l2_gamma_error import EntryTail, L2GammaError, entry_quantile_up
+from opendp_lite.samplers.l2_gamma import EntryTail, L2Gamma, L2GammaError, entry_quantile_up
+from opendp_lite.samplers.law import half_widths
 
 MISSES = [Fraction(999, 1000), Fraction(1, 2), Fraction(1, 20), Fraction(1, 10**6)]
 EXTREMES = [1 - Fraction(1, 10**9), Fraction(1, 10**27)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from mpmath import log, mp, mpf
 
-from opendp_lite.samplers.logarithm import minus_log, minus_logs
+from opendp_lite.samplers.quantile_table import minus_log, minus_logs
 
 
 def points() -> np.ndarray:

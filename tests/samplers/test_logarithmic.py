@@ -10,9 +10,10 @@ from mpmath import exp, mp, mpf
 from sampling import Words
 from scipy.stats import chi2
 
-from opendp_lite.samplers import logarithmic as module
+from opendp_lite.samplers import choice as module
+from opendp_lite.samplers.choice import logarithmic
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
-from opendp_lite.samplers.logarithmic import logarithmic
+from opendp_lite.samplers.exact_reals import LazyUniform
 
 LEAST_P = 1e-8
 """Seeds are fixed; a fresh seed would fail with this probability."""
@@ -47,7 +48,7 @@ def test_coins_that_floats_cannot_decide_are_decided_exactly(rate):
             first, *others = split(uniform)
             coin, *more = split(value)
             mixed = [word for pair in zip(more, others, strict=True) for word in pair]
-            found = module._heads(module._Uniform(first), rate, Words([coin, *mixed]))
+            found = module._heads(LazyUniform(first, 64), rate, Words([coin, *mixed]))
             assert found == (value < tie)
 
 

@@ -11,8 +11,8 @@ import pytest
 from mpmath import erfc, mp, mpf, sqrt
 from sampling import Words
 
-from opendp_lite.samplers import normal as normals
-from opendp_lite.samplers.normal import LazyNormal, one_normal
+from opendp_lite.samplers import exact_reals as normals
+from opendp_lite.samplers.exact_reals import LazyNormal, one_normal
 from opendp_lite.samplers.quantile_table import ERROR, LEAST, MASK
 
 

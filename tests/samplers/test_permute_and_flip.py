@@ -11,10 +11,9 @@ from mpmath import exp, mp, mpf
 from sampling import Words
 from scipy.stats import chi2
 
-from opendp_lite.samplers import permute_and_flip as module
-from opendp_lite.samplers.choice import FAR_EXPONENT
+from opendp_lite.samplers import choice as module
+from opendp_lite.samplers.choice import FAR_EXPONENT, permute_and_flip
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
-from opendp_lite.samplers.permute_and_flip import permute_and_flip
 
 _WORD = 2**64 - 1
 LEAST_P = 1e-8

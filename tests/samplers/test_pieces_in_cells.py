@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from opendp_lite.samplers import pieces_in_cells
+from opendp_lite.samplers import cell_choices as pieces_in_cells
+from opendp_lite.samplers.cell_choices import PiecesInCells
 from opendp_lite.samplers.lattice import AsinhLattice, LinearLattice
-from opendp_lite.samplers.pieces_in_cells import PiecesInCells
 from opendp_lite.samplers.rank_choice import NumbersInCells
 
 GENERATOR = np.random.default_rng(1)

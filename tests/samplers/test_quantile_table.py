@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from mpmath import erfc, exp, log, mp, mpf, pi, sqrt
 
-from opendp_lite.exact import normal_tail
+from opendp_lite.numbers.exact import normal_tail
 from opendp_lite.samplers.quantile_table import (
     ERROR,
     LEAST,

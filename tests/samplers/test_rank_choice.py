@@ -11,8 +11,8 @@ import pytest
 from scipy.stats import chi2
 
 import opendp_lite as dp
-from opendp_lite.engines.fold import Scratch
-from opendp_lite.engines.rank_counts import RankCounts
+from opendp_lite.engines.data.fold import Scratch
+from opendp_lite.engines.rows import RankCounts
 from opendp_lite.samplers import rank_choice
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
 from opendp_lite.samplers.lattice import AsinhLattice, Lattice, LinearLattice

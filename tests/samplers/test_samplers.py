@@ -13,16 +13,18 @@ from sampling import LEAST_P, Words, at, biased_words, chi_square_p, offsets
 from scipy.stats import chi2, kstest
 
 import opendp_lite as dp
-from opendp_lite.samplers import lanes
-from opendp_lite.samplers.discrete_laplace import DiscreteLaplace, _start
+from opendp_lite.samplers import law as lanes
 from opendp_lite.samplers.entropy import Entropy, InsecureSeededEntropy, SecureEntropy
-from opendp_lite.samplers.exponential import LazyExponential, exact_floor
+from opendp_lite.samplers.exact_reals import LazyExponential, exact_floor
 from opendp_lite.samplers.l2_gamma import L2Gamma
-from opendp_lite.samplers.lanes import LANES
-from opendp_lite.samplers.law import Offsets, _floats_in_cells, grid_for, in_cells
+from opendp_lite.samplers.law import LANES, Offsets, _floats_in_cells, grid_for, in_cells
 from opendp_lite.samplers.quantile_table import LEAST, MASK
-from opendp_lite.samplers.rounded_gaussian import RoundedGaussian
-from opendp_lite.samplers.rounded_laplace import RoundedLaplace
+from opendp_lite.samplers.rounded_laws import (
+    DiscreteLaplace,
+    RoundedGaussian,
+    RoundedLaplace,
+    _start,
+)
 
 ROUNDED = [RoundedGaussian, RoundedLaplace]
 SCALES = [Fraction(1, 10), Fraction(1), Fraction(37, 3), Fraction(2**16 + 1, 1), Fraction(2**20)]

@@ -10,7 +10,6 @@ from mpmath import erfc, erfinv, exp, floor, log, mp, mpf, sqrt
 from sampling import Words, at, offsets
 
 from opendp_lite.samplers.core_noise import CoreNoise
-from opendp_lite.samplers.discrete_laplace import DiscreteLaplace
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
 from opendp_lite.samplers.l2_gamma import L2Gamma
 from opendp_lite.samplers.quantile_table import (
@@ -19,8 +18,7 @@ from opendp_lite.samplers.quantile_table import (
     exponential_table,
     normal_table,
 )
-from opendp_lite.samplers.rounded_gaussian import RoundedGaussian
-from opendp_lite.samplers.rounded_laplace import RoundedLaplace
+from opendp_lite.samplers.rounded_laws import DiscreteLaplace, RoundedGaussian, RoundedLaplace
 
 COUNT = 20
 SCALES = [Fraction(1, 3), Fraction(1), Fraction(37, 3), Fraction(2**12 + 1)]

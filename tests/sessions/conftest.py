@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.sessions.ledger_file import LedgerFile
+from opendp_lite.sessions.ledger.file import LedgerFile
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sparse
 
 import opendp_lite as dp
-from opendp_lite.sessions.data_identity import DataIdentity
+from opendp_lite.sessions.ledger.ledgers import DataIdentity
 
 KEY = b"k" * 32
 TABLE = {"age": [3.0, 4, None], "sex": ["f", None, "m"], "ok": [True, False, True], "n": [1, 2, 3]}

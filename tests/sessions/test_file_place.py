@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.sessions import file_birth, file_place
-from opendp_lite.sessions.file_place import FilePlace, file_system_of, resolved
-from opendp_lite.sessions.ledger_file import LedgerFile
+from opendp_lite.sessions.ledger import place as file_place
+from opendp_lite.sessions.ledger.file import LedgerFile
+from opendp_lite.sessions.ledger.place import FilePlace, file_system_of
+from opendp_lite.sessions.ledger.place import resolve as resolved
 
 MOUNTS = r"""22 27 0:21 / /proc rw,relatime - proc proc rw
 27 1 254:0 / / rw,relatime - ext4 /dev/vda rw
@@ -125,7 +126,7 @@ def test_a_file_has_a_time_of_birth(tmp_path):
     """A file that is deleted and copied back has another identity, whatever number it gets."""
     path, copy = tmp_path / "a", tmp_path / "b"
     path.write_text("x")
-    if not file_birth.file_birth(path):
+    if not file_place.file_birth(path):
         pytest.skip("this file system does not tell when a file was made")
     before = FilePlace.of(path)
     shutil.copy2(path, copy)
@@ -140,5 +141,5 @@ def test_a_file_has_a_time_of_birth(tmp_path):
 
 def test_a_system_that_tells_no_births(tmp_path, monkeypatch):
     (tmp_path / "a").touch()
-    monkeypatch.setattr(file_birth, "_statx", lambda: None)
-    assert file_birth.file_birth(tmp_path / "a") == ""
+    monkeypatch.setattr(file_place, "_statx", lambda: None)
+    assert file_place.file_birth(tmp_path / "a") == ""

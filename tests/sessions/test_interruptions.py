@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -15,8 +17,8 @@ from typing import Any
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.combinators.above_threshold import _NoisyThreshold
-from opendp_lite.sessions.ledger_file import LedgerFile
+from opendp_lite.combinators.threshold_tests import _NoisyThreshold
+from opendp_lite.sessions.ledger.file import LedgerFile
 
 PAYING = tuple(str(Path(dp.__file__).parent / each) for each in ("sessions", "combinators"))
 """Where orders are paid."""
@@ -70,6 +72,14 @@ def signalled(at: int) -> Iterator[Callable[[], bool]]:
         yield lambda: seen >= at
     finally:
         sys.setprofile(None)
+
+
+@pytest.fixture(autouse=True)
+def unclosed_is_collected():
+    """Collects here what an interruption left unclosed, and not within another test."""
+    yield
+    with warnings.catch_warnings(action="ignore", category=ResourceWarning):
+        gc.collect()
 
 
 def raising() -> None:

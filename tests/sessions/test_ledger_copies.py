@@ -14,12 +14,13 @@ from random import Random
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.measures.exact_loss import numbers_of
-from opendp_lite.sessions import file_mark, ledger_entry, ledger_file
-from opendp_lite.sessions.ledger_entry import EntryState
-from opendp_lite.sessions.ledger_file import LedgerFile
-from opendp_lite.sessions.ledger_schema import STATEMENTS
-from opendp_lite.sessions.loss_text import read_short, write_short
+from opendp_lite.measures.budgets import numbers_of
+from opendp_lite.sessions.ledger import entries as ledger_entry
+from opendp_lite.sessions.ledger import file as ledger_file
+from opendp_lite.sessions.ledger import witness as sightings
+from opendp_lite.sessions.ledger.entries import STATEMENTS, EntryState
+from opendp_lite.sessions.ledger.file import LedgerFile
+from opendp_lite.sessions.text import read_short, write_short
 
 COPY = "is a copy or came from another machine"
 ROLLED_BACK = "the ledger was rolled back"
@@ -148,9 +149,7 @@ def marks_are_kept(path: Path) -> bool:
     return True
 
 
-def test_a_mark_finds_an_older_copy_written_over_the_file(ledger):
-    if not marks_are_kept(ledger.path):
-        pytest.skip("this file system keeps no marks")
+def test_a_mark_finds_an_older_copy_written_over_the_file(ledger, marked):
     spend(ledger, 2)
     old = copied(ledger)
     spend(ledger, 3)
@@ -163,20 +162,35 @@ def test_a_mark_finds_an_older_copy_written_over_the_file(ledger):
     assert LedgerFile.open(ledger.path).spent == Fraction(5, 100)
 
 
+@pytest.fixture
+def marked(tmp_path):
+    """Skips where the file system keeps no marks."""
+    (tmp_path / "mark").touch()
+    if not marks_are_kept(tmp_path / "mark"):
+        pytest.skip("this file system keeps no marks")
+
+
+def failing(code: int):
+    """A call of the system that fails."""
+
+    def call(*given):
+        raise OSError(code, os.strerror(code))
+
+    return call
+
+
 LONG = (Fraction(1, 100) + Fraction(1, 3**1290), Fraction(1, 10**6) + Fraction(1, 7**728))
 """Its numbers take 1200 characters each, and its line more than a mark of ext4 may hold."""
 
 
-def test_a_mark_of_long_numbers_finds_an_older_copy(make):
+def test_a_mark_of_long_numbers_finds_an_older_copy(make, marked):
     ledger = make(budget=dp.epsilon(1, delta=Fraction(1, 1000)))
-    if not marks_are_kept(ledger.path):
-        pytest.skip("this file system keeps no marks")
     ledger.reserve(LONG, asked="{}")
     old = ledger.path.read_bytes()
     for _ in range(3):
         ledger.reserve(LONG, asked="{}")
     spent = ledger.spent
-    assert len(os.getxattr(ledger.path, file_mark._NAME)) < 400
+    assert len(os.getxattr(ledger.path, sightings._NAME)) < 400
     ledger.path.write_bytes(old)
     with pytest.raises(dp.OpenDPLiteError, match="a mark on the file saw entry 5"):
         LedgerFile.open(ledger.path)
@@ -187,10 +201,8 @@ def test_a_mark_of_long_numbers_finds_an_older_copy(make):
     assert LedgerFile.open(ledger.path).spent == counted
 
 
-def test_an_adoption_keeps_the_digits_of_a_total_bounded(ledger):
+def test_an_adoption_keeps_the_digits_of_a_total_bounded(ledger, marked):
     """What the mark saw and what the copy spent have no denominator in common."""
-    if not marks_are_kept(ledger.path):
-        pytest.skip("this file system keeps no marks")
     prices = [Fraction(1, 100) + Fraction(1, each) for each in (3**1280, 7**728)]
     copy = LedgerFile.adopt(copied(ledger), "a second machine")
     copy.reserve(prices[0], asked="{}")
@@ -234,10 +246,8 @@ def test_a_short_text_of_no_loss(text):
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.E2BIG, errno.EDQUOT, errno.EACCES])
 def test_a_mark_that_cannot_be_written_releases_nothing(make, tmp_path, monkeypatch, code):
-    def refuse(*given):
-        raise OSError(code, os.strerror(code))
-
-    ledger = make(witness=tmp_path / "elsewhere")
+    refuse = failing(code)
+    ledger = make(unit="row", witness=tmp_path / "elsewhere")
     ask, ran = dp.Ledger(ledger).session([1, 2, 3]), []
     monkeypatch.setattr(os, "setxattr", refuse, raising=False)
     with pytest.raises(
@@ -255,9 +265,7 @@ def test_a_mark_that_cannot_be_written_releases_nothing(make, tmp_path, monkeypa
 
 @pytest.mark.parametrize("code", [errno.ENOTSUP, errno.ENOSYS])
 def test_a_file_system_that_keeps_no_marks(ledger, monkeypatch, code):
-    def refuse(*given):
-        raise OSError(code, os.strerror(code))
-
+    refuse = failing(code)
     monkeypatch.setattr(os, "setxattr", refuse, raising=False)
     spend(ledger)
     assert ledger.spent == Fraction(1, 100)
@@ -265,10 +273,7 @@ def test_a_file_system_that_keeps_no_marks(ledger, monkeypatch, code):
 
 def test_a_sandbox_that_refuses_marks(make, monkeypatch):
     """Without an older mark a refused one hides nothing; with one it would stay, and be wrong."""
-
-    def refuse(*given):
-        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
-
+    refuse = failing(errno.EPERM)
     before = make("before")
     for call in ("setxattr", "getxattr"):
         monkeypatch.setattr(os, call, refuse, raising=False)
@@ -283,9 +288,7 @@ def test_a_sandbox_that_refuses_marks(make, monkeypatch):
 
 
 def test_a_mark_that_cannot_be_read_is_not_taken_for_none(ledger, monkeypatch):
-    def fail(*given):
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-
+    fail = failing(errno.EIO)
     monkeypatch.setattr(os, "getxattr", fail, raising=False)
     with pytest.raises(dp.OpenDPLiteError, match=r"the mark on the ledger .* cannot be read"):
         spend(ledger)
@@ -317,10 +320,8 @@ def test_the_lines_of_a_witness_have_the_order_of_the_entries(make, tmp_path, mo
     ledger.verify()
 
 
-def test_the_mark_is_of_the_last_entry_whoever_marks_last(ledger, monkeypatch):
+def test_the_mark_is_of_the_last_entry_whoever_marks_last(ledger, monkeypatch, marked):
     """Another process pays and marks between the commit of this one and its mark."""
-    if not marks_are_kept(ledger.path):
-        pytest.skip("this file system keeps no marks")
     other, true = LedgerFile.open(ledger.path), ledger_file.commit
 
     def overtaken(*given):
@@ -331,7 +332,7 @@ def test_the_mark_is_of_the_last_entry_whoever_marks_last(ledger, monkeypatch):
     monkeypatch.setattr(ledger_file, "commit", overtaken)
     paid = ledger.reserve(Fraction(1, 100), asked="{}")
     assert (paid.number, ledger.head.number) == (2, 3)
-    assert [each.number for each in file_mark.marked(ledger.path).seen] == [3]
+    assert [each.number for each in sightings.marked(ledger.path).seen] == [3]
 
 
 def test_a_mark_is_set_while_nobody_else_can_add(ledger, monkeypatch):
@@ -353,7 +354,7 @@ def test_a_mark_is_set_while_nobody_else_can_add(ledger, monkeypatch):
 @pytest.fixture
 def unmarked(monkeypatch):
     """A file system that keeps no marks."""
-    monkeypatch.setattr(file_mark, "_call", lambda name: file_mark._refuse)
+    monkeypatch.setattr(sightings, "_call", lambda name: sightings._refuse)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
@@ -463,9 +464,7 @@ def test_a_witness_counts_what_all_copies_spent(make, tmp_path, unmarked, monkey
         assert numbers_of(used[-1].spent)[0] == Fraction(spent, 100)
 
 
-def test_a_mark_counts_what_a_copy_spent_that_was_written_over_the_file(ledger):
-    if not marks_are_kept(ledger.path):
-        pytest.skip("this file system keeps no marks")
+def test_a_mark_counts_what_a_copy_spent_that_was_written_over_the_file(ledger, marked):
     spend(ledger, 2)
     copy = LedgerFile.adopt(copied(ledger), "a second machine")
     spend(copy, 3)
@@ -474,9 +473,7 @@ def test_a_mark_counts_what_a_copy_spent_that_was_written_over_the_file(ledger):
     assert LedgerFile.adopt(ledger.path, "from there").spent == Fraction(2 + 3 + 9, 100)
 
 
-def test_an_open_ledger_does_not_go_on_from_an_older_copy(ledger):
-    if not marks_are_kept(ledger.path):
-        pytest.skip("this file system keeps no marks")
+def test_an_open_ledger_does_not_go_on_from_an_older_copy(ledger, marked):
     spend(ledger, 2)
     idle, old = LedgerFile.open(ledger.path), ledger.path.read_bytes()
     spend(ledger, 3)
@@ -618,7 +615,7 @@ def test_an_old_journal_that_is_put_back_hides_no_payment(
     """SQLite undoes the payment at the next use of the file."""
     ledger = make("mine", witness=tmp_path / "elsewhere" if memory == "witness" else None)
     if memory != "mark":
-        monkeypatch.setattr(file_mark, "_call", lambda name: file_mark._refuse)
+        monkeypatch.setattr(sightings, "_call", lambda name: sightings._refuse)
     elif not marks_are_kept(ledger.path):
         pytest.skip("this file system keeps no marks")
     spend(ledger, 2)

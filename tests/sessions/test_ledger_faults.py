@@ -17,9 +17,10 @@ from pathlib import Path
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.sessions import ledger_file, open_connection
-from opendp_lite.sessions.ledger_connection import in_transaction
-from opendp_lite.sessions.ledger_file import LedgerFile
+from opendp_lite.sessions.ledger import connection as open_connection
+from opendp_lite.sessions.ledger import file as ledger_file
+from opendp_lite.sessions.ledger.connection import in_transaction
+from opendp_lite.sessions.ledger.file import LedgerFile
 from tests.combinators.test_forks import in_a_fork
 
 resource = pytest.importorskip("resource")

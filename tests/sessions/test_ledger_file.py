@@ -1,4 +1,4 @@
-"""What a ledger holds, what it refuses, and that its numbers are exact."""
+"""What a ledger holds and refuses: its numbers are exact, and its entries follow each other."""
 
 from __future__ import annotations
 
@@ -7,19 +7,33 @@ import re
 import sqlite3
 import stat
 import subprocess
+from collections.abc import Sequence
 from contextlib import closing
 from fractions import Fraction
 from hashlib import sha256
 
+import attrs
 import pytest
 
 import opendp_lite as dp
+from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.measures.curve import gaussian_rho
-from opendp_lite.measures.privacy_budget import PrivacyBudget
-from opendp_lite.sessions.ledger_entry import EntryState
-from opendp_lite.sessions.ledger_file import LedgerFile
-from opendp_lite.sessions.loss_text import booked, read_loss, write_loss
-from tests.sessions.filled import fill
+from opendp_lite.sessions.ledger.entries import COLUMNS, EntryState, linked
+from opendp_lite.sessions.ledger.file import LedgerFile
+from opendp_lite.sessions.text import read_loss, write_loss
+from opendp_lite.sessions.text import round_price as booked
+
+
+def fill(ledger: LedgerFile, prices: Sequence[Fraction]) -> None:
+    """Adds an entry for each price without waiting for the disk at each."""
+    head, measure, rows = ledger.head, ledger.measure, []
+    for price in prices:
+        head = head.followed_by(EntryState.RESERVED, measure, price=price, asked="{}").sealed()
+        rows.append(head.row())
+    marks = ", ".join("?" * len(COLUMNS))
+    with closing(sqlite3.connect(ledger.path)) as connection, connection:
+        connection.executemany(f"INSERT INTO entries VALUES ({marks})", rows)
+
 
 PAIRS = dp.ApproximateDivergence()
 PRIMES = [p for p in range(1000, 9000) if all(p % q for q in range(2, 96))]
@@ -253,3 +267,50 @@ def test_long_notes_and_pipelines(ledger, tenth):
     assert LedgerFile.open(ledger.path).head.asked == asked
     with pytest.raises(dp.ParameterError, match="one line"):
         ledger.reserve(tenth, asked="{}", note="a\nb")
+
+
+ZERO = Fraction(0)
+FORGED = {
+    "a total without its price": {"total": ZERO},
+    "a price that no total holds": {"price": Fraction(1, 1000)},
+    "a budget that nobody raised": {"budget": Fraction(2)},
+    "beyond the budget": {"price": Fraction(2), "total": Fraction(2)},
+    "a lower budget": {"state": EntryState.RAISED, "price": ZERO, "total": ZERO, "budget": ZERO},
+    "another place": {"place": "elsewhere"},
+    "another machine": {"machine": "another"},
+    "another unit": {"unit": "row"},
+    "an end of nothing": {"state": EntryState.RELEASED, "price": ZERO, "total": ZERO},
+    "an end that costs": {"state": EntryState.RELEASED, "closes": 1},
+    "a reservation that closes": {"closes": 1},
+    "a second beginning": {"state": EntryState.CREATED, "price": ZERO, "total": ZERO},
+    "another history": {"previous": "0" * 64},
+    "a gap": {"number": 3},
+}
+
+
+@pytest.mark.parametrize("cells", FORGED.values(), ids=FORGED)
+def test_what_does_not_follow_is_refused(ledger, tenth, cells):
+    first = ledger.head
+    honest = first.followed_by(EntryState.RESERVED, ledger.measure, price=tenth)
+    assert len(list(linked([first, honest.sealed()], ledger.terms))) == 2
+    forged = attrs.evolve(honest, **cells).sealed()
+    with pytest.raises(dp.OpenDPLiteError, match=r"entry \d (is missing|does not)"):
+        list(linked([first, forged], ledger.terms))
+
+
+def test_a_beginning_that_is_none(ledger):
+    for cells in ({"total": Fraction(1)}, {"state": EntryState.RESERVED}, {"previous": "0" * 64}):
+        forged = attrs.evolve(ledger.head, **cells).sealed()
+        with pytest.raises(dp.OpenDPLiteError, match="entry 1 does not"):
+            list(linked([forged], ledger.terms))
+
+
+def test_an_adoption_may_pass_the_budget(ledger):
+    """What a witness saw is counted, even where that is more than the budget."""
+    adopted = ledger.head.followed_by(EntryState.ADOPTED, ledger.measure, price=Fraction(2))
+    moved = attrs.evolve(adopted, place="elsewhere").sealed()
+    free = moved.followed_by(EntryState.RESERVED, ledger.measure).sealed()
+    assert list(linked([ledger.head, moved, free], ledger.terms))[-1].total == 2
+    paying = moved.followed_by(EntryState.RESERVED, ledger.measure, price=Fraction(1, 9)).sealed()
+    with pytest.raises(dp.OpenDPLiteError, match="entry 3 does not add up"):
+        list(linked([ledger.head, moved, paying], ledger.terms))

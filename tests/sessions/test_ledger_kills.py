@@ -15,8 +15,8 @@ from fractions import Fraction
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.sessions.ledger_entry import EntryState
-from opendp_lite.sessions.ledger_file import LedgerFile
+from opendp_lite.sessions.ledger.entries import EntryState
+from opendp_lite.sessions.ledger.file import LedgerFile
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no forks"),

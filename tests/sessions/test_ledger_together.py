@@ -18,12 +18,14 @@ import attrs
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.sessions import ledger_connection, ledger_file, open_connection
-from opendp_lite.sessions.ledger_connection import in_transaction
-from opendp_lite.sessions.ledger_entry import EntryState
-from opendp_lite.sessions.ledger_file import LedgerFile
-from opendp_lite.sessions.open_connection import connected
-from tests.combinators.test_forks import in_a_fork, outcome
+from opendp_lite.sessions.ledger import connection as ledger_connection
+from opendp_lite.sessions.ledger import connection as open_connection
+from opendp_lite.sessions.ledger import file as ledger_file
+from opendp_lite.sessions.ledger.connection import connect as connected
+from opendp_lite.sessions.ledger.connection import in_transaction
+from opendp_lite.sessions.ledger.entries import EntryState
+from opendp_lite.sessions.ledger.file import LedgerFile
+from tests.combinators.test_forks import in_a_fork, on_both_sides, outcome
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no forks")
@@ -78,6 +80,7 @@ def test_a_fork_waits_for_what_other_threads_read(ledger, tenth):
     assert ledger.spent == tenth
 
 
+@pytest.mark.filterwarnings("ignore:unclosed database:ResourceWarning")
 @forks
 def test_a_fork_does_not_wait_for_what_nobody_holds(ledger, tenth):
     """One that was dropped unclosed is gone, and one of the forking thread is its own."""
@@ -144,32 +147,24 @@ def test_a_fork_that_never_ends_is_no_wait_without_end(ledger, monkeypatch):
 
 
 @forks
-def test_a_fork_is_refused_parts_of_a_session(ledger):
-    ask = dp.Ledger(ledger).session([1.0])
+def test_a_fork_is_refused_parts_of_a_session(make):
+    ask = dp.Ledger(make(unit="row")).session([1.0])
     assert "SpaceError: ask answers only in the process" in in_a_fork(lambda: ask.split(2))
 
 
 @forks
 def test_a_fork_within_an_entry_releases_nothing(ledger, tenth, monkeypatch):
     """One entry, one release: the fork is refused, and undoes nothing of its parent."""
-    children: list[int] = []
-    reading, writing = os.pipe()
     true = ledger_file.commit
 
     def forking(*given):
-        children.append(os.fork())
+        os.fork()
         true(*given)
 
     monkeypatch.setattr(ledger_file, "commit", forking)
-    got = outcome(lambda: ledger.reserve(tenth, asked="{}").number)
-    if children[0] == 0:
-        os.write(writing, got.encode())
-        os._exit(0)
-    os.waitpid(children[0], 0)
-    os.close(writing)
+    got, told = on_both_sides(lambda: ledger.reserve(tenth, asked="{}").number)
     monkeypatch.undo()
-    with os.fdopen(reading) as told:
-        assert told.read().startswith("LedgerError: the process was forked within an entry")
+    assert told.startswith("LedgerError: the process was forked within an entry")
     assert got == "gave 2"
     assert ledger.spent == tenth
     assert len(ledger.verify().entries) == 2

@@ -86,9 +86,12 @@ def test_pages_differ_where_case_is_ignored() -> None:
 def test_each_proof_stands_on_the_page_of_its_step() -> None:
     texts, rows = pages(), proof_rows()
     assert len(rows) > 80
+    assert rows["private_quantile"].longer.startswith("epsilon under `MaxDivergence`")
+    assert rows["scaled_mean"].longer.endswith("does not hold as stated.")
     for step, row in rows.items():
         (path,) = (path for path in PUBLIC if path.rpartition(".")[2] == step)
         assert "## Map, proof and test" in texts[path]
+        assert row.longer in texts[path]
         assert row.tests
         for test in row.tests:
             assert test.source in texts[path]

@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.strategies.square_root import SquareRoot
-from opendp_lite.strategies.strategy import Strategy
-from opendp_lite.strategies.tree import Tree
+from opendp_lite.bases.strategies import SquareRoot, Strategy, Tree
 
 SMALL = [kind(cells) for kind in (SquareRoot, Tree) for cells in (2, 3, 4, 7, 32, 36, 57, 101)]
 LARGE = [kind(cells) for kind in (SquareRoot, Tree) for cells in (1025, 4097)]

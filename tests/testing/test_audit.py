@@ -15,12 +15,10 @@ import pytest
 from scipy.stats import binom
 
 import opendp_lite as dp
-from opendp_lite.core import Measurement
+from opendp_lite.pipeline.core import Measurement
 from opendp_lite.samplers.entropy import Entropy
-from opendp_lite.testing.audit import fisher, region
-from opendp_lite.testing.events import lowest_bit
-from opendp_lite.testing.leaves import readings
-from opendp_lite.testing.promises import _renyi
+from opendp_lite.testing.audits import _renyi, fisher, region
+from opendp_lite.testing.events import lowest_bit, readings
 
 pytestmark = pytest.mark.usefixtures("seeded")
 TOTAL = dp.clamp(0, 1) >> dp.sum()
@@ -93,18 +91,29 @@ LIES = {
 }
 
 
+RARE = {
+    "the exact value in 5 % of releases": (3000, r"equal to [01]\.5 came in \d+ of 2000"),
+    "the exact value as another type in 5 % of releases": (3000, "came in"),
+    "nearly the exact value in 5 % of releases": (3000, "came in"),
+    "a billion times the value in 3 % of releases": (4000, "came in"),
+    "a billion times the value and noise in 3 % of releases": (4000, "came in"),
+    "noise made in floats": (2000, "the lowest bit of the release"),
+    "noise made in 32-bit floats": (2000, "came in"),
+    "a scale that depends on the value": (1000, "came in"),
+    "None for one dataset": (300, r"of the form .None"),
+}
+"""How many releases show a lie, and in what words; 500 show any other."""
 CAUGHT = [
-    *[(lie, PURE, 4000 if "3 %" in lie else 3000) for lie in LIES],
-    ("the exact value in 5 % of releases", ZCDP, 16_000),
-    *[(lie, ZCDP, 6000) for lie in ("noise made in floats", "NaN for one dataset")],
-    *[(lie, SMOOTH, 3000) for lie in ("None for one dataset", "the parity of the value")],
+    *[(lie, PURE, *RARE.get(lie, (500, "came in"))) for lie in LIES],
+    ("noise made in floats", ZCDP, 6000, "came in"),
+    ("NaN for one dataset", ZCDP, 500, "came in"),
+    *[(lie, SMOOTH, 500, "came in") for lie in ("None for one dataset", "the parity of the value")],
 ]
 
 
-@pytest.mark.parametrize(("lie", "honest", "releases"), CAUGHT, ids=str)
-def test_audit_catches(lie: str, honest: Any, releases: int) -> None:
-    """A rarer event needs more releases, under zCDP many more."""
-    with pytest.raises(AssertionError, match="came in"):
+@pytest.mark.parametrize(("lie", "honest", "releases", "words"), CAUGHT, ids=str)
+def test_audit_catches(lie: str, honest: Any, releases: int, words: str) -> None:
+    with pytest.raises(AssertionError, match=words):
         dp.audit(lying(honest, LIES[lie]), NONE, ONE, releases=releases)
 
 
@@ -130,7 +139,7 @@ def test_audit_catches(lie: str, honest: Any, releases: int) -> None:
 )
 def test_audit_lets_any_function_of_an_honest_release_pass(made: Any, honest: Any) -> None:
     """Each fails by chance with a probability below 1e-7; the seed is fixed."""
-    found = dp.audit(honest >> made, NONE, ONE, releases=1000)
+    found = dp.audit(honest >> made, NONE, ONE, releases=400)
     assert found.lower_bound <= found.claim
 
 
@@ -142,18 +151,9 @@ class Estimate:
     words: str
 
 
-def test_audit_names_the_event() -> None:
-    with pytest.raises(AssertionError, match=r"of the form .None"):
-        dp.audit(lying(PURE, LIES["None for one dataset"]), NONE, ONE, releases=300)
-    with pytest.raises(AssertionError, match=r"equal to [01]\.5 came in \d+ of 2000"):
-        dp.audit(lying(PURE, LIES["the exact value in 5 % of releases"]), NONE, ONE, releases=3000)
-    with pytest.raises(AssertionError, match="the lowest bit of the release"):
-        dp.audit(lying(PURE, LIES["noise made in floats"]), NONE, ONE, releases=3000)
-
-
 def test_audit_comes_near_the_claims() -> None:
     """Fixed seeds: without power an audit would say nothing."""
-    assert dp.audit(PURE, NONE, ONE, releases=6000).lower_bound > 0.6
+    assert dp.audit(PURE, NONE, ONE, releases=4000).lower_bound > 0.5
     assert dp.audit(ZCDP, NONE, ONE, releases=6000).lower_bound > 0.18
     found = dp.audit(PURE, [0.5] * 3, [0.5] * 3 + [1.0] * 3, d_in=3, releases=3000)
     assert 1.5 < found.lower_bound <= found.claim == 3
@@ -168,10 +168,13 @@ def test_audit_of_a_measure_of_ones_own_reads_its_curve() -> None:
         profile = staticmethod(dp.ZeroConcentratedDivergence().profile)
         words = staticmethod(dp.ZeroConcentratedDivergence().words)
 
-    honest = attrs.evolve(ZCDP.bind(dp.records()), output_measure=Curve())
+    def measured(true):
+        return attrs.evolve(true, output_measure=Curve(), privacy_map=lambda d: true.privacy_map(d))
+
+    honest = measured(ZCDP.bind(dp.records()))
     found = dp.audit(honest, NONE, ONE, releases=2000)
     assert found.lower_bound <= found.claim
-    lie = attrs.evolve(lying(ZCDP, LIES["None for one dataset"]), output_measure=Curve())
+    lie = measured(lying(ZCDP, LIES["None for one dataset"]))
     with pytest.raises(AssertionError, match="None"):
         dp.audit(lie, NONE, ONE, releases=300)
 
@@ -239,7 +242,7 @@ def test_the_failure_is_shared_by_all_events(monkeypatch: pytest.MonkeyPatch) ->
         given.append(failure)
         return region(x, y, trials, failure)
 
-    monkeypatch.setattr(import_module("opendp_lite.testing.audit"), "region", recorded)
+    monkeypatch.setattr(import_module("opendp_lite.testing.audits"), "region", recorded)
     dp.audit(PURE, NONE, ONE, releases=300, failure=1e-3)
     assert len(given) > 1
     assert sum(given) <= 1e-3 * (1 + 1e-9)

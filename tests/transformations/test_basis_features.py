@@ -7,11 +7,10 @@ from math import inf, nan
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix
 
 import opendp_lite as dp
-from opendp_lite.engines.fold import Scratch
-from opendp_lite.transformations.sum import SumFold
+from opendp_lite.engines.data.fold import Scratch
+from opendp_lite.transformations.sums import SumFold
 
 SMALL = [
     dp.bases.Cosine(5, 0, 1),
@@ -28,34 +27,6 @@ SMALL = [
 SIZED = dp.records(size=17, metric=dp.ChangeOneDistance())
 HOSTILE = [0.0, -0.0, nan, -nan, inf, -inf, 1e308, -1e308, 5e-324, -1e-310, 0.3, 0.5]
 KNOWN = [number for number in HOSTILE if number == number]
-
-
-@pytest.mark.parametrize("basis", SMALL, ids=repr)
-def test_stable(basis):
-    dp.assert_stable(dp.transformations.basis_features(basis), trials=32)
-    dp.assert_stable(dp.transformations.basis_features(basis) >> dp.sum(), trials=32)
-    dp.assert_stable(
-        dp.clamp(-1, 1) >> dp.transformations.basis_features(basis) >> dp.sum(), trials=32
-    )
-
-
-@pytest.mark.parametrize("basis", SMALL, ids=repr)
-def test_stable_where_rows_are_replaced(basis):
-    dp.assert_stable(dp.transformations.basis_features(basis), SIZED, trials=32)
-    dp.assert_stable(dp.transformations.basis_features(basis) >> dp.sum(), SIZED, trials=32)
-
-
-@pytest.mark.parametrize(
-    "after",
-    [dp.scale(-0.3), dp.center(0.7), dp.select([1, 0]), dp.select(0), dp.absolute(), dp.norm()],
-    ids=repr,
-)
-@pytest.mark.parametrize("basis", [dp.bases.Fourier(3, 0, 1), dp.bases.Haar(4, 0, 1)], ids=repr)
-def test_stable_with_further_steps(basis, after):
-    for space in (None, SIZED):
-        dp.assert_stable(
-            dp.transformations.basis_features(basis) >> after >> dp.sum(), space, trials=32
-        )
 
 
 @pytest.mark.parametrize("basis", SMALL, ids=repr)
@@ -111,17 +82,6 @@ def test_several_threads_count_the_same():
     summed = dp.transformations.basis_features(dp.bases.Hadamard(4, 0, 1)) >> dp.sum()
     halves = summed(data[:100_000]) + summed(data[100_000:])
     assert summed(data).tolist() == halves.tolist()
-
-
-def test_what_is_refused():
-    basis = dp.bases.Cosine(5, 0, 1)
-    with pytest.raises(dp.SpaceError, match=r"3. Put select\(\) before"):
-        dp.records(3) >> dp.transformations.basis_features(basis)
-    for wrong in (5, None, dp.bases.Cosine, [basis]):
-        with pytest.raises(dp.ParameterError, match="needs a basis such as"):
-            dp.transformations.basis_features(wrong)
-    with pytest.raises(dp.DataError, match="basis_features"):
-        (dp.transformations.basis_features(basis) >> dp.sum())(csr_matrix([[1.0], [0.0]]))
 
 
 def test_one_column_of_a_table():

@@ -19,14 +19,14 @@ import pytest
 from scipy.stats import chi2
 
 import opendp_lite as dp
-from opendp_lite.engines.identities import Identities
+from opendp_lite.engines.data.identities import Identities
+from opendp_lite.engines.data.table import take
 from opendp_lite.engines.rows import materialise
-from opendp_lite.engines.take import take
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
 from opendp_lite.testing.datasets import in_threads
-from opendp_lite.testing.distances import people_distance, symmetric_distance
+from opendp_lite.testing.stable import people_distance, symmetric_distance
 
-engine = import_module("opendp_lite.engines.chosen_rows")
+engine = import_module("opendp_lite.engines.sampling.chosen_rows")
 
 NAN = float("nan")
 NAMES = ["id", "city", "x"]
@@ -132,7 +132,7 @@ def test_groups_of_a_person_move_at_most_their_rows(rows, groups):
     step = dp.bound_contributions(rows, groups=("city", groups))
     one = dp.bound_contributions(rows, groups=("city", groups), person="id")
     worst = {"person": 0, "row": 0}
-    for _ in range(300):
+    for _ in range(150):
         count = int(generator.integers(1, 10))
         data = np.column_stack([generator.integers(0, 2, count), generator.integers(0, 3, count)])
         data = np.column_stack([data, np.arange(count)]).astype(float)
@@ -172,7 +172,7 @@ def test_groups_of_a_person_move_at_most_their_rows(rows, groups):
 )
 def test_a_smaller_map_is_refuted(space, step, claim):
     honest = space >> step
-    dp.assert_stable(honest, trials=24)
+    dp.assert_stable(honest, trials=6)
     with pytest.raises(AssertionError, match="the stability map must bound"):
         dp.assert_stable(attrs.evolve(honest, stability_map=lambda d: d * claim), trials=200)
 
@@ -190,7 +190,7 @@ def anew(table: Any) -> Any:
 def test_a_replaced_row_moves_at_most_four():
     sized = dp.records(columns=NAMES, size=12, metric=dp.ChangeOneDistance())
     step = dp.bound_contributions(2, person="id")
-    dp.assert_stable(step, sized)
+    dp.assert_stable(step, sized, trials=12)
     bound = sized >> step
     assert bound.map(1) == 4
     assert bound.output_space.metric == dp.SymmetricDistance()
@@ -323,7 +323,7 @@ def test_ids_are_the_same_where_they_are_equal():
 @pytest.mark.parametrize(
     "value",
     [
-        *(None, NAN, pd.NA, pd.NaT, Decimal("nan"), np.float32("nan"), np.datetime64("NaT")),
+        *(None, NAN, pd.NA, pd.NaT, Decimal("nan"), np.float32("nan"), np.datetime64("NaT", "D")),
         *([1], {}, complex(1, 0), 1e16, -1e300, np.inf, float(2**53), np.float32(2**24)),
     ],
     ids=repr,
@@ -630,14 +630,13 @@ def test_losses_are_those_of_people():
         assert bound.loss(2) == 2, bound
 
 
-@pytest.mark.parametrize("persons", [1, 2])
-def test_audit_of_people(persons, seeded):
+def test_audit_of_people(seeded):
     common = [[7, 0, 0.0]] * 3
-    person = [[p, c, 1.0] for p in range(persons) for c in range(3) for _ in range(2)]
+    person = [[p, c, 1.0] for p in range(2) for c in range(3) for _ in range(2)]
     bounded = PEOPLE >> dp.bound_contributions(3)
     by_city = dp.by("city", [0, 1], SUMMED >> dp.laplace(epsilon=1))
     for mechanism in (SUMMED >> dp.laplace(epsilon=1), by_city):
-        dp.audit(bounded >> mechanism, common, common + person, d_in=persons, releases=900)
+        dp.audit(bounded >> mechanism, common, common + person, d_in=2, releases=900)
 
 
 def test_audit_finds_a_loss_for_one_row_that_is_claimed_for_a_person(seeded):
@@ -683,31 +682,6 @@ def test_words():
     assert dp.from_json(bounded.to_json()) == bounded
 
 
-@pytest.mark.parametrize(
-    "step",
-    [
-        dp.count(),
-        dp.select("id", "x") >> dp.count(),
-        dp.keep("x", between=(0, 1)) >> dp.sum(),
-        dp.clamp(0, 1),
-        dp.mean(0, 1, epsilon=1),
-        dp.by("city", [1], dp.count() >> dp.laplace(epsilon=1)),
-        dp.compose(dp.count() >> dp.laplace(epsilon=1)),
-        dp.combinators.group_by("city", [1], dp.count()),
-        dp.one_hot([1, 2]),
-        dp.resize(3, fill=0),
-        dp.combinators.on_random_pairs(dp.private_quantile(0.5, bounds=(0, 1), rho=1)),
-        dp.multivariate_mean(3, rho=1),
-    ],
-    ids=repr,
-)
-def test_what_is_not_stable_for_a_person_is_refused(step):
-    with pytest.raises(
-        dp.SpaceError, match=r"any number of rows\. Put dp\.bound_contributions\(3\)"
-    ):
-        PEOPLE >> step
-
-
 def test_a_step_of_ones_own_is_refused_unless_it_names_people():
     @dp.stage
     def plain(space: Any) -> dp.Transformation[Any, Any]:
@@ -725,31 +699,6 @@ def test_a_space_has_one_column_that_tells_people_apart():
     """Else the loss of a person would be counted for the visits that the steps tell apart."""
     with pytest.raises(dp.SpaceError, match="'visit'; name one column"):
         attrs.evolve(dp.table(person="visit"), metric=dp.metrics.SymmetricIdDistance("id"))
-
-
-def test_refusals():
-    for wrong, words in (
-        (lambda: dp.bound_contributions(0), "at least 1"),
-        (lambda: dp.bound_contributions(2.5), "whole number"),
-        (lambda: dp.bound_contributions(2, groups="city"), "such as"),
-        (lambda: dp.bound_contributions(2, groups=("city", 0)), "at least 1"),
-        (lambda: dp.records(columns=3, person="id"), "name them all"),
-        (lambda: dp.records(columns=["id"], person="id", size=9), "leave out size and metric"),
-        (lambda: dp.table(person=3), "name of a column"),
-    ):
-        with pytest.raises(dp.ParameterError, match=words):
-            wrong()
-    for wrong, words in (
-        (lambda: PEOPLE >> dp.select("x"), "leaves out 'id'"),
-        (lambda: dp.records(columns=["id"], person="ids"), "did you mean 'id'"),
-        (lambda: PEOPLE >> dp.bound_contributions(2, groups=("town", 1)), "no column 'town'"),
-        (lambda: PEOPLE >> dp.bound_contributions(2, person="x"), "leave out person="),
-        (lambda: ROWS >> dp.bound_contributions(2, person="idd"), "did you mean 'id'"),
-        (lambda: ROWS >> dp.bound_contributions(2), "which column tells people apart"),
-        (lambda: dp.bound_contributions(2).map(1), "which column tells people apart"),
-    ):
-        with pytest.raises(dp.SpaceError, match=words):
-            wrong()
 
 
 def test_the_distance_of_people():

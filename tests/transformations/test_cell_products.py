@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.strategies.square_root import SquareRoot
-from opendp_lite.strategies.tree import Tree
+from opendp_lite.bases.strategies import SquareRoot, Tree
 
 STEPS = {
     "prefix_features": (dp.transformations.prefix_features, SquareRoot),
@@ -23,28 +22,6 @@ def counts_of(name, data, lower=0, upper=10, cells=10, space=None):
     step, kind = STEPS[name]
     found = ((space or dp.records()) >> step(lower, upper, cells=cells))(data)
     return np.rint(kind(cells + 1).counts(np.asarray(found))).astype(int).tolist()
-
-
-@pytest.mark.parametrize("space", [None, SIZED], ids=["private", "public"])
-@pytest.mark.parametrize("name", STEPS)
-@pytest.mark.parametrize("cells", [1, 2, 12, 40])
-def test_stable(name, space, cells):
-    step, _ = STEPS[name]
-    dp.assert_stable(step(-1, 2, cells=cells), space, trials=48)
-    dp.assert_stable(dp.clamp(0, 1) >> step(-1, 2, cells=cells), space, trials=48)
-
-
-@pytest.mark.parametrize("name", STEPS)
-def test_maps_are_attained(name):
-    """By a row in the first cell; by one that goes from there to some other."""
-    step, _ = STEPS[name]
-    rows = step(0, 100, cells=100)
-    moved = np.asarray(rows([0.0])) - np.asarray(rows([]))
-    assert np.linalg.norm(moved) == pytest.approx(rows.map(1).l2, rel=1e-12)
-    sized = dp.records(size=1, metric=dp.ChangeOneDistance()) >> rows
-    gaps = [np.asarray(sized([float(x)])) - np.asarray(sized([0.0])) for x in range(101)]
-    assert max(map(np.linalg.norm, gaps)) == pytest.approx(sized.map(1).l2, rel=1e-12)
-    assert max(np.abs(gap).sum() for gap in gaps) == pytest.approx(float(sized.map(1).l1))
 
 
 @pytest.mark.parametrize("name", STEPS)
@@ -83,29 +60,3 @@ def test_the_result_is_on_a_grid(name):
     bound = step(0, 10, cells=6).bind(dp.records())
     assert bound.output_space.domain.exponent == kind(7).exponent
     assert bound.output_space.domain.dimension == kind(7).terms
-
-
-@pytest.mark.parametrize("name", STEPS)
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"lower": 1, "upper": 0}, "lower must be below upper.*swap"),
-        ({"lower": 1, "upper": 1}, "they are equal"),
-        ({"lower": 0, "upper": inf}, "finite"),
-        ({"lower": "0", "upper": 1}, "lower must be a number"),
-        ({"lower": 0, "upper": 1, "cells": 0}, "cells must be a whole number of at least 1"),
-        ({"lower": 0, "upper": 1, "cells": 5000}, "at most 4096"),
-        ({"lower": 1, "upper": 1 + 1e-15}, "too close"),
-    ],
-)
-def test_refusals(name, arguments, words):
-    step, _ = STEPS[name]
-    with pytest.raises(dp.ParameterError, match=words):
-        step(**arguments).bind(dp.records())
-
-
-@pytest.mark.parametrize("name", STEPS)
-def test_one_column_is_needed(name):
-    step, _ = STEPS[name]
-    with pytest.raises(dp.SpaceError, match=f"{name} needs one column.*select"):
-        dp.records(columns=2) >> step(0, 1)

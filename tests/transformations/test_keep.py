@@ -57,20 +57,6 @@ def test_rows_of_an_array_stay_by_their_declared_names():
     assert (found >> dp.sum())(np.empty((0, 2))).tolist() == [0]
 
 
-@pytest.mark.parametrize(
-    "stage",
-    [dp.keep("a", between=(-1, 1)), dp.keep("a", among=[0, 1, None]), dp.keep("b", among=[2.5])],
-    ids=repr,
-)
-def test_filters_are_stable(stage):
-    space = dp.records(columns=["a", "b"])
-    dp.assert_stable(stage, space)
-    dp.assert_stable(stage >> dp.select("b") >> dp.clamp(-1, 3) >> dp.sum(), space)
-    fixed = dp.records(columns=["a", "b"], size=9, metric=CHANGE)
-    dp.assert_stable(stage, fixed)
-    dp.assert_stable(stage >> dp.select("b") >> dp.clamp(-1, 3) >> dp.sum(), fixed)
-
-
 def test_a_replaced_row_may_leave_and_another_may_come():
     """The map is attained: half of it would be exceeded."""
     space = dp.records(columns=["a", "b"], size=2, metric=CHANGE)
@@ -87,28 +73,3 @@ def test_the_number_of_kept_rows_is_private():
     assert (space >> dp.keep("a", among=[1])).output_space.domain.size is None
     noisy = space >> dp.keep("a", among=[1]) >> dp.count() >> dp.laplace(epsilon=1)
     assert noisy.map(1) == 1.0
-
-
-BAD = [
-    (lambda: dp.keep("a"), dp.ParameterError, "one of between"),
-    (lambda: dp.keep("a", between=(0, 1), among=[1]), dp.ParameterError, "one of between"),
-    (lambda: dp.keep("a", between=(2, 1)), dp.ParameterError, "swap"),
-    (lambda: dp.keep("a", between=5), dp.ParameterError, "a pair such as"),
-    (lambda: dp.keep("a", between="ab"), dp.ParameterError, "a pair such as"),
-    (lambda: dp.keep("a", among="north"), dp.ParameterError, "list of categories"),
-    (lambda: dp.keep("a", among=[1, 1]), dp.ParameterError, "declared twice"),
-    (lambda: dp.keep(0, among=[1]), dp.ParameterError, "picked by name"),
-    (lambda: dp.records(columns=["age"]) >> dp.keep("ago", among=[1]), dp.SpaceError, "'age'"),
-    (lambda: dp.records() >> dp.keep("a", among=[1]), dp.SpaceError, "table"),
-]
-
-
-@pytest.mark.parametrize(("build", "error", "words"), BAD)
-def test_bad_parameters_are_refused_in_words(build, error, words):
-    with pytest.raises(error, match=words):
-        build()
-
-
-def test_an_unknown_column_is_refused_before_any_row_is_read():
-    with pytest.raises(dp.DataError, match="did you mean 'region'"):
-        (dp.keep("regoin", among=["north"]) >> VISITS)(TABLE)

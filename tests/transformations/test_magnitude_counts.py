@@ -15,31 +15,6 @@ counts = dp.transformations.magnitude_counts
 WILD = [0.0, -0.0, 1.0, -1.0, 1e308, -1e308, inf, -inf, 5e-324, -5e-324, 2.0**-1022, 3.0, -6.0]
 
 
-@pytest.mark.parametrize("space", [dp.records(), REPLACED], ids=repr)
-@pytest.mark.parametrize(
-    "step",
-    [counts(-2, 3), counts(0, 1), counts(-3, 4, bits=2), counts(-3, 4, bits=-2)],
-    ids=repr,
-)
-def test_stable(step, space):
-    dp.assert_stable(step, space)
-
-
-def test_the_map_is_attained():
-    """All rows leave one cell for another: no norm may be claimed smaller."""
-    step, k = counts(0, 2), 3
-    before, after = [1.0] * 20, [-4.0] * k + [1.0] * (20 - k)
-    moved = np.asarray((REPLACED >> step)(after)) - np.asarray((REPLACED >> step)(before))
-    claimed = (REPLACED >> step).map(k)
-    assert claimed.l1 == np.abs(moved).sum() == 2 * k
-    assert claimed.l2_squared == (moved**2).sum() == 2 * k * k
-    assert claimed.linf == np.abs(moved).max() == k
-    added = np.asarray(step([3.0] * k)) - np.asarray(step([]))
-    claimed = step.map(k)
-    assert claimed.l1 == claimed.linf == np.abs(added).sum() == k
-    assert claimed.l2_squared == k * k
-
-
 def ends_of(least: int, most: int, bits: int) -> list[Fraction]:
     """Of the cells above 0, as documented."""
     if bits < 0:
@@ -82,21 +57,3 @@ def test_missing_values():
     assert np.asarray(counts(0, 1)([nan, 2.0, -nan])).tolist() == [0, 0, 1]
     space = dp.records(size=3, metric=dp.ChangeOneDistance())
     assert np.asarray((space >> counts(0, 1))([nan, 2.0, -nan])).tolist() == [0, 2, 1]
-
-
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: counts(3, 3), "most must be above least"),
-        (lambda: counts(0, 1001), "at most 1000"),
-        (lambda: counts(-2000, 5), "at least -1000"),
-        (lambda: counts(0.5, 5), "whole number"),
-        (lambda: counts(0, 5, bits=-11), "bits must be a whole number"),
-        (lambda: counts(0, 5, bits=10**9), "fewer bits"),
-        (lambda: counts(-900, 900, bits=12), "fewer bits"),
-        (lambda: dp.records(columns=2) >> counts(0, 1), r"Put select\(\) before it"),
-    ],
-)
-def test_refusals(make, words):
-    with pytest.raises(dp.OpenDPLiteError, match=words):
-        make().map(1)

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-from fractions import Fraction
-from itertools import product
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -13,14 +9,13 @@ import pyarrow as pa
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.engines.categories import Categories
+from opendp_lite.engines.data.categories import Categories
 
 NAN = float("nan")
 CHANGE = dp.ChangeOneDistance()
 SEXES = ["f", "m", "f", None, "?", "m", "f"]
 NUMBERS = [1.0, 2.0, NAN, 1.0, 7.5, -0.0, 3.0]
 ONE = dp.Norms(l1=1, linf=1)
-TWO = dp.Norms.squared(Fraction(2), Fraction(2), Fraction(1))
 
 
 def texts() -> list[object]:
@@ -110,41 +105,6 @@ def test_bins_are_those_of_numpy(space):
     assert beyond(values).tolist() == [1, 3, 2]
 
 
-@pytest.mark.parametrize(
-    "stage",
-    [
-        dp.one_hot([0, 1, 2]),
-        dp.one_hot([0.5], other=True),
-        dp.one_hot([1, None]),
-        dp.bins([0, 1, 2.5]),
-        dp.bins([-1e300, 0, 5e-324], other=True),
-    ],
-    ids=repr,
-)
-@pytest.mark.parametrize("size", [None, 12])
-def test_rows_and_counts_are_stable(stage, size):
-    space = dp.records() if size is None else dp.records(size=size, metric=CHANGE)
-    dp.assert_stable(stage, space)
-    dp.assert_stable(stage >> dp.sum(), space)
-    dp.assert_stable(stage >> dp.scale(-2) >> dp.sum(), space)
-
-
-@pytest.mark.parametrize("stage", [dp.one_hot([0, 1, 2]), dp.bins([-0.5, 0.5, 1.5, 2.5])])
-def test_the_sensitivities_are_attained(stage):
-    """Over all rows: a map that is half as large would be exceeded."""
-    values = [0.0, 1.0, 2.0, 9.0, NAN]
-    free = dp.records() >> stage >> dp.sum()
-    moved = [np.subtract(free([0.0, value]), free([0.0])) for value in values]
-    assert free.map(1) == ONE
-    assert max(np.abs(gap).sum() for gap in moved) == 1
-    fixed = dp.records(size=2, metric=CHANGE) >> stage >> dp.sum()
-    gaps = [np.subtract(fixed([0.0, a]), fixed([0.0, b])) for a, b in product(values, repeat=2)]
-    assert fixed.map(1) == TWO
-    assert max(np.abs(gap).sum() for gap in gaps) == 2
-    assert max((gap**2).sum() for gap in gaps) == 2
-    assert max(np.abs(gap).max() for gap in gaps) == 1
-
-
 def test_one_category_alone_moves_by_one():
     assert (dp.one_hot([3]) >> dp.sum()).map(1) == ONE
     fixed = dp.records(size=2, metric=CHANGE) >> dp.one_hot([3]) >> dp.sum()
@@ -174,56 +134,10 @@ def test_no_rows_are_written_out(monkeypatch):
     assert abs(found[3] - 10_000) < 60
 
 
-BAD = [
-    (lambda: dp.one_hot("fm"), dp.ParameterError, "list of categories"),
-    (lambda: dp.one_hot([]), dp.ParameterError, "from 1 to 2"),
-    (
-        lambda: dp.one_hot(["f", "m", "f"]),
-        dp.ParameterError,
-        "declared twice; number 3 of the list",
-    ),
-    (lambda: dp.one_hot([1, 1.0]), dp.ParameterError, "declared twice"),
-    (lambda: dp.one_hot([0, NAN]), dp.ParameterError, "None, not nan"),
-    (lambda: dp.one_hot(["a", pd.NA]), dp.ParameterError, "None, not <NA>"),
-    (lambda: dp.one_hot([Decimal(1)]), dp.ParameterError, "type Decimal"),
-    (lambda: dp.one_hot([1j]), dp.ParameterError, "type complex"),
-    (lambda: dp.records() >> dp.one_hot([[1], [2]]), dp.SpaceError, "several columns"),
-    (lambda: dp.records(2) >> dp.one_hot([1, 2, 3]), dp.SpaceError, "3 lists"),
-    (lambda: dp.bins([0]), dp.ParameterError, "2 to 2"),
-    (lambda: dp.bins([0, 2, 1]), dp.ParameterError, "must rise"),
-    (lambda: dp.bins([0, 1, 1]), dp.ParameterError, "must rise"),
-    (lambda: dp.bins([0, np.inf]), dp.ParameterError, "edges"),
-    (lambda: dp.records(2) >> dp.bins([0, 1]), dp.SpaceError, "one column"),
-]
-
-
-@pytest.mark.parametrize(("build", "error", "words"), BAD)
-def test_bad_parameters_are_refused_in_words(build, error, words):
-    with pytest.raises(error, match=words):
-        build()
-
-
-def test_a_column_of_another_kind_is_refused_by_its_type_alone():
-    texts_of_numbers = dp.select("x") >> dp.one_hot(["1", "2"]) >> dp.sum()
-    with pytest.raises(dp.DataError, match="write them as numbers"):
-        texts_of_numbers(pd.DataFrame({"x": [1, 2]}))
-    numbers = dp.select("x") >> dp.one_hot([1, 2]) >> dp.sum()
-    with pytest.raises(dp.DataError, match="write them as text"):
-        numbers(pd.DataFrame({"x": ["1", "2"]}))
-    for kind in (pd.StringDtype("python"), pd.StringDtype("pyarrow")):
-        with pytest.raises(dp.DataError, match="write them as text"):
-            numbers(pd.DataFrame({"x": pd.Series(["1", "2"], dtype=kind)}))
-    with pytest.raises(dp.DataError, match=r"^the column holds text"):
-        (dp.one_hot([1, 2]) >> dp.sum())(np.array(["1", "2"]))
-    assert numbers({"x": ["1", 2]}).tolist() == [0, 1]
-
-
 def test_a_single_column_needs_no_name():
     counts = dp.one_hot(["f", "m"]) >> dp.sum()
     for column in (SEXES, pd.Series(SEXES), pl.Series(SEXES), pa.array(SEXES), {"any": SEXES}):
         assert counts(column).tolist() == [3, 2]
-    with pytest.raises(dp.DataError, match="2 columns; say which"):
-        counts({"a": SEXES, "b": SEXES})
     assert (dp.one_hot([0, 1]) >> dp.sum())([[0], [1], [1]]).tolist() == [1, 2]
 
 
@@ -242,18 +156,12 @@ def test_a_value_has_its_category_whatever_else_is_in_the_column(keys):
         assert counts({"x": [*column.to_pylist(), []]}).tolist() == alone
 
 
-def test_keys_below_zero_are_stable():
-    dp.assert_stable(dp.one_hot([-2, -1, 0, 1, 2]) >> dp.sum())
-
-
-def test_a_clip_after_it_changes_nothing_or_is_refused():
+def test_a_clip_after_it_changes_nothing():
     rows = dp.records() >> dp.one_hot(range(16))
     for clip in (dp.clamp(0, 1), dp.clip_to_norm(1)):
         total = rows >> clip >> dp.sum()
         assert total.map(1) == ONE
         assert total([1.0, 1.0, 2.0])[:3].tolist() == [0, 2, 1]
-    with pytest.raises(dp.SpaceError, match=r"OneHots\(16\) already.*Leave"):
-        rows >> dp.clamp(0, 0.75)
 
 
 def test_bytes_that_are_no_text_tell_nothing():

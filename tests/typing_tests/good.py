@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import opendp_lite as dp
-from opendp_lite.samplers.discrete_laplace import DiscreteLaplace
+from opendp_lite.samplers.rounded_laws import DiscreteLaplace
+from opendp_lite.spaces.space import example
 
 Tables = dp.Space[dp.Rows]
 Totals = dp.Space[dp.Vectors]
@@ -60,15 +61,15 @@ assert_type(bases[0].replacing(), dp.Norms)
 assert_type([basis.l1 for basis in bases], list[float])
 assert_type(
     dp.estimators.basis_distribution(bases[0], rho=1),
-    dp.Mechanism[Tables, Zcdp, dp.releases.Distribution],
+    dp.Mechanism[Tables, Any, dp.releases.Distribution],
 )
 assert_type(
     dp.estimators.basis_distribution(bases[0], epsilon=1),
-    dp.Mechanism[Tables, dp.MaxDivergence, dp.releases.Distribution],
+    dp.Mechanism[Tables, Any, dp.releases.Distribution],
 )
 assert_type(
     dp.estimators.basis_distribution(bases[0], epsilon=1, delta=1e-6),
-    dp.Mechanism[Tables, dp.ApproximateDivergence, dp.releases.Distribution],
+    dp.Mechanism[Tables, Any, dp.releases.Distribution],
 )
 found: dp.releases.Distribution = dp.estimators.distribution(dp.bases.Haar(2, 0, 1), deviation=1)(
     [2.0, 1.0]
@@ -78,17 +79,17 @@ assert_type(found.mean(), dp.releases.Uncertain)
 assert_type(
     dp.releases.Distribution(dp.bases.Haar(2, 0, 1), [2.0, 1.0], 1.0), dp.releases.Distribution
 )
-by_hand = dp.transformations.basis_features(bases[0]) >> dp.sum() >> dp.gaussian(rho=1)
+by_hand = dp.transformations.basis_features(bases[0]) >> dp.sum() >> dp.gaussian(dp.rho(1))
 assert_type(
     by_hand >> dp.estimators.distribution(bases[0], 2.5),
     dp.Mechanism[Tables, Zcdp, dp.releases.Distribution],
 )
 Curve = dp.releases.CumulativeDistribution
-assert_type(dp.cdf(0, 100, rho=1), dp.Mechanism[Tables, Zcdp, Curve])
-assert_type(dp.cdf(0, 1, epsilon=1, cells=9), dp.Mechanism[Tables, dp.MaxDivergence, Curve])
+assert_type(dp.cdf(0, 100, rho=1), dp.Mechanism[Tables, Any, Curve])
+assert_type(dp.cdf(0, 1, epsilon=1, cells=9), dp.Mechanism[Tables, Any, Curve])
 assert_type(
     dp.cdf(0, 1, epsilon=1, delta=1e-6, confidence=0.9),
-    dp.Mechanism[Tables, dp.ApproximateDivergence, Curve],
+    dp.Mechanism[Tables, Any, Curve],
 )
 assert_type(dp.cdf(0, 100, rho=1)([1.0]).median(), dp.releases.Uncertain)
 assert_type(
@@ -99,29 +100,29 @@ assert_type(dp.transformations.block_counts(0, 1), dp.Stage[Tables, dp.Space[dp.
 # Quantiles and programs.
 assert_type(
     dp.private_quantile(0.5, bounds=(0, 1), rho=1),
-    dp.Mechanism[Tables, Zcdp],
+    dp.Mechanism[Tables, Any],
 )
 assert_type(
     dp.private_quantile([0.5, 1], candidates=[0, 0.5, Fraction(1)], epsilon=1),
-    dp.Mechanism[Tables, dp.MaxDivergence],
+    dp.Mechanism[Tables, Any],
 )
 assert_type(
     dp.absolute() >> dp.norm() >> dp.transformations.indicator_below(3), dp.Stage[Tables, Tables]
 )
 
-assert_type(dp.noisy_max(epsilon=1), dp.Mechanism[Totals, dp.MaxDivergence, int])
-assert_type(dp.noisy_max(rho=1, names=["a"]), dp.Mechanism[Totals, Zcdp, str])
+assert_type(dp.noisy_max(dp.epsilon(1)), dp.Mechanism[Totals, dp.MaxDivergence, int])
+assert_type(dp.noisy_max(dp.rho(1), names=["a"]), dp.Mechanism[Totals, Zcdp, str])
 assert_type(
-    dp.clamp(0, 1) >> dp.sum() >> dp.noisy_max(epsilon=1, names=["a"], lowest=True),
+    dp.clamp(0, 1) >> dp.sum() >> dp.noisy_max(dp.epsilon(1), names=["a"], lowest=True),
     dp.Mechanism[Tables, dp.MaxDivergence, str],
 )
-assert_type(dp.measurements.exponential_mechanism(rho=1), dp.Mechanism[Totals, Zcdp, int])
+assert_type(dp.measurements.exponential_mechanism(rho=1), dp.Mechanism[Totals, Any])
 
 
 def halved(ask: dp.Ask[Zcdp]) -> float:
     middle: float = ask(dp.private_quantile(0.5, bounds=(-9, 9), rho=0.1))
     try:
-        ask(dp.center(middle) >> dp.clamp(-1, 1) >> dp.sum() >> dp.gaussian(rho=5))
+        ask(dp.center(middle) >> dp.clamp(-1, 1) >> dp.sum() >> dp.gaussian(dp.rho(5)))
     except dp.BudgetExceeded:
         return middle / 2
     return middle
@@ -136,11 +137,11 @@ def first_decade(test: dp.combinators.ThresholdTest) -> int:
 
 assert_type(
     dp.above_threshold(first_decade, 100, epsilon=1),
-    dp.Mechanism[Tables, dp.MaxDivergence, int],
+    dp.Mechanism[Tables, Any, int],
 )
 assert_type(
     dp.records() >> dp.above_threshold(first_decade, 100, rho=1, most=3, monotone=True),
-    dp.Measurement[Tables, Zcdp, int],
+    dp.Measurement[Tables, Any, int],
 )
 
 assert_type(
@@ -154,6 +155,14 @@ program([1.0, 2.0])
 
 # Means of many columns.
 Released = dp.Mechanism[Tables, Zcdp]
+# A budget by name says what is released; a budget as a value says in which measure, too.
+assert_type(dp.mean(0, 1, rho=1), dp.Mechanism[Tables, Any, float])
+assert_type(dp.mean(0, 1, epsilon=1, confidence=0.9), dp.Mechanism[Tables, Any, dp.Estimate])
+assert_type(dp.gaussian(rho=1), dp.Mechanism[Aggregates, Any])
+assert_type(dp.gaussian(scale=1), dp.Mechanism[Aggregates, Any])
+assert_type(dp.laplace(dp.epsilon(1)), dp.Mechanism[Aggregates, dp.MaxDivergence])
+assert_type(dp.cdf(0, 1, dp.rho(1)), dp.Mechanism[Tables, Any, dp.releases.CumulativeDistribution])
+assert_type(dp.private_quantile(0.5, dp.rho(1), bounds=(0, 1)), dp.Mechanism[Tables, Any])
 assert_type(
     dp.estimators.plan_mean(5, rho=1, variances="pairs", group=4),
     dp.Mechanism[Tables, Zcdp, Floats],
@@ -163,65 +172,72 @@ assert_type(
 )
 assert_type(dp.estimators.iome_mean(5, rho=1), dp.Mechanism[Tables, Zcdp, Floats])
 assert_type(dp.estimators.binary_mean(rho=1), dp.Mechanism[Tables, Zcdp, Floats])
-assert_type(dp.multivariate_mean(bound=5, rho=1, p=1), Released)
-assert_type(dp.multivariate_mean(5, epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence])
+assert_type(dp.multivariate_mean(bound=5, rho=1, p=1), dp.Mechanism[Tables, Any])
+assert_type(dp.multivariate_mean(5, epsilon=1), dp.Mechanism[Tables, Any])
 assert_type(dp.estimators.l2_mechanism_mean(5, epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence])
 assert_type(dp.estimators.gaussian_mean(5, rho=1), Released)
-assert_type(dp.mean(0, 1, rho=1, confidence=0.95), dp.Mechanism[Tables, Zcdp, dp.Estimate])
+assert_type(dp.mean(0, 1, dp.rho(1), confidence=0.95), dp.Mechanism[Tables, Zcdp, dp.Estimate])
 with dp.session([0.5], budget=dp.rho(1)) as ask:
     assert_type(ask, dp.releases.Session[Zcdp])
-    assert_type(ask(dp.mean(0, 1, rho=0.1)), dp.releases.Release[float])
-    assert_type(ask(dp.records() >> dp.mean(0, 1, rho=0.1)).value, float)
+    assert_type(ask(dp.mean(0, 1, dp.rho(0.1))), dp.releases.Release[float])
+    assert_type(ask(dp.records() >> dp.mean(0, 1, dp.rho(0.1))).value, float)
     assert_type(ask.split(2), tuple[dp.releases.Session[Zcdp], ...])
-    paid_for = ask(dp.mean(0, 1, epsilon=0.1), note="table 3")
+    paid_for = ask(dp.mean(0, 1, dp.epsilon(0.1)), note="table 3")
     assert_type(paid_for.statement(delta=1e-9), dp.releases.Statement)
 
 
 def with_a_ledger(path: str) -> dp.releases.Release[float]:
-    ledger = dp.Ledger.create(path, budget=dp.rho(1), unit="person")
+    ledger = dp.Ledger.create(path, budget=dp.rho(1), unit="row")
     assert_type(dp.Ledger.open(path), dp.Ledger)
-    return ledger.session([0.5])(dp.mean(0, 1, rho=0.1), note="table 3")
+    return ledger.session([0.5])(dp.mean(0, 1, dp.rho(0.1)), note="table 3")
 
 
 Mu = dp.measures.GaussianDivergence
-assert_type(dp.gaussian(mu=1), dp.Mechanism[dp.Space[dp.Scalars | dp.Vectors], Mu])
+assert_type(dp.gaussian(dp.mu(1)), dp.Mechanism[dp.Space[dp.Scalars | dp.Vectors], Mu])
 assert_type(dp.rho(1), dp.measures.PrivacyBudget[Zcdp])
 assert_type(dp.mu(1), dp.measures.PrivacyBudget[Mu])
 assert_type(dp.epsilon(1), dp.measures.PrivacyBudget[dp.MaxDivergence])
 assert_type(dp.epsilon(1, delta=1e-6), dp.measures.PrivacyBudget[dp.ApproximateDivergence])
 dp.measures.PrivacyBudget(dp.MaxDivergence(), Fraction(1)).words()
-assert_type(dp.mean(0, 1, epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence, float])
+assert_type(dp.mean(0, 1, dp.epsilon(1)), dp.Mechanism[Tables, dp.MaxDivergence, float])
 assert_type(
-    dp.mean(0, 1, epsilon=1, delta=1e-6), dp.Mechanism[Tables, dp.ApproximateDivergence, float]
+    dp.mean(0, 1, dp.epsilon(1, delta=1e-6)), dp.Mechanism[Tables, dp.ApproximateDivergence, float]
 )
-assert_type(dp.mean(rho=1), dp.Mechanism[Tables, Zcdp, float])
-assert_type(dp.mean(epsilon=1, confidence=0.9), dp.Mechanism[Tables, dp.MaxDivergence, dp.Estimate])
-assert_type(dp.mean(epsilon=1, delta=1e-6), dp.Mechanism[Tables, dp.ApproximateDivergence, float])
-assert_type(dp.estimators.unbounded_mean(rho=1), dp.Mechanism[Tables, Zcdp, float])
-assert_type(dp.private_bounds(0.99, rho=1), dp.Mechanism[Tables, Zcdp, tuple[Any, Any]])
+assert_type(dp.mean(budget=dp.rho(1)), dp.Mechanism[Tables, Zcdp, float])
+assert_type(
+    dp.mean(budget=dp.epsilon(1), confidence=0.9),
+    dp.Mechanism[Tables, dp.MaxDivergence, dp.Estimate],
+)
+assert_type(
+    dp.mean(budget=dp.epsilon(1, delta=1e-6)), dp.Mechanism[Tables, dp.ApproximateDivergence, float]
+)
+assert_type(dp.estimators.unbounded_mean(rho=1), dp.Mechanism[Tables, Any, float | dp.Estimate])
+assert_type(dp.private_bounds(0.99, rho=1), dp.Mechanism[Tables, Any, tuple[Any, Any]])
 assert_type(
     dp.transformations.magnitude_counts(-2, 5, bits=1), dp.Stage[Tables, dp.Space[dp.Vectors]]
 )
-estimate: dp.Estimate = dp.mean(0, 1, rho=1, confidence=0.95)([0.5])
-assert_type(dp.covariance(0, [1, 2], rho=1), dp.Mechanism[Tables, Zcdp, Floats])
+estimate: dp.Estimate = dp.mean(0, 1, dp.rho(1), confidence=0.95)([0.5])
+assert_type(dp.covariance(0, [1, 2], dp.rho(1)), dp.Mechanism[Tables, Zcdp, Floats])
 assert_type(
-    dp.covariance(0, 1, epsilon=1, confidence=0.95),
+    dp.covariance(0, 1, dp.epsilon(1), confidence=0.95),
     dp.Mechanism[Tables, dp.MaxDivergence, dp.releases.Covariance],
 )
 assert_type(
-    dp.covariance(0, 1, epsilon=1, delta=1e-6),
+    dp.covariance(0, 1, dp.epsilon(1, delta=1e-6)),
     dp.Mechanism[Tables, dp.ApproximateDivergence, Floats],
 )
 matrix = dp.releases.Covariance(np.eye(2), np.eye(2), (np.eye(2), np.eye(2)), 0.9, None, 3)
 assert_type(matrix.correlation(), Floats)
-assert_type(dp.variance(0, 1, rho=1), dp.Mechanism[Tables, Zcdp, float])
+assert_type(dp.variance(0, 1, dp.rho(1)), dp.Mechanism[Tables, Zcdp, float])
 assert_type(
-    dp.variance(0, 1, epsilon=1, delta=1e-6, confidence=0.95),
+    dp.variance(0, 1, dp.epsilon(1, delta=1e-6), confidence=0.95),
     dp.Mechanism[Tables, dp.ApproximateDivergence, dp.Estimate],
 )
-assert_type(dp.standard_deviation(0, 1, epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence, float])
 assert_type(
-    dp.standard_deviation(0, 1, rho=1, confidence=0.9), dp.Mechanism[Tables, Zcdp, dp.Estimate]
+    dp.standard_deviation(0, 1, dp.epsilon(1)), dp.Mechanism[Tables, dp.MaxDivergence, float]
+)
+assert_type(
+    dp.standard_deviation(0, 1, dp.rho(1), confidence=0.9), dp.Mechanism[Tables, Zcdp, dp.Estimate]
 )
 assert_type(estimate.interval, tuple[float, float])
 dp.estimators.plug_in_mean(0, 1, rho=1, guess=0.5)
@@ -239,19 +255,21 @@ assert_type(
 )
 assert_type(dp.clamp(0, 1) >> dp.square(), dp.Stage[Tables, Tables])
 assert_type(dp.transformations.weighted_pairs(0, 1, most=1), dp.Stage[Tables, Tables])
-assert_type(dp.expected_error(dp.mean(0, 1, rho=1), n=10, guess=0), float)
-assert_type(dp.budget_for(lambda rho: dp.mean(0, 1, rho=rho), error=0.1, n=1000, guess=0), float)
-assert_type(dp.estimators.laplace_mean(5, epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence])
-assert_type(dp.centered_sum(rho=1), dp.Mechanism[Tables, Zcdp, Floats])
+assert_type(dp.expected_error(dp.mean(0, 1, dp.rho(1)), n=10, guess=0), float)
 assert_type(
-    dp.centered_sum(rho=1, confidence=0.9),
+    dp.budget_for(lambda rho: dp.mean(0, 1, dp.rho(rho)), error=0.1, n=1000, guess=0), float
+)
+assert_type(dp.estimators.laplace_mean(5, epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence])
+assert_type(dp.centered_sum(dp.rho(1)), dp.Mechanism[Tables, Zcdp, Floats])
+assert_type(
+    dp.centered_sum(dp.rho(1), confidence=0.9),
     dp.Mechanism[Tables, Zcdp, dp.Estimate | dp.releases.Estimates],
 )
 assert_type(
-    dp.centered_sum(epsilon=1, delta=1e-6, with_count=True),
+    dp.centered_sum(dp.epsilon(1, delta=1e-6), with_count=True),
     dp.Mechanism[Tables, dp.ApproximateDivergence, tuple[Floats, float]],
 )
-assert_type(dp.centered_sum(epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence, Floats])
+assert_type(dp.centered_sum(dp.epsilon(1)), dp.Mechanism[Tables, dp.MaxDivergence, Floats])
 assert_type(dp.estimators.elliptical_mean([0, 1], 5, rho=1), dp.Mechanism[Tables, Zcdp, Floats])
 assert_type(
     dp.estimators.scaled_mean(np.ones(3), rho=1, searched=True), dp.Mechanism[Tables, Zcdp, Floats]
@@ -262,7 +280,7 @@ assert_type(
 assert_type(dp.estimators.quantile_by_search(0.5, 0, 1, rho=1), Released)
 assert_type(
     dp.combinators.on_random_pairs(dp.private_quantile(0.5, bounds=(0, 1), epsilon=1)),
-    dp.Mechanism[Tables, dp.MaxDivergence],
+    dp.Mechanism[Tables, Any],
 )
 assert_type(dp.transformations.random_rotation() >> dp.norm(), dp.Stage[Tables, Tables])
 dp.transformations.Rotation(columns=3, seed=0).back(np.ones(4))
@@ -271,17 +289,17 @@ dp.transformations.Rotation(columns=3, seed=0).back(np.ones(4))
 Counted = dp.releases.Histogram
 assert_type(
     dp.histogram("age", edges=range(0, 101, 10), epsilon=1),
-    dp.Mechanism[Tables, dp.MaxDivergence, Counted],
+    dp.Mechanism[Tables, Any, Counted],
 )
 assert_type(
     dp.histogram(["sex", "age"], categories=["f", "m"], edges=[0, 40, 80], epsilon=1),
-    dp.Mechanism[Tables, dp.MaxDivergence, Counted],
+    dp.Mechanism[Tables, Any, Counted],
 )
 assert_type(dp.one_hot([["f", "m"]], edges=[[0, 40], range(0, 100, 10)]), dp.Stage[Tables, Tables])
-assert_type(dp.histogram(categories=[1, None], rho=1), dp.Mechanism[Tables, Zcdp, Counted])
+assert_type(dp.histogram(categories=[1, None], rho=1), dp.Mechanism[Tables, Any, Counted])
 assert_type(
     dp.histogram(["sex", "age"], epsilon=1, delta=1e-6, confidence=0.9),
-    dp.Mechanism[Tables, dp.ApproximateDivergence, Counted],
+    dp.Mechanism[Tables, Any, Counted],
 )
 assert_type(dp.histogram(categories=[1, 2], epsilon=1)([1, 2])[1], dp.Estimate)
 assert_type(dp.measurements.thresholded_counts(epsilon=1, delta=1e-6)(["a"]), dict[Hashable, int])
@@ -296,13 +314,13 @@ assert_type(dp.keep("age", between=(18, 65.5)), dp.Stage[Named, Named])
 counted_rows = (
     dp.records(columns=["age"]) >> dp.keep("age", among=["a", 1]) >> dp.select("age") >> dp.count()
 )
-by_sex = dp.by("sex", ["f", "m"], dp.select("age") >> dp.mean(0, 1, epsilon=1))
+by_sex = dp.by("sex", ["f", "m"], dp.select("age") >> dp.mean(0, 1, dp.epsilon(1)))
 assert_type(by_sex, dp.Mechanism[Named, dp.MaxDivergence, dp.releases.ByGroup[float]])
 assert_type(by_sex({"sex": ["f"], "age": [1]})["f"], float)
-a_tenth = dp.sample(0.1, dp.select("age") >> dp.mean(0, 1, epsilon=1))
+a_tenth = dp.sample(0.1, dp.select("age") >> dp.mean(0, 1, dp.epsilon(1)))
 assert_type(a_tenth, dp.Mechanism[Tables, dp.MaxDivergence, float])
 assert_type(
-    dp.records() >> dp.sample(Fraction(1, 3), dp.mean(0, 1, epsilon=1)),
+    dp.records() >> dp.sample(Fraction(1, 3), dp.mean(0, 1, dp.epsilon(1))),
     dp.Measurement[Tables, dp.MaxDivergence, float],
 )
 assert_type(dp.bodies.OneHots(3).radius(1), float)
@@ -349,7 +367,7 @@ assert_type(
 )
 people = dp.table(person="id") >> dp.bound_contributions(3) >> dp.select("age")
 assert_type(
-    people >> dp.mean(0, 100, epsilon=1),
+    people >> dp.mean(0, 100, dp.epsilon(1)),
     dp.Measurement[dp.Space[dp.Tables], dp.MaxDivergence, float],
 )
 assert_type(dp.vector(3), Totals)
@@ -384,10 +402,10 @@ assert_type(
     dp.laplace(scale=1, confidence=0.9), dp.Mechanism[Aggregates, dp.MaxDivergence, Interval]
 )
 assert_type((dp.count() >> dp.laplace(epsilon=1, confidence=0.9))([1.0]), Interval)
-assert_type(dp.gaussian(rho=1, confidence=0.9), dp.Mechanism[Aggregates, Zcdp, Interval])
-assert_type(dp.gaussian(scale=1, confidence=0.9), dp.Mechanism[Aggregates, Zcdp, Interval])
+assert_type(dp.gaussian(dp.rho(1), confidence=0.9), dp.Mechanism[Aggregates, Zcdp, Interval])
+assert_type(dp.gaussian(scale=1, confidence=0.9), dp.Mechanism[Aggregates, Any, Interval])
 assert_type(
-    dp.gaussian(epsilon=1, delta=1e-6, confidence=0.9),
+    dp.gaussian(dp.epsilon(1, delta=1e-6), confidence=0.9),
     dp.Mechanism[Aggregates, dp.ApproximateDivergence, Interval],
 )
 assert_type(dp.laplace(epsilon=1).accuracy(0.95, jointly=True), Any)
@@ -397,7 +415,7 @@ assert_type(several.joint_intervals, Floats)
 assert_type(dp.measurements.l2_mechanism(scale=1), dp.Mechanism[Aggregates, dp.MaxDivergence])
 assert_type(
     dp.measurements.l2_mechanism(epsilon=1, confidence=0.9),
-    dp.Mechanism[Aggregates, dp.MaxDivergence, dp.Estimate | dp.releases.Estimates],
+    dp.Mechanism[Aggregates, dp.MaxDivergence],
 )
 assert_type(
     dp.measurements.l2_mechanism(epsilon=0.5) >> dp.to_zcdp(), dp.Mechanism[Aggregates, Zcdp]
@@ -409,9 +427,11 @@ assert_type(
     >> dp.to_zcdp(),
     dp.Mechanism[Tables, Zcdp],
 )
-assert_type(dp.gaussian(scale=Decimal("0.1")), dp.Mechanism[Aggregates, Zcdp])
-assert_type(dp.gaussian(rho=0.5), dp.Mechanism[Aggregates, Zcdp])
-assert_type(dp.gaussian(epsilon=1, delta=1e-6), dp.Mechanism[Aggregates, dp.ApproximateDivergence])
+assert_type(dp.gaussian(scale=Decimal("0.1")), dp.Mechanism[Aggregates, Any])
+assert_type(dp.gaussian(dp.rho(0.5)), dp.Mechanism[Aggregates, Zcdp])
+assert_type(
+    dp.gaussian(dp.epsilon(1, delta=1e-6)), dp.Mechanism[Aggregates, dp.ApproximateDivergence]
+)
 
 # Joined recipes.
 assert_type(dp.clamp(0, 1) >> dp.center(0.5), dp.Stage[Tables, Tables])
@@ -421,16 +441,16 @@ assert_type(
     dp.drop_nan() >> dp.clamp(0, 1) >> dp.simplex_augment() >> dp.sum(), dp.Stage[Tables, Totals]
 )
 summed: dp.Mechanism[dp.Space[dp.Rows], dp.ZeroConcentratedDivergence] = (
-    dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(rho=1)
+    dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(dp.rho(1))
 )
 counted: dp.Mechanism[dp.Space[dp.Rows], dp.MaxDivergence] = dp.count() >> dp.laplace(epsilon=1)
 approximate: dp.Mechanism[dp.Space[dp.Rows], dp.ApproximateDivergence] = (
-    dp.clip_to_norm(1) >> dp.sum() >> dp.gaussian(epsilon=1, delta=1e-6)
+    dp.clip_to_norm(1) >> dp.sum() >> dp.gaussian(dp.epsilon(1, delta=1e-6))
 )
-assert_type(dp.clamp(0, 1) >> (dp.sum() >> dp.gaussian(rho=1)), dp.Mechanism[Tables, Zcdp])
+assert_type(dp.clamp(0, 1) >> (dp.sum() >> dp.gaussian(dp.rho(1))), dp.Mechanism[Tables, Zcdp])
 assert_type(dp.clamp(0, 1) >> counted, dp.Mechanism[Tables, dp.MaxDivergence])
-of_one_vector: dp.Mechanism[Totals, Zcdp] = dp.gaussian(rho=1)
-of_one_number: dp.Mechanism[Counts, Zcdp] = dp.gaussian(rho=1)
+of_one_vector: dp.Mechanism[Totals, Zcdp] = dp.gaussian(dp.rho(1))
+of_one_number: dp.Mechanism[Counts, Zcdp] = dp.gaussian(dp.rho(1))
 
 # What recipes answer.
 assert_type(summed.map(1), Any)
@@ -454,7 +474,7 @@ assert_type(dp.records() >> dp.clamp(0, 1) >> dp.sum(), dp.Transformation[Tables
 assert_type(dp.records() >> (dp.clamp(0, 1) >> dp.sum()), dp.Transformation[Tables, Totals])
 assert_type(dp.records() >> dp.count(), dp.Transformation[Tables, Counts])
 assert_type(dp.records() >> summed, dp.Measurement[Tables, Zcdp])
-assert_type(dp.records() >> dp.count() >> dp.gaussian(scale=2), dp.Measurement[Tables, Zcdp])
+assert_type(dp.records() >> dp.count() >> dp.gaussian(scale=2), dp.Measurement[Tables, Any])
 released: dp.Measurement[dp.Space[dp.Rows], dp.MaxDivergence] = (
     dp.records(size=3, metric=dp.ChangeOneDistance())
     >> dp.clamp(0, 1)
@@ -468,7 +488,7 @@ assert_type(summed.bind(dp.records()), dp.Measurement[Tables, Zcdp])
 bare: dp.Measurement[Totals, dp.MaxDivergence] = dp.vector(
     2, dp.metrics.L1Distance()
 ) >> dp.laplace(scale=1)
-bare_number: dp.Measurement[Counts, Zcdp] = dp.scalar() >> dp.gaussian(rho=1)
+bare_number: dp.Measurement[Counts, Zcdp] = dp.scalar() >> dp.gaussian(dp.rho(1))
 assert_type(released.map(1), Any)
 assert_type(released.check(1, 1), bool)
 assert_type(released.epsilon(delta=0), float)
@@ -525,7 +545,7 @@ assert_type(
     dp.clamp(0, 9)
     >> dp.simplex_augment()
     >> dp.sum()
-    >> dp.gaussian(rho=1)
+    >> dp.gaussian(dp.rho(1))
     >> dp.simplex_ratio(0, 9),
     dp.Mechanism[Tables, Zcdp, float],
 )
@@ -543,14 +563,14 @@ assert_type(
     released >> dp.estimators.size_ratio(3, 0, 1), dp.Measurement[Tables, dp.MaxDivergence, float]
 )
 assert_type(
-    dp.compose(summed, dp.count() >> dp.gaussian(rho=1)) >> dp.count_ratio(0, 1, middle=0.5),
+    dp.compose(summed, dp.count() >> dp.gaussian(dp.rho(1))) >> dp.count_ratio(0, 1, middle=0.5),
     dp.Mechanism[Tables, Zcdp, float],
 )
 
 # Combinators.
 assert_type(dp.compose(counted, counted), dp.Mechanism[Tables, dp.MaxDivergence])
 assert_type(
-    dp.compose(summed, counted >> dp.to_zcdp(), dp.count() >> dp.gaussian(rho=1) >> float),
+    dp.compose(summed, counted >> dp.to_zcdp(), dp.count() >> dp.gaussian(dp.rho(1)) >> float),
     dp.Mechanism[Tables, Zcdp],
 )
 assert_type(
@@ -569,7 +589,7 @@ assert_type(
     dp.Mechanism[Tables, dp.MaxDivergence],
 )
 assert_type(
-    dp.clamp(0, 1) >> dp.sum() >> dp.compose(dp.gaussian(rho=1), dp.gaussian(rho=2)),
+    dp.clamp(0, 1) >> dp.sum() >> dp.compose(dp.gaussian(dp.rho(1)), dp.gaussian(dp.rho(2))),
     dp.Mechanism[Tables, Zcdp],
 )
 assert_type(dp.records() >> dp.compose(counted), dp.Measurement[Tables, dp.MaxDivergence])
@@ -580,7 +600,7 @@ assert_type(
 )
 assert_type(
     dp.calibrate(lambda scale: dp.records() >> dp.count() >> dp.gaussian(scale=scale), 0.5, 2),
-    dp.Measurement[Tables, Zcdp],
+    dp.Measurement[Tables, Any],
 )
 assert_type(
     dp.calibrate(
@@ -655,7 +675,7 @@ dp.assert_stable(halve(), dp.records(2), trials=2)
 
 
 def counts(ask: dp.Ask[Zcdp]) -> object:
-    return ask(dp.count() >> dp.gaussian(rho=0.1))
+    return ask(dp.count() >> dp.gaussian(dp.rho(0.1)))
 
 
 dp.assert_replayable(counts, [1.0], [], budget=dp.rho(1))
@@ -682,8 +702,11 @@ assert_type(dp.count(missing=True), dp.Stage[Tables, Counts])
 assert_type(dp.Grid(np.array([3, 4]), -1).floats, Floats)
 
 
-@dp.example(dp.vector(2))
-@dp.stage
+@dp.stage(
+    does="Turns the totals round.",
+    proof=dp.Proof("The norms stay.", adding="k", replacing="k", sources=["Nobody 2000"]),
+    examples=lambda: [example(dp.vector(2))],
+)
 def turned(space: Totals) -> dp.Transformation[Totals, Totals]:
     return dp.Transformation(space, space, lambda value: value[::-1], lambda distance: distance)
 
@@ -712,8 +735,8 @@ assert_type(dp.count() >> geometric(2), dp.Mechanism[Tables, dp.MaxDivergence])
 assert_type(quiet()([1.0]), float)
 assert_type(quiet() >> (lambda release: str(release)), dp.Mechanism[Tables, dp.MaxDivergence, str])
 assert_type((dp.clamp(0, 1) >> quiet()).bind(dp.records())([1.0]), float)
-assert_type(dp.mean(0, 1, epsilon=1)([0.5]), float)
-assert_type(dp.mean(0, 1, epsilon=1, confidence=0.95)([0.5]), dp.Estimate)
+assert_type(dp.mean(0, 1, dp.epsilon(1))([0.5]), float)
+assert_type(dp.mean(0, 1, dp.epsilon(1), confidence=0.95)([0.5]), dp.Estimate)
 
 made_up = [23.0, 31.0, 38.0, 45.0, 52.0, 67.0] * 50
 pure_count = dp.count() >> dp.laplace(epsilon=1)
@@ -723,11 +746,13 @@ dp.plotting.noise_probabilities(pure_count, confidence=0.9, unit="rows")
 dp.plotting.histogram_bars(dp.histogram(edges=[0, 50, 100], epsilon=1)(made_up), joint=True)
 dp.plotting.cdf_curve(dp.cdf(0, 100, epsilon=1, cells=8)(made_up))
 dp.plotting.density_curve(dp.cdf(0, 100, epsilon=1, cells=8)(made_up), cells=4)
-dp.plotting.estimate_intervals(dp.mean(0, 100, epsilon=1, confidence=0.95)(made_up))
-dp.plotting.error_by_rows({"mean": dp.mean(0, 1, epsilon=1)}, [100, 1000], guess=0.5, ax=shown)
-dp.plotting.error_by_mean({"mean": dp.mean(0, 1, epsilon=1)}, [0.1, 0.5], n=100)
-dp.plotting.error_by_loss({"m": lambda e: dp.mean(0, 1, epsilon=e)}, [0.1, 1], n=99, guess=0.5)
-dp.plotting.error_parts(made_up, lambda a, b: dp.mean(a, b, epsilon=1), lower=0, uppers=[50, 99])
+dp.plotting.estimate_intervals(dp.mean(0, 100, dp.epsilon(1), confidence=0.95)(made_up))
+dp.plotting.error_by_rows({"mean": dp.mean(0, 1, dp.epsilon(1))}, [100, 1000], guess=0.5, ax=shown)
+dp.plotting.error_by_mean({"mean": dp.mean(0, 1, dp.epsilon(1))}, [0.1, 0.5], n=100)
+dp.plotting.error_by_loss({"m": lambda e: dp.mean(0, 1, dp.epsilon(e))}, [0.1, 1], n=99, guess=0.5)
+dp.plotting.error_parts(
+    made_up, lambda a, b: dp.mean(a, b, dp.epsilon(1)), lower=0, uppers=[50, 99]
+)
 dp.plotting.simplex_picture(0, 100, public_values=[20, 30])
 dp.plotting.noise_shapes((4, 1), rho=1)
 dp.plotting.plan_steps([[1.0, 2.0], [2.0, 5.0], [4.0, 0.0]], rho=1)

@@ -1,4 +1,4 @@
-"""Questions about a column, answered from noisy sums."""
+"""How the rows of public cells are estimated from noisy sums."""
 
 from __future__ import annotations
 
@@ -12,14 +12,93 @@ import attrs
 import numpy as np
 from numpy.typing import ArrayLike
 
-from opendp_lite.band import band_picture
-from opendp_lite.errors import ParameterError
-from opendp_lite.estimators.distributions.reading import Reading
-from opendp_lite.estimators.distributions.uncertain import Uncertain
-from opendp_lite.estimators.inference.parameters import Floats
-from opendp_lite.exact import Number, described, exact, nearest, whole
-from opendp_lite.shown_results import for_json, html_table
-from opendp_lite.strips import Spot
+from opendp_lite.base.errors import ParameterError
+from opendp_lite.display.formatting import for_json, html_table, significant
+from opendp_lite.display.pictures import Spot, band_picture
+from opendp_lite.estimators.parts.noisy_totals import Floats
+from opendp_lite.numbers.exact import Number, exact, nearest, quote, whole
+from opendp_lite.releases.result import Result
+
+
+class Reading(ABC):
+    """The weights of the sums in the number of all rows and in totals over the cells.
+
+    Args:
+        edges: Of the cells, rising.
+        middles: The numbers that the cells stand for.
+        whole: The weights of the sums in the number of all rows.
+    """
+
+    edges: Floats
+    middles: Floats
+    whole: Floats
+
+    @property
+    def cells(self) -> int:
+        """How many cells."""
+        return len(self.middles)
+
+    @abstractmethod
+    def places_of(self, numbers: Floats) -> Any:
+        """The place of the edge below each number."""
+
+    @abstractmethod
+    def total(self, values: Floats) -> Floats:
+        """The weights in the total of values of shape (..., cells), of shape (..., terms)."""
+
+    @abstractmethod
+    def rising(self, sums: Floats) -> Floats:
+        """The shares up to each edge from sums per row, made to rise from 0 to 1."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class Uncertain(Result):
+    """A number, or an array of numbers, with the standard error that the noise makes in it.
+
+    Args:
+        value: A float, or an array of any shape.
+        standard_error: As ``value``.
+
+    Example:
+        >>> Uncertain(38.2517, 0.0312)
+        <38.252 +- 0.031>
+        >>> float(Uncertain(38.2517, 0.0312)), f"{Uncertain(38.2517, 0.0312):.1f}"
+        (38.2517, '38.3')
+        >>> Uncertain(np.array([0.5, 0.25]), np.array([0.1, np.inf])).as_dict()
+        {'value': [0.5, 0.25], 'standard_error': [0.1, None]}
+    """
+
+    value: Any
+    standard_error: Any
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.value, spec) if spec else str(self)
+
+    def __str__(self) -> str:
+        value, error = self.value, self.standard_error
+        if np.ndim(value) == 0:
+            value, error = significant(float(error), float(value), float(error))
+        return f"{value} +- {error}"
+
+    def __repr__(self) -> str:
+        if np.ndim(self.value) == 0:
+            return f"<{self}>"
+        shape = " by ".join(map(str, np.shape(self.value)))
+        return f"<{shape} numbers with standard errors: value, standard_error>"
+
+    def _repr_html_(self) -> str:
+        if np.ndim(self.value) == 0:
+            return html_table({"value": str(self)})
+        pairs = zip(np.ravel(self.value), np.ravel(self.standard_error), strict=True)
+        return html_table({str(at): str(Uncertain(*pair)) for at, pair in enumerate(pairs)})
+
+    def as_dict(self) -> dict[str, Any]:
+        """Both by name, as floats or lists, for ``json.dumps``. What is not finite is None."""
+        return {"value": for_json(self.value), "standard_error": for_json(self.standard_error)}
+
 
 SHOWN: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
 _DRAWN: Final = 200
@@ -34,7 +113,7 @@ def numbers_of(given: Any, name: str) -> Floats:
         numbers: Floats = found.astype(np.float64)
     except (TypeError, ValueError):
         raise ParameterError(
-            f"{name} must be a number or an array of numbers, got {described(given)}"
+            f"{name} must be a number or an array of numbers, got {quote(given)}"
         ) from None
     if np.isnan(numbers).any():
         raise ParameterError(f"{name} must be numbers, got NaN")
@@ -52,7 +131,7 @@ def shares_of(given: Any, name: str) -> Floats:
     return shares
 
 
-class Answers(ABC):
+class Answers(Result, ABC):
     """Answers about numbers in public cells, from noisy sums.
 
     Args:
@@ -180,7 +259,7 @@ class Answers(ABC):
         if not callable(function):
             raise ParameterError(
                 "expectation takes a function of an array of numbers, such as numpy.log1p; got "
-                f"{described(function)}"
+                f"{quote(function)}"
             )
         values = numbers_of(
             function(self._shares.middles.copy()), "expectation: the function's values"
@@ -273,8 +352,7 @@ def _lengths(rows: Floats) -> Floats:
     """The l2 norms along the last axis, of numbers whose squares are beyond floats too."""
     largest = np.abs(rows).max(axis=-1, keepdims=True)
     units = np.where(largest > 0, largest, 1.0)
-    lengths: Floats = units[..., 0] * np.linalg.norm(rows / units, axis=-1)
-    return lengths
+    return units[..., 0] * np.linalg.norm(rows / units, axis=-1)
 
 
 def plain(value: Any, error: Any) -> Uncertain:

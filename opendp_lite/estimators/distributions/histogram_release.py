@@ -4,31 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final, cast
+from typing import Any, ClassVar, Final, cast
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.band import step_picture
-from opendp_lite.errors import ParameterError
-from opendp_lite.estimate import Estimate
-from opendp_lite.shown_results import for_json, html_grid, printable, significant
-from opendp_lite.strips import Scale
+from opendp_lite.base.errors import ParameterError
+from opendp_lite.display.formatting import for_json, html_grid, printable, significant
+from opendp_lite.display.pictures import Scale, step_picture
+from opendp_lite.releases.estimates import Estimate
+from opendp_lite.releases.result import Result
 
 _SHOWN: Final = 20
 _SHOWN_ACROSS: Final = 12
 _BIN: Final = 2
 
 
-def _fixed(counts: NDArray[Any]) -> NDArray[Any]:
+def _fix(counts: NDArray[Any]) -> NDArray[Any]:
     found = np.array(counts)
     found.flags.writeable = False
     return found
 
 
 @attrs.frozen(eq=False, repr=False, slots=False)
-class Histogram(Mapping[Hashable, Estimate]):
+class Histogram(Result, Mapping[Hashable, Estimate]):
     """Noisy counts by category, with intervals. All of it is private.
 
     It is a mapping: ``found["f"]`` is a ``dp.Estimate``, and a loop goes through the keys. A count
@@ -59,9 +59,12 @@ class Histogram(Mapping[Hashable, Estimate]):
         ((309.0, 315.0), ['f', 'm'], array([0.52, 0.48]))
     """
 
+    picture: ClassVar = "type dp.plotting.histogram_bars(release)"
+    frame: ClassVar = "pd.Series(release.as_dict()['counts'], list(release))"
+
     columns: tuple[str, ...]
     categories: tuple[Hashable, ...]
-    counts: NDArray[Any] = attrs.field(converter=_fixed)
+    counts: NDArray[Any] = attrs.field(converter=_fix)
     standard_error: float
     margin: float
     joint_margin: float | None
@@ -92,7 +95,8 @@ class Histogram(Mapping[Hashable, Estimate]):
         """The counts as shares of their sum, with 0 for those below 0; NaN if none is above."""
         found = self.counts.clip(0).astype(np.float64)
         with np.errstate(all="ignore"):
-            return cast(NDArray[np.float64], found / found.sum())
+            shares: NDArray[np.float64] = found / found.sum()
+        return shares
 
     def grid(self) -> NDArray[Any]:
         """The counts as an array with an axis for each column.
@@ -134,21 +138,21 @@ class Histogram(Mapping[Hashable, Estimate]):
 
     def table(self) -> str:
         """All keys, counts and intervals, a line for each."""
-        return _aligned(self._titles(), self._lines(len(self)))
+        return _align(self._titles(), self._lines(len(self)))
 
     def __repr__(self) -> str:
         if self.axes is not None and len(self.axes) == _BIN:
-            shown = _aligned(*self._crossed())
+            shown = _align(*self._cross())
         else:
             lines = self._lines(_SHOWN)
             more = len(self) - len(lines)
-            shown = _aligned(self._titles(), lines)
+            shown = _align(self._titles(), lines)
             shown += f"\n... and {more} more" if more else ""
         return f"{shown}\n{self._note()}"
 
     def _repr_html_(self) -> str:
         if self.axes is not None and len(self.axes) == _BIN:
-            return html_grid(self._note(), *self._crossed())
+            return html_grid(self._note(), *self._cross())
         spots = [each.spot() for each in self.values()]
         scale = Scale.around(spots, 0.0)
         lines, drawn = self._lines(_SHOWN), [scale.title(), *map(scale.bar, spots[:_SHOWN])]
@@ -182,7 +186,7 @@ class Histogram(Mapping[Hashable, Estimate]):
             lines.append([*labels, self._digits(count), f"{low} to {high}"])
         return lines
 
-    def _crossed(self) -> tuple[list[str], list[list[str]]]:
+    def _cross(self) -> tuple[list[str], list[list[str]]]:
         down, across = cast(tuple[tuple[Hashable, ...], ...], self.axes)
         more_across, more_down = len(across) - _SHOWN_ACROSS, len(down) - _SHOWN
         titles = [" \\ ".join(self.columns), *map(label, across[:_SHOWN_ACROSS])]
@@ -230,7 +234,7 @@ def _plain(key: Any) -> Any:
     return key if key is None or isinstance(key, str | bool | int | float) else str(key)
 
 
-def _aligned(titles: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+def _align(titles: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     """Text in columns: the last and the first to the left, the numbers between to the right."""
     rows = [titles, *lines]
     widths = [max(len(row[place]) for row in rows) for place in range(len(titles))]

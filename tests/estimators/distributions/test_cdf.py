@@ -12,9 +12,8 @@ import pytest
 from scipy.optimize import isotonic_regression
 
 import opendp_lite as dp
-from opendp_lite.estimators.distributions.isotonic import isotonic
-from opendp_lite.strategies.square_root import SquareRoot
-from opendp_lite.strategies.tree import Tree
+from opendp_lite.bases.strategies import SquareRoot, Tree
+from opendp_lite.estimators.distributions.cumulative import isotonic
 
 LOSSES = [{"rho": 0.5}, {"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}]
 REPLACE = dp.ChangeOneDistance()

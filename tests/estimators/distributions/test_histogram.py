@@ -17,7 +17,7 @@ import pytest
 from scipy.stats import binom
 
 import opendp_lite as dp
-from opendp_lite.samplers.discrete_laplace import DiscreteLaplace
+from opendp_lite.samplers.rounded_laws import DiscreteLaplace
 
 REPLACE = dp.records(columns=["sex", "age"], size=40, metric=dp.ChangeOneDistance())
 SURVEY: dict[str, Any] = {

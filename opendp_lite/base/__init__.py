@@ -1,0 +1,1 @@
+"""What every room may use: errors, public names, processes, copies of frozen values."""

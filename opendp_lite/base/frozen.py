@@ -1,0 +1,79 @@
+"""Setting the fields of frozen values, beside their constructors.
+
+``__attrs_init__`` is not known to pyright, so it is called in this one place.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache, partial
+from typing import Any, Final, TypeVar, cast
+
+import attrs
+
+from opendp_lite.base.errors import SpaceError
+
+T = TypeVar("T")
+
+
+def initialise(value: Any, **fields: Any) -> None:
+    """What attrs generates as ``__init__`` where the class has its own."""
+    value.__attrs_init__(**fields)
+
+
+def copy_with(value: T, **fields: Any) -> T:
+    """A copy with other fields, among them those that ``attrs.evolve`` drops.
+
+    The constructor does not run: nothing is checked or converted again.
+    """
+    kind = cast(Any, type(value))
+    found = object.__new__(kind)
+    for name in _names(kind):
+        given = fields[name] if name in fields else getattr(value, name)
+        object.__setattr__(found, name, given)
+    return cast(T, found)
+
+
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in attrs.fields(kind))
+
+
+# One for each fork that led to this process: a fork may get the number of the process it copies,
+# where that has ended, or in a namespace of its own.
+_FORKS: Final[list[None]] = []
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=partial(_FORKS.append, None))
+
+
+def this_process() -> tuple[int, int]:
+    """Its number, and how many forks led to it."""
+    return os.getpid(), len(_FORKS)
+
+
+@attrs.frozen
+class OwnProcess:
+    """The process that made this.
+
+    Args:
+        name: What answers in it alone, for a refusal.
+        number: Of the process, and of forks that led to it.
+    """
+
+    name: str
+    number: tuple[int, int] = attrs.field(factory=this_process, init=False)
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it is this process, and not one that this one is a fork of."""
+        return this_process() == self.number
+
+    def require(self) -> None:
+        """Refuses another process, such as a fork of this one."""
+        if not self.is_here:
+            raise SpaceError(
+                f"{self.name} answers only in the process that runs the program. A fork of it has "
+                "a copy of the budget, and neither would know what the other spends. Use threads, "
+                f"or call {self.name} before the fork"
+            )

@@ -1,0 +1,261 @@
+"""Recipes as JSON: every part spells itself as a public name with arguments."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
+from importlib import import_module
+from typing import Any, Final, Protocol, Self, TypeVar, cast, runtime_checkable
+
+import attrs
+
+from opendp_lite.base.errors import OpenDPLiteError, ParameterError, SpaceError
+from opendp_lite.base.public_names import FRONT, path_of
+
+VERSION: Final = 1
+F = TypeVar("F", bound=Callable[..., Any])
+_DEEPEST: Final = 200
+_FRACTION: Final = re.compile(r"-?[0-9]{1,4000}(/[1-9][0-9]{0,4000})?")
+
+
+@runtime_checkable
+class Spelled(Protocol):
+    """What can be written as a call of a public name."""
+
+    def spell(self) -> tuple[str, Mapping[str, Any]]:
+        """The public name and its arguments."""
+        ...
+
+
+def spellable(public: F) -> F:
+    """Marks a public function or class as a name that a pipeline written to JSON may call."""
+    cast(Any, public).spells = public.__name__
+    return public
+
+
+def step(public: F) -> F:
+    """Marks a function that makes a step of a pipeline, once it is called."""
+    cast(Any, public).makes_step = True
+    return spellable(public)
+
+
+def spells(public: object) -> bool:
+    """Whether a public name was marked as spellable, itself and not by a base class."""
+    return getattr(public, "spells", None) == getattr(public, "__name__", "")
+
+
+@attrs.frozen
+class Named:
+    """A function or a class in a pickle, by the name that a person types.
+
+    Pickle itself names the module that defines a thing: a pickle would not outlive a move of it.
+    """
+
+    path: str
+    """As ``pkgutil.resolve_name`` reads it: ``opendp_lite.bodies:Box``."""
+
+    @classmethod
+    def of(cls, named: Callable[..., Any]) -> Named:
+        """By its public name, or by the module of a person's own."""
+        place, _, name = path_of(named).rpartition(".")
+        if not place:
+            return cls(f"{named.__module__}:{named.__qualname__}")
+        return cls(f"{FRONT}{place.removeprefix('dp')}:{name}")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        find, path = self.__reduce__()
+        return find(*path)(*args, **kwargs)
+
+    def __reduce__(self) -> tuple[Callable[[str], Any], tuple[str]]:
+        # A function of Python's own, which no version of this package moves. It is imported only
+        # here: it costs two milliseconds, and pickles are rare.
+        return import_module("pkgutil").resolve_name, (self.path,)
+
+
+def call_when_read(named: Named, *args: Any, **kwargs: Any) -> tuple[Callable[[], Any], tuple[()]]:
+    """What ``__reduce__`` gives for a value that a call makes again."""
+    return partial(named, *args, **kwargs), ()
+
+
+class Storable:
+    """An attrs class that is pickled as a call of its public name with its fields."""
+
+    __slots__ = ()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        kind: Any = type(self)
+        if not path_of(kind).startswith("dp."):
+            return super().__reduce_ex__(protocol)
+        named = Named.of(kind)
+        if hasattr(kind, "__attrs_init__"):
+            named = Named(f"{named.path}._of_fields")
+        fields = [field for field in attrs.fields(kind) if field.init]
+        return call_when_read(named, **{each.alias: getattr(self, each.name) for each in fields})
+
+    @classmethod
+    def _of_fields(cls, **fields: Any) -> Self:
+        """For a class whose own constructor takes other arguments than its fields."""
+        found: Any = cls.__new__(cls)
+        found.__attrs_init__(**fields)
+        return cast(Self, found)
+
+
+def one_line(text: str) -> str:
+    """A name or a repr in one line: it adds no line of its own to what people read."""
+    return "".join(each if each.isprintable() else " " for each in text)
+
+
+def without_parentheses(other: object) -> SpaceError | None:
+    """The refusal of a step whose parentheses were forgotten; None for anything else."""
+    if not hasattr(other, "makes_step"):
+        return None
+    name = path_of(cast(Any, other))
+    return SpaceError(f"{name} is a step once it is called: {name}(...)")
+
+
+class FrozenList(tuple[Any, ...]):
+    """A list as a hashable value. A tuple among its entries is not the same as a list there."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        # A step is built again from its frozen arguments, also inside a step of a person's own: so
+        # lists carry the mark, and what has none is still a tuple when it is frozen again.
+        if not isinstance(other, tuple):
+            return NotImplemented
+        return super().__eq__(other) is True and all(map(_alike, self, other))
+
+    __ne__ = object.__ne__
+    __hash__ = tuple.__hash__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as a list, which the step that reads it freezes again."""
+        return list, (tuple(self),)
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+
+def is_row(value: object) -> bool:
+    """Whether an entry of an argument was typed as a tuple, such as ``("f", "Rome")``."""
+    return isinstance(value, tuple) and not isinstance(value, FrozenList)
+
+
+def _alike(first: object, second: object) -> bool:
+    return is_row(first) == is_row(second)
+
+
+def encode(value: Any) -> Any:
+    """A value of a recipe as what JSON can hold."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Fraction | Decimal):
+        return {"fraction": str(Fraction(value))}
+    if isinstance(value, Spelled):
+        name, arguments = value.spell()
+        return {"name": name, "arguments": {key: encode(each) for key, each in arguments.items()}}
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
+        return [{"tuple": encode(each)} if is_row(each) else encode(each) for each in value]
+    raise ParameterError(
+        f"{getattr(value, '__name__', repr(value))} cannot be written to JSON; steps made with "
+        "@dp.stage, @dp.mechanism or @dp.postprocessor can"
+    )
+
+
+def write(value: Any) -> str:
+    """A recipe, bound or not, as JSON text."""
+    return json.dumps({"opendp_lite": VERSION, "pipeline": encode(value)}, indent=1)
+
+
+def read(text: str, find: Callable[[str], Callable[..., Any] | None]) -> Any:
+    """The pipeline that a JSON text spells, with only the names to call that ``find`` knows."""
+    if not isinstance(text, str):
+        raise ParameterError("from_json reads the text that to_json() wrote")
+    try:
+        document = json.loads(text)
+        if not isinstance(document, dict) or document.get("opendp_lite") != VERSION:
+            raise ParameterError("from_json: this is not a pipeline written by to_json()")
+        found = _decode(document.get("pipeline"), find)
+    except OpenDPLiteError:
+        raise
+    except (ValueError, RecursionError) as problem:
+        raise ParameterError(f"from_json: not JSON ({problem})") from None
+    if not isinstance(found, Spelled):
+        raise ParameterError("from_json: this spells no pipeline; to_json() writes what does")
+    return found
+
+
+def _decode(value: Any, find: Callable[[str], Callable[..., Any] | None], depth: int = 0) -> Any:
+    if depth > _DEEPEST:
+        raise ParameterError(f"from_json reads at most {_DEEPEST} levels of nesting")
+    if isinstance(value, list):
+        return [_decode(each, find, depth + 1) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if "tuple" in value:
+        return tuple(_decode([value["tuple"]], find, depth + 1)[0])
+    if "fraction" in value:
+        return _fraction(value["fraction"])
+    name, arguments = value.get("name"), value.get("arguments", {})
+    function = find(name) if isinstance(name, str) else None
+    if function is None:
+        raise ParameterError(
+            f"from_json: {name!r} is no step of this package; pass your own as extra=[{name}]"
+        )
+    if not isinstance(arguments, dict):
+        raise ParameterError(f"from_json: the arguments of {name} must be given by name")
+    positional: list[Any] = []
+    keywords: dict[str, Any] = {}
+    named: Any = ()
+    kinds = inspect.signature(function).parameters
+    for key, each in arguments.items():
+        kind = kinds[key].kind if key in kinds else None
+        found = _decode(each, find, depth + 1)
+        if kind is inspect.Parameter.VAR_POSITIONAL and isinstance(each, list):
+            positional.extend(found)
+        elif kind is inspect.Parameter.VAR_KEYWORD:
+            named = found
+        else:
+            keywords[key] = found
+    try:
+        return function(*positional, **keywords, **dict(named))
+    except (OpenDPLiteError, RecursionError):
+        raise
+    except Exception as problem:
+        raise ParameterError(f"from_json: {name} cannot be called like this: {problem}") from None
+
+
+def _fraction(text: object) -> Fraction:
+    if not isinstance(text, str) or not _FRACTION.fullmatch(text):
+        raise ParameterError(f"from_json: {text!r} is no fraction")
+    return Fraction(text)
+
+
+NO_RECIPE: Final = (
+    "a pipeline put together by hand has no recipe to copy or pickle; write it as a constructor "
+    "under @dp.stage or @dp.mechanism"
+)
+
+
+class ByHand:
+    """Stands in a recipe for what was put together by hand.
+
+    No two are equal, and neither JSON nor pickle holds one.
+    """
+
+    def join(self, before: Any) -> Any:
+        """Refuses: what was put together by hand cannot be made again."""
+        raise ParameterError(NO_RECIPE)
+
+    def __repr__(self) -> str:
+        return "<put together by hand>"
+
+
+def by_hand(recipe: tuple[Any, ...]) -> bool:
+    """Whether a pipeline, or a part of it, was put together by hand."""
+    return not recipe or any(isinstance(link, ByHand) for link in recipe)

@@ -1,0 +1,370 @@
+"""The base class of all strategies."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from math import log10, prod, sqrt
+from typing import Any, Final
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.base.errors import ParameterError
+from opendp_lite.bases.basis import edges_between, lower_bound, upper_bound
+from opendp_lite.engines.data.arrays import Whole
+from opendp_lite.engines.data.fold import Floats
+from opendp_lite.numbers.exact import Number, format_number, nearest, quote, whole
+from opendp_lite.numbers.norms import Norms
+
+ROOM: Final = 1 << 62
+"""What int64 certainly holds."""
+_AT_ONCE: Final = 256
+
+
+@attrs.frozen(eq=False)
+class Products:
+    """Inner products of the weights of some counts: with themselves, and with those of all."""
+
+    squares: Floats
+    along: Floats
+
+
+class Strategy(ABC):
+    """A public matrix of whole numbers whose products with the counts of cells are released.
+
+    The counts can be estimated from the noisy products, and sums of many neighbouring cells with
+    much less noise than from noisy counts.
+
+    Args:
+        cells: How many cells.
+    """
+
+    cells: int
+
+    @property
+    @abstractmethod
+    def terms(self) -> int:
+        """How many products."""
+
+    @property
+    @abstractmethod
+    def exponent(self) -> int:
+        """The matrix holds multiples of 2^exponent."""
+
+    @abstractmethod
+    def radii(self) -> Norms:
+        """Bounds on the norms of a column: what one row adds."""
+
+    @abstractmethod
+    def diameters(self) -> Norms:
+        """Bounds on the norms of a difference of two columns: what replacing one row does."""
+
+    @abstractmethod
+    def products(self, counts: Whole) -> NDArray[Any]:
+        """The products, exactly, in whole steps of 2^exponent."""
+
+    @abstractmethod
+    def counts(self, products: Floats) -> Floats:
+        """The counts by least squares, from products of shape (..., terms)."""
+
+    @abstractmethod
+    def weights(self, of_cells: Floats) -> Floats:
+        """The transpose of ``counts``: weights of cells as weights of the products."""
+
+    @abstractmethod
+    def noise(self, generator: np.random.Generator, runs: int) -> Floats:
+        """Draws the noise that is put on the products, scaled to variance 1."""
+
+    @cached_property
+    def everything(self) -> Floats:
+        """The weights of the products in the number of all rows."""
+        return self.weights(np.ones(self.cells))
+
+    @cached_property
+    def of_edges(self) -> Products:
+        """For the cells up to each one."""
+        return self._multiply(lambda places: np.arange(self.cells) <= places[:, None])
+
+    @cached_property
+    def of_cells(self) -> Products:
+        """For each cell."""
+        return self._multiply(lambda places: np.arange(self.cells) == places[:, None])
+
+    def _multiply(self, chosen: Callable[[Whole], NDArray[np.bool_]]) -> Products:
+        squares, along = [], []
+        for some in np.array_split(np.arange(self.cells), self.cells // _AT_ONCE + 1):
+            weights = self.weights(chosen(some).astype(np.float64))
+            squares.append((weights * weights).sum(axis=1))
+            along.append(weights @ self.everything)
+        return Products(np.concatenate(squares), np.concatenate(along))
+
+
+_MOST: Final = 4096
+
+
+def _nearest_edges(ends: tuple[Fraction, Fraction], count: int, close: Floats) -> Floats:
+    """The floats nearest to the edges, so that a whole number at one is not a float beyond it.
+
+    Where cells are about as narrow as floats and two edges fall together, floats close to them.
+    """
+    width = (ends[1] - ends[0]) / count
+    edges = np.array([nearest(ends[0] + place * width) for place in range(count + 1)])
+    return edges if (np.diff(edges) > 0).all() else close
+
+
+@attrs.frozen(eq=False)
+class Cells:
+    """So many cells of one width between two bounds, and one for the lower bound alone.
+
+    A number at an edge belongs to the cell below that edge, and one beyond the bounds counts at the
+    bound. So the first cell holds the numbers up to the lower bound, and the cells up to an edge
+    hold the numbers up to that edge, for each edge.
+
+    Args:
+        ends: The bounds.
+        edges: The rising edges, as many as cells with the first.
+    """
+
+    ends: tuple[Fraction, Fraction]
+    edges: Floats
+
+    @classmethod
+    def between(cls, step: str, lower: Number, upper: Number, cells: int) -> Cells:
+        """Refuses bounds that make no such cells, in the name of a step."""
+        count = whole(cells, f"{step}: cells", least=1)
+        if count > _MOST:
+            raise ParameterError(
+                f"{step}: cells must be at most {_MOST}, got {quote(count)}; shares between "
+                "two edges are interpolated"
+            )
+        ends = lower_bound(lower), upper_bound(upper)
+        close = edges_between(step, ends, np.linspace(0, 1, count + 1))
+        return cls(ends, _nearest_edges(ends, count, close))
+
+    @property
+    def middles(self) -> Floats:
+        """The number that each cell stands for."""
+        edges = self.edges
+        return np.concatenate([edges[:1], (edges[1:] + edges[:-1]) / 2])
+
+    @property
+    def centre(self) -> Floats:
+        """Halfway between the bounds, as an array of one number."""
+        return np.array([float((self.ends[0] + self.ends[1]) / 2)])
+
+    def __str__(self) -> str:
+        lower, upper = map(format_number, self.ends)
+        return f"{len(self.edges) - 1} cells from {lower} to {upper}"
+
+
+# Squares of 2^20 steps, 4096 of them, are whole numbers that int64 holds.
+_BITS: Final = 20
+_UNIT: Final = Fraction(1, 1 << _BITS)
+
+
+@attrs.frozen(slots=False)
+class SquareRoot(Strategy):
+    """Product i is the sum over j <= i of ``c[j] counts[i - j]``, for c[j] = C(2j, j) / 4^j.
+
+    The coefficients are rounded to multiples of 2^-20.
+
+    Proof:
+        The power series of 1 / (1 - x) is that of all ones, whose matrix takes prefix sums, and
+        its root 1 / sqrt(1 - x) has the coefficients c. So c twice is the prefix sum, up to the
+        rounding, which ``counts`` undoes: it inverts the rounded matrix.
+
+        Column k holds c from row k on. So the first column has the largest norms. The difference
+        of columns k and k + s holds c[0], ..., c[s - 1] and then c[j + s] - c[j] for every j below
+        cells - k - s. For k = 0 it has the most entries, so the largest norms. Its squares add up
+        to S(cells) + S(cells - s) - 2 R(s): S are the sums of the first squares and R(s) is the sum
+        of c[j] c[j + s]. As c falls, its absolute values add up to 2 C(s) + C(cells - s) - C(cells)
+        for C the sums of the first coefficients. Both are computed for every s, in integers.
+
+        Henzinger, Upadhyay, Upadhyay 2023 (Almost tight error bounds on differentially private
+        continual counting) and Fichtenberger, Henzinger, Upadhyay 2023 (Constant matters) have the
+        factorisation, and that no other has a variance much below it.
+    """
+
+    cells: int
+
+    @property
+    def terms(self) -> int:
+        return self.cells
+
+    @property
+    def exponent(self) -> int:
+        return -_BITS
+
+    @cached_property
+    def steps(self) -> Whole:
+        """The coefficients in steps."""
+        odd = 2 * np.arange(1, self.cells) - 1
+        ratios = np.concatenate([[1.0], odd / (odd + 1)])
+        return np.rint(np.cumprod(ratios) * 2.0**_BITS).astype(np.int64)
+
+    def radii(self) -> Norms:
+        steps = self.steps
+        return _norms(int(steps.sum()), int((steps * steps).sum()), int(steps.max()))
+
+    def diameters(self) -> Norms:
+        steps = self.steps
+        sums = np.concatenate([[0], np.cumsum(steps)])
+        squares = np.concatenate([[0], np.cumsum(steps * steps)])
+        apart = np.arange(1, self.cells)
+        left = self.cells - apart
+        products = np.correlate(steps, steps, "full")[self.cells :]
+        l1 = 2 * sums[apart] + sums[left] - sums[-1]
+        l2 = squares[-1] + squares[left] - 2 * products
+        return _norms(int(l1.max()), int(l2.max()), int(steps.max()))
+
+    def products(self, counts: Whole) -> NDArray[Any]:
+        fits = int(counts.sum()) * int(self.steps.max()) < ROOM
+        steps, kind = self.steps, np.int64 if fits else object
+        found: NDArray[Any] = np.convolve(counts.astype(kind), steps.astype(kind))[: self.cells]
+        return found
+
+    @cached_property
+    def _inverse(self) -> Floats:
+        """The power series of one over the coefficients."""
+        steps = self.steps * 2.0**-_BITS
+        found = np.zeros(self.cells)
+        found[0] = 1 / steps[0]
+        for place in range(1, self.cells):
+            found[place] = -(steps[place:0:-1] @ found[:place]) / steps[0]
+        return found
+
+    @cached_property
+    def _length(self) -> int:
+        """At least twice the cells, and quick for a Fourier transform."""
+        return min(each << ((2 * self.cells - 1) // each).bit_length() for each in (1, 3, 5, 9))
+
+    @cached_property
+    def _turned(self) -> NDArray[np.complex128]:
+        return np.fft.rfft(self._inverse, self._length)
+
+    def noise(self, generator: np.random.Generator, runs: int) -> Floats:
+        return generator.standard_normal((runs, self.terms))
+
+    def counts(self, products: Floats) -> Floats:
+        return self._filter_rows(products, self._turned)
+
+    def weights(self, of_cells: Floats) -> Floats:
+        return self._filter_rows(of_cells, self._turned.conj())
+
+    def _filter_rows(self, given: Floats, by: NDArray[np.complex128]) -> Floats:
+        turned = np.fft.rfft(given, self._length, axis=-1) * by
+        found: Floats = np.fft.irfft(turned, self._length, axis=-1)[..., : self.cells]
+        return found
+
+
+def _norms(l1: int, l2_squared: int, linf: int) -> Norms:
+    return Norms.squared(l1 * _UNIT, l2_squared * _UNIT**2, linf * _UNIT)
+
+
+@lru_cache(maxsize=8)
+def square_root(cells: int) -> SquareRoot:
+    """The strategy of so many cells, with what was computed of it before."""
+    return SquareRoot(cells)
+
+
+@attrs.frozen(slots=False)
+class Tree(Strategy):
+    """All rows, blocks of about a tenth of the cells, a tenth of those, down to single cells.
+
+    Proof:
+        A row counts in one block of each of h sizes, so it adds h ones. Where one row takes the
+        place of another, the count of all rows stays, and of each other size at most one block
+        gains a one and one loses it.
+
+        ``counts`` are those of least squares. The matrix times its transpose is the sum over the
+        sizes of size times P, where P puts the mean of a block in the place of its cells. These
+        projections are nested, so the sum is inverted on each difference of two of them by the
+        number that it multiplies it with (Hay, Rastogi, Miklau and Suciu 2010 compute the same from
+        the leaves to the root and back).
+    """
+
+    cells: int
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """The sizes of the blocks in cells, from single cells to one block of all."""
+        left, levels = self.cells, max(1, round(log10(self.cells)))
+        branches = []
+        for level in range(levels, 0, -1):
+            branches.append(_least_root(left, level))
+            left = -(-left // branches[-1])
+        return tuple(prod(branches[place:]) for place in range(levels, -1, -1))
+
+    @property
+    def _padded(self) -> int:
+        return self.sizes[-1]
+
+    @property
+    def terms(self) -> int:
+        return sum(self._padded // size for size in self.sizes)
+
+    @property
+    def exponent(self) -> int:
+        return 0
+
+    def radii(self) -> Norms:
+        return Norms(l1=len(self.sizes), linf=1)
+
+    def diameters(self) -> Norms:
+        return Norms(l1=2 * (len(self.sizes) - 1), linf=1)
+
+    def products(self, counts: Whole) -> NDArray[Any]:
+        return self._blocks(self._with_padding(counts))
+
+    def _with_padding(self, of_cells: NDArray[Any]) -> NDArray[Any]:
+        more = (*[(0, 0)] * (of_cells.ndim - 1), (0, self._padded - self.cells))
+        return np.pad(of_cells, more)
+
+    def _blocks(self, of_cells: NDArray[Any]) -> NDArray[Any]:
+        """The sums of all blocks, those of single cells first."""
+        return np.concatenate([self._sums(of_cells, size) for size in self.sizes], axis=-1)
+
+    def _sums(self, of_cells: NDArray[Any], size: int) -> NDArray[Any]:
+        found: NDArray[Any] = of_cells.reshape(*of_cells.shape[:-1], -1, size).sum(axis=-1)
+        return found
+
+    def _solve(self, of_cells: Floats) -> Floats:
+        """Divided by the matrix times its transpose."""
+        found, before = np.zeros_like(of_cells), 0.0
+        for size, multiple in zip(self.sizes, np.cumsum(self.sizes), strict=True):
+            means = self._sums(of_cells, size) / size
+            found += np.repeat(means, size, axis=-1) * (1 / multiple - before)
+            before = 1 / multiple
+        return found
+
+    def noise(self, generator: np.random.Generator, runs: int) -> Floats:
+        return generator.laplace(0, 1 / sqrt(2), (runs, self.terms))
+
+    def counts(self, products: Floats) -> Floats:
+        ends = np.cumsum([self._padded // size for size in self.sizes])
+        parts = np.split(products, ends[:-1], axis=-1)
+        spread = [
+            np.repeat(part, size, axis=-1) for part, size in zip(parts, self.sizes, strict=True)
+        ]
+        return self._solve(np.sum(spread, axis=0))[..., : self.cells]
+
+    def weights(self, of_cells: Floats) -> Floats:
+        return self._blocks(self._solve(self._with_padding(of_cells)))
+
+
+def _least_root(number: int, power: int) -> int:
+    """The least whole number of which such a power is at least a number."""
+    found = 1
+    while pow(found, power) < number:
+        found += 1
+    return found
+
+
+@lru_cache(maxsize=8)
+def tree(cells: int) -> Tree:
+    """The strategy of so many cells, with what was computed of it before."""
+    return Tree(cells)

@@ -1,0 +1,404 @@
+"""The commands that release one number, or one for each quantile."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import partial
+from typing import Any, Final
+
+import attrs
+
+import opendp_lite as dp
+from opendp_lite.cli import flags
+from opendp_lite.cli.command import Command
+from opendp_lite.cli.flags import MORE, ReportLine, Statistic, as_typed, short
+from opendp_lite.numbers.exact import exact
+
+Estimator = Callable[..., "dp.Mechanism[Any, Any, Any]"]
+Bounds = tuple[Fraction, Fraction]
+
+METHODS: Final[dict[str, Callable[[], Estimator]]] = {
+    "best": lambda: dp.mean,
+    "centered": lambda: dp.estimators.centered_mean,
+    "joint": lambda: dp.estimators.joint_mean,
+    "plug-in": lambda: dp.estimators.plug_in_mean,
+    "recentred": lambda: dp.estimators.recentred_mean,
+    "resized": lambda: dp.estimators.resized_mean,
+    "simplex": lambda: dp.estimators.simplex_mean,
+}
+"""Estimators by the word after ``--method``, each imported when it is chosen."""
+# How wide the interval is if no bounds are found.
+_FARTHEST: Final = 2.0**301
+_WITHOUT_BOUNDS: Final = "give --bounds, or use more rows or a larger budget"
+
+
+def one_line(release: dp.Estimate) -> Sequence[ReportLine]:
+    """The line of a release that is one number."""
+    return [ReportLine.of(release)]
+
+
+def _noise(arguments: argparse.Namespace, budget: dict[str, float]) -> dp.Mechanism[Any, Any, Any]:
+    """Laplace noise for a pure budget and Gaussian noise for rho, with intervals."""
+    kind: Estimator = dp.gaussian if "rho" in budget else dp.laplace
+    return kind(**budget, confidence=flags.level_of(arguments))
+
+
+def _of_values(
+    arguments: argparse.Namespace,
+    name: str,
+    target: str,
+    mechanism: dp.Mechanism[Any, Any, Any],
+    bounds: Bounds | None,
+    **more: Any,
+) -> Statistic:
+    """A statistic of the clipped values of the one column."""
+    impute = flags.impute_value(arguments)
+    # The number of rows of a group is private: there, rows without a value are left out.
+    by_middle = arguments.size is not None and arguments.by is None
+    treated = _treat(bounds, impute, by_middle=by_middle)
+    filled = mechanism if impute is None else dp.impute(as_typed(impute)) >> mechanism
+    columns, note = (arguments.column,), ("clipped", treated)
+    return Statistic(name, target, columns, float, filled, note=note, **{"lines": one_line, **more})
+
+
+def _treat(bounds: Bounds | None, impute: Fraction | None, *, by_middle: bool) -> str:
+    """What happens to values beyond the bounds and to missing ones, in words.
+
+    Args:
+        bounds: None where a part of the budget finds them.
+        impute: What a missing value counts as, if you named it.
+        by_middle: Whether it counts as the middle of the bounds otherwise.
+    """
+    if bounds is None:
+        beyond = "values beyond bounds that a part of the budget finds count as these"
+        middle = "the middle of these bounds"
+    else:
+        lower, upper = (short(as_typed(end)) for end in bounds)
+        beyond = f"values below {lower} count as {lower}, values above {upper} as {upper}"
+        middle = short(as_typed((bounds[0] + bounds[1]) / 2))
+    if impute is None and not by_middle:
+        return f"{beyond}; rows without a value are left out"
+    value = middle if impute is None else short(as_typed(impute))
+    return f"{beyond}; a missing value counts as {value}"
+
+
+def _count(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
+    counted: Any = dp.count(missing=True) if arguments.all else dp.count()
+    if arguments.column is not None:
+        counted = dp.select(arguments.column.strip()) >> counted
+    picks = arguments.all or arguments.column is not None
+    kept = "all rows" if arguments.all else "rows without a value are left out"
+    return Statistic(
+        name="count",
+        target="count",
+        columns=(arguments.column,),
+        kind=str if picks else float,
+        mechanism=counted >> _noise(arguments, budget),
+        lines=one_line if "rho" in budget else _whole_line,
+        note=("counted", kept),
+        picks=picks,
+    )
+
+
+def _whole_line(release: dp.Estimate) -> Sequence[ReportLine]:
+    """The line of a count with noise that is a whole number."""
+    low, high = map(int, release.interval)
+    return [ReportLine((), int(release.value), release.standard_error, (low, high))]
+
+
+def _sum(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
+    bounds = flags.rising_ends(arguments.bounds, "--bounds")
+    total = dp.clamp(*map(as_typed, bounds)) >> dp.sum() >> _noise(arguments, budget)
+    return _of_values(arguments, "sum", "sum of the clipped values", total, bounds)
+
+
+def _mean(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
+    typed = arguments.bounds
+    bounds = None if typed is None else flags.rising_ends(typed, "--bounds")
+    _check_method(arguments, budget)
+    mechanism = METHODS[arguments.method]()(
+        *(() if bounds is None else map(as_typed, bounds)),
+        **budget,
+        confidence=flags.level_of(arguments),
+        sampling=arguments.sampling,
+    )
+    target = "population mean" if arguments.sampling else "mean of the clipped values"
+    return _of_values(
+        arguments,
+        "mean",
+        target,
+        mechanism,
+        bounds,
+        reach=_FARTHEST if bounds is None else float(bounds[1] - bounds[0]),
+        sampling=arguments.sampling,
+        advice=_WITHOUT_BOUNDS if bounds is None else MORE,
+    )
+
+
+def _check_method(arguments: argparse.Namespace, budget: dict[str, float]) -> None:
+    """Refuses a method with a setting that it does not know."""
+    method, pure = arguments.method, list(budget) == ["epsilon"]
+    if arguments.size is not None and method != "best":
+        raise dp.ParameterError(
+            f"--size N makes the number of rows public, which --method {method} does "
+            "not use; leave one of them out"
+        )
+    if arguments.bounds is None and method != "best":
+        raise dp.ParameterError(f"--method {method} needs --bounds LOWER UPPER")
+    if method == "joint" and not pure:
+        raise dp.ParameterError("--method joint is for a pure loss: give --epsilon alone")
+    if method == "recentred" and pure:
+        raise dp.ParameterError(
+            "--method recentred needs Gaussian noise: give --rho, or --epsilon with --delta"
+        )
+
+
+def _quantiles(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
+    bounds = flags.rising_ends(arguments.bounds, "--bounds")
+    quantiles = [_quantile(each) for each in arguments.quantiles]
+    estimator: Estimator = dp.private_quantile
+    mechanism = estimator(
+        quantiles,
+        bounds=tuple(map(as_typed, bounds)),
+        **budget,
+        confidence=flags.level_of(arguments),
+        sampling=arguments.sampling,
+    )
+    several = len(quantiles) > 1
+
+    def lines(release: Any) -> list[ReportLine]:
+        return [ReportLine.of(each, q) for q, each in zip(quantiles, release, strict=True)]
+
+    return _of_values(
+        arguments,
+        "value",
+        f"quantile{'s' * several} of the "
+        f"{'population' if arguments.sampling else 'clipped values'}",
+        mechanism,
+        bounds,
+        heading="quantiles",
+        lines=lines,
+        titles=("quantile",),
+        reach=float(bounds[1] - bounds[0]),
+        sampling=arguments.sampling,
+        together=several,
+    )
+
+
+def _quantile(given: float) -> float:
+    share = exact(given, "--quantiles")
+    if not 0 < share < 1:
+        percent = f"; {short(given)} % is {short(given / 100)}" if 1 < given < 100 else ""
+        raise dp.ParameterError(
+            f"--quantiles must be between 0 and 1, got {short(given)}{percent}. The least and the "
+            "largest value have no interval: ask for 0.01 or 0.99"
+        )
+    return as_typed(share)
+
+
+def _median(arguments: argparse.Namespace, budget: dict[str, float]) -> Statistic:
+    found = _quantiles(arguments, budget)
+    return attrs.evolve(
+        found,
+        name="median",
+        heading="",
+        target=found.target.replace("quantile", "median"),
+        lines=lambda release: one_line(release[0]),
+        titles=(),
+    )
+
+
+def _spread(
+    arguments: argparse.Namespace,
+    budget: dict[str, float],
+    *,
+    name: str,
+    reach: Callable[[Fraction], Fraction],
+) -> Statistic:
+    lower, upper = flags.rising_ends(arguments.bounds, "--bounds")
+    estimator: Estimator = getattr(dp, name)
+    ends, level = (as_typed(lower), as_typed(upper)), flags.level_of(arguments)
+    return _of_values(
+        arguments,
+        name,
+        f"{name.replace('_', ' ')} of the clipped values",
+        estimator(*ends, **budget, confidence=level),
+        (lower, upper),
+        reach=float(reach(upper - lower)),
+    )
+
+
+def _spread_command(word: str, reach: Callable[[Fraction], Fraction]) -> Command:
+    """A command for the variance or the standard deviation.
+
+    Args:
+        word: As it is typed.
+        reach: How far apart two values can be, from the width of the bounds.
+    """
+    words = word.replace("-", " ")
+    return Command(
+        name=word,
+        brief=f"the private {words} of one column",
+        needs="--column NAME --bounds LOWER UPPER",
+        description=f"""\
+Releases the {words} of one column of a CSV file with differential privacy. For example:
+
+  opendp-lite {word} survey.csv --column income --bounds 0 1e6 --epsilon 1
+
+Bounds that are far too wide cost little: a part of the budget finds where the values lie.""",
+        examples="The sum of squared distances from the mean is divided by n, not by n - 1.",
+        asked=partial(_spread, name=word.replace("-", "_"), reach=reach),
+        title="the estimate",
+        options={**_BOUNDED, **flags.confidence("the true one")},
+        delta=flags.DELTA,
+    )
+
+
+_BOUNDED: Final = {**flags.bounds(required=True), **flags.GROUPS, **flags.ROWS}
+_OF_QUANTILES: Final = {
+    **_BOUNDED,
+    **flags.confidence("the quantile"),
+    "--sampling": flags.switch(
+        "intervals for the quantiles of the population, treating the rows as a random sample"
+    ),
+}
+
+COMMANDS: Final = (
+    Command(
+        name="mean",
+        brief="the private mean of one column of a file",
+        needs="--column NAME [--bounds LOWER UPPER]",
+        description="""\
+Releases the mean of one column of a CSV file with differential privacy. Noise hides any one row:
+the result would look much the same with or without it. For example:
+
+  opendp-lite mean visits.csv --column mdvis --bounds 0 40 --epsilon 1
+
+You say the column, the range that you expect, and how private the release is. The output says how
+far off it may be. Invalid input exits with status 2, names the flag and releases nothing.""",
+        examples="""\
+more examples:
+  opendp-lite mean visits.csv.gz --column mdvis --bounds 0 40 --rho 0.03
+  opendp-lite mean bare.csv --no-header --column 3 --bounds 0 40 --epsilon 1
+  cut -d, -f1 visits.csv | opendp-lite mean - --bounds 0 40 --epsilon 1 --delta 1e-6
+  opendp-lite mean survey.csv --column income --bounds 0 150000 --epsilon 1 --by sex --keys f m
+  opendp-lite mean log.csv --column minutes --bounds 0 60 --epsilon 1 --person id --most 3
+
+Choose the bounds, like all options, without looking at the data. Each run is one more release: the
+losses of several runs on the same data add up. Without --person the loss is for one row: a person
+with several rows is protected less.""",
+        asked=_mean,
+        title="the estimate",
+        options={
+            **flags.bounds(
+                required=False, without="; without them a part of the budget finds some"
+            ),
+            **flags.GROUPS,
+            **flags.ROWS,
+            **flags.confidence("the mean"),
+            "--sampling": flags.switch(
+                "interval for the population mean, treating the rows as a random sample; a "
+                "twentieth of the budget is spent on their variance"
+            ),
+            "--method": {
+                "choices": sorted(METHODS),
+                "default": "best",
+                "help": "best (default) takes recentred, joint for --epsilon alone, a sum for "
+                "--size. Use the others for comparison: simplex, centered, plug-in, resized",
+            },
+        },
+        delta=flags.DELTA,
+    ),
+    Command(
+        name="count",
+        brief="the private number of rows",
+        needs="--column NAME",
+        description="""\
+Counts the rows of a CSV file with differential privacy. For example:
+
+  opendp-lite count survey.csv --column age --epsilon 1
+
+A row counts if it has a value in the column, text or a number. If you name no column, a file of one
+column of numbers is counted.""",
+        examples="""\
+more examples:
+  opendp-lite count survey.csv --column age --all --rho 0.03
+  opendp-lite count survey.csv --column age --epsilon 1 --by sex --keys f m
+  opendp-lite count log.csv --column minutes --epsilon 1 --person id --most 1
+
+With --person id --most 1 people are counted. For counts of each value see
+opendp-lite histogram.""",
+        asked=_count,
+        title="the count",
+        options={
+            "--all": flags.switch("count rows without a value in the column as well"),
+            **flags.GROUPS,
+            **flags.confidence("the count"),
+        },
+    ),
+    Command(
+        name="sum",
+        brief="the private sum of one column",
+        needs="--column NAME --bounds LOWER UPPER",
+        description="""\
+Releases the sum of one column of a CSV file with differential privacy. For example:
+
+  opendp-lite sum survey.csv --column income --bounds 0 1e6 --epsilon 1
+
+The noise grows with the bounds: choose them as narrow as you can without looking at the data.""",
+        examples="""\
+more examples:
+  opendp-lite sum survey.csv --column income --bounds 0 1e6 --rho 0.03
+  opendp-lite sum survey.csv --column income --bounds 0 1e6 --epsilon 1 --by sex --keys f m
+  opendp-lite sum log.csv --column minutes --bounds 0 60 --epsilon 1 --person id --most 3""",
+        asked=_sum,
+        title="the estimate",
+        options={**_BOUNDED, **flags.confidence("the sum")},
+    ),
+    Command(
+        name="median",
+        brief="the private median of one column",
+        needs="--column NAME --bounds LOWER UPPER",
+        description="""\
+Releases the median of one column of a CSV file with differential privacy. For example:
+
+  opendp-lite median survey.csv --column income --bounds 0 1e6 --epsilon 1
+
+Half of the budget finds the median, and the other half its interval.""",
+        examples="For other quantiles see opendp-lite quantile.",
+        asked=_median,
+        title="the estimate",
+        options=_OF_QUANTILES,
+        defaults={"quantiles": [0.5]},
+    ),
+    Command(
+        name="quantile",
+        brief="private quantiles of one column, such as the median",
+        needs="--column NAME --quantiles Q ... --bounds LOWER UPPER",
+        description="""\
+Releases quantiles of one column of a CSV file with differential privacy: 0.5 is the median, 0.9 the
+value below which nine tenths of the rows lie. For example:
+
+  opendp-lite quantile survey.csv --column income --quantiles 0.1 0.5 0.9 --bounds 0 1e6 --epsilon 1
+
+Half of the budget finds the quantiles, and the other half an interval for each.""",
+        examples="""\
+more examples:
+  opendp-lite quantile survey.csv --column income --quantiles 0.5 --bounds 0 1e6 --rho 0.03
+  opendp-lite quantile survey.csv --column income --quantiles 0.25 0.5 0.75 --bounds 0 1e6 \\
+      --epsilon 1 --by sex --keys f m --output quartiles.csv""",
+        asked=_quantiles,
+        title="the estimate",
+        options={
+            **_OF_QUANTILES,
+            "--quantiles": flags.number_option(
+                "Q", "numbers between 0 and 1; 0.5 is the median", nargs="+", required=True
+            ),
+        },
+    ),
+    _spread_command("variance", lambda width: width * width / 4),
+    _spread_command("standard-deviation", lambda width: width / 2),
+)
+"""In the order of the help."""

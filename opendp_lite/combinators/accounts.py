@@ -1,0 +1,391 @@
+"""What was spent of a budget: a privacy filter, which refuses what would pass the budget."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextvars import ContextVar
+from fractions import Fraction
+from threading import Lock, RLock
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+import attrs
+
+from opendp_lite.base.errors import BudgetExceeded, ParameterError, SpaceError
+from opendp_lite.measures.budgets import Loss, PrivacyBudget
+from opendp_lite.measures.curve import without_curve
+from opendp_lite.measures.divergences import ApproximateDivergence
+from opendp_lite.measures.measure import Measure
+from opendp_lite.numbers.exact import quote, short_above, whole
+from opendp_lite.pipeline.core import M, Measurement
+from opendp_lite.pipeline.step_call import calls_in
+from opendp_lite.pipeline.steps import Mechanism, Stage
+
+if TYPE_CHECKING:
+    from typing import Self
+
+
+_MOST_PARTS: Final = 10_000
+
+
+@attrs.frozen
+class Order:
+    """What is asked for, and what it costs.
+
+    Args:
+        query: The pipeline, bound to a space.
+        price: Its loss for one unit, exactly, in the measure of the budget that pays.
+        note: What a person wrote beside it.
+    """
+
+    query: Measurement[Any, Any]
+    price: Loss
+    note: str = ""
+
+    @property
+    def name(self) -> str:
+        """The steps of the query, in short."""
+        return " >> ".join(call.brief() for call in calls_in(self.query.recipe))
+
+
+@attrs.frozen
+class Receipt:
+    """What an account says of an order that was paid.
+
+    Args:
+        number: Of the entry.
+        spent: The loss of all orders, this one included.
+        budget: The most that all orders may cost together.
+        head: The last hash of the chain of entries, where there is one.
+    """
+
+    number: int
+    spent: Loss
+    budget: PrivacyBudget[Any]
+    head: str = ""
+
+
+class Account(ABC, Generic[M]):
+    """A budget that pays for orders, one after another.
+
+    Losses are composed as plain numbers of the measure. A composed curve holds for releases that
+    were chosen beforehand, and not for a sum that decides when to stop.
+    """
+
+    def __init__(self) -> None:
+        self.lock = RLock()
+        self._paying = Lock()
+
+    title = "a session"
+    """What it is, in words."""
+    unit = ""
+    """What its owner declares a unit of privacy to be."""
+
+    @property
+    @abstractmethod
+    def budget(self) -> PrivacyBudget[M]:
+        """The most that all orders may cost together."""
+
+    @property
+    def root(self) -> Account[M]:
+        """The account that this is a part of, or itself."""
+        return self
+
+    @abstractmethod
+    def spent(self) -> Loss:
+        """The loss of all orders so far."""
+
+    @abstractmethod
+    def pay(self, order: Order) -> Receipt:
+        """Books an order before any data is read, or refuses it."""
+
+    def finish(self, receipt: Receipt) -> Receipt:
+        """Notes that a paid order was answered. It changes no number."""
+        return receipt
+
+    def left(self) -> Loss:
+        """The loss that may still be spent."""
+        left: Loss = self.budget.measure.left(self.budget.loss, self.spent())
+        return left
+
+    def require(self, order: Order) -> None:
+        """Refuses an order that what is left does not pay for."""
+        measure = self.budget.measure
+        spent = self.spent()
+        if not measure.within(measure.compose([spent, order.price]), self.budget.loss):
+            raise BudgetExceeded(
+                f"{order.name} needs {measure.words(order.price)}; {measure.show(spent)} of "
+                f"{measure.show(self.budget.loss)} has been spent. Ask for less, or give "
+                "a larger budget"
+            )
+
+    def _alone(self, work: Callable[[], Receipt]) -> Receipt:
+        """What work gives, one order at a time.
+
+        A signal handler or a finalizer runs in the thread that it interrupts, and no lock stops it:
+        it would pay with what the interrupted order is about to spend.
+        """
+        with self.lock:
+            if self._paying.locked():
+                raise SpaceError(
+                    "ask was called by what interrupted an order that was being paid, such as a "
+                    "signal handler or a finalizer; ask again when that order is done"
+                )
+            with self._paying:
+                return work()
+
+
+class MemoryAccount(Account[M]):
+    """An account that lasts as long as its process."""
+
+    def __init__(self, budget: PrivacyBudget[M]) -> None:
+        super().__init__()
+        self._budget = budget
+        self._total: Loss = budget.measure.zero()
+        self._count = 0
+
+    @property
+    def budget(self) -> PrivacyBudget[M]:
+        return self._budget
+
+    def spent(self) -> Loss:
+        return self._total
+
+    def pay(self, order: Order) -> Receipt:
+        return self._alone(lambda: self._book(order))
+
+    def _book(self, order: Order) -> Receipt:
+        self.require(order)
+        self._total = without_curve(self.budget.measure.compose([self._total, order.price]))
+        self._count += 1
+        return Receipt(self._count, self._total, self.budget)
+
+
+class PartOfAccount(MemoryAccount[M]):
+    """A part of another account's budget: what it pays, the other pays too."""
+
+    def __init__(self, whole: Account[M], budget: PrivacyBudget[M]) -> None:
+        super().__init__(budget)
+        self.whole = whole
+        self.lock = whole.lock
+        self.title, self.unit = whole.title, whole.unit
+
+    @property
+    def root(self) -> Account[M]:
+        return self.whole.root
+
+    def left(self) -> Loss:
+        """What both the part and the whole may still spend."""
+        left, own = self.budget.measure.left, super().left()
+        found: Loss = left(own, left(own, self.whole.left()))
+        return found
+
+    def pay(self, order: Order) -> Receipt:
+        def paying() -> Receipt:
+            self.require(order)
+            receipt = self.whole.pay(order)
+            self._book(order)
+            return receipt
+
+        return self._alone(paying)
+
+    def finish(self, receipt: Receipt) -> Receipt:
+        return self.whole.finish(receipt)
+
+
+def require_root(account: Account[Any], root: Account[Any]) -> None:
+    """Refuses to pay by an account that is no part of the one that the data was opened with."""
+    if account.root is not root:
+        raise SpaceError(
+            "ask was given another account than the one that it was opened with; open a session "
+            "with the budget that you mean"
+        )
+
+
+def _public_parts(parts: object) -> int:
+    """A number of parts that a person can mean."""
+    count = whole(parts, "split: parts", least=1)
+    if count > _MOST_PARTS:
+        raise ParameterError(f"split: parts must be at most {_MOST_PARTS}, got {quote(parts)}")
+    return count
+
+
+def parts_of(account: Account[M], parts: object) -> tuple[PartOfAccount[M], ...]:
+    """Accounts that divide what is left evenly."""
+    if isinstance(parts, bool):
+        raise ParameterError(f"split: parts is a whole number of at least 1, got {parts}")
+    measure = account.budget.measure
+    shares = (Fraction(1),) * _public_parts(parts)
+    with account.lock:
+        losses = measure.split(account.left(), shares)
+    return tuple(PartOfAccount(account, PrivacyBudget(measure, loss)) for loss in losses)
+
+
+def require_query(given: object) -> None:
+    """Refuses what is no pipeline that ends in noise and waits for a space."""
+    if not isinstance(given, Mechanism):
+        raise SpaceError(_no_query(given))
+
+
+def priced(bound: Measurement[Any, Any], measure: Measure[Any]) -> Loss:
+    """The loss of a bound query for one unit, in the measure of a budget.
+
+    A mechanism of another measure is converted, where its own curve says what it loses here.
+    """
+    known, source = bound.privacy_map, bound.output_measure
+    if source != measure:
+        known = known.converted(measure, lambda loss: _admit(bound, measure, loss), bound)
+    return without_curve(known(bound.input_space.unit))
+
+
+def _admit(bound: Measurement[Any, Any], measure: Measure[Any], loss: Loss) -> object:
+    """A loss in the measure of a budget, of few digits."""
+    profile = bound.output_measure.profile(loss)
+    found = measure.admit(profile)
+    if found is None:
+        stated = " and ".join(measure.parameters) or repr(measure)
+        pays = measure == ApproximateDivergence()
+        mend = (
+            ">> dp.to_approximate(1e-7) after it" if pays else f"{stated.split()[0]}= in the query"
+        )
+        raise SpaceError(
+            f"the budget counts {stated}, and {bound!r} loses {bound.output_measure.words(loss)}. "
+            f"Write {mend}, or take a budget that counts as the query does: dp.epsilon(1), "
+            "dp.rho(1) or dp.mu(1)"
+        )
+    return _shorten(without_curve(found), profile.pure)
+
+
+def _shorten(loss: Any, typed: Fraction | None) -> Any:
+    """A loss of few digits, not below the loss: a sum of thousands then has few digits too.
+
+    An epsilon stays as it was typed, so that what is left of a budget can be spent whole.
+    """
+    if isinstance(loss, tuple):
+        return tuple(_shorten(part, typed) for part in loss)
+    return loss if loss == typed else short_above(loss)
+
+
+def _no_query(given: object) -> str:
+    if isinstance(given, Stage):
+        return f"ask takes a pipeline that ends in noise; put noise after {given.calls[-1].brief()}"
+    if isinstance(given, Measurement):
+        return (
+            "ask takes a pipeline bound to no space, and binds it to its own rows; leave out the "
+            "space in front"
+        )
+    return (
+        f"ask takes a pipeline that ends in noise, got {quote(given)}; leave out the data, "
+        "which the session has"
+    )
+
+
+class Spender(ABC, Generic[M]):
+    """Spends a budget, and says how far it has come. A copy of it is the same one."""
+
+    __slots__ = ()
+    _account: Account[M]
+
+    @abstractmethod
+    def _bound(self, query: Any) -> Measurement[Any, Any, Any]:
+        """A query on the space that it is asked in; refused where it does not fit there."""
+
+    def price(self, query: Any) -> Any:
+        """What a query would cost in the measure of the budget. Nothing is spent or read."""
+        measure = self._account.budget.measure
+        return measure.show(priced(self._bound(query), measure))
+
+    @property
+    def budget(self) -> PrivacyBudget[M]:
+        """The most that all releases may cost together."""
+        return self._account.budget
+
+    @property
+    def spent(self) -> Any:
+        """The loss of all releases so far, as people read losses."""
+        return self._account.budget.measure.show(self._account.spent())
+
+    @property
+    def left(self) -> Any:
+        """The loss that may still be spent, exactly: ``dp.mean(0, 9, rho=ask.left / 4)``."""
+        return self._account.budget.measure.typed(self._account.left())
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self
+
+
+Answer = TypeVar("Answer")
+
+
+class Witness(ABC):
+    """Sees each question that a program asks, and each program that runs.
+
+    Whatever answers a program's questions goes through it: ``adaptive``, ``above_threshold``,
+    sessions.
+    """
+
+    @abstractmethod
+    def answered(self, query: Any, price: Loss, answer: Callable[[], Answer]) -> Answer:
+        """The answer to a question.
+
+        Args:
+            query: What was asked.
+            price: What was paid for it, or what else belongs to the question.
+            answer: Makes the answer.
+        """
+
+    @abstractmethod
+    def ran(self, program: Callable[[], Answer]) -> Answer:
+        """The result of a program."""
+
+
+class _Nobody(Witness):
+    """Lets everything happen."""
+
+    def answered(self, query: Any, price: Loss, answer: Callable[[], Answer]) -> Answer:
+        return answer()
+
+    def ran(self, program: Callable[[], Answer]) -> Answer:
+        return program()
+
+
+_WITNESS: Final[ContextVar[Witness]] = ContextVar("witness", default=_Nobody())  # noqa: B039
+
+
+def answered(query: Any, price: Loss, answer: Callable[[], Answer]) -> Answer:
+    """The answer to a question, seen by the witness of what runs now.
+
+    The answer is made once at most, however often the witness asks for it: it was paid for once.
+    """
+    return _WITNESS.get().answered(query, price, _once(answer))
+
+
+def ran(program: Callable[[], Answer]) -> Answer:
+    """The result of a program, seen by the witness of what runs now."""
+    return _WITNESS.get().ran(program)
+
+
+def watch(witness: Witness, work: Callable[[], Answer]) -> Answer:
+    """Does some work that a witness sees."""
+    token = _WITNESS.set(witness)
+    try:
+        return work()
+    finally:
+        _WITNESS.reset(token)
+
+
+def _once(answer: Callable[[], Answer]) -> Callable[[], Answer]:
+    """The same, which a second call refuses."""
+    left = [answer]
+
+    def made() -> Answer:
+        try:
+            make = left.pop()
+        except IndexError:
+            raise SpaceError("a witness asks for an answer a second time; ask again") from None
+        return make()
+
+    return made

@@ -1,0 +1,210 @@
+"""Programs that choose each query by the answers to those before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from fractions import Fraction
+from functools import partial
+from math import ceil
+from threading import RLock
+from typing import Any
+
+import attrs
+import numpy as np
+
+from opendp_lite.base.errors import ParameterError, SpaceError
+from opendp_lite.base.frozen import OwnProcess
+from opendp_lite.combinators.accounts import (
+    Account,
+    MemoryAccount,
+    Order,
+    Spender,
+    answered,
+    parts_of,
+    priced,
+    ran,
+    require_query,
+    require_root,
+)
+from opendp_lite.measures.budgets import Loss, PrivacyBudget, require_budget
+from opendp_lite.numbers.exact import quote
+from opendp_lite.pipeline.core import Facts, M, Measurement, R
+from opendp_lite.pipeline.questions import Pipeline
+from opendp_lite.pipeline.steps import Mechanism, mechanism
+from opendp_lite.samplers.entropy import Entropy
+from opendp_lite.spaces.domains import Rows
+from opendp_lite.spaces.space import Space
+from opendp_lite.spaces.tables import AnyRows
+from opendp_lite.spelling.description import Proof
+
+
+class _Running:
+    """A program's rows, their space and the account that pays, until it ends."""
+
+    def __init__(self, rows: Any, space: Space[Rows], root: Account[Any]) -> None:
+        self.rows, self.space, self.root = rows, space, root
+        self.ended = False
+        self.lock = RLock()
+        self.process = OwnProcess("ask")
+
+    def answer(
+        self, account: Account[Any], order: Order, bound: Measurement[Any, Any, R], entropy: Entropy
+    ) -> R:
+        """Pays for an order, and then makes the release."""
+        self.process.require()
+        require_root(account, self.root)
+        with self.lock:
+            if self.ended:
+                raise SpaceError("the program has ended: ask answers only while it runs")
+            account.pay(order)
+            answer = partial(bound.function, self.rows, entropy)
+            with np.errstate(all="ignore"):
+                release: R = answered(bound, order.price, answer)
+        self.process.require()
+        return release
+
+    def end(self) -> None:
+        """Lets go of the data. In a fork a thread that is not there may hold the lock."""
+        with self.lock if self.process.is_here else nullcontext():
+            self.ended = True
+            self.rows = None
+
+
+@attrs.frozen(eq=False, repr=False)
+class Ask(Spender[M]):
+    """Answers the queries of an adaptive program, which never holds the data: see ``adaptive``.
+
+    Call it with a pipeline that ends in noise to get a release. A copy is the same ``ask``: it
+    spends the same budget and ends with the program.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> def program(ask: dp.Ask) -> float:
+        ...     return ask(dp.count() >> dp.laplace(epsilon=ask.left))
+        >>> dp.adaptive(program, dp.epsilon(1)).map(1)
+        1.0
+    """
+
+    _running: _Running
+    _account: Account[M]
+    _entropy: Entropy
+
+    def __call__(self, query: Mechanism[Space[Rows], Any, R]) -> R:
+        """A release of the query, if what is left of the budget pays for it.
+
+        Args:
+            query: A pipeline that ends in noise, bound to no space.
+
+        Returns:
+            Its release on the program's rows.
+
+        Raises:
+            BudgetExceeded: If the budget does not pay for it. No data is read.
+            SpaceError: If its loss is in a measure that the budget's does not convert, the program
+                has ended, or this is another process, such as a fork.
+        """
+        bound = self._bound(query)
+        order = Order(bound, priced(bound, self._account.budget.measure))
+        return self._running.answer(self._account, order, bound, self._entropy)
+
+    @property
+    def space(self) -> Space[Rows]:
+        """The space that pipelines are bound to.
+
+        ``ask.space.domain.size`` is the number of rows where that is public.
+        """
+        return self._running.space
+
+    def split(self, parts: int) -> tuple[Ask[M], ...]:
+        """Divides what is left evenly. What a part spends is spent here too.
+
+        Args:
+            parts: How many.
+
+        Returns:
+            As many ``ask``, each with a budget of its own.
+        """
+        self._running.process.require()
+        accounts = parts_of(self._account, parts)
+        return tuple(Ask(self._running, each, self._entropy) for each in accounts)
+
+    def _bound(self, query: Mechanism[Space[Rows], Any, R]) -> Measurement[Space[Rows], Any, R]:
+        require_query(query)
+        return query.bind(self.space)
+
+    def __reduce__(self) -> Any:
+        raise ParameterError("ask cannot be pickled: it ends with its program")
+
+
+@mechanism(
+    does="Runs a program that chooses each query by the answers before.",
+    proof=Proof(
+        "A query is priced before its answer exists, and prices add up to at most the budget: "
+        "a privacy filter. The rest of the program is post-processing.",
+        adding="the budget",
+        replacing="the budget",
+        sources=[
+            "Rogers, Roth, Ullman, Vadhan 2016",
+            "Feldman and Zrnic 2021, for zCDP",
+            "Smith and Thakurta 2022, for Gaussian privacy",
+        ],
+    ),
+)
+def adaptive(
+    space: Space[AnyRows], program: Callable[[Ask[M]], R], budget: PrivacyBudget[M]
+) -> Measurement[Space[AnyRows], M, R]:
+    """Runs a program that chooses each query by the answers before.
+
+    Args:
+        program: A function of ``ask``. ``ask(pipeline)`` gives a release of the pipeline on the
+            program's rows; ``ask.left`` says what may still be spent.
+        budget: The most that all queries may cost together: ``dp.epsilon(1)``, ``dp.rho(1)``,
+            ``dp.mu(1)`` or ``dp.epsilon(1, delta=1e-6)``. A query beyond it raises
+            ``BudgetExceeded`` before any data is read. A query whose loss is in another measure
+            costs what ``ask.price(query)`` says.
+
+    Returns:
+        What the program returns. The program never holds the data, and ``ask`` ends with it.
+
+    Raises:
+        ParameterError: If ``program`` is no function or ``budget`` no budget.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> def recentred(ask):
+        ...     middle = ask(dp.private_quantile(0.5, bounds=(0, 100), rho=0.01))
+        ...     total = ask(
+        ...         dp.center(middle) >> dp.clamp(-9, 9) >> dp.sum() >> dp.gaussian(rho=ask.left)
+        ...     )
+        ...     return middle + total[0] / 1000
+        >>> estimate = dp.adaptive(recentred, dp.rho(0.03))
+        >>> estimate.map(1)
+        0.03
+        >>> round(float(estimate([42.0] * 1000)))
+        42
+    """
+    if not callable(program) or isinstance(program, Pipeline):
+        raise ParameterError(f"adaptive takes a function of ask, got {quote(program)}")
+    require_budget(budget, "adaptive")
+    explanation = "the budget of the program; queries beyond it are refused"
+    return programmed(space, program, budget.measure, budget.loss, explanation)
+
+
+def programmed(
+    space: Space[Rows], program: Callable[[Ask[M]], R], measure: M, budget: Loss, explanation: str
+) -> Measurement[Space[Rows], M, R]:
+    """As ``adaptive``, for a constructor of mechanisms. It explains where the loss goes."""
+
+    def function(rows: Any, entropy: Entropy) -> R:
+        account = MemoryAccount(PrivacyBudget(measure, budget))
+        running = _Running(rows, space, account)
+        try:
+            return ran(partial(program, Ask(running, account, entropy)))
+        finally:
+            running.end()
+
+    def privacy_map(distance: Fraction) -> object:
+        return measure.group(budget, ceil(distance / space.unit))
+
+    return Measurement(space, measure, function, privacy_map, Facts(explanation=explanation))

@@ -1,0 +1,445 @@
+"""The loss of a release of a secret sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial, singledispatch
+from math import ceil
+from typing import Any, Final, TypeVar
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.base.errors import ParameterError, SpaceError
+from opendp_lite.bodies.body import Values, broadcast
+from opendp_lite.bodies.box import Box, Everything
+from opendp_lite.engines.data.fold import Floats
+from opendp_lite.engines.data.open_data import open_source
+from opendp_lite.engines.missing import LEAVE_OUT
+from opendp_lite.engines.plan import Fold, Release
+from opendp_lite.engines.rows import CollectRows, LazyRows
+from opendp_lite.engines.sampling.row_sample import row_sample
+from opendp_lite.measurements.noise import gaussian, laplace
+from opendp_lite.measurements.quantile.private_quantile import private_quantile
+from opendp_lite.measures.curve import Pair, curved_number, curved_pair
+from opendp_lite.measures.divergences import ApproximateDivergence, MaxDivergence
+from opendp_lite.measures.loss_distribution import LossDistribution, LossGrid, float_up, two_points
+from opendp_lite.measures.measure import Measure
+from opendp_lite.measures.profile import Profile, zcdp_of_pure
+from opendp_lite.metrics.distances import (
+    ChangeOneDistance,
+    RowMetric,
+    SymmetricDistance,
+    SymmetricIdDistance,
+)
+from opendp_lite.numbers.exact import (
+    Number,
+    exact,
+    exp_up,
+    format_number,
+    log_up,
+    nearest,
+    quote,
+    whole,
+)
+from opendp_lite.pipeline.core import Facts, M, Measurement, R
+from opendp_lite.pipeline.steps import Mechanism, Stage, mechanism
+from opendp_lite.samplers.choice import coins
+from opendp_lite.samplers.entropy import Entropy
+from opendp_lite.spaces.domains import Rows
+from opendp_lite.spaces.space import Space, example, records, row_metric
+from opendp_lite.spaces.tables import PersonTables
+from opendp_lite.spelling.description import Proof
+from opendp_lite.transformations.bounding import clamp
+from opendp_lite.transformations.counting import count
+from opendp_lite.transformations.people import bound_contributions
+from opendp_lite.transformations.row_maps import plain_nan
+from opendp_lite.transformations.sums import sum
+
+# The power of a rate for more units has too many digits, and the union bound serves.
+_MOST_UNITS: Final = 1000
+# Probabilities of meeting one of many units are rounded up to a multiple of its inverse.
+_GRID: Final = 2**256
+
+
+@singledispatch
+def amplify(measure: Measure[Any], losses: Callable[[int], Any], rate: Fraction, units: int) -> Any:
+    """The loss of a release of a sample that holds each unit with a probability, independently.
+
+    Let P and Q be the laws of the release for neighbours. Outside of an event of probability h, the
+    two samples are equal. So P = (1 - h) R + h P' and Q = (1 - h) R + h Q'. The hockey-stick
+    divergence of P and Q at 1 + h (a - 1) is then at most h times the largest one at ``a`` among
+    releases of samples that differ: advanced joint convexity (Balle, Barthe, Gaboardi 2018, theorem
+    2). It bounds both directions.
+
+    Args:
+        measure: The measure of the loss.
+        losses: The loss of the release of all rows, by the number of units that come or go.
+        rate: The probability to be in the sample, above 0.
+        units: How many units come or go, at least 1.
+
+    Raises:
+        ParameterError: If no such law is known for the measure.
+    """
+    raise ParameterError(
+        f"sample: the loss of a secret sample is known for a loss under dp.MaxDivergence() and "
+        f"dp.ApproximateDivergence(), this is {measure!r}. Put >> dp.to_approximate(1e-6) after "
+        "the mechanism, inside of dp.sample"
+    )
+
+
+@amplify.register
+def _pure(
+    measure: MaxDivergence, losses: Callable[[int], Fraction], rate: Fraction, units: int
+) -> Fraction:
+    hit, loss = _hit(rate, units), losses(units)
+    whole = amplified_epsilon(Fraction(loss), hit)
+    # Both bounds hold: a group's loss amplified, and the amplified loss of a group.
+    by_group = measure.group(amplified_epsilon(Fraction(losses(1)), rate), units)
+    if by_group < whole:
+        return by_group
+    return loss if hit == 1 else curved_number(whole, AmplifiedProfile(measure.profile(loss), hit))
+
+
+@amplify.register
+def _approximate(
+    measure: ApproximateDivergence, losses: Callable[[int], Pair], rate: Fraction, units: int
+) -> Pair:
+    whole = _amplified_pair(measure, losses(units), _hit(rate, units))
+    if units == 1:
+        return whole
+    by_group = measure.group(_amplified_pair(measure, losses(1), rate), units)
+    implied = measure.profile(whole).delta(by_group[0]) <= by_group[1]
+    return whole if implied else by_group
+
+
+def _amplified_pair(measure: ApproximateDivergence, loss: Pair, rate: Fraction) -> Pair:
+    if rate == 1:
+        return loss
+    pair = amplified_epsilon(loss[0], rate), loss[1] * rate
+    return curved_pair(pair, AmplifiedProfile(measure.profile(loss), rate))
+
+
+def _hit(rate: Fraction, units: int) -> Fraction:
+    """At least the probability that one of some units is in the sample."""
+    if units == 1 or rate == 1:
+        return rate
+    if units > _MOST_UNITS:
+        return min(Fraction(1), rate * units)
+    return Fraction(-(-(1 - (1 - rate) ** units) * _GRID // 1), _GRID)
+
+
+def amplified_epsilon(epsilon: Fraction, rate: Fraction) -> Fraction:
+    """log(1 + rate (e^epsilon - 1)), rounded up."""
+    if epsilon == 0 or rate == 1:
+        return epsilon
+    # Of a sample no more is lost than of all, however the logarithm rounds.
+    found = min(epsilon, epsilon + log_up(rate + (1 - rate) * exp_up(-epsilon)))
+    # log(1 + x) <= x, which is closer where x is near the absolute error of ``log_up``.
+    return min(found, rate * (exp_up(epsilon) - 1)) if epsilon < 1 else found
+
+
+@attrs.frozen
+class AmplifiedProfile(Profile):
+    """The curve of a release of a secret sample.
+
+    delta'(log(1 + rate (e^epsilon - 1))) = rate delta(epsilon), where each row is in the sample
+    with probability ``rate`` (Balle, Barthe, Gaboardi 2018, theorem 8). See ``amplified``.
+
+    Args:
+        inner: The curve of the same release of all rows.
+        rate: Between 0 and 1.
+    """
+
+    inner: Profile
+    rate: Fraction
+
+    @property
+    def pure(self) -> Fraction | None:
+        return None if self.inner.pure is None else amplified_epsilon(self.inner.pure, self.rate)
+
+    @property
+    def rho(self) -> Fraction | None:
+        return None if self.pure is None else zcdp_of_pure(self.pure)
+
+    @property
+    def least_delta(self) -> Fraction:
+        return self.rate * self.inner.least_delta
+
+    def loss_distribution(self, grid: LossGrid) -> LossDistribution | None:
+        return None if self.pure is None else two_points(grid, float_up(self.pure))
+
+    def _delta(self, epsilon: Fraction) -> Fraction:
+        least = 1 - (1 - self.rate) * exp_up(-epsilon)
+        if least <= 0:
+            return self.rate * self.inner.delta(Fraction(0))
+        # Rounded down, as a delta falls with its epsilon.
+        before = max(epsilon - log_up(self.rate / least), Fraction(0))
+        return self.rate * self.inner.delta(before)
+
+    def epsilon(self, delta: Fraction) -> Fraction:
+        if self.delta(Fraction(0)) <= delta:
+            return Fraction(0)
+        try:
+            return amplified_epsilon(self.inner.epsilon(delta / self.rate), self.rate)
+        except ParameterError:
+            refusal = ParameterError(
+                f"this loss of a sample has no epsilon at delta = {nearest(delta):g}; give a "
+                "larger delta"
+            )
+        raise refusal
+
+
+def require_mechanism(given: object, step: str, rows: str) -> None:
+    """Refuses what a combinator cannot bind to rows of its own, which are named in words."""
+    if isinstance(given, Mechanism):
+        return
+    wanted = f"{step} takes a pipeline that ends in noise"
+    if isinstance(given, Stage):
+        raise ParameterError(f"{wanted}; put noise after {given.calls[-1].brief()}")
+    if isinstance(given, Measurement):
+        raise ParameterError(
+            f"{step} takes a pipeline bound to no space, and binds it to {rows}; leave out the "
+            "space in front"
+        )
+    raise ParameterError(f"{wanted}, got {quote(given)}")
+
+
+S = TypeVar("S", bound=Space[Any])
+
+
+@mechanism(
+    does="Releases a pipeline of a secret random sample of the rows, for a smaller loss.",
+    changes=(
+        "Each release reads a secret random sample of the rows. An interval is for the sample, "
+        "and leaves out how far the sample may lie from all rows."
+    ),
+    proof=Proof(
+        "With the row a release has the law (1 - rate) Q + rate P, without it Q. The positive "
+        "part of their difference at 1 + rate (e^epsilon - 1) is at most rate delta, both "
+        "ways round.",
+        adding=(
+            "epsilon' = log(1 + rate (e^epsilon - 1)), delta' = rate delta; for k rows that of a "
+            "group, or with the loss for k rows and 1 - (1 - rate)^k as the rate"
+        ),
+        replacing="-",
+        sources=["Balle, Barthe, Gaboardi 2018, theorems 2 and 8"],
+    ),
+    examples=lambda: [
+        example(records(), 0.1, clamp(0, 3) >> sum() >> laplace(epsilon=1)),
+        example(records(columns=2), 0.5, count() >> gaussian(epsilon=1, delta=1e-6)),
+        example(
+            records(columns=["id", "visits"], person="id"),
+            0.25,
+            bound_contributions(2) >> count() >> laplace(epsilon=1),
+        ),
+    ],
+)
+def sample(space: S, rate: Number, pipeline: Mechanism[S, M, R]) -> Measurement[S, M, R]:
+    """Releases a pipeline of a secret random sample of the rows, for a smaller loss.
+
+    Each row is in the sample with probability ``rate``, independently of the others. Every release
+    draws a new sample, and the whole pipeline reads that one sample. Keep it secret who is in it.
+
+    The pipeline stands inside of the step, because only a release has a smaller loss. A sample
+    alone brings two datasets no nearer to each other.
+
+    Args:
+        rate: The probability to be in the sample, above 0 and at most 1.
+        pipeline: A pipeline that ends in noise, such as ``dp.mean(0, 100, epsilon=1)``. It is bound
+            to no space of its own.
+
+    Returns:
+        What the pipeline releases of the sample. A count or a sum is that of the sample: divide it
+        by the rate. An interval is for the sample, and leaves out how far the sample may lie from
+        all rows. If a neighbour has one person more or less, people are sampled with all of their
+        rows. Rows on dask or Spark are sampled there, and the sample comes here.
+
+    Raises:
+        ParameterError: If ``rate`` is not above 0 and at most 1, the pipeline does not end in
+            noise, or its loss is neither pure nor (epsilon, delta).
+        SpaceError: If the number of rows is public.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> total = dp.clamp(0, 100) >> dp.sum() >> dp.laplace(epsilon=1)
+        >>> a_tenth = dp.sample(0.1, total)
+        >>> round(a_tenth.map(1), 4)
+        0.1586
+        >>> bool(35_000 < a_tenth([42.0] * 10_000)[0] < 49_000)
+        True
+    """
+    share = exact(rate, "sample: rate")
+    if not 0 < share <= 1:
+        raise ParameterError(
+            f"sample: rate is the probability to be in the sample, above 0 and at most 1; got "
+            f"{format_number(share)}"
+        )
+    require_mechanism(pipeline, "sample", "the sample")
+    _require_added_rows(space)
+    inner = pipeline.bind(space)
+    measure, domain = inner.output_measure, space.domain
+    amplify(measure, lambda _: measure.zero(), share, 1)
+    person = domain.person if isinstance(domain, PersonTables) else None
+
+    def release(rows: Any, entropy: Entropy) -> R:
+        words = entropy.words
+        chosen = row_sample(rows, partial(coins, share), lambda places: words(len(places)), person)
+        found: R = inner.function(chosen, entropy)
+        return found
+
+    def privacy_map(distance: Fraction) -> object:
+        units = ceil(distance)
+        if not units:
+            return measure.zero()
+        return amplify(measure, lambda each: inner.privacy_map(Fraction(each)), share, units)
+
+    return Measurement(
+        space,
+        measure,
+        release,
+        privacy_map,
+        Facts(explanation=_explanation(inner, share, person)),
+        trace=inner.trace,
+    )
+
+
+def _require_added_rows(space: Space[Any]) -> None:
+    """Refuses a space where neighbours do not differ by rows or people that come or go."""
+    metric = space.metric
+    if isinstance(metric, SymmetricIdDistance) or metric == SymmetricDistance():
+        return
+    if not isinstance(metric, RowMetric):
+        raise SpaceError(
+            f"sample takes the rows of a dataset, got {space.domain.words()}. Put all steps inside:"
+            " dp.sample(0.1, dp.clamp(0, 100) >> dp.sum() >> dp.laplace(epsilon=1))"
+        )
+    if metric.fixed_size:
+        raise SpaceError(
+            "sample: the number of rows is public here, and that of the sample is secret. Leave "
+            "out size and metric, so that a neighbour has one row more or less: dp.records(). Put "
+            "dp.resize inside of dp.sample"
+        )
+    raise SpaceError(f"sample: no loss of a secret sample is known under {metric!r}")
+
+
+def _explanation(inner: Measurement[Any, Any, Any], rate: Fraction, person: str | None) -> str:
+    who = "row" if person is None else "person"
+    return (
+        f"each {who} is in a secret sample with probability {format_number(rate)}, and intervals "
+        f"are for the sample; of the pipeline: {inner.facts.explanation}"
+    )
+
+
+_MOST_ROWS = 2**31
+_INSTEAD: Final = (
+    "use dp.variance or dp.covariance, which add rows up, plan_plus_mean in the place of "
+    'plan_mean, or normal_variance(by="magnitude")'
+)
+
+
+@mechanism(
+    does="Pairs the rows at random and hands half of each squared difference to a mechanism.",
+    changes=(
+        "Rows that make no full group are left out. So are rows with a missing value, where the "
+        "number of rows is private."
+    ),
+    proof=Proof(
+        "For each pairing, a replaced row changes one group. Pairings of n and n + 1 rows can "
+        "be matched so that one group is replaced or added. A mixture loses at most what its "
+        "worst part loses.",
+        adding="what 2 k rows cost",
+        replacing="what k rows cost",
+        sources=["Aumueller, Lebeda, Nelson, Pagh 2024, appendix D, algorithm 2"],
+    ),
+    examples=lambda: [
+        example(records(), private_quantile(0.5, bounds=(0, 9), epsilon=1), group=3),
+        example(
+            records(columns=2, size=20, metric=ChangeOneDistance()),
+            private_quantile(0.5, bounds=(0, 9), rho=1),
+        ),
+    ],
+)
+def on_random_pairs(
+    space: Space[Rows], mechanism: Mechanism[Space[Rows], M], group: int = 1
+) -> Measurement[Space[Rows], M]:
+    """Pairs the rows at random and hands half of each squared difference to a mechanism.
+
+    Args:
+        mechanism: A pipeline over rows of the same columns that ends in noise.
+        group: The mean of so many pairs becomes one row. Rows that make no full group are left
+            out. So are rows with a missing value, where the number of rows is private.
+
+    Returns:
+        The mechanism's release on rows (x - y)^2 / 2. Their mean in each column is the variance.
+
+    Raises:
+        SpaceError: If the declared size makes no group.
+
+    Example:
+        >>> import opendp_lite as dp, numpy as np
+        >>> median = dp.private_quantile(0.5, bounds=(1e-6, 1e6), scale="log", rho=1)
+        >>> pairs = dp.combinators.on_random_pairs(median)
+        >>> release = pairs(np.random.default_rng(0).normal(5, 3, 10_000))
+        >>> 3.7 < release < 4.5
+        True
+    """
+    if not isinstance(mechanism, Mechanism):
+        raise ParameterError(
+            f"on_random_pairs takes a pipeline that ends in noise, got {quote(mechanism)}"
+        )
+    rows = 2 * whole(group, "group", least=1)
+    if rows > _MOST_ROWS:
+        raise ParameterError(f"on_random_pairs: a group has at most {_MOST_ROWS // 2} pairs")
+    inner = mechanism.bind(_of_groups(space, rows))
+    gather = CollectRows(space.domain.columns, _INSTEAD)
+    sized = row_metric(space).fixed_size
+    factor, treatment = (1, space.domain.body.filling()) if sized else (2, LEAVE_OUT)
+
+    def release(columns: Floats, entropy: Entropy) -> Any:
+        order = _shuffle(columns.shape[1], entropy)
+        order = order[: len(order) - len(order) % rows]
+        gaps = columns[:, order[::2]] - columns[:, order[1::2]]
+        halves = (gaps * gaps / 2).reshape(len(columns), -1, rows // 2)
+        return inner.function(LazyRows(open_source(plain_nan(halves.mean(axis=2).T))), entropy)
+
+    def privacy_map(distance: Fraction) -> Any:
+        return inner.privacy_map(distance * factor)
+
+    return Measurement(
+        space,
+        inner.output_measure,
+        Release(Fold(gather, gather.finish, treatment), release),
+        privacy_map,
+        Facts(explanation=f"{inner.facts.explanation}; one row moves {factor} of the groups' rows"),
+    )
+
+
+def _of_groups(space: Space[Rows], rows: int) -> Space[Rows]:
+    """The space of groups of so many rows."""
+    domain, metric = space.domain, row_metric(space)
+    ends = domain.body.bounds()
+    body = Everything(domain.columns) if ends is None else _halves(*ends, domain.columns)
+    size = None if domain.size is None else domain.size // rows
+    if size == 0:
+        raise SpaceError(f"on_random_pairs: {domain.size} rows make no group of {rows}")
+    factor = 1 if metric.fixed_size else 2
+    return Space(attrs.evolve(domain, size=size, body=body), metric, unit=space.unit * factor)
+
+
+def _halves(lower: Values, upper: Values, columns: int) -> Box:
+    """Where half of the squared difference of two rows between bounds lies."""
+    kept = max(len(lower), len(upper))
+    pairs = zip(broadcast(lower, kept), broadcast(upper, kept), strict=True)
+    return Box(0, [(high - low) ** 2 / 2 for low, high in pairs], columns)
+
+
+def _shuffle(count: int, entropy: Entropy) -> NDArray[np.intp]:
+    """A random order, each as likely: that of random words, drawn again where two are equal."""
+    while True:
+        words = entropy.words(count)
+        order = np.argsort(words)
+        if (np.diff(words[order]) > 0).all():
+            return order

@@ -1,0 +1,1 @@
+"""How numbers and intervals are shown, as text and as SVG."""

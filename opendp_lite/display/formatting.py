@@ -1,0 +1,162 @@
+"""How results are shown: in digits that their error leaves, in tables, and as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from itertools import zip_longest
+from math import floor, isfinite, log10
+from textwrap import indent
+from typing import Any, Final
+
+import numpy as np
+
+_MOST_PLACES: Final = 15
+# So many digits are shown, if an error leaves more and is below ten to minus so many.
+_TOLD: Final = 12
+_SHORT: Final = 60
+_WIDEST: Final = 100
+_CELL: Final = "text-align:left;vertical-align:top"
+
+
+def printable(name: str) -> str:
+    """A name, or its repr where that is not all letters that one sees."""
+    return name if name.isprintable() else repr(name)
+
+
+def significant(error: float, *numbers: float) -> tuple[str, ...]:
+    """Numbers with as many digits as the second of a standard error.
+
+    Example:
+        >>> significant(0.0312, 38.2517, 0.0312)
+        ('38.252', '0.031')
+        >>> significant(7.3e-14, 2.500000000000071, 7.3e-14)
+        ('2.5', '7.3e-14')
+    """
+    if not (error > 0 and isfinite(error)):
+        return tuple(f"{number:.15g}" for number in numbers)
+    places = 1 - int(f"{error:.1e}".partition("e")[2])
+    if places > _TOLD and max(map(_size, numbers), default=0) + places >= _TOLD:
+        return tuple(_at_most_told(number, places) for number in numbers)
+    if abs(places) <= _MOST_PLACES:
+        shown = max(places, 0)
+        return tuple(f"{round(number, places) + 0.0:.{shown}f}" for number in numbers)
+    return tuple(_scientific(number, places) for number in numbers)
+
+
+def _at_most_told(number: float, places: int) -> str:
+    digits = min(max(_size(number) + places + 1, 1), _TOLD)
+    return f"{number:.{digits}g}"
+
+
+def _scientific(number: float, places: int) -> str:
+    shown = round(number, places) + 0.0
+    if not shown:
+        return "0"
+    return f"{shown:.{min(max(_size(shown) + places, 0), _MOST_PLACES)}e}"
+
+
+def _size(number: float) -> int:
+    """The power of ten of the first digit."""
+    return floor(log10(abs(number))) if number and isfinite(number) else -_MOST_PLACES
+
+
+def for_json(value: Any) -> Any:
+    """Floats, lists of floats, or None for NaN and infinities, which JSON does not have.
+
+    Example:
+        >>> for_json(np.array([0.5, np.nan]))
+        [0.5, None]
+    """
+    if np.ndim(value):
+        return [for_json(each) for each in value]
+    number = float(value)
+    return number if isfinite(number) else None
+
+
+def plain(release: Any) -> Any:
+    """A release as JSON can hold it.
+
+    Example:
+        >>> plain({("f", 1): np.array([0.5]), "n": (3, None)})
+        {"('f', 1)": [0.5], 'n': [3, None]}
+    """
+    own = getattr(release, "as_dict", None)
+    if own is not None:
+        return own()
+    if isinstance(release, Mapping):
+        return {key if type(key) is str else str(key): plain(release[key]) for key in release}
+    if isinstance(release, tuple | list):
+        return [plain(each) for each in release]
+    return release if isinstance(release, str | int | bool | None) else for_json(release)
+
+
+def format_release(release: Any) -> str:
+    """A release as it prints; several in a tuple as they print, a line each where they are long.
+
+    Example:
+        >>> format_release((2.5, 7.0))
+        '(2.5, 7.0)'
+    """
+    if not isinstance(release, tuple) or len(str(release)) < _SHORT:
+        return str(release)
+    return "\n".join(map(format_release, release))
+
+
+def block(name: str, text: str) -> str:
+    """A release after its name, or below it where it is long."""
+    if "\n" not in text and len(text) < _WIDEST:
+        return f"{name}{text}"
+    return f"{name.rstrip()}\n{indent(text, '  ')}"
+
+
+def html_table(rows: Mapping[str, str]) -> str:
+    """A table of two columns, for notebooks."""
+    cells = "".join(
+        f"<tr><th style='text-align:left'>{escape(name)}</th>"
+        f"<td style='text-align:left'>{escape(text)}</td></tr>"
+        for name, text in rows.items()
+    )
+    return f"<table>{cells}</table>"
+
+
+def to_html(release: Any) -> str:
+    """A release as a notebook shows it by itself: as its own table, or as escaped text."""
+    own = getattr(release, "_repr_html_", None)
+    if own is not None:
+        return str(own())
+    return f"<span style='white-space:pre-wrap'>{escape(format_release(release))}</span>"
+
+
+def html_of_each(releases: Iterable[tuple[str, Any]]) -> str:
+    """A table of two columns: names, and each release as it shows by itself."""
+    cells = "".join(
+        f"<tr><th style='{_CELL}'>{escape(name)}</th>"
+        f"<td style='{_CELL}'>{to_html(release)}</td></tr>"
+        for name, release in releases
+    )
+    return f"<table>{cells}</table>"
+
+
+def html_grid(
+    head: str,
+    titles: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    pictures: Sequence[str] = (),
+) -> str:
+    """A line of text and a table with a row of titles, for notebooks.
+
+    Args:
+        head: The line.
+        titles: Of the columns.
+        rows: The texts of each row.
+        pictures: Of a last column, as HTML: its title, then one for each row. None by default.
+    """
+    texts = [[escape(text) for text in row] for row in (titles, *rows)]
+    lines = [[*row, *drawn] for row, drawn in zip_longest(texts, zip(pictures), fillvalue=())]
+    above = "".join(f"<th style='text-align:left'>{cell}</th>" for cell in lines[0])
+    below = "".join(
+        "<tr>" + "".join(f"<td style='text-align:left'>{cell}</td>" for cell in line) + "</tr>"
+        for line in lines[1:]
+    )
+    return f"<div>{escape(head)}<table><tr>{above}</tr>{below}</table></div>"

@@ -1,0 +1,225 @@
+"""Work that is sent to other processes, and what comes back: a summary or a refusal, as values."""
+
+from __future__ import annotations
+
+import pickle
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, partial, reduce
+from importlib.metadata import PackageNotFoundError, version
+from platform import python_version_tuple
+from typing import Any, ClassVar, Final, NoReturn
+
+import attrs
+
+from opendp_lite.base.errors import DataError, OpenDPLiteError
+from opendp_lite.engines.columns import Dataset
+from opendp_lite.engines.data.blocks import Blocks, OfBlocks
+from opendp_lite.engines.data.fold import identity
+from opendp_lite.engines.data.open_data import open_source
+from opendp_lite.engines.data.source import QUIET, Job, Merge, attempt
+from opendp_lite.engines.data.table import Column
+
+# Packages of which the same version gives the same integers.
+_SAME: Final = ("opendp_lite", "numpy")
+_FAILED: Final = (
+    "a part of the rows could not be read: the library that gives it, or a function of yours, "
+    "failed; go through it once without dp to see why"
+)
+_FULL: Final = "a part of the rows does not fit into the memory of its worker; make parts smaller"
+
+
+@cache
+def find_versions() -> dict[str, str]:
+    """The versions that must be the same wherever rows are folded; looked up once."""
+    found = {"Python": ".".join(python_version_tuple()[:2])}
+    for package in _SAME:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "no"
+    return found
+
+
+@attrs.frozen
+class Outcome:
+    """The summary of some rows, or the words that refuse them.
+
+    A refusal is a value: raised on a worker, it would be logged there with a part of the rows.
+    """
+
+    summary: Any = None
+    refusal: str | None = None
+
+    def value(self) -> Any:
+        """The summary; raises ``DataError`` in its place."""
+        if self.refusal is not None:
+            raise DataError(self.refusal)
+        return self.summary
+
+
+def outcome_of(work: Callable[[], Any]) -> Outcome:
+    """What work gives, whatever happens; nothing is raised, shown or logged."""
+    try:
+        with QUIET:
+            return Outcome(work())
+    except OpenDPLiteError as problem:
+        return Outcome(refusal=str(problem))
+    except MemoryError:
+        return Outcome(refusal=_FULL)
+    except Exception:
+        return Outcome(refusal=_FAILED)
+
+
+@attrs.frozen(eq=False, repr=False)
+class _Part(Blocks):
+    """A part of some rows, where it lies."""
+
+    place: int = attrs.field(kw_only=True)
+
+    @property
+    def part(self) -> int:
+        return self.place
+
+
+@attrs.frozen(repr=False)
+class SentWork:
+    """A job for each part of some rows, and how two summaries merge.
+
+    Attributes:
+        code: The job, the rows that it goes through, and the merge, pickled.
+        made_with: The versions of the process that releases.
+    """
+
+    code: bytes
+    made_with: dict[str, str]
+
+    @classmethod
+    def of(cls, rows: OfBlocks, job: Job, merge: Merge, dumps: Callable[[Any], bytes]) -> SentWork:
+        """The work for the parts of these rows, pickled by a function."""
+        return cls(dumps((attrs.evolve(rows, given=Blocks(tuple)), job, merge)), find_versions())
+
+    def of_part(self, part: int, pieces: Iterable[Any]) -> Outcome:
+        """The summary of a part of the rows, which comes in pieces.
+
+        Args:
+            part: Its place among the parts; the same each time that it is computed.
+            pieces: Its rows.
+        """
+        here = find_versions()
+        if here != self.made_with:
+            return Outcome(refusal=_differ(self.made_with, here))
+        return outcome_of(partial(self._summary, part, pieces))
+
+    def merged(self, outcomes: Sequence[Outcome]) -> Outcome:
+        """One outcome of several; of several refusals, always the same one."""
+        refusals = [each.refusal for each in outcomes if each.refusal is not None]
+        if refusals:
+            return Outcome(refusal=min(refusals))
+        return outcome_of(partial(self._merge, [each.summary for each in outcomes]))
+
+    def _summary(self, part: int, pieces: Iterable[Any]) -> Any:
+        rows, job, _ = pickle.loads(self.code)
+        return job(attrs.evolve(rows, given=_Part(partial(identity, pieces), None, place=part)))
+
+    def _merge(self, summaries: Sequence[Any]) -> Any:
+        _, _, merge = pickle.loads(self.code)
+        while len(summaries) > 1:
+            pairs = [summaries[place : place + 2] for place in range(0, len(summaries), 2)]
+            summaries = [reduce(merge, pair) for pair in pairs]
+        return summaries[0]
+
+
+def _differ(there: dict[str, str], here: dict[str, str]) -> str:
+    """Names the versions that differ; both are public."""
+    pairs = [
+        f"{name} {there[name]} here and {here.get(name)} on a worker"
+        for name in there
+        if there[name] != here.get(name)
+    ]
+    return f"the versions differ: {', '.join(pairs)}; install the same ones on all machines"
+
+
+_NOT_SENT: Final = (
+    "a function of the pipeline cannot be sent to another process; write it so that pickle takes it"
+)
+
+
+class Partitions(ABC):
+    """Rows in the hands of a library that computes on other machines."""
+
+    library: ClassVar[str]
+    """Its name, for a refusal."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> int:
+        """How many there are."""
+
+    @abstractmethod
+    def empty(self) -> Any:
+        """A container as the partitions are, with their types and without rows."""
+
+    @abstractmethod
+    def only(self, names: Sequence[str]) -> Partitions:
+        """The same with some columns of a table alone, and with one at least."""
+
+    @abstractmethod
+    def dumps(self, work: Any) -> bytes:
+        """Pickles work, with the functions that a person wrote."""
+
+    @abstractmethod
+    def outcome(self, work: SentWork) -> Outcome:
+        """Has work done where each partition lies, and its outcomes merged to one."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class DistributedRows(Blocks):
+    """Rows in partitions on other machines. They are never loaded here."""
+
+    partitions: Partitions = attrs.field(kw_only=True)
+
+    @classmethod
+    def of(cls, partitions: Partitions) -> DistributedRows:
+        """The rows of some partitions."""
+        refused = partial(_not_loaded, partitions.library)
+        return cls(refused, max(1, partitions.columns), partitions=partitions)
+
+    def require(self, columns: Sequence[Column] | None, names: Sequence[str] | None) -> None:
+        with QUIET:
+            empty = attempt(self.partitions.empty, self._fail("describe"))
+            if columns is None:
+                open_source(empty)
+            else:
+                Dataset(empty, None if names is None else tuple(names), None).columns(
+                    tuple(columns)
+                )
+
+    def only(self, columns: Sequence[Column] | None) -> Blocks:
+        names = tuple(dict.fromkeys(column.name for column in columns or ()))
+        if columns is None or None in names:
+            return self
+        return attrs.evolve(self, partitions=self.partitions.only(list(map(str, names))))
+
+    @property
+    def library(self) -> str:
+        return self.partitions.library
+
+    def summary(self, rows: OfBlocks, job: Job, merge: Merge) -> Any:
+        send = partial(SentWork.of, rows, job, merge, self.partitions.dumps)
+        run = partial(self.partitions.outcome, attempt(send, _NOT_SENT))
+        return attempt(run, self._fail("compute")).value()
+
+    def _fail(self, verb: str) -> str:
+        library = self.library
+        return (
+            f"{library} could not {verb} the data: a step before dp or a worker failed; {verb} it "
+            f"with {library} alone to see why, and install opendp_lite on each worker"
+        )
+
+
+def _not_loaded(library: str) -> NoReturn:
+    raise DataError(
+        f"the rows are in a collection of {library} and are not loaded here, since they may not "
+        "fit into memory; end the pipeline in a step that adds rows up, such as sum or count"
+    )

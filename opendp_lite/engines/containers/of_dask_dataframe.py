@@ -1,0 +1,61 @@
+"""Columns and frames of dask, folded partition by partition where they are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+import dask.dataframe as frames  # type: ignore[import-not-found,import-untyped,unused-ignore]
+import pandas as pd  # type: ignore[import-untyped]
+from dask.dataframe.utils import UNKNOWN_CATEGORIES  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+from opendp_lite.engines.containers.elsewhere import DistributedRows
+from opendp_lite.engines.containers.of_dask import DaskPartitions
+from opendp_lite.engines.data.blocks import Blocks
+from opendp_lite.engines.data.open_data import open_rows
+
+
+@attrs.frozen(eq=False, repr=False)
+class _Frames(DaskPartitions):
+    """A frame, or one column of it; the partitions are those of pandas."""
+
+    @property
+    def columns(self) -> int:
+        return 1 if self.collection.ndim == 1 else len(self.collection.columns)
+
+    def empty(self) -> Any:
+        """As dask describes its partitions, without the text that it lists in place of values."""
+        meta = self.collection._meta
+        if self.collection.ndim == 1:
+            return _unlist(meta)
+        found = meta.copy()
+        for place in range(len(meta.columns)):
+            found.isetitem(place, _unlist(meta.iloc[:, place]))
+        return found
+
+    def only(self, names: Sequence[str]) -> _Frames:
+        if self.collection.ndim == 1:
+            return self
+        have = list(self.collection.columns)
+        asked = [name for name in have if str(name) in names]
+        return _Frames(self.collection[asked or have[:1]])
+
+    def delay(self) -> Sequence[Any]:
+        found: Sequence[Any] = self.collection.to_delayed()
+        return found
+
+
+def _unlist(column: Any) -> Any:
+    """An empty column that lists nothing where each partition may list values of its own."""
+    kind = column.dtype
+    if not isinstance(kind, pd.CategoricalDtype) or UNKNOWN_CATEGORIES not in kind.categories:
+        return column
+    return pd.Series(dtype=pd.CategoricalDtype(pd.Index([], dtype=object)))
+
+
+@open_rows.register(frames.Series)
+@open_rows.register(frames.Index)
+@open_rows.register(frames.DataFrame)
+def _of_frame(data: Any) -> Blocks:
+    return DistributedRows.of(_Frames(data))

@@ -1,0 +1,156 @@
+"""Files that Arrow's datasets read: Parquet and Feather, in directories, partitioned or not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+import pyarrow as arrow  # type: ignore[import-untyped]
+import pyarrow.dataset as datasets  # type: ignore[import-untyped]
+from pyarrow.fs import LocalFileSystem  # type: ignore[import-untyped]
+
+from opendp_lite.engines.columns import ColumnBlocks, StoredPart
+from opendp_lite.engines.data.blocks import Blocks, FileError, FileState, require_state, state_of
+from opendp_lite.engines.data.fold import identity
+from opendp_lite.engines.data.open_data import open_rows
+
+# Formats that do not declare the types of columns.
+_GUESSED: Final = ("csv", "json")
+
+
+@attrs.frozen(eq=False, repr=False)
+class ArrowPart(StoredPart):
+    """A file of a dataset, or a dataset as a whole.
+
+    Attributes:
+        label: Its path.
+        schema: Of all columns, those of its partition too.
+        to_batches: Takes ``columns=`` and the settings of a scan.
+        path: Of a file of this machine.
+        state: What tells whether it was written anew since it was opened; None for no such file.
+        keep: An Arrow expression that holds for the rows to take; None for all.
+        prunes: Whether Arrow may leave out groups of rows by what the file says of each group.
+        shown: Makes of a batch what is opened as a block.
+    """
+
+    label: str
+    schema: Any
+    to_batches: Callable[..., Any]
+    path: Path | None = None
+    state: FileState | None = None
+    keep: Any = None
+    prunes: bool = True
+    shown: Callable[[Any], Any] = identity
+
+    @classmethod
+    def of_file(cls, file: Any, schema: Any) -> ArrowPart:
+        """A file of a dataset. It is read by its own schema: that of another is not cast to."""
+        if file.format.default_extname in _GUESSED:
+            raise FileError(
+                f"{file.path}: a CSV or JSON file declares no types, and a dataset guesses them "
+                "from its rows; use dp.csv_column or dp.csv_table"
+            )
+        path = Path(file.path) if isinstance(file.filesystem, LocalFileSystem) else None
+        with _reading(file.path):
+            state = _state(path)
+            own = file.physical_schema
+            for name in datasets.get_partition_keys(file.partition_expression):
+                if own.get_field_index(name) < 0:
+                    own = own.append(schema.field(name))
+        scan = (
+            {"fragment_scan_options": _lean()} if file.format.default_extname == "parquet" else {}
+        )
+        return cls(file.path, own, partial(file.to_batches, schema=own, **scan), path, state)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.schema.names)
+
+    def empty(self) -> Any:
+        return self.shown(self.schema.empty_table())
+
+    def batches(self, names: Sequence[str], rows: int) -> Iterator[Any]:
+        with _reading(self.label):
+            self._require_state()
+            yield from map(self.shown, self._kept(names, rows))
+            self._require_state()
+
+    def _require_state(self) -> None:
+        try:
+            require_state(_state(self.path), self.state)
+        except FileError as problem:
+            refusal = self.refuse(problem)
+        else:
+            return
+        raise refusal
+
+    def _kept(self, names: Sequence[str], rows: int) -> Iterator[Any]:
+        if self.keep is None or self.prunes:
+            return self._scan(rows, columns=list(names), filter=self.keep)
+        picked = [(name, datasets.field(name)) for name in names]
+        unused = "_".join(("kept", *names))
+        scanned = self._scan(rows, columns=dict([*picked, (unused, self.keep)]))
+        return (batch.filter(batch[unused]).select(list(names)) for batch in scanned)
+
+    def _scan(self, rows: int, **wanted: Any) -> Iterator[Any]:
+        found: Iterator[Any] = self.to_batches(
+            **wanted,
+            batch_size=rows,
+            batch_readahead=1,
+            fragment_readahead=1,
+            use_threads=False,
+        )
+        return found
+
+
+def _state(path: Path | None) -> FileState | None:
+    """Of a file of this machine: Arrow would read one written anew by what it was before."""
+    return None if path is None else state_of(path.stat())
+
+
+def _lean() -> Any:
+    """Parquet read as it is needed: buffered ahead, 2e8 rows take twice the memory."""
+    return datasets.ParquetFragmentScanOptions(pre_buffer=False)
+
+
+def parts_of(dataset: Any) -> tuple[ArrowPart, ...]:
+    """The files of a ``pyarrow.dataset.Dataset``; the whole where it is filtered or in memory."""
+    if isinstance(dataset, datasets.FileSystemDataset):
+        try:
+            files = list(dataset.get_fragments())
+        except ValueError:  # it was filtered
+            pass
+        else:
+            return tuple(ArrowPart.of_file(file, dataset.schema) for file in files)
+    return (ArrowPart("the dataset", dataset.schema, dataset.to_batches),)
+
+
+@contextmanager
+def _reading(label: str) -> Iterator[None]:
+    """Failures of pyarrow in words; its own may quote what a file holds."""
+    try:
+        yield
+    except FileNotFoundError:
+        refusal = FileError(f"{label}: the file is no longer there")
+    except PermissionError:
+        refusal = FileError(f"{label}: you may not read the file; ask its owner for the right to")
+    except (arrow.ArrowException, OSError):
+        refusal = FileError(f"{label}: the file is of another format, or it is damaged")
+    else:
+        return
+    raise refusal
+
+
+@open_rows.register(datasets.Dataset)
+def _of_dataset(data: Any) -> Blocks:
+    return ColumnBlocks.of(parts_of(data))
+
+
+@open_rows.register(datasets.Scanner)
+def _of_scanner(data: Any) -> Blocks:
+    """A scanner has its columns already."""
+    return Blocks(data.to_batches, columns=max(1, len(data.projected_schema.names)))

@@ -1,0 +1,1 @@
+"""Rows as they lie: arrays, tables, blocks, and how data is opened."""

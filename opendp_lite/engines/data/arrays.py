@@ -1,0 +1,335 @@
+"""How the entries of a block lie: beside which column's number, and in which row.
+
+What is written against a layout works on a dense block and on the entries of a sparse one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from itertools import chain
+from math import inf, nan
+from typing import Any, Final, Protocol, TypeVar
+
+import attrs
+import numpy as np
+from numpy import ma
+from numpy.typing import NDArray
+
+from opendp_lite.base.errors import DataError
+from opendp_lite.engines.data.categories import is_missing
+from opendp_lite.engines.data.fold import Floats, Reduction
+from opendp_lite.engines.data.source import BLOCK_ENTRIES, PIECE_ENTRIES, InMemory, NoRows, Source
+
+
+class Layout(Protocol):
+    """Brings numbers of columns and of rows beside the entries, and adds entries up by row."""
+
+    def of_columns(self, numbers: NDArray[Any]) -> NDArray[Any]:
+        """One number a column, or one for all, in a shape that meets the entries."""
+        ...
+
+    def of_rows(self, numbers: NDArray[Any]) -> NDArray[Any]:
+        """One number a row in a shape that meets the entries."""
+        ...
+
+    def sums(self, terms: Floats) -> Floats:
+        """The sum of each row's terms, added in any order; it may lie where the terms lay."""
+        ...
+
+    def sums_of_squares(self, entries: Floats) -> Floats:
+        """The sum of the squares of each row's entries, added in any order."""
+        ...
+
+    def longest(self, entries: Floats) -> int:
+        """How many entries a row has at most."""
+        ...
+
+    def row(self, entries: Floats, place: int) -> Floats:
+        """The entries of one row."""
+        ...
+
+    def column_sums(self, steps: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The sum modulo 2^64 of each column of whole numbers in the places of the entries."""
+        ...
+
+
+class Dense:
+    """The layout of an array of shape (rows, columns)."""
+
+    def of_columns(self, numbers: NDArray[Any]) -> NDArray[Any]:
+        return numbers
+
+    def of_rows(self, numbers: NDArray[Any]) -> NDArray[Any]:
+        return numbers[:, None]
+
+    def sums(self, terms: Floats) -> Floats:
+        found: Floats = terms[:, 0] if terms.shape[1] == 1 else np.add.reduce(terms, axis=1)
+        return found
+
+    def sums_of_squares(self, entries: Floats) -> Floats:
+        found: Floats = np.einsum("ij,ij->i", entries, entries)
+        return found
+
+    def longest(self, entries: Floats) -> int:
+        return int(entries.shape[1])
+
+    def row(self, entries: Floats, place: int) -> Floats:
+        row: Floats = entries[place]
+        return row
+
+    def column_sums(self, steps: NDArray[np.int64]) -> NDArray[np.int64]:
+        found: NDArray[np.int64] = np.add.reduce(steps, axis=0)
+        return found
+
+
+DENSE: Final = Dense()
+
+
+# Who writes one need not know which kinds there are. The engine hands over all entries of a dense
+# block, and only the stored ones of a sparse block where ``keeps_zeros`` allows that.
+
+
+Summary = TypeVar("Summary")
+Whole = NDArray[np.int64]
+
+
+class EntryMap(ABC):
+    """A block function written on entries."""
+
+    @abstractmethod
+    def on_entries(self, entries: Floats, layout: Layout) -> Floats:
+        """New entries in the same places, or new rows as an array of shape (rows, columns)."""
+
+    def keeps_zeros(self) -> bool:
+        """Whether an entry that is 0 stays 0 or, where new rows are made, changes nothing."""
+        return True
+
+    def __call__(self, block: Floats) -> Floats:
+        return self.on_entries(block, DENSE)
+
+
+class EntryFold(Reduction[Summary]):
+    """A fold that can be written on entries."""
+
+    @abstractmethod
+    def summarise_entries(self, entries: Floats, layout: Layout, rows: int) -> Summary:
+        """The summary of so many rows, at most ``most_rows``, by their entries that are not 0."""
+
+    def keeps_zeros(self) -> bool:
+        """Whether entries that are 0 add nothing."""
+        return True
+
+    @property
+    def most_rows(self) -> int:
+        """How many rows may be summarised at once."""
+        return 2**62
+
+
+def keeps_zeros(step: Any) -> bool:
+    """Whether a block function or a fold can be given the entries that are not 0 alone."""
+    return isinstance(step, EntryMap | EntryFold) and step.keeps_zeros()
+
+
+# Refusals here speak of types and shapes, never of a value or of where it stands.
+
+
+Numeric = NDArray[Any]
+_KINDS = {
+    "U": "text",
+    "S": "text",
+    "T": "text",
+    "M": "dates",
+    "m": "durations",
+    "c": "complex numbers",
+}
+_FLOATS: Final = frozenset({float, bool, np.bool_, np.float16, np.float32, np.float64})
+# Types of values that numpy makes floats of, whatever the values are.
+_AS_FLOATS: Final = _FLOATS | {type(None)}
+_EXACT: Final = _AS_FLOATS | {int, Fraction, Decimal}
+_WHOLE: Final = (*np.sctypeDict.values(),)
+# Types of values that numpy makes numbers of, or objects where a whole number is long.
+_NUMBERS: Final = _FLOATS | {int, *(kind for kind in _WHOLE if np.dtype(kind).kind in "iu")}
+
+
+@attrs.frozen(eq=False, repr=False)
+class ArrayRows(InMemory):
+    """The rows of a numpy array, of which nothing is copied but what is not float64."""
+
+    rows: Numeric
+
+    @property
+    def columns(self) -> int:
+        return int(self.rows.shape[1])
+
+    @property
+    def size(self) -> int:
+        return len(self.rows)
+
+    @property
+    def by_value(self) -> bool:
+        return self.rows.dtype.kind == "O"
+
+    @property
+    def plain(self) -> bool:
+        return type(self.rows) is np.ndarray and self.rows.dtype.kind in "biuf"
+
+    def blocks(self) -> Iterator[Floats]:
+        if self.plain and self.rows.size <= BLOCK_ENTRIES:
+            whole = np.ascontiguousarray(self.rows, dtype=np.float64)
+            return iter((whole,) if len(whole) else ())
+        return super().blocks()
+
+    @property
+    def views(self) -> bool:
+        return self.plain
+
+    def as_they_lie(self) -> Iterator[Numeric]:
+        if self.plain and self.rows.size <= PIECE_ENTRIES:
+            return iter((self.rows,) if len(self.rows) else ())
+        return super().as_they_lie()
+
+    def between(self, start: int, stop: int, odd: set[str]) -> Numeric:
+        rows = self.rows[start:stop]
+        if isinstance(rows, ma.MaskedArray):
+            rows = _unmask(rows)
+        return rows if rows.dtype.kind != "O" else floats_of(rows, odd)
+
+
+def array_rows(array: Numeric) -> Source:
+    """The rows of an array of numbers or of objects, which has one or two dimensions."""
+    if not isinstance(array, ma.MaskedArray):
+        array = np.asarray(array)
+    if array.shape in ((0,), (0, 0)):
+        require_numbers(array.dtype)
+        return NoRows()
+    if array.ndim not in (1, 2):
+        raise DataError(
+            f"data has {array.ndim} dimensions; rows are an array of shape (n,) or (n, columns)"
+        )
+    require_numbers(array.dtype)
+    return ArrayRows(array if array.ndim == 2 else array.reshape(-1, 1))
+
+
+def require_numbers(dtype: np.dtype[Any]) -> None:
+    """Raises ``DataError`` for a type of which no value is a number."""
+    if dtype.kind not in "biufO":
+        raise DataError(no_numbers(_KINDS.get(dtype.kind, f"values of dtype {dtype}")))
+
+
+def no_numbers(what: str) -> str:
+    """The refusal of a column that holds something else."""
+    way = ": pandas.to_numeric(column, errors='coerce') makes a missing value of text"
+    return f"data holds {what}, not numbers; make the column numeric first" + (
+        way if what == _KINDS["U"] else ""
+    )
+
+
+def to_array(data: object) -> Numeric:
+    """A numpy array or a list as one array of numbers; a missing value becomes NaN."""
+    if not isinstance(data, np.ndarray):
+        return array_of(data) if isinstance(data, list | tuple) else np.asarray(data)
+    if isinstance(data, ma.MaskedArray):
+        data = _unmask(data)
+    require_numbers(data.dtype)
+    return np.asarray(data) if data.dtype.kind != "O" else _all_floats(data)
+
+
+def array_of(data: Sequence[Any]) -> Numeric:
+    """Numbers in a list, or rows in a list of lists, as an array of numbers."""
+    kinds = set(map(type, data))
+    if not kinds <= _AS_FLOATS | _NUMBERS and any(map(_is_row, data)):
+        return _table_of(data)
+    if kinds <= _NUMBERS:
+        return _type_in(np.asarray(data))
+    if kinds <= _AS_FLOATS:
+        return np.array(data, dtype=np.float64)
+    return _all_floats(np.fromiter(data, dtype=object, count=len(data)))
+
+
+def _table_of(rows: Sequence[Any]) -> Numeric:
+    if not all(map(_is_row, rows)) or len({len(row) for row in rows}) > 1:
+        raise DataError("the rows of the list differ in length; put None where a value is missing")
+    kinds = set[type]().union(*(map(type, row) for row in rows))
+    if kinds <= _NUMBERS:
+        return _type_in(np.asarray(rows))
+    count = len(rows) * len(rows[0])
+    cells = np.fromiter(chain.from_iterable(rows), dtype=object, count=count)
+    return _all_floats(cells.reshape(len(rows), -1))
+
+
+def _is_row(value: object) -> bool:
+    return isinstance(value, list | tuple) or getattr(value, "ndim", 0) > 0
+
+
+def _type_in(array: Numeric) -> Numeric:
+    """Whole numbers beyond 64 bits make an array of objects."""
+    return array if array.dtype.kind != "O" else _all_floats(array)
+
+
+def _all_floats(values: Numeric) -> Floats:
+    odd: set[str] = set()
+    found = floats_of(values, odd)
+    if odd:
+        raise DataError(min(odd))
+    return found
+
+
+def floats_of(values: Numeric, odd: set[str]) -> Floats:
+    """The numbers in an array of objects; see ``InMemory.between`` for ``odd``."""
+    kinds = set(map(type, values.flat))
+    if kinds <= _AS_FLOATS:
+        return values.astype(np.float64, order="C")
+    if kinds <= _EXACT:
+        numbers = (nan if value is None else _nearest(value) for value in values.flat)
+    else:
+        numbers = (_number(value, odd) for value in values.flat)
+    found = np.fromiter(numbers, np.float64, values.size)
+    return found.reshape(values.shape)
+
+
+def _unmask(array: ma.MaskedArray[Any, Any]) -> Numeric:
+    """What is masked is missing."""
+    if array.dtype.kind not in "biuf":
+        require_numbers(array.dtype)
+        found: Numeric = array.data.copy()
+        found[ma.getmaskarray(array)] = None
+        return found
+    return np.where(ma.getmaskarray(array), np.nan, array.data.astype(np.float64))
+
+
+def _number(value: object, odd: set[str]) -> float:
+    """One value of an object array, taken and refused as its dtype would be."""
+    if is_missing(value):
+        return nan
+    if isinstance(value, str | bytes):
+        odd.add(no_numbers(_KINDS["U"]))
+        return nan
+    if isinstance(value, bool | int | float | Fraction | Decimal):
+        return _nearest(value)
+    if isinstance(value, dict):
+        odd.add(
+            "data holds a dictionary for each row; make a table of them: pandas.DataFrame(rows)"
+        )
+        return nan
+    otherwise = f"values of type {type(value).__name__}"
+    try:
+        single = np.asarray(value)
+    except Exception:
+        odd.add(no_numbers(otherwise))
+        return nan
+    if single.ndim or single.dtype.kind not in "biuf":
+        odd.add(no_numbers(_KINDS.get(single.dtype.kind, otherwise)))
+        return nan
+    return float(single)
+
+
+def _nearest(value: float | Fraction | Decimal) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return inf if value > 0 else -inf
+    except ValueError:
+        return nan

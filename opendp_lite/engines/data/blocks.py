@@ -1,0 +1,315 @@
+"""Data larger than memory: blocks that can be gone through again."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from difflib import get_close_matches
+from functools import partial
+from inspect import GEN_CREATED, getgeneratorstate, isgenerator
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from opendp_lite.base.errors import Argument, DataError, ParameterError
+from opendp_lite.engines.data.arrays import require_numbers
+from opendp_lite.engines.data.open_data import open_source, read, require_order
+from opendp_lite.engines.data.source import (
+    BLOCK_ENTRIES,
+    Job,
+    Merge,
+    Source,
+    public_columns,
+    public_size,
+    reduce,
+)
+from opendp_lite.engines.data.table import Column, ColumnReading, Table
+
+GONE_THROUGH: Final = (
+    "the blocks can be gone through only once, and this pipeline or an earlier one has done so; "
+    "give dp.Blocks a function that opens them anew at each call, such as "
+    "dp.Blocks(lambda: make_blocks()) where make_blocks is your generator function"
+)
+
+
+def _opens_anew(blocks: object, field: object, value: Any) -> None:
+    if not callable(value):
+        raise ParameterError(
+            "Blocks needs a function that opens the blocks anew at each call: "
+            "dp.Blocks(lambda: iter(blocks))"
+        )
+
+
+def _columns(value: int | None) -> int | None:
+    return None if value is None else public_columns(value)
+
+
+def _names(value: Sequence[str] | None) -> tuple[str, ...] | None:
+    if isinstance(value, str):
+        raise ParameterError(f"Blocks: names takes a list of names; write names=[{value!r}]")
+    return None if value is None else tuple(map(str, value))
+
+
+class _History:
+    """What earlier passes over some blocks were given, to know an iterator that is used up."""
+
+    def __init__(self) -> None:
+        self._last: object = None
+        self._filled = False
+
+    def begun(self, found: Iterable[object]) -> Iterator[object]:
+        """The blocks of a new pass; raises ``DataError`` where these were gone through before."""
+        blocks = iter(found)
+        used = isgenerator(blocks) and getgeneratorstate(blocks) != GEN_CREATED
+        if blocks is found and (used or blocks is self._last):
+            raise DataError(GONE_THROUGH)
+        self._last = blocks if blocks is found else None
+        return blocks
+
+    def ended(self, filled: bool) -> None:
+        """Raises ``DataError`` where this pass met no block and an earlier one did."""
+        if self._filled and not filled:
+            raise DataError(GONE_THROUGH)
+        self._filled = filled
+
+
+@attrs.frozen(eq=False, repr=False)
+class Blocks(Table):
+    """Rows that come a block at a time.
+
+    A release holds no more than the current block. A block without rows may have any number of
+    columns.
+
+    Args:
+        open: A function of no arguments. At each call it gives a fresh iterable of blocks:
+            arrays, frames, sparse matrices, or anything else that a pipeline accepts.
+        columns: How many columns each block has; None for as many as the pipeline is for. Where
+            you give ``names``, it is their number.
+        size: The number of rows, where it is public and you want it checked.
+        names: How the columns of each block are called, in their order. Of blocks that are tables
+            it is these columns that a pipeline takes, unless it names its own.
+        file: The file that they come from, if it is one. A ledger tells data from other data by it.
+
+    Raises:
+        ParameterError: If ``open`` cannot be called, or ``columns`` or ``size`` is no whole number.
+        DataError: When the rows are read, if ``open`` gives the same iterator twice or one that
+            is used up: a pipeline may go through the data several times.
+
+    Example:
+        >>> import opendp_lite as dp, numpy as np
+        >>> halves = dp.Blocks(lambda: iter([np.array([1.0, 2.0]), np.array([3.0])]))
+        >>> (dp.clamp(0, 10) >> dp.sum())(halves)
+        NotPrivate([6.])
+    """
+
+    open: Callable[[], Iterable[object]] = attrs.field(validator=_opens_anew)
+    columns: int | None = attrs.field(default=1, converter=_columns)
+    size: int | None = attrs.field(default=None, converter=public_size)
+    names: tuple[str, ...] | None = attrs.field(default=None, converter=_names)
+    file: Path | None = attrs.field(default=None, kw_only=True)
+    _history: _History = attrs.field(factory=_History, init=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        if self.names:
+            object.__setattr__(self, "columns", public_columns(len(self.names)))
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Those that they come from, where their bytes tell the data from other data."""
+        return () if self.file is None else (self.file,)
+
+    @property
+    def says_names(self) -> bool:
+        return self.names is not None
+
+    def require(self, columns: Sequence[Column] | None, names: Sequence[str] | None) -> None:
+        """Refuses columns that are known not to be there, None for all; reads no row.
+
+        Args:
+            columns: What a pipeline asks for.
+            names: How it calls the columns of rows that bring no names.
+        """
+
+    def read(self, names: tuple[str, ...] | None, reading: ColumnReading) -> Source:
+        asked = self.names if names is None else names
+        columns = None if asked is None else [Column(name, reading) for name in asked]
+        self.require(columns, asked)
+        return _BlockRows(self.only(columns), asked)
+
+    def only(self, columns: Sequence[Column] | None) -> Blocks:
+        """The same, for a pass that needs these columns alone, None for all."""
+        return self
+
+    @property
+    def library(self) -> str:
+        """As that of a ``Source``."""
+        return ""
+
+    @property
+    def part(self) -> int | None:
+        """As that of a ``Source``."""
+        return None
+
+    def summary(self, rows: OfBlocks, job: Job, merge: Merge) -> Any:
+        """The summary of rows of these blocks."""
+        return job(rows)
+
+    def opened_by(self, how: Callable[[object], Source]) -> Iterator[Any]:
+        """A new pass over the blocks, each opened by a function.
+
+        A block that cannot be read is refused when all others were.
+        """
+        problems: set[str] = set()
+        rows, filled = 0, False
+        for piece in self._history.begun(self.open()):
+            filled = True
+            try:
+                for block in read(how(piece)):
+                    rows += len(block)
+                    yield block
+            except DataError as problem:
+                problems.add(str(problem))
+        self._history.ended(filled)
+        if problems:
+            raise DataError(min(problems))
+        if self.size not in (None, rows):
+            raise DataError("the blocks hold another number of rows than their size says")
+
+
+@attrs.frozen(eq=False, repr=False)
+class OfBlocks(Source):
+    """The rows of ``Blocks``, each block opened in one way."""
+
+    given: Blocks
+
+    @property
+    def size(self) -> int | None:
+        return self.given.size
+
+    def blocks(self) -> Iterator[Any]:
+        return self.given.opened_by(self.piece)
+
+    @property
+    def library(self) -> str:
+        return self.given.library
+
+    @property
+    def part(self) -> int | None:
+        return self.given.part
+
+    @abstractmethod
+    def piece(self, piece: object) -> Source:
+        """The rows of a block."""
+
+
+@reduce.register
+def _of_their_own(source: OfBlocks, job: Job, merge: Merge) -> Any:
+    """As the blocks themselves do it."""
+    return source.given.summary(source, job, merge)
+
+
+@attrs.frozen(eq=False, repr=False)
+class _BlockRows(OfBlocks):
+    """Each block opened as any data is."""
+
+    asked: tuple[str, ...] | None
+
+    @property
+    def columns(self) -> int | None:
+        return self.given.columns
+
+    def piece(self, piece: object) -> Source:
+        found = open_source(piece, self.asked)
+        if found.names is None and self.given.names is not None:
+            require_order(self.given.names, self.asked)
+        return found
+
+
+def by_chunks(array: Any) -> Blocks:
+    """The rows of an array of one or two dimensions, some chunks at a time."""
+    if len(array.shape) not in (1, 2):
+        raise DataError(
+            f"data has {len(array.shape)} dimensions; rows are an array of shape (n,) or "
+            "(n, columns)"
+        )
+    require_numbers(array.dtype)
+    columns = 1 if len(array.shape) == 1 else array.shape[1]
+    chunk = array.chunks[0] if array.chunks else 1
+    rows = chunk * max(1, BLOCK_ENTRIES // max(1, columns * chunk))
+    return Blocks(partial(_pieces, array, rows), columns=max(1, columns))
+
+
+def _pieces(array: Any, rows: int) -> Iterator[Any]:
+    return (array[start : start + rows] for start in range(0, array.shape[0], rows))
+
+
+_LISTED: Final = 20
+
+
+class FileError(DataError):
+    """A file has another format than declared, or no such column."""
+
+
+FileState = tuple[int, int, int]
+"""What differs once a file was written anew, or grew."""
+
+
+def state_of(found: os.stat_result) -> FileState:
+    """The state of a file, of what the system says of it."""
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def require_state(now: FileState | None, opened: FileState | None) -> None:
+    """Refuses a file that is not as it was when it was opened.
+
+    Its rows would be those of two datasets: a pipeline may go through them several times.
+    """
+    if now != opened:
+        raise FileError("the file was written anew since it was opened; open it again")
+
+
+@attrs.frozen(eq=False, repr=False)
+class FileColumn(Blocks):
+    """A column of a file as blocks for a pipeline.
+
+    ``name`` is public: you typed it, or the file declares its names. Otherwise it is empty.
+    """
+
+    name: str = attrs.field(default="", kw_only=True)
+
+
+def pick_column(names: Sequence[str], column: str | None) -> str:
+    """Finds the column that you asked for.
+
+    Args:
+        names: FileColumn names that are known to be public. A refusal lists them.
+        column: The name that you typed, or None for the only column.
+
+    Returns:
+        One of ``names``.
+
+    Raises:
+        FileError: If no column or several columns have this name.
+    """
+    if column is None:
+        if len(names) == 1:
+            return names[0]
+        raise FileError("choose a column (", Argument("column", ...), f"); the {_listing(names)}")
+    wanted = column.strip()
+    if names.count(wanted) == 1:
+        return wanted
+    if wanted in names:
+        raise FileError(f"two columns have the name {wanted!r}; rename one of them")
+    same = [name for name in names if name.casefold() == wanted.casefold()]
+    near = same or get_close_matches(wanted, names, n=1, cutoff=0.5)
+    hint = f"; did you mean {near[0]!r}? The" if near else "; the"
+    raise FileError(f"there is no column {wanted!r}{hint} {_listing(names)}")
+
+
+def _listing(names: Sequence[str]) -> str:
+    texts = [repr(name) for name in names if name]
+    more = f" and {len(texts) - _LISTED} more" if len(texts) > _LISTED else ""
+    columns = "column is" if len(texts) == 1 else "columns are"
+    return f"{columns} {', '.join(texts[:_LISTED])}{more}"

@@ -1,0 +1,281 @@
+"""Declared categories, and the place of each value of a column among them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from itertools import repeat
+from math import isfinite, nan
+from typing import Any, Final
+
+import attrs
+import numpy as np
+from numpy import ma
+from numpy.typing import NDArray
+
+from opendp_lite.base.errors import DataError, ParameterError
+from opendp_lite.engines.data.fold import Floats
+from opendp_lite.numbers.exact import quote
+
+_MISSING_TYPES: Final = frozenset({"NAType", "NaTType"})
+_MAY_BE_NAN: Final = (float, np.floating, np.datetime64, np.timedelta64)
+_MOST: Final = 2**24
+# Types of which every container's values are told apart in the same way.
+_KINDS: Final = (str, int, float, date, type(None))
+_EXACT_FLOAT: Final = 2**53
+_INT64: Final = range(-(2**63), 2**63)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value of a column stands for a missing cell."""
+    if value is None or value is ma.masked or type(value).__name__ in _MISSING_TYPES:
+        return True
+    if isinstance(value, Decimal):
+        return value.is_nan()
+    return isinstance(value, _MAY_BE_NAN) and value != value
+
+
+def plain_value(typed: Any) -> Any:
+    """A value that a person typed as one of Python's own: an enum of texts has another hash."""
+    value = typed.item() if isinstance(typed, np.generic) else typed
+    return str.__str__(value) if isinstance(value, str) else value
+
+
+@attrs.frozen(slots=False)
+class Categories:
+    """Values that a column may hold, declared in public.
+
+    Attributes:
+        values: Text, numbers or dates, each once; None stands for missing cells.
+        other: Whether all other values, missing cells apart, have a place of their own at the end.
+    """
+
+    values: tuple[Hashable, ...]
+    other: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        given: object,
+        step: str,
+        *,
+        other: bool = False,
+        noun: str = "categories",
+        repeated: bool = False,
+    ) -> Categories:
+        """The categories that a person typed, refused where they do not tell values apart.
+
+        Where they may be ``repeated``, each is taken once.
+        """
+        if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
+            raise ParameterError(
+                f"{step} takes a list of {noun}, such as ['f', 'm'] or range(1, 17); "
+                f"got {quote(given)}"
+            )
+        values = tuple(map(plain_value, given))
+        if not 0 < len(values) <= _MOST:
+            raise ParameterError(f"{step} takes from 1 to 2^24 {noun}; got {len(values)}")
+        seen: set[Any] = set()
+        for place, value in enumerate(values):
+            if value is not None and is_missing(value):
+                raise ParameterError(f"{step}: write None, not {value!r}, for missing cells")
+            if not isinstance(value, _KINDS):
+                raise ParameterError(
+                    f"{step}: {noun} are text, whole numbers, floats or dates; got a value of type "
+                    f"{type(value).__name__}"
+                )
+            if value in seen and not repeated:
+                raise ParameterError(
+                    f"{step}: one of the {noun} is declared twice; number {place + 1} of the list "
+                    "repeats one before it"
+                )
+            seen.add(value)
+        return cls(tuple(dict.fromkeys(values)) if repeated else values, other)
+
+    @property
+    def places(self) -> int:
+        """How many places there are, that of all others included."""
+        return len(self.values) + self.other
+
+    def codes(self, values: NDArray[Any]) -> Floats:
+        """The place of each value; NaN for what is not declared."""
+        if values.dtype.kind in "iub":
+            return self._of_whole(values)
+        if values.dtype.kind == "f":
+            return self._of_floats(values)
+        if values.dtype.kind == "U" and not self.other:
+            return self._of_text(values)
+        return self._of_objects(values)
+
+    def of_places(self, places: NDArray[np.int64], known: Sequence[Any]) -> Floats:
+        """As ``codes``, for values given as places in a list of known ones; below 0 is missing."""
+        table = np.append(self._of_objects(np.fromiter(known, object, len(known))), self._missing)
+        found: Floats = table[np.where(places < 0, len(known), places)]
+        return found
+
+    def refuse_text(self) -> None:
+        """Refuses a column of text where there are numbers or dates to find in it, and no text."""
+        kinds = {isinstance(value, str) for value in self.values if value is not None}
+        if kinds == {False}:
+            raise DataError(
+                "the column holds text and the categories are numbers or dates; write them as "
+                "text, such as ['1', '2'], or read the column as numbers"
+            )
+
+    def refuse_numbers(self) -> None:
+        """Refuses a column of numbers where a category is text, which none of them can be."""
+        texts = [value for value in self.values if isinstance(value, str)]
+        if texts:
+            some = "" if len(texts) + (None in self.values) == len(self.values) else "some of "
+            raise DataError(
+                f"the column holds numbers and {some}the categories are text; write them as "
+                "numbers, such as [1, 2]"
+            )
+
+    def refuse_dates(self, days: bool) -> None:
+        """Refuses a column of dates, or of times, where a category is of the other kind or none is.
+
+        A date is equal to no time in Python, not even to the one that begins the day.
+        """
+        kinds = {isinstance(value, datetime) for value in self.values if isinstance(value, date)}
+        if days in kinds or not (kinds or None in self.values):
+            what, typed = ("dates", "date") if days else ("times", "datetime")
+            raise DataError(
+                f"the column holds {what} and the categories are others; write them as "
+                f"datetime.{typed}(2024, 1, 31)"
+            )
+
+    @cached_property
+    def _table(self) -> dict[Any, float]:
+        return {value: float(place) for place, value in enumerate(self.values) if value is not None}
+
+    @cached_property
+    def _else(self) -> float:
+        return float(len(self.values)) if self.other else nan
+
+    @cached_property
+    def _missing(self) -> float:
+        return float(self.values.index(None)) if None in self.values else nan
+
+    @cached_property
+    def _run(self) -> tuple[int, int] | None:
+        """The first and the number of categories that are whole numbers one after another."""
+        first = self.values[0]
+        if type(first) is not int or abs(first) > _EXACT_FLOAT // 2:
+            return None
+        rising = range(first, first + len(self.values))
+        return (first, len(self.values)) if self.values == tuple(rising) else None
+
+    @cached_property
+    def _whole(self) -> tuple[NDArray[np.int64], Floats]:
+        """Categories that are whole numbers, rising, with their places."""
+        pairs = [
+            (int(value), place)
+            for value, place in self._table.items()
+            if isinstance(value, int | float) and value == value // 1 and int(value) in _INT64
+        ]
+        return _sorted(pairs, np.int64)
+
+    @cached_property
+    def _floats(self) -> tuple[Floats, Floats]:
+        """Categories that are floats exactly, rising, with their places."""
+        pairs = [
+            (float(value), place)
+            for value, place in self._table.items()
+            if isinstance(value, int | float) and _is_float(value)
+        ]
+        return _sorted(pairs, np.float64)
+
+    def _of_whole(self, values: NDArray[Any]) -> Floats:
+        if values.dtype == np.uint64:
+            return self._of_objects(values.astype(object))
+        if self._run is not None:
+            return self._in_run(values.astype(np.int64, copy=False))
+        return self._found(values.astype(np.int64, copy=False), *self._whole)
+
+    def _of_floats(self, values: NDArray[Any]) -> Floats:
+        missing = np.isnan(values)
+        if self._run is not None:
+            found = self._in_run(values)
+        else:
+            found = self._found(values.astype(np.float64, copy=False), *self._floats)
+        found[missing] = self._missing
+        return found
+
+    def _in_run(self, values: NDArray[Any]) -> Floats:
+        first, count = self._run or (0, 0)
+        whole = values.dtype.kind == "i"
+        if whole and len(values) and values.min() >= first and values.max() < first + count:
+            return values.astype(np.float64) - first
+        inside = (values >= first) & (values < first + count)
+        if not whole:
+            inside &= np.trunc(values) == values
+        found = np.full(len(values), self._else)
+        found[inside] = values[inside].astype(np.float64) - first
+        return found
+
+    def _found(self, values: NDArray[Any], known: NDArray[Any], places: Floats) -> Floats:
+        if not len(known):
+            return np.full(len(values), self._else)
+        at = np.searchsorted(known, values)
+        at[at == len(known)] = 0
+        return np.where(known[at] == values, places[at], self._else)
+
+    def _of_text(self, values: NDArray[Any]) -> Floats:
+        """Of an array of texts, which drops zeros at the end of a text."""
+        texts = [
+            (value, place)
+            for value, place in self._table.items()
+            if type(value) is str and not value.endswith("\0")
+        ]
+        return self._found(values, *_sorted(texts, np.str_))
+
+    def _of_objects(self, values: NDArray[Any]) -> Floats:
+        listed = values.tolist()
+        if not self.other and None not in self.values and not self._decimals:
+            try:
+                found = map(self._table.get, listed, repeat(nan))
+                return np.fromiter(found, np.float64, len(listed))
+            except Exception:
+                pass
+        return np.fromiter(map(self._place, listed), np.float64, len(listed))
+
+    def _place(self, value: Any) -> float:
+        """The place of one value; a value that cannot be hashed is not declared."""
+        if is_missing(value):
+            return self._missing
+        try:
+            if (
+                self._decimals
+                and value not in self._table
+                and isinstance(value, Decimal | Fraction)
+            ):
+                return self._decimals.get(float(value), self._else)
+            return self._table.get(value, self._else)
+        except Exception:
+            return self._else
+
+    @cached_property
+    def _decimals(self) -> dict[float, float]:
+        """The categories that are floats and no whole numbers: a decimal is the one next to it."""
+        return {
+            value: place
+            for value, place in self._table.items()
+            if isinstance(value, float) and isfinite(value) and not value.is_integer()
+        }
+
+
+def _is_float(value: float) -> bool:
+    try:
+        return float(value) == value
+    except OverflowError:
+        return False
+
+
+def _sorted(pairs: Sequence[tuple[Any, float]], dtype: Any) -> tuple[NDArray[Any], Floats]:
+    rising = sorted(pairs)
+    known = np.array([value for value, _ in rising], dtype=dtype)
+    return known, np.array([place for _, place in rising], dtype=np.float64)

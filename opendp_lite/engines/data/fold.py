@@ -1,0 +1,164 @@
+"""Reductions of blocks of rows, as values."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, ClassVar, Final, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Block = Callable[[Floats], Floats]
+Summary = TypeVar("Summary")
+Part = TypeVar("Part")
+_BYTES: Final = 8
+# Floats in an array that malloc asks the system for, unless it has seen a larger one freed.
+_LARGE: Final = 2**14
+# Floats in an array that makes malloc keep the memory of a release's working arrays.
+_LARGER: Final = 2**19
+
+
+def identity(value: Any) -> Any:
+    """The value as it is."""
+    return value
+
+
+def keep_freed(size: int) -> None:
+    """Lets malloc keep what is freed, up to twice as many floats, by freeing an array at once.
+
+    No page of it is touched. Without it glibc gives working arrays back to the system once they are
+    freed, and the next ones wait for some hundred pages to be mapped and zeroed.
+    """
+    np.empty(size)
+
+
+class Scratch:
+    """Buffers that live for one pass over the data, reused from block to block."""
+
+    def __init__(self) -> None:
+        self._buffers: dict[Hashable, NDArray[Any]] = {}
+
+    def take(self, name: Hashable, shape: tuple[int, int]) -> Floats:
+        """A float buffer of this shape; what it holds is left from the block before."""
+        size = shape[0] * shape[1]
+        held = self._buffers.get(name)
+        if held is None or held.size < size:
+            if size >= _LARGE:
+                keep_freed(max(_LARGER, 4 * size if 2 * size > _LARGER else 0))
+            held = self._buffers[name] = np.empty(size)
+        return held[:size].reshape(shape)
+
+    def take_typed(self, name: Hashable, size: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """As above, a buffer of one dimension and of another type."""
+        held = self.take(name, (1, -(-size * dtype.itemsize // _BYTES)))
+        return held.reshape(-1).view(dtype)[:size]
+
+
+class AsTheyLie(ABC, Generic[Part, Summary]):
+    """A fold of arrays of any type of number and any strides, from which nothing is missing.
+
+    What it finds is what the block functions and the fold that it stands for find, to the last bit.
+    """
+
+    @abstractmethod
+    def part(self, piece: NDArray[Any], scratch: Scratch, *, seen: bool) -> Part | None:
+        """What is to be known of some rows, at least one; None where an entry is NaN.
+
+        Args:
+            piece: The rows.
+            scratch: As for ``Fold.summarise``.
+            seen: Whether another fold has seen that no entry is NaN.
+        """
+
+    @abstractmethod
+    def merge(self, first: Part, second: Part) -> Part:
+        """What is to be known of both."""
+
+    @abstractmethod
+    def finish(self, part: Part) -> Summary:
+        """The summary."""
+
+
+class Reduction(ABC, Generic[Summary]):
+    """A block gives a summary, two summaries merge into one.
+
+    Both are exact, so merging is associative and commutative: the result is the same for every
+    order and every cutting into blocks.
+    """
+
+    gathers: bool = False
+    """Whether a summary holds rows, so that all may be too many for one machine."""
+    parted: ClassVar[bool] = False
+    """Whether it is another for each part of the rows: see ``of_part``."""
+
+    def without_gathering(self, rows: Any, step: str) -> Any:
+        """Of a fold that gathers: what stands for the summary of rows on other machines.
+
+        Args:
+            rows: Those rows, as ``LazyRows``.
+            step: Its name, for a refusal.
+        """
+        raise NotImplementedError
+
+    def of_part(self, source: Any) -> Reduction[Summary]:
+        """The same for one part of the rows, whose blocks come in their order; its ``Source``."""
+        return self
+
+    @abstractmethod
+    def empty(self) -> Summary:
+        """The summary of no rows."""
+
+    @abstractmethod
+    def summarise(self, block: Floats, scratch: Scratch) -> Summary:
+        """The summary of a block of rows, which must not be written to."""
+
+    def as_they_lie(self, functions: Sequence[Block]) -> AsTheyLie[Any, Summary] | None:
+        """The same fold of what block functions make of rows, for rows as they lie.
+
+        None where there is none that is faster than one function after another.
+        """
+        return None
+
+    @abstractmethod
+    def merge(self, first: Summary, second: Summary) -> Summary:
+        """The summary of both."""
+
+    def summarise_groups(
+        self, block: Floats, codes: NDArray[np.intp], groups: int, scratch: Scratch
+    ) -> Any:
+        """The summaries of a block's rows by their group; here one for each group that occurs.
+
+        Args:
+            block: Rows.
+            codes: The group of each row, from 0.
+            groups: How many groups there are.
+            scratch: As for ``summarise``.
+        """
+        order = np.argsort(codes, kind="stable")
+        rows, at = block[order], codes[order]
+        starts = np.flatnonzero(np.diff(at, prepend=-1))
+        ends = np.append(starts, len(at))[1:]
+        return {
+            int(at[start]): self.summarise(rows[start:end], scratch)
+            for start, end in zip(starts, ends, strict=True)
+        }
+
+    def merge_groups(self, first: Any, second: Any) -> Any:
+        """The summaries by group of both."""
+        merged = dict(first)
+        for group, summary in second.items():
+            merged[group] = self.merge(merged[group], summary) if group in merged else summary
+        return merged
+
+    def one_group(self, summaries: Any, group: int) -> Summary:
+        """The summary of one group; ``summaries`` is None where there were no rows at all."""
+        if summaries is None or group not in summaries:
+            return self.empty()
+        found: Summary = summaries[group]
+        return found
+
+    def fuses_with(self, function: Block) -> bool:
+        """Whether this block function, coming just before, would change nothing."""
+        return False

@@ -1,0 +1,368 @@
+"""What a container holds, column by column, as bytes that do not depend on the container."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import date
+from fractions import Fraction
+from functools import partial, singledispatch
+from itertools import chain, repeat
+from math import nan
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.base.errors import DataError
+from opendp_lite.engines.data.blocks import Blocks
+from opendp_lite.engines.data.categories import is_missing
+from opendp_lite.engines.data.fold import Floats
+from opendp_lite.engines.data.open_data import NUMBERS, opened_table, read
+from opendp_lite.engines.data.source import QUIET, InMemory, Source, attempt, require_here
+from opendp_lite.engines.data.sparse import SparseRows
+from opendp_lite.engines.data.table import ColumnReading, NamedColumns
+from opendp_lite.engines.data.values import ArrayValues, Values, categories_in, is_column, values_of
+
+Chunk = tuple[str, bytes]
+"""The name of a column and the cells of some of its rows."""
+
+_ROWS: Final = 65536
+_NUMBER, _TEXT, _MISSING, _OTHER = b"n", b"t", b"m", b"o"
+_CELL: Final = np.dtype([("kind", "S1"), ("number", "<f8")])
+_PLAIN: Final = frozenset({str, float, type(None)})
+_NAMELESS: Final = ""
+_FILE: Final = "(the bytes of a file)"
+_BYTES: Final = 2**20
+_UNREAD: Final = (
+    "the data could not be read to tell it from other data: the library that holds it failed; go "
+    "through it once without dp to see why"
+)
+
+
+def content(data: object) -> Iterator[Chunk]:
+    """The cells of each column, from the first row to the last.
+
+    Numbers are floats, so that 3 and 3.0 are one cell. All missing values are one cell. Text is
+    text. The cells of a column that is neither, such as dates, are as its library writes them. Of a
+    file it is the bytes, whatever columns of it are read.
+    How the rows are cut into blocks does not matter.
+
+    Raises:
+        DataError: If the data cannot be read, or can be gone through only once.
+    """
+    with QUIET:
+        if attempt(partial(is_column, data), _UNREAD):
+            yield from _of_column(_NAMELESS, data)
+            return
+        table = opened_table(data, None)
+        if isinstance(table, NamedColumns):
+            for place, name in enumerate(table.names):
+                column = attempt(partial(table.column, place), _UNREAD)
+                yield from _of_column(str(name), column)
+        elif isinstance(table, Blocks) and table.files:
+            yield from chain.from_iterable(map(_of_file, table.files))
+        elif isinstance(table, Blocks):
+            require_here(table, "a ledger", "hand it files, or keep the budget in dp.session")
+            for piece in table.opened_by(_BlockContent):
+                yield from piece.chunks
+            next(table.opened_by(_BlockContent), None)
+        else:
+            rows = table if isinstance(table, Source) else table.read(None, NUMBERS)
+            for block in read(rows):
+                yield from of_block(block)
+
+
+def _of_file(path: Path) -> Iterator[Chunk]:
+    """The bytes of a file, as one column."""
+    with path.open("rb") as stream:
+        while piece := stream.read(_BYTES):
+            yield _FILE, piece
+
+
+@singledispatch
+def of_block(block: Any) -> Iterator[Chunk]:
+    """The cells of a block of numbers. Register a type of block that is no array."""
+    names = [_NAMELESS] if block.shape[1] == 1 else map(str, range(block.shape[1]))
+    for place, name in enumerate(names):
+        yield name, _numbers(block[:, place])
+
+
+@of_block.register
+def _of_sparse(block: SparseRows) -> Iterator[Chunk]:
+    """How many entries each row stores, where, and which."""
+    yield "stored", _numbers(np.diff(block.ends))
+    yield "columns", _numbers(block.indices)
+    yield "entries", _numbers(block.values)
+
+
+@attrs.frozen(eq=False)
+class _Chunks:
+    """The cells of one block of a table."""
+
+    rows: int
+    chunks: Sequence[Chunk]
+
+    def __len__(self) -> int:
+        return self.rows
+
+
+@attrs.frozen(eq=False)
+class _BlockContent(Source):
+    """One block of a table, of which the cells are read."""
+
+    data: object
+
+    @property
+    def columns(self) -> None:
+        return None
+
+    def blocks(self) -> Iterator[Any]:
+        chunks = list(content(self.data))
+        yield _Chunks(0, chunks)
+
+
+def _of_column(name: str, column: Any) -> Iterator[Chunk]:
+    """The cells of a column in memory; a chunk at least, so that its name is told."""
+    yield name, b""
+    values = attempt(partial(_values, column), _UNREAD)
+    numbers = attempt(partial(NUMBERS, column), _UNREAD) if values.is_text is False else None
+    known = None if values.known is None else [*map(_cell, values.known), _cell(None)]
+    for start in range(0, values.size, _ROWS):
+        stop = min(start + _ROWS, values.size)
+        if isinstance(numbers, InMemory):
+            found = attempt(partial(numbers.between, start, stop, set()), _UNREAD)
+            yield name, _numbers(np.asarray(found)[:, 0])
+        else:
+            found = attempt(partial(values.between, start, stop), _UNREAD)
+            yield name, attempt(partial(_cells, found, known), _UNREAD)
+
+
+def _values(column: Any) -> Values:
+    """A column as its values, those of types that are no categories included."""
+    try:
+        return values_of(column)
+    except DataError:
+        listed = list(column)
+        return ArrayValues(np.fromiter(listed, object, len(listed)))
+
+
+def _cells(values: NDArray[Any], known: Sequence[bytes] | None) -> bytes:
+    if known is not None:
+        return b"".join(known[place] if place >= 0 else known[-1] for place in values.tolist())
+    if values.dtype.kind in "biuf":
+        return _numbers(values)
+    listed = values.tolist()
+    if set(map(type, listed)) <= _PLAIN:
+        different = {value: _cell(value) for value in set(listed)}
+        return b"".join(map(different.__getitem__, listed))
+    return b"".join(map(_cell, listed))
+
+
+def _numbers(values: NDArray[Any]) -> bytes:
+    """As ``_cell`` of each, at once."""
+    floats = np.asarray(values, np.float64) + 0.0
+    missing = np.isnan(floats)
+    cells = np.empty(len(floats), _CELL)
+    cells["kind"] = np.where(missing, _MISSING, _NUMBER)
+    cells["number"] = np.where(missing, 0.0, floats)
+    found: bytes = cells.tobytes()
+    return found
+
+
+def _cell(value: Any) -> bytes:
+    """One cell: a letter for its kind, then a float, or the length of a text and the text."""
+    if is_missing(value):
+        return _MISSING + bytes(8)
+    kind, text = _TEXT, value
+    if not isinstance(value, str):
+        try:
+            return _numbers(np.array([float(value)]))
+        except (TypeError, ValueError, OverflowError):
+            kind, text = _OTHER, str(value)
+    raw: bytes = text.encode("utf-8", "surrogatepass")
+    return kind + len(raw).to_bytes(8, "little") + raw
+
+
+# A whole number below it stands for itself. Other ids are numbered from here on.
+_SMALL: Final = 2**52
+_EXACT: Final = 2**53
+MIXED: Final = (
+    "it holds text in one block and numbers in another, so an id is not known again; make it text "
+    "in all blocks, or numbers in all"
+)
+_NOT_SENT: Final = (
+    "the ids of rows on other machines are compared as text, numbers or dates without a time zone, "
+    "and one is of another kind; make text of them"
+)
+
+
+@attrs.define(eq=False)
+class Identities(ColumnReading):
+    """A different number for each different id; NaN for a missing one.
+
+    Ids are the same where Python says that they are equal: 5 and 5.0 are, "5" and 5 are not. These
+    count as missing, since one of them may stand for two people: a float so large that its type
+    does not hold every whole number, and a value that is not equal to itself or has no hash.
+    """
+
+    _known: dict[Any, float] = attrs.field(factory=dict, init=False)
+    _is_text: bool | None = attrs.field(default=None, init=False)
+
+    def __call__(self, column: Any) -> Source:
+        values = categories_in(column)
+        if values.is_text is not None:
+            if self._is_text not in (None, values.is_text):
+                raise DataError(MIXED)
+            self._is_text = values.is_text
+        listed = values.known
+        return _ReadIds(values, self, None if listed is None else self.of_objects([*listed, None]))
+
+    def of_numbers(self, numbers: Floats) -> Floats:
+        return self._of_floats(numbers)
+
+    @property
+    def text(self) -> frozenset[bool]:
+        """Whether the ids that were met are text; empty where their containers do not say."""
+        return frozenset() if self._is_text is None else frozenset({self._is_text})
+
+    def listed(self, numbers: Sequence[int]) -> list[int | bytes]:
+        """Of some numbers that ids were given: what is the same in every process.
+
+        Ids that are equal are so there, and others are not.
+        """
+        if all(abs(number) < _SMALL for number in numbers):
+            return list(numbers)
+        odd = {number: value for value, number in self._known.items()}
+        return [
+            number if abs(number) < _SMALL else _bytes_of(odd[float(number)]) for number in numbers
+        ]
+
+    def names(self, numbers: Sequence[int]) -> list[bytes]:
+        """As ``listed``, all as bytes."""
+        listed = self.listed(numbers)
+        return [each if isinstance(each, bytes) else b"number %d" % each for each in listed]
+
+    def of_values(self, values: NDArray[Any]) -> Floats:
+        """The number of each value."""
+        if values.dtype.kind in "iub":
+            return self._of_whole(values)
+        if values.dtype.kind == "f":
+            return self._of_floats(values)
+        return self.of_objects(values.tolist())
+
+    def of_objects(self, values: Sequence[Any]) -> Floats:
+        """The number of each of some objects."""
+        try:
+            seen = map(self._known.get, values, repeat(nan))
+            found = np.fromiter(seen, np.float64, len(values))
+        except Exception:
+            return np.fromiter(map(self._number, values), np.float64, len(values))
+        known = self._known
+        for place in np.flatnonzero(np.isnan(found)).tolist():
+            value = values[place]
+            if type(value) is str:
+                found[place] = known.setdefault(value, float(_SMALL + len(known)))
+            else:
+                found[place] = self._number(value)
+        return found
+
+    def _of_whole(self, values: NDArray[Any]) -> Floats:
+        found = values.astype(np.float64)
+        large = np.flatnonzero((found >= _SMALL) | (found <= -_SMALL))
+        if len(large):
+            found[large] = self.of_objects(values[large].tolist())
+        return found
+
+    def _of_floats(self, values: NDArray[Any]) -> Floats:
+        most = _most(values.dtype)
+        inside = (values < most) & (values > -most)
+        found = np.where(inside, values, nan).astype(np.float64, copy=False)
+        odd = inside & ((np.trunc(found) != found) | (np.abs(found) >= _SMALL))
+        places = np.flatnonzero(odd)
+        if len(places):
+            found[places] = self.of_objects(values[places].tolist())
+        return found
+
+    def _number(self, value: Any) -> float:
+        """The number of one id, which may be a new one."""
+        try:
+            if value not in self._known:
+                found = self._first(value)
+                if found is None:
+                    return nan
+                self._known[value] = found
+            return self._known[value]
+        except Exception:
+            return nan
+
+    def _first(self, value: Any) -> float | None:
+        """The number of an id that was not met before; None for a missing one."""
+        if is_missing(value) or isinstance(value, complex) or value != value:
+            return None
+        if isinstance(value, float | np.floating):
+            most = _most(np.asarray(value).dtype)
+            value = value.item() if isinstance(value, np.floating) else value
+            if not -most < value < most:
+                return None
+        small = None if isinstance(value, str) else _as_small(value)
+        return float(_SMALL + len(self._known)) if small is None else small
+
+
+def _most(dtype: np.dtype[Any]) -> int:
+    """Below it, floats of a type are exact for whole numbers, and so are float64."""
+    exact: int = 2 ** (int(np.finfo(dtype).nmant) + 1)
+    return min(exact, _EXACT)
+
+
+def _bytes_of(value: Any) -> bytes:
+    """Bytes for an id: equal where the ids are."""
+    if isinstance(value, str):
+        return b"text " + str.encode(value, "utf-8", "surrogatepass")
+    if isinstance(value, bytes):
+        return b"bytes " + bytes(value)
+    if isinstance(value, date) and getattr(value, "tzinfo", None) is None:
+        return b"date " + value.isoformat().encode()
+    return attempt(lambda: b"number " + str(_exact(value)).encode(), _NOT_SENT)
+
+
+def _exact(value: Any) -> Fraction:
+    """A number; Python has no fraction of a float of numpy's other types."""
+    return (
+        Fraction(*value.as_integer_ratio()) if isinstance(value, np.floating) else Fraction(value)
+    )
+
+
+def _as_small(value: Any) -> float | None:
+    """A small whole number of any type; None for anything else."""
+    try:
+        if -_SMALL < value < _SMALL and int(value) == value:
+            return float(int(value))
+    except Exception:
+        return None
+    return None
+
+
+@attrs.frozen(eq=False, repr=False)
+class _ReadIds(InMemory):
+    """One column of ids as one column of numbers.
+
+    ``known`` holds the numbers of the different values, where the container lists them; that of a
+    missing one comes last.
+    """
+
+    values: Values
+    identities: Identities
+    known: Floats | None
+
+    @property
+    def size(self) -> int:
+        return self.values.size
+
+    def between(self, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
+        values = self.values.between(start, stop)
+        if self.known is None:
+            return self.identities.of_values(values).reshape(-1, 1)
+        found: Floats = self.known[np.where(values < 0, len(self.known) - 1, values)]
+        return found.reshape(-1, 1)

@@ -1,0 +1,368 @@
+"""The one door: whatever a person hands over becomes a ``Source`` here, or is refused.
+
+``open_rows`` is a ``functools.singledispatch``: register a type to open a container of your own.
+A library's containers are registered by the file ``libraries/of_LIBRARY.py``, or for a part of a
+library ``libraries/of_LIBRARY_PART.py``. It is imported when the first of them is handed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from functools import cache, lru_cache, partial, singledispatch
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any, Final, cast
+
+import attrs
+import numpy as np
+
+from opendp_lite.base.errors import DataError, ParameterError
+from opendp_lite.engines.data.arrays import ArrayRows, array_of, array_rows
+from opendp_lite.engines.data.arrays import to_array as numbers_in
+from opendp_lite.engines.data.fold import Floats
+from opendp_lite.engines.data.source import QUIET, Job, Merge, Source, attempt, reduce
+from opendp_lite.engines.data.sparse import is_sparse, sparse_rows
+from opendp_lite.engines.data.table import ColumnReading, NamedColumns, Table
+
+_LIBRARIES: Final = "opendp_lite.engines.containers"
+_END: Final = object()
+_BY_ROWS: Final = (
+    "dp.Blocks(lambda: (data[i : i + 100_000] for i in range(0, len(data), 100_000)), columns=...)"
+)
+# What to hand over instead of a container that may be larger than memory, by what it offers.
+_WAYS: Final = {
+    ("dims", "to_dataframe"): "data.to_dataframe(), where it fits",
+    ("dims", "to_numpy"): "data.to_numpy(), where it fits",
+    ("compute", "chunks"): "dp.Blocks(lambda: (b.compute() for b in data.blocks), columns=...)",
+    ("compute", "partitions"): "dp.Blocks(lambda: (p.compute() for p in data.partitions), ...)",
+    ("collect", "explain"): "data.collect(), which reads the rows",
+    ("schema", "iter_batches"): "dp.Blocks(lambda: data.iter_batches(columns=[...]), columns=...)",
+    ("chunks", "shape"): _BY_ROWS,
+}
+
+
+@attrs.frozen
+class _Numbers(ColumnReading):
+    """Numbers as they are."""
+
+    def __call__(self, column: Any) -> Source:
+        return open_source(column)
+
+    def of_numbers(self, numbers: Floats) -> Floats:
+        return numbers
+
+
+NUMBERS: Final = _Numbers()
+
+
+@singledispatch
+def open_rows(data: Any) -> object:
+    """Opens a container. Register the type of your own container here.
+
+    Args:
+        data: A container.
+
+    Returns:
+        All its columns with their names, as something that can be opened already: a dictionary of
+        columns, a table, ``dp.Blocks(..., names=[...])`` or a ``Source`` that has ``names``. Where
+        the columns have no names: an array, ``dp.Blocks`` or a ``Source``.
+
+    Raises:
+        DataError: If it cannot be read. Its text must hold nothing of the data.
+    """
+    found = _by_protocol(data)
+    if found is None:
+        raise _refusal(data)
+    return found
+
+
+def open_source(data: object, names: tuple[str, ...] | None = None) -> Source:
+    """The rows of a container, opened by ``open_rows``; no foreign error or warning gets out."""
+    if type(data) is ArrayRows:
+        return data
+    if type(data) is np.ndarray:
+        return array_rows(data)
+    found = data if isinstance(data, Source) else opened_table(data, names)
+    if not isinstance(found, Source):
+        with QUIET:
+            found = attempt(partial(found.read, names, NUMBERS), _unreadable(data))
+    if names is not None and found.names is not None:
+        require_order(found.names, names)
+    return found
+
+
+def require_order(there: tuple[str, ...], names: tuple[str, ...] | None) -> None:
+    """Refuses rows whose columns are not those that a pipeline takes by their places."""
+    if there != names:
+        raise DataError(
+            "the data has other columns than the pipeline names, or has them in another order; "
+            "start with dp.records(columns=[...])"
+        )
+
+
+def opened_table(data: object, names: tuple[str, ...] | None) -> Source | Table:
+    """As ``opened``, but a table or blocks are left as they are: their columns are picked later.
+
+    Where a pipeline declares names, it takes an array or blocks that were handed over for columns
+    in that order. A container that a stranger's function opens is another matter: which columns it
+    gave, and in which order, only the function knows. So it says their names, or it is refused.
+    """
+    found, unnamed, words = data, None, _unreadable(data)
+    with QUIET:
+        while not isinstance(found, Source | Table):
+            if type(found) is np.ndarray:
+                found = array_rows(found)
+                continue
+            register_libraries(type(found))
+            if not _opens_here(type(found)):
+                unnamed = type(found).__name__
+            found = attempt(partial(open_rows, found), words)
+    says = found.says_names if isinstance(found, Table) else found.names is not None
+    if names is not None and unnamed is not None and not says:
+        raise DataError(
+            f"the pipeline picks columns by name, and the function that opens a {unnamed} does not "
+            "say how its columns are called; let it return dp.Blocks(..., names=[...]) or a "
+            "dictionary of columns"
+        )
+    return found
+
+
+def _opens_here(kind: type) -> bool:
+    """Whether a function of this package opens the containers of a type."""
+    here, _, _ = __name__.partition(".")
+    return str(open_rows.dispatch(kind).__module__).startswith(f"{here}.")
+
+
+def _unreadable(data: object) -> str:
+    return (
+        f"a {type(data).__name__} could not be read: the function or the library that opens it "
+        "failed; open it once without dp to see why"
+    )
+
+
+def read(source: Source, *, as_they_lie: bool = False) -> Iterator[Any]:
+    """The blocks of a source, or its pieces, as they lie; no foreign error gets out."""
+    opening = source.as_they_lie if as_they_lie else source.blocks
+    return opening() if source.plain else _guard(opening)
+
+
+def _guard(opening: Callable[[], Iterator[Any]]) -> Iterator[Any]:
+    words = (
+        "the data could not be read to its end: the function or the library that gives it failed; "
+        "go through it once without dp to see why"
+    )
+    blocks = attempt(lambda: iter(opening()), words)
+    while (block := attempt(lambda: next(blocks, _END), words)) is not _END:
+        yield block
+
+
+def to_array(data: object) -> np.ndarray:
+    """A short column of numbers as one array: of an array or a list with the type it has."""
+    if isinstance(data, np.ndarray | list | tuple):
+        return attempt(partial(numbers_in, data), "the numbers could not be read")
+    with QUIET:
+        blocks = [np.array(block) for block in read(open_source(data))]
+    found = np.concatenate(blocks) if blocks else np.empty((0, 1))
+    return found[:, 0] if found.shape[1] == 1 else found
+
+
+def register_libraries(kind: type) -> None:
+    """Lets the libraries that a type comes from register how their containers are opened."""
+    _libraries_of(cast(Hashable, kind))
+
+
+@lru_cache
+def _libraries_of(kind: Any) -> None:
+    for base in kind.__mro__:
+        library, *part = base.__module__.split(".")[:2]
+        _register(library.strip("_"))
+        if part:
+            _register(f"{library}_{part[0].strip('_')}")
+
+
+@cache
+def _register(library: str) -> None:
+    name = f"{_LIBRARIES}.of_{library}"
+    if find_spec(name) is not None:
+        import_module(name)
+
+
+def _by_protocol(data: Any) -> object | None:
+    """A container of no registered type, by what it offers.
+
+    A sparse matrix has ``tocsr``. An Arrow stream is read batch by batch. What says by an array
+    interface, DLPack or a buffer where its numbers lie is in memory. All else may be lazy or on a
+    disk: its ``__array__`` would load it whole, so it is not used.
+    """
+    if isinstance(data, str | bytes | bytearray | type) or _way(data) is not None:
+        return None
+    if is_sparse(data):
+        return sparse_rows(data)
+    if hasattr(data, "__arrow_c_stream__") and find_spec("pyarrow") is not None:
+        stream: object = import_module(f"{_LIBRARIES}.of_pyarrow").Stream(data)
+        return stream
+    if hasattr(data, "__array_interface__") or _is_buffer(data):
+        array = np.asarray(data)
+    elif hasattr(data, "__dlpack__"):
+        array = np.from_dlpack(data)
+    else:
+        return None
+    return array if array.ndim else None
+
+
+def _is_buffer(data: Any) -> bool:
+    try:
+        memoryview(data).release()
+    except TypeError:
+        return False
+    return True
+
+
+def _way(data: object) -> str | None:
+    """What to hand over instead of a container that may be lazy or on a disk."""
+    ways = (way for offered, way in _WAYS.items() if all(hasattr(data, name) for name in offered))
+    return next(ways, None)
+
+
+def _refusal(data: object) -> DataError:
+    name, way = type(data).__name__, _way(data)
+    if way is None and hasattr(data, "__arrow_c_stream__") and not isinstance(data, type):
+        return DataError(
+            f"reading a {name} needs pyarrow, which is not installed; type: pip install "
+            '"opendp_lite[arrow]"'
+        )
+    if way is None or isinstance(data, str | bytes | bytearray | type | np.generic):
+        return DataError(
+            f"data of type {name} cannot be read; give a numpy array, a list of numbers, a pandas, "
+            "polars or Arrow column or table, or dp.Blocks; read a file first (pandas.read_csv, "
+            "dp.csv_column), and make a list of an iterator"
+        )
+    return DataError(f"data of type {name} may not fit into memory and is not loaded; pass {way}")
+
+
+@open_rows.register
+def _of_array(data: np.ndarray) -> Source:
+    return array_rows(data)
+
+
+@open_rows.register(list)
+@open_rows.register(tuple)
+def _of_list(data: Any) -> Source:
+    return array_rows(array_of(data))
+
+
+@open_rows.register(Mapping)
+def _of_columns(data: Mapping[Any, Any]) -> object:
+    """A dictionary from names to columns; some sparse matrices are dictionaries too."""
+    if is_sparse(data):
+        return sparse_rows(data)
+    if _way(data) is not None:
+        raise _refusal(data)
+    held = list(data)
+    return NamedColumns(held, lambda place: data[held[place]], len(data[held[0]]) if held else 0)
+
+
+def check_size(source: Source, columns: int, size: int | None) -> Source:
+    """The rows of a source, refused where they have another width or number than declared."""
+    found = source.size
+    if found is not None:
+        require_size(found, size)
+        if source.columns is not None:
+            return source
+    return _Held(source, columns, size)
+
+
+def require_size(found: int, size: int | None) -> None:
+    if size not in (None, found):
+        raise DataError(
+            f"records(size={size}) was declared and the data has another number of rows; declare "
+            "the true size, or use SymmetricDistance() where it is private"
+        )
+
+
+@attrs.frozen(eq=False, repr=False)
+class _Held(Source):
+    """Rows of which the width or the number is known once they were read."""
+
+    source: Source
+    width: int
+    declared: int | None
+
+    @property
+    def columns(self) -> int:
+        return self.width
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        return self.source.names
+
+    @property
+    def library(self) -> str:
+        return self.source.library
+
+    def blocks(self) -> Iterator[Any]:
+        counted = _Counted(self.source, self.width)
+        yield from counted.blocks()
+        require_size(counted.rows, self.declared)
+
+
+@attrs.define(eq=False, repr=False)
+class _Counted(Source):
+    """Rows of one width, which are counted as they are read."""
+
+    source: Source
+    width: int
+    rows: int = 0
+
+    @property
+    def columns(self) -> int:
+        return self.width
+
+    @property
+    def part(self) -> int | None:
+        return self.source.part
+
+    def blocks(self) -> Iterator[Any]:
+        others: set[int] = set()
+        for block in read(self.source):
+            self.rows += len(block)
+            if block.shape[1] == self.width:
+                yield block
+            elif len(block):
+                others.add(block.shape[1])
+        if others:
+            raise DataError(f"a block has {min(others)} columns, {self.width} were declared")
+
+
+@reduce.register
+def _of_held(source: _Held, job: Job, merge: Merge) -> Any:
+    """As the source itself does it, the rows counted on the way."""
+    found, rows = reduce(
+        source.source, partial(_with_count, job, source.width), partial(_both, merge)
+    )
+    require_size(rows, source.declared)
+    return found
+
+
+def _with_count(job: Job, columns: int, part: Source) -> tuple[Any, int]:
+    counted = _Counted(part, columns)
+    return job(counted), counted.rows
+
+
+def _both(merge: Merge, first: tuple[Any, int], second: tuple[Any, int]) -> tuple[Any, int]:
+    return merge(first[0], second[0]), first[1] + second[1]
+
+
+def with_pyarrow(module: str, what: str) -> ModuleType:
+    """A module that imports pyarrow.
+
+    Raises:
+        ParameterError: If it is not installed.
+    """
+    try:
+        return import_module(module)
+    except ImportError:
+        raise ParameterError(
+            f'{what} needs pyarrow, which is not installed; type: pip install "opendp_lite[arrow]"'
+        ) from None

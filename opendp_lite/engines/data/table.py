@@ -1,0 +1,274 @@
+"""What is said of a name that no column has."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from functools import singledispatch
+from typing import Any, Final
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.base.errors import DataError, NoColumnError
+from opendp_lite.engines.data.source import InMemory, NoRows, Source
+
+_LISTED: Final = 8
+
+
+def unknown_column(name: str, there: Sequence[str]) -> str:
+    """The column that was asked for, the nearest one, and those that are there.
+
+    Example:
+        >>> unknown_column("incme", ["income", "sex"])
+        "no column 'incme'; did you mean 'income'? The columns are 'income', 'sex'"
+        >>> unknown_column("zzz", ["income"])
+        "no column 'zzz'; the column is 'income'"
+    """
+    near = get_close_matches(name, there, n=1, cutoff=0.4)
+    lead = f"did you mean {near[0]!r}? The" if near else "the"
+    more = f" and {len(there) - _LISTED} more" if len(there) > _LISTED else ""
+    columns = "column is" if len(there) == 1 else "columns are"
+    listed = ", ".join(map(repr, there[:_LISTED])) or "none"
+    return f"no column {name!r}; {lead} {columns} {listed}{more}"
+
+
+_PICK: Final = (
+    "no step picks columns of the table: put dp.select('age') >> in front, hand over df['age'], or "
+    "start with dp.records(columns=['age', ...]). dp.table() >> dp.count() counts rows whatever "
+    "they hold. As it is, "
+)
+
+
+class ColumnReading(ABC):
+    """How the values of a column are read as numbers."""
+
+    @abstractmethod
+    def __call__(self, column: Any) -> Source:
+        """The rows of a column as it was handed over."""
+
+    @abstractmethod
+    def of_numbers(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """As above, for values that were read as numbers already; may return its argument."""
+
+
+@attrs.frozen
+class Column:
+    """A column that is asked for, and how it is read; no name stands for the only one."""
+
+    name: str | None
+    reading: ColumnReading
+
+
+class Table(ABC):
+    """What a pipeline picks columns of, once it knows which."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def says_names(self) -> bool:
+        """Whether the names of the columns are known before a row is read."""
+
+    @abstractmethod
+    def read(self, names: tuple[str, ...] | None, reading: ColumnReading) -> Source:
+        """The rows of these columns, or of all of them, each read in the same way."""
+
+
+@attrs.frozen(eq=False, repr=False)
+class NamedColumns(Table):
+    """A container of named columns in memory.
+
+    Args:
+        names: Of all columns.
+        column: Gives the column at a place, as the container has it.
+        size: The number of rows.
+    """
+
+    names: Sequence[object]
+    column: Callable[[int], Any]
+    size: int
+
+    @property
+    def says_names(self) -> bool:
+        return True
+
+    def read(self, names: tuple[str, ...] | None, reading: ColumnReading) -> Source:
+        if names is not None:
+            return self.rows([Column(name, reading) for name in names])
+        return self.every(reading) if self.names else NoRows()
+
+    def rows(self, columns: Sequence[Column]) -> Source:
+        """The rows of some columns, side by side in the order that was asked."""
+        listed = tuple(map(str, self.names))
+        places = [place_of(column.name, listed) for column in columns]
+        return self._read(listed, places, [column.reading for column in columns])
+
+    def pick(self, names: Sequence[str]) -> NamedColumns:
+        """The table of some columns alone."""
+        listed = tuple(map(str, self.names))
+        places = [place_of(name, listed) for name in names]
+        return NamedColumns(tuple(names), lambda place: self.column(places[place]), self.size)
+
+    def every(self, reading: ColumnReading) -> Source:
+        """The rows of all columns, each read in the same way."""
+        listed = tuple(map(str, self.names))
+        lead = _PICK if len(listed) > 1 else ""
+        return self._read(listed, range(len(listed)), [reading] * len(listed), lead)
+
+    def _read(
+        self,
+        listed: tuple[str, ...],
+        places: Sequence[int],
+        readings: Sequence[ColumnReading],
+        lead: str = "",
+    ) -> Source:
+        """The columns at some places. A refusal of one begins with ``lead``."""
+        if not places:
+            return _Unread(self.size)
+        found = tuple(
+            [
+                _open_it(lead + _say(listed[place]), reading, self.column(place))
+                for place, reading in zip(places, readings, strict=True)
+            ]
+        )
+        if len(found) == 1 and found[0].plain:
+            return found[0]
+        if len({each.size for each in found}) > 1:
+            raise DataError("the columns of the table differ in length")
+        return TableRows(tuple(listed[place] for place in places), found, lead)
+
+
+@attrs.frozen(eq=False, repr=False)
+class TableRows(InMemory):
+    """Columns of one length side by side; nothing is held but what was handed over."""
+
+    titles: tuple[str, ...]
+    held: tuple[InMemory, ...]
+    lead: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.titles
+
+    @property
+    def columns(self) -> int:
+        return len(self.held)
+
+    @property
+    def size(self) -> int:
+        return self.held[0].size
+
+    @property
+    def by_value(self) -> bool:
+        return any(column.by_value for column in self.held)
+
+    @property
+    def views(self) -> bool:
+        return len(self.held) == 1 and self.held[0].views
+
+    def between(self, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
+        if len(self.held) == 1:
+            return self._column(0, start, stop, odd)
+        found = np.empty((stop - start, len(self.held)))
+        for place in range(len(self.held)):
+            found[:, place] = self._column(place, start, stop, odd)[:, 0]
+        return found
+
+    def _column(self, place: int, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
+        here: set[str] = set()
+        found = self.held[place].between(start, stop, here)
+        odd.update(self.lead + _say(self.titles[place]) + words for words in here)
+        return found
+
+
+@attrs.frozen(eq=False, repr=False)
+class _Unread(InMemory):
+    """The rows of a table of which no column is read: a zero each."""
+
+    rows: int
+
+    @property
+    def size(self) -> int:
+        return self.rows
+
+    def between(self, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
+        return np.zeros((stop - start, 1))
+
+
+def _open_it(where: str, reading: ColumnReading, column: Any) -> InMemory:
+    try:
+        found = reading(column)
+    except DataError as problem:
+        raise DataError(f"{where}{problem}") from None
+    if isinstance(found, NoRows):
+        return _Unread(0)
+    if not isinstance(found, InMemory) or found.columns != 1:
+        raise DataError(f"{where}a column of a table is one column in memory")
+    return found
+
+
+def _say(name: str) -> str:
+    """A column in front of what is said of it; nothing for the only one, without a name."""
+    return "" if name == str(None) else f"column {name!r}: "
+
+
+def require_columns(names: Sequence[str], there: Sequence[object]) -> None:
+    """Refuses names that none of these columns has, or that several have."""
+    listed = tuple(map(str, there))
+    for name in names:
+        place_of(name, listed)
+
+
+def place_of(name: str | None, have: tuple[str, ...]) -> int:
+    """Where a column is among those that are there; the only one where ``name`` is None."""
+    if name is None and len(have) == 1:
+        return 0
+    if name is None:
+        raise DataError(
+            f"the table has {len(have)} columns; say which, with dp.select('age') before the step "
+            "or dp.histogram('age', ...)"
+        )
+    if have.count(name) == 1:
+        return have.index(name)
+    if name in have:
+        raise DataError(f"the table has the column {name!r} more than once; rename one of them")
+    if have == (str(None),):
+        raise DataError(
+            f"the data is one column and has no names to find {name!r} by; leave out "
+            f"dp.select({name!r}) or the name in dp.histogram({name!r}, ...), or give the table"
+        )
+    raise NoColumnError(f"the table has {unknown_column(name, have)}", name)
+
+
+RowPlaces = NDArray[np.int64]
+
+
+@singledispatch
+def take(container: Any, places: RowPlaces) -> Any:
+    """The rows at some places. A library's containers are registered by its own file."""
+    raise DataError(
+        f"rows of a {type(container).__name__} cannot be picked; give arrays, lists, or frames of "
+        "pandas, polars or Arrow"
+    )
+
+
+@take.register
+def _of_array(container: np.ndarray, places: RowPlaces) -> Any:
+    return container[places]
+
+
+@take.register(list)
+@take.register(tuple)
+def _of_list(container: Any, places: RowPlaces) -> list[Any]:
+    return [container[place] for place in places.tolist()]
+
+
+@take.register
+def _of_table(container: NamedColumns, places: RowPlaces) -> NamedColumns:
+    """A table of which a column is picked from when it is asked for."""
+    return NamedColumns(
+        container.names, lambda place: take(container.column(place), places), len(places)
+    )

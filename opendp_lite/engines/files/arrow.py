@@ -1,0 +1,194 @@
+"""Parquet and Feather files, in directories, partitioned or not, as blocks. Needs pyarrow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from errno import ENOENT
+from functools import partial
+from os import strerror
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pyarrow as arrow  # type: ignore[import-untyped]
+import pyarrow.dataset as datasets  # type: ignore[import-untyped]
+from pyarrow.parquet import filters_to_expression  # type: ignore[import-untyped]
+
+from opendp_lite.base.errors import DataError, ParameterError
+from opendp_lite.engines.columns import ColumnBlocks
+from opendp_lite.engines.containers.of_pyarrow import list_values, require_numeric
+from opendp_lite.engines.containers.of_pyarrow_dataset import ArrowPart, parts_of
+from opendp_lite.engines.data.blocks import Blocks, FileError, pick_column
+from opendp_lite.engines.files.csv_rows import (
+    MISSING,
+    TextCells,
+    category_in,
+    files_named,
+    require_no_address,
+)
+
+Paths = str | Path | Sequence[str | Path]
+
+
+def parquet_blocks(
+    source: Paths, columns: Sequence[str] | None, filters: Any, partitioning: Any, filesystem: Any
+) -> Blocks:
+    """As ``dp.parquet``."""
+    if isinstance(columns, str):
+        raise ParameterError(f"dp.parquet: columns takes a list of names; write [{columns!r}]")
+    names = None if columns is None else tuple(columns)
+    keep = None if filters is None else filters_to_expression(filters)
+    dataset = _dataset(source, "parquet", partitioning, filesystem)
+    files = parts_of(dataset)
+    if keep is not None:
+        for file in files:
+            _require_fit(file, keep)
+        here = {file.path for file in dataset.get_fragments(filter=keep)}
+        files = tuple(_filter_rows(file, keep, file.label in here) for file in files)
+    return ColumnBlocks.of(files, names)
+
+
+def _filter_rows(file: ArrowPart, keep: Any, here: bool) -> ArrowPart:
+    """A file of which the rows are taken for which an expression holds.
+
+    What a file says of a group of rows leaves out NaN. So a filter of floats looks at each row:
+    else the other rows of its group would decide whether a row with NaN is taken.
+
+    Args:
+        file: The whole file, which has the columns that the filters ask for.
+        keep: The expression.
+        here: Whether it may hold at all in the file's directory.
+    """
+    ordered = arrow.schema(field for field in file.schema if _is_ordered(field.type))
+    return attrs.evolve(file, keep=keep, prunes=not here or _fits(keep, ordered))
+
+
+def _require_fit(file: ArrowPart, keep: Any) -> None:
+    if not _fits(keep, file.schema):
+        raise FileError(
+            f"{file.label}: the filters ask for a column that it does not have, or compare one "
+            "with a value of another type"
+        )
+
+
+def _fits(keep: Any, schema: Any) -> bool:
+    """Whether the filters ask for columns of a schema alone; reads no row."""
+    try:
+        schema.empty_table().filter(keep)
+    except arrow.ArrowException:
+        return False
+    return True
+
+
+def _is_ordered(kind: Any) -> bool:
+    """Whether the values of a type have an order, as all but NaN have."""
+    types = arrow.types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    other = types.is_floating(kind) or types.is_nested(kind)
+    return not (other or isinstance(kind, arrow.BaseExtensionType))
+
+
+def declared_columns(
+    source: str, columns: Sequence[tuple[str | None, Any]], kind: str
+) -> ColumnBlocks:
+    """Some columns of files that declare their types, as ``csv_table`` reads those of a CSV file.
+
+    Args:
+        source: As for ``parquet``.
+        columns: The name of each column and what it is read as, ``str`` or ``float``. The name None
+            is for the only one. A column of numbers, truths or dates may be read as text.
+        kind: "parquet" or "feather".
+
+    Returns:
+        The columns as blocks for a pipeline. Its ``names`` are those in the files.
+
+    Raises:
+        DataError: As for ``parquet``.
+        OSError: If there is no such file.
+    """
+    files = parts_of(_dataset(source, kind, "hive", None))
+    names = tuple(pick_column(files[0].names, column) for column, _ in columns)
+    kinds = (wanted for _, wanted in columns)
+    shown = partial(_as_asked, dict(zip(names, kinds, strict=True)))
+    return ColumnBlocks.of([attrs.evolve(file, shown=shown) for file in files], names)
+
+
+def _dataset(source: Paths, kind: str, partitioning: Any, filesystem: Any) -> Any:
+    """The files as a dataset; an error of the one whose columns are looked at first names it."""
+    paths = _paths(source, filesystem)
+    opened = partial(
+        datasets.dataset, paths, format=kind, partitioning=partitioning, filesystem=filesystem
+    )
+    try:
+        found = opened()
+        if found.files:
+            return found
+    except FileNotFoundError:
+        gone = None if filesystem is not None else _missing(paths)
+        if gone is None:
+            raise
+        raise FileNotFoundError(ENOENT, strerror(ENOENT), gone) from None
+    except (arrow.ArrowException, OSError, ValueError, TypeError):
+        files = parts_of(opened(schema=arrow.schema([]), partitioning=None))
+        twice = next((file for file in files if len(set(file.names)) < len(file.names)), None)
+        where = "the files" if twice is None else twice.label
+        why = (
+            "a column of a file has the name of a directory, such as year=2024, and holds another "
+            "type; leave one of them out, or say partitioning=None"
+            if twice is None
+            else "it has two columns of one name; rename one of them"
+        )
+        raise FileError(f"{where}: {why}") from None
+    raise FileError(f"there is no file in {str(source)!r}")
+
+
+def _missing(paths: str | list[str]) -> str | None:
+    """The first file that is not there: pyarrow says it in its text alone."""
+    listed = [paths] if isinstance(paths, str) else paths
+    return next((path for path in listed if not Path(path).exists()), None)
+
+
+def _paths(source: Paths, filesystem: Any) -> str | list[str]:
+    if not isinstance(source, str | Path):
+        if filesystem is None:
+            for each in source:
+                require_no_address(each)
+        return [str(each) for each in source]
+    found = files_named(source) if filesystem is None else None
+    if found is None or Path(source).is_dir():
+        return str(source)
+    return [str(path) for path in found]
+
+
+def _as_asked(kinds: Mapping[str, Any], table: Any) -> dict[str, Any]:
+    found = dict(zip(table.schema.names, table.columns, strict=True))
+    for name, wanted in kinds.items():
+        if name in found and wanted is str:
+            found[name] = _text_of(name, found[name])
+        elif name in found and _is_text(found[name].type):
+            raise DataError(
+                f"column {name!r} is stored as text, not as numbers; choose a column of numbers, "
+                "or write the file anew with numbers in it"
+            )
+    return found
+
+
+def _text_of(name: str, column: Any) -> TextCells:
+    if not (_is_text(column.type) or arrow.types.is_date(column.type)):
+        try:
+            require_numeric(column.type)
+        except DataError:
+            raise DataError(
+                f"column {name!r} holds {column.type}, not text; make it text first"
+            ) from None
+    cells = list_values(column.cast(arrow.string()))
+    texts = (None if cell is None else category_in(cell, MISSING) for cell in cells)
+    return TextCells.of(texts, len(cells))
+
+
+def _is_text(kind: Any) -> bool:
+    types = arrow.types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))

@@ -1,0 +1,551 @@
+"""A pipeline as data: six kinds of node say what is done to rows.
+
+``Rows`` is where rows come from. ``Map`` works on each row by itself, ``Keep`` leaves rows out,
+``Group`` does a plan for each group of rows. ``Fold`` makes one exact summary, and after it ``Map``
+works on that. ``Release`` adds the noise. A node is frozen and holds the one before it, so plans
+print, compare, and are joined by putting one in the place of the other's ``Rows``.
+
+All folds of a plan are done in one pass over the rows (``evaluate``).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Sequence
+from contextvars import ContextVar, copy_context
+from functools import cached_property, partial
+from itertools import islice
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, ClassVar, Final, TypeAlias, cast
+
+import attrs
+import numpy as np
+
+from opendp_lite.base.errors import ParameterError
+from opendp_lite.engines.data.fold import Block, Reduction, identity
+from opendp_lite.engines.grouped import Groups, LazyTable, ask_of_groups
+from opendp_lite.engines.rows import FoldRequest, OfWhole, Part, summaries
+from opendp_lite.numbers.exact import quote
+
+Run: TypeAlias = dict[Any, Any]
+"""One evaluation: the value of each node that has been worked out; that of None is the data."""
+Plan: TypeAlias = "Node | tuple[Any, ...]"
+"""A node, or a tuple of plans, whose value is a tuple of values."""
+ReleaseFunction: TypeAlias = Callable[[Any, Any], Any]
+"""From the exact value before noise and a source of random words to a release."""
+Going: TypeAlias = Generator[tuple[FoldRequest, ...], "list[Any]", Any]
+"""A release on its way: it asks for summaries of rows, and returns what is released."""
+
+
+# Releases that wait for each other at once: each may keep a thread, and a summary of 130 kB.
+_MOST_WAITING: Final = 64
+# How a release that waits for others is told what it asks for.
+_ASKING: ContextVar[Callable[[FoldRequest], Any] | None] = ContextVar("asking", default=None)
+
+
+class Elsewhere:
+    """What stands in the place of rows on other machines: a law asks for summaries of them."""
+
+    __slots__ = ()
+
+
+@attrs.frozen(eq=False, repr=False)
+class Own(OfWhole):
+    """Any function, of which a plan knows nothing."""
+
+    row_by_row: ClassVar[bool] = False
+
+    function: Callable[[Any], Any]
+
+    def __call__(self, value: Any, /) -> Any:
+        return self.function(value)
+
+    def __repr__(self) -> str:
+        return getattr(self.function, "__name__", type(self.function).__name__)
+
+
+class Node(ABC):
+    """A step of a plan, with the steps before it. Called on data, it gives the exact value."""
+
+    before: Node
+
+    def on(self, earlier: Node) -> Node:
+        """The same steps after those of another plan."""
+        found: Node = attrs.evolve(cast(Any, self), before=self.before.on(earlier))
+        return found
+
+    def named(self, step: str) -> Node:
+        """The same as parts of a step: a refusal says its name."""
+        found: Node = attrs.evolve(cast(Any, self), before=self.before.named(step))
+        return found
+
+    @cached_property
+    def folds(self) -> tuple[AnyFold, ...]:
+        """What is to be summarised in one pass, each once."""
+        return self.before.folds
+
+    @cached_property
+    def row_by_row(self) -> bool:
+        """Whether its value is rows, each made of one row alone."""
+        return False
+
+    @property
+    def folded(self) -> bool:
+        """Whether it is known to do nothing but sum up rows that are taken one by one."""
+        return False
+
+    @abstractmethod
+    def made(self, run: Run) -> Any:
+        """Its value; those of folds are known."""
+
+    @abstractmethod
+    def said(self) -> str:
+        """What it does, in the parentheses of a plan that is printed."""
+
+    def __call__(self, data: Any) -> Any:
+        return evaluate(self, data)
+
+    def __repr__(self) -> str:
+        return f"{self.before!r}\n  > {type(self).__name__}({self.said()})"
+
+
+@attrs.frozen(slots=False, cache_hash=True, repr=False)
+class Rows(Node):
+    """Where rows come from: the space of the data, or nothing where another plan goes before."""
+
+    space: object = None
+
+    def on(self, earlier: Node) -> Node:
+        return earlier
+
+    def named(self, step: str) -> Node:
+        return self
+
+    @cached_property
+    def folds(self) -> tuple[AnyFold, ...]:
+        return ()
+
+    @cached_property
+    def row_by_row(self) -> bool:
+        return True
+
+    def made(self, run: Run) -> Any:
+        return run[None]
+
+    def said(self) -> str:
+        return "" if self.space is None else repr(self.space)
+
+    def __repr__(self) -> str:
+        return f"Rows({self.said()})"
+
+
+@attrs.frozen(slots=False, cache_hash=True, repr=False)
+class Map(Node):
+    """Each row by itself; after a fold, its exact value."""
+
+    function: Block | OfWhole
+    step: str = attrs.field(default="", eq=False)
+    before: Node = Rows()
+
+    def named(self, step: str) -> Node:
+        before = self.before.named(step)
+        return attrs.evolve(self, before=before, step=self.step or step)
+
+    @cached_property
+    def row_by_row(self) -> bool:
+        known = not isinstance(self.function, OfWhole) or self.function.row_by_row
+        return known and self.before.row_by_row
+
+    @property
+    def folded(self) -> bool:
+        return self.before.folded
+
+    def made(self, run: Run) -> Any:
+        if self not in run:
+            value = self.before.made(run)
+            if isinstance(self.function, OfWhole):
+                run[self] = self.function(value)
+            else:
+                run[self] = value.map_rows(Part(self.function, self.step))
+        return run[self]
+
+    def said(self) -> str:
+        return f"{self.step}: {_text(self.function)}"
+
+
+@attrs.frozen(slots=False, cache_hash=True, repr=False)
+class Keep(Map):
+    """Leaves rows out: each as it is, or so many of them."""
+
+
+@attrs.frozen(slots=False, cache_hash=True, repr=False)
+class Fold(Node):
+    """One exact summary of rows.
+
+    Args:
+        how: Makes the summary.
+        finish: Its value, as the steps after it work on it.
+        treatment: What is done to missing values before: they are left out or filled.
+        step: What it is a part of.
+        before: The rows.
+    """
+
+    how: Reduction[Any] | LaterReduction
+    finish: Callable[[Any], Any]
+    treatment: Block | None = None
+    step: str = attrs.field(default="", eq=False)
+    before: Node = Rows()
+
+    def named(self, step: str) -> Fold:
+        return attrs.evolve(self, before=self.before.named(step), step=self.step or step)
+
+    @cached_property
+    def folds(self) -> tuple[AnyFold, ...]:
+        return (self,)
+
+    @property
+    def folded(self) -> bool:
+        return self.before.row_by_row and isinstance(self.how, Reduction)
+
+    def made(self, run: Run) -> Any:
+        return run[self]
+
+    def said(self) -> str:
+        return f"{self.step}: {_text(self.how)}"
+
+    @cached_property
+    def _last(self) -> tuple[Node, tuple[Part, ...], str]:
+        """The block functions just before it, without those that it does itself.
+
+        Taking these off before missing values are treated is allowed because what a fold absorbs
+        hands a missing entry on and makes no other entry missing.
+        """
+        start, parts = self.before, list[Part]()
+        while isinstance(start, Map) and not isinstance(start.function, OfWhole):
+            parts.insert(0, Part(start.function, start.step))
+            start = start.before
+        fused = ""
+        while parts and self.how.fuses_with(parts[-1].function):
+            fused = parts.pop().step
+        named = fused or self.step
+        treated = () if self.treatment is None else (Part(self.treatment, named),)
+        return start, (*parts, *treated), named
+
+    def ask(self, run: Run) -> FoldRequest:
+        """The rows to be summed up, and how."""
+        start, functions, step = self._last
+        rows = run[start] if start in run else start.made(run)
+        if functions:
+            rows = rows.map_rows(*functions)
+        if isinstance(self.how, LaterReduction):
+            return self.how.ask(rows, step)
+        return FoldRequest(rows, self.how, step)
+
+
+class LaterReduction(ABC):
+    """A reduction that is known once the rows are, and then for one evaluation only."""
+
+    @abstractmethod
+    def ask(self, rows: Any, step: str) -> FoldRequest:
+        """What is to be made of a table or of rows."""
+
+    def fuses_with(self, function: Block) -> bool:
+        """Whether this block function, coming just before, would change nothing."""
+        return False
+
+
+@attrs.frozen(slots=False, cache_hash=True, repr=False)
+class Group(Node):
+    """A plan for each group of a table's rows: its value is a list of theirs.
+
+    Folds are done for all groups in one pass. Where a plan does more than to sum up rows that are
+    taken one by one, it is done for one group after another.
+    """
+
+    groups: Groups
+    each: Plan
+    before: Node = Rows()
+
+    @cached_property
+    def folds(self) -> tuple[AnyFold, ...]:
+        return self._of_groups
+
+    @cached_property
+    def _of_groups(self) -> tuple[_OfGroups, ...]:
+        if not is_folded(self.each):
+            return ()
+        folds = cast(tuple[Fold, ...], folds_of(self.each))
+        return tuple(_OfGroups(self.before, self.groups, fold) for fold in folds)
+
+    def made(self, run: Run) -> list[Any]:
+        if self.folds:
+            known = [run[fold] for fold in self.folds]
+            folds = folds_of(self.each)
+            return [
+                value_of(self.each, dict(zip(folds, values, strict=True)))
+                for values in zip(*known, strict=True)
+            ]
+        table = self.before.made(run)
+        self.groups.require(table)
+        read, groups = self.groups.read_once(table)
+        return [evaluate(self.each, groups.only(read, group)) for group in range(groups.count)]
+
+    def said(self) -> str:
+        inner = _say(self.each).replace("\n", "\n    ")
+        return f"{_text(self.groups)},\n    {inner}"
+
+
+@attrs.frozen(slots=False, cache_hash=True, repr=False)
+class _OfGroups:
+    """A fold of each group's rows, in one pass over all rows."""
+
+    before: Node
+    groups: Groups
+    fold: Fold
+
+    def ask(self, run: Run) -> FoldRequest:
+        """The rows with the columns that say their groups, and how they are summed up."""
+        table = self.before.made(run)
+        self.groups.require(table)
+        beside: LazyTable = attrs.evolve(table, beside=self.groups.columns)
+        return ask_of_groups(self.fold.ask({None: beside}), self.groups)
+
+    def finish(self, summaries: Any) -> list[Any]:
+        """The value of each group's summary."""
+        one, finish = cast(Reduction[Any], self.fold.how).one_group, self.fold.finish
+        return [finish(one(summaries, group)) for group in range(self.groups.count)]
+
+
+AnyFold: TypeAlias = "Fold | _OfGroups"
+
+
+@attrs.frozen(eq=False, repr=False, slots=False)
+class Release:
+    """A release of exact values: a law adds noise or chooses; plain functions follow.
+
+    Where a law ``asks``, it is a coroutine: it yields what it wants to know of the rows and is sent
+    that. So several releases share each pass, however many passes each needs.
+    """
+
+    of: Plan
+    law: ReleaseFunction
+    after: tuple[Callable[[Any], Any], ...] = ()
+
+    def on(self, earlier: Node) -> Release:
+        """The same release of values that another plan makes first."""
+        return Release(put_on(self.of, earlier), self.law, self.after)
+
+    def named(self, step: str) -> Release:
+        """The same as parts of a step."""
+        return Release(name_steps(self.of, step), self.law, self.after)
+
+    def then(self, function: Callable[[Any], Any]) -> Release:
+        """The same with one more function of the release."""
+        return Release(self.of, self.law, (*self.after, function))
+
+    @cached_property
+    def folds(self) -> tuple[AnyFold, ...]:
+        """What is to be summarised first."""
+        return folds_of(self.of)
+
+    @cached_property
+    def asks(self) -> bool:
+        """Whether it may need further passes over the rows."""
+        return getattr(self.law, "asks", False)
+
+    def going(self, value: Any, entropy: Any) -> Going:
+        """The release of an exact value, on its way."""
+        if isinstance(value, Elsewhere):
+            found = yield from _in_turns(partial(self.law, value, entropy))
+        else:
+            found = self.law(value, entropy)
+        if self.asks:
+            found = yield from found
+        for function in self.after:
+            found = function(found)
+        return found
+
+    def release(self, value: Any, entropy: Any) -> Any:
+        """The release of an exact value."""
+        if self.asks:
+            return answered(self.going(value, entropy))
+        found = self.law(value, entropy)
+        for function in self.after:
+            found = function(found)
+        return found
+
+    def __call__(self, data: Any, entropy: Any) -> Any:
+        return self.release(evaluate(self.of, data, self.folds), entropy)
+
+    def __repr__(self) -> str:
+        after = "".join(f"\n  > {_text(each)}" for each in self.after)
+        law = getattr(self.law, "__name__", type(self.law).__name__)
+        return f"{_say(self.of)}\n  > Release({law}){after}"
+
+
+def answered(going: Going) -> Any:
+    """What a release comes to, once it was told all that it asked for."""
+    found: Any = None
+    try:
+        while True:
+            found = summaries(going.send(found))
+    except StopIteration as ended:
+        return ended.value
+    finally:
+        going.close()  # Rows that cannot be read leave no thread behind that waits for them.
+
+
+def together(several: Sequence[Going]) -> Generator[tuple[FoldRequest, ...], list[Any], list[Any]]:
+    """Releases that wait for each other, so that what they ask for next takes one pass."""
+    results: list[Any] = []
+    for start in range(0, len(several), _MOST_WAITING):
+        results += yield from _in_rounds(several[start : start + _MOST_WAITING])
+    return results
+
+
+def _in_rounds(
+    several: Sequence[Going],
+) -> Generator[tuple[FoldRequest, ...], list[Any], list[Any]]:
+    results: list[Any] = [None] * len(several)
+    told: dict[int, Any] = dict.fromkeys(range(len(several)))
+    try:
+        while told:
+            asked: dict[int, tuple[FoldRequest, ...]] = {}
+            for place, found in told.items():
+                try:
+                    asked[place] = several[place].send(found)
+                except StopIteration as ended:
+                    results[place] = ended.value
+            all_asked = tuple(ask for asks in asked.values() for ask in asks)
+            found_of_all = iter((yield all_asked) if asked else [])
+            told = {place: list(islice(found_of_all, len(asks))) for place, asks in asked.items()}
+    finally:
+        for each in several:
+            each.close()
+    return results
+
+
+def found_by(ask: FoldRequest) -> Any:
+    """A further summary of rows: at once, or with what other releases wait for."""
+    asking = _ASKING.get()
+    return summaries((ask,))[0] if asking is None else asking(ask)
+
+
+def _in_turns(work: Callable[[], Any]) -> Going:
+    """Work that calls ``found_by``, on its way: in a thread, which runs while this one waits.
+
+    Samplers that choose among numbers on other machines ask deep within. As coroutines all of them
+    would be slower where the numbers are here.
+    """
+    turns: SimpleQueue[Any] = SimpleQueue()
+    answers: SimpleQueue[Any] = SimpleQueue()
+
+    def asking(ask: FoldRequest) -> Any:
+        turns.put(ask)
+        (found,) = answers.get()
+        return found
+
+    def run() -> None:
+        _ASKING.set(asking)
+        try:
+            with np.errstate(all="ignore"):
+                turns.put(partial(identity, work()))
+        except BaseException as problem:
+            turns.put(partial(_raise, problem))
+
+    thread = Thread(target=copy_context().run, args=(run,), daemon=True)
+    thread.start()
+    try:
+        while isinstance(turn := turns.get(), FoldRequest):
+            answers.put((yield (turn,)))
+    finally:
+        answers.put(())  # Ends a thread that still waits: it cannot unpack this.
+        thread.join()
+    return turn()
+
+
+def _raise(problem: BaseException) -> None:
+    raise problem
+
+
+def evaluate(plan: Plan, data: Any, folds: Sequence[AnyFold] | None = None) -> Any:
+    """The exact value of a plan on data, in one pass over the rows for all of its folds."""
+    run: Run = {None: data}
+    if folds is None:
+        folds = folds_of(plan)
+    if folds:
+        found = summaries([fold.ask(run) for fold in folds])
+        for fold, summary in zip(folds, found, strict=True):
+            run[fold] = fold.finish(summary)
+    return value_of(plan, run)
+
+
+def value_of(plan: Plan, run: Run) -> Any:
+    """The value of a plan, once those of its folds are known."""
+    if not isinstance(plan, tuple):
+        return plan.made(run)
+    return tuple([run[each] if each in run else value_of(each, run) for each in plan])
+
+
+def folds_of(plan: Plan) -> tuple[AnyFold, ...]:
+    """The folds of a plan, each once."""
+    if not isinstance(plan, tuple):
+        return plan.folds
+    return tuple(dict.fromkeys(fold for each in plan for fold in folds_of(each)))
+
+
+def put_on(plan: Plan, earlier: Node) -> Any:
+    """The same plan after another."""
+    if isinstance(plan, tuple):
+        return tuple(put_on(each, earlier) for each in plan)
+    return plan.on(earlier)
+
+
+def name_steps(plan: Plan, step: str) -> Any:
+    """The same plan as parts of a step."""
+    if isinstance(plan, tuple):
+        return tuple(name_steps(each, step) for each in plan)
+    return plan.named(step)
+
+
+def is_folded(plan: Plan) -> bool:
+    """Whether it is known to do nothing but sum up rows that are taken one by one."""
+    return all(map(is_folded, plan)) if isinstance(plan, tuple) else plan.folded
+
+
+def plan_of(function: Any) -> Node:
+    """The plan of a transformation's function; of one that is no plan, a step of its own."""
+    if isinstance(function, Node):
+        return function
+    return Rows() if function is identity else Map(Own(_require_function(function)))
+
+
+def release_of(function: Any) -> Release:
+    """As ``plan_of``, of a measurement's function."""
+    if isinstance(function, Release):
+        return function
+    return Release(Rows(), _require_function(function))
+
+
+def _require_function(given: Any) -> Callable[..., Any]:
+    if not callable(given):
+        raise ParameterError(f"function is a function of the data, got {quote(given)}")
+    return cast(Callable[..., Any], given)
+
+
+def _say(plan: Plan) -> str:
+    if not isinstance(plan, tuple):
+        return repr(plan)
+    parts = (_say(each).replace("\n", "\n  ") for each in plan)
+    return "\n".join(f"- {each}" for each in parts)
+
+
+def _text(value: Any) -> str:
+    """What a plan is made of, with its fields."""
+    kind = type(value)
+    if not attrs.has(kind) or "__repr__" in vars(kind):
+        plain = "__repr__" not in {name for each in kind.__mro__[:-1] for name in vars(each)}
+        return str(getattr(value, "__name__", kind.__name__ if plain else repr(value)))
+    fields = (f"{each.name}={_text(getattr(value, each.name))}" for each in attrs.fields(kind))
+    return f"{kind.__name__}({', '.join(fields)})"

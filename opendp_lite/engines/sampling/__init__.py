@@ -1,0 +1,1 @@
+"""Rows chosen by people, by chance and by size."""

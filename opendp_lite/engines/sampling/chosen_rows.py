@@ -1,0 +1,417 @@
+"""A table with only the rows that are chosen as they are read, whatever reads them later."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any, ClassVar, Final, cast
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.base.errors import DataError
+from opendp_lite.engines.columns import PRESENCE, Dataset, Names
+from opendp_lite.engines.data.arrays import ArrayRows
+from opendp_lite.engines.data.blocks import Blocks, OfBlocks
+from opendp_lite.engines.data.fold import Floats
+from opendp_lite.engines.data.identities import MIXED
+from opendp_lite.engines.data.least_rows import Keys, Places, SecretWords
+from opendp_lite.engines.data.open_data import (
+    check_size,
+    open_source,
+    read,
+    register_libraries,
+    require_size,
+)
+from opendp_lite.engines.data.source import (
+    QUIET,
+    Source,
+    attempt,
+    first_place,
+    reduce,
+    require_here,
+)
+from opendp_lite.engines.data.sparse import SparseMatrix
+from opendp_lite.engines.data.table import Column, NamedColumns, take
+from opendp_lite.engines.grouped import Kept, LazyTable
+
+_WAITING: Final = 2**22
+# Rows that wait before some are left out: of a table in memory, and of one in blocks.
+_WAITING_PIECES: Final = 2**18
+_PICKING: Final = "the rows of a column could not be picked"
+
+
+@attrs.define(eq=False, repr=False)
+class Choice(ABC):
+    """A choice among the rows that were read so far.
+
+    The first columns of a block say which rows pass the filters. The others tell the rows apart.
+
+    Attributes:
+        filters: Those of the table. What does not pass them is never chosen.
+        told: What else the choice looks at.
+        seen: How many rows were read.
+    """
+
+    what: ClassVar[str]
+    """What is chosen, for a refusal."""
+
+    step: ClassVar[str]
+    instead: ClassVar[str]
+    """The step that chooses, and what to type where rows may not fit into memory."""
+
+    filters: tuple[Kept, ...]
+    told: tuple[Column, ...]
+    seen: int = attrs.field(default=0, init=False)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """What is to be read."""
+        return (*(kept.column for kept in self.filters), *self.told)
+
+    def met(self, block: Floats) -> Places:
+        """Takes a block; gives the places in the data of the rows that may be chosen."""
+        count = len(self.filters)
+        told = block[:, count : count + len(self.told)]
+        stays = self.is_told(told)
+        for column, kept in enumerate(self.filters):
+            stays[~kept.test(block[:, column])] = False
+        inside = np.flatnonzero(stays)
+        inside = inside[self.may_stay(told[inside], inside + self.seen)]
+        places = inside + self.seen
+        self.seen += len(block)
+        return places
+
+    def is_told(self, told: Floats) -> NDArray[np.bool_]:
+        """In which rows all is there that the choice looks at."""
+        found: NDArray[np.bool_] = np.logical_and.reduce(~np.isnan(told), axis=1)
+        return found
+
+    @abstractmethod
+    def may_stay(self, told: Floats, places: Places) -> NDArray[np.bool_]:
+        """Which of some rows may be chosen.
+
+        Args:
+            told: What the choice looks at in each.
+            places: Where each is in the data.
+        """
+
+    def full(self, room: int) -> bool:
+        """Whether it is time to leave out some rows that may have been chosen."""
+        return False
+
+    @abstractmethod
+    def settle(self) -> Places:
+        """Leaves out the rows that are too many; gives the places of the others, rising."""
+
+    def ended(self) -> Places:
+        """The places of the chosen rows, rising, once all were read."""
+        return self.settle()
+
+
+def chosen_rows(table: LazyTable, choice: Choice) -> LazyTable:
+    """A table with the chosen rows alone, chosen now in one pass.
+
+    Of a table in memory the places of the rows are held, and of blocks copies of them.
+    """
+    dataset = table.dataset
+    whole = dataset.whole()
+    if isinstance(whole, Source | Blocks):
+        require_here(whole, choice.step, choice.instead)
+    with QUIET, np.errstate(all="ignore"):
+        if isinstance(whole, NamedColumns | ArrayRows):
+            memory = _in_memory(choice, _as_table(whole, dataset.titles), dataset.size)
+            kept: Any = memory.only(choice.ended())
+        elif isinstance(whole, SparseMatrix):
+            raise DataError(f"{choice.what} are not picked from a sparse matrix; give a table")
+        else:
+            if isinstance(whole, Source):
+                whole = Blocks(whole.blocks, None, names=whole.names)
+            pieces = Unchosen.of(whole, table, choice.columns).by(choice, dataset.size)
+            chosen = choice.ended()
+            kept = tables_of([piece.among(chosen) for piece in pieces])
+    return with_rows(table, kept)
+
+
+def with_rows(table: LazyTable, kept: Blocks | NamedColumns) -> LazyTable:
+    """A table that reads these rows, all of which passed its filters."""
+    return attrs.evolve(table, dataset=Dataset(kept, table.dataset.declared, None), filters=())
+
+
+def _as_table(whole: Any, declared: Names | None) -> NamedColumns:
+    """An array as columns, each with the type that it has: as floats two long ids may be one."""
+    if isinstance(whole, NamedColumns):
+        return whole
+    if isinstance(whole, ArrayRows):
+        rows = whole.rows
+        return NamedColumns(declared or (), lambda place: rows[:, place], len(rows))
+    blocks = [np.array(block) for block in read(whole) if len(block)]
+    rows = np.concatenate([np.empty((0, len(declared or ()))), *blocks])
+    return NamedColumns(declared or (), lambda place: rows[:, place], len(rows))
+
+
+@attrs.frozen(eq=False, repr=False)
+class _Memory:
+    """A table in memory."""
+
+    table: NamedColumns
+
+    def only(self, places: Places) -> NamedColumns:
+        """Some of its rows, picked from a column when it is asked for."""
+        return NamedColumns(self.table.names, partial(self._column, places), len(places))
+
+    def _column(self, places: Places, place: int) -> Any:
+        return _pick(self.table, place, places)
+
+
+def _in_memory(choice: Choice, table: NamedColumns, size: int | None) -> _Memory:
+    words = "the columns of the table could not be read"
+    rows: Source = attempt(partial(table.rows, choice.columns), words)
+    for block in read(check_size(rows, len(choice.columns), size)):
+        choice.met(block)
+        if choice.full(_WAITING):
+            choice.settle()
+    return _Memory(table)
+
+
+@attrs.frozen(eq=False, repr=False)
+class Piece:
+    """Copies of some rows, and their places in the data."""
+
+    names: tuple[str, ...]
+    held: tuple[Any, ...]
+    places: Places
+
+    def among(self, chosen: Places) -> Piece:
+        """The rows that are chosen."""
+        return self.where(np.isin(self.places, chosen))
+
+    def where(self, stays: NDArray[np.bool_]) -> Piece:
+        """Some of the rows."""
+        if stays.all():
+            return self
+        inside = np.flatnonzero(stays)
+        held = tuple(_take(column, inside) for column in self.held)
+        return Piece(self.names, held, self.places[inside])
+
+
+def tables_of(pieces: Sequence[Piece]) -> Blocks:
+    """The rows of some pieces, as blocks."""
+    tables = [
+        NamedColumns(piece.names, piece.held.__getitem__, len(piece.places)) for piece in pieces
+    ]
+    return Blocks(lambda: tables, columns=None)
+
+
+def _pick(table: NamedColumns, place: int, places: Places) -> Any:
+    """Some rows of a column, which is refused where it is not as long as the table."""
+    column = table.column(place)
+    if attempt(partial(len, column), _PICKING) != table.size:
+        raise DataError("the columns of the table differ in length")
+    return _take(column, places)
+
+
+def _take(column: Any, places: Places) -> Any:
+    register_libraries(type(column))
+    return attempt(partial(take, column, places), _PICKING)
+
+
+@attrs.frozen(eq=False, repr=False)
+class Unchosen(OfBlocks):
+    """Blocks of a table of which some rows are to be chosen.
+
+    Attributes:
+        declared: The names of all columns, where the space or the blocks declare them.
+        wanted: The names of the columns that are read later; None for all.
+    """
+
+    declared: Names | None
+    wanted: Names | None
+
+    @classmethod
+    def of(cls, blocks: Blocks, table: LazyTable, columns: Sequence[Column]) -> Unchosen:
+        """The blocks of a table, for a choice that reads these columns."""
+        declared = table.dataset.titles
+        blocks.require(columns, declared)
+        later = [Column(name, PRESENCE) for name in table.names or (None,)]
+        return cls(blocks.only([*columns, *later]), declared, table.names)
+
+    @property
+    def columns(self) -> None:
+        return None
+
+    def piece(self, piece: object) -> Source:
+        return open_source(piece, self.declared)
+
+    def by(self, choice: Choice, size: int | None) -> list[Piece]:
+        """Those that may be chosen, once all rows were read."""
+        found = _Pieces(choice, self.given, self.declared, self.wanted)
+        for _ in read(check_size(found, 1, size)):
+            pass
+        return found.pieces
+
+
+@attrs.frozen(eq=False, repr=False)
+class _Pieces(Source):
+    """Blocks of a table, of which the rows that may be chosen are copied as they are read.
+
+    A block is the person's own, who may fill it anew for the next one. Read again, the blocks might
+    come in another order. A block of which no row is chosen stays, without rows: a refusal of one
+    of its columns must not tell that one was.
+    """
+
+    choice: Choice
+    given: Blocks
+    declared: Names | None
+    wanted: Names | None
+    pieces: list[Piece] = attrs.field(factory=list)
+
+    @property
+    def columns(self) -> int:
+        return 1
+
+    @property
+    def size(self) -> int | None:
+        return self.given.size
+
+    def blocks(self) -> Iterator[Any]:
+        return self.given.opened_by(lambda piece: _WatchedPiece(piece, self))
+
+
+@attrs.frozen(eq=False, repr=False)
+class _WatchedPiece(Source):
+    """One block, whose rows are copied once they were read."""
+
+    piece: object
+    every: _Pieces
+
+    @property
+    def columns(self) -> int:
+        return 1
+
+    def blocks(self) -> Iterator[Any]:
+        every, choice = self.every, self.every.choice
+        whole = Dataset(self.piece, every.declared, None).whole()
+        table = _as_table(whole, every.declared)
+        start, found = choice.seen, []
+        for block in read(table.rows(choice.columns)):
+            found.append(choice.met(block))
+            yield block[:, :1]
+        places = np.concatenate([np.empty(0, dtype=np.int64), *found])
+        names = tuple(map(str, table.names))
+        wanted = [
+            place
+            for place, name in enumerate(names)
+            if every.wanted is None or name in every.wanted
+        ]
+        held = tuple(_pick(table, place, places - start) for place in wanted)
+        every.pieces.append(Piece(tuple(names[place] for place in wanted), held, places))
+        if choice.full(_WAITING_PIECES):
+            chosen = choice.settle()
+            every.pieces[:] = [piece.among(chosen) for piece in every.pieces]
+
+
+@attrs.frozen(eq=False, repr=False)
+class ChosenPart:
+    """The rows of a part that may be chosen, as they travel.
+
+    Attributes:
+        pieces: The rows.
+        seen: How many were read.
+        text: Whether the ids are text, of each part that says so.
+    """
+
+    pieces: tuple[Piece, ...]
+    seen: int
+    text: frozenset[bool]
+
+    def merged(self, other: ChosenPart) -> ChosenPart:
+        """Those of both."""
+        return attrs.evolve(
+            self,
+            pieces=self.pieces + other.pieces,
+            seen=self.seen + other.seen,
+            text=self.text | other.text,
+        )
+
+    def ended(self, keys: Keys) -> Sequence[Piece]:
+        """The rows that are chosen, once all parts are merged."""
+        return self.pieces
+
+
+class Rule(ABC):
+    """How rows are chosen. It can be sent to other machines.
+
+    Attributes:
+        step: Its name, for refusals.
+        filters: Those of the table.
+    """
+
+    step: ClassVar[str]
+    filters: tuple[Kept, ...]
+
+    @property
+    @abstractmethod
+    def told(self) -> tuple[Column, ...]:
+        """What else the rule looks at; ids come first."""
+
+    @abstractmethod
+    def here(self, keys: Keys) -> Choice:
+        """The choice among rows that are read in this process."""
+
+    @abstractmethod
+    def there(self, keys: Keys, secret: SecretWords) -> Choice:
+        """The choice among the rows of a part, which has words of its own."""
+
+    @abstractmethod
+    def sent(self, choice: Choice, pieces: Sequence[Piece], seen: int) -> ChosenPart:
+        """What travels of a part."""
+
+
+def choose_rows(table: LazyTable, rule: Rule, keys: Keys) -> LazyTable:
+    """A table with the rows that a rule chooses, chosen now in one pass.
+
+    The chosen rows of a table on other machines come here.
+
+    Args:
+        table: Any rows.
+        rule: How they are chosen.
+        keys: Independent random words of the release.
+    """
+    dataset = table.dataset
+    whole = dataset.whole()
+    if not isinstance(whole, Blocks) or not whole.library:
+        return chosen_rows(table, rule.here(keys))
+    with QUIET:
+        columns = (*(kept.column for kept in rule.filters), *rule.told)
+        rows = Unchosen.of(whole, table, columns)
+        found: ChosenPart = reduce(rows, _ChosenOfPart(rule, SecretWords.of(keys)), _merge)
+        require_size(found.seen, dataset.size)
+        if len(found.text) > 1:
+            raise DataError(f"column {rule.told[0].name!r}: {MIXED}")
+        pieces = found.ended(keys)
+    return with_rows(table, tables_of(pieces))
+
+
+def _merge(first: ChosenPart, second: ChosenPart) -> ChosenPart:
+    return first.merged(second)
+
+
+@attrs.frozen(eq=False, repr=False)
+class _ChosenOfPart:
+    """The job for a part of the rows."""
+
+    rule: Rule
+    secret: SecretWords
+
+    def __call__(self, source: Source) -> ChosenPart:
+        rows = cast(Unchosen, source)
+        choice = self.rule.there(self.secret.of_rows(rows, self.rule.step), self.secret)
+        choice.seen = start = first_place(rows)
+        with np.errstate(all="ignore"):
+            pieces = rows.by(choice, None)
+            stay = choice.settle()
+        held = [piece.among(stay) for piece in pieces]
+        return self.rule.sent(choice, held, choice.seen - start)

@@ -1,0 +1,509 @@
+"""The covariance matrix, with how far off its entries may be."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import sqrt
+from statistics import NormalDist
+from typing import Any, Final, overload
+
+import attrs
+import numpy as np
+
+from opendp_lite.base.errors import SpaceError
+from opendp_lite.bodies.body import Bounds, broadcast, parse_bounds
+from opendp_lite.combinators.adaptive_programs import Ask, programmed
+from opendp_lite.combinators.composing import compose
+from opendp_lite.display.formatting import for_json, html_table, significant
+from opendp_lite.estimators.parts.budget import Budget, budget_of
+from opendp_lite.estimators.parts.noisy_totals import Floats
+from opendp_lite.estimators.parts.request import BoundedColumn
+from opendp_lite.estimators.parts.value_search import Around, Search, Unseen, median, rings_for
+from opendp_lite.measurements.vector_noise import l2_mechanism
+from opendp_lite.measures.budgets import PrivacyBudget, Spent
+from opendp_lite.measures.divergences import MaxDivergence
+from opendp_lite.metrics.distances import ChangeOneDistance
+from opendp_lite.numbers.exact import Number, confidence_of
+from opendp_lite.pipeline.core import Measurement
+from opendp_lite.pipeline.steps import Mechanism, mechanism
+from opendp_lite.releases.result import Result
+from opendp_lite.spaces.domains import Rows
+from opendp_lite.spaces.space import Space, example, records, row_metric
+from opendp_lite.spelling.description import Proof
+from opendp_lite.transformations.bounding import center, clamp, clip_to_norm, scale
+from opendp_lite.transformations.counting import count
+from opendp_lite.transformations.powers import norm
+from opendp_lite.transformations.products import outer_products
+from opendp_lite.transformations.rows import impute, select
+from opendp_lite.transformations.sums import sum
+
+
+@attrs.frozen(eq=False)
+class NoisyProducts:
+    """One release of the sums of rows and of their outer products, and of their number.
+
+    Args:
+        products: The upper triangle of the sum of ``x x^T``, off the diagonal times sqrt(2).
+        totals: The sum of x.
+        rows: The noisy or the public number.
+        of_products: The deviation of the noise of each of the products, of equal size in all
+            directions.
+        of_totals: Of each of the totals.
+        of_rows: Of the rows; 0 where they are public.
+        radius: The largest length of x.
+    """
+
+    products: Floats
+    totals: Floats
+    rows: float
+    of_products: float
+    of_totals: float
+    of_rows: float
+    radius: float
+
+    @property
+    def matrix(self) -> Floats:
+        """The estimate: symmetric, with eigenvalues from 0 to the square of the radius.
+
+        What the noise adds to the squares of the means is subtracted.
+        """
+        means, counted = self._means, self._counted
+        noise = np.eye(len(means)) * (self.of_totals / counted) ** 2
+        found = self._sums / counted - np.outer(means, means) + noise
+        values, vectors = np.linalg.eigh(found)
+        inside: Floats = (vectors * values.clip(0, self.radius**2)) @ vectors.T
+        return (inside + inside.T) / 2
+
+    def standard_errors(self) -> Floats:
+        """Of each entry, to the first order; at most the square of the radius."""
+        means = self._means
+        off = self.matrix - np.outer(means, means)
+        noise = np.hypot(self._of_entries, off * self.of_rows) / self._counted
+        return np.minimum(noise, self.radius**2)
+
+    def interval(self, confidence: float) -> tuple[Floats, Floats]:
+        """The least and the largest entries that fit the release.
+
+        Proof:
+            With the true means m and the true covariance c, the pivot
+            products - rows c - m[i] totals[j] - m[j] totals[i] + rows m[i] m[j] is a known
+            combination of the noises, whatever the number of rows (Fieller 1954). At the estimated
+            means it is less by rows times the product of their errors. The expectation of that is
+            added, and its deviation is added to that of the noise.
+        """
+        level = NormalDist().inv_cdf((1 + confidence) / 2)
+        most = np.full_like(self._sums, self.radius**2)
+        least = -most
+        np.fill_diagonal(least, 0.0)
+        if self.rows > level * self.of_rows:
+            low, high = self._fitting(level)
+            least, most = low.clip(least, most), high.clip(least, most)
+        shown = self.matrix
+        return np.minimum(least, shown), np.maximum(most, shown)
+
+    def _fitting(self, level: float) -> tuple[Floats, Floats]:
+        """The ends, where so many deviations of noise leave rows.
+
+        With x for c - m[i] m[j] they solve (seen - rows x)^2 = off^2 + (of_rows x)^2, where both
+        deviations are those of the level.
+        """
+        products = np.outer(self._means, self._means)
+        twice = np.eye(len(products))
+        doubt = self.of_totals**2 / self._counted
+        seen = self._sums - 2 * self.rows * products + twice * doubt
+        off = level**2 * (self._of_entries**2 + (1 + twice) * doubt**2)
+        lost = (level * self.of_rows) ** 2
+        left = self.rows**2 - lost
+        room = np.sqrt(lost * seen**2 + left * off)
+        return (
+            (seen * self.rows - room) / left + products,
+            (seen * self.rows + room) / left + products,
+        )
+
+    @property
+    def _counted(self) -> float:
+        return max(self.rows, 1.0)
+
+    @property
+    def _means(self) -> Floats:
+        return (self.totals / self._counted).clip(-self.radius, self.radius)
+
+    @property
+    def _sums(self) -> Floats:
+        """The sum of the outer products as a matrix."""
+        side = len(self.totals)
+        above, below = np.triu_indices(side)
+        found = np.zeros((side, side))
+        found[above, below] = self.products / np.where(above == below, 1.0, np.sqrt(2.0))
+        found[below, above] = found[above, below]
+        return found
+
+    @property
+    def _of_entries(self) -> Floats:
+        """The deviation of each entry of the sums less what the totals tell of it."""
+        squares = self._means**2
+        twice = np.eye(len(squares))
+        means = (squares[:, None] + squares) * (1 + twice)
+        return np.sqrt(self.of_products**2 * (1 + twice) / 2 + means * self.of_totals**2)
+
+
+@attrs.frozen(eq=False, repr=False)
+class Covariance(Result):
+    """A released covariance matrix with the errors of its entries. All of it is private.
+
+    Args:
+        value: The estimate: symmetric, without negative eigenvalues.
+        standard_error: Of each entry, from the noise alone and to the first order.
+        interval: The least and the largest matrix entries: each pair holds that entry of the
+            covariance of the clipped rows in a share ``confidence`` of all releases.
+        confidence: Such as 0.95.
+        names: Of the columns; None where they have none.
+        rows: About how many rows there are.
+
+    Example:
+        >>> import numpy as np
+        >>> eye = np.eye(2)
+        >>> found = Covariance(4 * eye, 0.1 * eye + 0.1, (3 * eye, 5 * eye), 0.95, ("a", "b"), 90.0)
+        >>> found
+        <Covariance of a, b: 95 % intervals in .interval, from the noise alone
+        [[4. 0.]
+         [0. 4.]]>
+        >>> found.correlation()
+        array([[1., 0.],
+               [0., 1.]])
+    """
+
+    value: Floats
+    standard_error: Floats
+    interval: tuple[Floats, Floats]
+    confidence: float
+    names: tuple[str, ...] | None
+    rows: float
+
+    def correlation(self) -> Floats:
+        """The correlations: entries over both deviations. A column without a variance has 0."""
+        deviations = np.sqrt(np.diagonal(self.value))
+        scale = np.outer(deviations, deviations)
+        known = scale > 0
+        found: Floats = np.where(known, self.value / np.where(known, scale, 1.0), 0.0)
+        np.fill_diagonal(found, 1.0)
+        return found.clip(-1, 1)
+
+    def __repr__(self) -> str:
+        named = f" of {', '.join(self.names)}" if self.names else ""
+        share = f"{100 * self.confidence:.12g} %"
+        told = f"{share} intervals in .interval, from the noise alone"
+        return f"<Covariance{named}: {told}\n{np.array2string(self.value, precision=4)}>"
+
+    def _repr_html_(self) -> str:
+        names = self.names or tuple(f"column {place}" for place in range(len(self.value)))
+        shown = {}
+        for i, j in zip(*np.triu_indices(len(names)), strict=True):
+            ends = self.interval[0][i, j], self.interval[1][i, j]
+            value, low, high = significant(self.standard_error[i, j], self.value[i, j], *ends)
+            shown[f"{names[i]}, {names[j]}"] = f"{value} ({low} to {high})"
+        return html_table(shown)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields by name, for ``json.dumps``. A number that is not finite is None."""
+        return {
+            "value": for_json(self.value),
+            "standard_error": for_json(self.standard_error),
+            "interval": [for_json(end) for end in self.interval],
+            "confidence": for_json(self.confidence),
+            "names": None if self.names is None else list(self.names),
+            "rows": for_json(self.rows),
+        }
+
+
+_MIDDLES, _RINGS, _RADIUS = Fraction(1, 10), Fraction(1, 10), Fraction(1, 10)
+_TOTALS, _ROWS = Fraction(1, 20), Fraction(1, 20)
+# Of the reach of a column: no column is stretched by more, whatever its rings tell.
+_NARROWEST: Final = 1 / 64
+# How often Gaussian noise is more than one deviation above its mean.
+_ONE_DEVIATION: Final = 0.16
+
+
+@overload
+def covariance(
+    lower: Bounds,
+    upper: Bounds,
+    budget: PrivacyBudget[Spent] | None = None,
+    *,
+    rho: Number | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    confidence: None = None,
+) -> Mechanism[Space[Rows], Spent, Floats]: ...
+@overload
+def covariance(
+    lower: Bounds,
+    upper: Bounds,
+    budget: PrivacyBudget[Spent] | None = None,
+    *,
+    rho: Number | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    confidence: Number,
+) -> Mechanism[Space[Rows], Spent, Covariance]: ...
+@mechanism(
+    does="The covariance matrix of the columns.",
+    changes=(
+        "Values beyond the bounds are clipped to them, and rows are shortened to a length that a "
+        "part of the budget finds. Rows with a missing value are left out; where the number of "
+        "rows is public it counts as the middle of its column's bounds."
+    ),
+    proof=Proof(
+        "An `adaptive` program of medians, numbers of rows in rings (a row is in one ring of "
+        "each column), and sums of rows and of their `outer_products` after `clip_to_norm`. "
+        "Removing negative eigenvalues is post-processing.",
+        adding="the budget",
+        replacing="the budget",
+    ),
+    examples=lambda: [
+        example(records(columns=["age", "visits"]), 0, [100, 10], rho=0.1),
+        example(records(columns=2), 0, 1, epsilon=1, delta=1e-6, confidence=0.9),
+        example(
+            records(columns=2, size=20, metric=ChangeOneDistance()),
+            -1,
+            1,
+            epsilon=1,
+            confidence=0.95,
+        ),
+    ],
+)
+def covariance(
+    space: Space[Rows],
+    lower: Bounds,
+    upper: Bounds,
+    budget: PrivacyBudget[Spent] | None = None,
+    *,
+    rho: Number | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    confidence: Number | None = None,
+) -> Measurement[Space[Rows], Any, Floats | Covariance]:
+    """The covariance matrix of the columns.
+
+    Bounds that are far too wide cost little: the error follows the values.
+
+    Args:
+        lower: The lower bound of the values: a number, or one for each column. Values below it are
+            clipped to it.
+        upper: The upper bound, likewise.
+        budget: ``dp.epsilon(1)``, say: the same as ``epsilon=1``.
+        rho: The budget of zero-concentrated privacy, 0.03 say.
+        epsilon: The budget of pure privacy, 1 say; with ``delta`` of approximate privacy.
+        delta: With ``epsilon``: the probability that its bound may fail, 1e-6 say.
+        confidence: 0.95, say, asks for standard errors and intervals too.
+
+    Returns:
+        A symmetric array without negative eigenvalues, divided by n as ``numpy.cov`` with
+        ``ddof=0``. A variance is at most a quarter of the squared width of its bounds. With a
+        confidence, a ``Covariance``. It is the covariance of the clipped rows:
+        beside the bounds, rows are shortened to a length that a part of the budget finds, in
+        columns scaled by about their deviations. No interval shows what that moves. Where no spread
+        of a column is found, its intervals allow for what may lie unseen within its bounds. Rows
+        with a missing value are left out; where the number of rows is public it counts as the
+        middle of its column's bounds.
+
+    Raises:
+        ParameterError: If a bound or the budget is missing or impossible.
+        SpaceError: If there are bounds for another number of columns.
+
+    Example:
+        >>> import opendp_lite as dp, numpy as np
+        >>> rows = np.random.default_rng(0).multivariate_normal([50, 9], [[9, 2], [2, 1]], 50_000)
+        >>> found = (dp.records(columns=2) >> dp.covariance(0, [1000, 100], rho=0.5))(rows)
+        >>> found.round()
+        array([[9., 2.],
+               [2., 1.]])
+    """
+    plan = _CovariancePlan.of(space, (lower, upper), confidence, (rho, epsilon, delta))
+    whole = plan.budget
+    made = programmed(space, plan.run, whole.measure, whole.amount, "")
+    searched = float(_MIDDLES + _RINGS + _RADIUS)
+    why = (
+        f"{searched:.0%} of the budget finds where the columns lie, how wide they are and how long "
+        "the rows are\n"
+        "  the rest is for the sum of the outer products of the rows, clipped to that length\n"
+        "  no interval shows what this clipping moves"
+    )
+    return whole.with_claimed_loss(made).explained(why)
+
+
+@attrs.frozen
+class _CovariancePlan:
+    """What was asked of a covariance."""
+
+    columns: tuple[BoundedColumn, ...]
+    budget: Budget
+    confidence: float | None
+    names: tuple[str, ...] | None
+
+    @classmethod
+    def of(
+        cls,
+        space: Space[Rows],
+        bounds: tuple[Bounds, Bounds],
+        confidence: Number | None,
+        budget: tuple[Number | None, Number | None, Number | None],
+    ) -> _CovariancePlan:
+        """Refuses bounds, budgets and confidences that make no sense."""
+        count = space.domain.columns
+        ends = [
+            parse_bounds(end, f"covariance: {name}")
+            for end, name in zip(bounds, ("lower", "upper"), strict=True)
+        ]
+        for end in ends:
+            if len(end) not in (1, count):
+                raise SpaceError(
+                    f"covariance was given bounds for {len(end)} columns, the rows have {count}; "
+                    f"start with dp.records(columns={len(end)})"
+                )
+        pairs = zip(broadcast(ends[0], count), broadcast(ends[1], count), strict=True)
+        columns = tuple(BoundedColumn.between(low, high, "covariance") for low, high in pairs)
+        name = "covariance: confidence"
+        share = None if confidence is None else float(confidence_of(confidence, name))
+        plan = cls(
+            columns, budget_of("covariance", *budget).with_choices(), share, space.domain.names
+        )
+        for place, column in enumerate(columns):
+            (plan._rows(space) >> select(place) >> median(column, plan.budget)).bind(space)
+        return plan
+
+    def _rows(self, space: Space[Rows]) -> Around:
+        """The rows in bounds; where their number is public, with the middles for missing values."""
+        inside = clamp([each.lower for each in self.columns], [each.upper for each in self.columns])
+        if not row_metric(space).fixed_size:
+            return inside
+        return impute([each.middle for each in self.columns]) >> inside
+
+    def run(self, ask: Ask[Any]) -> Floats | Covariance:
+        """One run."""
+        rows, widths, unseen = self._scale(ask)
+        longest = Fraction(rows.bind(ask.space).output_space.domain.body.radius(2))
+        lengths = rows >> norm() >> scale(1 / longest)
+        search = Search(ask, self.budget, self.budget.part(_RADIUS))
+        radius = longest * Fraction(search.around(lengths, (0.0, 1.0), rings_for(1.0)).upper)
+        found = self._sums(ask, rows >> clip_to_norm(radius), radius)
+        units = np.outer(widths, widths)
+        halves = np.array([float(each.half) for each in self.columns])
+        matrix, most = _possible(found.matrix * units, halves), np.outer(halves, halves)
+        if self.confidence is None:
+            return matrix
+        low, high = (each * units for each in found.interval(self.confidence))
+        _, seen = found.interval((1 + self.confidence) / 2)
+        variances, share = np.diagonal(seen * units), (1 - self.confidence) / 4
+        hidden = self._hidden(ask, unseen, variances, found.rows, share)
+        least = -hidden
+        np.fill_diagonal(least, 0.0)
+        error = found.standard_errors() * units
+        one = self._hidden(ask, unseen, np.diagonal(matrix), found.rows, _ONE_DEVIATION)
+        return Covariance(
+            matrix,
+            np.minimum(np.maximum(error, one), most),
+            (
+                np.minimum(np.minimum(low, least).clip(-most, most), matrix),
+                np.maximum(np.maximum(high, hidden).clip(-most, most), matrix),
+            ),
+            self.confidence,
+            self.names,
+            max(found.rows, 0.0),
+        )
+
+    def _scale(self, ask: Ask[Any]) -> tuple[Around, Floats, list[Unseen | None]]:
+        """The rows centred and scaled by about their deviations, those, and what may be unseen."""
+        count = len(self.columns)
+        rows = self._rows(ask.space)
+        search = Search(ask, self.budget.part(_MIDDLES / count), self.budget.part(_RINGS / count))
+        means, limits = [], []
+        for place, column in enumerate(self.columns):
+            rings = rings_for(float(2 * column.half))
+            middle, limit = search.column(rows >> select(place), column, rings)
+            means.append(Fraction(middle) + Fraction(limit.mean))
+            limits.append(limit)
+        widths = np.array(
+            [max(sqrt(max(each.variance, 0)), each.reach * _NARROWEST) for each in limits]
+        )
+        factors = [Fraction(each) for each in (1 / widths).tolist()]
+        return rows >> center(means) >> scale(factors), widths, [each.unseen for each in limits]
+
+    def _hidden(
+        self,
+        ask: Ask[Any],
+        unseen: list[Unseen | None],
+        seen: Floats,
+        rows: float,
+        share: float,
+    ) -> Floats:
+        """The largest entries of columns of which no spread was found; 0 for all others.
+
+        Args:
+            ask: The program's.
+            unseen: What is known of each column.
+            seen: The largest variances of columns whose spread was found.
+            rows: The noisy number of rows.
+            share: The probability that a variance exceeds this; twice that for the rows.
+
+        Proof:
+            A covariance is at most the root of the product of both variances.
+        """
+        part, lost = self.budget.part(_ROWS), 0.0
+        if ask.space.domain.size is None:
+            lost = part.family.exceeded(part.scale(part.reach(count(), ask.space)), 2 * share)
+        fewest = max(rows - lost, 1.0)
+        variances = np.array(
+            [
+                most if each is None else min(each.most(share) / fewest, float(column.half) ** 2)
+                for each, most, column in zip(unseen, seen, self.columns, strict=True)
+            ]
+        )
+        none = np.array([each is not None for each in unseen])
+        found: Floats = np.sqrt(np.outer(variances, variances)) * (none[:, None] | none)
+        return found
+
+    def _sums(self, ask: Ask[Any], rows: Around, radius: Fraction) -> NoisyProducts:
+        """The last release."""
+        space, size = ask.space, ask.space.domain.size
+        of_rows = _ROWS if size is None else Fraction(0)
+        left = 1 - _MIDDLES - _RINGS - _RADIUS - _TOTALS - of_rows
+        products, totals = rows >> outer_products() >> sum(), rows >> sum()
+
+        def noisy(summed: Any, share: Fraction) -> tuple[Any, float]:
+            """With noise that is the same in all directions, and its deviation."""
+            part, vector = self.budget.part(share), summed.bind(space).output_space
+            if self.budget.measure != MaxDivergence():
+                return summed >> part.noise(), part.deviation(part.reach(summed, space))
+            width = float(vector.unit.of(2)) / float(part.amount)
+            off = width * sqrt(vector.domain.dimension + 1)
+            return summed >> l2_mechanism(epsilon=part.amount), off
+
+        queries = [noisy(products, left), noisy(totals, _TOTALS)]
+        if size is None:
+            part = self.budget.part(of_rows)
+            off = part.deviation(part.reach(count(), space))
+            queries.append((count() >> part.noise(), off))
+        found = ask(compose(*(query for query, _ in queries)))
+        of_products, of_totals, of_count = (*(off for _, off in queries), 0.0)[:3]
+        return NoisyProducts(
+            np.asarray(found[0], dtype=np.float64),
+            np.asarray(found[1], dtype=np.float64),
+            float(found[2]) if size is None else float(size),
+            of_products,
+            of_totals,
+            of_count,
+            float(radius),
+        )
+
+
+def _possible(matrix: Floats, halves: Floats) -> Floats:
+    """A covariance matrix whose deviations are at most half of the widths of the bounds.
+
+    Columns with a larger one are scaled down, which leaves no eigenvalue negative.
+    """
+    deviations = np.sqrt(np.diagonal(matrix).clip(min=0))
+    factors = halves / np.maximum(deviations, halves)
+    found: Floats = matrix * np.outer(factors, factors)
+    most = np.outer(halves, halves)
+    return found.clip(-most, most)

@@ -1,0 +1,389 @@
+"""The rising numbers that are nearest to given ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, ClassVar, Final, Self, cast
+
+import attrs
+import numpy as np
+from numpy.typing import ArrayLike
+
+from opendp_lite.base.errors import ParameterError
+from opendp_lite.base.spelling import Named, call_when_read
+from opendp_lite.bases.strategies import Cells, Products, Strategy, Tree, square_root, tree
+from opendp_lite.estimators.distributions.answers import (
+    Answers,
+    Reading,
+    Uncertain,
+    numbers_of,
+    plain,
+    shares_of,
+)
+from opendp_lite.estimators.parts.budget import budget_of
+from opendp_lite.estimators.parts.noisy_totals import Floats
+from opendp_lite.estimators.parts.request import bounds_come_first
+from opendp_lite.measures.budgets import PrivacyBudget
+from opendp_lite.measures.divergences import MaxDivergence
+from opendp_lite.metrics.distances import ChangeOneDistance
+from opendp_lite.numbers.exact import Number, confidence_of
+from opendp_lite.pipeline.core import Measurement
+from opendp_lite.pipeline.steps import mechanism
+from opendp_lite.spaces.domains import Rows
+from opendp_lite.spaces.space import Space, example, records
+from opendp_lite.spelling.description import Proof
+from opendp_lite.transformations.features import block_counts, prefix_features
+
+
+def isotonic(numbers: Floats) -> Floats:
+    """The rising numbers with the least sum of squared differences from these.
+
+    Proof:
+        Neighbours that fall are put together at their mean until none fall (Ayer, Brunk, Ewing,
+        Reid, Silverman 1955).
+
+    Example:
+        >>> isotonic(np.array([0.0, 3.0, 1.0, 2.0, 5.0]))
+        array([0., 2., 2., 2., 5.])
+    """
+    means: list[float] = []
+    lengths: list[int] = []
+    for number in numbers.tolist():
+        mean, length = number, 1
+        while means and means[-1] > mean:
+            before, count = means.pop(), lengths.pop()
+            mean = (before * count + mean * length) / (count + length)
+            length += count
+        means.append(mean)
+        lengths.append(length)
+    return np.repeat(means, lengths)
+
+
+Ends = tuple[Any, Any]
+_SEED: Final = 5
+_RUNS: Final = 2000
+_AT_ONCE: Final = 250
+
+
+@attrs.frozen(eq=False)
+class _Cumulated(Reading):
+    """The cells of a strategy."""
+
+    strategy: Strategy
+    edges: Floats
+    middles: Floats
+
+    @property
+    def whole(self) -> Floats:  # type: ignore[override]
+        return self.strategy.everything
+
+    def places_of(self, numbers: Floats) -> Any:
+        return np.clip(np.searchsorted(self.edges, numbers) - 1, 0, len(self.edges) - 2)
+
+    def total(self, values: Floats) -> Floats:
+        return self.strategy.weights(values)
+
+    def rising(self, sums: Floats) -> Floats:
+        shares = np.cumsum(self.strategy.counts(sums))[:-1]
+        return np.append(isotonic(shares).clip(0, 1), 1.0)
+
+
+@attrs.frozen(eq=False, repr=False)
+class CumulativeDistribution(Answers):
+    """How numbers are distributed: the share of rows up to each of many public edges.
+
+    ``count``, ``cdf(x)``, ``quantile(q)``, ``median()``, ``density(x)``, ``mean()``,
+    ``standard_deviation()``, ``moment(order)`` and ``expectation(function)`` are each an
+    ``Uncertain`` with the standard error that the noise makes. ``interval(x)``, ``band(x)`` and
+    ``quantile_interval(q)`` hold at the confidence that was asked for.
+
+    At an edge a share has no error but the noise. Between two edges it is interpolated, so the
+    standard error leaves out where in a cell the rows lie; the intervals do not. The shares are
+    made to rise from 0 to 1 (isotonic regression), which brings them no further from the truth. The
+    standard errors are those from before, so they are rather too large.
+
+    Args:
+        cells: The public cells.
+        strategy: The matrix whose products were released.
+        sums: The products, with noise.
+        deviation: The standard deviation of the noise.
+        size: The number of rows where that is public. If None it is estimated.
+        confidence: Of the intervals.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> ages = [23, 31, 38, 45, 52, 67] * 1000
+        >>> found = dp.cdf(0, 100, rho=0.03)(ages)
+        >>> 0.6 < found.cdf(50).value < 0.7, 42 < found.mean().value < 44
+        (True, True)
+    """
+
+    picture: ClassVar = "type dp.plotting.cdf_curve(release)"
+
+    cells: Cells
+    strategy: Strategy
+    sums: Floats
+    deviation: float
+    size: int | None
+    confidence: float | None = None
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        made = Named(f"{Named.of(type(self)).path}._of_parts")
+        found = attrs.asdict(self, recurse=False)
+        cells, strategy = found.pop("cells"), found.pop("strategy")
+        parts = {"ends": cells.ends, "edges": cells.edges, "blocks": isinstance(strategy, Tree)}
+        return call_when_read(made, **parts, **found)
+
+    @classmethod
+    def _of_parts(cls, *, ends: Any, edges: Floats, blocks: bool, **found: Any) -> Self:
+        """As its pickle has it: with counts of blocks of cells, or with prefix sums."""
+        strategy = tree(len(edges)) if blocks else square_root(len(edges))
+        return cls(Cells(ends, edges), strategy, **found)
+
+    @property
+    def _shares(self) -> Reading:
+        return _Cumulated(self.strategy, self.cells.edges, self.cells.middles)
+
+    def _errors(self, shares: Floats, products: Products) -> Floats:
+        """The standard errors of shares, from the products of their weights."""
+        length = float(self._shares.whole @ self._shares.whole)
+        if self.size is None:
+            squares = products.squares + shares * (shares * length - 2 * products.along)
+        else:
+            squares = products.squares - products.along**2 / length
+        return np.sqrt(squares.clip(0)) * (self.deviation / self._rows)
+
+    @cached_property
+    def _at_edges(self) -> Floats:
+        """The standard errors at the edges; none at the last, where the share is 1."""
+        errors = self._errors(self._rising, self.strategy.of_edges)
+        return np.append(errors[:-1], 0.0)
+
+    def _in_cells(self, places: Any) -> Uncertain:
+        shares = np.diff(self._rising)
+        of_cells = self.strategy.of_cells
+        products = Products(of_cells.squares[1:], of_cells.along[1:])
+        return Uncertain(shares[places], self._errors(shares, products)[places])
+
+    def _up_to(self, numbers: Floats) -> Uncertain:
+        """Interpolated: between edges the standard error is at most the interpolated one."""
+        value, error = (
+            np.interp(numbers, self.cells.edges, at_edges, left=0.0)
+            for at_edges in (self._rising, self._at_edges)
+        )
+        return Uncertain(value, error)
+
+    @cached_property
+    def _factors(self) -> tuple[float, float]:
+        """How many standard errors cover one share, and all of them at once.
+
+        From simulated noise with a public seed, over all edges.
+        """
+        if self.confidence is None:
+            raise ParameterError(
+                "cdf: intervals need a confidence; add confidence=0.95 to cdf(...) when you release"
+            )
+        generator, whole = np.random.default_rng(_SEED), self._shares.whole
+        errors = self._at_edges * self._rows / self.deviation
+        sized = errors > 0
+        found = []
+        for _ in range(0, _RUNS, _AT_ONCE):
+            noise = self.strategy.noise(generator, _AT_ONCE)
+            if self.size is not None:
+                noise -= np.outer(noise @ whole / (whole @ whole), whole)
+            counts = np.cumsum(self.strategy.counts(noise), axis=1)
+            off = counts if self.size is not None else counts - counts[:, -1:] * self._rising
+            found.append(np.abs(off[:, sized]) / errors[sized])
+        ratios = np.concatenate(found)
+        alone, together = (
+            float(np.quantile(each, self.confidence)) for each in (ratios, ratios.max(axis=1))
+        )
+        return alone, together
+
+    def _limits(self, factor: float) -> tuple[Floats, Floats]:
+        """Bounds at the edges, so many standard errors from the shares before they were to rise."""
+        shares = np.cumsum(self.strategy.counts(self._per_row))
+        shares[-1] = 1.0
+        low = np.minimum(shares - factor * self._at_edges, self._rising)
+        high = np.maximum(shares + factor * self._at_edges, self._rising)
+        return low.clip(0, 1), high.clip(0, 1)
+
+    @cached_property
+    def _alone(self) -> tuple[Floats, Floats]:
+        return self._limits(self._factors[0])
+
+    @cached_property
+    def _together(self) -> tuple[Floats, Floats]:
+        """Where all bounds hold, each also holds at every edge beyond, as the truth rises."""
+        low, high = self._limits(self._factors[1])
+        return np.maximum.accumulate(low), np.minimum.accumulate(high[::-1])[::-1]
+
+    def _between(self, numbers: Floats, limits: tuple[Floats, Floats]) -> Ends:
+        """From the bound at the edge before to the one at the edge after."""
+        low, high = limits
+        before = np.searchsorted(self.cells.edges, numbers, side="right")
+        after = np.searchsorted(self.cells.edges, numbers)
+        return _pair(np.append(0.0, low)[before], np.append(high, 1.0)[after])
+
+    def interval(self, x: ArrayLike) -> Ends:
+        """Bounds on the share of rows up to x, each right at the confidence by itself.
+
+        They hold wherever in a cell the rows lie.
+        """
+        return self._between(numbers_of(x, "interval: x"), self._alone)
+
+    def band(self, x: ArrayLike) -> Ends:
+        """As ``interval``, and right at the confidence for all x at once."""
+        return self._between(numbers_of(x, "band: x"), self._together)
+
+    def quantile_interval(self, q: ArrayLike) -> Ends:
+        """Bounds on the number up to which there is a share q of the rows.
+
+        Each is right at the confidence by itself, and lies on an edge. They hold wherever in a cell
+        the rows lie.
+
+        Proof:
+            The quantile lies above an edge where the share is below q, and up to an edge where it
+            is q or more. So the cells at which the intervals leave this open hold it.
+        """
+        shares, (low, high) = shares_of(q, "quantile_interval")[..., None], self._alone
+        open_ = (high >= shares) & (np.append(0.0, low[:-1]) <= shares)
+        edges, cells = self.cells.edges, len(low)
+        first, last = open_.argmax(axis=-1), cells - 1 - open_[..., ::-1].argmax(axis=-1)
+        return _pair(edges[(first - 1).clip(0)], edges[last])
+
+    def table(self) -> dict[str, Floats]:
+        """The share at every edge, as columns of a table: ``pandas.DataFrame(found.table())``."""
+        columns = {
+            "x": self.edges,
+            "share": self._rising.copy(),
+            "standard_error": self._at_edges.copy(),
+        }
+        if self.confidence is None:
+            return columns
+        limits = (*self._alone, *self._together)
+        names = ("low", "high", "band_low", "band_high")
+        return columns | {name: each.copy() for name, each in zip(names, limits, strict=True)}
+
+    @property
+    def _said(self) -> Mapping[str, Any]:
+        lower, upper = map(float, self.cells.ends)
+        return {"lower": lower, "upper": upper, "cells": len(self.cells.edges) - 1}
+
+    @property
+    def _means(self) -> str:
+        return f"at the edges of {self.cells}"
+
+
+def _pair(low: Any, high: Any) -> Ends:
+    """Floats for one number, arrays for many."""
+    found = plain(low, high)
+    return found.value, found.standard_error
+
+
+@attrs.frozen
+class _Way:
+    """What is released, and how it is read."""
+
+    step: Any
+    strategy: Any
+    words: str
+
+
+_GAUSSIAN: Final = _Way(prefix_features, square_root, "the square root of prefix sums")
+_LAPLACE: Final = _Way(block_counts, tree, "counts of cells and blocks of cells")
+
+
+@bounds_come_first("epsilon=1")
+@mechanism(
+    does=(
+        "The whole distribution of one column: the share of rows up to any number, from one "
+        "release."
+    ),
+    changes=(
+        "Values beyond the bounds count as the bound. Missing values are left out; where the "
+        "number of rows is public they count as the middle of the bounds."
+    ),
+    proof=Proof(
+        "Gaussian noise on `prefix_features`, or Laplace noise on `block_counts`; the rest is "
+        "post-processing.",
+        adding="the budget",
+        replacing="the budget",
+    ),
+    examples=lambda: [
+        example(records(), 0, 10, rho=0.1),
+        example(records(), 0, 10, epsilon=1, cells=20, confidence=0.9),
+        example(
+            records(size=20, metric=ChangeOneDistance()),
+            -1,
+            1,
+            epsilon=1,
+            delta=1e-6,
+            confidence=0.95,
+        ),
+    ],
+)
+def cdf(
+    space: Space[Rows],
+    lower: Number,
+    upper: Number,
+    budget: PrivacyBudget[Any] | None = None,
+    *,
+    rho: Number | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    cells: int = 1024,
+    confidence: Number | None = None,
+) -> Measurement[Space[Rows], Any, CumulativeDistribution]:
+    """The whole distribution of one column: the share of rows up to any number, from one release.
+
+    Shares, quantiles, densities and moments all come from it, as many as you like.
+
+    Args:
+        lower: The lower bound of the values, chosen without looking at the data. Values below it
+            count as the bound.
+        upper: The upper bound, likewise.
+        budget: ``dp.epsilon(1)``, say: the same as ``epsilon=1``.
+        rho: The budget of zero-concentrated privacy, 0.03 say.
+        epsilon: The budget of pure privacy, 1 say; with ``delta`` of approximate privacy.
+        delta: With ``epsilon``: the probability that its bound may fail, 1e-6 say.
+        cells: How many cells of one width, up to 4096. Shares are right at their edges and
+            interpolated between. More cells hardly add noise. For whole numbers take one for each,
+            ``cdf(0, 120, cells=120, ...)`` say.
+        confidence: 0.95, say, asks for intervals too.
+
+    Returns:
+        A ``CumulativeDistribution``: ``cdf(x)``, ``quantile(q)``, ``median()``, ``density(x)``,
+        ``mean()`` and so on, each with a standard error; with a confidence also ``interval(x)``,
+        ``band(x)`` and ``quantile_interval(q)``. Missing values are left out; where the number of
+        rows is public they count as the middle of the bounds.
+
+    Raises:
+        ParameterError: If a bound or the budget is missing or impossible.
+        SpaceError: If the rows have more than one column.
+
+    Example:
+        >>> import opendp_lite as dp, numpy as np
+        >>> ages = np.random.default_rng(0).normal(40, 12, 50_000)
+        >>> release = dp.cdf(0, 100, epsilon=1, confidence=0.95)
+        >>> found = release(ages)
+        >>> round(found.median().value), round(found.cdf(65).value, 2), release.map(1)
+        (40, 0.98, 1.0)
+        >>> low, high = found.interval(65)
+        >>> 0 < high - low < 0.01
+        True
+    """
+    whole = budget_of("cdf", rho, epsilon, delta)
+    share = None if confidence is None else float(confidence_of(confidence, "cdf: confidence"))
+    public = Cells.between("cdf", lower, upper, cells)
+    way = _LAPLACE if whole.measure == MaxDivergence() else _GAUSSIAN
+    noisy = way.step(lower, upper, cells=cells) >> whole.noise()
+    released = whole.with_claimed_loss(noisy.bind(space))
+    (law,) = released.facts.laws
+    strategy, size = way.strategy(len(public.edges)), space.domain.size
+
+    def cumulative_distribution(sums: Floats) -> CumulativeDistribution:
+        return CumulativeDistribution(public, strategy, sums, law.standard_deviation, size, share)
+
+    return cast(Measurement[Space[Rows], Any], released >> cumulative_distribution)

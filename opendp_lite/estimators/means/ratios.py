@@ -1,0 +1,303 @@
+"""The mean from a noisy sum and the number of rows, noisy or public."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import partial
+from math import hypot, sqrt
+from typing import Any
+
+import attrs
+import numpy as np
+
+from opendp_lite.base.errors import ParameterError
+from opendp_lite.combinators.composing import compose, composed_parts
+from opendp_lite.estimators.parts.budget import Budget
+from opendp_lite.estimators.parts.noisy_totals import (
+    NoisyTotals,
+    RatioOfNoisySums,
+    TotalsWithSpread,
+    moderate,
+)
+from opendp_lite.estimators.parts.request import BoundedColumn, Request, bounds_come_first
+from opendp_lite.numbers.exact import Number
+from opendp_lite.pipeline.core import Measurement
+from opendp_lite.pipeline.postprocessor import postprocessor, validator
+from opendp_lite.pipeline.step_call import calls_in
+from opendp_lite.pipeline.steps import Mechanism, mechanism
+from opendp_lite.releases.estimates import Estimate
+from opendp_lite.spaces.domains import Rows
+from opendp_lite.spaces.space import Space, example, records, row_metric
+from opendp_lite.spelling.description import Proof
+from opendp_lite.transformations.bounding import center, clamp
+from opendp_lite.transformations.counting import count
+from opendp_lite.transformations.powers import norm, square
+from opendp_lite.transformations.products import simplex_augment, weighted_pairs
+from opendp_lite.transformations.rows import impute
+from opendp_lite.transformations.sums import sum
+
+
+def _suits(recipe: tuple[Any, ...], lower: float, upper: float, middle: float = 0) -> str | None:
+    """Refuses bounds, steps or a centre that do not belong to the release."""
+    calls = calls_in(recipe)
+    composed = next((call for call in calls if call.is_of(compose)), None)
+    if lower >= upper:
+        return f"count_ratio: the lower bound, {lower}, must be below the upper, {upper}"
+    if composed is None:
+        return (
+            "count_ratio needs a sum and a count: dp.compose(... >> sum() >> ..., count() >> ...)"
+        )
+    parts = composed_parts(composed)
+    counts = len(parts) == 2 and any(call.is_of(count) for call in parts[1].calls[-2:-1])
+    if not counts:
+        return "count_ratio needs a composition of a sum and a count, in this order"
+    before = [*calls[: calls.index(composed)], *parts[0].calls]
+    centre = [dict(c.arguments)["middle"] for c in before if c.is_of(center)]
+    if len(centre) == 1 and centre[0] != middle:
+        return f"count_ratio follows center({centre[0]}): write middle={centre[0]}"
+    return None
+
+
+@postprocessor(
+    does="The mean from a noisy sum of (x - middle) and a noisy count.",
+    proof=Proof("Post-processing.", adding="nothing", replacing="-"),
+)
+@validator(_suits)
+def count_ratio(sum_and_count: Any, lower: float, upper: float, middle: float = 0) -> float:
+    """The mean from a noisy sum of (x - middle) and a noisy count.
+
+    Args:
+        sum_and_count: A release of ``compose(clamp(lower, upper) >> center(middle) >> sum() >>
+            noise, count() >> noise)``.
+        lower: As in ``clamp``.
+        upper: As in ``clamp``.
+        middle: As in ``center``; 0 without it.
+
+    Returns:
+        middle + sum / count, inside the bounds. A count below 1 counts as 1.
+
+    Example:
+        >>> count_ratio(0, 10, middle=5)([[-8.0], 4.0])
+        3.0
+    """
+    total, rows = _sum_and_count(sum_and_count)
+    return _inside(float(middle) + total / max(rows, 1.0), lower, upper)
+
+
+@postprocessor(
+    does="The mean from a noisy sum and a public number of rows.",
+    proof=Proof("Post-processing, with a public number of rows.", adding="-", replacing="nothing"),
+)
+def size_ratio(sums: Any, size: int, lower: float, upper: float) -> float:
+    """The mean from a noisy sum and a public number of rows.
+
+    Args:
+        sums: A release of ``clamp(lower, upper) >> sum() >> noise`` under ``ChangeOneDistance``.
+        size: The declared number of rows.
+        lower: As in ``clamp``.
+        upper: As in ``clamp``.
+
+    Returns:
+        sum / size, inside the bounds.
+
+    Example:
+        >>> size_ratio(4, 0, 10)([12.0])
+        3.0
+    """
+    return _inside(_one(sums) / size, lower, upper)
+
+
+def _sum_and_count(release: Any) -> tuple[float, float]:
+    total, rows = release
+    return _one(total), _one(rows)
+
+
+def _one(value: Any) -> float:
+    return float(np.asarray(value, dtype=np.float64).reshape(()))
+
+
+def _inside(mean: float, lower: float, upper: float) -> float:
+    return min(max(mean, float(lower)), float(upper))
+
+
+def _simplex_ratio_suits(recipe: tuple[Any, ...], lower: float, upper: float) -> str | None:
+    calls = calls_in(recipe)
+    clamps, centres, augments, sums, counts = (
+        [dict(call.arguments) for call in calls if call.is_of(step)]
+        for step in (clamp, center, simplex_augment, sum, count)
+    )
+    if lower >= upper:
+        return f"simplex_ratio: the lower bound, {lower}, must be below the upper, {upper}"
+    if sums and clamps and not augments:
+        return "simplex_ratio needs the two sums of simplex_augment(); put that before sum()"
+    if counts:
+        return "simplex_ratio needs the two sums of simplex_augment() >> sum(), not a count"
+    clamped = clamps[-1] if clamps else {"lower": lower, "upper": upper}
+    if (clamped["lower"], clamped["upper"]) == (lower, upper) or centres:
+        return None
+    found = f"{clamped['lower']}, {clamped['upper']}"
+    return f"simplex_ratio({lower}, {upper}) follows clamp({found}); write simplex_ratio({found})"
+
+
+@postprocessor(
+    does="The mean from noisy sums of (x - lower) and (upper - x).",
+    proof=Proof(
+        "Post-processing.",
+        adding="nothing",
+        replacing="nothing",
+        sources=[
+            "Fitzsimons, Honaker, Shoemate, Singhal, *Free Lunch*, section 4",
+            "Kulesza, Suresh, Wang 2024",
+        ],
+    ),
+)
+@validator(_simplex_ratio_suits)
+def simplex_ratio(sums: Any, lower: float, upper: float) -> float:
+    """The mean from noisy sums of (x - lower) and (upper - x).
+
+    Args:
+        sums: A release of ``clamp(lower, upper) >> simplex_augment() >> sum()`` with noise.
+        lower: As in ``clamp``.
+        upper: As in ``clamp``.
+
+    Returns:
+        lower + (upper - lower) m1 / (m1 + m2), inside the bounds, for the sums m1 and m2. The
+        number of rows, (m1 + m2) / (upper - lower), counts as at least 1.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> dp.simplex_ratio(0, 10)([30.0, 70.0])
+        3.0
+    """
+    width = float(upper) - float(lower)
+    both = np.asarray(sums, dtype=np.float64)
+    if both.shape != (2,):
+        raise ParameterError(
+            f"simplex_ratio needs the two sums of simplex_augment(), got shape {both.shape}"
+        )
+    first, second = float(both[0]), float(both[1])
+    rows = max((first + second) / width, 1.0)
+    return min(max(float(lower) + first / rows, float(lower)), float(upper))
+
+
+@bounds_come_first("most=1, epsilon=1")
+@mechanism(
+    does="The mean of values with weights: the sum of w x over the sum of w.",
+    changes=(
+        "Values and weights beyond their bounds are clipped to them. A row with a missing value "
+        "has the weight 0."
+    ),
+    proof=Proof(
+        "`weighted_pairs`, `sum`, noise (erratum 1.1.5).",
+        adding="the budget",
+        replacing="the budget",
+        sources=["Fitzsimons, Honaker, Shoemate, Singhal, *Free Lunch*, appendix A"],
+    ),
+    examples=lambda: [
+        example(records(columns=["age", "visits"]), 0, 10, most=2, rho=0.1),
+        example(
+            records(columns=["age", "visits"]),
+            0,
+            10,
+            most=2,
+            epsilon=1,
+            confidence=0.9,
+            sampling=True,
+        ),
+    ],
+)
+def weighted_mean(
+    space: Space[Rows],
+    lower: Number,
+    upper: Number,
+    *,
+    most: Number,
+    rho: Number | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    confidence: Number | None = None,
+    sampling: bool = False,
+) -> Measurement[Space[Rows], Any, float | Estimate]:
+    """The mean of values with weights: the sum of w x over the sum of w.
+
+    Args:
+        lower: The lower bound of the values, in the first of two columns. Values below it are
+            clipped to it.
+        upper: The upper bound, likewise.
+        most: The largest weight. Weights are in the second column; larger ones are clipped.
+        rho: The budget of zero-concentrated privacy.
+        epsilon: The budget of pure privacy; with ``delta`` of approximate privacy.
+        delta: With ``epsilon``.
+        confidence: As for ``mean``.
+        sampling: As for ``mean``.
+
+    Returns:
+        A number in the bounds, or with a confidence an ``Estimate``, whose ``rows`` is the sum of
+        the weights. A row with a missing value has the weight 0. Weights of a sum below ``most``
+        count as ``most``. A public number of rows is of no use here.
+
+    Raises:
+        ParameterError: If a bound, ``most`` or the budget is missing or impossible.
+
+    Example:
+        >>> import opendp_lite as dp, numpy as np
+        >>> rows = np.repeat([[4.0, 1.0], [10.0, 0.5]], 5000, axis=0)
+        >>> mean = dp.records(columns=2) >> dp.estimators.weighted_mean(0, 10, most=1, epsilon=1)
+        >>> round(mean(rows), 1)
+        6.0
+    """
+    column = BoundedColumn.between(lower, upper, "weighted_mean")
+    heaviest = moderate(most, "weighted_mean: most")
+    moderate(heaviest * 2 * column.half, "weighted_mean: most times the width of the bounds")
+    request = Request.of("weighted_mean", confidence, sampling, rho, epsilon, delta)
+    budget, rows = request.budget, weighted_pairs(lower, upper, heaviest)
+    if row_metric(space).fixed_size:
+        rows = rows >> impute(0)
+    reach = budget.reach(rows >> sum(), space)
+    plan = _Weighted(column, budget, float(heaviest), reach)
+    noisy: Mechanism[Space[Rows], Any] = rows >> sum() >> budget.noise() >> plan.read
+    if request.sampling:
+        part = request.for_squares.part(Fraction(1, 2))
+        each, together = rows >> square() >> sum(), rows >> norm(1) >> square() >> sum()
+        off = [part.deviation(part.reach(sums, space)) for sums in (each, together)]
+        squares = compose(each >> part.noise(), together >> part.noise())
+        noisy = compose(noisy, squares) >> partial(plan.sampled, *off)
+    made = request.whole.with_claimed_loss((noisy >> request.as_estimate).bind(space))
+    return made.explained("both weighted sums share one noise")
+
+
+@attrs.frozen
+class _Weighted:
+    """How the two weighted sums are read; ``reach``, how far a row moves them."""
+
+    column: BoundedColumn
+    budget: Budget
+    most: float
+    reach: float
+
+    def read(self, sums: Any) -> NoisyTotals:
+        """(sum of w (x - middle), sum of w)."""
+        first, second = map(float, sums)
+        width, scale = 2 * float(self.column.half), self.budget.scale(self.reach)
+        total, rows = np.array([scale / 2, -scale / 2]), np.array([scale, scale]) / width
+        errors = self.budget.family.errors(total, rows)
+        about = float(self.column.middle)
+        ratio = RatioOfNoisySums(*self.column.floats, about, errors, least=self.most)
+        return NoisyTotals(ratio, (first - second) / 2, (first + second) / width)
+
+    def sampled(self, off_each: float, off_together: float, release: Any) -> TotalsWithSpread:
+        """Adds the spread, from the sums of (w (x - lower))^2, (w (upper - x))^2, (w width)^2.
+
+        With t the mean as a share of the half width from the middle, w^2 (x - mean)^2 is half of
+        (1 - t) times the first and (1 + t) times the second, less (1 - t^2) / 4 times the third.
+        One deviation up, as rows may have it.
+        """
+        totals, (both, squares) = release
+        first, second, third = *map(float, both), float(squares[0])
+        half = float(self.column.half)
+        t = (float(totals.mean) - float(self.column.middle)) / half
+        off = hypot(off_each * sqrt(1 + t * t) / sqrt(2), off_together * (1 - t * t) / 4)
+        found = (first * (1 - t) + second * (1 + t)) / 2 - third * (1 - t * t) / 4 + off
+        weights = max(float(totals.rows), totals.ratio.least)
+        of_squares = max(third, (2 * half * self.most) ** 2) / (2 * half) ** 2
+        return TotalsWithSpread.of(totals, found / weights, weights**2 / of_squares, self.most)

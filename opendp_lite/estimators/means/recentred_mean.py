@@ -1,0 +1,287 @@
+"""The mean with a pilot round that finds roughly where it lies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from opendp_lite.base.errors import ParameterError
+from opendp_lite.engines.plan import Release
+from opendp_lite.estimators.parts.noisy_totals import (
+    RIDGE,
+    Floats,
+    JointNormal,
+    NoisyTotals,
+    RatioOfNoisySums,
+    require_private_size,
+    share_of,
+)
+from opendp_lite.estimators.parts.request import (
+    BoundedColumn,
+    EstimatorPlan,
+    Request,
+    Scenario,
+    bounds_come_first,
+)
+from opendp_lite.explain.trace import side_by_side
+from opendp_lite.measurements.noise import gaussian
+from opendp_lite.measures.curve import gaussian_rho
+from opendp_lite.measures.divergences import ZeroConcentratedDivergence
+from opendp_lite.numbers.exact import Number, format_number
+from opendp_lite.pipeline.core import Facts, Measurement
+from opendp_lite.pipeline.steps import Mechanism, mechanism
+from opendp_lite.releases.estimates import Estimate
+from opendp_lite.samplers.entropy import Entropy
+from opendp_lite.spaces.domains import Rows
+from opendp_lite.spaces.space import Space, example, records
+from opendp_lite.spelling.description import Proof
+from opendp_lite.transformations.bounding import center
+from opendp_lite.transformations.counting import count
+from opendp_lite.transformations.sums import sum
+
+_FIRST: Final = Fraction(1, 10)
+# Best where the mean is unknown: where its square is a third of that of the bounds.
+_FIRST_SHARE: Final = Fraction(13, 20)
+_UNKNOWN: Final = 1 / 3
+_FINEST: Final = 128
+_Noises = tuple[Measurement[Any, Any], Measurement[Any, Any]]
+
+
+@bounds_come_first("rho=0.03")
+@mechanism(
+    does="The mean of one column; a pilot round says how to spend the rest of the budget.",
+    changes="Values beyond the bounds are clipped to them. Missing values are left out.",
+    proof=Proof(
+        "Two rounds of a noisy sum and count. The second divides a fixed rho by the first "
+        "release; Gaussians that are chosen by earlier answers compose as fixed ones do.",
+        adding="the budget",
+        replacing="-",
+        sources=["Dong, Roth, Su 2022, theorem 4 and corollary 2"],
+    ),
+    examples=lambda: [example(records(), 0, 10, rho=0.1, first=0.05)],
+)
+def recentred_mean(
+    space: Space[Rows],
+    lower: Number,
+    upper: Number,
+    *,
+    rho: Number | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    first: Number = _FIRST,
+    confidence: Number | None = None,
+    sampling: bool = False,
+) -> Measurement[Space[Rows], Any, float | Estimate]:
+    """The mean of one column, for which a pilot round says how to spend the rest of the budget.
+
+    Args:
+        lower: The lower bound of the values. Values below it are clipped to it.
+        upper: The upper bound, likewise.
+        rho: The budget of zero-concentrated privacy.
+        epsilon: With ``delta``, the budget of approximate privacy.
+        delta: With ``epsilon``.
+        first: The share of the budget for the pilot round.
+        confidence: As for ``mean``.
+        sampling: As for ``mean``.
+
+    Returns:
+        A number in the bounds, or with a confidence an ``Estimate``. Missing values are left out;
+        less than one row counts as one.
+
+    Raises:
+        ParameterError: If the budget is pure, which Gaussian noise cannot meet.
+        SpaceError: If the number of rows is public.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> dp.estimators.recentred_mean(0, 10, rho=0.03).map(1)
+        0.03
+        >>> round(dp.estimators.recentred_mean(0, 10, rho=0.03)([3.0] * 10_000), 1)
+        3.0
+    """
+    column = BoundedColumn.of(space, lower, upper, "recentred_mean")
+    request = Request.of("recentred_mean", confidence, sampling, rho, epsilon, delta)
+    plan = recentred_plan(space, column, request, first)
+    explanation = (
+        f"{float(plan.first):.3g} of the budget is for a pilot round, which says how to divide "
+        "the rest between sum and count"
+    )
+    return request.measured(space, plan, explanation)
+
+
+def recentred_plan(
+    space: Space[Rows], column: BoundedColumn, request: Request, first: Number = _FIRST
+) -> _Recentred:
+    """The plan on a space with a private number of rows."""
+    require_private_size(space, "recentred_mean")
+    if request.whole.measure != ZeroConcentratedDivergence():
+        raise ParameterError(
+            "recentred_mean needs Gaussian noise: give rho=, or epsilon= with delta=. For a pure "
+            "budget use joint_mean(epsilon=)"
+        )
+    pilot = share_of(first, "recentred_mean: first")
+    return _Recentred(column, request.budget, float(space.unit), pilot)
+
+
+@attrs.frozen
+class _Recentred(EstimatorPlan):
+    """Two rounds of a sum and a count, on one pass over the data."""
+
+    first: Fraction
+
+    def mechanism(self) -> Mechanism[Space[Rows], Any]:
+        return _two_rounds(self)
+
+    @property
+    def rho(self) -> Fraction:
+        """The whole loss."""
+        return self.budget.amount
+
+    def pilot(self) -> _Round:
+        """The first round."""
+        return self._round(self.rho * self.first, _FIRST_SHARE)
+
+    def main_round(self, parts: int) -> _Round:
+        """The second round, with so many of ``_FINEST`` parts of its loss for the sum."""
+        return self._round(self.rho * (1 - self.first), Fraction(parts, _FINEST))
+
+    def _round(self, rho: Fraction, share: Fraction) -> _Round:
+        return _Round(
+            rho * share, rho * (1 - share), self.unit * float(self.column.half), self.unit
+        )
+
+    def parts(self, total: Any, rows: Any, pilot: _Round) -> Floats:
+        """The parts of the sum in the main round, in the light of a release of the pilot.
+
+        At least one is for the sum and one for the count.
+        """
+        found = np.rint(self._share(total, rows, pilot) * _FINEST)
+        return np.minimum(np.maximum(found, 1), _FINEST - 1)
+
+    def _share(self, total: Any, rows: Any, pilot: _Round) -> Floats:
+        """The share of the sum in the main round, which allows for the pilot's error.
+
+        In units of half the width: a pilot d of the mean with the variance s^2 makes the expected
+        square of the distance about d^2 + s^2 where s is small. Where the pilot says little, it is
+        that of a mean of which nothing is known.
+        """
+        half = float(self.column.half)
+        counted = np.maximum(rows, 1.0)
+        found = np.minimum((total / counted / half) ** 2, 1.0)
+        doubt = ((pilot.total_deviation / half) ** 2 + found * pilot.rows_deviation**2) / counted**2
+        trust = _UNKNOWN / (_UNKNOWN + doubt)
+        square = trust * np.minimum(found + trust * doubt, 1.0) + (1 - trust) * _UNKNOWN
+        first = float(self.first)
+        share: Floats = (1 / (1 + np.sqrt(square)) - first * float(_FIRST_SHARE)) / (1 - first)
+        return share
+
+    def combining(self, pilot: _Round, main: _Round) -> Callable[[Any, Any], NoisyTotals]:
+        """What combines both rounds, by inverse variances."""
+        pairs = list(zip(pilot.deviations, main.deviations, strict=True))
+        precisions = [early**-2 + late**-2 for early, late in pairs]
+        trusts = [early**-2 / both for (early, _), both in zip(pairs, precisions, strict=True)]
+        errors = JointNormal(*(both**-0.5 for both in precisions))
+        about = float(self.column.middle)
+        ratio = RatioOfNoisySums(*self.column.floats, about, errors, ridge=RIDGE)
+
+        def combined(first: Any, second: Any) -> NoisyTotals:
+            each = zip(trusts, first, second, strict=True)
+            return NoisyTotals(ratio, *(trust * a + (1 - trust) * b for trust, a, b in each))
+
+        return combined
+
+    def simulate(
+        self, scenario: Scenario, runs: int, generator: np.random.Generator
+    ) -> NoisyTotals:
+        moved = scenario.rows * (scenario.mean - float(self.column.middle)), scenario.rows
+
+        def released(costs: _Round) -> list[Floats]:
+            noise = (generator.standard_normal(runs) * each for each in costs.deviations)
+            return [total + off for total, off in zip(moved, noise, strict=True)]
+
+        pilot = self.pilot()
+        first = released(pilot)
+        share = self.parts(first[0], first[1], pilot) / _FINEST
+        spent = float(self.rho * (1 - self.first))
+        main = attrs.evolve(pilot, of_total=spent * share, of_rows=spent * (1 - share))
+        return self.combining(pilot, main)(first, released(main))
+
+
+@mechanism
+def _two_rounds(
+    space: Space[Rows], plan: _Recentred
+) -> Measurement[Space[Rows], ZeroConcentratedDivergence]:
+    """Both rounds on the same exact sum and count, which are made once.
+
+    Each round is a Gaussian release of both, at a loss that is fixed beforehand. The pilot's
+    release decides how the main round divides its loss: fully adaptive composition.
+    """
+    total, counted = (center(plan.column.middle) >> sum()).bind(space), count().bind(space)
+    rho, unit = plan.rho, space.unit
+
+    def noises(costs: _Round) -> _Noises:
+        of_total = gaussian(rho=costs.of_total).bind(total.output_space)
+        return of_total, gaussian(rho=costs.of_rows).bind(counted.output_space)
+
+    def released(values: Any, noises: _Noises, entropy: Entropy) -> tuple[float, float]:
+        found = noises[0].function(values[0], entropy)
+        return float(found[0]), float(noises[1].function(values[1], entropy))
+
+    pilot = plan.pilot()
+    of_pilot = noises(pilot)
+
+    @lru_cache(maxsize=_FINEST)
+    def main_round(parts: int) -> tuple[_Noises, Callable[[Any, Any], NoisyTotals]]:
+        found = plan.main_round(parts)
+        return noises(found), plan.combining(pilot, found)
+
+    def release(values: Any, entropy: Entropy) -> NoisyTotals:
+        first = released(values, of_pilot, entropy)
+        of_main, combined = main_round(int(plan.parts(*first, pilot)))
+        return combined(first, released(values, of_main, entropy))
+
+    first, second = (format_number(rho * each) for each in (plan.first, 1 - plan.first))
+    noise = f"Gaussian noise on both, rho = {first}, and by its light again, rho = {second}"
+    return Measurement(
+        space,
+        ZeroConcentratedDivergence(),
+        Release((total.function, counted.function), release),
+        lambda distance: gaussian_rho(2 * rho * (distance / unit) ** 2),
+        Facts(noise=noise),
+        trace=side_by_side({"sum": total.trace, "count": counted.trace}),
+    )
+
+
+@attrs.frozen(eq=False)
+class _Round:
+    """The rho of a sum and of a count, and the deviations of their noise."""
+
+    of_total: Any
+    of_rows: Any
+    reach: float
+    unit: float
+
+    @cached_property
+    def total_deviation(self) -> Any:
+        """Of the noise on the sum."""
+        return self.reach * _deviation(self.of_total)
+
+    @cached_property
+    def rows_deviation(self) -> Any:
+        """Of the noise on the count."""
+        return self.unit * _deviation(self.of_rows)
+
+    @property
+    def deviations(self) -> tuple[Any, Any]:
+        """Of both."""
+        return self.total_deviation, self.rows_deviation
+
+
+def _deviation(rho: Any) -> Any:
+    """Of a Gaussian that costs rho for a sensitivity of 1; rho is a number or an array."""
+    return (2 * rho) ** -0.5

@@ -1,0 +1,418 @@
+"""The mean of a column without bounds, which are learned in private."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, Final, NoReturn
+
+import attrs
+
+from opendp_lite.base.errors import ParameterError, SpaceError
+from opendp_lite.combinators.adaptive_programs import Ask, programmed
+from opendp_lite.estimators.means.joint_mean import joint_mean, known_size_mean
+from opendp_lite.estimators.means.recentred_mean import recentred_mean
+from opendp_lite.estimators.means.tail import Tail, cheapest
+from opendp_lite.estimators.parts.bounds_search import (
+    FARTHEST,
+    BoundsSearch,
+    SearchPlan,
+    Sides,
+    around,
+    window,
+)
+from opendp_lite.estimators.parts.budget import budget_of
+from opendp_lite.estimators.parts.request import Request
+from opendp_lite.measures.budgets import PrivacyBudget
+from opendp_lite.metrics.distances import ChangeOneDistance
+from opendp_lite.numbers.exact import Number
+from opendp_lite.pipeline.core import Measurement
+from opendp_lite.pipeline.steps import Mechanism, mechanism
+from opendp_lite.releases.estimates import Estimate
+from opendp_lite.spaces.domains import Rows
+from opendp_lite.spaces.space import Space, example, records
+from opendp_lite.spelling.description import Proof
+
+# The exponent at which a median among 2^20 cells to a doubling is found.
+_FEWEST: Final = 60.0
+_COARSE_BITS: Final = 20
+_SURELY: Final = 1.5
+_LEAST_LOOK, _MOST_PLAIN_LOOK, _MOST_LOOK = 0.03, 0.1, 0.42
+# Of the rows in the fullest doubling where most values are 0.
+_SPARSE_SHARE: Final = 0.025
+_MOST_LOOKED: Final = 0.85
+_FOR_TAILS, _FOR_PURE_TAILS = 0.12, 0.15
+# Tails are looked at for themselves where so many deviations of noisy counts are rows.
+_ENOUGH: Final = 104.0
+_CUTS: Final = 2
+# Of a mean where no rows show how far they reach.
+_ANYWHERE: Final[dict[str, Any]] = {
+    "standard_error": FARTHEST,
+    "interval": (-FARTHEST, FARTHEST),
+}
+# Doublings beyond the last that shows rows, in which tails of few rows are looked at.
+_FARTHER: Final = 2
+
+
+@mechanism(
+    does="The mean of one column of which no bounds are known.",
+    changes=(
+        "Values beyond the bounds that a part of the budget finds are clipped to them. Missing "
+        "values are left out; where the number of rows is public they count as the middle of "
+        "these bounds."
+    ),
+    proof=Proof(
+        "An `adaptive` program: `private_quantile`, noisy `magnitude_counts`, then "
+        "`recentred_mean`, `joint_mean` or `known_size_mean`. Epsilon with delta is met by "
+        "the zCDP curve.",
+        adding="the budget",
+        replacing="the budget",
+        sources=["Canonne, Kamath, Steinke 2020, proposition 12"],
+    ),
+    examples=lambda: [
+        example(records(), rho=0.1),
+        example(records(), epsilon=1, delta=1e-6, confidence=0.9, sampling=True),
+        example(records(size=2000, metric=ChangeOneDistance()), epsilon=3),
+    ],
+)
+def unbounded_mean(
+    space: Space[Rows],
+    budget: PrivacyBudget[Any] | None = None,
+    *,
+    rho: Number | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    confidence: Number | None = None,
+    sampling: bool = False,
+) -> Measurement[Space[Rows], Any, float | Estimate]:
+    """The mean of one column of which no bounds are known. ``mean`` without bounds picks it.
+
+    A part of the budget finds a median, then how far the values reach on either side of it. The
+    values are clipped there. The rest of the budget is for the mean of the clipped values.
+
+    Args:
+        budget: ``dp.epsilon(1)``, say: the same as ``epsilon=1``.
+        rho: The budget of zero-concentrated privacy.
+        epsilon: The budget of pure privacy; with ``delta`` of approximate privacy.
+        delta: With ``epsilon``.
+        confidence: As for ``mean``. The interval is for the mean of the clipped values.
+        sampling: As for ``mean``.
+
+    Returns:
+        A number, or with a confidence an ``Estimate``. Values beyond 2^300 in size count as 2^300.
+        The number of rows may be too small for bounds. The release is then a private median, and
+        with fewer rows still it is 0. ``explain()`` says before how many are too few. An
+        ``Estimate`` says it of its release: ``too_few`` is True. A number alone does not. The
+        interval is then everything up to 2^300, as it is where all rows that show are equal.
+        Missing values are left out. Where the number of rows is public they count as the middle of
+        the bounds that were found.
+
+    Raises:
+        ParameterError: If the budget is missing or impossible, or if the number of rows is public
+            and too small even for a median.
+        SpaceError: If the rows have more than one column.
+
+    Example:
+        >>> import opendp_lite as dp, numpy as np
+        >>> incomes = np.random.default_rng(0).lognormal(10, 1, 20_000)
+        >>> estimate = dp.estimators.unbounded_mean(rho=0.03)(incomes)
+        >>> bool(abs(estimate / incomes.mean() - 1) < 0.03)
+        True
+    """
+    request = Request.of("mean", confidence, sampling, rho, epsilon, delta)
+    return learned_mean(space, request)
+
+
+def learned_mean(space: Space[Rows], request: Request) -> Measurement[Space[Rows], Any]:
+    """The whole estimator, for a request that was read."""
+    if space.domain.columns != 1:
+        raise SpaceError(
+            f"mean is the mean of one column, the rows have {space.domain.columns}. Put select() "
+            "before it, or use multivariate_mean()"
+        )
+    budget, size = request.whole.with_choices(), space.domain.size
+    plan = SearchPlan.of(space, budget)
+    if size is not None and not _shows_median(plan, size, size):
+        plan.require(size, "mean", "Give bounds, as in dp.mean(0, 100, epsilon=1), or")
+
+    def program(ask: Ask[Any]) -> float | Estimate:
+        return _Run(BoundsSearch(ask, plan), request).mean()
+
+    made = programmed(space, program, budget.measure, budget.amount, "")
+    spent = _SpentOnSearch(plan, size, request)
+    return budget.with_claimed_loss(made).explained(spent, simulate=_unforeseen)
+
+
+def _unforeseen(*_: object) -> NoReturn:
+    raise ParameterError(
+        "expected_error: the error of a mean without bounds depends on how far the values reach, "
+        "which no guess of the mean tells. Plan with bounds that you think fit: "
+        "dp.expected_error(dp.mean(0, 100, epsilon=1), n=1000, guess=40). Without bounds expect "
+        "about one and a half times that with 10 000 rows or more, and twice with a pure epsilon"
+    )
+
+
+@attrs.frozen
+class _Planned:
+    """The shares of the budget by which it is found how far values reach, for so many rows.
+
+    Args:
+        plan: How counts err.
+        rows: The number of rows, or about that.
+    """
+
+    plan: SearchPlan
+    rows: float
+
+    @property
+    def enough(self) -> bool:
+        """Whether tails are worth a look of their own."""
+        return self.rows >= _ENOUGH * self.plan.deviation(self._for_tails)
+
+    @property
+    def first(self) -> float:
+        """For counts of doublings."""
+        plain = max(self.plan.for_plain(self.rows), _LEAST_LOOK)
+        usual = _MOST_PLAIN_LOOK if self.enough else self._most
+        return max(plain, min(self._for_sparse, usual))
+
+    @property
+    def again(self) -> float:
+        """For a second look where the first saw nothing; 0 with few rows."""
+        return max(self._most - self.first, 0.0) if self.enough else 0.0
+
+    @property
+    def last(self) -> float:
+        """For a last look: where no rows show, a mean needs no more than what is left."""
+        so_far = self.plan.for_median(self.rows) + max(self.first, self._most)
+        return max(_MOST_LOOKED - so_far, 0.0)
+
+    @property
+    def tails(self) -> float:
+        """For finer counts of the tails; 0 with few rows."""
+        return self._for_tails if self.enough else 0.0
+
+    def bits(self, coarse: Sides, ends: tuple[int, int]) -> int:
+        """How finely tails are looked at, by the rows that show in doublings."""
+        if not self.enough:
+            return 0
+        shown = sum(float(side.between(*ends).cells[1:].sum()) for side in coarse)
+        for_each = shown / self.plan.deviation(self.tails) / _ENOUGH
+        return next(
+            (fewer for fewer in range(_CUTS) if for_each < 2.0 ** (1 + fewer - _CUTS)), _CUTS
+        )
+
+    @property
+    def _most(self) -> float:
+        return min(_MOST_LOOK, _MOST_LOOKED - self.plan.for_median(self.rows))
+
+    @property
+    def _for_sparse(self) -> float:
+        return self.plan.share_for(_SPARSE_SHARE * self.rows / self.plan.doubts.anywhere)
+
+    @property
+    def _for_tails(self) -> float:
+        return _FOR_PURE_TAILS if self.plan.power == 1 else _FOR_TAILS
+
+
+@attrs.frozen
+class _Run:
+    """One run: public numbers, and releases so far."""
+
+    search: BoundsSearch
+    request: Request
+
+    def mean(self) -> float | Estimate:
+        """The estimate."""
+        rows = self.search.rows()
+        if not self.search.plan.succeeds(rows):
+            return self._without_bounds(rows)
+        middle = self.search.middle(rows)
+        reaches = self._reaches(middle, rows)
+        found = self._within(*around(middle, *reaches))
+        if any(reaches) or not isinstance(found, Estimate):
+            return found
+        return attrs.evolve(found, **_ANYWHERE)
+
+    def _reaches(self, middle: float, rows: float) -> tuple[float, float]:
+        """How far from the middle values are clipped, below and above it."""
+        plan, shares = self.search.plan, _Planned(self.search.plan, rows)
+        coarse, looks = self._looked(middle, shares)
+        wide, close = (window(coarse, farther) for farther in (_FARTHER, plan.doubts.unseen))
+        if wide is None or close is None:
+            return 0.0, 0.0
+        safe = [side.end(side.last()) if side.last() else 0.0 for side in coarse]
+        bits = shares.bits(coarse, wide) if looks == 1 else 0
+        if bits:
+            ends = close if bits == _CUTS else wide
+            sides = self.search.sides(middle, ends, bits, plan.part(shares.tails))
+        else:
+            below, above = coarse
+            sides = below.between(*wide), above.between(*wide)
+        lower, upper = (Tail.of(side, end) for side, end in zip(sides, safe, strict=True))
+        low, high = (side.total() / rows for side in sides)
+        mean, fixed = high - low, self._size is not None
+        return cheapest(lower, upper, self._deviation(), mean=mean, fixed_size=fixed)
+
+    def _looked(self, middle: float, shares: _Planned) -> tuple[Sides, int]:
+        """Counts of doublings, and how many looks it took until rows showed."""
+        found, looks = self._doublings(middle, shares.first), 1
+        if shares.again and not _show(found):
+            found, looks = _together(found, self._doublings(middle, shares.again)), 2
+        if shares.last and not _show(found):
+            found, looks = self._looked_last(found, middle, shares.last), looks + 1
+        ends = window(found, _FARTHER)
+        if looks == 1 and ends and shares.tails and not shares.bits(found, ends):
+            found, looks = _together(found, self._doublings(middle, shares.tails)), 2
+        return found, looks
+
+    def _looked_last(self, found: Sides, middle: float, share: float) -> Sides:
+        """At blocks, or at doublings if a sum of noises has shorter tails than one of them."""
+        if self.search.plan.power == 1:
+            return _together(found, self._doublings(middle, share))
+        return _with_blocks(found, self.search.blocks(middle, self.search.plan.part(share)))
+
+    def _doublings(self, middle: float, share: float) -> Sides:
+        return self.search.doublings(middle, self.search.plan.part(share))
+
+    def _deviation(self) -> float:
+        """Of the noise that what is left buys."""
+        left = self.search.plan.argument(self.search.ask.left)
+        return budget_of("mean", **left).deviation(self.search.plan.unit)
+
+    @property
+    def _size(self) -> int | None:
+        return self.search.ask.space.domain.size
+
+    def _within(self, lower: Fraction, upper: Fraction) -> float | Estimate:
+        """The mean in bounds, for all that is left."""
+        ask, plan = self.search.ask, self.search.plan
+        chosen: Any = joint_mean if plan.power == 1 else recentred_mean
+        if self._size is not None:
+            chosen = known_size_mean
+        mean: Mechanism[Space[Rows], Any, float | Estimate] = chosen(
+            lower,
+            upper,
+            **plan.argument(ask.left),
+            confidence=self.request.confidence,
+            sampling=self.request.sampling,
+        )
+        found = ask(mean)
+        return attrs.evolve(found, clipped=True) if isinstance(found, Estimate) else found
+
+    def _without_bounds(self, rows: float) -> float | Estimate:
+        """A median where there are rows enough for one, else 0."""
+        plan, value = self.search.plan, 0.0
+        if _shows_median(plan, rows, self._size):
+            value = self.search.median(self.search.ask.left, _COARSE_BITS)
+        confidence = self.request.confidence
+        if confidence is None:
+            return value
+        return Estimate(
+            value,
+            confidence=confidence,
+            rows=rows,
+            sampling=self.request.sampling,
+            too_few=True,
+            **_ANYWHERE,
+        )
+
+
+def _show(sides: Sides) -> bool:
+    """Whether enough is seen: half of the rows are on either side of a median, or equal to it."""
+    seen = [side.last() > 0 for side in sides]
+    middle = sides[0]
+    return all(seen) or (any(seen) and middle.cells[0] > middle.doubts.beside * middle.deviation)
+
+
+def _together(sides: Sides, others: Sides) -> Sides:
+    below, above = (one.together(two) for one, two in zip(sides, others, strict=True))
+    return below, above
+
+
+def _with_blocks(sides: Sides, blocks: Sides) -> Sides:
+    below, above = (one.with_blocks(two) for one, two in zip(sides, blocks, strict=True))
+    return below, above
+
+
+def _shows_median(plan: SearchPlan, rows: float, size: int | None) -> bool:
+    """Whether so many rows, as they are or as a noisy count has it, show a median."""
+    if size is not None:
+        return plan.slope(1.0) * size > _FEWEST
+    doubt = _SURELY * plan.doubts.beside * plan.part(plan.for_count).deviation(plan.unit)
+    return plan.slope(1 - plan.for_count) * (rows - doubt) > _FEWEST
+
+
+def _fewest(enough: Callable[[float], bool]) -> int:
+    """About how many rows are enough."""
+    rows = 1
+    while not enough(rows):
+        rows += 1 + rows // 100
+    return rows
+
+
+@attrs.frozen
+class _SpentOnSearch:
+    """What is spent on what, and what is assumed: worked out when it is shown."""
+
+    plan: SearchPlan
+    size: int | None
+    request: Request
+
+    def __str__(self) -> str:
+        if self.size is not None and not self.plan.succeeds(self.size):
+            return self._too_few(self.size)
+        return "\n".join(
+            [
+                "the estimator is unbounded_mean: no bounds were given",
+                *self._say_spent(),
+                f"  the rest is for {self._last()} between the bounds that were found",
+                "assumed: nothing for privacy; for accuracy, that the values make one bulk",
+                "  values beyond the bounds that were found are clipped, and no interval shows it",
+                f"interval: {self._interval()}",
+            ]
+        )
+
+    def _too_few(self, size: int) -> str:
+        return "\n".join(
+            [
+                "the estimator is unbounded_mean, but the release is no mean: it is a median",
+                f"  {size} rows are too few to find bounds in private with this budget",
+                f"  give bounds, or {self.plan.enough(size)}",
+            ]
+        )
+
+    def _say_spent(self) -> list[str]:
+        plan = self.plan
+        if self.size is not None:
+            shares = _Planned(plan, self.size)
+            reached = shares.first + shares.tails
+            return [
+                f"  {plan.for_median(self.size):.2g} of the budget finds a median, {reached:.2g} "
+                "how far the values reach"
+            ]
+        return [
+            f"  {plan.for_count:.0%} of the budget counts the rows: it says how to divide the rest",
+            "  about 1 % finds a median, 15 to 21 % how far the values reach, more for few rows",
+            f"  with fewer than about {_fewest(plan.succeeds)} rows the release is a private "
+            f"median, with fewer than about {_fewest(self._shows_median)} it is 0",
+            f"  {self._sign()}",
+        ]
+
+    def _shows_median(self, rows: float) -> bool:
+        return _shows_median(self.plan, rows, None)
+
+    def _sign(self) -> str:
+        if self.request.confidence is None:
+            return "the number does not show which it is: confidence=0.95 adds too_few, which does"
+        return "too_few of the release then says so, as a noisy count has it"
+
+    def _last(self) -> str:
+        if self.size is not None:
+            return "known_size_mean"
+        return "joint_mean" if self.plan.power == 1 else "recentred_mean"
+
+    def _interval(self) -> str:
+        if self.request.confidence is None:
+            return "add confidence=0.95 to get one with each release"
+        return "each release has one, for the mean of the clipped values"

@@ -1,0 +1,376 @@
+"""The mean of rows in a ball, with independent noises on their sum and their number."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import exp, log, sqrt
+from typing import Any, cast
+
+import numpy as np
+
+from opendp_lite.base.errors import ParameterError
+from opendp_lite.bodies.body import Bounds, to_floats
+from opendp_lite.combinators.adaptive_programs import Ask, programmed
+from opendp_lite.combinators.composing import compose
+from opendp_lite.estimators.columns.noisy_mean import (
+    dyadic,
+    for_columns,
+    gaussian_share,
+    noisy_mean,
+    of_ball,
+)
+from opendp_lite.estimators.parts.budget import concentrate, pure
+from opendp_lite.estimators.parts.noisy_totals import (
+    Floats,
+    NoisyTotals,
+    RatioOfNoisySums,
+    moderate,
+    require_private_size,
+)
+from opendp_lite.estimators.parts.request import Request
+from opendp_lite.measurements.quantile.private_quantile import private_quantile
+from opendp_lite.measures.divergences import MaxDivergence, ZeroConcentratedDivergence
+from opendp_lite.numbers.exact import Number, nearest, open_probability, positive
+from opendp_lite.pipeline.core import Measurement
+from opendp_lite.pipeline.steps import Mechanism, mechanism
+from opendp_lite.spaces.domains import Rows
+from opendp_lite.spaces.space import Space, example, records
+from opendp_lite.spelling.description import Proof
+from opendp_lite.transformations.bounding import center, clamp, clip_to_norm, scale
+from opendp_lite.transformations.counting import count
+from opendp_lite.transformations.powers import norm
+from opendp_lite.transformations.products import simplex_augment
+from opendp_lite.transformations.sums import sum
+
+
+@mechanism(
+    does="The mean of each column for rows in an l2 ball, with Gaussian noise.",
+    changes=(
+        "Longer rows are shortened to the radius. A row with a missing value is left out; where "
+        "the number of rows is public, a missing value counts as 0."
+    ),
+    proof=Proof(
+        "`clip_to_norm`, `sum`, Gaussian noise; with n private a noisy count, composed.",
+        adding="the budget",
+        replacing="the budget",
+        sources=["Kulesza, Suresh, Wang 2024"],
+    ),
+    examples=lambda: [example(records(columns=["age", "visits"]), 5, rho=0.1)],
+)
+def gaussian_mean(
+    space: Space[Rows],
+    radius: Number,
+    *,
+    rho: Number,
+    confidence: Number | None = None,
+    sampling: bool = False,
+) -> Measurement[Space[Rows], ZeroConcentratedDivergence]:
+    """The mean of each column for rows in an l2 ball, with Gaussian noise.
+
+    Args:
+        radius: The radius r of the ball. Longer rows are shortened to it.
+        rho: The budget. A share 1 / (2 sqrt(d) + 2) of it is for the number of rows, where that is
+            private and there are d columns.
+        confidence: As for ``mean``.
+        sampling: As for ``mean``.
+
+    Returns:
+        d numbers, together of length at most r. With a confidence a tuple of d ``Estimate``, each
+        with an interval for its column alone. Where the number of rows is private, rows with a
+        missing value are left out. Where it is public, a missing value counts as 0.
+
+    Example:
+        >>> import opendp_lite as dp, numpy as np
+        >>> rows = np.full((4000, 2), [3.0, 4.0])
+        >>> (dp.records(columns=2) >> dp.estimators.gaussian_mean(5, rho=0.03))(rows).round(0)
+        array([3., 4.])
+    """
+    budget = concentrate(moderate(rho, "rho"))
+    request = Request.within(budget, "gaussian_mean", confidence, sampling)
+    return _ball_mean(space, radius, request, gaussian_share(space.domain.columns))
+
+
+@mechanism(
+    does="The mean of each column for rows in an l2 ball, with Laplace noise.",
+    changes=(
+        "Longer rows are shortened to the radius. A row with a missing value is left out; where "
+        "the number of rows is public, a missing value counts as 0."
+    ),
+    proof=Proof(
+        "The l1 distance in the l2 ball is at most sqrt(d) times the l2 distance (erratum 1.5.1).",
+        adding="the budget",
+        replacing="the budget",
+    ),
+    examples=lambda: [example(records(columns=["age", "visits"]), 5, epsilon=0.1)],
+)
+def laplace_mean(
+    space: Space[Rows],
+    radius: Number,
+    *,
+    epsilon: Number,
+    confidence: Number | None = None,
+    sampling: bool = False,
+) -> Measurement[Space[Rows], MaxDivergence]:
+    """The mean of each column for rows in an l2 ball, with Laplace noise.
+
+    Args:
+        radius: The radius r of the ball. Longer rows are shortened to it.
+        epsilon: The budget. A share 1 / (1 + d^(2/3)) of it is for the number of rows, where that
+            is private and there are d columns.
+        confidence: As for ``mean``.
+        sampling: As for ``mean``.
+
+    Returns:
+        d numbers, together of length at most r. With a confidence a tuple of d ``Estimate``, each
+        with an interval for its column alone. Where the number of rows is private, rows with a
+        missing value are left out. Where it is public, a missing value counts as 0.
+
+    Example:
+        >>> import opendp_lite as dp, numpy as np
+        >>> rows = np.full((4000, 2), [3.0, 4.0])
+        >>> (dp.records(columns=2) >> dp.estimators.laplace_mean(5, epsilon=1))(rows).round(0)
+        array([3., 4.])
+    """
+    weight = space.domain.columns ** (2 / 3)
+    budget = pure(moderate(epsilon, "epsilon"))
+    request = Request.within(budget, "laplace_mean", confidence, sampling)
+    return _ball_mean(space, radius, request, weight / (weight + 1))
+
+
+def _ball_mean(
+    space: Space[Rows], radius: Number, request: Request, share: float
+) -> Measurement[Space[Rows], Any]:
+    """The estimator, with a share of the budget for the sum where the number of rows is private."""
+    length, budget, size = moderate(radius, "radius"), request.budget, space.domain.size
+    total = clip_to_norm(length) >> sum()
+    part = Fraction(1) if size is not None else Fraction(share).limit_denominator(10**6)
+    of_sum, of_rows = budget.part(part), budget.part(1 - part)
+    moved = budget.reach(total, space)
+    off = 0.0 if size is not None else of_rows.scale(float(cast(Fraction, space.unit)))
+    scales = np.array([of_sum.scale(moved), 0.0]), np.array([0.0, off])
+    noisy = total >> of_sum.noise()
+    if size is None:
+        noisy = compose(noisy, count() >> of_rows.noise())
+    return of_ball(space, request, length, noisy, budget.family.errors(*scales))
+
+
+@mechanism(
+    does="The mean of columns with bounds of their own, with noise that fits the widths.",
+    changes=(
+        "Values beyond the bounds are clipped to them. A row with a missing value is left out; "
+        "where the number of rows is public, a missing value counts as the middle of its column's "
+        "bounds."
+    ),
+    proof=Proof(
+        "Columns are scaled so that the box becomes one with equal noise. The scaled row "
+        "moves by the diameter of that box (erratum 1.4.1).",
+        adding="the budget",
+        replacing="the budget",
+        sources=["Poulsen, *DP vector aggregation for multivariate Gaussian data*"],
+    ),
+    examples=lambda: [example(records(columns=["age", "visits"]), 0, [1, 2.5], rho=1)],
+)
+def elliptical_mean(
+    space: Space[Rows], lower: Bounds, upper: Bounds, *, rho: Number
+) -> Measurement[Space[Rows], ZeroConcentratedDivergence, Floats]:
+    """The mean of columns with bounds of their own, with noise that fits the widths.
+
+    Args:
+        lower: The lower bound: a number, or one for each column.
+        upper: The upper bound, likewise.
+        rho: The budget. A share 1 / (2 sqrt(d) + 2) of it is for the number of rows, where that is
+            private and there are d columns.
+
+    Returns:
+        A mean between the bounds for each column. Where the number of rows is private, rows with
+        a missing value are left out. Where it is public, a missing value counts as the middle of
+        its column's bounds.
+
+    Raises:
+        ParameterError: If a lower bound is not below its upper.
+
+    Example:
+        >>> import opendp_lite as dp, numpy as np
+        >>> rows = np.full((4000, 2), [3.0, 400.0])
+        >>> mean = dp.estimators.elliptical_mean(0, [10, 1000], rho=0.03)
+        >>> (dp.records(columns=2) >> mean)(rows).round(-1)
+        array([  0., 400.])
+    """
+    low, high = (for_columns(each, "bounds", space, "elliptical_mean") for each in (lower, upper))
+    if any(least >= most for least, most in zip(low, high, strict=True)):
+        raise ParameterError("elliptical_mean: each lower bound must be below its upper bound")
+    middle = tuple((least + most) / 2 for least, most in zip(low, high, strict=True))
+    widths = [moderate(most - least, "a width") for least, most in zip(low, high, strict=True)]
+    factors = dyadic(1 / np.sqrt(to_floats(tuple(widths)) / 2))
+
+    def back(mean: Floats) -> Floats:
+        return (to_floats(middle) + mean / to_floats(factors)).clip(to_floats(low), to_floats(high))
+
+    rows = clamp(lower, upper) >> center(middle) >> scale(factors)
+    return noisy_mean(space, rows, moderate(rho, "rho"), back).bind(space)
+
+
+_SEARCH = 100
+_NATS = 2
+Zcdp = ZeroConcentratedDivergence
+
+
+@mechanism(
+    does="The mean of columns whose spread is public, with noise that fits it.",
+    changes="Rows far from the middle, seen in sigmas, are shortened.",
+    proof=Proof(
+        "Public scaling, `clip_to_norm`, Gaussian noise (errata 1.4.1 and 1.4.3).",
+        adding="the budget",
+        replacing="the budget",
+        sources=[
+            ("Poulsen, *DP vector aggregation for multivariate Gaussian data*, theorem 4"),
+            "Laurent and Massart 2000, lemma 1",
+        ],
+    ),
+    examples=lambda: [
+        example(
+            records(columns=["age", "visits"]),
+            [1, 0.1],
+            rho=1,
+            middle=[3, 4],
+            beyond=0.1,
+            searched=True,
+        ),
+    ],
+)
+def scaled_mean(
+    space: Space[Rows],
+    sigma: Bounds,
+    *,
+    rho: Number,
+    middle: Bounds = 0,
+    beyond: Number = 0.03,
+    searched: bool = False,
+) -> Measurement[Space[Rows], ZeroConcentratedDivergence, Floats]:
+    """The mean of columns whose spread is public, with noise that fits it.
+
+    Args:
+        sigma: The standard deviations, known or estimated in private: a number, or one for each
+            column.
+        rho: The budget. About 1 / (2 sqrt(d) + 2) of it is for the number of rows, where that is
+            private and there are d columns.
+        middle: About where the columns lie: a number, or one for each.
+        beyond: The share of the rows that may be shortened.
+        searched: Whether the length to which rows are shortened is sought in private, with a
+            hundredth of rho. If not, it is a bound for normal rows.
+
+    Returns:
+        d numbers. Rows far from the middle, seen in sigmas, are shortened.
+
+    Example:
+        >>> import opendp_lite as dp, numpy as np
+        >>> rows = np.random.default_rng(0).normal(0, [1, 100], (20_000, 2))
+        >>> mean = dp.estimators.scaled_mean([1, 100], rho=0.03)
+        >>> (dp.records(columns=2) >> mean)(rows).round(-1) + 0
+        array([0., 0.])
+    """
+    given = for_columns(sigma, "sigma", space, "scaled_mean")
+    spreads = to_floats(tuple(moderate(each, "sigma") for each in given))
+    total = float(spreads.sum())
+    factors = dyadic(1 / np.sqrt(spreads * total))
+    centers = for_columns(middle, "middle", space, "scaled_mean")
+    share = open_probability(beyond, "beyond")
+    tail = log(share.denominator) - log(share.numerator)
+    square = 1 + 2 * sqrt(tail) * float(np.linalg.norm(spreads)) / total
+    bound = sqrt(square + 2 * tail * float(spreads.max()) / total)
+    whole = moderate(rho, "rho")
+    rows = center(centers) >> scale(factors)
+
+    def back(mean: Floats) -> Floats:
+        return to_floats(centers) + mean / to_floats(factors)
+
+    def mean_within(radius: float, loss: Fraction) -> Mechanism[Space[Rows], Zcdp]:
+        return noisy_mean(space, rows >> clip_to_norm(radius), loss, back)
+
+    def program(ask: Ask[Zcdp]) -> Any:
+        ends = (bound / exp(_NATS), bound * exp(_NATS))
+        length = private_quantile(1 - share, bounds=ends, scale="log", rho=whole / _SEARCH)
+        return ask(mean_within(ask(rows >> norm() >> length), ask.left))
+
+    if searched:
+        spent = f"rho / {_SEARCH} is for the radius, the rest for the sum"
+        return programmed(space, program, Zcdp(), whole, spent)
+    return mean_within(bound, whole).bind(space)
+
+
+@mechanism(
+    does="The mean of each of several columns that are never negative and of a bounded total.",
+    changes=(
+        "Entries are clipped to [0, R], then a row of a larger total is shortened to R, the "
+        "largest total. Rows with a missing value are left out."
+    ),
+    proof=Proof(
+        "`simplex_augment` for d columns (errata 1.1.3 and 1.1.4), `sum`, noise.",
+        adding="the budget",
+        replacing="-",
+        sources=["Fitzsimons, Honaker, Shoemate, Singhal, *Free Lunch*, appendix B"],
+    ),
+    examples=lambda: [
+        example(records(columns=["age", "visits"]), 10, epsilon=0.1),
+        example(records(columns=["age", "visits"]), 10, epsilon=0.1, confidence=0.9, sampling=True),
+    ],
+)
+def simplex_vector_mean(
+    space: Space[Rows],
+    total: Number,
+    *,
+    rho: Number | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    confidence: Number | None = None,
+    sampling: bool = False,
+) -> Measurement[Space[Rows], Any]:
+    """The mean of each of several columns that are never negative and of a bounded total.
+
+    Args:
+        total: The largest total R of a row. Entries are clipped to [0, R], then a row of a larger
+            total is shortened to R. Rows with a missing value are left out.
+        rho: The budget of zero-concentrated privacy.
+        epsilon: The budget of pure privacy; with ``delta`` of approximate privacy.
+        delta: With ``epsilon``.
+        confidence: As for ``mean``.
+        sampling: As for ``mean``.
+
+    Returns:
+        d numbers, none below 0, of a total of at most R. With a confidence a tuple of d
+        ``Estimate``, each with an interval for its column alone.
+
+    Raises:
+        SpaceError: If the number of rows is public.
+
+    Example:
+        >>> import opendp_lite as dp, numpy as np
+        >>> rows = np.tile([1.0, 2.0, 0.0], (20_000, 1))
+        >>> means = dp.records(columns=3) >> dp.estimators.simplex_vector_mean(4, epsilon=1)
+        >>> means(rows).round(1) + 0
+        array([1., 2., 0.])
+    """
+    bound = positive(total, "simplex_vector_mean: total")
+    require_private_size(space, "simplex_vector_mean")
+    request = Request.of("simplex_vector_mean", confidence, sampling, rho, epsilon, delta)
+    budget, most, columns = request.budget, nearest(bound), space.domain.columns
+    inside = clamp(0, bound) >> clip_to_norm(bound, p=1)
+    summed = inside >> simplex_augment() >> sum()
+    scale = budget.scale(budget.reach(summed, space))
+    about = most / (columns + 1)
+    errors = budget.family.shared_errors(scale, columns + 1, most)
+    ratio = RatioOfNoisySums(0.0, most, about, errors)
+
+    def vector(sums: Any) -> Floats:
+        found = np.asarray(sums, dtype=np.float64)
+        rows = max(float(found.sum()) / most, 1.0)
+        entries: Floats = np.clip(found[:-1] / rows, 0.0, most)
+        return entries * min(most / max(float(entries.sum()), most), 1.0)
+
+    def totals(sums: Any) -> list[NoisyTotals]:
+        rows = float(np.sum(sums)) / most
+        return [NoisyTotals(ratio, float(entry) - about * rows, rows) for entry in sums[:-1]]
+
+    made = request.of_columns(space, inside, summed >> budget.noise(), vector, totals)
+    explanation = "all sums, and what each row lacks to the total, share one noise"
+    return request.whole.with_claimed_loss(made).explained(explanation)

@@ -1,0 +1,361 @@
+"""Noisy counts of magnitudes on one side of a column, and what certainly shows in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+from math import sqrt
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from opendp_lite.base.errors import ParameterError
+from opendp_lite.combinators.adaptive_programs import Ask
+from opendp_lite.estimators.parts.budget import Budget
+from opendp_lite.estimators.parts.noisy_totals import Floats
+from opendp_lite.measurements.quantile.private_quantile import private_quantile
+from opendp_lite.measures.divergences import MaxDivergence
+from opendp_lite.numbers.exact import nearest
+from opendp_lite.spaces.domains import Rows
+from opendp_lite.spaces.space import Space, row_metric
+from opendp_lite.transformations.bounding import center
+from opendp_lite.transformations.counting import count
+from opendp_lite.transformations.magnitudes import magnitude_counts
+from opendp_lite.transformations.rows import select
+
+_LIKELY: Final = 3.0
+
+
+@attrs.frozen
+class Doubts:
+    """What noise does to counts, in standard deviations of the noise.
+
+    Args:
+        anywhere: How far it may lift any of thousands of cells that are empty; in less than one run
+            of 10^4.
+        beside: How far it may lift the cell next to one that holds rows.
+        together: How far it may lift any sum of some dozens of cells, up to the outermost.
+        unseen: So many doublings beyond the last that shows rows, others may lie unseen.
+        unlikely: The negative logarithm of the likelihood of noise, less a constant.
+        side_by_side: As ``anywhere``, for the sum of so many cells.
+    """
+
+    anywhere: float
+    beside: float
+    together: float
+    unseen: int
+    unlikely: Callable[[Floats], Floats]
+    side_by_side: dict[int, float]
+
+
+def _normally(noise: Floats) -> Floats:
+    return noise**2 / 2
+
+
+def _as_laplace(noise: Floats) -> Floats:
+    return np.abs(noise) * sqrt(2)
+
+
+NORMAL: Final = Doubts(5.6, 3.0, 4.0, 1, _normally, {1: 5.6, 2: 7.92, 4: 11.2})
+LAPLACE: Final = Doubts(12.4, 4.2, 5.0, 2, _as_laplace, {1: 12.4, 2: 14.1, 4: 16.6})
+"""Sums of Laplace noises have shorter tails than one of them."""
+
+
+@attrs.frozen(eq=False)
+class Side:
+    """Noisy counts of one side of a column, from the middle outwards.
+
+    Args:
+        cells: The counts; the first is of the cell in the middle.
+        least: The cell in the middle ends at 2^least.
+        bits: Each doubling has 2^bits cells. Below 0, each cell has 2^-bits doublings.
+        deviation: Of the noise on each count.
+        doubts: How far that noise goes.
+        shown: Other counts show that rows reach up to this cell, or 0.
+    """
+
+    cells: Floats
+    least: int
+    bits: int
+    deviation: float
+    doubts: Doubts
+    shown: int = 0
+
+    def end(self, cell: int) -> float:
+        """The far end of a cell."""
+        doublings, within = divmod(cell, 2**self.bits)
+        return float(2.0 ** (self.least + doublings) * (1 + within / 2**self.bits))
+
+    @property
+    def ends(self) -> Floats:
+        """The far ends of all cells."""
+        return np.array([self.end(cell) for cell in range(len(self.cells))])
+
+    def last(self) -> int:
+        """The last cell in which rows are seen; 0 where none are."""
+        found, total = self.shown, np.append(0.0, np.cumsum(self.cells[1:]))
+        for width, doubt in self.doubts.side_by_side.items():
+            seen = np.flatnonzero(total[width:] - total[:-width] > doubt * self.deviation)
+            if len(seen):
+                first = int(seen[-1]) + 1
+                best = first + int(np.argmax(self.cells[first : first + width]))
+                found = max(found, best)
+        some = self.doubts.beside * self.deviation
+        while 0 < found < len(self.cells) - 1 and self.cells[found + 1] > some:
+            found += 1
+        return found
+
+    def total(self) -> float:
+        """About the sum of the distances of the rows that show."""
+        ends = np.append(self.ends[0] / 2, self.ends)
+        middles = (ends[:-1] + ends[1:]) / 2
+        shown = slice(1, self.last() + 1)
+        return float(np.maximum(self.cells[shown], 0.0) @ middles[shown])
+
+    def between(self, least: int, most: int) -> Side:
+        """The doublings between 2^least and 2^most alone, where each is one cell."""
+        cells = self.cells[least - self.least : most - self.least + 1]
+        shown = max(self.shown - (least - self.least), 0)
+        return attrs.evolve(self, cells=cells, least=least, shown=shown)
+
+    def together(self, other: Side) -> Side:
+        """Both counts of the same cells, by inverse variances."""
+        total = self.deviation**2 + other.deviation**2
+        cells = (other.deviation**2 * self.cells + self.deviation**2 * other.cells) / total
+        deviation = self.deviation * other.deviation / sqrt(total)
+        return attrs.evolve(self, cells=cells, deviation=deviation)
+
+    def with_blocks(self, blocks: Side) -> Side:
+        """These counts, with counts of the same rows in blocks of neighbouring cells.
+
+        A block has one noise, so it shows rows that are spread over its cells. The counts of these
+        cells are moved by least squares, each by the same amount.
+        """
+        width = (len(self.cells) - 1) // (len(blocks.cells) - 1)
+        sums = self.cells[1:].reshape(-1, width).sum(axis=1)
+        alike = self.deviation**2 / (width * self.deviation**2 + blocks.deviation**2)
+        cells = self.cells.copy()
+        cells[1:] += np.repeat(alike * (blocks.cells[1:] - sums), width)
+        summed = attrs.evolve(
+            blocks, cells=np.append(0.0, sums), deviation=self.deviation * sqrt(width)
+        )
+        block = summed.together(blocks).last()
+        refined = attrs.evolve(self, cells=cells, deviation=self.deviation * sqrt(1 - alike))
+        return attrs.evolve(refined, shown=refined._last_of(block, width) if block else 0)
+
+    def _last_of(self, block: int, width: int) -> int:
+        """The last cell of a block from which on outwards rows show, or most of them do."""
+        end = block * width
+        outwards = np.cumsum(self.cells[end : end - width : -1])
+        enough = min(float(outwards.max()), self.doubts.beside * self.deviation)
+        return end - int(np.argmax(outwards >= enough))
+
+    def quantile(self, farthest: float, beyond: float) -> float:
+        """A distance with at most about so many rows beyond, the end of one of these cells.
+
+        ``farthest`` is the end of the last cell that may hold rows.
+        """
+        last = int(np.searchsorted(self.ends, farthest))
+        after = np.cumsum(self.cells[last:0:-1])
+        enough = np.flatnonzero(after >= max(beyond, _LIKELY * self.deviation))
+        return self.end(last - int(enough[0])) if len(enough) else self.end(last)
+
+
+LEAST_POWER: Final = -300
+MOST_POWER: Final = 300
+FARTHEST: Final = 2.0**MOST_POWER
+"""Values beyond it count as it."""
+Sides = tuple[Side, Side]
+_FINE: Final = 2**24
+_SMALLEST: Final = 2.0**-250
+_PRECISION: Final = 2.0**-40
+# The exponent at which a median among 2^30 cells to a doubling is missed once in 10^4 runs.
+_SURE: Final = 80.0
+_FINER: Final = 110.0
+_BITS, _FINEST_BITS = 30, 44
+# Of the rows in the fullest doubling of a smooth column, on one side of its median.
+_PLAIN_SHARE: Final = 0.13
+_BESIDE: Final = 5.0
+_MOST_LEARNED: Final = 0.75
+# Of blocks of four doublings: rows in one tail are spread over no more than two of them.
+_BLOCK_BITS: Final = -2
+# So many doublings nearer than the last that shows rows, they are looked for again.
+_NEARER: Final = 4
+# By how many doublings the nearer side may end before the other, and still be looked at.
+_MOST_APART: Final = 6
+_LEAST_MEDIAN: Final = 0.01
+_FOR_PURE_COUNT, _FOR_COUNT = 0.05, 0.02
+
+
+@attrs.frozen
+class SearchPlan:
+    """What is known before the data: how counts and medians err for a share of the budget.
+
+    Args:
+        budget: Of the search and of what follows it.
+        doubts: How far noise may lift an empty cell.
+        power: Noise goes with the share of the budget to the power of -1 / power.
+        reach: How far one unit moves the counts, in the norm of their noise.
+        rank: How far it moves the score of a median, up and down together.
+        unit: How many rows it is.
+    """
+
+    budget: Budget
+    doubts: Doubts
+    power: int
+    reach: float
+    rank: float
+    unit: float
+
+    @classmethod
+    def of(cls, space: Space[Rows], budget: Budget) -> SearchPlan:
+        """For a column of a space."""
+        pure, fixed = budget.measure == MaxDivergence(), row_metric(space).fixed_size
+        counts = select(0) >> magnitude_counts(LEAST_POWER, MOST_POWER)
+        return cls(
+            budget,
+            LAPLACE if pure else NORMAL,
+            1 if pure else 2,
+            budget.reach(counts, space),
+            float(space.unit) * (2 if fixed else 1),
+            float(space.unit),
+        )
+
+    def part(self, share: float) -> Budget:
+        """A share of the budget."""
+        return self.budget.part(Fraction(int(share * _FINE), _FINE))
+
+    def argument(self, amount: Fraction) -> dict[str, Fraction]:
+        """An amount as the argument of a step."""
+        return {self.budget.family.keyword: amount}
+
+    def deviation(self, share: float) -> float:
+        """Of each noisy count, for a share of the budget."""
+        return self.part(share).deviation(self.reach)
+
+    def share_for(self, deviation: float) -> float:
+        """The share at which noisy counts have this deviation."""
+        return (self.budget.deviation(self.reach) / deviation) ** self.power
+
+    def slope(self, share: float) -> float:
+        """How much one row weighs in the choice of a median."""
+        loss = float(self.budget.amount) * share
+        return (loss if self.power == 1 else float(np.sqrt(8 * loss))) / self.rank
+
+    @property
+    def for_count(self) -> float:
+        """The share for a first count of the rows."""
+        return _FOR_PURE_COUNT if self.power == 1 else _FOR_COUNT
+
+    def for_median(self, rows: float) -> float:
+        """The share at which a median is surely found."""
+        return max((_SURE / rows / self.slope(1.0)) ** self.power, _LEAST_MEDIAN)
+
+    def for_plain(self, rows: float) -> float:
+        """The share at which the fullest doublings of a smooth column are surely seen."""
+        return self.share_for(_PLAIN_SHARE * rows / (self.doubts.anywhere + _BESIDE))
+
+    def succeeds(self, rows: float) -> bool:
+        """Whether so many rows show their bounds."""
+        return self._need(rows) <= _MOST_LEARNED
+
+    def _need(self, rows: float) -> float:
+        return self.for_median(rows) + self.for_plain(rows)
+
+    def require(self, size: int, step: str, instead: str) -> None:
+        """Refuses a public number of rows that is too small."""
+        if self.succeeds(size):
+            return
+        raise ParameterError(
+            f"{step}: {size} rows are too few to find bounds in private with this budget. "
+            f"{instead} {self.enough(size)}"
+        )
+
+    def enough(self, size: int) -> str:
+        """The budget with which so many rows would show their bounds."""
+        times = self._need(size) / _MOST_LEARNED
+        amount = nearest(self.budget.amount) * times
+        name = self.budget.family.keyword
+        return f"a budget about {times:.2g} times as large, here {name}={amount:.2g}"
+
+
+@attrs.frozen
+class BoundsSearch:
+    """One search, in one column: public numbers, and what ``ask`` releases."""
+
+    ask: Ask[Any]
+    plan: SearchPlan
+    column: int = 0
+
+    def rows(self) -> float:
+        """The number of rows: public, or a first count."""
+        size = self.ask.space.domain.size
+        if size is not None:
+            return float(size)
+        noisy = count() >> self.plan.part(self.plan.for_count).noise()
+        return max(float(self.ask(select(self.column) >> noisy)), 1.0)
+
+    def middle(self, rows: float) -> float:
+        """A median, found so exactly as so many rows allow."""
+        share = self.plan.for_median(rows)
+        fine = self.plan.slope(share) * rows > _FINER
+        return self.median(self.plan.part(share).amount, _FINEST_BITS if fine else _BITS)
+
+    def median(self, amount: Fraction, bits: int) -> float:
+        """A median cut to so many bits. Where many rows share a short number, it is that number."""
+        choice: Any = partial(
+            private_quantile,
+            0.5,
+            bounds=(-FARTHEST, FARTHEST),
+            scale="asinh",
+            unit=1 / FARTHEST,
+            bits=bits,
+        )
+        found = self.ask(select(self.column) >> choice(**self.plan.argument(amount)))
+        half, exponent = np.frexp(found)
+        cut = float(np.ldexp(np.trunc(np.ldexp(half, bits + 1)), exponent - bits - 1))
+        return cut if abs(cut) > 2 / FARTHEST else 0.0
+
+    def doublings(self, middle: float, part: Budget) -> Sides:
+        """Noisy counts of the magnitudes below and above the middle, a doubling to a cell."""
+        return self.sides(middle, (LEAST_POWER, MOST_POWER), 0, part)
+
+    def blocks(self, middle: float, part: Budget) -> Sides:
+        """The same, with several doublings to a cell."""
+        return self.sides(middle, (LEAST_POWER, MOST_POWER), _BLOCK_BITS, part)
+
+    def sides(self, middle: float, ends: tuple[int, int], bits: int, part: Budget) -> Sides:
+        """Noisy counts of the magnitudes below and above the middle, between powers of two."""
+        counts = magnitude_counts(*ends, bits=bits) >> part.noise()
+        centred = select(self.column) >> center(Fraction(middle))
+        cells = np.asarray(self.ask(centred >> counts), dtype=np.float64)
+        half, deviation = len(cells) // 2, part.deviation(self.plan.reach)
+        below, above = (
+            Side(each, ends[0], bits, deviation, self.plan.doubts)
+            for each in (cells[half::-1], cells[half:])
+        )
+        return below, above
+
+
+def window(sides: Sides, farther: int) -> tuple[int, int] | None:
+    """The powers of two between which values end, as seen in doublings; None where none show.
+
+    They reach so many doublings farther than the last that shows rows.
+    """
+    seen = [side.last() + side.least for side in sides if side.last()]
+    if not seen:
+        return None
+    nearest_end = max(min(seen), max(seen) - _MOST_APART)
+    least = max(nearest_end - _NEARER, LEAST_POWER)
+    return least, min(max(seen) + farther, MOST_POWER)
+
+
+def around(middle: float, below: float, above: float) -> tuple[Fraction, Fraction]:
+    """Bounds so far from the middle, which floats tell apart."""
+    least = max(abs(middle), _SMALLEST) * _PRECISION
+    return (
+        Fraction(middle) - Fraction(max(below, least)),
+        Fraction(middle) + Fraction(max(above, least)),
+    )

@@ -1,0 +1,385 @@
+"""A budget that is divided, the noise that its parts buy, and how totals with it err."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+from math import log, sqrt
+from statistics import NormalDist
+from typing import Any, ClassVar, Final, cast
+
+import attrs
+import numpy as np
+
+from opendp_lite.base.errors import Argument, ParameterError
+from opendp_lite.estimators.parts.noisy_totals import (
+    Drawn,
+    Floats,
+    JointLaplace,
+    JointNoise,
+    JointNormal,
+    normal_below,
+)
+from opendp_lite.measurements.noise import exactly_one, gaussian, laplace
+from opendp_lite.measures.budgets import numbers_of
+from opendp_lite.measures.curve import Pair, curved_pair, gaussian_pair, gaussian_rho
+from opendp_lite.measures.divergences import (
+    ApproximateDivergence,
+    MaxDivergence,
+    ZeroConcentratedDivergence,
+)
+from opendp_lite.measures.measure import Measure
+from opendp_lite.measures.profile import ConcentratedProfile, gaussian_ratio
+from opendp_lite.numbers.exact import Number, nearest, open_probability, positive, rational_of_float
+from opendp_lite.numbers.norms import Norms
+from opendp_lite.pipeline.core import Measurement
+from opendp_lite.pipeline.steps import Mechanism
+
+_ONE_NODES: Final = 100
+_OTHER_NODES: Final = 40
+_LARGEST_ROOT: Final = 6.5
+_AROUND: Final = 4.5
+
+
+@attrs.frozen(eq=False)
+class SharedLaplace(JointNoise):
+    """The noise of a total less its share of the rows, and of the rows.
+
+    Of m totals with independent Laplace noises z of one ``scale``, which come to ``width`` times
+    the rows: (z_1 - (z_1 + ... + z_m) / m, (z_1 + ... + z_m) / width), which are uncorrelated.
+    """
+
+    scale: float
+    count: int
+    width: float
+
+    @property
+    def total_deviation(self) -> float:
+        return self.scale * sqrt(2 * (self.count - 1) / self.count)
+
+    @property
+    def rows_deviation(self) -> float:
+        return self.scale * sqrt(2 * self.count) / self.width
+
+    def below(self, theta: Floats, gap: Floats) -> Floats:
+        """Of (1 - a) z_1 - a (z_2 + ... + z_m), where a is the theta from 0 over the width.
+
+        Proof:
+            Laplace noise is a normal whose variance is twice an exponential. So the whole is one
+            whose variance is twice (1 - a)^2 E + a^2 G, with E of Gamma(1) and G of Gamma(m - 1).
+            Their roots have smooth densities, so sums over even steps will do.
+        """
+        share = np.asarray(theta)[..., None, None] / self.width + 1 / self.count
+        one, of_one = _roots(1, 0.0, _LARGEST_ROOT, _ONE_NODES)
+        middle = sqrt(self.count - 1)
+        ends = max(middle - _AROUND, 0.0), middle + _AROUND
+        others, of_others = _roots(self.count - 1, *ends, _OTHER_NODES)
+        variance = ((1 - share) * one[:, None]) ** 2 + (share * others) ** 2
+        scores = np.asarray(gap)[..., None, None] / (self.scale * np.sqrt(2 * variance))
+        found: Floats = np.einsum("...ij,i,j->...", normal_below(scores), of_one, of_others)
+        return found
+
+    def draw(self, runs: int, generator: np.random.Generator) -> Drawn:
+        noises = generator.laplace(scale=self.scale, size=(runs, self.count))
+        whole = noises.sum(axis=1)
+        return noises[:, 0] - whole / self.count, whole / self.width
+
+
+def _roots(shape: int, low: float, high: float, count: int) -> tuple[Floats, Floats]:
+    """Places in even steps, and how likely the root of a gamma variate is to be there."""
+    step = (high - low) / count
+    places: Floats = low + step * np.arange(0.5, count)
+    logs = (2 * shape - 1) * np.log(places) - places**2
+    weights: Floats = np.exp(logs - logs.max())
+    return places, weights / weights.sum()
+
+
+_RATES: Final = np.linspace(0.01, 0.99, 99)
+_ONE: Final = np.ones(1)
+
+
+@attrs.frozen
+class LaplaceFamily:
+    """Laplace noise, for pure privacy, and what an estimator must know of it.
+
+    An ``amount`` is a loss in ``measure``, an epsilon; the losses of several releases add up.
+    """
+
+    measure: ClassVar = MaxDivergence()
+    keyword: ClassVar = "epsilon"
+    """The argument by which steps take an amount."""
+    reporting_delta: ClassVar = Fraction(0)
+    """The delta at which a loss is reported as an epsilon."""
+
+    def noise(self, amount: Fraction) -> Mechanism[Any, Any]:
+        """The mechanism that costs this amount."""
+        return laplace(epsilon=amount)
+
+    def sensitivity(self, unit: Norms) -> float:
+        """The distance that sets the scale, of all norms of it."""
+        return float(cast(Fraction, unit.l1))
+
+    def scale(self, sensitivity: float, amount: Fraction) -> float:
+        """The scale of that noise: sigma of a Gaussian, b of a Laplace."""
+        return sensitivity / float(amount)
+
+    def deviation(self, scale: float) -> float:
+        """The standard deviation at a scale."""
+        return sqrt(2) * scale
+
+    def exceeded(self, scale: float, share: float, weights: Floats = _ONE) -> float:
+        """What the weighted sum of noises of a scale exceeds with at most this probability."""
+        most = float(weights.max())
+        if len(weights) == 1 or not most:
+            return scale * most * log(1 / (2 * share))
+        # Chernoff's bound: a noise of scale 1 has the moment generating function 1 / (1 - t^2).
+        logs = -np.log1p(-((_RATES[:, None] * weights / most) ** 2)).sum(axis=1)
+        return scale * most * float(np.min((logs - log(share)) / _RATES))
+
+    def errors(self, total: Floats, rows: Floats) -> JointNoise:
+        """Of a total and a number of rows that are combinations of noises of scale 1."""
+        return JointLaplace(total, rows)
+
+    def shared_errors(self, scale: float, count: int, width: float) -> JointNoise:
+        """Of one of ``count`` noisy totals, and of the rows that their sum tells."""
+        return SharedLaplace(scale, count, width)
+
+    def even_share(self, sensitivity: Fraction, width: Fraction) -> Fraction:
+        """The share of the sum at which its variance is that of the count times width^2."""
+        return sensitivity / (sensitivity + width)
+
+    def best_share(self, sensitivity: Fraction, distance: Fraction) -> Fraction:
+        """The share of the sum with the least error of a mean so far from what is subtracted."""
+        root = float(distance / sensitivity) ** (2 / 3)
+        return _for_both(1 / (1 + root))
+
+    def together(self, amount: Fraction) -> Fraction:
+        """The loss of noises that cost the amount together, each chosen by those before."""
+        return amount
+
+
+@attrs.frozen
+class GaussianFamily:
+    """Gaussian noise, for zero-concentrated privacy, with the methods of ``LaplaceFamily``.
+
+    Amounts are rhos.
+    """
+
+    measure: ClassVar = ZeroConcentratedDivergence()
+    keyword: ClassVar = "rho"
+    reporting_delta: ClassVar = Fraction(1, 10**6)
+
+    def noise(self, amount: Fraction) -> Mechanism[Any, Any]:
+        return gaussian(rho=amount)
+
+    def sensitivity(self, unit: Norms) -> float:
+        return float(cast(Fraction, unit.of(2)))
+
+    def scale(self, sensitivity: float, amount: Fraction) -> float:
+        return sensitivity / sqrt(2 * float(amount))
+
+    def deviation(self, scale: float) -> float:
+        return scale
+
+    def exceeded(self, scale: float, share: float, weights: Floats = _ONE) -> float:
+        return -scale * sqrt(weights @ weights) * NormalDist().inv_cdf(share)
+
+    def errors(self, total: Floats, rows: Floats) -> JointNoise:
+        return JointNormal(sqrt(total @ total), sqrt(rows @ rows))
+
+    def shared_errors(self, scale: float, count: int, width: float) -> JointNoise:
+        return JointNormal(scale * sqrt((count - 1) / count), scale * sqrt(count) / width)
+
+    def even_share(self, sensitivity: Fraction, width: Fraction) -> Fraction:
+        return sensitivity**2 / (sensitivity**2 + width**2)
+
+    def best_share(self, sensitivity: Fraction, distance: Fraction) -> Fraction:
+        return _for_both(float(sensitivity / (sensitivity + distance)))
+
+    def together(self, amount: Fraction) -> Fraction:
+        return gaussian_rho(2 * amount)
+
+
+NoiseFamily = LaplaceFamily | GaussianFamily
+
+
+def _for_both(share: float) -> Fraction:
+    """A share that leaves something for both."""
+    return Fraction(min(max(share, 0.001), 0.999)).limit_denominator(1000)
+
+
+_LARGEST_AMOUNT: Final = rational_of_float(1e30)
+_PRECISE: Final = 1e-12
+_LEAST_RHO: Final = 1e-60
+
+
+@attrs.frozen
+class Budget:
+    """A loss that may be divided: ``part(share)`` costs that share, and parts add up.
+
+    Args:
+        amount: The loss, in the measure of the family.
+        family: The noise that it buys.
+    """
+
+    amount: Fraction
+    family: NoiseFamily
+
+    def part(self, share: Fraction) -> Budget:
+        """A share of the budget."""
+        return Budget(self.amount * share, self.family)
+
+    def noise(self) -> Mechanism[Any, Any]:
+        """Noise that costs all of it."""
+        return self.family.noise(self.amount)
+
+    def scale(self, sensitivity: float) -> float:
+        """The scale of that noise: sigma of a Gaussian, b of a Laplace."""
+        return self.family.scale(sensitivity, self.amount)
+
+    def deviation(self, sensitivity: float) -> float:
+        """The standard deviation of that noise."""
+        return self.family.deviation(self.scale(sensitivity))
+
+    def reach(self, query: Any, space: Any) -> float:
+        """How far one unit of privacy moves the answer of a query, in the norm of this noise."""
+        return self.family.sensitivity(query.bind(space).output_space.unit)
+
+    @property
+    def measure(self) -> Measure[Any]:
+        """The measure in which parts add up to ``amount``."""
+        return self.family.measure
+
+    @property
+    def reporting_delta(self) -> Fraction:
+        """The delta at which the loss is reported as an epsilon."""
+        return self.family.reporting_delta
+
+    def with_claimed_loss(self, measurement: Measurement[Any, Any]) -> Measurement[Any, Any]:
+        """A measurement made of such noises, with its loss in the measure that was asked for."""
+        return measurement
+
+    def with_choices(self) -> Budget:
+        """The same budget for a program that also makes choices, which have no Gaussian curve."""
+        return self
+
+
+@attrs.frozen
+class ApproximateBudget(Budget):
+    """Epsilon at delta: Gaussian noises whose exact curve together meets it.
+
+    ``amount`` is the rho of these Gaussians, half of their ratio.
+
+    Proof:
+        Gaussian mechanisms compose by adding the squares of distance over sigma, also where each is
+        chosen by the answers before: Dong, Roth, Su 2022, theorem 4 and corollary 2.
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+
+    @property
+    def reporting_delta(self) -> Fraction:
+        return self.delta
+
+    def with_claimed_loss(self, measurement: Measurement[Any, Any]) -> Measurement[Any, Any]:
+        def privacy_map(distance: Any) -> Pair:
+            return self._pair(measurement.output_measure, measurement.privacy_map(distance))
+
+        return attrs.evolve(
+            measurement, output_measure=ApproximateDivergence(), privacy_map=privacy_map
+        )
+
+    def with_choices(self) -> Budget:
+        rho = concentrated_loss(self.epsilon, self.delta)
+        return ConvertedBudget(rho, GaussianFamily(), self.epsilon, self.delta)
+
+    def _pair(self, measure: Measure[Any], loss: Any) -> Pair:
+        ratio = measure.profile(loss).gaussian_ratio
+        return gaussian_pair(cast(Fraction, ratio), self.epsilon, self.delta)
+
+
+@attrs.frozen
+class ConvertedBudget(ApproximateBudget):
+    """Epsilon at delta, met by a zCDP loss: for noise and choices together.
+
+    ``amount`` is that loss.
+
+    Proof:
+        Canonne, Kamath, Steinke 2020, proposition 12.
+    """
+
+    def _pair(self, measure: Measure[Any], loss: Any) -> Pair:
+        (rho,) = numbers_of(loss)
+        curve = ConcentratedProfile(rho)
+        if rho == 0:
+            return curved_pair((Fraction(0), Fraction(0)), curve)
+        met = self.epsilon if rho == self.amount else curve.epsilon(self.delta)
+        return curved_pair((met, self.delta), curve)
+
+
+@lru_cache(maxsize=256)
+def concentrated_loss(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest rho, to 12 digits, whose zCDP curve certainly meets (epsilon, delta)."""
+    low, high = 0.0, float(gaussian_ratio(epsilon, delta)) / 2
+    while high - low > _PRECISE * high:
+        middle = (low + high) / 2
+        if ConcentratedProfile(Fraction(middle)).delta(epsilon) <= delta:
+            low = middle
+        else:
+            high = middle
+        if high < _LEAST_RHO:
+            raise ParameterError(
+                f"epsilon = {nearest(epsilon):g}, delta = {nearest(delta):g} would need infinite "
+                "noise; give a larger delta, or rho"
+            )
+    return Fraction(low)
+
+
+def pure(epsilon: Fraction) -> Budget:
+    """Epsilon under ``MaxDivergence``, with Laplace noise."""
+    return Budget(epsilon, LaplaceFamily())
+
+
+def concentrate(rho: Fraction) -> Budget:
+    """Rho under ``ZeroConcentratedDivergence``, with Gaussian noise."""
+    return Budget(rho, GaussianFamily())
+
+
+def budget_of(
+    step: str,
+    rho: Number | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+) -> Budget:
+    """The budget that was typed, refused where it is none or two."""
+    if rho is not None and delta is not None:
+        raise ParameterError(
+            f"{step}: delta goes with epsilon, got it with rho. Leave delta out, or give epsilon "
+            "in place of rho"
+        )
+    if rho is epsilon is delta is None:
+        raise ParameterError(
+            f"{step} needs a privacy budget: add epsilon=1, or rho=0.03, which protects about as "
+            "well. A smaller budget is more private and noisier"
+        )
+    given = exactly_one(step, rho=rho, epsilon=delta if epsilon is None else epsilon)
+    if given == "rho":
+        return concentrate(_amount(rho, Argument("rho", step=step)))
+    if epsilon is None:
+        raise ParameterError(
+            f"{step}: delta goes with epsilon, which is missing; add epsilon=1, say"
+        )
+    level = _amount(epsilon, Argument("epsilon", step=step))
+    if delta is None:
+        return pure(level)
+    spill = open_probability(delta, f"{step}: delta")
+    return ApproximateBudget(gaussian_ratio(level, spill) / 2, GaussianFamily(), level, spill)
+
+
+def _amount(given: object, name: Argument) -> Fraction:
+    """Above 0, and such that floats hold the square of any noise, whatever the bounds."""
+    found = positive(given, str(name))
+    if not 1 / _LARGEST_AMOUNT <= found <= _LARGEST_AMOUNT:
+        raise ParameterError(name, f" must lie between 1e-30 and 1e30, got {nearest(found):g}")
+    return found

@@ -1,0 +1,397 @@
+"""What was asked of a mean of one column: its bounds, its budget, its interval."""
+
+from __future__ import annotations
+
+import numbers
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property, partial, wraps
+from typing import Any, Final, ParamSpec, TypeVar, cast
+
+import attrs
+import numpy as np
+
+from opendp_lite.base.errors import Argument, ParameterError, SpaceError
+from opendp_lite.base.public_names import path_of
+from opendp_lite.bodies.box import Box
+from opendp_lite.combinators.composing import compose
+from opendp_lite.estimators.parts.budget import Budget, budget_of
+from opendp_lite.estimators.parts.noisy_totals import (
+    Floats,
+    NoisyTotals,
+    RatioOfNoisySums,
+    TotalsWithSpread,
+)
+from opendp_lite.explain.trace import with_result
+from opendp_lite.measures.budgets import PrivacyBudget
+from opendp_lite.numbers.exact import (
+    Number,
+    confidence_of,
+    exact,
+    format_number,
+    nearest,
+    quote,
+    rational_of_float,
+)
+from opendp_lite.pipeline.core import Measurement
+from opendp_lite.pipeline.steps import Mechanism, Stage
+from opendp_lite.releases.estimates import Estimate
+from opendp_lite.spaces.domains import Rows
+from opendp_lite.spaces.space import Space, row_metric
+from opendp_lite.transformations.bounding import center, clamp
+from opendp_lite.transformations.powers import square
+from opendp_lite.transformations.rows import impute
+from opendp_lite.transformations.sums import sum
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_LARGEST_BOUND: Final = rational_of_float(1e100)
+_BOUNDS: Final = 2
+
+
+@attrs.frozen
+class BoundedColumn:
+    """The bounds that a person gave, as typed and exactly."""
+
+    typed: tuple[Number, Number]
+    lower: Fraction
+    upper: Fraction
+
+    @cached_property
+    def middle(self) -> Fraction:
+        """Halfway between the bounds."""
+        return (self.lower + self.upper) / 2
+
+    @cached_property
+    def half(self) -> Fraction:
+        """Half the width."""
+        return (self.upper - self.lower) / 2
+
+    @cached_property
+    def floats(self) -> tuple[float, float]:
+        """The bounds as floats."""
+        return nearest(self.lower), nearest(self.upper)
+
+    @classmethod
+    def between(cls, lower: Number, upper: Number, step: str) -> BoundedColumn:
+        """The bounds, refused where they hold nothing."""
+        bounds = exact(lower, f"{step}: lower"), exact(upper, f"{step}: upper")
+        if bounds[0] >= bounds[1]:
+            advice = "they are equal" if bounds[0] == bounds[1] else f"swap them: {upper}, {lower}"
+            raise ParameterError(
+                f"{step}: lower must be below upper, got {lower}, {upper}; {advice}"
+            )
+        found = cls((lower, upper), *bounds)
+        found.require(_LARGEST_BOUND, step, "squares")
+        return found
+
+    @classmethod
+    def of(cls, space: Space[Rows], lower: Number, upper: Number, step: str) -> BoundedColumn:
+        """As ``between``, for a space of one column."""
+        found = cls.between(lower, upper, step)
+        if space.domain.columns != 1:
+            raise SpaceError(
+                f"{step} is the mean of one column, the rows have {space.domain.columns}. Put "
+                "select() before it, or use multivariate_mean()"
+            )
+        return found
+
+    def require(self, largest: Fraction, step: str, powers: str) -> None:
+        """Refuses bounds beyond this number, or less than one part of it apart."""
+        if max(abs(self.lower), abs(self.upper)) > largest or 2 * self.half < 1 / largest:
+            raise ParameterError(
+                Argument("bounds", step=step),
+                f" beyond {float(largest):g}, or less than {float(1 / largest):g} "
+                f"apart, have {powers} that floats cannot hold; write the column in another unit",
+            )
+
+    def rows(self, space: Space[Rows]) -> Stage[Space[Rows], Space[Rows]]:
+        """The rows in bounds; where their number is public, the middle for a missing value.
+
+        Sums of other powers of the rows then agree on it. Where the number is private, each sum and
+        count leaves out the same rows by itself.
+        """
+        inside = clamp(*self.typed)
+        return impute(self.middle) >> inside if row_metric(space).fixed_size else inside
+
+    def public(self, value: Number | None, name: str) -> Fraction | None:
+        """A guess inside the bounds."""
+        if value is None:
+            return None
+        found = exact(value, name)
+        if not self.lower <= found <= self.upper:
+            raise ParameterError(f"{name} must lie in the bounds {self.typed}, got {value}")
+        return found
+
+
+def bounds_come_first(rest: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Says what to type where an estimator is given data, a name or a pair in place of bounds.
+
+    Args:
+        rest: The arguments after the bounds, for the example in the message.
+    """
+
+    def checking(recipe: Callable[P, R]) -> Callable[P, R]:
+        @wraps(recipe)
+        def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+            _check_bounds(cast(Any, recipe).__wrapped__, rest, args, kwargs)
+            return recipe(*args, **kwargs)
+
+        # The constructor itself, by which ``calls`` pickles a recipe.
+        cast(Any, checked).__wrapped__ = cast(Any, recipe).__wrapped__
+        return checked
+
+    return checking
+
+
+def _check_bounds(
+    estimator: Callable[..., Any], rest: str, args: tuple[Any, ...], given: dict[str, Any]
+) -> None:
+    name, example = estimator.__name__, f"{path_of(estimator)}(0, 100, {rest})"
+    first = args[0] if args else given.get("lower", 0)
+    if isinstance(first, str):
+        raise ParameterError(
+            f"{name} takes bounds on the values, not a column's name: write "
+            f"dp.select({first!r}) >> {example}"
+        )
+    if isinstance(first, PrivacyBudget):
+        raise ParameterError(
+            f"{name} takes bounds on the values before the budget: write "
+            f"{path_of(estimator)}(0, 100, dp.epsilon(1))"
+        )
+    if isinstance(first, bool) or not isinstance(first, numbers.Number | Decimal):
+        raise ParameterError(
+            f"{name} takes its bounds as two numbers, and the data in a second call: write "
+            f"{example}(data)"
+        )
+    if len(args) == 1 and "upper" not in given:
+        raise ParameterError(f"{name} takes two bounds, lower and upper: write {example}")
+    if len(args) > _BOUNDS and not isinstance(args[-1], PrivacyBudget):
+        raise ParameterError(f"{name} takes its arguments after the bounds by name: {example}")
+
+
+@attrs.frozen
+class Scenario:
+    """So many rows of this mean and this variance, all inside the bounds."""
+
+    rows: int
+    mean: float
+    variance: float = 0.0
+
+
+@attrs.frozen
+class EstimatorPlan(ABC):
+    """A mechanism that releases ``NoisyTotals``, and the same arithmetic with floats for noise."""
+
+    column: BoundedColumn
+    budget: Budget
+    unit: float
+
+    @property
+    def words(self) -> str:
+        """What becomes of the released sum and count, for a picture."""
+        lower, upper = (format_number(end) for end in (self.column.lower, self.column.upper))
+        middle = format_number(self.column.middle)
+        return f"mean = {middle} + sum / rows, kept from {lower} to {upper}"
+
+    @abstractmethod
+    def mechanism(self) -> Mechanism[Space[Rows], Any]:
+        """The mechanism, on rows that are in bounds."""
+
+    @abstractmethod
+    def simulate(
+        self, scenario: Scenario, runs: int, generator: np.random.Generator
+    ) -> NoisyTotals:
+        """So many releases of made-up data: not private, for planning."""
+
+
+@attrs.frozen
+class OneRoundPlan(EstimatorPlan):
+    """A plan whose noise is the same whatever the data: ``ratio`` says all of it."""
+
+    @abstractmethod
+    def ratio(self) -> RatioOfNoisySums:
+        """How the total and the rows err, and how they become a mean."""
+
+    def of_both(self, release: Any) -> NoisyTotals:
+        """From a noisy sum, of one column, and a noisy number of rows."""
+        total, rows = release
+        return NoisyTotals(self.ratio(), float(total[0]), float(rows))
+
+    def rows(self, scenario: Scenario) -> float:
+        """The number of rows before noise."""
+        return scenario.rows
+
+    def simulate(
+        self, scenario: Scenario, runs: int, generator: np.random.Generator
+    ) -> NoisyTotals:
+        ratio, rows = self.ratio(), self.rows(scenario)
+        total, off = ratio.errors.draw(runs, generator)
+        return NoisyTotals(ratio, rows * (scenario.mean - ratio.about) + total, rows + off)
+
+
+_FOR_SQUARES: Final = Fraction(1, 20)
+
+
+@attrs.frozen
+class Request:
+    """The keywords that all means share, read once.
+
+    Args:
+        step: The estimator's name, for refusals.
+        whole: All of the budget.
+        confidence: The share of releases whose interval holds the mean; None for a plain number.
+        sampling: Whether the rows are a random sample of those whose mean is wanted.
+    """
+
+    step: str
+    whole: Budget
+    confidence: float | None
+    sampling: bool
+
+    @classmethod
+    def of(
+        cls,
+        step: str,
+        confidence: Number | None,
+        sampling: bool,
+        rho: Number | None = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+    ) -> Request:
+        """Refuses two budgets or none, and sampling without a confidence."""
+        return cls.within(budget_of(step, rho, epsilon, delta), step, confidence, sampling)
+
+    @classmethod
+    def within(cls, whole: Budget, step: str, confidence: Number | None, sampling: bool) -> Request:
+        """As ``of``, for a budget that was read before."""
+        if sampling not in (True, False):
+            raise ParameterError(f"{step}: sampling is True or False, got {quote(sampling)}")
+        if confidence is None:
+            if sampling:
+                raise ParameterError(
+                    f"{step}: sampling=True widens an interval; add confidence=0.95"
+                )
+            return cls(step, whole, None, False)
+        share = float(confidence_of(confidence, f"{step}: confidence"))
+        return cls(step, whole, share, sampling)
+
+    @property
+    def budget(self) -> Budget:
+        """The part for the mean itself."""
+        return self.whole.part(1 - _FOR_SQUARES) if self.sampling else self.whole
+
+    @property
+    def for_squares(self) -> Budget:
+        """The part for the spread of the values."""
+        return self.whole.part(_FOR_SQUARES)
+
+    def measured(
+        self, space: Space[Rows], plan: EstimatorPlan, explanation: str
+    ) -> Measurement[Space[Rows], Any]:
+        """The whole estimator of one column, on a space of rows."""
+        mechanism = plan.mechanism()
+        if self.sampling:
+            squares = SumOfSquares.of(space, plan.column, self.for_squares)
+            mechanism = compose(mechanism, squares.mechanism()) >> squares.combine
+        rows = plan.column.rows(space).bind(space)
+        made = self.whole.with_claimed_loss(rows >> (mechanism >> self.as_estimate))
+        trace = with_result(made.trace, plan.words)
+        return made.explained(explanation, simulate=plan.simulate, trace=trace)
+
+    def of_columns(
+        self,
+        space: Space[Rows],
+        rows: Stage[Space[Rows], Space[Rows]],
+        noisy: Mechanism[Space[Rows], Any],
+        vector: Callable[[Any], Floats],
+        totals: Callable[[Any], Sequence[NoisyTotals]],
+    ) -> Measurement[Space[Rows], Any]:
+        """The whole estimator of many columns, on a space of rows.
+
+        Args:
+            space: The space.
+            rows: The rows as the sum has them.
+            noisy: What is released.
+            vector: How a release is read as one array.
+            totals: How a release is read as noisy totals, for a confidence.
+        """
+        if self.confidence is None:
+            return (noisy >> vector).bind(space)
+        if not self.sampling:
+
+            def estimates(release: Any) -> tuple[Any, ...]:
+                return tuple(map(self.as_estimate, totals(release)))
+
+            return (noisy >> estimates).bind(space)
+        squares, part = rows >> square() >> sum(), self.for_squares
+        off = part.deviation(part.reach(squares, space))
+
+        def sampled_estimates(both: Any) -> tuple[Any, ...]:
+            release, found = both
+            sampled = map(partial(_with_squares, off), totals(release), np.atleast_1d(found))
+            return tuple(map(self.as_estimate, sampled))
+
+        return (compose(noisy, squares >> part.noise()) >> sampled_estimates).bind(space)
+
+    def as_estimate(self, found: Any) -> float | Estimate:
+        """The release that a person sees."""
+        ratio, total, rows = found.ratio, found.total, found.rows
+        mean = float(found.mean)
+        if self.confidence is None:
+            return mean
+        spread = found.spread if self.sampling else 0.0
+        error = float(ratio.standard_error(total, rows, spread))
+        interval = ratio.interval(total, rows, self.confidence, spread)
+        return Estimate(
+            mean,
+            error,
+            interval,
+            self.confidence,
+            max(float(rows), 0),
+            self.sampling,
+            bounds=(float(ratio.lower), float(ratio.upper)),
+        )
+
+
+def _with_squares(off: float, totals: NoisyTotals, squares: Any) -> TotalsWithSpread:
+    """Adds the spread that a noisy sum of the squares shows, one deviation of the noise up."""
+    people = max(float(totals.rows), totals.ratio.least)
+    variance = (float(squares) + off) / people - float(totals.mean) ** 2
+    return TotalsWithSpread.of(totals, variance, people)
+
+
+@attrs.frozen
+class SumOfSquares:
+    """The variance of the values, from a noisy sum of (x - middle)^2.
+
+    ``reach`` is how far one unit of privacy moves that sum.
+    """
+
+    column: BoundedColumn
+    budget: Budget
+    reach: float
+
+    @classmethod
+    def of(cls, space: Space[Rows], column: BoundedColumn, budget: Budget) -> SumOfSquares:
+        """With the reach that the rows' metric makes of a square between 0 and half^2."""
+        halfway = column.half**2 / 2
+        moved: Any = row_metric(space).per_row(Box(-halfway, halfway))
+        return cls(column, budget, float(space.unit * moved.linf))
+
+    def mechanism(self) -> Mechanism[Space[Rows], Any]:
+        """The noisy sum, around the square halfway."""
+        squares = center(self.column.middle) >> square() >> center(self.column.half**2 / 2)
+        return squares >> sum() >> self.budget.noise()
+
+    def combine(self, both: Any) -> TotalsWithSpread:
+        """Adds the spread to the totals, one deviation of the noise up."""
+        totals, squares = both
+        half, middle = float(self.column.half), float(self.column.middle)
+        people = max(float(totals.rows), totals.ratio.least)
+        off = float(totals.mean) - middle
+        noise = self.budget.deviation(self.reach)
+        found = (float(squares[0]) + noise) / people + half**2 / 2 - off**2
+        return TotalsWithSpread.of(totals, found, people)

@@ -1,0 +1,5 @@
+"""What a pipeline says of itself: lines, drawings, and statements for readers without it."""
+
+from opendp_lite.base.public_names import lazy_names
+
+__getattr__, __dir__, __all__ = lazy_names(__name__)

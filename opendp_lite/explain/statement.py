@@ -1,0 +1,353 @@
+"""Where a release stands among others under one budget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from textwrap import fill
+from typing import Any, Final
+
+import attrs
+
+from opendp_lite.explain.statement_parts import (
+    LossStatement,
+    PublicParameters,
+    StepStatement,
+    UnitStatement,
+    number,
+)
+from opendp_lite.numbers.exact import digits_up
+from opendp_lite.samplers.entropy import SecureEntropy
+
+
+@attrs.frozen
+class Position:
+    """Where a release stands among others under one budget.
+
+    Args:
+        ledger: Where the entries stand: "the ledger survey" or "a session", say.
+        number: The number of the entry.
+        spent: The loss of all entries so far, this one included, in words.
+        left: What may still be spent, in words.
+        budget: The whole budget, in words.
+        head: The head of the chain of entries, where the ledger keeps one.
+        unit: What the owner of the ledger declares a unit of privacy to be, such as "person".
+        note: What was written beside the release.
+    """
+
+    ledger: str
+    number: int
+    spent: str
+    left: str
+    budget: str
+    head: str = ""
+    unit: str = ""
+    note: str = ""
+
+    @property
+    def title(self) -> str:
+        """Which release it is, in words."""
+        words = f", {self.note!r}" if self.note else ""
+        return f"This is entry {self.number} of {self.ledger}{words}."
+
+    @property
+    def budget_left(self) -> tuple[str, ...]:
+        """Whom the budget protects, and how much of it is left, in words."""
+        owner = f"The owner of the ledger declares that it protects any one {self.unit}."
+        left = f"Left for further releases: {self.left}. The whole budget is {self.budget}."
+        return (owner, left) if self.unit else (left,)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The position in words."""
+        found = [
+            self.title,
+            f"The budget for all of its releases is {self.budget}.",
+            f"Spent so far, this release included: {self.spent}. Left: {self.left}.",
+            "The losses of releases that are no entries there add up with these.",
+        ]
+        if self.head:
+            found.append(f"Head of its chain: {self.head}.")
+        return tuple(found)
+
+
+_WIDTH: Final = 88
+_ROW: Final = "border-top:1px solid #ccc;background:none"
+_CELL: Final = "text-align:left;vertical-align:top;white-space:normal;padding:3px 14px 3px 0"
+
+_TRUST: Final = (
+    "Model: central. A trusted curator holds the data and makes the release.",
+    "The loss bounds what the release tells anybody of what is protected, whatever else they know.",
+    "The curator also trusts the computer, the operating system, Python, numpy and OpenSSL.",
+)
+_ALONE: Final = (
+    "This release alone is stated here. The losses of other releases of the same data add up."
+)
+_EXACT: Final = (
+    "The loss is computed with exact rational numbers and rounded up where it is shown.",
+    "Sums are exact on a public grid. Noise and random choices follow their laws exactly: where "
+    "floats could decide a draw wrongly, exact arithmetic decides it (docs/exactness.md).",
+)
+_OWN: Final = ("This is not said of what is no part of opendp_lite; see who is trusted.",)
+_KEEPS_NOTHING: Final = (
+    "A function or step of this kind must keep and show nothing of what it sees. The loss counts "
+    "nothing but what the pipeline releases."
+)
+_NO_STEPS: Final = ("The pipeline has no steps that name a proof.",)
+_RANDOMNESS: Final = (
+    f"Random bits come from {SecureEntropy.generator}.",
+    "insecure_release(data, seed) is for tests. A release made by it is not covered.",
+)
+_HIDDEN: Final = (
+    "Hidden: steps of opendp_lite show nothing about the values in errors, warnings, logs, shapes "
+    "or types.",
+    "Not hidden: how long a release takes and how much memory it needs may depend on the data. Do "
+    "not let people whom you do not trust measure them.",
+    "Not hidden: a refusal of text or another object among numbers, or of a broken CSV file, tells "
+    "that it is there (docs/privacy.md).",
+)
+_NO_PROMISE: Final = (
+    "Conclusions about people in general. They hold with or without any one of them.",
+    "Choices that were made by looking at the data: of bounds, keys, columns or budgets. The loss "
+    "does not count them.",
+)
+
+
+@attrs.frozen(repr=False)
+class Statement:
+    """What a release protects, how well, and what it relies on: see ``pipeline.statement()``.
+
+    It is made from the pipeline alone. Nothing in it depends on data.
+
+    Args:
+        pipeline: The pipeline, as it is typed.
+        made: What its steps do, a sentence each.
+        loss: The privacy loss.
+        unit: Who or what it protects.
+        data: The data that it works on, in words.
+        declared: What the space declares as public, a sentence each.
+        parameters: The parameters of the steps, which are public too.
+        changes: What the steps do to the data before the noise: clipping and what is left out.
+        noise: The laws of the noise, in words, and how far off entries may be.
+        explanation: Where the loss comes from, line by line.
+        confidence: Of the intervals that were asked for; empty where none was.
+        confidence_before: Of those that a function follows, which may leave them out.
+        after: What follows the noise.
+        steps: The steps, with their proofs.
+        trusted: Functions and steps that are no part of opendp_lite.
+        position: Where it stands in a ledger; None for a pipeline by itself.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> statement = (dp.count() >> dp.laplace(epsilon=1)).statement()
+        >>> statement.loss.pure, statement.noise[0]
+        (Fraction(1, 1), 'Noise: discrete Laplace noise of standard deviation 1.35696 on the grid
+        of multiples of 2^0.')
+    """
+
+    pipeline: str
+    made: tuple[str, ...]
+    loss: LossStatement
+    unit: UnitStatement
+    data: str
+    declared: tuple[str, ...]
+    parameters: tuple[PublicParameters, ...]
+    changes: tuple[str, ...]
+    noise: tuple[str, ...]
+    explanation: tuple[str, ...]
+    confidence: tuple[str, ...]
+    confidence_before: tuple[str, ...]
+    after: tuple[str, ...]
+    steps: tuple[StepStatement, ...]
+    trusted: tuple[str, ...]
+    position: Position | None = None
+
+    @property
+    def sections(self) -> Mapping[str, tuple[str, ...]]:
+        """The sentences of the statement, by the title above them."""
+        return {
+            "In short": self._short,
+            "What is protected": self.unit.sentences,
+            "What is not protected": _NO_PROMISE,
+            "How well": (*self.loss.sentences, *self._conclusions),
+            "Who is trusted": (*_TRUST, *self._relied_on),
+            "Other releases": self._composition,
+            "What is public": (*self.declared, *map(str, self.parameters)),
+            "Before the noise": self._before,
+            "Noise and intervals": self._accuracy,
+            "After the noise": self.after,
+            "Arithmetic": self._arithmetic,
+            "Randomness": self._randomness,
+            "What else could tell": _HIDDEN,
+            "Steps and proofs": tuple(map(str, self.steps)) or _NO_STEPS,
+        }
+
+    @property
+    def _short(self) -> tuple[str, ...]:
+        found = [
+            f"Protected: {self.unit.protected}. Privacy loss: {self.loss.words}.",
+            f"Whoever sees the release and guesses {self.unit.question} is right in at most "
+            f"{digits_up(100 * self.loss.guess, 3)} % of cases. Without the release it is 50 %.",
+        ]
+        if self.position is not None:
+            found = [self.position.title, *found, *self.position.budget_left]
+        if self.made:
+            found.append(f"Made in these steps: {' '.join(self.made)}")
+        return tuple(found)
+
+    @property
+    def _conclusions(self) -> tuple[str, ...]:
+        guess = digits_up(100 * self.loss.guess, 3)
+        found = [
+            f"Think of somebody who does not know {self.unit.question}, and finds both equally "
+            f"likely. After the release the right guess has a probability of at most {guess} %."
+        ]
+        if self.loss.odds is not None:
+            factor = digits_up(self.loss.odds, 3)
+            found.append(f"The release changes anybody's odds by a factor of at most {factor}.")
+        found += [f"Where the loss comes from: {line}" for line in self.explanation[:1]]
+        return tuple(found)
+
+    @property
+    def _relied_on(self) -> tuple[str, ...]:
+        found = tuple(
+            f"The loss also relies on {each}, which is no part of opendp_lite."
+            for each in self.trusted
+        )
+        return (*found, _KEEPS_NOTHING) if found else ()
+
+    @property
+    def _composition(self) -> tuple[str, ...]:
+        return (_ALONE,) if self.position is None else self.position.sentences
+
+    @property
+    def _before(self) -> tuple[str, ...]:
+        found = self.changes or ("The steps named here say of no value that it is clipped.",)
+        more = ("Steps and functions of your own may clip and leave out more.",)
+        return (
+            *found,
+            *(more if self.trusted else ()),
+            "No interval shows what clipping and leaving out have moved.",
+        )
+
+    @property
+    def _accuracy(self) -> tuple[str, ...]:
+        intervals = (
+            *(f"The release has intervals at confidence {each}." for each in self.confidence),
+            *(
+                f"Intervals at confidence {each} are made before a function that follows the "
+                "noise. It may leave them out."
+                for each in self.confidence_before
+            ),
+        )
+        return (*self.noise, *(intervals or ("The release has no interval of its own.",)))
+
+    @property
+    def _arithmetic(self) -> tuple[str, ...]:
+        return (*_EXACT, *_OWN) if self.trusted else _EXACT
+
+    @property
+    def _randomness(self) -> tuple[str, ...]:
+        return (*_RANDOMNESS, *_OWN) if self.trusted else _RANDOMNESS
+
+    def __str__(self) -> str:
+        found = ["Statement of privacy"]
+        for title, said in self.sections.items():
+            found.extend(["", title])
+            found.extend(
+                fill(
+                    each,
+                    _WIDTH,
+                    initial_indent="- ",
+                    subsequent_indent="  ",
+                    break_on_hyphens=False,
+                )
+                for each in said
+            )
+        return "\n".join([*found, "", "Pipeline", self.pipeline])
+
+    __repr__ = __str__
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it as what JSON can hold.
+
+        ``deployment`` has the fields of the Differential Privacy Deployments Registry that follow
+        from a pipeline, under the names that they have there: see ``docs/statements.md``.
+        """
+        return {
+            "statement": 1,
+            "made": list(self.made),
+            "deployment": self._deployment(),
+            "loss": self.loss.as_dict(),
+            "unit": attrs.asdict(self.unit),
+            "public": [
+                *self.declared,
+                *({"step": each.step, "given": dict(each.given)} for each in self.parameters),
+            ],
+            "changes": list(self.changes),
+            "noise": list(self.noise),
+            "explanation": list(self.explanation),
+            "confidence": list(self.confidence),
+            "confidence_before": list(self.confidence_before),
+            "after": list(self.after),
+            "arithmetic": list(self._arithmetic),
+            "randomness": list(self._randomness),
+            "side_channels": list(_HIDDEN),
+            "steps": [{**attrs.asdict(each), "sources": list(each.sources)} for each in self.steps],
+            "trusted": list(self.trusted),
+            "position": None if self.position is None else attrs.asdict(self.position),
+            "pipeline": self.pipeline,
+        }
+
+    def _deployment(self) -> dict[str, Any]:
+        loss, unit = self.loss, self.unit
+        return {
+            "dp_variant": {
+                "variant_name": loss.variant,
+                "data_domain": self.data,
+                "unprotected_quantities": "\n".join([*self.declared, *map(str, self.parameters)]),
+            },
+            "privacy_loss": {
+                "privacy_unit": unit.protected,
+                "privacy_unit_details": " ".join(unit.sentences),
+                "number_of_privacy_units": unit.count,
+                "privacy_parameters": {name: number(each) for name, each in loss.parts},
+                "privacy_parameters_details": " ".join([*loss.sentences, *self._conclusions]),
+            },
+            "deployment_model": {
+                "model_name": "Central",
+                "trust_assumptions": " ".join([*_TRUST, *self._relied_on]),
+                "release_type": "One release" if self.position is None else "Many releases",
+            },
+            "implementation": {
+                "preprocessing_and_hyperparameter_tuning": "\n".join(self._before),
+                "mechanisms": "\n".join(
+                    [self.pipeline, *self._arithmetic, *self._randomness, *_HIDDEN]
+                ),
+                "composition": "\n".join(self._composition),
+                "post_processing": "\n".join(self.after),
+                "justification": "\n".join(map(str, self.steps)),
+                "utility": "\n".join(self._accuracy),
+            },
+        }
+
+    def as_html(self) -> str:
+        """A table, with what you typed escaped."""
+        told = {title: _paragraphs(said) for title, said in self.sections.items()}
+        told["Pipeline"] = f"<code>{escape(self.pipeline)}</code>"
+        rows = "".join(
+            f"<tr style='{_ROW}'><th style='{_CELL};width:11em'>{title}</th>"
+            f"<td style='{_CELL};overflow-wrap:anywhere'>{inner}</td></tr>"
+            for title, inner in told.items()
+        )
+        return (
+            "<div style='max-width:60em'><b>Statement of privacy</b>"
+            f"<table style='border-collapse:collapse'><tbody>{rows}</tbody></table></div>"
+        )
+
+    def _repr_html_(self) -> str:
+        return self.as_html()
+
+
+def _paragraphs(said: Sequence[str]) -> str:
+    return "".join(f"<div style='padding-bottom:3px'>{escape(each)}</div>" for each in said)

@@ -1,0 +1,397 @@
+"""Numbers and texts as a statement shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Final, Protocol, runtime_checkable
+
+import attrs
+
+from opendp_lite.base.errors import ParameterError
+from opendp_lite.base.public_names import path_of
+from opendp_lite.base.spelling import ByHand, Spelled, one_line
+from opendp_lite.display.formatting import for_json
+from opendp_lite.explain.trace import TraceStep
+from opendp_lite.measures.budgets import numbers_of
+from opendp_lite.measures.conversion import Conversion
+from opendp_lite.metrics.distances import RowMetric
+from opendp_lite.numbers.exact import Number, digits_up, exact, exp_up, round_up, sqrt_up
+from opendp_lite.spaces.space import Space
+from opendp_lite.spaces.tables import Tables
+from opendp_lite.spelling.description import description_of
+from opendp_lite.spelling.signatures import argument_text
+
+_LONG: Final = 120
+
+
+def begun(text: str) -> str:
+    """With a capital letter."""
+    return f"{text[0].upper()}{text[1:]}"
+
+
+def number(value: Fraction | None) -> float | None:
+    """Rounded up; None where it is unknown or beyond floats."""
+    found: float | None = None if value is None else for_json(round_up(value))
+    return found
+
+
+def short(text: str) -> str:
+    """The start of a long text."""
+    return text if len(text) <= _LONG else f"{text[:_LONG]}... (in full under Pipeline)"
+
+
+_DELTA: Final = Fraction(1, 10**6)
+# The logarithm of the largest float, rounded down.
+_MOST: Final = 709
+
+
+@attrs.frozen
+class LossStatement:
+    """The privacy loss in every measure in which it is known. All numbers are rounded up.
+
+    Args:
+        words: The loss in its own measure.
+        variant: What public registries call this measure: "Pure DP", say.
+        parts: The numbers of the loss in its own measure, exactly, by name.
+        epsilon: Holds at ``delta``.
+        delta: The probability that epsilon may fail.
+        pure: An epsilon that always holds, if there is one.
+        rho: Of zero-concentrated privacy, where known.
+        mu: Of Gaussian privacy, where all noise is Gaussian.
+        guess: Somebody who thinks two neighbouring datasets equally likely, and then sees the
+            release, is right about them with at most this probability.
+    """
+
+    words: str
+    variant: str
+    parts: tuple[tuple[str, Fraction], ...]
+    epsilon: Fraction
+    delta: Fraction
+    pure: Fraction | None
+    rho: Fraction | None
+    mu: Fraction | None
+    guess: Fraction
+
+    @property
+    def odds(self) -> Fraction | None:
+        """The factor by which a release changes anybody's odds at most, if a float holds one."""
+        return None if self.pure is None or self.pure > _MOST else exp_up(self.pure)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The loss in words."""
+        delta = digits_up(self.delta)
+        known = []
+        if dict(self.parts).get("delta") != self.delta:
+            known.append(f"epsilon = {digits_up(self.epsilon)} at delta = {delta}")
+        if self.rho is not None and "rho" not in dict(self.parts):
+            known.append(f"rho = {digits_up(self.rho)} (zCDP)")
+        if self.mu is not None and "mu squared" not in dict(self.parts):
+            known.append(f"mu = {digits_up(self.mu)} (Gaussian privacy)")
+        return (f"Loss: {self.words}.", *([f"This implies {', '.join(known)}."] if known else ()))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Floats, None where a number is unknown or infinite, and the exact loss as text."""
+        numbers = ("epsilon", "delta", "pure", "rho", "mu", "odds", "guess")
+        return {
+            "words": self.words,
+            "variant": self.variant,
+            "exact": {name: str(part) for name, part in self.parts},
+            **{name: number(getattr(self, name)) for name in numbers},
+        }
+
+
+def loss_of(measurement: Any, distance: Any, delta: Number | None) -> LossStatement:
+    """The loss at a distance, and what it implies at a delta."""
+    measure, loss = measurement.output_measure, measurement.privacy_map(distance)
+    profile = measure.profile(loss)
+    level = max(_DELTA, profile.least_delta) if delta is None else exact(delta, "delta")
+    if not 0 <= level <= 1:
+        raise ParameterError(f"statement: delta must be between 0 and 1, got {delta}")
+    epsilon, ratio = profile.epsilon(level), profile.gaussian_ratio
+    return LossStatement(
+        words=measure.words(loss),
+        variant=measure.variant,
+        parts=tuple(zip(measure.parameters, numbers_of(loss), strict=False))
+        or (("epsilon", epsilon), ("delta", level)),
+        epsilon=epsilon,
+        delta=level,
+        pure=profile.pure,
+        rho=profile.rho,
+        mu=None if ratio is None else sqrt_up(ratio),
+        guess=(1 + profile.delta(Fraction(0))) / 2,
+    )
+
+
+_GROUP: Final = 5
+
+
+@attrs.frozen
+class UnitStatement:
+    """Who or what the loss protects.
+
+    Args:
+        protected: "one row", say.
+        neighbours: How two neighbouring datasets differ: "adding or removing one row", say.
+        adjacency: Whether neighbours are bounded or unbounded.
+        limit: How many rows of a person count; empty where nothing is said.
+        question: What somebody who sees the release may ask.
+        count: How many rows or people; None for values of another kind.
+        group: The loss for five rows, in words; empty where the unit is not one row.
+    """
+
+    protected: str
+    neighbours: str
+    adjacency: str
+    limit: str
+    question: str
+    count: int | None
+    group: str
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The unit in words."""
+        found = [
+            f"{begun(self.protected)}.",
+            f"Neighbouring datasets differ by {self.neighbours}. {self.adjacency}",
+        ]
+        if self.limit:
+            found.append(f"Rows that count: {self.limit}.")
+        if self.group:
+            found.append(
+                f"A person with several rows is protected less: with {_GROUP} rows the loss is "
+                f"{self.group}."
+            )
+        return tuple(found)
+
+
+def unit_of(measurement: Any, distance: Any) -> UnitStatement:
+    """What a distance between inputs protects."""
+    metric = measurement.input_space.metric
+    return UnitStatement(
+        protected=metric.protected(distance),
+        neighbours=metric.words(distance),
+        adjacency=metric.adjacency,
+        limit=", ".join(dict.fromkeys(_limits(measurement.trace))),
+        question=metric.question(distance),
+        count=int(distance) if isinstance(distance, Fraction) else None,
+        group=_group(measurement, distance),
+    )
+
+
+def _group(measurement: Any, distance: Any) -> str:
+    """The loss for several rows, where one row is the unit."""
+    if not isinstance(measurement.input_space.metric, RowMetric) or distance != 1:
+        return ""
+    loss = measurement.privacy_map(_GROUP * distance)
+    return str(measurement.output_measure.words(loss))
+
+
+def _limits(trace: Sequence[TraceStep]) -> Iterator[str]:
+    """How many rows of a person count, wherever a step says so."""
+    for each in trace:
+        domain = None if each.space is None else each.space.domain
+        if isinstance(domain, Tables) and domain.limit:
+            yield domain.limit
+
+
+_PACKAGE: Final = "opendp_lite."
+_PIPELINE: Final = "pipeline"
+
+
+@runtime_checkable
+class Defined(Spelled, Protocol):
+    """A step of a recipe that knows the function that defines it."""
+
+    @property
+    def definition(self) -> Callable[..., Any]: ...
+
+
+@attrs.frozen
+class PartRecipe:
+    """The steps of one pipeline, without those of pipelines within it.
+
+    Args:
+        steps: The steps before and with the noise.
+        followed: Whether a function follows their noise.
+    """
+
+    steps: Sequence[Defined]
+    followed: bool
+
+
+def links_in(value: Any) -> Iterator[Any]:
+    """The public steps of a recipe and of the pipelines in its arguments, each before its parts."""
+    found = (each for each in _spelled_in(value) if isinstance(each, Defined))
+    return (each for each in found if not each.definition.__name__.startswith("_"))
+
+
+def joins(link: object) -> bool:
+    """Whether this is a step of the pipeline, and no conversion or function after it."""
+    return isinstance(link, ByHand) or (isinstance(link, Defined) and hasattr(link, "join"))
+
+
+def functions_in(value: Any) -> Iterator[str]:
+    """The names of plain functions that a recipe was given, those of its releases left out."""
+    for each in _arguments_in(value):
+        if callable(each) and not joins(each) and not ours(each):
+            yield name_of(each)
+
+
+def objects_in(value: Any) -> Iterator[Any]:
+    """What a recipe was given beside numbers, texts, functions and pipelines: a basis, say."""
+    for each in _arguments_in(value):
+        if not callable(each) and _is_spelled(each) and not joins(each):
+            yield each
+
+
+def inner_followers(value: Any) -> Iterator[Any]:
+    """What follows the noise of the pipelines among the arguments of steps."""
+    for found in _spelled_in(value):
+        name, arguments = found.spell()
+        for link in arguments["steps"] if name == _PIPELINE else ():
+            if not joins(link) and not isinstance(link, Space):
+                yield link
+
+
+def ours(link: object) -> bool:
+    """Whether it is part of opendp_lite, and not of somebody who gave it the same attributes."""
+    if isinstance(link, type):
+        return is_part_of_package(link)
+    made = type(link)
+    function = link.definition if isinstance(link, Defined) else made
+    return is_part_of_package(made) and is_part_of_package(function)
+
+
+def is_part_of_package(definition: Any) -> bool:
+    """Whether a function or a class is defined in opendp_lite."""
+    return str(definition.__module__).startswith(_PACKAGE)
+
+
+def recipes_in(recipe: Sequence[Any], *, followed: bool = False) -> Iterator[PartRecipe]:
+    """A recipe and those in it.
+
+    Args:
+        recipe: Of a pipeline.
+        followed: Whether a function follows the pipeline around it.
+    """
+    steps = [link for link in recipe if joins(link) and isinstance(link, Defined)]
+    after = followed or any(
+        not joins(link) and not isinstance(link, Conversion | Space) for link in recipe
+    )
+    yield PartRecipe(steps, after)
+    for inner in _pipelines_in([link.spell()[1] for link in steps]):
+        yield from recipes_in(inner, followed=after)
+
+
+def name_of(function: Any) -> str:
+    """The name of a plain function, in one line."""
+    return one_line(str(getattr(function, "__name__", type(function).__name__)))
+
+
+def _pipelines_in(value: Any) -> Iterator[Sequence[Any]]:
+    """The steps of each pipeline in a value, and not those of pipelines within them."""
+    for each in _single(value):
+        if _is_spelled(each):
+            name, arguments = each.spell()
+            yield from [arguments["steps"]] if name == _PIPELINE else _pipelines_in(arguments)
+
+
+def _spelled_in(value: Any) -> Iterator[Spelled]:
+    """All that is written as a call in a value and in the arguments of the calls."""
+    for each in _single(value):
+        if _is_spelled(each):
+            yield each
+            yield from _spelled_in(each.spell()[1])
+
+
+def _arguments_in(value: Any) -> Iterator[Any]:
+    """The single arguments of all calls in a value."""
+    for link in _spelled_in(value):
+        yield from _single(link.spell()[1])
+
+
+def _single(value: Any) -> Iterator[Any]:
+    """The members of sequences and mappings, and of those within them."""
+    if isinstance(value, Mapping):
+        yield from _single(list(value.values()))
+    elif isinstance(value, tuple | list):
+        for each in value:
+            yield from _single(each)
+    else:
+        yield value
+
+
+def _is_spelled(value: Any) -> bool:
+    return isinstance(value, Spelled) and not isinstance(value, Space)
+
+
+@attrs.frozen
+class PublicParameters:
+    """The parameters of one step, which anybody may know.
+
+    Args:
+        step: Its name.
+        given: The parameters by name, as they were typed.
+    """
+
+    step: str
+    given: tuple[tuple[str, str], ...]
+
+    def __str__(self) -> str:
+        typed = ", ".join(f"{name} = {short(text)}" for name, text in self.given)
+        return f"{self.step}: {typed}."
+
+
+@attrs.frozen
+class StepStatement:
+    """A step and why its map holds.
+
+    Args:
+        name: As it is typed, without parameters.
+        does: What it does.
+        proof: The proof, or where it stands.
+        sources: The papers that the proof relies on, with their theorems.
+        own: Whether it is no part of opendp_lite.
+    """
+
+    name: str
+    does: str
+    proof: str
+    sources: tuple[str, ...]
+    own: bool
+
+    @property
+    def because(self) -> str:
+        """The sources, or else the first sentence of the proof."""
+        if self.sources:
+            return f"{'; '.join(self.sources)}."
+        return self.proof.partition(". ")[0] or "No proof is stated."
+
+    def __str__(self) -> str:
+        where = "" if self.own else f" (docs/proofs.md, {self.name.rpartition('.')[2]})"
+        return f"{self.name}: {self.does} Proof: {self.because.removesuffix('.')}{where}."
+
+
+def step_of(link: Defined) -> StepStatement:
+    """What a step says of itself."""
+    said = description_of(link.definition)
+    return StepStatement(
+        name=path_of(link.definition),
+        does=said.does or "Its author does not say what it does.",
+        proof=said.proof.text,
+        sources=tuple(said.proof.sources),
+        own=not is_part_of_package(link.definition),
+    )
+
+
+def parameters_of(link: Any) -> PublicParameters | None:
+    """The parameters of a step that are neither pipelines nor functions; None without any."""
+    _, arguments = link.spell()
+    given = tuple(
+        (name, argument_text(value))
+        for name, value in arguments.items()
+        if not callable(value) and not any(True for _ in links_in(value))
+    )
+    return PublicParameters(path_of(link.definition), given) if given else None

@@ -1,0 +1,285 @@
+"""A pipeline as a scalable picture: boxes in rows, arrows between them, parts in frames."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from textwrap import wrap
+from typing import Final
+
+import attrs
+
+from opendp_lite.display.pictures import (
+    INK_BLUE,
+    INK_GREEN,
+    INK_ORANGE,
+    Sketch,
+    element,
+    picture,
+    text,
+)
+from opendp_lite.explain.text_picture import DrawnStep, NodeBranch
+from opendp_lite.explain.trace import Explained, Role
+
+_WIDTH: Final = 668.0
+_PAD: Final = 8.0
+_EDGE: Final = 2.0
+_TURN: Final = 6.0
+_SKETCH: Final = 28.0
+_LINE: Final = 15.0
+_GAP: Final = 22.0
+_ARROW: Final = 26.0
+_HEAD: Final = 6.0
+_CODE_SIZE: Final = 12
+_CODE_WIDTH: Final = 7.25
+_WORD_SIZE: Final = 11
+_WORD_WIDTH: Final = 6.4
+_BOLD_WIDTH: Final = 6.8
+_MOST_CODE: Final = 30
+_MOST_WORDS: Final = 24
+_MOST_ARROW: Final = 17
+_MOST_PILL: Final = 28
+_MOST_LINES: Final = 4
+_MORE: Final = "\N{HORIZONTAL ELLIPSIS}"
+_CODE: Final = "ui-monospace,Menlo,Consolas,monospace"
+# The lines differ, too.
+_LOOKS: Final = {
+    Role.DATA: {"stroke": INK_BLUE, "stroke_width": "1.5"},
+    Role.NOISE: {"stroke": INK_ORANGE, "stroke_width": "2.5"},
+    Role.RELEASE: {"stroke": INK_GREEN, "stroke_width": "1.5", "stroke_dasharray": "5 3"},
+}
+
+
+@attrs.frozen
+class _Shape:
+    """Something with a size, drawn around its place. ``arriving`` stands at the arrow to it."""
+
+    inside: str
+    width: float
+    height: float
+    arriving: tuple[str, ...] = ()
+
+    @property
+    def lead(self) -> float:
+        """The length of the arrow to it."""
+        return max([_ARROW, *(len(line) * _WORD_WIDTH + 14 for line in self.arriving)])
+
+    def at(self, x: float, y: float) -> str:
+        """The piece with its upper left corner there."""
+        return element("g", self.inside, transform=f"translate({x:.1f} {y:.1f})")
+
+
+def svg_picture(nodes: Sequence[DrawnStep], told: Explained) -> str:
+    """The picture, and the same in words for those who do not see it.
+
+    Args:
+        nodes: The steps.
+        told: Of which the start and the result are drawn.
+    """
+    start = [_pill("unit of privacy", told.start)] if told.start else []
+    steps = [_drawn(node, _WIDTH) for node in nodes]
+    flow = _flow([*start, *steps, _pill(told.kind, told.result)], _WIDTH)
+    sentences = [
+        f"Unit of privacy: {told.start}." if told.start else "No space is known.",
+        *(sentence for node in nodes for sentence in node.sentences()),
+        f"The {told.kind}: {told.result}.",
+    ]
+    title = f"Pipeline with the {told.kind} {told.result}"
+    return picture(
+        flow.at(_EDGE, _EDGE),
+        flow.width + 2 * _EDGE,
+        flow.height + 2 * _EDGE,
+        title,
+        " ".join(sentences),
+    )
+
+
+def _flow(pieces: Sequence[_Shape], width: float, lead_in: bool = False) -> _Shape:
+    """Pieces from left to right, in rows of at most this width; arrows join them."""
+    rows: list[list[tuple[_Shape, float]]] = [[]]
+    x = 0.0
+    for place, piece in enumerate(pieces):
+        lead = piece.lead if place or lead_in else 0.0
+        if rows[-1] and x + lead + piece.width > width:
+            rows.append([])
+            x = 0.0
+        rows[-1].append((piece, x + lead))
+        x += lead + piece.width
+    drawn, top, before = [], 0.0, None
+    widest = max(x + piece.width for row in rows for piece, x in row)
+    for row in rows:
+        below = max(piece.height / 2 for piece, _ in row)
+        middle = top + max(below, *(_above(piece) for piece, _ in row))
+        for piece, x in row:
+            if before is not None or lead_in:
+                drawn.append(_arrow(before, (x, middle), top, piece))
+            drawn.append(piece.at(x, middle - piece.height / 2))
+            before = x + piece.width, middle
+        top = middle + below + _GAP
+    turns = _TURN if len(rows) > 1 else 0.0
+    return _Shape("".join(drawn), widest + turns, top - _GAP)
+
+
+def _above(piece: _Shape) -> float:
+    """How far the words of the arrow to a piece reach above it."""
+    return len(piece.arriving) * _LINE + _HEAD
+
+
+def _arrow(
+    before: tuple[float, float] | None, to: tuple[float, float], top: float, piece: _Shape
+) -> str:
+    """An arrow to a piece, from the row above if the piece begins a row; its words above it."""
+    x, y = to
+    start = x - piece.lead
+    if before is None or before[1] == y:
+        path = f"M{start + 2:.1f} {y:.1f}H{x - _HEAD:.1f}"
+    else:
+        turn = top - _GAP / 2
+        path = (
+            f"M{before[0]:.1f} {before[1]:.1f}h{_TURN:g}V{turn:.1f}"
+            f"H{start + 2:.1f}V{y:.1f}H{x - _HEAD:.1f}"
+        )
+    line = element("path", d=path, fill="none", stroke="currentColor", stroke_opacity=0.6)
+    head = element(
+        "path",
+        d=f"M{x - 1:.1f} {y:.1f}l-{_HEAD + 1} -4v8z",
+        fill_opacity=0.6,
+    )
+    words = "".join(
+        text(
+            each,
+            (start + x - _HEAD) / 2 + 1,
+            y - 6 - _LINE * (len(piece.arriving) - 1 - place),
+            font_size=_WORD_SIZE,
+            text_anchor="middle",
+        )
+        for place, each in enumerate(piece.arriving)
+    )
+    return line + head + words
+
+
+def _pill(title: str, words: str) -> _Shape:
+    lines = wrap(words, _MOST_PILL)
+    width = max(_wide([title], _WORD_WIDTH), _wide(lines, _BOLD_WIDTH)) + 2 * _PAD
+    height = (1 + len(lines)) * _LINE + 1.2 * _PAD
+    shape = element(
+        "rect",
+        width=width,
+        height=height,
+        rx=14,
+        fill_opacity=0.07,
+        stroke="currentColor",
+        stroke_opacity=0.5,
+    )
+    told = [
+        text(title, width / 2, _LINE, font_size=_WORD_SIZE, text_anchor="middle", opacity=0.8),
+        *(
+            text(
+                line,
+                width / 2,
+                _LINE * (2 + place),
+                font_size=_WORD_SIZE,
+                text_anchor="middle",
+                font_weight="bold",
+            )
+            for place, line in enumerate(lines)
+        ),
+    ]
+    return _Shape(shape + "".join(told), width, height)
+
+
+def _drawn(node: DrawnStep, width: float) -> _Shape:
+    """A step: a box, or a frame around its parts."""
+    short, _, _ = node.arriving.partition(" (")
+    arriving = tuple(_lines(short.replace(", ", ",\n"), _MOST_ARROW))
+    label = _label(node, width)
+    if not node.branches:
+        shape = _rect(label.width, label.height, node.role)
+        return attrs.evolve(label, inside=shape + label.inside, arriving=arriving)
+    lead = _Shape("", 0.0, 0.0, arriving).lead
+    room = width - 2 * _PAD - lead - _TURN
+    parts = [_branch(branch, room) for branch in node.branches]
+    wide = max(label.width, *(part.width + 2 * _PAD for part in parts))
+    inside, y = [label.at(0, 0)], label.height + _PAD / 2
+    for part in parts:
+        inside.append(part.at(_PAD, y))
+        y += part.height + _PAD
+    return _Shape(_rect(wide, y, node.role) + "".join(inside), wide, y, arriving)
+
+
+def _branch(branch: NodeBranch, width: float) -> _Shape:
+    flow = _flow([_drawn(node, width) for node in branch.nodes], width, lead_in=True)
+    if not branch.name:
+        return flow
+    name = _lines(branch.name, _MOST_CODE)[0]
+    title = text(name, 0, _LINE - 3, font_size=_WORD_SIZE, font_weight="bold")
+    inside = title + flow.at(0, _LINE + 2)
+    return _Shape(inside, max(flow.width, _wide([name], _BOLD_WIDTH)), flow.height + _LINE + 2)
+
+
+def _label(node: DrawnStep, width: float) -> _Shape:
+    """The words of a step, with the shape of what comes out beside them."""
+    most = _MOST_CODE if not node.branches else int((width - 80) / _CODE_WIDTH)
+    code = _lines(node.title, most)
+    words = _lines(node.words, _MOST_WORDS)
+    left = _PAD + (_SKETCH + _PAD if node.sketch else 0)
+    wide = left + max(_wide(code, _CODE_WIDTH), _wide(words, _WORD_WIDTH)) + _PAD
+    high = max(_LINE * (len(code) + len(words)), _SKETCH if node.sketch else 0) + 1.4 * _PAD
+    first = (high - _LINE * (len(code) + len(words))) / 2 + _LINE - 4
+    told = [
+        text(line, left, first + _LINE * place, font_size=size, **more)
+        for place, (line, size, more) in enumerate(
+            [
+                *((line, _CODE_SIZE, {"font_family": _CODE}) for line in code),
+                *((line, _WORD_SIZE, {"opacity": "0.8"}) for line in words),
+            ]
+        )
+    ]
+    shape = _shape(node.sketch, node.role, _PAD, (high - _SKETCH) / 2) if node.sketch else ""
+    return _Shape(shape + "".join(told), wide, high)
+
+
+def _rect(width: float, height: float, role: Role) -> str:
+    look = _LOOKS[role]
+    return element(
+        "rect", width=width, height=height, rx=5, fill=look["stroke"], fill_opacity=0.09, **look
+    )
+
+
+def _shape(sketch: Sketch, role: Role, x: float, y: float) -> str:
+    """A sketch in a square of public size."""
+    colour, half = _LOOKS[role]["stroke"], _SKETCH / 2
+
+    def place(point: tuple[float, float]) -> str:
+        return f"{x + half * (1 + point[0]):.1f} {y + half * (1 - point[1]):.1f}"
+
+    drawn = []
+    if sketch.lines:
+        path = "".join(f"M{place(a)}L{place(b)}" for a, b in sketch.lines)
+        drawn.append(
+            element("path", d=path, stroke="currentColor", stroke_opacity=0.6, fill="none")
+        )
+    if sketch.outline:
+        first, *rest = map(place, sketch.outline)
+        path = f"M{first}L{' '.join(rest)}Z"
+        drawn.append(element("path", d=path, stroke=colour, fill=colour, fill_opacity=0.3))
+    for dot in sketch.dots:
+        cx, cy = place(dot).split()
+        drawn.append(element("circle", cx=cx, cy=cy, r=2.4, fill=colour))
+    return "".join(drawn)
+
+
+def _lines(words: str, most: int) -> list[str]:
+    """The words on lines of so many letters, the rest cut off."""
+    lines = [
+        line for each in words.splitlines() for line in wrap(each, most, break_on_hyphens=False)
+    ]
+    if len(lines) <= _MOST_LINES:
+        return lines
+    return [
+        *lines[: _MOST_LINES - 1],
+        f"{lines[_MOST_LINES - 1][: most - 1]}\N{HORIZONTAL ELLIPSIS}",
+    ]
+
+
+def _wide(lines: Sequence[str], letter: float) -> float:
+    return max(map(len, lines), default=0) * letter

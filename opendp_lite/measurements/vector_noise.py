@@ -1,0 +1,212 @@
+"""A noisy sum and a noisy number of rows, from one joint noise."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, cast
+
+from numpy.typing import NDArray
+
+from opendp_lite.base.errors import ParameterError, SpaceError
+from opendp_lite.bodies.ball import Ball
+from opendp_lite.bodies.box import Box
+from opendp_lite.engines.plan import Release
+from opendp_lite.explain.trace import side_by_side
+from opendp_lite.measurements.noise import Aggregate, added_noise, exactly_one, require_sensitivity
+from opendp_lite.measures.budgets import PrivacyBudget
+from opendp_lite.measures.curve import curved_number
+from opendp_lite.measures.divergences import MaxDivergence, PureConcentratedProfile
+from opendp_lite.numbers.exact import Number, exact, positive, round_up, sqrt_up
+from opendp_lite.numbers.grid import Grid
+from opendp_lite.pipeline.core import Facts, Measurement
+from opendp_lite.pipeline.steps import mechanism
+from opendp_lite.samplers.core_noise import CoreNoise
+from opendp_lite.samplers.entropy import Entropy
+from opendp_lite.samplers.l2_gamma import L2Gamma
+from opendp_lite.spaces.domains import Rows
+from opendp_lite.spaces.space import Space, example, row_metric, rows_in, scalar, vector
+from opendp_lite.spelling.description import Proof
+from opendp_lite.transformations.counting import count
+from opendp_lite.transformations.sums import sum
+
+SumAndCount = tuple[NDArray[Any], float]
+
+
+@mechanism(
+    does="Releases the sum of the rows and their number, for pure differential privacy of both.",
+    proof=Proof(
+        "The density is proportional to exp(-m) with m the larger of epsilon |s| / r and "
+        "epsilon |n| - stretch. One row moves s by r and n by 1, so m by epsilon.",
+        adding="epsilon k",
+        replacing="-",
+        sources=["Hardt and Talwar 2010, section 4"],
+    ),
+    examples=lambda: [
+        example(rows_in(Box(-5, 5)), epsilon=0.1),
+        example(rows_in(Ball(5, columns=2)), epsilon=1, stretch=2.39),
+    ],
+)
+def sum_and_count(
+    space: Space[Rows], *, epsilon: Number, stretch: Number = 1
+) -> Measurement[Space[Rows], MaxDivergence]:
+    """Releases the sum of the rows and their number, for pure differential privacy of both.
+
+    Put ``center(middle)`` before it, about where you expect the rows' mean: then the rows' norm
+    is least. The number of rows is private.
+
+    Args:
+        epsilon: The loss, met exactly for one unit at the front of the pipeline.
+        stretch: At least 0: how much of the count's accuracy is given up for the sum's. 0 is best
+            for a mean that may lie at the edge of the rows' range, and 1 for a mean anywhere. 2.39
+            has the least worst case over all means of one column, and more is best for a mean near
+            0.
+
+    Returns:
+        A tuple of the noisy sum, an array with an entry for each column, and the noisy number of
+        rows, a float. Each is on a public grid far finer than its noise, which is an exact sample.
+        For d columns, rows of l2 norm at most r and h = ``stretch``, an entry of the sum has the
+        variance (r / epsilon)^2 (d + 1) (d + 3 + h) / (d + 1 + h). The noises are dependent
+        though uncorrelated, so no law of single entries is declared.
+
+    Raises:
+        ParameterError: If ``epsilon`` is not above 0, or ``stretch`` is below 0.
+        SpaceError: If the rows are unbounded, or their number is public.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> pipeline = dp.clamp(0, 100) >> dp.center(50) >> dp.measurements.sum_and_count(epsilon=1)
+        >>> pipeline.map(1)
+        1.0
+        >>> total, rows = pipeline([30.0, 60.0] * 5000)
+        >>> round(50 + total[0] / rows)
+        45
+    """
+    loss, longer = positive(epsilon, "epsilon"), exact(stretch, "stretch")
+    if longer < 0:
+        raise ParameterError(f"sum_and_count: stretch is at least 0, got {stretch}")
+    if row_metric(space).fixed_size:
+        raise SpaceError(
+            "sum_and_count: it hides the number of rows, which is public here, declared as "
+            f"size={space.domain.size}; use sum() >> l2_mechanism() or sum() >> laplace() and that "
+            "number, or SymmetricDistance() where it is private"
+        )
+    radii = space.domain.body.radii()
+    if radii is None or radii.l2_squared is None:
+        raise SpaceError(
+            "sum_and_count needs bounded values, and these may be anything: put dp.clamp(0, 100) "
+            "before it, or dp.clip_to_norm(radius)"
+        )
+    each = loss / cast(Fraction, space.unit)
+    radius = sqrt_up(radii.l2_squared)
+    noise = CoreNoise.near(radius, each, longer, space.domain.columns)
+    summed, counted = sum().bind(space), count().bind(space)
+    entry, beside = noise.deviations
+
+    def release(value: tuple[Grid, Grid], entropy: Entropy) -> SumAndCount:
+        total, rows = noise.noisy(*value, entropy)
+        return total.floats, float(rows)
+
+    deviations = (
+        f"standard deviations {entry:.6g} of an entry of the sum and {beside:.6g} of the count"
+    )
+    of_sum, of_count = (f"{float(size / each):.6g}" for size in (radius, 1))
+    density = f"exp(-max(|s| / {of_sum}, |k| / {of_count} - {float(longer):.6g}))"
+    return Measurement(
+        space,
+        MaxDivergence(),
+        Release((summed.function, counted.function), release),
+        lambda distance: each * distance,
+        Facts(
+            explanation=f"epsilon = {float(each):.6g} times the rows, {deviations}",
+            noise=f"noise s on the sum and k on the count, of joint density {density}",
+        ),
+        trace=side_by_side({"sum": summed.trace, "count": counted.trace}),
+    )
+
+
+@mechanism(
+    does="Adds noise to a vector as a whole, for pure differential privacy of the l2 distance.",
+    proof=Proof(
+        "The K-norm mechanism of the l2 ball: the density is proportional to exp(-norm / "
+        "scale), and the triangle inequality bounds its change. Its zCDP loss in d dimensions "
+        "is at most 2 epsilon^2 / d: a direction is sub-Gaussian with variance 1 / d. An "
+        "entry is a difference of two gamma variates of shape (d + 1) / 2, whose tail "
+        "`accuracy` bounds by a recursion with positive terms.",
+        adding="epsilon = l2 / scale",
+        replacing="epsilon = l2 / scale",
+        sources=[
+            "Hardt and Talwar 2010, section 4",
+            "Chaudhuri, Monteleoni, Sarwate 2011, algorithm 1",
+        ],
+    ),
+    examples=lambda: [
+        example(scalar(), epsilon=1),
+        example(vector(3, unit=2), scale=0.1),
+        example(vector(3), epsilon=1, confidence=0.95),
+    ],
+)
+def l2_mechanism(
+    space: Aggregate,
+    budget: PrivacyBudget[MaxDivergence] | None = None,
+    *,
+    scale: Number | None = None,
+    epsilon: Number | None = None,
+    confidence: Number | None = None,
+) -> Measurement[Aggregate, MaxDivergence]:
+    """Adds noise to a vector as a whole, for pure differential privacy of the l2 distance.
+
+    It goes after a vector or a number with a bounded l2 distance. Give ``scale`` or ``epsilon``.
+
+    Args:
+        budget: ``dp.epsilon(1)``, say: the same as ``epsilon=1``.
+        scale: The b of the density proportional to ``exp(-|z| / b)``, for the l2 norm ``|z|`` of
+            the noise, in units of the data.
+        epsilon: The loss, met exactly for one unit at the front of the pipeline.
+        confidence: 0.95, say, asks for an interval with each entry: see ``docs/intervals.md``.
+
+    Returns:
+        The value with noise of a uniform direction and a gamma distributed length, on a public
+        grid far finer than an entry's noise. In d dimensions the length has the mean d b and the
+        mean square d (d + 1) b^2. The noise is an exact sample. The noises of the entries are
+        dependent. ``accuracy`` knows how far each entry may be off, and all of them together.
+        With a confidence, a ``dp.Estimate`` of one number and ``dp.releases.Estimates`` of several.
+
+    Raises:
+        ParameterError: If none or both are given, or it is not above 0 and finite; if
+            ``confidence`` is not between 0 and 1.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> total = dp.records(columns=3) >> dp.clip_to_norm(10) >> dp.sum()
+        >>> (total >> dp.measurements.l2_mechanism(scale=20)).map(1)
+        0.5
+        >>> noisy = total >> dp.measurements.l2_mechanism(epsilon=1)
+        >>> noisy.map(1), round(noisy.accuracy(0.95), 1)
+        (1.0, 41.1)
+        >>> vector = dp.records(columns=200) >> dp.clip_to_norm(10) >> dp.sum()
+        >>> (vector >> dp.measurements.l2_mechanism(epsilon=1)).to_zcdp().map(1)
+        0.01
+    """
+    dimension = space.domain.dimension
+    unit = space.unit.over(dimension)
+    if exactly_one("l2_mechanism", scale=scale, epsilon=epsilon) == "scale":
+        square = positive(scale, "scale") ** 2
+    else:
+        require_sensitivity(unit, "l2_mechanism")
+        square = cast(Fraction, unit.l2_squared) / positive(epsilon, "epsilon") ** 2
+    width = sqrt_up(square)
+    return added_noise(
+        space,
+        L2Gamma.near(width, dimension),
+        MaxDivergence(),
+        lambda norms: _loss(sqrt_up(cast(Fraction, norms.l2_squared) / square), dimension),
+        f"epsilon = l2 / b, b = {float(width):.6g}, expected l2 norm of the noise d b = "
+        f"{round_up(dimension * width):.6g}",
+        confidence,
+    )
+
+
+def _loss(epsilon: Fraction, dimension: int) -> Fraction:
+    """With the zCDP loss that it knows."""
+    rho = 2 * epsilon * epsilon / dimension
+    return curved_number(epsilon, PureConcentratedProfile(epsilon, rho))

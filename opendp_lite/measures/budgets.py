@@ -1,0 +1,263 @@
+"""A loss as its exact numbers."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
+
+import attrs
+
+from opendp_lite.base.errors import ParameterError
+from opendp_lite.base.spelling import Storable
+from opendp_lite.display.formatting import html_table
+from opendp_lite.measures.curve import without_curve
+from opendp_lite.measures.divergences import (
+    ApproximateDivergence,
+    GaussianDivergence,
+    MaxDivergence,
+    ZeroConcentratedDivergence,
+)
+from opendp_lite.measures.measure import Measure
+from opendp_lite.numbers.exact import (
+    Number,
+    exact_size,
+    nearest,
+    open_probability,
+    plain,
+    positive,
+    quote,
+    rational_of_float,
+    round_up,
+)
+
+Loss = Fraction | tuple[Fraction, ...]
+
+
+def numbers_of(loss: Loss) -> tuple[Fraction, ...]:
+    """The numbers of a loss, without the curve that it may carry."""
+    found = without_curve(loss)
+    return found if isinstance(found, tuple) else (found,)
+
+
+def like(measure: Measure[Any], numbers: tuple[Fraction, ...]) -> Loss:
+    """Numbers as a loss of a measure."""
+    return numbers if isinstance(measure.zero(), tuple) else numbers[0]
+
+
+def exact_loss(loss: object, measure: Measure[Any], name: object) -> Loss:
+    """A loss of a measure, with the curve that it carries; refused where it is none.
+
+    A float may be rounded down, what is below 0 would give budget back, and a class of a person's
+    own may add as it likes. Errors call the loss by the text of ``name``, spelled out only there:
+    columns may be many.
+    """
+    zero, given = measure.zero(), without_curve(loss)
+    several = isinstance(zero, tuple)
+    found: Loss | None = None
+    if not several:
+        found = exact_size(given)
+    elif type(given) is tuple and len(given) == len(zero):
+        numbers = tuple(number for each in given if (number := exact_size(each)) is not None)
+        found = numbers if len(numbers) == len(zero) else None
+    if found is None:
+        kind = f"a tuple of {len(zero)} numbers" if several else "a number"
+        raise ParameterError(
+            f"{name} must be an exact loss under {measure!r}, {kind} of at least 0; got "
+            f"{quote(loss)} ({type(loss).__name__}). Give a Fraction or an int, such as "
+            "Fraction(1, 2) in place of 0.5"
+        )
+    return found if given is loss else cast(Loss, loss)
+
+
+M_co = TypeVar("M_co", bound=Measure[Any], covariant=True)
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as WithDefault
+
+    # A step whose budget is named leaves it open; one that is given a value has its measure.
+    Spent = WithDefault("Spent", bound=Measure[Any], default=Any)
+else:
+    Spent = TypeVar("Spent", bound=Measure)
+
+
+def _plain(loss: Loss) -> Loss:
+    """The loss as numbers of Python's own: a class of a person's could compare as it likes."""
+    found = without_curve(loss)
+    return tuple(map(_number, found)) if isinstance(found, tuple) else _number(found)
+
+
+def _number(part: object) -> Any:
+    return plain(part) if isinstance(part, Fraction | int) and type(part) is not bool else part
+
+
+def _require_measure(_: object, __: object, measure: Any) -> None:
+    """Refuses what is no measure."""
+    if not isinstance(measure, Measure):
+        raise ParameterError(
+            f"a budget is under a measure such as dp.MaxDivergence(), got {quote(measure)}"
+        )
+
+
+def _require_loss(budget: Any, _: object, loss: Any) -> None:
+    """Refuses what is no loss of the measure, is below zero or promises nothing."""
+    budget.measure.require_promise(exact_loss(loss, budget.measure, "the loss of a budget"))
+
+
+@attrs.frozen(repr=False)
+class PrivacyBudget(Storable, Generic[M_co]):
+    """The most that several releases may lose together, in one measure.
+
+    You make it by ``dp.epsilon(1)``, ``dp.epsilon(1, delta=1e-6)``, ``dp.rho(1)`` or ``dp.mu(1)``.
+    Give it to a session or a ledger, or to a single step: ``dp.laplace(dp.epsilon(1))``.
+
+    Args:
+        measure: The measure of the loss.
+        loss: A loss of the measure, exactly: ``measure.loss(1)``, say. A curve that it carries is
+            dropped, since the releases that will spend it are not known.
+
+    Raises:
+        ParameterError: If the loss is no exact loss of the measure, is below 0, or is of a delta
+            that is not below 1.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> dp.epsilon(1, delta=1e-6)
+        <budget of epsilon = 1 at delta = 1e-06>
+    """
+
+    measure: M_co = attrs.field(validator=_require_measure)
+    loss: Loss = attrs.field(converter=_plain, validator=_require_loss)
+
+    def words(self) -> str:
+        """The budget as a person reads it."""
+        return self.measure.words(self.loss)
+
+    def by_name(self) -> dict[str, Number]:
+        """The numbers by the names under which a step takes them, as a person would type them.
+
+        Example:
+            >>> import opendp_lite as dp
+            >>> dp.epsilon(1, delta=1e-6).by_name(), dp.mu(0.5).by_name()
+            ({'epsilon': 1, 'delta': 1e-06}, {'mu': 0.5})
+        """
+        return {name: _type_in(part) for name, part in self.measure.by_name(self.loss).items()}
+
+    def epsilon(self, delta: Number) -> float:
+        """An epsilon that holds at this delta for all releases together, rounded up.
+
+        Example:
+            >>> import opendp_lite as dp
+            >>> round(dp.mu(1).epsilon(1e-6), 4), round(dp.rho(0.5).epsilon(1e-6), 4)
+            (4.8866, 5.2215)
+        """
+        level = open_probability(delta, "delta")
+        return round_up(self.measure.profile(self.loss).epsilon(level))
+
+    def _repr_html_(self) -> str:
+        return html_table({"budget": self.words()})
+
+    def __repr__(self) -> str:
+        return f"<budget of {self.words()}>"
+
+
+def _type_in(part: Fraction) -> Number:
+    """A whole number or a decimal where that is exactly the same, else the fraction."""
+    if part.denominator == 1:
+        return int(part)
+    close = nearest(part)
+    # A float is read as the decimal that is typed, so the two are compared as such.
+    return close if isfinite(close) and rational_of_float(close) == part else part
+
+
+def require_budget(given: object, step: str) -> None:
+    """Refuses what is no budget."""
+    if not isinstance(given, PrivacyBudget):
+        raise ParameterError(
+            f"{step}: a budget is dp.epsilon(1), dp.epsilon(1, delta=1e-6), dp.rho(1) or dp.mu(1); "
+            f"got {quote(given)}"
+        )
+
+
+@overload
+def epsilon(epsilon: Number) -> PrivacyBudget[MaxDivergence]: ...
+@overload
+def epsilon(epsilon: Number, delta: Number) -> PrivacyBudget[ApproximateDivergence]: ...
+def epsilon(epsilon: Number, delta: Number | None = None) -> PrivacyBudget[Any]:
+    """A budget of pure, or with ``delta`` of approximate differential privacy.
+
+    Args:
+        epsilon: The sum of the epsilons of all releases is at most this.
+        delta: Between 0 and 1. The sum of the deltas is at most this.
+
+    Returns:
+        A budget for ``dp.session``, ``dp.Ledger.create``, ``dp.adaptive`` and each step that has
+        a ``budget``, such as ``dp.mean(0, 100, dp.epsilon(1))``.
+
+    Raises:
+        ParameterError: If ``epsilon`` is not above 0, or ``delta`` is not between 0 and 1.
+
+    Proof:
+        Losses add where each query is chosen by the answers before (Rogers, Roth, Ullman, Vadhan
+        2016, theorem 3.6).
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> dp.epsilon(1)
+        <budget of epsilon = 1 (pure differential privacy)>
+    """
+    most = positive(epsilon, "epsilon")
+    if delta is None:
+        return PrivacyBudget(MaxDivergence(), most)
+    return PrivacyBudget(ApproximateDivergence(), (most, open_probability(delta, "delta")))
+
+
+def rho(rho: Number) -> PrivacyBudget[ZeroConcentratedDivergence]:
+    """A budget of zero-concentrated differential privacy (zCDP).
+
+    Args:
+        rho: The sum of the rhos of all releases is at most this.
+
+    Returns:
+        A budget for ``dp.session``, ``dp.Ledger.create``, ``dp.adaptive`` and each step that has
+        a ``budget``, such as ``dp.mean(0, 100, dp.epsilon(1))``.
+
+    Raises:
+        ParameterError: If ``rho`` is not above 0.
+
+    Proof:
+        Losses add where each query is chosen by the answers before (Feldman and Zrnic 2021).
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> dp.rho(0.03)
+        <budget of rho = 0.03 zCDP>
+    """
+    return PrivacyBudget(ZeroConcentratedDivergence(), positive(rho, "rho"))
+
+
+def mu(mu: Number) -> PrivacyBudget[GaussianDivergence]:
+    """A budget of Gaussian differential privacy.
+
+    For releases with Gaussian noise it is the best one: all of them together have the exact curve
+    of one Gaussian. It buys as much of them as ``dp.rho(mu * mu / 2)``.
+
+    Args:
+        mu: The root of the sum of the squared mus of all releases is at most this.
+
+    Returns:
+        A budget for ``dp.session``, ``dp.Ledger.create``, ``dp.adaptive`` and each step that has
+        a ``budget``, such as ``dp.mean(0, 100, dp.epsilon(1))``.
+
+    Raises:
+        ParameterError: If ``mu`` is not above 0.
+
+    Proof:
+        Squares add where each query is chosen by the answers before (Smith and Thakurta 2022).
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> dp.mu(1)
+        <budget of mu = 1 (Gaussian differential privacy)>
+    """
+    return PrivacyBudget(GaussianDivergence(), positive(mu, "mu") ** 2)

@@ -1,0 +1,350 @@
+"""Pure differential privacy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+from statistics import NormalDist
+from typing import Final
+
+import attrs
+
+from opendp_lite.base.errors import ParameterError
+from opendp_lite.measures.composed import composed_profile
+from opendp_lite.measures.curve import (
+    Pair,
+    curve_of,
+    curved_number,
+    curved_pair,
+    gaussian_curve,
+    without_curve,
+)
+from opendp_lite.measures.loss_distribution import LossDistribution, LossGrid
+from opendp_lite.measures.measure import Measure, group_size, proportions
+from opendp_lite.measures.profile import (
+    ConcentratedProfile,
+    GaussianProfile,
+    PointProfile,
+    Profile,
+    PureProfile,
+    zcdp_of_pure,
+)
+from opendp_lite.numbers.exact import (
+    digits_up,
+    exact,
+    exp_down,
+    exp_up,
+    format_number,
+    list_values,
+    nearest,
+    normal_tail,
+    round_up,
+    sqrt_down,
+    sqrt_up,
+)
+
+_ZERO: Final = Fraction(0)
+
+
+def budget(value: object, name: str) -> Fraction:
+    """A loss of one number, at least 0."""
+    result = exact(value, name)
+    if result < 0:
+        raise ParameterError(f"{name} must be at least 0, got {value}")
+    return result
+
+
+class AdditiveMeasure(Measure[Fraction]):
+    """A measure whose losses are one number and add."""
+
+    def zero(self) -> Fraction:
+        return _ZERO
+
+    def show(self, loss: Fraction) -> float:
+        return round_up(without_curve(loss))
+
+    def compose(self, losses: Sequence[Fraction]) -> Fraction:
+        return sum(losses, Fraction(0))
+
+    def left(self, budget: Fraction, spent: Fraction) -> Fraction:
+        return max(budget - spent, Fraction(0))
+
+    def together(self, losses: Sequence[Fraction]) -> Fraction:
+        summed = self.compose(losses)
+        known = composed_profile(map(self.profile, losses), self.profile(without_curve(summed)))
+        return curved_number(summed, known)
+
+    def split(self, loss: Fraction, shares: Sequence[Fraction]) -> tuple[Fraction, ...]:
+        return tuple(loss * share for share in proportions(shares))
+
+    def worst(self, losses: Sequence[Fraction]) -> Fraction:
+        return max(map(without_curve, losses))
+
+    def within(self, loss: Fraction, budget: Fraction) -> bool:
+        return without_curve(loss) <= without_curve(budget)
+
+
+@attrs.frozen(repr=False)
+class MaxDivergence(AdditiveMeasure):
+    """Pure differential privacy: the loss is epsilon.
+
+    Proof:
+        Epsilons add under composition and over groups (Dwork, McSherry, Nissim, Smith 2006).
+
+    Example:
+        >>> MaxDivergence().group(Fraction(1, 2), 3)
+        Fraction(3, 2)
+    """
+
+    variant = "Pure DP"
+    parameters = ("epsilon",)
+
+    def loss(self, value: object) -> Fraction:
+        return budget(value, "epsilon")
+
+    def group(self, loss: Fraction, size: int) -> Fraction:
+        return loss * group_size(size)
+
+    def profile(self, loss: Fraction) -> Profile:
+        return curve_of(loss) or PureProfile(loss)
+
+    def admit(self, profile: Profile) -> Fraction | None:
+        return profile.pure
+
+    def words(self, loss: Fraction) -> str:
+        return f"epsilon = {digits_up(without_curve(loss))} (pure differential privacy)"
+
+
+@attrs.frozen
+class PureConcentratedProfile(Profile):
+    """The lesser of the curves of a pure loss and of a zCDP loss, which both hold."""
+
+    loss: Fraction
+    zcdp: Fraction
+
+    @property
+    def pure(self) -> Fraction:
+        return self.loss
+
+    @property
+    def rho(self) -> Fraction:
+        return min(self.zcdp, zcdp_of_pure(self.loss))
+
+    def loss_distribution(self, grid: LossGrid) -> LossDistribution | None:
+        return PureProfile(self.loss).loss_distribution(grid)
+
+    def _delta(self, epsilon: Fraction) -> Fraction:
+        known = PureProfile(self.loss).delta(epsilon)
+        return min(known, ConcentratedProfile(self.zcdp).delta(epsilon))
+
+
+@attrs.frozen(repr=False)
+class ZeroConcentratedDivergence(AdditiveMeasure):
+    """Zero-concentrated differential privacy: the loss is rho.
+
+    The Renyi divergence of every order a is at most a rho.
+
+    Proof:
+        Rhos add under composition, and grow with the square of a group's size (Bun and Steinke
+        2016, lemma 1.7 and proposition 1.9).
+
+    Example:
+        >>> ZeroConcentratedDivergence().group(Fraction(1, 2), 2)
+        Fraction(2, 1)
+    """
+
+    variant = "Zero-concentrated DP"
+    parameters = ("rho",)
+
+    def loss(self, value: object) -> Fraction:
+        return budget(value, "rho")
+
+    def group(self, loss: Fraction, size: int) -> Fraction:
+        return loss * group_size(size) ** 2
+
+    def compose(self, losses: Sequence[Fraction]) -> Fraction:
+        return curved_number(super().compose(losses), gaussian_curve(losses, sum))
+
+    def worst(self, losses: Sequence[Fraction]) -> Fraction:
+        return curved_number(super().worst(losses), gaussian_curve(losses, max))
+
+    def profile(self, loss: Fraction) -> Profile:
+        return curve_of(loss) or ConcentratedProfile(loss)
+
+    def admit(self, profile: Profile) -> Fraction | None:
+        return profile.rho
+
+    def words(self, loss: Fraction) -> str:
+        return f"rho = {digits_up(without_curve(loss))} zCDP"
+
+
+_NUDGE = 1 + Fraction(1, 2**44)
+# A pure loss beyond this has no mu that floats can find.
+_MOST = 700
+
+
+@attrs.frozen(repr=False)
+class GaussianDivergence(AdditiveMeasure):
+    """Gaussian differential privacy: the loss is mu, and is kept exactly as mu squared.
+
+    To tell two neighbours apart is at least as hard as to tell one Gaussian from another mu
+    standard deviations away.
+
+    Proof:
+        The squares of mu add, and mu grows with the size of a group (Dong, Roth, Su 2022,
+        corollary 2 and theorem 3). They also add where each query is chosen by the answers before,
+        so a program may stop at a sum (Smith and Thakurta 2022).
+
+    Example:
+        >>> measure = GaussianDivergence()
+        >>> measure.show(measure.compose([measure.loss(3), measure.loss(4)]))
+        5.0
+    """
+
+    variant = "Gaussian DP"
+    parameters = ("mu squared",)
+
+    def loss(self, value: object) -> Fraction:
+        return budget(value, "mu") ** 2
+
+    def show(self, loss: Fraction) -> float:
+        return round_up(sqrt_up(without_curve(loss)))
+
+    def typed(self, loss: Fraction) -> Fraction:
+        return sqrt_down(loss)
+
+    def by_name(self, loss: Fraction) -> dict[str, Fraction]:
+        return {"mu": self.typed(loss)}
+
+    def together(self, losses: Sequence[Fraction]) -> Fraction:
+        return self.compose(losses)
+
+    def group(self, loss: Fraction, size: int) -> Fraction:
+        return loss * group_size(size) ** 2
+
+    def profile(self, loss: Fraction) -> Profile:
+        return GaussianProfile(loss)
+
+    def admit(self, profile: Profile) -> Fraction | None:
+        ratio, pure = profile.gaussian_ratio, profile.pure
+        if ratio is not None or pure is None:
+            return ratio
+        return squared_mu_of_pure(pure) if pure <= _MOST else None
+
+    def words(self, loss: Fraction) -> str:
+        return f"mu = {digits_up(sqrt_up(without_curve(loss)))} (Gaussian differential privacy)"
+
+
+@lru_cache(maxsize=2**10)
+def squared_mu_of_pure(epsilon: Fraction) -> Fraction:
+    """The mu squared that every mechanism of this pure loss has.
+
+    The trade-off function of randomised response is the lowest of them (Dong, Roth, Su 2022,
+    equation 5). It is made of chords from (0, 1) to (p, p) to (1, 0), p = 1 / (1 + e^epsilon). A
+    convex function through both ends that lies at or below p at p lies below the chords. That of
+    the Gaussian is p there where P(Z > mu / 2) = p.
+    """
+    if epsilon == 0:
+        return Fraction(0)
+    shrunk = exp_down(-epsilon)
+    least = shrunk / (1 + shrunk)
+    # Floats propose, and the certified tail decides: a larger half only enlarges the loss.
+    half = Fraction(-NormalDist().inv_cdf(nearest(least)))
+    while normal_tail(half)[1] > least:
+        half = half * _NUDGE + Fraction(1, 2**60)
+    return (2 * half) ** 2
+
+
+# Beyond e^5000 the factor of a delta is not worked out: a delta of 1 always holds.
+_CERTAIN = 5000
+_APPROXIMATE_ZERO: Final = (Fraction(0), Fraction(0))
+
+
+@attrs.frozen(repr=False)
+class ApproximateDivergence(Measure[Pair]):
+    """(epsilon, delta)-differential privacy: the loss is the pair.
+
+    Proof:
+        Epsilons and deltas add under composition (Dwork and Roth 2014, theorem 3.16). A group of k
+        has (k epsilon, delta (1 + e^epsilon + ... + e^((k-1) epsilon))) (Vadhan 2017, lemma 2.2).
+
+    Example:
+        >>> ApproximateDivergence().compose([(Fraction(1), Fraction(1, 10))] * 2)
+        (Fraction(2, 1), Fraction(1, 5))
+    """
+
+    variant = "Approximate DP"
+    parameters = ("epsilon", "delta")
+
+    def loss(self, value: object) -> Pair:
+        if not isinstance(value, tuple | list) or len(value) != 2:
+            raise ParameterError(
+                f"a loss here is a pair (epsilon, delta), got {list_values(value)}"
+            )
+        epsilon, delta = budget(value[0], "epsilon"), budget(value[1], "delta")
+        if delta > 1:
+            raise ParameterError(f"delta must be at most 1, got {value[1]}")
+        return epsilon, delta
+
+    def show(self, loss: Pair) -> tuple[float, float]:
+        return round_up(loss[0]), round_up(loss[1])
+
+    def zero(self) -> Pair:
+        return _APPROXIMATE_ZERO
+
+    def require_promise(self, loss: Pair) -> None:
+        if loss[1] >= 1:
+            raise ParameterError(
+                f"the delta of a budget is at least 0 and below 1, got {format_number(loss[1])}. "
+                "At delta = 1 every release fits, and nothing is private"
+            )
+
+    def compose(self, losses: Sequence[Pair]) -> Pair:
+        epsilon = sum((epsilon for epsilon, _ in losses), Fraction(0))
+        delta = min(Fraction(1), sum((delta for _, delta in losses), Fraction(0)))
+        return curved_pair((epsilon, delta), gaussian_curve(losses, sum))
+
+    def together(self, losses: Sequence[Pair]) -> Pair:
+        summed = without_curve(self.compose(losses))
+        return curved_pair(
+            summed, composed_profile(map(self.profile, losses), PointProfile(*summed))
+        )
+
+    def left(self, budget: Pair, spent: Pair) -> Pair:
+        zero = Fraction(0)
+        return max(budget[0] - spent[0], zero), max(budget[1] - spent[1], zero)
+
+    def split(self, loss: Pair, shares: Sequence[Fraction]) -> tuple[Pair, ...]:
+        return tuple((loss[0] * share, loss[1] * share) for share in proportions(shares))
+
+    def group(self, loss: Pair, size: int) -> Pair:
+        count, (epsilon, delta) = group_size(size), loss
+        if delta == 0 or count <= 1:
+            return epsilon * count, delta * count
+        if epsilon == 0:
+            return epsilon, min(Fraction(1), delta * count)
+        if epsilon * count > _CERTAIN:
+            return epsilon * count, Fraction(1)
+        # No term is above the last. Where e^epsilon is hardly above 1, this bound is all there is.
+        factor = count * exp_up(epsilon * (count - 1))
+        least = exp_down(epsilon)
+        if least > 1:
+            factor = min(factor, (exp_up(epsilon * count) - 1) / (least - 1))
+        return epsilon * count, min(Fraction(1), delta * factor)
+
+    def worst(self, losses: Sequence[Pair]) -> Pair:
+        pair = max(loss[0] for loss in losses), max(loss[1] for loss in losses)
+        return curved_pair(pair, gaussian_curve(losses, max))
+
+    def within(self, loss: Pair, budget: Pair) -> bool:
+        return loss[0] <= budget[0] and loss[1] <= budget[1]
+
+    def profile(self, loss: Pair) -> Profile:
+        return curve_of(loss) or PointProfile(*loss)
+
+    def admit(self, profile: Profile) -> Pair | None:
+        return None if profile.pure is None else (profile.pure, Fraction(0))
+
+    def words(self, loss: Pair) -> str:
+        return f"epsilon = {digits_up(loss[0])} at delta = {digits_up(loss[1])}"

@@ -1,0 +1,10 @@
+from opendp_lite.metrics.distances import AbsoluteDistance as AbsoluteDistance
+from opendp_lite.metrics.distances import ChangeOneDistance as ChangeOneDistance
+from opendp_lite.metrics.distances import L1Distance as L1Distance
+from opendp_lite.metrics.distances import L2Distance as L2Distance
+from opendp_lite.metrics.distances import LInfDistance as LInfDistance
+from opendp_lite.metrics.distances import Metric as Metric
+from opendp_lite.metrics.distances import NormDistance as NormDistance
+from opendp_lite.metrics.distances import RowMetric as RowMetric
+from opendp_lite.metrics.distances import SymmetricDistance as SymmetricDistance
+from opendp_lite.metrics.distances import SymmetricIdDistance as SymmetricIdDistance

@@ -1,0 +1,1 @@
+"""Exact rationals, the dyadic grid, and norms."""

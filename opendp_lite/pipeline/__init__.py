@@ -1,0 +1,1 @@
+"""The algebra: steps, joins, and what can be asked of a pipeline."""

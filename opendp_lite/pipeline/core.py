@@ -1,0 +1,529 @@
+"""The algebra: transformations, measurements, and how they are joined."""
+
+from __future__ import annotations
+
+import inspect
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from functools import partial
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast, overload
+
+import attrs
+import numpy as np
+
+from opendp_lite.base.errors import OpenDPLiteError, ParameterError, SpaceError, shorten
+from opendp_lite.base.frozen import copy_with
+from opendp_lite.base.spelling import NO_RECIPE, ByHand, by_hand, one_line, without_parentheses
+from opendp_lite.engines.data.fold import identity
+from opendp_lite.engines.plan import Map as Mapped
+from opendp_lite.engines.plan import Node, Own, plan_of, release_of
+from opendp_lite.engines.plan import Rows as Data
+from opendp_lite.explain.text_picture import pointing
+from opendp_lite.explain.trace import Role, TraceStep, after_noise, at_release, at_space
+from opendp_lite.measures.budgets import Loss
+from opendp_lite.measures.conversion import Conversion, to_approximate, to_zcdp
+from opendp_lite.measures.divergences import (
+    ApproximateDivergence,
+    MaxDivergence,
+    ZeroConcentratedDivergence,
+)
+from opendp_lite.measures.measure import Measure
+from opendp_lite.numbers.exact import Number, quote
+from opendp_lite.pipeline.questions import NO_DATA, LossQuestions, Pipeline, without_data
+from opendp_lite.releases.result import InsecureRelease, mark_as_exact
+from opendp_lite.samplers.entropy import Entropy, InsecureSeededEntropy, SecureEntropy
+from opendp_lite.samplers.law import Errors, Law
+from opendp_lite.spaces.maps import MapFunction as MapLaw
+from opendp_lite.spaces.maps import PrivacyMap, StabilityMap
+from opendp_lite.spaces.space import Space
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as WithDefault
+
+    R = WithDefault("R", covariant=True, default=Any)
+else:
+    R = TypeVar("R", covariant=True)
+
+In = TypeVar("In", bound=Space[Any], contravariant=True)
+Out = TypeVar("Out", bound=Space[Any], covariant=True)
+M = TypeVar("M", bound=Measure[Any])
+M2 = TypeVar("M2", bound=Measure[Any])
+Release = TypeVar("Release", contravariant=True)
+Next = TypeVar("Next", covariant=True)
+
+
+def _read_stability(law: MapLaw) -> StabilityMap:
+    """The function that was typed: its pipeline makes a map of it, which knows both metrics."""
+    return cast(StabilityMap, law)
+
+
+def _read_privacy(law: MapLaw) -> PrivacyMap:
+    """As ``_read_stability``: the pipeline's map knows the metric and the measure."""
+    return cast(PrivacyMap, law)
+
+
+class Function(Protocol[Release, Next]):
+    """A plain function of a release: what may follow noise.
+
+    Pipelines can be called too, but have no ``__name__``: that is how type checkers tell them
+    apart. A callable object without a name goes into a lambda.
+    """
+
+    @property
+    def __name__(self) -> str: ...
+
+    def __call__(self, release: Release, /) -> Next: ...
+
+
+class Stable(Pipeline, Generic[In, Out]):
+    """What can be asked of a transformation, bound to a space or not."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def bound(self) -> Transformation[In, Out]:
+        """The transformation bound to a space: by default one column of private size."""
+
+    if TYPE_CHECKING:
+
+        def __call__(self, data: Any) -> Any: ...
+
+    else:
+
+        def __call__(self, data: Any = NO_DATA) -> Any:
+            """The exact result. It is not private, and its repr says so."""
+            if data is NO_DATA:
+                raise without_data(self)
+            try:
+                return self.bound._result(data)
+            except OpenDPLiteError as problem:
+                raise shorten(problem) from problem.__cause__
+
+    def map(self, d_in: object = 1) -> Any:
+        """How far apart outputs can be for inputs ``d_in`` apart, rounded up where shown."""
+        bound = self.bound
+        distance = bound.input_space.metric.distance(d_in)
+        return bound.output_space.metric.show(bound.stability_map(distance))
+
+    def check(self, d_in: object, d_out: object) -> bool:
+        """Whether inputs ``d_in`` apart certainly give outputs at most ``d_out`` apart."""
+        bound = self.bound
+        claimed = bound.stability_map(bound.input_space.metric.distance(d_in))
+        metric = bound.output_space.metric
+        return bool(metric.within(claimed, metric.distance(d_out)))
+
+    def _result_of(self, d_in: object) -> tuple[str, str, str]:
+        return "distance", str(self.map(d_in)), ""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if hasattr(Private, name) and not hasattr(Stable, name):
+                raise AttributeError(
+                    f"{name} is for a pipeline that ends in noise; put noise after {self!r}, such "
+                    "as dp.laplace(epsilon=1)"
+                )
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+class Private(LossQuestions, Generic[In, M, R]):
+    """What can be asked of a release, bound to a space or not."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def bound(self) -> Measurement[In, M, R]:
+        """The measurement bound to a space: by default one column of private size."""
+
+    if TYPE_CHECKING:
+
+        def __call__(self, data: Any) -> R: ...
+
+    else:
+
+        def __call__(self, data: Any = NO_DATA) -> R:
+            """A private release. Its loss is ``map(1)`` for one unit of the input space."""
+            if data is NO_DATA:
+                raise without_data(self)
+            return begun(SecureEntropy(), self.bound, data)
+
+    def insecure_release(self, data: Any, seed: int) -> InsecureRelease:
+        """A release that anybody with the seed can repeat: for tests and teaching, not private.
+
+        The value comes wrapped, so that it cannot pass for a release.
+        """
+        return InsecureRelease(self.bound._release(data, InsecureSeededEntropy(seed)), seed)
+
+    def to_zcdp(self: Private[In, MaxDivergence, R]) -> Private[In, ZeroConcentratedDivergence, R]:
+        """As ``>> dp.to_zcdp()``."""
+        return self >> to_zcdp()
+
+    def to_approximate(
+        self: Private[In, MaxDivergence, R] | Private[In, ZeroConcentratedDivergence, R],
+        delta: Number,
+    ) -> Private[In, ApproximateDivergence, R]:
+        """As ``>> dp.to_approximate(delta)``."""
+        return self >> to_approximate(delta)
+
+    @overload
+    def __rshift__(self, other: Conversion[M, M2]) -> Private[In, M2, R]: ...
+    @overload
+    def __rshift__(self, other: Function[R, Next]) -> Private[In, M, Next]: ...
+    @overload
+    def __rshift__(self, other: partial[Any] | itemgetter[Any]) -> Private[In, M]: ...
+    @abstractmethod
+    def __rshift__(self, other: Any) -> Any: ...
+
+
+class _Joined(Pipeline):
+    """What transformations and measurements share: the steps that were joined."""
+
+    __slots__ = ()
+    input_space: Any
+    recipe: tuple[Any, ...]
+    trace: tuple[TraceStep, ...]
+
+    @property
+    def bound(self) -> Any:
+        """Itself: it is bound already."""
+        return self
+
+    def spell(self) -> tuple[str, Mapping[str, Any]]:
+        """As ``bind`` of its recipe to its space."""
+        return "pipeline", {"steps": (self.input_space, *_spell(self))}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if by_hand(self.recipe):
+            raise ParameterError(NO_RECIPE)
+        return super().__reduce__()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Joined) or type(self) is not type(other) or not self.recipe:
+            return self is other
+        same_unit = self.input_space.unit == other.input_space.unit
+        same_space = bool(same_unit and self.input_space == other.input_space)
+        return same_space and self.recipe == other.recipe
+
+    def __hash__(self) -> int:
+        return hash((self.input_space, self.recipe))
+
+    def __repr__(self) -> str:
+        return " >> ".join([repr(self.input_space), *map(link_text, _spell(self))])
+
+
+@attrs.frozen(eq=False, repr=False)
+class Transformation(_Joined, Stable[In, Out]):
+    """A step between two spaces that adds no noise.
+
+    Args:
+        input_space: The space of its inputs.
+        output_space: The space of its outputs.
+        function: From a value of the input domain to one of the output domain. A vector or a
+            number comes as a ``dp.Grid`` and may be returned as one or as a float array.
+        stability_map: Inputs at most ``d_in`` apart give outputs at most
+            ``stability_map(d_in)`` apart. Distances are exact: a Fraction between datasets,
+            ``dp.Norms`` between vectors.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> total = dp.records() >> dp.clamp(0, 10) >> dp.sum()
+        >>> isinstance(total, dp.Transformation), total.map(2).l1
+        (True, Fraction(20, 1))
+    """
+
+    input_space: In
+    output_space: Out
+    function: Any = attrs.field(converter=plan_of)
+    stability_map: StabilityMap = attrs.field(converter=_read_stability)
+    recipe: tuple[Any, ...] = attrs.field(default=(), init=False)
+    trace: tuple[TraceStep, ...] = attrs.field(default=(), kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        checked = StabilityMap.between(self.input_space, self.output_space, self.stability_map)
+        object.__setattr__(self, "stability_map", checked)
+
+    def _result(self, data: Any) -> Any:
+        with np.errstate(all="ignore"):
+            result = self.function(self.input_space.domain.to_internal(data))
+            domain = self.output_space.domain
+            return mark_as_exact(domain.to_public(domain.received(result)))
+
+    if not TYPE_CHECKING:
+
+        def __rshift__(self, other: Any) -> Any:
+            """What is joined to a transformation joins itself."""
+            if isinstance(other, Pipeline):
+                return NotImplemented
+            raise not_a_step(other, self.recipe)
+
+
+@attrs.frozen
+class Facts:
+    """What a mechanism says of its noise, beside its loss.
+
+    Args:
+        laws: The exact laws of independent noise on the entries of the release.
+        explanation: For ``explain()``: a text, or a value whose text is made when it is shown.
+        simulate: What ``dp.expected_error`` simulates releases with.
+        errors: How far the entries of the release are off, for ``accuracy``: laws, and for how many
+            entries each is. Empty where the release is not a value with noise.
+        noise: The noise in words, for a picture of a step that does not say it by itself.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> (dp.count() >> dp.laplace(epsilon=1)).bound.facts.explanation
+        'epsilon = l1 / b, b = 1, standard deviation 1.41421'
+    """
+
+    laws: tuple[Law, ...] = ()
+    explanation: object = ""
+    simulate: Callable[..., Any] | None = None
+    errors: tuple[Errors, ...] = ()
+    noise: str = ""
+
+
+@attrs.frozen(eq=False, repr=False)
+class Measurement(_Joined, Private[In, M, R]):
+    """A randomised release with its privacy loss.
+
+    Args:
+        input_space: The space of its inputs.
+        output_measure: The measure of the loss.
+        function: ``function(value, entropy)`` makes the release from a value of the input domain
+            and a source of random words. A vector or a number comes as a ``dp.Grid``.
+        privacy_map: Inputs at most ``d_in`` apart give releases with a loss of at most
+            ``privacy_map(d_in)``. Distances and losses are exact rationals. The loss of another
+            mechanism may know a better curve than its number tells. Arithmetic drops the curve.
+            ``max`` of two losses is refused: write ``max(Fraction(first), Fraction(second))``.
+        facts: More about the noise: see ``Facts``.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> count = dp.records() >> dp.count() >> dp.laplace(epsilon=1)
+        >>> isinstance(count, dp.Measurement), count.map(2)
+        (True, 2.0)
+    """
+
+    input_space: In
+    output_measure: M
+    function: Any = attrs.field(converter=release_of)
+    privacy_map: PrivacyMap = attrs.field(converter=_read_privacy)
+    facts: Facts = Facts()
+    recipe: tuple[Any, ...] = attrs.field(default=(), init=False)
+    trace: tuple[TraceStep, ...] = attrs.field(default=(), kw_only=True)
+
+    if not TYPE_CHECKING:
+
+        def __class_getitem__(cls, parameters: Any) -> Any:
+            return super().__class_getitem__(with_release(parameters))
+
+    def __attrs_post_init__(self) -> None:
+        checked = PrivacyMap.between(self.input_space, self.output_measure, self.privacy_map)
+        object.__setattr__(self, "privacy_map", checked)
+
+    def _release(self, data: Any, entropy: Entropy) -> R:
+        domain = self.input_space.domain
+        with np.errstate(all="ignore"):
+            value = domain.of_release(domain.to_internal(data), entropy.words)
+            release: R = self.function(value, entropy)
+        return release
+
+    def explained(
+        self,
+        explanation: object,
+        *,
+        simulate: Callable[..., Any] | None = None,
+        trace: tuple[TraceStep, ...] | None = None,
+    ) -> Measurement[In, M, R]:
+        """The same with another explanation, and, where given, simulation and trace."""
+        facts = attrs.evolve(
+            self.facts, explanation=explanation, simulate=simulate or self.facts.simulate
+        )
+        return copy_with(self, facts=facts, trace=self.trace if trace is None else trace)
+
+    if TYPE_CHECKING:
+
+        def to_zcdp(
+            self: Measurement[In, MaxDivergence, R],
+        ) -> Measurement[In, ZeroConcentratedDivergence, R]: ...
+        def to_approximate(
+            self: Measurement[In, MaxDivergence, R]
+            | Measurement[In, ZeroConcentratedDivergence, R],
+            delta: Number,
+        ) -> Measurement[In, ApproximateDivergence, R]: ...
+
+    @overload
+    def __rshift__(self, other: Conversion[M, M2]) -> Measurement[In, M2, R]: ...
+    @overload
+    def __rshift__(self, other: Function[R, Next]) -> Measurement[In, M, Next]: ...
+    @overload
+    def __rshift__(self, other: partial[Any] | itemgetter[Any]) -> Measurement[In, M]: ...
+    def __rshift__(self, other: Any) -> Any:
+        return follow(self, other)
+
+
+def begun(entropy: Entropy, measurement: Measurement[Any, Any, R], data: Any) -> R:
+    """A release whose noise comes from a source that may have been made before it was paid for."""
+    try:
+        return measurement._release(data, entropy)
+    except OpenDPLiteError as problem:
+        raise shorten(problem) from problem.__cause__
+
+
+def with_release(parameters: Any) -> Any:
+    """The type parameters of a measurement, whose release may be anything by default."""
+    return (*parameters, Any) if type(parameters) is tuple and len(parameters) == 2 else parameters
+
+
+def join_step(before: Any, step: Any, link: object) -> Any:
+    """A space or a transformation, and the step made on it."""
+    if not isinstance(before, Transformation):
+        begun = copy_with(step, function=step.function.on(Data(before)))
+        return _trace(begun, StabilityMap(before.metric), (), (), link)
+    reach, value = before.stability_map, _receive(before)
+    if isinstance(step, Transformation):
+        whole: Any = copy_with(
+            step,
+            input_space=before.input_space,
+            function=step.function.on(value),
+        )
+    else:
+        whole = copy_with(
+            step,
+            input_space=before.input_space,
+            function=step.function.on(value),
+        )
+    return _trace(whole, reach, before.recipe, before.trace, link)
+
+
+def _receive(before: Transformation[Any, Any]) -> Node:
+    """The plan of a transformation; what a function of a person's own gives is checked."""
+    plan: Node = before.function
+    received = before.output_space.domain.received
+    own = isinstance(plan, Mapped) and isinstance(plan.function, Own)
+    return plan if received is identity or not own else Mapped(Own(received), before=plan)
+
+
+def _trace(
+    whole: Any,
+    before: StabilityMap,
+    recipe: tuple[Any, ...],
+    trace: tuple[TraceStep, ...],
+    link: object,
+) -> Any:
+    """With the maps of all steps, the lines of this one and its link."""
+    parts, shown = tuple(part.indent() for part in whole.trace), _show(link)
+    recipe = (*recipe, link)
+    if isinstance(whole, Transformation):
+        reach = whole.stability_map.named(link).after(before)
+        trace = (*trace, *parts, at_space(whole.output_space, shown, reach))
+        return copy_with(whole, stability_map=reach, trace=trace, recipe=recipe)
+    loss = whole.privacy_map.named(link).after(before)
+    trace = (*trace, *parts, at_release(shown, loss, noise=whole.facts.noise))
+    return copy_with(whole, privacy_map=loss, trace=trace, recipe=recipe)
+
+
+def _show(link: object) -> object:
+    """A step as it is typed; of one that no person can type its name alone."""
+    name = str(getattr(link, "name", ""))
+    return name.strip("_").replace("_", " ") if name.startswith("_") else link
+
+
+def follow(measurement: Any, other: Any) -> Any:
+    """What may come after noise: a conversion of the loss, or any function of the release."""
+    check_follower(other, measurement.recipe)
+    if isinstance(other, Conversion):
+        return _convert(measurement, other)
+    return copy_with(
+        measurement,
+        function=measurement.function.then(other),
+        facts=attrs.evolve(measurement.facts, simulate=None, errors=(), noise=""),
+        trace=(*measurement.trace, after_noise(link_text(other))),
+        recipe=(*_spell(measurement), other),
+    )
+
+
+def _convert(measurement: Any, conversion: Conversion[Any, Any]) -> Any:
+    source = measurement.output_measure
+    target = conversion.target(source)
+
+    def convert(loss: Loss) -> object:
+        return conversion.convert(loss, source.profile(loss))
+
+    privacy_map = measurement.privacy_map.converted(target, convert, conversion)
+    return copy_with(
+        measurement,
+        output_measure=target,
+        privacy_map=privacy_map,
+        facts=attrs.evolve(measurement.facts, explanation=conversion.formula()),
+        trace=(*measurement.trace, at_release(conversion, privacy_map, Role.RELEASE)),
+        recipe=(*_spell(measurement), conversion),
+    )
+
+
+def _spell(pipeline: Any) -> tuple[Any, ...]:
+    """The recipe, with a mark in its place where the pipeline was put together by hand."""
+    recipe: tuple[Any, ...] = pipeline.recipe or (ByHand(),)
+    return recipe
+
+
+def check_follower(other: Any, recipe: tuple[Any, ...]) -> None:
+    """Refuses what cannot come after noise."""
+    if (reason := _refusal(other, recipe)) is not None:
+        raise _at_the_end(reason, recipe, other)
+
+
+def _refusal(other: Any, recipe: tuple[Any, ...]) -> SpaceError | None:
+    refusal = getattr(other, "refusal", None)
+    if refusal is not None and (reason := refusal(recipe)):
+        return SpaceError(reason)
+    if isinstance(other, Pipeline):
+        return SpaceError(
+            f"{other!r} works on data and cannot follow noise; put it before the mechanism. Only a "
+            "plain function of the release can follow"
+        )
+    if forgotten := without_parentheses(other):
+        return forgotten
+    if not callable(other) and not isinstance(other, Conversion):
+        return SpaceError(f"only a function of the release can follow it, got {quote(other)}")
+    return None
+
+
+def not_a_step(other: object, recipe: tuple[Any, ...]) -> SpaceError:
+    """The refusal of what cannot follow the transformation of a recipe."""
+    before = recipe[-1] if recipe else "the step before"
+    return _at_the_end(_no_step(other, before), recipe, other)
+
+
+def _no_step(other: object, before: object) -> SpaceError:
+    if forgotten := without_parentheses(other):
+        return forgotten
+    if callable(other):
+        return SpaceError(
+            f"{link_text(other)} is a plain function and follows {before}, before any noise: its "
+            "effect on privacy is unknown. Put it after laplace() or gaussian(), or write it as a "
+            "step with a stability map under @dp.stage"
+        )
+    return SpaceError(
+        f">> joins pipeline steps; {quote(other)} is not one. To ask something of a whole "
+        "pipeline, put parentheses around it: (a >> b).map(1)"
+    )
+
+
+def _at_the_end(problem: SpaceError, recipe: tuple[Any, ...], other: object) -> SpaceError:
+    shown = link_text(other) if callable(other) else quote(other)
+    return pointing(problem, [*map(heading, recipe), shown], len(recipe))
+
+
+def heading(link: Any) -> str:
+    """A step of a recipe with three dots for each pipeline in it."""
+    return link_text(link) if callable(link) else str(getattr(link, "heading", link))
+
+
+def link_text(link: Any) -> str:
+    """A step of a recipe as it would be typed."""
+    named = isinstance(link, type | np.ufunc) or inspect.isroutine(link)
+    return one_line(str(link.__name__) if named else repr(link))

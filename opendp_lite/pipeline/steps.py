@@ -1,0 +1,472 @@
+"""Pipelines that wait for the space before them."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import chain
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast, overload
+
+import attrs
+
+from opendp_lite.base.errors import OpenDPLiteError, SpaceError, shorten
+from opendp_lite.base.public_names import find_public
+from opendp_lite.base.spelling import read, spells, step, without_parentheses
+from opendp_lite.explain.trace import Explained, Role, waiting
+from opendp_lite.measures.conversion import Conversion
+from opendp_lite.measures.divergences import (
+    ApproximateDivergence,
+    MaxDivergence,
+    ZeroConcentratedDivergence,
+)
+from opendp_lite.numbers import norms
+from opendp_lite.numbers.exact import Number
+from opendp_lite.pipeline.core import (
+    M2,
+    Function,
+    In,
+    M,
+    Measurement,
+    Next,
+    Out,
+    Private,
+    R,
+    Stable,
+    Transformation,
+    check_follower,
+    follow,
+    heading,
+    link_text,
+    not_a_step,
+    with_release,
+)
+from opendp_lite.pipeline.questions import Pipeline
+from opendp_lite.pipeline.step_call import (
+    Call,
+    broken_at,
+    call_key,
+    default_space,
+    is_building,
+    keep,
+    links_of,
+)
+from opendp_lite.spaces import space
+from opendp_lite.spaces.domains import Domain
+from opendp_lite.spaces.space import Example, Space
+from opendp_lite.spelling.description import UNPROVED, Description, Proof, describe
+from opendp_lite.spelling.signatures import typed_key, without_first
+
+Before = TypeVar("Before", bound=Space[Any])
+Later = TypeVar("Later", bound=Space[Any])
+P = ParamSpec("P")
+
+
+class Recipe(Pipeline):
+    """What stages and mechanisms share: steps that wait for a space."""
+
+    calls: tuple[Call, ...]
+
+    @property
+    def input_kinds(self) -> tuple[type[Domain], ...]:
+        """The kinds of domain that the first step works on."""
+        return self.calls[0].input_kinds
+
+    @property
+    @abstractmethod
+    def links(self) -> tuple[Any, ...]:
+        """The steps that ``>>`` joined."""
+
+    @property
+    @abstractmethod
+    def roles(self) -> tuple[Role, ...]:
+        """What each of them does with private data."""
+
+    @abstractmethod
+    def join(self, before: Any) -> Any:
+        """A space or a transformation with these steps after it."""
+
+    @functools.cached_property
+    def typed_key(self) -> tuple[Any, ...] | None:
+        """Equal for steps that were typed alike; None where one of them has no key."""
+        keys = tuple(getattr(link, "typed_key", None) for link in self.links)
+        return None if None in keys else (type(self), keys)
+
+    def _bound_to(self, space: Any) -> Any:
+        """As ``join``, once for spaces and steps that were typed alike."""
+        mine, start = self.typed_key, typed_key(getattr(space, "origin", None) or ...)
+        key = None if mine is None or start is None else (start, mine)
+        return keep(key, lambda: self.join(space))
+
+    def _called_on(self, before: Any) -> Any:
+        """A space or a transformation with the calls after it."""
+        first = links_of(before)
+        links = (*first, *self.links)
+        for place, call in enumerate(self.calls, len(first)):
+            with broken_at(links, place):
+                before = call.join(before)
+        return before
+
+    def _drawn(self, d_in: object) -> Explained:
+        try:
+            self.bound  # noqa: B018
+        except SpaceError as problem:
+            return self._waiting(str(problem))
+        return super()._drawn(d_in)
+
+    def _waiting(self, reason: str) -> Explained:
+        """What is said of steps that bind themselves to no space."""
+        steps = [
+            waiting(heading(link), role) for link, role in zip(self.links, self.roles, strict=True)
+        ]
+        return Explained(tuple(steps), None, "", "not known yet", reason, "")
+
+    @property
+    def input_space(self) -> Any:
+        """The space that it binds itself to by default."""
+        return self.bound.input_space
+
+    @functools.cached_property
+    def _by_default(self) -> Any:
+        if not self.input_kinds:
+            raise SpaceError(
+                f"{self!r} needs an input space. Write dp.records(columns=['age', 'visits']) >> "
+                f"{self!r}; the pipelines in it have no space of their own (dp.select('age') >> "
+                "...)"
+            )
+        try:
+            return self._bound_to(default_space(self.input_kinds[0]))
+        except OpenDPLiteError as problem:
+            raise shorten(problem) from problem.__cause__
+
+    def _joined_to(self, before: Any) -> Any:
+        if isinstance(before, Space | Transformation):
+            try:
+                return self._bound_to(before)
+            except OpenDPLiteError as problem:
+                raise shorten(problem) from problem.__cause__
+        if forgotten := without_parentheses(before):
+            raise forgotten
+        raise SpaceError(
+            f"a pipeline starts from a space such as dp.records(); call it on data instead: "
+            f"pipeline(data). Got {type(before).__name__}"
+        )
+
+
+@attrs.frozen(repr=False, slots=False)
+class Stage(Recipe, Stable[In, Out]):
+    """A transformation, or several, waiting for the space before it.
+
+    ``>>`` joins it to further stages, to a mechanism, or to a space before it. Called on data or
+    asked for its map, it binds itself to the default space.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> total = dp.clamp(0, 10) >> dp.sum()
+        >>> isinstance(total, dp.Stage), total([3, 40])
+        (True, NotPrivate([13.]))
+    """
+
+    calls: tuple[Call, ...]
+
+    @property
+    def bound(self) -> Transformation[In, Out]:
+        """The transformation on the default space: one column, one row added or removed."""
+        return cast("Transformation[In, Out]", self._by_default)
+
+    def bind(self, space: In) -> Transformation[In, Out]:
+        """The transformation that this makes of a space."""
+        return cast("Transformation[In, Out]", self._bound_to(space))
+
+    @property
+    def links(self) -> tuple[Any, ...]:
+        """The steps that ``>>`` joined."""
+        return self.calls
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        """What each of them does with private data."""
+        return (Role.DATA,) * len(self.calls)
+
+    def join(self, before: Any) -> Any:
+        """A space or a transformation with these steps after it."""
+        return self._called_on(before)
+
+    @overload
+    def __rshift__(self, other: Stage[Out, Later]) -> Stage[In, Later]: ...
+    @overload
+    def __rshift__(self, other: Mechanism[Out, M, R]) -> Mechanism[In, M, R]: ...
+    def __rshift__(self, other: Any) -> Any:
+        if not isinstance(other, Recipe):
+            raise not_a_step(other, self.calls)
+        links = (*self.calls, *other.links)
+        with broken_at(links, len(self.calls)):
+            other.calls[0].check_kind(self.calls[-1].output_kinds, self.calls[-1])
+        return attrs.evolve(cast(Any, other), calls=(*self.calls, *other.calls))
+
+    @overload
+    def __rrshift__(self, before: Transformation[Before, In]) -> Transformation[Before, Out]: ...
+    @overload
+    def __rrshift__(self, before: In) -> Transformation[In, Out]: ...
+    def __rrshift__(self, before: Any) -> Any:
+        return self._joined_to(before)
+
+    def spell(self) -> tuple[str, Mapping[str, Any]]:
+        """The steps that ``>>`` joins."""
+        return "pipeline", {"steps": self.links}
+
+    def __repr__(self) -> str:
+        return " >> ".join(map(repr, self.calls))
+
+
+@attrs.frozen(repr=False, slots=False)
+class Mechanism(Recipe, Private[In, M, R]):
+    """A measurement waiting for the space before it: see ``Stage``.
+
+    ``calls`` ends with the mechanism; ``after`` holds conversions and post-processing.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> total = dp.clamp(0, 10) >> dp.sum() >> dp.laplace(epsilon=1)
+        >>> isinstance(total, dp.Mechanism), total.map(2)
+        (True, 2.0)
+    """
+
+    calls: tuple[Call, ...]
+    after: tuple[Any, ...] = ()
+
+    if not TYPE_CHECKING:
+
+        def __class_getitem__(cls, parameters: Any) -> Any:
+            return super().__class_getitem__(with_release(parameters))
+
+    @property
+    def output_measure(self) -> M:
+        """The measure of the privacy loss."""
+        return self.bound.output_measure
+
+    @property
+    def bound(self) -> Measurement[In, M, R]:
+        """The measurement on the default space: one column, one row added or removed."""
+        return cast("Measurement[In, M, R]", self._by_default)
+
+    def bind(self, space: In) -> Measurement[In, M, R]:
+        """The measurement that this makes of a space."""
+        return cast("Measurement[In, M, R]", self._bound_to(space))
+
+    @property
+    def links(self) -> tuple[Any, ...]:
+        """The steps that ``>>`` joined."""
+        return *self.calls, *self.after
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        """What each of them does with private data."""
+        before = (Role.DATA,) * (len(self.calls) - 1)
+        return *before, Role.NOISE, *(Role.RELEASE for _ in self.after)
+
+    def join(self, before: Any) -> Any:
+        """A space or a transformation with these steps after it."""
+        before = self._called_on(before)
+        for link in self.after:
+            before = follow(before, link)
+        return before
+
+    if TYPE_CHECKING:
+
+        def to_zcdp(
+            self: Mechanism[In, MaxDivergence, R],
+        ) -> Mechanism[In, ZeroConcentratedDivergence, R]: ...
+        def to_approximate(
+            self: Mechanism[In, MaxDivergence, R] | Mechanism[In, ZeroConcentratedDivergence, R],
+            delta: Number,
+        ) -> Mechanism[In, ApproximateDivergence, R]: ...
+
+    @overload
+    def __rshift__(self, other: Conversion[M, M2]) -> Mechanism[In, M2, R]: ...
+    @overload
+    def __rshift__(self, other: Function[R, Next]) -> Mechanism[In, M, Next]: ...
+    @overload
+    def __rshift__(self, other: partial[Any] | itemgetter[Any]) -> Mechanism[In, M]: ...
+    def __rshift__(self, other: Any) -> Any:
+        check_follower(other, self.calls)
+        return attrs.evolve(self, after=(*self.after, other))
+
+    @overload
+    def __rrshift__(self, before: Transformation[Before, In]) -> Measurement[Before, M, R]: ...
+    @overload
+    def __rrshift__(self, before: In) -> Measurement[In, M, R]: ...
+    def __rrshift__(self, before: Any) -> Any:
+        return self._joined_to(before)
+
+    def spell(self) -> tuple[str, Mapping[str, Any]]:
+        """The steps that ``>>`` joins."""
+        return "pipeline", {"steps": self.links}
+
+    def __repr__(self) -> str:
+        return " >> ".join(map(link_text, self.links))
+
+
+@overload
+def stage(
+    constructor: Callable[Concatenate[In, P], Transformation[In, Out]], /
+) -> Callable[P, Stage[In, Out]]: ...
+@overload
+def stage(
+    *,
+    does: str = "",
+    changes: str = "",
+    proof: Proof = UNPROVED,
+    examples: Callable[[], Sequence[Example]] = tuple,
+) -> Callable[
+    [Callable[Concatenate[In, P], Transformation[In, Out]]], Callable[P, Stage[In, Out]]
+]: ...
+def stage(
+    constructor: Any = None,
+    /,
+    *,
+    does: str = "",
+    changes: str = "",
+    proof: Proof = UNPROVED,
+    examples: Callable[[], Sequence[Example]] = tuple,
+) -> Any:
+    """Makes a stage of a constructor of transformations: ``@dp.stage``, or ``@dp.stage(does=...)``.
+
+    Args:
+        constructor: ``f(space, *parameters) -> Transformation``. The annotations of ``space`` and
+            of the return value, such as ``dp.Space[dp.Rows]``, are also checked when pipelines are
+            joined. Raise ``dp.ParameterError`` for parameters that no space could mend: it then
+            shows when they are typed.
+        does: What it does, in a sentence. Statements say it.
+        changes: What it clips, fills in or leaves out before the noise. Statements say it, too.
+        proof: Why its map holds.
+        examples: Makes a list of what ``opendp_lite.spaces.space.example`` gives, for tests.
+
+    Returns:
+        A function of the parameters alone, whose result ``>>`` joins.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> from fractions import Fraction
+        >>> Tables = dp.Space[dp.Rows]
+        >>> @dp.stage(does="Halves every value.", proof=dp.Proof("Row by row."))
+        ... def halve(space: Tables) -> dp.Transformation[Tables, Tables]:
+        ...     body = space.domain.body.scale((Fraction(1, 2),))
+        ...     return dp.row_map(space, lambda block: block / 2, body)
+        >>> (dp.clamp(0, 10) >> halve() >> dp.sum()).map(1)
+        dp.Norms(l1=5.0, l2=5.0, linf=5.0)
+    """
+
+    return _steps(Stage, constructor, Description(does, changes, proof, examples))
+
+
+@overload
+def mechanism(
+    constructor: Callable[Concatenate[In, P], Measurement[In, M, R]], /
+) -> Callable[P, Mechanism[In, M, R]]: ...
+@overload
+def mechanism(
+    *,
+    does: str = "",
+    changes: str = "",
+    proof: Proof = UNPROVED,
+    examples: Callable[[], Sequence[Example]] = tuple,
+) -> Callable[
+    [Callable[Concatenate[In, P], Measurement[In, M, R]]], Callable[P, Mechanism[In, M, R]]
+]: ...
+def mechanism(
+    constructor: Any = None,
+    /,
+    *,
+    does: str = "",
+    changes: str = "",
+    proof: Proof = UNPROVED,
+    examples: Callable[[], Sequence[Example]] = tuple,
+) -> Any:
+    """Makes a mechanism of a constructor of measurements: as ``stage``.
+
+    Args:
+        constructor: ``f(space, *parameters) -> Measurement``.
+        does: As for ``stage``.
+        changes: As for ``stage``.
+        proof: As for ``stage``.
+        examples: As for ``stage``.
+
+    Returns:
+        A function of the parameters alone, whose result ``>>`` joins.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> @dp.mechanism
+        ... def half_each(space: dp.Space[dp.Rows], epsilon: float) -> dp.Measurement:
+        ...     noisy = dp.laplace(epsilon=epsilon / 2)
+        ...     return space >> dp.compose(dp.count() >> noisy, dp.clamp(0, 1) >> dp.sum() >> noisy)
+        >>> half_each(1).map(1)
+        1.0
+    """
+
+    return _steps(Mechanism, constructor, Description(does, changes, proof, examples))
+
+
+def _steps(kind: Any, constructor: Any, description: Description) -> Any:
+    """Makes steps of a kind of a constructor, or what does so for one that is yet to be given."""
+
+    def decorate(constructor: Callable[..., Any]) -> Any:
+        @functools.wraps(describe(description)(constructor))
+        def recipe(*args: Any, **kwargs: Any) -> Any:
+            return _type_in(kind, constructor, args, kwargs)
+
+        typed = without_first(inspect.signature(constructor))
+        cast(Any, recipe).__signature__ = typed.replace(return_annotation=kind.__name__)
+        return step(recipe)
+
+    return decorate if constructor is None else decorate(constructor)
+
+
+def _type_in(kind: Any, constructor: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """The step that was typed, made once for equal arguments; a refusal shows the person's line."""
+    key = call_key(constructor, args, kwargs)
+    wanted = None if key is None else (is_building(), key)
+    try:
+        return keep(wanted, lambda: kind((Call.of(constructor, args, kwargs, key),)))
+    except OpenDPLiteError as problem:
+        raise shorten(problem) from problem.__cause__
+
+
+def _pipeline(steps: Iterable[Any]) -> Any:
+    return functools.reduce(operator.rshift, steps)
+
+
+def _step(name: str) -> Callable[..., Any] | None:
+    """The step of the package, imported now; None where none has this name."""
+    of_modules = (vars(module).get(name) for module in (norms, space))
+    found = filter(spells, chain(find_public(name), of_modules))
+    return cast("Callable[..., Any] | None", next(found, None))
+
+
+def from_json(text: str, extra: Iterable[Callable[..., Any]] = ()) -> Any:
+    """Reads the pipeline that ``to_json`` wrote.
+
+    Args:
+        text: The JSON text.
+        extra: Your own steps that the pipeline uses.
+
+    Returns:
+        A pipeline that equals the one written.
+
+    Raises:
+        ParameterError: If the text spells anything but steps of this package and ``extra``.
+            Nothing else in a file is ever called.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> pipeline = dp.clamp(0, 10) >> dp.sum() >> dp.gaussian(rho=0.03)
+        >>> dp.from_json(pipeline.to_json()) == pipeline
+        True
+    """
+    own = {"pipeline": _pipeline} | {function.__name__: function for function in extra}
+    return read(text, lambda name: own.get(name) or _step(name))

@@ -1,0 +1,364 @@
+"""The law of a mechanism's noise, with the interval that holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from math import inf, isinf, sqrt
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from opendp_lite.base.errors import ParameterError, SpaceError
+from opendp_lite.bodies.box import Box
+from opendp_lite.estimators.distributions.answers import numbers_of
+from opendp_lite.measurements.noise import gaussian
+from opendp_lite.metrics.distances import ChangeOneDistance
+from opendp_lite.numbers.exact import (
+    Number,
+    confidence_of,
+    exact,
+    nearest,
+    positive,
+    round_up,
+    whole,
+)
+from opendp_lite.pipeline.core import Private
+from opendp_lite.plotting.canvas import (
+    BLUE,
+    EQUAL_SIDES,
+    GREEN,
+    ORANGE,
+    VERMILION,
+    WIDE,
+    axes_of,
+    dress,
+    ink,
+    line_style,
+    marked_style,
+    new_axes,
+    per,
+    percent,
+    shade,
+    with_unit,
+)
+from opendp_lite.plotting.errors import rising
+from opendp_lite.samplers.law import Law
+from opendp_lite.spaces.space import records
+from opendp_lite.transformations.bounding import center, clamp, clip_to_norm, scale
+from opendp_lite.transformations.products import simplex_augment
+from opendp_lite.transformations.sums import sum
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+_POINTS: Final = 401
+_FEW_STEPS: Final = 120
+# The picture is so many times as wide as the interval.
+_REACH: Final = 1.6
+
+
+def noise_probabilities(
+    pipeline: Private[Any, Any, Any],
+    *,
+    confidence: Number = 0.95,
+    unit: str = "",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draws how probable each noise is, and how far off a release may be.
+
+    The probabilities are exact: they are those that the sampler draws from. No data is read.
+
+    Args:
+        pipeline: One that ends in additive noise. What follows the noise is not drawn.
+        confidence: The noise lies within the drawn interval with this probability.
+        unit: Of the numbers, such as "years".
+        ax: Axes to draw on; by default those of a new figure.
+
+    Returns:
+        The axes. Each different law of a composed release has a line. Where few values are possible
+        the line shows a probability for each. Where there are many it shows the density: the
+        probability of a value over the distance to the next.
+
+    Raises:
+        SpaceError: If the mechanism does not declare the law of its noise.
+        ParameterError: If matplotlib is not installed, or ``confidence`` is no probability.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> ax = dp.plotting.noise_probabilities(dp.count() >> dp.laplace(epsilon=1), unit="rows")
+        >>> ax.get_xlabel()
+        'noise (rows)'
+    """
+    laws = list(dict.fromkeys(pipeline.bound.facts.laws))
+    if not laws:
+        raise SpaceError(
+            "noise_probabilities is for pipelines that end in noise of a declared law, such as "
+            f"dp.laplace(epsilon=1); {pipeline!r} declares none"
+        )
+    share = confidence_of(confidence, "noise_probabilities: confidence")
+    widths = [law.half_width(1 - share) for law in laws]
+    reach = _REACH * float(max(widths))
+    steps = [_steps(law, reach) for law in laws]
+    whole = all(len(each) <= _FEW_STEPS for each in steps)
+    axes = axes_of(ax, WIDE)
+    for place, (law, width, each) in enumerate(zip(laws, widths, steps, strict=True)):
+        _draw(axes, place, law, each, whole)
+        style, bound = line_style(place), round_up(width)
+        words = f"at least {percent(nearest(share))} within ±{bound:.4g}"
+        filled: dict[str, Any] = {"color": style["color"], "alpha": shade(axes), "linewidth": 0}
+        axes.axvspan(-bound, bound, label=words, **filled)
+        for end in (-bound, bound):
+            axes.axvline(end, color=style["color"], linestyle=":", linewidth=1)
+    axes.set_ylim(bottom=0)
+    seen = "probability" if whole else with_unit("probability density", per(unit))
+    title = "Noise of the release"
+    return dress(axes, title, with_unit("noise", unit), seen, beside=True)
+
+
+def _steps(law: Law, reach: float) -> Any:
+    """Grid points from one end of the picture to the other: all of them where they are few."""
+    last = max(int(reach / 2.0**law.exponent), 1)
+    if 2 * last < _FEW_STEPS:
+        return np.arange(-last, last + 1)
+    return np.unique(np.linspace(-last, last, _POINTS).round())
+
+
+def _draw(axes: Axes, place: int, law: Law, steps: Any, whole: bool) -> None:
+    step = 2.0**law.exponent
+    chances = np.exp(law.log_probability(steps.astype(np.float64), Fraction(0)))
+    heights = chances if whole else chances / step
+    deviation = f"standard deviation {law.standard_deviation:.4g}"
+    if not whole:
+        axes.plot(steps * step, heights, label=deviation, **line_style(place))
+        return
+    style = marked_style(place)
+    axes.vlines(steps * step, 0, heights, color=style["color"], linewidth=1.5)
+    axes.plot(steps * step, heights, label=deviation, **{**style, "linestyle": ""})
+
+
+_POWERS: Final = {
+    "no scaling": inf,
+    "budget split evenly": 0.0,
+    "least l1 error (p = 1)": 1.0,
+    "least l2 error (p = 2)": 2.0,
+}
+_TURN: Final = np.linspace(0, 2 * np.pi, 201)
+
+
+def noise_shapes(
+    spreads: Sequence[Number] = (4, 1),
+    *,
+    rho: Number = 0.5,
+    unit: str = "",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draws the noise of one budget in two columns, for the ways in which PLAN may scale them.
+
+    Args:
+        spreads: How far a row moves each of the two columns, or their standard deviations: public.
+        rho: The budget of both columns together.
+        unit: Of the values, such as "years".
+        ax: Axes to draw on; by default those of a new figure.
+
+    Returns:
+        The axes: for each way the ellipse of one standard deviation. All of them lose ``rho``.
+
+    Raises:
+        ParameterError: If there are not two positive spreads, or if matplotlib is not installed.
+
+    Proof:
+        Aumueller, Lebeda, Nelson, Pagh 2024, lemmas C.2 and C.3 and figure 6: column i of spread D
+        is divided by s = D^(2/(p+2)) sqrt(sum D^(2p/(p+2))), which gives the noise the least p-th
+        moment. Then sum (D / s)^2 = 1, so Gaussian noise of deviation s / sqrt(2 rho) loses rho.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> ax = dp.plotting.noise_shapes((4, 1))
+        >>> ax.get_legend_handles_labels()[1][0]
+        'no scaling'
+    """
+    given = np.array([nearest(positive(each, "noise_shapes: spreads")) for each in spreads])
+    if given.shape != (2,):
+        raise ParameterError(f"noise_shapes draws two columns, got {len(given)} spreads")
+    loss = nearest(positive(rho, "rho"))
+    axes = axes_of(ax, WIDE)
+    for place, (name, power) in enumerate(_POWERS.items()):
+        first, second = noise_deviations(given, power) / sqrt(2 * loss)
+        axes.plot(first * np.cos(_TURN), second * np.sin(_TURN), label=name, **line_style(place))
+    axes.set_aspect("equal")
+    across, up = (with_unit(f"noise, column of spread {each:g}", unit) for each in given)
+    axes.margins(0.08)
+    title = f"One standard deviation of noise at rho = {loss:g}"
+    return dress(axes, title, across, up, beside=True)
+
+
+def noise_deviations(spreads: Any, power: float) -> Any:
+    """The scales s of columns at rho = 1/2, for the least moment of this power."""
+    if isinf(power):
+        return np.full(len(spreads), np.linalg.norm(spreads))
+    shaped = spreads ** (2 / (power + 2))
+    return shaped * np.linalg.norm(spreads / shaped)
+
+
+def simplex_picture(
+    lower: Number,
+    upper: Number,
+    *,
+    public_values: Iterable[Number] | None = None,
+    unit: str = "",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draws why a sum in bounds leaves room for a count at the same loss.
+
+    Each value x becomes the point (x - L, U - x). All points lie on one segment, at the full l1
+    distance U - L from the origin. The noise of the sum alone already covers that distance, so the
+    second entry costs nothing. Both entries add up to U - L for each row: that is the count.
+
+    Args:
+        lower: L.
+        upper: U.
+        public_values: Example values that are PUBLIC OR MADE UP; they are drawn as they are. By
+            default five, evenly from bound to bound.
+        unit: Of the values, such as "years".
+        ax: Axes to draw on; by default those of a new figure.
+
+    Returns:
+        The axes.
+
+    Raises:
+        ParameterError: If the bounds do not rise, or if matplotlib is not installed.
+
+    Proof:
+        Free Lunch (Fitzsimons, Honaker, Shoemate, Singhal), section 4 and figure 1. For Gaussian
+        noise the l2 distance is largest at the two ends, where it is U - L too.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> ax = dp.plotting.simplex_picture(0, 100, unit="years")
+        >>> ax.get_xlabel(), ax.get_ylabel()
+        ('x - L (years)', 'U - x (years)')
+    """
+    low, high = (nearest(each[0]) for each in Box(lower, upper).bounds())
+    width = high - low
+    given = np.linspace(low, high, 5) if public_values is None else public_values
+    values = np.array(rising(given, "simplex_picture: public_values")).clip(low, high)
+    rows = (records() >> clamp(lower, upper) >> simplex_augment())(values)
+    points = np.asarray(rows).reshape(-1, 2)
+    axes = axes_of(ax, EQUAL_SIDES)
+    corner = np.array([width, 0.0, -width, 0.0, width])
+    turned = np.array([0.0, width, 0.0, -width, 0.0])
+    filled: dict[str, Any] = {"facecolor": ORANGE, "alpha": shade(axes)}
+    axes.fill(corner, turned, label="what the noise hides: l1 ball", **filled)
+    axes.plot(corner, turned, color=ORANGE, linewidth=1)
+    axes.plot([0, width], [0, 0], color=VERMILION, linewidth=3, label="rows of the sum alone")
+    axes.plot([0, width], [width, 0], color=BLUE, linewidth=3, label="rows on the simplex")
+    style: dict[str, Any] = {"color": GREEN, "markeredgecolor": ink(axes), "zorder": 4}
+    axes.plot(*points.T, "o", label="example rows", **style)
+    for value, point in zip(values, points, strict=True):
+        words, place = f"x = {value:g}", (point[0], point[1])
+        axes.annotate(words, place, (8, 4), textcoords="offset points", fontsize="small")
+    axes.set_aspect("equal")
+    title = f"Values from L = {low:g} to U = {high:g} on a simplex"
+    return dress(axes, title, with_unit("x - L", unit), with_unit("U - x", unit), beside=True)
+
+
+_PANELS: Final = 4
+_SIZE: Final = (7.6, 6.2)
+_BITS: Final = 2**20
+# How many radii the third panel goes up, so that its legend stands above the circle.
+_ROOM: Final = 1.7
+
+
+def plan_steps(
+    public_rows: ArrayLike,
+    *,
+    rho: Number = 0.5,
+    kept: Number = 0.9,
+    seed: int = 0,
+    unit: str = "",
+    ax: Sequence[Axes] | None = None,
+) -> Sequence[Axes]:
+    """Draws how PLAN brings rows of two columns to a private mean, in four panels.
+
+    THE ROWS MUST BE PUBLIC OR MADE UP. They are drawn as they are, and nothing is protected. The
+    centre, the spreads and the radius are exact here. ``dp.estimators.plan_mean`` estimates them in
+    private, from the same budget.
+
+    Args:
+        public_rows: Rows of two columns that nobody needs to protect.
+        rho: The budget of the sum.
+        kept: The share of the rows that clipping leaves as they are.
+        seed: Of the noise: the picture is the same at each call.
+        unit: Of the values, such as "years".
+        ax: Four pairs of axes; by default those of a new figure, two by two.
+
+    Returns:
+        The four pairs of axes: the rows with their mean, the rows centred and scaled, the clipped
+        rows, and the rows with the noisy mean.
+
+    Raises:
+        ParameterError: If the rows are not finite pairs, if there are not four axes, or if
+            matplotlib is not installed.
+
+    Proof:
+        Aumueller, Lebeda, Nelson, Pagh 2024, algorithm 1 and figure 1, with p = 2.
+
+    Example:
+        >>> import opendp_lite as dp, numpy as np
+        >>> made_up = np.random.default_rng(0).normal([3, -1], [4, 1], (200, 2))
+        >>> panels = dp.plotting.plan_steps(made_up)
+        >>> [panel.get_title() for panel in panels][:2]
+        ['(a) public rows', '(b) centred and scaled']
+    """
+    rows = numbers_of(public_rows, "plan_steps: public_rows")
+    if rows.ndim != 2 or rows.shape[1] != 2 or not np.isfinite(rows).all() or len(rows) <= 1:
+        raise ParameterError(
+            f"plan_steps: public_rows must be finite rows of two columns, got shape {rows.shape}"
+        )
+    panels = new_axes(2, 2, _SIZE).ravel() if ax is None else ax
+    if len(panels) != _PANELS:
+        raise ParameterError(f"plan_steps draws on four axes, got {len(panels)}")
+    middle, shape = np.median(rows, axis=0), np.sqrt(rows.std(axis=0) + rows.std(axis=0).mean())
+    shape = np.round(shape * _BITS) / _BITS
+    scaled = (rows - middle) / shape
+    lengths = np.linalg.norm(scaled, axis=1)
+    radius = float(np.quantile(lengths, nearest(exact(kept, "plan_steps: kept"))))
+    clipped = scaled * np.minimum(1, radius / np.maximum(lengths, radius / _BITS))[:, None]
+    steps = center(tuple(middle)) >> scale(tuple(1 / shape)) >> clip_to_norm(radius) >> sum()
+    space = records(columns=2, size=len(rows), metric=ChangeOneDistance())
+    noisy = (space >> steps >> gaussian(rho=rho)).insecure_release(rows, whole(seed, "seed"))
+    released = middle + shape * np.asarray(noisy.value) / len(rows)
+    first, second, third, last = panels
+    _dots(first, rows, BLUE, "rows")
+    _spot(first, rows.mean(axis=0), "*", ORANGE, "mean of the rows")
+    _dots(second, rows - middle, BLUE, "centred")
+    _dots(second, scaled, ORANGE, "and scaled")
+    _dots(third, clipped, ORANGE, "clipped")
+    circle = radius * np.cos(_TURN), radius * np.sin(_TURN)
+    third.plot(*circle, color=ink(third), linestyle="--", label="radius")
+    _dots(last, rows, BLUE, "rows")
+    _spot(last, rows.mean(axis=0), "*", ORANGE, "mean of the rows")
+    _spot(last, released, "P", GREEN, "private mean")
+    titles = ("(a) public rows", "(b) centred and scaled", "(c) clipped", "(d) private mean")
+    of_rows = with_unit("first column", unit), with_unit("second column", unit)
+    moved = "first column", "second column"
+    labels = (of_rows, moved, moved, of_rows)
+    for panel, title, (x, y) in zip(panels, titles, labels, strict=True):
+        panel.set_aspect("equal", "datalim")
+        dress(panel, title, x, y)
+    third.update_datalim([(0, _ROOM * radius)])
+    third.autoscale_view()
+    return panels
+
+
+def _dots(axes: Axes, points: Any, color: str, name: str) -> None:
+    marker = "o" if color == BLUE else "x"
+    axes.plot(*points.T, marker, color=color, markersize=3, alpha=0.5, label=name)
+
+
+def _spot(axes: Axes, point: Any, marker: str, color: str, name: str) -> None:
+    style: dict[str, Any] = {"color": color, "markersize": 13, "markeredgecolor": ink(axes)}
+    axes.plot(*point, marker, label=name, zorder=5, **style)

@@ -1,0 +1,365 @@
+"""A released histogram, with its intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import singledispatch
+from math import isfinite
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from opendp_lite.base.errors import ParameterError
+from opendp_lite.estimators.distributions.answers import Answers
+from opendp_lite.estimators.distributions.cumulative import CumulativeDistribution
+from opendp_lite.estimators.distributions.histogram_release import Histogram, label
+from opendp_lite.numbers.exact import whole
+from opendp_lite.plotting.canvas import (
+    BLUE,
+    WIDE,
+    axes_of,
+    bar_style,
+    dress,
+    ink,
+    line_style,
+    per,
+    percent,
+    shade,
+    with_unit,
+)
+from opendp_lite.releases.by_name import ByGroup, ByName
+from opendp_lite.releases.estimates import Estimate, Estimates
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+_PAIR: Final = 2
+_WIDE: Final = 0.8
+_LONG: Final = 60
+_MOST_TICKS: Final = 40
+
+
+def histogram_bars(
+    histogram: Histogram, *, joint: bool = False, unit: str = "", ax: Axes | None = None
+) -> Axes:
+    """Draws the counts of a released histogram as bars, with their intervals.
+
+    Only the release is drawn. A noisy count may be negative, and its bar then hangs below zero.
+
+    Args:
+        histogram: A release of ``dp.histogram``.
+        joint: Whether the intervals are those that hold for all counts at once.
+        unit: Of the values in bins, such as "years".
+        ax: Axes to draw on; by default those of a new figure.
+
+    Returns:
+        The axes. Bins stand at their edges. Of two columns the second makes groups of bars, each
+        with a colour and a hatch.
+
+    Raises:
+        ParameterError: If ``joint`` is asked for and the keys were not declared, or if matplotlib
+            is not installed.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> counts = dp.histogram(edges=[0, 30, 60, 90], epsilon=1)([23, 31, 38, 45, 52, 67] * 100)
+        >>> ax = dp.plotting.histogram_bars(counts, unit="years")
+        >>> [bar.get_height() for bar in ax.patches] == list(counts.counts)
+        True
+    """
+    if not isinstance(histogram, Histogram):
+        raise ParameterError(
+            "histogram_bars draws a release of dp.histogram, never data; got a "
+            f"{type(histogram).__name__}"
+        )
+    ends = histogram.joint_intervals if joint else histogram.intervals
+    if histogram.axes is not None and len(histogram.axes) == _PAIR:
+        down, across = histogram.axes
+        axes = _side_by_side(axes_of(ax, WIDE), histogram, ends, down, across)
+        named, handles = histogram.columns[0], axes.containers[::2]
+    else:
+        axes = _in_a_row(axes_of(ax), histogram, ends)
+        named, handles = ", ".join(histogram.columns), []
+    axes.axhline(0, color=ink(axes), alpha=0.7, linewidth=0.8)
+    kind = "all at once" if joint else "each by itself"
+    title = f"Released counts, {percent(histogram.confidence)} intervals ({kind})"
+    across_label = with_unit(named or "value", unit)
+    shown = bool(handles)
+    return dress(axes, title, across_label, "rows", legend=shown, beside=True, handles=handles)
+
+
+def _in_a_row(axes: Axes, histogram: Histogram, ends: Any) -> Axes:
+    """A bar for each key: at its place where all keys are bins of one column."""
+    keys, columns = histogram.categories, len(histogram.columns)
+    spans = [span for span in map(_span, keys) if span is not None]
+    if columns == 1 and len(spans) == len(keys):
+        places = np.array([(low + high) / 2 for low, high in spans])
+        widths = np.array([high - low for low, high in spans])
+        edges = sorted({end for span in spans for end in span})
+        axes.set_xticks(edges[:: 1 + (len(edges) - 1) // _MOST_TICKS])
+    else:
+        places, widths = np.arange(len(keys)), np.full(len(keys), _WIDE)
+        _name(axes, [_text(key, columns) for key in keys])
+    _bars(axes, places, widths, histogram.counts, ends, 0, "released count")
+    return axes
+
+
+def _side_by_side(
+    axes: Axes,
+    histogram: Histogram,
+    intervals: Any,
+    down: Sequence[Hashable],
+    across: Sequence[Hashable],
+) -> Axes:
+    """A group of bars for each key of the first column."""
+    counts = histogram.grid()
+    ends = intervals.reshape(*counts.shape, 2)
+    width = _WIDE / len(across)
+    for place, key in enumerate(across):
+        offset = (place - (len(across) - 1) / 2) * width
+        places, widths = np.arange(len(down)) + offset, np.full(len(down), width)
+        name = f"{histogram.columns[1]}: {label(key)}"
+        _bars(axes, places, widths, counts[:, place], ends[:, place], place, name)
+    _name(axes, [label(key) for key in down])
+    return axes
+
+
+def _bars(
+    axes: Axes, places: Any, widths: Any, counts: Any, ends: Any, place: int, name: str
+) -> None:
+    style = {**bar_style(place), "linewidth": 0.8}
+    axes.bar(places, counts, widths, label=name, **style)
+    off = np.abs(ends.T - counts)
+    lines: dict[str, Any] = {"ecolor": ink(axes), "elinewidth": 1.4, "capsize": 3}
+    axes.errorbar(places, counts, yerr=off, fmt="none", label=f"{name}, interval", **lines)
+
+
+def _name(axes: Axes, names: Sequence[str]) -> None:
+    shown = range(0, len(names), 1 + (len(names) - 1) // _MOST_TICKS)
+    long = sum(len(names[each]) + 2 for each in shown) > _LONG
+    turned: dict[str, Any] = {"rotation": 40, "ha": "right"} if long else {}
+    axes.set_xticks(list(shown), [names[each] for each in shown], **turned)
+
+
+def _span(key: Hashable) -> tuple[float, float] | None:
+    """The ends of a bin; None for any other key."""
+    if not isinstance(key, tuple) or len(key) != _PAIR:
+        return None
+    if not all(isinstance(end, Real) and isfinite(end) for end in key):
+        return None
+    low, high = map(float, key)
+    return low, high
+
+
+def _text(key: Hashable, columns: int) -> str:
+    return ", ".join(map(label, key)) if columns > 1 and isinstance(key, tuple) else label(key)
+
+
+Band = tuple[Any, Any, str]
+
+
+def cdf_curve(release: Answers, *, unit: str = "", ax: Axes | None = None) -> Axes:
+    """Draws the share of rows up to each number, as it was released.
+
+    Args:
+        release: Of ``dp.cdf`` or ``dp.estimators.basis_distribution``. Only it is drawn.
+        unit: Of the numbers, such as "years".
+        ax: Axes to draw on; by default those of a new figure.
+
+    Returns:
+        The axes. The band holds the whole curve at the confidence that was asked for. A release
+        without a confidence has a band of one standard error of the noise to either side.
+
+    Raises:
+        ParameterError: If this is no such release, or if matplotlib is not installed.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> ages = [23, 31, 38, 45, 52, 67] * 1000
+        >>> found = dp.cdf(0, 100, epsilon=1, cells=64, confidence=0.95)(ages)
+        >>> dp.plotting.cdf_curve(found, unit="years").get_ylabel()
+        'share of rows'
+    """
+    if not isinstance(release, Answers):
+        raise ParameterError(
+            "cdf_curve draws a release of dp.cdf or dp.estimators.basis_distribution, never data; "
+            f"got a {type(release).__name__}"
+        )
+    axes, edges = axes_of(ax), release.edges
+    low, high, words = _band(release, edges)
+    color = line_style(0)["color"]
+    style: dict[str, Any] = {"color": color, "alpha": shade(axes), "linewidth": 0}
+    axes.fill_between(_around(edges), low, high, label=words, **style)
+    axes.plot(edges, release.cdf(edges).value, label="released share", **line_style(0))
+    axes.set_ylim(-0.02, 1.02)
+    title = "Share of rows up to each number"
+    return dress(axes, title, with_unit("number", unit), "share of rows")
+
+
+def _around(edges: Any) -> Any:
+    """Just before and just after each edge: a bound may jump there."""
+    found = [edges, np.nextafter(edges[:-1], np.inf), np.nextafter(edges[1:], -np.inf)]
+    return np.sort(np.concatenate(found))
+
+
+@singledispatch
+def _band(release: Answers, edges: Any) -> Band:
+    """One standard error to either side."""
+    found = release.cdf(_around(edges))
+    low, high = found.value - found.standard_error, found.value + found.standard_error
+    return low.clip(0, 1), high.clip(0, 1), "± one standard error of the noise"
+
+
+@_band.register
+def _sure(release: CumulativeDistribution, edges: Any) -> Band:
+    if release.confidence is None:
+        return _band.dispatch(Answers)(release, edges)
+    low, high = release.band(_around(edges))
+    return low, high, f"{percent(release.confidence)} band for the whole curve"
+
+
+def density_curve(
+    release: Answers, *, cells: int = 32, unit: str = "", ax: Axes | None = None
+) -> Axes:
+    """Draws where the rows lie, as it was released.
+
+    Args:
+        release: Of ``dp.cdf`` or ``dp.estimators.basis_distribution``. Only it is drawn.
+        cells: How many steps the line has at most. Neighbouring cells of the release are joined:
+            many narrow ones would show little but noise.
+        unit: Of the numbers, such as "years".
+        ax: Axes to draw on; by default those of a new figure.
+
+    Returns:
+        The axes, with one standard error of the noise to either side of each step. A share that
+        noise made negative counts as none.
+
+    Raises:
+        ParameterError: If this is no such release, or if matplotlib is not installed.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> ages = [23, 31, 38, 45, 52, 67] * 1000
+        >>> found = dp.cdf(0, 100, epsilon=1, cells=64)(ages)
+        >>> dp.plotting.density_curve(found, cells=8, unit="years").get_ylabel()
+        'density of the rows (1 / years)'
+    """
+    if not isinstance(release, Answers):
+        raise ParameterError(
+            "density_curve draws a release of dp.cdf or dp.estimators.basis_distribution, never "
+            f"data; got a {type(release).__name__}"
+        )
+    most = whole(cells, "density_curve: cells", least=1)
+    edges = release.edges
+    ends = np.unique(np.linspace(0, len(edges) - 1, most + 1).round().astype(np.int64))
+    wide = edges[ends]
+
+    def inside(middles: Any) -> Any:
+        return (np.searchsorted(wide, middles) - 1 == np.arange(len(wide) - 1)[:, None]) * 1.0
+
+    widths = np.diff(wide)
+    heights = np.diff(release.cdf(wide).value).clip(0) / widths
+    errors = release.expectation(inside).standard_error / widths
+    axes, style = axes_of(ax), line_style(0)
+    doubled, (low, high) = np.repeat(wide, 2)[1:-1], (heights - errors, heights + errors)
+    axes.fill_between(
+        doubled,
+        np.repeat(low.clip(0), 2),
+        np.repeat(high, 2),
+        color=style["color"],
+        alpha=shade(axes),
+        linewidth=0,
+        label="± one standard error of the noise",
+    )
+    axes.plot(doubled, np.repeat(heights, 2), label="released density", **style)
+    axes.set_ylim(bottom=0)
+    title = f"Where the rows lie, in {len(widths)} steps"
+    seen = with_unit("density of the rows", per(unit))
+    return dress(axes, title, with_unit("number", unit), seen)
+
+
+_LINE: Final = 0.32
+_FRAME: Final = 1.1
+_WIDTH: Final = 6.0
+_LEAST: Final = 3
+
+Named = tuple[str, Estimate]
+
+
+def estimate_intervals(
+    release: Estimate | Estimates | ByGroup[Any] | ByName | Mapping[Any, Any],
+    *,
+    unit: str = "",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draws each released number as a dot on its interval: the means of groups, say.
+
+    Args:
+        release: An estimate, several of them, or estimates by group or by name. Ask for them with
+            ``confidence=0.95`` when you release. Only the release is drawn.
+        unit: Of the numbers, such as "years".
+        ax: Axes to draw on; by default those of a new figure.
+
+    Returns:
+        The axes, the first number at the top. Each interval holds by itself.
+
+    Raises:
+        ParameterError: If a number came without its interval, or if matplotlib is not installed.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> mean = dp.select("age") >> dp.mean(0, 100, epsilon=1, confidence=0.95)
+        >>> survey = {"sex": ["f", "m"] * 500, "age": [30, 50] * 500}
+        >>> found = (dp.table() >> dp.by("sex", ["f", "m"], mean))(survey)
+        >>> ax = dp.plotting.estimate_intervals(found, unit="years")
+        >>> [tick.get_text() for tick in ax.get_yticklabels()]
+        ['f', 'm']
+    """
+    found = list(_name_step(release, ""))
+    values = np.array([each.value for _, each in found])
+    ends = np.array([each.interval for _, each in found]).reshape(-1, 2)
+    axes = axes_of(ax, (_WIDTH, _FRAME + _LINE * max(len(found), _LEAST)))
+    places, off = np.arange(len(found)), np.abs(ends.T - values)
+    lines: dict[str, Any] = {"ecolor": BLUE, "elinewidth": 2, "capsize": 4, "capthick": 2}
+    axes.errorbar(values, places, xerr=off, fmt="none", label="interval", **lines)
+    axes.plot(values, places, "o", color=BLUE, markeredgecolor=ink(axes), label="released value")
+    axes.set_yticks(places, [name for name, _ in found])
+    axes.set_ylim(len(found) - 0.5, -0.5)
+    confidences = sorted({each.confidence for _, each in found})
+    shares = " and ".join(map(percent, confidences))
+    title = f"Released values with {shares} intervals"
+    return dress(axes, title, with_unit("estimate", unit), "", legend=False)
+
+
+@singledispatch
+def _name_step(release: Any, name: str) -> Iterator[Named]:
+    """The estimates in a release, each with its name."""
+    what = f"the release {name!r}" if name else "the release"
+    raise ParameterError(
+        f"estimate_intervals: {what} is a {type(release).__name__} without an interval; add "
+        "confidence=0.95 to the step when you release"
+    )
+
+
+@_name_step.register
+def _one(release: Estimate, name: str) -> Iterator[Named]:
+    yield name, release
+
+
+@_name_step.register
+def _several(release: Estimates, name: str) -> Iterator[Named]:
+    names = release.names or tuple(map(str, range(len(release))))
+    for own, each in zip(names, release, strict=True):
+        yield _join(name, own), each
+
+
+@_name_step.register
+def _map_rows(release: Mapping, name: str) -> Iterator[Named]:  # type: ignore[type-arg]
+    for key, each in release.items():
+        yield from _name_step(each, _join(name, label(key)))
+
+
+def _join(first: str, second: str) -> str:
+    return f"{first}, {second}" if first else second

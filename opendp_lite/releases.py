@@ -1,5 +1,0 @@
-"""The types of what pipelines release and say of themselves, for annotations."""
-
-from opendp_lite.lazy_names import lazy_names
-
-__getattr__, __dir__, __all__ = lazy_names(__name__)

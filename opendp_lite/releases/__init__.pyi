@@ -1,0 +1,17 @@
+from opendp_lite.estimators.columns.covariance import Covariance as Covariance
+from opendp_lite.estimators.distributions.answers import Uncertain as Uncertain
+from opendp_lite.estimators.distributions.cumulative import (
+    CumulativeDistribution as CumulativeDistribution,
+)
+from opendp_lite.estimators.distributions.densities import Distribution as Distribution
+from opendp_lite.estimators.distributions.histogram_release import Histogram as Histogram
+from opendp_lite.explain.drawing import Drawing as Drawing
+from opendp_lite.explain.drawing import Explanation as Explanation
+from opendp_lite.explain.statement import Statement as Statement
+from opendp_lite.releases.by_name import ByGroup as ByGroup
+from opendp_lite.releases.by_name import ByName as ByName
+from opendp_lite.releases.estimates import Estimate as Estimate
+from opendp_lite.releases.estimates import Estimates as Estimates
+from opendp_lite.releases.result import InsecureRelease as InsecureRelease
+from opendp_lite.sessions.sessions import Release as Release
+from opendp_lite.sessions.sessions import Session as Session

@@ -1,0 +1,147 @@
+"""Releases by group."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Any, Generic, TypeVar
+
+import attrs
+
+from opendp_lite.base.errors import ParameterError
+from opendp_lite.display.formatting import block, format_release, html_grid, html_of_each, plain
+from opendp_lite.display.pictures import Scale, spots_of
+from opendp_lite.releases.result import Result
+
+R = TypeVar("R", covariant=True)
+_SHOWN = 20
+
+
+@attrs.frozen(repr=False)
+class ByGroup(Result, Mapping[Hashable, R], Generic[R]):
+    """The releases of a pipeline for each declared group, by the group's key.
+
+    Args:
+        column: What the groups are told apart by.
+        releases: A release for each key, in the order that was declared.
+
+    Example:
+        >>> found = ByGroup("sex", {"f": 41.2, "m": 38.5})
+        >>> found["f"], list(found), found.as_dict()
+        (41.2, ['f', 'm'], {'f': 41.2, 'm': 38.5})
+        >>> found
+        sex
+        f    41.2
+        m    38.5
+    """
+
+    column: str
+    releases: Mapping[Hashable, R]
+
+    def __getitem__(self, key: Hashable) -> R:
+        if key not in self:
+            listed = ", ".join(map(repr, list(self.releases)[:_SHOWN]))
+            raise ParameterError(f"there is no group {key!r}; the keys are {listed}")
+        return self.releases[key]
+
+    def get(self, key: Hashable, default: Any = None) -> Any:
+        """The release of a group; the default where there is no such group."""
+        return self.releases[key] if key in self else default
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, Hashable) and key in self.releases
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self.releases)
+
+    def __len__(self) -> int:
+        return len(self.releases)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The releases by key, for ``json.dumps``. Keys are quoted where they would be confused."""
+        labels = [_label(key) for key in self]
+        if len(set(labels)) < len(labels):
+            labels = [repr(key) for key in self]
+        return dict(zip(labels, map(plain, self.values()), strict=True))
+
+    def __repr__(self) -> str:
+        keys = [_show(key) for key in self]
+        width = max(map(len, [self.column, *keys]), default=0) + 1
+        lines = [
+            block(f"{key:<{width}}  ", format_release(release))
+            for key, release in zip(keys[:_SHOWN], self.values(), strict=False)
+        ]
+        more = len(keys) - _SHOWN
+        return "\n".join([self.column, *lines, *([f"... and {more} more"] if more > 0 else [])])
+
+    def _repr_html_(self) -> str:
+        shown = [(_show(key), self[key]) for key in list(self)[:_SHOWN]]
+        more = len(self) - len(shown)
+        rest = f"<div>... and {more} more</div>" if more else ""
+        return f"<div>{self._table(shown)}{rest}</div>"
+
+    def _table(self, shown: list[tuple[str, Any]]) -> str:
+        """A line for each group, with a picture where all releases are numbers."""
+        spots = spots_of(release for _, release in shown)
+        if spots is None:
+            return html_of_each([(self.column, ""), *shown])
+        scale = Scale.around(spots)
+        rows = [(name, format_release(release)) for name, release in shown]
+        return html_grid("", [self.column, ""], rows, [scale.title(), *map(scale.dot, spots)])
+
+
+def _label(key: Hashable) -> str:
+    return ", ".join(map(str, key)) if isinstance(key, tuple) else str(key)
+
+
+def _show(key: Hashable) -> str:
+    parts = key if isinstance(key, tuple) else (key,)
+    return ", ".join("missing" if part is None else str(part) for part in parts)
+
+
+@attrs.frozen(repr=False)
+class ByName(Result, Mapping[str, Any]):
+    """What ``dp.compose`` releases of parts with names: each release by its name, in order.
+
+    Args:
+        releases: A release for each name.
+
+    Example:
+        >>> found = ByName({"rows": 1204, "age": 41.2})
+        >>> found["age"], list(found), found.as_dict()
+        (41.2, ['rows', 'age'], {'rows': 1204, 'age': 41.2})
+        >>> found
+        rows: 1204
+        age: 41.2
+    """
+
+    releases: Mapping[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self:
+            raise ParameterError(f"there is no release {name!r}; there are {', '.join(self)}")
+        return self.releases[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The release of a name; the default where there is no such name."""
+        return self.releases.get(name, default)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.releases
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.releases)
+
+    def __len__(self) -> int:
+        return len(self.releases)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The releases by name, for ``json.dumps``."""
+        return {name: plain(release) for name, release in self.items()}
+
+    def __repr__(self) -> str:
+        return "\n".join(
+            block(f"{name}: ", format_release(release)) for name, release in self.items()
+        )
+
+    def _repr_html_(self) -> str:
+        return html_of_each(self.items())

@@ -1,1 +1,0 @@
-"""The published experiments, run again with what the library has."""

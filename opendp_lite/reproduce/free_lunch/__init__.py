@@ -1,1 +1,0 @@
-"""The experiments of Fitzsimons, Honaker, Shoemate, Singhal 2024 (Free Lunch), run again."""

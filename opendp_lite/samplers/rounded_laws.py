@@ -1,0 +1,325 @@
+"""Noise of which a word makes one draw, by a table of a quantile function."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cached_property
+from math import ceil, erfc, exp, expm1, floor, log, pi, sqrt
+from typing import ClassVar, Final
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.numbers.exact import exp_down, log_up, nearest, normal_quantile_up
+from opendp_lite.samplers.choice import exponential_bounds
+from opendp_lite.samplers.entropy import Entropy, Words
+from opendp_lite.samplers.exact_reals import (
+    STEP,
+    Lazy,
+    LazyExponential,
+    LazyNormal,
+    LazyQuantile,
+    digits_for,
+    exact_floor,
+    minus_log,
+)
+from opendp_lite.samplers.lattice import Floats, Numbers
+from opendp_lite.samplers.law import FEW, Law, Offsets, fill, usable_scale, with_signs
+from opendp_lite.samplers.quantile_table import (
+    BITS,
+    MARGIN,
+    MASK,
+    QuantileTable,
+    exponential_table,
+    normal_table,
+)
+
+
+@attrs.frozen
+class QuantileLaw(Law):
+    """A law with its scale as a float, and how near to a whole number a float decides."""
+
+    scale: Fraction = attrs.field(validator=usable_scale)
+    exponent: int
+    margin: float = attrs.field(default=MARGIN, kw_only=True)
+
+    @cached_property
+    def _factor(self) -> float:
+        return nearest(self.scale)
+
+    @cached_property
+    def _edge(self) -> float:
+        # A boundary lies 1/2 from a whole number. The 1 beside the factor is for what rounds
+        # absolutely (``SignedLaw``). From a scale of 2^37 on the edge is below 0: all is exact.
+        return 0.5 - self.margin * (self._factor + 1)
+
+    def draw(self, count: int, offsets: Offsets, entropy: Entropy) -> NDArray[np.int64]:
+        if count <= FEW:
+            return self.few(count, offsets, entropy)
+        found = np.empty(count, dtype=np.int64)
+        self.fill(found, offsets, entropy)
+        return found
+
+
+_HALF: Final = Fraction(1, 2)
+
+
+def fill_signed(
+    table: QuantileTable,
+    factor: float,
+    edge: float,
+    offsets: Floats | None,
+    exactly: Callable[[int, int], int],
+    entropy: Entropy,
+    out: Numbers,
+) -> None:
+    """Fills ``out`` with +-factor Q + offset, to nearest; the rest is as for ``fill``."""
+
+    def shape(words: Words, y: Floats, work: Floats, start: int) -> None:
+        np.multiply(y, factor, out=y)
+        with_signs(words, y, work)
+        if offsets is not None:
+            np.add(y, offsets[start : start + len(y)], out=y)
+
+    fill(table, shape, edge, exactly, entropy, out)
+
+
+def signed_floor(size: Lazy, scale: Fraction, word: int, offset: Fraction, entropy: Entropy) -> int:
+    """floor(+-scale V + offset + 1/2) for a size V, with the sign of a word."""
+    return exact_floor(size, -scale if word > MASK else scale, offset + _HALF, entropy)
+
+
+@attrs.frozen
+class SignedLaw(QuantileLaw):
+    """floor(v + s V + 1/2) for a symmetric V and a scale of s grid units.
+
+    Error budget: the float of |V| is within 2^-40 of it, and at most 14. The scale as a float, the
+    multiplication, the offset as a float, the addition and the edge round by at most 2^-53 of 14 s
+    or of 14 s + 2 each. The margin, (s + 1) 2^-38, is three times as much or more.
+    """
+
+    size: ClassVar[type[LazyQuantile]]
+    """|V|, known as precisely as a decision needs."""
+
+    variance: ClassVar[int]
+    """Of V."""
+
+    @staticmethod
+    @abstractmethod
+    def table() -> QuantileTable:
+        """Of the quantile function of |V|."""
+
+    @staticmethod
+    @abstractmethod
+    def quantile_up(miss: Fraction) -> Fraction:
+        """A number that |V| exceeds with a probability of at most ``miss``."""
+
+    def half_width(self, miss: Fraction) -> Fraction:
+        """That of V, and half a step for the rounding."""
+        return Fraction(2) ** self.exponent * (self.scale * self.quantile_up(miss) + _HALF)
+
+    @property
+    def standard_deviation(self) -> float:
+        # Rounding adds 1/12 of a squared step, all but exactly where the scale is many steps.
+        variance = self.variance * float(self.scale) ** 2 + 1 / 12
+        return float(Fraction(2) ** self.exponent) * sqrt(variance)
+
+    def fill(self, out: Numbers, offsets: Offsets, entropy: Entropy) -> None:
+        def exactly(position: int, word: int) -> int:
+            return self._exactly(word, offsets.exactly(position), entropy)
+
+        fill_signed(self.table(), self._factor, self._edge, offsets.floats, exactly, entropy, out)
+
+    def one(self, inside: float, exactly: Callable[[], Fraction], entropy: Entropy) -> int:
+        word = entropy.word()
+        size = self.table().size(word)
+        if size is not None:
+            # The operations of ``fill_signed`` in its order, so a word makes the same noise.
+            y = (-size if word > MASK else size) * self._factor + inside
+            whole = round(y)
+            if abs(y - whole) < self._edge:
+                return whole
+        return self._exactly(word, exactly(), entropy)
+
+    def _exactly(self, word: int, offset: Fraction, entropy: Entropy) -> int:
+        return signed_floor(self.size(word & MASK), self.scale, word, offset, entropy)
+
+
+# In narrower cells the difference of tails cancels, and the series is good to 2^-40.
+_NARROW = 2.0**-10
+
+
+@attrs.frozen
+class RoundedGaussian(SignedLaw):
+    """floor(v + s Z + 1/2) for a standard normal Z and a scale of s grid units.
+
+    Proof:
+        Rounding is post-processing of the Gaussian mechanism on the reals, so its zCDP and its
+        exact (epsilon, delta) curve hold in any dimension.
+    """
+
+    kind = "Gaussian noise"
+    size = LazyNormal
+    table = staticmethod(normal_table)
+    variance = 1
+    quantile_up = staticmethod(normal_quantile_up)
+
+    def log_probability(self, steps: Floats, value: Fraction) -> Floats:
+        """A difference of two tails; for narrow cells the density times the width.
+
+        The series has the next term too. What it leaves out is below 2^-40 of it up to |z| = 6, and
+        below 2^-29 up to 38, where floats end.
+        """
+        width = 1 / float(self.scale)
+        z = (steps - float(value)) / float(self.scale)
+        if width > _NARROW:
+            middle, half = np.abs(z), width / 2
+            tails = [np.array([erfc(e / sqrt(2)) for e in middle + s * half]) for s in (-1, 1)]
+            with np.errstate(divide="ignore"):
+                mass: Floats = np.log((tails[0] - tails[1]) / 2)
+            return mass
+        bend = np.log1p((z * z - 1) * width * width / 24)
+        found: Floats = -z * z / 2 - log(sqrt(2 * pi)) + log(width) + bend
+        return found
+
+
+@attrs.frozen
+class RoundedLaplace(SignedLaw):
+    """floor(v + s L + 1/2) for a standard Laplace L and a scale of s grid units.
+
+    Proof:
+        Rounding is post-processing of the Laplace mechanism on the reals, so its pure loss holds
+        exactly, for values on any grid or none.
+    """
+
+    kind = "Laplace noise"
+    size = LazyExponential
+    table = staticmethod(exponential_table)
+    variance = 2
+
+    @staticmethod
+    def quantile_up(miss: Fraction) -> Fraction:
+        return log_up(1 / miss)
+
+    def log_probability(self, steps: Floats, value: Fraction) -> Floats:
+        width = 1 / float(self.scale)
+        centre = np.abs((steps - float(value)) / float(self.scale))
+        low, high = centre - width / 2, centre + width / 2
+        beside = -np.abs(low) - np.log(2) + np.log(-np.expm1(-width))
+        across = np.log(-np.expm1(-np.abs(low)) / 2 - np.expm1(-high) / 2)
+        # A cell across the middle has a part on either side of it.
+        found: Floats = np.where(low >= 0, beside, across)
+        return found
+
+
+# At a larger rate, expm1 overflows near 710; the deviation is below e^-299 there.
+_NO_NOISE = 600
+
+
+@attrs.frozen
+class DiscreteLaplace(QuantileLaw):
+    """v + N with P(N = k) proportional to exp(-|k| / t).
+
+    The noise is k 2^exponent, so ``scale`` counts steps of 2^exponent.
+
+    |N| = floor(t E + t c) for an exponential E and c = ln 2 / (1 + q), with q = exp(-1 / t): it is
+    at least k >= 1 where E >= k / t - c, with probability 2 q^k / (1 + q). The sign is fair.
+
+    Error budget: E is within 2^-40 of its float, which is at most 14, and t c within 2^-53. The
+    scale as a float, the multiplication, the addition and the edge round by at most 2^-53 of 14 t
+    or of 14 t + 1 each. The margin, (t + 1) 2^-38, is three times as much or more.
+
+    Proof:
+        On whole numbers it is the optimal noise for pure differential privacy (Ghosh,
+        Roughgarden, Sundararajan 2009), with less variance than the rounded Laplace.
+    """
+
+    kind = "discrete Laplace noise"
+    on_grid_only = True
+
+    @cached_property
+    def _shift(self) -> float:
+        """t c - 1/2, as rounding to nearest takes it."""
+        low, high = _start(self.scale, BITS + STEP)
+        return float(self.scale * (low + high) / 2 - _HALF)
+
+    def fill(self, out: Numbers, offsets: Offsets, entropy: Entropy) -> None:
+        def shape(words: Words, y: Floats, work: Floats, start: int) -> None:
+            np.multiply(y, self._factor, out=y)
+            # t c - 1/2: to round is then to take the floor of t (E + c).
+            np.add(y, self._shift, out=y)
+
+        def exactly(position: int, word: int) -> int:
+            return self._exactly(word, entropy)
+
+        # |N| is what is rounded, so the sign comes after it.
+        fill(exponential_table(), shape, self._edge, exactly, entropy, out, with_signs)
+
+    def one(self, inside: float, exactly: Callable[[], Fraction], entropy: Entropy) -> int:
+        word = entropy.word()
+        size = exponential_table().size(word)
+        if size is not None:
+            y = size * self._factor + self._shift
+            whole = round(y)
+            if abs(y - whole) < self._edge:
+                return -whole if word > MASK else whole
+        return self._exactly(word, entropy)
+
+    def _exactly(self, word: int, entropy: Entropy) -> int:
+        later = _Later(LazyExponential(word & MASK), self.scale)
+        whole = exact_floor(later, self.scale, Fraction(0), entropy)
+        return -whole if word > MASK else whole
+
+    def log_probability(self, steps: Floats, value: Fraction) -> Floats:
+        rate = float(1 / self.scale)
+        apart = np.abs(steps - float(value))
+        found: Floats = np.log(np.tanh(rate / 2)) - apart * rate
+        return found
+
+    def half_width(self, miss: Fraction) -> Fraction:
+        """The least k with P(|noise| > k) = 2 q^(k + 1) / (1 + q) <= miss for q = exp(-1 / t)."""
+        # q from below and the logarithm from above: k is never too small.
+        beyond = self.scale * log_up(2 / (miss * (1 + exp_down(-1 / self.scale))))
+        return Fraction(2) ** self.exponent * max(ceil(beyond) - 1, 0)
+
+    @property
+    def standard_deviation(self) -> float:
+        rate = float(1 / self.scale)
+        spread = 0.0 if rate > _NO_NOISE else sqrt(2) * exp(rate / 2) / expm1(rate)
+        return float(Fraction(2) ** self.exponent) * spread
+
+
+@attrs.define
+class _Later(Lazy):
+    """E + c for an exponential E."""
+
+    exponential: LazyExponential
+    scale: Fraction
+
+    def extend(self, entropy: Entropy) -> None:
+        self.exponential.extend(entropy)
+
+    def bracket(self) -> tuple[Fraction, Fraction] | None:
+        bounds = self.exponential.bracket()
+        if bounds is None:
+            return None
+        low, high = _start(self.scale, self.exponential.bits + STEP)
+        return bounds[0] + low, bounds[1] + high
+
+
+def _start(scale: Fraction, bits: int) -> tuple[Fraction, Fraction]:
+    """Bounds on c = -ln of (1 + q) / 2, about 2^-bits apart.
+
+    Where 1 / t is above bits, q is below 2^-bits.
+    """
+    if scale * bits < 1:
+        low, high = Fraction(1), 1 + Fraction(1, 1 << bits)
+    else:
+        low, high = (1 + q for q in exponential_bounds(1 / scale, bits))
+    # -ln falls: its lower bound comes from the larger number.
+    least, most = floor(low * 2**bits), ceil(high * 2**bits)
+    digits = digits_for(bits)
+    return minus_log(most, bits + 1, digits)[0], minus_log(least, bits + 1, digits)[1]

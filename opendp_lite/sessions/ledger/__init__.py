@@ -1,0 +1,1 @@
+"""A budget kept in a file."""

@@ -1,0 +1,616 @@
+"""The file of a ledger: entries that are only added to, each on the disk before data is read."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections import deque
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import attrs
+
+from opendp_lite.base.errors import BudgetExceeded, LedgerError, ParameterError
+from opendp_lite.base.version import find_version
+from opendp_lite.measures.budgets import (
+    Loss,
+    PrivacyBudget,
+    exact_loss,
+    like,
+    numbers_of,
+    require_budget,
+)
+from opendp_lite.measures.curve import without_curve
+from opendp_lite.samplers.entropy import SecureEntropy
+from opendp_lite.sessions.ledger.connection import (
+    WAIT,
+    commit,
+    in_transaction,
+    make_empty,
+    make_tables,
+    on_connection,
+    remove_empty,
+)
+from opendp_lite.sessions.ledger.entries import EntryState, EntryTable, LedgerEntry, LedgerTerms
+from opendp_lite.sessions.ledger.place import FilePlace, resolve, this_machine
+from opendp_lite.sessions.ledger.view import LedgerStanding, LedgerView
+from opendp_lite.sessions.ledger.witness import Sightings, WitnessFile, mark, marked
+from opendp_lite.sessions.text import (
+    checked_budget,
+    checked_line,
+    checked_text,
+    checked_words,
+    name_of,
+    round_price,
+)
+
+Result = TypeVar("Result")
+
+# Heads that a handle remembers: one at least for each thread that reserves at once.
+_REMEMBERED: Final = 64
+_KEY_WORDS: Final = 4
+_NAME_WORDS: Final = 2
+
+
+@attrs.frozen(eq=False, repr=False)
+class _Look:
+    """A transaction that reads, and the last entry that the handle had seen before it."""
+
+    table: EntryTable
+    seen: LedgerEntry
+
+
+@attrs.frozen(eq=False, repr=False)
+class _Write:
+    """A transaction that adds to the ledger, and the entry that it adds to."""
+
+    table: EntryTable
+    place: FilePlace
+    process: int
+    head: LedgerEntry
+
+
+@attrs.frozen(eq=False)
+class LedgerFile(LedgerStanding):
+    """A budget on disk that several processes spend from, and that never under-counts.
+
+    A price is on the disk before its data is read, and it stays there whatever happens after. So
+    a process that is killed, a disk that is full or fails, or an answer that nobody saw can cost
+    budget, and none of them gives any back.
+
+    A file cannot do everything. This is not protected:
+
+    - A person who may write the file can change it and compute every hash anew, or delete it and
+      create another. The identity, the number and the hash of the last entry stand in statements
+      and in the witness, where such a change shows.
+    - A copy of the file is refused, here and on another machine, until ``adopt`` says why it is
+      used. The original goes on, and neither knows what the other spends.
+    - An older copy that is written over the file in its place is found by a witness, and by
+      handles that saw an entry that it lacks. On Linux a mark on the file finds most such copies,
+      and not those that bring an older mark along (``cp --archive``). The same holds for an old
+      ``-journal`` file that is put back: SQLite then undoes what came after it.
+    - Do not open the file in another way in a process that uses it. On POSIX systems closing any
+      handle of a file drops the locks of the process on it.
+
+    Attributes:
+        path: Without symbolic links.
+        terms: What it is for.
+        wait: Seconds to wait for another process that holds it.
+    """
+
+    path: Path
+    terms: LedgerTerms
+    wait: float = attrs.field(default=WAIT, repr=False)
+    _heads: deque[LedgerEntry] = attrs.field(
+        factory=partial(deque, maxlen=_REMEMBERED), init=False, repr=False
+    )
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        budget: PrivacyBudget[Any],
+        *,
+        unit: str,
+        data: str = "",
+        witness: str | os.PathLike[str] | None = None,
+        wait: float = WAIT,
+    ) -> LedgerFile:
+        """Makes the file of a new ledger, which only its owner may read.
+
+        Args:
+            path: Where nothing stands yet, on a disk of this machine.
+            budget: The most that all entries may cost together, such as ``dp.rho(1)``.
+            unit: Whom one unit of privacy protects, such as "person".
+            data: What the budget is for, in words.
+            witness: A file elsewhere that remembers each entry, to tell when the ledger is rolled
+                back. It belongs on another disk.
+            wait: Seconds to wait for another process that holds the ledger.
+
+        Raises:
+            LedgerError: If it cannot stand there.
+            ParameterError: If the budget is none, or a text is no line of text.
+        """
+        require_budget(budget, "a ledger")
+        loss = checked_budget(budget.loss, budget.measure)
+        identity = _random(_NAME_WORDS)
+        target = resolve(path)
+        watched = "" if witness is None else str(WitnessFile.beside(target, witness, identity).path)
+        terms = LedgerTerms(
+            identity=identity,
+            measure=name_of(budget.measure),
+            unit=checked_words(unit, "unit"),
+            data=checked_line(data, "data"),
+            witness=watched,
+            created=_now(),
+        )
+        make_empty(target)
+        found = cls(target, terms, wait)
+        try:
+            found._begin(loss)
+        except BaseException:
+            remove_empty(target)
+            raise
+        return found
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], *, wait: float = WAIT) -> LedgerFile:
+        """Opens a ledger, once every entry, its place and its witness were checked.
+
+        Raises:
+            LedgerError: If there is none, or it was changed, copied, moved or rolled back.
+        """
+        found = cls._found(path, wait)
+        found.verify()
+        return found
+
+    @classmethod
+    def look(cls, path: str | os.PathLike[str], *, wait: float = WAIT) -> LedgerView:
+        """A ledger as it is now, wherever it stands: a copy can be read, and says that it is one.
+
+        Raises:
+            LedgerError: If there is none, or its entries were changed.
+        """
+        found = cls._found(path, wait)
+        view = found.view()
+        try:
+            found.verify()
+        except LedgerError as problem:
+            return attrs.evolve(view, trouble=str(problem))
+        return view
+
+    @classmethod
+    def adopt(cls, path: str | os.PathLike[str], reason: str, *, wait: float = WAIT) -> LedgerFile:
+        """Opens a ledger that was copied, moved or rolled back, with an entry that says why.
+
+        What its witness saw spent, and the file does not hold, is counted as spent. Without a
+        witness only you know whether the original is used on; then the budget is spent twice.
+
+        Args:
+            path: The file.
+            reason: Shown for ever.
+            wait: As for ``open``.
+
+        Raises:
+            LedgerError: If it is no ledger, or its entries were changed.
+        """
+        words = checked_words(reason, "reason")
+        found = cls._found(path, wait)
+        measure, seen = found.measure, found._sightings()
+        entries = found.view().entries
+        missed = [numbers_of(each.missed(entries, measure)) for each in seen]
+        price = like(measure, tuple(map(max, zip(*missed, strict=True))))
+        found._count_late(seen[-1], found._adopt(price, words))
+        return found
+
+    def _adopt(self, price: Loss, words: str) -> LedgerEntry:
+        """Counts what was paid elsewhere, and takes this file as the ledger from here on."""
+
+        def adopting(write: _Write) -> LedgerEntry:
+            paid = round_price(price, write.head.total, write.head.budget, self.measure)
+            entry = self._following(write.head, EntryState.ADOPTED, price=paid, note=words)
+            here = write.place.identity
+            return self._add(write, attrs.evolve(entry, machine=this_machine(), place=here))
+
+        return self._write(adopting, adopting=True)
+
+    def _count_late(self, counted: Sightings, adopted: LedgerEntry) -> None:
+        """Counts what the witness saw while this ledger was adopted, and the adoption did not.
+
+        The original may have paid in between. It pays no more once it meets the adoption.
+        """
+        known = {each.hash for each in counted.seen}
+        while self.witness is not None:
+            late = self.witness.sightings().before(adopted.hash, known)
+            price = late.prices(self.view().entries, self.measure)
+            if price == self.measure.zero():
+                return
+            known |= {each.hash for each in late.seen}
+            adopted = self._adopt(price, "paid elsewhere while this ledger was adopted")
+
+    @classmethod
+    def _found(cls, path: str | os.PathLike[str], wait: float) -> LedgerFile:
+        """A ledger of which nothing but the first entry was read."""
+        target = resolve(path)
+        FilePlace.of(target)
+
+        def first(connection: sqlite3.Connection) -> LedgerFile:
+            table = EntryTable.of(connection)
+            found = cls(target, table.terms, wait)
+            found._heads.extend(table.first())
+            return found
+
+        found = in_transaction(target, first, writing=False, wait=wait)
+        if not found._heads:
+            raise LedgerError("the ledger is damaged: it has no entries")
+        return found
+
+    @property
+    def witness(self) -> WitnessFile | None:
+        """The file elsewhere that remembers the last entry."""
+        if not self.terms.witness:
+            return None
+        return WitnessFile(Path(self.terms.witness), self.terms.identity)
+
+    @property
+    def head(self) -> LedgerEntry:
+        """The last entry as the file has it now."""
+        head = self._read(self._caught_up)
+        self._heads.append(head)
+        return head
+
+    def reserve(self, price: Loss, *, asked: str, note: str = "", scope: str = "") -> LedgerEntry:
+        """Pays for a release. When this returns, the entry is on the disk: only then read data.
+
+        Args:
+            price: An exact loss of the ledger's measure.
+            asked: The pipeline as JSON.
+            note: What the release is for.
+            scope: The name that ``admit`` gave to the content of the data.
+
+        Returns:
+            The entry. ``finish`` takes its number.
+
+        Raises:
+            BudgetExceeded: If the rest of the budget does not pay for it. This costs nothing.
+            LedgerError: If the file cannot be written, was replaced or was changed. If the entry
+                was written by then, it counts.
+        """
+        loss = without_curve(exact_loss(price, self.measure, "the price of a release"))
+        text, words = checked_text(asked, "asked"), checked_line(note, "note")
+
+        def paying(write: _Write) -> LedgerEntry:
+            head = write.head
+            if scope and scope not in write.table.scopes():
+                raise LedgerError(
+                    "no content of the data has this name in the ledger; admit it first"
+                )
+            paid = round_price(loss, head.total, head.budget, self.measure)
+            entry = self._following(
+                head, EntryState.RESERVED, price=paid, asked=text, note=words, scope=scope
+            )
+            if not self.measure.within(entry.total, entry.budget):
+                raise BudgetExceeded(self._too_dear(loss, head))
+            return self._add(write, entry)
+
+        return self._write(paying)
+
+    def finish(self, number: int) -> LedgerEntry:
+        """Notes that the run of a reserved entry came to its end. It changes no total.
+
+        Args:
+            number: Of the entry.
+
+        Raises:
+            LedgerError: If it was noted before, or the file cannot be written.
+        """
+
+        def closing(write: _Write) -> LedgerEntry:
+            paid, closed = write.table.at(number), write.table.is_closed(number)
+            if paid is None or paid.state is not EntryState.RESERVED or closed:
+                raise LedgerError(f"entry {number} of the ledger pays for no run that goes on")
+            entry = self._following(
+                write.head, EntryState.RELEASED, closes=number, scope=paid.scope
+            )
+            return self._add(write, entry)
+
+        return self._write(closing)
+
+    def raise_budget(self, budget: PrivacyBudget[Any], reason: str) -> LedgerEntry:
+        """Raises the budget, with a reason that is shown for ever.
+
+        Raises:
+            ParameterError: If the budget is not above the one before, or there is no reason.
+        """
+        require_budget(budget, "raise_budget")
+        if budget.measure != self.measure:
+            raise ParameterError(
+                f"the budget of this ledger is {self.budget.words()} and stays in this measure; "
+                f"got {budget.words()}. Give a larger one of the same kind"
+            )
+        loss, words = checked_budget(budget.loss, self.measure), checked_words(reason, "reason")
+
+        def raising(write: _Write) -> LedgerEntry:
+            before = write.head.budget
+            if loss == before or not self.measure.within(before, loss):
+                raise ParameterError(
+                    f"the budget is {self.measure.words(before)}, and it can only be raised; got "
+                    f"{budget.words()}"
+                )
+            entry = self._following(write.head, EntryState.RAISED, note=words, budget=loss)
+            return self._add(write, entry)
+
+        return self._write(raising)
+
+    def admit(self, scope: str, content: str, note: str = "", *, schema: str = "") -> LedgerEntry:
+        """Gives a name to a content of the data. All contents spend the one budget.
+
+        Other content of the same people must not have a budget of its own: their losses add up
+        over all that is released about them.
+
+        Args:
+            scope: The name, which stands for one content for ever.
+            content: Its keyed hash: see ``DataIdentity``.
+            note: Why.
+            schema: The names of its columns, as JSON.
+
+        Raises:
+            LedgerError: If the name or the content is known already.
+        """
+        name, words = checked_words(scope, "scope"), checked_line(note, "note")
+
+        def admitting(write: _Write) -> LedgerEntry:
+            known = write.table.scopes()
+            if name in known or content in known.values():
+                raise LedgerError(
+                    "the ledger knows this name or this content already; one name stands for one "
+                    "content"
+                )
+            entry = self._following(
+                write.head,
+                EntryState.ADMITTED,
+                scope=name,
+                content=checked_text(content, "content"),
+                asked=checked_text(schema, "schema"),
+                note=words,
+            )
+            return self._add(write, entry)
+
+        return self._write(admitting)
+
+    def scopes(self) -> dict[str, str]:
+        """The keyed hash of each content by its name."""
+        return self._read(lambda look: look.table.scopes())
+
+    def key(self) -> bytes:
+        """The secret of the keyed hashes. It is shown nowhere and not exported."""
+        return self._read(lambda look: look.table.key())
+
+    def view(self) -> LedgerView:
+        """The ledger as it is now, each entry checked."""
+        return LedgerView(self.path, self.terms, self._read(self._all))
+
+    def verify(self) -> LedgerView:
+        """Checks the file, the chain, every total, the place and the witness.
+
+        Returns:
+            What was checked.
+
+        Raises:
+            LedgerError: At the first thing that is wrong.
+        """
+        place, sightings = FilePlace.of(self.path), self._sightings()
+
+        def whole(look: _Look) -> tuple[LedgerEntry, ...]:
+            if not look.table.is_whole():
+                raise LedgerError(
+                    f"the ledger {str(self.path)!r} is damaged; restore a copy and adopt it with a "
+                    "reason"
+                )
+            return self._all(look)
+
+        view = LedgerView(self.path, self.terms, self._read(whole))
+        self._require_here(place, view.head)
+        for each in sightings:
+            each.require_in(view.entries)
+        if self.witness is not None:
+            self.witness.require_there(sightings[-1])
+        self._heads.append(view.head)
+        return view
+
+    def _sightings(self) -> tuple[Sightings, ...]:
+        """What was seen of the ledger outside of its content; the witness comes last.
+
+        It is taken before the file is read: by then other processes may have added entries.
+        """
+        witness = self.witness
+        return (marked(self.path), *([] if witness is None else [witness.sightings()]))
+
+    def _last_sightings(self) -> tuple[Sightings, ...]:
+        """As ``_sightings``, the last entry alone: to compare before each payment."""
+        witness = self.witness
+        if witness is None:
+            return (marked(self.path),)
+        last = witness.last()
+        witness.require_there(last)
+        return marked(self.path), last
+
+    def _begin(self, budget: Loss) -> None:
+        """Writes the terms, a new key and the first entry in one transaction."""
+        place, zero = FilePlace.of(self.path), self.measure.zero()
+        process = os.getpid()
+        first = LedgerEntry(
+            number=1,
+            state=EntryState.CREATED,
+            price=zero,
+            total=zero,
+            budget=budget,
+            unit=self.terms.unit,
+            scope="",
+            asked="",
+            note=self.terms.data,
+            closes=None,
+            content="",
+            time=self.terms.created,
+            version=find_version(),
+            machine=this_machine(),
+            place=place.identity,
+            previous=self.terms.digest(),
+        ).sealed()
+        mark(self.path, first)
+        if self.witness is not None:
+            self.witness.append(first)
+
+        def making(connection: sqlite3.Connection) -> None:
+            connection.execute("BEGIN IMMEDIATE")
+            make_tables(connection)
+            table = EntryTable(connection, self.terms)
+            table.begin(_random(_KEY_WORDS))
+            table.add(first)
+            commit(connection, process)
+
+        on_connection(self.path, making, self.wait)
+        place.require_unchanged()
+        self._heads.append(first)
+
+    def _read(self, work: Callable[[_Look], Result]) -> Result:
+        """What work gives within a transaction that reads."""
+        seen = self._seen()
+
+        def reading(connection: sqlite3.Connection) -> Result:
+            return work(_Look(self._table(connection), seen))
+
+        return in_transaction(self.path, reading, writing=False, wait=self.wait)
+
+    def _write(
+        self, work: Callable[[_Write], LedgerEntry], *, adopting: bool = False
+    ) -> LedgerEntry:
+        """The entry that work adds within a transaction."""
+        process, place = os.getpid(), FilePlace.of(self.path)
+        sightings = () if adopting else self._last_sightings()
+
+        def writing(connection: sqlite3.Connection) -> LedgerEntry:
+            table = self._table(connection)
+            head = self._caught_up(_Look(table, self._seen()))
+            if not adopting:
+                self._require_here(place, head)
+            for each in sightings:
+                each.require_in([found for it in each.seen if (found := table.at(it.number))])
+            return work(_Write(table, place, process, head))
+
+        return in_transaction(self.path, writing, writing=True, wait=self.wait)
+
+    def _add(self, write: _Write, entry: LedgerEntry) -> LedgerEntry:
+        """Writes an entry and waits for the disk.
+
+        The place is compared before the commit and after, and a replaced file releases nothing.
+        """
+        sealed = entry.sealed()
+        write.table.add(sealed)
+        write.place.require_unchanged()
+        commit(write.table.connection, write.process)
+        write.place.require_unchanged()
+        self._heads.append(sealed)
+        self._tell(write, sealed)
+        return sealed
+
+    def _following(self, head: LedgerEntry, state: EntryState, **cells: Any) -> LedgerEntry:
+        """The entry after the last one, without its hash."""
+        return head.followed_by(state, self.measure, time=_now(), version=find_version(), **cells)
+
+    def _all(self, look: _Look) -> tuple[LedgerEntry, ...]:
+        """All entries, each of them checked; refused where one is lost that was seen."""
+        found = look.table.all()
+        self._require_seen(look.seen, found)
+        return tuple(found)
+
+    def _caught_up(self, look: _Look) -> LedgerEntry:
+        """The last entry; those that are new to this handle are checked."""
+        found = look.table.since(look.seen)
+        self._require_seen(look.seen, found)
+        return found[-1]
+
+    def _seen(self) -> LedgerEntry:
+        """The last entry that this handle saw."""
+        heads = tuple(self._heads)
+        if not heads:
+            raise LedgerError(
+                "this handle of a ledger was put together by hand and has seen no entry; open the "
+                "ledger by dp.Ledger.open(path)"
+            )
+        return max(heads, key=lambda each: each.number)
+
+    def _require_seen(self, seen: LedgerEntry, entries: Sequence[LedgerEntry]) -> None:
+        if seen not in entries:
+            raise LedgerError(
+                f"the ledger was rolled back: entry {seen.number}, which this process saw, is no "
+                "longer in the file. Nothing is released. Put the newer file back"
+            )
+
+    def _table(self, connection: sqlite3.Connection) -> EntryTable:
+        """What a connection reads, which is this ledger."""
+        found = EntryTable.of(connection)
+        if found.terms != self.terms:
+            raise LedgerError(
+                f"another ledger stands at {str(self.path)!r} now; nothing is released. Open it "
+                "anew if that is meant"
+            )
+        return found
+
+    def _require_here(self, place: FilePlace, head: LedgerEntry) -> None:
+        """Refuses a file that is not the one that wrote its last entry."""
+        if (head.machine, head.place) != (this_machine(), place.identity):
+            raise LedgerError(
+                f"the ledger {str(self.path)!r} is a copy or came from another machine; the "
+                "original may be in use, and both would spend the same budget. If it is not, adopt "
+                "this one with a reason: dp.Ledger.adopt(path, reason), or opendp-lite ledger adopt"
+            )
+
+    def _tell(self, write: _Write, entry: LedgerEntry) -> None:
+        """Lets an entry be seen outside of the content of the file.
+
+        The commit let go of the file, and others may have added to it since. The witness and the
+        mark are brought to what is the last entry by now, while nobody can add another. So the
+        lines of the witness have the order of the entries.
+        """
+        write.table.connection.execute("BEGIN IMMEDIATE")
+        fresh = [entry, *write.table.since(entry)[1:]]
+        try:
+            if self.witness is not None:
+                for each in self._find_untold(write.table, self.witness, fresh):
+                    self.witness.append(each)
+        finally:
+            mark(self.path, fresh[-1])
+
+    @staticmethod
+    def _find_untold(
+        table: EntryTable, witness: WitnessFile, fresh: list[LedgerEntry]
+    ) -> list[LedgerEntry]:
+        """The entries that the witness has not seen, from the last on that it saw of this history.
+
+        After an adoption its last line may be of a history that was lost.
+        """
+        told = witness.last().seen
+        last = table.at(told[-1].number) if told else None
+        if last is None or last.hash != told[-1].hash:
+            return fresh
+        return table.since(last)[1:]
+
+    def _too_dear(self, price: Loss, head: LedgerEntry) -> str:
+        measure = self.measure
+        return (
+            f"this release needs {measure.words(price)}; {measure.show(head.total)} of "
+            f"{measure.show(head.budget)} in the ledger {self.path.name!r} has been spent. Ask for "
+            "less, or raise the budget with a reason"
+        )
+
+
+def _random(words: int) -> str:
+    return SecureEntropy().words(words).tobytes().hex()
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

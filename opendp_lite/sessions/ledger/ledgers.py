@@ -1,0 +1,377 @@
+"""Which content of the data a ledger was used with, without keeping any of it."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+from typing import Any, Final
+
+import attrs
+
+from opendp_lite.base.errors import Argument, LedgerError, ParameterError
+from opendp_lite.combinators.accounts import Account, Order, Receipt
+from opendp_lite.display.formatting import html_grid
+from opendp_lite.engines.data.identities import content
+from opendp_lite.measures.budgets import PrivacyBudget
+from opendp_lite.numbers.exact import quote
+from opendp_lite.pipeline.core import M
+from opendp_lite.sessions.ledger.entries import LedgerEntry
+from opendp_lite.sessions.ledger.file import LedgerFile
+from opendp_lite.sessions.ledger.view import NEIGHBOURS
+from opendp_lite.sessions.sessions import Session, opened_session, require_space
+from opendp_lite.sessions.text import checked_words
+from opendp_lite.spaces.space import Space
+
+_HASH: Final = "sha256"
+
+
+@attrs.frozen
+class DataIdentity:
+    """The keyed hash of the content of a container.
+
+    One content has one identity in a list, an array, a frame of pandas or polars, an Arrow table
+    and blocks, wherever the columns have the same names and the cells are of the same kinds. The
+    columns may change places. The rows may not: data in another order has another identity, and
+    is admitted under a name of its own. It spends the same budget, so nothing is lost.
+
+    Numbers are compared as floats: whole numbers beyond 2^53 that differ in their last digits may
+    be one content.
+
+    The key belongs to the ledger. Without a key, a hash of small data would identify it: a person
+    who guesses the rows would know. Who may read the ledger's file can test a guess.
+
+    Attributes:
+        columns: The names of the columns, in the order of the alphabet.
+        content: The hash, in hexadecimal.
+    """
+
+    columns: tuple[str, ...]
+    content: str
+
+    @classmethod
+    def of(cls, data: object, key: bytes) -> DataIdentity:
+        """The identity of the data under a key.
+
+        It goes through the data once.
+
+        Raises:
+            DataError: If the data cannot be read, or can be gone through only once.
+        """
+        hashes: dict[str, hmac.HMAC] = {}
+        for name, cells in content(data):
+            if name not in hashes:
+                hashes[name] = hmac.new(key, b"column", _HASH)
+            hashes[name].update(cells)
+        columns = tuple(sorted(hashes))
+        whole = json.dumps([[name, hashes[name].hexdigest()] for name in columns])
+        return cls(columns, hmac.new(key, whole.encode(), _HASH).hexdigest())
+
+    def schema(self) -> str:
+        """The names of the columns as JSON."""
+        return json.dumps({"columns": self.columns})
+
+
+class LedgerAccount(Account[M]):
+    """Pays by an entry on the disk, which several processes may add to.
+
+    Args:
+        file: The ledger.
+        scope: The name of the content of the data there.
+    """
+
+    def __init__(self, file: LedgerFile, scope: str) -> None:
+        super().__init__()
+        self.file, self.scope = file, scope
+        terms = file.terms
+        self.title = f"the ledger {terms.identity}" + (f" of {terms.data}" if terms.data else "")
+        self.unit = terms.unit
+
+    @property
+    def budget(self) -> PrivacyBudget[M]:
+        return self.file.budget
+
+    def spent(self) -> Any:
+        return self.file.spent
+
+    def pay(self, order: Order) -> Receipt:
+        asked = asked_text(order)
+
+        def paying() -> Receipt:
+            entry = self.file.reserve(order.price, asked=asked, note=order.note, scope=self.scope)
+            return self._receipt(entry.number, entry)
+
+        return self._alone(paying)
+
+    def finish(self, receipt: Receipt) -> Receipt:
+        return self._alone(lambda: self._receipt(receipt.number, self.file.finish(receipt.number)))
+
+    def _receipt(self, number: int, last: LedgerEntry) -> Receipt:
+        """The numbers of a payment, as they are at the last entry: the head that it names."""
+        budget = PrivacyBudget(self.file.measure, last.budget)
+        return Receipt(number, last.total, budget, last.hash)
+
+
+def asked_text(order: Order) -> str:
+    """The pipeline as JSON; the names of its steps where one of them cannot be written."""
+    try:
+        return order.query.to_json()
+    except ParameterError:
+        return json.dumps({"steps": order.name})
+
+
+_FIRST = "data"
+_SHOWN = 20
+
+
+def _require_file(_: object, __: object, given: Any) -> None:
+    """Refuses a path in place of an opened file."""
+    if not isinstance(given, LedgerFile):
+        raise ParameterError(
+            "open a ledger by dp.Ledger.open(path), or make one by dp.Ledger.create(path, "
+            f"budget=dp.rho(1), unit='row'); dp.Ledger got {quote(given)}"
+        )
+
+
+@attrs.frozen(eq=False, repr=False)
+class Ledger:
+    """A privacy budget in a file, which many releases spend over days and processes.
+
+    Make it by ``dp.Ledger.create``, and open it by ``dp.Ledger.open``. Each release pays on the
+    disk before it reads any row. You never get a payment back.
+
+    A person with the right to write the file can change it, and a copy that you adopt has a budget
+    of its own. ``docs/ledger.md`` says what the file guards against.
+
+    Args:
+        file: The file, opened and checked.
+
+    Example:
+        >>> import opendp_lite as dp, tempfile, os
+        >>> path = os.path.join(tempfile.mkdtemp(), "survey.ledger")
+        >>> ledger = dp.Ledger.create(path, budget=dp.rho(1), unit="row", data="survey 2026")
+        >>> ask = ledger.session([41, 38, 25] * 1000)
+        >>> release = ask(dp.mean(0, 100, rho=ask.left / 4), note="table 3")
+        >>> dp.Ledger.open(path).left
+        Fraction(3, 4)
+    """
+
+    file: LedgerFile = attrs.field(validator=_require_file)
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        budget: PrivacyBudget[Any],
+        *,
+        unit: str = "",
+        data: str = "",
+        witness: str | os.PathLike[str] | None = None,
+    ) -> Ledger:
+        """Makes a new ledger.
+
+        Args:
+            path: A new file, on a disk of this machine.
+            budget: ``dp.epsilon(1)``, ``dp.epsilon(1, delta=1e-6)``, ``dp.rho(1)`` or ``dp.mu(1)``.
+            unit: Whom it protects. With "row" a session counts rows; more words may follow, as in
+                "row (one visit)". With other words, such as "person", a session counts people, and
+                each person may have several rows: open it with ``space=dp.table(person="id")``.
+            data: The name of the data, for statements.
+            witness: A file elsewhere, best on another disk, that remembers each entry. It shows
+                when an older copy of the ledger is put in its place.
+
+        Returns:
+            The ledger. Only its owner may read the file.
+
+        Raises:
+            LedgerError: If the file exists, its folder cannot be written, or it is on a network.
+            ParameterError: If ``budget`` is no budget, or a text is not one line.
+        """
+        if unit == "":
+            raise ParameterError(
+                "Ledger.create: say whom it protects: unit='row', or unit='person' where sessions "
+                "tell people apart"
+            )
+        return cls(LedgerFile.create(path, budget, unit=unit, data=data, witness=witness))
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Ledger:
+        """Opens a ledger, and checks every entry of it.
+
+        Raises:
+            LedgerError: If there is none, or it was changed, copied, moved or rolled back.
+        """
+        return cls(LedgerFile.open(path))
+
+    @classmethod
+    def adopt(cls, path: str | os.PathLike[str], reason: str) -> Ledger:
+        """Opens a ledger that was copied, moved or restored, with a reason that it shows for ever.
+
+        Do so only if nobody uses the original any more: two copies would spend the budget twice.
+
+        Raises:
+            LedgerError: If there is none, or its entries were changed.
+            ParameterError: If there is no reason.
+        """
+        return cls(LedgerFile.adopt(path, reason))
+
+    def session(
+        self, data: object, *, space: Space[Any] | None = None, name: str | None = None
+    ) -> Session[Any]:
+        """Opens several releases of the data, which spend this ledger's budget.
+
+        It goes through the data once, to tell it from other data. The ledger keeps the names of
+        the columns and a keyed hash of the data. Without the key nobody can test a guess by it.
+
+        Args:
+            data: The data that the ledger is for.
+            space: As for ``dp.session``. All sessions of a ledger have the same unit: with
+                ``unit="person"`` it is ``dp.table(person="id")``.
+            name: A name for other data than before, such as "version 2". All data of a ledger
+                spends the one budget.
+
+        Returns:
+            A session. Its releases have their numbers from the ledger.
+
+        Raises:
+            LedgerError: If the session counts rows and the ledger protects a person, or the other
+                way round: nothing is read then. Also if the data is not what the ledger knows under
+                this name, or the unit is not that of earlier sessions.
+            DataError: If the data cannot be read.
+        """
+        require_space(space, "session")
+        if not self.file.terms.hold_for(space):
+            raise self._other_unit(space)
+        name = None if name is None else checked_words(name, "session: name")
+        identity = DataIdentity.of(data, self.file.key())
+        scope = self._scope(identity, name)
+        account: LedgerAccount[Any] = LedgerAccount(self.file, scope)
+        found = opened_session(data, space, account)
+        neighbours = f"{found.neighbours}, {found.metric!r}"
+        self._admit(scope, identity, neighbours)
+        self._require_unit(neighbours)
+        return found
+
+    @property
+    def budget(self) -> PrivacyBudget[Any]:
+        """The most that all releases may cost together."""
+        return self.file.budget
+
+    @property
+    def spent(self) -> Any:
+        """The loss of all releases so far, as people read losses."""
+        return self.file.measure.show(self.file.spent)
+
+    @property
+    def left(self) -> Any:
+        """The loss that may still be spent, exactly."""
+        return self.file.measure.typed(self.file.left)
+
+    def entries(self) -> tuple[LedgerEntry, ...]:
+        """All entries from the first on, each of them checked."""
+        return self.file.view().entries
+
+    def verify(self) -> tuple[LedgerEntry, ...]:
+        """Checks the file, the chain of entries, every total, the place and the witness.
+
+        Returns:
+            The entries.
+
+        Raises:
+            LedgerError: At the first thing that is wrong.
+        """
+        return self.file.verify().entries
+
+    def raise_budget(self, budget: PrivacyBudget[Any], reason: str) -> LedgerEntry:
+        """Raises the budget. The entry and its reason are shown for ever.
+
+        Raises:
+            ParameterError: If the budget is not above the one before, is of another measure, or
+                there is no reason.
+        """
+        return self.file.raise_budget(budget, reason)
+
+    def export(self) -> str:
+        """The ledger as JSON, without its key."""
+        return self.file.view().export()
+
+    def _other_unit(self, space: Space[Any] | None) -> LedgerError:
+        terms = self.file.terms
+        mend = (
+            "Leave out space=, or make a ledger of people: dp.Ledger.create(path, budget=..., "
+            "unit='person')"
+            if terms.is_row
+            else "Name the column that tells people apart, ledger.session(data, "
+            "space=dp.table(person='id')), and begin each query with dp.bound_contributions(3) >> "
+            "... Or make a ledger of rows: dp.Ledger.create(path, budget=..., unit='row')"
+        )
+        return LedgerError(
+            f"this ledger protects {terms.protected}, and the session is for "
+            f"{'one row' if space is None else space.metric.protected(space.unit)}. Nothing was "
+            f"read or spent. {mend}"
+        )
+
+    def _scope(self, identity: DataIdentity, name: str | None) -> str:
+        """The name of this content in the ledger: the one that it has, or is to get."""
+        known = self.file.scopes()
+        here = [scope for scope, content in known.items() if content == identity.content]
+        if here and name in (None, *here):
+            return here[0]
+        if here:
+            raise LedgerError(
+                f"the ledger knows this data as {here[0]!r}, not as {name!r}; leave out the name"
+            )
+        if name in known:
+            raise LedgerError(
+                f"the ledger knows other data as {name!r}. Give the data as it was, or another "
+                "name: all data of a ledger spends its one budget"
+            )
+        if known and name is None:
+            raise LedgerError(
+                f"this is other data than the ledger knows ({', '.join(map(repr, known))}). Give "
+                "the data as it was, with its rows in the same order. A file and a table that was "
+                "read from it count as different: dp.csv_table(path, ...) opens the file. For a "
+                "later version give a name: ",
+                Argument("name", "version 2"),
+                ". All of them spend the one budget",
+            )
+        return _FIRST if name is None else name
+
+    def _admit(self, scope: str, identity: DataIdentity, neighbours: str) -> None:
+        """Gives a new content its name, unless another process did so by now."""
+        schema = json.dumps({"columns": identity.columns, NEIGHBOURS: neighbours})
+        if self.file.scopes().get(scope) == identity.content:
+            return
+        try:
+            self.file.admit(scope, identity.content, schema=schema)
+        except LedgerError:
+            if self.file.scopes().get(scope) != identity.content:
+                raise
+
+    def _require_unit(self, neighbours: str) -> None:
+        """Refuses another unit than that of the first session."""
+        before = self.file.view().neighbours
+        if before != neighbours:
+            raise LedgerError(
+                f"this ledger counts its loss for {before}, and the session is for {neighbours}; "
+                "open it with the space of the sessions before, or make another ledger for "
+                "other data"
+            )
+
+    def _repr_html_(self) -> str:
+        entries = self.entries()
+        words = self.file.measure.words
+        lines = [
+            (str(each.number), each.state.value, words(each.price), words(each.total), each.note)
+            for each in entries[-_SHOWN:]
+        ]
+        terms = self.file.terms
+        head = f"Ledger {terms.identity} of {terms.data or 'data'}, a unit is a {entries[0].unit}"
+        titles = ("entry", "what", "price", "spent so far", "note")
+        return html_grid(f"{head}: {self.spent} of {self.budget.words()} spent", titles, lines)
+
+    def __repr__(self) -> str:
+        return (
+            f"<ledger {self.file.terms.identity} of {self.file.terms.data or 'data'}: {self.spent} "
+            f"of {self.budget.words()} spent>"
+        )

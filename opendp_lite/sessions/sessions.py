@@ -1,0 +1,432 @@
+"""A release that knows what it cost."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from functools import partial
+from types import TracebackType
+from typing import Any, Final, Generic, Self, cast
+
+import attrs
+
+from opendp_lite.base.errors import DataError, ParameterError, SpaceError
+from opendp_lite.base.frozen import OwnProcess
+from opendp_lite.base.spelling import Named, call_when_read
+from opendp_lite.combinators.accounts import (
+    Account,
+    MemoryAccount,
+    Order,
+    Receipt,
+    Spender,
+    answered,
+    parts_of,
+    priced,
+    require_query,
+    require_root,
+)
+from opendp_lite.display.formatting import format_release, html_of_each, html_table
+from opendp_lite.engines.data.table import place_of
+from opendp_lite.engines.data.values import names_alone
+from opendp_lite.engines.plan import evaluate
+from opendp_lite.explain.statement import Position, Statement
+from opendp_lite.measures.budgets import PrivacyBudget, require_budget
+from opendp_lite.measures.measure import Measure
+from opendp_lite.metrics.distances import Metric, RowMetric, SymmetricDistance, SymmetricIdDistance
+from opendp_lite.numbers.exact import Number, digits_down, quote
+from opendp_lite.pipeline.core import M, Measurement, R, begun
+from opendp_lite.pipeline.steps import Mechanism
+from opendp_lite.releases.result import Result
+from opendp_lite.samplers.entropy import SecureEntropy
+from opendp_lite.sessions.text import checked_line
+from opendp_lite.spaces.domains import Rows
+from opendp_lite.spaces.space import Space, table
+from opendp_lite.spaces.tables import PersonTables, tables_in
+
+
+@attrs.frozen
+class Payer:
+    """The session or ledger that paid for a release.
+
+    Args:
+        title: What it is, in words.
+        unit: What its owner declares a unit of privacy to be.
+    """
+
+    title: str
+    unit: str
+
+
+@attrs.frozen(repr=False)
+class Release(Result, Generic[R]):
+    """What a session or a ledger released, and what it cost.
+
+    Args:
+        value: What the pipeline released.
+        order: The pipeline, its price and what was written beside it.
+        receipt: Its number among the entries, and what was spent when it was paid.
+        payer: Which budget paid.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> ask = dp.session([41, 38, 25] * 1000, budget=dp.rho(1))
+        >>> release = ask(dp.mean(0, 100, rho=0.1), note="table 3")
+        >>> round(release.value), release.number, release.price, release.note
+        (35, 1, Fraction(1, 10), 'table 3')
+    """
+
+    value: R
+    order: Order
+    receipt: Receipt
+    payer: Payer
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        parts = (
+            attrs.asdict(part, recurse=False) for part in (self.order, self.receipt, self.payer)
+        )
+        made = Named(f"{Named.of(Release).path}._of_parts")
+        return call_when_read(made, self.value, **dict(ChainMap(*parts)))
+
+    @classmethod
+    def _of_parts(cls, value: Any, *, query: Any, price: Any, note: str, **paid: Any) -> Self:
+        """As its pickle has it."""
+        payer = Payer(paid.pop("title"), paid.pop("unit"))
+        return cls(value, Order(query, price, note), Receipt(**paid), payer)
+
+    @property
+    def number(self) -> int:
+        """Which entry of the session or the ledger it is."""
+        return self.receipt.number
+
+    @property
+    def price(self) -> Any:
+        """What it cost, exactly, in the measure of the budget: under ``dp.mu`` the square of mu."""
+        return self.order.price
+
+    @property
+    def note(self) -> str:
+        """What was written beside it."""
+        return self.order.note
+
+    def statement(self, *, delta: Number | None = None) -> Statement:
+        """What the release protects, how well, and what is left of the budget, in plain words.
+
+        Nothing in it depends on data: the value is no part of it.
+
+        Args:
+            delta: As for ``pipeline.statement``.
+
+        Returns:
+            A ``Statement``, whose ``position`` says where the release stands among the others.
+        """
+        budget, spent = self.receipt.budget, self.receipt.spent
+        measure = budget.measure
+        position = Position(
+            ledger=self.payer.title,
+            number=self.number,
+            spent=measure.words(spent),
+            left=measure.words(_few_digits(measure, measure.left(budget.loss, spent))),
+            budget=budget.words(),
+            head=self.receipt.head,
+            unit=self.payer.unit,
+            note=self.note,
+        )
+        return attrs.evolve(self.order.query.statement(delta=delta), position=position)
+
+    def __float__(self) -> float:
+        return float(cast(Any, self.value))
+
+    def __str__(self) -> str:
+        return format_release(self.value)
+
+    def _repr_html_(self) -> str:
+        budget, spent = self.receipt.budget, self.receipt.spent
+        rows = {
+            "release": f"number {self.number} of {self.payer.title}",
+            "value": self.value,
+            "price": budget.measure.words(self.price),
+            "spent so far": budget.measure.words(spent),
+            "budget": budget.words(),
+        }
+        words = {"protects": self.payer.unit, "note": self.note}
+        return html_of_each([*rows.items(), *(each for each in words.items() if each[1])])
+
+    def __repr__(self) -> str:
+        words = self.receipt.budget.measure.words(self.price)
+        return f"<release {self.number}, {words}: {self.value!r}>"
+
+
+def _few_digits(measure: Measure[Any], loss: Any) -> Any:
+    """At most a loss, and one that is typed in few digits: words do not round it up."""
+    typed = measure.typed(loss)
+    few = tuple(map(digits_down, typed)) if isinstance(typed, tuple) else digits_down(typed)
+    return measure.loss(few)
+
+
+_BOOKED: Final = (
+    "The price of this query was booked before the data was read, and is not given back."
+)
+
+
+class _Open:
+    """The data of a session, its space and the account that pays, until it is closed."""
+
+    def __init__(self, data: object, space: Space[Any] | None, root: Account[Any]) -> None:
+        self.data, self.space, self.root = data, space, root
+        self.closed = False
+        self.process = OwnProcess("ask")
+
+    def require(self) -> None:
+        """Refuses a closed session, and another process."""
+        self.process.require()
+        if self.closed:
+            raise SpaceError("the session is closed: ask answers no more. Open another")
+
+    def close(self) -> None:
+        """Lets go of the data."""
+        self.closed = True
+        self.data = None
+
+
+@attrs.frozen(eq=False, repr=False)
+class Session(Spender[M]):
+    """Answers queries about one dataset under one budget: see ``dp.session``.
+
+    Call it with a pipeline to get a release. A copy is the same session: it spends the same budget.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> ask = dp.session([31, 45, 52], budget=dp.epsilon(1))
+        >>> isinstance(ask, dp.releases.Session), ask.left
+        (True, Fraction(1, 1))
+    """
+
+    _open: _Open
+    _account: Account[M]
+
+    def __call__(
+        self, query: Mechanism[Any, Any, R] | Measurement[Any, Any, R], note: str = ""
+    ) -> Release[R]:
+        """A release of the query, if what is left of the budget pays for it.
+
+        The price is booked before any row is read. It is not given back, whatever happens after.
+
+        Args:
+            query: A pipeline that ends in noise.
+            note: What the release is for in one line, such as "table 3".
+
+        Returns:
+            The release. ``.value`` is what the pipeline released.
+
+        Raises:
+            BudgetExceeded: If the budget does not pay for it. This costs nothing.
+            SpaceError: If the loss cannot be converted to the measure of the budget, or the query
+                is for other neighbours than the session. Also if the session is closed, or this is
+                another process, such as a fork.
+            DataError: If a table in memory has no column of a name that the query asks for. This
+                costs nothing. Other trouble with the data shows when it is read, and costs the
+                price, as a note of the error says. So does a column that a file or a cluster does
+                not have.
+        """
+        words = checked_line(note, "note")
+        entropy = SecureEntropy()
+        self._open.require()
+        require_root(self._account, self._open.root)
+        bound = self._bound(query)
+        order = Order(bound, priced(bound, self._account.budget.measure), words)
+        self._account.require(order)
+        try_on_names(bound, self._open.data)
+        receipt = self._account.pay(order)
+        try:
+            value = answered(bound, order.price, partial(begun, entropy, bound, self._open.data))
+        except DataError as problem:
+            problem.add_note(_BOOKED)
+            raise
+        self._open.require()
+        done = self._account.finish(receipt)
+        payer = Payer(self._account.title, self._account.unit)
+        return Release(value, order, done, payer)
+
+    @property
+    def space(self) -> Space[Any] | None:
+        """The space that pipelines are bound to; None where each has its own."""
+        return self._open.space
+
+    @property
+    def metric(self) -> Metric:
+        """How far apart two datasets are: its unit is protected."""
+        return SymmetricDistance() if self.space is None else self.space.metric
+
+    @property
+    def neighbours(self) -> str:
+        """What is protected: "adding or removing one row", say."""
+        return self.metric.words(self._unit)
+
+    @property
+    def _unit(self) -> Any:
+        """What is protected, as a distance."""
+        return self.metric.distance(1) if self.space is None else self.space.unit
+
+    def split(self, parts: int) -> tuple[Session[M], ...]:
+        """Divides what is left evenly. What a part spends is spent here too.
+
+        Args:
+            parts: How many.
+
+        Returns:
+            As many sessions of the same data, each with a budget of its own.
+
+        Raises:
+            SpaceError: If the session is closed, or this is a fork of its process.
+        """
+        self._open.require()
+        accounts = parts_of(self._account, parts)
+        return tuple(Session(self._open, each) for each in accounts)
+
+    def close(self) -> None:
+        """Lets go of the data. The session and its parts answer no more."""
+        self._open.close()
+
+    def _bound(
+        self, query: Mechanism[Any, Any, R] | Measurement[Any, Any, R]
+    ) -> Measurement[Any, Any, R]:
+        """The query on the space of the session, or on its own."""
+        if not isinstance(query, Measurement):
+            require_query(query)
+            query = query.bound if self.space is None else query.bind(self.space)
+        found = query.input_space
+        if found.metric != self.metric or found.unit != self._unit:
+            raise SpaceError(
+                f"the session counts its loss for {self.neighbours}, and "
+                f"{query!r} for {found.metric.words(found.unit)}; open a session with "
+                f"space={found!r}"
+            )
+        return query
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> Any:
+        raise ParameterError(
+            "a session cannot be pickled: two copies would each have the whole budget. A ledger "
+            "keeps one budget for several processes"
+        )
+
+    def _repr_html_(self) -> str:
+        state = "closed" if self._open.closed else "open"
+        told = {"session": state, "protects": self.neighbours, "spent": str(self.spent)}
+        return html_table({**told, "budget": self.budget.words()})
+
+    def __repr__(self) -> str:
+        state = "closed, " if self._open.closed else ""
+        return f"<session, {state}{self.spent} of {self.budget.words()} spent>"
+
+
+# So that a budget that was left out is refused in words.
+_MISSING: Final[Any] = None
+
+
+def session(
+    data: object, budget: PrivacyBudget[M] = _MISSING, *, space: Space[Any] | None = None
+) -> Session[M]:
+    """Opens several releases of one dataset under one budget.
+
+    The session adds up what your releases lose, and refuses what would pass the budget. It lasts as
+    long as its process. For a budget that lasts longer, use ``dp.Ledger``.
+
+    Args:
+        data: A table, a column, or whatever your pipelines work on.
+        budget: ``dp.epsilon(1)``, ``dp.epsilon(1, delta=1e-6)``, ``dp.rho(1)`` or ``dp.mu(1)``.
+        space: Who is protected. By default it is one row that is added or removed. Others are
+            ``dp.table(person="id")`` and ``dp.records(size=1000, metric=dp.ChangeOneDistance())``.
+
+    Returns:
+        A session. You may use it in a ``with`` block, which closes it.
+
+    Raises:
+        ParameterError: If ``budget`` is no budget, or ``space`` no space.
+        SpaceError: If the unit of ``space`` is less than one row or one person.
+
+    Privacy:
+        All releases together lose at most the budget for one unit of the space. Each query may
+        depend on earlier answers. The data must stay as it is.
+
+    Proof:
+        A privacy filter, as for ``dp.adaptive``. A query of another measure costs what its own
+        curve says in the measure of the budget: ``ask.price(query)`` tells.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> ages = [41, 38, 25] * 1000
+        >>> with dp.session(ages, budget=dp.rho(1)) as ask:
+        ...     mean = ask(dp.mean(0, 100, rho=0.1))
+        ...     median = ask(dp.private_quantile(0.5, bounds=(0, 100), rho=ask.left / 3))
+        ...     ask.spent, ask.price(dp.count() >> dp.gaussian(rho=0.2)), ask.left
+        (0.4, 0.2, Fraction(3, 5))
+        >>> round(mean.value)
+        35
+    """
+    require_budget(budget, "session")
+    require_space(space, "session")
+    _require_whole_unit(space)
+    return opened_session(data, space, MemoryAccount(budget))
+
+
+def opened_session(data: object, space: Space[Any] | None, account: Account[M]) -> Session[M]:
+    """A session that pays by an account. Pipelines about a table are bound to tables.
+
+    A column of persons that the table does not have is refused now: a ledger keeps the first.
+    """
+    chosen = table_of(data) if space is None else space
+    if chosen is not None and isinstance(chosen.domain, PersonTables):
+        names = names_alone(data)
+        if names is not None and len(names.names) > 1:
+            place_of(chosen.domain.person, tuple(map(str, names.names)))
+    return Session(_Open(data, chosen, account), account)
+
+
+def table_of(data: object) -> Space[Any] | None:
+    """``dp.table()`` for data of several named columns, else None. No row is read."""
+    names = names_alone(data)
+    return table() if names is not None and len(names.names) > 1 else None
+
+
+def require_space(given: object, step: str) -> None:
+    """Refuses what is no space, and no None."""
+    if given is not None and not isinstance(given, Space):
+        raise ParameterError(
+            f"{step}: space is one such as dp.table(person='id'); got {quote(given)}"
+        )
+
+
+def _require_whole_unit(space: Space[Any] | None) -> None:
+    """Refuses a unit of less than a row or a person, for which a release would cost too little.
+
+    A ledger refuses it by the unit that it declares.
+    """
+    counted = space is not None and isinstance(space.metric, RowMetric | SymmetricIdDistance)
+    if space is not None and counted and space.unit < 1:
+        raise SpaceError(
+            f"session: the unit of the space is {space.metric.protected(space.unit)}, and a budget "
+            "protects one at least; take a space such as dp.table() as it is"
+        )
+
+
+def try_on_names(bound: Measurement[Any, Any], data: object) -> None:
+    """Refuses a query of columns that a table does not have, before it is paid for.
+
+    No row is read.
+    """
+    domain = bound.input_space.domain
+    if isinstance(domain, Rows | PersonTables) and tables_in(domain).size is None:
+        names = names_alone(data)
+        if names is not None:
+            value = domain.of_release(domain.to_internal(names), SecureEntropy().words)
+            evaluate(bound.function.of, value)

@@ -1,0 +1,1 @@
+"""Metrics, domains and spaces."""

@@ -1,0 +1,407 @@
+"""A domain with a metric, where a pipeline starts or a step ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
+
+import attrs
+
+from opendp_lite.base.errors import ParameterError, SpaceError
+from opendp_lite.base.frozen import copy_with
+from opendp_lite.base.public_names import FRONT
+from opendp_lite.base.spelling import (
+    Named,
+    Storable,
+    call_when_read,
+    spellable,
+    without_parentheses,
+)
+from opendp_lite.bodies.body import Body
+from opendp_lite.metrics.distances import (
+    AbsoluteDistance,
+    ChangeOneDistance,
+    L2Distance,
+    Metric,
+    NormDistance,
+    RowMetric,
+    SymmetricDistance,
+    SymmetricIdDistance,
+)
+from opendp_lite.numbers.exact import Number, quote
+from opendp_lite.numbers.norms import Norms
+from opendp_lite.spaces.domains import Domain, Origin, Rows, Scalars, Vectors
+from opendp_lite.spaces.tables import PersonTables, Tables
+from opendp_lite.spelling.description import description_of
+from opendp_lite.spelling.signatures import holds_data
+
+KindCo = TypeVar("KindCo", bound=Domain, covariant=True)
+
+
+@attrs.frozen(repr=False)
+class Space(Storable, Generic[KindCo]):
+    """A domain with a metric.
+
+    Args:
+        domain: The values.
+        metric: How far two values are apart.
+        unit: How far one unit of privacy can push a value here. At the front this is one row;
+            behind a step it is the distance that the step's stability map gives. It takes no
+            part in equality.
+
+    Raises:
+        SpaceError: If the metric does not measure the domain, or if size and metric disagree.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> space = dp.records(columns=2)
+        >>> isinstance(space, dp.Space), space.metric, space.unit
+        (True, dp.SymmetricDistance(), Fraction(1, 1))
+    """
+
+    domain: KindCo
+    metric: Metric
+    unit: Any = attrs.field(eq=False, kw_only=True)
+    origin: Origin | None = attrs.field(default=None, eq=False, init=False)
+    """The function that made this space, and its arguments; None inside a pipeline and of a copy
+    by ``attrs.evolve``."""
+
+    def __attrs_post_init__(self) -> None:
+        for given, kind in ((self.domain, Domain), (self.metric, Metric)):
+            if not isinstance(given, kind):
+                raise SpaceError(
+                    f"a space is a domain with a metric, got {quote(given)}. Take dp.records()"
+                )
+        try:
+            self.metric.require(self.unit, "the unit of a space")
+        except ParameterError as problem:
+            # A refusal of this space alone: the step may be typed, since another may do.
+            raise SpaceError(str(problem)) from None
+        people = isinstance(self.metric, SymmetricIdDistance)
+        if isinstance(self.domain, PersonTables) != people or isinstance(
+            self.domain, Rows
+        ) != isinstance(self.metric, RowMetric):
+            raise SpaceError(f"{self.metric!r} does not measure {self.domain.words()}")
+        match self.domain, self.metric:
+            case PersonTables(person=told), SymmetricIdDistance(person=counted) if told != counted:
+                raise SpaceError(
+                    f"{self.metric!r} does not measure a table whose people are told apart by "
+                    f"{told!r}; name one column, as dp.table(person={told!r}) does"
+                )
+        if not isinstance(self.domain, Rows) or not isinstance(self.metric, RowMetric):
+            return
+        name, declared = type(self.metric).__name__, self.domain.size is not None
+        if self.metric.fixed_size and not declared:
+            raise SpaceError(
+                f"{name} holds the number of rows fixed, so it is public; declare it: "
+                f"dp.records(size=..., metric={self.metric!r})"
+            )
+        if declared and not self.metric.fixed_size:
+            raise SpaceError(
+                f"{name} changes the number of rows, so it is private: leave size out, or use "
+                "metric=dp.ChangeOneDistance()"
+            )
+
+    if not TYPE_CHECKING:
+        # Type checkers see the operator of the step, which knows what it makes of the space.
+        def __rshift__(self, other: object) -> Any:
+            if forgotten := without_parentheses(other):
+                raise forgotten
+            return NotImplemented
+
+    def words(self) -> str:
+        """The space in a few words."""
+        return f"{self.domain.words()}, {type(self.metric).__name__}"
+
+    def spell(self) -> tuple[str, Mapping[str, Any]]:
+        """The front function that made this space, and its arguments."""
+        if self.origin is None:
+            raise ParameterError(f"the space of {self.words()} comes from a pipeline, not a name")
+        name, arguments = self.origin
+        return name, dict(arguments)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if self.origin is None:
+            return super().__reduce_ex__(protocol)
+        name, arguments = self.origin
+        return call_when_read(Named(f"{FRONT}:{name}"), **dict(arguments))
+
+    def __repr__(self) -> str:
+        if self.origin is None:
+            return f"<{self.words()}>"
+        name, arguments = self.origin
+        texts = [f"{key}={list(v) if type(v) is tuple else v!r}" for key, v in arguments]
+        return f"dp.{name}({', '.join(texts)})"
+
+
+def made_by(space: Space[KindCo], origin: Origin | None) -> Space[KindCo]:
+    """The same space, made by this function. A copy by ``attrs.evolve`` has another name."""
+    return copy_with(space, origin=origin)
+
+
+def _say(**arguments: Any) -> tuple[tuple[str, Any], ...]:
+    return tuple((key, value) for key, value in arguments.items() if value is not None)
+
+
+def row_metric(space: Space[Rows]) -> RowMetric:
+    """The metric of a space of rows."""
+    if not isinstance(space.metric, RowMetric):
+        raise SpaceError(f"needs rows, got {space.domain.words()}. {space.domain.onward}")
+    return space.metric
+
+
+@overload
+def records(
+    columns: int = 1, size: int | None = None, metric: RowMetric | None = None
+) -> Space[Rows]: ...
+@overload
+def records(
+    columns: Sequence[str],
+    size: int | None = None,
+    metric: RowMetric | None = None,
+    *,
+    person: str | None = None,
+) -> Space[Tables]: ...
+@spellable
+def records(
+    columns: int | Sequence[str] = 1,
+    size: int | None = None,
+    metric: RowMetric | None = None,
+    *,
+    person: str | None = None,
+) -> Space[Rows]:
+    """The space of datasets, where a pipeline over rows begins.
+
+    Args:
+        columns: How many columns of numbers there are, or a list of names. A table's columns are
+            then picked by name, and may hold text. An array has them in this order.
+        size: The number of rows, only where it is public.
+        metric: Which datasets are neighbours. ``SymmetricDistance()``, the default: one row
+            added or removed. ``ChangeOneDistance()``: one row replaced; it needs ``size``.
+        person: The column that tells people apart, where a person may have several rows. A
+            neighbour then has one person more or less, with all rows of that person. Put
+            ``dp.bound_contributions`` after it.
+
+    Returns:
+        A space to put before ``>>``.
+
+    Raises:
+        ParameterError: If ``columns`` or ``size`` is no whole number of at least 1, if a column
+            is named twice, if ``metric`` is no metric of datasets, or if there is no column
+            ``person``.
+        SpaceError: If size and metric disagree.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> dp.records(columns=3, size=100, metric=dp.ChangeOneDistance())
+        dp.records(columns=3, size=100, metric=dp.ChangeOneDistance())
+    """
+    chosen = _choose(metric)
+    named = tuple(columns) if isinstance(columns, list | tuple) else columns
+    if isinstance(named, str):
+        raise ParameterError(f"columns is a number or a list of names: write [{columns!r}]")
+    if not isinstance(named, tuple) and holds_data(named):
+        raise ParameterError(
+            "records: data goes into a second call, as in (dp.records() >> dp.count())(data); "
+            "columns is a number or a list of names, such as list(df.columns)"
+        )
+    if person is not None and not isinstance(named, tuple):
+        raise ParameterError(
+            f"records: person={person!r} is one of several columns; name them all, as in "
+            "dp.records(columns=['id', 'visits'], person='id')"
+        )
+    if isinstance(named, tuple):
+        if not all(isinstance(name, str) for name in named):
+            raise ParameterError("records: columns is a number, or a list of names as text")
+        if len(set(named)) < len(named):
+            raise ParameterError(f"records: a column is named twice in {list(named)}")
+        if person is not None:
+            tables = Tables(len(named), names=named)
+            return _of_people(tables, person, size, metric, ("records", _say(columns=named)))
+        domain: Rows = Tables(len(named), size, names=named)
+    else:
+        domain = Rows(cast(int, named), size)
+    typed = named if isinstance(named, tuple) else domain.columns
+    spelling = _say(columns=None if typed == 1 else typed, size=domain.size, metric=metric)
+    return made_by(Space(domain, chosen, unit=chosen.distance(1)), ("records", spelling))
+
+
+@spellable
+def table(
+    size: int | None = None, metric: RowMetric | None = None, *, person: str | None = None
+) -> Space[Tables]:
+    """The space of tables whose columns a pipeline picks by name: the default of ``dp.select``.
+
+    Args:
+        size: As for ``records``.
+        metric: As for ``records``.
+        person: As for ``records``.
+
+    Returns:
+        A space to put before ``>>``.
+
+    Raises:
+        ParameterError: If ``size`` is no whole number of at least 1, or ``metric`` is no metric of
+            datasets.
+        SpaceError: If size and metric disagree.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> ages = dp.table() >> dp.select("age") >> dp.clamp(0, 100) >> dp.sum()
+        >>> ages({"name": ["Ann", "Bob"], "age": [41, 38]})
+        NotPrivate([79.])
+    """
+    if isinstance(size, str):
+        raise ParameterError(
+            f"table takes no name of a column by itself: write dp.table(person={size!r}) if it "
+            "tells people apart, or dp.select() to pick it"
+        )
+    if holds_data(size):
+        raise ParameterError(
+            "table: data goes into a second call, as in (dp.table() >> dp.count())(data)"
+        )
+    if person is not None:
+        return _of_people(Tables(), person, size, metric, ("table", ()))
+    chosen = _choose(metric)
+    domain = Tables(size=size)
+    spelling = _say(size=domain.size, metric=metric)
+    return made_by(Space(domain, chosen, unit=chosen.distance(1)), ("table", spelling))
+
+
+def _of_people(
+    tables: Tables, person: str, size: int | None, metric: RowMetric | None, origin: Origin
+) -> Space[Any]:
+    """The space of tables whose neighbours have one person more or less."""
+    name, arguments = origin
+    if size is not None or metric is not None:
+        raise ParameterError(
+            f"{name}: with person={person!r} a neighbour has one person more or less, so the "
+            "number of rows is private; leave out size and metric"
+        )
+    people = SymmetricIdDistance(person)
+    tables.named([person], f"{name}: person={person!r}")
+    spelling = (*arguments, *_say(person=person))
+    found: Space[Any] = Space(PersonTables(tables, person), people, unit=people.distance(1))
+    return made_by(found, (name, spelling))
+
+
+def _choose(metric: RowMetric | None) -> RowMetric:
+    """The metric that was typed, by default that of rows added or removed."""
+    if metric is None:
+        return SymmetricDistance()
+    if not isinstance(metric, RowMetric):
+        raise ParameterError(
+            "records: metric is dp.SymmetricDistance() or dp.ChangeOneDistance(), with "
+            f"parentheses; got {getattr(metric, '__name__', None) or quote(metric)}"
+        )
+    return metric
+
+
+@spellable
+def vector(
+    dimension: int, metric: NormDistance | None = None, unit: Number | Norms = 1
+) -> Space[Vectors]:
+    """The space of float vectors of a public length, for a mechanism used by itself.
+
+    Entries beyond +-2^53 count as +-2^53. This moves no two vectors further apart. If yours are
+    larger, measure them in another unit.
+
+    Args:
+        dimension: The number of entries.
+        metric: ``L2Distance()``, the default, ``L1Distance()`` or ``LInfDistance()``; or
+            ``NormDistance()`` with a ``Norms`` as ``unit``.
+        unit: How far one unit of privacy moves the vector. ``epsilon=`` and ``rho=`` are solved
+            for this distance.
+
+    Returns:
+        A space to put before ``>>``.
+
+    Raises:
+        ParameterError: If ``dimension`` is no whole number of at least 1, or ``unit`` is no
+            distance of the metric.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> (dp.vector(3) >> dp.gaussian(scale=1)).map(1)
+        0.5
+    """
+    chosen = L2Distance() if metric is None else metric
+    domain = Vectors(dimension)
+    spelling = _say(dimension=domain.dimension, metric=metric, unit=None if unit == 1 else unit)
+    return made_by(Space(domain, chosen, unit=chosen.distance(unit)), ("vector", spelling))
+
+
+@spellable
+def scalar(unit: Number | Norms = 1) -> Space[Scalars]:
+    """The space of single numbers, for a mechanism used by itself.
+
+    Args:
+        unit: How far one unit of privacy moves the number.
+
+    Returns:
+        A space to put before ``>>``.
+
+    Raises:
+        ParameterError: If ``unit`` is not a number above 0.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> (dp.scalar() >> dp.laplace(scale=2)).map(1)
+        0.5
+    """
+    metric = AbsoluteDistance()
+    spelling = _say(unit=None if unit == 1 else unit)
+    return made_by(Space(Scalars(), metric, unit=metric.distance(unit)), ("scalar", spelling))
+
+
+@attrs.frozen(eq=False)
+class Example:
+    """A call of a step, and a space that it can be bound to."""
+
+    space: Space[Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+def example(space: Space[Any], *args: Any, **kwargs: Any) -> Example:
+    """An example of a step: a space before it, and its parameters.
+
+    Give ``@dp.stage`` or ``@dp.mechanism`` a function that lists some. It runs when somebody asks
+    for them. The tests of the package take each example through its repr, JSON, pickling, and the
+    falsifiers.
+
+    Args:
+        space: A space that the step can be bound to.
+        *args: Parameters of the step.
+        **kwargs: Parameters by name.
+
+    Returns:
+        The example.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> Tables = dp.Space[dp.Rows]
+        >>> @dp.stage(examples=lambda: [example(dp.records(), 5)])
+        ... def floor(space: Tables, least: float) -> dp.Transformation[Tables, Tables]:
+        ...     body = space.domain.body
+        ...     return dp.row_map(space, lambda rows: rows.clip(least), body)
+        >>> [each.args for each in examples_of(floor)]
+        [(5,)]
+    """
+    return Example(space, args, kwargs)
+
+
+def rows_in(body: Body, size: int | None = None) -> Space[Rows]:
+    """The space of datasets in a body, for an example of a step that needs bounded rows.
+
+    Args:
+        body: Where each row lies.
+        size: The number of rows, where it is public; rows are then replaced, not added.
+    """
+    metric = SymmetricDistance() if size is None else ChangeOneDistance()
+    return Space(Rows(body.columns, size, body), metric, unit=metric.distance(1))
+
+
+def examples_of(step: Callable[..., Any]) -> tuple[Example, ...]:
+    """The examples of a public function; empty where it has none."""
+    return tuple(cast(Sequence[Example], description_of(step).examples()))

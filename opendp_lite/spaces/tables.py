@@ -1,0 +1,159 @@
+"""Tables: rows whose columns are picked by name, text among them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.base.errors import ParameterError, SpaceError
+from opendp_lite.display.formatting import printable
+from opendp_lite.display.pictures import TABLE, Sketch
+from opendp_lite.engines.columns import Dataset
+from opendp_lite.engines.data.fold import identity
+from opendp_lite.engines.data.table import unknown_column
+from opendp_lite.engines.grouped import LazyTable, Numbers
+from opendp_lite.metrics.distances import Metric, SymmetricDistance, SymmetricIdDistance
+from opendp_lite.spaces.domains import Domain, Origin, Rows
+
+
+@attrs.frozen(repr=False)
+class Tables(Rows):
+    """Datasets of which a pipeline reads the columns that it names, as numbers or as categories.
+
+    Args:
+        columns: How many columns there are; 1 where they are not declared.
+        size: The number of rows, where it is public; None where it is private.
+        body: Everything: the values are not known to lie anywhere.
+        names: Of the columns; None where the data brings its own.
+        limit: How many rows a person has, in words; empty where nothing is said.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> declared = dp.records(columns=["age", "sex"])
+        >>> isinstance(dp.table().domain, dp.Tables), declared.domain.names
+        (True, ('age', 'sex'))
+    """
+
+    kind = "a table with named columns"
+    bridge = "Start with dp.records(columns=[...]), or put it before the other steps."
+
+    limit: str = ""
+
+    def to_internal(self, value: object) -> LazyTable:
+        return LazyTable(Dataset(value, self.names, self.size), self.names)
+
+    def to_public(self, value: Any) -> np.ndarray:
+        return super().to_public(value.numbers())
+
+    def towards(
+        self, kinds: tuple[type[Domain], ...], step: str
+    ) -> tuple[Domain, Callable[[Any], Any]]:
+        if Tables in kinds or not kinds:
+            return self, identity
+        if self.names is None:
+            raise SpaceError(
+                f"{step} works on columns of numbers; say which, with dp.select('age') before it"
+            )
+        return Rows(self.columns, self.size, names=self.names), Numbers()
+
+    def named(self, columns: Sequence[object], step: str) -> tuple[str, ...]:
+        """The names of columns that a step asks for, refused where the space declares others."""
+        return tuple(self._name_step(column, step) for column in columns)
+
+    def _name_step(self, column: object, step: str) -> str:
+        if not isinstance(column, str):
+            raise ParameterError(
+                f"{step}: a table's columns are picked by name, such as 'age'; got a value of type "
+                f"{type(column).__name__}"
+            )
+        if self.names is None or column in self.names:
+            return column
+        raise SpaceError(f"{step}: {unknown_column(column, self.names)}")
+
+    def words(self) -> str:
+        count = "" if self.size is None else f"{self.size} "
+        columns = "" if self.names is None else f" of {', '.join(self.names)}"
+        limit = f", {self.limit}" if self.limit else ""
+        return f"{count}rows of a table{columns}{limit}"
+
+    def sketch(self) -> Sketch:
+        return TABLE
+
+    def public(self) -> tuple[str, ...]:
+        declared = super().public()
+        return declared[1:] if self.names is None else declared
+
+    def __repr__(self) -> str:
+        return f"dp.Tables(names={self.names!r}, size={self.size})"
+
+    @classmethod
+    def front(cls) -> tuple[Domain, Metric, Origin]:
+        return cls(), SymmetricDistance(), ("table", ())
+
+
+@attrs.frozen(repr=False)
+class PersonTables(Domain):
+    """Tables in which a person may have any number of rows.
+
+    No sum or count of such rows is stable, so every step refuses them that does not name them.
+
+    Args:
+        rows: The tables without regard to people.
+        person: The column that tells people apart.
+    """
+
+    kind = "a table in which a person may have any number of rows"
+    bridge = "Start with dp.records(columns=[...], person='id')."
+    onward = "Put dp.bound_contributions(3) before it, so that a person has at most 3."
+
+    rows: Tables
+    person: str
+
+    def to_internal(self, value: object) -> LazyTable:
+        return self.rows.to_internal(value)
+
+    def to_public(self, value: Any) -> np.ndarray:
+        return self.rows.to_public(value)
+
+    def of_release(self, value: Any, words: Callable[[int], NDArray[np.uint64]]) -> Any:
+        return self.rows.of_release(value, words)
+
+    def words(self) -> str:
+        return f"{self.rows.words()}, any number of a person"
+
+    def public(self) -> tuple[str, ...]:
+        return *self.rows.public(), f"The column that tells people apart: {printable(self.person)}."
+
+    def __repr__(self) -> str:
+        return f"<{self.words()}>"
+
+    @classmethod
+    def front(cls) -> tuple[Domain, Metric, Origin]:
+        domain = cls(Tables(), "id")
+        return domain, SymmetricIdDistance("id"), ("table", (("person", "id"),))
+
+
+def tables_in(domain: Domain) -> Tables:
+    """The tables of a space, without regard to people."""
+    return domain.rows if isinstance(domain, PersonTables) else cast(Tables, domain)
+
+
+if TYPE_CHECKING:
+    TablesOrRows = Rows
+    RowsOrTables = Rows
+    TablesOrPeople = Tables
+    AnyTables = Rows
+    AnyRows = Rows
+else:
+    TablesOrRows = TypeVar("TablesOrRows", Tables, Rows)
+    RowsOrTables = TypeVar("RowsOrTables", Rows, Tables)
+    TablesOrPeople = TypeVar("TablesOrPeople", Tables, PersonTables)
+    AnyTables = TypeVar("AnyTables", Tables, PersonTables, Rows)
+    AnyRows = TypeVar("AnyRows", Rows, Tables, PersonTables)
+"""In the annotation of a step: it works on tables as they are, and on rows of numbers. By itself it
+binds to the first of them. Those with people also work where a person may have any number of rows.
+"""

@@ -1,0 +1,1 @@
+"""How calls are typed and kept, and what is meant by a name that is not there."""

@@ -1,2 +1,0 @@
-from opendp_lite.statements.stated import stated as stated
-from opendp_lite.statements.statement import Statement as Statement

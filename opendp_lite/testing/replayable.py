@@ -1,0 +1,535 @@
+"""Where a function holds some data: in its variables, its defaults, or a global that it reads."""
+
+from __future__ import annotations
+
+import dis
+import re
+from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
+from functools import partial, singledispatch
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from opendp_lite.base.errors import ParameterError
+from opendp_lite.combinators.accounts import Answer, Witness, ran, watch
+from opendp_lite.combinators.adaptive_programs import Ask, adaptive
+from opendp_lite.combinators.threshold_tests import ThresholdTest
+from opendp_lite.measures.budgets import PrivacyBudget, require_budget
+from opendp_lite.numbers.exact import quote
+from opendp_lite.pipeline.core import Measurement, Private, Transformation, link_text
+from opendp_lite.pipeline.questions import Pipeline
+from opendp_lite.pipeline.steps import Mechanism, Recipe
+from opendp_lite.sessions.sessions import table_of
+from opendp_lite.testing.events import leaves
+from opendp_lite.testing.lawful import require
+
+# Objects that are looked at.
+_MOST: Final = 20_000
+_READS: Final = {"LOAD_GLOBAL", "LOAD_NAME"}
+
+
+def held_data(holder: Any, data: Any) -> str | None:
+    """The name under which something reaches the data, or a part or view of it; None if nowhere.
+
+    Args:
+        holder: A function, or anything that is made of functions.
+        data: The data, as it is handed over.
+    """
+    wanted = [data, *(data.values() if isinstance(data, Mapping) else ())]
+    waiting: list[tuple[str, Any]] = [("", holder)]
+    seen: dict[int, Any] = {}
+    while waiting and len(seen) < _MOST:
+        name, found = waiting.pop()
+        if name and any(_is_of(found, each) for each in wanted):
+            return name
+        if id(found) not in seen and not isinstance(found, type | ModuleType):
+            seen[id(found)] = found
+            waiting.extend(_parts(found))
+    return None
+
+
+def _is_of(found: Any, wanted: Any) -> bool:
+    if isinstance(found, np.ndarray) and isinstance(wanted, np.ndarray):
+        return bool(found.size and np.may_share_memory(found, wanted))
+    return found is wanted and not isinstance(found, str | int | float | None)
+
+
+@singledispatch
+def _parts(found: Any) -> Iterator[tuple[str, Any]]:
+    """What something refers to, each by its name."""
+    if attrs.has(type(found)):
+        fields = (field.name for field in attrs.fields(type(found)))
+        yield from ((name, getattr(found, name, None)) for name in fields)
+    elif not type(found).__module__.startswith("numpy"):
+        yield from getattr(found, "__dict__", {}).items()
+
+
+@_parts.register
+def _of_function(found: FunctionType) -> Iterator[tuple[str, Any]]:
+    for name, cell in zip(found.__code__.co_freevars, found.__closure__ or (), strict=True):
+        try:
+            yield name, cell.cell_contents
+        except ValueError:
+            continue
+    named = found.__code__.co_varnames
+    yield from ((f"default of {named[0] if named else ''}", x) for x in found.__defaults__ or ())
+    yield from (found.__kwdefaults__ or {}).items()
+    yield from vars(found).items()
+    for name in _globals_read(found.__code__):
+        if name in found.__globals__:
+            yield name, found.__globals__[name]
+
+
+def _globals_read(code: CodeType) -> Iterator[str]:
+    yield from (each.argval for each in dis.get_instructions(code) if each.opname in _READS)
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _globals_read(inner)
+
+
+@_parts.register
+def _of_method(found: MethodType) -> Iterator[tuple[str, Any]]:
+    yield "self", found.__self__
+    yield "function", found.__func__
+
+
+@_parts.register
+def _of_partial(found: partial) -> Iterator[tuple[str, Any]]:  # type: ignore[type-arg]
+    yield "function", found.func
+    yield from (("an argument", each) for each in found.args)
+    yield from found.keywords.items()
+
+
+@_parts.register
+def _of_recipe(found: Recipe) -> Iterator[tuple[str, Any]]:
+    yield from ((name, value) for call in found.calls for name, value in call.arguments)
+    yield from (("what follows", each) for each in getattr(found, "after", ()))
+
+
+@_parts.register
+def _of_mapping(found: Mapping) -> Iterator[tuple[str, Any]]:  # type: ignore[type-arg]
+    yield from ((str(key), value) for key, value in found.items())
+
+
+@_parts.register(tuple)
+@_parts.register(list)
+@_parts.register(set)
+def _of_collection(found: Any) -> Iterator[tuple[str, Any]]:
+    yield from (("an entry", each) for each in found)
+
+
+# How deep functions within functions are compared. Beyond, they count as the same.
+_DEPTH = 12
+
+
+def alike(first: Any, second: Any, depth: int = _DEPTH) -> bool:
+    """Whether two values are equal, or do the same as far as their code and variables tell.
+
+    A program that makes a function anew each time makes the same one, if the code and what it
+    refers to are the same. Objects without an equality of their own are told apart by their type.
+    """
+    if first is second or not depth:
+        return True
+    return type(first) is type(second) and _same(first, second, depth - 1)
+
+
+@singledispatch
+def _same(first: Any, second: Any, depth: int) -> bool:
+    """As ``alike``, of two values of one type."""
+    if not any("__eq__" in vars(kind) for kind in type(first).__mro__[:-1]):
+        return True
+    if attrs.has(type(first)):
+        fields = (field.name for field in attrs.fields(type(first)) if field.eq)
+        return all(alike(getattr(first, n), getattr(second, n), depth) for n in fields)
+    return bool(np.all(first == second))
+
+
+@_same.register
+def _alike_of_function(first: FunctionType, second: FunctionType, depth: int) -> bool:
+    parts = ((each.__code__, each.__defaults__, each.__kwdefaults__) for each in (first, second))
+    own, other = parts
+    return alike(own, other, depth) and alike(first.__closure__, second.__closure__, depth)
+
+
+@_same.register
+def _of_cell(first: CellType, second: CellType, depth: int) -> bool:
+    return alike(_content(first), _content(second), depth)
+
+
+def _content(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
+
+
+@_same.register
+def _alike_of_method(first: MethodType, second: MethodType, depth: int) -> bool:
+    own, other = ((each.__func__, each.__self__) for each in (first, second))
+    return alike(own, other, depth)
+
+
+@_same.register
+def _of_builtin(first: BuiltinFunctionType, second: BuiltinFunctionType, depth: int) -> bool:
+    return first == second
+
+
+@_same.register
+def _alike_of_partial(first: partial, second: partial, depth: int) -> bool:  # type: ignore[type-arg]
+    own, other = ((each.func, each.args, each.keywords) for each in (first, second))
+    return alike(own, other, depth)
+
+
+@_same.register(tuple)
+@_same.register(list)
+def _of_sequence(first: Any, second: Any, depth: int) -> bool:
+    if len(first) != len(second):
+        return False
+    return all(alike(own, other, depth) for own, other in zip(first, second, strict=True))
+
+
+@_same.register
+def _alike_of_mapping(first: Mapping, second: Mapping, depth: int) -> bool:  # type: ignore[type-arg]
+    if first.keys() != second.keys():
+        return False
+    return all(alike(first[key], second[key], depth) for key in first)
+
+
+@_same.register
+def _of_array(first: np.ndarray, second: np.ndarray, depth: int) -> bool:
+    same = first.shape == second.shape and first.dtype == second.dtype
+    return same and bool(np.array_equal(first, second, equal_nan=first.dtype.kind == "f"))
+
+
+@_same.register
+def _alike_of_recipe(first: Recipe, second: Recipe, depth: int) -> bool:
+    """Step by step: equality alone would tell functions apart that are made anew."""
+    own, other = ((each.calls, getattr(each, "after", ())) for each in (first, second))
+    return alike(own, other, depth)
+
+
+@_same.register(Transformation)
+@_same.register(Measurement)
+def _of_bound(first: Any, second: Any, depth: int) -> bool:
+    own, other = ((each.input_space, each.recipe) for each in (first, second))
+    return alike(own, other, depth)
+
+
+@_same.register
+def _of_ask(first: Ask, second: Ask, depth: int) -> bool:  # type: ignore[type-arg]
+    """Each run has its own."""
+    return True
+
+
+@_same.register
+def _of_test(first: ThresholdTest, second: ThresholdTest, depth: int) -> bool:
+    return True
+
+
+_SHORT: Final = 300
+_ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+")
+
+
+@attrs.frozen(eq=False)
+class Question:
+    """What was asked, what was paid, and what came back.
+
+    Attributes:
+        query: What was asked.
+        price: What was paid.
+        within: What happened while the answer was made: the programs that the query runs.
+        result: A copy of the answer.
+        refusal: The error that came in its place.
+    """
+
+    query: Any
+    price: Any
+    within: tuple[Question | RanProgram, ...]
+    result: Any
+    refusal: Exception | None
+
+    def words(self) -> str:
+        """What happened."""
+        return f"asked {brief(self.query)}"
+
+
+@attrs.frozen(eq=False)
+class RanProgram:
+    """A program that ran: what it asked, and a copy of its result or the error that ended it."""
+
+    within: tuple[Question | RanProgram, ...]
+    result: Any
+    refusal: Exception | None
+
+    def words(self) -> str:
+        """What happened."""
+        return "ran a program"
+
+
+def brief(query: Any) -> str:
+    """A query as it is typed, without its space, and cut short."""
+    text = " >> ".join(map(link_text, query.recipe))
+    return text if len(text) <= _SHORT else f"{text[:_SHORT]}..."
+
+
+Events = tuple[Question | RanProgram, ...]
+
+
+class _Recorder(Witness):
+    """Writes down what happens."""
+
+    def __init__(self) -> None:
+        self.list: list[Question | RanProgram] = []
+
+    def answered(self, query: Any, price: Any, answer: Callable[[], Answer]) -> Answer:
+        return self._noted(partial(Question, query, price), answer)
+
+    def ran(self, program: Callable[[], Answer]) -> Answer:
+        return self._noted(RanProgram, program)
+
+    def _noted(
+        self, event: Callable[..., Question | RanProgram], work: Callable[[], Answer]
+    ) -> Answer:
+        outer, self.list = self.list, []
+        try:
+            found = work()
+        except Exception as refusal:
+            outer.append(event(within=tuple(self.list), refusal=refusal, result=None))
+            raise
+        else:
+            outer.append(event(within=tuple(self.list), refusal=None, result=_copy(found)))
+            return found
+        finally:
+            self.list = outer
+
+
+def record(work: Callable[[], Any]) -> Events:
+    """What programs ask while some work is done, with the answers that they get."""
+    recorder = _Recorder()
+    watch(recorder, work)
+    return tuple(recorder.list)
+
+
+def replay(work: Callable[[], Any], events: Events) -> str | None:
+    """Does the work again with the answers of before.
+
+    Returns:
+        Where it departs from before, in words; None where it does not.
+    """
+    replayer = _Replayer(events)
+    try:
+        watch(replayer, work)
+    except _Departure:
+        return replayer.fault
+    except Exception as problem:
+        return replayer.fault or f"it failed with {type(problem).__name__}, and did not before"
+    if replayer.fault is None and replayer.left:
+        return f"it ended where it {replayer.left[0].words()} before"
+    return replayer.fault
+
+
+class _Departure(BaseException):
+    """A replay has departed; no program should catch it."""
+
+
+class _Replayer(Witness):
+    """Gives the answers of before, as long as the questions are the same."""
+
+    def __init__(self, events: Events) -> None:
+        self.left = list(events)
+        self.fault: str | None = None
+
+    def answered(self, query: Any, price: Any, answer: Callable[[], Answer]) -> Answer:
+        now = f"asked {brief(query)}"
+        before = self._next(now)
+        if not isinstance(before, Question) or not alike(before.query, query):
+            raise self._find_departure(f"it {now} where it {before.words()} before")
+        if not alike(before.price, price):
+            raise self._find_departure(f"it {now} at another price than before")
+        if before.within:
+            self._within(before, answer)
+        if before.refusal is not None:
+            raise before.refusal
+        found: Answer = _copy(before.result)
+        return found
+
+    def ran(self, program: Callable[[], Answer]) -> Answer:
+        before = self._next("ran one more program")
+        if not isinstance(before, RanProgram):
+            raise self._find_departure(f"it ran a program where it {before.words()} before")
+        found: Answer = self._within(before, program)
+        if _tell(before.result) != _tell(found):
+            raise self._find_departure("it asked the same and gave another result")
+        return found
+
+    def _next(self, happened: str) -> Question | RanProgram:
+        if self.fault is not None:
+            raise _Departure
+        if not self.left:
+            raise self._find_departure(f"it {happened}, and nothing more before")
+        return self.left.pop(0)
+
+    def _within(self, before: Question | RanProgram, work: Callable[[], Any]) -> Any:
+        """Does the work of an event, which must ask what it asked and end as it ended."""
+        outer, self.left = self.left, list(before.within)
+        try:
+            found = work()
+        except Exception as problem:
+            if type(problem) is type(before.refusal):
+                self.left = outer
+                raise
+            name = type(problem).__name__
+            raise self._find_departure(f"it failed with {name}, and did not before") from None
+        if self.left:
+            raise self._find_departure(f"it ended where it {self.left[0].words()} before")
+        if before.refusal is not None and isinstance(before, RanProgram):
+            raise self._find_departure(f"it did not fail with {type(before.refusal).__name__}")
+        self.left = outer
+        return found
+
+    def _find_departure(self, words: str) -> _Departure:
+        self.fault = self.fault or words
+        return _Departure(words)
+
+
+def _copy(result: Any) -> Any:
+    """A copy; the result itself where it cannot be copied."""
+    try:
+        return deepcopy(result)
+    except Exception:
+        return result
+
+
+def _tell(result: Any) -> list[str]:
+    """The form of a result and its numbers, as text; of objects without a text the type."""
+    parts = (f"{name} {list(numbers)!r}" for name, numbers in leaves(result))
+    return [_ADDRESS.sub("", part) for part in parts]
+
+
+def assert_replayable(
+    program: Private[Any, Any, Any] | Callable[[Any], Any],
+    data: Any,
+    neighbour: Any,
+    budget: PrivacyBudget[Any] | None = None,
+    replays: int = 2,
+) -> None:
+    """Tries to show that a program knows more of the data than the answers that it got.
+
+    It runs the program on the data, and writes down the queries and their answers. Then it runs the
+    program again, on the same data and on the neighbour, with the answers of the first run. The
+    program must ask the same queries at the same prices, in the same order, and give the same
+    result. The test fails for a program that
+
+    - holds the data in a variable, or reads it from a global;
+    - chooses a query, a budget, or when to stop, by the data or its number of rows;
+    - keeps something from one run to the next;
+    - looks at the clock, or draws random numbers of its own. Draw them from a generator with a
+      fixed seed that the program makes anew in each run, or let a pipeline draw them.
+
+    The answers of the first run are real releases: use data that is made up.
+
+    It is a falsifier and never a proof. It sees the two datasets of your choice, and programs only
+    where they ask: in ``adaptive``, in ``above_threshold``, in estimators made of them, and in
+    ``ask`` of a session. It does not see what you computed of the data before, such as its mean in
+    a variable of the program: give a function of the data then, which computes it anew. It does not
+    see questions asked in other threads, what follows a release in the same pipeline, the time that
+    a program takes, a print, or a file that it writes. A pipeline that runs programs a random
+    number of times, as ``best_of`` does, departs by chance: test the program in it by itself.
+
+    Args:
+        program: One of three:
+
+            - a pipeline that runs programs, such as ``dp.adaptive(program, dp.rho(1))``;
+            - with ``budget``, a function of ``ask``. Of a table it asks as in ``dp.session``;
+            - a function of the data that releases all by programs or sessions. Its result is
+              compared, too.
+        data: A dataset, made up.
+        neighbour: Another. Make the two as adversarial as you can.
+        budget: For a function of ``ask``, such as ``dp.rho(1)``.
+        replays: How often each of the two is replayed. Two find a program that does something
+            else every other time.
+
+    Raises:
+        AssertionError: If a replay departs. It says where, and whether on the same data.
+        ParameterError: If nothing was asked, or for something else than such a program.
+
+    Proof:
+        The loss of a program is that of its queries if all else is a function of the answers
+        (Rogers, Roth, Ullman, Vadhan 2016). A replay that departs refutes this.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> rows, fewer = [1.0] * 90, [1.0] * 89
+        >>> def honest(ask):
+        ...     first = ask(dp.count() >> dp.gaussian(rho=0.1))
+        ...     return first if first > 50 else ask(dp.count() >> dp.gaussian(rho=ask.left))
+        >>> dp.assert_replayable(honest, rows, fewer, budget=dp.rho(1))
+        >>> def curious(ask):
+        ...     return ask(dp.count() >> dp.gaussian(rho=0.1)) + len(rows)
+        >>> dp.assert_replayable(curious, rows, fewer, budget=dp.rho(1))
+        Traceback (most recent call last):
+        ...
+        AssertionError: the program holds the data, as 'rows': it may know nothing but its answers
+    """
+    work = _work_of(program, budget)
+    name = held_data(program, data)
+    require(
+        name is None,
+        f"the program holds the data, as {name!r}: it may know nothing but its answers",
+    )
+    events = record(partial(work, data))
+    if not any(event.within or isinstance(event, Question) for event in events):
+        raise ParameterError(
+            "assert_replayable: no program asked anything. Give a pipeline with dp.adaptive in it, "
+            "a function of ask with budget=dp.rho(1), or a function of the data"
+        )
+    for _ in range(replays):
+        _require_same(replay(partial(work, data), events), _AGAIN)
+        _require_same(replay(partial(work, neighbour), events), _ELSEWHERE)
+
+
+_AGAIN = (
+    "run again on the same data, with the same answers, {}. It keeps something between runs, looks "
+    "at the clock, or draws random numbers of its own: draw them from a generator with a fixed "
+    "seed, made in the program"
+)
+_ELSEWHERE = "run on the neighbour, with the same answers, {}. So it learnt of the data otherwise"
+
+
+def _require_same(fault: str | None, words: str) -> None:
+    require(fault is None, "the program departed: " + words.format(fault))
+
+
+def _work_of(program: object, budget: PrivacyBudget[Any] | None) -> Callable[[Any], Any]:
+    """What is done with a dataset."""
+    if isinstance(program, Private):
+        measurement: Measurement[Any, Any, Any] = program.bound
+        return measurement
+    if isinstance(program, Pipeline) or not callable(program):
+        raise ParameterError(
+            "assert_replayable takes a pipeline that runs programs, a function of ask, or a "
+            f"function of the data; got {quote(program)}"
+        )
+    if budget is not None:
+        require_budget(budget, "assert_replayable")
+        return partial(_ask, adaptive(program, budget))
+    return partial(_of_data, program)
+
+
+def _ask(program: Mechanism[Any, Any, Any], data: Any) -> Any:
+    """A release of a program, from a table where the data is one, as in ``dp.session``."""
+    space = table_of(data)
+    return program(data) if space is None else (space >> program)(data)
+
+
+def _of_data(function: Callable[[Any], Any], data: Any) -> Any:
+    try:
+        return ran(partial(function, data))
+    except Exception as problem:
+        problem.add_note(
+            "assert_replayable called it with the data. A function of ask needs budget=dp.rho(1)"
+        )
+        raise

@@ -1,0 +1,517 @@
+"""True distances between outputs, to hold against a claimed map."""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections import deque
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any, Final
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.base.errors import OpenDPLiteError, ParameterError
+from opendp_lite.engines.data.fold import Floats, Reduction, Scratch
+from opendp_lite.engines.data.least_rows import Keys, Places, Words
+from opendp_lite.engines.grouped import LazyTable
+from opendp_lite.engines.plan import Fold as Folded
+from opendp_lite.engines.rows import LazyRows, materialise
+from opendp_lite.metrics.distances import ChangeOneDistance, SymmetricDistance
+from opendp_lite.numbers.norms import Norms
+from opendp_lite.pipeline.core import Transformation
+from opendp_lite.pipeline.steps import Stage
+from opendp_lite.spaces.domains import Rows
+from opendp_lite.spaces.space import Space, records, row_metric
+from opendp_lite.spaces.tables import PersonTables
+from opendp_lite.testing.datasets import Neighbours, containers, in_pieces, in_threads, neighbours
+from opendp_lite.testing.lawful import require
+
+
+def row_numbers(rows: Floats) -> NDArray[np.intp]:
+    """A number for each row, the same for rows of the same bits alone."""
+    if not rows.size:
+        return np.zeros(len(rows), dtype=np.intp)
+    rows = np.ascontiguousarray(rows)
+    keys = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
+    found: NDArray[np.intp] = np.unique(keys, return_inverse=True)[1]
+    return found
+
+
+def _surplus(first: Floats, second: Floats) -> NDArray[np.int64]:
+    """For each different row, by its bits, how many more of it the first has."""
+    rows = np.concatenate([first, second])
+    if not rows.size:
+        return np.zeros(0, dtype=np.int64)
+    places = row_numbers(rows)
+    signs = np.repeat([1.0, -1.0], [len(first), len(second)])
+    return np.bincount(places, weights=signs).astype(np.int64)
+
+
+def symmetric_distance(first: Floats, second: Floats) -> int:
+    """How many rows are in one dataset and not in the other, by their bits."""
+    return int(np.abs(_surplus(first, second)).sum())
+
+
+def change_one_distance(first: Floats, second: Floats) -> int:
+    """How many rows must be replaced; infinite, as -1, where the sizes differ."""
+    if len(first) != len(second):
+        return -1
+    return int(_surplus(first, second).clip(0).sum())
+
+
+def people_distance(first: Floats, second: Floats, person: int) -> int:
+    """How many people must be added or removed, each with all rows; those without id do not count.
+
+    Args:
+        first: Rows.
+        second: Rows.
+        person: The column of the ids.
+    """
+    ids = [set(rows[:, person][~np.isnan(rows[:, person])].tolist()) for rows in (first, second)]
+    moved = 0
+    for each in ids[0] | ids[1]:
+        one, two = (rows[rows[:, person] == each] for rows in (first, second))
+        if symmetric_distance(one, two):
+            moved += (each in ids[0]) + (each in ids[1])
+    return moved
+
+
+def exact_norms(first: NDArray[Any], second: NDArray[Any], exponent: int | None) -> Norms:
+    """The norms of the difference of two vectors, exactly."""
+    unit = Fraction(1) if exponent is None else Fraction(2) ** exponent
+    gaps = [
+        abs(Fraction(a) - Fraction(b)) * unit
+        for a, b in zip(first.tolist(), second.tolist(), strict=True)
+    ]
+    zero = Fraction(0)
+    return Norms.squared(sum(gaps, zero), sum((g * g for g in gaps), zero), max(gaps, default=zero))
+
+
+USUAL: Final = (0.0, 1.0, -1.0, 0.5, 0.25, 0.1, 1 / 3, 2 / 3, 0.7, 0.75, 2.0, 10.0, 100.0, 1000.0)
+_MOST = 48
+_MOST_OBJECTS = 400
+_PACKAGE = __name__.split(".")[0]
+_LARGEST = 1e300
+
+
+def constants(*roots: Any) -> tuple[float, ...]:
+    """Usual numbers, and those in the code, closures and fields that these objects reach."""
+    found = dict.fromkeys(USUAL)
+    for number in _reach(deque(roots)):
+        if len(found) >= _MOST:
+            break
+        found[number] = None
+    return tuple(found)
+
+
+def _reach(waiting: deque[Any]) -> Iterator[float]:
+    seen: set[int] = set()
+    while waiting and len(seen) < _MOST_OBJECTS:
+        each = waiting.popleft()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        if isinstance(each, bool | str | bytes):
+            continue
+        if isinstance(each, int | float | Fraction):
+            if -_LARGEST <= each <= _LARGEST:
+                yield float(each)
+        else:
+            waiting.extend(_inside(each))
+
+
+def _inside(each: Any) -> Iterator[Any]:
+    if isinstance(each, tuple | list):
+        yield from each[:_MOST]
+    elif isinstance(each, types.CodeType):
+        yield from each.co_consts
+    elif isinstance(each, types.FunctionType):
+        yield from _of_function(each)
+    elif isinstance(each, functools.partial):
+        yield from (each.func, *each.args, *each.keywords.values())
+    elif isinstance(each, types.MethodType):
+        yield from (each.__func__, each.__self__)
+    elif attrs.has(type(each)):
+        yield from (getattr(each, field.name, None) for field in attrs.fields(type(each)))
+        yield vars(type(each)).get("__call__")
+
+
+def _of_function(function: types.FunctionType) -> Iterator[Any]:
+    for cell in function.__closure__ or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:
+            continue
+    if function.__module__.split(".")[0] == _PACKAGE:
+        return
+    yield function.__code__
+    yield from function.__defaults__ or ()
+    for name in function.__code__.co_names:
+        yield function.__globals__.get(name)
+
+
+_SHIFT = np.uint64(32)
+_FACTOR = np.uint64(0xD6E8FEB86659FD93)
+
+
+def content_keys(rows: Floats) -> Keys:
+    """A key for each row: a hash of its bits, and of how often it came before.
+
+    Args:
+        rows: The rows, in the order in which the step reads them.
+    """
+    words = np.zeros(len(rows), dtype=np.uint64)
+    for column in np.ascontiguousarray(rows).view(np.uint64).T:
+        words = _mix(words ^ column)
+    words = _mix(words + _occurrences(rows))
+
+    def keys(places: Places) -> Words:
+        return words[places]
+
+    return keys
+
+
+def _occurrences(rows: Floats) -> Words:
+    """How often each row came before."""
+    numbers = row_numbers(rows)
+    order = np.argsort(numbers, kind="stable")
+    place = np.arange(len(order))
+    fresh = np.diff(numbers[order], prepend=-1) != 0
+    found = np.empty(len(order), dtype=np.uint64)
+    found[order] = place - np.maximum.accumulate(np.where(fresh, place, 0))
+    return found
+
+
+def _mix(words: Words) -> Words:
+    """Words that differ in any bit differ in about half of all bits afterwards."""
+    for _ in range(2):
+        words = (words ^ (words >> _SHIFT)) * _FACTOR
+    found: Words = words ^ (words >> _SHIFT)
+    return found
+
+
+_WIDE = 3
+_WIDE_SHARE = 4
+# Every so many pairs are also read from every container.
+_ALL_CONTAINERS = 5
+_ASSERT_STABLE_LARGEST = 8192
+_FEW_ROWS = 6
+_CUTS = 30
+
+
+def assert_stable(
+    stage: Stage[Any, Any] | Transformation[Any, Any],
+    space: Space[Rows] | None = None,
+    trials: int = 96,
+    seed: int = 0,
+    trial: int | None = None,
+) -> None:
+    """Tries to show that a step's stability map or output domain is wrong.
+
+    It draws pairs of neighbouring datasets and checks these rules on each:
+
+    - The same rows give the same result: asked twice, in any order, cut into blocks, in several
+      threads, and in every container that is installed. A step that chooses rows at random is given
+      the same random keys each time, and the same for the rows that two datasets share.
+    - What comes out lies in the output domain: columns, number of rows, body.
+    - Outputs of datasets ``d`` apart are at most ``stability_map(d)`` apart, exactly.
+
+    The datasets hold none to 10,000 rows and lie up to 8 rows apart. Entries are extreme: NaN,
+    infinities, subnormal and huge numbers, corners of the body, and the numbers that the step's
+    own code and parameters mention. Changed rows are often opposite to each other. The number of
+    rows at which a result changes its course is searched for.
+
+    It is a falsifier and never a proof. It does not see a step that misbehaves only at values or
+    sizes that are neither drawn nor written in its code, for more than 10,000 rows or distances
+    above 8, or only after many calls. It runs the step; it does not read it.
+
+    Args:
+        stage: A step, or several joined, bound to a space or not.
+        space: The space before it; its body, if any, is where rows are drawn from. By default
+            ``records()``, and three columns as well if the step takes them. Not for a bound step.
+        trials: How many pairs to draw, beside those for the numbers in the step's code.
+        seed: The seed of the pairs.
+        trial: The number of the only pair to look at, as a failure names it; None for all.
+
+    Raises:
+        AssertionError: If a rule is broken. It names the rule, what was claimed and what is true,
+            the seed and the trial, and the rows if they are few.
+        ParameterError: For something else than a step.
+
+    Proof:
+        The map promises a bound for every pair of datasets, so one pair beyond it refutes it.
+        Distances between outputs are computed exactly.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> dp.assert_stable(dp.clamp(0, 1) >> dp.sum())
+        >>> Tables = dp.Space[dp.Rows]
+        >>> @dp.stage
+        ... def demean(space: Tables) -> dp.Transformation[Tables, Tables]:
+        ...     body = space.domain.body
+        ...     return dp.row_map(space, lambda block: block - block.mean(axis=0), body)
+        >>> dp.assert_stable(dp.clamp(0, 1) >> demean())
+        Traceback (most recent call last):
+        ...
+        AssertionError: dp.clamp(0, 1) >> ...demean(): ...
+    """
+    for bound, count in _bound(stage, space, trials):
+        rare = constants(_recipe(stage), bound.function, bound.output_space.domain)
+        if trial is None:
+            pairs: Iterator[Neighbours] = _and_turns(bound, seed, count, rare)
+        else:
+            pairs = neighbours(bound.input_space, seed, count, rare, trial)
+        for pair in pairs:
+            _check(_Case(stage, bound, seed), pair)
+
+
+def _bound(
+    stage: Stage[Any, Any] | Transformation[Any, Any], space: Space[Rows] | None, trials: int
+) -> list[tuple[Transformation[Any, Any], int]]:
+    """The bound steps to test, with how many pairs each."""
+    if isinstance(stage, Transformation) and space is None:
+        return [(stage, trials)]
+    if isinstance(stage, Transformation):
+        raise ParameterError("assert_stable: a bound step has its space; leave out space=")
+    if not isinstance(stage, Stage):
+        raise ParameterError(
+            "assert_stable tests a stage, called with its parameters, or a step bound to a space; "
+            "for a pipeline that ends in noise use audit"
+        )
+    if space is not None:
+        return [(stage.bind(space), trials)]
+    narrow = (stage.bind(records()), trials)
+    try:
+        return [narrow, (stage.bind(records(columns=_WIDE)), trials // _WIDE_SHARE)]
+    except OpenDPLiteError:
+        return [narrow]
+
+
+def _recipe(stage: Any) -> tuple[Any, ...]:
+    """The constructors and their arguments, where a recipe is known."""
+    calls = stage.calls if isinstance(stage, Stage) else stage.recipe
+    return tuple(part for call in calls for part in (call.arguments, call.constructor))
+
+
+@attrs.frozen(eq=False)
+class _Case:
+    """A step under test."""
+
+    stage: Any
+    bound: Transformation[Any, Any]
+    seed: int
+
+    def run(self, data: Any, keys: Keys | None = None) -> Any:
+        """The result on data, as rows or as exact numbers.
+
+        Args:
+            data: The rows, in any container.
+            keys: What a step that chooses rows at random is given.
+        """
+        admitted = self.bound.input_space.domain.to_internal(data)
+        if isinstance(admitted, LazyTable):
+            admitted = attrs.evolve(admitted, keys=content_keys(data) if keys is None else keys)
+        return self.run_admitted(admitted)
+
+    def run_admitted(self, rows: Any) -> Any:
+        """The result on admitted rows."""
+        with np.errstate(all="ignore"):
+            value = self.bound.function(rows)
+            domain = _without_people(self.bound.output_space.domain)
+            if isinstance(value, LazyRows | LazyTable):
+                value = value.numbers()
+                return materialise(value).reshape(-1, domain.columns)
+            return domain.received(value).steps
+
+    def run_in_threads(self, data: Floats) -> Any:
+        """The result on data in three parts, each in a thread of its own."""
+        with np.errstate(all="ignore"):
+            rows = self.bound.input_space.domain.to_internal(in_threads(data))
+            if isinstance(rows, LazyTable):
+                rows = attrs.evolve(rows, keys=content_keys(data))
+            value = self.bound.function(rows)
+            domain = _without_people(self.bound.output_space.domain)
+            if isinstance(value, LazyRows | LazyTable):
+                value = value.numbers()
+                found: list[Floats] = Folded(_AllRows(), list)(value)
+                return np.concatenate([np.empty((0, domain.columns)), *found])
+            return domain.received(value).steps
+
+    def claimed(self, distance: int) -> Any:
+        """What the map allows for datasets so far apart."""
+        return self.bound.stability_map(self.bound.input_space.metric.distance(distance))
+
+    def fault(self, first: Any, second: Any, distance: int) -> str | None:
+        """How two results are further apart than claimed; None where they are not."""
+        claimed, domain = self.claimed(distance), self.bound.output_space.domain
+        if isinstance(domain, PersonTables):
+            person = (domain.rows.names or ()).index(domain.person)
+            true = people_distance(first, second, person)
+            return None if true <= claimed else f"claimed {claimed} people apart, true {true}"
+        if not isinstance(domain, Rows):
+            exact = exact_norms(first, second, domain.exponent)
+            if exact.within(claimed):
+                return None
+            return f"claimed ({claimed}) apart, true ({exact})"
+        replaced = row_metric(self.bound.output_space).fixed_size
+        true = (change_one_distance if replaced else symmetric_distance)(first, second)
+        return None if 0 <= true <= claimed else f"claimed {claimed} rows apart, true {true}"
+
+    def broken(self, pair: Neighbours) -> str | None:
+        """As ``fault``, of a pair of datasets."""
+        return self.fault(self.run(pair.data), self.run(pair.other), pair.distance)
+
+
+class _AllRows(Reduction[list[Floats]]):
+    """Keeps the rows."""
+
+    def empty(self) -> list[Floats]:
+        return []
+
+    def summarise(self, block: Floats, scratch: Scratch) -> list[Floats]:
+        return [np.array(block)]
+
+    def merge(self, first: list[Floats], second: list[Floats]) -> list[Floats]:
+        return first + second
+
+
+def _and_turns(
+    bound: Transformation[Any, Any], seed: int, trials: int, rare: tuple[float, ...]
+) -> Iterator[Neighbours]:
+    yield from neighbours(bound.input_space, seed, trials, rare)
+    if bound.input_space.metric == SymmetricDistance():
+        yield from _turns(_Case(bound, bound, seed), trials + len(rare))
+
+
+def _turns(case: _Case, trial: int) -> Iterator[Neighbours]:
+    """Numbers of equal rows at which a result leaves its course, each with one row more."""
+    body = case.bound.input_space.domain.body
+    for number, row in enumerate(body.draw(np.random.default_rng(case.seed), 2)):
+        results: dict[int, Any] = {}
+
+        def on_course(size: int, row: Floats = row, results: dict[int, Any] = results) -> bool:
+            for count in (0, 1, size):
+                if count not in results:
+                    results[count] = case.run(np.tile(row, (count, 1)))
+            return _is_linear(results[0], results[1], results[size], size)
+
+        low = 1
+        while low < _ASSERT_STABLE_LARGEST and on_course(2 * low):
+            low *= 2
+        if low >= _ASSERT_STABLE_LARGEST:
+            continue
+        high = 2 * low
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if on_course(middle) else (low, middle)
+        yield Neighbours(np.tile(row, (low, 1)), row[None, :][:0], row[None, :], 1, trial + number)
+
+
+def _is_linear(none: Any, one: Any, many: Any, size: int) -> bool:
+    """Whether so many equal rows come to so many times what one does."""
+    if one.ndim == 2:
+        return len(many) == size * len(one) and bool((many == one[:1]).all())
+    pairs = zip(none.tolist(), one.tolist(), many.tolist(), strict=True)
+    return all(c - a == size * (b - a) for a, b, c in pairs)
+
+
+def _check(case: _Case, pair: Neighbours) -> None:
+    data, other = pair.data, pair.other
+    keys = content_keys(data)
+    first, again, second = case.run(data, keys), case.run(data, keys), case.run(other)
+    where = f"seed {case.seed}, trial {pair.trial}, {len(data)} rows"
+
+    def told(rule: str, what: str) -> str:
+        return f"{case.stage!r}: {rule}. {what} ({where})"
+
+    require(
+        _alike(again, first),
+        told("the same rows must give the same result", "Asked twice, they gave two results"),
+    )
+    names = _without_people(case.bound.input_space.domain).names
+    for name, container in containers(data, names) if _in_all(pair) else in_pieces(data):
+        require(
+            _alike(case.run(container, keys), first),
+            told("a row's result must not depend on its block or place", f"As {name} they differ"),
+        )
+    if _in_all(pair):
+        require(
+            _alike(case.run_in_threads(data), first),
+            told("a row's result must not depend on its block or place", "In threads they differ"),
+        )
+    for value in (first, second):
+        outside = _outside(_without_people(case.bound.output_space.domain), value)
+        require(outside is None, told("what comes out must lie in the output domain", f"{outside}"))
+    fault = case.fault(first, second, pair.distance)
+    if fault is not None:
+        least = _least(case, pair)
+        words = f"For a neighbour {least.distance} away: {case.broken(least) or fault}"
+        rule = "the stability map must bound the distance between results"
+        require(False, told(rule, words + _show(least)))
+
+
+def _without_people(domain: Any) -> Any:
+    """The domain of the rows, without regard to people."""
+    return domain.rows if isinstance(domain, PersonTables) else domain
+
+
+def _in_all(pair: Neighbours) -> bool:
+    return pair.trial % _ALL_CONTAINERS == 0
+
+
+def _alike(again: Any, first: Any) -> bool:
+    return np.array_equal(again, first, equal_nan=again.dtype != object)
+
+
+def _outside(domain: Any, value: Any) -> str | None:
+    """Why a result is not in its domain; None if it is."""
+    if not isinstance(domain, Rows):
+        finite = value.dtype.kind in "iuO" or bool(np.isfinite(value).all())
+        return None if finite else "A number came out that is not finite"
+    if value.shape[1] != domain.columns:
+        return f"{value.shape[1]} columns came out"
+    if domain.size not in (None, len(value)):
+        return f"{len(value)} rows came out"
+    inside = domain.body.contains(value)
+    if inside.all():
+        return None
+    return f"A row came out that is not in {domain.body!r}: {value[~inside][0].tolist()}"
+
+
+def _least(case: _Case, pair: Neighbours) -> Neighbours:
+    """The pair with as few rows as still show the fault."""
+    if case.bound.input_space.metric == ChangeOneDistance():
+        return pair
+    best = attrs.evolve(pair, order=None)
+    if case.broken(best) is None:
+        return pair
+    left = _CUTS
+    for name in ("common", "gone", "fresh"):
+        size = len(getattr(best, name))
+        while size and left:
+            left -= 1
+            rows = getattr(best, name)
+            start = next(
+                (
+                    start
+                    for start in range(0, len(rows), size)
+                    if case.broken(best.without(name, start, start + size)) is not None
+                ),
+                None,
+            )
+            if start is None:
+                size //= 2
+            else:
+                best = best.without(name, start, start + size)
+                size = min(size, len(getattr(best, name)))
+    return best
+
+
+def _show(pair: Neighbours) -> str:
+    """The rows, if they are few."""
+    if max(len(pair.data), len(pair.other)) > _FEW_ROWS:
+        return ""
+    return f", for {pair.data.tolist()} and {pair.other.tolist()}"

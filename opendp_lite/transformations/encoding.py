@@ -1,0 +1,499 @@
+"""How the values of a column are counted: by category, or between edges."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cached_property
+from math import prod
+from typing import Any, Final
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.base.errors import ParameterError, SpaceError
+from opendp_lite.base.spelling import is_row
+from opendp_lite.bodies.body import Bounds, parse_bounds, to_floats
+from opendp_lite.bodies.box import Box
+from opendp_lite.bodies.simplex import OneHots, Placed
+from opendp_lite.engines.columns import Codes
+from opendp_lite.engines.data.categories import Categories
+from opendp_lite.engines.data.fold import Floats
+from opendp_lite.engines.data.open_data import NUMBERS
+from opendp_lite.engines.data.table import Column, ColumnReading
+from opendp_lite.engines.distinct import Distinct, canonical
+from opendp_lite.engines.grouped import LazyTable
+from opendp_lite.engines.missing import holds_missing
+from opendp_lite.engines.plan import Map
+from opendp_lite.engines.rows import LazyRows, OfWhole, Part
+from opendp_lite.metrics.distances import ChangeOneDistance, Metric
+from opendp_lite.pipeline.core import Transformation
+from opendp_lite.pipeline.steps import stage
+from opendp_lite.spaces.domains import Rows
+from opendp_lite.spaces.space import Space, example, records, row_metric
+from opendp_lite.spaces.tables import TablesOrRows
+from opendp_lite.spelling.description import Proof
+from opendp_lite.transformations.row_maps import fitting, row_map_trusted, unchanged
+
+_FEWEST, _MOST = 2, 2**24
+_LISTS: Final = (list, tuple, range, np.ndarray)
+
+
+class Axis(ABC):
+    """The places in which the values of one column are counted."""
+
+    @property
+    @abstractmethod
+    def places(self) -> int:
+        """How many there are."""
+
+    @property
+    @abstractmethod
+    def reading(self) -> ColumnReading:
+        """How the column of a table is read."""
+
+    def keyed(self) -> Axis | None:
+        """The same with values of one key alone in each place; None where a place has several."""
+        return None
+
+    @abstractmethod
+    def of_numbers(self, numbers: NDArray[Any]) -> Floats:
+        """The place of each number; NaN for what is in none."""
+
+    @abstractmethod
+    def of_read(self, found: Floats) -> Floats:
+        """As ``of_numbers``, for what the reading gave."""
+
+
+@attrs.frozen(eq=False)
+class CategoryAxis(Axis):
+    """A place for each category."""
+
+    codes: Codes
+
+    @property
+    def places(self) -> int:
+        return self.codes.categories.places
+
+    @property
+    def reading(self) -> ColumnReading:
+        return self.codes
+
+    def keyed(self) -> Axis | None:
+        categories = self.codes.categories
+        return None if categories.other else CategoryAxis(KeyedCodes(categories))
+
+    def of_numbers(self, numbers: NDArray[Any]) -> Floats:
+        return self.codes.places(numbers)
+
+    def of_read(self, found: Floats) -> Floats:
+        return found
+
+
+@attrs.frozen(eq=False)
+class EdgeAxis(Axis):
+    """A place for each interval between rising edges; the last one holds both of its edges.
+
+    Attributes:
+        edges: As floats.
+        other: Whether numbers beyond the edges have a further place, the last one.
+    """
+
+    edges: Floats
+    other: bool
+
+    @classmethod
+    def of(cls, given: object, step: str, *, other: bool) -> EdgeAxis:
+        """The edges that a person typed, refused where they do not rise."""
+        points = to_floats(parse_bounds(given, "edges"))
+        if not _FEWEST <= len(points) <= _MOST:
+            raise ParameterError(
+                f"{step} takes from 2 to 2^24 rising edges, such as range(0, 101, 10) for ten bins "
+                f"from 0 to 100; got {len(points)}"
+            )
+        if not np.isfinite(points).all():
+            raise ParameterError(f"{step}: the edges must be floats, so below 1.8e308 in size")
+        falls = np.flatnonzero(points[1:] <= points[:-1])
+        if len(falls):
+            first, second = points[falls[0] : falls[0] + 2].tolist()
+            raise ParameterError(
+                f"{step}: the edges must rise, as floats, and {first} comes before {second}; sort "
+                "them and drop repeats"
+            )
+        return cls(points, other)
+
+    @property
+    def places(self) -> int:
+        return len(self.edges) - 1 + self.other
+
+    @property
+    def reading(self) -> ColumnReading:
+        return NUMBERS
+
+    def of_numbers(self, numbers: NDArray[Any]) -> Floats:
+        count = len(self.edges) - 1
+        found = np.searchsorted(self.edges, numbers, side="right").astype(np.float64)
+        found -= 1
+        found[numbers == self.edges[-1]] = count - 1
+        beyond = (found < 0) | (found >= count)
+        found[beyond] = count if self.other else np.nan
+        found[np.isnan(numbers)] = np.nan
+        return found
+
+    def of_read(self, found: Floats) -> Floats:
+        return self.of_numbers(found)
+
+
+def one_for_each(given: Any) -> Sequence[Any]:
+    """Lists for several columns as they are, and one list as that of the only column."""
+    listed = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str)
+    nested = listed and all(isinstance(each, _LISTS) for each in given)
+    return list(given) if nested else [given]
+
+
+@attrs.frozen(slots=False)
+class KeyedCodes(Codes):
+    """As ``Codes``, and NaN for a value that is another key than its category.
+
+    ``Distinct`` tells keys apart, as it does for ``thresholded_counts`` and for the groups of
+    ``bound_contributions``. A missing value has the key None, and so has what is no key.
+
+    Proof:
+        A value stays in the place of a category only if its key is that of the category. So two
+        rows in one place have one key, whatever the categories and the values are, and whichever
+        values are equal to them.
+    """
+
+    def places(self, values: NDArray[Any], known: Sequence[Any] | None = None) -> Floats:
+        """As ``Codes`` has it, where the key of a value is that of its category."""
+        found, met = super().places(values, known), Distinct()
+        which = met.places(values) if known is None else met.of_known(values, known)
+        numbers = np.array([self._numbers.get(key, -1) for key in (*met.keys, None)])
+        own = numbers[np.where(np.isnan(which), len(met.keys), which).astype(np.intp)]
+        inside = np.flatnonzero(~np.isnan(found))
+        wanted = self._of_places[found[inside].astype(np.intp)]
+        kept = np.full(len(found), np.nan)
+        stays = inside[own[inside] == wanted]
+        kept[stays] = found[stays]
+        return kept
+
+    @cached_property
+    def _numbers(self) -> dict[Any, int]:
+        """A number for each key of a category."""
+        keys = dict.fromkeys(map(canonical, self.categories.values))
+        return {key: number for number, key in enumerate(keys)}
+
+    @cached_property
+    def _of_places(self) -> NDArray[np.int64]:
+        """The number of the key of each place."""
+        keys = map(canonical, self.categories.values)
+        return np.array([self._numbers[key] for key in keys], dtype=np.int64)
+
+
+@attrs.frozen(eq=False, repr=False)
+class _Placed:
+    """A block function from numbers to the place of the interval that holds them."""
+
+    axis: EdgeAxis
+
+    def __call__(self, block: Floats) -> Floats:
+        return self.axis.of_numbers(block[:, 0])[:, None]
+
+
+@stage(
+    does="Makes of each number a row with a one in the place of its interval, and zeros elsewhere.",
+    changes=(
+        "A number beyond the edges is left out, as a missing value is; with other=True it counts "
+        "in a further place."
+    ),
+    proof=Proof(
+        "Row by row. The rows are corners of a simplex: r = 1, and D = 2 in l1, sqrt(2) in l2.",
+        adding="k",
+        replacing="k",
+    ),
+    examples=lambda: [
+        example(records(), [0, 1, 2.5, 10]),
+        example(records(), range(0, 101, 10), other=True),
+    ],
+)
+def bins(
+    space: Space[Rows], edges: Bounds | range, *, other: bool = False
+) -> Transformation[Space[Rows], Space[Rows]]:
+    """Makes of each number a row with a one in the place of its interval, and zeros elsewhere.
+
+    A ``sum()`` after it counts the rows of each interval, in one pass and without writing the rows
+    out. ``dp.histogram`` does all this and adds noise.
+
+    Args:
+        edges: Rising numbers, chosen without looking at the data. An interval holds its lower edge.
+            The last one holds its upper edge too, as in ``numpy.histogram``.
+        other: Whether numbers beyond the edges are counted in a further place, the last one.
+
+    Returns:
+        Rows of zeros and at most one 1. A number beyond the edges is left out, as a missing value
+        is. Where the number of rows is public, it becomes a row of zeros.
+
+    Raises:
+        ParameterError: If the edges do not rise, or there are fewer than two.
+        SpaceError: If the rows have more than one column.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> counts = dp.bins([0, 18, 65, 120]) >> dp.sum()
+        >>> counts([3.0, 18.0, 40.0, 120.0, 200.0])
+        NotPrivate([1., 2., 1.])
+        >>> counts.map(1)
+        dp.Norms(l1=1.0, l2=1.0, linf=1.0)
+    """
+    axis = EdgeAxis.of(edges, "bins", other=other)
+    if space.domain.columns != 1:
+        raise SpaceError(f"bins is for one column, the rows have {space.domain.columns}")
+    placed = Map(Placed(axis.places), before=Map(_Placed(axis)))
+    after = Rows(axis.places, space.domain.size, OneHots(axis.places))
+    return Transformation(
+        space, Space(after, space.metric.of_new_values(), unit=space.unit), placed, unchanged
+    )
+
+
+_ONE_HOT_MOST = 2**24
+Edges = Bounds | range | Sequence[Bounds | range]
+
+
+@attrs.frozen(repr=False)
+class _Together:
+    """A block function from the places in several lists to the place in their product."""
+
+    widths: tuple[int, ...]
+
+    def __call__(self, block: Floats) -> Floats:
+        found = block[:, 0].copy()
+        for column, width in enumerate(self.widths[1:], 1):
+            found *= width
+            found += block[:, column]
+        return found[:, None]
+
+
+@attrs.frozen(repr=False)
+class _Coded:
+    """A block function from numbers to their places."""
+
+    axes: tuple[Axis, ...]
+
+    def __call__(self, block: Floats) -> Floats:
+        found = np.empty((len(block), len(self.axes)))
+        for column, axis in enumerate(self.axes):
+            found[:, column] = axis.of_numbers(block[:, column])
+        return found
+
+
+@attrs.frozen
+class _Places(OfWhole):
+    """The places of the values of some columns, of a table or of rows of numbers."""
+
+    names: tuple[str | None, ...]
+    axes: tuple[Axis, ...]
+
+    def __call__(self, rows: LazyTable | LazyRows, /) -> LazyRows:
+        if isinstance(rows, LazyRows):
+            return rows.map_rows(Part(_Coded(self.axes), "one_hot"))
+        asked = zip(self.names, self.axes, strict=True)
+        found = rows.columns([Column(name, axis.reading) for name, axis in asked])
+        if all(axis.reading is not NUMBERS for axis in self.axes):
+            return found
+        return found.map_rows(Part(_Settled(self.axes), "one_hot"))
+
+
+@attrs.frozen(repr=False)
+class _Settled:
+    """A block function from what was read of a table to places."""
+
+    axes: tuple[Axis, ...]
+
+    def __call__(self, block: Floats) -> Floats:
+        found = np.empty((len(block), len(self.axes)))
+        for column, axis in enumerate(self.axes):
+            found[:, column] = axis.of_read(block[:, column])
+        return found
+
+
+@stage(
+    does="Makes of each value a row with a one in the place of its category, and zeros elsewhere.",
+    changes=(
+        "A value that is not declared is left out, as a missing value is; with other=True it "
+        "counts in a further place."
+    ),
+    proof=Proof(
+        "Row by row. The rows are corners of a simplex: r = 1, and D = 2 in l1, sqrt(2) in "
+        "l2. After `bound_contributions` with g groups of the column a place holds rows of "
+        "one group: a value counts only where its key is that of the category. So m g rows, "
+        "of which m in one place, move a sum by m sqrt(g) in l2 (`SpreadPlacesDistance`).",
+        adding="k",
+        replacing="k",
+    ),
+    examples=lambda: [
+        example(records(), [1, 2.5, None]),
+        example(records(columns=["sex", "education"]), [[0, 1], range(1, 4)]),
+        example(records(columns=["region"]), [0.5, 7], other=True),
+        example(records(columns=["sex", "age"]), [0, 1], edges=[-1, 2.5, 10]),
+    ],
+)
+def one_hot(
+    space: Space[TablesOrRows],
+    categories: Sequence[Any],
+    *,
+    edges: Edges | None = None,
+    other: bool = False,
+) -> Transformation[Space[TablesOrRows], Space[Rows]]:
+    """Makes of each value a row with a one in the place of its category, and zeros elsewhere.
+
+    A ``sum()`` after it counts the rows of each category, in one pass and without writing the rows
+    out. ``dp.histogram`` does all this and adds noise.
+
+    Args:
+        categories: The values to count, chosen without looking at the data: text, numbers, or both.
+            None stands for missing cells. For several columns a list for each: there is then one
+            place for each combination, the last column's category changing fastest.
+        edges: Rising numbers for the last column, in place of categories, as ``bins`` takes them.
+            For several last columns a list for each.
+        other: Whether all other values are counted in a further place, the last one.
+
+    Returns:
+        Rows of zeros and at most one 1. A value that is not declared is left out, as a missing
+        value is. Where the number of rows is public, it becomes a row of zeros.
+
+    Raises:
+        ParameterError: If a category is declared twice, the edges do not rise, or there are none or
+            more than 2^24.
+        SpaceError: If the lists are not as many as the columns.
+        DataError: If all categories are text and a column holds numbers, or the reverse.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> counts = dp.select("sex") >> dp.one_hot(["f", "m"]) >> dp.sum()
+        >>> counts({"sex": ["f", "m", "f", "?"]})
+        NotPrivate([2., 1.])
+        >>> counts.map(1)
+        dp.Norms(l1=1.0, l2=1.0, linf=1.0)
+    """
+    every, metric = _apart(space, _axes(space, categories, edges, other))
+    widths = tuple(each.places for each in every)
+    count = prod(widths)
+    if count > _ONE_HOT_MOST:
+        raise ParameterError(f"one_hot: {' x '.join(map(str, widths))} places are more than 2^24")
+    coded = Map(_Places(space.domain.names or (None,), every))
+    one = Map(_Together(widths), before=coded) if len(widths) > 1 else coded
+    after = Rows(count, space.domain.size, OneHots(count))
+    return Transformation(
+        space,
+        Space(after, metric, unit=space.unit),
+        Map(Placed(count), before=one),
+        unchanged,
+    )
+
+
+def _apart(space: Space[Any], axes: tuple[Axis, ...]) -> tuple[tuple[Axis, ...], Metric]:
+    """The axes, with one key in each place where rows are spread over keys; and the metric then."""
+    metric, names = row_metric(space), space.domain.names
+    if names is None:
+        return axes, metric.of_new_values()
+    found, told = [], []
+    for name, axis in zip(names, axes, strict=True):
+        spread = metric.most_alike(Fraction(1), [name]) < 1
+        keyed = axis.keyed() if spread else None
+        found.append(keyed or axis)
+        told += [] if keyed is None else [name]
+    return tuple(found), metric.of_places(told)
+
+
+def _axes(
+    space: Space[Any], categories: Sequence[Any], edges: Edges | None, other: bool
+) -> tuple[Axis, ...]:
+    """How each column is counted."""
+    lists = _lists(space, categories) if edges is None else one_for_each(categories)
+    ends = [] if edges is None else one_for_each(edges)
+    if len(lists) + len(ends) != space.domain.columns:
+        raise SpaceError(
+            f"one_hot was given {len(lists)} lists of categories and {len(ends)} of edges for "
+            f"{space.domain.columns} columns; put dp.select() before it, or give one list for each "
+            "column"
+        )
+    return (
+        *(CategoryAxis(Codes(Categories.of(each, "one_hot", other=other))) for each in lists),
+        *(EdgeAxis.of(each, "one_hot", other=other) for each in ends),
+    )
+
+
+def _lists(space: Space[Any], categories: Sequence[Any]) -> Sequence[Any]:
+    """A list of categories for each column."""
+    columns = space.domain.columns
+    if columns == 1:
+        if not isinstance(categories, str) and any(isinstance(each, tuple) for each in categories):
+            raise SpaceError(
+                "one_hot was given lists of categories for several columns; put dp.select() of as "
+                "many columns before it"
+            )
+        return [categories]
+    if isinstance(categories, str) or not isinstance(categories, Sequence):
+        raise ParameterError("one_hot takes a list of categories, or for several columns of lists")
+    if any(map(is_row, categories)):
+        raise ParameterError(
+            "one_hot counts every combination: give a list of categories for each column, such as "
+            "[['f', 'm'], ['Rome', 'Oslo']], and no tuples"
+        )
+    if len(categories) != columns:
+        raise SpaceError(
+            f"one_hot was given {len(categories)} lists of categories for {columns} columns; put "
+            "dp.select() before it, or give one list for each column"
+        )
+    return categories
+
+
+@attrs.frozen(eq=False, repr=False)
+class Below:
+    """A block function that makes 1 of what is below a limit, and 0 of the rest."""
+
+    limits: Floats
+
+    def __call__(self, block: Floats) -> Floats:
+        found = np.less(block, self.limits).astype(np.float64)
+        if holds_missing(block):
+            found[np.isnan(block)] = np.nan
+        return found
+
+
+@stage(
+    does="Indicates which values are below a threshold: 1 where they are, 0 where they are not.",
+    changes="Missing values stay missing.",
+    proof=Proof("Row by row.", adding="k", replacing="k"),
+    examples=lambda: [
+        example(records(), 0.5),
+        example(records(columns=2, size=20, metric=ChangeOneDistance()), [0, -1]),
+    ],
+)
+def indicator_below(
+    space: Space[Rows], threshold: Bounds
+) -> Transformation[Space[Rows], Space[Rows]]:
+    """Indicates which values are below a threshold: 1 where they are, 0 where they are not.
+
+    The sum is the number of values below the threshold.
+
+    Args:
+        threshold: A number for all columns, or one for each.
+
+    Returns:
+        Rows in ``Box(0, 1)``. Missing values stay missing.
+
+    Raises:
+        SpaceError: If ``threshold`` has another number of entries than the rows have columns.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> (dp.transformations.indicator_below(18) >> dp.sum())([12.0, 20.0, 17.5])
+        NotPrivate([2.])
+    """
+    limits = to_floats(fitting(parse_bounds(threshold, "threshold"), space, "indicator_below"))
+    return row_map_trusted(
+        space, Below(limits), Box(0, 1, space.domain.columns), space.domain.names
+    )

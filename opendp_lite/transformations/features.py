@@ -1,0 +1,231 @@
+"""The products of a strategy with the counts of cells."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from opendp_lite.base.errors import ParameterError, SpaceError
+from opendp_lite.bases.basis import Basis
+from opendp_lite.bases.series import Legendre
+from opendp_lite.bases.strategies import Cells, Strategy, square_root, tree
+from opendp_lite.bases.wavelets import Haar
+from opendp_lite.bodies.points import PointOf
+from opendp_lite.engines.missing import LEAVE_OUT, FillEntries
+from opendp_lite.engines.plan import Fold
+from opendp_lite.engines.rows import CellCounts
+from opendp_lite.metrics.distances import ChangeOneDistance, NormDistance
+from opendp_lite.numbers.exact import Number, quote
+from opendp_lite.numbers.grid import Grid
+from opendp_lite.numbers.norms import Norms
+from opendp_lite.pipeline.core import Transformation
+from opendp_lite.pipeline.steps import stage
+from opendp_lite.spaces.domains import Rows, Vectors
+from opendp_lite.spaces.space import Space, example, records, row_metric
+from opendp_lite.spelling.description import Proof
+from opendp_lite.transformations.row_maps import row_map_trusted
+
+
+def strategy_products(
+    space: Space[Rows], cells: Cells, strategy: Strategy, step: str
+) -> Transformation[Space[Rows], Space[Vectors]]:
+    """The exact products of a public matrix with the counts of public cells.
+
+    Args:
+        space: Rows of one column.
+        cells: The cells.
+        strategy: The matrix.
+        step: The public step, for refusals.
+
+    Returns:
+        A vector on the matrix' grid. A missing number is left out; where the number of rows is
+        public it counts as the centre of the rows' body or, without one, halfway between the
+        bounds.
+
+    Stability:
+        The largest norm of a column of the matrix under add/remove, and of a difference of two
+        columns under replace-one, times the number of rows.
+
+    Proof:
+        A row counts in one cell, which depends on that row alone. The counts and the products are
+        computed in integers.
+    """
+    if space.domain.columns != 1:
+        raise SpaceError(
+            f"{step} needs one column; the rows have {space.domain.columns}. Put select() before it"
+        )
+    fixed = row_metric(space).fixed_size
+    per_row = strategy.diameters() if fixed else strategy.radii()
+    filling = space.domain.body.filling() or FillEntries(cells.centre)
+    treatment = filling if fixed else LEAVE_OUT
+
+    def moved(distance: Fraction) -> Norms:
+        return per_row * distance
+
+    return Transformation(
+        space,
+        Space(Vectors(strategy.terms, strategy.exponent), NormDistance(), unit=moved(space.unit)),
+        Fold(
+            CellCounts(cells.edges[:-1]),
+            lambda counts: Grid(strategy.products(counts), strategy.exponent),
+            treatment,
+        ),
+        moved,
+    )
+
+
+@stage(
+    does="Counts the numbers in cells and in blocks of cells: what dp.cdf adds Laplace noise to.",
+    changes="Numbers beyond the bounds count in the outermost cells. A missing number is left out.",
+    proof=Proof(
+        "A row counts in one block of each of h sizes, and replacing it leaves the count of "
+        "all rows.",
+        adding="l1 = k h",
+        replacing="l1 = 2 k (h - 1)",
+        sources=["Hay, Rastogi, Miklau, Suciu 2010", "Qardaji, Yang, Li 2013, on the sizes"],
+    ),
+    examples=lambda: [
+        example(records(), 0, 10, cells=12),
+        example(records(size=20, metric=ChangeOneDistance()), -1, 1 / 3, cells=35),
+    ],
+)
+def block_counts(
+    space: Space[Rows], lower: Number, upper: Number, *, cells: int = 1024
+) -> Transformation[Space[Rows], Space[Vectors]]:
+    """Counts the numbers in cells and in blocks of cells: what ``dp.cdf`` adds Laplace noise to.
+
+    There are blocks of some sizes, each about ten times the one before. The number of rows up to an
+    edge is the sum of a few blocks, so it has little noise.
+
+    Args:
+        lower: The lower bound of the numbers. Numbers up to it have a cell of their own.
+        upper: The upper bound. Numbers above it count in the last cell.
+        cells: How many cells of one width, up to 4096. A number at an edge counts below it.
+
+    Returns:
+        A vector of whole numbers: the counts of the cells, of the blocks from small to large, and
+        of all rows. Some blocks may have empty cells beyond the last. A missing number is left out.
+        Where the number of rows is public it counts halfway between the bounds.
+
+    Raises:
+        ParameterError: If ``lower`` is not below ``upper``, or ``cells`` is none.
+        SpaceError: If the rows have more than one column.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> step = dp.transformations.block_counts(0, 4, cells=4)
+        >>> step([0.5, 3.5, 3.5])
+        NotPrivate([0., 1., 0., 0., 2., 3.])
+        >>> step.map(1)
+        dp.Norms(l1=2.0, l2=1.4142135623730951, linf=1.0)
+    """
+    public = Cells.between("block_counts", lower, upper, cells)
+    return strategy_products(space, public, tree(len(public.edges)), "block_counts")
+
+
+@stage(
+    does="Counts the numbers in cells and takes half of a prefix sum: what dp.cdf adds noise to.",
+    changes="Numbers beyond the bounds count in the outermost cells. A missing number is left out.",
+    proof=Proof(
+        "A row counts in one cell. Column 0 of the Toeplitz matrix is the longest, and the "
+        "longest difference is that of column 0 and some other: all are computed in integers.",
+        adding="l2^2 = k^2 sum of c_j^2",
+        replacing="k times the largest distance of two columns",
+        sources=["Henzinger, Upadhyay, Upadhyay 2023"],
+    ),
+    examples=lambda: [
+        example(records(), 0, 10, cells=12),
+        example(records(size=20, metric=ChangeOneDistance()), -1, 1 / 3, cells=7),
+    ],
+)
+def prefix_features(
+    space: Space[Rows], lower: Number, upper: Number, *, cells: int = 1024
+) -> Transformation[Space[Rows], Space[Vectors]]:
+    """Counts the numbers in cells and takes half of a prefix sum: what ``dp.cdf`` adds noise to.
+
+    With Gaussian noise on these products, the number of rows up to any edge is known with hardly
+    more noise than one count. ``dp.cdf`` does both and reads the result.
+
+    Args:
+        lower: The lower bound of the numbers. Numbers up to it have a cell of their own.
+        upper: The upper bound. Numbers above it count in the last cell.
+        cells: How many cells of one width, up to 4096. A number at an edge counts below it.
+
+    Returns:
+        A vector with an entry for each cell: ``sum(c[j] * counts[i - j])`` over j from 0 to i, with
+        c[j] = C(2j, j) / 4^j rounded to 2^-20. A missing number is left out. Where the number of
+        rows is public it counts halfway between the bounds.
+
+    Raises:
+        ParameterError: If ``lower`` is not below ``upper``, or ``cells`` is none.
+        SpaceError: If the rows have more than one column.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> step = dp.transformations.prefix_features(0, 4, cells=4)
+        >>> step([0.5, 3.5, 3.5])
+        NotPrivate([0.    , 1.    , 0.5   , 0.375 , 2.3125])
+        >>> (step >> dp.gaussian(rho=0.03)).map(1)
+        0.03
+    """
+    public = Cells.between("prefix_features", lower, upper, cells)
+    return strategy_products(space, public, square_root(len(public.edges)), "prefix_features")
+
+
+@stage(
+    does="Replaces every number by the values of orthonormal functions there.",
+    changes=(
+        "A number beyond the bounds of the basis counts as the bound. A missing number becomes a "
+        "row of missing values; where the number of rows is public, it counts as the middle cell."
+    ),
+    proof=Proof(
+        "Row by row. A row becomes one of the public points; r is the largest norm of a point "
+        "and D the largest distance of two (erratum 1.1.1).",
+        adding="k",
+        replacing="k",
+        sources=["Fitzsimons, Honaker, Shoemate, Singhal, *Free Lunch*, appendix D"],
+    ),
+    examples=lambda: [
+        example(records(), Legendre(5, 0, 0.1)),
+        example(records(size=20, metric=ChangeOneDistance()), Haar(8, 0, 1 / 3)),
+    ],
+)
+def basis_features(space: Space[Rows], basis: Basis) -> Transformation[Space[Rows], Space[Rows]]:
+    """Replaces every number by the values of orthonormal functions there.
+
+    There is one column for each function.
+
+    You need no ``clamp`` before it. A number beyond the bounds of the basis counts as the bound. A
+    number stands for the middle of its cell, one of ``basis.cells`` cells.
+
+    Args:
+        basis: The functions, for example ``Cosine(12, 0, 100)``.
+
+    Returns:
+        Rows that are one of finitely many public points, one for each cell. A missing number
+        becomes a row of missing values. Where the number of rows is public, it counts as the middle
+        cell.
+
+    Raises:
+        ParameterError: If ``basis`` is no basis.
+        SpaceError: If the rows have more than one column.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> features = dp.transformations.basis_features(dp.bases.Hadamard(4, 0, 100))
+        >>> features([10.0, 60.0])
+        NotPrivate([[ 1.,  1.,  1.,  1.],
+                    [ 1.,  1., -1., -1.]])
+        >>> (features >> dp.sum()).map(1)
+        dp.Norms(l1=4.0, l2=2.0, linf=1.0)
+    """
+    if not isinstance(basis, Basis):
+        raise ParameterError(
+            f"basis_features needs a basis such as dp.bases.Cosine(12, 0, 100), got {quote(basis)}"
+        )
+    if space.domain.columns != 1:
+        raise SpaceError(
+            f"basis_features needs one column; the rows have {space.domain.columns}. Put select() "
+            "before it and take a basis for each column"
+        )
+    body = basis.points()
+    return row_map_trusted(space, PointOf(body), body)

@@ -1,0 +1,392 @@
+"""The exact sum of bounded rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import reduce
+from math import ceil
+from typing import Any
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from opendp_lite.base.errors import SpaceError
+from opendp_lite.bodies.ball import Ball
+from opendp_lite.bodies.body import Body, Projection, RowSum
+from opendp_lite.bodies.box import Box
+from opendp_lite.bodies.grid_rounding import ClippedColumn
+from opendp_lite.bodies.simplex import Simplex
+from opendp_lite.engines.data.arrays import EntryFold, Layout, Whole
+from opendp_lite.engines.data.fold import AsTheyLie, Block, Floats, Scratch
+from opendp_lite.engines.missing import LEAVE_OUT, where_whole
+from opendp_lite.engines.plan import Fold
+from opendp_lite.metrics.distances import NormDistance
+from opendp_lite.numbers.grid import Grid
+from opendp_lite.numbers.norms import Norms
+from opendp_lite.pipeline.core import Transformation
+from opendp_lite.pipeline.steps import stage
+from opendp_lite.spaces.domains import Rows, Vectors
+from opendp_lite.spaces.space import Space, example, row_metric, rows_in
+from opendp_lite.spelling.description import Proof
+
+# The bits of sums wrap here: a sum below 2^62 in size is known from its value modulo this.
+_TURN = 1 << 64
+_HALF_TURN = 1 << 63
+_ROOM = 1 << 62
+# Up to it, floats add whole numbers exactly.
+_EXACT = 1 << 53
+# Entries that short rows make together, side by side: numpy's inner loop is then long.
+_WIDE = 1024
+# A step, at most 2^51, has 27 bits above these: floats add 2^26 of either part exactly.
+_LOW_BITS = 24
+_LOW = (1 << _LOW_BITS) - 1
+
+
+@attrs.frozen(eq=False, repr=False)
+class Totals:
+    """The column sums of rows as whole numbers of grid steps.
+
+    ``wrapped`` holds the bits of ``rows`` snapped rows added modulo 2^64, few enough rows that
+    the true sum fits; ``settled`` what earlier rows came to, in Python integers.
+    """
+
+    wrapped: NDArray[np.int64]
+    rows: int
+    settled: NDArray[Any] | None = None
+
+
+class SumFold(RowSum[Totals], EntryFold[Totals]):
+    """Rounds every row to the body's grid, inside the body, and adds integers.
+
+    An entry is at most the body's radius in grid steps. So the sum of ``_most_rows`` of them stays
+    within 2^62 and is known from its value modulo 2^64.
+    """
+
+    def __init__(self, body: Body) -> None:
+        self._body = body
+        self._known: tuple[tuple[Block, ...], AsTheyLie[Any, Totals] | None] | None = None
+        self._snapper = body.snapper()
+        radii = body.radii()
+        if radii is None or radii.linf is None:
+            raise SpaceError(_UNBOUNDED)
+        # One step more than the radius has: what rounding to the grid can add.
+        steps = ceil(radii.linf / Fraction(2) ** body.exponent()) + 1
+        self._most_rows = max(1, _ROOM // steps)
+        self._most_exact = _EXACT // steps
+
+    def __reduce__(self) -> tuple[type[SumFold], tuple[Body]]:
+        return SumFold, (self._body,)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SumFold) and self._body == other._body
+
+    def __hash__(self) -> int:
+        return hash(self._body)
+
+    def __repr__(self) -> str:
+        return f"SumFold({self._body!r})"
+
+    def empty(self) -> Totals:
+        return Totals(np.zeros(self._body.columns, dtype=np.int64), 0)
+
+    def summarise(self, block: Floats, scratch: Scratch) -> Totals:
+        out = self._buffer("snapped", block, scratch)
+        spare = self._buffer("spare", block, scratch) if self._snapper.spares else out
+        self._snapper.into(block, out, spare)
+        return self.summed(out.view(np.int64))
+
+    def unless_missing(self, piece: NDArray[Any], scratch: Scratch) -> Totals | None:
+        """As ``summarise``, of an array of any type and any strides; None where an entry is NaN."""
+        out = self._buffer("snapped", piece, scratch)
+        spare = self._buffer("spare", piece, scratch) if self._snapper.spares else out
+        whole = self._snapper.unless_missing(piece, out, spare)
+        return self.summed(out.view(np.int64)) if whole else None
+
+    def summed(self, bits: NDArray[np.int64]) -> Totals:
+        """The totals of rows by the bits of their images."""
+        if len(bits) <= self._most_rows:
+            return Totals(_column_sums(bits), len(bits))
+        pieces = range(0, len(bits), self._most_rows)
+        slices = (bits[start : start + self._most_rows] for start in pieces)
+        return reduce(self.merge, (Totals(_column_sums(part), len(part)) for part in slices))
+
+    def summarise_groups(
+        self, block: Floats, codes: NDArray[np.intp], groups: int, scratch: Scratch
+    ) -> Whole:
+        """The totals of each group in grid steps, in two parts: low bits and what is above.
+
+        They are added as floats, which is exact below 2^53: whole steps of few rows at a time where
+        groups are few, and else the two parts one by one.
+        """
+        out = self._buffer("snapped", block, scratch)
+        spare = self._buffer("spare", block, scratch) if self._snapper.spares else out
+        self._snapper.into(block, out, spare)
+        found = np.empty((2, self._body.columns, groups), dtype=np.int64)
+        for column in range(self._body.columns):
+            steps = out.view(np.int64)[:, column] - self._snapper.origin
+            # A run of rows costs a pass over all groups: whole steps pay where runs are longer.
+            if groups < self._most_exact:
+                total = self._sum_up(steps.astype(np.float64), codes, groups)
+                found[:, column] = total & _LOW, total >> _LOW_BITS
+            else:
+                parts = steps & _LOW, steps >> _LOW_BITS
+                found[:, column] = [
+                    np.bincount(codes, part.astype(np.float64), groups) for part in parts
+                ]
+        return found
+
+    def _sum_up(self, steps: Floats, codes: NDArray[np.intp], groups: int) -> Whole:
+        """The steps of each group, so many rows at a time that floats are exact."""
+        total = np.zeros(groups, dtype=np.int64)
+        for start in range(0, len(steps), self._most_exact):
+            rows = slice(start, start + self._most_exact)
+            total += np.bincount(codes[rows], steps[rows], groups).astype(np.int64)
+        return total
+
+    def merge_groups(self, first: Whole, second: Whole) -> Whole:
+        return first + second
+
+    def one_group(self, summaries: Whole | None, group: int) -> Totals:
+        if summaries is None:
+            return self.empty()
+        # As Python's integers: both parts together may be beyond int64.
+        low, high = summaries[:, :, group].astype(object)
+        nothing = np.zeros(self._body.columns, dtype=np.int64)
+        return Totals(nothing, 0, low + high * (_LOW + 1))
+
+    def summarise_entries(self, entries: Floats, layout: Layout, rows: int) -> Totals:
+        steps = layout.column_sums(self._snapper.steps(entries, layout))
+        return Totals(steps + self._origins(rows), rows)
+
+    def keeps_zeros(self) -> bool:
+        return self._body.keeps_zeros()
+
+    @property
+    def most_rows(self) -> int:
+        return self._most_rows
+
+    def _buffer(self, name: str, block: Floats, scratch: Scratch) -> Floats:
+        rows, columns = block.shape
+        if self._snapper.by_column:
+            return scratch.take(name, (columns, rows)).T
+        return scratch.take(name, (rows, columns))
+
+    def merge(self, first: Totals, second: Totals, out: NDArray[np.int64] | None = None) -> Totals:
+        """The totals of both; ``out`` may be the array of one of them, to be written over."""
+        if first.rows + second.rows <= self._most_rows:
+            settled = _add(first.settled, second.settled)
+            wrapped = np.add(first.wrapped, second.wrapped, out=out)
+            return Totals(wrapped, first.rows + second.rows, settled)
+        # The true sum of the first is known by now, and leaves the modulus before it could wrap.
+        earlier = _add(self._steps(first).astype(object), first.settled)
+        return Totals(second.wrapped, second.rows, _add(earlier, second.settled))
+
+    def _steps(self, totals: Totals) -> Whole:
+        return totals.wrapped - self._origins(totals.rows)
+
+    def _origins(self, rows: int) -> Whole:
+        """The origins of so many rows, added up modulo 2^64."""
+        return _wrap(rows * self._snapper.origin)
+
+    def finish(self, totals: Totals) -> NDArray[Any]:
+        """The sums in grid steps: int64 where that is certainly enough, else Python integers."""
+        steps = self._steps(totals)
+        if totals.settled is None:
+            return steps
+        whole: NDArray[Any] = steps.astype(object) + totals.settled
+        return whole
+
+    def fuses_with(self, function: Block) -> bool:
+        return isinstance(function, Projection) and function.body == self._body
+
+    def as_they_lie(self, functions: Sequence[Block]) -> AsTheyLie[Any, Totals] | None:
+        left, known = where_whole(functions), self._known
+        if known is None or known[0] != left:
+            # What was read is returned: a release in another thread may write another one here.
+            known = self._known = left, self._lying(left)
+        return known[1]
+
+    def _lying(self, functions: tuple[Block, ...]) -> AsTheyLie[Any, Totals] | None:
+        column = self._snapper.column()
+        if column is not None:
+            return self._column_sum(column, functions)
+        return _RowsAsTheyLie(self) if self._snapper.any_type and not functions else None
+
+    def _column_sum(
+        self, column: ClippedColumn, functions: tuple[Block, ...]
+    ) -> _ColumnAsItLies | None:
+        """The sum of one column after functions that clip it, and at most one that moves it.
+
+        Where no clip changes an entry, its image is that of the entry moved. Where one does, the
+        image is that of an infinity, and the entry moved has none beyond it: all rise.
+        """
+        moves = [getattr(function, "subtracted", None) for function in functions]
+        known = [float(move[0]) for move in moves if move is not None and len(move) == 1]
+        moving = [move for move in known if move != 0]
+        # Two subtractions round twice, which one of their sum would not.
+        if len(known) < len(moves) or len(moving) > 1:
+            return None
+        ends = np.array([[-np.inf], [np.inf]])
+        for function in functions:
+            ends = function(ends)
+        # Each function rises, as rounding does: infinities have the least and the largest image.
+        least, most = (
+            int(self._steps(self.summarise(end, Scratch()))[0]) for end in np.split(ends, 2)
+        )
+        clipped = ClippedColumn(column.exponent, least, most, *moving)
+        return _ColumnAsItLies(clipped, self._most_rows)
+
+
+@attrs.frozen
+class AsGrid:
+    """The sums as numbers on the grid of their body."""
+
+    how: RowSum[Any]
+    exponent: int
+
+    def __call__(self, totals: Any) -> Grid:
+        return Grid(self.how.finish(totals), self.exponent)
+
+
+@attrs.frozen(eq=False, repr=False)
+class _RowsAsTheyLie(AsTheyLie[Totals, Totals]):
+    """The sum of rows that no function comes before."""
+
+    how: SumFold
+
+    def part(self, piece: NDArray[Any], scratch: Scratch, *, seen: bool) -> Totals | None:
+        return self.how.unless_missing(piece, scratch)
+
+    def merge(self, first: Totals, second: Totals) -> Totals:
+        """Into the first, which nobody else has."""
+        return self.how.merge(first, second, out=first.wrapped)
+
+    def finish(self, part: Totals) -> Totals:
+        return part
+
+
+@attrs.frozen(eq=False, repr=False)
+class _ColumnAsItLies(AsTheyLie[tuple[int, int], Totals]):
+    """The sum of a clipped column: the grid steps and the rows of each part."""
+
+    column: ClippedColumn
+    most_rows: int
+
+    def part(self, piece: NDArray[Any], scratch: Scratch, *, seen: bool) -> tuple[int, int] | None:
+        rows = len(piece)
+        # Of more rows, the value modulo 2^64 does not tell the sum.
+        if rows > self.most_rows:
+            return None
+        total = self.column.total(piece[:, 0], scratch, seen=seen)
+        if total is None:
+            return None
+        # The one number from -2^63 to 2^63 with this value modulo 2^64: the sum is within 2^62.
+        return (total - rows * self.column.origin + _HALF_TURN) % _TURN - _HALF_TURN, rows
+
+    def merge(self, first: tuple[int, int], second: tuple[int, int]) -> tuple[int, int]:
+        return first[0] + second[0], first[1] + second[1]
+
+    def finish(self, part: tuple[int, int]) -> Totals:
+        steps, rows = part
+        if rows <= self.most_rows:
+            return Totals(_wrap(steps + rows * self.column.origin), rows)
+        return Totals(np.zeros(1, dtype=np.int64), 0, np.array([steps], dtype=object))
+
+
+def _wrap(total: int) -> NDArray[np.int64]:
+    """A whole number modulo 2^64."""
+    return np.array([total % _TURN], dtype=np.uint64).view(np.int64)
+
+
+def _add(first: NDArray[Any] | None, second: NDArray[Any] | None) -> NDArray[Any] | None:
+    if first is None or second is None:
+        return second if first is None else first
+    both: NDArray[Any] = first + second
+    return both
+
+
+def _column_sums(bits: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Sums modulo 2^64, exact in any order; several rows side by side where rows are short."""
+    rows, columns = bits.shape
+    if columns == 1:
+        single: NDArray[np.int64] = np.add.reduce(bits.reshape(-1), keepdims=True)
+        return single
+    # Columns that lie one after another are long as they are.
+    group = 1 if bits.flags.f_contiguous else max(1, _WIDE // columns)
+    whole = 0 if group == 1 else rows - rows % group
+    sums: NDArray[np.int64] = np.add.reduce(bits[whole:], axis=0)
+    if whole:
+        wide = np.add.reduce(bits[:whole].reshape(-1, columns * group), axis=0)
+        sums += np.add.reduce(wide.reshape(group, columns), axis=0)
+    return sums
+
+
+_UNBOUNDED = (
+    "sum needs bounded values, and these may be anything: put dp.clamp(0, 100) before it, or "
+    "dp.clip_to_norm(radius)"
+)
+
+
+@stage(
+    does="Adds up the rows, exactly.",
+    changes=(
+        "Where the number of rows is private, a row with a missing value (NaN) is left out. Where "
+        "it is public, the centre of the body of the rows stands for what is missing."
+    ),
+    proof=Proof(
+        "One row adds a point of the body, and a replaced row a difference of two points. "
+        "Rounding to the grid comes first and keeps the row in the body.",
+        adding="k r",
+        replacing="k D",
+    ),
+    examples=lambda: [
+        example(rows_in(Box(-1, 3))),
+        example(rows_in(Ball(1.5, columns=3), size=20)),
+        example(rows_in(Simplex(0.3, columns=3))),
+    ],
+)
+def sum(space: Space[Rows]) -> Transformation[Space[Rows], Space[Vectors]]:
+    """Adds up the rows, exactly.
+
+    Each row is first rounded to a public grid of about 2^-40 of the body's radius and kept inside
+    the body, in integers. The total is the same for every order of the rows, every cutting into
+    blocks, every machine, and any number of rows.
+
+    Returns:
+        A vector with the total of each column. Where the number of rows is private, a row with a
+        missing value (NaN) is left out. Where it is public, the centre of the rows' body stands for
+        what is missing: entry by entry in a box or a ball, and for the whole row in other bodies.
+
+    Raises:
+        SpaceError: If the rows have no bounds. Put ``clamp`` or ``clip_to_norm`` before it.
+
+    Example:
+        >>> import opendp_lite as dp
+        >>> (dp.clamp(-1, 3) >> dp.sum()).map(1).l1
+        Fraction(3, 1)
+        >>> (dp.clamp(-1, 3) >> dp.sum())([0.1] * 10)
+        NotPrivate([1.])
+    """
+    body = space.domain.body
+    metric = row_metric(space)
+    per_row = metric.per_row(body)
+    if per_row is None:
+        raise SpaceError(_UNBOUNDED)
+    how: RowSum[Any] = body.specialised_sum() or SumFold(body)
+    treatment = body.filling() if metric.fixed_size else LEAVE_OUT
+    exponent = body.exponent()
+    vectors = Vectors(
+        body.columns, exponent, non_negative=body.non_negative(), names=space.domain.names
+    )
+
+    def moved(distance: Fraction) -> Norms:
+        return per_row * distance
+
+    return Transformation(
+        space,
+        Space(vectors, NormDistance(), unit=moved(space.unit)),
+        Fold(how, AsGrid(how, exponent), treatment),
+        moved,
+    )

@@ -1,0 +1,221 @@
+"""A release and its statement in files: the numbers with all digits, and what the loss is."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import opendp_lite as dp
+
+COUNTS = ["--column", "sex", "--categories", "f", "m", "NA", "--epsilon", 1]
+
+
+def test_json_is_what_json_prints(made, survey, tmp_path):
+    path = tmp_path / "r.json"
+    out = made("histogram", survey, *COUNTS, "--json", "--output", path)
+    assert path.read_text() == out
+    assert json.loads(out)["loss"] == {"measure": "MaxDivergence", "epsilon": 1.0}
+
+
+def test_csv_has_a_row_for_each_number(made, survey, tmp_path):
+    path = tmp_path / "r.CSV"
+    out = json.loads(made("histogram", survey, *COUNTS, "--json", "--output", path))
+    rows = list(csv.reader(path.read_text().splitlines()))
+    assert rows[0] == [
+        "sex",
+        "count",
+        "standard_error",
+        "lower",
+        "upper",
+        "joint_lower",
+        "joint_upper",
+    ]
+    for row, line in zip(rows[1:], out["releases"], strict=True):
+        assert row[0] == (line["sex"] or "")
+        assert [float(each) for each in row[1:]] == [
+            line["count"],
+            line["standard_error"],
+            *line["interval"],
+            *line["joint_interval"],
+        ]
+
+
+def test_one_number_is_a_table_of_one_row(made, survey, tmp_path):
+    path = tmp_path / "r.csv"
+    words = ["--column", "age", "--bounds", 0, 100, "--rho", 1]
+    found = json.loads(made("mean", survey, *words, "--json", "--output", path))
+    header, row = csv.reader(path.read_text().splitlines())
+    assert header == ["mean", "standard_error", "lower", "upper"]
+    assert [float(each) for each in row] == [
+        found["mean"],
+        found["standard_error"],
+        *found["interval"],
+    ]
+
+
+def test_parquet_carries_the_statement_of_the_loss(made, survey, tmp_path):
+    path = tmp_path / "r.parquet"
+    words = ["--column", "age", "--edges", 0, 10, 40, "--rho", 1, "--other"]
+    out = json.loads(made("histogram", survey, *words, "--json", "--output", path))
+    table = pq.read_table(path)
+    assert table.column("age").to_pylist() == ["0 to 10", "10 to 40", "other"]
+    assert table.column("count").to_pylist() == [line["count"] for line in out["releases"]]
+    statement = json.loads(table.schema.metadata[b"opendp_lite"])
+    assert statement == {key: value for key, value in out.items() if key != "releases"}
+
+
+def test_no_categories_that_are_shown(made, table, tmp_path):
+    words = ["--column", "x", "--epsilon", 1, "--delta", 1e-6]
+    for name in ("r.csv", "r.json", "r.parquet"):
+        made("histogram", table("x\na\n"), *words, "--output", tmp_path / name)
+    assert (tmp_path / "r.csv").read_text() == "x,count,standard_error,lower,upper\n"
+    assert json.loads((tmp_path / "r.json").read_text())["releases"] == []
+    assert pq.read_table(tmp_path / "r.parquet").num_rows == 0
+
+
+def test_refusals_come_before_the_release(refused, survey, tmp_path):
+    for path, message in {
+        tmp_path / "r.txt": "the name must end in .json or .csv or .parquet",
+        tmp_path / "none" / "r.csv": "there is no folder",
+        survey: "is a file that is read, such as the data or the ledger; name another",
+    }.items():
+        error = refused("histogram", survey, *COUNTS, "--output", path)
+        assert "--output: " in error
+        assert message in error
+        assert error.count("\n") == 1
+    (tmp_path / "folder.csv").mkdir()
+    error = refused("histogram", survey, *COUNTS, "--output", tmp_path / "folder.csv")
+    assert "cannot be written" in error
+
+
+@pytest.mark.parametrize("flag", ["--output", "--statement"])
+def test_the_ledger_that_pays_is_not_written_over(made, refused, survey, tmp_path, flag):
+    path = tmp_path / "ledger.json"
+    made("ledger", "create", path, "--rho", 1, "--unit", "row")
+    before = path.read_bytes()
+    error = refused("histogram", survey, *COUNTS, "--ledger", path, flag, path)
+    assert "is a file that is read, such as the data or the ledger" in error
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("flag", ["--output", "--statement"])
+def test_the_witness_of_the_ledger_is_not_written_over(made, refused, survey, tmp_path, flag):
+    path, witness = tmp_path / "ledger", tmp_path / "witness.json"
+    made("ledger", "create", path, "--rho", 1, "--unit", "row", "--witness", witness)
+    before = witness.read_bytes()
+    error = refused("histogram", survey, *COUNTS, "--ledger", path, flag, witness)
+    assert f"{flag}: " in error
+    assert "is the witness of the ledger" in error
+    assert witness.read_bytes() == before
+
+
+def test_a_refusal_leaves_the_file_alone(refused, table, tmp_path):
+    path = tmp_path / "r.json"
+    path.write_text("before")
+    words = ["--column", "x", "--bounds", 0, 1, "--rho", 1, "--output", path]
+    refused("mean", table("x\ntext\n"), *words)
+    assert path.read_text() == "before"
+
+
+def test_a_release_is_printed_where_its_file_cannot_be_written(run, survey, tmp_path, monkeypatch):
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    status, out, err = run("histogram", survey, *COUNTS, "--output", tmp_path / "r.csv")
+    assert status == 2
+    assert out.startswith("count of sex")
+    assert "the release was made and is printed, but writing --output failed: No space" in err
+
+
+def test_missing_pyarrow_is_said(refused, survey, tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    error = refused("histogram", survey, *COUNTS, "--output", tmp_path / "r.parquet")
+    assert 'writing a .parquet file needs pyarrow; type: pip install "opendp_lite[arrow]"' in error
+
+
+@pytest.mark.parametrize("command", ["histogram", "quantile", "variance", "standard-deviation"])
+def test_help(run, command):
+    status, out, _ = run(command, "--help")
+    assert status == 0
+    for word in ("--person", "--by", "--output", f"opendp-lite {command} FILE"):
+        assert word in out
+    assert max(map(len, out.splitlines())) <= 100
+
+
+AGES = ["--column", "age", "--bounds", 0, 100, "--epsilon", 1]
+MEAN = dp.mean(0, 100, epsilon=1, confidence=0.95).statement()
+
+
+def test_words(made, survey, tmp_path):
+    path = tmp_path / "s.TXT"
+    made("mean", survey, *AGES, "--statement", path)
+    assert path.read_text("utf-8") == f"{MEAN}\n"
+
+
+def test_json(made, survey, tmp_path):
+    path = tmp_path / "s.json"
+    made("mean", survey, *AGES, "--statement", path)
+    assert json.loads(path.read_text("utf-8")) == MEAN.as_dict()
+
+
+def test_a_page_with_what_was_typed_escaped(made, table, tmp_path):
+    path = tmp_path / "s.html"
+    words = ["--header", "--column", "<script>", "--categories", "<b>", "f", "--epsilon", 1]
+    made("histogram", table("<script>,age\nf,3\n"), *words, "--statement", path)
+    page = path.read_text("utf-8")
+    assert page.startswith("<!doctype html>")
+    assert "&lt;script&gt;" in page
+    assert "<script" not in page
+    assert "'<b>'" not in page
+
+
+def test_it_is_for_people_where_people_are_protected(made, survey, tmp_path):
+    path = tmp_path / "s.txt"
+    made("mean", survey, *AGES, "--person", "id", "--most", 2, "--statement", path)
+    assert "- One person, with all rows of that person." in path.read_text("utf-8")
+
+
+@pytest.mark.parametrize("rows", ["age\n20\n", "age\n20\n\n99\n"])
+def test_it_does_not_depend_on_the_data(made, table, tmp_path, rows):
+    path = tmp_path / "s.json"
+    made("mean", table(rows), *AGES, "--statement", path)
+    assert json.loads(path.read_text("utf-8")) == MEAN.as_dict()
+
+
+def test_refusals_of_a_statement_come_before_the_release(refused, survey, tmp_path):
+    for path, message in {
+        tmp_path / "s.pdf": "the name must end in .json or .html or .txt",
+        tmp_path / "none" / "s.txt": "there is no folder",
+        tmp_path / "same.json": "--output names the same file",
+    }.items():
+        words = ["--statement", path, "--output", tmp_path / "same.json"]
+        error = refused("mean", survey, *AGES, *words)
+        assert "--statement: " in error
+        assert message in error
+        assert error.count("\n") == 1
+        assert not path.exists()
+
+
+def test_a_release_is_printed_where_the_statement_cannot_be_written(
+    run, survey, tmp_path, monkeypatch
+):
+    write = Path.write_bytes
+
+    def full(path, contents):
+        if path.suffix == ".txt":
+            raise OSError(28, "No space left on device")
+        return write(path, contents)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    output = tmp_path / "r.json"
+    words = ["--statement", tmp_path / "s.txt", "--output", output]
+    status, out, err = run("mean", survey, *AGES, *words)
+    assert status == 2
+    assert out.startswith("mean of age")
+    assert "writing --statement failed: No space" in err
+    assert "mean" in json.loads(output.read_bytes())

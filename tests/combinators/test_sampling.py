@@ -1,0 +1,523 @@
+"""Samples of rows and random pairs of them: their laws, their losses, and what they refuse."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from fractions import Fraction
+from importlib import import_module
+from itertools import combinations, pairwise, permutations
+from math import exp, expm1, log1p
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+import scipy.sparse as sparse
+from scipy.optimize import linprog
+from scipy.stats import chi2
+
+import opendp_lite as dp
+from opendp_lite.combinators.sampling import AmplifiedProfile
+from opendp_lite.engines.plan import Map
+from opendp_lite.engines.rows import materialise
+from opendp_lite.engines.sampling.row_sample import row_sample
+from opendp_lite.estimators.columns.plan import median_of_mean_square
+from opendp_lite.measures.profile import GaussianProfile
+from opendp_lite.samplers.entropy import InsecureSeededEntropy
+from opendp_lite.testing.datasets import containers
+from opendp_lite.testing.stable import change_one_distance, symmetric_distance
+
+TOTAL = dp.clamp(0, 3) >> dp.sum()
+COUNT = dp.count() >> dp.laplace(epsilon=1)
+QUIET = dp.laplace(scale=1e-9)
+"""Noise that shows the exact value: to look at the sample."""
+ROWS = [3.0, 1.0, 2.0, 3.0, 0.5]
+RATES = [Fraction(1, 20), Fraction(1, 2), Fraction(9, 10)]
+MECHANISMS = [
+    dp.laplace(epsilon=1),
+    dp.laplace(epsilon=3),
+    dp.gaussian(epsilon=1, delta=1e-5),
+    dp.gaussian(scale=1) >> dp.to_approximate(1e-4),
+]
+
+
+def sampled_law(law, rows, rate, points):
+    """The probability of each point by enumeration of all samples."""
+    total = np.zeros(len(points))
+    for size in range(len(rows) + 1):
+        for chosen in combinations(rows, size):
+            weight = float(rate**size * (1 - rate) ** (len(rows) - size))
+            value = sum(map(Fraction, chosen), Fraction(0)) / Fraction(2) ** law.exponent
+            total += weight * np.exp(law.log_probability(points, value))
+    return total
+
+
+def laws(mechanism, rows, others, rate):
+    """The laws of releases of two datasets, on all points that matter."""
+    (law,) = (TOTAL >> mechanism).bound.facts.laws
+    reach = sum(rows) + 3 + 6 * (TOTAL >> mechanism).accuracy(0.95)
+    # Every point of the fine grid would be millions, and the densities are smooth between these.
+    gap = max(1, round(2 * reach / 2.0**law.exponent / 20_000))
+    points = np.arange(-10_000.0, 10_001) * gap
+    return gap * np.array([sampled_law(law, each, rate, points) for each in (rows, others)])
+
+
+def hockey_stick(p, q, epsilon):
+    return np.maximum(p - exp(epsilon) * q, 0).sum()
+
+
+@pytest.mark.parametrize("rate", RATES)
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
+@pytest.mark.parametrize("others", [ROWS[1:], [*ROWS, 3.0]], ids=["removed", "added"])
+def test_the_claim_holds_in_both_directions_by_enumeration(mechanism, rate, others):
+    p, q = laws(mechanism, ROWS, others, rate)
+    profile = (dp.sample(rate, TOTAL >> mechanism)).privacy_profile(1)
+    for epsilon in (0, 0.02, 0.1, 0.3, 1, 2):
+        claimed = float(profile.delta(Fraction(epsilon)))
+        for first, second in ((p, q), (q, p)):
+            assert hockey_stick(first, second, epsilon) <= claimed * 1.001 + 1e-9
+
+
+@pytest.mark.parametrize("rate", RATES)
+def test_the_pure_claim_is_met_by_an_added_row(rate):
+    p, q = laws(dp.laplace(epsilon=1), [3.0], [], rate)
+    inside = (p > 1e-12) & (q > 1e-12)
+    worst = np.abs(np.log(p[inside] / q[inside])).max()
+    claimed = dp.sample(rate, TOTAL >> dp.laplace(epsilon=1)).map(1)
+    assert claimed == pytest.approx(log1p(float(rate) * expm1(1)))
+    assert 0.999 * claimed < worst <= claimed * 1.0001
+
+
+@pytest.mark.parametrize("rate", RATES)
+def test_the_gaussian_curve_is_met_by_an_added_row(rate):
+    """The claimed delta is the true one to a thousandth, so half of it would be caught."""
+    p, q = laws(dp.gaussian(scale=3) >> dp.to_approximate(1e-4), [3.0], [], rate)
+    profile = dp.sample(rate, TOTAL >> dp.gaussian(scale=3) >> dp.to_approximate(1e-4))
+    for epsilon in (0.01, 0.1, 0.5):
+        true = hockey_stick(p, q, epsilon)
+        assert true == pytest.approx(profile.delta(epsilon), rel=1e-3, abs=1e-7)
+    assert profile.privacy_profile(1) == AmplifiedProfile(GaussianProfile(Fraction(1)), rate)
+
+
+@pytest.mark.parametrize("rate", RATES)
+@pytest.mark.parametrize("changed", [([3.0, 3.0], []), ([3.0], [2.5]), ([], [1.0, 2.0, 3.0])])
+def test_the_claim_for_several_rows_holds_by_enumeration(rate, changed):
+    gone, fresh = changed
+    distance = len(gone) + len(fresh)
+    for mechanism in MECHANISMS:
+        p, q = laws(mechanism, [*gone, 1.0, 0.5], [*fresh, 1.0, 0.5], rate)
+        profile = dp.sample(rate, TOTAL >> mechanism).privacy_profile(distance)
+        for epsilon in (0, 0.1, 0.5, 2):
+            claimed = float(profile.delta(Fraction(epsilon)))
+            for first, second in ((p, q), (q, p)):
+                assert hockey_stick(first, second, epsilon) <= claimed * 1.001 + 1e-9
+
+
+def test_releases_follow_the_enumerated_law():
+    """Six standard deviations at each of 15 points; the seeds are fixed."""
+    releases, rate = 8000, Fraction(1, 3)
+    made = dp.sample(rate, dp.count() >> dp.laplace(epsilon=2))
+    entropy = InsecureSeededEntropy(11)
+    rows = made.bound.input_space.domain.to_internal([1.0] * 4)
+    found = np.array([made.bound.function(rows, entropy) for _ in range(releases)])
+    (law,) = (dp.count() >> dp.laplace(epsilon=2)).bound.facts.laws
+    points = np.arange(-5.0, 10)
+    for point, p in zip(points, sampled_law(law, [1.0] * 4, rate, points), strict=True):
+        spread = (releases * p * (1 - p)) ** 0.5
+        assert abs((found == point).sum() - releases * p) < 6 * spread + 1
+
+
+@pytest.mark.parametrize("named", [False, True], ids=["numbers", "table"])
+@pytest.mark.parametrize("size", [0, 1, 2, 70, 5000])
+def test_every_container_gives_the_same_sample(named, size):
+    """By a seed: the same rows are chosen, however the data is cut or held."""
+    data = np.random.default_rng(size).uniform(0, 100, (size, 2))
+    names = ["age", "visits"] if named else None
+    pick = dp.select("visits") if named else dp.clamp(0, 100)
+    inner = dp.compose(
+        pick >> dp.clamp(0, 100) >> dp.sum() >> QUIET, pick >> dp.count() >> dp.laplace(epsilon=100)
+    )
+    made = dp.records(columns=names or 2) >> dp.sample(0.3, inner)
+    first, n = made.insecure_release(data, seed=1).value
+    if size > 100:
+        assert abs(n - 0.3 * size) < 6 * (0.21 * size) ** 0.5
+        assert 0.3 * size * 40 < first[-1] < 0.3 * size * 60
+    for name, container in containers(data, names):
+        other, m = made.insecure_release(container, seed=1).value
+        assert (name, m) == (name, n)
+        assert np.array_equal(other, first)
+
+
+def test_sparse_matrices_stay_sparse():
+    data = np.random.default_rng(0).uniform(0, 3, (400, 5)) * (np.arange(2000).reshape(400, 5) % 3)
+    inner = dp.clamp(0, 3) >> dp.sum() >> QUIET
+    made = dp.records(columns=5) >> dp.sample(0.5, inner)
+    dense, thin = (made.insecure_release(each, 3).value for each in (data, sparse.csr_array(data)))
+    assert np.array_equal(dense, thin)
+    shift = dp.center(1) >> inner
+    with pytest.raises(dp.DataError, match="center would write out the zeros"):
+        (dp.records(columns=5) >> dp.sample(0.5, shift))(sparse.csr_array(data))
+
+
+def test_blocks_are_read_once_and_may_be_filled_anew():
+    opened = []
+
+    def blocks() -> Iterable[np.ndarray]:
+        opened.append(1)
+        held = np.empty((10, 1))
+        for number in range(20):
+            held[:] = number
+            yield held
+
+    def twice(ask):
+        query = dp.clamp(0, 19) >> dp.sum() >> QUIET
+        return [float(ask(query)[0]) for _ in range(3)]
+
+    program = dp.adaptive(twice, dp.epsilon(10**12))
+    first, second, third = dp.sample(0.5, program)(dp.Blocks(blocks))
+    assert len(opened) == 1
+    assert first == pytest.approx(second)
+    assert first == pytest.approx(third)
+    assert 600 < first < 1300
+
+
+@pytest.mark.parametrize("data", [[1.0] * 400, {"x": [1.0] * 400}], ids=["numbers", "table"])
+def test_one_sample_for_all_within_and_another_for_the_next(data):
+    look = dp.count() >> dp.laplace(epsilon=100)
+    pair = dp.sample(0.5, dp.compose(look, look))
+    apart = dp.compose(dp.sample(0.5, look), dp.sample(0.5, look))
+    space = dp.table() if isinstance(data, dict) else dp.records()
+    releases = [(space >> pair)(data) for _ in range(20)]
+    assert all(abs(one - other) <= 1 for one, other in releases)
+    assert len({one for one, _ in releases}) > 5
+    assert sum(abs(one - other) > 2 for one, other in [(space >> apart)(data) for _ in range(20)])
+    assert apart.map(1) == pytest.approx(2 * log1p(0.5 * expm1(100)))
+    assert pair.map(1) == pytest.approx(log1p(0.5 * expm1(200)))
+
+
+def test_steps_before_are_done_before():
+    """A row that a step before makes of a row has a coin of its own, as the map says."""
+
+    @dp.stage
+    def doubled(
+        space: dp.Space[dp.Rows],
+    ) -> dp.Transformation[dp.Space[dp.Rows], dp.Space[dp.Rows]]:
+        made = dp.row_map(space, lambda rows: rows, space.domain.body)
+        again = attrs.evolve(made.output_space, unit=2 * space.unit)
+        return dp.Transformation(space, again, Map(Repeat()), lambda distance: 2 * distance)
+
+    look = dp.count() >> dp.laplace(epsilon=100)
+    made = doubled() >> dp.sample(0.5, look)
+    found = [made([1.0]) for _ in range(200)]
+    assert sum(each == 1 for each in found) > 60
+    assert made.map(1) == pytest.approx(
+        2 * dp.sample(0.5, dp.count() >> dp.laplace(epsilon=50)).map(1)
+    )
+
+
+class Repeat:
+    """Makes two rows of each."""
+
+    def __call__(self, rows):
+        return np.repeat(rows, 2, axis=0)
+
+
+PEOPLE = dp.records(columns=["id", "visits"], person="id")
+
+
+@pytest.mark.parametrize("blocks", [False, True])
+@pytest.mark.parametrize("text", [False, True])
+def test_people_come_with_all_of_their_rows(blocks, text):
+    """Rows without an id are left out."""
+    ids = [n % 300 for n in range(1200)] + [None] * 50
+    each = [None if n is None else f"p{n}" for n in ids] if text else ids
+    table = {"id": np.array(each, dtype=object), "visits": [4.0] * 1250}
+    if blocks:
+        cuts = [0, 100, 101, 700, 1250]
+        pieces = [{key: value[a:b] for key, value in table.items()} for a, b in pairwise(cuts)]
+        data = dp.Blocks(lambda: iter(pieces), columns=None)
+    else:
+        data = table
+    look = dp.compose(
+        dp.bound_contributions(9) >> dp.select("visits") >> dp.count() >> dp.laplace(epsilon=900),
+        dp.bound_contributions(1) >> dp.select("visits") >> dp.count() >> dp.laplace(epsilon=100),
+    )
+    for _ in range(5):
+        rows, people = (PEOPLE >> dp.sample(0.4, look))(data)
+        assert abs(rows - 4 * people) <= 3
+        assert abs(people - 120) < 6 * 72**0.5
+
+
+def test_the_loss_of_a_person_is_that_of_one_coin():
+    inner = dp.bound_contributions(5) >> dp.select("visits") >> dp.count() >> dp.laplace(epsilon=1)
+    inside, outside = PEOPLE >> dp.sample(0.1, inner), log1p(0.1 * expm1(1))
+    assert inside.map(1) == pytest.approx(outside)
+    assert inside.neighbours() == "adding or removing one person"
+    after = dp.bound_contributions(5) >> dp.select("visits") >> dp.sample(0.1, COUNT)
+    five = (PEOPLE >> after).map(1)
+    assert five == pytest.approx(min(5 * log1p(0.1 * expm1(0.2)), log1p((1 - 0.9**5) * expm1(1))))
+    assert five < inside.map(1)
+
+
+def test_filters_before_and_within_are_the_same_rows():
+    table = {"age": np.arange(1000.0), "x": np.ones(1000)}
+    look = dp.select("x") >> dp.clamp(0, 1) >> dp.sum() >> QUIET
+    before = dp.keep("age", between=(0, 499)) >> dp.sample(0.5, look)
+    within = dp.sample(0.5, dp.keep("age", between=(0, 499)) >> look)
+    picked = dp.keep("age", between=(0, 499)) >> dp.select("x") >> dp.sample(0.5, COUNT)
+    pieces = dp.Blocks(
+        lambda: iter(
+            [{k: v[:300] for k, v in table.items()}, {k: v[300:] for k, v in table.items()}]
+        ),
+        columns=None,
+    )
+    for data in (table, pieces):
+        for made in (before, within, picked):
+            found = (dp.table() >> made)(data)
+            assert abs(float(np.ravel(found)[0]) - 250) < 6 * 125**0.5 + 30
+
+
+def test_groups():
+    table = {"sex": ["f", "m"] * 2000, "x": np.ones(4000)}
+    mean = dp.select("x") >> dp.mean(0, 2, epsilon=1)
+    made = [
+        dp.by("sex", ["f", "m"], dp.sample(0.5, mean)),
+        dp.sample(0.5, dp.by("sex", ["f", "m"], mean)),
+    ]
+    for each in made:
+        assert each.map(1) == pytest.approx(log1p(0.5 * expm1(1)))
+        found = each(table)
+        assert all(0.8 < found[key] < 1.2 for key in ("f", "m"))
+
+
+def test_columns_of_different_lengths_are_refused_whatever_is_sampled():
+    with pytest.raises(dp.DataError, match="differ in length"):
+        dp.sample(0.01, dp.select("b") >> dp.clamp(0, 1) >> dp.sum() >> QUIET)(
+            {"a": [1.0] * 5, "b": [1.0] * 9}
+        )
+
+
+def test_a_resize_within_is_of_the_sample():
+    inner = dp.clamp(0, 1) >> dp.resize(100, fill=0) >> dp.sum() >> dp.laplace(epsilon=1)
+    assert dp.sample(0.1, inner).map(1) == pytest.approx(log1p(0.1 * expm1(inner.map(1))))
+    assert abs(dp.sample(0.1, inner)([1.0] * 500)[0] - 50) < 80
+
+
+def test_rate_one_is_the_pipeline_itself():
+    for inner in (COUNT, dp.count() >> dp.gaussian(epsilon=1, delta=1e-6)):
+        made = dp.sample(1, inner)
+        assert made.loss(0) == inner.loss(0)
+        for rows in (1, 2, 7):
+            assert made.loss(rows) == inner.loss(rows)
+            assert made.privacy_profile(rows) == inner.privacy_profile(rows)
+    assert abs(dp.sample(1, dp.count() >> dp.laplace(epsilon=100))([1.0] * 50) - 50) <= 1
+
+
+def test_what_explain_says():
+    text = dp.sample(0.1, COUNT).explain()
+    assert "each row is in a secret sample with probability 0.1" in text
+    assert "intervals are for the sample" in text
+    person = dp.sample(0.1, dp.bound_contributions(2) >> COUNT)
+    assert "each person is in a secret sample" in (PEOPLE >> person).explain()
+
+
+def test_a_rational_rate_is_taken_exactly():
+    made = dp.sample(Fraction(1, 3), COUNT)
+    assert made == dp.from_json(made.to_json())
+    assert exp(made.map(1)) == pytest.approx(1 + expm1(1) / 3)
+
+
+@pytest.mark.parametrize(
+    "lie", [lambda rate: rate**2, lambda rate: rate / 2], ids=["rate squared", "half of the rate"]
+)
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
+def test_a_claim_for_another_rate_is_refuted_by_enumeration(mechanism, lie):
+    rate = Fraction(1, 3)
+    p, q = laws(mechanism, [3.0], [], rate)
+    claimed = dp.sample(lie(rate), TOTAL >> mechanism)
+    levels = [0, 0.2, 0.5, claimed.epsilon(1e-5)]
+    gaps = [hockey_stick(p, q, level) - claimed.delta(level) for level in levels]
+    assert max(gaps) > 0.01
+
+
+LOUD = dp.clamp(0, 1) >> dp.sum() >> dp.laplace(epsilon=3)
+HONEST = dp.records() >> dp.sample(0.1, LOUD)
+
+
+def a_tenth(count, keys):
+    return keys(np.arange(count)) < 2**64 // 10
+
+
+def ignores_the_sample(rows, entropy):
+    return LOUD.bound.function(rows, entropy)
+
+
+def tells_the_sample(rows, entropy):
+    chosen = row_sample(rows, a_tenth, lambda places: entropy.words(len(places)))
+    return LOUD.bound.function(chosen, entropy)[0], sum(map(len, chosen.source.held))
+
+
+def seeded(rows, entropy):
+    """The same rows at each release: those that a person with the seed knows."""
+    known = InsecureSeededEntropy(4)
+    chosen = row_sample(rows, a_tenth, lambda places: known.words(len(places)))
+    return LOUD.bound.function(chosen, entropy)
+
+
+SEEDED = int(np.flatnonzero(InsecureSeededEntropy(4).words(200) < 2**64 // 10)[0])
+"""A row that the seed takes."""
+LIES = {
+    "no sample": ([], ignores_the_sample),
+    "a known sample": ([], tells_the_sample),
+    "the same rows at each call": ([0.0] * SEEDED, seeded),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_lies_are_caught(lie):
+    before, function = LIES[lie]
+    with pytest.raises(AssertionError, match="and with a failure probability"):
+        dp.audit(attrs.evolve(HONEST, function=function), [*before, 1.0], before, releases=1500)
+
+
+def test_an_honest_sample_passes():
+    found = dp.audit(HONEST, [1.0], [], releases=1500)
+    assert found.lower_bound <= found.claim
+
+
+module = import_module("opendp_lite.combinators.sampling")
+
+REPLACE = dp.ChangeOneDistance()
+SUMMED = dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(rho=0.5)
+MEDIAN = dp.private_quantile(0.5, bounds=(1e-6, 1e6), scale="log", rho=1)
+Groups = tuple[float, ...]
+
+
+@dp.mechanism
+def seen(space: dp.Space[dp.Rows]) -> dp.Measurement[dp.Space[dp.Rows], dp.MaxDivergence]:
+    """Releases the rows themselves: not private, to see what a mechanism is given."""
+    return dp.Measurement(
+        space, dp.MaxDivergence(), lambda rows, entropy: rows, lambda distance: distance
+    )
+
+
+def law(data: list[float], group: int, monkeypatch: Any, space: Any) -> Counter[Groups]:
+    """How many of all orders give each multiset of groups."""
+    bound = space >> dp.combinators.on_random_pairs(seen(), group)
+    counts: Counter[Groups] = Counter()
+    for order in permutations(range(len(data))):
+        monkeypatch.setattr(module, "_shuffle", lambda count, e, o=order: np.array(o, np.intp))
+        counts[tuple(sorted(materialise(bound(data)).ravel().tolist()))] += 1
+    return counts
+
+
+def best_coupling(first: Counter[Groups], second: Counter[Groups], distance: Any, most: int):
+    """The largest probability with which a coupling keeps the multisets within a distance."""
+    one, two = list(first), list(second)
+    near = [
+        (i, j)
+        for i, a in enumerate(one)
+        for j, b in enumerate(two)
+        if 0 <= distance(np.array(a)[:, None], np.array(b)[:, None]) <= most
+    ]
+    bounds = np.concatenate([np.array([*law.values()]) / law.total() for law in (first, second)])
+    constraints = np.zeros((len(bounds), len(near)))
+    for column, (i, j) in enumerate(near):
+        constraints[i, column] = constraints[len(one) + j, column] = 1
+    return -linprog(-np.ones(len(near)), A_ub=constraints, b_ub=bounds).fun
+
+
+PAIRED = [0.0, 1.0, 4.0, 9.5, 17.3, 28.9]
+TIED = [0.0, 0.0, 1.0, 1.0, 1.0, 7.0]
+
+
+@pytest.mark.parametrize("rows", [PAIRED, TIED], ids=["distinct", "tied"])
+@pytest.mark.parametrize("group", [1, 2])
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5])
+def test_one_row_more_replaces_one_group_or_adds_one(rows, group, size, monkeypatch):
+    space = dp.records()
+    first = law(rows[:size], group, monkeypatch, space)
+    second = law(rows[: size + 1], group, monkeypatch, space)
+    found = best_coupling(first, second, symmetric_distance, 2)
+    assert found == pytest.approx(1, abs=1e-9)
+
+
+@pytest.mark.parametrize("group", [1, 2])
+def test_two_rows_more_move_at_most_four_groups(group, monkeypatch):
+    first, second = (law(PAIRED[:n], group, monkeypatch, dp.records()) for n in (4, 6))
+    found = best_coupling(first, second, symmetric_distance, 4)
+    assert found == pytest.approx(1, abs=1e-9)
+
+
+@pytest.mark.parametrize(("group", "size"), [(1, 4), (1, 5), (2, 4), (2, 5)])
+def test_one_row_replaced_replaces_one_group(group, size, monkeypatch):
+    space = dp.records(size=size, metric=REPLACE)
+    first = law(PAIRED[:size], group, monkeypatch, space)
+    second = law([*PAIRED[: size - 1], 99.0], group, monkeypatch, space)
+    found = best_coupling(first, second, change_one_distance, 1)
+    assert found == pytest.approx(1, abs=1e-9)
+
+
+def test_a_distance_of_one_would_be_too_little_where_a_row_is_added(monkeypatch):
+    first, second = (law(PAIRED[:n], 1, monkeypatch, dp.records()) for n in (4, 5))
+    assert best_coupling(first, second, symmetric_distance, 1) < 0.5
+
+
+def test_the_loss_is_that_of_two_rows_where_one_is_added():
+    assert [dp.combinators.on_random_pairs(SUMMED).map(d) for d in (1, 2, 3)] == [0.5, 2.0, 4.5]
+    replaced = dp.records(size=8, metric=REPLACE) >> dp.combinators.on_random_pairs(SUMMED)
+    assert [replaced.map(d) for d in (1, 2)] == [0.5, 2.0]
+    fixed = dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(scale=1)
+    assert dp.combinators.on_random_pairs(fixed).map(1) == 4 * fixed.map(1)
+    assert dp.combinators.on_random_pairs(dp.combinators.on_random_pairs(fixed)).map(
+        1
+    ) == 16 * fixed.map(1)
+    resized = dp.clamp(0, 1) >> dp.resize(8, fill=0) >> dp.combinators.on_random_pairs(fixed)
+    assert resized.map(1) == fixed.map(1)
+    searched = dp.estimators.quantile_by_search(0.5, 0, 1, rho=0.1)
+    assert dp.combinators.on_random_pairs(searched).map(1) == 0.1
+
+
+@pytest.mark.parametrize(("releases", "noise"), [(800, SUMMED), (300, MEDIAN)])
+def test_audit_finds_nothing(releases, noise, seeded):
+    pipeline = dp.combinators.on_random_pairs(noise)
+    for size in (3, 4):
+        dp.audit(pipeline, [0.0] * size, [*[0.0] * size, 1e5], releases=releases)
+    replaced = dp.records(size=4, metric=REPLACE) >> pipeline
+    dp.audit(replaced, [0.0] * 4, [0.0, 0.0, 0.0, 1e5], releases=releases)
+
+
+@pytest.mark.parametrize("group", [1, 2, 3, 8, 9, 40])
+def test_a_group_has_the_same_bits_among_any_number_of_others(group, monkeypatch):
+    """Else one row more would change many groups."""
+    monkeypatch.setattr(module, "_shuffle", lambda count, entropy: np.arange(count))
+    generator = np.random.default_rng(group)
+    odd = [np.inf, -np.inf, 1e200, -1e200, 1.0]
+    bound = dp.records(columns=2) >> dp.combinators.on_random_pairs(seen(), group)
+    rows = generator.normal(size=(37 * 2 * group, 2))
+    rows[::3] = generator.choice(odd, rows[::3].shape)
+    alone = [materialise(bound(part)) for part in np.split(rows, 37)]
+    assert materialise(bound(rows)).tobytes() == np.concatenate(alone).tobytes()
+
+
+@pytest.mark.parametrize("data", [[], [1.0], [np.nan] * 4, [np.inf, -np.inf], [1e308, -1e308] * 3])
+def test_any_data_is_released_alike(data):
+    for mechanism in (SUMMED, MEDIAN):
+        assert np.isfinite(dp.combinators.on_random_pairs(mechanism, 2)(data)).all()
+
+
+@pytest.mark.parametrize("group", [1, 2, 4, 8, 16])
+def test_the_median_of_groups_is_that_of_chi_squared(group):
+    exact = chi2.ppf(0.5, group) / group
+    assert median_of_mean_square(group) == pytest.approx(exact, rel=2e-3)
+    data = np.random.default_rng(group).normal(5, 3, 20_000)
+    median = dp.private_quantile(0.5, bounds=(1e-6, 1e6), scale="log", rho=100)
+    found = dp.combinators.on_random_pairs(median, group).insecure_release(data, seed=1).value
+    assert found / 9 == pytest.approx(exact, rel=0.06)
+
+
+def test_each_column_keeps_its_own_bounds():
+    """With the widest for all, the narrow column would pay for the wide one."""
+    space = (dp.records(columns=2) >> dp.clamp([0, -5], [1, 5])).output_space
+    assert module._of_groups(space, 2).domain.body == dp.bodies.Box(0, [0.5, 50])

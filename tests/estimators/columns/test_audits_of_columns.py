@@ -1,0 +1,147 @@
+"""Means of several columns and of weighted values against their claims, with power that is shown.
+
+What is audited is the noisy release itself, sums of squares included: estimates are made of it
+alone, so they tell no more.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.combinators.composing import compose
+from opendp_lite.estimators.means.ratios import _Weighted
+from opendp_lite.estimators.parts.request import Request
+from opendp_lite.numbers.exact import rational_of_float
+
+pytestmark = pytest.mark.usefixtures("seeded")
+ASKED = {"confidence": 0.9, "sampling": True}
+TABLE = dp.records(columns=2)
+PAIR = dp.records(columns=2, size=2, metric=dp.ChangeOneDistance())
+HALF = 2**-0.5
+NONE = np.empty((0, 2))
+ADDED, ADDED_DIAGONALLY = (NONE, np.array([[1.0, 0.0]])), (NONE, np.array([[HALF, HALF]]))
+TURNED = np.array([[0.0, 0.0], [1.0, 0.0]]), np.array([[0.0, 0.0], [-1.0, 0.0]])
+RHO, EPSILON = {"rho": 1}, {"epsilon": 2}
+SPILL = {"epsilon": 1, "delta": 0.01}
+CASES = {
+    "gaussian_mean": (
+        TABLE,
+        lambda **b: dp.estimators.gaussian_mean(1, **b, **ASKED),
+        RHO,
+        ADDED,
+        1500,
+    ),
+    "gaussian_mean, replaced": (
+        PAIR,
+        lambda **b: dp.estimators.gaussian_mean(1, **b, **ASKED),
+        RHO,
+        TURNED,
+        1500,
+    ),
+    "laplace_mean": (
+        TABLE,
+        lambda **b: dp.estimators.laplace_mean(1, **b, **ASKED),
+        EPSILON,
+        ADDED_DIAGONALLY,
+        3000,
+    ),
+    "l2_mechanism_mean": (
+        TABLE,
+        lambda **b: dp.estimators.l2_mechanism_mean(1, **b, **ASKED),
+        EPSILON,
+        ADDED,
+        3000,
+    ),
+    "l2_mechanism_mean, replaced": (
+        PAIR,
+        lambda **b: dp.estimators.l2_mechanism_mean(1, **b, **ASKED),
+        EPSILON,
+        TURNED,
+        3000,
+    ),
+    "simplex_vector_mean": (
+        TABLE,
+        lambda **b: dp.estimators.simplex_vector_mean(1, **b, **ASKED),
+        EPSILON,
+        ADDED,
+        2500,
+    ),
+    "simplex_vector_mean, spill": (
+        TABLE,
+        lambda **b: dp.estimators.simplex_vector_mean(1, **b, **ASKED),
+        SPILL,
+        ADDED,
+        1500,
+    ),
+    "weighted_mean": (
+        TABLE,
+        lambda **b: dp.estimators.weighted_mean(0, 1, most=1, **b, **ASKED),
+        EPSILON,
+        (NONE, np.array([[1.0, 1.0]])),
+        3000,
+    ),
+}
+"""A space, an estimator, its budget, neighbours, and how many releases find half the noise."""
+HALF_THE_NOISE = {"rho": {"rho": 4}, "epsilon": {"epsilon": 4}, "epsilon, delta": {"rho": 2}}
+
+
+@pytest.fixture(autouse=True)
+def as_released(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A release is what it would be read from."""
+
+    def raw(self, space, rows, noisy, vector, totals):
+        squares = rows >> dp.square() >> dp.sum() >> self.for_squares.noise()
+        return compose(noisy, squares).bind(space)
+
+    monkeypatch.setattr(Request, "of_columns", raw)
+    monkeypatch.setattr(Request, "as_estimate", lambda _, found: found)
+    monkeypatch.setattr(_Weighted, "read", lambda _, sums: sums)
+    monkeypatch.setattr(_Weighted, "sampled", lambda *given: given[-1])
+
+
+def flat(release: Any) -> np.ndarray:
+    if type(release) is tuple:
+        return np.concatenate([flat(part) for part in release])
+    return np.atleast_1d(np.asarray(release, dtype=float))
+
+
+class Score:
+    """How much more likely a release is under the second dataset, from releases of its own."""
+
+    def __init__(self, pipeline: dp.Measurement, pair: Any, pure: bool) -> None:
+        drawn = [np.array([flat(pipeline(data)) for _ in range(300)]) for data in pair]
+        self.first, self.second = (np.median(each, axis=0) for each in drawn)
+        both = zip(drawn, (self.first, self.second), strict=True)
+        self.size = sum(np.abs(each - middle).mean(axis=0) / 2 for each, middle in both)
+        self.pure = pure
+
+    def __call__(self, release: Any) -> float:
+        found = flat(release)
+        if self.pure:
+            nearer = np.abs(found - self.first) - np.abs(found - self.second)
+            return float((nearer / self.size).sum())
+        return float((found * (self.second - self.first) / self.size**2).sum())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_columns(name, falsely):
+    """Nothing is found, with probability 2e-7 of it by chance; half the noise would be."""
+    space, make, budget, pair, releases = CASES[name]
+    honest, less = space >> make(**budget), space >> make(**HALF_THE_NOISE[", ".join(budget)])
+    false = falsely(honest, less)
+    pure = list(budget) == ["epsilon"]
+    dp.audit(honest, *pair, releases=releases, score=Score(honest, pair, pure))
+    with pytest.raises(AssertionError, match="at least"):
+        dp.audit(false, *pair, releases=releases, score=Score(false, pair, pure))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_loss_is_what_was_given(name):
+    space, make, budget, *_ = CASES[name]
+    exactly = tuple(map(rational_of_float, map(float, budget.values())))
+    found = (space >> make(**budget)).loss(1)
+    assert (found if type(found) is tuple else (found,)) == exactly

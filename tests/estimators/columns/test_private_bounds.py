@@ -1,0 +1,124 @@
+"""private_bounds: what they cost, what they hold, and on what data."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.estimators.parts.bounds_search import FARTHEST
+from opendp_lite.estimators.parts.budget import budget_of
+
+pytestmark = pytest.mark.usefixtures("seeded")
+ROWS = 3000
+SPACES = {
+    "added": dp.records(),
+    "replaced": dp.records(size=ROWS, metric=dp.ChangeOneDistance()),
+}
+LOSSES = ({"rho": 0.1}, {"rho": 2}, {"epsilon": 2}, {"epsilon": 1, "delta": 1e-6})
+WILD = [0.0, -0.0, np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, -1e-310, 1.0]
+
+
+@pytest.mark.parametrize("where", SPACES)
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_what_is_asked_is_what_is_paid(paid, where, loss):
+    """No more than the budget by the prices of the queries, nearly all of it, and no refusal."""
+    whole = budget_of("here", **loss).with_choices().amount
+    bound = SPACES[where] >> dp.private_bounds(0.9, **loss)
+    random = np.random.default_rng(1)
+    for table in (random.normal(5, 1, ROWS), np.full(ROWS, np.nan), random.choice(WILD, ROWS)):
+        paid.clear()
+        bound(table)
+        assert sum(paid) <= whole
+        if where == "replaced":
+            assert sum(paid) > whole * Fraction(999, 1000)
+
+
+def test_audits_find_nothing():
+    """Each would fail in 1e-7 of tests."""
+    half = np.repeat([-10.0, 10.0], 300)
+    bounds = dp.private_bounds(0.9, rho=0.5)
+    dp.audit(bounds, half, np.append(half, 1e9), releases=100)
+    dp.audit(bounds, half[:3], half[:2], releases=100)
+    moved = half.copy()
+    moved[0] = 10.0
+    space = dp.records(size=600, metric=dp.ChangeOneDistance())
+    dp.audit(space >> bounds, half, moved, releases=100)
+
+
+LAWS = {
+    "normal": lambda g, n: g.normal(50, 10, n),
+    "far away": lambda g, n: g.normal(1e6, 1, n),
+    "lognormal": lambda g, n: g.lognormal(0, 1, n),
+    "bits": lambda g, n: (g.random(n) < 0.3).astype(float),
+    "90 % zeros": lambda g, n: np.where(g.random(n) < 0.9, 0, g.exponential(10, n)),
+    "huge": lambda g, n: g.normal(0, 1e80, n),
+    "equal": lambda g, n: np.full(n, 42.0),
+}
+
+
+@pytest.mark.parametrize("share", [0.99, 0.8])
+@pytest.mark.parametrize("name", LAWS)
+def test_most_values_are_within(name, share):
+    """At least about as many as asked, and not many more where values are spread."""
+    data = LAWS[name](np.random.default_rng(2), 20_000)
+    for seed in range(15):
+        lower, upper = dp.private_bounds(share, rho=0.1).insecure_release(data, seed).value
+        held = np.mean((data >= lower) & (data <= upper))
+        assert share - 0.01 <= held
+        if name in ("normal", "far away", "lognormal", "huge"):
+            assert held <= share + 0.4 * (1 - share) + 0.03
+            assert upper - lower < 1.3 * np.diff(
+                np.quantile(data, [(1 - share) / 2, (1 + share) / 2])
+            )
+
+
+def test_a_pair_for_each_column():
+    data = np.random.default_rng(3).normal([0, 1e6, 5], [1, 10, 1e-5], (20_000, 3))
+    space = dp.records(columns=["a", "b", "c"])
+    lower, upper = (space >> dp.private_bounds(0.95, rho=0.3))(data)
+    assert lower.shape == upper.shape == (3,)
+    held = np.mean((data >= lower) & (data <= upper), axis=0)
+    assert (held > 0.94).all()
+    (space >> dp.clamp(lower, upper) >> dp.sum()).map(1)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_any_data(loss):
+    random = np.random.default_rng(4)
+    tables = [
+        [],
+        [7.0],
+        *(np.full(ROWS, value) for value in (0.0, np.nan, np.inf, -np.inf, 5e-324, 1e308)),
+        random.choice(WILD, ROWS),
+    ]
+    for table in tables:
+        found = dp.private_bounds(0.9, **loss)(table)
+        assert type(found) is tuple
+        assert [type(each) for each in found] == [float, float]
+        assert np.isfinite(found).all()
+        assert found[0] < found[1]
+
+
+def test_too_few_rows():
+    assert dp.private_bounds(0.9, rho=0.1)([1.0, 2.0]) == (-FARTHEST, FARTHEST)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: dp.private_bounds(99, rho=1), "share"),
+        (lambda: dp.private_bounds(0, rho=1), "share"),
+        (
+            lambda: (
+                dp.records(size=9, metric=dp.ChangeOneDistance()) >> dp.private_bounds(0.9, rho=1)
+            ),
+            "9 rows are too few",
+        ),
+    ],
+)
+def test_refusals(make, words):
+    with pytest.raises(dp.OpenDPLiteError, match=words):
+        make().map(1)

@@ -1,0 +1,336 @@
+"""What means of one column cost: exactly, as rational numbers, and how it is divided."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import partial
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.estimators.parts.budget import budget_of, concentrate
+from opendp_lite.estimators.parts.request import BoundedColumn, Request, Scenario
+
+module = import_module("opendp_lite.estimators.means.recentred_mean")
+REPLACE = dp.ChangeOneDistance()
+THIRD = Fraction(1, 3)
+WILD = [0.0, -0.0, 1.0, -1.0, 0.5, 1e-300, -5e-324, 1e10, -1e10, 1e308, -1e308]
+FIRSTS = (Fraction(1, 10), Fraction(1, 10**9), 1 - Fraction(1, 10**9), THIRD)
+
+
+@pytest.mark.parametrize("first", FIRSTS, ids=str)
+@pytest.mark.parametrize("rho", [THIRD, Fraction(1, 10**30), Fraction(10**30)], ids=str)
+@pytest.mark.parametrize("bounds", [(-3, 4), (0, 1e-90), (-1e90, 1)], ids=str)
+def test_both_rounds_of_a_recentred_mean_cost_rho(first, rho, bounds):
+    """For any first release; of a round neither the sum nor the count gets all or nothing."""
+    plan = module._Recentred(BoundedColumn.between(*bounds, "here"), concentrate(rho), 1.0, first)
+    pilot = plan.pilot()
+    random = np.random.default_rng(1).normal(0, 100, (40, 2))
+    with np.errstate(all="ignore"):
+        for total, rows in [*random, *((a, b) for a in WILD for b in WILD)]:
+            found = plan.parts(total * float(plan.column.half), rows, pilot)
+            rest = plan.main_round(int(found))
+            costs = pilot.of_total, pilot.of_rows, rest.of_total, rest.of_rows
+            assert all(type(each) is Fraction and each > 0 for each in costs)
+            assert pilot.of_total + pilot.of_rows == rho * first
+            assert sum(costs) == rho
+            assert Fraction(1, 128) <= rest.of_total / (rho * (1 - first)) <= Fraction(127, 128)
+
+
+def test_the_second_round_follows_the_first():
+    """With many rows the sum gets what is best for the mean found: h / (h + D) of everything."""
+    plan = module._Recentred(
+        BoundedColumn.between(-1, 1, "here"), concentrate(Fraction(1, 2)), 1.0, Fraction(1, 10)
+    )
+    for mean in (0.0, 0.25, 0.5, -0.5, 1.0, -1.0):
+        rest = plan.main_round(int(plan.parts(1e6 * mean, 1e6, plan.pilot())))
+        share = (plan.pilot().of_total + rest.of_total) / Fraction(1, 2)
+        expected = min(1 / (1 + abs(mean)), 0.965)
+        assert float(share) == pytest.approx(expected, abs=1 / 128)
+    nothing = plan.main_round(int(plan.parts(0.0, 0.0, plan.pilot())))
+    assert float(nothing.of_total / plan.rho) == pytest.approx(0.57, abs=0.02)
+
+
+def test_what_is_asked_of_the_noise_is_what_is_paid(monkeypatch):
+    """Each Gaussian that a release is made of, by its own loss for one row."""
+    paid = []
+
+    def spied(rho):
+        mechanism = dp.gaussian(rho=rho)
+
+        class Spy:
+            def bind(self, space):
+                measurement = mechanism.bind(space)
+                paid.append(Fraction(measurement.privacy_map(space.unit)))
+                return measurement
+
+        return Spy()
+
+    monkeypatch.setattr(module, "gaussian", spied)
+    for place, data in enumerate([[], [4.0] * 50, [-3.0, 4.0] * 30, [np.nan]]):
+        # Each of its own: what is bound once is kept, with the noises that it was made with.
+        rho = THIRD / (place + 1)
+        bound = dp.estimators.recentred_mean(-3, 4, rho=rho).bound
+        first = paid[-2:]
+        paid.clear()
+        bound(data)
+        assert len(paid) == 2
+        assert all(each > 0 for each in paid)
+        assert sum(first + paid) == rho
+        assert sum(first) == rho / 10
+
+
+BOTH = {
+    "mean": dp.mean,
+    "simplex_mean": dp.estimators.simplex_mean,
+    "simplex_mean, extra count": partial(dp.estimators.simplex_mean, extra_count=0.2),
+    "centered_mean": dp.estimators.centered_mean,
+    "plug_in_mean": dp.estimators.plug_in_mean,
+    "resized_mean": dp.estimators.resized_mean,
+    "known_size_mean": dp.estimators.known_size_mean,
+}
+
+
+def bound(name: str, make, **asked) -> dp.Measurement:
+    space = dp.records(size=9, metric=REPLACE) if name == "known_size_mean" else dp.records()
+    return space >> make(-3, 4, **asked)
+
+
+def test_epsilon_and_delta_are_those_of_one_gaussian():
+    """All noises together have the curve of one Gaussian: no looser composition is paid for."""
+    for name in ("mean", "simplex_mean", "centered_mean", "resized_mean"):
+        approximate = bound(name, BOTH[name], epsilon=1, delta=1e-6)
+        alone = dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(epsilon=1, delta=1e-6)
+        for delta in (1e-3, 1e-6, 1e-9):
+            expected = alone.bound.epsilon(delta)
+            assert approximate.epsilon(delta) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "loss", [{"rho": THIRD}, {"epsilon": THIRD}, {"epsilon": 1, "delta": 1e-6}], ids=str
+)
+def test_sampling_takes_a_twentieth(loss):
+    whole = budget_of("here", loss.get("rho"), loss.get("epsilon"), loss.get("delta"))
+    parts = [Request.of("here", *each, **loss).budget for each in ((None, False), (0.9, 0))]
+    assert [each.amount for each in parts] == [whole.amount, whole.amount]
+    asked = Request.of("here", 0.9, True, **loss)
+    assert asked.budget.amount == whole.amount * Fraction(19, 20)
+    assert asked.for_squares.amount == whole.amount / 20
+
+
+def test_a_sampling_mean_has_the_noise_of_what_is_left():
+    truth = Scenario(30, 1.0)
+    for name, make in BOTH.items():
+        for loss in ({"rho": Fraction(1, 2)}, {"epsilon": 1}):
+            sampling = bound(name, make, **loss, confidence=0.9, sampling=True)
+            left = {key: value * Fraction(19, 20) for key, value in loss.items()}
+            readings = [
+                each.facts.simulate(truth, 50, np.random.default_rng(4))
+                for each in (sampling, bound(name, make, **left))
+            ]
+            assert np.array_equal(readings[0].total, readings[1].total)
+            assert np.array_equal(readings[0].rows, readings[1].rows)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "mean", "plug_in", "center", "simplex", "resize"),
+    [
+        ((0, 100), 50.0, (6.325, 1.581), (4.243, 1.118), (2.0, 0.7071), (5.657, 1.414)),
+        ((-6.43, 6.43), 1.65, (0.550, 0.1450), (0.550, 0.1450), (0.2655, 0.0939), None),
+        ((-5, 5), 0.0, (0.4243, 0.1118), (0.4243, 0.1118), (0.2, 0.0707), None),
+    ],
+)
+def test_published_shares_come_to_the_published_errors(
+    bounds, mean, plug_in, center, simplex, resize
+):
+    """docs/errata.md, section 2: 100 rows, epsilon or rho of 1/2, to first order."""
+    makes = {
+        dp.estimators.plug_in_mean: plug_in,
+        dp.estimators.centered_mean: center,
+        dp.estimators.simplex_mean: simplex,
+    }
+    for make, expected in makes.items():
+        for loss, error in zip(({"epsilon": 0.5}, {"rho": 0.5}), expected, strict=True):
+            estimator = make(*bounds, **loss).bound
+            quotient = estimator.facts.simulate(
+                Scenario(100, mean), 1, np.random.default_rng(0)
+            ).ratio
+            found = quotient.errors.deviation(np.array(mean - quotient.about)) / 100
+            assert float(found) == pytest.approx(error, rel=2e-3)
+    for loss, error in zip(({"epsilon": 0.5}, {"rho": 0.5}), resize or (), strict=False):
+        estimator = dp.estimators.resized_mean(*bounds, **loss)
+        assert dp.expected_error(estimator, 100, mean) == pytest.approx(error, rel=0.03)
+
+
+def test_the_published_splits():
+    """Var(sum) = width^2 Var(count), exactly."""
+    rho, epsilon = budget_of("here", rho=1).family, budget_of("here", epsilon=1).family
+    assert rho.even_share(Fraction(100), Fraction(100)) == Fraction(1, 2)
+    assert rho.even_share(Fraction(50), Fraction(100)) == Fraction(1, 5)
+    assert epsilon.even_share(Fraction(100), Fraction(100)) == Fraction(1, 2)
+    assert epsilon.even_share(Fraction(50), Fraction(100)) == Fraction(1, 3)
+    for name in ("plug_in_mean", "centered_mean"):
+        for loss in ({"rho": 0.3}, {"epsilon": 0.3}):
+            estimator = BOTH[name](20, 100, **loss).bound
+            errors = estimator.facts.simulate(
+                Scenario(9, 30), 1, np.random.default_rng(0)
+            ).ratio.errors
+            assert errors.total_deviation == pytest.approx(80 * errors.rows_deviation, rel=1e-12)
+
+
+def test_the_share_for_a_guess_is_the_best():
+    """Of all shares in fiftieths, for the error to first order."""
+    shares = [Fraction(i, 50) for i in range(1, 50)]
+
+    def off(estimator, mean):
+        reading = estimator.bound.facts.simulate(Scenario(9, mean), 1, np.random.default_rng(0))
+        return float(reading.ratio.errors.deviation(np.array(mean - reading.ratio.about)))
+
+    for name in ("plug_in_mean", "centered_mean"):
+        make = partial(BOTH[name], -3, 7)
+        for loss in ({"rho": 0.3}, {"epsilon": 0.3}):
+            for guess in (-3, 2.5):
+                least = min(off(make(share=each, **loss), guess) for each in shares)
+                assert off(make(guess=guess, **loss), guess) <= least * (1 + 1e-9) + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: dp.mean(5, 5, rho=1), "mean: lower must be below upper, got 5, 5; they are equal"),
+        (
+            lambda: dp.estimators.centered_mean(6, 5, rho=1),
+            "centered_mean: lower .* got 6, 5; swap them",
+        ),
+        (lambda: dp.mean(0, 1), "rho"),
+        (lambda: dp.mean(0, 1, rho=1, epsilon=1), "rho"),
+        (lambda: dp.mean(0, 1, rho=0), "mean: rho must be above 0"),
+        (lambda: dp.mean(0, 1, epsilon=-1), "mean: epsilon must be above 0"),
+        (lambda: dp.mean(0, 1, delta=1e-6), "delta goes with epsilon, which is missing"),
+        (lambda: dp.mean(0, 1, epsilon=1, delta=0), "mean: delta"),
+        (lambda: dp.mean(0, 1, epsilon=1, delta=1), "mean: delta"),
+        (lambda: dp.mean(0, 1, rho=1, confidence=1), "mean: confidence must be between 0 and 1"),
+        (lambda: dp.mean(0, 1, rho=1, confidence=95), "mean: confidence must be between 0 and 1"),
+        (lambda: dp.mean(0, 1, rho=1, sampling=True), "widens an interval; add confidence=0.95"),
+        (lambda: dp.mean(float("nan"), 1, rho=1), "mean: lower"),
+        (lambda: dp.estimators.recentred_mean(0, 1, epsilon=1), "needs Gaussian noise.*joint_mean"),
+        (
+            lambda: dp.estimators.recentred_mean(0, 1, rho=1, first=0),
+            "recentred_mean: first must be between",
+        ),
+        (
+            lambda: dp.estimators.recentred_mean(0, 1, rho=1, first=1),
+            "recentred_mean: first must be between",
+        ),
+        (
+            lambda: dp.estimators.joint_mean(0, 1, epsilon=1, stretch=-1),
+            "stretch is at least 0, got -1",
+        ),
+        (lambda: dp.estimators.joint_mean(0, 1, epsilon=0), "joint_mean: epsilon must be above 0"),
+        (
+            lambda: dp.estimators.simplex_mean(0, 1, rho=1, extra_count=1),
+            "share of the budget, from 0 to below",
+        ),
+        (lambda: dp.estimators.simplex_mean(0, 1, rho=1, extra_count=-0.1), "got -0.1"),
+        (
+            lambda: dp.estimators.centered_mean(0, 1, rho=1, share=0),
+            "centered_mean: share must be between",
+        ),
+        (
+            lambda: dp.estimators.plug_in_mean(0, 1, rho=1, share=1),
+            "plug_in_mean: share must be between",
+        ),
+        (lambda: dp.estimators.plug_in_mean(0, 1, rho=1, share=0.5, guess=0.5), "give one of them"),
+        (
+            lambda: dp.estimators.centered_mean(0, 1, rho=1, guess=2),
+            "guess must lie in the bounds .* got 2",
+        ),
+        (
+            lambda: dp.estimators.resized_mean(0, 1, rho=1, fill=-1),
+            "fill must lie in the bounds .* got -1",
+        ),
+        (
+            lambda: dp.estimators.resized_mean(0, 1, rho=1, share=1),
+            "resized_mean: share must be between",
+        ),
+        (
+            lambda: dp.estimators.resized_mean(0, 1, epsilon=1e-7),
+            r"noise of about 2e\+07, .* use mean\(\)",
+        ),
+        (lambda: dp.mean(0, 1, rho=1e-31), "mean: rho must lie between 1e-30 and 1e30, got 1e-31"),
+        (lambda: dp.mean(0, 1, epsilon=1e31), "mean: epsilon must lie between"),
+        (lambda: dp.mean(0, 1, epsilon=5e-324), "mean: epsilon must lie between"),
+        (lambda: dp.mean(0, 1, rho=Fraction(10**400)), "mean: rho must lie between"),
+    ],
+)
+def test_parameters_that_no_space_could_mend(make, words):
+    with pytest.raises(dp.ParameterError, match=words):
+        make().map(1)
+
+
+PRIVATE = [name for name in BOTH if name not in ("mean", "known_size_mean")]
+
+
+@pytest.mark.parametrize("name", ["recentred_mean", "joint_mean", *PRIVATE])
+def test_a_public_number_of_rows_is_sent_to_the_sized_mean(name):
+    makes = {
+        "recentred_mean": dp.estimators.recentred_mean,
+        "joint_mean": dp.estimators.joint_mean,
+        **BOTH,
+    }
+    loss = {"epsilon": 1} if name == "joint_mean" else {"rho": 1}
+    with pytest.raises(dp.SpaceError, match=r"public, size=9: use known_size_mean\(\)"):
+        dp.records(size=9, metric=REPLACE) >> makes[name](0, 1, **loss)
+
+
+def test_other_spaces_that_are_refused():
+    with pytest.raises(dp.SpaceError, match=r"known_size_mean.*ChangeOneDistance"):
+        dp.records() >> dp.estimators.known_size_mean(0, 1, rho=1)
+    for make in (
+        dp.mean,
+        dp.estimators.recentred_mean,
+        dp.estimators.simplex_mean,
+        dp.estimators.resized_mean,
+    ):
+        with pytest.raises(dp.SpaceError, match=r"one column, the rows have 3. Put select\(\)"):
+            dp.records(columns=3) >> make(0, 1, rho=1)
+
+
+@pytest.mark.parametrize("bounds", [(-1e100, 1e100), (0, 1e-100)], ids=str)
+@pytest.mark.parametrize("loss", [1e-30, 1e30])
+def test_budgets_at_the_ends_release_numbers(bounds, loss):
+    """Below 1e-300 a share of the second round was NaN, and a square beyond floats."""
+    makes = dict(
+        BOTH, recentred_mean=dp.estimators.recentred_mean, joint_mean=dp.estimators.joint_mean
+    )
+    for name, make in makes.items():
+        for kind in ("rho", "epsilon"):
+            wrong = ("recentred_mean", "epsilon"), ("joint_mean", "rho")
+            if (name, kind) in wrong or name == "resized_mean":
+                continue
+            space = (
+                dp.records(size=2, metric=REPLACE) if name == "known_size_mean" else dp.records()
+            )
+            found = (space >> make(*bounds, **{kind: loss}, confidence=0.9))([0.5, 1e100])
+            ends = found.interval
+            assert np.isfinite([found.rows, found.standard_error]).all()
+            assert bounds[0] <= ends[0] <= found.value <= ends[1] <= bounds[1]
+
+
+def test_a_mean_says_which_was_chosen():
+    sized = dp.records(size=9, metric=REPLACE)
+    chosen = {
+        "the estimator is recentred_mean: ": dp.mean(0, 1, rho=1).explain(),
+        "the estimator is joint_mean: ": dp.mean(0, 1, epsilon=1).explain(),
+        "the estimator is known_size_mean: ": (sized >> dp.mean(0, 1, epsilon=1)).explain(),
+    }
+    assert all(words in text for words, text in chosen.items())
+    assert "the estimator is recentred_mean: " in dp.mean(0, 1, epsilon=1, delta=1e-6).explain()
+    for make, other, loss in (
+        (dp.mean, dp.estimators.recentred_mean, {"rho": 0.2}),
+        (dp.mean, dp.estimators.joint_mean, {"epsilon": 0.2}),
+    ):
+        values = [each(0, 9, **loss).insecure_release([4.0] * 9, 3).value for each in (make, other)]
+        assert values[0] == values[1]

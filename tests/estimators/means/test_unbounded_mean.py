@@ -1,0 +1,565 @@
+"""unbounded_mean, which mean is without bounds: its loss, its error, and any data."""
+
+from __future__ import annotations
+
+import csv
+import re
+from fractions import Fraction
+from math import sqrt
+from pathlib import Path
+
+import attrs
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import ndtr
+from scipy.stats import gamma
+
+import opendp_lite as dp
+from opendp_lite.estimators.means import unbounded_mean as module
+from opendp_lite.estimators.means.tail import Tail, cheapest
+from opendp_lite.estimators.parts.bounds_search import FARTHEST, LAPLACE, NORMAL, SearchPlan, Side
+from opendp_lite.estimators.parts.budget import budget_of, concentrated_loss
+from opendp_lite.measures.profile import ConcentratedProfile
+
+pytestmark = pytest.mark.usefixtures("seeded")
+unbounded = dp.estimators.unbounded_mean
+ROWS = 2000
+SIZED = dp.records(size=ROWS, metric=dp.ChangeOneDistance())
+SPACES = {"added": dp.records(), "replaced": SIZED}
+ASKED = ({}, {"confidence": 0.9}, {"confidence": 0.9, "sampling": True})
+LOSSES = ({"rho": 0.1}, {"rho": 2}, {"epsilon": 2}, {"epsilon": 1, "delta": 1e-6})
+WILD = [0.0, -0.0, np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, -1e-310, 1.0]
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 1000), Fraction(1), Fraction(20)], ids=str)
+@pytest.mark.parametrize("delta", [Fraction(1, 10**9), Fraction(1, 100)], ids=str)
+def test_epsilon_and_delta_are_met_by_the_zcdp_curve(epsilon, delta):
+    """Choices have no Gaussian curve; a hundredth more would not be met."""
+    rho = concentrated_loss(epsilon, delta)
+    assert ConcentratedProfile(rho).delta(epsilon) <= delta
+    assert ConcentratedProfile(rho * 101 / 100).delta(epsilon) > delta
+    assert rho < budget_of("here", epsilon=epsilon, delta=delta).amount
+
+
+def tables(rows: int) -> list[np.ndarray]:
+    random = np.random.default_rng(rows)
+    return [
+        random.normal(50, 10, rows),
+        (random.random(rows) < 0.3).astype(float),
+        np.full(rows, 42.0),
+        np.full(rows, np.nan),
+        random.choice(WILD, rows),
+        random.choice([-1.0, 1.0], rows) * np.inf,
+    ]
+
+
+@pytest.mark.parametrize("where", SPACES)
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_what_is_asked_is_what_is_paid(paid, where, loss):
+    """By the prices of the queries, on any data: all of the budget, and no refusal."""
+    whole = budget_of("here", **loss).with_choices().amount
+    for asked in ASKED[:2]:
+        bound = SPACES[where] >> unbounded(**loss, **asked)
+        for table in tables(ROWS):
+            paid.clear()
+            bound(table)
+            left_out = where == "added" and np.isnan(table).all()
+            assert sum(paid) <= whole if left_out else sum(paid) == whole
+
+
+@pytest.mark.parametrize("where", SPACES)
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_what_a_run_may_ask_leaves_something(where, loss):
+    """For every number of rows that a count may come to."""
+    budget = budget_of("here", **loss).with_choices()
+    plan = SearchPlan.of(SPACES[where], budget)
+    for rows in np.geomspace(1, 1e30, 4000):
+        if plan.succeeds(rows):
+            each = module._Planned(plan, rows)
+            shares = (
+                plan.for_count,
+                plan.for_median(rows),
+                each.first,
+                max(each.again + each.last, each.tails),
+            )
+            assert all(0 <= share < 1 for share in shares)
+            assert sum(shares) < 0.95
+
+
+def test_audits_find_nothing():
+    """A row far out, and one where the median jumps; each would fail in 1e-7 of tests."""
+    half = np.repeat([-10.0, 10.0], 200)
+    pairs = [
+        (half, np.append(half, 10.0)),
+        (half[:2], half[:3]),
+    ]
+    for data, other in pairs:
+        dp.audit(dp.mean(rho=0.5), data, other, releases=100)
+    space = dp.records(size=400, metric=dp.ChangeOneDistance())
+    moved = half.copy()
+    moved[0] = 10.0
+    for loss in ({"rho": 0.5}, {"epsilon": 4}):
+        dp.audit(space >> unbounded(**loss), half, moved, releases=100)
+
+
+def error(pipeline, data: np.ndarray, runs: int) -> float:
+    truth = float(np.mean(data))
+    found = [pipeline.insecure_release(data, seed).value - truth for seed in range(runs)]
+    return sqrt(np.mean(np.square(found)))
+
+
+def visits() -> np.ndarray:
+    page = Path(__file__).parents[3] / "docs/data/rand_hie.csv"
+    with page.open() as file:
+        return np.array([float(row["mdvis"]) for row in csv.DictReader(file)])
+
+
+def test_the_error_on_doctor_visits():
+    """The best bounds in hindsight err by about 0.003, bounds 100 times too wide by more than 1."""
+    assert error(dp.mean(rho=0.5), visits(), 60) < 0.008
+
+
+RANDOM = np.random.default_rng(3)
+KNOWN = {
+    "far from 0": (RANDOM.normal(1e6, 1, 10_000), 3.5),
+    "far below 0, wide": (RANDOM.normal(-5e20, 1e19, 10_000), 3.5e19),
+    "bits": ((RANDOM.random(10_000) < 0.3).astype(float), 0.7),
+    "from 1 to 5": (RANDOM.integers(1, 6, 10_000).astype(float), 2.0),
+    "90 % zeros": (np.where(RANDOM.random(10_000) < 0.9, 0, RANDOM.exponential(10, 10_000)), 60.0),
+    "tiny": (RANDOM.normal(0, 1e-60, 10_000), 3.5e-60),
+}
+"""Numbers, and about the distance of the best bounds from the mean."""
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_errors_are_near_those_of_the_best_bounds(name):
+    """A good half more than noise at these bounds; where rows are replaced it is twice that."""
+    data, reach = KNOWN[name]
+    sized = dp.records(size=len(data), metric=dp.ChangeOneDistance())
+    noise = reach / (len(data) * sqrt(2 * 0.5))
+    assert 0.5 * noise < error(dp.mean(rho=0.5), data, 40) < 2.2 * noise
+    assert 0.5 * noise < error(sized >> dp.mean(rho=0.5), data, 40) < 4.4 * noise
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_no_run_is_far_off(loss):
+    """Also with few rows: a wrong bound would be off by many deviations."""
+    rows = 600 if "rho" in loss else 3000
+    data = np.random.default_rng(4).normal(50, 10, rows)
+    assert all(
+        abs(dp.mean(**loss).insecure_release(data, seed).value - data.mean()) < 5
+        for seed in range(60)
+    )
+
+
+def test_equal_values_come_out_as_they_are():
+    for value in (0.0, 42.0, -1e50, 0.1):
+        found = dp.mean(rho=0.1).insecure_release(np.full(ROWS, value), 1).value
+        assert abs(found - value) <= 1e-9 * abs(value) + 1e-70
+
+
+@pytest.mark.parametrize("sampling", [False, True])
+def test_intervals_hold_the_mean_where_nothing_is_clipped(sampling):
+    """In 95 % of 80 releases; fewer than 64 would be found in 1e-6 of tests."""
+    data = (np.random.default_rng(2).random(ROWS) < 0.3).astype(float)
+    mean = dp.mean(rho=0.1, confidence=0.95, sampling=sampling)
+    found = [mean.insecure_release(data, seed).value for seed in range(80)]
+    held = sum(each.interval[0] <= data.mean() <= each.interval[1] for each in found)
+    assert held >= 64
+    widths = [each.interval[1] - each.interval[0] for each in found]
+    assert 0.003 < np.median(widths) < (0.06 if sampling else 0.02)
+
+
+def check(release: object, asked: dict) -> None:
+    if not asked:
+        assert type(release) is float
+        assert np.isfinite(release)
+        return
+    assert type(release) is dp.Estimate
+    numbers = release.value, release.standard_error, *release.interval, release.rows
+    assert all(type(each) in (float, int) and np.isfinite(each) for each in numbers)
+    assert release.interval[0] <= release.value <= release.interval[1]
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_any_data(loss):
+    for turn, asked in enumerate(ASKED):
+        for table in tables(ROWS)[turn % 2 :: 2]:
+            for space in SPACES.values():
+                check((space >> unbounded(**loss, **asked))(table), asked)
+        for few in ([], [7.0], [np.inf] * 40, WILD * 6):
+            check(dp.mean(**loss, **asked)(few), asked)
+
+
+def test_too_few_rows():
+    """Some for a median, none for anything: documented, and the interval says it."""
+    some = dp.mean(rho=0.1, confidence=0.9).insecure_release(np.full(200, 7.0), 1).value
+    assert some.value == 7.0
+    none = dp.mean(rho=0.1, confidence=0.9).insecure_release([7.0] * 3, 1).value
+    assert none.value == 0.0
+    for each in (some, none):
+        assert each.interval == (-FARTHEST, FARTHEST)
+        assert each.standard_error == FARTHEST
+        assert each.too_few
+        assert f"too few rows, about {each.rows:.0f}" in str(each)
+    enough = dp.mean(rho=0.1, confidence=0.9).insecure_release(np.full(ROWS, 7.0), 1).value
+    assert not enough.too_few
+    assert all(dp.mean(epsilon=1).insecure_release([], seed).value == 0 for seed in range(100))
+
+
+@pytest.mark.parametrize("loss", [{"rho": 0.1}, {"epsilon": 2, "delta": 1e-6}], ids=str)
+def test_too_few_rows_of_a_public_number_have_a_median(paid, loss):
+    """It costs the whole budget, and the plan says beforehand what it is."""
+    values = np.append(np.full(280, 7.0), np.geomspace(8, 1e6, 20))
+    mean = dp.records(size=300, metric=dp.ChangeOneDistance()) >> unbounded(**loss, confidence=0.9)
+    text = mean.explain()
+    assert "the release is no mean: it is a median" in text
+    assert "300 rows are too few to find bounds in private with this budget" in text
+    assert "give bounds, or a budget about" in text
+    paid.clear()
+    found = mean.insecure_release(values, 1).value
+    assert sum(paid) == budget_of("here", **loss).with_choices().amount
+    assert found.value == 7.0
+    assert found.rows == 300
+    assert found.too_few
+    assert found.interval == (-FARTHEST, FARTHEST)
+
+
+@pytest.mark.parametrize("rows", [300, 20_000])
+def test_where_no_row_shows_how_far_values_reach_the_interval_says_it(rows):
+    """All equal, or a tenth of 300 rows unseen: a narrow interval would be a lie."""
+    mean = dp.mean(rho=0.1, confidence=0.9)
+    values = np.full(rows, 42.0)
+    if rows == 300:
+        values[:20] = np.geomspace(43, 4e6, 20)
+    for seed in range(5):
+        found = mean.insecure_release(values, seed).value
+        assert found.value == pytest.approx(42)
+        assert found.interval == (-FARTHEST, FARTHEST)
+        assert found.standard_error == FARTHEST
+
+
+def test_a_further_look_finds_few_rows_beside_many_equal_ones():
+    """30 of 300 rows were missed in a tenth of the runs, which then came to almost 0."""
+    random = np.random.default_rng(77)
+    values = np.where(random.random(300) < 0.9, 0.0, random.exponential(10, 300))
+    mean = dp.mean(rho=0.5)
+    assert all(mean.insecure_release(values, seed).value > 0.1 for seed in range(30))
+
+
+def test_a_look_at_blocks_finds_few_rows_of_a_public_number():
+    """They are spread over five doublings. A last look at doublings missed them in these runs."""
+    space = dp.records(size=300, metric=dp.ChangeOneDistance())
+    mean = space >> dp.mean(rho=0.5)
+    for seed in (2, 14, 22, 24, 32, 41, 44, 46, 48, 53):
+        random = np.random.default_rng(seed)
+        values = np.where(random.random(300) < 0.9, 0.0, random.exponential(10, 300))
+        assert mean.insecure_release(values, seed).value > 0.1
+
+
+def mostly_zeros(tables: int) -> np.ndarray:
+    """The last of so many tables of 1000 rows, of which about 900 are 0."""
+    random = np.random.default_rng(9)
+    found = np.zeros(0)
+    for _ in range(tables):
+        found = np.where(random.random(1000) < 0.9, 0.0, random.exponential(10, 1000))
+    return found
+
+
+@pytest.mark.parametrize(("tables", "seed"), [(11, 10), (4, 23)])
+def test_a_first_look_that_misses_the_last_rows_does_not_set_the_bounds(tables, seed):
+    """These were clipped to 16, which lost 0.25."""
+    values = mostly_zeros(tables)
+    found = dp.mean(rho=0.5).insecure_release(values, seed).value
+    assert abs(found - values.mean()) < 0.15
+
+
+@pytest.mark.parametrize("middle", [4.2e-28, -2.1e-61])
+def test_a_median_that_was_missed_is_found_out(monkeypatch, middle):
+    """All zeros are on one side of it. The other rows were clipped with them, which lost 0.9."""
+    monkeypatch.setattr(module.BoundsSearch, "middle", lambda *_: middle)
+    values = mostly_zeros(4)
+    space = dp.records(size=1000, metric=dp.ChangeOneDistance())
+    mean = space >> dp.mean(rho=0.1)
+    off = [mean.insecure_release(values, seed).value - values.mean() for seed in range(10)]
+    assert np.abs(off).max() < 0.7
+
+
+def test_rows_in_another_order_or_container_come_to_the_same():
+    rows = np.random.default_rng(5).normal(0, 3, ROWS).round(2)
+    bound = dp.mean(rho=1).bound
+    expected = bound.insecure_release(rows, seed=3).value
+    cut = dp.Blocks(lambda: iter(np.array_split(rows, 7)))
+    for data in (rows[::-1], rows.tolist(), cut, np.append(rows, [np.nan] * 9)):
+        assert bound.insecure_release(data, seed=3).value == expected
+
+
+def side(cells: list[float], deviation: float = 1.0, bits: int = 0) -> Side:
+    return Side(np.array(cells, dtype=np.float64), 0, bits, deviation, NORMAL)
+
+
+def test_the_last_cell_with_rows():
+    assert side([900, 50, 40, 5, 0, 1, -2, 0]).last() == 3
+    assert side([900, 0, 0, 2, 2, -2, 0, 1]).last() == 0
+    assert side([0, 4, 4, 4, 4, 2, 0, 0]).last() in (1, 2, 3, 4)
+    assert side([0, 0, 0, 6, 2, 0, 0, 0]).last() == 3
+
+
+@pytest.mark.parametrize("doubts", [NORMAL, LAPLACE], ids=["normal", "laplace"])
+def test_sums_of_cells_are_lifted_as_rarely_as_one_cell(doubts):
+    """By quadrature; sums of Laplace noises are differences of gamma variates."""
+
+    def lifted(width: int, deviations: float) -> float:
+        if doubts is NORMAL:
+            return ndtr(-deviations / sqrt(width))
+        over = deviations * sqrt(2)
+        both = quad(lambda y: gamma.pdf(y, width) * gamma.sf(over + y, width), 0, 60, epsabs=0)
+        return both[0]
+
+    one = lifted(1, doubts.anywhere)
+    for width, deviations in doubts.side_by_side.items():
+        assert lifted(width, deviations) == pytest.approx(one, rel=0.05)
+
+
+def test_rows_that_no_cell_shows_by_itself_are_seen_together():
+    """Four cells had to hold 24.8 deviations, twice what one has to."""
+    assert attrs.evolve(side([900, 5, 5, 5, 5, 0, 0, 0]), doubts=LAPLACE).last() == 4
+    assert attrs.evolve(side([900, 5, 5, 5, 1, 0, 0, 0]), doubts=LAPLACE).last() == 0
+
+
+def test_what_is_seen_is_enough_if_half_of_the_rows_are_on_either_side():
+    empty, held, spread = side([0, 2, -1, 0]), side([90, 2, -1, 0]), side([0, 2, 30, 1])
+    assert not module._show((empty, empty))
+    assert not module._show((empty, spread))
+    assert not module._show((spread, empty))
+    assert not module._show((held, held))
+    assert module._show((spread, spread))
+    assert module._show((held, attrs.evolve(spread, cells=np.array([90.0, 2, 30, 1]))))
+
+
+def test_two_looks_count_by_inverse_variances():
+    one, two = side([0, 10, 20], deviation=1.0), side([0, 20, 10], deviation=2.0)
+    both = one.together(two)
+    assert np.allclose(both.cells, [0, 12, 18])
+    assert both.deviation == pytest.approx(sqrt(0.8))
+    assert both.between(1, 2).cells.tolist() == both.cells[1:].tolist()
+    assert both.between(1, 2).end(1) == both.end(2) == 4.0
+
+
+def test_blocks_show_rows_that_cells_do_not():
+    cells, blocks = side([90, 0, 0, 0, 0, 6, 5, 4, 4, 0, 0, 0, 0]), side([90, 0, 19, 0], bits=-2)
+    cells, blocks = (attrs.evolve(each, deviation=2.0) for each in (cells, blocks))
+    assert cells.last() == 0
+    assert cells.with_blocks(blocks).last() == 7
+    assert blocks.end(2) == cells.end(8) == 256.0
+    shown = cells.with_blocks(blocks).between(2, 12)
+    assert shown.last() == 5
+    assert shown.end(5) == 2.0**7
+    empty = attrs.evolve(blocks, cells=np.array([90.0, 0, 0, 0]))
+    assert cells.with_blocks(empty).last() == 0
+
+
+def test_cells_and_blocks_agree_by_least_squares():
+    random = np.random.default_rng(4)
+    cells, blocks = side(random.normal(size=9) * 5, 3.0), side(random.normal(size=3) * 5, 2.0, -2)
+    found = cells.with_blocks(blocks)
+    sums = np.kron(np.eye(2), np.ones(4))
+    weighted = np.vstack([np.eye(8) / 3, sums / 2])
+    seen = np.append(cells.cells[1:] / 3, blocks.cells[1:] / 2)
+    assert np.allclose(found.cells[1:], np.linalg.lstsq(weighted, seen)[0])
+    assert found.cells[0] == cells.cells[0]
+    variances = np.diag(np.linalg.inv(weighted.T @ weighted))
+    assert np.allclose(variances, found.deviation**2)
+
+
+"""Distances; the counts below are in cells of 4 to a doubling, as ``bits=2`` cuts them."""
+
+
+def counted(beyond, rows: float, deviation: float, doubts=NORMAL) -> Side:
+    """What there is, without noise, of so many rows of a law, by its share beyond a distance."""
+    empty = Side(np.zeros(41), -4, 2, deviation, doubts)
+    return attrs.evolve(empty, cells=np.append(0.0, -rows * np.diff(beyond(empty.ends))))
+
+
+LAW = {
+    "exponential": (lambda x: np.exp(-x), lambda x: np.exp(-x)),
+    "normal": (
+        lambda x: 2 * ndtr(-x),
+        lambda x: 2 * (np.exp(-(x**2) / 2) / sqrt(2 * np.pi) - x * ndtr(-x)),
+    ),
+    "power 3": (lambda x: (1 + x) ** -3.0, lambda x: (1 + x) ** -2.0 / 2),
+}
+"""The share beyond a distance, and the mean of what lies beyond it."""
+
+
+@pytest.mark.parametrize("doubts", [NORMAL, LAPLACE], ids=["normal", "laplace"])
+@pytest.mark.parametrize("law", LAW)
+def test_what_clipping_costs_follows_the_tail(law, doubts):
+    """Within a factor of two where 20 of 10^5 rows lie beyond."""
+    beyond, lost = LAW[law]
+    found = Tail.of(counted(beyond, 1e5, 4.0, doubts), 1.0)
+    place = int(np.argmin(np.abs(beyond(found.ends) - 2e-4)))
+    true = 1e5 * lost(found.ends[place])
+    assert true / 2 < found.lost[place] < 2 * true
+    assert found.square[place] >= found.lost[place] ** 2
+
+
+def test_a_law_that_few_rows_follow_varies():
+    """What is lost has at least the variance of a Poisson number of exponential excesses."""
+    found = Tail.of(counted(LAW["exponential"][0], 1e5, 4.0), 1.0)
+    far = found.ends > 8
+    varies = found.square[far] - found.lost[far] ** 2
+    assert np.all(varies > 2 * 1e5 * np.exp(-found.ends[far]))
+
+
+def test_one_odd_cell_does_not_set_where_a_long_tail_is_clipped():
+    """A doubling of a lognormal tail that has half of its rows.
+
+    One law for the 60 deviations of rows that lie farthest clipped at 28.
+    """
+    side = counted(lambda x: ndtr(-np.log(1 + x)), 1e5, 2.9)
+    cells = side.cells.copy()
+    cells[33:37] *= 0.5
+    found = Tail.of(attrs.evolve(side, cells=cells), 64.0)
+    assert cheapest(Tail.none(), found, 1.0, fixed_size=True)[1] > 44
+
+
+def test_a_tail_ends_where_the_values_end():
+    """Uniform up to 2, or all at 2: nothing is lost there, and no more is paid for."""
+    uniform = Tail.of(counted(lambda x: np.maximum(1 - x / 2, 0), 1e4, 5.0), 4.0)
+    equal = Tail.of(counted(lambda x: 1.0 * (x < 2), 1e4, 5.0), 4.0)
+    for each in (uniform, equal):
+        assert cheapest(Tail.none(), each, 3.0, fixed_size=False) == (0.0, 2.0)
+
+
+def test_values_that_are_all_equal_are_not_clipped_for_a_law_that_misses_them():
+    """Rows at 1/2 and at 3/2, as a run found them; no smooth law has such a gap."""
+    cells = np.zeros(25)
+    cells[[8, 14]] = 227, 184
+    found = Tail.of(Side(cells, -3, 2, 9.0, NORMAL), 2.0)
+    assert cheapest(Tail.none(), found, 2.6, fixed_size=True) == (0.0, 1.5)
+
+
+def test_a_smooth_tail_is_clipped_between_the_ends_of_cells():
+    """The best power of two costs 1.36 and 1.52 times the least."""
+    coarse = Side(np.zeros(11), -4, 0, 0.1, NORMAL)
+    cells = np.append(0.0, -1e3 * np.diff(np.exp(-coarse.ends)))
+    found = Tail.of(attrs.evolve(coarse, cells=cells), 64.0)
+    for deviation in (1.0, 4.0):
+        end = cheapest(Tail.none(), found, deviation, fixed_size=True)[1]
+
+        def cost(at, deviation=deviation):
+            few = 2e3 * np.exp(-at)  # the variance of a sum of so few rows, as a Poisson law has it
+            return (1e3 * np.exp(-at)) ** 2 + few + (at * deviation) ** 2
+
+        best = min(cost(at) for at in np.linspace(0.5, 12, 1000))
+        assert cost(end) < 1.25 * best
+
+
+def test_too_few_rows_show_no_tail():
+    found = Tail.of(counted(lambda x: np.exp(-x), 10, 4.0), 8.0)
+    assert found.ends.tolist() == [8.0]
+    assert cheapest(Tail.none(), found, 1.0, fixed_size=True) == (0.0, 8.0)
+
+
+def test_counts_that_are_all_noise_break_nothing():
+    """Sums below 0 and beyond, in any cell."""
+    random = np.random.default_rng(8)
+    for _ in range(300):
+        cells = random.laplace(0, 30, 41)
+        cells[random.integers(41)] += random.choice([0, 300, 1e6])
+        with np.errstate(all="raise", under="ignore"):
+            found = Tail.of(Side(cells, -4, 2, 30.0, LAPLACE), 8.0)
+        assert np.isfinite(found.square).all()
+
+
+def test_clipping_balances_noise_and_what_is_lost():
+    """By going through all pairs; the farther end counts, or the width where rows are replaced."""
+    near = Tail(np.array([1.0, 2.0, 4.0]), np.array([60.0, 20.0, 1.0]), np.array([4e3, 5e2, 2.0]))
+    far = Tail(np.array([2.0, 4.0, 8.0]), np.array([90.0, 30.0, 2.0]), np.array([9e3, 1e3, 6.0]))
+    for fixed in (False, True):
+        for deviation in (1.0, 5.0, 20.0):
+
+            def cost(pair, fixed=fixed, deviation=deviation):
+                i, j = pair
+                reach = near.ends[i] + far.ends[j] if fixed else max(near.ends[i], far.ends[j])
+                together = near.square[i] + far.square[j] - near.lost[i] * far.lost[j]
+                return together + (reach * deviation) ** 2
+
+            best = min(np.ndindex(3, 3), key=cost)
+            chosen = cheapest(near, far, deviation, fixed_size=fixed)
+            assert chosen == (near.ends[best[0]], far.ends[best[1]])
+
+
+def test_bounds_reach_no_farther_from_the_mean_than_values_do():
+    """Equal values at -1.25 and 2.75 have their mean at 0.75, and a lower bound of -1.25 is enough.
+
+    Farther from the middle than the upper one lies it would cost noise and save nothing.
+    """
+    below, above = (
+        Tail(np.array([reach, 3.0, 4.0]), np.array([0.1, 0, 0]), np.array([0.1, 0, 0]))
+        for reach in (1.25, 2.75)
+    )
+    assert cheapest(below, above, 30.0, mean=0.75, fixed_size=False) == (1.25, 2.75)
+    counts = side([0, 0, 0, 400, 0, 0])
+    assert counts.total() == 400 * 6.0
+
+
+def test_an_expected_error_is_refused_in_words():
+    for make in (dp.mean(rho=0.1), SIZED >> dp.mean(rho=0.1)):
+        with pytest.raises(dp.ParameterError, match="Plan with bounds that you think fit"):
+            dp.expected_error(make, n=ROWS, guess=4)
+    with pytest.raises(dp.ParameterError, match="Plan with bounds that you think fit"):
+        dp.budget_for(lambda rho: dp.mean(rho=rho), error=0.5, n=1000, guess=4)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: dp.mean(lower=0, rho=1), "two bounds or none, upper is missing"),
+        (lambda: dp.mean(upper=0, rho=1), "two bounds or none, lower is missing"),
+        (lambda: dp.records(columns=2) >> unbounded(rho=1), r"Put select\(\) before it"),
+        (
+            lambda: dp.records(size=50, metric=dp.ChangeOneDistance()) >> dp.mean(rho=0.1),
+            "mean: 50 rows are too few .* Give bounds, .* here rho=",
+        ),
+    ],
+)
+def test_refusals(make, words):
+    with pytest.raises(dp.OpenDPLiteError, match=words):
+        make().map(1)
+
+
+def test_a_budget_that_a_refusal_names_is_enough():
+    for size in (30, 300):
+        space = dp.records(size=size, metric=dp.ChangeOneDistance())
+        for keyword in ("rho", "epsilon"):
+            with pytest.raises(dp.ParameterError) as refusal:
+                space >> dp.mean(**{keyword: 0.001})
+            named = float(str(refusal.value).rpartition(f"{keyword}=")[2])
+            space >> dp.mean(**{keyword: named * 1.06})
+
+
+@pytest.mark.parametrize("loss", [{"rho": 0.1}, {"epsilon": 1}], ids=str)
+def test_an_explanation_says_how_many_rows_are_too_few(loss):
+    """The numbers are those at which a run decides, were its count exact, within 2 %."""
+    text = dp.mean(**loss).explain()
+    few, none = map(int, re.findall(r"fewer than about (\d+)", str(text)))
+    plan = SearchPlan.of(dp.records(), budget_of("here", **loss))
+    assert plan.succeeds(few)
+    assert not plan.succeeds(few / 1.02 - 1)
+    assert module._shows_median(plan, none, None)
+    assert not module._shows_median(plan, none / 1.02 - 1, None)
+    assert "the number does not show which it is: confidence=0.95 adds" in text
+    assert "too_few of the release then says so" in dp.mean(**loss, confidence=0.9).explain()
+
+
+def test_an_explanation_says_what_is_spent():
+    assert "the estimator is unbounded_mean" in dp.mean(rho=0.03).explain()
+    assert "recentred_mean between the bounds" in dp.mean(rho=0.03).explain()
+    assert "joint_mean between the bounds" in dp.mean(epsilon=1).explain()
+    text = (SIZED >> dp.mean(rho=0.5, confidence=0.9)).explain()
+    assert "known_size_mean between the bounds" in text
+    assert "0.01 of the budget finds a median" in text
+    assert "for the mean of the clipped values" in text

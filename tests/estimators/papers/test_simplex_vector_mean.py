@@ -1,0 +1,57 @@
+"""The means of several columns from one simplex."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import opendp_lite as dp
+
+
+def shares(rows: int, columns: int) -> np.ndarray:
+    """Rows on and inside the simplex of total 4."""
+    generator = np.random.default_rng(columns)
+    return 4 * generator.dirichlet(np.ones(columns + 1), rows)[:, :-1]
+
+
+@pytest.mark.parametrize("columns", [1, 2, 5])
+@pytest.mark.parametrize("loss", [{"rho": 1e12}, {"epsilon": 1e8}, {"epsilon": 1e8, "delta": 1e-9}])
+def test_with_hardly_any_noise_they_are_those_of_numpy(loss, columns):
+    rows = shares(300, columns)
+    found = (dp.records(columns=columns) >> dp.estimators.simplex_vector_mean(4, **loss))(rows)
+    assert np.allclose(found, rows.mean(axis=0), atol=1e-4)
+
+
+def test_rows_beyond_the_simplex_are_brought_to_it():
+    rows = np.array([[-3.0, 2.0], [6.0, 2.0], [np.nan, 1.0], [1.0, 1.0]] * 50)
+    found = (dp.records(columns=2) >> dp.estimators.simplex_vector_mean(4, rho=1e12))(rows)
+    assert np.allclose(found, np.mean([[0, 2], [8 / 3, 4 / 3], [1, 1]], axis=0), atol=1e-4)
+
+
+@pytest.mark.parametrize("loss", [{"rho": 0.1}, {"epsilon": 0.5}], ids=str)
+@pytest.mark.parametrize("columns", [1, 2, 5])
+def test_errors_are_those_of_d_plus_one_noises(loss, columns, seeded):
+    """An entry's error is (z_j - mean_j z / R) / n over all z, of equal noises of one row's total.
+
+    600 releases know a mean square to 6 % (9 % for Laplace noise): six of these.
+    """
+    rows = shares(3000, columns)
+    mean = rows.mean(axis=0)
+    bound = dp.records(columns=columns) >> dp.estimators.simplex_vector_mean(4, **loss)
+    found = np.array([bound(rows) for _ in range(600)]) - mean
+    each = 16 * (1 / 0.2 if "rho" in loss else 2 / 0.5**2)
+    share = mean / 4
+    square = each * ((1 - share) ** 2 + columns * share**2) / 3000**2
+    assert np.allclose((found**2).mean(axis=0), square, rtol=0.54)
+    assert (np.abs(found.mean(axis=0)) < 6 * np.sqrt(square / 600)).all()
+
+
+def test_refusals():
+    with pytest.raises(dp.ParameterError, match="simplex_vector_mean: total must be above 0"):
+        dp.records(columns=2) >> dp.estimators.simplex_vector_mean(0, rho=1)
+
+
+def test_a_public_number_of_rows_is_refused():
+    sized = dp.records(columns=2, size=9, metric=dp.ChangeOneDistance())
+    with pytest.raises(dp.SpaceError, match="private number of rows"):
+        sized >> dp.estimators.simplex_vector_mean(4, rho=1)

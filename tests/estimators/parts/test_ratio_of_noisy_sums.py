@@ -1,0 +1,172 @@
+"""Means, standard errors and intervals from a noisy total and a noisy number of rows."""
+
+from __future__ import annotations
+
+from math import hypot, sqrt
+
+import attrs
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from opendp_lite.estimators.parts.noisy_totals import (
+    JointLaplace,
+    JointNormal,
+    JointSumAndCount,
+    RatioOfNoisySums,
+    _held_before,
+)
+
+NORMAL = RatioOfNoisySums(-1.0, 3.0, 1.0, JointNormal(4.0, 1.5))
+QUOTIENTS = {
+    "normal": NORMAL,
+    "ridge": attrs.evolve(NORMAL, ridge=0.25),
+    "weights": attrs.evolve(NORMAL, least=0.1),
+    "about 0": attrs.evolve(NORMAL, about=0.0),
+    "no noise on the rows": attrs.evolve(NORMAL, errors=JointNormal(4.0, 0.0)),
+    "laplace": attrs.evolve(
+        NORMAL, errors=JointLaplace(np.array([2.0, -2.0]), np.array([1.0, 1.0]))
+    ),
+    "core": attrs.evolve(NORMAL, errors=JointSumAndCount(4.0, 1.0, 1.0), ridge=0.25),
+}
+RELEASES = [
+    (0.0, 30.0),
+    (25.0, 30.0),
+    (70.0, 30.0),
+    (-200.0, 40.0),
+    (1.0, 0.3),
+    (-3.0, -5.0),
+    (4e5, 1e6),
+]
+
+
+def test_the_mean_is_the_total_over_the_rows_in_bounds():
+    assert NORMAL.mean(10.0, 20.0) == 1.5
+    assert NORMAL.mean(np.array([90.0, -90.0]), 20.0).tolist() == [3.0, -1.0]
+    assert NORMAL.mean(0.5, np.array([1.0, 0.2, -7.0])).tolist() == [1.5] * 3
+    weights = attrs.evolve(NORMAL, least=0.1)
+    assert weights.mean(0.05, np.array([0.2, 0.1, 0.05, -1.0])).tolist() == [1.25, 1.5, 1.5, 1.5]
+
+
+def test_a_ridge_brings_few_rows_to_the_middle():
+    ridge = attrs.evolve(NORMAL, ridge=0.25)
+    shrunk = 1 + 10 * 20 / (20**2 + 0.25 * 1.5**2)
+    assert ridge.mean(10.0, 20.0) == pytest.approx(shrunk, rel=1e-15)
+    shares = (ridge.mean(0.1 * n, n) - 1 for n in (1, 2, 5, 1000))
+    assert np.all(np.diff([*shares, 0.1]) > 0)
+
+
+def test_the_standard_error_is_of_first_order_and_half_the_width_at_most():
+    deviation = hypot(4.0, 1.5 * 0.5) / 20
+    assert NORMAL.standard_error(10.0, 20.0) == pytest.approx(deviation, rel=1e-12)
+    both = hypot(deviation, 0.7 / sqrt(20))
+    assert NORMAL.standard_error(10.0, 20.0, 0.7) == pytest.approx(both, rel=1e-12)
+    rows = np.array([0.0, -3.0, 0.49, 1.0, 2.0])
+    assert NORMAL.standard_error(np.zeros(5), rows).tolist() == [2.0] * 5
+    assert NORMAL.standard_error(0.0, 20.0, 100.0) == 2.0
+
+
+def test_the_standard_error_is_the_spread_of_the_means():
+    """Far from the bounds, with many rows: the spread of 100 000 is known to 0.22 %; six of it."""
+    errors = NORMAL.errors
+    total, rows = errors.draw(100_000, np.random.default_rng(3))
+    for mean in (0.0, 1.0, 2.4):
+        found = NORMAL.mean(1000 * (mean - 1) + total, 1000 + rows).std()
+        stated = NORMAL.standard_error(1000 * (mean - 1), 1000.0)
+        assert found == pytest.approx(float(stated), rel=0.0135)
+
+
+@pytest.mark.parametrize("spread", [0.0, 1.2])
+@pytest.mark.parametrize("name", QUOTIENTS)
+def test_the_interval_ends_where_means_no_longer_fit(name, spread):
+    quotient = QUOTIENTS[name]
+    for total, rows in RELEASES[:: 1 if spread else 2]:
+        low, high = quotient.interval(total, rows, 0.9, spread)
+        shown = float(quotient.mean(total, rows))
+        assert -1 <= low <= shown <= high <= 3
+        assert type(low) is type(high) is float
+        step = min(1e-7, 1e-5 * (high - low) + 1e-9)
+        beyond = np.array([low - step, high + step])
+        fits = quotient.fits(np.clip(beyond, -1, 3), total, rows, 0.9, spread)
+        for edge, fit, end in zip((-1, 3), fits, (low, high), strict=True):
+            assert not fit or end == edge
+        inside = quotient.fits(np.linspace(low, high, 25)[1:-1], total, rows, 0.9, spread)
+        assert inside.all() or high - low < 1e-6
+
+
+def test_intervals_widen_with_confidence_and_spread_and_narrow_with_rows():
+    def width(confidence, rows, spread):
+        low, high = NORMAL.interval(0.0, rows, confidence, spread)
+        return high - low
+
+    sizes = [width(c, 30.0, 0.0) for c in (0.01, 0.5, 0.9, 0.95, 0.999)]
+    assert np.all(np.diff(sizes) > 0)
+    assert np.all(np.diff([width(0.95, 30.0, s) for s in (0, 0.5, 1, 2)]) > 0)
+    assert np.all(np.diff([width(0.95, n, 0.0) for n in (9.0, 30.0, 100.0, 1e4)]) < 0)
+    usual = 2 * 1.959964 * 4 / 1000
+    assert width(0.95, 1000.0, 0.0) == pytest.approx(usual, rel=1e-3)
+
+
+def test_no_rows_at_all_say_nothing_of_the_mean():
+    low, high = NORMAL.interval(0.0, 0.0, 0.95)
+    assert (low, high) == (-1.0, 3.0)
+    assert NORMAL.standard_error(0.0, 0.0) == 2.0
+
+
+def test_a_release_beyond_a_bound_still_leaves_an_interval():
+    for total in (300.0, 1e9, 1e100):
+        low, high = NORMAL.interval(total, 50.0, 0.95)
+        assert high == 3.0
+        assert low <= 3.0
+
+
+def accepted(up, down, confidence):
+    """How far above and below 0 the scores are accepted, found by halving."""
+    ends = []
+    for sign in (1, -1):
+        low, high = np.zeros(np.shape(up)), np.full(np.shape(up), 1e12)
+        for _ in range(120):
+            middle = (low + high) / 2
+            fits = _held_before(sign * middle, up, down) <= confidence
+            low, high = np.where(fits, middle, low), np.where(fits, high, middle)
+        ends.append(low)
+    return ends
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.999])
+def test_the_acceptance_holds_its_confidence(confidence):
+    room = np.array([1e-9, 1e-3, 0.1, 0.5, 1.0, 2.0, 5.0, 1e6])
+    up, down = (each.ravel() for each in np.meshgrid(room, room))
+    high, low = accepted(up, down, confidence)
+    assert (high > 0).all()
+    assert (low > 0).all()
+    assert np.allclose(norm.cdf(high) - norm.cdf(-low), confidence, rtol=0, atol=1e-6)
+    assert np.allclose(accepted(down, up, confidence), (low, high))
+
+
+def test_what_lies_further_out_comes_later():
+    """So the accepted scores are an interval, whose ends halving finds."""
+    room = np.array([0.0, 1e-3, 0.5, 2.0, 9.0])
+    up, down = (each.ravel()[:, None] for each in np.meshgrid(room, room))
+    scores = np.linspace(0, 20, 2001)
+    for sign in (1, -1):
+        held = _held_before(sign * scores[None, :], up, down)
+        assert (np.diff(held, axis=1) >= 0).all()
+
+
+@pytest.mark.parametrize(("up", "down"), [(0.3, 9.0), (1.0, 0.5), (2.0, 2.0), (0.01, 3.0)])
+def test_the_acceptance_is_ordered_by_likelihood(up, down):
+    """Against an ordering of a fine grid (Feldman and Cousins 1998, section IV)."""
+    values = np.linspace(-40, 40, 800_001)
+    best = np.clip(values, -down, up)
+    order = np.argsort(values**2 - (values - best) ** 2, kind="stable")
+    mass = np.cumsum(norm.pdf(values[order])) * 1e-4
+    first = values[order][: int(np.searchsorted(mass, 0.95))]
+    high, low = accepted(np.array(up), np.array(down), 0.95)
+    for end, found in ((float(high), first.max()), (float(low), -first.min())):
+        assert min(end, 8) == pytest.approx(min(found, 8), abs=2e-3)
+
+
+def test_far_from_both_bounds_the_acceptance_is_the_usual_one():
+    high, low = accepted(np.array([5.0, 50.0]), np.array([7.0, 2.0]), 0.95)
+    assert np.allclose([high, low], 1.959964, atol=1e-5)

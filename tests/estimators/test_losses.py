@@ -1,0 +1,136 @@
+"""Laws for every estimator that takes a budget: all of it is spent, and no more."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import attrs
+import pytest
+
+import opendp_lite as dp
+from opendp_lite.estimators.parts.budget import concentrated_loss
+from opendp_lite.measures.profile import ConcentratedProfile
+
+E = dp.estimators
+THIRD, SPILL = Fraction(1, 3), Fraction(1, 10**6)
+PLAIN = ({},)
+NOISE_ALONE = ({}, {"confidence": 0.9})
+ASKED = (*NOISE_ALONE, {"confidence": 0.9, "sampling": True})
+
+
+@attrs.frozen
+class Case:
+    """An estimator, and what may be asked of it."""
+
+    make: Callable[..., Any]
+    columns: int = 1
+    rows: tuple[int | None, ...] = (None,)
+    """The public numbers of rows, None for a private one."""
+    asked: tuple[dict[str, Any], ...] = ASKED
+    kinds: str = "rho epsilon delta"
+    chooses: bool = False
+    """Whether it also makes choices: epsilon with delta is then met by the curve of zCDP."""
+
+
+EITHER = (None, 9)
+CASES = {
+    "mean": Case(partial(dp.mean, -3, 4), rows=EITHER),
+    "mean, no bounds": Case(dp.mean, rows=(None, 9000), chooses=True),
+    "unbounded_mean": Case(E.unbounded_mean, rows=(None, 9000), chooses=True),
+    "known_size_mean": Case(partial(E.known_size_mean, -3, 4), rows=(9,)),
+    "joint_mean": Case(partial(E.joint_mean, -3, 4), kinds="epsilon"),
+    "joint_mean, even": Case(partial(E.joint_mean, -3, 4, stretch=0), kinds="epsilon"),
+    "joint_mean, stretched": Case(partial(E.joint_mean, -3, 4, stretch=2.39), kinds="epsilon"),
+    "simplex_mean": Case(partial(E.simplex_mean, -3, 4)),
+    "simplex_mean, extra count": Case(partial(E.simplex_mean, -3, 4, extra_count=0.2)),
+    "centered_mean": Case(partial(E.centered_mean, -3, 4)),
+    "plug_in_mean": Case(partial(E.plug_in_mean, -3, 4)),
+    "resized_mean": Case(partial(E.resized_mean, -3, 4)),
+    "weighted_mean": Case(partial(E.weighted_mean, -3, 5, most=0.3), 2, EITHER),
+    "variance": Case(partial(dp.variance, 0, 9), rows=EITHER, chooses=True),
+    "standard_deviation": Case(partial(dp.standard_deviation, 0, 9), rows=EITHER, chooses=True),
+    "covariance": Case(partial(dp.covariance, 0, 9), 2, EITHER, NOISE_ALONE, chooses=True),
+    "private_bounds": Case(
+        partial(dp.private_bounds, 0.9), rows=(None, 9000), asked=PLAIN, chooses=True
+    ),
+    "binary_mean": Case(E.binary_mean, 3, (None, 7), PLAIN, "rho"),
+    "binary_mean, published": Case(partial(E.binary_mean, published=True), 3, (7,), PLAIN, "rho"),
+    "multivariate_mean": Case(partial(dp.multivariate_mean, 5), 1, EITHER, PLAIN, "rho epsilon"),
+    "multivariate_mean, 20": Case(
+        partial(dp.multivariate_mean, 5), 20, EITHER, PLAIN, "rho epsilon"
+    ),
+    "simplex_vector_mean": Case(partial(E.simplex_vector_mean, 4), 3),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_loss_is_what_was_given(name):
+    """For no row, for one and for two, whatever else is asked for."""
+    case = CASES[name]
+    for size in case.rows:
+        metric = None if size is None else dp.ChangeOneDistance()
+        space = dp.records(columns=case.columns, size=size, metric=metric)
+        for asked in case.asked:
+            make = partial(case.make, **asked)
+            if "rho" in case.kinds:
+                zcdp = space >> make(rho=THIRD)
+                assert zcdp.output_measure == dp.ZeroConcentratedDivergence()
+                assert [zcdp.loss(k) for k in range(4)] == [k * k * THIRD for k in range(4)]
+            if "epsilon" in case.kinds:
+                pure = space >> make(epsilon=THIRD)
+                assert pure.output_measure == dp.MaxDivergence()
+                assert [pure.loss(k) for k in range(4)] == [k * THIRD for k in range(4)]
+            if "delta" in case.kinds:
+                both = space >> make(epsilon=THIRD, delta=SPILL)
+                assert both.output_measure == dp.ApproximateDivergence()
+                assert (both.loss(0), both.loss(1)) == ((0, 0), (THIRD, SPILL))
+                level, same = both.loss(2)
+                assert same == SPILL
+                assert 2 * THIRD < level < 3 * THIRD
+                if case.chooses:
+                    # Two rows cost four times the rho, read off the curve of all rhos.
+                    rho = concentrated_loss(THIRD, SPILL)
+                    assert level == ConcentratedProfile(4 * rho).epsilon(SPILL)
+
+
+WRONG = [
+    ({}, "needs a privacy budget: add epsilon=1, or rho=0.03"),
+    ({"rho": 1, "epsilon": 1}, "takes one of"),
+    ({"rho": 1, "delta": 0.1}, "delta goes with epsilon"),
+    ({"delta": 0.1}, "delta goes with epsilon"),
+    ({"rho": 0}, "rho must be above 0"),
+    ({"epsilon": 1e-31}, "between 1e-30 and 1e30"),
+    ({"epsilon": 1, "delta": 1}, "delta must be between 0 and 1"),
+    ({"rho": 1, "confidence": 95}, "95 % is 0.95"),
+    ({"rho": 1, "confidence": 0}, "confidence"),
+    ({"rho": 1, "sampling": True}, "add confidence=0.95"),
+]
+
+
+def takes(case: Case, given: dict[str, Any]) -> bool:
+    """Whether an estimator has all of these arguments."""
+    known = {"rho", "epsilon", "delta"}.union(*case.asked)
+    return "delta" in case.kinds and given.keys() <= known
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "words"),
+    [(name, *wrong) for name in CASES for wrong in WRONG if takes(CASES[name], wrong[0])],
+)
+def test_what_is_asked_wrongly_is_refused_in_the_words_of_the_step(name, given, words):
+    step = name.partition(",")[0].replace("unbounded_", "")
+    space = dp.records(columns=CASES[name].columns)
+    with pytest.raises(dp.ParameterError, match=f"{step}(.|\n)*{words}|{words}(.|\n)*{step}"):
+        space >> CASES[name].make(**given)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_is_written_and_read_again(name):
+    case = CASES[name]
+    recipe = case.make(**{case.kinds.split()[0]: 0.5}, **case.asked[-1])
+    assert eval(repr(recipe), {"dp": dp, "Fraction": Fraction}) == recipe
+    assert dp.from_json(recipe.to_json()) == pickle.loads(pickle.dumps(recipe)) == recipe

@@ -1,0 +1,392 @@
+"""Noise for a whole vector, and for a sum and a count at once: maps, and many releases."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import sqrt
+
+import attrs
+import numpy as np
+import pytest
+from scipy.special import gammaln
+
+import opendp_lite as dp
+from opendp_lite.samplers.core_noise import CoreNoise
+from opendp_lite.samplers.l2_gamma import L2Gamma
+from tests.opened import Opened
+
+SURVEY = dp.records(columns=3)
+PIPELINE = SURVEY >> dp.clip_to_norm(2) >> dp.sum() >> dp.measurements.l2_mechanism(epsilon=1)
+
+
+@pytest.mark.parametrize("epsilon", [1, 0.1, 1 / 3, Fraction(2, 7)])
+@pytest.mark.parametrize(
+    "before",
+    [
+        SURVEY >> dp.clip_to_norm(0.3) >> dp.sum(),
+        SURVEY >> dp.clamp(-7, 3) >> dp.sum(),
+        SURVEY >> dp.clip_to_norm(1, p=1) >> dp.sum(),
+        dp.records(2, size=9, metric=dp.ChangeOneDistance()) >> dp.clip_to_norm(10) >> dp.sum(),
+        dp.records() >> dp.count(),
+    ],
+    ids=repr,
+)
+def test_the_map_returns_what_was_asked_for(before, epsilon):
+    pipeline = before >> dp.measurements.l2_mechanism(epsilon=epsilon)
+    asked = dp.laplace(epsilon=epsilon).map(1)
+    assert pipeline.map(1) == asked
+    assert pipeline.map(0) == 0
+    assert pipeline.loss(5) == 5 * pipeline.loss(1)
+    assert pipeline.check(1, asked)
+    assert not pipeline.check(1, asked * (1 - 1e-9))
+
+
+def test_losses_in_closed_form():
+    assert (dp.vector(9) >> dp.measurements.l2_mechanism(scale=2)).map(3) == 1.5
+    assert (
+        dp.vector(4, metric=dp.metrics.LInfDistance()) >> dp.measurements.l2_mechanism(scale=4)
+    ).map(1) == 0.5
+    assert dp.measurements.l2_mechanism(scale=2).map(dp.Norms(l1=3)) == 1.5
+    assert dp.measurements.l2_mechanism(scale=2).map(dp.Norms(l2=3, l1=9)) == 1.5
+    corner = SURVEY >> dp.clamp(-1, 1) >> dp.sum() >> dp.measurements.l2_mechanism(scale=1)
+    assert corner.loss(1) ** 2 == pytest.approx(3, abs=1e-15)
+    assert corner.loss(1) ** 2 >= 3
+
+
+def renyi(dimension: int, epsilon: float, order: float) -> float:
+    """The divergence of the noise from itself moved by ``epsilon``, in scales, by quadrature."""
+    length = np.linspace(1e-6, dimension + 16 * dimension**0.5 + 20, 2000)[:, None]
+    cosine = np.linspace(-1, 1, 501)[1:-1]
+    density = np.exp((dimension - 1) * np.log(length) - length - gammaln(dimension))
+    mass = density * (1 - cosine**2) ** ((dimension - 3) / 2)
+    moved = np.sqrt(length**2 - 2 * length * cosine * epsilon + epsilon**2)
+    return float(np.log((mass * np.exp(order * (length - moved))).sum() / mass.sum()) / (order - 1))
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1, 4])
+@pytest.mark.parametrize("dimension", [5, 8, 40])
+def test_the_zcdp_loss_bounds_every_order_and_is_at_most_four_times_the_truth(dimension, epsilon):
+    pipeline = dp.vector(dimension) >> dp.measurements.l2_mechanism(epsilon=epsilon)
+    rho = pipeline.to_zcdp().loss(1)
+    of_pure = epsilon * np.tanh(epsilon / 2)
+    assert float(rho) == pytest.approx(min(2 * epsilon**2 / dimension, of_pure))
+    assert pipeline.to_zcdp().map(3) <= 9 * rho * (1 + 1e-12)
+    orders = [1.01, 1.1, 1.5, 2, 3, 8, 30]
+    true = max(renyi(dimension, epsilon, order) / order for order in orders)
+    assert true <= rho
+    assert true >= rho / 4 * (0.8 if epsilon < 4 else 0.5)
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 4])
+def test_in_few_dimensions_the_zcdp_loss_is_that_of_the_pure_loss(dimension):
+    pipeline = dp.vector(dimension) >> dp.measurements.l2_mechanism(epsilon=1)
+    assert pipeline.to_zcdp().map(1) == pytest.approx(np.tanh(0.5), rel=1e-9)
+
+
+def test_the_noise_has_the_scale_that_the_map_needs():
+    found = np.array([PIPELINE(np.zeros((0, 3))) for _ in range(4000)])
+    squares = (found**2).sum(axis=1) / 4
+    assert abs(squares.mean() - 12) < 6 * squares.std() / 4000**0.5
+    assert PIPELINE.facts.laws == ()
+    assert "b = 2, expected l2 norm of the noise d b = 6" in PIPELINE.explain()
+    assert "epsilon = 1 " in PIPELINE.explain()
+
+
+DATA = np.array([[1.0, 0, 0], [0.5, -2, 7]])
+ADDED = [
+    [5.0, 0, 0],
+    [1.0, 1, 1],
+    [-1e308, 1e308, 0],
+    [np.nan, 1, 1],
+    [np.inf, 0, -np.inf],
+    [0.0, 0, 0],
+]
+
+
+@pytest.mark.parametrize("added", ADDED, ids=str)
+def test_audit_finds_nothing(added, seeded):
+    """The bound may exceed the claim with probability 1e-8 for each: below 1e-7 together."""
+    dp.audit(PIPELINE, DATA, np.vstack([DATA, [added]]), releases=1500, failure=1e-8)
+
+
+def along(ends):
+    """How much nearer a release is to the first end: the loss of the ideal, in scales."""
+    return lambda release: np.linalg.norm(release - ends[1]) - np.linalg.norm(release - ends[0])
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 12])
+def test_audit_of_bare_vectors_finds_nothing(dimension, seeded):
+    mechanism = dp.vector(dimension) >> dp.measurements.l2_mechanism(epsilon=1)
+    ends = np.zeros(dimension), np.full(dimension, dimension**-0.5)
+    dp.audit(mechanism, *ends, releases=2000, failure=1e-8)
+    found = dp.audit(mechanism, *ends, releases=2000, failure=1e-8, score=along(ends))
+    assert dimension > 1 or found.lower_bound > 0.2
+
+
+@pytest.mark.parametrize("dimension", [1, 3])
+def test_audit_catches_half_of_the_noise(dimension, seeded):
+    honest = dp.vector(dimension) >> dp.measurements.l2_mechanism(epsilon=1)
+    careless = dp.vector(dimension) >> dp.measurements.l2_mechanism(epsilon=2)
+    lie = attrs.evolve(honest, function=careless.function)
+    ends = np.zeros(dimension), np.eye(dimension)[0]
+    with pytest.raises(AssertionError, match="at least"):
+        dp.audit(lie, *ends, releases=6000, score=along(ends))
+
+
+@pytest.mark.parametrize("dimension", [5, 40])
+def test_bare_vectors(dimension):
+    mechanism = dp.vector(dimension) >> dp.measurements.l2_mechanism(scale=1e-9)
+    wild = np.resize([1.0, np.nan, np.inf, -np.inf, 1e300], dimension)
+    release = mechanism(wild)
+    assert np.isfinite(release).all()
+    assert release[0] == pytest.approx(1, abs=1e-6)
+    assert abs(release[1]) < 1e-6
+    assert release[2] == pytest.approx(-release[3], abs=1e-6)
+    assert release[2] > 2**14
+    assert dp.measurements.l2_mechanism(scale=1e-12)(3.0) == pytest.approx(3)
+
+
+@pytest.mark.parametrize("power", [-300, -40, 40, 300])
+@pytest.mark.parametrize("dimension", [1, 3, 2000])
+def test_scales_far_from_one(power, dimension):
+    scale = 2.0**power
+    summed = (
+        dp.records(dimension)
+        >> dp.clip_to_norm(1)
+        >> dp.sum()
+        >> dp.measurements.l2_mechanism(scale=scale)
+    )
+    bare = dp.vector(dimension) >> dp.measurements.l2_mechanism(scale=scale)
+    for release in (summed(np.zeros((4, dimension))), bare(np.zeros(dimension))):
+        size = float(np.linalg.norm(release / scale))
+        assert dimension * 1e-12 < size < 40 * dimension
+
+
+def test_the_density_changes_by_no_more_than_the_claim():
+    """The law on the reals at many points: the triangle inequality, and that it is attained."""
+    generator = np.random.default_rng(0)
+    scale = float(L2Gamma.near(Fraction(2), 3).scale)
+    points = generator.normal(size=(1000, 3)) * 3 * scale
+    points[0] = 0
+    shift = np.array([1.0, 2, 2]) * scale / 3
+    gap = np.linalg.norm(points - shift, axis=1) - np.linalg.norm(points, axis=1)
+    worst = np.abs(gap).max() / scale
+    assert worst == pytest.approx((dp.vector(3) >> dp.measurements.l2_mechanism(scale=2)).map(2))
+
+
+TABLE = dp.records(columns=3)
+ONE = dp.clamp(0, 100) >> dp.center(50)
+COLUMN = ONE >> dp.measurements.sum_and_count(epsilon=1)
+JOINT = TABLE >> dp.clip_to_norm(2) >> dp.measurements.sum_and_count(epsilon=1, stretch=2.39)
+
+
+@pytest.mark.parametrize("epsilon", [1, 0.1, 1 / 3, Fraction(2, 7), 30])
+@pytest.mark.parametrize("stretch", [0, 1, 2.39, 10**6])
+@pytest.mark.parametrize(
+    "before",
+    [
+        dp.records() >> ONE,
+        dp.records() >> dp.clamp(1e-9, 3e9),
+        TABLE >> dp.clip_to_norm(0.3),
+        TABLE >> dp.clip_to_norm(0.3) >> dp.center([5, 0, 0.1]),
+        TABLE >> dp.clamp(-7, 3),
+        TABLE >> dp.clip_to_norm(1, p=1),
+        dp.records() >> dp.clamp(0, 1) >> dp.simplex_augment(),
+    ],
+    ids=repr,
+)
+def test_the_map_returns_what_was_asked_for_of_a_sum_and_a_count(before, epsilon, stretch):
+    pipeline = before >> dp.measurements.sum_and_count(epsilon=epsilon, stretch=stretch)
+    asked = dp.laplace(epsilon=epsilon).map(1)
+    assert pipeline.map(1) == asked
+    assert pipeline.map(0) == 0
+    assert pipeline.loss(5) == 5 * pipeline.loss(1)
+    assert pipeline.check(1, asked)
+    assert not pipeline.check(1, asked * (1 - 1e-9))
+
+
+def test_epsilon_is_for_one_unit():
+    assert JOINT.map(2) == 2
+    wide = (
+        dp.records(columns=5)
+        >> dp.clip_to_norm(10)
+        >> dp.measurements.sum_and_count(epsilon=1, stretch=2)
+    )
+    assert wide.map(2) == 2
+    pairs = (
+        attrs.evolve(dp.records(), unit=Fraction(2))
+        >> ONE
+        >> dp.measurements.sum_and_count(epsilon=1)
+    )
+    assert (pairs.map(1), pairs.map(2)) == (0.5, 1)
+    twice = np.array([pairs([])[1] for _ in range(2000)])
+    expected = CoreNoise.near(Fraction(50), Fraction(1, 2), Fraction(1), 1).deviations[1]
+    assert twice.std() == pytest.approx(expected, rel=0.2)
+
+
+@pytest.mark.parametrize("stretch", [0, 1, 4])
+@pytest.mark.parametrize("columns", [1, 4])
+def test_the_noise_has_the_scales_that_the_map_needs(columns, stretch, seeded):
+    """Second moments within 6 of their standard errors; the l2 norm of a row is at most r."""
+    pipeline = (
+        dp.records(columns)
+        >> dp.clip_to_norm(3)
+        >> dp.measurements.sum_and_count(epsilon=0.5, stretch=stretch)
+    )
+    rows = np.zeros((7, columns))
+    rows[:, 0] = 1
+    found = [pipeline(rows) for _ in range(4000)]
+    sums, counts = np.array([s for s, _ in found]), np.array([k for _, k in found])
+    shape = Fraction(stretch)
+    law = CoreNoise.near(Fraction(3), Fraction(1, 2), shape, columns)
+    sums[:, 0] -= 7
+    squares, entry = (sums**2).sum(axis=1), law.deviations[0]
+    assert abs(squares.mean() - columns * entry**2) < 6 * squares.std() / 4000**0.5
+    sides = (counts - 7) ** 2
+    assert abs(sides.mean() - law.deviations[1] ** 2) < 6 * sides.std() / 4000**0.5
+
+
+def nearness(radius, epsilon, stretch, data, neighbour):
+    """How much nearer a release is to the first dataset: the loss of the ideal."""
+    ends = [(rows.sum(axis=0), len(rows)) for rows in (data, neighbour)]
+
+    def exponent(release, end):
+        reach = np.linalg.norm(release[0] - end[0]) * epsilon / radius
+        return max(reach, abs(release[1] - end[1]) * epsilon - stretch, 0)
+
+    return lambda release: exponent(release, ends[1]) - exponent(release, ends[0])
+
+
+EXTREMES = {
+    "a row at the top": ([0.0, 0, 100], [0.0, 0, 100, 100]),
+    "a row at the bottom": ([0.0, 0, 100], [0.0, 0, 0, 100]),
+    "a row in the middle": ([0.0, 0, 100], [0.0, 0, 100, 50]),
+    "a row beyond": ([0.0, 0, 100], [0.0, 0, 100, 1e308]),
+    "a row of nothing": ([0.0, 0, 100], [0.0, 0, 100, np.nan]),
+    "infinity": ([100.0] * 5, [100.0] * 4),
+    "the first row": ([], [-np.inf]),
+}
+
+
+@pytest.mark.parametrize("stretch", [0, 2.39])
+@pytest.mark.parametrize("name", EXTREMES)
+def test_audit_finds_nothing_of_a_sum_and_a_count(name, stretch, seeded):
+    """The bound may exceed the claim with probability 1e-8 for each: below 1e-6 together."""
+    pipeline = ONE >> dp.measurements.sum_and_count(epsilon=1, stretch=stretch)
+    dp.audit(pipeline, *EXTREMES[name], releases=1000, failure=1e-8)
+
+
+@pytest.mark.parametrize("stretch", [0, 1, 4])
+@pytest.mark.parametrize("columns", [1, 5])
+def test_audit_finds_no_more_than_the_claim_where_the_loss_is_largest(columns, stretch, seeded):
+    pipeline = (
+        dp.records(columns)
+        >> dp.clip_to_norm(2)
+        >> dp.measurements.sum_and_count(epsilon=1, stretch=stretch)
+    )
+    data = np.zeros((3, columns))
+    for row in (np.full(columns, 2 * columns**-0.5), -2 * np.eye(columns)[0], np.zeros(columns)):
+        neighbour = np.vstack([data, row])
+        score = nearness(2, 1, stretch, data, neighbour)
+        found = dp.audit(pipeline, data, neighbour, releases=800, failure=1e-8, score=score)
+        assert columns > 1 or stretch > 1 or not row.any() or found.lower_bound > 0.3
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+@pytest.mark.parametrize("size", [2, 0])
+def test_audit_catches_half_of_the_noise_of_a_sum_and_a_count(columns, size, seeded):
+    """By a row that moves the sum and the count, and by one of zeros, which moves the count."""
+    space = dp.records(columns) >> dp.clip_to_norm(2)
+    honest, careless = (
+        space >> dp.measurements.sum_and_count(epsilon=epsilon, stretch=0) for epsilon in (1, 2)
+    )
+    lie = attrs.evolve(honest, function=careless.function)
+    data = np.zeros((3, columns))
+    neighbour = np.vstack([data, np.eye(columns)[:1] * size])
+    score = nearness(2, 2, 0, data, neighbour)
+    with pytest.raises(AssertionError, match="at least"):
+        dp.audit(lie, data, neighbour, releases=2500 if size else 5000, score=score)
+    assert dp.audit(honest, data, neighbour, releases=500, score=score).claim == 1
+
+
+def test_what_is_released_is_the_sum_and_the_count():
+    rows = np.array([[3.0, -1, 0.5], [0.25, 0.25, 0]] * 50_000)
+    ball = dp.clip_to_norm(10)
+    total, count = (TABLE >> ball >> dp.measurements.sum_and_count(epsilon=50))(rows)
+    assert total == pytest.approx(rows.sum(axis=0), abs=30)
+    assert count == pytest.approx(100_000, abs=30)
+    blocks = dp.Blocks(lambda: (rows[i : i + 999] for i in range(0, len(rows), 999)), columns=3)
+    total, count = (TABLE >> ball >> dp.measurements.sum_and_count(epsilon=50))(blocks)
+    assert total == pytest.approx(rows.sum(axis=0), abs=30)
+    assert count == pytest.approx(100_000, abs=30)
+
+
+def test_the_data_is_read_once():
+    rows = Opened(np.ones((5, 3)), columns=3)
+    JOINT(rows.blocks)
+    assert rows.times == 1
+
+
+@pytest.mark.parametrize("power", [-280, -40, 40, 280])
+@pytest.mark.parametrize("columns", [1, 3, 300])
+def test_scales_far_from_one_of_a_sum_and_a_count(power, columns):
+    """Radii, and epsilons whose counts have grids coarser than one row and finer."""
+    scale = 2.0**power
+    space = dp.records(columns)
+    rows = np.zeros((4, columns))
+    sums, _ = (space >> dp.clip_to_norm(scale) >> dp.measurements.sum_and_count(epsilon=1))(rows)
+    assert columns * 1e-12 < np.linalg.norm(sums / scale) < 60 * columns
+    sums, count = (space >> dp.clip_to_norm(1) >> dp.measurements.sum_and_count(epsilon=scale))(
+        rows
+    )
+    assert columns * 1e-12 < np.linalg.norm(sums * scale) < 60 * columns
+    assert abs(count - 4) * scale < 60 * columns
+    assert count != 4 or power > 0
+
+
+def test_the_grids_do_not_depend_on_the_data():
+    for data in ([], [50.0] * 7, [1e300]):
+        total, count = COLUMN(data)
+        law = CoreNoise.near(Fraction(50), Fraction(1), Fraction(1), 1)
+        assert (total * 2.0**-law.sum_exponent % 1 == 0).all()
+        assert count * 2.0**-law.count_exponent % 1 == 0
+
+
+def test_explanations_state_the_deviations():
+    assert "epsilon = 1 " in COLUMN.explain()
+    assert "standard deviations 91.2871 of an entry of the sum and 2.33333 of" in COLUMN.explain()
+    assert COLUMN.bound.facts.laws == ()
+
+
+def test_it_composes():
+    both = dp.compose(COLUMN, dp.count() >> dp.laplace(epsilon=0.5))
+    assert both.map(1) == 1.5
+    (total, count), again = both([1.0] * 10)
+    assert total.shape == (1,)
+    assert (type(count), type(again)) == (float, int)
+    assert (COLUMN >> (lambda release: release[1])).map(3) == 3
+
+
+COLUMNS = 16
+
+
+@pytest.mark.parametrize("stretch", [Fraction(0), Fraction(1)])
+def test_the_noise_is_that_of_the_l2_radius(stretch, seeded):
+    """Rows in [-1, 1]^16 have length up to 4; noise for 1 would have 1/16 of this variance."""
+    epsilon, d, h, radius = 0.5, COLUMNS, float(stretch), sqrt(COLUMNS)
+    pipeline = (
+        dp.records(COLUMNS)
+        >> dp.clamp(-1, 1)
+        >> dp.measurements.sum_and_count(epsilon=epsilon, stretch=stretch)
+    )
+    sums = np.array([pipeline(np.zeros((3, d)))[0] for _ in range(400)])
+    squares = (sums**2).sum(axis=1)
+    variance = (radius / epsilon) ** 2 * (d + 1) * (d + 3 + h) / (d + 1 + h)
+    assert abs(squares.mean() - d * variance) < 6 * squares.std() / sqrt(400)
+
+
+def test_audit_of_sixteen_columns_finds_nothing(seeded):
+    """Corners of the box push all entries the same way. It fails by chance below 1e-7."""
+    pipeline = dp.records(COLUMNS) >> dp.clamp(-1, 1) >> dp.measurements.sum_and_count(epsilon=1)
+    found = dp.audit(pipeline, np.zeros((0, COLUMNS)), np.ones((1, COLUMNS)), releases=500)
+    assert found.lower_bound <= found.claim == 1

@@ -1,0 +1,319 @@
+"""Runs tests against mutants: a process for each, forked after the tests are collected once."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import importlib.abc
+import importlib.util
+import inspect
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+import types
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TextIO
+
+import attrs
+import pytest
+from _pytest.runner import runtestprotocol
+from mutations import PACKAGE, ROOT, Mutant
+
+SLOWER = 10
+"""A test that takes so many times its seconds, and two more, counts as failed: an endless loop."""
+
+WALL = 120
+
+
+@attrs.define
+class Baseline:
+    """The tests as they are: their seconds, and the lines of the package that each runs."""
+
+    seconds: dict[str, float] = attrs.Factory(dict)
+    lines: dict[str, set[tuple[str, int]]] = attrs.Factory(dict)
+    failing: list[str] = attrs.Factory(list)
+
+    def candidates(self, mutant: Mutant, lines: set[int] | None) -> list[str]:
+        """The tests that run one of the lines; one of the file for lines that run on import."""
+
+        def runs(place: tuple[str, int]) -> bool:
+            return place[0] == mutant.file and (lines is None or place[1] in lines)
+
+        return [test for test, found in self.lines.items() if any(map(runs, found))]
+
+
+@attrs.define
+class Matrix:
+    """A plugin of pytest that fills the matrix instead of running the tests once."""
+
+    mutants: list[Mutant]
+    dear: float
+    most: int
+    report: Callable[[Mutant, list[str], float], None]
+    baseline: Baseline = attrs.Factory(Baseline)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        items = {item.nodeid: item for item in session.items}
+        gc.collect()
+        gc.freeze()
+        for test, seconds, failed, lines in _fork(partial(_measure, items.values())):
+            if failed:
+                self.baseline.failing.append(test)
+            else:
+                self.baseline.seconds[test] = seconds
+                self.baseline.lines[test] = {tuple(line) for line in lines}
+        for mutant in self.mutants:
+            self._run(mutant, items)
+        return True
+
+    def _run(self, mutant: Mutant, items: dict[str, pytest.Item]) -> None:
+        place = mutant.place()
+        if place is None:
+            return
+        line, source = place
+        started = time.monotonic()
+        cost = self.baseline.seconds
+        lines = _find_lines(mutant, source)
+        tests = self.baseline.candidates(mutant, lines and (lines & {line} or lines))
+        tests.sort(key=cost.__getitem__)
+        dear = [test for test in tests if cost[test] > self.dear]
+        attempt = partial(self._attempt, mutant, source, items)
+        killers = _find_killers(tests[: len(tests) - len(dear)], self.most, attempt)
+        if not killers:
+            killers = _find_killers(dear, 1, attempt)
+        self.report(mutant, killers, time.monotonic() - started)
+
+    def _attempt(
+        self,
+        mutant: Mutant,
+        source: str,
+        items: dict[str, pytest.Item],
+        tests: list[str],
+        most: int,
+    ) -> Iterator[tuple[str, bool]]:
+        limits = {test: SLOWER * self.baseline.seconds[test] + 2 for test in tests}
+        if _find_lines(mutant, source) is not None and _patch(mutant, source):
+            yield from _outcomes([items[test] for test in tests], limits, most)
+            return
+        order = [sys.executable, __file__]
+        with subprocess.Popen(
+            order, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as run:
+            with run.stdin as asked:
+                json.dump([attrs.astuple(mutant), source, limits, most], asked)
+            yield from map(json.loads, run.stdout)
+
+
+def _find_killers(tests: list[str], most: int, attempt: Callable[..., Iterator]) -> list[str]:
+    """Tests that fail, so many at most; also those in which the process died or hung."""
+    killers: list[str] = []
+    while tests and len(killers) < most:
+        done = 0
+        for test, failed in _fork(partial(attempt, tests, most - len(killers))):
+            done += 1
+            if failed:
+                killers.append(test)
+        if done < len(tests) and len(killers) < most:
+            killers.append(tests[done])
+            done += 1
+        tests = tests[done:]
+    return killers
+
+
+def _fork(work: Callable[[], Iterable[object]]) -> Iterator:
+    """What a process of its own yields, as it comes; it ends early where that process dies."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        os.close(reading)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        quiet = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(quiet, 1)
+        os.dup2(quiet, 2)
+        try:
+            for each in work():
+                os.write(writing, json.dumps(each).encode() + b"\n")
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as lines:
+        yield from map(json.loads, lines)
+    with suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)  # what its tests started
+    os.waitpid(child, 0)
+
+
+def _measure(items: Iterable[pytest.Item]) -> Iterator[tuple[str, float, bool, list]]:
+    """Each test's seconds and the lines of the package that it runs."""
+    tool, hit = 3, set()
+    folder, events = f"{PACKAGE}{os.sep}", sys.monitoring
+    caches = _find_caches()
+
+    def see(code: types.CodeType, line: int) -> object:
+        if code.co_filename.startswith(folder):
+            hit.add((code.co_filename.removeprefix(folder), line))
+        return events.DISABLE
+
+    events.use_tool_id(tool, "mutants")
+    events.register_callback(tool, events.events.LINE, see)
+    events.set_events(tool, events.events.LINE)
+    items = [*items]
+    for item, following in zip(items, [*items[1:], None], strict=True):
+        for cache in caches:  # what an earlier test left in a cache would hide the lines behind it
+            cache.cache_clear()
+        hit.clear()
+        events.restart_events()
+        started = time.process_time()
+        failed = any(each.failed for each in runtestprotocol(item, log=False, nextitem=following))
+        yield item.nodeid, time.process_time() - started, failed, sorted(hit)
+
+
+def _outcomes(
+    items: list[pytest.Item], limits: dict[str, float], most: int
+) -> Iterator[tuple[str, bool]]:
+    signal.signal(signal.SIGPROF, _stop)
+    for item, following in zip(items, [*items[1:], None], strict=True):
+        signal.setitimer(signal.ITIMER_PROF, limits[item.nodeid])
+        signal.alarm(WALL + int(SLOWER * limits[item.nodeid]))  # a deadlock takes no processor
+        try:
+            failed = any(
+                each.failed for each in runtestprotocol(item, log=False, nextitem=following)
+            )
+        except BaseException:  # a mutant may break what pytest itself calls
+            failed = True
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        yield item.nodeid, failed
+        most -= failed
+        if not most:
+            return
+
+
+def _stop(*_: object) -> None:
+    pytest.fail("this takes too long")
+
+
+def _find_caches() -> list[functools._lru_cache_wrapper]:
+    return [each for each in gc.get_objects() if isinstance(each, functools._lru_cache_wrapper)]
+
+
+def _find_lines(mutant: Mutant, source: str) -> set[int] | None:
+    """The lines of the functions that change; None where a module's or a class's own code does."""
+    old, new = (_compile(text, mutant) for text in (mutant.path.read_text(), source))
+    changed = [code for place, code in old.items() if _strip(code) != _strip(new.get(place))]
+    if not all(code.co_flags & inspect.CO_OPTIMIZED for code in changed):
+        return None
+    return {line for code in changed for _, _, line in code.co_lines() if line}
+
+
+def _patch(mutant: Mutant, source: str) -> bool:
+    """Gives the functions of the file their changed code; False where they do not take it."""
+    new = _compile(source, mutant)
+    gc.unfreeze()
+    for each in gc.get_objects():
+        if isinstance(each, types.FunctionType) and each.__code__.co_filename == str(mutant.path):
+            place = (each.__code__.co_qualname, each.__code__.co_firstlineno)
+            if place in new and new[place] != each.__code__:
+                try:
+                    each.__code__ = new[place]
+                except ValueError:  # other free variables than before
+                    return False
+    for cache in _find_caches():
+        cache.cache_clear()
+    return True
+
+
+def _compile(source: str, mutant: Mutant) -> dict[tuple[str, int], types.CodeType]:
+    waiting = [compile(source, str(mutant.path), "exec", dont_inherit=True)]
+    found = {}
+    while waiting:
+        code = waiting.pop()
+        found[code.co_qualname, code.co_firstlineno] = code
+        waiting += [each for each in code.co_consts if isinstance(each, types.CodeType)]
+    return found
+
+
+def _strip(code: types.CodeType | None) -> tuple[object, ...]:
+    """The code without that of the functions in it; nothing for what the compiler left out."""
+    if code is None:
+        return ()
+    constants = [repr(each) for each in code.co_consts if not isinstance(each, types.CodeType)]
+    return code.co_code, code.co_names, constants
+
+
+@attrs.define
+class _Changed(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
+    """Imports the mutated file from its changed source."""
+
+    mutant: Mutant
+    source: str
+
+    def find_spec(self, name: str, path: object, target: object = None) -> object:
+        parts = self.mutant.path.with_suffix("").relative_to(PACKAGE.parent).parts
+        package = parts[-1] == "__init__"
+        if name != ".".join(parts[:-1] if package else parts):
+            return None
+        file = str(self.mutant.path)
+        return importlib.util.spec_from_file_location(
+            name,
+            file,
+            loader=self,
+            submodule_search_locations=[str(Path(file).parent)] if package else None,
+        )
+
+    def get_source(self, fullname: str) -> str:
+        return self.source
+
+    def get_code(self, fullname: str) -> types.CodeType:
+        return compile(self.source, str(self.mutant.path), "exec", dont_inherit=True)
+
+
+@attrs.define
+class _Afresh:
+    """A plugin of pytest that writes the outcomes of one mutant, which was there on import."""
+
+    limits: dict[str, float]
+    most: int
+    written: TextIO
+    waiting: list[str]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        items = {item.nodeid: item for item in session.items}
+        chosen = [items[test] for test in self.limits if test in items]
+        for test, failed in _outcomes(chosen, self.limits, self.most):
+            self.write(test, failed)
+            self.most -= failed
+            if not self.most:
+                self.waiting.clear()
+        return True
+
+    def write(self, test: str, failed: bool) -> None:
+        self.waiting.remove(test)
+        print(json.dumps((test, failed)), file=self.written, flush=True)
+
+
+def _run_afresh() -> None:
+    signal.alarm(WALL)
+    mutant, source, limits, most = json.load(sys.stdin)
+    sys.path.insert(0, str(ROOT))
+    sys.meta_path.insert(0, _Changed(Mutant(*mutant), source))
+    with os.fdopen(os.dup(1), "w") as written:
+        os.dup2(2, 1)
+        files = dict.fromkeys(test.split("::")[0] for test in limits)
+        again = _Afresh(limits, most, written, [*limits])
+        pytest.main(["-p", "no:terminal", *files], [again])
+        for test in [*again.waiting]:
+            again.write(test, True)  # it is no longer collected
+
+
+if __name__ == "__main__":
+    _run_afresh()

@@ -1,0 +1,185 @@
+"""What steps refuse: each mistake with its exception and the words that mend it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from math import inf, nan
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_matrix
+
+import opendp_lite as dp
+
+T = dp.transformations
+ONE, TWO, THREE = (dp.records(columns=columns) for columns in (1, 2, 3))
+SIZED = dp.records(size=5, metric=dp.ChangeOneDistance())
+NAMES = ["id", "city", "x"]
+ROWS = dp.records(columns=NAMES)
+PEOPLE = dp.records(columns=NAMES, person="id")
+COSINE, SUM = dp.bases.Cosine(5, 0, 1), dp.sum()
+TEXTS = dp.select("x") >> dp.one_hot(["1", "2"]) >> SUM
+NUMBERS = dp.select("x") >> dp.one_hot([1, 2]) >> SUM
+WIDE = dp.clamp(-1e308, 1e308) >> dp.simplex_augment()
+WHOLE, AT_LEAST_1 = "whole number", "at least 1"
+
+PARAMETERS: list[tuple[Callable[[], Any], str]] = [
+    (lambda: dp.clip_to_norm(1, p=3), "p must be 1 or 2"),
+    (lambda: dp.clip_to_norm(0), "above 0"),
+    (lambda: dp.norm(p=3), "p must be 1 or 2"),
+    (lambda: dp.norm(p=inf), "p must be 1 or 2"),
+    (lambda: T.indicator_below(nan), "finite"),
+    (lambda: dp.scale(0), "select"),
+    (lambda: dp.resize(0, fill=1), AT_LEAST_1),
+    (lambda: dp.resize(2.5, fill=1), WHOLE),
+    (lambda: T.weighted_pairs(1, 1, most=1).map(1), "lower must be below upper, got 1, 1"),
+    (lambda: T.weighted_pairs(0, 1, most=0).map(1), "most must be above 0"),
+    (lambda: dp.clamp(0, 1).map(-1), WHOLE),
+    (lambda: dp.clamp(0, 1).map(0.5), WHOLE),
+    (lambda: (WIDE >> SUM).map(1), "scale"),
+    (lambda: (dp.clamp(0, 1e300) >> dp.scale(1e300) >> SUM).map(1), "scale"),
+    *[
+        (lambda step=step, given=given: step(**given).bind(ONE), words)
+        for step in (T.prefix_features, T.block_counts)
+        for given, words in (
+            ({"lower": 1, "upper": 0}, "lower must be below upper.*swap"),
+            ({"lower": 1, "upper": 1}, "they are equal"),
+            ({"lower": 0, "upper": inf}, "finite"),
+            ({"lower": "0", "upper": 1}, "lower must be a number"),
+            ({"lower": 0, "upper": 1, "cells": 0}, "cells must be a whole number of at least 1"),
+            ({"lower": 0, "upper": 1, "cells": 5000}, "at most 4096"),
+            ({"lower": 1, "upper": 1 + 1e-15}, "too close"),
+        )
+    ],
+    (lambda: T.magnitude_counts(3, 3).map(1), "most must be above least"),
+    (lambda: T.magnitude_counts(0, 1001).map(1), "at most 1000"),
+    (lambda: T.magnitude_counts(-2000, 5).map(1), "at least -1000"),
+    (lambda: T.magnitude_counts(0.5, 5).map(1), WHOLE),
+    (lambda: T.magnitude_counts(0, 5, bits=-11).map(1), "bits must be a whole number"),
+    (lambda: T.magnitude_counts(0, 5, bits=10**9).map(1), "fewer bits"),
+    (lambda: T.magnitude_counts(-900, 900, bits=12).map(1), "fewer bits"),
+    *[
+        (lambda make=make, seed=seed: make(seed), "seed must be")
+        for make in (
+            lambda seed: T.random_rotation(seed).map(1),
+            lambda seed: SIZED >> dp.estimators.iome_mean(1, rho=1, seed=seed),
+        )
+        for seed in (-1, 1.5, "a", True, None)
+    ],
+    *[
+        (lambda wrong=wrong: T.basis_features(wrong), "needs a basis such as")
+        for wrong in (5, None, dp.bases.Cosine, [COSINE])
+    ],
+    (lambda: dp.keep("a"), "one of between"),
+    (lambda: dp.keep("a", between=(0, 1), among=[1]), "one of between"),
+    (lambda: dp.keep("a", between=(2, 1)), "swap"),
+    (lambda: dp.keep("a", between=5), "a pair such as"),
+    (lambda: dp.keep("a", between="ab"), "a pair such as"),
+    (lambda: dp.keep("a", among="north"), "list of categories"),
+    (lambda: dp.keep("a", among=[1, 1]), "declared twice"),
+    (lambda: dp.keep(0, among=[1]), "picked by name"),
+    (lambda: dp.one_hot("fm"), "list of categories"),
+    (lambda: dp.one_hot([]), "from 1 to 2"),
+    (lambda: dp.one_hot(["f", "m", "f"]), "declared twice; number 3 of the list"),
+    (lambda: dp.one_hot([1, 1.0]), "declared twice"),
+    (lambda: dp.one_hot([0, nan]), "None, not nan"),
+    (lambda: dp.one_hot(["a", pd.NA]), "None, not <NA>"),
+    (lambda: dp.one_hot([Decimal(1)]), "type Decimal"),
+    (lambda: dp.one_hot([1j]), "type complex"),
+    (lambda: dp.bins([0]), "2 to 2"),
+    (lambda: dp.bins([0, 2, 1]), "must rise"),
+    (lambda: dp.bins([0, 1, 1]), "must rise"),
+    (lambda: dp.bins([0, inf]), "edges"),
+    (lambda: dp.bound_contributions(0), AT_LEAST_1),
+    (lambda: dp.bound_contributions(2.5), WHOLE),
+    (lambda: dp.bound_contributions(2, groups="city"), "such as"),
+    (lambda: dp.bound_contributions(2, groups=("city", 0)), AT_LEAST_1),
+    (lambda: dp.records(columns=3, person="id"), "name them all"),
+    (lambda: dp.records(columns=["id"], person="id", size=9), "leave out size and metric"),
+    (lambda: dp.table(person=3), "name of a column"),
+]
+SPACES: list[tuple[Callable[[], Any], str]] = [
+    (lambda: SUM([1.0]), "put dp.clamp"),
+    (lambda: dp.records(metric=dp.ChangeOneDistance()), "size"),
+    (lambda: dp.records(size=5), "private"),
+    (lambda: (dp.clamp(0, 1) >> dp.resize(2, fill=3)).map(1), "must lie in"),
+    (lambda: T.indicator_below([1, 2])([1.0]), "records"),
+    (lambda: dp.center([1, 2]).map(1), "records"),
+    (lambda: dp.clamp([0, 0], [1, 1])([1.0]), "records"),
+    (lambda: dp.simplex_augment().map(1), "clamp"),
+    (lambda: TWO >> dp.clamp(0, 1) >> dp.simplex_augment(), "one column"),
+    (lambda: dp.resize(2).map(1), "say fill="),
+    (lambda: TWO >> dp.clamp(0, 1) >> dp.resize(2), "say fill="),
+    (lambda: T.weighted_pairs(0, 1, most=1).map(1), "two columns, values and weights; .* have 1"),
+    (lambda: THREE >> dp.select(3), "positions start at 0"),
+    (lambda: THREE >> dp.select("age"), "no names"),
+    (lambda: dp.select(3).map(1), "picked by name"),
+    (lambda: dp.records(columns=["age", "visits"]) >> dp.select("visit"), "'visits'"),
+    (lambda: SIZED >> dp.drop_nan(), "impute"),
+    (lambda: SIZED >> dp.count(), "public"),
+    (lambda: THREE >> T.basis_features(COSINE), r"3. Put select\(\) before"),
+    (lambda: TWO >> T.prefix_features(0, 1), "prefix_features needs one column.*select"),
+    (lambda: TWO >> T.block_counts(0, 1), "block_counts needs one column.*select"),
+    (lambda: TWO >> T.magnitude_counts(0, 1), r"Put select\(\) before it"),
+    (lambda: dp.records(columns=["age"]) >> dp.keep("ago", among=[1]), "'age'"),
+    (lambda: ONE >> dp.keep("a", among=[1]), "table"),
+    (lambda: ONE >> dp.one_hot([[1], [2]]), "several columns"),
+    (lambda: TWO >> dp.one_hot([1, 2, 3]), "3 lists"),
+    (lambda: TWO >> dp.bins([0, 1]), "one column"),
+    (lambda: ONE >> dp.one_hot(range(16)) >> dp.clamp(0, 0.75), r"OneHots\(16\) already.*Leave"),
+    (lambda: PEOPLE >> dp.select("x"), "leaves out 'id'"),
+    (lambda: dp.records(columns=["id"], person="ids"), "did you mean 'id'"),
+    (lambda: PEOPLE >> dp.bound_contributions(2, groups=("town", 1)), "no column 'town'"),
+    (lambda: PEOPLE >> dp.bound_contributions(2, person="x"), "leave out person="),
+    (lambda: ROWS >> dp.bound_contributions(2, person="idd"), "did you mean 'id'"),
+    (lambda: ROWS >> dp.bound_contributions(2), "which column tells people apart"),
+    (lambda: dp.bound_contributions(2).map(1), "which column tells people apart"),
+    *[
+        (lambda step=step: PEOPLE >> step, r"any number of rows\. Put dp\.bound_contributions\(3\)")
+        for step in (
+            dp.count(),
+            dp.select("id", "x") >> dp.count(),
+            dp.keep("x", between=(0, 1)) >> SUM,
+            dp.clamp(0, 1),
+            dp.mean(0, 1, epsilon=1),
+            dp.by("city", [1], dp.count() >> dp.laplace(epsilon=1)),
+            dp.compose(dp.count() >> dp.laplace(epsilon=1)),
+            dp.combinators.group_by("city", [1], dp.count()),
+            dp.one_hot([1, 2]),
+            dp.resize(3, fill=0),
+            dp.combinators.on_random_pairs(dp.private_quantile(0.5, bounds=(0, 1), rho=1)),
+            dp.multivariate_mean(3, rho=1),
+        )
+    ],
+]
+DATA: list[tuple[Callable[[], Any], str]] = [
+    (lambda: (T.basis_features(COSINE) >> SUM)(csr_matrix([[1.0], [0.0]])), "basis_features"),
+    (lambda: (dp.keep("regoin", among=["a"]) >> NUMBERS)({"region": ["a"], "x": [1]}), "'region'"),
+    (lambda: TEXTS(pd.DataFrame({"x": [1, 2]})), "write them as numbers"),
+    *[
+        (lambda kind=kind: NUMBERS({"x": pd.Series(["1", "2"], dtype=kind)}), "write them as text")
+        for kind in (None, pd.StringDtype("python"), pd.StringDtype("pyarrow"))
+    ],
+    (lambda: (dp.one_hot([1, 2]) >> SUM)(np.array(["1", "2"])), r"^the column holds text"),
+    (lambda: (dp.one_hot(["f"]) >> SUM)({"a": ["f"], "b": ["f"]}), "2 columns; say which"),
+]
+
+
+@pytest.mark.parametrize(
+    ("error", "make", "words"),
+    [
+        (error, *each)
+        for error, table in (
+            (dp.ParameterError, PARAMETERS),
+            (dp.SpaceError, SPACES),
+            (dp.DataError, DATA),
+        )
+        for each in table
+    ],
+)
+def test_a_mistake_is_refused_in_words(error: Any, make: Callable[[], Any], words: str) -> None:
+    with pytest.raises(error, match=words):
+        make()
