@@ -252,7 +252,8 @@ class Points(Body):
         """A number for each row: of its bits, in integers modulo 2^64."""
         bits = np.ascontiguousarray(rows).view(np.uint64)
         products: NDArray[np.uint64] = (bits ^ (bits >> _HALF)) * self._mixers
-        return products.sum(axis=1, dtype=np.uint64)
+        mixed: NDArray[np.uint64] = products.sum(axis=1, dtype=np.uint64)
+        return mixed
 
     @cached_property
     def _by_mix(self) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:
