@@ -258,6 +258,7 @@ class _NumbersElsewhere(InCells):
     cells: _CellsOf
     first: int
     last: int
+    _known: list[Counts] = attrs.field(factory=list, init=False)
 
     @property
     def size(self) -> int:
@@ -283,10 +284,16 @@ class _NumbersElsewhere(InCells):
     def _whole(self) -> _Stretch:
         return _Stretch(self.first, self.last, 0)
 
-    @cached_property
+    @property
     def _coarse(self) -> Counts:
-        """How many lie in each part of all cells."""
-        return self._found(_CountParts((self._whole,)))
+        """How many lie in each part of all cells, counted once.
+
+        Never a ``cached_property``: before Python 3.12 it holds one lock for all objects while it
+        computes, and here the thread waits within for its turn, which other threads need too.
+        """
+        if not self._known:
+            self._known.append(self._found(_CountParts((self._whole,))))
+        return self._known[0]
 
     def _found(self, how: _Count[Summary]) -> Summary:
         found: Summary = found_by(
