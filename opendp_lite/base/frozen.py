@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from functools import cache, partial
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar
 
 import attrs
 
@@ -16,27 +16,30 @@ from opendp_lite.base.errors import SpaceError
 T = TypeVar("T")
 
 
-def initialise(value: Any, **fields: Any) -> None:
+def initialise(value: Any, **fields: object) -> None:
     """What attrs generates as ``__init__`` where the class has its own."""
     value.__attrs_init__(**fields)
 
 
-def copy_with(value: T, **fields: Any) -> T:
+def copy_with(value: T, **fields: object) -> T:
     """A copy with other fields, among them those that ``attrs.evolve`` drops.
 
     The constructor does not run: nothing is checked or converted again.
     """
-    kind = cast(Any, type(value))
-    found = object.__new__(kind)
-    for name in _names(kind):
-        given = fields[name] if name in fields else getattr(value, name)
+    found = object.__new__(type(value))
+    for name, given in {**fields_of(value), **fields}.items():
         object.__setattr__(found, name, given)
-    return cast(T, found)
+    return found
+
+
+def fields_of(value: object) -> dict[str, object]:
+    """The fields of an attrs class by name; none of another class."""
+    return {name: getattr(value, name) for name in _names(type(value))}
 
 
 @cache
-def _names(kind: Any) -> tuple[str, ...]:
-    return tuple(field.name for field in attrs.fields(kind))
+def _names(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in attrs.fields(kind)) if attrs.has(kind) else ()
 
 
 # One for each fork that led to this process: a fork may get the number of the process it copies,

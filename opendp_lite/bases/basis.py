@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
 from math import isfinite
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError
+from opendp_lite.base.frozen import fields_of
 from opendp_lite.base.public_names import path_of
 from opendp_lite.base.spelling import Storable, spellable
 from opendp_lite.bodies.points import Points
@@ -67,10 +68,14 @@ def middle_shares(cells: int) -> Floats:
 
 def number_of_terms(value: int) -> int:
     """How many functions, from 2 to 64."""
-    terms = whole(value, "terms", least=_FEWEST_TERMS)
-    if terms > MOST_TERMS:
-        raise ParameterError(f"terms must be at most {MOST_TERMS}, got {quote(terms)}")
-    return terms
+    return at_most(whole(value, "terms", least=_FEWEST_TERMS), "terms", MOST_TERMS)
+
+
+def at_most(value: int, name: str, most: int) -> int:
+    """A public number, refused where it is larger."""
+    if value > most:
+        raise ParameterError(f"{name} must be at most {most}, got {quote(value)}")
+    return value
 
 
 def power_of_two(value: int, name: str) -> int:
@@ -119,6 +124,10 @@ class Basis(Storable, ABC):
         >>> isinstance(basis, dp.bases.Basis), basis.terms, basis.edges()
         (True, 4, array([0., 2., 4., 6., 8.]))
     """
+
+    def __attrs_post_init__(self) -> None:
+        # Refuses an interval on which floats cannot rise from cell to cell.
+        self.edges()
 
     @property
     @abstractmethod
@@ -179,17 +188,14 @@ class Basis(Storable, ABC):
         """Bounds on the norms of a difference of the functions' values at two numbers."""
         return self.points().diameters()
 
-    def spell(self) -> tuple[str, Mapping[str, Any]]:
+    def spell(self) -> tuple[str, Mapping[str, object]]:
         """The public name and its arguments."""
-        kind: Any = type(self)
-        names = [field.name for field in attrs.fields(kind)]
-        return kind.__name__, {name: getattr(self, name) for name in names}
+        return type(self).__name__, fields_of(self)
 
     def __repr__(self) -> str:
-        _, arguments = self.spell()
         texts = [
             f"{name}={format_number(value) if isinstance(value, Fraction) else value}"
-            for name, value in arguments.items()
+            for name, value in fields_of(self).items()
         ]
         return f"{path_of(type(self))}({', '.join(texts)})"
 
@@ -212,24 +218,32 @@ def _points(basis: Basis) -> Points:
     return Points.nearest_to(basis, edges[1:-1], table * weights)
 
 
-@attrs.frozen(repr=False)
-class Interval(Basis):
-    """So many functions on [lower, upper]."""
+class Bounded(Basis):
+    """Functions on [lower, upper]."""
 
-    terms: int = attrs.field(converter=number_of_terms)
-    lower: Fraction = attrs.field(converter=lower_bound)
-    upper: Fraction = attrs.field(converter=upper_bound)
+    lower: Fraction
+    upper: Fraction
 
-    def __attrs_post_init__(self) -> None:
-        self.edges()
+    @property
+    def ends(self) -> tuple[Fraction, Fraction]:
+        return self.lower, self.upper
+
+
+class Smooth(Basis):
+    """Functions on as many cells as a smooth basis has."""
 
     @property
     def cells(self) -> int:
         return CELLS
 
-    @property
-    def ends(self) -> tuple[Fraction, Fraction]:
-        return self.lower, self.upper
+
+@attrs.frozen(repr=False)
+class Interval(Smooth, Bounded):
+    """So many functions on [lower, upper]."""
+
+    terms: int = attrs.field(converter=number_of_terms)
+    lower: Fraction = attrs.field(converter=lower_bound)
+    upper: Fraction = attrs.field(converter=upper_bound)
 
 
 def _cells(value: int) -> int:
@@ -237,23 +251,16 @@ def _cells(value: int) -> int:
 
 
 @attrs.frozen(repr=False)
-class Stepped(Basis):
+class Stepped(Bounded):
     """As many functions as cells of [lower, upper]."""
 
     cells: int = attrs.field(converter=_cells)
     lower: Fraction = attrs.field(converter=lower_bound)
     upper: Fraction = attrs.field(converter=upper_bound)
 
-    def __attrs_post_init__(self) -> None:
-        self.edges()
-
     @property
     def terms(self) -> int:
         return self.cells
-
-    @property
-    def ends(self) -> tuple[Fraction, Fraction]:
-        return self.lower, self.upper
 
 
 def _basis(value: Basis) -> Basis:

@@ -13,9 +13,8 @@ from numpy.polynomial.legendre import legvander
 
 from opendp_lite.base.spelling import spellable
 from opendp_lite.bases.basis import (
-    CELLS,
-    Basis,
     Interval,
+    Smooth,
     lower_bound,
     middle_shares,
     number_of_terms,
@@ -62,7 +61,7 @@ def _middle(value: Number) -> Fraction:
 
 @spellable
 @attrs.frozen(repr=False)
-class Hermite(Basis):
+class Hermite(Smooth):
     """Hermite functions, for bell-shaped densities and similar ones.
 
     The functions are Hermite polynomials times exp(-z^2 / 2) with z = (x - middle) / scale. They
@@ -88,13 +87,6 @@ class Hermite(Basis):
     middle: Fraction = attrs.field(converter=_middle, kw_only=True)
     scale: Fraction = attrs.field(converter=public_scale, kw_only=True)
 
-    def __attrs_post_init__(self) -> None:
-        self.edges()
-
-    @property
-    def cells(self) -> int:
-        return CELLS
-
     @property
     def _reach(self) -> int:
         return isqrt(2 * self.terms) + _BEYOND
@@ -117,7 +109,7 @@ _LAGUERRE_BEYOND = 30
 
 @spellable
 @attrs.frozen(repr=False)
-class Laguerre(Basis):
+class Laguerre(Smooth):
     """Laguerre functions, for densities that decay from a bound.
 
     The functions are Laguerre polynomials times exp(-z / 2) with z = (x - lower) / scale. They
@@ -142,13 +134,6 @@ class Laguerre(Basis):
     terms: int = attrs.field(converter=number_of_terms)
     scale: Fraction = attrs.field(converter=public_scale, kw_only=True)
     lower: Fraction = attrs.field(default=Fraction(0), converter=lower_bound, kw_only=True)
-
-    def __attrs_post_init__(self) -> None:
-        self.edges()
-
-    @property
-    def cells(self) -> int:
-        return CELLS
 
     @property
     def _reach(self) -> int:

@@ -13,11 +13,12 @@ import numpy as np
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.spelling import spellable
 from opendp_lite.bases.basis import (
-    CELLS,
     MOST_CELLS,
     MOST_TERMS,
-    Basis,
+    Bounded,
+    Smooth,
     Stepped,
+    at_most,
     lower_bound,
     power_of_two,
     upper_bound,
@@ -64,17 +65,11 @@ _MOST_MOMENTS: Final = 20
 
 
 def _terms(value: int) -> int:
-    terms = power_of_two(value, "terms")
-    if terms > MOST_TERMS:
-        raise ParameterError(f"terms must be at most {MOST_TERMS}, got {quote(terms)}")
-    return terms
+    return at_most(power_of_two(value, "terms"), "terms", MOST_TERMS)
 
 
 def _moments(value: int) -> int:
-    moments = whole(value, "moments", least=1)
-    if moments > _MOST_MOMENTS:
-        raise ParameterError(f"moments must be at most {_MOST_MOMENTS}, got {quote(moments)}")
-    return moments
+    return at_most(whole(value, "moments", least=1), "moments", _MOST_MOMENTS)
 
 
 def _pywt() -> Any:
@@ -89,7 +84,7 @@ def _pywt() -> Any:
 
 @spellable
 @attrs.frozen(repr=False)
-class Daubechies(Basis):
+class Daubechies(Smooth, Bounded):
     """Daubechies wavelets, for smooth densities with sharp places.
 
     The two ends of the interval count as one place. You need PyWavelets, from ``pip install
@@ -121,16 +116,8 @@ class Daubechies(Basis):
     moments: int = attrs.field(default=4, converter=_moments, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
-        self.edges()
+        super().__attrs_post_init__()
         _pywt()
-
-    @property
-    def cells(self) -> int:
-        return CELLS
-
-    @property
-    def ends(self) -> tuple[Fraction, Fraction]:
-        return self.lower, self.upper
 
     def functions(self) -> Floats:
         rebuilt, wavelet = _pywt().idwt, f"db{self.moments}"
@@ -202,7 +189,7 @@ def _bases(value: int) -> int:
 
 @spellable
 @attrs.frozen(repr=False)
-class MutuallyUnbiased(Basis):
+class MutuallyUnbiased(Bounded):
     """Several bases on the same cells, as different from each other as can be.
 
     A function of one basis is spread evenly over all functions of another.
@@ -238,7 +225,7 @@ class MutuallyUnbiased(Basis):
     bases: int = attrs.field(default=_PAIR, converter=_bases, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
-        self.edges()
+        super().__attrs_post_init__()
         most = self.cells + 1 if self.cells % 2 else _PAIR
         if self.bases > most:
             raise ParameterError(
@@ -250,10 +237,6 @@ class MutuallyUnbiased(Basis):
         if self.cells % 2 == 0:
             return self.bases * self.cells
         return self.cells + 2 * self.cells * (self.bases - 1) - (self.bases > 1)
-
-    @property
-    def ends(self) -> tuple[Fraction, Fraction]:
-        return self.lower, self.upper
 
     def functions(self) -> Floats:
         found = [np.sqrt(self.cells) * np.eye(self.cells)]

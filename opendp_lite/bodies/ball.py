@@ -254,6 +254,10 @@ class Ball(Body):
         """
         if self.p == inf:
             return self._as_box(self.middle).snapper()
+        return self.shrink_and_round()
+
+    def shrink_and_round(self, *, non_negative: bool = False) -> GridRounding:
+        """As ``snapper``, for p of 1 or 2; with entries below 0 made 0, where it is asked for."""
         unit = Fraction(2) ** self.exponent()
         repeats = self.columns // len(self.size)
         halves = [unit / (2 * r) for r in self.size]
@@ -272,7 +276,7 @@ class Ball(Body):
         if not weighted:
             radii = np.array([float(1 / unit)])
         magic = _MAGIC + to_floats(tuple(Fraction(trunc(c / unit)) for c in self.middle))
-        return _Shrink(self, target, radii, magic)
+        return _Shrink(self, target, radii, magic, non_negative, self.columns < _WIDE)
 
     def __repr__(self) -> str:
         parts = [format_bounds(self.size)]
@@ -308,22 +312,11 @@ class _Shrink(GridRounding):
     target: float
     radii: Floats
     magic: Floats
-
-    @property
-    def origin(self) -> int:  # type: ignore[override]
-        return _ORIGIN
-
-    @property
-    def spares(self) -> bool:
-        return True
-
-    @property
-    def by_column(self) -> bool:
-        return self.ball.columns < _WIDE
-
-    @property
-    def any_type(self) -> bool:
-        return True
+    non_negative: bool
+    by_column: bool
+    origin = _ORIGIN
+    spares = True
+    any_type = True
 
     def into(self, block: Floats, out: Floats, spare: Floats) -> None:
         self._round_up_centres(block, DENSE, out, spare)
@@ -351,9 +344,11 @@ class _Shrink(GridRounding):
             np.multiply(source, layout.of_rows(factor), out=out)
             np.multiply(out, layout.of_columns(self.radii), out=out)
         np.add(out, layout.of_columns(self.magic), out=out)
-        missing = np.isnan(factor)
+        missing, bits = np.isnan(factor), out.view(np.int64)
+        if self.non_negative:
+            np.maximum(bits, _ORIGIN, out=bits)
         if not missing.any():
             return True
-        bits, rest = out.view(np.int64), layout.of_columns(self.magic.view(np.int64))
+        rest = layout.of_columns(self.magic.view(np.int64))
         np.copyto(bits, rest, where=layout.of_rows(missing))
         return False

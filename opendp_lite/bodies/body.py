@@ -20,7 +20,7 @@ from opendp_lite.bodies.grid_rounding import GridRounding
 from opendp_lite.display.pictures import BODY, Sketch
 from opendp_lite.engines.data.arrays import DENSE, EntryMap, Layout
 from opendp_lite.engines.data.fold import Block, Floats, Reduction
-from opendp_lite.engines.missing import FillRows
+from opendp_lite.engines.missing import FillRows, holds_missing, whole_rows
 from opendp_lite.numbers.exact import (
     Number,
     exact,
@@ -247,6 +247,26 @@ def _brief(body: Body) -> str:
     return repr(body) if body.columns < LONG else f"dp.bodies.{type(body).__name__}(...)"
 
 
+@attrs.frozen(repr=False)
+class FillPlaces:
+    """A block function that puts the centre of a body in the place of rows with a missing entry.
+
+    A sum of rows of finitely many kinds may take places for rows itself. Then the blocks have one
+    column, and ``place`` is put there.
+    """
+
+    body: Body
+    place: float
+
+    def __call__(self, block: Floats) -> Floats:
+        if not holds_missing(block):
+            return block
+        if block.shape[1] == self.body.columns:
+            middle = self.body.centre() or ZERO
+            return np.where(whole_rows(block)[:, None], block, to_floats(middle))
+        return np.where(np.isnan(block), self.place, block)
+
+
 class RowSum(Reduction[Summary]):
     """A fold that adds up rows exactly."""
 
@@ -272,9 +292,11 @@ class Body(Storable, ABC):
 
     columns: int
 
-    @abstractmethod
     def over(self, columns: int) -> Body:
-        """The same bounds for so many columns."""
+        """The same bounds for so many columns; refused where they are for a number of their own."""
+        if columns != self.columns:
+            raise ParameterError(f"{self!r} has {self.columns} columns, not {columns}")
+        return self
 
     @abstractmethod
     def radii(self) -> Norms | None:

@@ -237,10 +237,7 @@ class _Clip(GridRounding):
     least: Whole
     most: Whole
     alone: ClippedColumn | None
-
-    @property
-    def any_type(self) -> bool:
-        return True
+    any_type = True
 
     def column(self) -> ClippedColumn | None:
         return self.alone

@@ -204,21 +204,12 @@ class GridRounding(ABC):
 
     origin: int
     """What the bits of 0 on the grid are."""
-
-    @property
-    def spares(self) -> bool:
-        """Whether ``into`` needs a second buffer."""
-        return False
-
-    @property
-    def by_column(self) -> bool:
-        """Whether buffers may have any layout, and column after column is fastest."""
-        return False
-
-    @property
-    def any_type(self) -> bool:
-        """Whether ``unless_missing`` takes blocks of any type of number and any strides."""
-        return False
+    spares: bool = False
+    """Whether ``into`` needs a second buffer."""
+    by_column: bool = False
+    """Whether buffers may have any layout, and column after column is fastest."""
+    any_type: bool = False
+    """Whether ``unless_missing`` takes blocks of any type of number and any strides."""
 
     def column(self) -> ClippedColumn | None:
         """The same for rows of one column that are clipped entry by entry; else None."""

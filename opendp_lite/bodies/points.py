@@ -11,8 +11,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.base.errors import ParameterError
-from opendp_lite.bodies.body import Body, RowSum, Values
+from opendp_lite.bodies.body import Body, FillPlaces, RowSum, Values
 from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.grid_rounding import GridRounding
 from opendp_lite.display.pictures import SCATTER, Sketch
@@ -154,11 +153,6 @@ class Points(Body):
     def _unit(self) -> Fraction:
         return Fraction(2) ** self.grid
 
-    def over(self, columns: int) -> Points:
-        if columns != self.columns:
-            raise ParameterError(f"{self!r} has {self.columns} columns, not {columns}")
-        return self
-
     def sketch(self) -> Sketch:
         return SCATTER
 
@@ -279,8 +273,10 @@ class Points(Body):
         """The point of the middle cell."""
         return tuple(int(step) * self._unit for step in self.steps[len(self.steps) // 2])
 
-    def filling(self) -> Middle:
-        return Middle(self)
+    def filling(self) -> FillPlaces:
+        """Of a number that is missing, one of the middle cell takes the place."""
+        middle = len(self.steps) // 2
+        return FillPlaces(self, float(self.edges[middle - 1]) if len(self.edges) else 0.0)
 
     def holds(self, rows: Floats) -> NDArray[np.bool_]:
         inside: NDArray[np.bool_] = (self.at(self.places_in(rows)) == rows).all(axis=1)
@@ -344,26 +340,6 @@ def _with_missing(rows: Floats, before: Floats) -> Floats:
     if holds_missing(before):
         rows[~whole_rows(before)] = np.nan
     return rows
-
-
-@attrs.frozen(repr=False)
-class Middle:
-    """A block function that puts the middle point in the place of missing values.
-
-    Blocks are rows of points or, where a sum takes numbers for points itself, the numbers: then it
-    puts a number of the middle cell.
-    """
-
-    body: Points
-
-    def __call__(self, block: Floats) -> Floats:
-        if not holds_missing(block):
-            return block
-        body, edges = self.body, self.body.edges
-        middle = len(body.steps) // 2
-        if block.shape[1] == body.columns:
-            return np.where(whole_rows(block)[:, None], block, body.at(np.array([middle])))
-        return np.where(np.isnan(block), edges[middle - 1] if len(edges) else 0.0, block)
 
 
 @attrs.frozen(repr=False)

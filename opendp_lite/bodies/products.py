@@ -68,11 +68,6 @@ class OuterProducts(Body):
     def columns(self) -> int:  # type: ignore[override]
         return self.side * (self.side + 1) // 2
 
-    def over(self, columns: int) -> OuterProducts:
-        if columns != self.columns:
-            raise ParameterError(f"{self!r} has {self.columns} columns, not {columns}")
-        return self
-
     def sketch(self) -> Sketch:
         return QUARTER
 

@@ -17,6 +17,7 @@ from opendp_lite.bodies.body import (
     SLACK,
     Body,
     Bounds,
+    FillPlaces,
     RowSum,
     Values,
     fitting_width,
@@ -280,49 +281,10 @@ class NonNegativeBall(Body):
 
     def snapper(self) -> GridRounding:
         """As the ball's. Then entries below 0 become 0, in integers. This lengthens no row."""
-        return _NotBelowZero(self.ball.snapper())
+        return self.ball.shrink_and_round(non_negative=True)
 
     def __repr__(self) -> str:
         return repr(self.ball).replace(".Ball", ".NonNegativeBall")
-
-
-@attrs.frozen(eq=False, repr=False)
-class _NotBelowZero(GridRounding):
-    """As another rounding, with entries below 0 made 0."""
-
-    ball: GridRounding
-
-    @property
-    def origin(self) -> int:  # type: ignore[override]
-        return self.ball.origin
-
-    @property
-    def spares(self) -> bool:
-        return self.ball.spares
-
-    @property
-    def by_column(self) -> bool:
-        return self.ball.by_column
-
-    @property
-    def any_type(self) -> bool:
-        return self.ball.any_type
-
-    def into(self, block: Floats, out: Floats, spare: Floats) -> None:
-        self.ball.into(block, out, spare)
-        self._raise(out)
-
-    def unless_missing(self, block: NDArray[Any], out: Floats, spare: Floats) -> bool:
-        whole = self.ball.unless_missing(block, out, spare)
-        self._raise(out)
-        return whole
-
-    def _raise(self, out: Floats) -> None:
-        bits = out.view(np.int64)
-        np.maximum(bits, self.origin, out=bits)
-
-    def steps(self, entries: Floats, layout: Layout) -> Whole:
-        return np.maximum(self.ball.steps(entries, layout), 0)
 
 
 _HALF = 0.5
@@ -361,8 +323,8 @@ class OneHots(Simplex):
         """The row of zeros, which no place counts."""
         return (Fraction(0),)
 
-    def filling(self) -> _Nowhere:  # type: ignore[override]
-        return _Nowhere(self.columns)
+    def filling(self) -> FillPlaces:  # type: ignore[override]
+        return FillPlaces(self, -1.0)
 
     def select(self, columns: tuple[int, ...]) -> Body:
         found = super().select(columns)
@@ -419,23 +381,6 @@ class Placed:
         if holds_missing(block):
             rows[np.isnan(places)] = np.nan
         return rows
-
-
-@attrs.frozen(repr=False)
-class _Nowhere:
-    """A block function that puts a row without a one in the place of missing ones.
-
-    Blocks are rows or, where a sum takes places for rows itself, the places: then it puts -1.
-    """
-
-    columns: int
-
-    def __call__(self, block: Floats) -> Floats:
-        if not holds_missing(block):
-            return block
-        if block.shape[1] == self.columns:
-            return np.where(whole_rows(block)[:, None], block, 0.0)
-        return np.where(np.isnan(block), -1.0, block)
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any, Final, Generic, TypeVar, cast
+from typing import Any, Final, Generic, TypeVar
 
 import attrs
 
 from opendp_lite.base.errors import SpaceError
+from opendp_lite.base.frozen import fields_of
 from opendp_lite.base.spelling import Named, call_when_read, step
 from opendp_lite.measures.curve import curved_number, curved_pair
 from opendp_lite.measures.divergences import (
@@ -43,9 +44,9 @@ class Conversion(ABC, Generic[From, To]):
     def convert(self, loss: Any, profile: Profile) -> Any:
         """The loss in the target measure."""
 
-    def spell(self) -> tuple[str, Mapping[str, Any]]:
+    def spell(self) -> tuple[str, Mapping[str, object]]:
         """The public name and its arguments: by default the fields."""
-        return self.definition.__name__, attrs.asdict(cast(Any, self), recurse=False)
+        return self.definition.__name__, fields_of(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         _, arguments = self.spell()

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import attrs
 
 from opendp_lite.base.errors import ParameterError
+from opendp_lite.base.frozen import fields_of
 from opendp_lite.base.public_names import path_of
 from opendp_lite.base.spelling import Storable, spellable
 from opendp_lite.bodies.body import Body
@@ -90,12 +91,12 @@ class Metric(Storable, ABC):
         """Whether a distance is certainly at most as large as another."""
         return bool(claimed <= allowed)
 
-    def spell(self) -> tuple[str, Mapping[str, Any]]:
-        """The public name; metrics have no arguments."""
-        return type(self).__name__, {}
+    def spell(self) -> tuple[str, Mapping[str, object]]:
+        """The public name, and the fields as its arguments."""
+        return type(self).__name__, fields_of(self)
 
     def __repr__(self) -> str:
-        return f"{path_of(type(self))}()"
+        return f"{path_of(type(self))}({', '.join(map(repr, fields_of(self).values()))})"
 
 
 class RowMetric(Metric):
@@ -167,28 +168,38 @@ class SymmetricDistance(RowMetric):
         return body.radii()
 
 
-def _is_a_column(metric: object, field: object, value: Any) -> None:
+def _is_a_column(metric: object, field: object, value: object) -> None:
     if not isinstance(value, str):
         raise ParameterError(f"column is the name of a column, such as 'city'; got {quote(value)}")
 
 
-def _is_a_number_of_groups(metric: object, field: object, value: Any) -> None:
+def _is_a_number_of_groups(metric: object, field: object, value: object) -> None:
     whole(value, "groups", least=1)
 
 
-def _as_many_in_each(rows: Fraction, groups: int) -> Fraction:
-    """A number of rows that may be as many in each group: fewer would have less than one there."""
-    if rows % groups:
-        raise ParameterError(
-            f"d_in is a number of rows in {groups} groups, as many in each: a multiple of "
-            f"{groups}; got {format_number(rows)}. A space with a person says it for you: "
-            "dp.table(person='id') >> dp.bound_contributions(1, groups=(column, most))"
-        )
-    return rows
+class Spread(SymmetricDistance):
+    """As ``SymmetricDistance``, for rows of which at most one in ``groups`` is of one group."""
+
+    groups: int
+
+    def distance(self, value: object) -> Fraction:
+        """A number of rows, as many in each group: fewer would have less than one there."""
+        rows = super().distance(value)
+        if rows % self.groups:
+            raise ParameterError(
+                f"d_in is a number of rows in {self.groups} groups, as many in each: a multiple of "
+                f"{self.groups}; got {format_number(rows)}. A space with a person says it for you: "
+                "dp.table(person='id') >> dp.bound_contributions(1, groups=(column, most))"
+            )
+        return rows
+
+    def of_new_values(self) -> Metric:
+        """Rows that were apart may have become alike."""
+        return SymmetricDistance()
 
 
 @attrs.frozen(repr=False)
-class SpreadDistance(SymmetricDistance):
+class SpreadDistance(Spread):
     """As ``SymmetricDistance``, for rows that are spread over the values of a column.
 
     Datasets are at most d apart if at most d rows are added or removed, and at most d / ``groups``
@@ -203,10 +214,6 @@ class SpreadDistance(SymmetricDistance):
     column: str = attrs.field(validator=_is_a_column)
     groups: int = attrs.field(validator=_is_a_number_of_groups)
 
-    def distance(self, value: object) -> Fraction:
-        """A number of rows, the same number for each of the groups."""
-        return _as_many_in_each(super().distance(value), self.groups)
-
     def protected(self, distance: Fraction) -> str:
         most = format_number(distance / self.groups)
         rows = super().protected(distance)
@@ -216,21 +223,14 @@ class SpreadDistance(SymmetricDistance):
         """A share of the rows, if the column is among these."""
         return distance / self.groups if self.column in columns else distance
 
-    def of_new_values(self) -> Metric:
-        """Rows that were apart may have become alike."""
-        return SymmetricDistance()
-
     def of_places(self, columns: Collection[str]) -> Metric:
         """Rows that are apart are in different places."""
         apart = self.column in columns
         return SpreadPlacesDistance(self.groups) if apart else self.of_new_values()
 
-    def __repr__(self) -> str:
-        return f"{path_of(type(self))}({self.column!r}, {self.groups})"
-
 
 @attrs.frozen(repr=False)
-class SpreadPlacesDistance(SymmetricDistance):
+class SpreadPlacesDistance(Spread):
     """As ``SymmetricDistance``, for rows with a one in a place, which are spread over the places.
 
     Datasets are at most d apart if at most d rows are added or removed, and at most d / ``groups``
@@ -242,24 +242,13 @@ class SpreadPlacesDistance(SymmetricDistance):
 
     groups: int = attrs.field(validator=_is_a_number_of_groups)
 
-    def distance(self, value: object) -> Fraction:
-        """A number of rows, the same number for each of the places."""
-        return _as_many_in_each(super().distance(value), self.groups)
-
     def protected(self, distance: Fraction) -> str:
         most = format_number(distance / self.groups)
         return f"{super().protected(distance)}, at most {most} of them in one place"
 
-    def of_new_values(self) -> Metric:
-        """Rows that were in different places may have become alike."""
-        return SymmetricDistance()
-
     def per_row(self, body: Body) -> Norms | None:
         """A mean over rows of which at most one in so many has its one in a place."""
         return body.spread_radii(self.groups)
-
-    def __repr__(self) -> str:
-        return f"{path_of(type(self))}({self.groups})"
 
 
 @spellable
@@ -287,7 +276,7 @@ class ChangeOneDistance(RowMetric):
         return body.diameters()
 
 
-def _is_a_name(metric: object, field: object, value: Any) -> None:
+def _is_a_name(metric: object, field: object, value: object) -> None:
     if not isinstance(value, str):
         raise ParameterError(f"person is the name of a column, such as 'id'; got {quote(value)}")
 
@@ -330,13 +319,6 @@ class SymmetricIdDistance(Metric):
 
     def question(self, distance: Fraction) -> str:
         return f"whether {'that person is' if distance == 1 else 'those people are'} in the data"
-
-    def spell(self) -> tuple[str, Mapping[str, Any]]:
-        """The public name, and the column."""
-        return type(self).__name__, {"person": self.person}
-
-    def __repr__(self) -> str:
-        return f"{path_of(type(self))}({self.person!r})"
 
 
 @spellable
@@ -390,19 +372,15 @@ class NormDistance(Metric):
 
 
 class OneNorm(NormDistance):
-    """A norm distance that a plain number may state."""
+    """A norm distance that a plain number may state: a bound on all norms of these names."""
 
-    p: float
+    p: ClassVar[float]
+    stated: ClassVar[tuple[str, ...]]
 
     def distance(self, value: object) -> Norms:
         if isinstance(value, Norms):
             return value
-        size = exact(value, "d_in")
-        return self.norms(size)
-
-    @abstractmethod
-    def norms(self, size: Fraction) -> Norms:
-        """The bounds that a plain number states."""
+        return Norms(**dict.fromkeys(self.stated, exact(value, "d_in")))
 
     def show(self, distance: Norms) -> Norms | float:
         bound = distance.of(self.p)
@@ -421,9 +399,7 @@ class L1Distance(OneNorm):
     """
 
     p = 1
-
-    def norms(self, size: Fraction) -> Norms:
-        return Norms(l1=size)
+    stated = ("l1",)
 
 
 @spellable
@@ -438,9 +414,7 @@ class L2Distance(OneNorm):
     """
 
     p = 2
-
-    def norms(self, size: Fraction) -> Norms:
-        return Norms(l2=size)
+    stated = ("l2",)
 
 
 @spellable
@@ -455,9 +429,7 @@ class LInfDistance(OneNorm):
     """
 
     p = inf
-
-    def norms(self, size: Fraction) -> Norms:
-        return Norms(linf=size)
+    stated = ("linf",)
 
 
 @spellable
@@ -472,6 +444,4 @@ class AbsoluteDistance(OneNorm):
     """
 
     p = 1
-
-    def norms(self, size: Fraction) -> Norms:
-        return Norms(l1=size, linf=size)
+    stated = ("l1", "linf")
