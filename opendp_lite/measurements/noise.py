@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 from math import floor, sqrt
 from typing import Any, cast, overload
 
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError, SpaceError
+from opendp_lite.engines.data.fold import identity
 from opendp_lite.measures.budgets import PrivacyBudget, Spent
 from opendp_lite.measures.composed import DiscreteLaplaceProfile, LaplaceProfile
 from opendp_lite.measures.curve import curved_number, gaussian_pair, gaussian_rho
@@ -19,7 +21,7 @@ from opendp_lite.measures.divergences import (
     MaxDivergence,
     ZeroConcentratedDivergence,
 )
-from opendp_lite.measures.measure import Measure
+from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.measures.profile import Profile, gaussian_ratio
 from opendp_lite.metrics.distances import L1Distance, L2Distance, NormDistance
 from opendp_lite.numbers.exact import (
@@ -50,8 +52,8 @@ _EXACT = 2**53
 def added_noise(
     space: Aggregate,
     noise: Noise,
-    measure: Measure[Any],
-    privacy_map: Callable[[Norms], Any],
+    measure: AnyMeasure,
+    privacy_map: Callable[[Norms], object],
     explanation: object = "",
     confidence: Number | None = None,
 ) -> Measurement[Aggregate, Any]:
@@ -104,7 +106,7 @@ def added_noise(
     laws = (noise,) if isinstance(noise, Law) else ()
     error = noise.error_of_each(dimension)
     errors = () if error is None else (Errors(error, dimension),)
-    present = _present(domain, noise, errors, confidence)
+    present = _presenter(domain, noise, errors, confidence)
     return Measurement(
         space,
         measure,
@@ -126,9 +128,9 @@ def _require_grid(domain: Scalars | Vectors, noise: Noise) -> None:
         )
 
 
-def _present(
+def _presenter(
     domain: Scalars | Vectors, noise: Noise, errors: Sequence[Errors], confidence: Number | None
-) -> Callable[[Grid], Any]:
+) -> Callable[[Grid], object]:
     """What shows a noisy value to a person."""
     if confidence is not None:
         return _with_intervals(domain, errors, confidence)
@@ -150,7 +152,7 @@ def _with_intervals(
     least = 0.0 if domain.non_negative else -np.inf
     names = domain.names
 
-    def shown(noisy: Grid) -> Interval:
+    def show(noisy: Grid) -> Interval:
         values = noisy.floats
         rounding = np.where(np.abs(noisy.steps) <= _EXACT, 0.0, np.spacing(np.abs(values)))
         one, every = (
@@ -160,7 +162,7 @@ def _with_intervals(
         found = Estimates.around(values, deviation, one, every, level, least=least, names=names)
         return found[0] if domain.dimension == 1 else found
 
-    return shown
+    return show
 
 
 def exactly_one(step: str, **given: object) -> str:
@@ -383,63 +385,41 @@ def gaussian(
         >>> (dp.clamp(0, 4) >> dp.sum() >> dp.gaussian(epsilon=1, delta=1e-6)).map(1)
         (1.0, 1e-06)
     """
-    unit = space.unit.over(space.domain.dimension)
     if all(given is None for given in (rho, scale, mu, epsilon, delta)):
         raise ParameterError("gaussian takes one of rho=, scale=, mu=, or epsilon= with delta=")
-    if delta is not None or epsilon is not None:
-        either = delta if epsilon is None else epsilon
-        exactly_one("gaussian", rho=rho, scale=scale, mu=mu, epsilon=either)
-        if delta is None or epsilon is None:
-            missing = "delta" if delta is None else "epsilon"
-            raise ParameterError(
-                f"gaussian: epsilon and delta go together, {missing} is missing; write "
-                "dp.gaussian(epsilon=1, delta=1e-6), or dp.laplace(epsilon=1) for pure privacy"
-            )
-        return _approximate(
-            space, require_sensitivity(unit, "gaussian"), epsilon, delta, confidence
+    either = delta if epsilon is None else epsilon
+    given = exactly_one("gaussian", rho=rho, scale=scale, mu=mu, epsilon=either)
+    if given == "epsilon" and (delta is None or epsilon is None):
+        missing = "delta" if delta is None else "epsilon"
+        raise ParameterError(
+            f"gaussian: epsilon and delta go together, {missing} is missing; write "
+            "dp.gaussian(epsilon=1, delta=1e-6), or dp.laplace(epsilon=1) for pure privacy"
         )
-    given = exactly_one("gaussian", scale=scale, rho=rho, mu=mu)
+    measure: AnyMeasure = ZeroConcentratedDivergence()
+    loss: Callable[[Fraction], object] = gaussian_rho
+    words = "rho = l2^2 / (2 sigma^2)"
     if given == "scale":
         sigma = positive(scale, "scale")
         variance = sigma * sigma
     else:
-        require_sensitivity(unit, "gaussian")
-        ratio = 2 * positive(rho, "rho") if given == "rho" else positive(mu, "mu") ** 2
+        unit = require_sensitivity(space.unit.over(space.domain.dimension), "gaussian")
+        if given == "rho":
+            ratio = 2 * positive(rho, "rho")
+        elif given == "mu":
+            ratio = positive(mu, "mu") ** 2
+            measure, loss, words = GaussianDivergence(), identity, "mu = l2 / sigma"
+        else:
+            level, spill = positive(epsilon, "epsilon"), open_probability(delta, "delta")
+            ratio = gaussian_ratio(level, spill)
+            measure, words = ApproximateDivergence(), "exact Gaussian curve at delta"
+            loss = partial(gaussian_pair, epsilon=level, delta=spill)
         variance = cast(Fraction, unit.l2_squared) / ratio
         sigma = sqrt_up(variance)
-    if given == "mu":
-        return added_noise(
-            space,
-            RoundedGaussian(*grid_for(sigma)),
-            GaussianDivergence(),
-            lambda norms: _ratio(norms, variance),
-            f"mu = l2 / sigma, sigma = {float(sigma):.6g}",
-            confidence,
-        )
     return added_noise(
         space,
         RoundedGaussian(*grid_for(sigma)),
-        ZeroConcentratedDivergence(),
-        lambda norms: gaussian_rho(_ratio(norms, variance)),
-        f"rho = l2^2 / (2 sigma^2), sigma = {float(sigma):.6g}",
-        confidence,
-    )
-
-
-def _ratio(distance: Norms, variance: Fraction) -> Fraction:
-    return cast(Fraction, distance.l2_squared) / variance
-
-
-def _approximate(
-    space: Aggregate, unit: Norms, epsilon: Number, delta: Number, confidence: Number | None
-) -> Measurement[Aggregate, ApproximateDivergence]:
-    level, spill = positive(epsilon, "epsilon"), open_probability(delta, "delta")
-    variance = cast(Fraction, unit.l2_squared) / gaussian_ratio(level, spill)
-    return added_noise(
-        space,
-        RoundedGaussian(*grid_for(sqrt_up(variance))),
-        ApproximateDivergence(),
-        lambda norms: gaussian_pair(_ratio(norms, variance), level, spill),
-        f"exact Gaussian curve at delta, sigma = {float(sqrt_up(variance)):.6g}",
+        measure,
+        lambda norms: loss(cast(Fraction, norms.l2_squared) / variance),
+        f"{words}, sigma = {float(sigma):.6g}",
         confidence,
     )

@@ -15,6 +15,7 @@ from opendp_lite.measurements.noise import exactly_one, require_sensitivity
 from opendp_lite.measures.budgets import PrivacyBudget, Spent
 from opendp_lite.measures.curve import curved_number
 from opendp_lite.measures.divergences import MaxDivergence, ZeroConcentratedDivergence
+from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.measures.profile import BoundedRangeProfile, Profile, PureProfile
 from opendp_lite.metrics.distances import LInfDistance
 from opendp_lite.numbers.exact import (
@@ -35,13 +36,14 @@ from opendp_lite.samplers.choice import FAR_EXPONENT, choose, permute_and_flip
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.law import SCALE_SLACK
 from opendp_lite.spaces.domains import Vectors
-from opendp_lite.spaces.space import Space, example, vector
+from opendp_lite.spaces.space import Example, Space, example, vector
 from opendp_lite.spelling.description import Proof
 
 Scores = Space[Vectors]
 Exponents = Callable[[int], Fraction]
 Sampler = Callable[[Floats, Exponents, Entropy], int]
 _MOST: Final = 2.0**53
+_LOSS: Final = "epsilon = rate spread, or rho = (rate spread)^2 / 8"
 
 
 def spread(norms: Norms, dimension: int) -> Fraction:
@@ -60,82 +62,52 @@ def draw_weighted(exponents: Floats, exactly: Exponents, entropy: Entropy) -> in
     return choose(np.ones(len(exponents), dtype=np.int64), exponents, exactly, entropy)
 
 
-def selection_by_epsilon(
+def _select(
     space: Scores,
     step: str,
-    epsilon: Number,
+    epsilon: Number | None,
+    rho: Number | None,
+    names: Sequence[str] | None,
+    lowest: bool,
     sampler: Sampler,
     curve: Callable[[Fraction], Profile],
-    names: Sequence[str] | None,
-    lowest: bool,
-) -> Measurement[Scores, MaxDivergence, Any]:
-    """A choice with weights or noise of the rate epsilon / spread.
+) -> Measurement[Scores, AnyMeasure, int | str]:
+    """A choice with weights or noise of the rate epsilon / spread, or sqrt(8 rho) / spread.
 
-    ``curve`` is that of its loss.
+    ``sampler`` chooses for epsilon, and ``curve`` is that of its loss. For rho it is the
+    exponential mechanism.
     """
-    loss, reach = positive(epsilon, "epsilon"), _reach(space, step)
-    rate = short_below(loss / reach / SCALE_SLACK)
-
-    def privacy_map(distance: Norms) -> Fraction:
-        moved = loss * spread(distance, space.domain.dimension) / reach
-        return curved_number(moved, curve(moved))
-
-    return Measurement(
-        space,
-        MaxDivergence(),
-        _release(space, step, sampler, rate, names, lowest),
-        privacy_map,
-        Facts(explanation=f"epsilon = rate spread, rate = {nearest(rate):.6g}"),
-    )
-
-
-def selection_by_rho(
-    space: Scores,
-    step: str,
-    rho: Number,
-    names: Sequence[str] | None,
-    lowest: bool,
-) -> Measurement[Scores, ZeroConcentratedDivergence, Any]:
-    """The exponential mechanism with the rate sqrt(8 rho) / spread."""
-    loss, reach = positive(rho, "rho"), _reach(space, step)
-    rate = short_below(8 * loss / sqrt_up(8 * loss) / reach / SCALE_SLACK)
-
-    def privacy_map(distance: Norms) -> Fraction:
-        moved = loss * (spread(distance, space.domain.dimension) / reach) ** 2
-        return curved_number(moved, BoundedRangeProfile(sqrt_up(8 * moved)))
-
-    return Measurement(
-        space,
-        ZeroConcentratedDivergence(),
-        _release(space, step, draw_weighted, rate, names, lowest),
-        privacy_map,
-        Facts(explanation=f"rho = (rate spread)^2 / 8, rate = {nearest(rate):.6g}"),
-    )
-
-
-def _reach(space: Scores, step: str) -> Fraction:
-    return spread(require_sensitivity(space.unit, step), space.domain.dimension)
-
-
-def _release(
-    space: Scores,
-    step: str,
-    sampler: Sampler,
-    rate: Fraction,
-    names: Sequence[str] | None,
-    lowest: bool,
-) -> Callable[[Grid, Entropy], Any]:
+    dimension = space.domain.dimension
+    pure = exactly_one(step, epsilon=epsilon, rho=rho) == "epsilon"
+    loss = positive(epsilon, "epsilon") if pure else positive(rho, "rho")
+    reach = spread(require_sensitivity(space.unit, step), dimension)
+    root = loss if pure else 8 * loss / sqrt_up(8 * loss)
+    rate = short_below(root / reach / SCALE_SLACK)
     if not isinstance(lowest, bool):
         raise ParameterError(f"{step}: lowest is True or False, got {quote(lowest)}")
-    labels = _labels(names, space.domain.dimension, step)
+    labels, draw = _labels(names, dimension, step), sampler if pure else draw_weighted
 
-    def release(value: Grid, entropy: Entropy) -> Any:
-        return labels[sampler(*exponents(value, rate, lowest), entropy)]
+    def release(value: Grid, entropy: Entropy) -> int | str:
+        return labels[draw(*exponents(value, rate, lowest), entropy)]
 
-    return release
+    def privacy_map(distance: Norms) -> Fraction:
+        share = spread(distance, dimension) / reach
+        if pure:
+            return curved_number(loss * share, curve(loss * share))
+        moved = loss * share * share
+        return curved_number(moved, BoundedRangeProfile(sqrt_up(8 * moved)))
+
+    formula = "epsilon = rate spread" if pure else "rho = (rate spread)^2 / 8"
+    return Measurement(
+        space,
+        MaxDivergence() if pure else ZeroConcentratedDivergence(),
+        release,
+        privacy_map,
+        Facts(explanation=f"{formula}, rate = {nearest(rate):.6g}"),
+    )
 
 
-def _labels(names: Sequence[str] | None, count: int, step: str) -> Sequence[Any]:
+def _labels(names: Sequence[str] | None, count: int, step: str) -> Sequence[int] | Sequence[str]:
     if names is None:
         return range(count)
     several = isinstance(names, Sequence | np.ndarray) and not isinstance(names, str)
@@ -189,6 +161,14 @@ def _times(behind: Floats, unit: Fraction) -> Floats:
     return found
 
 
+def _examples() -> list[Example]:
+    return [
+        example(vector(4, LInfDistance()), epsilon=1),
+        example(vector(3, LInfDistance(), unit=2.5), rho=0.1, lowest=True),
+        example(vector(2, unit=Norms(l1=1, linf=1)), epsilon=0.5, names=["tea", "coffee"]),
+    ]
+
+
 @overload
 def noisy_max(
     budget: PrivacyBudget[Spent] | None = None,
@@ -215,19 +195,15 @@ def noisy_max(
         "linf, l1 and sqrt(2) l2. With epsilon it is permute-and-flip, with rho the "
         "exponential mechanism. A constant added to all scores changes nothing, so half a "
         "spread is the sensitivity.",
-        adding="epsilon = rate spread, or rho = (rate spread)^2 / 8",
-        replacing="epsilon = rate spread, or rho = (rate spread)^2 / 8",
+        adding=_LOSS,
+        replacing=_LOSS,
         sources=[
             "McKenna and Sheldon 2020, theorem 1",
             "Ding, Kifer, Steinke, Wang, Xiao, Zhang 2021",
             "Cesar and Rogers 2021, lemma 3.4",
         ],
     ),
-    examples=lambda: [
-        example(vector(4, LInfDistance()), epsilon=1),
-        example(vector(3, LInfDistance(), unit=2.5), rho=0.1, lowest=True),
-        example(vector(2, unit=Norms(l1=1, linf=1)), epsilon=0.5, names=["tea", "coffee"]),
-    ],
+    examples=_examples,
 )
 def noisy_max(
     space: Scores,
@@ -266,12 +242,7 @@ def noisy_max(
         >>> favourite([[0, 1, 0]] * 300 + [[1, 0, 0]] * 20)
         'coffee'
     """
-    if exactly_one("noisy_max", epsilon=epsilon, rho=rho) == "epsilon":
-        loss = cast(Number, epsilon)
-        return selection_by_epsilon(
-            space, "noisy_max", loss, permute_and_flip, PureProfile, names, lowest
-        )
-    return selection_by_rho(space, "noisy_max", cast(Number, rho), names, lowest)
+    return _select(space, "noisy_max", epsilon, rho, names, lowest, permute_and_flip, PureProfile)
 
 
 @mechanism(
@@ -280,19 +251,15 @@ def noisy_max(
     proof=Proof(
         "Each score weighs exp(rate score). The logarithms of the weights change within a "
         "range of rate times spread, and rho is an eighth of its square.",
-        adding="epsilon = rate spread, or rho = (rate spread)^2 / 8",
-        replacing="epsilon = rate spread, or rho = (rate spread)^2 / 8",
+        adding=_LOSS,
+        replacing=_LOSS,
         sources=["McSherry and Talwar 2007", "Cesar and Rogers 2021, lemma 3.4"],
     ),
-    examples=lambda: [
-        example(vector(4, LInfDistance()), epsilon=1),
-        example(vector(3, LInfDistance(), unit=2.5), rho=0.1, lowest=True),
-        example(vector(2, unit=Norms(l1=1, linf=1)), epsilon=0.5, names=["tea", "coffee"]),
-    ],
+    examples=_examples,
 )
 def exponential_mechanism(
     space: Scores,
-    budget: PrivacyBudget[Any] | None = None,
+    budget: PrivacyBudget[AnyMeasure] | None = None,
     *,
     epsilon: Number | None = None,
     rho: Number | None = None,
@@ -328,10 +295,5 @@ def exponential_mechanism(
         >>> most([[0, 1, 0]] * 300 + [[1, 0, 0]] * 20)
         'b'
     """
-    name = "exponential_mechanism"
-    if exactly_one(name, epsilon=epsilon, rho=rho) == "epsilon":
-        loss = cast(Number, epsilon)
-        return selection_by_epsilon(
-            space, name, loss, draw_weighted, BoundedRangeProfile, names, lowest
-        )
-    return selection_by_rho(space, name, cast(Number, rho), names, lowest)
+    step = "exponential_mechanism"
+    return _select(space, step, epsilon, rho, names, lowest, draw_weighted, BoundedRangeProfile)

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 from fractions import Fraction
 from math import ceil
-from typing import Any, Final, Self, cast
+from typing import Final, Self, cast
 
 import attrs
 
@@ -104,7 +104,7 @@ class Threshold(ABC):
         ways = ((1, rows), (most, ceil(Fraction(rows, most))))
         return max(1 - _power_down(1 - self.chance(count), keys) for count, keys in ways)
 
-    def raised_until(self, fits: Callable[[Self], bool]) -> Self:
+    def raise_until(self, fits: Callable[[Self], bool]) -> Self:
         """The same noise with the least threshold, of 1 or more, that fits."""
         below, enough = 0, 1
         while not fits(attrs.evolve(self, least=enough)):
@@ -117,7 +117,7 @@ class Threshold(ABC):
                 below = middle
         return attrs.evolve(self, least=enough)
 
-    def passed(self, found: KeyCounts, entropy: Entropy) -> dict[Hashable, int]:
+    def pass_on(self, found: KeyCounts, entropy: Entropy) -> dict[Hashable, int]:
         """The keys whose noisy count reaches the threshold, with this count."""
         noisy = self.law.release(found.counts, 0, entropy).tolist()
         pairs = zip(found.keys, noisy, strict=True)
@@ -139,9 +139,9 @@ class LaplaceThreshold(Threshold):
         """The noise that costs epsilon for a change."""
         return cls(1, change.sides * change.rows / epsilon)
 
-    def met(self, change: Change, delta: Fraction) -> LaplaceThreshold:
+    def meet(self, change: Change, delta: Fraction) -> LaplaceThreshold:
         """With the least threshold at which a change costs at most delta."""
-        return self.raised_until(lambda way: way.loss(change)[1] <= delta)
+        return self.raise_until(lambda way: way.loss(change)[1] <= delta)
 
     @property
     def law(self) -> DiscreteLaplace:
@@ -184,10 +184,10 @@ class GaussianThreshold(Threshold):
         share = _SHARE * delta
         return cls(1, change.squares(0) / gaussian_ratio(epsilon, share), epsilon, share)
 
-    def met(self, change: Change, delta: Fraction) -> GaussianThreshold:
+    def meet(self, change: Change, delta: Fraction) -> GaussianThreshold:
         """With the least threshold at which a change costs at most delta."""
         splits = self.splits(change, self.epsilon)
-        return self.raised_until(lambda way: way.spill(splits, change.alike) <= delta)
+        return self.raise_until(lambda way: way.spill(splits, change.alike) <= delta)
 
     @property
     def scale(self) -> Fraction:
@@ -276,13 +276,13 @@ def threshold_of(
         LaplaceThreshold.costing(change, level),
         GaussianThreshold.costing(change, level, spill),
     ]
-    ways = [noise.met(change, spill) for noise in noises if noise.scale <= _WIDEST]
+    ways = [noise.meet(change, spill) for noise in noises if noise.scale <= _WIDEST]
     if not ways:
         raise ParameterError(f"{step}: epsilon = {float(level):g} needs noise of more than 2^20")
     return min(ways, key=lambda way: (way.least, way.law.standard_deviation))
 
 
-def change_in(space: Space[Any], distance: Fraction) -> Change:
+def change_in(space: Space[TablesOrRows], distance: Fraction) -> Change:
     """How datasets of a space differ that are so far apart."""
     metric, domain = row_metric(space), space.domain
     names = domain.names or () if isinstance(domain, Tables) else ()
@@ -366,7 +366,7 @@ def thresholded_counts(
     return Measurement(
         space,
         ApproximateDivergence(),
-        Release(Fold(CountKeys(domain.columns, domain.names), KeyCounts.of), threshold.passed),
+        Release(Fold(CountKeys(domain.columns, domain.names), KeyCounts.of), threshold.pass_on),
         privacy_map,
         Facts(
             explanation=f"{threshold.words()}; a key of one row is released with probability "

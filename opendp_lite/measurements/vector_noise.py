@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, cast
-
-from numpy.typing import NDArray
+from typing import cast
 
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.bodies.ball import Ball
 from opendp_lite.bodies.box import Box
+from opendp_lite.engines.data.fold import Floats
 from opendp_lite.engines.plan import Release
 from opendp_lite.explain.trace import side_by_side
 from opendp_lite.measurements.noise import Aggregate, added_noise, exactly_one, require_sensitivity
@@ -29,7 +28,7 @@ from opendp_lite.spelling.description import Proof
 from opendp_lite.transformations.counting import count
 from opendp_lite.transformations.sums import sum
 
-SumAndCount = tuple[NDArray[Any], float]
+SumAndCount = tuple[Floats, float]
 
 
 @mechanism(
@@ -99,12 +98,12 @@ def sum_and_count(
     each = loss / cast(Fraction, space.unit)
     radius = sqrt_up(radii.l2_squared)
     noise = CoreNoise.near(radius, each, longer, space.domain.columns)
-    summed, counted = sum().bind(space), count().bind(space)
+    total, rows = sum().bind(space), count().bind(space)
     entry, beside = noise.deviations
 
     def release(value: tuple[Grid, Grid], entropy: Entropy) -> SumAndCount:
-        total, rows = noise.noisy(*value, entropy)
-        return total.floats, float(rows)
+        added, number = noise.noisy(*value, entropy)
+        return added.floats, float(number)
 
     deviations = (
         f"standard deviations {entry:.6g} of an entry of the sum and {beside:.6g} of the count"
@@ -114,13 +113,13 @@ def sum_and_count(
     return Measurement(
         space,
         MaxDivergence(),
-        Release((summed.function, counted.function), release),
+        Release((total.function, rows.function), release),
         lambda distance: each * distance,
         Facts(
             explanation=f"epsilon = {float(each):.6g} times the rows, {deviations}",
             noise=f"noise s on the sum and k on the count, of joint density {density}",
         ),
-        trace=side_by_side({"sum": summed.trace, "count": counted.trace}),
+        trace=side_by_side({"sum": total.trace, "count": rows.trace}),
     )
 
 

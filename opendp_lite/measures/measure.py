@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.public_names import path_of
@@ -108,6 +108,10 @@ class Measure(Storable, ABC, Generic[Loss]):
 
     def __repr__(self) -> str:
         return f"{path_of(type(self))}()"
+
+
+AnyMeasure: TypeAlias = Measure[Any]
+"""A measure whose kind of loss is not known here."""
 
 
 def proportions(shares: Sequence[object]) -> tuple[Fraction, ...]:

@@ -43,7 +43,7 @@ ALMOST_ALL = {"epsilon": 30, "delta": 0.3}
 
 def met(scale: Fraction, rows: int, delta: Fraction) -> LaplaceThreshold:
     """The least threshold, with Laplace noise, at which so many rows make new keys with delta."""
-    return LaplaceThreshold(1, scale).met(Change(rows, rows, 1), delta)
+    return LaplaceThreshold(1, scale).meet(Change(rows, rows, 1), delta)
 
 
 def exact_tail(scale: Fraction, least: int) -> Decimal:
@@ -172,7 +172,7 @@ def test_the_exact_loss_with_gaussian_noise_is_within_the_map(
 ) -> None:
     """In new keys, in frequent ones, and in both; a lower threshold or less noise shows."""
     noise = GaussianThreshold.costing(change, epsilon, delta)
-    threshold = noise.met(change, delta)
+    threshold = noise.meet(change, delta)
     claimed, spill = threshold.loss(change)
     assert claimed == epsilon
     assert delta / 2 < spill <= delta
@@ -225,7 +225,7 @@ def test_the_chance_of_a_key_with_gaussian_noise(variance: Fraction, count: int)
 def test_more_rows_than_are_looked_at_one_by_one_cost_a_little_more() -> None:
     """The grouped bound is above each way by itself, and below a threshold a tenth higher."""
     change = Change(70, 1, 1)
-    threshold = GaussianThreshold.costing(change, Fraction(1), Fraction(1, 10**6)).met(
+    threshold = GaussianThreshold.costing(change, Fraction(1), Fraction(1, 10**6)).meet(
         change, Fraction(1, 10**6)
     )
     spill = threshold.loss(change)[1]
@@ -245,7 +245,7 @@ def test_rows_replaced_with_gaussian_noise_move_both_datasets() -> None:
     assert [change.squares(new) for new in range(3)] == [4, 3, 2]
     assert [Change(4, 4, 1).squares(new) for new in range(5)] == [16, 9, 4, 1, 0]
     assert [Change(4, 2, 1).squares(new) for new in range(5)] == [8, 6, 4, 1, 0]
-    threshold = GaussianThreshold.costing(change, Fraction(1), Fraction(1, 10)).met(
+    threshold = GaussianThreshold.costing(change, Fraction(1), Fraction(1, 10)).meet(
         change, Fraction(1, 10)
     )
     most, spill = threshold.loss(change)
@@ -273,8 +273,8 @@ def test_the_better_noise_is_taken_and_told() -> None:
     assert "Gaussian" in ten.explain()
     change = Change(10, 1, 1)
     epsilon, delta = Fraction(1), Fraction(1, 10**6)
-    gaussian = GaussianThreshold.costing(change, epsilon, delta).met(change, delta)
-    laplace = LaplaceThreshold.costing(change, epsilon).met(change, delta)
+    gaussian = GaussianThreshold.costing(change, epsilon, delta).meet(change, delta)
+    laplace = LaplaceThreshold.costing(change, epsilon).meet(change, delta)
     assert ten.loss(1) == gaussian.loss(change)
     assert (gaussian.least, laplace.least) == (72, 156)
     assert ten.loss(2) == gaussian.loss(Change(20, 2, 1))
@@ -427,13 +427,13 @@ def test_a_key_of_one_row_appears_as_often_as_claimed() -> None:
 def shown_from(fewer: int, narrower: int) -> Any:
     """The release with a threshold too low by so much, and noise too narrow by a factor."""
 
-    def passed(self: Threshold, found: Any, entropy: Any) -> Any:
+    def pass_on(self: Threshold, found: Any, entropy: Any) -> Any:
         law = attrs.evolve(self.law, scale=self.law.scale / narrower)
         noisy = law.release(found.counts, 0, entropy).tolist()
         pairs = zip(found.keys, noisy, strict=True)
         return {key: count for key, count in pairs if count >= self.least - fewer}
 
-    return passed
+    return pass_on
 
 
 def audited() -> None:
@@ -445,12 +445,12 @@ def audited() -> None:
 
 def test_audits_pass_and_find_planted_lies(monkeypatch: pytest.MonkeyPatch, seeded: None) -> None:
     audited()
-    monkeypatch.setattr(Threshold, "passed", shown_from(0, 1))
+    monkeypatch.setattr(Threshold, "pass_on", shown_from(0, 1))
     audited()
-    monkeypatch.setattr(Threshold, "passed", shown_from(3, 1))
+    monkeypatch.setattr(Threshold, "pass_on", shown_from(3, 1))
     with pytest.raises(AssertionError):
         audited()
-    monkeypatch.setattr(Threshold, "passed", shown_from(0, 2))
+    monkeypatch.setattr(Threshold, "pass_on", shown_from(0, 2))
     with pytest.raises(AssertionError):
         audited()
 
@@ -503,7 +503,7 @@ def test_gaussian_counts_are_noisy_by_the_scale() -> None:
     data = {"id": np.arange(400_000), "city": np.repeat(np.arange(4000.0), 100)}
     bound = spread(12) >> dp.measurements.thresholded_counts(epsilon=3, delta=1e-6)
     change, delta = Change(12, 1, 1), Fraction(1, 10**6)
-    noise = GaussianThreshold.costing(change, Fraction(3), delta).met(change, delta)
+    noise = GaussianThreshold.costing(change, Fraction(3), delta).meet(change, delta)
     found = bound.insecure_release(data, seed=2).value
     errors = np.array(list(found.values())) - 100.0
     assert len(found) == 4000
