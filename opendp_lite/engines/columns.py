@@ -11,24 +11,22 @@ from typing import Any, Final
 
 import attrs
 import numpy as np
-from numpy.typing import NDArray
 
 from opendp_lite.base.errors import DataError, NoColumnError
 from opendp_lite.engines.data.arrays import EntryMap, Layout
 from opendp_lite.engines.data.blocks import Blocks, FileError, OfBlocks
 from opendp_lite.engines.data.categories import Categories, is_missing
-from opendp_lite.engines.data.fold import Block, Floats, identity
+from opendp_lite.engines.data.fold import Block, Floats, Numeric, identity
 from opendp_lite.engines.data.open_data import NUMBERS, check_size, opened_table, read
 from opendp_lite.engines.data.source import (
     BLOCK_ENTRIES,
-    InMemory,
     Job,
     Merge,
     Source,
     attempt,
     reduce,
 )
-from opendp_lite.engines.data.sparse import NotSparseError, apply_block, densifies
+from opendp_lite.engines.data.sparse import apply_block
 from opendp_lite.engines.data.table import (
     Column,
     ColumnReading,
@@ -36,7 +34,7 @@ from opendp_lite.engines.data.table import (
     place_of,
     require_columns,
 )
-from opendp_lite.engines.data.values import Values, categories_in, is_column, values_of
+from opendp_lite.engines.data.values import ReadValues, categories_in, is_column, values_of
 
 Names = tuple[str, ...]
 
@@ -46,7 +44,7 @@ class _Presence(ColumnReading):
     """0 for a value, and NaN for a missing cell."""
 
     def __call__(self, column: Any) -> Source:
-        return _ReadValues(values_of(column), _present)
+        return ReadValues(values_of(column), _present)
 
     def of_numbers(self, numbers: Floats) -> Floats:
         return np.where(np.isnan(numbers), np.nan, 0.0)
@@ -61,17 +59,15 @@ class Codes(ColumnReading):
     def __call__(self, column: Any) -> Source:
         values = categories_in(column)
         values.require_fit(self.categories)
-        return _ReadValues(values, self.places)
+        return ReadValues(values, self.places)
 
     def of_numbers(self, numbers: Floats) -> Floats:
         self.categories.refuse_numbers()
         return self.places(numbers)
 
-    def places(self, values: NDArray[Any], known: Sequence[Any] | None = None) -> Floats:
-        """The place of each value; of places in a list of known ones, where there is a list."""
-        if known is None:
-            return self.categories.codes(values)
-        return self.categories.of_places(values, known)
+    def places(self, values: Numeric) -> Floats:
+        """The place of each value."""
+        return self.categories.codes(values)
 
 
 PRESENCE: Final = _Presence()
@@ -81,25 +77,7 @@ _NAMES: Final = (
 )
 
 
-@attrs.frozen(eq=False, repr=False)
-class _ReadValues(InMemory):
-    """One column of values as one column of numbers."""
-
-    values: Values
-    how: Any
-
-    @property
-    def size(self) -> int:
-        return self.values.size
-
-    def between(self, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
-        found: Floats = self.how(self.values.between(start, stop), self.values.known)
-        return found.reshape(-1, 1)
-
-
-def _present(values: NDArray[Any], known: Sequence[Any] | None) -> Floats:
-    if known is not None:
-        return np.where(values < 0, np.nan, 0.0)
+def _present(values: Numeric) -> Floats:
     if values.dtype.kind == "O":
         lacking = np.fromiter(map(is_missing, values.tolist()), np.bool_, len(values))
         return np.where(lacking, np.nan, 0.0)
@@ -111,17 +89,6 @@ def _present(values: NDArray[Any], known: Sequence[Any] | None) -> Floats:
 
 
 @attrs.frozen(repr=False)
-class _NoColumns:
-    """A block function that leaves a zero of each row."""
-
-    def __call__(self, block: Floats) -> Floats:
-        return np.zeros((len(block), 1))
-
-
-NO_COLUMNS: Final = _NoColumns()
-
-
-@attrs.frozen(repr=False)
 class _Presences(EntryMap):
     """A block function that reads all columns of numbers as ``PRESENCE`` does."""
 
@@ -129,32 +96,28 @@ class _Presences(EntryMap):
         return PRESENCE.of_numbers(entries)
 
 
-@attrs.frozen
-class ReadColumns:
-    """A block function that picks columns of numbers by their places, each read in its own way."""
+@attrs.frozen(repr=False)
+class Picked:
+    """A block function that keeps the columns at some places; of none, a zero for each row."""
 
     places: tuple[int, ...]
+
+    def __call__(self, block: Floats) -> Floats:
+        return block[:, self.places] if self.places else np.zeros((len(block), 1))
+
+
+@attrs.frozen
+class ReadColumns(Picked):
+    """The same of columns of numbers, each read in its own way."""
+
     readings: tuple[ColumnReading, ...]
 
     def __call__(self, block: Floats) -> Floats:
-        if not self.places:
-            return NO_COLUMNS(block)
-        if all(reading is NUMBERS for reading in self.readings):
-            return block[:, self.places]
-        found = np.empty((len(block), len(self.places)))
-        for place, (column, reading) in enumerate(zip(self.places, self.readings, strict=True)):
-            found[:, place] = reading.of_numbers(block[:, column])
+        found = super().__call__(block)
+        for place, reading in enumerate(self.readings):
+            if reading is not NUMBERS:
+                found[:, place] = reading.of_numbers(found[:, place])
         return found
-
-
-@attrs.frozen(repr=False)
-class Picked:
-    """A block function that keeps the columns at some places."""
-
-    places: tuple[int, ...]
-
-    def __call__(self, block: Floats) -> Floats:
-        return block[:, self.places]
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -212,7 +175,7 @@ def _of_columns(source: _Columns, job: Job, merge: Merge) -> Any:
 def _places(asked: tuple[Column, ...], wanted: tuple[Column, ...]) -> Block | None:
     if asked == wanted:
         return None
-    return Picked(tuple(map(wanted.index, asked))) if asked else NO_COLUMNS
+    return Picked(tuple(map(wanted.index, asked)))
 
 
 def _of_width(source: Source, declared: Names) -> Source:
@@ -363,14 +326,7 @@ class _Mapped(Source):
         return self.width
 
     def blocks(self) -> Iterator[Any]:
-        return map(self._picked, read(self.rows))
-
-    def _picked(self, block: Any) -> Any:
-        try:
-            return apply_block(block, self.function)
-        except NotSparseError:
-            refusal = densifies("select")
-        raise refusal
+        return (apply_block(block, self.function, "select") for block in read(self.rows))
 
 
 BATCH_ENTRIES: Final = 8 * BLOCK_ENTRIES

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from datetime import date, time
 from decimal import Decimal
+from functools import partial
 from itertools import repeat
 from math import nan
 from numbers import Integral, Real
 from operator import getitem
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, TypeAlias, cast
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.base.errors import DataError
+from opendp_lite.engines.columns import ReadColumns
 from opendp_lite.engines.data.arrays import Whole
 from opendp_lite.engines.data.categories import is_missing
-from opendp_lite.engines.data.fold import Floats, Reduction, Scratch
-from opendp_lite.engines.data.source import InMemory, Source
+from opendp_lite.engines.data.fold import Floats, Numeric, Reduction, Scratch
+from opendp_lite.engines.data.source import Source
 from opendp_lite.engines.data.table import Column, ColumnReading
-from opendp_lite.engines.data.values import Values, categories_in
+from opendp_lite.engines.data.values import ReadValues, categories_in
 from opendp_lite.engines.grouped import LazyTable
 from opendp_lite.engines.plan import LaterReduction
 from opendp_lite.engines.rows import FoldRequest, LazyRows, Part
@@ -49,7 +50,7 @@ class Distinct:
         self._places: dict[Any, float] = {None: nan}
         self._lock = Lock()
 
-    def places(self, values: NDArray[Any]) -> Floats:
+    def places(self, values: Numeric) -> Floats:
         """The place of each value; NaN where it is missing, or neither text nor a number."""
         if values.dtype.kind not in "iubf":
             return self.of_list(values.tolist())
@@ -58,17 +59,6 @@ class Distinct:
             return self._of_range(values, *whole)
         different, which = np.unique(values, return_inverse=True)
         found: Floats = self.of_list(different.tolist())[which.reshape(-1)]
-        return found
-
-    def of_known(self, places: NDArray[Any], known: Sequence[Any]) -> Floats:
-        """As ``places``, for places in a list of known values; below 0 is missing.
-
-        A known value that does not occur gets no place.
-        """
-        table = np.full(len(known) + 1, nan)
-        occur = np.unique(places[places >= 0])
-        table[occur] = self.of_list([known[each] for each in occur.tolist()])
-        found: Floats = table[np.where(places < 0, len(known), places)]
         return found
 
     def of_list(self, listed: Sequence[Any]) -> Floats:
@@ -93,7 +83,7 @@ class Distinct:
     def _found(self, listed: Sequence[Any]) -> Floats:
         return np.fromiter(map(self._places.get, listed, repeat(_UNKNOWN)), np.float64, len(listed))
 
-    def _of_range(self, values: NDArray[Any], from_least: NDArray[np.int64], least: int) -> Floats:
+    def _of_range(self, values: Numeric, from_least: NDArray[np.int64], least: int) -> Floats:
         occur = np.flatnonzero(np.bincount(from_least))
         table = np.full(occur[-1] + 1, nan)
         table[occur] = self.of_list((occur + least).tolist())
@@ -138,7 +128,7 @@ def _shortest(number: float) -> int | float | None:
     return int(number) if number.is_integer() and abs(number) <= _EXACT else number
 
 
-def _in_short_range(values: NDArray[Any]) -> tuple[NDArray[np.int64], int] | None:
+def _in_short_range(values: Numeric) -> tuple[NDArray[np.int64], int] | None:
     """Whole numbers from the least one on, and this; None where they are others or far apart.
 
     A missing number stands for the least.
@@ -167,41 +157,10 @@ class Numbered(ColumnReading):
     distinct: Distinct
 
     def __call__(self, column: Any) -> Source:
-        return _NumberedValues(categories_in(column), self.distinct)
+        return ReadValues(categories_in(column), self.distinct.places)
 
     def of_numbers(self, numbers: Floats) -> Floats:
         return self.distinct.places(numbers)
-
-
-@attrs.frozen(eq=False, repr=False)
-class _NumberedValues(InMemory):
-    """One column of values as their places among those that were met."""
-
-    values: Values
-    distinct: Distinct
-
-    @property
-    def size(self) -> int:
-        return self.values.size
-
-    def between(self, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
-        values, known = self.values.between(start, stop), self.values.known
-        if known is None:
-            return self.distinct.places(values).reshape(-1, 1)
-        return self.distinct.of_known(values, known).reshape(-1, 1)
-
-
-@attrs.frozen(eq=False, repr=False)
-class _NumberedColumns:
-    """A block function from numbers to their places among those that were met in their column."""
-
-    columns: Sequence[Distinct]
-
-    def __call__(self, block: Floats) -> Floats:
-        found = np.empty((len(block), len(self.columns)))
-        for column, distinct in enumerate(self.columns):
-            found[:, column] = distinct.places(block[:, column])
-        return found
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -226,44 +185,17 @@ class _NumberedRows:
         return found
 
 
-class KeysByPlace(ABC):
-    """Which key stands at each place."""
-
-    @abstractmethod
-    def listed(self) -> list[Any]:
-        """The keys of all places, in order."""
+KeysByPlace: TypeAlias = Callable[[], list[Hashable]]
+"""Lists the keys of all places, in order."""
 
 
-@attrs.frozen(eq=False)
-class _OfValues(KeysByPlace):
-    """The values of one column."""
-
-    column: Distinct
-
-    def listed(self) -> list[Any]:
-        return self.column.keys
+def _list_values(column: Distinct) -> list[Hashable]:
+    return column.keys
 
 
-@attrs.frozen(eq=False)
-class _OfTuples(KeysByPlace):
-    """The values of several columns, as tuples."""
-
-    columns: Sequence[Distinct]
-    rows: Distinct
-
-    def listed(self) -> list[Any]:
-        keys = [column.keys for column in self.columns]
-        return [tuple(map(getitem, keys, row)) for row in self.rows.keys]
-
-
-@attrs.frozen(eq=False)
-class _Listed(KeysByPlace):
-    """Keys that were counted elsewhere, or in several places."""
-
-    keys: list[Any]
-
-    def listed(self) -> list[Any]:
-        return self.keys
+def _list_tuples(columns: Sequence[Distinct], rows: Distinct) -> list[Hashable]:
+    keys = [column.keys for column in columns]
+    return [tuple(map(getitem, keys, cast(Iterable[int], row))) for row in rows.keys]
 
 
 @attrs.frozen(eq=False)
@@ -273,9 +205,9 @@ class Tally:
     counts: Whole
     keys: KeysByPlace
 
-    def items(self) -> dict[Any, int]:
+    def items(self) -> dict[Hashable, int]:
         """The keys that occur, with their counts."""
-        keys, places = self.keys.listed(), np.flatnonzero(self.counts)
+        keys, places = self.keys(), np.flatnonzero(self.counts)
         if len(self.counts) > len(keys):
             raise DataError("keys that nobody declared were met and counted in two processes")
         each = zip(places.tolist(), self.counts[places].tolist(), strict=True)
@@ -286,9 +218,9 @@ class Tally:
         return _tally_of, (self.items(),)
 
 
-def _tally_of(items: Mapping[Any, int]) -> Tally:
+def _tally_of(items: Mapping[Hashable, int]) -> Tally:
     counts = np.fromiter(items.values(), np.int64, len(items))
-    return Tally(counts, _Listed(list(items)))
+    return Tally(counts, partial(list, items))
 
 
 @attrs.frozen(eq=False)
@@ -352,11 +284,12 @@ class CountKeys(LaterReduction):
             asked = zip(self.names or (None,), columns, strict=True)
             places = rows.columns([Column(name, Numbered(each)) for name, each in asked])
         else:
-            places = rows.map_rows(Part(_NumberedColumns(columns), step))
-        keys: KeysByPlace = _OfValues(columns[0])
+            read = ReadColumns(tuple(range(self.columns)), tuple(map(Numbered, columns)))
+            places = rows.map_rows(Part(read, step))
+        keys: KeysByPlace = partial(_list_values, columns[0])
         if self.columns > 1:
             rows_met = Distinct()
-            keys = _OfTuples(columns, rows_met)
+            keys = partial(_list_tuples, columns, rows_met)
             places = places.map_rows(Part(_NumberedRows(rows_met), step))
         return FoldRequest(places, CountPlaces(keys), step)
 

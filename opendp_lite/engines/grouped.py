@@ -11,12 +11,11 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.engines.columns import NO_COLUMNS, PRESENCE, Dataset, Picked
+from opendp_lite.engines.columns import PRESENCE, Dataset, Picked
 from opendp_lite.engines.data.categories import Categories
-from opendp_lite.engines.data.fold import Floats, Reduction, Scratch
+from opendp_lite.engines.data.fold import Block, Floats, Reduction, Scratch
 from opendp_lite.engines.data.least_rows import Keys
 from opendp_lite.engines.data.open_data import NUMBERS
-from opendp_lite.engines.data.sparse import apply_block
 from opendp_lite.engines.data.table import Column
 from opendp_lite.engines.missing import holds_missing
 from opendp_lite.engines.rows import FoldRequest, LazyRows, OfWhole, Part, materialise
@@ -95,7 +94,7 @@ class LazyTable:
             return LazyRows(source, (*read, *rest), self.keys)
         tests = (KeepRows(wanted.index(kept.column), kept.test) for kept in self.filters)
         kept = (Part(test, "keep") for test in tests)
-        picked = Picked(tuple(map(wanted.index, asked))) if asked else NO_COLUMNS
+        picked = Picked(tuple(map(wanted.index, asked)))
         functions = (*read, *kept, Part(picked, "select"), *rest)
         return LazyRows(source, functions, self.keys)
 
@@ -271,14 +270,14 @@ class _Grouped(Reduction[Any]):
 
 
 def _follow(
-    function: Any, codes: NDArray[np.intp], rows: Floats
+    function: Block, codes: NDArray[np.intp], rows: Floats
 ) -> tuple[NDArray[np.intp], Floats]:
     """The rows after a block function, with the groups of those that it kept.
 
     A function that may put rows into another order is applied to each group by itself.
     """
     if not getattr(function, "any_order", False):
-        made = apply_block(rows, function)
+        made = function(rows)
         if len(made) == len(rows):
             return codes, made
         kept = getattr(function, "kept", None)
@@ -287,7 +286,7 @@ def _follow(
     order = np.argsort(codes, kind="stable")
     at = codes[order]
     starts = np.flatnonzero(np.diff(at, prepend=-1))
-    pieces = [apply_block(piece, function) for piece in np.split(rows[order], starts[1:])]
+    pieces = [function(piece) for piece in np.split(rows[order], starts[1:])]
     if not len(starts):
         return codes, pieces[0]
     counts = [len(piece) for piece in pieces]

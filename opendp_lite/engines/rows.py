@@ -5,22 +5,24 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeAlias, TypeVar
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.engines.data.arrays import Whole
-from opendp_lite.engines.data.fold import AsTheyLie, Block, Floats, Reduction, Scratch
+from opendp_lite.engines.data.fold import AsTheyLie, Block, Floats, Numeric, Reduction, Scratch
 from opendp_lite.engines.data.least_rows import Keys
 from opendp_lite.engines.data.open_data import read
 from opendp_lite.engines.data.source import Source, blocks_of, quiet_for, reduce, require_here
-from opendp_lite.engines.data.sparse import NotSparseError, apply_block, densifies, summarise_block
+from opendp_lite.engines.data.sparse import RowBlock, apply_block, summarise_block
 
-_UNNAMED: Final = "a step"
 # Entries that go step by step: the other way begins more slowly.
 _FEW: Final = 4096
+Taken = TypeVar("Taken")
+Lying: TypeAlias = AsTheyLie[Any, Any]
+"""A fold of pieces as they lie, whatever it makes of them."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -78,7 +80,7 @@ class FoldRequest:
     step: str = ""
 
 
-def materialise(rows: LazyRows) -> NDArray[np.float64]:
+def materialise(rows: LazyRows) -> Floats:
     """All mapped rows as one array.
 
     Of copies: a block that no function copied is the person's own, who may fill it anew.
@@ -87,32 +89,16 @@ def materialise(rows: LazyRows) -> NDArray[np.float64]:
     return np.concatenate(found) if found else np.empty((0, 0))
 
 
-def from_blocks(rows: LazyRows, taken: Callable[[Any], Any]) -> list[Any]:
+def from_blocks(rows: LazyRows, take: Callable[[RowBlock], Taken]) -> list[Taken]:
     """What is taken of each block of mapped rows, in order; it must be a copy."""
     with quiet_for(rows.source), np.errstate(all="ignore"):
-        return [taken(_through(block, rows.functions)) for block in read(rows.source)]
+        return [take(_map_rows(block, rows.functions)) for block in read(rows.source)]
 
 
-def _through(block: Any, functions: Sequence[Part]) -> Any:
+def _map_rows(block: RowBlock, functions: Sequence[Part]) -> RowBlock:
     for part in functions:
-        block = _map_rows(block, part)
+        block = apply_block(block, part.function, part.step)
     return block
-
-
-def _map_rows(block: Any, part: Part) -> Any:
-    try:
-        return apply_block(block, part.function)
-    except NotSparseError:
-        refusal = densifies(part.step or _UNNAMED)
-    raise refusal
-
-
-def _summary(block: Any, plan: _Plan, scratch: Scratch) -> Any:
-    try:
-        return summarise_block(block, plan.how, scratch)
-    except NotSparseError:
-        refusal = densifies(plan.step or _UNNAMED)
-    raise refusal
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -170,47 +156,33 @@ def _merge(plans: Sequence[_Plan], first: list[Any], second: list[Any]) -> list[
     return [plan.how.merge(one, other) for plan, one, other in pairs]
 
 
-def _fold_rows(given: Sequence[_Plan], source: Source) -> list[Any]:
+def _fold_rows(given: Sequence[_Plan], source: Source) -> list[object]:
     plans = [plan.of_part(source) if plan.how.parted else plan for plan in given]
+    work = _StepByStep(plans)
     with np.errstate(all="ignore"):
         if (size := source.size) is None or size * (source.columns or 1) > _FEW:
             lying = [how for how in map(_Plan.lying, plans) if how is not None]
             if len(lying) == len(plans):
-                return _as_they_lie(plans, lying, source)
-        if len(plans) == 1:
-            return [_folded_alone(plans[0], source)]
-        work = _StepByStep(plans)
+                return _as_they_lie(work, lying, source)
         for block in read(source):
             work.add(block)
         return work.totals
 
 
-def _folded_alone(plan: _Plan, source: Source) -> Any:
-    how, scratch, total = plan.how, Scratch(), None
-    for block in read(source):
-        summary = _summary(_through(block, plan.functions), plan, scratch)
-        total = summary if total is None else how.merge(total, summary)
-    return how.empty() if total is None else total
-
-
-def _as_they_lie(
-    plans: Sequence[_Plan], lying: Sequence[AsTheyLie[Any, Any]], source: Source
-) -> list[Any]:
+def _as_they_lie(work: _StepByStep, lying: Sequence[Lying], source: Source) -> list[object]:
     """The summaries of pieces as they lie.
 
     What is missing is left out first where each fold leaves it out: entry by entry functions and
     leaving out rows may change places. Else such a piece goes step by step.
     """
-    work = _StepByStep(plans)
-    parts: list[Any] | None = None
-    scratches = [Scratch()] * len(lying)  # shared: no summary keeps a view of a buffer
+    parts: list[object] | None = None
     for piece in read(source, as_they_lie=True):
         if type(piece) is not np.ndarray or not piece.size:
             work.add(piece)
             continue
-        found = _parts(lying, piece, scratches)
-        if found is None and len(kept := _without_missing(plans, piece)):
-            found = _parts(lying, kept, scratches)
+        found = _parts(lying, piece, work.scratch)
+        if found is None and len(kept := _without_missing(work.plans, piece)):
+            found = _parts(lying, kept, work.scratch)
         if found is None:
             for block in blocks_of(piece):
                 work.add(block)
@@ -224,23 +196,21 @@ def _as_they_lie(
     return work.totals
 
 
-def _without_missing(plans: Sequence[_Plan], piece: NDArray[Any]) -> NDArray[Any]:
+def _without_missing(plans: Sequence[_Plan], piece: Numeric) -> Numeric:
     """The rows that lack nothing, where every plan leaves out the others; else none."""
     for plan in plans:
         treatments = (part.function for part in plan.functions)
         first = next((each for each in treatments if getattr(each, "only_missing", False)), None)
         if not getattr(first, "leaves_out", False):
             return piece[:0]
-    kept: NDArray[Any] = first(piece)  # type: ignore[misc]
+    kept: Numeric = first(piece)  # type: ignore[misc]
     return kept
 
 
-def _parts(
-    lying: Sequence[AsTheyLie[Any, Any]], piece: NDArray[Any], scratches: Sequence[Scratch]
-) -> list[Any] | None:
+def _parts(lying: Sequence[Lying], piece: Numeric, scratch: Scratch) -> list[object] | None:
     """What each fold makes of a piece; None where an entry is NaN."""
-    found: list[Any] = []
-    for how, scratch in zip(lying, scratches, strict=True):
+    found: list[object] = []
+    for how in lying:
         part = how.part(piece, scratch, seen=bool(found))
         if part is None:
             return None
@@ -252,35 +222,34 @@ class _StepByStep:
     """The summaries so far, of blocks to which one function after another is applied."""
 
     def __init__(self, plans: Sequence[_Plan]) -> None:
-        self._plans = plans
-        self._scratches = [Scratch()] * len(plans)  # shared: no summary keeps a view of a buffer
+        self.plans = plans
+        self.scratch = Scratch()  # for all plans: no summary keeps a view of a buffer
         self._steps, self._places = _share(plans)
-        self._totals: list[Any] | None = None
+        self._totals: list[object] | None = None
 
     @property
-    def totals(self) -> list[Any]:
+    def totals(self) -> list[object]:
         """Those of all blocks."""
         if self._totals is None:
-            return [plan.how.empty() for plan in self._plans]
+            return [plan.how.empty() for plan in self.plans]
         return self._totals
 
-    def add(self, block: Any) -> None:
+    def add(self, block: RowBlock) -> None:
         """Adds a block."""
         mapped = [block]
-        works = zip(self._places, self._plans, self._scratches, strict=True)
-        if type(block) is np.ndarray:
-            for place, part in self._steps:
-                mapped.append(part.function(mapped[place]))
-            found = [plan.how.summarise(mapped[place], scratch) for place, plan, scratch in works]
-        else:
-            for place, part in self._steps:
-                mapped.append(_map_rows(mapped[place], part))
-            found = [_summary(mapped[place], plan, scratch) for place, plan, scratch in works]
-        self.add_totals(found)
+        for place, part in self._steps:
+            mapped.append(apply_block(mapped[place], part.function, part.step))
+        works = zip(self._places, self.plans, strict=True)
+        self.add_totals(
+            [
+                summarise_block(mapped[place], plan.how, self.scratch, plan.step)
+                for place, plan in works
+            ]
+        )
 
-    def add_totals(self, found: list[Any]) -> None:
+    def add_totals(self, found: list[object]) -> None:
         """Adds the summaries of other rows."""
-        self._totals = found if self._totals is None else _merge(self._plans, self._totals, found)
+        self._totals = found if self._totals is None else _merge(self.plans, self._totals, found)
 
 
 def _share(plans: Sequence[_Plan]) -> tuple[list[tuple[int, Part]], list[int]]:

@@ -166,10 +166,10 @@ class KeyedCodes(Codes):
         values are equal to them.
     """
 
-    def places(self, values: NDArray[Any], known: Sequence[Any] | None = None) -> Floats:
+    def places(self, values: NDArray[Any]) -> Floats:
         """As ``Codes`` has it, where the key of a value is that of its category."""
-        found, met = super().places(values, known), Distinct()
-        which = met.places(values) if known is None else met.of_known(values, known)
+        found, met = super().places(values), Distinct()
+        which = met.places(values)
         numbers = np.array([self._numbers.get(key, -1) for key in (*met.keys, None)])
         own = numbers[np.where(np.isnan(which), len(met.keys), which).astype(np.intp)]
         inside = np.flatnonzero(~np.isnan(found))

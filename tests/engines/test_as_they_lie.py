@@ -186,7 +186,6 @@ def test_pieces_of_any_size_have_the_same_sums(entries, monkeypatch):
     expected = [grid_of(query, data).steps.tolist() for query, data in cases]
     monkeypatch.setattr("opendp_lite.engines.rows._FEW", 0)
     monkeypatch.setattr("opendp_lite.engines.data.source.PIECE_ENTRIES", entries)
-    monkeypatch.setattr("opendp_lite.engines.data.arrays.PIECE_ENTRIES", entries)
     for (query, data), steps in zip(cases, expected, strict=True):
         for each in (data, data.astype(">f8"), np.asfortranarray(data), np.repeat(data, 2, 0)[::2]):
             assert grid_of(query, each).steps.tolist() == steps

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.engines.data.arrays import DENSE, Dense
+from opendp_lite.engines.data.arrays import DENSE, Layout
 from opendp_lite.engines.data.sparse import SparseRows, cell_bits, excess, floats_beyond, row_totals
 
 ROWS = 400
@@ -20,7 +20,7 @@ def sparse_of(rows: np.ndarray) -> SparseRows:
     return SparseRows(rows[stored], np.nonzero(stored)[1], ends, rows.shape[1])
 
 
-class OneByOne(Dense):
+class OneByOne(Layout):
     """From the last column to the first, which numpy does not do."""
 
     def sums(self, terms):

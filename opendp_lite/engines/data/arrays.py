@@ -6,12 +6,12 @@ What is written against a layout works on a dense block and on the entries of a 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from itertools import chain
 from math import inf, nan
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final
 
 import attrs
 import numpy as np
@@ -20,80 +20,56 @@ from numpy.typing import NDArray
 
 from opendp_lite.base.errors import DataError
 from opendp_lite.engines.data.categories import is_missing
-from opendp_lite.engines.data.fold import Floats, Reduction
-from opendp_lite.engines.data.source import BLOCK_ENTRIES, PIECE_ENTRIES, InMemory, NoRows, Source
+from opendp_lite.engines.data.fold import Floats, Numeric, Reduction, Summary
+from opendp_lite.engines.data.source import InMemory, NoRows, Source
+
+Whole = NDArray[np.int64]
 
 
-class Layout(Protocol):
-    """Brings numbers of columns and of rows beside the entries, and adds entries up by row."""
+class Layout:
+    """Brings numbers of columns and of rows beside the entries, and adds entries up by row.
 
-    def of_columns(self, numbers: NDArray[Any]) -> NDArray[Any]:
+    Here of the entries of an array of shape (rows, columns).
+    """
+
+    def of_columns(self, numbers: Numeric) -> Numeric:
         """One number a column, or one for all, in a shape that meets the entries."""
-        ...
-
-    def of_rows(self, numbers: NDArray[Any]) -> NDArray[Any]:
-        """One number a row in a shape that meets the entries."""
-        ...
-
-    def sums(self, terms: Floats) -> Floats:
-        """The sum of each row's terms, added in any order; it may lie where the terms lay."""
-        ...
-
-    def sums_of_squares(self, entries: Floats) -> Floats:
-        """The sum of the squares of each row's entries, added in any order."""
-        ...
-
-    def longest(self, entries: Floats) -> int:
-        """How many entries a row has at most."""
-        ...
-
-    def row(self, entries: Floats, place: int) -> Floats:
-        """The entries of one row."""
-        ...
-
-    def column_sums(self, steps: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The sum modulo 2^64 of each column of whole numbers in the places of the entries."""
-        ...
-
-
-class Dense:
-    """The layout of an array of shape (rows, columns)."""
-
-    def of_columns(self, numbers: NDArray[Any]) -> NDArray[Any]:
         return numbers
 
-    def of_rows(self, numbers: NDArray[Any]) -> NDArray[Any]:
+    def of_rows(self, numbers: Numeric) -> Numeric:
+        """One number a row in a shape that meets the entries."""
         return numbers[:, None]
 
     def sums(self, terms: Floats) -> Floats:
+        """The sum of each row's terms, added in any order; it may lie where the terms lay."""
         found: Floats = terms[:, 0] if terms.shape[1] == 1 else np.add.reduce(terms, axis=1)
         return found
 
     def sums_of_squares(self, entries: Floats) -> Floats:
+        """The sum of the squares of each row's entries, added in any order."""
         found: Floats = np.einsum("ij,ij->i", entries, entries)
         return found
 
     def longest(self, entries: Floats) -> int:
+        """How many entries a row has at most."""
         return int(entries.shape[1])
 
     def row(self, entries: Floats, place: int) -> Floats:
+        """The entries of one row."""
         row: Floats = entries[place]
         return row
 
-    def column_sums(self, steps: NDArray[np.int64]) -> NDArray[np.int64]:
-        found: NDArray[np.int64] = np.add.reduce(steps, axis=0)
+    def column_sums(self, steps: Whole) -> Whole:
+        """The sum modulo 2^64 of each column of whole numbers in the places of the entries."""
+        found: Whole = np.add.reduce(steps, axis=0)
         return found
 
 
-DENSE: Final = Dense()
+DENSE: Final = Layout()
 
 
 # Who writes one need not know which kinds there are. The engine hands over all entries of a dense
 # block, and only the stored ones of a sparse block where ``keeps_zeros`` allows that.
-
-
-Summary = TypeVar("Summary")
-Whole = NDArray[np.int64]
 
 
 class EntryMap(ABC):
@@ -128,15 +104,9 @@ class EntryFold(Reduction[Summary]):
         return 2**62
 
 
-def keeps_zeros(step: Any) -> bool:
-    """Whether a block function or a fold can be given the entries that are not 0 alone."""
-    return isinstance(step, EntryMap | EntryFold) and step.keeps_zeros()
-
-
 # Refusals here speak of types and shapes, never of a value or of where it stands.
 
 
-Numeric = NDArray[Any]
 _KINDS = {
     "U": "text",
     "S": "text",
@@ -176,20 +146,9 @@ class ArrayRows(InMemory):
     def plain(self) -> bool:
         return type(self.rows) is np.ndarray and self.rows.dtype.kind in "biuf"
 
-    def blocks(self) -> Iterator[Floats]:
-        if self.plain and self.rows.size <= BLOCK_ENTRIES:
-            whole = np.ascontiguousarray(self.rows, dtype=np.float64)
-            return iter((whole,) if len(whole) else ())
-        return super().blocks()
-
     @property
     def views(self) -> bool:
         return self.plain
-
-    def as_they_lie(self) -> Iterator[Numeric]:
-        if self.plain and self.rows.size <= PIECE_ENTRIES:
-            return iter((self.rows,) if len(self.rows) else ())
-        return super().as_they_lie()
 
     def between(self, start: int, stop: int, odd: set[str]) -> Numeric:
         rows = self.rows[start:stop]

@@ -110,12 +110,6 @@ class Categories:
             return self._of_text(values)
         return self._of_objects(values)
 
-    def of_places(self, places: NDArray[np.int64], known: Sequence[Any]) -> Floats:
-        """As ``codes``, for values given as places in a list of known ones; below 0 is missing."""
-        table = np.append(self._of_objects(np.fromiter(known, object, len(known))), self._missing)
-        found: Floats = table[np.where(places < 0, len(known), places)]
-        return found
-
     def refuse_text(self) -> None:
         """Refuses a column of text where there are numbers or dates to find in it, and no text."""
         kinds = {isinstance(value, str) for value in self.values if value is not None}

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Numeric = NDArray[Any]
+"""An array of numbers, or of other values, whatever its type."""
 Block = Callable[[Floats], Floats]
 Summary = TypeVar("Summary")
 Part = TypeVar("Part")
@@ -38,7 +40,7 @@ class Scratch:
     """Buffers that live for one pass over the data, reused from block to block."""
 
     def __init__(self) -> None:
-        self._buffers: dict[Hashable, NDArray[Any]] = {}
+        self._buffers: dict[Hashable, Floats] = {}
 
     def take(self, name: Hashable, shape: tuple[int, int]) -> Floats:
         """A float buffer of this shape; what it holds is left from the block before."""

@@ -23,7 +23,14 @@ from opendp_lite.engines.data.open_data import NUMBERS, opened_table, read
 from opendp_lite.engines.data.source import QUIET, InMemory, Source, attempt, require_here
 from opendp_lite.engines.data.sparse import SparseRows
 from opendp_lite.engines.data.table import ColumnReading, NamedColumns
-from opendp_lite.engines.data.values import ArrayValues, Values, categories_in, is_column, values_of
+from opendp_lite.engines.data.values import (
+    ArrayValues,
+    ReadValues,
+    Values,
+    categories_in,
+    is_column,
+    values_of,
+)
 
 Chunk = tuple[str, bytes]
 """The name of a column and the cells of some of its rows."""
@@ -216,8 +223,7 @@ class Identities(ColumnReading):
             if self._is_text not in (None, values.is_text):
                 raise DataError(MIXED)
             self._is_text = values.is_text
-        listed = values.known
-        return _ReadIds(values, self, None if listed is None else self.of_objects([*listed, None]))
+        return ReadValues(values, self.of_values)
 
     def of_numbers(self, numbers: Floats) -> Floats:
         return self._of_floats(numbers)
@@ -342,27 +348,3 @@ def _as_small(value: Any) -> float | None:
     except Exception:
         return None
     return None
-
-
-@attrs.frozen(eq=False, repr=False)
-class _ReadIds(InMemory):
-    """One column of ids as one column of numbers.
-
-    ``known`` holds the numbers of the different values, where the container lists them; that of a
-    missing one comes last.
-    """
-
-    values: Values
-    identities: Identities
-    known: Floats | None
-
-    @property
-    def size(self) -> int:
-        return self.values.size
-
-    def between(self, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
-        values = self.values.between(start, stop)
-        if self.known is None:
-            return self.identities.of_values(values).reshape(-1, 1)
-        found: Floats = self.known[np.where(values < 0, len(self.known) - 1, values)]
-        return found.reshape(-1, 1)

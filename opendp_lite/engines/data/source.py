@@ -15,10 +15,9 @@ from typing import Any, Final, Protocol, TypeVar
 
 import attrs
 import numpy as np
-from numpy.typing import NDArray
 
 from opendp_lite.base.errors import DataError, OpenDPLiteError, ParameterError
-from opendp_lite.engines.data.fold import Floats
+from opendp_lite.engines.data.fold import Floats, Numeric
 from opendp_lite.numbers.exact import quote, whole
 
 BLOCK_ENTRIES: Final = 65536
@@ -150,7 +149,7 @@ class InMemory(Source):
     def size(self) -> int: ...
 
     @abstractmethod
-    def between(self, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
+    def between(self, start: int, stop: int, odd: set[str]) -> Numeric:
         """Some of the rows, as an array of numbers of shape (rows, columns).
 
         What is no number counts as NaN, and the words that refuse it are added to ``odd``: the
@@ -168,29 +167,21 @@ class InMemory(Source):
         return False
 
     def blocks(self) -> Iterator[Floats]:
-        return self.blocks_between(0, self.size)
-
-    def as_they_lie(self) -> Iterator[NDArray[Any]]:
-        return self.pieces_between(0, self.size)
-
-    def blocks_between(self, start: int, stop: int) -> Iterator[Floats]:
-        """The blocks of some of the rows; many are read at once where rows are long."""
-        for rows in self._read(start, stop, BLOCK_ENTRIES):
+        for rows in self._read(BLOCK_ENTRIES):
             yield from blocks_of(rows)
 
-    def pieces_between(self, start: int, stop: int) -> Iterator[NDArray[Any]]:
-        """Some of the rows, as they lie."""
+    def as_they_lie(self) -> Iterator[Numeric]:
         entries = PIECE_ENTRIES if self.views else BLOCK_ENTRIES
-        for rows in self._read(start, stop, entries):
+        for rows in self._read(entries):
             yield from _cut(rows, entries)
 
-    def _read(self, start: int, stop: int, entries: int) -> Iterator[NDArray[Any]]:
+    def _read(self, entries: int) -> Iterator[Numeric]:
         """Rows of at least so many entries each time, and many rows where they are long."""
-        wide = max(1, self.columns)
+        wide, size = max(1, self.columns), self.size
         reading = max(1, entries // wide, min(_READ_ROWS, _READ_ENTRIES // wide))
         odd: set[str] = set()
-        for first in range(start, stop, reading):
-            yield np.asarray(self.between(first, min(first + reading, stop), odd))
+        for first in range(0, size, reading):
+            yield np.asarray(self.between(first, min(first + reading, size), odd))
         if odd:
             raise DataError(min(odd))
 
@@ -202,19 +193,19 @@ class InMemory(Source):
         return [_Span(self, ends[part], ends[part + 1]) for part in range(count)]
 
 
-def blocks_of(rows: NDArray[Any]) -> Iterator[Floats]:
+def blocks_of(rows: Numeric) -> Iterator[Floats]:
     """Rows as ``Source.blocks`` gives them."""
     return _cut(np.ascontiguousarray(rows, dtype=np.float64), BLOCK_ENTRIES)
 
 
-def _cut(rows: NDArray[Any], entries: int) -> Iterator[NDArray[Any]]:
+def _cut(rows: Numeric, entries: int) -> Iterator[Numeric]:
     """Some rows at a time, of at most so many entries or a single one."""
     step = max(1, entries // max(1, rows.shape[1]))
     return (rows[place : place + step] for place in range(0, len(rows), step))
 
 
 @attrs.frozen(eq=False, repr=False)
-class _Span(Source):
+class _Span(InMemory):
     """A range of rows in memory."""
 
     whole: InMemory
@@ -237,11 +228,12 @@ class _Span(Source):
     def plain(self) -> bool:
         return self.whole.plain
 
-    def blocks(self) -> Iterator[Floats]:
-        return self.whole.blocks_between(self.start, self.stop)
+    @property
+    def views(self) -> bool:
+        return self.whole.views
 
-    def as_they_lie(self) -> Iterator[NDArray[Any]]:
-        return self.whole.pieces_between(self.start, self.stop)
+    def between(self, start: int, stop: int, odd: set[str]) -> Numeric:
+        return self.whole.between(self.start + start, self.start + stop, odd)
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -3,43 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import reduce, singledispatch
+from functools import reduce
 from math import fsum
-from typing import Any, Final, Never, Protocol, runtime_checkable
+from typing import Any, Final, Never, Protocol, TypeAlias, runtime_checkable
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.base.errors import DataError
-from opendp_lite.engines.data.arrays import Layout, Numeric, Whole, keeps_zeros, to_array
-from opendp_lite.engines.data.fold import Block, Floats, Reduction, Scratch, keep_freed
+from opendp_lite.engines.data.arrays import EntryFold, EntryMap, Layout, Whole, to_array
+from opendp_lite.engines.data.fold import (
+    Block,
+    Floats,
+    Numeric,
+    Reduction,
+    Scratch,
+    Summary,
+    keep_freed,
+)
 from opendp_lite.engines.data.source import Source
-
-
-def apply_block(block: Any, function: Block) -> Any:
-    """What a block function makes of a block."""
-    return function(block) if type(block) is np.ndarray else applied_to(block, function)
-
-
-def summarise_block(block: Any, how: Reduction[Any], scratch: Scratch) -> Any:
-    """What a fold makes of a block."""
-    if type(block) is np.ndarray:
-        return how.summarise(block, scratch)
-    return summary_of(block, how, scratch)
-
-
-@singledispatch
-def applied_to(block: Any, function: Block) -> Any:
-    """As ``applied``. Register a type of block that is no array."""
-    return function(block)
-
-
-@singledispatch
-def summary_of(block: Any, how: Reduction[Any], scratch: Scratch) -> Any:
-    """As ``summarised``. Register a type of block that is no array."""
-    return how.summarise(block, scratch)
-
 
 _LEAST_BITS: Final = 18
 # At most about one row in 2^9 lies so near to the end of a cell that it is added up exactly.
@@ -101,16 +84,12 @@ def row_totals(
     doubtful = inside < 2 * margin
     for row in np.flatnonzero(doubtful).tolist() if doubtful.any() else ():
         if found[row] < _FINITE:
-            terms = _terms(layout.row(entries, row), p)
+            entry = layout.row(entries, row)
+            terms = entry * entry if p == 2 else np.abs(entry)
             bits[row] = np.float64(fsum(terms.tolist())).view(np.int64) + up
             inside[row] = bits[row] & (cell - 1)
     bits -= inside
     return found
-
-
-def _terms(row: NDArray[Any], p: float) -> Floats:
-    terms: Floats = row * row if p == 2 else np.abs(row)
-    return terms
 
 
 # scipy is not imported: whatever has ``tocsr`` is taken for a sparse matrix.
@@ -135,7 +114,7 @@ KEEPING: Final = (
 
 
 @attrs.frozen(eq=False, repr=False)
-class SparseRows:
+class SparseRows(Layout):
     """A block of rows by their stored entries; all others are 0.
 
     ``values[ends[i]:ends[i + 1]]`` are those of row i, in the columns ``indices`` of the same
@@ -143,7 +122,7 @@ class SparseRows:
     """
 
     values: Floats
-    indices: NDArray[Any]
+    indices: Numeric
     ends: Whole
     columns: int
 
@@ -171,10 +150,10 @@ class SparseRows:
         ends = np.append(0, np.cumsum(np.diff(self.ends)[kept]))
         return SparseRows(self.values[stored], self.indices[stored], ends, self.columns)
 
-    def of_columns(self, numbers: NDArray[Any]) -> NDArray[Any]:
+    def of_columns(self, numbers: Numeric) -> Numeric:
         return numbers if len(numbers) == 1 else numbers[self.indices]
 
-    def of_rows(self, numbers: NDArray[Any]) -> NDArray[Any]:
+    def of_rows(self, numbers: Numeric) -> Numeric:
         return np.repeat(numbers, np.diff(self.ends))
 
     def sums(self, terms: Floats) -> Floats:
@@ -202,6 +181,10 @@ class SparseRows:
         raise densifies("one array of all rows, as resize() makes or a pipeline that ends in rows,")
 
 
+RowBlock: TypeAlias = Floats | SparseRows
+"""A block of rows: an array of shape (rows, columns), or the stored entries of one."""
+
+
 @attrs.frozen(eq=False, repr=False)
 class SparseMatrix(Source):
     """A sparse matrix as it was handed over, checked for its form; nothing is copied.
@@ -211,7 +194,7 @@ class SparseMatrix(Source):
     """
 
     data: Numeric
-    indices: NDArray[Any]
+    indices: Numeric
     indptr: Whole
     shape: tuple[int, int]
 
@@ -255,9 +238,7 @@ class SparseMatrix(Source):
         return SparseRows(values, indices, ends, self.shape[1])
 
 
-def _in_order(
-    values: Floats, indices: NDArray[Any], ends: Whole
-) -> tuple[Floats, NDArray[Any], Whole]:
+def _in_order(values: Floats, indices: Numeric, ends: Whole) -> tuple[Floats, Numeric, Whole]:
     row = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
     order = np.lexsort((indices, row))
     row, indices, values = row[order], indices[order], values[order]
@@ -266,10 +247,6 @@ def _in_order(
     sums = np.zeros(place[-1])
     np.add.at(sums, place - 1, values)
     return sums, indices[fresh], np.append(0, place)[ends]
-
-
-class NotSparseError(Exception):
-    """A step was given a sparse block and would not keep it sparse."""
 
 
 @runtime_checkable
@@ -284,9 +261,9 @@ class OnRows(Protocol):
 def densifies(what: str) -> DataError:
     """The refusal of a step that would not keep a sparse matrix sparse."""
     return DataError(
-        f"{what} would write out the zeros of a sparse matrix as numbers and densify it. Use steps "
-        f"that keep zeros, such as {', '.join(KEEPING)}, clamp with bounds that hold 0, or pass "
-        "data.toarray() where that fits into memory"
+        f"{what or 'a step'} would write out the zeros of a sparse matrix as numbers and densify "
+        f"it. Use steps that keep zeros, such as {', '.join(KEEPING)}, clamp with bounds that hold "
+        "0, or pass data.toarray() where that fits into memory"
     )
 
 
@@ -325,21 +302,28 @@ def _count_stored(data: Numeric, indices: Numeric, indptr: Numeric, shape: tuple
     )
 
 
-@applied_to.register
-def _to_sparse_rows(block: SparseRows, function: Any) -> Any:
+def apply_block(block: RowBlock, function: Block, step: str) -> RowBlock:
+    """What a block function makes of a block; a refusal names the step."""
+    if not isinstance(block, SparseRows):
+        return function(block)
     if isinstance(function, OnRows):
         return function.on_sparse_rows(block)
-    if not keeps_zeros(function):
-        raise NotSparseError
+    if not (isinstance(function, EntryMap) and function.keeps_zeros()):
+        raise densifies(step)
     found = function.on_entries(block.values, block)
     return block.with_values(found) if found.ndim == 1 else found
 
 
-@summary_of.register
-def _of_sparse_rows(block: SparseRows, how: Any, scratch: object) -> Any:
-    if not keeps_zeros(how):
-        raise NotSparseError
+def summarise_block(
+    block: RowBlock, how: Reduction[Summary], scratch: Scratch, step: str
+) -> Summary:
+    """What a fold makes of a block; a refusal names the step."""
+    if not isinstance(block, SparseRows):
+        return how.summarise(block, scratch)
+    if not (isinstance(how, EntryFold) and how.keeps_zeros()):
+        raise densifies(step)
     starts = range(0, max(1, len(block)), how.most_rows)
     parts = (block.between(start, start + how.most_rows) for start in starts)
     summaries = (how.summarise_entries(part.values, part, len(part)) for part in parts)
-    return reduce(how.merge, summaries)
+    found: Summary = reduce(how.merge, summaries)
+    return found

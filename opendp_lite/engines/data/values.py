@@ -16,8 +16,9 @@ from opendp_lite.base.dates import are_days, dates_in
 from opendp_lite.base.errors import DataError
 from opendp_lite.engines.data.arrays import ArrayRows
 from opendp_lite.engines.data.categories import Categories
+from opendp_lite.engines.data.fold import Floats, Numeric
 from opendp_lite.engines.data.open_data import opened_table, register_libraries
-from opendp_lite.engines.data.source import Source
+from opendp_lite.engines.data.source import InMemory, Source
 from opendp_lite.engines.data.table import ColumnReading, NamedColumns, TableRows
 
 
@@ -45,7 +46,7 @@ class Values(ABC):
         """The number of rows."""
 
     @abstractmethod
-    def between(self, start: int, stop: int) -> NDArray[Any]:
+    def between(self, start: int, stop: int) -> Numeric:
         """Some of the values; where there are ``known`` ones, their places among them."""
 
     def require_fit(self, categories: Categories) -> None:
@@ -55,11 +56,46 @@ class Values(ABC):
             refuse()
 
 
+def _number_known(rows: ReadValues) -> Floats | None:
+    known = rows.values.known
+    if known is None:
+        return None
+    return rows.numbers(np.fromiter([*known, None], object, len(known) + 1))
+
+
+@attrs.frozen(eq=False, repr=False)
+class ReadValues(InMemory):
+    """One column of values as one column of numbers.
+
+    Attributes:
+        values: The column.
+        numbers: The number of each of some values, which may be objects.
+        of_known: Those of the known values, and behind them that of a missing one.
+    """
+
+    values: Values
+    numbers: Callable[[Numeric], Floats]
+    of_known: Floats | None = attrs.field(
+        default=attrs.Factory(_number_known, takes_self=True), init=False
+    )
+
+    @property
+    def size(self) -> int:
+        return self.values.size
+
+    def between(self, start: int, stop: int, odd: set[str]) -> Numeric:
+        found = self.values.between(start, stop)
+        if self.of_known is None:
+            return self.numbers(found).reshape(-1, 1)
+        numbers: Floats = self.of_known[np.maximum(found, -1)]
+        return numbers.reshape(-1, 1)
+
+
 @attrs.frozen(eq=False, repr=False)
 class ArrayValues(Values):
     """The values of a numpy array."""
 
-    array: NDArray[Any]
+    array: Numeric
 
     @property
     def is_text(self) -> bool | None:
@@ -73,7 +109,7 @@ class ArrayValues(Values):
     def size(self) -> int:
         return len(self.array)
 
-    def between(self, start: int, stop: int) -> NDArray[Any]:
+    def between(self, start: int, stop: int) -> Numeric:
         piece = self.array[start:stop]
         if isinstance(piece, ma.MaskedArray):
             objects = piece.data.astype(object)
@@ -126,7 +162,7 @@ class DateValues(Values):
     def size(self) -> int:
         return len(self.column)
 
-    def between(self, start: int, stop: int) -> NDArray[Any]:
+    def between(self, start: int, stop: int) -> Numeric:
         return dates_in(self.array(self.column[start:stop]))
 
     def require_fit(self, categories: Categories) -> None:

@@ -16,7 +16,7 @@ from opendp_lite.engines.data.fold import Floats
 from opendp_lite.engines.data.identities import Identities
 from opendp_lite.engines.data.least_rows import Keys, Places, SecretWords, Words
 from opendp_lite.engines.data.source import Source, first_place, quiet_for, reduce
-from opendp_lite.engines.data.sparse import SparseRows, apply_block
+from opendp_lite.engines.data.sparse import RowBlock, SparseRows, apply_block
 from opendp_lite.engines.data.table import Column
 from opendp_lite.engines.grouped import Kept, LazyTable
 from opendp_lite.engines.rows import LazyRows, Part, from_blocks
@@ -71,7 +71,7 @@ def _of_table(
 
 
 def _in_sample(rows: LazyRows, toss: Toss) -> list[Any]:
-    return from_blocks(rows, lambda block: apply_block(block, _KeepChosen(toss(len(block)))))
+    return from_blocks(rows, lambda block: apply_block(block, _KeepChosen(toss(len(block))), _STEP))
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -316,7 +316,7 @@ class _LeastSoFar:
     waiting: list[_KeyedRows] = attrs.field(factory=list, init=False)
     entries: int = attrs.field(default=0, init=False)
 
-    def add(self, block: Floats) -> None:
+    def add(self, block: RowBlock) -> None:
         """Takes a block; rows are left out once as many wait as are kept."""
         rows = np.array(block)
         places = np.arange(self.place, self.place + len(rows))
