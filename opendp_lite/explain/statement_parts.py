@@ -12,7 +12,7 @@ from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.public_names import path_of
 from opendp_lite.base.spelling import ByHand, Spelled, one_line
 from opendp_lite.display.formatting import for_json
-from opendp_lite.explain.trace import TraceStep
+from opendp_lite.explain.trace import TraceStep, walk
 from opendp_lite.measures.budgets import numbers_of
 from opendp_lite.measures.conversion import Conversion
 from opendp_lite.metrics.distances import RowMetric
@@ -190,7 +190,7 @@ def _group(measurement: Any, distance: Any) -> str:
 
 def _limits(trace: Sequence[TraceStep]) -> Iterator[str]:
     """How many rows of a person count, wherever a step says so."""
-    for each in trace:
+    for each in walk(trace):
         domain = None if each.space is None else each.space.domain
         if isinstance(domain, Tables) and domain.limit:
             yield domain.limit
