@@ -10,7 +10,7 @@ from typing import Final
 import attrs
 
 from opendp_lite.explain.svg_picture import svg_picture
-from opendp_lite.explain.text_picture import in_columns, text_picture, wrapped
+from opendp_lite.explain.text_picture import in_columns, text_picture, wrap_text
 from opendp_lite.explain.trace import Explained, Line
 
 _TITLES: Final = Line("step", "domain", "metric", "multiplier", "distance")
@@ -50,7 +50,7 @@ class Explanation:
         """The lines of the text."""
         return [
             *in_columns([_TITLES, *self.lines]),
-            *(line for each in self.closing for line in wrapped(each)),
+            *(line for each in self.closing for line in wrap_text(each)),
         ]
 
     def __str__(self) -> str:

@@ -25,7 +25,7 @@ from opendp_lite.spelling.signatures import argument_text
 _LONG: Final = 120
 
 
-def begun(text: str) -> str:
+def capitalise(text: str) -> str:
     """With a capital letter."""
     return f"{text[0].upper()}{text[1:]}"
 
@@ -153,7 +153,7 @@ class UnitStatement:
     def sentences(self) -> tuple[str, ...]:
         """The unit in words."""
         found = [
-            f"{begun(self.protected)}.",
+            f"{capitalise(self.protected)}.",
             f"Neighbouring datasets differ by {self.neighbours}. {self.adjacency}",
         ]
         if self.limit:

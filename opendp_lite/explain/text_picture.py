@@ -30,11 +30,11 @@ def in_columns(rows: Sequence[Sequence[str]], width: float = WIDTH) -> list[str]
     return [
         _GAP.join(cell.ljust(most) for cell, most in zip(line, wide, strict=True)).rstrip()
         for row in rows
-        for line in zip_longest(*map(wrapped, row, wide), fillvalue="")
+        for line in zip_longest(*map(wrap_text, row, wide), fillvalue="")
     ]
 
 
-def wrapped(text: str, width: int = WIDTH) -> list[str]:
+def wrap_text(text: str, width: int = WIDTH) -> list[str]:
     """A line, or several of which all but the first stand further to the right."""
     indent = min(len(text) - len(text.lstrip()), width // 2)
     first, later = (" " * min(each, width - 1) for each in (indent, indent + _HANG))
@@ -51,7 +51,7 @@ def _widths(columns: Sequence[Sequence[str]], room: float) -> list[int]:
 
     @cache
     def lines(place: int, most: int) -> int:
-        return sum(len(wrapped(cell, most)) for cell in columns[place])
+        return sum(len(wrap_text(cell, most)) for cell in columns[place])
 
     def cost(place: int) -> tuple[bool, int, int]:
         most = wide[place]
@@ -77,19 +77,19 @@ _NARROW: Final = 30
 
 def text_picture(told: Explained, width: int = WIDTH) -> list[str]:
     """Lines of at most ``width`` columns: each step in brackets, each distance at an arrow."""
-    first = [*wrapped(told.start, width), _DOWN] if told.start else []
-    last = wrapped(f"{told.kind}: {told.result}", width)
+    first = [*wrap_text(told.start, width), _DOWN] if told.start else []
+    last = wrap_text(f"{told.kind}: {told.result}", width)
     return [*first, *_chain(told.passages, width), _DOWN, *last]
 
 
 def _chain(passages: Sequence[Passage], width: int) -> Iterator[str]:
-    boxes = [wrapped(f"[ {each.step.heading} ]", min(width, _MOST)) for each in passages]
+    boxes = [wrap_text(f"[ {each.step.heading} ]", min(width, _MOST)) for each in passages]
     margin = max((len(line) for box in boxes for line in box), default=0) + 2
     for place, (each, box) in enumerate(zip(passages, boxes, strict=True)):
         if place:
             yield from _arrow(each.arriving, width)
         for name, inside in each.branches:
-            yield from wrapped(f"{_PART}{name}".rstrip(), width)
+            yield from wrap_text(f"{_PART}{name}".rstrip(), width)
             inner = width - len(_INSIDE)
             yield from (_INSIDE + line for line in _arrow(inside[0].arriving, inner))
             yield from (_INSIDE + line for line in _chain(inside, inner))
@@ -99,7 +99,7 @@ def _chain(passages: Sequence[Passage], width: int) -> Iterator[str]:
 def _arrow(words: str, width: int) -> list[str]:
     if not words:
         return [_DOWN]
-    return [f"{_DOWN}  {line}" for line in wrapped(words, width - len(_DOWN) - 2)]
+    return [f"{_DOWN}  {line}" for line in wrap_text(words, width - len(_DOWN) - 2)]
 
 
 def _box(box: Sequence[str], words: str, margin: int, width: int) -> Iterator[str]:
@@ -108,12 +108,12 @@ def _box(box: Sequence[str], words: str, margin: int, width: int) -> Iterator[st
     *before, last = box
     yield from before
     if beside:
-        first, *rest = wrapped(words, width - margin)
+        first, *rest = wrap_text(words, width - margin)
         yield f"{last:<{margin}}{first}".rstrip()
         yield from (" " * margin + line for line in rest)
     else:
         yield last
-        yield from wrapped(f"  {words}", width) if words else ()
+        yield from wrap_text(f"  {words}", width) if words else ()
 
 
 E = TypeVar("E", bound=OpenDPLiteError)

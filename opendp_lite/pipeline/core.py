@@ -148,7 +148,7 @@ class Private(LossQuestions, Generic[In, M, R]):
             """A private release. Its loss is ``map(1)`` for one unit of the input space."""
             if data is NO_DATA:
                 raise without_data(self)
-            return begun(SecureEntropy(), self.bound, data)
+            return release_from(SecureEntropy(), self.bound, data)
 
     def insecure_release(self, data: Any, seed: int) -> InsecureRelease:
         """A release that anybody with the seed can repeat: for tests and teaching, not private.
@@ -246,7 +246,7 @@ class Transformation(_Joined[In], Stable[In, Out]):
         with np.errstate(all="ignore"):
             result = self.function(self.input_space.domain.to_internal(data))
             domain = self.output_space.domain
-            return mark_as_exact(domain.to_public(domain.received(result)))
+            return mark_as_exact(domain.to_public(domain.receive(result)))
 
     if not TYPE_CHECKING:
 
@@ -325,7 +325,7 @@ class Measurement(_Joined[In], Private[In, M, R]):
             release: R = self.function(value, entropy)
         return release
 
-    def explained(
+    def with_explanation(
         self,
         explanation: object,
         *,
@@ -359,7 +359,7 @@ class Measurement(_Joined[In], Private[In, M, R]):
         return follow(self, other)
 
 
-def begun(entropy: Entropy, measurement: Measurement[Any, Any, R], data: Any) -> R:
+def release_from(entropy: Entropy, measurement: Measurement[Any, Any, R], data: Any) -> R:
     """A release whose noise comes from a source that may have been made before it was paid for."""
     try:
         return measurement._release(data, entropy)
@@ -375,8 +375,8 @@ def with_release(parameters: Any) -> Any:
 def join_step(before: Any, step: Any, link: object) -> Any:
     """A space or a transformation, and the step made on it."""
     if not isinstance(before, Transformation):
-        begun = copy_with(step, function=step.function.on(Data(before)))
-        return _trace(begun, StabilityMap(before.metric), (), (), link)
+        first = copy_with(step, function=step.function.on(Data(before)))
+        return _trace(first, StabilityMap(before.metric), (), (), link)
     function = step.function.on(_receive(before))
     whole = copy_with(step, input_space=before.input_space, function=function)
     return _trace(whole, before.stability_map, before.recipe, before.trace, link)
@@ -385,7 +385,7 @@ def join_step(before: Any, step: Any, link: object) -> Any:
 def _receive(before: Transformation[Any, Any]) -> Node:
     """The plan of a transformation; what a function of a person's own gives is checked."""
     plan: Node = before.function
-    received = before.output_space.domain.received
+    received = before.output_space.domain.receive
     own = isinstance(plan, Mapped) and isinstance(plan.function, Own)
     return plan if received is identity or not own else Mapped(Own(received), before=plan)
 
@@ -400,10 +400,10 @@ def _trace(
     """With the maps of all steps, the lines of this one and its link."""
     shown, recipe = _show(link), (*recipe, link)
     if isinstance(whole, Transformation):
-        reach = whole.stability_map.named(link).after(before)
+        reach = whole.stability_map.name_step(link).after(before)
         line = TraceStep(shown, map=reach, space=whole.output_space, parts=whole.trace)
         return copy_with(whole, stability_map=reach, trace=(*trace, line), recipe=recipe)
-    loss = whole.privacy_map.named(link).after(before)
+    loss = whole.privacy_map.name_step(link).after(before)
     says = f"release with {whole.facts.noise}" if whole.facts.noise else "release"
     line = TraceStep(shown, says, loss, role=Role.NOISE, parts=whole.trace)
     return copy_with(whole, privacy_map=loss, trace=(*trace, line), recipe=recipe)
@@ -436,7 +436,7 @@ def _convert(measurement: Any, conversion: Conversion[Any, Any]) -> Any:
     def convert(loss: Loss) -> object:
         return conversion.convert(loss, source.profile(loss))
 
-    privacy_map = measurement.privacy_map.converted(target, convert, conversion)
+    privacy_map = measurement.privacy_map.convert(target, convert, conversion)
     return copy_with(
         measurement,
         output_measure=target,
