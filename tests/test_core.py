@@ -437,7 +437,7 @@ def test_a_recipe_answers_whatever_its_bound_pipeline_answers():
             "recipe",
             "trace",
         }
-        own |= {"explained"}
+        own |= {"with_explanation"}
         public = {name for name in dir(bound) if not name.startswith("_")} - own
         assert public <= set(dir(recipe))
     assert SUM.privacy_profile().delta(Fraction(0)) > 0

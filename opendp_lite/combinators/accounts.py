@@ -234,7 +234,7 @@ def priced(bound: Measurement[Any, Any], measure: Measure[Any]) -> Loss:
     """
     known, source = bound.privacy_map, bound.output_measure
     if source != measure:
-        known = known.converted(measure, lambda loss: _admit(bound, measure, loss), bound)
+        known = known.convert(measure, lambda loss: _admit(bound, measure, loss), bound)
     return without_curve(known(bound.input_space.unit))
 
 

@@ -83,7 +83,7 @@ class Keys:
             raise ParameterError(
                 f"{step} takes the name of a column, or a list of names; got {quote(column)}"
             )
-        columns = space.domain.named(list(column) if several else [column], step)
+        columns = space.domain.find_names(list(column) if several else [column], step)
         if not several:
             found = cls._of_all(columns, [keys], other, step)
             return attrs.evolve(
@@ -278,7 +278,7 @@ def group_rows(
 
 
 def _side_by_side(domain: Vectors | Scalars, values: Sequence[Grid]) -> Grid:
-    found = [domain.received(value) for value in values]
+    found = [domain.receive(value) for value in values]
     return Grid(np.concatenate([value.steps for value in found]), found[0].exponent)
 
 
@@ -410,17 +410,17 @@ def _of_vector(
     domain, count = inner.output_space.domain, len(keys.values)
     whole = isinstance(domain, Scalars) and made.facts.laws[0].exponent >= 0
 
-    def parted(release: Any) -> ByGroup[Any]:
+    def split(release: Any) -> ByGroup[Any]:
         if isinstance(release, np.ndarray):
             pieces: Sequence[Any] = list(release.reshape(count, domain.dimension))
         else:
             alone = isinstance(release, Estimate)
-            pieces = [release] if alone else release.parted(count, domain.names)
+            pieces = [release] if alone else release.split(count, domain.names)
         if isinstance(domain, Scalars) and isinstance(release, np.ndarray):
             pieces = list(map(int if whole else float, release))
         return ByGroup(keys.title, dict(zip(keys.values, pieces, strict=True)))
 
-    parts = follow(made, parted)
+    parts = follow(made, split)
     parts = attrs.evolve(parts, facts=attrs.evolve(parts.facts, errors=made.facts.errors))
     for link in map(_on_each, pipeline.after):
         parts = follow(parts, link)

@@ -114,7 +114,7 @@ class _NoisyThreshold:
             with self.busy:
                 self._require_open()
                 with np.errstate(all="ignore"):
-                    found = query.output_space.domain.received(query.function(self.rows))
+                    found = query.output_space.domain.receive(query.function(self.rows))
                 value = found.exact[0]
                 self.process.require()
                 compared = partial(self._is_above, value, threshold, moved)

@@ -154,7 +154,7 @@ class Scale:
             fill=INK_BLUE,
         )
         line = element("path", d=f"M{zero:.1f} 0V{_HEIGHT}", **_thin(0.5))
-        return self._told(drawn + line + self._whiskers(spot), spot)
+        return self._frame(drawn + line + self._whiskers(spot), spot)
 
     def dot(self, spot: Spot) -> str:
         """The number as a dot on its interval."""
@@ -162,7 +162,7 @@ class Scale:
             return ""
         line = element("path", d=f"M{_EDGE:g} {_MIDDLE:g}H{_WIDTH - _EDGE:g}", **_thin(0.35))
         drawn = element("circle", cx=self._x(spot.value), cy=_MIDDLE, r=_DOT, fill=INK_ORANGE)
-        return self._told(line + self._whiskers(spot) + drawn, spot)
+        return self._frame(line + self._whiskers(spot) + drawn, spot)
 
     def _x(self, number: float) -> float:
         return _EDGE + (_WIDTH - 2 * _EDGE) * self.share(number)
@@ -180,7 +180,7 @@ class Scale:
         path = f"M{low:.1f} {_MIDDLE:g}H{high:.1f}{ends}"
         return element("path", d=path, fill="none", stroke="currentColor", stroke_width=1.5)
 
-    def _told(self, drawn: str, spot: Spot) -> str:
+    def _frame(self, drawn: str, spot: Spot) -> str:
         interval = f", interval {spot.low:.4g} to {spot.high:.4g}"
         title = f"{spot.value:.4g}{interval if spot.low < spot.high else ''}"
         scale = f"On a scale from {self.low:.4g} to {self.high:.4g}."

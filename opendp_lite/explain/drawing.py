@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from html import escape
 from math import inf
 from typing import Final
@@ -11,8 +10,8 @@ from typing import Final
 import attrs
 
 from opendp_lite.explain.svg_picture import svg_picture
-from opendp_lite.explain.text_picture import DrawnStep, in_columns, nodes, text_picture, wrapped
-from opendp_lite.explain.trace import Explained, Line, passages
+from opendp_lite.explain.text_picture import in_columns, text_picture, wrap_text
+from opendp_lite.explain.trace import Explained, Line
 
 _TITLES: Final = Line("step", "domain", "metric", "multiplier", "distance")
 _STYLE: Final = "text-align:left;padding:2px 14px 2px 0"
@@ -44,14 +43,14 @@ class Explanation:
     @classmethod
     def of(cls, explained: Explained) -> Explanation:
         """The explanation of what is said of a pipeline."""
-        found = passages(explained.steps, explained.distance)
-        return cls(tuple(each.line() for each in found), explained.closing)
+        lines = tuple(line for each in explained.passages for line in each.lines())
+        return cls(lines, explained.closing)
 
     def splitlines(self) -> list[str]:
         """The lines of the text."""
         return [
-            *in_columns(self._cells()),
-            *(line for each in self.closing for line in wrapped(each)),
+            *in_columns([_TITLES, *self.lines]),
+            *(line for each in self.closing for line in wrap_text(each)),
         ]
 
     def __str__(self) -> str:
@@ -61,22 +60,19 @@ class Explanation:
         return str(self)
 
     def __contains__(self, words: str) -> bool:
-        return words in "\n".join([*in_columns(self._cells(), inf), *self.closing])
+        return words in "\n".join([*in_columns([_TITLES, *self.lines], inf), *self.closing])
 
     def _repr_html_(self) -> str:
         return f"<pre style='line-height:1.3;overflow-x:auto'>{escape(str(self))}</pre>"
 
     def as_html(self) -> str:
         """A table for notebooks, and the lines below it."""
-        head = "".join(f"<th style='{_STYLE}'>{title}</th>" for title in _TITLES.cells())
-        body = "".join(f"<tr>{_row(line.cells())}</tr>" for line in self.lines)
+        head = "".join(f"<th style='{_STYLE}'>{title}</th>" for title in _TITLES)
+        body = "".join(f"<tr>{_row(line)}</tr>" for line in self.lines)
         foot = "".join(
             f"<div style='white-space:pre-wrap'>{escape(text)}</div>" for text in self.closing
         )
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{foot}"
-
-    def _cells(self) -> list[tuple[str, ...]]:
-        return [line.cells() for line in (_TITLES, *self.lines)]
 
 
 def _row(cells: Sequence[str]) -> str:
@@ -85,7 +81,7 @@ def _row(cells: Sequence[str]) -> str:
     return code + "".join(f"<td style='{_STYLE}'>{each}</td>" for each in others)
 
 
-@attrs.frozen(eq=False, repr=False, slots=False)
+@attrs.frozen(eq=False, repr=False)
 class Drawing:
     """A pipeline as a picture: a box for each step, and the distance at each arrow.
 
@@ -113,17 +109,13 @@ class Drawing:
 
     explained: Explained
 
-    @cached_property
-    def _nodes(self) -> tuple[DrawnStep, ...]:
-        return nodes(list(passages(self.explained.steps, self.explained.distance)))
-
     @property
     def svg(self) -> str:
         """The picture as the text of an SVG file."""
-        return svg_picture(self._nodes, self.explained)
+        return svg_picture(self.explained)
 
     def __str__(self) -> str:
-        return "\n".join(text_picture(self._nodes, self.explained))
+        return "\n".join(text_picture(self.explained))
 
     def __repr__(self) -> str:
         return str(self)

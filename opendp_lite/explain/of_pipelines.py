@@ -26,6 +26,7 @@ from opendp_lite.explain.statement_parts import (
     step_of,
     unit_of,
 )
+from opendp_lite.explain.trace import walk
 from opendp_lite.measures.conversion import Conversion
 from opendp_lite.numbers.exact import Number, digits_up
 from opendp_lite.samplers.law import half_widths
@@ -55,7 +56,7 @@ def make_statement(measurement: Any, d_in: object, delta: Number | None) -> Stat
             "statement: d_in must be above 0. Equal datasets give the same release, so a statement "
             "about a distance of 0 says nothing; statement() is about one unit"
         )
-    links = list(links_in([*(each.step for each in measurement.trace), *measurement.recipe]))
+    links = list(links_in([*(each.step for each in walk(measurement.trace)), *measurement.recipe]))
     recipes = list(recipes_in(measurement.recipe))
     joined = [link for link in measurement.recipe if joins(link)]
     inner = list(inner_followers(joined))

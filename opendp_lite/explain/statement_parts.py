@@ -12,7 +12,7 @@ from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.public_names import path_of
 from opendp_lite.base.spelling import ByHand, Spelled, one_line
 from opendp_lite.display.formatting import for_json
-from opendp_lite.explain.trace import TraceStep
+from opendp_lite.explain.trace import TraceStep, walk
 from opendp_lite.measures.budgets import numbers_of
 from opendp_lite.measures.conversion import Conversion
 from opendp_lite.metrics.distances import RowMetric
@@ -25,7 +25,7 @@ from opendp_lite.spelling.signatures import argument_text
 _LONG: Final = 120
 
 
-def begun(text: str) -> str:
+def capitalise(text: str) -> str:
     """With a capital letter."""
     return f"{text[0].upper()}{text[1:]}"
 
@@ -153,7 +153,7 @@ class UnitStatement:
     def sentences(self) -> tuple[str, ...]:
         """The unit in words."""
         found = [
-            f"{begun(self.protected)}.",
+            f"{capitalise(self.protected)}.",
             f"Neighbouring datasets differ by {self.neighbours}. {self.adjacency}",
         ]
         if self.limit:
@@ -190,7 +190,7 @@ def _group(measurement: Any, distance: Any) -> str:
 
 def _limits(trace: Sequence[TraceStep]) -> Iterator[str]:
     """How many rows of a person count, wherever a step says so."""
-    for each in trace:
+    for each in walk(trace):
         domain = None if each.space is None else each.space.domain
         if isinstance(domain, Tables) and domain.limit:
             yield domain.limit

@@ -17,8 +17,7 @@ from opendp_lite.display.pictures import (
     picture,
     text,
 )
-from opendp_lite.explain.text_picture import DrawnStep, NodeBranch
-from opendp_lite.explain.trace import Explained, Role
+from opendp_lite.explain.trace import Explained, Passage, Role
 
 _WIDTH: Final = 668.0
 _PAD: Final = 8.0
@@ -68,19 +67,14 @@ class _Shape:
         return element("g", self.inside, transform=f"translate({x:.1f} {y:.1f})")
 
 
-def svg_picture(nodes: Sequence[DrawnStep], told: Explained) -> str:
-    """The picture, and the same in words for those who do not see it.
-
-    Args:
-        nodes: The steps.
-        told: Of which the start and the result are drawn.
-    """
+def svg_picture(told: Explained) -> str:
+    """The picture, and the same in words for those who do not see it."""
     start = [_pill("unit of privacy", told.start)] if told.start else []
-    steps = [_drawn(node, _WIDTH) for node in nodes]
+    steps = [_draw(each, _WIDTH) for each in told.passages]
     flow = _flow([*start, *steps, _pill(told.kind, told.result)], _WIDTH)
     sentences = [
         f"Unit of privacy: {told.start}." if told.start else "No space is known.",
-        *(sentence for node in nodes for sentence in node.sentences()),
+        *(sentence for each in told.passages for sentence in each.sentences()),
         f"The {told.kind}: {told.result}.",
     ]
     title = f"Pipeline with the {told.kind} {told.result}"
@@ -187,43 +181,45 @@ def _pill(title: str, words: str) -> _Shape:
     return _Shape(shape + "".join(told), width, height)
 
 
-def _drawn(node: DrawnStep, width: float) -> _Shape:
+def _draw(passage: Passage, width: float) -> _Shape:
     """A step: a box, or a frame around its parts."""
-    short, _, _ = node.arriving.partition(" (")
+    role = passage.step.role
+    short, _, _ = passage.arriving.partition(" (")
     arriving = tuple(_lines(short.replace(", ", ",\n"), _MOST_ARROW))
-    label = _label(node, width)
-    if not node.branches:
-        shape = _rect(label.width, label.height, node.role)
+    label = _label(passage, width)
+    if not passage.inside:
+        shape = _rect(label.width, label.height, role)
         return attrs.evolve(label, inside=shape + label.inside, arriving=arriving)
     lead = _Shape("", 0.0, 0.0, arriving).lead
     room = width - 2 * _PAD - lead - _TURN
-    parts = [_branch(branch, room) for branch in node.branches]
+    parts = [_branch(name, inside, room) for name, inside in passage.branches]
     wide = max(label.width, *(part.width + 2 * _PAD for part in parts))
     inside, y = [label.at(0, 0)], label.height + _PAD / 2
     for part in parts:
         inside.append(part.at(_PAD, y))
         y += part.height + _PAD
-    return _Shape(_rect(wide, y, node.role) + "".join(inside), wide, y, arriving)
+    return _Shape(_rect(wide, y, role) + "".join(inside), wide, y, arriving)
 
 
-def _branch(branch: NodeBranch, width: float) -> _Shape:
-    flow = _flow([_drawn(node, width) for node in branch.nodes], width, lead_in=True)
-    if not branch.name:
+def _branch(name: str, passages: Sequence[Passage], width: float) -> _Shape:
+    flow = _flow([_draw(each, width) for each in passages], width, lead_in=True)
+    if not name:
         return flow
-    name = _lines(branch.name, _MOST_CODE)[0]
-    title = text(name, 0, _LINE - 3, font_size=_WORD_SIZE, font_weight="bold")
+    shown = _lines(name, _MOST_CODE)[0]
+    title = text(shown, 0, _LINE - 3, font_size=_WORD_SIZE, font_weight="bold")
     inside = title + flow.at(0, _LINE + 2)
-    return _Shape(inside, max(flow.width, _wide([name], _BOLD_WIDTH)), flow.height + _LINE + 2)
+    return _Shape(inside, max(flow.width, _wide([shown], _BOLD_WIDTH)), flow.height + _LINE + 2)
 
 
-def _label(node: DrawnStep, width: float) -> _Shape:
+def _label(passage: Passage, width: float) -> _Shape:
     """The words of a step, with the shape of what comes out beside them."""
-    most = _MOST_CODE if not node.branches else int((width - 80) / _CODE_WIDTH)
-    code = _lines(node.title, most)
-    words = _lines(node.words, _MOST_WORDS)
-    left = _PAD + (_SKETCH + _PAD if node.sketch else 0)
+    step, sketch = passage.step, passage.step.sketch
+    most = _MOST_CODE if not passage.inside else int((width - 80) / _CODE_WIDTH)
+    code = _lines(step.heading, most)
+    words = _lines(step.domain, _MOST_WORDS)
+    left = _PAD + (_SKETCH + _PAD if sketch else 0)
     wide = left + max(_wide(code, _CODE_WIDTH), _wide(words, _WORD_WIDTH)) + _PAD
-    high = max(_LINE * (len(code) + len(words)), _SKETCH if node.sketch else 0) + 1.4 * _PAD
+    high = max(_LINE * (len(code) + len(words)), _SKETCH if sketch else 0) + 1.4 * _PAD
     first = (high - _LINE * (len(code) + len(words))) / 2 + _LINE - 4
     told = [
         text(line, left, first + _LINE * place, font_size=size, **more)
@@ -234,7 +230,7 @@ def _label(node: DrawnStep, width: float) -> _Shape:
             ]
         )
     ]
-    shape = _shape(node.sketch, node.role, _PAD, (high - _SKETCH) / 2) if node.sketch else ""
+    shape = _shape(sketch, step.role, _PAD, (high - _SKETCH) / 2) if sketch else ""
     return _Shape(shape + "".join(told), wide, high)
 
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
-from itertools import pairwise, zip_longest
+from itertools import zip_longest
 from textwrap import wrap
 from typing import Final, TypeVar
 
-import attrs
-
 from opendp_lite.base.errors import OpenDPLiteError
 from opendp_lite.display.formatting import printable
-from opendp_lite.display.pictures import BELL, Sketch
-from opendp_lite.explain.trace import Explained, Passage, Role
+from opendp_lite.explain.trace import Explained, Passage
 
 WIDTH: Final = 100
 """How wide text for a terminal may be."""
@@ -33,11 +30,11 @@ def in_columns(rows: Sequence[Sequence[str]], width: float = WIDTH) -> list[str]
     return [
         _GAP.join(cell.ljust(most) for cell, most in zip(line, wide, strict=True)).rstrip()
         for row in rows
-        for line in zip_longest(*map(wrapped, row, wide), fillvalue="")
+        for line in zip_longest(*map(wrap_text, row, wide), fillvalue="")
     ]
 
 
-def wrapped(text: str, width: int = WIDTH) -> list[str]:
+def wrap_text(text: str, width: int = WIDTH) -> list[str]:
     """A line, or several of which all but the first stand further to the right."""
     indent = min(len(text) - len(text.lstrip()), width // 2)
     first, later = (" " * min(each, width - 1) for each in (indent, indent + _HANG))
@@ -54,7 +51,7 @@ def _widths(columns: Sequence[Sequence[str]], room: float) -> list[int]:
 
     @cache
     def lines(place: int, most: int) -> int:
-        return sum(len(wrapped(cell, most)) for cell in columns[place])
+        return sum(len(wrap_text(cell, most)) for cell in columns[place])
 
     def cost(place: int) -> tuple[bool, int, int]:
         most = wide[place]
@@ -71,91 +68,6 @@ def _longest_word(text: str) -> int:
     return max(first + indent - _HANG, *(indent + each for each in others), 1)
 
 
-@attrs.frozen
-class DrawnStep:
-    """A step.
-
-    Args:
-        title: As it is typed.
-        words: What comes out of it.
-        arriving: The distance of what comes in, in words; empty where none is known.
-        leaving: The distance of what comes out, or the loss.
-        role: What it does with private data.
-        sketch: The shape of what comes out; None for a function of a release.
-        branches: The parts inside of it.
-    """
-
-    title: str
-    words: str
-    arriving: str
-    leaving: str
-    role: Role
-    sketch: Sketch | None
-    branches: tuple[NodeBranch, ...]
-
-    def sentences(self) -> Iterator[str]:
-        """The step in words, for those who do not see the picture: first the parts inside."""
-        for branch in self.branches:
-            yield f"Inside, {branch.name}:" if branch.name else "Inside:"
-            for node in branch.nodes:
-                yield from node.sentences()
-        shape = f" ({self.sketch.name})" if self.sketch else ""
-        comes = f" gives {self.words}{shape}" if self.words else ""
-        reach = f", {self.leaving}" if self.leaving else ""
-        yield f"{self.title}{comes}{reach}."
-
-
-@attrs.frozen
-class NodeBranch:
-    """Steps inside of another, with the name of the part."""
-
-    name: str
-    nodes: tuple[DrawnStep, ...]
-
-
-def nodes(passages: Sequence[Passage], arriving: str = "") -> tuple[DrawnStep, ...]:
-    """The steps at the least depth, each with the deeper ones before it inside of it."""
-    found: list[DrawnStep] = []
-    inside: list[Passage] = []
-    base = min((each.step.depth for each in passages), default=0)
-    for each in passages:
-        if each.step.depth > base:
-            inside.append(each)
-            continue
-        found.append(_node(each, inside, arriving))
-        arriving, inside = found[-1].leaving, []
-    return (*found, *nodes(inside, arriving)) if inside else tuple(found)
-
-
-def _node(passage: Passage, inside: Sequence[Passage], arriving: str) -> DrawnStep:
-    step = passage.step
-    sketch = BELL if step.role is Role.NOISE else None
-    return DrawnStep(
-        title=step.heading,
-        words=step.domain(),
-        arriving=arriving,
-        leaving=passage.words,
-        role=step.role,
-        sketch=sketch if step.space is None else step.space.domain.sketch(),
-        branches=tuple(_branches(inside, arriving)),
-    )
-
-
-def _branches(passages: Sequence[Passage], arriving: str) -> Iterator[NodeBranch]:
-    """The parts of a step: one without a name, unless names stand above them."""
-    base = min((each.step.depth for each in passages), default=0)
-    starts = [
-        place
-        for place, (step, *_) in enumerate(passages)
-        if step.role is Role.PART and step.depth == base
-    ]
-    cuts = sorted({0, *starts, len(passages)})
-    for first, last in pairwise(cuts):
-        named = first in starts
-        name = passages[first].step.heading.removesuffix(":") if named else ""
-        yield NodeBranch(name, nodes(passages[first + named : last], arriving))
-
-
 _DOWN: Final = " |"
 _PART: Final = " +-- "
 _INSIDE: Final = " |   "
@@ -163,31 +75,31 @@ _MOST: Final = 60
 _NARROW: Final = 30
 
 
-def text_picture(nodes: Sequence[DrawnStep], told: Explained, width: int = WIDTH) -> list[str]:
+def text_picture(told: Explained, width: int = WIDTH) -> list[str]:
     """Lines of at most ``width`` columns: each step in brackets, each distance at an arrow."""
-    first = [*wrapped(told.start, width), _DOWN] if told.start else []
-    last = wrapped(f"{told.kind}: {told.result}", width)
-    return [*first, *_chain(nodes, width), _DOWN, *last]
+    first = [*wrap_text(told.start, width), _DOWN] if told.start else []
+    last = wrap_text(f"{told.kind}: {told.result}", width)
+    return [*first, *_chain(told.passages, width), _DOWN, *last]
 
 
-def _chain(nodes: Sequence[DrawnStep], width: int) -> Iterator[str]:
-    boxes = [wrapped(f"[ {node.title} ]", min(width, _MOST)) for node in nodes]
+def _chain(passages: Sequence[Passage], width: int) -> Iterator[str]:
+    boxes = [wrap_text(f"[ {each.step.heading} ]", min(width, _MOST)) for each in passages]
     margin = max((len(line) for box in boxes for line in box), default=0) + 2
-    for place, (node, box) in enumerate(zip(nodes, boxes, strict=True)):
+    for place, (each, box) in enumerate(zip(passages, boxes, strict=True)):
         if place:
-            yield from _arrow(node.arriving, width)
-        for branch in node.branches:
-            yield from wrapped(f"{_PART}{branch.name}".rstrip(), width)
+            yield from _arrow(each.arriving, width)
+        for name, inside in each.branches:
+            yield from wrap_text(f"{_PART}{name}".rstrip(), width)
             inner = width - len(_INSIDE)
-            yield from (_INSIDE + line for line in _arrow(branch.nodes[0].arriving, inner))
-            yield from (_INSIDE + line for line in _chain(branch.nodes, inner))
-        yield from _box(box, node.words, margin, width)
+            yield from (_INSIDE + line for line in _arrow(inside[0].arriving, inner))
+            yield from (_INSIDE + line for line in _chain(inside, inner))
+        yield from _box(box, each.step.domain, margin, width)
 
 
 def _arrow(words: str, width: int) -> list[str]:
     if not words:
         return [_DOWN]
-    return [f"{_DOWN}  {line}" for line in wrapped(words, width - len(_DOWN) - 2)]
+    return [f"{_DOWN}  {line}" for line in wrap_text(words, width - len(_DOWN) - 2)]
 
 
 def _box(box: Sequence[str], words: str, margin: int, width: int) -> Iterator[str]:
@@ -196,12 +108,12 @@ def _box(box: Sequence[str], words: str, margin: int, width: int) -> Iterator[st
     *before, last = box
     yield from before
     if beside:
-        first, *rest = wrapped(words, width - margin)
+        first, *rest = wrap_text(words, width - margin)
         yield f"{last:<{margin}}{first}".rstrip()
         yield from (" " * margin + line for line in rest)
     else:
         yield last
-        yield from wrapped(f"  {words}", width) if words else ()
+        yield from wrap_text(f"  {words}", width) if words else ()
 
 
 E = TypeVar("E", bound=OpenDPLiteError)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from fractions import Fraction
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import NamedTuple
 
 import attrs
 
+from opendp_lite.display.pictures import BELL, Sketch
 from opendp_lite.measures.budgets import Loss
 from opendp_lite.metrics.distances import Distance
 from opendp_lite.numbers.exact import format_number
 from opendp_lite.numbers.norms import Norms
+from opendp_lite.spaces.domains import Domain
 from opendp_lite.spaces.maps import PrivacyMap, StabilityMap
 from opendp_lite.spaces.space import Space
 
@@ -30,8 +33,7 @@ class Role(Enum):
     """It is none: the name of a part, above its steps."""
 
 
-@attrs.frozen
-class Line:
+class Line(NamedTuple):
     """One step: what comes out of it, and how far the data's distance pushes that."""
 
     step: str
@@ -40,82 +42,125 @@ class Line:
     multiplier: str
     distance: str
 
-    def cells(self) -> tuple[str, ...]:
-        return (self.step, self.domain, self.metric, self.multiplier, self.distance)
-
 
 @attrs.frozen(eq=False)
 class TraceStep:
     """A step of a bound pipeline, ready to say what becomes of a distance between data.
 
-    The text of ``step`` is made when it is shown, and so is that of ``domain``.
+    The text of ``step`` is made when it is shown.
 
     Args:
         step: As it was typed.
-        domain: What comes out of it.
+        says: What comes out of it, where that is no space.
         map: From the start of the pipeline that it was typed in to here; None where none is known.
         space: The space that it leads to; None for a release.
         role: What it does with private data.
-        depth: The number of steps that it is a part of.
+        parts: The steps that it is made of.
     """
 
     step: object
-    domain: Callable[[], str]
+    says: str = ""
     map: StabilityMap | PrivacyMap | None = None
-    space: Space[Any] | None = None
+    space: Space[Domain] | None = None
     role: Role = Role.DATA
-    depth: int = 0
-
-    def indent(self) -> TraceStep:
-        """The same step as a part of another."""
-        return attrs.evolve(self, depth=self.depth + 1)
+    parts: tuple[TraceStep, ...] = ()
 
     @property
     def heading(self) -> str:
         """The step as it is typed, with three dots for each pipeline in it."""
         return str(getattr(self.step, "heading", self.step))
 
-
-class Passage(NamedTuple):
-    """A step, and the distances before and after it; None where none is known."""
-
-    step: TraceStep
-    arriving: Distance | Loss | None
-    leaving: Distance | Loss | None
+    @property
+    def domain(self) -> str:
+        """What comes out of it, in words."""
+        return self.says if self.space is None else self.space.domain.words()
 
     @property
-    def words(self) -> str:
-        """What leaves it, in words."""
-        known = self.step.map
-        return "" if known is None else known.words(self.leaving)
+    def sketch(self) -> Sketch | None:
+        """The shape of what comes out; None for a function of a release."""
+        if self.space is not None:
+            return self.space.domain.sketch()
+        return BELL if self.role is Role.NOISE else None
 
-    def line(self) -> Line:
-        """The line of a table."""
+
+class Passage(NamedTuple):
+    """A step, and the distances before and after it; None where none is known.
+
+    Args:
+        step: The step.
+        before: The distance of what comes in.
+        after: The distance of what comes out, or the loss.
+        arriving: What the step before it says of its distance, in words.
+        inside: Its parts, each with the distances there.
+    """
+
+    step: TraceStep
+    before: Distance | Loss | None
+    after: Distance | Loss | None
+    arriving: str
+    inside: tuple[Passage, ...]
+
+    @property
+    def leaving(self) -> str:
+        """What leaves it, in words; empty where no distance of it is known."""
+        return "" if self.step.map is None else self.step.map.words(self.after)
+
+    @property
+    def branches(self) -> Iterator[tuple[str, Sequence[Passage]]]:
+        """Its parts by their names; those without one together."""
+        if unnamed := [each for each in self.inside if each.step.role is not Role.PART]:
+            yield "", unnamed
+        for each in self.inside:
+            if each.step.role is Role.PART:
+                yield each.step.heading.removesuffix(":"), each.inside
+
+    def sentences(self) -> Iterator[str]:
+        """The step in words, for those who do not see a picture: first the parts inside."""
+        for name, passages in self.branches:
+            yield f"Inside, {name}:" if name else "Inside:"
+            for each in passages:
+                yield from each.sentences()
+        shape = f" ({self.step.sketch.name})" if self.step.sketch else ""
+        comes = f" gives {self.step.domain}{shape}" if self.step.domain else ""
+        reach = f", {self.leaving}" if self.leaving else ""
+        yield f"{self.step.heading}{comes}{reach}."
+
+    def lines(self, depth: int = 0) -> Iterator[Line]:
+        """The lines of a table: those of its parts, then its own. A name stands above its part."""
         step, known = self.step, self.step.map
-        name = "" if known is None else type(known.target).__name__
-        multiplier = "" if step.space is None else _multiplier(self.arriving, self.leaving)
-        heading = f"{'  ' * step.depth}{step.heading}"
-        return Line(heading, step.domain(), name, multiplier, self.words)
+        metric = "" if known is None else type(known.target).__name__
+        multiplier = "" if step.space is None else _multiplier(self.before, self.after)
+        heading = f"{'  ' * depth}{step.heading}"
+        own = Line(heading, step.domain, metric, multiplier, self.leaving)
+        parts = [line for each in self.inside for line in each.lines(depth + 1)]
+        yield from [own, *parts] if step.role is Role.PART else [*parts, own]
 
 
-def passages(steps: Sequence[TraceStep], distance: Distance | None) -> Iterator[Passage]:
+def _pass_through(
+    steps: Sequence[TraceStep],
+    start: Distance | Loss | None,
+    here: Distance | Loss | None,
+    arriving: str = "",
+) -> tuple[Passage, ...]:
     """What becomes of a distance, step by step.
 
-    The parts of a step come before it. What arrives at it arrives at the first step of each part.
+    What arrives at a step arrives at the first step of each of its parts.
     """
-    starts: list[Distance | Loss | None] = [distance]
-    here: list[Distance | Loss | None] = [None]
+    found = []
     for step in steps:
-        while len(starts) <= step.depth:
-            starts.append(here[-1])
-            here.append(here[-1])
-        del starts[step.depth + 1 :], here[step.depth + 1 :]
-        if step.role is Role.PART:
-            here[-1] = starts[-1]
-        arriving = here[-1]
-        if step.map is not None:
-            here[-1] = step.map(starts[-1])
-        yield Passage(step, arriving, here[-1])
+        inside = _pass_through(step.parts, here, here, arriving)
+        after = here if step.map is None else step.map(start)
+        found.append(Passage(step, here, after, arriving, inside))
+        if step.role is not Role.PART:
+            here, arriving = after, found[-1].leaving
+    return tuple(found)
+
+
+def walk(steps: Sequence[TraceStep]) -> Iterator[TraceStep]:
+    """All steps, each after its parts."""
+    for each in steps:
+        yield from walk(each.parts)
+        yield each
 
 
 def _multiplier(before: Distance | Loss | None, here: Distance | Loss | None) -> str:
@@ -126,55 +171,32 @@ def _multiplier(before: Distance | Loss | None, here: Distance | Loss | None) ->
     return f"x ({here * (1 / before)})" if isinstance(here, Norms) else ""
 
 
-def at_start(space: Space[Any]) -> TraceStep:
-    """The start of a pipeline."""
-    return TraceStep(space, space.domain.words, StabilityMap(space.metric), space)
-
-
-def at_space(space: Space[Any], step: object, stability_map: StabilityMap) -> TraceStep:
-    """A transformation into a space."""
-    return TraceStep(step, space.domain.words, stability_map, space)
-
-
-def at_release(
-    step: object, privacy_map: PrivacyMap, role: Role = Role.NOISE, noise: str = ""
-) -> TraceStep:
-    """A measurement, or a conversion of its loss."""
-    words = f"release with {noise}" if noise else "release"
-    return TraceStep(step, lambda: words, privacy_map, role=role)
-
-
-def at_part(name: str) -> TraceStep:
-    """The name of a part, above its steps."""
-    return TraceStep(f"{name}:", str, role=Role.PART)
-
-
-def side_by_side(parts: Mapping[str, Sequence[TraceStep]]) -> tuple[TraceStep, ...]:
+def side_by_side(parts: Mapping[str, tuple[TraceStep, ...]]) -> tuple[TraceStep, ...]:
     """The traces of parts below their names."""
     return tuple(
-        step
-        for name, trace in parts.items()
-        for step in (at_part(name), *(each.indent() for each in trace))
+        TraceStep(f"{name}:", role=Role.PART, parts=trace) for name, trace in parts.items()
     )
 
 
-def after_noise(step: object) -> TraceStep:
+def trace_function(step: object) -> TraceStep:
     """A function of the release."""
-    return TraceStep(step, lambda: "post-processing", role=Role.RELEASE)
+    return TraceStep(step, "post-processing", role=Role.RELEASE)
 
 
 def with_result(trace: Sequence[TraceStep], words: str) -> tuple[TraceStep, ...]:
     """A trace in which one line stands for all functions of the release."""
-    kept = (each for each in trace if each.role is not Role.RELEASE or each.map)
-    return (*kept, after_noise(words))
+    return (*_leave_functions_out(trace), trace_function(words))
 
 
-def waiting(step: object, role: Role) -> TraceStep:
-    """A step that was given no space, so no distance of it is known."""
-    return TraceStep(step, str, role=role)
+def _leave_functions_out(trace: Sequence[TraceStep]) -> tuple[TraceStep, ...]:
+    return tuple(
+        attrs.evolve(each, parts=_leave_functions_out(each.parts))
+        for each in trace
+        if each.role is not Role.RELEASE or each.map
+    )
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, slots=False)
 class Explained:
     """All that is said of a pipeline for inputs at one distance.
 
@@ -193,6 +215,11 @@ class Explained:
     kind: str
     result: str
     because: str
+
+    @cached_property
+    def passages(self) -> tuple[Passage, ...]:
+        """The steps, and what becomes of the distance."""
+        return _pass_through(self.steps, self.distance, None)
 
     @property
     def closing(self) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from opendp_lite.engines.plan import Map as Mapped
 from opendp_lite.engines.plan import Node, Own, plan_of, release_of
 from opendp_lite.engines.plan import Rows as Data
 from opendp_lite.explain.text_picture import pointing
-from opendp_lite.explain.trace import Role, TraceStep, after_noise, at_release, at_space
+from opendp_lite.explain.trace import Role, TraceStep, trace_function
 from opendp_lite.measures.budgets import Loss
 from opendp_lite.measures.conversion import Conversion, to_approximate, to_zcdp
 from opendp_lite.measures.divergences import (
@@ -148,7 +148,7 @@ class Private(LossQuestions, Generic[In, M, R]):
             """A private release. Its loss is ``map(1)`` for one unit of the input space."""
             if data is NO_DATA:
                 raise without_data(self)
-            return begun(SecureEntropy(), self.bound, data)
+            return release_from(SecureEntropy(), self.bound, data)
 
     def insecure_release(self, data: Any, seed: int) -> InsecureRelease:
         """A release that anybody with the seed can repeat: for tests and teaching, not private.
@@ -178,13 +178,13 @@ class Private(LossQuestions, Generic[In, M, R]):
     def __rshift__(self, other: Any) -> Any: ...
 
 
-class _Joined(Pipeline):
+@attrs.frozen(eq=False, repr=False)
+class _Joined(Pipeline, Generic[In]):
     """What transformations and measurements share: the steps that were joined."""
 
-    __slots__ = ()
-    input_space: Any
-    recipe: tuple[Any, ...]
-    trace: tuple[TraceStep, ...]
+    input_space: In
+    recipe: tuple[object, ...] = attrs.field(default=(), init=False)
+    trace: tuple[TraceStep, ...] = attrs.field(default=(), kw_only=True)
 
     @property
     def bound(self) -> Any:
@@ -215,7 +215,7 @@ class _Joined(Pipeline):
 
 
 @attrs.frozen(eq=False, repr=False)
-class Transformation(_Joined, Stable[In, Out]):
+class Transformation(_Joined[In], Stable[In, Out]):
     """A step between two spaces that adds no noise.
 
     Args:
@@ -234,12 +234,9 @@ class Transformation(_Joined, Stable[In, Out]):
         (True, Fraction(20, 1))
     """
 
-    input_space: In
     output_space: Out
     function: Any = attrs.field(converter=plan_of)
     stability_map: StabilityMap = attrs.field(converter=_read_stability)
-    recipe: tuple[Any, ...] = attrs.field(default=(), init=False)
-    trace: tuple[TraceStep, ...] = attrs.field(default=(), kw_only=True)
 
     def __attrs_post_init__(self) -> None:
         checked = StabilityMap.between(self.input_space, self.output_space, self.stability_map)
@@ -249,7 +246,7 @@ class Transformation(_Joined, Stable[In, Out]):
         with np.errstate(all="ignore"):
             result = self.function(self.input_space.domain.to_internal(data))
             domain = self.output_space.domain
-            return mark_as_exact(domain.to_public(domain.received(result)))
+            return mark_as_exact(domain.to_public(domain.receive(result)))
 
     if not TYPE_CHECKING:
 
@@ -286,7 +283,7 @@ class Facts:
 
 
 @attrs.frozen(eq=False, repr=False)
-class Measurement(_Joined, Private[In, M, R]):
+class Measurement(_Joined[In], Private[In, M, R]):
     """A randomised release with its privacy loss.
 
     Args:
@@ -307,13 +304,10 @@ class Measurement(_Joined, Private[In, M, R]):
         (True, 2.0)
     """
 
-    input_space: In
     output_measure: M
     function: Any = attrs.field(converter=release_of)
     privacy_map: PrivacyMap = attrs.field(converter=_read_privacy)
     facts: Facts = Facts()
-    recipe: tuple[Any, ...] = attrs.field(default=(), init=False)
-    trace: tuple[TraceStep, ...] = attrs.field(default=(), kw_only=True)
 
     if not TYPE_CHECKING:
 
@@ -331,7 +325,7 @@ class Measurement(_Joined, Private[In, M, R]):
             release: R = self.function(value, entropy)
         return release
 
-    def explained(
+    def with_explanation(
         self,
         explanation: object,
         *,
@@ -365,7 +359,7 @@ class Measurement(_Joined, Private[In, M, R]):
         return follow(self, other)
 
 
-def begun(entropy: Entropy, measurement: Measurement[Any, Any, R], data: Any) -> R:
+def release_from(entropy: Entropy, measurement: Measurement[Any, Any, R], data: Any) -> R:
     """A release whose noise comes from a source that may have been made before it was paid for."""
     try:
         return measurement._release(data, entropy)
@@ -381,28 +375,17 @@ def with_release(parameters: Any) -> Any:
 def join_step(before: Any, step: Any, link: object) -> Any:
     """A space or a transformation, and the step made on it."""
     if not isinstance(before, Transformation):
-        begun = copy_with(step, function=step.function.on(Data(before)))
-        return _trace(begun, StabilityMap(before.metric), (), (), link)
-    reach, value = before.stability_map, _receive(before)
-    if isinstance(step, Transformation):
-        whole: Any = copy_with(
-            step,
-            input_space=before.input_space,
-            function=step.function.on(value),
-        )
-    else:
-        whole = copy_with(
-            step,
-            input_space=before.input_space,
-            function=step.function.on(value),
-        )
-    return _trace(whole, reach, before.recipe, before.trace, link)
+        first = copy_with(step, function=step.function.on(Data(before)))
+        return _trace(first, StabilityMap(before.metric), (), (), link)
+    function = step.function.on(_receive(before))
+    whole = copy_with(step, input_space=before.input_space, function=function)
+    return _trace(whole, before.stability_map, before.recipe, before.trace, link)
 
 
 def _receive(before: Transformation[Any, Any]) -> Node:
     """The plan of a transformation; what a function of a person's own gives is checked."""
     plan: Node = before.function
-    received = before.output_space.domain.received
+    received = before.output_space.domain.receive
     own = isinstance(plan, Mapped) and isinstance(plan.function, Own)
     return plan if received is identity or not own else Mapped(Own(received), before=plan)
 
@@ -415,15 +398,15 @@ def _trace(
     link: object,
 ) -> Any:
     """With the maps of all steps, the lines of this one and its link."""
-    parts, shown = tuple(part.indent() for part in whole.trace), _show(link)
-    recipe = (*recipe, link)
+    shown, recipe = _show(link), (*recipe, link)
     if isinstance(whole, Transformation):
-        reach = whole.stability_map.named(link).after(before)
-        trace = (*trace, *parts, at_space(whole.output_space, shown, reach))
-        return copy_with(whole, stability_map=reach, trace=trace, recipe=recipe)
-    loss = whole.privacy_map.named(link).after(before)
-    trace = (*trace, *parts, at_release(shown, loss, noise=whole.facts.noise))
-    return copy_with(whole, privacy_map=loss, trace=trace, recipe=recipe)
+        reach = whole.stability_map.name_step(link).after(before)
+        line = TraceStep(shown, map=reach, space=whole.output_space, parts=whole.trace)
+        return copy_with(whole, stability_map=reach, trace=(*trace, line), recipe=recipe)
+    loss = whole.privacy_map.name_step(link).after(before)
+    says = f"release with {whole.facts.noise}" if whole.facts.noise else "release"
+    line = TraceStep(shown, says, loss, role=Role.NOISE, parts=whole.trace)
+    return copy_with(whole, privacy_map=loss, trace=(*trace, line), recipe=recipe)
 
 
 def _show(link: object) -> object:
@@ -441,7 +424,7 @@ def follow(measurement: Any, other: Any) -> Any:
         measurement,
         function=measurement.function.then(other),
         facts=attrs.evolve(measurement.facts, simulate=None, errors=(), noise=""),
-        trace=(*measurement.trace, after_noise(link_text(other))),
+        trace=(*measurement.trace, trace_function(link_text(other))),
         recipe=(*_spell(measurement), other),
     )
 
@@ -453,13 +436,16 @@ def _convert(measurement: Any, conversion: Conversion[Any, Any]) -> Any:
     def convert(loss: Loss) -> object:
         return conversion.convert(loss, source.profile(loss))
 
-    privacy_map = measurement.privacy_map.converted(target, convert, conversion)
+    privacy_map = measurement.privacy_map.convert(target, convert, conversion)
     return copy_with(
         measurement,
         output_measure=target,
         privacy_map=privacy_map,
         facts=attrs.evolve(measurement.facts, explanation=conversion.formula()),
-        trace=(*measurement.trace, at_release(conversion, privacy_map, Role.RELEASE)),
+        trace=(
+            *measurement.trace,
+            TraceStep(conversion, "release", privacy_map, role=Role.RELEASE),
+        ),
         recipe=(*_spell(measurement), conversion),
     )
 

@@ -15,13 +15,14 @@ from opendp_lite import explain as drawing
 from opendp_lite import explain as statements
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.base.spelling import write
-from opendp_lite.explain.trace import Explained, at_start
+from opendp_lite.explain.trace import Explained, TraceStep
 from opendp_lite.measures.budgets import Loss
 from opendp_lite.measures.curve import least_missed, odds_factor, without_curve
 from opendp_lite.measures.loss_distribution import accounting_library
 from opendp_lite.measures.profile import Profile
 from opendp_lite.numbers.exact import Number, confidence_of, exact, round_up
 from opendp_lite.samplers.law import half_widths
+from opendp_lite.spaces.maps import StabilityMap
 
 NO_DATA: Final = object()
 """What a pipeline is called on where nobody said."""
@@ -86,9 +87,12 @@ class Pipeline:
 
     def _explain_by(self, d_in: object) -> Explained:
         bound = self.bound
-        distance = bound.input_space.metric.distance(d_in)
-        steps = at_start(bound.input_space), *bound.trace
-        return Explained(steps, distance, self.neighbours(d_in), *self._result_of(d_in))
+        space = bound.input_space
+        distance = space.metric.distance(d_in)
+        start = TraceStep(space, map=StabilityMap(space.metric), space=space)
+        return Explained(
+            (start, *bound.trace), distance, self.neighbours(d_in), *self._result_of(d_in)
+        )
 
     @abstractmethod
     def _result_of(self, d_in: object) -> tuple[str, str, str]:

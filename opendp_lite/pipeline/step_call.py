@@ -19,7 +19,7 @@ from opendp_lite.base.spelling import ByHand, Named, call_when_read
 from opendp_lite.engines.data.fold import identity
 from opendp_lite.engines.plan import Map
 from opendp_lite.explain.text_picture import pointing
-from opendp_lite.explain.trace import at_space
+from opendp_lite.explain.trace import TraceStep
 from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.numbers.exact import nearest, quote
 from opendp_lite.pipeline.core import Transformation, heading, join_step
@@ -303,7 +303,7 @@ def _budget_by_name(
 def _mark(made: Transformation[Any, Any]) -> Transformation[Any, Any]:
     """A transformation that was put together by hand, with a mark in place of its recipe."""
     mark = ByHand()
-    line = at_space(made.output_space, mark, made.stability_map)
+    line = TraceStep(mark, map=made.stability_map, space=made.output_space)
     return copy_with(made, trace=(line,), recipe=(mark,))
 
 

@@ -5,19 +5,18 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
-from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, zip_longest
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar, cast, overload
 
 import attrs
 
 from opendp_lite.base.errors import OpenDPLiteError, SpaceError, shorten
 from opendp_lite.base.public_names import find_public
 from opendp_lite.base.spelling import read, spells, step, without_parentheses
-from opendp_lite.explain.trace import Explained, Role, waiting
+from opendp_lite.explain.trace import Explained, Role, TraceStep
 from opendp_lite.measures.conversion import Conversion
 from opendp_lite.measures.divergences import (
     ApproximateDivergence,
@@ -70,6 +69,8 @@ class Recipe(Pipeline):
     """What stages and mechanisms share: steps that wait for a space."""
 
     calls: tuple[Call, ...]
+    after: tuple[object, ...] = ()
+    last_role: ClassVar[Role]
 
     @property
     def input_kinds(self) -> tuple[type[Domain], ...]:
@@ -77,18 +78,27 @@ class Recipe(Pipeline):
         return self.calls[0].input_kinds
 
     @property
-    @abstractmethod
     def links(self) -> tuple[Any, ...]:
         """The steps that ``>>`` joined."""
+        return *self.calls, *self.after
 
-    @property
-    @abstractmethod
-    def roles(self) -> tuple[Role, ...]:
-        """What each of them does with private data."""
-
-    @abstractmethod
     def join(self, before: Any) -> Any:
         """A space or a transformation with these steps after it."""
+        first = links_of(before)
+        links = (*first, *self.links)
+        for place, call in enumerate(self.calls, len(first)):
+            with broken_at(links, place):
+                before = call.join(before)
+        for link in self.after:
+            before = follow(before, link)
+        return before
+
+    def spell(self) -> tuple[str, Mapping[str, Any]]:
+        """The steps that ``>>`` joins."""
+        return "pipeline", {"steps": self.links}
+
+    def __repr__(self) -> str:
+        return " >> ".join(map(link_text, self.links))
 
     @functools.cached_property
     def typed_key(self) -> tuple[Any, ...] | None:
@@ -102,15 +112,6 @@ class Recipe(Pipeline):
         key = None if mine is None or start is None else (start, mine)
         return keep(key, lambda: self.join(space))
 
-    def _called_on(self, before: Any) -> Any:
-        """A space or a transformation with the calls after it."""
-        first = links_of(before)
-        links = (*first, *self.links)
-        for place, call in enumerate(self.calls, len(first)):
-            with broken_at(links, place):
-                before = call.join(before)
-        return before
-
     def _drawn(self, d_in: object) -> Explained:
         try:
             self.bound  # noqa: B018
@@ -120,10 +121,10 @@ class Recipe(Pipeline):
 
     def _waiting(self, reason: str) -> Explained:
         """What is said of steps that bind themselves to no space."""
-        steps = [
-            waiting(heading(link), role) for link, role in zip(self.links, self.roles, strict=True)
-        ]
-        return Explained(tuple(steps), None, "", "not known yet", reason, "")
+        roles = [*(Role.DATA for _ in self.calls[1:]), self.last_role]
+        links = zip_longest(self.links, roles, fillvalue=Role.RELEASE)
+        steps = tuple(TraceStep(heading(link), role=role) for link, role in links)
+        return Explained(steps, None, "", "not known yet", reason, "")
 
     @property
     def input_space(self) -> Any:
@@ -171,6 +172,8 @@ class Stage(Recipe, Stable[In, Out]):
         (True, NotPrivate([13.]))
     """
 
+    last_role = Role.DATA
+
     calls: tuple[Call, ...]
 
     @property
@@ -181,20 +184,6 @@ class Stage(Recipe, Stable[In, Out]):
     def bind(self, space: In) -> Transformation[In, Out]:
         """The transformation that this makes of a space."""
         return cast("Transformation[In, Out]", self._bound_to(space))
-
-    @property
-    def links(self) -> tuple[Any, ...]:
-        """The steps that ``>>`` joined."""
-        return self.calls
-
-    @property
-    def roles(self) -> tuple[Role, ...]:
-        """What each of them does with private data."""
-        return (Role.DATA,) * len(self.calls)
-
-    def join(self, before: Any) -> Any:
-        """A space or a transformation with these steps after it."""
-        return self._called_on(before)
 
     @overload
     def __rshift__(self, other: Stage[Out, Later]) -> Stage[In, Later]: ...
@@ -215,13 +204,6 @@ class Stage(Recipe, Stable[In, Out]):
     def __rrshift__(self, before: Any) -> Any:
         return self._joined_to(before)
 
-    def spell(self) -> tuple[str, Mapping[str, Any]]:
-        """The steps that ``>>`` joins."""
-        return "pipeline", {"steps": self.links}
-
-    def __repr__(self) -> str:
-        return " >> ".join(map(repr, self.calls))
-
 
 @attrs.frozen(repr=False, slots=False)
 class Mechanism(Recipe, Private[In, M, R]):
@@ -236,8 +218,10 @@ class Mechanism(Recipe, Private[In, M, R]):
         (True, 2.0)
     """
 
+    last_role = Role.NOISE
+
     calls: tuple[Call, ...]
-    after: tuple[Any, ...] = ()
+    after: tuple[object, ...] = ()
 
     if not TYPE_CHECKING:
 
@@ -257,24 +241,6 @@ class Mechanism(Recipe, Private[In, M, R]):
     def bind(self, space: In) -> Measurement[In, M, R]:
         """The measurement that this makes of a space."""
         return cast("Measurement[In, M, R]", self._bound_to(space))
-
-    @property
-    def links(self) -> tuple[Any, ...]:
-        """The steps that ``>>`` joined."""
-        return *self.calls, *self.after
-
-    @property
-    def roles(self) -> tuple[Role, ...]:
-        """What each of them does with private data."""
-        before = (Role.DATA,) * (len(self.calls) - 1)
-        return *before, Role.NOISE, *(Role.RELEASE for _ in self.after)
-
-    def join(self, before: Any) -> Any:
-        """A space or a transformation with these steps after it."""
-        before = self._called_on(before)
-        for link in self.after:
-            before = follow(before, link)
-        return before
 
     if TYPE_CHECKING:
 
@@ -302,13 +268,6 @@ class Mechanism(Recipe, Private[In, M, R]):
     def __rrshift__(self, before: In) -> Measurement[In, M, R]: ...
     def __rrshift__(self, before: Any) -> Any:
         return self._joined_to(before)
-
-    def spell(self) -> tuple[str, Mapping[str, Any]]:
-        """The steps that ``>>`` joins."""
-        return "pipeline", {"steps": self.links}
-
-    def __repr__(self) -> str:
-        return " >> ".join(map(link_text, self.links))
 
 
 @overload

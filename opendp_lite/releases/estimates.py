@@ -239,9 +239,7 @@ class Estimates(Result):
         )
         return cls(centre, errors, each, joint, confidence, names)
 
-    def parted(
-        self, count: int, names: tuple[str, ...] | None = None
-    ) -> list[Estimate | Estimates]:
+    def split(self, count: int, names: tuple[str, ...] | None = None) -> list[Estimate | Estimates]:
         """So many parts of equal length; a part of one number is an ``Estimate``.
 
         The intervals that hold jointly are those of all parts together. ``names`` are those of the
@@ -262,7 +260,7 @@ class Estimates(Result):
             for start in range(0, len(self), width)
         ]
 
-    def taken(self, places: Sequence[int]) -> Estimates:
+    def take(self, places: Sequence[int]) -> Estimates:
         """Those at some places, in their order."""
         which = list(places)
         return attrs.evolve(

@@ -33,7 +33,7 @@ from opendp_lite.measures.budgets import PrivacyBudget, require_budget
 from opendp_lite.measures.measure import Measure
 from opendp_lite.metrics.distances import Metric, RowMetric, SymmetricDistance, SymmetricIdDistance
 from opendp_lite.numbers.exact import Number, digits_down, quote
-from opendp_lite.pipeline.core import M, Measurement, R, begun
+from opendp_lite.pipeline.core import M, Measurement, R, release_from
 from opendp_lite.pipeline.steps import Mechanism
 from opendp_lite.releases.result import Result
 from opendp_lite.samplers.entropy import SecureEntropy
@@ -237,7 +237,9 @@ class Session(Spender[M]):
         try_on_names(bound, self._open.data)
         receipt = self._account.pay(order)
         try:
-            value = answered(bound, order.price, partial(begun, entropy, bound, self._open.data))
+            value = answered(
+                bound, order.price, partial(release_from, entropy, bound, self._open.data)
+            )
         except DataError as problem:
             problem.add_note(_BOOKED)
             raise

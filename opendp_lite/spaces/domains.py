@@ -72,7 +72,7 @@ class Domain(Storable, ABC):
         return value
 
     @property
-    def received(self) -> Callable[[Any], Any]:
+    def receive(self) -> Callable[[Any], Any]:
         """Brings what a step's function returned into the form that steps work on."""
         return identity
 
@@ -113,11 +113,11 @@ class Domain(Storable, ABC):
         """The domain and metric that a bare pipeline binds itself to, and how that is typed."""
 
 
-def _dimension(value: int) -> int:
+def _check_dimension(value: int) -> int:
     return public_columns(value, "dimension")
 
 
-def _exponent(value: int | None) -> int | None:
+def _check_exponent(value: int | None) -> int | None:
     """The exponent of a grid, which sums keep within a few thousand."""
     if value is None or (type(value) is int and abs(value) <= _MOST_EXPONENT):
         return value
@@ -245,8 +245,8 @@ class Vectors(Domain):
     kind = "a vector with a bounded distance"
     bridge = "Put sum() or count() between them."
 
-    dimension: int = attrs.field(converter=_dimension)
-    exponent: int | None = attrs.field(default=None, converter=_exponent)
+    dimension: int = attrs.field(converter=_check_dimension)
+    exponent: int | None = attrs.field(default=None, converter=_check_exponent)
     non_negative: bool = attrs.field(default=False, kw_only=True)
     names: tuple[str, ...] | None = attrs.field(default=None, kw_only=True)
 
@@ -268,7 +268,7 @@ class Vectors(Domain):
         return value.floats
 
     @property
-    def received(self) -> Callable[[Any], Grid]:
+    def receive(self) -> Callable[[Any], Grid]:
         return partial(_receive, dimension=self.dimension, exponent=self.exponent)
 
     def __repr__(self) -> str:
@@ -309,7 +309,7 @@ class Scalars(Domain):
     given = "one number"
     bridge = "Put sum() or count() between them."
 
-    exponent: int | None = attrs.field(default=None, converter=_exponent)
+    exponent: int | None = attrs.field(default=None, converter=_check_exponent)
     non_negative: bool = attrs.field(default=False, kw_only=True)
 
     def to_internal(self, value: object) -> Grid:
@@ -340,7 +340,7 @@ class Scalars(Domain):
         return int(value.steps[0]) if self.exponent == 0 else float(value)
 
     @property
-    def received(self) -> Callable[[Any], Grid]:
+    def receive(self) -> Callable[[Any], Grid]:
         return partial(_receive, dimension=1, exponent=self.exponent)
 
     def __repr__(self) -> str:

@@ -74,7 +74,7 @@ class StabilityMap:
         _require_same(first.target, self.source, "distances")
         return StabilityMap(first.source, (*first.links, *self.links))
 
-    def named(self, step: object) -> StabilityMap:
+    def name_step(self, step: object) -> StabilityMap:
         """The same map, of a step: what has no name yet takes this one."""
         links = [each if each.step else _Link(each.law, each.target, step) for each in self.links]
         return StabilityMap(self.source, tuple(links))
@@ -117,11 +117,11 @@ class PrivacyMap:
         """This map once another goes before it."""
         return PrivacyMap(self.before.after(first), self.target, self.law, self.step)
 
-    def named(self, step: object) -> PrivacyMap:
+    def name_step(self, step: object) -> PrivacyMap:
         """The same map, of a step, where it has no name yet."""
         return self if self.step else PrivacyMap(self.before, self.target, self.law, step)
 
-    def converted(self, target: Measure[Any], convert: MapFunction, step: object) -> PrivacyMap:
+    def convert(self, target: Measure[Any], convert: MapFunction, step: object) -> PrivacyMap:
         """The same release, whose loss a function states in another measure."""
         start = StabilityMap(self.before.source)
         return PrivacyMap(start, target, lambda distance: convert(self(distance)), step)

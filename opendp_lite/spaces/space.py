@@ -279,7 +279,7 @@ def _of_people(
             "number of rows is private; leave out size and metric"
         )
     people = SymmetricIdDistance(person)
-    tables.named([person], f"{name}: person={person!r}")
+    tables.find_names([person], f"{name}: person={person!r}")
     spelling = (*arguments, *_say(person=person))
     found: Space[Any] = Space(PersonTables(tables, person), people, unit=people.distance(1))
     return made_by(found, (name, spelling))

@@ -60,7 +60,7 @@ class Tables(Rows):
             )
         return Rows(self.columns, self.size, names=self.names), Numbers()
 
-    def named(self, columns: Sequence[object], step: str) -> tuple[str, ...]:
+    def find_names(self, columns: Sequence[object], step: str) -> tuple[str, ...]:
         """The names of columns that a step asks for, refused where the space declares others."""
         return tuple(self._name_step(column, step) for column in columns)
 

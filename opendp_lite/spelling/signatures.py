@@ -45,22 +45,22 @@ _MOST_IN_KEY = 1000
 _LONGEST_DECIMAL = 14_000
 
 
-def frozen_argument(value: Any) -> Any:
+def freeze_argument(value: Any) -> Any:
     """An argument as a hashable value: arrays and lists become lists that do not change."""
     if isinstance(value, FrozenList):
         return value
     if isinstance(value, np.ndarray):
         dates = value.dtype.kind == "M" and value.ndim == 1
-        return frozen_argument((dates_in(value) if dates else value).tolist())
+        return freeze_argument((dates_in(value) if dates else value).tolist())
     if isinstance(value, np.datetime64):
         return dates_in(np.array([value]))[0]
     if isinstance(value, np.generic):
         return value.item()
     if type(value).__name__ in _COLUMNS:
-        return frozen_argument(list(value))
+        return freeze_argument(list(value))
     if isinstance(value, list | tuple | range):
         plain = set(map(type, value)) <= _PLAIN
-        found = tuple(value if plain else map(frozen_argument, value))
+        found = tuple(value if plain else map(freeze_argument, value))
         flat = plain or not any(isinstance(each, tuple) for each in found)
         return found if flat and isinstance(value, tuple) else FrozenList(found)
     return value
@@ -88,9 +88,9 @@ def typed_key(value: Any) -> tuple[Any, ...] | None:
     return key
 
 
-def _frozen(parameter: inspect.Parameter, value: Any) -> Any:
-    """As ``frozen_argument``; what was given under names of its own becomes pairs."""
-    return frozen_argument([*map(list, value.items())] if parameter.kind is _NAMED else value)
+def _freeze(parameter: inspect.Parameter, value: Any) -> Any:
+    """As ``freeze_argument``; what was given under names of its own becomes pairs."""
+    return freeze_argument([*map(list, value.items())] if parameter.kind is _NAMED else value)
 
 
 def argument_text(value: Any) -> str:
@@ -165,7 +165,7 @@ def named_arguments(
         _refuse_table(constructor.__name__, key, value)
         _refuse_long(constructor.__name__, key, value)
     known = signature.parameters
-    frozen = [(key, _frozen(known[key], value)) for key, value in found.items()]
+    frozen = [(key, _freeze(known[key], value)) for key, value in found.items()]
     return tuple([pair for pair in frozen if not _is_default(known[pair[0]], pair[1])])
 
 
@@ -204,7 +204,7 @@ def entries_of(value: Any) -> int:
 
 
 def _is_default(parameter: inspect.Parameter, value: Any) -> bool:
-    default = frozen_argument(parameter.default)
+    default = freeze_argument(parameter.default)
     same_kind = isinstance(value, bool) == isinstance(default, bool)
     return same_kind and (value is default or bool(value == default))
 

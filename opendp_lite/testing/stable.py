@@ -324,7 +324,7 @@ class _Case:
             if isinstance(value, LazyRows | LazyTable):
                 value = value.numbers()
                 return materialise(value).reshape(-1, domain.columns)
-            return domain.received(value).steps
+            return domain.receive(value).steps
 
     def run_in_threads(self, data: Floats) -> Any:
         """The result on data in three parts, each in a thread of its own."""
@@ -338,7 +338,7 @@ class _Case:
                 value = value.numbers()
                 found: list[Floats] = Folded(_AllRows(), list)(value)
                 return np.concatenate([np.empty((0, domain.columns)), *found])
-            return domain.received(value).steps
+            return domain.receive(value).steps
 
     def claimed(self, distance: int) -> Any:
         """What the map allows for datasets so far apart."""

@@ -151,7 +151,7 @@ def _person(space: Space[Any], given: str | None) -> str:
         )
     if not isinstance(given, str):
         raise ParameterError(f"bound_contributions: person is a name; got {quote(given)}")
-    (name,) = domain.named([given], "bound_contributions")
+    (name,) = domain.find_names([given], "bound_contributions")
     return str(name)
 
 
@@ -164,7 +164,7 @@ def _group(space: Space[Any], given: object) -> tuple[str, int] | None:
             f"{quote(given)}"
         )
     column, most = given
-    (name,) = tables_in(space.domain).named([column], "bound_contributions: groups")
+    (name,) = tables_in(space.domain).find_names([column], "bound_contributions: groups")
     return name, whole(most, "the number of groups", least=1)
 
 

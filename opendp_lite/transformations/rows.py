@@ -120,7 +120,7 @@ def _name(column: object, domain: Tables, step: str) -> str:
         )
     if domain.names is not None and isinstance(column, int):
         return domain.names[_position(column, domain, step)]
-    return domain.named([column], step)[0]
+    return domain.find_names([column], step)[0]
 
 
 def _position(column: object, domain: Rows, step: str) -> int:
@@ -214,7 +214,7 @@ def keep(
         NotPrivate([5.])
     """
     domain = tables_in(space.domain)
-    (name,) = domain.named([column], "keep")
+    (name,) = domain.find_names([column], "keep")
     if (between is None) == (among is None):
         raise ParameterError("keep takes one of between=(18, 65) or among=['north', 'south']")
     if among is not None:

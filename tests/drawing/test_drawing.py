@@ -13,6 +13,7 @@ import opendp_lite as dp
 from opendp_lite.display.pictures import Scale, Spot
 from opendp_lite.estimators.distributions.histogram_release import Histogram
 from opendp_lite.explain.text_picture import chain_lines, in_columns
+from opendp_lite.explain.trace import walk
 from opendp_lite.releases.by_name import ByGroup
 from opendp_lite.releases.estimates import Estimates
 from opendp_lite.spaces.space import examples_of
@@ -52,7 +53,7 @@ def test_every_example_draws(step: Any, given: Any) -> None:
     told = drawing.explained
     assert told.result in said
     assert told.start in said
-    for each in told.steps:
+    for each in walk(told.steps):
         assert each.heading.removesuffix(":") in said
     assert max(map(len, str(drawing).splitlines())) <= WIDTH
     assert max(map(len, str(bound.explain(given.space.unit)).splitlines())) <= WIDTH

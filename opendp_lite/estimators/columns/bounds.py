@@ -111,7 +111,7 @@ def private_bounds(
 
     made = programmed(space, program, whole.measure, whole.amount, "")
     spent = "a median of each column first, then noisy counts of magnitudes around it"
-    return whole.with_claimed_loss(made).explained(spent)
+    return whole.with_claimed_loss(made).with_explanation(spent)
 
 
 @attrs.frozen

@@ -329,7 +329,7 @@ def covariance(
         "  the rest is for the sum of the outer products of the rows, clipped to that length\n"
         "  no interval shows what this clipping moves"
     )
-    return whole.with_claimed_loss(made).explained(why)
+    return whole.with_claimed_loss(made).with_explanation(why)
 
 
 @attrs.frozen

@@ -246,7 +246,7 @@ def multivariate_mean(
             "  about a tenth of it finds where the columns lie and how wide they are\n"
             "  the noise fits that, so the error follows the data and not the bound"
         )
-        return chosen.explained(why, trace=())
+        return chosen.with_explanation(why, trace=())
     radius = most * sqrt(space.domain.columns)
     pure = l2_mechanism_mean(radius, epsilon=cast(Number, epsilon)).bind(space)
     why = (
@@ -254,4 +254,4 @@ def multivariate_mean(
         "  it has the least error of the means here for that\n"
         "  the error follows the bound; with rho= a bound far above the data costs much less"
     )
-    return pure.explained(why)
+    return pure.with_explanation(why)

@@ -134,7 +134,7 @@ def mean(
     column = BoundedColumn.of(space, lower, upper, "mean")
     plan, why = _choose(space, column, request)
     made = request.measured(space, plan, "")
-    return made.explained(_Explanation(why, made, request, plan, space.domain.size))
+    return made.with_explanation(_Explanation(why, made, request, plan, space.domain.size))
 
 
 def _without_bounds(

@@ -263,7 +263,7 @@ def weighted_mean(
         squares = compose(each >> part.noise(), together >> part.noise())
         noisy = compose(noisy, squares) >> partial(plan.sampled, *off)
     made = request.whole.with_claimed_loss((noisy >> request.as_estimate).bind(space))
-    return made.explained("both weighted sums share one noise")
+    return made.with_explanation("both weighted sums share one noise")
 
 
 @attrs.frozen

@@ -140,7 +140,7 @@ def learned_mean(space: Space[Rows], request: Request) -> Measurement[Space[Rows
 
     made = programmed(space, program, budget.measure, budget.amount, "")
     spent = _SpentOnSearch(plan, size, request)
-    return budget.with_claimed_loss(made).explained(spent, simulate=_unforeseen)
+    return budget.with_claimed_loss(made).with_explanation(spent, simulate=_unforeseen)
 
 
 def _unforeseen(*_: object) -> NoReturn:

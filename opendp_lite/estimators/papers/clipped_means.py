@@ -373,4 +373,4 @@ def simplex_vector_mean(
 
     made = request.of_columns(space, inside, summed >> budget.noise(), vector, totals)
     explanation = "all sums, and what each row lacks to the total, share one noise"
-    return request.whole.with_claimed_loss(made).explained(explanation)
+    return request.whole.with_claimed_loss(made).with_explanation(explanation)

@@ -299,7 +299,7 @@ class Request:
         rows = plan.column.rows(space).bind(space)
         made = self.whole.with_claimed_loss(rows >> (mechanism >> self.as_estimate))
         trace = with_result(made.trace, plan.words)
-        return made.explained(explanation, simulate=plan.simulate, trace=trace)
+        return made.with_explanation(explanation, simulate=plan.simulate, trace=trace)
 
     def of_columns(
         self,

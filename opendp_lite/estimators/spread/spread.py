@@ -127,7 +127,7 @@ class SpreadPlan:
         if self.request.sampling:
             why += "\n  a twentieth of the budget tells how far a sample's variance may be off"
         made = programmed(space, program, whole.measure, whole.amount, "")
-        return whole.with_claimed_loss(made).explained(why)
+        return whole.with_claimed_loss(made).with_explanation(why)
 
     def _moments(self, ask: Ask[Any]) -> NoisyMoments:
         """One run: where the values lie, then sums of what is clipped there."""

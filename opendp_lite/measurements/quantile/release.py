@@ -350,7 +350,7 @@ class ReleaseShape:
     def estimates(self, found: list[Estimates]) -> Any:
         """The same, from the estimates of each column."""
         if len(found) == 1:
-            return found[0].taken(self.order) if self.several else found[0][0]
+            return found[0].take(self.order) if self.several else found[0][0]
         rows = [tuple(column[i] for column in found) for i in self.order]
         return tuple(rows) if self.several else rows[0]
 
