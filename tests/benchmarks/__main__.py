@@ -15,161 +15,91 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import accounting
-import centered_sum
-import clip_to_norm
 import clusters
 import distributions
+import errors
 import files
 import fit
-import fixed_costs
-import group_times
+import fresh
 import growth
-import histogram
-import imports
 import ledger
-import mean
-import mean_grid
-import memory
-import noise
-import people
 import plan
-import quantile
-import quantile_errors
-import quantile_peer
-import scalars
-import selection
-import sparse_matrix
+import speed
 import spread
-import sums
 import unbounded
-import value_times
-from compare import Choice, Clock, Row, table
+from compare import Clock, Row, table
 
 LIBRARIES = ("numpy", "opendp", "diffprivlib")
-OPENDP_ENTRIES = 5_000
-BY_NAME_ONLY = {
-    "accounting",
-    "centered_sum",
-    "clusters",
-    "distributions",
-    "files",
-    "fit",
-    "growth",
-    "mean_grid",
-    "plan",
-    "quantile_errors",
-    "quantile_peer",
-    "selection",
-    "spread",
-    "unbounded",
-    "value_times",
+Group = Callable[[argparse.Namespace], Iterator[Row]]
+QUICK: dict[str, Group] = {
+    "noise": speed.noise,
+    "sums": speed.sums,
+    "mean": speed.mean,
+    "memory": fresh.memory,
+    "clip_to_norm": speed.clip_to_norm,
+    "people": speed.people,
+    "scalars": speed.scalars,
+    "fixed_costs": speed.fixed_costs,
+    "quantile": speed.quantile,
+    "sparse": fresh.sparse,
+    "groups": speed.groups,
+    "histogram": speed.histogram,
+    "imports": fresh.imports,
+    "ledger": ledger.rows,
+}
+SLOW: dict[str, Group] = {
+    "fit": fit.rows,
+    "files": files.rows,
+    "clusters": clusters.rows,
+    "quantile_errors": errors.quantile_errors,
+    "quantile_peer": errors.quantile_peer,
+    "growth": growth.rows,
+    "value_times": speed.value_times,
+    "distributions": distributions.rows,
+    "mean_grid": errors.mean_grid,
+    "selection": errors.selection,
+    "centered_sum": errors.centered_sum,
+    "spread": spread.rows,
+    "accounting": accounting.rows,
+    "unbounded": unbounded.rows,
+    "plan": plan.rows,
 }
 """Groups that take long, and run where they are asked for."""
+GROUPS = QUICK | SLOW
+OF_LONG_TABLES = "rows of spread and unbounded"
 
 
 def main() -> None:
-    """Runs the named groups, all of them without a name."""
+    """Runs the named groups, all that are quick without a name."""
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
-    parser.add_argument(
-        "names",
-        nargs="*",
-        metavar="name",
-        help="groups of rows; without a name all but the slow ones",
-    )
-    parser.add_argument(
-        "--opendp-entries",
-        type=int,
-        default=OPENDP_ENTRIES,
-        help=f"length of the vectors that OpenDP is timed on; {OPENDP_ENTRIES} by default",
-    )
-    parser.add_argument(
-        "--processor-time",
-        action="store_true",
-        help="count processor time instead of wall time, on a machine that is not idle",
-    )
-    parser.add_argument(
-        "--runs",
-        type=int,
-        help=f"of plan ({plan.RUNS} by default), and of each row of spread and unbounded",
-    )
-    parser.add_argument(
-        "--only", default="", help="rows of spread and unbounded whose name has this text"
-    )
-    parser.add_argument(
-        "--seconds",
-        type=float,
-        default=inf,
-        help="begin no row of spread and unbounded after so many; no limit by default",
-    )
-    parser.add_argument(
-        "--experiments",
-        nargs="+",
-        default=[],
-        choices=plan.CELLS,
-        help="experiments of plan; all by default",
-    )
-    parser.add_argument(
-        "--rows",
-        type=float,
-        default=files.ROWS,
-        help=f"of files and clusters, and the most of growth; {files.ROWS:.0e} by default",
-    )
-    parser.add_argument("--figure", default="", help="where growth draws its figure")
-    parser.add_argument(
-        "--failures",
-        action="store_true",
-        help=f"also count runs of plan that are far off, of {plan.FAILURE_RUNS}",
-    )
-    arguments = parser.parse_args()
-    choice = Choice(arguments.only, arguments.runs, arguments.seconds)
-    if arguments.processor_time:
+    add, limit = parser.add_argument, "no limit by default"
+    add("names", nargs="*", metavar="name", help="groups of rows; else all but the slow ones")
+    add("--opendp-entries", type=int, default=5000, help="of OpenDP's vectors; 5000 by default")
+    add("--processor-time", action="store_true", help="for a machine that is not idle")
+    add("--runs", type=int, help=f"of plan ({plan.RUNS} by default) and of {OF_LONG_TABLES}")
+    add("--only", default="", help=f"{OF_LONG_TABLES} whose name has this text")
+    add("--seconds", type=float, default=inf, help=f"begin none of {OF_LONG_TABLES} later; {limit}")
+    add("--experiments", nargs="+", default=[], choices=plan.CELLS, help="of plan; else all")
+    words = f"of files and clusters, and the most of growth; {files.ROWS:.0e} by default"
+    add("--rows", type=float, default=files.ROWS, help=words)
+    add("--figure", default="", help="where growth draws its figure")
+    words = f"also count runs of plan that are far off, of {plan.FAILURE_RUNS}"
+    add("--failures", action="store_true", help=words)
+    options = parser.parse_args()
+    options.rows = int(options.rows)
+    if options.processor_time:
         Clock.processor_time()
-    groups: dict[str, Callable[[], Iterator[Row]]] = {
-        "noise": lambda: noise.rows(arguments.opendp_entries),
-        "sums": sums.rows,
-        "mean": mean.rows,
-        "memory": memory.rows,
-        "clip_to_norm": clip_to_norm.rows,
-        "people": people.rows,
-        "scalars": scalars.rows,
-        "fit": fit.rows,
-        "fixed_costs": fixed_costs.rows,
-        "files": lambda: files.rows(int(arguments.rows)),
-        "clusters": lambda: clusters.rows(int(arguments.rows)),
-        "quantile": quantile.rows,
-        "quantile_errors": quantile_errors.rows,
-        "quantile_peer": quantile_peer.rows,
-        "sparse": sparse_matrix.rows,
-        "groups": group_times.rows,
-        "growth": lambda: growth.rows(
-            int(arguments.rows), arguments.figure, processor_time=arguments.processor_time
-        ),
-        "histogram": histogram.rows,
-        "imports": imports.rows,
-        "ledger": ledger.rows,
-        "value_times": value_times.rows,
-        "distributions": distributions.rows,
-        "mean_grid": mean_grid.rows,
-        "selection": selection.rows,
-        "centered_sum": centered_sum.rows,
-        "spread": lambda: spread.rows(choice),
-        "accounting": accounting.rows,
-        "unbounded": lambda: unbounded.rows(choice),
-        "plan": lambda: plan.rows(
-            arguments.experiments, arguments.runs or plan.RUNS, arguments.failures
-        ),
-    }
-    unknown = [name for name in arguments.names if name not in groups]
+    unknown = [name for name in options.names if name not in GROUPS]
     if unknown:
-        parser.error(f"no group {', '.join(unknown)}; there are {', '.join(groups)}")
+        parser.error(f"no group {', '.join(unknown)}; there are {', '.join(GROUPS)}")
     versions = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
     print(f"Python {platform.python_version()}, {versions}; {_machine()}")
-    clock = "processor" if arguments.processor_time else "wall"
+    clock = "processor" if options.processor_time else "wall"
     print(f"{clock} time; load average at the start: {_load()}")
     found: list[Row] = []
-    for name in arguments.names or [name for name in groups if name not in BY_NAME_ONLY]:
+    for name in options.names or QUICK:
         print(f"{name} ...", file=sys.stderr, flush=True)
-        found += groups[name]()
+        found += GROUPS[name](options)
     print(f"load average at the end: {_load()}\n")
     print(table(found))
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shutil
+from argparse import Namespace
 from collections.abc import Iterator
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
-from compare import Row, at_most, compared, power
+from compare import Row, at_most, compare, power
 
 import opendp_lite as dp
 
@@ -45,16 +46,9 @@ def of_dask(size: int) -> Iterator[Row]:
             ("a median between bounds", MEDIAN, MEDIAN_TIMES),
             ("clamp >> resize(1000) >> sum >> gaussian", RESIZED, RESIZE_TIMES),
         ):
-            yield compared(
-                f"{name}, dask, {power(size)} rows",
-                partial(pipeline, data),
-                "da.clip(x, L, U).sum()",
-                partial(in_dask, data),
-                at_most(most),
-                rounds=ROUNDS,
-                items=(size, size),
-                item="row",
-            )
+            ours = f"{name}, dask, {power(size)} rows", partial(pipeline, data)
+            peer = "da.clip(x, L, U).sum()", partial(in_dask, data)
+            yield compare(ours, peer, at_most(most), rounds=ROUNDS, size=size)
 
 
 def in_spark(frame: Any) -> object:
@@ -71,22 +65,15 @@ def of_spark(size: int) -> Iterator[Row]:
     session.sparkContext.setLogLevel("OFF")
     frame = session.range(size).select(functions.randn().alias("x")).cache()
     frame.count()
-    yield compared(
-        f"clamp >> sum >> gaussian, Spark, {power(size)} rows",
-        partial(TOTAL, frame),
-        "sum(greatest(least(x, U), L))",
-        partial(in_spark, frame),
-        at_most(SPARK_TIMES),
-        rounds=ROUNDS,
-        items=(size, size),
-        item="row",
-    )
+    ours = f"clamp >> sum >> gaussian, Spark, {power(size)} rows", partial(TOTAL, frame)
+    peer = "sum(greatest(least(x, U), L))", partial(in_spark, frame)
+    yield compare(ours, peer, at_most(SPARK_TIMES), rounds=ROUNDS, size=size)
     session.stop()
 
 
-def rows(size: int) -> Iterator[Row]:
+def rows(options: Namespace) -> Iterator[Row]:
     """Those of what is installed."""
     if find_spec("distributed") is not None:
-        yield from of_dask(size)
+        yield from of_dask(options.rows)
     if find_spec("pyspark") is not None and shutil.which("java") is not None:
-        yield from of_spark(size)
+        yield from of_spark(options.rows)

@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from math import inf
 from statistics import median
 
 ENOUGH = 0.02
@@ -26,11 +25,11 @@ class Row:
 
     work: str
     ours: str
-    peer: str
-    theirs: str
-    ratio: str
-    target: str
-    met: bool
+    peer: str = ""
+    theirs: str = ""
+    ratio: str = ""
+    target: str = ""
+    met: bool = True
     note: str = ""
 
     def cells(self) -> tuple[str, ...]:
@@ -71,26 +70,14 @@ def at_most(times: float) -> Target:
     return Target(times, faster=False)
 
 
-@dataclass(frozen=True)
-class Choice:
-    """Which rows of a long table are wanted, and how exactly they are measured.
-
-    Args:
-        only: A text in the row's name.
-        runs: How often each row is measured; None for the table's own number.
-        seconds: No row is begun later.
-    """
-
-    only: str = ""
-    runs: int | None = None
-    seconds: float = inf
-
-    def of(self, works: Iterable[tuple[str, Callable[[str], Row]]]) -> Iterator[Row]:
-        """The rows that are wanted, each made of its name."""
-        start = time.perf_counter()
-        for name, made in works:
-            if self.only in name and time.perf_counter() - start < self.seconds:
-                yield made(name)
+def choose_rows(
+    works: Iterable[tuple[str, Callable[[str], Row]]], only: str, seconds: float
+) -> Iterator[Row]:
+    """The rows with a text in their name, each made of its name; none is begun later."""
+    start = time.perf_counter()
+    for name, make in works:
+        if only in name and time.perf_counter() - start < seconds:
+            yield make(name)
 
 
 class Clock:
@@ -118,7 +105,7 @@ def seconds(work: Work, calls: int) -> float:
     return (Clock.read() - start) / calls
 
 
-def interleaved(ours: Work, theirs: Work, rounds: int) -> list[tuple[float, float]]:
+def time_by_turns(ours: Work, theirs: Work, rounds: int) -> list[tuple[float, float]]:
     """Seconds a call of each, ours and theirs by turns, so that both meet the same weather."""
     ours_calls, their_calls = calls_for(ours), calls_for(theirs)
     gc.collect()
@@ -129,33 +116,25 @@ def interleaved(ours: Work, theirs: Work, rounds: int) -> list[tuple[float, floa
         gc.enable()
 
 
-def compared(
-    work: str,
-    ours: Work,
-    peer: str,
-    theirs: Work,
+def compare(
+    ours: tuple[str, Work],
+    peer: tuple[str, Work],
     target: Target,
     *,
     rounds: int,
-    items: tuple[int, int] = (1, 1),
-    item: str = "",
+    size: int = 1,
+    peer_size: int | None = None,
+    item: str = "row",
     note: str = "",
 ) -> Row:
-    """The row of two functions; ``items`` are what a call of ours, of theirs goes through."""
-    pairs = [(a / items[0], b / items[1]) for a, b in interleaved(ours, theirs, rounds)]
+    """The row of two named works that go through so many items, the peer perhaps through fewer."""
+    pairs = time_by_turns(ours[1], peer[1], rounds)
+    pairs = [(a / size, b / (peer_size or size)) for a, b in pairs]
     mine, its = median(a for a, _ in pairs), median(b for _, b in pairs)
-    ratio = target.ratio(mine, its)
-    each = [target.ratio(a, b) for a, b in pairs]
-    return Row(
-        work,
-        shown(mine, item),
-        peer,
-        shown(its, item),
-        spread(ratio, min(each), max(each)),
-        target.words(),
-        target.met(ratio),
-        note,
-    )
+    ratio, each = target.ratio(mine, its), [target.ratio(a, b) for a, b in pairs]
+    times = [show(time, item if size > 1 else "") for time in (mine, its)]
+    span, met = spread(ratio, min(each), max(each)), target.met(ratio)
+    return Row(ours[0], times[0], peer[0], times[1], span, target.words(), met, note)
 
 
 def within(work: str, ours: Work, most: float, rounds: int) -> Row:
@@ -163,18 +142,12 @@ def within(work: str, ours: Work, most: float, rounds: int) -> Row:
     calls = calls_for(ours)
     each = sorted(seconds(ours, calls) for _ in range(rounds))
     middle = median(each)
-    return Row(
-        work,
-        shown(middle),
-        "",
-        "",
-        f"({shown(each[0])}..{shown(each[-1])})",
-        f"<= {shown(most)}",
-        middle <= most,
-    )
+    range_of = f"({show(each[0])}..{show(each[-1])})"
+    met = middle <= most
+    return Row(work, show(middle), ratio=range_of, target=f"<= {show(most)}", met=met)
 
 
-def shown(duration: float, item: str = "") -> str:
+def show(duration: float, item: str = "") -> str:
     """Seconds in a unit that fits, and what they are for."""
     unit = next((unit for unit, size in UNITS.items() if duration >= size), "ns")
     return f"{duration / UNITS[unit]:.3g} {unit}" + (f"/{item}" if item else "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from argparse import Namespace
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
@@ -94,7 +95,7 @@ def of_curves() -> Iterator[Row]:
                 ]
                 name = f"cdf: {kind}, n = {rows}, {words}"
                 met = max(ours) < LARGEST
-                yield Row(name, texts[0], type(basis).__name__, texts[1], "", "", met)
+                yield Row(name, texts[0], type(basis).__name__, texts[1], met=met)
 
 
 def of_intervals() -> Iterator[Row]:
@@ -120,7 +121,7 @@ def of_intervals() -> Iterator[Row]:
             alone, together, quantiles = np.mean(held, axis=0)
             text = f"{100 * alone:.1f} % / {100 * together:.1f} % / {100 * quantiles:.1f} %"
             met = bool(min(alone, quantiles, together + 0.03) > CONFIDENCE - 0.02)
-            yield Row(f"cdf: intervals, n = {rows}, {words}", text, "", "", "", "", met)
+            yield Row(f"cdf: intervals, n = {rows}, {words}", text, met=met)
 
 
 def error(basis: dp.bases.Basis, loss: dict[str, float], data: np.ndarray, upper: float) -> float:
@@ -132,7 +133,7 @@ def error(basis: dp.bases.Basis, loss: dict[str, float], data: np.ndarray, upper
     return float(median(runs))
 
 
-def rows() -> Iterator[Row]:
+def rows(options: Namespace) -> Iterator[Row]:
     """Of ``dp.cdf``; then for each loss, column and basis, for so many terms each."""
     yield from of_curves()
     yield from of_intervals()
@@ -142,4 +143,4 @@ def rows() -> Iterator[Row]:
                 errors = [error(basis(terms, upper), loss, data, upper) for terms in TERMS]
                 text = " / ".join(f"{100 * each:.1f} %" for each in errors)
                 met = max(errors) < LARGEST
-                yield Row(f"{kind}, {words}", text, name, "", "", f"<= {LARGEST:.0%}", met)
+                yield Row(f"{kind}, {words}", text, name, target=f"<= {LARGEST:.0%}", met=met)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from argparse import Namespace
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,7 @@ import pyarrow.compute as compute
 import pyarrow.csv as arrow_csv
 import pyarrow.dataset as datasets
 import pyarrow.parquet as parquet
-from compare import Clock, Row, at_most, child, compared, power
+from compare import Clock, Row, at_most, child, compare, power
 
 import opendp_lite as dp
 from opendp_lite.engines.files import csv as csv_file
@@ -44,7 +45,7 @@ print(int(status.split("VmHWM:")[1].split()[0]) // 1024)
 """
 
 
-def written(folder: Path, rows: int) -> None:
+def write_parquet(folder: Path, rows: int) -> None:
     """Parquet files of one float64 column."""
     generator = np.random.default_rng(1)
     schema = pa.schema({"x": pa.float64()})
@@ -72,7 +73,7 @@ def in_arrow(folder: Path) -> float:
     return total
 
 
-def csv_written(path: Path, rows: int, quoted: bool) -> None:
+def write_csv(path: Path, rows: int, quoted: bool) -> None:
     """Three columns; if ``quoted``, with commas within cells and a missing cell in five."""
     generator = np.random.default_rng(2)
     with path.open("w", newline="") as stream:
@@ -95,54 +96,40 @@ def csv_in_arrow(path: Path) -> float:
     return sum(compute.sum(batch.column(0)).as_py() or 0.0 for batch in found)
 
 
-def rows(count: int) -> Iterator[Row]:
+def rows(options: Namespace) -> Iterator[Row]:
     """Parquet in time and memory, then CSV of a twentieth of the rows."""
+    count = options.rows
     with TemporaryDirectory() as name:
         folder = Path(name)
-        written(folder, count)
+        write_parquet(folder, count)
         data = dp.parquet(folder)
         for label, release, times in (
             ("clamp >> sum >> gaussian", TOTAL, SUM_TIMES),
             ("dp.mean", MEAN, MEAN_TIMES),
         ):
-            yield compared(
-                f"{label}, {power(count)} rows of Parquet",
-                partial(release, data),
-                "same reader, clip and sum",
-                partial(in_arrow, folder),
-                at_most(times),
-                rounds=ROUNDS,
-                items=(count, count),
-                item="row",
-            )
-        for label, release in {
+            ours = f"{label}, {power(count)} rows of Parquet", partial(release, data)
+            peer = "same reader, clip and sum", partial(in_arrow, folder)
+            yield compare(ours, peer, at_most(times), rounds=ROUNDS, size=count)
+        for label, code in {
             "clamp >> sum": "dp.clamp(-2, 2) >> dp.sum()",
-            "mean": "MEAN",
+            "mean": "dp.mean(-2, 2, epsilon=1)",
         }.items():
-            code = release.replace("MEAN", "dp.mean(-2, 2, epsilon=1)")
             peak = int(child(PEAK, code, folder))
             work = f"{label}, {power(count)} rows of Parquet, memory"
-            yield Row(
-                work, f"{peak} MB", "", "", "", f"< {MOST_MB} MB", peak < MOST_MB,
-                "memory: peak resident memory of the process, libraries included",
-            )  # fmt: skip
+            note = "memory: peak resident memory of the process, libraries included"
+            target, met = f"< {MOST_MB} MB", peak < MOST_MB
+            yield Row(work, f"{peak} MB", target=target, met=met, note=note)
     cells = count // 20
     with TemporaryDirectory() as name:
         for quoted in (False, True):
             path = Path(name) / "x.csv"
-            csv_written(path, cells, quoted)
+            write_csv(path, cells, quoted)
             kind = "with quotes and missing cells" if quoted else "plain"
             column = dp.csv_column(path, "x")
-            yield compared(
-                f"clamp >> sum >> gaussian, {power(cells)} rows of CSV, {kind}",
-                partial(TOTAL, column),
-                "pyarrow.csv.open_csv and sum",
-                partial(csv_in_arrow, path),
-                at_most(CSV_TIMES),
-                rounds=ROUNDS,
-                items=(cells, cells),
-                item="row",
-            )
+            name = f"clamp >> sum >> gaussian, {power(cells)} rows of CSV, {kind}"
+            ours = name, partial(TOTAL, column)
+            peer = "pyarrow.csv.open_csv and sum", partial(csv_in_arrow, path)
+            yield compare(ours, peer, at_most(CSV_TIMES), rounds=ROUNDS, size=cells)
             yield _own(path, cells, kind)
 
 
@@ -158,4 +145,4 @@ def _own(path: Path, count: int, kind: str) -> Row:
         csv_file._plain_rows = usual
     target = f"<= {OWN_SECONDS * 1e9:.0f} ns/row"
     work = f"own reader, {power(count)} rows of CSV, {kind}"
-    return Row(work, f"{each * 1e9:.0f} ns/row", "", "", "", target, each <= OWN_SECONDS)
+    return Row(work, f"{each * 1e9:.0f} ns/row", target=target, met=each <= OWN_SECONDS)

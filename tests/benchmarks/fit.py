@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Iterator
 from fractions import Fraction
 from math import sqrt
@@ -22,22 +23,16 @@ VALUE = Fraction(1, 3)
 SCALES = (Fraction(5, 2), Fraction(1000), Fraction(2**16 + 1))
 
 
-def rows() -> Iterator[Row]:
+def rows(options: Namespace) -> Iterator[Row]:
     """How many deviations of its own the statistic lies from its mean."""
     for kind in (RoundedGaussian, RoundedLaplace, DiscreteLaplace):
         for scale in SCALES:
             law = kind(scale, 0)
             value = Fraction(0) if law.on_grid_only else VALUE
             off, cells = statistic(law, value)
-            yield Row(
-                f"{law.kind}, scale {float(scale):g}, {power(DRAWS)} draws",
-                f"{off:.2f} deviations",
-                "its law",
-                f"{cells} cells",
-                "",
-                f"within {SIGMAS}",
-                abs(off) < SIGMAS,
-            )
+            name = f"{law.kind}, scale {float(scale):g}, {power(DRAWS)} draws"
+            texts = f"{off:.2f} deviations", "its law", f"{cells} cells", "", f"within {SIGMAS}"
+            yield Row(name, *texts, abs(off) < SIGMAS)
 
 
 def statistic(law: Law, value: Fraction) -> tuple[float, int]:

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from argparse import Namespace
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -22,7 +23,7 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from compare import Row, power, shown
+from compare import Row, power, show
 
 LOWER, UPPER, SCALE = -2.0, 2.0, 10.0
 ENTRIES = 10_000_000
@@ -264,12 +265,12 @@ def sizes(most: int) -> Iterator[tuple[str, int, int]]:
         yield "columns", ENTRIES // columns, columns
 
 
-def rows(most: int, picture: str = "", *, processor_time: bool = False) -> Iterator[Row]:
-    """A line for each who works and each size; ``picture`` is a file for the figure."""
+def rows(options: Namespace) -> Iterator[Row]:
+    """A line for each who works and each size, and the figure."""
     wall, processor = attrgetter("seconds"), attrgetter("processor")
-    clock, other = (processor, wall) if processor_time else (wall, processor)
+    clock, other = (processor, wall) if options.processor_time else (wall, processor)
     drawn: dict[tuple[str, str], list[tuple[int, float]]] = {}
-    for table, size, columns in sizes(most):
+    for table, size, columns in sizes(options.rows):
         found = figures(table, size, columns)
         entries = size * columns
         for name, runs in found.items():
@@ -282,9 +283,9 @@ def rows(most: int, picture: str = "", *, processor_time: bool = False) -> Itera
             beside = min(map(other, runs)) / entries
             yield Row(
                 f"{power(size)} x {columns:,}: {name}{'' if name in PRIVATE else ' *'}",
-                shown(ours, "entry"),
+                show(ours, "entry"),
                 peer,
-                shown(beside, "entry"),
+                show(beside, "entry"),
                 f"{ours / theirs:.3g} ({min(ratios):.3g}..{max(ratios):.3g})",
                 f"{memory:.3g} MB",
                 True,
@@ -292,8 +293,8 @@ def rows(most: int, picture: str = "", *, processor_time: bool = False) -> Itera
                 "work by the other clock (wall or processor time), and the target's column has the "
                 "memory beyond the data. * releases without privacy",
             )
-    if picture:
-        draw(drawn, picture)
+    if options.figure:
+        draw(drawn, options.figure)
 
 
 def draw(drawn: dict[tuple[str, str], list[tuple[int, float]]], path: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from types import ModuleType
 from typing import Any
@@ -38,6 +39,19 @@ def opendp_sum(kind: str, lower: float, upper: float, size: int) -> Any:
     rows = odp.vector_domain(odp.atom_domain(T=float, nan=False), size=size)
     start = (rows, odp.symmetric_distance())
     return start >> odp.t.then_clamp((lower, upper)) >> odp.t.then_sum() >> noise(scale=SCALE)
+
+
+def opendp_quantile(points: Sequence[float], quantile: float, scale: float) -> Any:
+    """OpenDP's quantile among candidates."""
+    space = odp.vector_domain(odp.atom_domain(T=float, nan=False)), odp.symmetric_distance()
+    return odp.m.make_private_quantile(
+        *space, odp.max_divergence(), list(points), quantile, scale=scale
+    )
+
+
+def calibrate_opendp(make: Callable[[float], Any], epsilon: float) -> Any:
+    """OpenDP's release at this loss for a row added or removed."""
+    return odp.binary_search_chain(make, d_in=1, d_out=epsilon)
 
 
 def diffprivlib_tools() -> Any:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 import numpy as np
-from compare import Clock, Row, at_most, shown
+from compare import Clock, Row, at_most, show
 
 import opendp_lite as dp
 
@@ -63,9 +64,10 @@ CELLS = {
 }
 
 
-def rows(names: Sequence[str], runs: int, failures: bool) -> Iterator[Row]:
+def rows(options: Namespace) -> Iterator[Row]:
     """Four rows for each experiment, one more with ``failures``."""
-    for name in names or CELLS:
+    runs = options.runs or RUNS
+    for name in options.experiments or CELLS:
         cell = CELLS[name]
         data = cell.data()
         free = dp.records(columns=cell.columns)
@@ -81,7 +83,7 @@ def rows(names: Sequence[str], runs: int, failures: bool) -> Iterator[Row]:
             bound = space >> make(cell.bound, rho=RHO)
             found, duration = errors(bound, data, runs)
             yield line(f"{name}, {kind}, {relation}", median(found), duration, known, MOST[kind])
-        if failures:
+        if options.failures:
             bound = fixed >> dp.estimators.plan_plus_mean(cell.bound, rho=RHO)
             yield failed(name, errors(bound, data, FAILURE_RUNS)[0])
 
@@ -99,7 +101,7 @@ def line(work: str, error: float, duration: float, known: float, most: float) ->
     ratio = target.ratio(error, known)
     return Row(
         work,
-        f"{error:.4g} in {shown(duration)}",
+        f"{error:.4g} in {show(duration)}",
         "docs/errata.md 4.2",
         f"{known:.4g}",
         f"{ratio:.3g}",
@@ -113,12 +115,5 @@ def failed(name: str, found: Sequence[float]) -> Row:
     """How many runs are far off."""
     limit = FAR_OFF * median(found)
     count = sum(error > limit for error in found)
-    return Row(
-        f"{name}, plan_plus_mean, runs over {FAR_OFF} medians",
-        f"{count} of {len(found)}",
-        "",
-        "",
-        "",
-        "0",
-        count == 0,
-    )
+    words = f"{name}, plan_plus_mean, runs over {FAR_OFF} medians"
+    return Row(words, f"{count} of {len(found)}", target="0", met=count == 0)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Callable, Iterator
 from functools import partial
 from unittest.mock import patch
 
 import numpy as np
-from compare import Choice, Row, power
+from compare import Row, choose_rows, power
 
 import opendp_lite as dp
 from opendp_lite.estimators.parts import value_search
@@ -152,9 +153,9 @@ def covered_population(name: str, runs: int, loss: dict[str, float], count: int,
     )
 
 
-def rows(choice: Choice) -> Iterator[Row]:
+def rows(options: Namespace) -> Iterator[Row]:
     """Errors for each loss and shape, then coverage."""
-    return choice.of(_all(choice.runs or RUNS))
+    return choose_rows(_all(options.runs or RUNS), options.only, options.seconds)
 
 
 def _all(runs: int) -> Iterator[tuple[str, Callable[[str], Row]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from argparse import Namespace
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
@@ -10,7 +11,7 @@ from math import inf, sqrt
 from pathlib import Path
 
 import numpy as np
-from compare import Choice, Row
+from compare import Row, choose_rows
 from scipy.special import ndtr
 
 import opendp_lite as dp
@@ -130,12 +131,10 @@ def each_tail_alone(name: str, law: str, rows: int, loss: str, replaced: bool) -
     found, best = (
         root_mean_square(*each) / rows for each in (bounds.best_for_each_tail(), bounds.best())
     )
-    return Row(
-        name, f"{found:.3g}", "best bounds", f"{best:.3g}", f"{found / best:.2f}", "", met=True
-    )
+    return Row(name, f"{found:.3g}", "best bounds", f"{best:.3g}", f"{found / best:.2f}")
 
 
-def compared(
+def compare_bounds(
     name: str, wanted: int | None, shape: str, rows: int, loss: str, replaced: bool
 ) -> Row:
     """The error and the failed runs beside those in hindsight."""
@@ -157,15 +156,8 @@ def compared(
     if targeted:
         expected = runs * failing(noise, clipped)
         words = f"<= {MOST[rows]:g}x, {words}, {expected:.2g} expected of best bounds"
-    return Row(
-        name,
-        f"{found:.3g}",
-        "best bounds",
-        f"{best:.3g}",
-        f"{ratio:.2f}",
-        words,
-        not targeted or (ratio <= MOST[rows] and not failed),
-    )
+    texts = f"{found:.3g}", "best bounds", f"{best:.3g}", f"{ratio:.2f}", words
+    return Row(name, *texts, not targeted or (ratio <= MOST[rows] and not failed))
 
 
 def visits(name: str) -> Row:
@@ -175,13 +167,13 @@ def visits(name: str) -> Row:
     mean = dp.mean(rho=0.5)
     off = [mean.insecure_release(data, seed).value - data.mean() for seed in range(200)]
     found = sqrt(np.mean(np.square(off)))
-    target = f"<= {VISITS_MOST}"
-    return Row(name, f"{found:.3g}", "", "", "", target, found <= VISITS_MOST)
+    target, met = f"<= {VISITS_MOST}", found <= VISITS_MOST
+    return Row(name, f"{found:.3g}", target=target, met=met)
 
 
-def rows(choice: Choice) -> Iterator[Row]:
+def rows(options: Namespace) -> Iterator[Row]:
     """A row for each law, number of rows, loss and neighbour relation."""
-    return choice.of(_all(choice.runs))
+    return choose_rows(_all(options.runs), options.only, options.seconds)
 
 
 def _all(runs: int | None) -> Iterator[tuple[str, Callable[[str], Row]]]:
@@ -191,15 +183,8 @@ def _all(runs: int | None) -> Iterator[tuple[str, Callable[[str], Row]]]:
             for replaced in (False, True):
                 words = f"n = {count:g}, {loss}, {'replaced' if replaced else 'added or removed'}"
                 for law in LAWS:
-                    made = partial(
-                        compared,
-                        wanted=runs,
-                        shape=law,
-                        rows=count,
-                        loss=loss,
-                        replaced=replaced,
-                    )
-                    yield f"{law}, {words}", made
+                    case = {"shape": law, "rows": count, "loss": loss, "replaced": replaced}
+                    yield f"{law}, {words}", partial(compare_bounds, wanted=runs, **case)
     for count in (10_000, 1_000_000):
         for loss in LOSSES:
             alone = partial(each_tail_alone, law="t3", rows=count, loss=loss, replaced=True)

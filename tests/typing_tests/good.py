@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import partial
 from io import BytesIO
 from operator import itemgetter
-from typing import Any, assert_type
+from typing import Any, TypeVar, assert_type
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,22 @@ Counts = dp.Space[dp.Scalars]
 Aggregates = dp.Space[dp.Scalars | dp.Vectors]
 Zcdp = dp.ZeroConcentratedDivergence
 Floats = NDArray[np.float64]
+Named = dp.Space[dp.Tables]
+RowStage = dp.Stage[Tables, Tables]
+SumStage = dp.Stage[Tables, Totals]
+Result = TypeVar("Result")
+Releases = dp.Mechanism[Tables, Any, Result]
+PureReleases = dp.Mechanism[Tables, dp.MaxDivergence, Result]
+ConcentratedReleases = dp.Mechanism[Tables, Zcdp, Result]
+Pure = dp.Mechanism[Tables, dp.MaxDivergence]
+Concentrated = dp.Mechanism[Tables, Zcdp]
+Approximate = dp.Mechanism[Tables, dp.ApproximateDivergence]
+Unsaid = dp.Mechanism[Tables, Any]
+PureNoise = dp.Mechanism[Aggregates, dp.MaxDivergence]
+UnsaidNoise = dp.Mechanism[Aggregates, Any]
+BoundPure = dp.Measurement[Tables, dp.MaxDivergence]
+BoundConcentrated = dp.Measurement[Tables, Zcdp]
+BoundApproximate = dp.Measurement[Tables, dp.ApproximateDivergence]
 
 # Bodies.
 assert_type(dp.bodies.Box(0, 1), dp.bodies.Box)
@@ -32,7 +48,7 @@ assert_type(dp.bodies.Ball(1, p=1, center=[0, 1], columns=2), dp.bodies.Ball)
 assert_type(dp.bodies.NonNegativeBall([1, 0.5], p=1, columns=2), dp.bodies.NonNegativeBall)
 assert_type(dp.bodies.Simplex(Fraction(1, 3), columns=2), dp.bodies.Simplex)
 assert_type(dp.bodies.OuterProducts(4, side=3), dp.bodies.OuterProducts)
-assert_type(dp.transformations.outer_products(), dp.Stage[Tables, Tables])
+assert_type(dp.transformations.outer_products(), RowStage)
 assert_type(dp.bodies.Everything(2), dp.bodies.Everything)
 bodies: list[dp.bodies.Body] = [
     dp.bodies.Box(0, 1),
@@ -56,20 +72,16 @@ bases: list[dp.bases.Basis] = [
     dp.bases.MutuallyUnbiased(5, 0, 5, bases=6),
     dp.bases.Weighted(dp.bases.Haar(8, 0, 1)),
 ]
-assert_type(dp.transformations.basis_features(bases[0]), dp.Stage[Tables, Tables])
+assert_type(dp.transformations.basis_features(bases[0]), RowStage)
 assert_type(bases[0].replacing(), dp.Norms)
 assert_type([basis.l1 for basis in bases], list[float])
+assert_type(dp.estimators.basis_distribution(bases[0], rho=1), Releases[dp.releases.Distribution])
 assert_type(
-    dp.estimators.basis_distribution(bases[0], rho=1),
-    dp.Mechanism[Tables, Any, dp.releases.Distribution],
-)
-assert_type(
-    dp.estimators.basis_distribution(bases[0], epsilon=1),
-    dp.Mechanism[Tables, Any, dp.releases.Distribution],
+    dp.estimators.basis_distribution(bases[0], epsilon=1), Releases[dp.releases.Distribution]
 )
 assert_type(
     dp.estimators.basis_distribution(bases[0], epsilon=1, delta=1e-6),
-    dp.Mechanism[Tables, Any, dp.releases.Distribution],
+    Releases[dp.releases.Distribution],
 )
 found: dp.releases.Distribution = dp.estimators.distribution(dp.bases.Haar(2, 0, 1), deviation=1)(
     [2.0, 1.0]
@@ -82,39 +94,26 @@ assert_type(
 by_hand = dp.transformations.basis_features(bases[0]) >> dp.sum() >> dp.gaussian(dp.rho(1))
 assert_type(
     by_hand >> dp.estimators.distribution(bases[0], 2.5),
-    dp.Mechanism[Tables, Zcdp, dp.releases.Distribution],
+    ConcentratedReleases[dp.releases.Distribution],
 )
 Curve = dp.releases.CumulativeDistribution
-assert_type(dp.cdf(0, 100, rho=1), dp.Mechanism[Tables, Any, Curve])
-assert_type(dp.cdf(0, 1, epsilon=1, cells=9), dp.Mechanism[Tables, Any, Curve])
-assert_type(
-    dp.cdf(0, 1, epsilon=1, delta=1e-6, confidence=0.9),
-    dp.Mechanism[Tables, Any, Curve],
-)
+assert_type(dp.cdf(0, 100, rho=1), Releases[Curve])
+assert_type(dp.cdf(0, 1, epsilon=1, cells=9), Releases[Curve])
+assert_type(dp.cdf(0, 1, epsilon=1, delta=1e-6, confidence=0.9), Releases[Curve])
 assert_type(dp.cdf(0, 100, rho=1)([1.0]).median(), dp.releases.Uncertain)
-assert_type(
-    dp.transformations.prefix_features(0, 1, cells=4), dp.Stage[Tables, dp.Space[dp.Vectors]]
-)
-assert_type(dp.transformations.block_counts(0, 1), dp.Stage[Tables, dp.Space[dp.Vectors]])
+assert_type(dp.transformations.prefix_features(0, 1, cells=4), SumStage)
+assert_type(dp.transformations.block_counts(0, 1), SumStage)
 
 # Quantiles and programs.
-assert_type(
-    dp.private_quantile(0.5, bounds=(0, 1), rho=1),
-    dp.Mechanism[Tables, Any],
-)
-assert_type(
-    dp.private_quantile([0.5, 1], candidates=[0, 0.5, Fraction(1)], epsilon=1),
-    dp.Mechanism[Tables, Any],
-)
-assert_type(
-    dp.absolute() >> dp.norm() >> dp.transformations.indicator_below(3), dp.Stage[Tables, Tables]
-)
+assert_type(dp.private_quantile(0.5, bounds=(0, 1), rho=1), Unsaid)
+assert_type(dp.private_quantile([0.5, 1], candidates=[0, 0.5, Fraction(1)], epsilon=1), Unsaid)
+assert_type(dp.absolute() >> dp.norm() >> dp.transformations.indicator_below(3), RowStage)
 
 assert_type(dp.noisy_max(dp.epsilon(1)), dp.Mechanism[Totals, dp.MaxDivergence, int])
 assert_type(dp.noisy_max(dp.rho(1), names=["a"]), dp.Mechanism[Totals, Zcdp, str])
 assert_type(
     dp.clamp(0, 1) >> dp.sum() >> dp.noisy_max(dp.epsilon(1), names=["a"], lowest=True),
-    dp.Mechanism[Tables, dp.MaxDivergence, str],
+    PureReleases[str],
 )
 assert_type(dp.measurements.exponential_mechanism(rho=1), dp.Mechanism[Totals, Any])
 
@@ -135,10 +134,7 @@ def first_decade(test: dp.combinators.ThresholdTest) -> int:
     return test.left
 
 
-assert_type(
-    dp.above_threshold(first_decade, 100, epsilon=1),
-    dp.Mechanism[Tables, Any, int],
-)
+assert_type(dp.above_threshold(first_decade, 100, epsilon=1), Releases[int])
 assert_type(
     dp.records() >> dp.above_threshold(first_decade, 100, rho=1, most=3, monotone=True),
     dp.Measurement[Tables, Any, int],
@@ -146,37 +142,33 @@ assert_type(
 
 assert_type(
     dp.combinators.best_of(dp.count() >> dp.laplace(epsilon=1), score=float, runs=20),
-    dp.Mechanism[Tables, dp.MaxDivergence, tuple[int, Any]],
+    PureReleases[tuple[int, Any]],
 )
 
 program = dp.adaptive(halved, dp.rho(0.5))
-assert_type(program, dp.Mechanism[Tables, Zcdp, float])
+assert_type(program, ConcentratedReleases[float])
 program([1.0, 2.0])
 
 # Means of many columns.
-Released = dp.Mechanism[Tables, Zcdp]
 # A budget by name says what is released; a budget as a value says in which measure, too.
-assert_type(dp.mean(0, 1, rho=1), dp.Mechanism[Tables, Any, float])
-assert_type(dp.mean(0, 1, epsilon=1, confidence=0.9), dp.Mechanism[Tables, Any, dp.Estimate])
-assert_type(dp.gaussian(rho=1), dp.Mechanism[Aggregates, Any])
-assert_type(dp.gaussian(scale=1), dp.Mechanism[Aggregates, Any])
-assert_type(dp.laplace(dp.epsilon(1)), dp.Mechanism[Aggregates, dp.MaxDivergence])
-assert_type(dp.cdf(0, 1, dp.rho(1)), dp.Mechanism[Tables, Any, dp.releases.CumulativeDistribution])
-assert_type(dp.private_quantile(0.5, dp.rho(1), bounds=(0, 1)), dp.Mechanism[Tables, Any])
+assert_type(dp.mean(0, 1, rho=1), Releases[float])
+assert_type(dp.mean(0, 1, epsilon=1, confidence=0.9), Releases[dp.Estimate])
+assert_type(dp.gaussian(rho=1), UnsaidNoise)
+assert_type(dp.gaussian(scale=1), UnsaidNoise)
+assert_type(dp.laplace(dp.epsilon(1)), PureNoise)
+assert_type(dp.cdf(0, 1, dp.rho(1)), Releases[dp.releases.CumulativeDistribution])
+assert_type(dp.private_quantile(0.5, dp.rho(1), bounds=(0, 1)), Unsaid)
 assert_type(
-    dp.estimators.plan_mean(5, rho=1, variances="pairs", group=4),
-    dp.Mechanism[Tables, Zcdp, Floats],
+    dp.estimators.plan_mean(5, rho=1, variances="pairs", group=4), ConcentratedReleases[Floats]
 )
-assert_type(
-    dp.estimators.plan_plus_mean(5, rho=Fraction(1, 3), p=1), dp.Mechanism[Tables, Zcdp, Floats]
-)
-assert_type(dp.estimators.iome_mean(5, rho=1), dp.Mechanism[Tables, Zcdp, Floats])
-assert_type(dp.estimators.binary_mean(rho=1), dp.Mechanism[Tables, Zcdp, Floats])
-assert_type(dp.multivariate_mean(bound=5, rho=1, p=1), dp.Mechanism[Tables, Any])
-assert_type(dp.multivariate_mean(5, epsilon=1), dp.Mechanism[Tables, Any])
-assert_type(dp.estimators.l2_mechanism_mean(5, epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence])
-assert_type(dp.estimators.gaussian_mean(5, rho=1), Released)
-assert_type(dp.mean(0, 1, dp.rho(1), confidence=0.95), dp.Mechanism[Tables, Zcdp, dp.Estimate])
+assert_type(dp.estimators.plan_plus_mean(5, rho=Fraction(1, 3), p=1), ConcentratedReleases[Floats])
+assert_type(dp.estimators.iome_mean(5, rho=1), ConcentratedReleases[Floats])
+assert_type(dp.estimators.binary_mean(rho=1), ConcentratedReleases[Floats])
+assert_type(dp.multivariate_mean(bound=5, rho=1, p=1), Unsaid)
+assert_type(dp.multivariate_mean(5, epsilon=1), Unsaid)
+assert_type(dp.estimators.l2_mechanism_mean(5, epsilon=1), Pure)
+assert_type(dp.estimators.gaussian_mean(5, rho=1), Concentrated)
+assert_type(dp.mean(0, 1, dp.rho(1), confidence=0.95), ConcentratedReleases[dp.Estimate])
 with dp.session([0.5], budget=dp.rho(1)) as ask:
     assert_type(ask, dp.releases.Session[Zcdp])
     assert_type(ask(dp.mean(0, 1, dp.rho(0.1))), dp.releases.Release[float])
@@ -199,28 +191,22 @@ assert_type(dp.mu(1), dp.measures.PrivacyBudget[Mu])
 assert_type(dp.epsilon(1), dp.measures.PrivacyBudget[dp.MaxDivergence])
 assert_type(dp.epsilon(1, delta=1e-6), dp.measures.PrivacyBudget[dp.ApproximateDivergence])
 dp.measures.PrivacyBudget(dp.MaxDivergence(), Fraction(1)).words()
-assert_type(dp.mean(0, 1, dp.epsilon(1)), dp.Mechanism[Tables, dp.MaxDivergence, float])
+assert_type(dp.mean(0, 1, dp.epsilon(1)), PureReleases[float])
 assert_type(
     dp.mean(0, 1, dp.epsilon(1, delta=1e-6)), dp.Mechanism[Tables, dp.ApproximateDivergence, float]
 )
-assert_type(dp.mean(budget=dp.rho(1)), dp.Mechanism[Tables, Zcdp, float])
-assert_type(
-    dp.mean(budget=dp.epsilon(1), confidence=0.9),
-    dp.Mechanism[Tables, dp.MaxDivergence, dp.Estimate],
-)
+assert_type(dp.mean(budget=dp.rho(1)), ConcentratedReleases[float])
+assert_type(dp.mean(budget=dp.epsilon(1), confidence=0.9), PureReleases[dp.Estimate])
 assert_type(
     dp.mean(budget=dp.epsilon(1, delta=1e-6)), dp.Mechanism[Tables, dp.ApproximateDivergence, float]
 )
-assert_type(dp.estimators.unbounded_mean(rho=1), dp.Mechanism[Tables, Any, float | dp.Estimate])
-assert_type(dp.private_bounds(0.99, rho=1), dp.Mechanism[Tables, Any, tuple[Any, Any]])
-assert_type(
-    dp.transformations.magnitude_counts(-2, 5, bits=1), dp.Stage[Tables, dp.Space[dp.Vectors]]
-)
+assert_type(dp.estimators.unbounded_mean(rho=1), Releases[float | dp.Estimate])
+assert_type(dp.private_bounds(0.99, rho=1), Releases[tuple[Any, Any]])
+assert_type(dp.transformations.magnitude_counts(-2, 5, bits=1), SumStage)
 estimate: dp.Estimate = dp.mean(0, 1, dp.rho(1), confidence=0.95)([0.5])
-assert_type(dp.covariance(0, [1, 2], dp.rho(1)), dp.Mechanism[Tables, Zcdp, Floats])
+assert_type(dp.covariance(0, [1, 2], dp.rho(1)), ConcentratedReleases[Floats])
 assert_type(
-    dp.covariance(0, 1, dp.epsilon(1), confidence=0.95),
-    dp.Mechanism[Tables, dp.MaxDivergence, dp.releases.Covariance],
+    dp.covariance(0, 1, dp.epsilon(1), confidence=0.95), PureReleases[dp.releases.Covariance]
 )
 assert_type(
     dp.covariance(0, 1, dp.epsilon(1, delta=1e-6)),
@@ -228,16 +214,14 @@ assert_type(
 )
 matrix = dp.releases.Covariance(np.eye(2), np.eye(2), (np.eye(2), np.eye(2)), 0.9, None, 3)
 assert_type(matrix.correlation(), Floats)
-assert_type(dp.variance(0, 1, dp.rho(1)), dp.Mechanism[Tables, Zcdp, float])
+assert_type(dp.variance(0, 1, dp.rho(1)), ConcentratedReleases[float])
 assert_type(
     dp.variance(0, 1, dp.epsilon(1, delta=1e-6), confidence=0.95),
     dp.Mechanism[Tables, dp.ApproximateDivergence, dp.Estimate],
 )
+assert_type(dp.standard_deviation(0, 1, dp.epsilon(1)), PureReleases[float])
 assert_type(
-    dp.standard_deviation(0, 1, dp.epsilon(1)), dp.Mechanism[Tables, dp.MaxDivergence, float]
-)
-assert_type(
-    dp.standard_deviation(0, 1, dp.rho(1), confidence=0.9), dp.Mechanism[Tables, Zcdp, dp.Estimate]
+    dp.standard_deviation(0, 1, dp.rho(1), confidence=0.9), ConcentratedReleases[dp.Estimate]
 )
 assert_type(estimate.interval, tuple[float, float])
 dp.estimators.plug_in_mean(0, 1, rho=1, guess=0.5)
@@ -249,67 +233,54 @@ dp.estimators.known_size_mean(0, 1, rho=1, confidence=0.9)
 dp.estimators.weighted_mean(0, 1, most=1, rho=1)
 dp.estimators.simplex_vector_mean(1, rho=1, confidence=0.9, sampling=True)
 dp.estimators.laplace_mean(1, epsilon=1, confidence=0.9)
-assert_type(
-    dp.estimators.joint_mean(0, 1, epsilon=1),
-    dp.Mechanism[Tables, dp.MaxDivergence, float | dp.Estimate],
-)
-assert_type(dp.clamp(0, 1) >> dp.square(), dp.Stage[Tables, Tables])
-assert_type(dp.transformations.weighted_pairs(0, 1, most=1), dp.Stage[Tables, Tables])
+assert_type(dp.estimators.joint_mean(0, 1, epsilon=1), PureReleases[float | dp.Estimate])
+assert_type(dp.clamp(0, 1) >> dp.square(), RowStage)
+assert_type(dp.transformations.weighted_pairs(0, 1, most=1), RowStage)
 assert_type(dp.expected_error(dp.mean(0, 1, dp.rho(1)), n=10, guess=0), float)
 assert_type(
     dp.budget_for(lambda rho: dp.mean(0, 1, dp.rho(rho)), error=0.1, n=1000, guess=0), float
 )
-assert_type(dp.estimators.laplace_mean(5, epsilon=1), dp.Mechanism[Tables, dp.MaxDivergence])
-assert_type(dp.centered_sum(dp.rho(1)), dp.Mechanism[Tables, Zcdp, Floats])
+assert_type(dp.estimators.laplace_mean(5, epsilon=1), Pure)
+assert_type(dp.centered_sum(dp.rho(1)), ConcentratedReleases[Floats])
 assert_type(
     dp.centered_sum(dp.rho(1), confidence=0.9),
-    dp.Mechanism[Tables, Zcdp, dp.Estimate | dp.releases.Estimates],
+    ConcentratedReleases[dp.Estimate | dp.releases.Estimates],
 )
 assert_type(
     dp.centered_sum(dp.epsilon(1, delta=1e-6), with_count=True),
     dp.Mechanism[Tables, dp.ApproximateDivergence, tuple[Floats, float]],
 )
-assert_type(dp.centered_sum(dp.epsilon(1)), dp.Mechanism[Tables, dp.MaxDivergence, Floats])
-assert_type(dp.estimators.elliptical_mean([0, 1], 5, rho=1), dp.Mechanism[Tables, Zcdp, Floats])
+assert_type(dp.centered_sum(dp.epsilon(1)), PureReleases[Floats])
+assert_type(dp.estimators.elliptical_mean([0, 1], 5, rho=1), ConcentratedReleases[Floats])
 assert_type(
-    dp.estimators.scaled_mean(np.ones(3), rho=1, searched=True), dp.Mechanism[Tables, Zcdp, Floats]
+    dp.estimators.scaled_mean(np.ones(3), rho=1, searched=True), ConcentratedReleases[Floats]
 )
+assert_type(dp.estimators.normal_variance(5, rho=1, by="direct"), ConcentratedReleases[Floats])
+assert_type(dp.estimators.quantile_by_search(0.5, 0, 1, rho=1), Concentrated)
 assert_type(
-    dp.estimators.normal_variance(5, rho=1, by="direct"), dp.Mechanism[Tables, Zcdp, Floats]
+    dp.combinators.on_random_pairs(dp.private_quantile(0.5, bounds=(0, 1), epsilon=1)), Unsaid
 )
-assert_type(dp.estimators.quantile_by_search(0.5, 0, 1, rho=1), Released)
-assert_type(
-    dp.combinators.on_random_pairs(dp.private_quantile(0.5, bounds=(0, 1), epsilon=1)),
-    dp.Mechanism[Tables, Any],
-)
-assert_type(dp.transformations.random_rotation() >> dp.norm(), dp.Stage[Tables, Tables])
+assert_type(dp.transformations.random_rotation() >> dp.norm(), RowStage)
 dp.transformations.Rotation(columns=3, seed=0).back(np.ones(4))
 
 # Histograms.
 Counted = dp.releases.Histogram
-assert_type(
-    dp.histogram("age", edges=range(0, 101, 10), epsilon=1),
-    dp.Mechanism[Tables, Any, Counted],
-)
+assert_type(dp.histogram("age", edges=range(0, 101, 10), epsilon=1), Releases[Counted])
 assert_type(
     dp.histogram(["sex", "age"], categories=["f", "m"], edges=[0, 40, 80], epsilon=1),
-    dp.Mechanism[Tables, Any, Counted],
+    Releases[Counted],
 )
-assert_type(dp.one_hot([["f", "m"]], edges=[[0, 40], range(0, 100, 10)]), dp.Stage[Tables, Tables])
-assert_type(dp.histogram(categories=[1, None], rho=1), dp.Mechanism[Tables, Any, Counted])
-assert_type(
-    dp.histogram(["sex", "age"], epsilon=1, delta=1e-6, confidence=0.9),
-    dp.Mechanism[Tables, Any, Counted],
-)
+assert_type(dp.one_hot([["f", "m"]], edges=[[0, 40], range(0, 100, 10)]), RowStage)
+assert_type(dp.histogram(categories=[1, None], rho=1), Releases[Counted])
+assert_type(dp.histogram(["sex", "age"], epsilon=1, delta=1e-6, confidence=0.9), Releases[Counted])
 assert_type(dp.histogram(categories=[1, 2], epsilon=1)([1, 2])[1], dp.Estimate)
 assert_type(dp.measurements.thresholded_counts(epsilon=1, delta=1e-6)(["a"]), dict[Hashable, int])
 
 # Tables and groups.
-assert_type(dp.select("age") >> dp.clamp(0, 1) >> dp.sum(), dp.Stage[Tables, Totals])
-assert_type(dp.one_hot(["f", "m", None], other=True), dp.Stage[Tables, Tables])
-assert_type(dp.one_hot([["f", "m"], range(1, 17)]) >> dp.sum(), dp.Stage[Tables, Totals])
-assert_type(dp.bins(range(0, 101, 10)), dp.Stage[Tables, Tables])
-Named = dp.Space[dp.Tables]
+assert_type(dp.select("age") >> dp.clamp(0, 1) >> dp.sum(), SumStage)
+assert_type(dp.one_hot(["f", "m", None], other=True), RowStage)
+assert_type(dp.one_hot([["f", "m"], range(1, 17)]) >> dp.sum(), SumStage)
+assert_type(dp.bins(range(0, 101, 10)), RowStage)
 assert_type(dp.keep("age", between=(18, 65.5)), dp.Stage[Named, Named])
 counted_rows = (
     dp.records(columns=["age"]) >> dp.keep("age", among=["a", 1]) >> dp.select("age") >> dp.count()
@@ -318,7 +289,7 @@ by_sex = dp.by("sex", ["f", "m"], dp.select("age") >> dp.mean(0, 1, dp.epsilon(1
 assert_type(by_sex, dp.Mechanism[Named, dp.MaxDivergence, dp.releases.ByGroup[float]])
 assert_type(by_sex({"sex": ["f"], "age": [1]})["f"], float)
 a_tenth = dp.sample(0.1, dp.select("age") >> dp.mean(0, 1, dp.epsilon(1)))
-assert_type(a_tenth, dp.Mechanism[Tables, dp.MaxDivergence, float])
+assert_type(a_tenth, PureReleases[float])
 assert_type(
     dp.records() >> dp.sample(Fraction(1, 3), dp.mean(0, 1, dp.epsilon(1))),
     dp.Measurement[Tables, dp.MaxDivergence, float],
@@ -354,21 +325,15 @@ assert_type(dp.Scalars(0), dp.Scalars)
 assert_type(dp.Space(dp.Rows(), dp.SymmetricDistance(), unit=Fraction(1)), Tables)
 assert_type(dp.records(), Tables)
 assert_type(dp.records(3, 100, dp.ChangeOneDistance()), Tables)
-assert_type(
-    dp.records(columns=["age", "visits"], metric=dp.SymmetricDistance()), dp.Space[dp.Tables]
-)
-assert_type(dp.table(), dp.Space[dp.Tables])
+assert_type(dp.records(columns=["age", "visits"], metric=dp.SymmetricDistance()), Named)
+assert_type(dp.table(), Named)
 assert_type(dp.metrics.SymmetricIdDistance("id"), dp.metrics.SymmetricIdDistance)
-assert_type(dp.table(person="id"), dp.Space[dp.Tables])
-assert_type(dp.records(columns=["id", "age"], person="id"), dp.Space[dp.Tables])
-assert_type(
-    dp.bound_contributions(3, groups=("city", 2), person="id"),
-    dp.Stage[dp.Space[dp.Tables], dp.Space[dp.Tables]],
-)
+assert_type(dp.table(person="id"), Named)
+assert_type(dp.records(columns=["id", "age"], person="id"), Named)
+assert_type(dp.bound_contributions(3, groups=("city", 2), person="id"), dp.Stage[Named, Named])
 people = dp.table(person="id") >> dp.bound_contributions(3) >> dp.select("age")
 assert_type(
-    people >> dp.mean(0, 100, dp.epsilon(1)),
-    dp.Measurement[dp.Space[dp.Tables], dp.MaxDivergence, float],
+    people >> dp.mean(0, 100, dp.epsilon(1)), dp.Measurement[Named, dp.MaxDivergence, float]
 )
 assert_type(dp.vector(3), Totals)
 assert_type(dp.vector(3, dp.metrics.L1Distance(), unit=0.5), Totals)
@@ -378,25 +343,25 @@ any_space: dp.Space[Any] = dp.records()
 aggregate: Aggregates = dp.vector(3)
 
 # Stages.
-assert_type(dp.clamp(0, 1), dp.Stage[Tables, Tables])
-assert_type(dp.clamp([0, 0.5], (Fraction(1), Decimal(2))), dp.Stage[Tables, Tables])
-assert_type(dp.clamp(np.zeros(2), np.ones(2)), dp.Stage[Tables, Tables])
-assert_type(dp.clip_to_norm(2, p=1), dp.Stage[Tables, Tables])
-assert_type(dp.center(np.array([0.5, 1.5])), dp.Stage[Tables, Tables])
-assert_type(dp.scale([1, 0.1]), dp.Stage[Tables, Tables])
-assert_type(dp.impute(0), dp.Stage[Tables, Tables])
-assert_type(dp.drop_nan(), dp.Stage[Tables, Tables])
-assert_type(dp.select("age"), dp.Stage[Tables, Tables])
-assert_type(dp.select([0, 2]), dp.Stage[Tables, Tables])
-assert_type(dp.select(["age", "visits"]), dp.Stage[Tables, Tables])
-assert_type(dp.resize(10, fill=0.5), dp.Stage[Tables, Tables])
-assert_type(dp.simplex_augment(), dp.Stage[Tables, Tables])
-assert_type(dp.sum(), dp.Stage[Tables, Totals])
+assert_type(dp.clamp(0, 1), RowStage)
+assert_type(dp.clamp([0, 0.5], (Fraction(1), Decimal(2))), RowStage)
+assert_type(dp.clamp(np.zeros(2), np.ones(2)), RowStage)
+assert_type(dp.clip_to_norm(2, p=1), RowStage)
+assert_type(dp.center(np.array([0.5, 1.5])), RowStage)
+assert_type(dp.scale([1, 0.1]), RowStage)
+assert_type(dp.impute(0), RowStage)
+assert_type(dp.drop_nan(), RowStage)
+assert_type(dp.select("age"), RowStage)
+assert_type(dp.select([0, 2]), RowStage)
+assert_type(dp.select(["age", "visits"]), RowStage)
+assert_type(dp.resize(10, fill=0.5), RowStage)
+assert_type(dp.simplex_augment(), RowStage)
+assert_type(dp.sum(), SumStage)
 assert_type(dp.count(), dp.Stage[Tables, Counts])
 
 # Mechanisms.
-assert_type(dp.laplace(scale=1), dp.Mechanism[Aggregates, dp.MaxDivergence])
-assert_type(dp.laplace(epsilon=Fraction(1, 2)), dp.Mechanism[Aggregates, dp.MaxDivergence])
+assert_type(dp.laplace(scale=1), PureNoise)
+assert_type(dp.laplace(epsilon=Fraction(1, 2)), PureNoise)
 Interval = dp.Estimate | dp.releases.Estimates
 assert_type(
     dp.laplace(scale=1, confidence=0.9), dp.Mechanism[Aggregates, dp.MaxDivergence, Interval]
@@ -412,43 +377,34 @@ assert_type(dp.laplace(epsilon=1).accuracy(0.95, jointly=True), Any)
 several = dp.releases.Estimates([1.0, 2.0], [0.1, 0.1], [(0, 2), (1, 3)], [(0, 2), (1, 3)], 0.9)
 assert_type(several[0], dp.Estimate)
 assert_type(several.joint_intervals, Floats)
-assert_type(dp.measurements.l2_mechanism(scale=1), dp.Mechanism[Aggregates, dp.MaxDivergence])
-assert_type(
-    dp.measurements.l2_mechanism(epsilon=1, confidence=0.9),
-    dp.Mechanism[Aggregates, dp.MaxDivergence],
-)
+assert_type(dp.measurements.l2_mechanism(scale=1), PureNoise)
+assert_type(dp.measurements.l2_mechanism(epsilon=1, confidence=0.9), PureNoise)
 assert_type(
     dp.measurements.l2_mechanism(epsilon=0.5) >> dp.to_zcdp(), dp.Mechanism[Aggregates, Zcdp]
 )
-assert_type(dp.measurements.sum_and_count(epsilon=0.5), dp.Mechanism[Tables, dp.MaxDivergence])
+assert_type(dp.measurements.sum_and_count(epsilon=0.5), Pure)
 assert_type(
     dp.clamp(0, 1)
     >> dp.measurements.sum_and_count(epsilon=1, stretch=Fraction(1, 3))
     >> dp.to_zcdp(),
-    dp.Mechanism[Tables, Zcdp],
+    Concentrated,
 )
-assert_type(dp.gaussian(scale=Decimal("0.1")), dp.Mechanism[Aggregates, Any])
+assert_type(dp.gaussian(scale=Decimal("0.1")), UnsaidNoise)
 assert_type(dp.gaussian(dp.rho(0.5)), dp.Mechanism[Aggregates, Zcdp])
 assert_type(
     dp.gaussian(dp.epsilon(1, delta=1e-6)), dp.Mechanism[Aggregates, dp.ApproximateDivergence]
 )
 
 # Joined recipes.
-assert_type(dp.clamp(0, 1) >> dp.center(0.5), dp.Stage[Tables, Tables])
-assert_type(dp.clamp(0, 1) >> dp.sum(), dp.Stage[Tables, Totals])
+assert_type(dp.clamp(0, 1) >> dp.center(0.5), RowStage)
+assert_type(dp.clamp(0, 1) >> dp.sum(), SumStage)
 assert_type(dp.clamp(0, 1) >> dp.count(), dp.Stage[Tables, Counts])
-assert_type(
-    dp.drop_nan() >> dp.clamp(0, 1) >> dp.simplex_augment() >> dp.sum(), dp.Stage[Tables, Totals]
-)
-summed: dp.Mechanism[dp.Space[dp.Rows], dp.ZeroConcentratedDivergence] = (
-    dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(dp.rho(1))
-)
-counted: dp.Mechanism[dp.Space[dp.Rows], dp.MaxDivergence] = dp.count() >> dp.laplace(epsilon=1)
-approximate: dp.Mechanism[dp.Space[dp.Rows], dp.ApproximateDivergence] = (
-    dp.clip_to_norm(1) >> dp.sum() >> dp.gaussian(dp.epsilon(1, delta=1e-6))
-)
-assert_type(dp.clamp(0, 1) >> (dp.sum() >> dp.gaussian(dp.rho(1))), dp.Mechanism[Tables, Zcdp])
-assert_type(dp.clamp(0, 1) >> counted, dp.Mechanism[Tables, dp.MaxDivergence])
+assert_type(dp.drop_nan() >> dp.clamp(0, 1) >> dp.simplex_augment() >> dp.sum(), SumStage)
+summed: Concentrated = dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(dp.rho(1))
+counted: Pure = dp.count() >> dp.laplace(epsilon=1)
+approximate: Approximate = dp.clip_to_norm(1) >> dp.sum() >> dp.gaussian(dp.epsilon(1, delta=1e-6))
+assert_type(dp.clamp(0, 1) >> (dp.sum() >> dp.gaussian(dp.rho(1))), Concentrated)
+assert_type(dp.clamp(0, 1) >> counted, Pure)
 of_one_vector: dp.Mechanism[Totals, Zcdp] = dp.gaussian(dp.rho(1))
 of_one_number: dp.Mechanism[Counts, Zcdp] = dp.gaussian(dp.rho(1))
 
@@ -473,9 +429,9 @@ assert_type(dp.records(2) >> dp.clamp(0, 1), dp.Transformation[Tables, Tables])
 assert_type(dp.records() >> dp.clamp(0, 1) >> dp.sum(), dp.Transformation[Tables, Totals])
 assert_type(dp.records() >> (dp.clamp(0, 1) >> dp.sum()), dp.Transformation[Tables, Totals])
 assert_type(dp.records() >> dp.count(), dp.Transformation[Tables, Counts])
-assert_type(dp.records() >> summed, dp.Measurement[Tables, Zcdp])
+assert_type(dp.records() >> summed, BoundConcentrated)
 assert_type(dp.records() >> dp.count() >> dp.gaussian(scale=2), dp.Measurement[Tables, Any])
-released: dp.Measurement[dp.Space[dp.Rows], dp.MaxDivergence] = (
+released: BoundPure = (
     dp.records(size=3, metric=dp.ChangeOneDistance())
     >> dp.clamp(0, 1)
     >> dp.sum()
@@ -483,8 +439,8 @@ released: dp.Measurement[dp.Space[dp.Rows], dp.MaxDivergence] = (
 )
 assert_type(dp.clamp(0, 1).bind(dp.records()), dp.Transformation[Tables, Tables])
 assert_type(dp.clamp(0, 1).bind(dp.records()) >> dp.sum(), dp.Transformation[Tables, Totals])
-assert_type(dp.clamp(0, 1).bind(dp.records()) >> summed, dp.Measurement[Tables, Zcdp])
-assert_type(summed.bind(dp.records()), dp.Measurement[Tables, Zcdp])
+assert_type(dp.clamp(0, 1).bind(dp.records()) >> summed, BoundConcentrated)
+assert_type(summed.bind(dp.records()), BoundConcentrated)
 bare: dp.Measurement[Totals, dp.MaxDivergence] = dp.vector(
     2, dp.metrics.L1Distance()
 ) >> dp.laplace(scale=1)
@@ -496,24 +452,19 @@ assert_type(released.input_space, Tables)
 assert_type(released.output_measure, dp.MaxDivergence)
 
 # Conversions.
-assert_type(counted >> dp.to_zcdp(), dp.Mechanism[Tables, Zcdp])
-assert_type(counted >> dp.to_approximate(1e-6), dp.Mechanism[Tables, dp.ApproximateDivergence])
-assert_type(summed >> dp.to_approximate(1e-6), dp.Mechanism[Tables, dp.ApproximateDivergence])
-assert_type(
-    counted >> dp.to_zcdp() >> dp.to_approximate(Fraction(1, 10**6)),
-    dp.Mechanism[Tables, dp.ApproximateDivergence],
-)
+assert_type(counted >> dp.to_zcdp(), Concentrated)
+assert_type(counted >> dp.to_approximate(1e-6), Approximate)
+assert_type(summed >> dp.to_approximate(1e-6), Approximate)
+assert_type(counted >> dp.to_zcdp() >> dp.to_approximate(Fraction(1, 10**6)), Approximate)
 assert_type(dp.laplace(epsilon=1) >> dp.to_zcdp(), dp.Mechanism[Aggregates, Zcdp])
-assert_type(dp.records() >> counted >> dp.to_zcdp(), dp.Measurement[Tables, Zcdp])
-assert_type(released >> dp.to_approximate(1e-6), dp.Measurement[Tables, dp.ApproximateDivergence])
-assert_type(counted.to_zcdp(), dp.Mechanism[Tables, Zcdp])
-assert_type(counted.to_approximate(1e-6), dp.Mechanism[Tables, dp.ApproximateDivergence])
-assert_type(summed.to_approximate(1e-6), dp.Mechanism[Tables, dp.ApproximateDivergence])
-assert_type(released.to_zcdp(), dp.Measurement[Tables, Zcdp])
-assert_type(released.to_approximate(1e-6), dp.Measurement[Tables, dp.ApproximateDivergence])
-assert_type(
-    released.to_zcdp().to_approximate(1e-6), dp.Measurement[Tables, dp.ApproximateDivergence]
-)
+assert_type(dp.records() >> counted >> dp.to_zcdp(), BoundConcentrated)
+assert_type(released >> dp.to_approximate(1e-6), BoundApproximate)
+assert_type(counted.to_zcdp(), Concentrated)
+assert_type(counted.to_approximate(1e-6), Approximate)
+assert_type(summed.to_approximate(1e-6), Approximate)
+assert_type(released.to_zcdp(), BoundConcentrated)
+assert_type(released.to_approximate(1e-6), BoundApproximate)
+assert_type(released.to_zcdp().to_approximate(1e-6), BoundApproximate)
 
 
 # Post-processing keeps the measure.
@@ -531,28 +482,28 @@ class Shop:
         return release
 
 
-assert_type(counted >> float, dp.Mechanism[Tables, dp.MaxDivergence, float])
-assert_type(counted >> int >> abs >> round, dp.Mechanism[Tables, dp.MaxDivergence, int])
-assert_type(counted >> half, dp.Mechanism[Tables, dp.MaxDivergence, float])
-assert_type(counted >> (lambda release: release + 1), dp.Mechanism[Tables, dp.MaxDivergence])
-assert_type(counted >> times(2), dp.Mechanism[Tables, dp.MaxDivergence])
-assert_type(counted >> Shop().opened, dp.Mechanism[Tables, dp.MaxDivergence])
-assert_type(summed >> np.sqrt, dp.Mechanism[Tables, Zcdp])
-assert_type(summed >> np.sum >> float, dp.Mechanism[Tables, Zcdp, float])
-assert_type(summed >> itemgetter(0), dp.Mechanism[Tables, Zcdp])
-assert_type(summed >> partial(np.round, decimals=2), dp.Mechanism[Tables, Zcdp])
+assert_type(counted >> float, PureReleases[float])
+assert_type(counted >> int >> abs >> round, PureReleases[int])
+assert_type(counted >> half, PureReleases[float])
+assert_type(counted >> (lambda release: release + 1), Pure)
+assert_type(counted >> times(2), Pure)
+assert_type(counted >> Shop().opened, Pure)
+assert_type(summed >> np.sqrt, Concentrated)
+assert_type(summed >> np.sum >> float, ConcentratedReleases[float])
+assert_type(summed >> itemgetter(0), Concentrated)
+assert_type(summed >> partial(np.round, decimals=2), Concentrated)
 assert_type(
     dp.clamp(0, 9)
     >> dp.simplex_augment()
     >> dp.sum()
     >> dp.gaussian(dp.rho(1))
     >> dp.simplex_ratio(0, 9),
-    dp.Mechanism[Tables, Zcdp, float],
+    ConcentratedReleases[float],
 )
-assert_type(counted >> float >> dp.to_zcdp() >> float, dp.Mechanism[Tables, Zcdp, float])
+assert_type(counted >> float >> dp.to_zcdp() >> float, ConcentratedReleases[float])
 assert_type(released >> float, dp.Measurement[Tables, dp.MaxDivergence, float])
-assert_type(released >> (lambda release: release), dp.Measurement[Tables, dp.MaxDivergence])
-assert_type(released >> np.sqrt >> times(2), dp.Measurement[Tables, dp.MaxDivergence])
+assert_type(released >> (lambda release: release), BoundPure)
+assert_type(released >> np.sqrt >> times(2), BoundPure)
 assert_type(
     (dp.records() >> dp.clamp(0, 9) >> dp.simplex_augment() >> dp.sum() >> dp.laplace(scale=9))
     >> dp.simplex_ratio(0, 9),
@@ -564,40 +515,28 @@ assert_type(
 )
 assert_type(
     dp.compose(summed, dp.count() >> dp.gaussian(dp.rho(1))) >> dp.count_ratio(0, 1, middle=0.5),
-    dp.Mechanism[Tables, Zcdp, float],
+    ConcentratedReleases[float],
 )
 
 # Combinators.
-assert_type(dp.compose(counted, counted), dp.Mechanism[Tables, dp.MaxDivergence])
+assert_type(dp.compose(counted, counted), Pure)
 assert_type(
     dp.compose(summed, counted >> dp.to_zcdp(), dp.count() >> dp.gaussian(dp.rho(1)) >> float),
-    dp.Mechanism[Tables, Zcdp],
+    Concentrated,
 )
-assert_type(
-    dp.compose(rows=counted, again=counted),
-    dp.Mechanism[Tables, dp.MaxDivergence, dp.releases.ByName],
-)
-assert_type(dp.compose([counted, counted]), dp.Mechanism[Tables, dp.MaxDivergence])
+assert_type(dp.compose(rows=counted, again=counted), PureReleases[dp.releases.ByName])
+assert_type(dp.compose([counted, counted]), Pure)
 assert_type(dp.releases.ByName({"rows": 3}), dp.releases.ByName)
-assert_type(
-    dp.compose(approximate, summed.to_approximate(1e-6)),
-    dp.Mechanism[Tables, dp.ApproximateDivergence],
-)
-assert_type(dp.compose(dp.compose(counted), counted), dp.Mechanism[Tables, dp.MaxDivergence])
-assert_type(
-    dp.clamp(0, 1) >> dp.compose(dp.sum() >> dp.laplace(epsilon=1), counted),
-    dp.Mechanism[Tables, dp.MaxDivergence],
-)
+assert_type(dp.compose(approximate, summed.to_approximate(1e-6)), Approximate)
+assert_type(dp.compose(dp.compose(counted), counted), Pure)
+assert_type(dp.clamp(0, 1) >> dp.compose(dp.sum() >> dp.laplace(epsilon=1), counted), Pure)
 assert_type(
     dp.clamp(0, 1) >> dp.sum() >> dp.compose(dp.gaussian(dp.rho(1)), dp.gaussian(dp.rho(2))),
-    dp.Mechanism[Tables, Zcdp],
+    Concentrated,
 )
-assert_type(dp.records() >> dp.compose(counted), dp.Measurement[Tables, dp.MaxDivergence])
-assert_type(dp.compose(counted, counted) >> itemgetter(0), dp.Mechanism[Tables, dp.MaxDivergence])
-assert_type(
-    dp.calibrate(lambda scale: dp.count() >> dp.laplace(scale=scale), d_out=0.5),
-    dp.Mechanism[Tables, dp.MaxDivergence],
-)
+assert_type(dp.records() >> dp.compose(counted), BoundPure)
+assert_type(dp.compose(counted, counted) >> itemgetter(0), Pure)
+assert_type(dp.calibrate(lambda scale: dp.count() >> dp.laplace(scale=scale), d_out=0.5), Pure)
 assert_type(
     dp.calibrate(lambda scale: dp.records() >> dp.count() >> dp.gaussian(scale=scale), 0.5, 2),
     dp.Measurement[Tables, Any],
@@ -608,7 +547,7 @@ assert_type(
         d_out=1,
         bounds=(1, 100),
     ),
-    dp.Measurement[Tables, dp.MaxDivergence],
+    BoundPure,
 )
 
 
@@ -633,16 +572,14 @@ def noiseless(space: Aggregates, epsilon: float) -> dp.Measurement[Aggregates, d
     return dp.Measurement(space, dp.MaxDivergence(), lambda value, entropy: 0, lambda _: loss)
 
 
-assert_type(halve(), dp.Stage[Tables, Tables])
-assert_type(halve(factor=0.25), dp.Stage[Tables, Tables])
-assert_type(dp.clamp(0, 1) >> halve() >> dp.sum(), dp.Stage[Tables, Totals])
+assert_type(halve(), RowStage)
+assert_type(halve(factor=0.25), RowStage)
+assert_type(dp.clamp(0, 1) >> halve() >> dp.sum(), SumStage)
 assert_type(dp.records() >> halve(), dp.Transformation[Tables, Tables])
-assert_type(first_rows() >> dp.laplace(scale=1), dp.Mechanism[Tables, dp.MaxDivergence])
-assert_type(noiseless(1), dp.Mechanism[Aggregates, dp.MaxDivergence])
-assert_type(
-    dp.count() >> noiseless(epsilon=1) >> float, dp.Mechanism[Tables, dp.MaxDivergence, float]
-)
-assert_type(dp.compose(counted, dp.count() >> noiseless(1)), dp.Mechanism[Tables, dp.MaxDivergence])
+assert_type(first_rows() >> dp.laplace(scale=1), Pure)
+assert_type(noiseless(1), PureNoise)
+assert_type(dp.count() >> noiseless(epsilon=1) >> float, PureReleases[float])
+assert_type(dp.compose(counted, dp.count() >> noiseless(1)), Pure)
 
 
 # Data, files, falsifiers, errors.
@@ -667,8 +604,8 @@ def of_parquet() -> dp.Blocks:
 assert_type(
     dp.csv_column(BytesIO(b"Ann,41\n"), 2, header=False, text="missing").columns, int | None
 )
-again: dp.Mechanism[Tables, Zcdp] = dp.from_json(summed.to_json())
-with_own_step: dp.Stage[Tables, Tables] = dp.from_json(halve().to_json(), extra=[halve])
+again: Concentrated = dp.from_json(summed.to_json())
+with_own_step: RowStage = dp.from_json(halve().to_json(), extra=[halve])
 dp.assert_lawful(dp.MaxDivergence(), [0, 0.5, 1])
 dp.assert_stable(dp.clamp(0, 1) >> dp.sum(), trials=2)
 dp.assert_stable(halve(), dp.records(2), trials=2)
@@ -686,10 +623,7 @@ assert_type(dp.audit(released, [0.0] * 3, [0.0] * 3, 0, 200, 1e-30).claim, float
 
 
 def refusals() -> Mapping[str, Exception]:
-    values: list[ValueError] = [
-        dp.ParameterError("a"),
-        dp.DataError("b"),
-    ]
+    values: list[ValueError] = [dp.ParameterError("a"), dp.DataError("b")]
     types: list[TypeError] = [dp.SpaceError("d")]
     ours: list[dp.OpenDPLiteError] = [dp.SpaceError("c"), dp.DataError("e")]
     return {str(each): each for each in (*values, *types, *ours)}
@@ -712,7 +646,7 @@ def turned(space: Totals) -> dp.Transformation[Totals, Totals]:
 
 
 assert_type(turned(), dp.Stage[Totals, Totals])
-assert_type(dp.clamp(0, 1) >> dp.sum() >> turned(), dp.Stage[Tables, Totals])
+assert_type(dp.clamp(0, 1) >> dp.sum() >> turned(), SumStage)
 
 
 @dp.mechanism
@@ -731,9 +665,9 @@ def quiet(space: Tables) -> dp.Measurement[Tables, dp.MaxDivergence, float]:
     )
 
 
-assert_type(dp.count() >> geometric(2), dp.Mechanism[Tables, dp.MaxDivergence])
+assert_type(dp.count() >> geometric(2), Pure)
 assert_type(quiet()([1.0]), float)
-assert_type(quiet() >> (lambda release: str(release)), dp.Mechanism[Tables, dp.MaxDivergence, str])
+assert_type(quiet() >> (lambda release: str(release)), PureReleases[str])
 assert_type((dp.clamp(0, 1) >> quiet()).bind(dp.records())([1.0]), float)
 assert_type(dp.mean(0, 1, dp.epsilon(1))([0.5]), float)
 assert_type(dp.mean(0, 1, dp.epsilon(1), confidence=0.95)([0.5]), dp.Estimate)
