@@ -19,7 +19,7 @@ from compare import Clock, Row, at_most, child, compare, power
 
 import opendp_lite as dp
 from opendp_lite.engines.files import csv as csv_file
-from opendp_lite.engines.files.csv_rows import NumpyRows
+from opendp_lite.engines.files.csv_plain import NumpyRows
 
 ROWS = 20_000_000
 FILES = 8

@@ -18,8 +18,7 @@ import opendp_lite as dp
 from opendp_lite.engines.data.blocks import FileColumn
 from opendp_lite.engines.data.source import BLOCK_ENTRIES
 from opendp_lite.engines.files import csv as csv_file
-from opendp_lite.engines.files import csv_arrow
-from opendp_lite.engines.files import csv_rows as csv_numpy
+from opendp_lite.engines.files import csv_arrow, csv_plain, csv_rows
 from opendp_lite.engines.files.csv import csv_column
 from opendp_lite.engines.files.csv_rows import LONGEST_CELL, MISSING
 
@@ -389,10 +388,10 @@ def test_a_refusal_comes_after_the_whole_file(fault, header):
 
 def test_an_open_quote_is_refused_after_the_whole_file(monkeypatch):
     """As many cells are read, though the quote swallows those after it."""
-    cells, numbers = [], csv_file._Table._cells
+    cells, numbers = [], csv_rows.Table.cells
     monkeypatch.setattr(
-        csv_file._Table,
-        "_cells",
+        csv_rows.Table,
+        "cells",
         lambda table, place, found: cells.extend(found) or numbers(table, place, found),
     )
     for place in (0, 5, 99_999):
@@ -458,7 +457,7 @@ def test_a_path_can_be_gone_through_again(tmp_path):
     assert (dp.clamp(0, 10) >> dp.sum())(column).tolist() == [6.0]
 
 
-@pytest.mark.parametrize("reader", [csv_arrow.ArrowRows, csv_numpy.NumpyRows])
+@pytest.mark.parametrize("reader", [csv_arrow.ArrowRows, csv_plain.NumpyRows])
 @pytest.mark.parametrize("packed", [bytes, gzip.compress])
 @pytest.mark.parametrize("row", ["3,4", "3"])
 @pytest.mark.parametrize("several", [False, True])

@@ -17,10 +17,9 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.engines.files import csv as csv_file
-from opendp_lite.engines.files import csv_arrow
-from opendp_lite.engines.files import csv_rows as csv_numpy
+from opendp_lite.engines.files import csv_arrow, csv_plain, csv_rows
 from opendp_lite.engines.files.csv_arrow import ArrowRows, _floats, _Watched
-from opendp_lite.engines.files.csv_rows import NumpyRows, PlainRows, plain_numbers
+from opendp_lite.engines.files.csv_plain import NumpyRows, PlainRows, plain_numbers
 
 CELLS = [
     *("1", "-2.5", "+3", " 4 ", "1e3", "1E-400", "1e400", "inf", "-Infinity", ".5", "5."),
@@ -144,7 +143,7 @@ def test_plain_files_are_read_to_their_end(
     def unused(*given: object) -> None:
         raise AssertionError("our own reader read rows")
 
-    monkeypatch.setattr(csv_file._Table, "blocks", unused)
+    monkeypatch.setattr(csv_rows.Table, "blocks", unused)
     path = tmp_path / "x.csv"
     path.write_bytes(b'x,w\r\n1,"a, ""b"""\r\n\r\n,NA\r\n"2","c\nd"')
     found = by(reader, path)
@@ -166,7 +165,7 @@ def test_files_without_a_header(tmp_path: Path, reader: type[PlainRows]) -> None
 def test_numpy_reads_alike_however_a_stream_is_cut(
     tmp_path: Path, monkeypatch: Any, size: int
 ) -> None:
-    monkeypatch.setattr(csv_numpy, "_BLOCK_BYTES", size)
+    monkeypatch.setattr(csv_plain, "_BLOCK_BYTES", size)
     rows = [b"x,w", b'1.5,"a, ""b"""', b'"-2",', b"", b'NA,"c\r\nd"', b'+.5e1,"\xc3\xa9"']
     for end in (b"\n", b"\r\n", b"\r"):
         for table in (end.join(rows), end.join([*rows, b"3"]), end.join([*rows, b'4,"']), end):

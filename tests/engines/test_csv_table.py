@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.engines.files import csv as csv_file
+from opendp_lite.engines.files import csv_rows
 from opendp_lite.engines.files.csv_rows import MISSING, TextCells, category_in
 
 SECRET = "hunter2"
@@ -89,8 +89,8 @@ def test_columns_by_their_number():
 
 
 def test_text_among_numbers_is_refused_after_the_whole_file_was_read(monkeypatch):
-    monkeypatch.setattr(csv_file, "_BLOCK_ROWS", 2)
-    monkeypatch.setattr(csv_file, "_HELD_ROWS", 1)
+    monkeypatch.setattr(csv_rows, "_BLOCK_ROWS", 2)
+    monkeypatch.setattr(csv_rows, "_HELD_ROWS", 1)
     for place in (0, 1, 5):
         cells = ["1"] * 6
         cells[place] = SECRET
@@ -141,7 +141,7 @@ def test_other_refusals():
 
 
 def test_pipelines(tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_file, "_BLOCK_ROWS", 3)
+    monkeypatch.setattr(csv_rows, "_BLOCK_ROWS", 3)
     path = tmp_path / "x.csv"
     path.write_text("id,sex,age\n" + "".join(f"{i},{'fm'[i % 2]},{i}\n" for i in range(100)))
     table = dp.csv_table(path, KINDS)

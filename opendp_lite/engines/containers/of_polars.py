@@ -3,45 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import attrs
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from opendp_lite.base.errors import DataError
 from opendp_lite.engines.columns import ColumnBlocks, StoredPart
 from opendp_lite.engines.data.arrays import array_rows, no_numbers
 from opendp_lite.engines.data.blocks import Blocks
 from opendp_lite.engines.data.open_data import open_rows
-from opendp_lite.engines.data.source import InMemory
+from opendp_lite.engines.data.source import ColumnRows, Source
 from opendp_lite.engines.data.table import NamedColumns, RowPlaces, take
 from opendp_lite.engines.data.values import DateValues, TypedValues, Values, open_values
 
 _TEXT = (pl.String, pl.Binary, pl.Categorical, pl.Enum)
 
 
-@attrs.frozen(eq=False, repr=False)
-class _SeriesRows(InMemory):
-    """A column, in one chunk or several, cast a slice at a time; null is NaN."""
-
-    column: pl.Series
-
-    @property
-    def size(self) -> int:
-        return len(self.column)
-
-    def between(self, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
-        piece = self.column.slice(start, stop - start).cast(pl.Float64, strict=False)
-        return piece.to_numpy().reshape(-1, 1)
+def _numbers(piece: pl.Series, odd: set[str]) -> np.ndarray:
+    """A column, in one chunk or several; null is NaN."""
+    return piece.cast(pl.Float64, strict=False).to_numpy()
 
 
 @open_rows.register
-def _of_series(data: pl.Series) -> Any:
+def _of_series(data: pl.Series) -> Source:
     kind = data.dtype
     if kind.is_numeric() or kind in (pl.Boolean, pl.Null):
-        return _SeriesRows(data)
+        return ColumnRows(data, _numbers)
     if kind == pl.Object:
         return array_rows(data.to_numpy())
     if kind in _TEXT:
@@ -56,30 +44,21 @@ def _of_frame(data: pl.DataFrame) -> NamedColumns:
     return NamedColumns(data.columns, data.to_series, len(data))
 
 
-@attrs.frozen(eq=False, repr=False)
-class _SeriesValues(TypedValues):
-    """A column, in one chunk or several."""
-
-    def between(self, start: int, stop: int) -> NDArray[Any]:
-        piece = self.column.slice(start, stop - start)
-        if self.column.dtype.is_float():
-            found: NDArray[Any] = piece.to_numpy()
-            return found
-        return np.fromiter(piece, object, stop - start)
+def _objects(piece: pl.Series) -> np.ndarray:
+    return np.fromiter(piece, object, len(piece))
 
 
 @open_values.register
 def _values_of_series(column: pl.Series) -> Values:
     kind = column.dtype
     if kind in (pl.String, pl.Categorical, pl.Enum):
-        return _SeriesValues(column.cast(pl.String), True)
+        return TypedValues(column.cast(pl.String), True, _objects)
     if kind.is_numeric() or kind == pl.Boolean:
-        return _SeriesValues(column, False)
-    if kind in (pl.Object, pl.Null):
-        return _SeriesValues(column, None)
+        return TypedValues(column, False, pl.Series.to_numpy if kind.is_float() else _objects)
     if kind == pl.Date or (isinstance(kind, pl.Datetime) and kind.time_zone is None):
         return DateValues(column, kind == pl.Date, pl.Series.to_numpy)
-    return _SeriesValues(column, None, f"type {kind}")
+    barred = "" if kind in (pl.Object, pl.Null) else f"type {kind}"
+    return TypedValues(column, None, _objects, barred)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -92,10 +71,10 @@ class _Query(StoredPart):
     def names(self) -> tuple[str, ...]:
         return tuple(self.frame.collect_schema())
 
-    def empty(self) -> Any:
+    def empty(self) -> pl.DataFrame:
         return self.frame.collect_schema().to_frame()
 
-    def batches(self, names: Sequence[str], rows: int) -> Iterator[Any]:
+    def batches(self, names: Sequence[str], rows: int) -> Iterator[pl.DataFrame]:
         picked = self.frame.select(names or self.names[:1])
         yield from picked.collect_batches(chunk_size=rows)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 from weakref import WeakSet
@@ -9,13 +10,13 @@ from weakref import WeakSet
 import attrs
 import numpy as np
 import pyarrow as arrow  # type: ignore[import-untyped]
-from numpy.typing import NDArray
 
 from opendp_lite.base.errors import DataError
 from opendp_lite.engines.data.arrays import no_numbers
 from opendp_lite.engines.data.blocks import GONE_THROUGH, Blocks
+from opendp_lite.engines.data.fold import Floats
 from opendp_lite.engines.data.open_data import open_rows
-from opendp_lite.engines.data.source import InMemory, Source
+from opendp_lite.engines.data.source import ColumnRows, Source
 from opendp_lite.engines.data.table import NamedColumns, RowPlaces, take
 from opendp_lite.engines.data.values import DateValues, TypedValues, Values, open_values
 
@@ -27,32 +28,42 @@ _COPIED: Final = {
     arrow.binary_view(): arrow.large_binary(),
 }
 # The readers that were gone through, or begun.
-_BEGUN: Final[WeakSet[Any]] = WeakSet()
+_BEGUN: Final[WeakSet[arrow.RecordBatchReader]] = WeakSet()
 
 
-@attrs.frozen(eq=False, repr=False)
-class _ColumnRows(InMemory):
-    """A column, in one chunk or several, cast a slice at a time; null is NaN."""
-
-    column: Any
-
-    @property
-    def size(self) -> int:
-        return len(self.column)
-
-    def between(self, start: int, stop: int, odd: set[str]) -> NDArray[Any]:
-        piece = self.column.slice(start, stop - start)
-        if arrow.types.is_dictionary(piece.type):
-            piece = piece.cast(piece.type.value_type)
-        if arrow.types.is_decimal(piece.type):
-            return _nearest(piece).reshape(-1, 1)
-        if piece.type != arrow.float64():
-            piece = piece.cast(arrow.float64(), safe=False)
-        found: NDArray[Any] = piece.to_numpy(zero_copy_only=False)
-        return found.reshape(-1, 1)
+def value_type(kind: arrow.DataType) -> arrow.DataType:
+    """The type of the values, of a column that lists its different ones too."""
+    return kind.value_type if arrow.types.is_dictionary(kind) else kind
 
 
-def _nearest(decimals: Any) -> NDArray[Any]:
+def is_text(kind: arrow.DataType) -> bool:
+    """Whether the values of a type are text."""
+    kind, types = value_type(kind), arrow.types
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def _is_number(kind: arrow.DataType) -> bool:
+    types = arrow.types
+    tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
+    return any(test(kind) for test in tests)
+
+
+def _list_none(piece: arrow.ChunkedArray) -> arrow.ChunkedArray:
+    """The same column with each value in its row."""
+    return piece.cast(value_type(piece.type)) if arrow.types.is_dictionary(piece.type) else piece
+
+
+def _numbers(piece: arrow.ChunkedArray, odd: set[str]) -> np.ndarray:
+    """A column, in one chunk or several; null is NaN."""
+    piece = _list_none(piece)
+    if arrow.types.is_decimal(piece.type):
+        return _nearest(piece)
+    if piece.type != arrow.float64():
+        piece = piece.cast(arrow.float64(), safe=False)
+    return np.asarray(piece.to_numpy(zero_copy_only=False))
+
+
+def _nearest(decimals: arrow.ChunkedArray) -> np.ndarray:
     """The float next to each decimal; Arrow's own cast is off by a last place in one of seven.
 
     A whole number and a power of ten that are both exact as floats have a quotient that is rounded
@@ -61,96 +72,83 @@ def _nearest(decimals: Any) -> NDArray[Any]:
     kind = decimals.type
     digits, scale = kind.precision, kind.scale
     if digits > _EXACT_DIGITS or not 0 <= scale <= _EXACT_SCALE:
-        found: NDArray[Any] = (
-            decimals.cast(arrow.string()).cast(arrow.float64()).to_numpy(zero_copy_only=False)
-        )
-        return found
+        numbers = decimals.cast(arrow.string()).cast(arrow.float64())
+        return np.asarray(numbers.to_numpy(zero_copy_only=False))
     decimals = decimals.cast(arrow.decimal128(digits, scale))
     if isinstance(decimals, arrow.ChunkedArray):
         decimals = decimals.combine_chunks()
     whole = arrow.Array.from_buffers(
         arrow.decimal128(digits, 0), len(decimals), decimals.buffers(), offset=decimals.offset
     )
-    steps: NDArray[np.float64] = whole.cast(arrow.float64()).to_numpy(zero_copy_only=False)
-    nearest: NDArray[Any] = steps / 10.0**scale
-    return nearest
+    steps: Floats = whole.cast(arrow.float64()).to_numpy(zero_copy_only=False)
+    power: float = 10.0**scale
+    return steps / power
 
 
-@open_rows.register(arrow.Array)
-@open_rows.register(arrow.ChunkedArray)
-def _of_column(data: Any) -> Source:
+@open_rows.register
+def _of_column(data: arrow.Array | arrow.ChunkedArray) -> Source:
     require_numeric(data.type)
-    return _ColumnRows(data)
+    return ColumnRows(data, _numbers)
 
 
-@open_rows.register(arrow.Table)
-@open_rows.register(arrow.RecordBatch)
-def _of_table(data: Any) -> NamedColumns:
+@open_rows.register
+def _of_table(data: arrow.Table | arrow.RecordBatch) -> NamedColumns:
     return NamedColumns(data.schema.names, data.column, data.num_rows)
 
 
-@attrs.frozen(eq=False, repr=False)
-class _ColumnValues(TypedValues):
-    """A column, in one chunk or several."""
-
-    def between(self, start: int, stop: int) -> NDArray[Any]:
-        piece = self.column.slice(start, stop - start)
-        if arrow.types.is_dictionary(piece.type):
-            piece = piece.cast(piece.type.value_type)
-        whole = piece.null_count == 0 and not arrow.types.is_decimal(piece.type)
-        if not self.text and (whole or arrow.types.is_floating(piece.type)):
-            found: NDArray[Any] = piece.to_numpy(zero_copy_only=False)
-            return found
-        return np.fromiter(list_values(piece), object, stop - start)
+def _objects(piece: arrow.ChunkedArray) -> np.ndarray:
+    return np.fromiter(list_values(_list_none(piece)), object, len(piece))
 
 
-def list_values(piece: Any) -> list[Any]:
+def _numbers_or_objects(piece: arrow.ChunkedArray) -> np.ndarray:
+    """An array of numbers, where what is missing is none of them or NaN."""
+    piece = _list_none(piece)
+    whole = piece.null_count == 0 and not arrow.types.is_decimal(piece.type)
+    if whole or arrow.types.is_floating(piece.type):
+        return np.asarray(piece.to_numpy(zero_copy_only=False))
+    return _objects(piece)
+
+
+def list_values(piece: arrow.ChunkedArray) -> Sequence[Any]:
     """The values as Python has them; text with bytes that are no UTF-8 is no reason to refuse."""
     try:
-        found: list[Any] = piece.to_pylist()
+        found: Sequence[Any] = piece.to_pylist()
         return found
     except UnicodeDecodeError:
         raw = piece.cast(arrow.large_binary()).to_pylist()
         return [None if each is None else each.decode("utf-8", "replace") for each in raw]
 
 
-@open_values.register(arrow.Array)
-@open_values.register(arrow.ChunkedArray)
-def _values_of_column(column: Any) -> Values:
-    types, kind = arrow.types, column.type
-    if types.is_dictionary(kind):
-        kind = kind.value_type
-    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
-        return _ColumnValues(column, True)
+@open_values.register
+def _values_of_column(column: arrow.Array | arrow.ChunkedArray) -> Values:
+    types, kind = arrow.types, value_type(column.type)
+    if is_text(kind):
+        return TypedValues(column, True, _objects)
     if types.is_date(kind) or (types.is_timestamp(kind) and kind.tz is None):
-        return DateValues(column, types.is_date(kind), partial(_dates, kind))
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind):
-        return _ColumnValues(column, False)
-    if types.is_decimal(kind):
-        return _ColumnValues(column, False)
-    if types.is_null(kind):
-        return _ColumnValues(column, None)
-    return _ColumnValues(column, None, f"type {kind}")
+        return DateValues(column, types.is_date(kind), _dates)
+    if _is_number(kind):
+        return TypedValues(column, False, _numbers_or_objects)
+    barred = "" if types.is_null(kind) else f"type {kind}"
+    return TypedValues(column, None, _numbers_or_objects, barred)
 
 
-def _dates(kind: Any, piece: Any) -> NDArray[np.datetime64]:
+def _dates(piece: arrow.ChunkedArray) -> np.ndarray:
     """A date is a date however its type counts it."""
-    if arrow.types.is_dictionary(piece.type):
-        piece = piece.cast(kind)
-    found: NDArray[Any] = piece.to_numpy(zero_copy_only=False)
-    return found.astype("M8[D]") if arrow.types.is_date(kind) else found
+    piece = _list_none(piece)
+    found = np.asarray(piece.to_numpy(zero_copy_only=False))
+    return found.astype("M8[D]") if arrow.types.is_date(piece.type) else found
 
 
-@open_rows.register(arrow.RecordBatchReader)
-def _of_reader(data: Any) -> Blocks:
+@open_rows.register
+def _of_reader(data: arrow.RecordBatchReader) -> Blocks:
     """A reader can be gone through once: the second time is refused, in this pipeline or another.
 
     A reader that is used up would give no rows, and a release of those would look like any other.
     """
-    return Blocks(partial(_begun, data), columns=len(data.schema.names))
+    return Blocks(partial(_begin, data), columns=len(data.schema.names))
 
 
-def _begun(reader: Any) -> Any:
+def _begin(reader: arrow.RecordBatchReader) -> arrow.RecordBatchReader:
     if reader in _BEGUN:
         raise DataError(GONE_THROUGH)
     _BEGUN.add(reader)
@@ -161,7 +159,7 @@ def _begun(reader: Any) -> Any:
 class Stream:
     """A container that exports a new Arrow stream whenever it is asked."""
 
-    container: Any
+    container: object
 
 
 @open_rows.register
@@ -171,18 +169,10 @@ def _of_stream(data: Stream) -> Blocks:
     return Blocks(stream, columns=None)
 
 
-def require_numeric(kind: Any) -> None:
+def require_numeric(kind: arrow.DataType) -> None:
     """Raises ``DataError`` for a type of which no value is a number."""
-    types = arrow.types
-    if types.is_dictionary(kind):
-        kind = kind.value_type
-    if (
-        types.is_integer(kind)
-        or types.is_floating(kind)
-        or types.is_decimal(kind)
-        or types.is_boolean(kind)
-        or types.is_null(kind)
-    ):
+    types, kind = arrow.types, value_type(kind)
+    if _is_number(kind) or types.is_null(kind):
         return
     name = str(kind).partition("<")[0].partition("[")[0]
     if "string" in name or "utf8" in name or "binary" in name:
@@ -192,9 +182,10 @@ def require_numeric(kind: Any) -> None:
     raise DataError(no_numbers(f"values of type {name}"))
 
 
-@take.register(arrow.Array)
-@take.register(arrow.ChunkedArray)
-def _rows_of_column(container: Any, places: RowPlaces) -> Any:
-    copied = _COPIED.get(container.type)
-    whole = container if copied is None else container.cast(copied)
+@take.register
+def _rows_of_column(
+    container: arrow.Array | arrow.ChunkedArray, places: RowPlaces
+) -> arrow.Array | arrow.ChunkedArray:
+    kind = _COPIED.get(container.type)
+    whole = container if kind is None else container.cast(kind)
     return whole.take(arrow.array(places))

@@ -18,7 +18,7 @@ from opendp_lite.engines.data.arrays import ArrayRows
 from opendp_lite.engines.data.categories import Categories
 from opendp_lite.engines.data.fold import Floats, Numeric
 from opendp_lite.engines.data.open_data import opened_table, register_libraries
-from opendp_lite.engines.data.source import InMemory, Source
+from opendp_lite.engines.data.source import Cuttable, InMemory, Source
 from opendp_lite.engines.data.table import ColumnReading, NamedColumns, TableRows
 
 
@@ -120,12 +120,19 @@ class ArrayValues(Values):
 
 @attrs.frozen(eq=False, repr=False)
 class TypedValues(Values):
-    """A column of a library's own type."""
+    """A column of a library's own type.
 
-    column: Any
+    Attributes:
+        column: As its library has it.
+        text: Whether it is text; None if that is open.
+        array: Makes an array of a slice of it.
+        kind: The name of a type whose values are no categories.
+    """
+
+    column: Cuttable
     text: bool | None
+    array: Callable[[Any], np.ndarray]
     kind: str = ""
-    """The name of a type whose values are no categories."""
 
     @property
     def barred(self) -> str:
@@ -139,6 +146,9 @@ class TypedValues(Values):
     def is_text(self) -> bool | None:
         return self.text
 
+    def between(self, start: int, stop: int) -> np.ndarray:
+        return self.array(self.column[start:stop])
+
 
 @attrs.frozen(eq=False, repr=False)
 class DateValues(Values):
@@ -150,7 +160,7 @@ class DateValues(Values):
         array: Makes numpy's dates of a part of it.
     """
 
-    column: Any
+    column: Cuttable
     days: bool
     array: Callable[[Any], NDArray[np.datetime64]]
 

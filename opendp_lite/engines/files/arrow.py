@@ -16,16 +16,16 @@ from pyarrow.parquet import filters_to_expression  # type: ignore[import-untyped
 
 from opendp_lite.base.errors import DataError, ParameterError
 from opendp_lite.engines.columns import ColumnBlocks
-from opendp_lite.engines.containers.of_pyarrow import list_values, require_numeric
+from opendp_lite.engines.containers.of_pyarrow import (
+    is_text,
+    list_values,
+    require_numeric,
+    value_type,
+)
 from opendp_lite.engines.containers.of_pyarrow_dataset import ArrowPart, parts_of
 from opendp_lite.engines.data.blocks import Blocks, FileError, pick_column
-from opendp_lite.engines.files.csv_rows import (
-    MISSING,
-    TextCells,
-    category_in,
-    files_named,
-    require_no_address,
-)
+from opendp_lite.engines.files.csv_rows import MISSING, TextCells, category_in
+from opendp_lite.engines.files.file_names import files_named, require_no_address
 
 Paths = str | Path | Sequence[str | Path]
 
@@ -82,9 +82,7 @@ def _fits(keep: Any, schema: Any) -> bool:
 
 def _is_ordered(kind: Any) -> bool:
     """Whether the values of a type have an order, as all but NaN have."""
-    types = arrow.types
-    if types.is_dictionary(kind):
-        kind = kind.value_type
+    types, kind = arrow.types, value_type(kind)
     other = types.is_floating(kind) or types.is_nested(kind)
     return not (other or isinstance(kind, arrow.BaseExtensionType))
 
@@ -166,7 +164,7 @@ def _as_asked(kinds: Mapping[str, Any], table: Any) -> dict[str, Any]:
     for name, wanted in kinds.items():
         if name in found and wanted is str:
             found[name] = _text_of(name, found[name])
-        elif name in found and _is_text(found[name].type):
+        elif name in found and is_text(found[name].type):
             raise DataError(
                 f"column {name!r} is stored as text, not as numbers; choose a column of numbers, "
                 "or write the file anew with numbers in it"
@@ -175,7 +173,7 @@ def _as_asked(kinds: Mapping[str, Any], table: Any) -> dict[str, Any]:
 
 
 def _text_of(name: str, column: Any) -> TextCells:
-    if not (_is_text(column.type) or arrow.types.is_date(column.type)):
+    if not (is_text(column.type) or arrow.types.is_date(column.type)):
         try:
             require_numeric(column.type)
         except DataError:
@@ -185,10 +183,3 @@ def _text_of(name: str, column: Any) -> TextCells:
     cells = list_values(column.cast(arrow.string()))
     texts = (None if cell is None else category_in(cell, MISSING) for cell in cells)
     return TextCells.of(texts, len(cells))
-
-
-def _is_text(kind: Any) -> bool:
-    types = arrow.types
-    if types.is_dictionary(kind):
-        kind = kind.value_type
-    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import numpy as np
@@ -19,7 +19,8 @@ from pyarrow import compute, csv
 
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.engines.data.source import QUIET
-from opendp_lite.engines.files.csv_rows import OfTexts, PlainCells, PlainRows
+from opendp_lite.engines.files.csv_plain import OfTexts, PlainCells, PlainRows
+from opendp_lite.engines.files.csv_rows import Unpacked
 
 _FLOAT_BYTES: Final = 8
 _QUOTE: Final = ord('"')
@@ -38,7 +39,7 @@ class _Watched:
             is one of two within it.
     """
 
-    stream: Any
+    stream: Unpacked
     between: bytes
     plain: bool = True
     closed: bool = False
@@ -68,12 +69,12 @@ class _Watched:
 
     def _take(self, size: int) -> bytes:
         try:
-            found: bytes = self.stream.read(size)
+            return self.stream.read(size)
         except (OSError, EOFError, zlib.error):
-            self.plain, found = False, b""
-        return found
+            self.plain = False
+            return b""
 
-    def odd_row(self, row: Any) -> str:
+    def odd_row(self, row: csv.InvalidRow) -> str:
         """Takes a row of another width."""
         self.plain = False
         return "skip"
@@ -110,7 +111,7 @@ class ArrowRows(PlainRows):
             watched.plain = False
         self.whole = watched.plain
 
-    def _batches(self, watched: _Watched) -> Iterator[Any]:
+    def _batches(self, watched: _Watched) -> Iterator[arrow.RecordBatch]:
         """What Arrow reads; it prints a byte of an odd row that is no UTF-8, if you let it."""
         with QUIET:
             reader = self._reader(watched)
@@ -121,7 +122,7 @@ class ArrowRows(PlainRows):
                 return
             yield batch
 
-    def _reader(self, watched: _Watched) -> Any:
+    def _reader(self, watched: _Watched) -> csv.CSVStreamingReader:
         names = [str(place) for place in range(self.width)]
         picked = list(dict.fromkeys(map(str, self.places)))
         return csv.open_csv(
@@ -145,7 +146,7 @@ class ArrowRows(PlainRows):
 class _ArrowCells(PlainCells):
     """An Arrow array of bytes, null where a cell is missing."""
 
-    cells: Any
+    cells: arrow.Array
 
     def __len__(self) -> int:
         return len(self.cells)
@@ -164,7 +165,7 @@ class _ArrowCells(PlainCells):
         return [(cell or b"").decode("utf-8", "replace") for cell in self.cells.to_pylist()]
 
 
-def _floats(column: Any) -> Floats:
+def _floats(column: arrow.Array) -> Floats:
     """The numbers of an Arrow array, NaN for null. Its own ``to_numpy`` would import pandas."""
     if not len(column):
         return np.empty(0)

@@ -1,310 +1,40 @@
-"""The plain rows at the start of a CSV stream, which a quick reader cuts into cells."""
+"""The rows of a CSV stream, and the cells of some columns in them as numbers or text."""
 
 from __future__ import annotations
 
 import gzip
 import io
-import os
 import re
 import zlib
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from _csv import Reader
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import Enum
-from glob import has_magic
+from functools import cached_property
 from importlib.util import find_spec, module_from_spec
-from itertools import repeat
-from math import inf, isfinite, nan
-from pathlib import Path
-from typing import Any, BinaryIO, Final, cast
+from itertools import count, islice, repeat
+from math import nan
+from operator import itemgetter
+from types import ModuleType
+from typing import BinaryIO, Final, Literal, cast
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.base.errors import Argument, DataError
+from opendp_lite.base.errors import Argument, DataError, ParameterError
 from opendp_lite.engines.data.blocks import FileError
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.engines.data.open_data import open_rows
 from opendp_lite.engines.data.source import Source
 from opendp_lite.engines.data.table import RowPlaces, take
 from opendp_lite.engines.data.values import ArrayValues, Values, open_values
-
-OfTexts = Callable[[Sequence[str]], Floats]
-"""The numbers that stand in some texts, whatever else stands there."""
-
-
-class PlainCells(ABC):
-    """The cells of a column in a block of rows."""
-
-    @abstractmethod
-    def __len__(self) -> int:
-        """How many there are."""
-
-    @abstractmethod
-    def numbers(self, of_texts: OfTexts) -> Floats:
-        """The number in each; ``of_texts`` reads those that are not written plainly."""
-
-    @abstractmethod
-    def texts(self) -> Sequence[str]:
-        """The text of each."""
-
-
-@attrs.define(eq=False, repr=False)
-class PlainRows(ABC):
-    """The rows of a stream from its start, as long as they are plain.
-
-    Plain rows are as wide as the first one, and each quote opens a cell, closes it, or is one of
-    two within it.
-
-    Attributes:
-        stream: Bytes, unpacked.
-        delimiter: The character between cells.
-        width: How many cells each row has.
-        places: The columns to read.
-        headed: Whether the first row is a header.
-        missing: Cells that count as missing.
-        whole: Whether all rows of the stream were plain, once they were gone through.
-    """
-
-    stream: Any
-    delimiter: str
-    width: int
-    places: Sequence[int]
-    headed: bool
-    missing: Collection[str]
-    whole: bool = True
-
-    @abstractmethod
-    def blocks(self) -> Iterator[Sequence[PlainCells]]:
-        """The cells of the columns, a block of rows at a time.
-
-        Once a row is not plain the rest is read and not given: the time that this takes does not
-        tell where the row stands.
-        """
-
-
-Bytes = NDArray[np.uint8]
-Places = NDArray[np.int64]
-
-_BLOCK_BYTES: Final = 2**18
-# Bytes. A longer row is not plain, since it is looked at anew with each block of bytes.
-_LONGEST_ROW: Final = 2**20
-_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
-_QUOTE: Final = ord('"')
-_OTHER_MARKS: Final = b'\r\n"'
-_MINUS, _PLUS, _POINT, _ZERO = b"-+.0"
-
-# Whole numbers of so many digits are floats, and so are powers of ten with so many zeros.
-_DIGITS: Final = 15
-# Whether ``np.longdouble`` holds all whole numbers up to 2^64.
-_HAS_LONG_FLOATS: Final = bool(np.longdouble(2.0**63) + 1 - 2.0**63 == 1)
-_MOST_DIGITS: Final = 19 if _HAS_LONG_FLOATS else _DIGITS
-_LONGEST: Final = _MOST_DIGITS + 1
-_POWERS: Final = np.array([float(10**power) for power in range(_LONGEST + 1)])
-
-
-@attrs.define(eq=False, repr=False)
-class NumpyRows(PlainRows):
-    """Rows that numpy cuts at delimiters and ends of lines, outside of quotes."""
-
-    def blocks(self) -> Iterator[Sequence[PlainCells]]:
-        above = int(self.headed)
-        marks = np.array([value for value in map(_number, self.missing) if isfinite(value)])
-        left, found = b"\n", self._read().removeprefix(_BYTE_ORDER_MARK)
-        while found:
-            text, found = left + found, self._read()
-            rows = _CutRows.of(text if found else text + b"\n", self.delimiter, self.width)
-            left = rows.left
-            self.whole &= rows.plain and len(left) < (_LONGEST_ROW if found else 2)
-            if not self.whole:
-                left = b"\n"
-            elif len(rows.starts) > above:
-                yield [rows.column(place, above, marks) for place in self.places]
-            above = max(0, above - len(rows.starts))
-
-    def _read(self) -> bytes:
-        try:
-            found: bytes = self.stream.read(_BLOCK_BYTES)
-        except (OSError, EOFError, zlib.error):
-            self.whole = False
-            return b""
-        return found
-
-
-@attrs.frozen(eq=False, repr=False)
-class _CutRows:
-    """The rows that end in some bytes.
-
-    Attributes:
-        data: The bytes, and after them as many as a plain number has at most.
-        quoted: Whether a quote is among them.
-        starts: Where the cells start, by row and column.
-        stops: Where they end.
-        left: The bytes after the last row, and before them the end of its line.
-        plain: Whether each row is as wide as it should be and each quote where it may be.
-    """
-
-    data: Bytes
-    quoted: bool
-    starts: Places
-    stops: Places
-    left: bytes
-    plain: bool
-
-    @classmethod
-    def of(cls, text: bytes, delimiter: str, width: int) -> _CutRows:
-        """The rows of bytes that begin with the end of a line."""
-        data = np.frombuffer(text + bytes(_LONGEST + 1), np.uint8)
-        separator = ord(delimiter)
-        quoted = _QUOTE in text
-        between = data == separator
-        for mark in _OTHER_MARKS:
-            if mark in text:
-                between |= data == mark
-        at = np.flatnonzero(between)
-        quotes = at[:0]
-        if quoted:
-            is_quote = data[at] == _QUOTE
-            quotes = at[is_quote]
-            at = at[~(is_quote | np.logical_xor.accumulate(is_quote))]
-        ends = data[at] != separator
-        last = int(np.flatnonzero(ends)[-1])
-        starts, stops, ends = at[:last] + 1, at[1 : last + 1], ends[: last + 1]
-        nothing = (starts == stops) & ends[:-1] & ends[1:]
-        ends = ends[1:]
-        if nothing.any():
-            starts, stops, ends = starts[~nothing], stops[~nothing], ends[~nothing]
-        count = len(ends) // width
-        found = ends[: count * width].reshape(count, width)
-        as_wide = len(ends) == count * width and found[:, -1].all() and not found[:, :-1].any()
-        starts, stops = (each[: count * width].reshape(count, width) for each in (starts, stops))
-        quotes = quotes[: np.searchsorted(quotes, at[last])]
-        allowed = np.isin(np.arange(256), [separator, *_OTHER_MARKS])
-        proper = allowed[data[quotes[::2] - 1]].all() and allowed[data[quotes[1::2] + 1]].all()
-        return cls(data, quoted, starts, stops, text[at[last] :], bool(as_wide and proper))
-
-    def column(self, place: int, above: int, marks: Floats) -> _NumpyCells:
-        """The cells of a column, without the first ``above`` rows."""
-        starts, stops = self.starts[above:, place], self.stops[above:, place]
-        if self.quoted:
-            quote = self.data[starts] == _QUOTE
-            starts, stops = starts + quote, stops - quote
-        return _NumpyCells(self.data, starts, stops, self.quoted, marks)
-
-
-@attrs.frozen(eq=False, repr=False)
-class _NumpyCells(PlainCells):
-    """Cells of a block, without the quotes around them.
-
-    Attributes:
-        data: As in ``_CutRows``.
-        starts: Where each cell starts.
-        stops: Where it ends.
-        quoted: Whether a quote is among the bytes.
-        marks: Numbers that may stand for a missing value.
-    """
-
-    data: Bytes
-    starts: Places
-    stops: Places
-    quoted: bool
-    marks: Floats
-
-    def __len__(self) -> int:
-        return len(self.starts)
-
-    def numbers(self, of_texts: OfTexts) -> Floats:
-        found, plain = plain_numbers(self.data, self.starts, self.stops)
-        if len(self.marks):
-            plain &= ~np.isin(found, self.marks)
-        empty = self.starts == self.stops
-        found[empty] = nan
-        left = np.flatnonzero(~(plain | empty))
-        if len(left):
-            others = attrs.evolve(self, starts=self.starts[left], stops=self.stops[left])
-            found[left] = of_texts(others.texts())
-        return found
-
-    def texts(self) -> Sequence[str]:
-        pairs = zip(self.starts.tolist(), self.stops.tolist(), strict=True)
-        whole = self.data.tobytes()
-        if whole.isascii():
-            text = whole.decode("ascii")
-            cells = [text[start:stop] for start, stop in pairs]
-        else:
-            cells = [whole[start:stop].decode("utf-8", "replace") for start, stop in pairs]
-        return [cell.replace('""', '"') for cell in cells] if self.quoted else cells
-
-
-def plain_numbers(data: Bytes, starts: Places, stops: Places) -> tuple[Floats, NDArray[np.bool_]]:
-    """The numbers in some cells, where they are digits with at most a sign and a point.
-
-    Args:
-        data: Bytes; after the last cell 21 more.
-        starts: Where each cell starts.
-        stops: Where it ends.
-
-    Returns:
-        For each cell the float next to its number, and whether it is known: that of nearly each
-        number of 1 to 19 digits, where the machine has long floats, or of 1 to 15 digits.
-
-    Proof:
-        The digits make a whole number below 2^64, and the number is its quotient by a power of
-        ten. With up to 15 digits both are floats. So there is one rounding, to the float next to
-        the quotient. ``_long_numbers`` has the proof for more digits.
-    """
-    first = data[starts]
-    minus = first == _MINUS
-    at = starts + (minus | (first == _PLUS))
-    lengths = stops - at
-    whole = np.zeros(len(starts), np.uint64)
-    digits, points, after = np.zeros((3, len(starts)), np.uint8)
-    for place in range(min(_LONGEST, int(lengths.max(initial=0)))):
-        byte = data[at]
-        at += 1
-        inside = lengths > place
-        value = byte - np.uint8(_ZERO)
-        digit = (value < 10) & inside
-        np.copyto(whole, whole * np.uint64(10) + value, where=digit)
-        digits += digit
-        after += digit & points
-        points += (byte == _POINT) & inside
-    known = (digits + points == lengths) & (points < 2) & (digits > 0) & (digits <= _MOST_DIGITS)
-    found = whole / _POWERS[after]
-    long = np.flatnonzero(known & (digits > _DIGITS))
-    if len(long):
-        found[long], known[long] = _long_numbers(whole[long], after[long])
-    np.negative(found, out=found, where=minus)
-    return found, known
-
-
-def _long_numbers(
-    whole: NDArray[np.uint64], after: NDArray[np.uint8]
-) -> tuple[Floats, NDArray[np.bool_]]:
-    """The floats next to whole numbers over powers of ten up to 10^19, and whether each is known.
-
-    Proof:
-        10^19 is below 2^64, so a quotient of long floats is rounded once. To round it again to a
-        float gives the float next to the number, unless the long float lies in the middle between
-        two floats: the number may then lie on either side of it. The middle is half of the
-        distance to the next float away, or a quarter of it below a power of two.
-    """
-    long = whole.astype(np.longdouble) / _POWERS.astype(np.longdouble)[after]
-    found = long.astype(np.float64)
-    away = np.abs(long - found) / np.spacing(found)
-    return found, (away != 0.5) & (away != 0.25)
-
-
-def _number(mark: str) -> float:
-    """The number that a mark is; infinite where it is none."""
-    try:
-        return float(mark)
-    except ValueError:
-        return inf
-
+from opendp_lite.numbers.exact import quote
 
 LONGEST_CELL: Final = 2**24
 """Characters in a cell. It bounds the memory that an unclosed quote takes."""
+
+Unpacked = io.BufferedReader | gzip.GzipFile
+"""The bytes of a stream, whether it was packed or not."""
 
 _GZIP = b"\x1f\x8b"
 _NOT_CSV: Final = {
@@ -355,12 +85,13 @@ class CsvRows:
     lines: io.TextIOWrapper
     delimiter: str
     faults: set[Fault] = attrs.field(factory=set, init=False)
-    _cut: Any = attrs.field(init=False)
+    _cut: Reader = attrs.field(init=False)
 
     @_cut.default
-    def _strictly(self) -> Any:
+    def _strictly(self) -> Reader:
         """Strict, since in a lenient reading an open quote swallows the rows after it."""
-        return _CUTTER.reader(self.lines, delimiter=self.delimiter, strict=True)
+        found: Reader = _CUTTER.reader(self.lines, delimiter=self.delimiter, strict=True)
+        return found
 
     @classmethod
     def of(cls, stream: BinaryIO, delimiter: str) -> CsvRows:
@@ -395,10 +126,9 @@ class CsvRows:
         """
         swallowed = self._cut.line_num - rows if Fault.NOT_CSV in self.faults else 0
         zeros = self.delimiter.join("0" * max(width, 1)) + "\n"
-        filled: Iterator[list[str]] = _CUTTER.reader(
-            repeat(zeros, max(swallowed, 0)), delimiter=self.delimiter
-        )
-        return filled
+        lines = repeat(zeros, max(swallowed, 0))
+        found: Reader = _CUTTER.reader(lines, delimiter=self.delimiter)
+        return found
 
     def refuse_faults(self, column: str) -> None:
         """Raises ``FileError`` for the first fault in the order of ``Fault``, if there is one."""
@@ -408,11 +138,12 @@ class CsvRows:
                 raise FileError(text, *(_MISSING if fault is Fault.TEXT else ()))
 
 
-def unpack(stream: BinaryIO) -> Any:
+def unpack(stream: BinaryIO) -> Unpacked:
     """The bytes of a stream, unpacked if its first ones say that it is packed."""
-    buffered = (
-        stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(cast(Any, stream))
-    )
+    if isinstance(stream, io.BufferedReader):
+        buffered: io.BufferedReader = stream
+    else:
+        buffered = io.BufferedReader(cast(io.RawIOBase, stream))
     start = buffered.peek(_LONGEST_MARK)
     for mark, what in _NOT_CSV.items():
         if start.startswith(mark):
@@ -420,7 +151,7 @@ def unpack(stream: BinaryIO) -> Any:
     return gzip.GzipFile(fileobj=buffered) if start.startswith(_GZIP) else buffered
 
 
-def _own_cutter() -> Any:
+def _own_cutter() -> ModuleType:
     """A copy of the standard library's parser for this module alone.
 
     ``csv.field_size_limit`` belongs to the whole process. The parser keeps the limit in its
@@ -436,7 +167,6 @@ def _own_cutter() -> Any:
 
 
 _CUTTER: Final = _own_cutter()
-
 
 MISSING: Final = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "."})
 """Cells that always mean a missing value."""
@@ -497,74 +227,237 @@ def _rows_of(column: TextCells) -> Source:
 
 
 @take.register
-def _take(container: TextCells, places: RowPlaces) -> Any:
+def _take(container: TextCells, places: RowPlaces) -> TextCells:
     return TextCells(container.cells[places])
 
 
-_HIDDEN: Final = (".", "_")
-# One slash, for ``Path`` leaves one of two; two letters, for one may be a drive.
-_ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+Text = Literal["refuse", "missing"]
+"""A cell that is neither a number nor a missing value: refuse the file, or count it as missing."""
+
+ColumnCells = Floats | TextCells
+"""The cells of a column: numbers, or text."""
+
+Name = str | int | None
+"""A column by its name or its number; None is the only one."""
+
+BY_NUMBER: Final = (Argument("header", False), ", ", Argument("column", 3))
 
 
-def files_named(source: str | Path) -> list[Path] | None:
-    """The files of a directory or a pattern in order; None where it is one file.
-
-    A directory that a pattern finds stands for its files. Files and directories whose names begin
-    with a point or an underscore are not data. None of the others is left out in silence.
-
-    Raises:
-        FileError: If there is none, or one cannot be there to be read.
-        OSError: If a directory cannot be listed.
-    """
-    path = Path(source)
-    require_no_address(source)
-    if path.is_dir():
-        found = _within(path, frozenset())
-    elif has_magic(str(source)) and not path.exists():
-        found = _data(_matching(path), frozenset())
-    else:
-        return None
-    files = sorted(set(found))
-    if not files:
-        where = "in " if path.is_dir() else ""
-        raise FileError(f"there is no file {where}{str(source)!r}")
-    return files
+def mark_number(mark: str) -> float:
+    """The number that a mark of a missing value is; NaN where it is none."""
+    try:
+        return float(mark)
+    except ValueError:
+        return nan
 
 
-def require_no_address(source: str | Path) -> None:
-    """Refuses what names no file of this machine. Of an address, which may hold a password, it
-    shows the first word alone.
-    """
-    found = _ADDRESS.match(str(source))
-    if found is not None and not Path(source).exists():
-        raise FileError(
-            f"the source begins with {found[0]!r}: it is an address and no file of this machine; "
-            "download it first and give its path, or hand dp.parquet a filesystem="
+def as_typed(column: Name) -> str:
+    """The name or number of a column as text; empty for the only column."""
+    return "" if column is None else str(column).strip()
+
+
+def _require_columns(wish: Wish, field: object, columns: Sequence[tuple[Name, type]]) -> None:
+    for column, kind in columns:
+        if kind not in (str, float):
+            got = kind.__name__ if isinstance(kind, type) else quote(kind)
+            raise ParameterError(
+                "csv_table: a column holds str (text) or float (numbers), whole numbers too; got "
+                f"{got}"
+            )
+        if column is None:
+            continue
+        if wish.header is False and (isinstance(column, str | bool) or column < 1):
+            raise ParameterError(
+                "without a header a column has a number that counts from 1 (",
+                *BY_NUMBER,
+                f"), got {column!r}",
+            )
+        if wish.header is not False and not isinstance(column, str):
+            raise ParameterError(
+                f"a column of a table with a header has a name, got {column!r}; for a column "
+                "number say that there is no header (",
+                Argument("header", False),
+                ")",
+            )
+    if len({as_typed(column) for column, _ in columns}) < len(columns):
+        raise ParameterError("a column is asked for twice; name each once")
+
+
+def _require_character(wish: Wish, field: object, delimiter: str) -> None:
+    if len(delimiter) != 1 or delimiter in '"\r\n':
+        raise ParameterError(
+            Argument("delimiter"), f" must be one character such as ',' or ';', got {delimiter!r}"
         )
 
 
-def _matching(pattern: Path) -> Iterator[Path]:
-    """What a pattern finds, behind no hidden directory that it does not name at its start."""
-    named = next(place for place, part in enumerate(pattern.parts) if has_magic(part))
-    for path in Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor))):
-        if not any(part.startswith(_HIDDEN) for part in path.parts[named:]):
-            yield path
+def _require_text(wish: Wish, field: object, text: Text) -> None:
+    if text not in ("refuse", "missing"):
+        raise ParameterError(f"text must be 'refuse' or 'missing', got {text!r}")
 
 
-def _data(paths: Iterable[Path], above: frozenset[str]) -> Iterator[Path]:
-    """The files among some paths, and those of the directories among them."""
-    for path in paths:
-        if path.name.startswith(_HIDDEN):
-            continue
-        if path.is_dir():
-            yield from _within(path, above)
-        elif path.is_file():
-            yield path
-        else:
-            raise FileError(f"{path}: it is a link to a file that is not there, or no file")
+def _missing(na: Collection[str]) -> frozenset[str]:
+    return MISSING | {mark.strip() for mark in na}
 
 
-def _within(folder: Path, above: frozenset[str]) -> Iterator[Path]:
-    """The files of a directory; what lies behind a link to a directory above was seen there."""
-    real = os.path.realpath(folder)
-    return iter(()) if real in above else _data(folder.iterdir(), above | {real})
+@attrs.frozen(repr=False)
+class Wish:
+    """The columns that you ask for and how their cells are to be read.
+
+    Attributes:
+        columns: Each column, and what it holds, ``str`` or ``float``.
+        header: As for ``csv_column``, and so the others.
+        missing: All marks of a missing cell.
+        alone: Whether the cells of the one column are a block, without its name.
+    """
+
+    columns: tuple[tuple[Name, type], ...] = attrs.field(validator=_require_columns)
+    header: bool | None
+    delimiter: str = attrs.field(validator=_require_character)
+    missing: frozenset[str] = attrs.field(converter=_missing)
+    text: Text = attrs.field(validator=_require_text)
+    alone: bool
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns as text."""
+        return tuple(as_typed(column) for column, _ in self.columns)
+
+    @property
+    def only(self) -> bool:
+        """Whether no column is named, since the file has one."""
+        return self.columns[0][0] is None
+
+    def label(self, place: int) -> str:
+        """A column in the words of the person who asks for it."""
+        column = self.columns[place][0]
+        if column is None:
+            return "the only column"
+        return f"column {column if isinstance(column, int) else as_typed(column)!r}"
+
+    def block(self, cells: Sequence[ColumnCells]) -> object:
+        """A block of the columns."""
+        return cells[0] if self.alone else dict(zip(self.names, cells, strict=True))
+
+    def number(self, cell: str) -> float:
+        """The number in a cell; raises ``ValueError`` for text."""
+        text = cell.strip()
+        if text in self.missing:
+            return nan
+        if "_" in text:
+            raise ValueError
+        number = float(text)
+        return number if number == number else nan
+
+    def bare_numbers(self, cells: Sequence[str]) -> Floats:
+        """The number in each, where all cells are numbers or missing; else raises ``ValueError``.
+
+        No space may stand around a number that may be a mark of a missing value.
+        """
+        texts = cells
+        if not self.missing.isdisjoint(cells):
+            texts = ["nan" if cell in self.missing else cell for cell in cells]
+        every = "".join(texts)
+        if "_" in every or (self._marks_numbers and every.split(None, 1) != [every]):
+            raise ValueError
+        found = np.fromiter(map(float, texts), np.float64, len(texts))
+        found[np.isnan(found)] = nan
+        return found
+
+    @cached_property
+    def _marks_numbers(self) -> bool:
+        """Whether a mark of a missing value is a number."""
+        return any(number == number for number in map(mark_number, self.missing))
+
+
+_BLOCK_ROWS = 65536
+# So few lists at once that Python's collector of garbage has no cause to run.
+_HELD_ROWS = 256
+
+
+@attrs.frozen(eq=False, repr=False)
+class Table:
+    """Rows that are still to come, and the places in them of the columns of a wish.
+
+    ``name`` is that of the first column, where it is public. ``headed`` says that a header stood
+    before them.
+    """
+
+    wish: Wish
+    source: CsvRows
+    rows: Iterator[list[str]]
+    places: tuple[int, ...]
+    width: int
+    name: str
+    headed: bool = True
+    _not_numbers: set[int] = attrs.field(factory=set, init=False)
+
+    def blocks(self, after: int = 0) -> Iterator[tuple[ColumnCells, ...]]:
+        """The blocks of the columns after some rows; a fault is refused after the last of them.
+
+        The rows before are read all the same, so that the time does not tell how many they are.
+        """
+        read = 0
+        for block in self._blocks(self.rows):
+            left = max(0, after - read)
+            read += len(block[0])
+            if left < len(block[0]):
+                yield tuple(take(cells, np.arange(left, len(cells))) for cells in block)
+        for _ in self._blocks(self.source.instead_of_swallowed(read, self.width)):
+            pass
+        self.refuse_faults()
+
+    def refuse_faults(self) -> None:
+        """Raises ``FileError`` if a fault was met so far."""
+        self.source.refuse_faults(self.wish.label(min(self._not_numbers, default=0)))
+
+    def _blocks(self, rows: Iterator[list[str]]) -> Iterator[tuple[ColumnCells, ...]]:
+        picks = [itemgetter(place) for place in self.places]
+        held: list[list[str]] = [[] for _ in picks]
+        while some := list(islice(rows, _HELD_ROWS)):
+            if set(map(len, some)) != {self.width}:
+                some = list(self._fill(some))
+            for cells, pick in zip(held, picks, strict=True):
+                cells.extend(map(pick, some))
+            if len(held[0]) >= _BLOCK_ROWS:
+                yield tuple(map(self.cells, count(), held))
+                held = [[] for _ in picks]
+        if held[0]:
+            yield tuple(map(self.cells, count(), held))
+
+    def _fill(self, rows: Iterable[list[str]]) -> Iterator[list[str]]:
+        """The rows with an empty cell for each that is lacking; an empty line is no row."""
+        least, width, faults = max(self.places) + 1, self.width, self.source.faults
+        for row in rows:
+            if len(row) != width:
+                if not row:
+                    continue
+                if any(cell.strip() for cell in row[width:]):
+                    faults.add(Fault.WIDE)
+                row.extend([""] * (least - len(row)))
+            yield row
+
+    def cells(self, place: int, texts: Sequence[str]) -> ColumnCells:
+        """The cells of a column, of their texts as they stand in the file."""
+        if self.wish.columns[place][1] is not str:
+            return self.numbers(place, texts)
+        missing = self.wish.missing
+        return TextCells.of((category_in(text, missing) for text in texts), len(texts))
+
+    def numbers(self, place: int, texts: Sequence[str]) -> Floats:
+        """The same for a column of numbers."""
+        try:
+            return self.wish.bare_numbers(texts)
+        except ValueError:
+            return np.fromiter(self._each_number(place, texts), np.float64, len(texts))
+
+    def _each_number(self, place: int, texts: Sequence[str]) -> Iterator[float]:
+        number, refuses = self.wish.number, self.wish.text == "refuse"
+        for text in texts:
+            try:
+                value = number(text)
+            except ValueError:
+                value = nan
+                if refuses:
+                    self.source.faults.add(Fault.TEXT)
+                    self._not_numbers.add(place)
+            yield value

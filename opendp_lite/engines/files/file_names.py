@@ -1,0 +1,80 @@
+"""What a directory or a pattern stands for: the files of this machine, none left out in silence."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from glob import has_magic
+from pathlib import Path
+from typing import Final
+
+from opendp_lite.engines.data.blocks import FileError
+
+_HIDDEN: Final = (".", "_")
+# One slash, for ``Path`` leaves one of two; two letters, for one may be a drive.
+_ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+
+
+def files_named(source: str | Path) -> list[Path] | None:
+    """The files of a directory or a pattern in order; None where it is one file.
+
+    A directory that a pattern finds stands for its files. Files and directories whose names begin
+    with a point or an underscore are not data. None of the others is left out in silence.
+
+    Raises:
+        FileError: If there is none, or one cannot be there to be read.
+        OSError: If a directory cannot be listed.
+    """
+    path = Path(source)
+    require_no_address(source)
+    if path.is_dir():
+        found = _within(path, frozenset())
+    elif has_magic(str(source)) and not path.exists():
+        found = _data(_matching(path), frozenset())
+    else:
+        return None
+    files = sorted(set(found))
+    if not files:
+        where = "in " if path.is_dir() else ""
+        raise FileError(f"there is no file {where}{str(source)!r}")
+    return files
+
+
+def require_no_address(source: str | Path) -> None:
+    """Refuses what names no file of this machine. Of an address, which may hold a password, it
+    shows the first word alone.
+    """
+    found = _ADDRESS.match(str(source))
+    if found is not None and not Path(source).exists():
+        raise FileError(
+            f"the source begins with {found[0]!r}: it is an address and no file of this machine; "
+            "download it first and give its path, or hand dp.parquet a filesystem="
+        )
+
+
+def _matching(pattern: Path) -> Iterator[Path]:
+    """What a pattern finds, behind no hidden directory that it does not name at its start."""
+    named = next(place for place, part in enumerate(pattern.parts) if has_magic(part))
+    for path in Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor))):
+        if not any(part.startswith(_HIDDEN) for part in path.parts[named:]):
+            yield path
+
+
+def _data(paths: Iterable[Path], above: frozenset[str]) -> Iterator[Path]:
+    """The files among some paths, and those of the directories among them."""
+    for path in paths:
+        if path.name.startswith(_HIDDEN):
+            continue
+        if path.is_dir():
+            yield from _within(path, above)
+        elif path.is_file():
+            yield path
+        else:
+            raise FileError(f"{path}: it is a link to a file that is not there, or no file")
+
+
+def _within(folder: Path, above: frozenset[str]) -> Iterator[Path]:
+    """The files of a directory; what lies behind a link to a directory above was seen there."""
+    real = os.path.realpath(folder)
+    return iter(()) if real in above else _data(folder.iterdir(), above | {real})
