@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import ssl
 from abc import ABC, abstractmethod
+from importlib import import_module
 from typing import ClassVar, Final
 
 import numpy as np
@@ -82,10 +82,12 @@ class SecureEntropy(Entropy):
             raise SpaceError(_OTHER)
 
     def _many_bytes(self, count: int) -> bytes:
+        # Imported only here: with its sockets it costs eight milliseconds, and few words need none.
+        openssl = import_module("ssl")
         if not self._is_mixed:
-            ssl.RAND_add(os.urandom(_MIXED_BYTES), float(_MIXED_BYTES))
+            openssl.RAND_add(os.urandom(_MIXED_BYTES), float(_MIXED_BYTES))
             self._is_mixed = True
-        return ssl.RAND_bytes(count)
+        return bytes(openssl.RAND_bytes(count))
 
 
 class InsecureSeededEntropy(Entropy):
