@@ -9,6 +9,7 @@ from typing import Any, cast, overload
 
 import numpy as np
 
+from opendp_lite import samplers
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.measures.budgets import PrivacyBudget, Spent
 from opendp_lite.measures.composed import DiscreteLaplaceProfile, LaplaceProfile
@@ -36,7 +37,6 @@ from opendp_lite.pipeline.core import Facts, Measurement
 from opendp_lite.pipeline.steps import Mechanism, mechanism
 from opendp_lite.releases.estimates import Estimate, Estimates
 from opendp_lite.samplers.law import SCALE_SLACK, Errors, Law, Noise, grid_for, half_widths
-from opendp_lite.samplers.rounded_laws import DiscreteLaplace, RoundedGaussian, RoundedLaplace
 from opendp_lite.spaces.domains import Scalars, Vectors
 from opendp_lite.spaces.space import Space, example, scalar, vector
 from opendp_lite.spelling.description import Proof
@@ -280,10 +280,12 @@ def _law(width: Fraction, exponent: int | None) -> tuple[Law, Callable[[Norms], 
         steps = width / unit
         if steps <= _FINE:
             return (
-                DiscreteLaplace(steps * SCALE_SLACK, exponent),
+                samplers.DiscreteLaplace(steps * SCALE_SLACK, exponent),
                 lambda norms: DiscreteLaplaceProfile(1 / steps, floor(_l1(norms) / unit)),
             )
-    return RoundedLaplace(*grid_for(width)), lambda norms: LaplaceProfile(_l1(norms) / width)
+    return samplers.RoundedLaplace(*grid_for(width)), lambda norms: LaplaceProfile(
+        _l1(norms) / width
+    )
 
 
 def _l1(norms: Norms) -> Fraction:
@@ -410,7 +412,7 @@ def gaussian(
     if given == "mu":
         return added_noise(
             space,
-            RoundedGaussian(*grid_for(sigma)),
+            samplers.RoundedGaussian(*grid_for(sigma)),
             GaussianDivergence(),
             lambda norms: _ratio(norms, variance),
             f"mu = l2 / sigma, sigma = {float(sigma):.6g}",
@@ -418,7 +420,7 @@ def gaussian(
         )
     return added_noise(
         space,
-        RoundedGaussian(*grid_for(sigma)),
+        samplers.RoundedGaussian(*grid_for(sigma)),
         ZeroConcentratedDivergence(),
         lambda norms: gaussian_rho(_ratio(norms, variance)),
         f"rho = l2^2 / (2 sigma^2), sigma = {float(sigma):.6g}",
@@ -437,7 +439,7 @@ def _approximate(
     variance = cast(Fraction, unit.l2_squared) / gaussian_ratio(level, spill)
     return added_noise(
         space,
-        RoundedGaussian(*grid_for(sqrt_up(variance))),
+        samplers.RoundedGaussian(*grid_for(sqrt_up(variance))),
         ApproximateDivergence(),
         lambda norms: gaussian_pair(_ratio(norms, variance), level, spill),
         f"exact Gaussian curve at delta, sigma = {float(sqrt_up(variance)):.6g}",

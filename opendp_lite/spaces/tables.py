@@ -9,10 +9,9 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite import engines
+from opendp_lite import display, engines
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.display.formatting import printable
-from opendp_lite.display.pictures import TABLE, Sketch
 from opendp_lite.engines.data.fold import identity
 from opendp_lite.metrics.distances import Metric, SymmetricDistance, SymmetricIdDistance
 from opendp_lite.spaces.domains import Domain, Origin, Rows
@@ -78,8 +77,8 @@ class Tables(Rows):
         limit = f", {self.limit}" if self.limit else ""
         return f"{count}rows of a table{columns}{limit}"
 
-    def sketch(self) -> Sketch:
-        return TABLE
+    def sketch(self) -> display.Sketch:
+        return display.TABLE
 
     def public(self) -> tuple[str, ...]:
         declared = super().public()

@@ -5,6 +5,7 @@ What is written against a layout works on a dense block and on the entries of a 
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
@@ -199,10 +200,10 @@ class ArrayRows(InMemory):
 
 def is_masked(array: object) -> TypeGuard[np.ma.MaskedArray[Any, Any]]:
     """Whether it is an array of which some entries may be masked."""
-    # numpy imports its masked arrays when they are first named, which takes six milliseconds.
-    if type(array) is np.ndarray or not isinstance(array, np.ndarray):
-        return False
-    return isinstance(array, np.ma.MaskedArray)
+    # Before somebody imports them there are none, and their import takes six milliseconds. A
+    # signal handler that reads data may interrupt it: the class is not there yet.
+    kind = getattr(sys.modules.get("numpy.ma"), "MaskedArray", ())
+    return type(array) is not np.ndarray and isinstance(array, kind)
 
 
 def array_rows(array: Numeric) -> Source:
