@@ -107,6 +107,8 @@ class Storable:
 
 def one_line(text: str) -> str:
     """A name or a repr in one line: it adds no line of its own to what people read."""
+    if text.isprintable():
+        return text
     return "".join(each if each.isprintable() else " " for each in text)
 
 
