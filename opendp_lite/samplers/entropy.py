@@ -60,7 +60,12 @@ class SecureEntropy(Entropy):
 
     def words(self, count: int) -> Words:
         if count <= _PIECE:
-            return np.frombuffer(self._bytes(8 * count), dtype=np.uint64)
+            few = 8 * count <= _FEW_BYTES
+            drawn = os.urandom(8 * count) if few else self._many_bytes(8 * count)
+            # After the draw, so that no fork slips in between: see the class.
+            if this_process() != self._process:
+                raise SpaceError(_OTHER)
+            return np.frombuffer(drawn, dtype=np.uint64)
         found = np.empty(count, dtype=np.uint64)
         for start in range(0, count, _PIECE):
             found[start : start + _PIECE] = self.words(min(_PIECE, count - start))
@@ -68,18 +73,9 @@ class SecureEntropy(Entropy):
 
     def word(self) -> int:
         drawn = os.urandom(8)
-        self._require_own_process()
-        return int.from_bytes(drawn, "little")
-
-    def _bytes(self, count: int) -> bytes:
-        drawn = os.urandom(count) if count <= _FEW_BYTES else self._many_bytes(count)
-        # After the draw, so that no fork slips in between: see the class.
-        self._require_own_process()
-        return drawn
-
-    def _require_own_process(self) -> None:
         if this_process() != self._process:
             raise SpaceError(_OTHER)
+        return int.from_bytes(drawn, "little")
 
     def _many_bytes(self, count: int) -> bytes:
         # Imported only here: with its sockets it costs eight milliseconds, and few words need none.
