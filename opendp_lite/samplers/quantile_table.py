@@ -86,7 +86,7 @@ _ROW: Final = Struct("4d")
 _NODES: Final = (0.9619397662556434, 0.6913417161825449, 0.3086582838174551, 0.03806023374435663)
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class QuantileTable:
     """The cubics of one quantile function: a row for each segment, from the cube's coefficient on.
 

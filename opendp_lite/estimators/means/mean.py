@@ -174,7 +174,7 @@ def _choose(
     return means.recentred_plan(space, column, request), why
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class _Explanation:
     """Why this estimator, what is protected, and how far off it is: simulated when shown."""
 
