@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
@@ -107,6 +106,8 @@ class Storable:
 
 def one_line(text: str) -> str:
     """A name or a repr in one line: it adds no line of its own to what people read."""
+    if text.isprintable():
+        return text
     return "".join(each if each.isprintable() else " " for each in text)
 
 
@@ -169,7 +170,9 @@ def encode(value: Any) -> Any:
 
 def write(value: Any) -> str:
     """A recipe, bound or not, as JSON text."""
-    return json.dumps({"opendp_lite": VERSION, "pipeline": encode(value)}, indent=1)
+    return str(
+        import_module("json").dumps({"opendp_lite": VERSION, "pipeline": encode(value)}, indent=1)
+    )
 
 
 def read(text: str, find: Callable[[str], Callable[..., Any] | None]) -> Any:
@@ -177,7 +180,8 @@ def read(text: str, find: Callable[[str], Callable[..., Any] | None]) -> Any:
     if not isinstance(text, str):
         raise ParameterError("from_json reads the text that to_json() wrote")
     try:
-        document = json.loads(text)
+        # Imported only here and where a recipe is written: it costs a millisecond.
+        document: object = import_module("json").loads(text)
         if not isinstance(document, dict) or document.get("opendp_lite") != VERSION:
             raise ParameterError("from_json: this is not a pipeline written by to_json()")
         found = _decode(document.get("pipeline"), find)

@@ -12,6 +12,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from opendp_lite import display
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.frozen import initialise
 from opendp_lite.bodies.body import (
@@ -35,7 +36,6 @@ from opendp_lite.bodies.body import (
 )
 from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.grid_rounding import GRID_BITS, GridRounding, grid_exponent
-from opendp_lite.display.pictures import DIAMOND, DISC, LINE, SQUARE, Sketch
 from opendp_lite.engines.data.arrays import DENSE, Layout, Whole
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.engines.data.sparse import excess, row_totals
@@ -110,10 +110,10 @@ class Ball(Body):
             parse_bounds(middle, "center")
         )
 
-    def sketch(self) -> Sketch:
+    def sketch(self) -> display.Sketch:
         if self.columns == 1:
-            return LINE
-        return DISC if self.p == 2 else DIAMOND if self.p == 1 else SQUARE
+            return display.LINE
+        return display.DISC if self.p == 2 else display.DIAMOND if self.p == 1 else display.SQUARE
 
     def radii(self) -> Norms:
         if self._around_zero:

@@ -14,10 +14,10 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from opendp_lite import display
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.base.spelling import Storable
 from opendp_lite.bodies.grid_rounding import GridRounding
-from opendp_lite.display.pictures import BODY, Sketch
 from opendp_lite.engines.data.arrays import DENSE, EntryMap, Layout
 from opendp_lite.engines.data.fold import Block, Floats, Reduction
 from opendp_lite.engines.missing import FillRows, holds_missing, whole_rows
@@ -386,9 +386,9 @@ class Body(Storable, ABC):
     def snapper(self) -> GridRounding:
         """The rounding of rows to the grid inside the body."""
 
-    def sketch(self) -> Sketch:
+    def sketch(self) -> display.Sketch:
         """Its shape, for pictures of pipelines."""
-        return BODY
+        return display.BODY
 
     def specialised_sum(self) -> RowSum[Any] | None:
         """A sum of rows that is faster than rounding each with ``snapper``; None for that."""

@@ -11,6 +11,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from opendp_lite import display
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.base.frozen import initialise
 from opendp_lite.bodies.body import (
@@ -39,7 +40,6 @@ from opendp_lite.bodies.body import (
     width_of,
 )
 from opendp_lite.bodies.grid_rounding import ClippedColumn, GridRounding, grid_exponent
-from opendp_lite.display.pictures import LINE, PLANE, SQUARE, Sketch
 from opendp_lite.engines.data.arrays import DENSE, Layout, Whole
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.engines.missing import FillEntries, holds_missing
@@ -133,8 +133,8 @@ class Box(Body):
         width = fitting_width(self, columns)
         return self if width == self.columns else Box(self.lower, self.upper, width)
 
-    def sketch(self) -> Sketch:
-        return LINE if self.columns == 1 else SQUARE
+    def sketch(self) -> display.Sketch:
+        return display.LINE if self.columns == 1 else display.SQUARE
 
     def radii(self) -> Norms:
         return self._radii
@@ -302,8 +302,8 @@ class Everything(Body):
     def over(self, columns: int) -> Everything:
         return Everything(columns)
 
-    def sketch(self) -> Sketch:
-        return PLANE
+    def sketch(self) -> display.Sketch:
+        return display.PLANE
 
     def radii(self) -> Norms | None:
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
+from importlib import import_module
 from itertools import zip_longest
 from math import floor, isfinite, log10
 from textwrap import indent
@@ -17,6 +17,12 @@ _TOLD: Final = 12
 _SHORT: Final = 60
 _WIDEST: Final = 100
 _CELL: Final = "text-align:left;vertical-align:top"
+
+
+def escape(text: str) -> str:
+    """Text as HTML shows it."""
+    # Its table of names takes a millisecond, and only notebooks and pictures need it.
+    return str(import_module("html").escape(text))
 
 
 def printable(name: str) -> str:

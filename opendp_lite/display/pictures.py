@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from hashlib import sha256
-from html import escape
+from importlib import import_module
 from itertools import chain
 from math import cos, exp, isfinite, isnan, pi, sin
 from numbers import Real
 from typing import Any, Final
 
 import attrs
+
+from opendp_lite.display.formatting import escape
 
 INK_BLUE: Final = "#2f7fb8"
 INK_ORANGE: Final = "#b86a00"
@@ -50,7 +51,9 @@ def picture(inside: str, width: float, height: float, title: str, description: s
     It takes the colour of the text around it, so it fits a light and a dark page.
     """
     told = "\n".join([title, description])
-    name = f"opendp-lite-{sha256(f'{told}{inside}'.encode()).hexdigest()[:_NAMES]}"
+    # Imported only here: OpenSSL takes two milliseconds, and a release draws nothing.
+    digest = import_module("hashlib").sha256(f"{told}{inside}".encode()).hexdigest()
+    name = f"opendp-lite-{digest[:_NAMES]}"
     alternative = element("title", escape(title), id=f"{name}-t") + element(
         "desc", escape(description), id=f"{name}-d"
     )

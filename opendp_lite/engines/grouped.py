@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import attrs
 import numpy as np
@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from opendp_lite.engines.columns import PRESENCE, Dataset, Picked
 from opendp_lite.engines.data.categories import Categories
 from opendp_lite.engines.data.fold import Block, Floats, Reduction, Scratch
-from opendp_lite.engines.data.least_rows import Keys
 from opendp_lite.engines.data.open_data import NUMBERS
 from opendp_lite.engines.data.table import Column
 from opendp_lite.engines.missing import holds_missing
 from opendp_lite.engines.rows import FoldRequest, LazyRows, OfWhole, Part, materialise
+
+if TYPE_CHECKING:
+    from opendp_lite.engines.data.least_rows import Keys
 
 Test = Callable[[Floats], NDArray[np.bool_]]
 
@@ -202,15 +204,14 @@ class Groups:
             table = table.only(Kept(column, IsPlace(place)))
         return table
 
-
-def ask_of_groups(ask: FoldRequest, groups: Groups) -> FoldRequest:
-    """The same for each group, of rows whose first columns say it, up to ``WithoutFirst``."""
-    functions = ask.rows.functions
-    split = next(
-        place for place, part in enumerate(functions) if type(part.function) is WithoutFirst
-    )
-    beside = LazyRows(ask.rows.source, functions[:split])
-    return FoldRequest(beside, _Grouped(ask.how, functions[split + 1 :], groups), ask.step)
+    def ask(self, ask: FoldRequest) -> FoldRequest:
+        """The same for each group, of rows whose first columns say it, up to ``WithoutFirst``."""
+        functions = ask.rows.functions
+        split = next(
+            place for place, part in enumerate(functions) if type(part.function) is WithoutFirst
+        )
+        beside = LazyRows(ask.rows.source, functions[:split])
+        return FoldRequest(beside, _Grouped(ask.how, functions[split + 1 :], self), ask.step)
 
 
 @attrs.frozen(eq=False, repr=False)

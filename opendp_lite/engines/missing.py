@@ -10,10 +10,9 @@ from typing import ClassVar, Final
 
 import attrs
 import numpy as np
-from numpy import ma
 from numpy.typing import NDArray
 
-from opendp_lite.engines.data.arrays import EntryMap, Layout
+from opendp_lite.engines.data.arrays import EntryMap, Layout, is_masked
 from opendp_lite.engines.data.fold import Block, Floats
 from opendp_lite.engines.data.sparse import SparseRows
 
@@ -35,8 +34,8 @@ def real_entries(found: object) -> Floats:
     The type of an array may depend on its values: ``numpy.emath.sqrt`` turns complex at the first
     negative number. So no type is refused, and none warns.
     """
-    if isinstance(found, ma.MaskedArray):
-        return np.where(ma.getmaskarray(found), np.nan, real_entries(found.data))
+    if is_masked(found):
+        return np.where(np.ma.getmaskarray(found), np.nan, real_entries(found.data))
     entries = np.asarray(found)
     if entries.dtype.kind in "biuf":
         return np.array(entries, dtype=np.float64)

@@ -17,16 +17,18 @@ from functools import cached_property, partial
 from itertools import islice
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, ClassVar, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, cast
 
 import attrs
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.engines.data.fold import Block, Reduction, identity
-from opendp_lite.engines.grouped import Groups, LazyTable, ask_of_groups
 from opendp_lite.engines.rows import FoldRequest, OfWhole, Part, summaries
 from opendp_lite.numbers.exact import quote
+
+if TYPE_CHECKING:
+    from opendp_lite.engines.grouped import Groups, LazyTable
 
 Run: TypeAlias = dict[Any, Any]
 """One evaluation: the value of each node that has been worked out; that of None is the data."""
@@ -309,7 +311,7 @@ class _OfGroups:
         table = self.before.made(run)
         self.groups.require(table)
         beside: LazyTable = attrs.evolve(table, beside=self.groups.columns)
-        return ask_of_groups(self.fold.ask({None: beside}), self.groups)
+        return self.groups.ask(self.fold.ask({None: beside}))
 
     def finish(self, summaries: Any) -> list[Any]:
         """The value of each group's summary."""

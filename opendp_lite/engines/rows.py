@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, ClassVar, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeVar
 
 import attrs
 import numpy as np
@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 
 from opendp_lite.engines.data.arrays import Whole
 from opendp_lite.engines.data.fold import AsTheyLie, Block, Floats, Numeric, Reduction, Scratch
-from opendp_lite.engines.data.least_rows import Keys
 from opendp_lite.engines.data.open_data import read
 from opendp_lite.engines.data.source import Source, blocks_of, quiet_for, reduce, require_here
 from opendp_lite.engines.data.sparse import RowBlock, apply_block, summarise_block
+
+if TYPE_CHECKING:
+    from opendp_lite.engines.data.least_rows import Keys
 
 # Entries that go step by step: the other way begins more slowly.
 _FEW: Final = 4096

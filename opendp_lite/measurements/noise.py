@@ -10,6 +10,7 @@ from typing import Any, cast, overload
 
 import numpy as np
 
+from opendp_lite import samplers
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.engines.data.fold import identity
 from opendp_lite.measures.budgets import PrivacyBudget, Spent
@@ -38,7 +39,6 @@ from opendp_lite.pipeline.core import Facts, Measurement
 from opendp_lite.pipeline.steps import Mechanism, mechanism
 from opendp_lite.releases.estimates import Estimate, Estimates
 from opendp_lite.samplers.law import SCALE_SLACK, Errors, Law, Noise, grid_for, half_widths
-from opendp_lite.samplers.rounded_laws import DiscreteLaplace, RoundedGaussian, RoundedLaplace
 from opendp_lite.spaces.domains import Scalars, Vectors
 from opendp_lite.spaces.space import Space, example, scalar, vector
 from opendp_lite.spelling.description import Proof
@@ -282,10 +282,12 @@ def _law(width: Fraction, exponent: int | None) -> tuple[Law, Callable[[Norms], 
         steps = width / unit
         if steps <= _FINE:
             return (
-                DiscreteLaplace(steps * SCALE_SLACK, exponent),
+                samplers.DiscreteLaplace(steps * SCALE_SLACK, exponent),
                 lambda norms: DiscreteLaplaceProfile(1 / steps, floor(_l1(norms) / unit)),
             )
-    return RoundedLaplace(*grid_for(width)), lambda norms: LaplaceProfile(_l1(norms) / width)
+    return samplers.RoundedLaplace(*grid_for(width)), lambda norms: LaplaceProfile(
+        _l1(norms) / width
+    )
 
 
 def _l1(norms: Norms) -> Fraction:
@@ -417,7 +419,7 @@ def gaussian(
         sigma = sqrt_up(variance)
     return added_noise(
         space,
-        RoundedGaussian(*grid_for(sigma)),
+        samplers.RoundedGaussian(*grid_for(sigma)),
         measure,
         lambda norms: loss(cast(Fraction, norms.l2_squared) / variance),
         f"{words}, sigma = {float(sigma):.6g}",

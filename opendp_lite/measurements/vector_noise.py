@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import cast
 
+from opendp_lite import samplers
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.bodies.ball import Ball
 from opendp_lite.bodies.box import Box
@@ -21,7 +22,6 @@ from opendp_lite.pipeline.core import Facts, Measurement
 from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.samplers.core_noise import CoreNoise
 from opendp_lite.samplers.entropy import Entropy
-from opendp_lite.samplers.l2_gamma import L2Gamma
 from opendp_lite.spaces.domains import Rows
 from opendp_lite.spaces.space import Space, example, row_metric, rows_in, scalar, vector
 from opendp_lite.spelling.description import Proof
@@ -196,7 +196,7 @@ def l2_mechanism(
     width = sqrt_up(square)
     return added_noise(
         space,
-        L2Gamma.near(width, dimension),
+        samplers.L2Gamma.near(width, dimension),
         MaxDivergence(),
         lambda norms: _loss(sqrt_up(cast(Fraction, norms.l2_squared) / square), dimension),
         f"epsilon = l2 / b, b = {float(width):.6g}, expected l2 norm of the noise d b = "

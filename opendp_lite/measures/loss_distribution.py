@@ -30,7 +30,7 @@ _WIDEST_GAUSSIAN: Final = 256.0
 _REACH: Final = 14.0
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class LossGrid:
     """The multiples of ``step``, a power of two, from -``most`` to ``most`` of them."""
 
@@ -43,7 +43,7 @@ class LossGrid:
         return self.most * self.step
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class LossDistribution:
     """A pair of laws that is at least as far apart as a mechanism's releases, both ways round.
 

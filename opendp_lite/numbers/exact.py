@@ -122,15 +122,13 @@ def list_values(value: object) -> str:
 
 def exact(value: object, name: str) -> Fraction:
     """A finite public number as a rational. Errors call it ``name``."""
-    found = _exact(value, name)
+    found = Fraction(value) if type(value) is int else _exact(value, name)
     if max(abs(found.numerator), found.denominator) >> _MOST_BITS:
         raise ParameterError(f"{name} has too many digits: {quote(found)}")
     return found
 
 
 def _exact(value: object, name: str) -> Fraction:
-    if type(value) is int:
-        return Fraction(value)
     if isinstance(value, Fraction):
         return plain(value)
     if isinstance(value, bool) or not isinstance(value, numbers.Number | Decimal):

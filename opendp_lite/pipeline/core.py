@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast, overloa
 import attrs
 import numpy as np
 
+from opendp_lite import explain
 from opendp_lite.base.errors import OpenDPLiteError, ParameterError, SpaceError, shorten
 from opendp_lite.base.frozen import copy_with
 from opendp_lite.base.spelling import NO_RECIPE, ByHand, by_hand, one_line, without_parentheses
@@ -19,7 +20,6 @@ from opendp_lite.engines.data.fold import identity
 from opendp_lite.engines.plan import Map as Mapped
 from opendp_lite.engines.plan import Node, Own, plan_of, release_of
 from opendp_lite.engines.plan import Rows as Data
-from opendp_lite.explain.text_picture import pointing
 from opendp_lite.explain.trace import Role, TraceStep, trace_function
 from opendp_lite.measures.budgets import Loss
 from opendp_lite.measures.conversion import Conversion, to_approximate, to_zcdp
@@ -501,7 +501,7 @@ def _no_step(other: object, before: object) -> SpaceError:
 
 def _at_the_end(problem: SpaceError, recipe: tuple[Any, ...], other: object) -> SpaceError:
     shown = link_text(other) if callable(other) else quote(other)
-    return pointing(problem, [*map(heading, recipe), shown], len(recipe))
+    return explain.pointing(problem, [*map(heading, recipe), shown], len(recipe))
 
 
 def heading(link: Any) -> str:

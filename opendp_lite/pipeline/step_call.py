@@ -12,13 +12,13 @@ from typing import Any, TypeVar, get_args, get_origin
 
 import attrs
 
+from opendp_lite import explain
 from opendp_lite.base.errors import OpenDPLiteError, ParameterError, SpaceError
 from opendp_lite.base.frozen import copy_with
 from opendp_lite.base.public_names import path_of
 from opendp_lite.base.spelling import ByHand, Named, call_when_read
 from opendp_lite.engines.data.fold import identity
 from opendp_lite.engines.plan import Map
-from opendp_lite.explain.text_picture import pointing
 from opendp_lite.explain.trace import TraceStep
 from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.numbers.exact import nearest, quote
@@ -314,7 +314,7 @@ def broken_at(links: Sequence[object], place: int) -> Iterator[None]:
         yield
     except OpenDPLiteError as problem:
         if not _BUILDING.get():
-            pointing(problem, list(map(heading, links)), place)
+            explain.pointing(problem, list(map(heading, links)), place)
         raise
 
 

@@ -9,9 +9,9 @@ import attrs
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from opendp_lite import display
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.display.formatting import for_json, html_grid, html_table, printable, significant
-from opendp_lite.display.pictures import Scale, Spot, step_picture
 from opendp_lite.releases.result import Result
 
 
@@ -89,12 +89,12 @@ class Estimate(Result):
         return f"<div>{html_table(shown)}{drawn}</div>"
 
     def _on_bounds(self, lower: float, upper: float) -> str:
-        scale = Scale(lower, upper)
+        scale = display.Scale(lower, upper)
         return f"<div style='width:fit-content'>{scale.dot(self.spot())}{scale.title()}</div>"
 
-    def spot(self) -> Spot:
+    def spot(self) -> display.Spot:
         """The value with its interval, for a picture."""
-        return Spot(float(self.value), *map(float, self.interval))
+        return display.Spot(float(self.value), *map(float, self.interval))
 
     def _share(self) -> str:
         return f"{100 * self.confidence:.12g} %"
@@ -321,11 +321,11 @@ class Estimates(Result):
         more = len(self) - _SHOWN
         head = self._head() + (f", the first {_SHOWN}" if more > 0 else "")
         spots = [each.spot() for each in self]
-        scale = Scale.around(spots)
+        scale = display.Scale.around(spots)
         drawn = [scale.title(), *map(scale.dot, spots[:_SHOWN])]
         table = html_grid(head, self._titles, self._cells(), drawn)
         names = self.names or tuple(map(str, range(len(self))))
-        all_of_them = step_picture(spots, names, f"{len(self)} numbers") if more > 0 else ""
+        all_of_them = display.step_picture(spots, names, f"{len(self)} numbers") if more > 0 else ""
         return f"<div>{all_of_them}{table}</div>"
 
     def _head(self) -> str:

@@ -42,7 +42,7 @@ def _count_fits(law: CoreNoise, field: object, scale: Fraction) -> None:
     usable_scale(law, field, scale * (law.columns + 2 + law.stretch / _LONGEST))
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class CoreNoise:
     """floor(v + s + 1/2), entry by entry, and floor(n + k + 1/2) for noises s in R^d and k.
 
@@ -174,7 +174,7 @@ class CoreNoise:
         return exact_floor(along, signed, offset.exactly(0) + _HALF, entropy)
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class _Entry(Lazy):
     """c |g| / L, for a g that L is made of."""
 
@@ -195,7 +195,7 @@ class _Entry(Lazy):
         return level[0] * size[0] / length[1], level[1] * size[1] / length[0]
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class _Along(Lazy):
     """(c + h) |U|."""
 

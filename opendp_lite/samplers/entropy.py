@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import ssl
 from abc import ABC, abstractmethod
+from importlib import import_module
 from typing import ClassVar, Final
 
 import numpy as np
@@ -60,7 +60,12 @@ class SecureEntropy(Entropy):
 
     def words(self, count: int) -> Words:
         if count <= _PIECE:
-            return np.frombuffer(self._bytes(8 * count), dtype=np.uint64)
+            few = 8 * count <= _FEW_BYTES
+            drawn = os.urandom(8 * count) if few else self._many_bytes(8 * count)
+            # After the draw, so that no fork slips in between: see the class.
+            if this_process() != self._process:
+                raise SpaceError(_OTHER)
+            return np.frombuffer(drawn, dtype=np.uint64)
         found = np.empty(count, dtype=np.uint64)
         for start in range(0, count, _PIECE):
             found[start : start + _PIECE] = self.words(min(_PIECE, count - start))
@@ -68,24 +73,17 @@ class SecureEntropy(Entropy):
 
     def word(self) -> int:
         drawn = os.urandom(8)
-        self._require_own_process()
-        return int.from_bytes(drawn, "little")
-
-    def _bytes(self, count: int) -> bytes:
-        drawn = os.urandom(count) if count <= _FEW_BYTES else self._many_bytes(count)
-        # After the draw, so that no fork slips in between: see the class.
-        self._require_own_process()
-        return drawn
-
-    def _require_own_process(self) -> None:
         if this_process() != self._process:
             raise SpaceError(_OTHER)
+        return int.from_bytes(drawn, "little")
 
     def _many_bytes(self, count: int) -> bytes:
+        # Imported only here: with its sockets it costs eight milliseconds, and few words need none.
+        openssl = import_module("ssl")
         if not self._is_mixed:
-            ssl.RAND_add(os.urandom(_MIXED_BYTES), float(_MIXED_BYTES))
+            openssl.RAND_add(os.urandom(_MIXED_BYTES), float(_MIXED_BYTES))
             self._is_mixed = True
-        return ssl.RAND_bytes(count)
+        return bytes(openssl.RAND_bytes(count))
 
 
 class InsecureSeededEntropy(Entropy):

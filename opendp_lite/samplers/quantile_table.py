@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, TypeVar
 
 import attrs
 import numpy as np
+from numpy.typing import NDArray
 
 from opendp_lite.samplers.entropy import Words
 from opendp_lite.samplers.lattice import Floats
@@ -22,6 +23,7 @@ from opendp_lite.samplers.lattice import Floats
 LN2: Final = 0.6931471805599453
 _TERMS: Final = 17
 Real = TypeVar("Real", float, Floats)
+Octaves = NDArray[np.int64]
 
 
 def log_of_mantissa(x: Real) -> Real:
@@ -84,7 +86,7 @@ _ROW: Final = Struct("4d")
 _NODES: Final = (0.9619397662556434, 0.6913417161825449, 0.3086582838174551, 0.03806023374435663)
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class QuantileTable:
     """The cubics of one quantile function: a row for each segment, from the cube's coefficient on.
 
@@ -151,21 +153,18 @@ def normal_table() -> QuantileTable:
     return _table(_normal_size)
 
 
-def _table(quantile: Callable[[Floats, int], Floats]) -> QuantileTable:
+def _table(quantile: Callable[[Floats, Octaves], Floats]) -> QuantileTable:
     """The cubics through the values at four nodes of each segment.
 
-    ``quantile(m, octave)`` is Q(m 2^-octave) for m from 1 to 2.
+    ``quantile(m, octaves)`` is Q(m 2^-octave) for m from 1 to 2, a row for each octave.
     """
     starts = 1 + np.arange(_SEGMENTS) / _SEGMENTS
     nodes = [starts + node / _SEGMENTS for node in _NODES]
-    octaves = []
-    for octave in range(_OCTAVES, 0, -1):
-        power = BITS - octave
-        cubic = _cubic(nodes, [quantile(node, octave) for node in nodes])
-        scaled = [each * 2.0 ** (-power * k) for k, each in enumerate(cubic)]
-        octaves.append(np.column_stack(scaled[::-1]))
-    ends = np.full((1, 4), np.nan), np.zeros((1, 4))
-    cubics = np.concatenate([ends[0], *octaves, ends[1]])
+    octaves: Octaves = np.arange(_OCTAVES, 0, -1).reshape(-1, 1)
+    cubic = _cubic(nodes, [quantile(node, octaves) for node in nodes])
+    scaled = [np.ldexp(each, k * (octaves - BITS)) for k, each in enumerate(cubic)]
+    inside = np.stack(scaled[::-1], axis=-1).reshape(-1, 4)
+    cubics = np.concatenate([np.full((1, 4), np.nan), inside, np.zeros((1, 4))])
     cubics.setflags(write=False)
     return QuantileTable(cubics)
 
@@ -187,8 +186,8 @@ def _cubic(nodes: Sequence[Floats], values: Sequence[Floats]) -> tuple[Floats, .
     return constant, slope, square, third
 
 
-def _minus_log(m: Floats, octave: int) -> Floats:
-    return octave * LN2 - log_of_mantissa(m)
+def _minus_log(m: Floats, octaves: Octaves) -> Floats:
+    return octaves * LN2 - log_of_mantissa(m)
 
 
 # a, b and c, d of AS 241, from the highest power on. The paper's e and f serve roots beyond 5;
@@ -242,11 +241,11 @@ _CENTRAL_ROOM: Final = 0.180625
 _TAIL_START: Final = 1.6
 
 
-def _normal_size(m: Floats, octave: int) -> Floats:
+def _normal_size(m: Floats, octaves: Octaves) -> Floats:
     """By the rational functions of Wichura 1988, algorithm AS 241, PPND16."""
-    half = (1 - m * 2.0**-octave) / 2
+    half = (1 - np.ldexp(m, -octaves)) / 2
     centre = half * _ratio(_CENTRE, _CENTRAL_ROOM - half * half)
-    tail = _ratio(_TAIL, np.sqrt(_minus_log(m, octave + 1)) - _TAIL_START)
+    tail = _ratio(_TAIL, np.sqrt(_minus_log(m, octaves + 1)) - _TAIL_START)
     return np.where(half <= _CENTRAL_HALF, centre, tail)
 
 

@@ -11,12 +11,12 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from opendp_lite import display
 from opendp_lite.base.errors import DataError, ParameterError, SpaceError
 from opendp_lite.base.spelling import Storable
 from opendp_lite.bodies.body import Body
 from opendp_lite.bodies.box import Everything
 from opendp_lite.display.formatting import printable
-from opendp_lite.display.pictures import ARROW, NUMBER, TABLE, Sketch
 from opendp_lite.engines.data.fold import identity
 from opendp_lite.engines.data.open_data import check_size, open_source, to_array
 from opendp_lite.engines.data.source import public_columns, public_size
@@ -80,9 +80,9 @@ class Domain(Storable, ABC):
     def words(self) -> str:
         """The domain in a few words."""
 
-    def sketch(self) -> Sketch:
+    def sketch(self) -> display.Sketch:
         """Its shape, for pictures of pipelines."""
-        return TABLE
+        return display.TABLE
 
     def public(self) -> tuple[str, ...]:
         """What this declares as public, a sentence each."""
@@ -197,7 +197,7 @@ class Rows(Domain):
         )
         return f"{count}rows{columns}{inside}"
 
-    def sketch(self) -> Sketch:
+    def sketch(self) -> display.Sketch:
         return self.body.sketch()
 
     def public(self) -> tuple[str, ...]:
@@ -279,8 +279,8 @@ class Vectors(Domain):
     def words(self) -> str:
         return _numbers(self.dimension, self.exponent)
 
-    def sketch(self) -> Sketch:
-        return ARROW
+    def sketch(self) -> display.Sketch:
+        return display.ARROW
 
     @classmethod
     def bridge_from(cls, given: type[Domain]) -> str:
@@ -350,8 +350,8 @@ class Scalars(Domain):
     def words(self) -> str:
         return _numbers(1, self.exponent)
 
-    def sketch(self) -> Sketch:
-        return NUMBER
+    def sketch(self) -> display.Sketch:
+        return display.NUMBER
 
     @classmethod
     def bridge_from(cls, given: type[Domain]) -> str:

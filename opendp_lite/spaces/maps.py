@@ -20,7 +20,7 @@ MapFunction = Callable[[Any], object]
 """A map as a person writes it: from an exact distance to an exact distance or loss."""
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class _Link:
     """The law of one step, and the metric of what it returns. Its text names it in errors."""
 
@@ -32,7 +32,7 @@ class _Link:
         return f"{_name(self.step)}: the distance that its stability map returns"
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class StabilityMap:
     """From how far apart inputs are to how far apart results are, checked at both ends.
 
@@ -80,7 +80,7 @@ class StabilityMap:
         return StabilityMap(self.source, tuple(links))
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class PrivacyMap:
     """From how far apart inputs are to the loss of a release, checked at both ends.
 

@@ -9,13 +9,10 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from opendp_lite import display, engines
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.display.formatting import printable
-from opendp_lite.display.pictures import TABLE, Sketch
-from opendp_lite.engines.columns import Dataset
 from opendp_lite.engines.data.fold import identity
-from opendp_lite.engines.data.table import unknown_column
-from opendp_lite.engines.grouped import LazyTable, Numbers
 from opendp_lite.metrics.distances import Metric, SymmetricDistance, SymmetricIdDistance
 from opendp_lite.spaces.domains import Domain, Origin, Rows
 
@@ -43,8 +40,8 @@ class Tables(Rows):
 
     limit: str = ""
 
-    def to_internal(self, value: object) -> LazyTable:
-        return LazyTable(Dataset(value, self.names, self.size), self.names)
+    def to_internal(self, value: object) -> engines.LazyTable:
+        return engines.LazyTable(engines.Dataset(value, self.names, self.size), self.names)
 
     def to_public(self, value: Any) -> np.ndarray:
         return super().to_public(value.numbers())
@@ -58,7 +55,7 @@ class Tables(Rows):
             raise SpaceError(
                 f"{step} works on columns of numbers; say which, with dp.select('age') before it"
             )
-        return Rows(self.columns, self.size, names=self.names), Numbers()
+        return Rows(self.columns, self.size, names=self.names), engines.Numbers()
 
     def find_names(self, columns: Sequence[object], step: str) -> tuple[str, ...]:
         """The names of columns that a step asks for, refused where the space declares others."""
@@ -72,7 +69,7 @@ class Tables(Rows):
             )
         if self.names is None or column in self.names:
             return column
-        raise SpaceError(f"{step}: {unknown_column(column, self.names)}")
+        raise SpaceError(f"{step}: {engines.unknown_column(column, self.names)}")
 
     def words(self) -> str:
         count = "" if self.size is None else f"{self.size} "
@@ -80,8 +77,8 @@ class Tables(Rows):
         limit = f", {self.limit}" if self.limit else ""
         return f"{count}rows of a table{columns}{limit}"
 
-    def sketch(self) -> Sketch:
-        return TABLE
+    def sketch(self) -> display.Sketch:
+        return display.TABLE
 
     def public(self) -> tuple[str, ...]:
         declared = super().public()
@@ -113,7 +110,7 @@ class PersonTables(Domain):
     rows: Tables
     person: str
 
-    def to_internal(self, value: object) -> LazyTable:
+    def to_internal(self, value: object) -> engines.LazyTable:
         return self.rows.to_internal(value)
 
     def to_public(self, value: Any) -> np.ndarray:

@@ -36,6 +36,8 @@ _TABLES = frozenset({"DataFrame", "Table", "LazyFrame", "RecordBatch", "RecordBa
 _NAMES = frozenset({"column", "columns", "quantiles"})
 # Types of entries that are hashable values as they are.
 _PLAIN = frozenset({bool, int, float, str, Decimal, Fraction})
+# Types of arguments that hold nothing else: no data, and nothing that could change.
+_ONE_VALUE = _PLAIN | {type(None)}
 # Types of which equal values are one value. Floats are not: 0.0 equals -0.0.
 _ATOMS = frozenset({bool, int, str, Fraction, type(None)})
 _MOST_ENTRIES = 2**24
@@ -83,7 +85,7 @@ def typed_key(value: Any) -> tuple[Any, ...] | None:
         kinds = [(type(each), each) for each in value]
         parts = tuple([pair if pair[0] in _ATOMS else typed_key(pair[1]) for pair in kinds])
         # A tuple among the keys of ``by`` is a group, a list is the keys of one column.
-        return None if None in parts else (tuple if is_row(value) else list, parts)
+        return None if None in parts else (tuple if kind is tuple else list, parts)
     key: tuple[Any, ...] | None = getattr(value, "typed_key", None)
     return key
 
@@ -161,12 +163,13 @@ def named_arguments(
     """
     signature = typed_signature(constructor)
     found = signature.bind(*args, **kwargs).arguments
-    for key, value in found.items():
+    several = {key: value for key, value in found.items() if type(value) not in _ONE_VALUE}
+    for key, value in several.items():
         _refuse_table(constructor.__name__, key, value)
         _refuse_long(constructor.__name__, key, value)
     known = signature.parameters
-    frozen = [(key, _freeze(known[key], value)) for key, value in found.items()]
-    return tuple([pair for pair in frozen if not _is_default(known[pair[0]], pair[1])])
+    found |= {key: _freeze(known[key], value) for key, value in several.items()}
+    return tuple([pair for pair in found.items() if not _is_default(known[pair[0]], pair[1])])
 
 
 def holds_data(value: object) -> bool:
@@ -204,7 +207,9 @@ def entries_of(value: Any) -> int:
 
 
 def _is_default(parameter: inspect.Parameter, value: Any) -> bool:
-    default = freeze_argument(parameter.default)
+    default = parameter.default
+    if type(default) not in _ONE_VALUE:
+        default = freeze_argument(default)
     same_kind = isinstance(value, bool) == isinstance(default, bool)
     return same_kind and (value is default or bool(value == default))
 

@@ -9,6 +9,7 @@ from typing import Final, cast
 import attrs
 import numpy as np
 
+from opendp_lite import bodies
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.bodies.ball import Ball
 from opendp_lite.bodies.body import (
@@ -28,7 +29,6 @@ from opendp_lite.bodies.body import (
     total_up,
 )
 from opendp_lite.bodies.box import Box
-from opendp_lite.bodies.simplex import NonNegativeBall
 from opendp_lite.engines.data.arrays import EntryMap, Layout
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.metrics.distances import ChangeOneDistance
@@ -149,7 +149,7 @@ def _refusal(step: str, before: Body, clipped: Body, p: int) -> str:
     examples=lambda: [
         example(records(), 0, 10),
         example(records(columns=2), [0, -1], [1, 2.5]),
-        example(rows_in(NonNegativeBall(1, p=1, columns=3)), 0, 0.75),
+        example(rows_in(bodies.NonNegativeBall(1, p=1, columns=3)), 0, 0.75),
     ],
 )
 def clamp(
@@ -200,7 +200,7 @@ def clamp(
         example(records(columns=["age", "visits"]), 5),
         example(records(columns=2, size=20, metric=ChangeOneDistance()), 0.1, p=1),
         example(records(), 3),
-        example(rows_in(NonNegativeBall(1, p=1, columns=3)), 1),
+        example(rows_in(bodies.NonNegativeBall(1, p=1, columns=3)), 1),
     ],
 )
 def clip_to_norm(
@@ -235,7 +235,7 @@ def clip_to_norm(
         raise ParameterError(
             f"clip_to_norm: p must be 1 or 2, got {quote(p)}; clamp bounds each column"
         )
-    kind = NonNegativeBall if space.domain.body.non_negative() else Ball
+    kind = bodies.NonNegativeBall if space.domain.body.non_negative() else Ball
     longest = positive(radius, "radius")
     ball = kind(longest, p).over(space.domain.columns)
     body = after_clip_to_norm(space.domain.body, ball, longest, p)

@@ -10,11 +10,11 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from opendp_lite import engines
 from opendp_lite.base.errors import SpaceError
 from opendp_lite.bodies.body import Projection
 from opendp_lite.engines.data.arrays import EntryFold, Layout, Whole
 from opendp_lite.engines.data.fold import AsTheyLie, Block, Floats, Scratch
-from opendp_lite.engines.grouped import Presence
 from opendp_lite.engines.missing import LEAVE_OUT, holds_missing, where_whole
 from opendp_lite.engines.plan import Fold, Map, Rows
 from opendp_lite.metrics.distances import AbsoluteDistance
@@ -124,7 +124,7 @@ def count(
             f"count: the number of rows is public, it was declared as size={space.domain.size}; "
             "use that number, or SymmetricDistance() where it is private"
         )
-    rows = Map(Presence()) if isinstance(space.domain, Tables) else Rows()
+    rows = Map(engines.Presence()) if isinstance(space.domain, Tables) else Rows()
     return Transformation(
         space,
         Space(Scalars(0, non_negative=True), AbsoluteDistance(), unit=_move(space.unit)),

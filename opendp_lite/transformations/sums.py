@@ -12,12 +12,12 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from opendp_lite import bodies
 from opendp_lite.base.errors import SpaceError
 from opendp_lite.bodies.ball import Ball
 from opendp_lite.bodies.body import Body, Projection, RowSum
 from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.grid_rounding import ClippedColumn
-from opendp_lite.bodies.simplex import Simplex
 from opendp_lite.engines.data.arrays import EntryFold, Layout, Whole
 from opendp_lite.engines.data.fold import AsTheyLie, Block, Floats, Scratch
 from opendp_lite.engines.missing import LEAVE_OUT, where_whole
@@ -344,7 +344,7 @@ _UNBOUNDED = (
     examples=lambda: [
         example(rows_in(Box(-1, 3))),
         example(rows_in(Ball(1.5, columns=3), size=20)),
-        example(rows_in(Simplex(0.3, columns=3))),
+        example(rows_in(bodies.Simplex(0.3, columns=3))),
     ],
 )
 def sum(space: Space[Rows]) -> Transformation[Space[Rows], Space[Vectors]]:

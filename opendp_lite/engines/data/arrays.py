@@ -5,17 +5,17 @@ What is written against a layout works on a dense block and on the entries of a 
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from itertools import chain
 from math import inf, nan
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import attrs
 import numpy as np
-from numpy import ma
 from numpy.typing import NDArray
 
 from opendp_lite.base.errors import DataError
@@ -152,14 +152,22 @@ class ArrayRows(InMemory):
 
     def between(self, start: int, stop: int, odd: set[str]) -> Numeric:
         rows = self.rows[start:stop]
-        if isinstance(rows, ma.MaskedArray):
+        if is_masked(rows):
             rows = _unmask(rows)
         return rows if rows.dtype.kind != "O" else floats_of(rows, odd)
 
 
+def is_masked(array: object) -> TypeGuard[np.ma.MaskedArray[Any, Any]]:
+    """Whether it is an array of which some entries may be masked."""
+    # Before somebody imports them there are none, and their import takes six milliseconds. A
+    # signal handler that reads data may interrupt it: the class is not there yet.
+    kind = getattr(sys.modules.get("numpy.ma"), "MaskedArray", ())
+    return type(array) is not np.ndarray and isinstance(array, kind)
+
+
 def array_rows(array: Numeric) -> Source:
     """The rows of an array of numbers or of objects, which has one or two dimensions."""
-    if not isinstance(array, ma.MaskedArray):
+    if not is_masked(array):
         array = np.asarray(array)
     if array.shape in ((0,), (0, 0)):
         require_numbers(array.dtype)
@@ -190,7 +198,7 @@ def to_array(data: object) -> Numeric:
     """A numpy array or a list as one array of numbers; a missing value becomes NaN."""
     if not isinstance(data, np.ndarray):
         return array_of(data) if isinstance(data, list | tuple) else np.asarray(data)
-    if isinstance(data, ma.MaskedArray):
+    if is_masked(data):
         data = _unmask(data)
     require_numbers(data.dtype)
     return np.asarray(data) if data.dtype.kind != "O" else _all_floats(data)
@@ -249,14 +257,14 @@ def floats_of(values: Numeric, odd: set[str]) -> Floats:
     return found.reshape(values.shape)
 
 
-def _unmask(array: ma.MaskedArray[Any, Any]) -> Numeric:
+def _unmask(array: np.ma.MaskedArray[Any, Any]) -> Numeric:
     """What is masked is missing."""
     if array.dtype.kind not in "biuf":
         require_numbers(array.dtype)
         found: Numeric = array.data.copy()
-        found[ma.getmaskarray(array)] = None
+        found[np.ma.getmaskarray(array)] = None
         return found
-    return np.where(ma.getmaskarray(array), np.nan, array.data.astype(np.float64))
+    return np.where(np.ma.getmaskarray(array), np.nan, array.data.astype(np.float64))
 
 
 def _number(value: object, odd: set[str]) -> float:

@@ -13,14 +13,13 @@ from typing import Any, Final
 
 import attrs
 import numpy as np
-from numpy import ma
 from numpy.typing import NDArray
 
 from opendp_lite.base.errors import DataError, ParameterError
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.numbers.exact import quote
 
-_MISSING_TYPES: Final = frozenset({"NAType", "NaTType"})
+_MISSING_TYPES: Final = frozenset({"NAType", "NaTType", "MaskedConstant"})
 _MAY_BE_NAN: Final = (float, np.floating, np.datetime64, np.timedelta64)
 _MOST: Final = 2**24
 # Types of which every container's values are told apart in the same way.
@@ -31,7 +30,7 @@ _INT64: Final = range(-(2**63), 2**63)
 
 def is_missing(value: Any) -> bool:
     """Whether a value of a column stands for a missing cell."""
-    if value is None or value is ma.masked or type(value).__name__ in _MISSING_TYPES:
+    if value is None or type(value).__name__ in _MISSING_TYPES:
         return True
     if isinstance(value, Decimal):
         return value.is_nan()

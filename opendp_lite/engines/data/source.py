@@ -7,9 +7,9 @@ import sys
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from functools import singledispatch
+from importlib import import_module
 from threading import RLock
 from typing import Any, Final, Protocol, TypeVar
 
@@ -301,7 +301,8 @@ def reduce(source: Source, job: Job, merge: Merge) -> Any:
     first, *others = source.parts(_PROCESSORS)
     if not others:
         return job(first)
-    with ThreadPoolExecutor(len(others)) as pool:
+    # Imported only here: with its logging it costs five milliseconds, and few rows need no thread.
+    with import_module("concurrent.futures").ThreadPoolExecutor(len(others)) as pool:
         running = [pool.submit(job, other) for other in others]
         found = job(first)
         for each in running:

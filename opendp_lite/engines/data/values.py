@@ -9,12 +9,11 @@ from typing import Any
 
 import attrs
 import numpy as np
-from numpy import ma
 from numpy.typing import NDArray
 
 from opendp_lite.base.dates import are_days, dates_in
 from opendp_lite.base.errors import DataError
-from opendp_lite.engines.data.arrays import ArrayRows
+from opendp_lite.engines.data.arrays import ArrayRows, is_masked
 from opendp_lite.engines.data.categories import Categories
 from opendp_lite.engines.data.fold import Floats, Numeric
 from opendp_lite.engines.data.open_data import opened_table, register_libraries
@@ -111,9 +110,9 @@ class ArrayValues(Values):
 
     def between(self, start: int, stop: int) -> Numeric:
         piece = self.array[start:stop]
-        if isinstance(piece, ma.MaskedArray):
+        if is_masked(piece):
             objects = piece.data.astype(object)
-            objects[ma.getmaskarray(piece)] = None
+            objects[np.ma.getmaskarray(piece)] = None
             return objects
         return piece
 
@@ -198,7 +197,7 @@ def _of_array(column: np.ndarray) -> Values:
 
 def _unmask(dates: NDArray[np.datetime64]) -> NDArray[np.datetime64]:
     """What is masked is missing."""
-    return ma.filled(dates, np.datetime64("NaT", "D"))
+    return np.ma.filled(dates, np.datetime64("NaT", "D")) if is_masked(dates) else dates
 
 
 @open_values.register(list)

@@ -103,7 +103,7 @@ def joint_plan(
     return _Joint(column, request.budget, float(space.unit), stretched)
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class _Joint(OneRoundPlan):
     """The sum of (x - middle) and the count, with ``sum_and_count`` noise."""
 
@@ -182,7 +182,7 @@ def known_size_plan(space: Space[Rows], column: BoundedColumn, request: Request)
     return _KnownSize(column, request.budget, float(space.unit), max(size, 1))
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class _KnownSize(OneRoundPlan):
     """The sum of (x - middle) over the public number."""
 

@@ -10,9 +10,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError
-from opendp_lite.estimators.means.joint_mean import joint_plan, known_size_plan
-from opendp_lite.estimators.means.recentred_mean import recentred_plan
-from opendp_lite.estimators.means.unbounded_mean import learned_mean
+from opendp_lite.estimators import means
 from opendp_lite.estimators.parts.request import (
     BoundedColumn,
     EstimatorPlan,
@@ -147,7 +145,7 @@ def _without_bounds(
             f"mean takes two bounds or none, {missing} is missing: write dp.mean(0, 100, "
             "epsilon=1), or dp.mean(epsilon=1) to find bounds in private"
         )
-    return learned_mean(space, request)
+    return means.learned_mean(space, request)
 
 
 def _choose(
@@ -159,24 +157,24 @@ def _choose(
             "the estimator is known_size_mean: the number of rows is public\n"
             "  all of the budget is for the sum"
         )
-        return known_size_plan(space, column, request), why
+        return means.known_size_plan(space, column, request), why
     if request.whole.measure == MaxDivergence():
         why = (
             "the estimator is joint_mean: the number of rows is private\n"
             "  sum and count share one noise\n"
             "  the error is close to the least that pure privacy allows"
         )
-        return joint_plan(space, column, request), why
+        return means.joint_plan(space, column, request), why
     why = (
         "the estimator is recentred_mean: the number of rows is private\n"
         "  a tenth of the budget finds roughly where the mean lies\n"
         "  the rest is divided accordingly between sum and count\n"
         "  the error is close to the least that Gaussian noise allows"
     )
-    return recentred_plan(space, column, request), why
+    return means.recentred_plan(space, column, request), why
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class _Explanation:
     """Why this estimator, what is protected, and how far off it is: simulated when shown."""
 

@@ -129,7 +129,7 @@ class JointNoise(ABC):
         return found
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class JointNormal(JointNoise):
     """Independent normals; deviations are numbers, or arrays with one for each release."""
 
@@ -148,7 +148,7 @@ class JointNormal(JointNoise):
         return total * self.total_deviation, rows * self.rows_deviation
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class JointLaplace(JointNoise):
     """Sums of the same independent Laplace variates, which ``total`` and ``rows`` multiply."""
 
@@ -192,7 +192,7 @@ def _apart(scales: Floats) -> Floats:
     return found
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class JointSumAndCount(JointNoise):
     """The noise of ``sum_and_count`` on one column: s = reach c U, k = (c + stretch) V / epsilon.
 
@@ -259,7 +259,7 @@ RIDGE: Final = 0.25
 for means near the middle, and more for means near a bound. At 1/4 no mean loses 3 %."""
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class RatioOfNoisySums:
     """The mean of values in [lower, upper] from a total of (x - about) and the rows.
 
@@ -387,7 +387,7 @@ def _held_before(scores: Floats, up: Floats, down: Floats) -> Floats:
     return found
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class NoisyTotals:
     """One release, or many simulated ones: ``total`` and ``rows`` are then arrays."""
 
@@ -401,7 +401,7 @@ class NoisyTotals:
         return self.ratio.mean(self.total, self.rows)
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class TotalsWithSpread(NoisyTotals):
     """As ``NoisyTotals``, with the standard deviation of the values."""
 

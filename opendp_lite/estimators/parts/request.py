@@ -13,10 +13,10 @@ from typing import Any, Final, ParamSpec, TypeVar, cast
 import attrs
 import numpy as np
 
+from opendp_lite import combinators, transformations
 from opendp_lite.base.errors import Argument, ParameterError, SpaceError
 from opendp_lite.base.public_names import path_of
 from opendp_lite.bodies.box import Box
-from opendp_lite.combinators.composing import compose
 from opendp_lite.estimators.parts.budget import Budget, budget_of
 from opendp_lite.estimators.parts.noisy_totals import (
     Floats,
@@ -41,8 +41,6 @@ from opendp_lite.releases.estimates import Estimate
 from opendp_lite.spaces.domains import Rows
 from opendp_lite.spaces.space import Space, row_metric
 from opendp_lite.transformations.bounding import center, clamp
-from opendp_lite.transformations.powers import square
-from opendp_lite.transformations.rows import impute
 from opendp_lite.transformations.sums import sum
 
 P = ParamSpec("P")
@@ -51,7 +49,7 @@ _LARGEST_BOUND: Final = rational_of_float(1e100)
 _BOUNDS: Final = 2
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class BoundedColumn:
     """The bounds that a person gave, as typed and exactly."""
 
@@ -114,7 +112,9 @@ class BoundedColumn:
         count leaves out the same rows by itself.
         """
         inside = clamp(*self.typed)
-        return impute(self.middle) >> inside if row_metric(space).fixed_size else inside
+        if not row_metric(space).fixed_size:
+            return inside
+        return transformations.impute(self.middle) >> inside
 
     def public(self, value: Number | None, name: str) -> Fraction | None:
         """A guess inside the bounds."""
@@ -172,7 +172,7 @@ def _check_bounds(
         raise ParameterError(f"{name} takes its arguments after the bounds by name: {example}")
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Scenario:
     """So many rows of this mean and this variance, all inside the bounds."""
 
@@ -181,7 +181,7 @@ class Scenario:
     variance: float = 0.0
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class EstimatorPlan(ABC):
     """A mechanism that releases ``NoisyTotals``, and the same arithmetic with floats for noise."""
 
@@ -207,7 +207,7 @@ class EstimatorPlan(ABC):
         """So many releases of made-up data: not private, for planning."""
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class OneRoundPlan(EstimatorPlan):
     """A plan whose noise is the same whatever the data: ``ratio`` says all of it."""
 
@@ -235,7 +235,7 @@ class OneRoundPlan(EstimatorPlan):
 _FOR_SQUARES: Final = Fraction(1, 20)
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Request:
     """The keywords that all means share, read once.
 
@@ -295,7 +295,7 @@ class Request:
         mechanism = plan.mechanism()
         if self.sampling:
             squares = SumOfSquares.of(space, plan.column, self.for_squares)
-            mechanism = compose(mechanism, squares.mechanism()) >> squares.combine
+            mechanism = combinators.compose(mechanism, squares.mechanism()) >> squares.combine
         rows = plan.column.rows(space).bind(space)
         made = self.whole.with_claimed_loss(rows >> (mechanism >> self.as_estimate))
         trace = with_result(made.trace, plan.words)
@@ -326,7 +326,7 @@ class Request:
                 return tuple(map(self.as_estimate, totals(release)))
 
             return (noisy >> estimates).bind(space)
-        squares, part = rows >> square() >> sum(), self.for_squares
+        squares, part = rows >> transformations.square() >> sum(), self.for_squares
         off = part.deviation(part.reach(squares, space))
 
         def sampled_estimates(both: Any) -> tuple[Any, ...]:
@@ -334,7 +334,8 @@ class Request:
             sampled = map(partial(_with_squares, off), totals(release), np.atleast_1d(found))
             return tuple(map(self.as_estimate, sampled))
 
-        return (compose(noisy, squares >> part.noise()) >> sampled_estimates).bind(space)
+        both = combinators.compose(noisy, squares >> part.noise())
+        return (both >> sampled_estimates).bind(space)
 
     def as_estimate(self, found: Any) -> float | Estimate:
         """The release that a person sees."""
@@ -363,7 +364,7 @@ def _with_squares(off: float, totals: NoisyTotals, squares: Any) -> TotalsWithSp
     return TotalsWithSpread.of(totals, variance, people)
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class SumOfSquares:
     """The variance of the values, from a noisy sum of (x - middle)^2.
 
@@ -383,8 +384,8 @@ class SumOfSquares:
 
     def mechanism(self) -> Mechanism[Space[Rows], Any]:
         """The noisy sum, around the square halfway."""
-        squares = center(self.column.middle) >> square() >> center(self.column.half**2 / 2)
-        return squares >> sum() >> self.budget.noise()
+        squares = center(self.column.middle) >> transformations.square()
+        return squares >> center(self.column.half**2 / 2) >> sum() >> self.budget.noise()
 
     def combine(self, both: Any) -> TotalsWithSpread:
         """Adds the spread to the totals, one deviation of the noise up."""

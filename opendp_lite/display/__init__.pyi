@@ -1,0 +1,13 @@
+from opendp_lite.display.pictures import ARROW as ARROW
+from opendp_lite.display.pictures import BODY as BODY
+from opendp_lite.display.pictures import DIAMOND as DIAMOND
+from opendp_lite.display.pictures import DISC as DISC
+from opendp_lite.display.pictures import LINE as LINE
+from opendp_lite.display.pictures import NUMBER as NUMBER
+from opendp_lite.display.pictures import PLANE as PLANE
+from opendp_lite.display.pictures import SQUARE as SQUARE
+from opendp_lite.display.pictures import TABLE as TABLE
+from opendp_lite.display.pictures import Scale as Scale
+from opendp_lite.display.pictures import Sketch as Sketch
+from opendp_lite.display.pictures import Spot as Spot
+from opendp_lite.display.pictures import step_picture as step_picture
