@@ -462,8 +462,10 @@ def _in_turns(work: Callable[[], Any]) -> Going:
         while isinstance(turn := turns.get(), FoldRequest):
             answers.put((yield (turn,)))
     finally:
-        answers.put(())  # Ends a thread that still waits: it cannot unpack this.
-        thread.join()
+        # Ends a thread that still waits: it cannot unpack this. An interruption does not wait for
+        # it, since it may need what another release holds that has not been closed yet.
+        answers.put(())
+    thread.join()
     return turn()
 
 
