@@ -70,10 +70,14 @@ def _size(number: float) -> int:
 def for_json(value: Any) -> Any:
     """Floats, lists of floats, or None for NaN and infinities, which JSON does not have.
 
+    What is no number stays as it is.
+
     Example:
-        >>> for_json(np.array([0.5, np.nan]))
-        [0.5, None]
+        >>> for_json(np.array([0.5, np.nan])), for_json(("age", True))
+        ([0.5, None], ['age', True])
     """
+    if isinstance(value, str | bool | np.bool_ | None):
+        return bool(value) if isinstance(value, np.bool_) else value
     if np.ndim(value):
         return [for_json(each) for each in value]
     number = float(value)
@@ -118,10 +122,14 @@ def block(name: str, text: str) -> str:
 
 def html_table(rows: Mapping[str, str]) -> str:
     """A table of two columns, for notebooks."""
+    return _html_rows(((name, escape(text)) for name, text in rows.items()), "text-align:left")
+
+
+def _html_rows(rows: Iterable[tuple[str, str]], style: str) -> str:
+    """A table of names, each with a cell of HTML beside it."""
     cells = "".join(
-        f"<tr><th style='text-align:left'>{escape(name)}</th>"
-        f"<td style='text-align:left'>{escape(text)}</td></tr>"
-        for name, text in rows.items()
+        f"<tr><th style='{style}'>{escape(name)}</th><td style='{style}'>{inner}</td></tr>"
+        for name, inner in rows
     )
     return f"<table>{cells}</table>"
 
@@ -136,12 +144,7 @@ def to_html(release: Any) -> str:
 
 def html_of_each(releases: Iterable[tuple[str, Any]]) -> str:
     """A table of two columns: names, and each release as it shows by itself."""
-    cells = "".join(
-        f"<tr><th style='{_CELL}'>{escape(name)}</th>"
-        f"<td style='{_CELL}'>{to_html(release)}</td></tr>"
-        for name, release in releases
-    )
-    return f"<table>{cells}</table>"
+    return _html_rows(((name, to_html(release)) for name, release in releases), _CELL)
 
 
 def html_grid(

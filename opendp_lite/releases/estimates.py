@@ -134,18 +134,7 @@ class Estimate(Result):
 
     def as_dict(self) -> dict[str, Any]:
         """The fields by name, for ``json.dumps``. A number that is not finite is None."""
-        return {
-            "value": for_json(self.value),
-            "standard_error": for_json(self.standard_error),
-            "interval": for_json(self.interval),
-            "confidence": for_json(self.confidence),
-            "rows": None if self.rows is None else for_json(self.rows),
-            "sampling": bool(self.sampling),
-            "clipped": bool(self.clipped),
-            "wide_interval": None if self.wide_interval is None else for_json(self.wide_interval),
-            "bounds": None if self.bounds is None else for_json(self.bounds),
-            "too_few": bool(self.too_few),
-        }
+        return {each.name: for_json(getattr(self, each.name)) for each in attrs.fields(type(self))}
 
 
 Floats = NDArray[np.float64]
@@ -348,15 +337,7 @@ class Estimates(Result):
 
     def as_dict(self) -> dict[str, Any]:
         """The fields by name, for ``json.dumps``. A number that is not finite is None."""
-        return {
-            "values": for_json(self.values),
-            "standard_errors": for_json(self.standard_errors),
-            "intervals": for_json(self.intervals),
-            "joint_intervals": for_json(self.joint_intervals),
-            "confidence": for_json(self.confidence),
-            "names": None if self.names is None else list(self.names),
-            "sampling": bool(self.sampling),
-        }
+        return {each.name: for_json(getattr(self, each.name)) for each in attrs.fields(type(self))}
 
 
 def _ends(centre: Floats, half: ArrayLike) -> Floats:
