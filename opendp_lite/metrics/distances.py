@@ -410,7 +410,6 @@ class OneNorm(NormDistance):
 
 
 @spellable
-@attrs.frozen(repr=False)
 class L1Distance(OneNorm):
     """The sum of the absolute differences.
 
@@ -420,6 +419,7 @@ class L1Distance(OneNorm):
         0.5
     """
 
+    __slots__ = ()
     p = 1
 
     def norms(self, size: Fraction) -> Norms:
@@ -427,7 +427,6 @@ class L1Distance(OneNorm):
 
 
 @spellable
-@attrs.frozen(repr=False)
 class L2Distance(OneNorm):
     """The Euclidean distance.
 
@@ -437,6 +436,7 @@ class L2Distance(OneNorm):
         0.5
     """
 
+    __slots__ = ()
     p = 2
 
     def norms(self, size: Fraction) -> Norms:
@@ -444,7 +444,6 @@ class L2Distance(OneNorm):
 
 
 @spellable
-@attrs.frozen(repr=False)
 class LInfDistance(OneNorm):
     """The largest absolute difference.
 
@@ -454,6 +453,7 @@ class LInfDistance(OneNorm):
         1.0
     """
 
+    __slots__ = ()
     p = inf
 
     def norms(self, size: Fraction) -> Norms:
@@ -461,7 +461,6 @@ class LInfDistance(OneNorm):
 
 
 @spellable
-@attrs.frozen(repr=False)
 class AbsoluteDistance(OneNorm):
     """The absolute difference of two numbers. All norms agree on it.
 
@@ -471,6 +470,7 @@ class AbsoluteDistance(OneNorm):
         dp.metrics.AbsoluteDistance()
     """
 
+    __slots__ = ()
     p = 1
 
     def norms(self, size: Fraction) -> Norms:
