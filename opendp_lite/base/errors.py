@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from importlib import import_module
 from types import TracebackType
 from typing import Any, Final, TypeVar
 
@@ -35,6 +36,17 @@ class Argument:
         if self.value is None:
             return name
         return f"{name}={'...' if self.value is ... else repr(self.value)}"
+
+
+def name_like(name: str, known: Iterable[str], cutoff: float = 0.6) -> tuple[str, ...]:
+    """The name that was likely meant; none where all have less in common than ``cutoff``.
+
+    Example:
+        >>> name_like("epsilom", ["rho", "epsilon"])
+        ('epsilon',)
+    """
+    # Imported only here: a name that is there needs no other.
+    return tuple(import_module("difflib").get_close_matches(name, list(known), 1, cutoff))
 
 
 class OpenDPLiteError(Exception):

@@ -55,7 +55,7 @@ def this_process() -> tuple[int, int]:
     return os.getpid(), len(_FORKS)
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class OwnProcess:
     """The process that made this.
 

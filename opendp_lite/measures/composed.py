@@ -40,7 +40,7 @@ _FAR = 92.0
 _COARSEST = 2.0**8
 
 
-@attrs.frozen(cache_hash=True, repr=False)
+@attrs.frozen(cache_hash=True)
 class ComposedProfile(Profile):
     """The curve of releases that were all fixed before any of them was made.
 
@@ -93,7 +93,7 @@ class ComposedProfile(Profile):
         return library.ComposedDpEvent(found)
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen
 class _DistributionProfile(Profile):
     """The curve of a privacy loss distribution."""
 
@@ -218,7 +218,7 @@ _RATE_BITS = 24
 _MOST_STEPS = 2**28
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen
 class LaplaceProfile(Profile):
     """The curve of continuous Laplace noise of scale b at an l1 distance of ``loss`` b.
 
@@ -260,7 +260,7 @@ class LaplaceProfile(Profile):
         return laplace_losses(grid, float_up(self.loss))
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen
 class DiscreteLaplaceProfile(Profile):
     """The curve of discrete Laplace noise, P(k) in proportion to exp(-|k| ``rate``).
 

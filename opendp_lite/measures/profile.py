@@ -162,7 +162,7 @@ def zcdp_of_pure(epsilon: Fraction) -> Fraction:
     return min(epsilon * epsilon / 2, epsilon * (1 - shrunk) / (1 + shrunk))
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen
 class PointProfile(Profile):
     """The curve that follows from one point (E, D).
 
@@ -207,7 +207,7 @@ class PointProfile(Profile):
         return min(self.loss, super().epsilon(delta))
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen
 class PureProfile(PointProfile):
     """The curve of pure differential privacy.
 
@@ -225,7 +225,7 @@ class PureProfile(PointProfile):
 _LEAST: Final = 2.0**-1000
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen
 class BoundedRangeProfile(Profile):
     """The curve of a mechanism whose log probabilities change within a range of ``loss``.
 
@@ -263,7 +263,7 @@ class BoundedRangeProfile(Profile):
         return bounded_range_losses(grid, max(float_up(self.loss), _LEAST))
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen
 class ConcentratedProfile(Profile):
     """The curve of zero-concentrated differential privacy.
 
@@ -307,7 +307,7 @@ class ConcentratedProfile(Profile):
         return max(high, 1 + 1e-9)
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen
 class GaussianProfile(Profile):
     """The exact curve of the Gaussian mechanism with (l2 distance / sigma)^2 = ``ratio``.
 

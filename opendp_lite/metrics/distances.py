@@ -388,7 +388,6 @@ class OneNorm(NormDistance):
 
 
 @spellable
-@attrs.frozen(repr=False)
 class L1Distance(OneNorm):
     """The sum of the absolute differences.
 
@@ -398,12 +397,12 @@ class L1Distance(OneNorm):
         0.5
     """
 
+    __slots__ = ()
     p = 1
     stated = ("l1",)
 
 
 @spellable
-@attrs.frozen(repr=False)
 class L2Distance(OneNorm):
     """The Euclidean distance.
 
@@ -413,12 +412,12 @@ class L2Distance(OneNorm):
         0.5
     """
 
+    __slots__ = ()
     p = 2
     stated = ("l2",)
 
 
 @spellable
-@attrs.frozen(repr=False)
 class LInfDistance(OneNorm):
     """The largest absolute difference.
 
@@ -428,12 +427,12 @@ class LInfDistance(OneNorm):
         1.0
     """
 
+    __slots__ = ()
     p = inf
     stated = ("linf",)
 
 
 @spellable
-@attrs.frozen(repr=False)
 class AbsoluteDistance(OneNorm):
     """The absolute difference of two numbers. All norms agree on it.
 
@@ -443,5 +442,6 @@ class AbsoluteDistance(OneNorm):
         dp.metrics.AbsoluteDistance()
     """
 
+    __slots__ = ()
     p = 1
     stated = ("l1", "linf")

@@ -245,7 +245,7 @@ def is_building() -> bool:
     return _BUILDING.get()
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class _Wanted:
     key: tuple[Any, ...]
     make: Callable[[], Any] = attrs.field(eq=False)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 import attrs
 import numpy as np
 
+from opendp_lite.base.errors import name_like
 from opendp_lite.base.spelling import Storable
 
 # Typed by people who know scipy, statsmodels or pandas, and what releases have in their place.
@@ -71,7 +71,7 @@ def _hint(kind: type[Result], name: str) -> str:
     for each in _INSTEAD.get(name, ()):
         if hasattr(kind, each.partition("[")[0].removesuffix("()")):
             return f"; it has .{each}"
-    near = get_close_matches(name, [each for each in dir(kind) if not each.startswith("_")], n=1)
+    near = name_like(name, [each for each in dir(kind) if not each.startswith("_")])
     return f"; did you mean .{near[0]}?" if near else ""
 
 

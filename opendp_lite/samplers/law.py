@@ -38,7 +38,7 @@ class ErrorLaw(ABC):
         """The standard deviation of a released value, in the units of the data."""
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class NormalError(ErrorLaw):
     """A normal of at most this deviation, and a rounding of at most ``slack`` after it."""
 
@@ -53,7 +53,7 @@ class NormalError(ErrorLaw):
         return float(self.deviation)
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class ScaledError(ErrorLaw):
     """The error of another law, times a positive number."""
 
@@ -68,7 +68,7 @@ class ScaledError(ErrorLaw):
         return float(self.factor) * self.law.standard_deviation
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Errors:
     """The law of the errors of so many entries of a release."""
 
@@ -107,7 +107,7 @@ _MOST_SPARE: Final = 8
 _spare: Final[list[Lanes]] = []
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Lanes:
     """Working arrays of a block, kept for later releases: new memory is slow to touch first."""
 
@@ -211,7 +211,7 @@ _SCALE_OF_FLOATS = 2**40
 _OFFSET_BITS = 62
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Offsets:
     """Where values lie within their cell of the output grid: floats, and exactly on demand."""
 

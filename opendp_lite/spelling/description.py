@@ -58,7 +58,7 @@ class Proof:
 UNPROVED: Final = Proof()
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Description:
     """What a step says of itself; empty where its author says nothing.
 

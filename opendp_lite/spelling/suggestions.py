@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from difflib import get_close_matches
 from re import sub
 from typing import Final
 
+from opendp_lite.base.errors import name_like
 from opendp_lite.base.public_names import FRONT, ROOMS, read_stub
 from opendp_lite.spelling.signatures import holds_data
 
@@ -100,7 +100,7 @@ def argument_hint(
     if any(holds_data(each) for each in args):
         return f"; data goes into a second call: {path}(...)(data)"
     for name in sorted(set(typed) - set(parameters)):
-        meant = _ARGUMENTS.get(name) or tuple(get_close_matches(name, parameters, n=1))
+        meant = _ARGUMENTS.get(name) or name_like(name, parameters)
         if meant and set(meant) <= set(parameters):
             return f"; in place of {name}= it takes {', '.join(_TYPED.get(e, e) for e in meant)}"
         if name in _BUDGET and not set(_BUDGET) & set(parameters):
@@ -131,5 +131,5 @@ def not_there(name: str) -> str:
     if bare in _INSTEAD:
         return f"{said}; use {_INSTEAD[bare]}"
     front = read_stub(FRONT)
-    near = [bare] if bare in front else get_close_matches(name, front, n=1, cutoff=_CLOSE)
+    near = [bare] if bare in front else name_like(name, front, cutoff=_CLOSE)
     return f"{said}; did you mean {near[0]!r}?" if near else said

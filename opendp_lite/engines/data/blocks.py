@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from difflib import get_close_matches
 from functools import partial
 from inspect import GEN_CREATED, getgeneratorstate, isgenerator
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any, Final
 
 import attrs
 
-from opendp_lite.base.errors import Argument, DataError, ParameterError
+from opendp_lite.base.errors import Argument, DataError, ParameterError, name_like
 from opendp_lite.engines.data.arrays import require_numbers
 from opendp_lite.engines.data.open_data import open_source, read, require_order
 from opendp_lite.engines.data.source import (
@@ -303,7 +302,7 @@ def pick_column(names: Sequence[str], column: str | None) -> str:
     if wanted in names:
         raise FileError(f"two columns have the name {wanted!r}; rename one of them")
     same = [name for name in names if name.casefold() == wanted.casefold()]
-    near = same or get_close_matches(wanted, names, n=1, cutoff=0.5)
+    near = same or name_like(wanted, names, cutoff=0.5)
     hint = f"; did you mean {near[0]!r}? The" if near else "; the"
     raise FileError(f"there is no column {wanted!r}{hint} {_listing(names)}")
 

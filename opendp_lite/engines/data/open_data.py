@@ -7,12 +7,12 @@ library ``libraries/of_LIBRARY_PART.py``. It is imported when the first of them 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import cache, lru_cache, partial, singledispatch
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import attrs
 import numpy as np
@@ -167,9 +167,13 @@ def to_array(data: object) -> np.ndarray:
     return found[:, 0] if found.shape[1] == 1 else found
 
 
-@lru_cache
-def register_libraries(kind: Any) -> None:
+def register_libraries(kind: type) -> None:
     """Lets the libraries that a type comes from register how their containers are opened."""
+    _libraries_of(cast(Hashable, kind))
+
+
+@lru_cache
+def _libraries_of(kind: Any) -> None:
     for base in kind.__mro__:
         library, *part = base.__module__.split(".")[:2]
         _register(library.strip("_"))

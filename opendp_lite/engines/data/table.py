@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from functools import singledispatch
 from typing import Any, Final
 
@@ -12,7 +11,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.base.errors import DataError, NoColumnError
+from opendp_lite.base.errors import DataError, NoColumnError, name_like
 from opendp_lite.engines.data.source import InMemory, NoRows, Source
 
 _LISTED: Final = 8
@@ -27,7 +26,7 @@ def unknown_column(name: str, there: Sequence[str]) -> str:
         >>> unknown_column("zzz", ["income"])
         "no column 'zzz'; the column is 'income'"
     """
-    near = get_close_matches(name, there, n=1, cutoff=0.4)
+    near = name_like(name, there, cutoff=0.4)
     lead = f"did you mean {near[0]!r}? The" if near else "the"
     more = f" and {len(there) - _LISTED} more" if len(there) > _LISTED else ""
     columns = "column is" if len(there) == 1 else "columns are"

@@ -41,7 +41,7 @@ _LARGEST_ROOT: Final = 6.5
 _AROUND: Final = 4.5
 
 
-@attrs.frozen(eq=False, repr=False)
+@attrs.frozen(eq=False)
 class SharedLaplace(JointNoise):
     """The noise of a total less its share of the rows, and of the rows.
 
@@ -98,7 +98,7 @@ _RATES: Final = np.linspace(0.01, 0.99, 99)
 _ONE: Final = np.ones(1)
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen
 class LaplaceFamily:
     """Laplace noise, for pure privacy, and what an estimator must know of it.
 
@@ -158,7 +158,7 @@ class LaplaceFamily:
         return amount
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen
 class GaussianFamily:
     """Gaussian noise, for zero-concentrated privacy, with the methods of ``LaplaceFamily``.
 
@@ -213,7 +213,7 @@ _PRECISE: Final = 1e-12
 _LEAST_RHO: Final = 1e-60
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen
 class Budget:
     """A loss that may be divided: ``part(share)`` costs that share, and parts add up.
 
@@ -264,7 +264,7 @@ class Budget:
         return self
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen
 class ApproximateBudget(Budget):
     """Epsilon at delta: Gaussian noises whose exact curve together meets it.
 
@@ -299,7 +299,7 @@ class ApproximateBudget(Budget):
         return gaussian_pair(cast(Fraction, ratio), self.epsilon, self.delta)
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen
 class ConvertedBudget(ApproximateBudget):
     """Epsilon at delta, met by a zCDP loss: for noise and choices together.
 
