@@ -42,6 +42,7 @@ CASES = {
     "mean, no bounds": Case(dp.mean, rows=(None, 9000), chooses=True),
     "unbounded_mean": Case(E.unbounded_mean, rows=(None, 9000), chooses=True),
     "known_size_mean": Case(partial(E.known_size_mean, -3, 4), rows=(9,)),
+    "recentred_mean": Case(partial(E.recentred_mean, -3, 4), kinds="rho delta"),
     "joint_mean": Case(partial(E.joint_mean, -3, 4), kinds="epsilon"),
     "joint_mean, even": Case(partial(E.joint_mean, -3, 4, stretch=0), kinds="epsilon"),
     "joint_mean, stretched": Case(partial(E.joint_mean, -3, 4, stretch=2.39), kinds="epsilon"),
@@ -64,6 +65,13 @@ CASES = {
         partial(dp.multivariate_mean, 5), 20, EITHER, PLAIN, "rho epsilon"
     ),
     "simplex_vector_mean": Case(partial(E.simplex_vector_mean, 4), 3),
+    "gaussian_mean": Case(partial(E.gaussian_mean, 1), 2, EITHER, kinds="rho"),
+    "laplace_mean": Case(partial(E.laplace_mean, 1), 2, EITHER, kinds="epsilon"),
+    "l2_mechanism_mean": Case(partial(E.l2_mechanism_mean, 1), 2, EITHER, kinds="epsilon"),
+    "cdf": Case(partial(dp.cdf, 0, 1, cells=9), rows=EITHER, asked=NOISE_ALONE),
+    "basis_distribution": Case(
+        partial(E.basis_distribution, dp.bases.Haar(4, 0, 1)), rows=EITHER, asked=PLAIN
+    ),
 }
 
 

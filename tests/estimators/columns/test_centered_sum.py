@@ -91,10 +91,7 @@ def released(pipeline, rows, runs: int) -> np.ndarray:
 
 @pytest.mark.parametrize(
     ("budget", "deviation"),
-    [
-        ({"rho": 0.5}, (sqrt(40) + 1) / 2),
-        ({"epsilon": 1}, sqrt(40 * 43 / 4 + 42 * 43 / 12)),
-    ],
+    [({"rho": 0.5}, (sqrt(40) + 1) / 2), ({"epsilon": 1}, sqrt(40 * 43 / 4 + 42 * 43 / 12))],
 )
 def test_releases_err_as_stated(budget, deviation):
     """4000 numbers whose errors share a little; ten deviations of their mean square."""
