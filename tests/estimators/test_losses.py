@@ -36,6 +36,11 @@ class Case:
     """Whether it also makes choices: epsilon with delta is then met by the curve of zCDP."""
 
 
+def sum_around_the_middle(**asked: Any) -> dp.Mechanism[Any, Any, Any]:
+    return dp.clamp(0, 1) >> dp.centered_sum(**asked)
+
+
+ALONE = dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(epsilon=THIRD, delta=SPILL)
 EITHER = (None, 9)
 CASES = {
     "mean": Case(partial(dp.mean, -3, 4), rows=EITHER),
@@ -68,6 +73,8 @@ CASES = {
     "gaussian_mean": Case(partial(E.gaussian_mean, 1), 2, EITHER, kinds="rho"),
     "laplace_mean": Case(partial(E.laplace_mean, 1), 2, EITHER, kinds="epsilon"),
     "l2_mechanism_mean": Case(partial(E.l2_mechanism_mean, 1), 2, EITHER, kinds="epsilon"),
+    "centered_sum": Case(sum_around_the_middle, 3, EITHER, PLAIN),
+    "centered_sum, counted": Case(sum_around_the_middle, 3, asked=({"with_count": True},)),
     "cdf": Case(partial(dp.cdf, 0, 1, cells=9), rows=EITHER, asked=NOISE_ALONE),
     "basis_distribution": Case(
         partial(E.basis_distribution, dp.bases.Haar(4, 0, 1)), rows=EITHER, asked=PLAIN
@@ -103,6 +110,10 @@ def test_the_loss_is_what_was_given(name):
                     # Two rows cost four times the rho, read off the curve of all rhos.
                     rho = concentrated_loss(THIRD, SPILL)
                     assert level == ConcentratedProfile(4 * rho).epsilon(SPILL)
+                    continue
+                # All noises together have the curve of one Gaussian: none looser is paid for.
+                for delta in (1e-3, 1e-6, 1e-9):
+                    assert both.epsilon(delta) == pytest.approx(ALONE.epsilon(delta), rel=1e-6)
 
 
 WRONG = [

@@ -96,16 +96,6 @@ def bound(name: str, make, **asked) -> dp.Measurement:
     return space >> make(-3, 4, **asked)
 
 
-def test_epsilon_and_delta_are_those_of_one_gaussian():
-    """All noises together have the curve of one Gaussian: no looser composition is paid for."""
-    for name in ("mean", "simplex_mean", "centered_mean", "resized_mean"):
-        approximate = bound(name, BOTH[name], epsilon=1, delta=1e-6)
-        alone = dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(epsilon=1, delta=1e-6)
-        for delta in (1e-3, 1e-6, 1e-9):
-            expected = alone.bound.epsilon(delta)
-            assert approximate.epsilon(delta) == pytest.approx(expected, rel=1e-6)
-
-
 @pytest.mark.parametrize(
     "loss", [{"rho": THIRD}, {"epsilon": THIRD}, {"epsilon": 1, "delta": 1e-6}], ids=str
 )
