@@ -1,4 +1,4 @@
-"""How several estimates are held and shown."""
+"""How estimates are held and shown, several and one."""
 
 from __future__ import annotations
 
@@ -124,3 +124,129 @@ def test_sums_have_the_names_of_their_columns():
 def test_what_does_not_fit_is_refused(arguments, words):
     with pytest.raises(dp.ParameterError, match=words):
         Estimates(*arguments)
+
+
+def estimate(mean, error, low, high, **asked) -> dp.Estimate:
+    return dp.Estimate(mean, error, (low, high), 0.95, 100.0, **asked)
+
+
+@pytest.mark.parametrize(
+    ("shown", "words"),
+    [
+        (estimate(41.2587, 0.0821, 41.097, 41.421), "41.259 (95 % interval 41.097 to 41.421"),
+        (estimate(41.2587, 1.96, 37.4, 45.1), "41.3 (95 % interval 37.4 to 45.1"),
+        (estimate(41.2587, 24.0, 0.0, 100.0), "41 (95 % interval 0 to 100"),
+        (estimate(41258.7, 240.0, 40000.0, 41999.0), "41260 (95 % interval 40000 to 42000"),
+        (estimate(-0.0001, 0.4, -0.9, 0.9), "0.00 (95 % interval -0.90 to 0.90"),
+        (estimate(3642.0, 1.4, 3639.0, 3645.0), "3642 (95 % interval 3639 to 3645"),
+        (estimate(3.0, 0.2, 2.0, 4.0), "3 (95 % interval 2 to 4"),
+        (estimate(3.0, 0.2, 2.0, 4.5), "3.00 (95 % interval 2.00 to 4.50"),
+        (estimate(0.5, 0.0, 0.5, 0.5), "0.5 (95 % interval 0.5 to 0.5"),
+        (estimate(1.0, 0.0999, 0.8, 1.2), "1.00 (95 % interval 0.80 to 1.20"),
+    ],
+)
+def test_as_many_digits_as_the_second_of_the_error(shown, words):
+    assert str(shown) == f"{words}, from the noise alone)"
+
+
+@pytest.mark.parametrize(
+    ("shown", "words"),
+    [
+        (estimate(1.25e-40, 3e-42, 1.2e-40, 1.3e-40), "1.250e-40 (95 % interval 1.200e-40 to"),
+        (estimate(2.50000000000007, 7.3e-14, 2.4999999999999, 2.5000000000002), "2.5 (95 %"),
+        (estimate(1.25e90, 3e88, 1.2e90, 1.3e90), "1.250e+90 (95 % interval 1.200e+90 to"),
+        (estimate(0.0, 3e-42, -1e-41, 1e-41), "0 (95 % interval -1.00e-41 to 1.00e-41"),
+    ],
+)
+def test_numbers_far_out_have_a_power_of_ten(shown, words):
+    assert str(shown).startswith(words)
+
+
+def test_what_the_interval_is_of():
+    assert "from noise and sampling" in str(estimate(1.0, 0.1, 0.0, 2.0, sampling=True))
+    other = dp.Estimate(1.0, 0.1, (0.0, 2.0), 0.9995, 3.0)
+    assert "(99.95 % interval" in str(other)
+    surest = dp.Estimate(1.0, 0.1, (0.0, 2.0), 0.9999999, 3.0)
+    assert "(99.99999 % interval" in str(surest)
+
+
+def test_clipping_by_a_search_is_told():
+    shown = estimate(1.0, 0.1, 0.0, 2.0, clipped=True)
+    assert str(shown).endswith("from the noise alone, after clipping)")
+    for pipeline in (dp.variance(0, 9, epsilon=9, confidence=0.9), dp.mean(rho=9, confidence=0.9)):
+        assert "after clipping" in str(pipeline(np.arange(2000) % 9))
+
+
+def test_too_few_rows_are_told():
+    shown = estimate(0.0, 2e90, -2e90, 2e90, too_few=True)
+    assert str(shown).endswith("from the noise alone; too few rows, about 100)")
+    assert repr(shown).endswith("from the noise alone; too few rows, about 100>")
+    assert ">100, too few</td>" in shown._repr_html_()
+    assert shown.as_dict()["too_few"] is True
+    uncounted = dp.Estimate(0.0, 2e90, (-2e90, 2e90), 0.95, too_few=True)
+    assert str(uncounted).endswith("from the noise alone; too few rows)")
+
+
+def test_it_is_a_number_too():
+    assert float(estimate(1.25, 0.1, 1.0, 1.5)) == 1.25
+
+
+def test_a_released_one_is_shown_to_its_digits(seeded):
+    shown = str(dp.mean(0, 100, rho=0.5, confidence=0.95)([40.0] * 1000))
+    mean, _, rest = shown.partition(" (95 % interval ")
+    low, _, high = rest.removesuffix(", from the noise alone)").partition(" to ")
+    assert [len(each.partition(".")[2]) for each in (mean, low, high)] == [3] * 3
+    assert float(low) < float(mean) < float(high)
+
+
+INF, NAN = float("inf"), float("nan")
+
+
+def test_it_is_shown_short_and_in_digits_that_its_error_leaves():
+    shown = estimate(41.2587, 0.0821, 41.097, 41.421)
+    words = "41.259 +- 0.082, 95 % interval 41.097 to 41.421, from the noise alone"
+    assert repr(shown) == f"<Estimate {words}>"
+    assert len(repr(shown)) <= 80
+    html = shown._repr_html_()
+    for each in ("41.259", "0.082", "41.097 to 41.421", "95 % interval", "the noise alone", "100"):
+        assert each in html
+    assert html.count("<tr>") == 5
+
+
+def test_it_is_formatted_as_its_value():
+    shown = estimate(41.2587, 0.0821, 41.097, 41.421)
+    assert f"{shown:.1f}" == "41.3"
+    assert f"{shown}" == str(shown)
+
+
+def test_it_goes_to_json_and_back():
+    shown = estimate(np.float64(1.25), 0.1, np.float64(1.0), 1.5, sampling=np.True_)
+    found = json.loads(json.dumps(shown.as_dict()))
+    assert found == {
+        "value": 1.25,
+        "standard_error": 0.1,
+        "interval": [1.0, 1.5],
+        "confidence": 0.95,
+        "rows": 100.0,
+        "sampling": True,
+        "clipped": False,
+        "wide_interval": None,
+        "bounds": None,
+        "too_few": False,
+    }
+    assert dp.Estimate(**found | {"interval": tuple(found["interval"])}) == shown
+
+
+def test_numbers_that_json_does_not_have_are_none():
+    found = estimate(NAN, INF, -INF, 1.0).as_dict()
+    assert found["value"] is found["standard_error"] is None
+    assert found["interval"] == [None, 1.0]
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    assert repr(estimate(NAN, INF, -INF, 1.0)).startswith("<Estimate nan +- inf")
+
+
+def test_a_released_one_goes_to_json(seeded):
+    for space in (dp.records(), dp.records(size=9, metric=dp.ChangeOneDistance())):
+        released = (space >> dp.mean(0, 1, epsilon=1, confidence=0.9, sampling=True))([0.5] * 9)
+        found = json.loads(json.dumps(released.as_dict(), allow_nan=False))
+        assert found["value"] == float(released)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from decimal import Decimal
 from fractions import Fraction
+from math import inf, nan
+from sys import float_info
 
 import numpy as np
 import pytest
@@ -124,3 +126,12 @@ def test_a_release_in_place_of_its_number_is_named_with_the_number():
     release = dp.session([1.0] * 100, budget=dp.rho(1))(dp.count() >> dp.gaussian(rho=0.1))
     with pytest.raises(dp.OpenDPLiteError, match=r"type Release \(did you mean its \.value\?\)"):
         dp.clamp(0, release)
+
+
+def test_no_value_makes_the_exact_numbers_raise() -> None:
+    """A mechanism of a user's own reads them: an exception would tell of the data."""
+    most = Fraction(float_info.max)
+    found = dp.Grid(np.array([nan, inf, -inf, 0.1]), 0).exact
+    assert found == (0, most, -most, Fraction(0.1))
+    assert dp.Grid(np.array([3, -(2**63)]), -1).exact == (Fraction(3, 2), -(2**62))
+    assert dp.Grid(np.array([2**70], dtype=object), 1).exact == (2**71,)

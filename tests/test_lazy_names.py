@@ -31,6 +31,7 @@ HEAVY = {
     *("numpy", "scipy", "attr", "attrs", "matplotlib"),
     *("concurrent", "decimal", "difflib", "email", "fractions", "hashlib", "html", "inspect"),
     *("json", "logging", "pathlib", "sqlite3", "ssl", "statistics", "urllib", "zipfile"),
+    *("pandas", "polars", "pyarrow"),
 }
 """Modules that ``import opendp_lite`` needs nothing of."""
 

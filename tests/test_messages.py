@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import traceback
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -72,10 +75,6 @@ MESSAGES = [
         "dp.records() >> dp.sum()",
         "sum needs bounded values, and these may be anything: put dp.clamp",
     ),
-    (
-        "dp.histogram('age', bins=10, epsilon=1)",
-        "in place of bins= it takes edges=range(0, 101, 10",
-    ),
 ]
 
 
@@ -108,3 +107,131 @@ def test_errors_print_as_those_of_one_module() -> None:
     with pytest.raises(dp.DataError) as refused:
         (dp.select("aeg") >> mean)(frame)
     assert type(refused.value).__module__ == "opendp_lite.base.errors"
+
+
+TABLE = pd.DataFrame({"sex": ["f", "m"] * 40, "age": [20.125, 30.125] * 40})
+AGES = TABLE["age"]
+LAPLACE = dp.count() >> dp.laplace(epsilon=1)
+SECOND = "data goes into a second call"
+COLUMN = "the table has no column 'sxe'; did you mean 'sex'? The columns are"
+TWO_LISTS = "2 columns need 2 lists of categories"
+MISTAKES = [
+    ("dp.count(TABLE)", f"{SECOND}: dp.count(...)(data)"),
+    ("dp.sum(np.zeros(3))", f"{SECOND}: dp.sum(...)(data)"),
+    ("dp.histogram(TABLE, 'sex', epsilon=1)", SECOND),
+    ("dp.by(TABLE, 'sex', ['f', 'm'], LAPLACE)", SECOND),
+    ("dp.clamp(AGES, 0, 1)", SECOND),
+    ("dp.histogram(AGES, edges=[0, 50], epsilon=1)", f"column is a Series; the {SECOND}"),
+    ("dp.private_quantile(AGES)", "quantiles is a Series"),
+    ("dp.private_quantile(AGES.tolist(), bounds=(0, 1), epsilon=1)", f"the {SECOND}"),
+    ("dp.table('id')", "dp.table(person='id')"),
+    ("dp.table(TABLE)", SECOND),
+    ("dp.records(TABLE)", SECOND),
+    ("dp.laplace(rho=1)", "dp.gaussian(rho=0.03)"),
+    ("dp.laplace(epsilon=1, delta=1e-6)", "dp.gaussian(epsilon=1, delta=1e-6)"),
+    ("dp.laplace(1)", "by name, as in epsilon=1"),
+    ("dp.gaussian(epsilon=1)", "dp.gaussian(epsilon=1, delta=1e-6), or dp.laplace(epsilon=1)"),
+    ("dp.variance(epsilon=1)", "dp.variance(0, 100, epsilon=1)"),
+    ("dp.clamp()", "dp.clamp(0, 100)"),
+    (
+        "dp.histogram('age', edges=10, epsilon=1)",
+        "range(0, 101, 10) for ten bins from 0 to 100; got 1",
+    ),
+    (
+        "dp.histogram('age', bins=10, epsilon=1)",
+        "in place of bins= it takes edges=range(0, 101, 10",
+    ),
+    (
+        "dp.histogram('sex', 'age', epsilon=1)",
+        "several columns go into a list: dp.histogram(['sex', 'age'], ...)",
+    ),
+    ("dp.histogram(['sex', 'age'], categories=[['f', 'm']], epsilon=1)", TWO_LISTS),
+    ("dp.histogram(['sex', 'age'], categories=['f', 'm'], epsilon=1)", TWO_LISTS),
+    (
+        "dp.histogram(epsilon=1, delta=1e-6)(TABLE)",
+        "dp.select('age') before the step or dp.histogram('age', ...)",
+    ),
+    ("(dp.select('sxe') >> mean)(TABLE)", f"select: {COLUMN}"),
+    ("(dp.keep('sxe', among=['f']) >> LAPLACE)(TABLE)", f"keep: {COLUMN}"),
+    ("dp.by('sxe', ['f'], LAPLACE)(TABLE)", f"by: {COLUMN}"),
+    (
+        "(dp.combinators.group_by('sxe', ['f'], dp.count()) >> dp.laplace(epsilon=1))(TABLE)",
+        f"group_by: {COLUMN}",
+    ),
+    ("dp.histogram('sxe', categories=['f'], epsilon=1)(TABLE)", f"histogram: {COLUMN}"),
+    (
+        "(dp.table(person='sxe') >> dp.bound_contributions(1) >> LAPLACE)(TABLE)",
+        f"bound_contributions: {COLUMN}",
+    ),
+    (
+        "dp.session(TABLE)",
+        "session: a budget is dp.epsilon(1), dp.epsilon(1, delta=1e-6), dp.rho(1) or dp.mu(1)",
+    ),
+    ("LAPLACE(TABLE)", "dp.table() >> dp.count()"),
+    (
+        "dp.histogram('age', edges=[0, 50], epsilon=1)([1.0, 2.0])",
+        "leave out dp.select('age') or the name in dp.histogram('age', ...), or give the table",
+    ),
+    ("LAPLACE({'age': [1.0, 2.0], 'visits': [3.0, 4.0]})", "start with dp.table() >>"),
+    (
+        "dp.sum().statement()",
+        "statement is for a pipeline that ends in noise; put noise after dp.sum()",
+    ),
+    ("dp.compose(LAPLACE, dp.count() >> dp.gaussian(rho=1))", "Put >> dp.to_zcdp()"),
+]
+
+
+@pytest.mark.parametrize(("code", "words"), MISTAKES, ids=[code for code, _ in MISTAKES])
+def test_a_refusal_says_what_to_type_and_nothing_of_the_data(code: str, words: str) -> None:
+    with pytest.raises((dp.OpenDPLiteError, TypeError, AttributeError)) as caught:
+        eval(code)
+    text = str(caught.value)
+    assert words in text
+    assert not re.search(r"\b[23]0\.125|\b[23]0\b", text.replace("0.03", ""))
+
+
+def own(caught: pytest.ExceptionInfo[Any]) -> list[str]:
+    """The functions in a traceback, from this file's last one on."""
+    names = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
+    return names[len(names) - names[::-1].index("typed") - 1 :]
+
+
+def test_a_traceback_shows_the_lines_of_the_person() -> None:
+    """Those of this package that lie deeper are left out, and no other exception is told of."""
+
+    def program(ask: Any) -> Any:
+        def typed() -> Any:
+            return ask(dp.select("Age") >> dp.mean(0, 9, epsilon=1))
+
+        return typed()
+
+    ways: list[Callable[[], Any]] = [
+        lambda: (dp.select("Age") >> dp.mean(0, 9, epsilon=1))(TABLE),
+        lambda: (dp.select("sex") >> dp.clamp(0, 9) >> dp.sum())(TABLE),
+        lambda: dp.histogram("age", edges=10, epsilon=1),
+        lambda: dp.table() >> dp.clamp(0, 9),
+    ]
+    for way in ways:
+
+        def typed(way: Callable[[], Any] = way) -> Any:
+            return way()
+
+        with pytest.raises(dp.OpenDPLiteError) as caught:
+            typed()
+        assert len(own(caught)) <= 4
+        assert caught.value.__cause__ is None
+        assert caught.value.__suppress_context__
+    with pytest.raises(dp.DataError) as caught:
+        (dp.table() >> dp.adaptive(program, dp.epsilon(1)))(TABLE)
+    assert own(caught) == ["typed"]
+    names = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
+    assert names.count("program") == 1
+
+
+def test_what_caused_a_refusal_of_your_own_is_kept():
+    def program(ask: Any) -> None:
+        raise dp.DataError("mine") from KeyError("cause")
+
+    with pytest.raises(dp.DataError, match="mine") as found:
+        dp.adaptive(program, budget=dp.rho(1))([1.0])
+    assert isinstance(found.value.__cause__, KeyError)

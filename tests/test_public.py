@@ -7,10 +7,7 @@ import inspect
 import io
 import json
 import re
-import subprocess
-import sys
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -337,22 +334,6 @@ def test_malformed_json_is_refused_in_words(text: str) -> None:
     with pytest.raises(dp.OpenDPLiteError) as caught:
         dp.from_json(text)
     assert len(str(caught.value).split()) > 3
-
-
-def test_the_package_is_typed() -> None:
-    assert (Path(dp.__file__).parent / "py.typed").is_file()
-
-
-def test_importing_needs_no_optional_package() -> None:
-    program = (
-        "import sys; import opendp_lite; heavy = {'scipy', 'pandas', 'polars', 'pyarrow'}; "
-        "print(*sorted(heavy & {name.partition('.')[0] for name in sys.modules}))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == "", f"import opendp_lite imports {done.stdout}"
 
 
 @pytest.mark.parametrize(

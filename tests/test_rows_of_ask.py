@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from pathlib import Path
 
-import opendp_lite
+from tests.test_layers import sources
 
-ROOT = Path(opendp_lite.__file__).parent
 HELD = "_account"
-HOLDER = "combinators/adaptive_programs.py"
+HOLDER = "combinators.adaptive_programs"
 
 
 def readers(sources: Mapping[str, str]) -> list[str]:
@@ -31,13 +29,6 @@ def reads(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and node.value == HELD
 
 
-def sources() -> dict[str, str]:
-    return {
-        str(path.relative_to(ROOT).as_posix()): path.read_text("utf-8")
-        for path in ROOT.rglob("*.py")
-    }
-
-
 def test_nobody_reads_the_rows_of_ask() -> None:
     found = sources()
     assert f"self.{HELD}" in found[HOLDER], "ask holds its rows by another name: say it in HELD"
@@ -52,5 +43,5 @@ def test_planted_readers_are_caught() -> None:
         "def f(ask):\n    return vars(ask)['_account']\n",
         "def f(ask):\n    ask._account = 3\n",
     ):
-        assert readers({"estimators/extra.py": text}) == ["estimators/extra.py:2"]
-    assert readers({"estimators/extra.py": "def f(self):\n    return self._account\n"}) == []
+        assert readers({"estimators.extra": text}) == ["estimators.extra:2"]
+    assert readers({"estimators.extra": "def f(self):\n    return self._account\n"}) == []

@@ -32,35 +32,6 @@ def test_a_row_map_moves_as_many_rows_as_it_is_given() -> None:
     assert (rows >> dp.sum()).map(2).l1 == 10
 
 
-ZCDP = [
-    (1, lambda: dp.estimators.recentred_mean(0, 9, rho=THIRD)),
-    (3, lambda: dp.multivariate_mean(9, rho=THIRD)),
-    (3, lambda: dp.estimators.binary_mean(rho=THIRD)),
-    (1, lambda: dp.estimators.basis_distribution(dp.bases.Haar(8, 0, 9), rho=THIRD)),
-    (1, lambda: dp.cdf(0, 9, cells=8, rho=THIRD)),
-]
-PURE = [
-    (1, lambda: dp.estimators.joint_mean(0, 9, epsilon=THIRD)),
-    (3, lambda: dp.multivariate_mean(9, epsilon=THIRD)),
-    (3, lambda: dp.estimators.l2_mechanism_mean(9, epsilon=THIRD)),
-    (1, lambda: dp.estimators.basis_distribution(dp.bases.Haar(8, 0, 9), epsilon=THIRD)),
-    (1, lambda: dp.cdf(0, 9, cells=8, epsilon=THIRD)),
-]
-
-
-@pytest.mark.parametrize(("columns", "make"), [*ZCDP, *PURE])
-def test_estimators_cost_their_budget(columns, make) -> None:
-    """What was given for one row; k times that for k rows, or k^2 times under zCDP."""
-    estimator = make()
-    power = 2 if (columns, make) in ZCDP else 1
-    spaces = [dp.records(columns=columns)]
-    if "recentred" not in repr(estimator) and "joint" not in repr(estimator):
-        spaces.append(dp.records(columns=columns, size=9, metric=REPLACE))
-    for space in spaces:
-        bound = space >> estimator
-        assert [bound.loss(k) for k in (0, 1, 2, 3)] == [k**power * THIRD for k in range(4)]
-
-
 def test_conversions_cost_what_theorems_say() -> None:
     pure = dp.count() >> dp.laplace(epsilon=1)
     assert (pure >> dp.to_zcdp()).map(1) == pytest.approx(tanh(1 / 2), rel=1e-9)

@@ -49,9 +49,11 @@ def public() -> set[str]:
 
 @cache
 def texts() -> list[str]:
-    """The files that guard estimators."""
+    """The files that guard estimators, with the cases that they go through."""
     paths = [*TESTS.glob("estimators/**/test_*.py"), *TESTS.glob("test_estimate*.py")]
-    return [path.read_text("utf-8") for path in paths if path != Path(__file__)]
+    files = [path.read_text("utf-8") for path in paths if path != Path(__file__)]
+    cases = (TESTS / "estimators/cases.py").read_text("utf-8")
+    return [text + cases * ("import EVERY" in text or "EVERY,\n" in text) for text in files]
 
 
 def purposes_of(name: str) -> set[str]:

@@ -36,12 +36,18 @@ class Case:
     """Whether it also makes choices: epsilon with delta is then met by the curve of zCDP."""
 
 
+def sum_around_the_middle(**asked: Any) -> dp.Mechanism[Any, Any, Any]:
+    return dp.clamp(0, 1) >> dp.centered_sum(**asked)
+
+
+ALONE = dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(epsilon=THIRD, delta=SPILL)
 EITHER = (None, 9)
 CASES = {
     "mean": Case(partial(dp.mean, -3, 4), rows=EITHER),
     "mean, no bounds": Case(dp.mean, rows=(None, 9000), chooses=True),
     "unbounded_mean": Case(E.unbounded_mean, rows=(None, 9000), chooses=True),
     "known_size_mean": Case(partial(E.known_size_mean, -3, 4), rows=(9,)),
+    "recentred_mean": Case(partial(E.recentred_mean, -3, 4), kinds="rho delta"),
     "joint_mean": Case(partial(E.joint_mean, -3, 4), kinds="epsilon"),
     "joint_mean, even": Case(partial(E.joint_mean, -3, 4, stretch=0), kinds="epsilon"),
     "joint_mean, stretched": Case(partial(E.joint_mean, -3, 4, stretch=2.39), kinds="epsilon"),
@@ -64,6 +70,15 @@ CASES = {
         partial(dp.multivariate_mean, 5), 20, EITHER, PLAIN, "rho epsilon"
     ),
     "simplex_vector_mean": Case(partial(E.simplex_vector_mean, 4), 3),
+    "gaussian_mean": Case(partial(E.gaussian_mean, 1), 2, EITHER, kinds="rho"),
+    "laplace_mean": Case(partial(E.laplace_mean, 1), 2, EITHER, kinds="epsilon"),
+    "l2_mechanism_mean": Case(partial(E.l2_mechanism_mean, 1), 2, EITHER, kinds="epsilon"),
+    "centered_sum": Case(sum_around_the_middle, 3, EITHER, PLAIN),
+    "centered_sum, counted": Case(sum_around_the_middle, 3, asked=({"with_count": True},)),
+    "cdf": Case(partial(dp.cdf, 0, 1, cells=9), rows=EITHER, asked=NOISE_ALONE),
+    "basis_distribution": Case(
+        partial(E.basis_distribution, dp.bases.Haar(4, 0, 1)), rows=EITHER, asked=PLAIN
+    ),
 }
 
 
@@ -95,6 +110,10 @@ def test_the_loss_is_what_was_given(name):
                     # Two rows cost four times the rho, read off the curve of all rhos.
                     rho = concentrated_loss(THIRD, SPILL)
                     assert level == ConcentratedProfile(4 * rho).epsilon(SPILL)
+                    continue
+                # All noises together have the curve of one Gaussian: none looser is paid for.
+                for delta in (1e-3, 1e-6, 1e-9):
+                    assert both.epsilon(delta) == pytest.approx(ALONE.epsilon(delta), rel=1e-6)
 
 
 WRONG = [

@@ -33,8 +33,6 @@ from free_lunch_experiments import (
     TABLE_1,
     UNIFORM,
     ErrorPair,
-    FreeLunchDataset,
-    NoiseLaw,
     rows,
     truth,
 )
@@ -132,30 +130,31 @@ def test_another_share_of_the_budget_would_be_seen(law):
             assert abs(there - here.printed) > 5 * here.standard_error * sqrt(MANY / RUNS)
 
 
-def closed_forms() -> list[tuple[FreeLunchDataset, NoiseLaw, str]]:
-    """All cells with a closed form."""
-    return [
-        (dataset, law, estimator.name)
-        for dataset in DATASETS
-        for law in LAWS
-        for estimator in estimators_of(law)
-        if estimator.expected(FreeLunchSetting(dataset, law, 0.5)) != ErrorPair()
-    ]
+CELLS = [
+    (FreeLunchSetting(dataset, law, 0.5), estimator)
+    for dataset in DATASETS
+    for law in LAWS
+    for estimator in estimators_of(law)
+]
+CLOSED_FORMS = [
+    (setting, estimator)
+    for setting, estimator in CELLS
+    if estimator.expected(setting) != ErrorPair()
+]
 
 
-@pytest.mark.parametrize(
-    ("dataset", "law", "name"), closed_forms(), ids=lambda each: getattr(each, "name", each)
-)
-def test_closed_forms(dataset, law, name):
+def name_of(each) -> str:
+    return getattr(each, "name", "") or f"{each.dataset.name}-{each.law.name}"
+
+
+@pytest.mark.parametrize(("setting", "estimator"), CLOSED_FORMS, ids=name_of)
+def test_closed_forms(setting, estimator):
     """Where rows are so many that the first order is all, the errors are those of the formulas."""
-    setting = FreeLunchSetting(dataset, law, 0.5)
-    estimator = next(each for each in estimators_of(law) if each.name == name)
-    random = np.random.default_rng(20_000)
-    crowd = 10**7
+    dataset, random, crowd = setting.dataset, np.random.default_rng(20_000), 10**7
     estimates = estimator.forecast(setting, Scenario(crowd, dataset.mean), MANY, random)
     distances = np.abs(estimates - dataset.mean) * (crowd / ROWS)
     squares = distances**2
-    expected, checks = estimator.expected(setting), 2 * len(closed_forms())
+    expected, checks = estimator.expected(setting), 2 * len(CLOSED_FORMS)
     limit = sure(checks) * squares.std() / sqrt(MANY)
     assert abs(squares.mean() - expected.squared**2) < limit
     if expected.absolute is not None:
@@ -163,29 +162,15 @@ def test_closed_forms(dataset, law, name):
         assert abs(distances.mean() - expected.absolute) < limit
 
 
-def every_cell() -> list[tuple[FreeLunchDataset, NoiseLaw, str]]:
-    """All cells of the table."""
-    return [
-        (dataset, law, estimator.name)
-        for dataset in DATASETS
-        for law in LAWS
-        for estimator in estimators_of(law)
-    ]
-
-
-@pytest.mark.parametrize(
-    ("dataset", "law", "name"), every_cell(), ids=lambda each: getattr(each, "name", each)
-)
-def test_releases_follow_the_forecast(dataset, law, name):
+@pytest.mark.parametrize(("setting", "estimator"), CELLS, ids=name_of)
+def test_releases_follow_the_forecast(setting, estimator):
     """What is simulated is what the rows get, at the loss that is stated."""
-    setting = FreeLunchSetting(dataset, law, 0.5)
-    estimator = next(each for each in estimators_of(law) if each.name == name)
     mechanism = estimator.mechanism(setting)
     assert mechanism.map(1) == 0.5
-    released = [mechanism(rows(dataset)) for _ in range(200)]
+    released = [mechanism(rows(setting.dataset)) for _ in range(200)]
     random = np.random.default_rng(5)
-    simulated = estimator.forecast(setting, truth(dataset), MANY, random)
-    assert ks_2samp(released, simulated).pvalue > FAILURE / len(every_cell())
+    simulated = estimator.forecast(setting, truth(setting.dataset), MANY, random)
+    assert ks_2samp(released, simulated).pvalue > FAILURE / len(CELLS)
 
 
 def test_ours_are_better_than_theirs(many):

@@ -66,35 +66,13 @@ def test_the_worst_row_costs_the_budget_and_no_less(bounds):
     assert pipeline.map(1) == pytest.approx(float(rho))
 
 
-@pytest.mark.parametrize("size", [None, 20])
-@pytest.mark.parametrize("with_count", [False, True])
-def test_the_loss_is_what_was_given(size, with_count):
-    """``centered_sum`` passes on all of the budget and no more, for groups as the measure says."""
-    if size is not None and with_count:
-        return
-    space = rows_in(dp.bodies.Box(0, 1, columns=3), size)
-    asked = {"with_count": with_count}
-    zcdp = space >> dp.centered_sum(rho=0.3, **asked)
-    assert [zcdp.loss(k) for k in (0, 1, 2)] == [0, Fraction(3, 10), Fraction(12, 10)]
-    pure = space >> dp.centered_sum(epsilon=0.3, **asked)
-    assert [pure.map(k) for k in (0, 1, 2)] == [0, 0.3, 0.6]
-    pair = space >> dp.centered_sum(epsilon=0.3, delta=1e-6, **asked)
-    assert pair.map(1) == (0.3, 1e-6)
-    assert pair.map(2)[0] > 0.6
-    plain = space >> dp.sum() >> dp.gaussian(epsilon=0.3, delta=1e-6)
-    assert pair.map(2)[0] == pytest.approx(plain.map(2)[0], rel=1e-6)
-
-
 def released(pipeline, rows, runs: int) -> np.ndarray:
     return np.array([pipeline.insecure_release(rows, seed=s).value for s in range(runs)])
 
 
 @pytest.mark.parametrize(
     ("budget", "deviation"),
-    [
-        ({"rho": 0.5}, (sqrt(40) + 1) / 2),
-        ({"epsilon": 1}, sqrt(40 * 43 / 4 + 42 * 43 / 12)),
-    ],
+    [({"rho": 0.5}, (sqrt(40) + 1) / 2), ({"epsilon": 1}, sqrt(40 * 43 / 4 + 42 * 43 / 12))],
 )
 def test_releases_err_as_stated(budget, deviation):
     """4000 numbers whose errors share a little; ten deviations of their mean square."""

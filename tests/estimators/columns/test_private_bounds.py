@@ -13,10 +13,7 @@ from opendp_lite.estimators.parts.budget import budget_of
 
 pytestmark = pytest.mark.usefixtures("seeded")
 ROWS = 3000
-SPACES = {
-    "added": dp.records(),
-    "replaced": dp.records(size=ROWS, metric=dp.ChangeOneDistance()),
-}
+SPACES = {"added": dp.records(), "replaced": dp.records(size=ROWS, metric=dp.ChangeOneDistance())}
 LOSSES = ({"rho": 0.1}, {"rho": 2}, {"epsilon": 2}, {"epsilon": 1, "delta": 1e-6})
 WILD = [0.0, -0.0, np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, -1e-310, 1.0]
 
@@ -34,18 +31,6 @@ def test_what_is_asked_is_what_is_paid(paid, where, loss):
         assert sum(paid) <= whole
         if where == "replaced":
             assert sum(paid) > whole * Fraction(999, 1000)
-
-
-def test_audits_find_nothing():
-    """Each would fail in 1e-7 of tests."""
-    half = np.repeat([-10.0, 10.0], 300)
-    bounds = dp.private_bounds(0.9, rho=0.5)
-    dp.audit(bounds, half, np.append(half, 1e9), releases=100)
-    dp.audit(bounds, half[:3], half[:2], releases=100)
-    moved = half.copy()
-    moved[0] = 10.0
-    space = dp.records(size=600, metric=dp.ChangeOneDistance())
-    dp.audit(space >> bounds, half, moved, releases=100)
 
 
 LAWS = {
@@ -83,23 +68,6 @@ def test_a_pair_for_each_column():
     held = np.mean((data >= lower) & (data <= upper), axis=0)
     assert (held > 0.94).all()
     (space >> dp.clamp(lower, upper) >> dp.sum()).map(1)
-
-
-@pytest.mark.parametrize("loss", LOSSES, ids=str)
-def test_any_data(loss):
-    random = np.random.default_rng(4)
-    tables = [
-        [],
-        [7.0],
-        *(np.full(ROWS, value) for value in (0.0, np.nan, np.inf, -np.inf, 5e-324, 1e308)),
-        random.choice(WILD, ROWS),
-    ]
-    for table in tables:
-        found = dp.private_bounds(0.9, **loss)(table)
-        assert type(found) is tuple
-        assert [type(each) for each in found] == [float, float]
-        assert np.isfinite(found).all()
-        assert found[0] < found[1]
 
 
 def test_too_few_rows():

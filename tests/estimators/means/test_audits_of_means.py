@@ -16,6 +16,7 @@ import pytest
 import opendp_lite as dp
 from opendp_lite.estimators.parts.request import Request
 
+E = dp.estimators
 pytestmark = pytest.mark.usefixtures("seeded")
 REPLACE = dp.ChangeOneDistance()
 LOSSES = {
@@ -25,13 +26,13 @@ LOSSES = {
 }
 HALF_THE_NOISE = {"rho": {"rho": 4}, "epsilon": {"epsilon": 4}, "spill": {"rho": 2}}
 MAKES = {
-    "recentred_mean": dp.estimators.recentred_mean,
-    "joint_mean": dp.estimators.joint_mean,
-    "simplex_mean": dp.estimators.simplex_mean,
-    "centered_mean": partial(dp.estimators.centered_mean, share=Fraction(3, 4)),
-    "plug_in_mean": partial(dp.estimators.plug_in_mean, share=Fraction(3, 4)),
-    "known_size_mean": dp.estimators.known_size_mean,
-    "resized_mean": partial(dp.estimators.resized_mean, share=Fraction(9, 10), fill=-1),
+    "recentred_mean": E.recentred_mean,
+    "joint_mean": E.joint_mean,
+    "simplex_mean": E.simplex_mean,
+    "centered_mean": partial(E.centered_mean, share=Fraction(3, 4)),
+    "plug_in_mean": partial(E.plug_in_mean, share=Fraction(3, 4)),
+    "known_size_mean": E.known_size_mean,
+    "resized_mean": partial(E.resized_mean, share=Fraction(9, 10), fill=-1),
 }
 CASES = {
     ("simplex_mean", "rho"): 1300,
@@ -147,7 +148,7 @@ ONES, NO_ROWS = np.array([[1.0, 2.0]]), np.empty((0, 2))
 @pytest.mark.parametrize("kind", ["rho", "epsilon"])
 def test_weighted_means(kind, falsely):
     """A row of the largest weight at either end; replaced, from one end to the other."""
-    make = partial(dp.estimators.weighted_mean, -1, 1, most=2)
+    make = partial(E.weighted_mean, -1, 1, most=2)
     honest, less = (TABLE >> make(**each[kind]) for each in (LOSSES, HALF_THE_NOISE))
     dp.audit(honest, NO_ROWS, ONES, releases=1300)
     dp.audit(honest, NO_ROWS, ONES * [-1, 1], releases=150)
@@ -160,7 +161,7 @@ def test_weighted_means(kind, falsely):
 @pytest.mark.parametrize("kind", ["rho", "epsilon"])
 def test_simplex_means(kind, falsely):
     """As released, which tells less than the sums: half the noise is not found, a sixth is."""
-    make = partial(dp.estimators.simplex_vector_mean, 3)
+    make = partial(E.simplex_vector_mean, 3)
     honest = TABLE >> make(**LOSSES[kind])
     less = TABLE >> make(**({"rho": 36} if kind == "rho" else {"epsilon": 12}))
     for row in ([3.0, 0.0], [0.0, 0.0], [1.5, 1.5]):

@@ -17,26 +17,20 @@ from scipy.stats import ks_2samp, norm
 import opendp_lite as dp
 from opendp_lite.estimators.parts.noisy_totals import NoisyTotals
 from opendp_lite.estimators.parts.request import Request, Scenario
+from tests.estimators.cases import BY_SHARES, CORE, REPLACE
 
-REPLACE = dp.ChangeOneDistance()
+E = dp.estimators
 LOW, HIGH = -3, 5
 BOTH = {
-    "simplex_mean": dp.estimators.simplex_mean,
-    "simplex_mean, extra count": partial(dp.estimators.simplex_mean, extra_count=0.2),
-    "centered_mean": dp.estimators.centered_mean,
-    "centered_mean, guess": partial(dp.estimators.centered_mean, guess=0.5),
-    "plug_in_mean": dp.estimators.plug_in_mean,
-    "known_size_mean": dp.estimators.known_size_mean,
+    **BY_SHARES,
+    "centered_mean, guess": partial(E.centered_mean, guess=0.5),
+    "known_size_mean": E.known_size_mean,
 }
 RESIZED = {
-    "resized_mean": dp.estimators.resized_mean,
-    "resized_mean, filled": partial(dp.estimators.resized_mean, fill=4, share=0.8),
+    "resized_mean": E.resized_mean,
+    "resized_mean, filled": partial(E.resized_mean, fill=4, share=0.8),
 }
-CORE = {
-    "joint_mean": dp.estimators.joint_mean,
-    "joint_mean, stretched": partial(dp.estimators.joint_mean, stretch=2.39),
-}
-GAUSSIAN = {"recentred_mean": dp.estimators.recentred_mean, **BOTH, **RESIZED}
+GAUSSIAN = {"recentred_mean": E.recentred_mean, **BOTH, **RESIZED}
 PURE = {**CORE, **BOTH, **RESIZED}
 RELEASES = 800
 
@@ -44,9 +38,7 @@ RELEASES = 800
 def bound(make, rows: int, low=LOW, high=HIGH, **asked) -> dp.Measurement:
     """On a space that the estimator takes."""
     sized = dp.records(size=rows, metric=REPLACE)
-    return (sized if make is dp.estimators.known_size_mean else dp.records()) >> make(
-        low, high, **asked
-    )
+    return (sized if make is E.known_size_mean else dp.records()) >> make(low, high, **asked)
 
 
 def forecast(measurement: dp.Measurement, truth: Scenario, runs: int, seed: int = 1) -> NoisyTotals:
@@ -112,9 +104,7 @@ def test_the_second_look_weighs_what_it_saw():
     For 100 000 a mean, a variance and a covariance at six deviations each.
     """
     for rows, mean in ((5, 4.9), (300, 1.0), (300, -2.9), (100_000, 3.0)):
-        found = forecast(
-            bound(dp.estimators.recentred_mean, rows, rho=0.1), Scenario(rows, mean), 100_000
-        )
+        found = forecast(bound(E.recentred_mean, rows, rho=0.1), Scenario(rows, mean), 100_000)
         errors = found.ratio.errors
         total = (found.total - rows * (mean - 1)) / errors.total_deviation
         counted = (found.rows - rows) / errors.rows_deviation
@@ -146,18 +136,16 @@ def test_the_cells_of_the_table(bounds, mean, recentred, stretched, simplex):
     """docs/errata.md, section 3.4: 200 000 releases know an error to 0.2 %, 2 % is asked."""
     low, high = bounds
     found = partial(error, rows=100, mean=mean, low=low, high=high)
-    assert found(dp.estimators.recentred_mean, rho=0.5) == pytest.approx(recentred, rel=0.02)
-    assert found(dp.estimators.joint_mean, epsilon=0.5, stretch=2.35) == pytest.approx(
-        stretched, rel=0.02
-    )
-    assert found(dp.estimators.simplex_mean, rho=0.5) == pytest.approx(simplex[0], rel=0.02)
-    assert found(dp.estimators.simplex_mean, epsilon=0.5) == pytest.approx(simplex[1], rel=0.02)
+    assert found(E.recentred_mean, rho=0.5) == pytest.approx(recentred, rel=0.02)
+    assert found(E.joint_mean, epsilon=0.5, stretch=2.35) == pytest.approx(stretched, rel=0.02)
+    assert found(E.simplex_mean, rho=0.5) == pytest.approx(simplex[0], rel=0.02)
+    assert found(E.simplex_mean, epsilon=0.5) == pytest.approx(simplex[1], rel=0.02)
 
 
 @pytest.mark.parametrize("t", [0.1, 0.25, 0.5, 0.75, 0.9, 1.0])
 def test_a_recentred_mean_of_1000_rows_errs_as_little_as_gaussian_noise_may(t):
     """(h + D) / n sqrt(2 rho); known to 0.16 %. At a bound the clamp makes it better still."""
-    ratio = error(dp.estimators.recentred_mean, 1000, t, low=-1, high=1, rho=0.5) * 1000 / (1 + t)
+    ratio = error(E.recentred_mean, 1000, t, low=-1, high=1, rho=0.5) * 1000 / (1 + t)
     assert ratio < 1.01
     assert ratio > 0.99 or t == 1
 
@@ -186,23 +174,23 @@ def test_a_mean_is_never_much_worse_than_a_simplex_mean(rows, t):
     """5 % are allowed. For rho the ratio is known to 0.6 %, and the largest are 1.01."""
     worst = partial(error, rows=rows, mean=t, low=-1, high=1)
     for rho in (0.01, 0.5, 5):
-        simplex = worst(dp.estimators.simplex_mean, rho=rho, runs=60_000, seed=2)
+        simplex = worst(E.simplex_mean, rho=rho, runs=60_000, seed=2)
         assert worst(dp.mean, rho=rho, runs=60_000) < 1.05 * simplex
     for epsilon in (0.05, 0.5, 5):
-        simplex = integrated(dp.estimators.simplex_mean, rows, t, epsilon, 0, nodes=70)
+        simplex = integrated(E.simplex_mean, rows, t, epsilon, 0, nodes=70)
         assert integrated(dp.mean, rows, t, epsilon, 1, nodes=70) < 1.05 * simplex
 
 
 @pytest.mark.parametrize("rows", [60, 70, 80, 90])
 def test_a_mean_at_its_worst(rows):
     """Where rows are hardly told from none and the mean is at a bound: 1.048, without chance."""
-    simplex = integrated(dp.estimators.simplex_mean, rows, 1.0, 0.05, 0, nodes=160)
+    simplex = integrated(E.simplex_mean, rows, 1.0, 0.05, 0, nodes=160)
     assert 1.04 < integrated(dp.mean, rows, 1.0, 0.05, 1, nodes=160) / simplex < 1.05
 
 
 def test_integrals_are_the_errors_of_simulations():
     """Known to 0.3 %, of which six."""
-    for make, stretch in ((dp.mean, 1), (dp.estimators.simplex_mean, 0)):
+    for make, stretch in ((dp.mean, 1), (E.simplex_mean, 0)):
         for rows, t in ((80, 0.5), (1000, 1.0)):
             drawn = error(make, rows, t, low=-1, high=1, epsilon=0.05)
             whole = integrated(make, rows, t, 0.05, stretch, nodes=100)
@@ -244,10 +232,7 @@ def test_intervals_hold_the_mean_in_95_of_100_releases(name, loss, rows, t):
 
 @pytest.mark.parametrize(
     ("name", "epsilon", "rows", "t"),
-    [
-        ("joint_mean", 0.1, 20, 0.5),
-        ("joint_mean, stretched", 5, 20, 1.0),
-    ],
+    [("joint_mean", 0.1, 20, 0.5), ("joint_mean, stretched", 5, 20, 1.0)],
 )
 def test_intervals_of_a_joint_noise(name, epsilon, rows, t):
     """As above."""
@@ -259,7 +244,7 @@ def test_intervals_of_a_joint_noise(name, epsilon, rows, t):
 def test_intervals_of_resized_rows_hold_at_least_as_often(loss):
     for rows in (20, 1000):
         for t, variance in ((0.5, 0.0), (0.5, 0.7), (-0.9, 0.1)):
-            measurement = bound(dp.estimators.resized_mean, rows, low=-1, high=1, **loss)
+            measurement = bound(E.resized_mean, rows, low=-1, high=1, **loss)
             assert in_parts(measurement, Scenario(rows, t, variance)) > 0.94
 
 

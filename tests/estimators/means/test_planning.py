@@ -11,6 +11,7 @@ import pytest
 
 import opendp_lite as dp
 
+E = dp.estimators
 SIZED = dp.records(size=300, metric=dp.ChangeOneDistance())
 
 
@@ -21,8 +22,8 @@ SIZED = dp.records(size=300, metric=dp.ChangeOneDistance())
         (dp.mean(0, 100, epsilon=0.3), 300, 40.0),
         (dp.mean(0, 100, epsilon=0.3), 5, 90.0),
         (SIZED >> dp.mean(0, 100, epsilon=0.3), 300, 40.0),
-        (dp.estimators.simplex_mean(0, 100, epsilon=1, delta=1e-6), 300, 40.0),
-        (dp.estimators.plug_in_mean(0, 100, epsilon=0.3), 300, 40.0),
+        (E.simplex_mean(0, 100, epsilon=1, delta=1e-6), 300, 40.0),
+        (E.plug_in_mean(0, 100, epsilon=0.3), 300, 40.0),
     ],
     ids=str,
 )
@@ -37,7 +38,7 @@ def test_it_is_the_error_of_releases(estimator, rows, mean, seeded):
 
 def test_rows_that_are_sampled_have_a_spread(seeded):
     data = np.tile([10.0, 70.0], 150)
-    estimator = dp.estimators.resized_mean(0, 100, rho=0.1)
+    estimator = E.resized_mean(0, 100, rho=0.1)
     squares = np.array([(estimator(data) - 40) ** 2 for _ in range(300)])
     told = dp.expected_error(estimator, 300, 40, spread=30)
     assert abs(squares.mean() - told**2) < 6 * squares.std() / sqrt(300) + 0.03 * told**2
@@ -47,17 +48,17 @@ def test_rows_that_are_sampled_have_a_spread(seeded):
 def test_closed_forms():
     """To first order, with many rows; 20 000 releases know an error to 0.5 %, Laplace 0.8 %."""
     error = partial(dp.expected_error, n=10**6)
-    assert error(dp.estimators.simplex_mean(-1, 1, rho=0.5), guess=0.5) * 1e6 == pytest.approx(
+    assert error(E.simplex_mean(-1, 1, rho=0.5), guess=0.5) * 1e6 == pytest.approx(
         sqrt(2 * 1.25), rel=0.04
     )
-    assert error(
-        dp.estimators.centered_mean(-1, 1, rho=0.5, share=0.5), guess=0
-    ) * 1e6 == pytest.approx(sqrt(2), rel=0.04)
-    assert error(dp.estimators.joint_mean(-1, 1, epsilon=1), guess=1) * 1e6 == pytest.approx(
+    assert error(E.centered_mean(-1, 1, rho=0.5, share=0.5), guess=0) * 1e6 == pytest.approx(
+        sqrt(2), rel=0.04
+    )
+    assert error(E.joint_mean(-1, 1, epsilon=1), guess=1) * 1e6 == pytest.approx(
         sqrt(10 / 3 + 49 / 9), rel=0.35
     )
     sized = dp.records(size=10**6, metric=dp.ChangeOneDistance())
-    found = error(sized >> dp.estimators.known_size_mean(-1, 1, epsilon=1), guess=0.5)
+    found = error(sized >> E.known_size_mean(-1, 1, epsilon=1), guess=0.5)
     assert found * 1e6 == pytest.approx(2 * sqrt(2), rel=0.05)
 
 
@@ -75,7 +76,7 @@ def test_asking_twice_comes_to_the_same_and_spends_no_entropy(monkeypatch):
     [
         lambda loss: dp.mean(0, 100, rho=loss),
         lambda loss: dp.mean(0, 100, epsilon=loss),
-        lambda loss: dp.estimators.plug_in_mean(0, 100, rho=loss, confidence=0.95, sampling=True),
+        lambda loss: E.plug_in_mean(0, 100, rho=loss, confidence=0.95, sampling=True),
         lambda loss: SIZED >> dp.mean(0, 100, epsilon=loss),
     ],
 )
@@ -125,8 +126,8 @@ def test_refusals(estimator, asked, words):
 def test_what_it_does_not_know_is_refused():
     table = dp.records(columns=2)
     for other in (
-        table >> dp.estimators.weighted_mean(0, 1, most=1, rho=1),
-        table >> dp.estimators.simplex_vector_mean(1, rho=1),
+        table >> E.weighted_mean(0, 1, most=1, rho=1),
+        table >> E.simplex_vector_mean(1, rho=1),
         dp.clamp(0, 1) >> dp.sum() >> dp.laplace(epsilon=1),
         dp.mean(0, 1, rho=1) >> float,
     ):

@@ -61,17 +61,3 @@ def test_count_and_size_keep_the_map():
     )
     assert sized.map(1) == 1.0
     assert 0 <= sized([3.0] * 9) <= 10
-
-
-def test_what_does_not_fit_the_release_is_refused():
-    summed = dp.clamp(0, 100) >> dp.sum() >> dp.laplace(epsilon=1)
-    for follows, ratio, words in (
-        (COUNTED, dp.count_ratio(0, 10), "write middle=5"),
-        (COUNTED, dp.count_ratio(10, 0, 5), "must be below the upper"),
-        (summed, dp.count_ratio(0, 100), "needs a sum and a count"),
-        (summed, dp.simplex_ratio(0, 100), "needs the two sums of simplex_augment"),
-        (PIPELINE, dp.simplex_ratio(0, 10), "write simplex_ratio"),
-        (PIPELINE, dp.simplex_ratio(100, 0), "must be below the upper"),
-    ):
-        with pytest.raises(dp.SpaceError, match=words):
-            follows >> ratio

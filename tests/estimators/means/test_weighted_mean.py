@@ -10,6 +10,7 @@ from scipy.stats import norm
 
 import opendp_lite as dp
 
+E = dp.estimators
 REPLACE = dp.ChangeOneDistance()
 TABLE = dp.records(columns=2)
 
@@ -31,9 +32,7 @@ def test_with_hardly_any_noise_it_is_that_of_numpy(loss):
     for rows in (table(1), table(7), table(400)):
         sized = dp.records(columns=2, size=len(rows), metric=REPLACE)
         for space in (TABLE, sized):
-            estimate = (
-                space >> dp.estimators.weighted_mean(-3, 5, most=2, **loss, confidence=0.9)
-            )(rows)
+            estimate = (space >> E.weighted_mean(-3, 5, most=2, **loss, confidence=0.9))(rows)
             weights = rows[:, 1].clip(0, 2).sum()
             if weights > 2:
                 assert estimate.value == pytest.approx(plain(rows), abs=1e-4)
@@ -47,7 +46,7 @@ def test_the_published_denominator_is_the_number_of_rows():
     sums = (values * weights).sum(), (10 - values * weights).sum()
     published = 10 * sums[0] / (sums[0] + sums[1])
     assert published == pytest.approx(4.5)
-    found = (TABLE >> dp.estimators.weighted_mean(0, 10, most=1, rho=1e12))(rows)
+    found = (TABLE >> E.weighted_mean(0, 10, most=1, rho=1e12))(rows)
     assert found == pytest.approx(6, abs=1e-4)
     assert np.average(values, weights=weights) == 6
 
@@ -55,8 +54,7 @@ def test_the_published_denominator_is_the_number_of_rows():
 def test_the_scale_of_the_weights_does_not_matter():
     rows = table(300)
     plainly, thousandth = (
-        TABLE >> dp.estimators.weighted_mean(-3, 5, most=most, rho=0.1)
-        for most in (2, Fraction(2, 1024))
+        TABLE >> E.weighted_mean(-3, 5, most=most, rho=0.1) for most in (2, Fraction(2, 1024))
     )
     for seed in range(5):
         one = plainly.insecure_release(rows, seed).value
@@ -69,7 +67,7 @@ def test_its_error_is_that_of_a_simplex_of_weights(loss, seeded):
     """1500 releases know a mean square to 3.7 % (5.8 % for Laplace noise); six of these."""
     rows = table(2000)
     total = rows[:, 1].clip(0, 2).sum()
-    bound = TABLE >> dp.estimators.weighted_mean(-3, 5, most=2, **loss)
+    bound = TABLE >> E.weighted_mean(-3, 5, most=2, **loss)
     found = np.array([bound(rows) for _ in range(1500)]) - plain(rows)
     variance = 1 / 0.2 if "rho" in loss else 2 / 0.5**2
     square = 2 * (4**2 + (plain(rows) - 1) ** 2) * variance * 2**2
@@ -80,7 +78,7 @@ def test_its_error_is_that_of_a_simplex_of_weights(loss, seeded):
 def test_intervals_hold_the_mean(seeded):
     """100 of 95 %: fewer than 80 hold it in 2e-8 of all tests; each is as long as the noise."""
     rows = table(60)
-    bound = TABLE >> dp.estimators.weighted_mean(-3, 5, most=2, rho=0.5, confidence=0.95)
+    bound = TABLE >> E.weighted_mean(-3, 5, most=2, rho=0.5, confidence=0.95)
     estimates = [bound(rows) for _ in range(100)]
     held = [low <= plain(rows) <= high for low, high in (each.interval for each in estimates)]
     assert sum(held) >= 80
@@ -92,9 +90,9 @@ def test_intervals_hold_the_mean(seeded):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: dp.estimators.weighted_mean(0, 1, most=1, rho=1).bound, "two columns"),
-        (lambda: TABLE >> dp.estimators.weighted_mean(1, 0, most=1, rho=1), "swap them"),
-        (lambda: TABLE >> dp.estimators.weighted_mean(0, 1, most=0, rho=1), "most"),
+        (lambda: E.weighted_mean(0, 1, most=1, rho=1).bound, "two columns"),
+        (lambda: TABLE >> E.weighted_mean(1, 0, most=1, rho=1), "swap them"),
+        (lambda: TABLE >> E.weighted_mean(0, 1, most=0, rho=1), "most"),
     ],
 )
 def test_refusals(make, words):
@@ -108,7 +106,7 @@ def test_a_row_with_a_missing_value_has_no_weight(loss):
     whole = np.array([[4.0, 1.0], [0.0, 0.5]] * 100)
     gaps = np.array([[np.nan, 2.0], [-3.0, np.nan], [np.nan, np.nan]] * 40)
     rows = np.concatenate([whole, gaps])
-    mean = dp.estimators.weighted_mean(-3, 5, most=2, **loss, confidence=0.9)
+    mean = E.weighted_mean(-3, 5, most=2, **loss, confidence=0.9)
     for space in (TABLE, dp.records(columns=2, size=len(rows), metric=REPLACE)):
         found = (space >> mean)(rows)
         assert found.value == pytest.approx(plain(whole), abs=1e-2)

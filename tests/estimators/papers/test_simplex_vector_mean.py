@@ -7,6 +7,8 @@ import pytest
 
 import opendp_lite as dp
 
+E = dp.estimators
+
 
 def shares(rows: int, columns: int) -> np.ndarray:
     """Rows on and inside the simplex of total 4."""
@@ -18,13 +20,13 @@ def shares(rows: int, columns: int) -> np.ndarray:
 @pytest.mark.parametrize("loss", [{"rho": 1e12}, {"epsilon": 1e8}, {"epsilon": 1e8, "delta": 1e-9}])
 def test_with_hardly_any_noise_they_are_those_of_numpy(loss, columns):
     rows = shares(300, columns)
-    found = (dp.records(columns=columns) >> dp.estimators.simplex_vector_mean(4, **loss))(rows)
+    found = (dp.records(columns=columns) >> E.simplex_vector_mean(4, **loss))(rows)
     assert np.allclose(found, rows.mean(axis=0), atol=1e-4)
 
 
 def test_rows_beyond_the_simplex_are_brought_to_it():
     rows = np.array([[-3.0, 2.0], [6.0, 2.0], [np.nan, 1.0], [1.0, 1.0]] * 50)
-    found = (dp.records(columns=2) >> dp.estimators.simplex_vector_mean(4, rho=1e12))(rows)
+    found = (dp.records(columns=2) >> E.simplex_vector_mean(4, rho=1e12))(rows)
     assert np.allclose(found, np.mean([[0, 2], [8 / 3, 4 / 3], [1, 1]], axis=0), atol=1e-4)
 
 
@@ -37,7 +39,7 @@ def test_errors_are_those_of_d_plus_one_noises(loss, columns, seeded):
     """
     rows = shares(3000, columns)
     mean = rows.mean(axis=0)
-    bound = dp.records(columns=columns) >> dp.estimators.simplex_vector_mean(4, **loss)
+    bound = dp.records(columns=columns) >> E.simplex_vector_mean(4, **loss)
     found = np.array([bound(rows) for _ in range(600)]) - mean
     each = 16 * (1 / 0.2 if "rho" in loss else 2 / 0.5**2)
     share = mean / 4
@@ -48,10 +50,10 @@ def test_errors_are_those_of_d_plus_one_noises(loss, columns, seeded):
 
 def test_refusals():
     with pytest.raises(dp.ParameterError, match="simplex_vector_mean: total must be above 0"):
-        dp.records(columns=2) >> dp.estimators.simplex_vector_mean(0, rho=1)
+        dp.records(columns=2) >> E.simplex_vector_mean(0, rho=1)
 
 
 def test_a_public_number_of_rows_is_refused():
     sized = dp.records(columns=2, size=9, metric=dp.ChangeOneDistance())
     with pytest.raises(dp.SpaceError, match="private number of rows"):
-        sized >> dp.estimators.simplex_vector_mean(4, rho=1)
+        sized >> E.simplex_vector_mean(4, rho=1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from fractions import Fraction
 from functools import partial
 from math import isfinite, sqrt
@@ -12,15 +11,18 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.estimators.parts import value_search
-from opendp_lite.estimators.parts.budget import GaussianFamily, LaplaceFamily, concentrated_loss
+from opendp_lite.estimators.parts.budget import (
+    GaussianFamily,
+    LaplaceFamily,
+    budget_of,
+    concentrated_loss,
+)
 from opendp_lite.estimators.parts.noisy_moments import NoisyMoments
 from opendp_lite.measures.profile import ConcentratedProfile
 
 REPLACE = dp.ChangeOneDistance()
-THIRD = Fraction(1, 3)
 STEPS = {"variance": dp.variance, "standard_deviation": dp.standard_deviation}
 LOSSES = ({"rho": 0.5}, {"epsilon": 1}, {"epsilon": 1, "delta": 1e-6})
-WILD = [0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, -1e-310, 1.0]
 
 
 def sized(rows: int) -> dp.Space:
@@ -31,9 +33,11 @@ def sized(rows: int) -> dp.Space:
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "delta"), [(0.01, 1e-9), (1, 1e-6), (1, 0.3), (20, 1e-3), (1e-3, 0.9)]
+    ("epsilon", "delta"),
+    [(0.01, 1e-9), (1, 1e-6), (1, 0.3), (20, 1e-3), (1e-3, 0.9), (1e-3, 1e-2), (20, 1e-9)],
 )
 def test_the_rho_for_epsilon_and_delta_is_the_largest(epsilon, delta):
+    """Choices have no Gaussian curve: what sums alone may spend is more."""
     level, spill = Fraction(epsilon), Fraction(delta)
     rho = concentrated_loss(level, spill)
     assert ConcentratedProfile(rho).delta(level) <= spill
@@ -41,6 +45,7 @@ def test_the_rho_for_epsilon_and_delta_is_the_largest(epsilon, delta):
     # The conversion that everybody knows (Bun and Steinke 2016, proposition 1.3) grants less.
     root = sqrt(np.log(1 / delta) + epsilon) - sqrt(np.log(1 / delta))
     assert root**2 <= float(rho) * (1 + 1e-9)
+    assert rho < budget_of("here", epsilon=level, delta=spill).amount
 
 
 @pytest.mark.usefixtures("seeded")
@@ -79,30 +84,6 @@ def test_rings_are_geometric():
     found = np.asarray((value_search._ring_of(RINGS) >> dp.sum())(values))
     places = [0, count // 2, count // 2, count // 2 + 1, count - 1]
     assert found.tolist() == np.bincount(places, minlength=count).tolist()
-
-
-@pytest.mark.usefixtures("seeded")
-@pytest.mark.parametrize(
-    ("space", "loss", "other"),
-    [
-        (dp.records(), {"rho": 0.5}, [0.0, 0.0, 0.0]),
-        (sized(4), {"epsilon": 1}, [0.0, 0.0, 0.0, 0.0]),
-    ],
-    ids=["add or remove", "replace"],
-)
-def test_nothing_is_found(space, loss, other):
-    """A leak of values or of control flow would show; noises are checked by the sums' own tests.
-
-    ``standard_deviation`` is a function of the same release.
-    """
-    dp.audit(space >> dp.variance(0, 9, **loss), [0.0, 0.0, 0.0, 9.0], other, releases=100)
-
-
-def test_no_release_tells_a_value_of_the_data():
-    value = 1.2345678
-    for loss in LOSSES:
-        bound = sized(5) >> dp.standard_deviation(0, 9, **loss)
-        assert all(bound([0.0] * 4 + [value]) != value for _ in range(20))
 
 
 # How far off it is.
@@ -381,52 +362,13 @@ def test_intervals_for_a_population_hold(loss):
     assert held[1] / runs < 0.6
 
 
-def test_a_sample_costs_no_more():
-    pipeline = dp.records() >> dp.variance(0, 9, rho=THIRD, confidence=0.9, sampling=True)
-    assert [pipeline.loss(k) for k in range(3)] == [k * k * THIRD for k in range(3)]
-    assert "a sample's variance" in pipeline.explain()
-    with pytest.raises(dp.ParameterError, match="add confidence"):
-        dp.variance(0, 9, rho=1, sampling=True).bind(dp.records())
+def test_an_explanation_names_the_sample():
+    assert (
+        "a sample's variance" in dp.variance(0, 9, rho=1, confidence=0.9, sampling=True).explain()
+    )
 
 
 # Any data.
-
-
-def datasets(rows: int) -> list[np.ndarray]:
-    generator = np.random.default_rng(rows)
-    return [
-        *(np.full(rows, x) for x in (0.0, 7.0, np.nan, np.inf, -np.inf, 5e-324, 1e308)),
-        np.resize(WILD, rows),
-        generator.normal(0, 2, rows),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("step", "loss"),
-    [
-        ("variance", {"rho": 1e-6}),
-        ("variance", {"epsilon": 1e6}),
-        ("standard_deviation", {"rho": 1}),
-    ],
-)
-def test_any_data(step, loss):
-    most = 3.5 if step == "standard_deviation" else 3.5**2
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for rows in (0, 1, 40):
-            for space in (dp.records(), *([sized(rows)] if rows else [])):
-                plain = space >> STEPS[step](-3, 4, **loss)
-                sampling = rows == 40
-                told = space >> STEPS[step](-3, 4, **loss, confidence=0.95, sampling=sampling)
-                for values in datasets(rows) if rows else [np.empty(0)]:
-                    released = plain(values)
-                    assert type(released) is float
-                    assert 0 <= released <= most
-                    found = told(values)
-                    low, high = found.interval
-                    assert 0 <= low <= found.value <= high <= most
-                    assert 0 <= found.standard_error <= most
-                    assert found.rows >= 0
 
 
 @pytest.mark.parametrize(
