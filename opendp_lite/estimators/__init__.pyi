@@ -1,7 +1,7 @@
-from opendp_lite.estimators.columns.binary_mean import binary_mean as binary_mean
 from opendp_lite.estimators.columns.bounds import private_bounds as private_bounds
 from opendp_lite.estimators.columns.centered_sums import centered_sum as centered_sum
 from opendp_lite.estimators.columns.covariance import covariance as covariance
+from opendp_lite.estimators.columns.multivariate_mean import binary_mean as binary_mean
 from opendp_lite.estimators.columns.multivariate_mean import l2_mechanism_mean as l2_mechanism_mean
 from opendp_lite.estimators.columns.multivariate_mean import multivariate_mean as multivariate_mean
 from opendp_lite.estimators.columns.plan import normal_variance as normal_variance

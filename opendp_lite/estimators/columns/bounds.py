@@ -6,10 +6,8 @@ from fractions import Fraction
 from math import inf, nextafter
 from typing import Any, Final
 
-import attrs
 import numpy as np
 
-from opendp_lite.combinators.adaptive_programs import Ask, programmed
 from opendp_lite.estimators.parts.bounds_search import (
     FARTHEST,
     LEAST_POWER,
@@ -18,19 +16,17 @@ from opendp_lite.estimators.parts.bounds_search import (
     around,
     window,
 )
-from opendp_lite.estimators.parts.budget import budget_of
+from opendp_lite.estimators.parts.budget import AnyAsk, Measured, RowSpace, budget_of, costs_budget
 from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, nearest, open_probability
-from opendp_lite.pipeline.core import Measurement
 from opendp_lite.pipeline.steps import mechanism
-from opendp_lite.spaces.domains import Rows
-from opendp_lite.spaces.space import Space, example, records
-from opendp_lite.spelling.description import Proof
+from opendp_lite.spaces.space import example, records
 
 _COARSE: Final = 0.2
 _CUTS: Final = 3
 LowerAndUpper = tuple[Any, Any]
+"""Numbers, or arrays with one for each column."""
 
 
 @mechanism(
@@ -38,11 +34,9 @@ LowerAndUpper = tuple[Any, Any]
     changes=(
         "Missing values are left out, or are 0 less the median where the number of rows is public."
     ),
-    proof=Proof(
+    proof=costs_budget(
         "An `adaptive` program of `private_quantile` and noisy `magnitude_counts`; columns "
         "share the budget. Epsilon with delta is met by the zCDP curve.",
-        adding="the budget",
-        replacing="the budget",
         sources=["Canonne, Kamath, Steinke 2020, proposition 12"],
     ),
     examples=lambda: [
@@ -52,14 +46,14 @@ LowerAndUpper = tuple[Any, Any]
     ],
 )
 def private_bounds(
-    space: Space[Rows],
+    space: RowSpace,
     share: Number,
     budget: PrivacyBudget[Any] | None = None,
     *,
     rho: Number | None = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
-) -> Measurement[Space[Rows], Any, LowerAndUpper]:
+) -> Measured[LowerAndUpper]:
     """Finds bounds that hold about this share of the values of each column.
 
     You need to know nothing of the values. Use the bounds in other releases, as in
@@ -99,49 +93,32 @@ def private_bounds(
     if space.domain.size is not None:
         plan.require(space.domain.size, "private_bounds", "Give")
 
-    def program(ask: Ask[Any]) -> LowerAndUpper:
-        found = [
-            _Bounds(BoundsSearch(ask, plan, column), nearest(outside)).found()
-            for column in range(columns)
-        ]
+    def program(ask: AnyAsk) -> LowerAndUpper:
+        searches = (BoundsSearch(ask, plan, column) for column in range(columns))
+        found = [_bounds(search, nearest(outside)) for search in searches]
         if columns == 1:
             return found[0]
         lower, upper = np.array(found).T
         return lower, upper
 
-    made = programmed(space, program, whole.measure, whole.amount, "")
     spent = "a median of each column first, then noisy counts of magnitudes around it"
-    return whole.with_claimed_loss(made).with_explanation(spent)
+    return whole.run(space, program, spent)
 
 
-@attrs.frozen
-class _Bounds:
-    """The bounds of one column."""
-
-    search: BoundsSearch
-    outside: float
-
-    def found(self) -> tuple[float, float]:
-        """Lower and upper."""
-        search, plan = self.search, self.search.plan
-        rows = search.rows()
-        if not plan.succeeds(rows):
-            return -FARTHEST, FARTHEST
-        middle = search.middle(rows)
-        share = max(_COARSE, plan.for_plain(rows))
-        beyond = self.outside * rows
-        sides = search.doublings(middle, plan.part(share))
-        ends = window(sides, 1) or (LEAST_POWER, LEAST_POWER + 1)
-        finer = search.sides(middle, ends, _CUTS, plan.part(self._left(share, rows)))
-        below, above = (
-            side.quantile(2 * coarse.end(coarse.last()), beyond) if coarse.last() else 0.0
-            for side, coarse in zip(finer, sides, strict=True)
-        )
-        lower, upper = map(nearest, around(middle, below, above))
-        return lower, max(upper, nextafter(lower, inf))
-
-    def _left(self, spent: float, rows: float) -> float:
-        """The share that is left for finer counts."""
-        plan = self.search.plan
-        counted = 0.0 if self.search.ask.space.domain.size is not None else plan.for_count
-        return 1 - spent - counted - plan.for_median(rows)
+def _bounds(search: BoundsSearch, outside: float) -> tuple[float, float]:
+    """The bounds of one column: lower and upper."""
+    plan, rows = search.plan, search.rows()
+    if not plan.succeeds(rows):
+        return -FARTHEST, FARTHEST
+    middle = search.middle(rows)
+    share = max(_COARSE, plan.for_plain(rows))
+    counted = 0.0 if search.ask.space.domain.size is not None else plan.for_count
+    left = plan.part(1 - share - counted - plan.for_median(rows))
+    sides = search.sides(middle, plan.part(share))
+    ends = window(sides, 1) or (LEAST_POWER, LEAST_POWER + 1)
+    below, above = (
+        side.quantile(2 * coarse.end(coarse.last()), outside * rows) if coarse.last() else 0.0
+        for side, coarse in zip(search.sides(middle, left, ends, _CUTS), sides, strict=True)
+    )
+    lower, upper = map(nearest, around(middle, below, above))
+    return lower, max(upper, nextafter(lower, inf))

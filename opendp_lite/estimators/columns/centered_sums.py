@@ -17,20 +17,26 @@ from opendp_lite.bodies.body import Body, Values, broadcast, to_floats
 from opendp_lite.bodies.box import Box
 from opendp_lite.combinators.composing import compose
 from opendp_lite.estimators.columns.noisy_mean import each_column
-from opendp_lite.estimators.parts.budget import Budget, budget_of
+from opendp_lite.estimators.parts.budget import (
+    Budget,
+    Measured,
+    Noisy,
+    RowSpace,
+    budget_of,
+    costs_budget,
+)
 from opendp_lite.estimators.parts.noisy_totals import Floats, moderate
 from opendp_lite.measurements.noise import Interval
 from opendp_lite.measurements.vector_noise import l2_mechanism, sum_and_count
 from opendp_lite.measures.budgets import PrivacyBudget, Spent
 from opendp_lite.measures.divergences import MaxDivergence, ZeroConcentratedDivergence
 from opendp_lite.numbers.exact import Number, confidence_of, rational_of_float, round_up, sqrt_up
-from opendp_lite.pipeline.core import Measurement
+from opendp_lite.numbers.norms import Norms
+from opendp_lite.pipeline.core import R
 from opendp_lite.pipeline.steps import Mechanism, mechanism
 from opendp_lite.releases.estimates import Estimate, Estimates
 from opendp_lite.samplers.law import ErrorLaw, Errors, Law, NormalError, ScaledError, half_widths
-from opendp_lite.spaces.domains import Rows
-from opendp_lite.spaces.space import Space, example, row_metric, rows_in
-from opendp_lite.spelling.description import Proof
+from opendp_lite.spaces.space import example, row_metric, rows_in
 from opendp_lite.transformations.bounding import center, scale
 from opendp_lite.transformations.counting import count
 from opendp_lite.transformations.sums import sum
@@ -38,7 +44,6 @@ from opendp_lite.transformations.sums import sum
 _FINE: Final = 2**24
 _TIE: Final = 1 + 1e-6
 _EXACT: Final = 2.0**-50
-RowSpace = Space[Rows]
 Zcdp = ZeroConcentratedDivergence
 CentredAndCount = tuple[Floats, float]
 IntervalsAndCount = tuple[Interval, Estimate]
@@ -90,12 +95,10 @@ def centered_sum(
         "A row with a missing value is left out; where the number of rows is public, what is "
         "missing counts as the middle of its bounds."
     ),
-    proof=Proof(
+    proof=costs_budget(
         "`sum` of the rows less a public middle, and `count`, composed; for pure privacy "
         "`sum_and_count`. Adding the middle back is post-processing. A row replaced: the "
         "plain `sum`.",
-        adding="the budget",
-        replacing="the budget",
         sources=["Lebeda 2024, *Better Gaussian mechanism using correlated noise*"],
     ),
     examples=lambda: [
@@ -114,7 +117,7 @@ def centered_sum(
     delta: Number | None = None,
     confidence: Number | None = None,
     with_count: bool = False,
-) -> Measurement[RowSpace, Any, Any]:
+) -> Measured[Any]:
     """The sum of each column, with half of the noise where bounds lie on one side of 0.
 
     Put ``clamp(lower, upper)`` before it. Rows around 0 move a sum less. So it sums the rows less
@@ -240,7 +243,7 @@ class _SumPlan:
         whole = int(_FINE * self._of_sum / (self._of_sum + self._of_count))
         return Fraction(min(max(whole, 1), _FINE - 1), _FINE)
 
-    def noisy(self, budget: Budget) -> Mechanism[RowSpace, Any]:
+    def noisy(self, budget: Budget) -> Noisy[Floats | CentredAndCount]:
         """What is released of the rows: a noisy sum, or one with a noisy count."""
         if self.pure and self.adds:
             return self._after_steps(sum_and_count(epsilon=budget.amount, stretch=0))
@@ -253,7 +256,7 @@ class _SumPlan:
             return summed
         return compose(summed, count() >> budget.part(1 - self.share).noise())
 
-    def _after_steps(self, released: Mechanism[RowSpace, Any]) -> Mechanism[RowSpace, Any]:
+    def _after_steps(self, released: Noisy[R]) -> Noisy[R]:
         """A mechanism on the rows as they are summed."""
         if any(factor != 1 for factor in self.factors):
             released = scale(to_floats(self.factors)) >> released
@@ -298,9 +301,9 @@ def _plans(space: RowSpace, pure: bool) -> list[_SumPlan]:
 
     def plan(start: Values, lengths: Values) -> _SumPlan:
         factors = _factors(lengths)
-        moved: Any = metric.per_row(_move(body, start, factors))
-        radius = float(sqrt_up(moved.l2_squared))
-        return _SumPlan(columns, start, factors, radius, pure, float(moved.l1))
+        moved = cast(Norms, metric.per_row(_move(body, start, factors)))
+        radius, reach = sqrt_up(cast(Fraction, moved.l2_squared)), cast(Fraction, moved.l1)
+        return _SumPlan(columns, start, factors, float(radius), pure, float(reach))
 
     even = (Fraction(1),)
     if metric.fixed_size:
@@ -335,10 +338,10 @@ class _ShownSum:
     with_count: bool
     names: tuple[str, ...] | None
 
-    def release(self, found: Any) -> Any:
+    def release(self, noisy: Floats | CentredAndCount) -> object:
         """From the noisy sum, and the noisy count where there is one."""
         plan = self.plan
-        sums, rows = found if plan.adds else (found, 0.0)
+        sums, rows = cast(CentredAndCount, noisy if plan.adds else (noisy, 0.0))
         scaled, added = each_column(sums) * plan.widths, plan.middles * float(rows)
         total = scaled + added
         if self.share is None:

@@ -12,24 +12,29 @@ import numpy as np
 
 from opendp_lite.base.errors import SpaceError
 from opendp_lite.bodies.body import Bounds, broadcast, parse_bounds
-from opendp_lite.combinators.adaptive_programs import Ask, programmed
 from opendp_lite.combinators.composing import compose
 from opendp_lite.display.formatting import for_json, html_table, significant
-from opendp_lite.estimators.parts.budget import Budget, budget_of
+from opendp_lite.estimators.parts.budget import (
+    AnyAsk,
+    Budget,
+    Measured,
+    Noisy,
+    RowSpace,
+    budget_of,
+    costs_budget,
+)
 from opendp_lite.estimators.parts.noisy_totals import Floats
 from opendp_lite.estimators.parts.request import BoundedColumn
-from opendp_lite.estimators.parts.value_search import Around, Search, Unseen, median, rings_for
+from opendp_lite.estimators.parts.value_search import Around, Search, Unseen, rings_for
 from opendp_lite.measurements.vector_noise import l2_mechanism
 from opendp_lite.measures.budgets import PrivacyBudget, Spent
 from opendp_lite.measures.divergences import MaxDivergence
 from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, confidence_of
-from opendp_lite.pipeline.core import Measurement
-from opendp_lite.pipeline.steps import Mechanism, mechanism
+from opendp_lite.pipeline.steps import Mechanism, Stage, mechanism
 from opendp_lite.releases.result import Result
-from opendp_lite.spaces.domains import Rows
+from opendp_lite.spaces.domains import Vectors
 from opendp_lite.spaces.space import Space, example, records, row_metric
-from opendp_lite.spelling.description import Proof
 from opendp_lite.transformations.bounding import center, clamp, clip_to_norm, scale
 from opendp_lite.transformations.counting import count
 from opendp_lite.transformations.powers import norm
@@ -67,7 +72,7 @@ class NoisyProducts:
 
         What the noise adds to the squares of the means is subtracted.
         """
-        means, counted = self._means, self._counted
+        means, counted = self._means, self._people
         noise = np.eye(len(means)) * (self.of_totals / counted) ** 2
         found = self._sums / counted - np.outer(means, means) + noise
         values, vectors = np.linalg.eigh(found)
@@ -78,7 +83,7 @@ class NoisyProducts:
         """Of each entry, to the first order; at most the square of the radius."""
         means = self._means
         off = self.matrix - np.outer(means, means)
-        noise = np.hypot(self._of_entries, off * self.of_rows) / self._counted
+        noise = np.hypot(self._of_entries, off * self.of_rows) / self._people
         return np.minimum(noise, self.radius**2)
 
     def interval(self, confidence: float) -> tuple[Floats, Floats]:
@@ -109,7 +114,7 @@ class NoisyProducts:
         """
         products = np.outer(self._means, self._means)
         twice = np.eye(len(products))
-        doubt = self.of_totals**2 / self._counted
+        doubt = self.of_totals**2 / self._people
         seen = self._sums - 2 * self.rows * products + twice * doubt
         off = level**2 * (self._of_entries**2 + (1 + twice) * doubt**2)
         lost = (level * self.of_rows) ** 2
@@ -121,12 +126,12 @@ class NoisyProducts:
         )
 
     @property
-    def _counted(self) -> float:
+    def _people(self) -> float:
         return max(self.rows, 1.0)
 
     @property
     def _means(self) -> Floats:
-        return (self.totals / self._counted).clip(-self.radius, self.radius)
+        return (self.totals / self._people).clip(-self.radius, self.radius)
 
     @property
     def _sums(self) -> Floats:
@@ -234,7 +239,7 @@ def covariance(
     epsilon: Number | None = None,
     delta: Number | None = None,
     confidence: None = None,
-) -> Mechanism[Space[Rows], Spent, Floats]: ...
+) -> Mechanism[RowSpace, Spent, Floats]: ...
 @overload
 def covariance(
     lower: Bounds,
@@ -245,7 +250,7 @@ def covariance(
     epsilon: Number | None = None,
     delta: Number | None = None,
     confidence: Number,
-) -> Mechanism[Space[Rows], Spent, Covariance]: ...
+) -> Mechanism[RowSpace, Spent, Covariance]: ...
 @mechanism(
     does="The covariance matrix of the columns.",
     changes=(
@@ -253,12 +258,10 @@ def covariance(
         "part of the budget finds. Rows with a missing value are left out; where the number of "
         "rows is public it counts as the middle of its column's bounds."
     ),
-    proof=Proof(
+    proof=costs_budget(
         "An `adaptive` program of medians, numbers of rows in rings (a row is in one ring of "
         "each column), and sums of rows and of their `outer_products` after `clip_to_norm`. "
         "Removing negative eigenvalues is post-processing.",
-        adding="the budget",
-        replacing="the budget",
     ),
     examples=lambda: [
         example(records(columns=["age", "visits"]), 0, [100, 10], rho=0.1),
@@ -273,7 +276,7 @@ def covariance(
     ],
 )
 def covariance(
-    space: Space[Rows],
+    space: RowSpace,
     lower: Bounds,
     upper: Bounds,
     budget: PrivacyBudget[Spent] | None = None,
@@ -282,7 +285,7 @@ def covariance(
     epsilon: Number | None = None,
     delta: Number | None = None,
     confidence: Number | None = None,
-) -> Measurement[Space[Rows], Any, Floats | Covariance]:
+) -> Measured[Floats | Covariance]:
     """The covariance matrix of the columns.
 
     Bounds that are far too wide cost little: the error follows the values.
@@ -319,9 +322,23 @@ def covariance(
         array([[9., 2.],
                [2., 1.]])
     """
-    plan = _CovariancePlan.of(space, (lower, upper), confidence, (rho, epsilon, delta))
-    whole = plan.budget
-    made = programmed(space, plan.run, whole.measure, whole.amount, "")
+    columns = space.domain.columns
+    ends = [parse_bounds(lower, "covariance: lower"), parse_bounds(upper, "covariance: upper")]
+    for end in ends:
+        if len(end) not in (1, columns):
+            raise SpaceError(
+                f"covariance was given bounds for {len(end)} columns, the rows have {columns}; "
+                f"start with dp.records(columns={len(end)})"
+            )
+    pairs = zip(*(broadcast(end, columns) for end in ends), strict=True)
+    bounded = tuple(BoundedColumn.between(low, high, "covariance") for low, high in pairs)
+    name = "covariance: confidence"
+    share = None if confidence is None else float(confidence_of(confidence, name))
+    whole = budget_of("covariance", rho, epsilon, delta).with_choices()
+    plan = _CovariancePlan(bounded, whole, share, space.domain.names)
+    for place, column in enumerate(bounded):
+        median = whole.median(bounds=column.typed)
+        (plan.rows(space) >> select(place) >> median).bind(space)
     searched = float(_MIDDLES + _RINGS + _RADIUS)
     why = (
         f"{searched:.0%} of the budget finds where the columns lie, how wide they are and how long "
@@ -329,7 +346,7 @@ def covariance(
         "  the rest is for the sum of the outer products of the rows, clipped to that length\n"
         "  no interval shows what this clipping moves"
     )
-    return whole.with_claimed_loss(made).with_explanation(why)
+    return whole.run(space, plan.run, why)
 
 
 @attrs.frozen
@@ -341,45 +358,14 @@ class _CovariancePlan:
     confidence: float | None
     names: tuple[str, ...] | None
 
-    @classmethod
-    def of(
-        cls,
-        space: Space[Rows],
-        bounds: tuple[Bounds, Bounds],
-        confidence: Number | None,
-        budget: tuple[Number | None, Number | None, Number | None],
-    ) -> _CovariancePlan:
-        """Refuses bounds, budgets and confidences that make no sense."""
-        count = space.domain.columns
-        ends = [
-            parse_bounds(end, f"covariance: {name}")
-            for end, name in zip(bounds, ("lower", "upper"), strict=True)
-        ]
-        for end in ends:
-            if len(end) not in (1, count):
-                raise SpaceError(
-                    f"covariance was given bounds for {len(end)} columns, the rows have {count}; "
-                    f"start with dp.records(columns={len(end)})"
-                )
-        pairs = zip(broadcast(ends[0], count), broadcast(ends[1], count), strict=True)
-        columns = tuple(BoundedColumn.between(low, high, "covariance") for low, high in pairs)
-        name = "covariance: confidence"
-        share = None if confidence is None else float(confidence_of(confidence, name))
-        plan = cls(
-            columns, budget_of("covariance", *budget).with_choices(), share, space.domain.names
-        )
-        for place, column in enumerate(columns):
-            (plan._rows(space) >> select(place) >> median(column, plan.budget)).bind(space)
-        return plan
-
-    def _rows(self, space: Space[Rows]) -> Around:
+    def rows(self, space: RowSpace) -> Around:
         """The rows in bounds; where their number is public, with the middles for missing values."""
         inside = clamp([each.lower for each in self.columns], [each.upper for each in self.columns])
         if not row_metric(space).fixed_size:
             return inside
         return impute([each.middle for each in self.columns]) >> inside
 
-    def run(self, ask: Ask[Any]) -> Floats | Covariance:
+    def run(self, ask: AnyAsk) -> Floats | Covariance:
         """One run."""
         rows, widths, unseen = self._scale(ask)
         longest = Fraction(rows.bind(ask.space).output_space.domain.body.radius(2))
@@ -412,10 +398,10 @@ class _CovariancePlan:
             max(found.rows, 0.0),
         )
 
-    def _scale(self, ask: Ask[Any]) -> tuple[Around, Floats, list[Unseen | None]]:
+    def _scale(self, ask: AnyAsk) -> tuple[Around, Floats, list[Unseen | None]]:
         """The rows centred and scaled by about their deviations, those, and what may be unseen."""
         count = len(self.columns)
-        rows = self._rows(ask.space)
+        rows = self.rows(ask.space)
         search = Search(ask, self.budget.part(_MIDDLES / count), self.budget.part(_RINGS / count))
         means, limits = [], []
         for place, column in enumerate(self.columns):
@@ -431,7 +417,7 @@ class _CovariancePlan:
 
     def _hidden(
         self,
-        ask: Ask[Any],
+        ask: AnyAsk,
         unseen: list[Unseen | None],
         seen: Floats,
         rows: float,
@@ -451,7 +437,7 @@ class _CovariancePlan:
         """
         part, lost = self.budget.part(_ROWS), 0.0
         if ask.space.domain.size is None:
-            lost = part.family.exceeded(part.scale(part.reach(count(), ask.space)), 2 * share)
+            lost = part.exceeded(part.scale(part.reach(count(), ask.space)), 2 * share)
         fewest = max(rows - lost, 1.0)
         variances = np.array(
             [
@@ -463,14 +449,14 @@ class _CovariancePlan:
         found: Floats = np.sqrt(np.outer(variances, variances)) * (none[:, None] | none)
         return found
 
-    def _sums(self, ask: Ask[Any], rows: Around, radius: Fraction) -> NoisyProducts:
+    def _sums(self, ask: AnyAsk, rows: Around, radius: Fraction) -> NoisyProducts:
         """The last release."""
         space, size = ask.space, ask.space.domain.size
         of_rows = _ROWS if size is None else Fraction(0)
         left = 1 - _MIDDLES - _RINGS - _RADIUS - _TOTALS - of_rows
         products, totals = rows >> outer_products() >> sum(), rows >> sum()
 
-        def noisy(summed: Any, share: Fraction) -> tuple[Any, float]:
+        def noisy(summed: Stage[RowSpace, Space[Vectors]], share: Fraction) -> tuple[Noisy, float]:
             """With noise that is the same in all directions, and its deviation."""
             part, vector = self.budget.part(share), summed.bind(space).output_space
             if self.budget.measure != MaxDivergence():

@@ -1,4 +1,4 @@
-"""The mean of many columns, and the best noise for a pure budget."""
+"""The mean of many columns: of zeros and ones, and with the best noise for a pure budget."""
 
 from __future__ import annotations
 
@@ -11,24 +11,37 @@ import attrs
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError
-from opendp_lite.estimators.columns.noisy_mean import coordinate_bound, of_ball
-from opendp_lite.estimators.columns.plan import plan_plus_mean
-from opendp_lite.estimators.parts.budget import pure
-from opendp_lite.estimators.parts.noisy_totals import Drawn, Floats, JointNoise, moderate
+from opendp_lite.combinators.adaptive_programs import Ask, programmed
+from opendp_lite.estimators.columns.noisy_mean import (
+    RowCount,
+    coordinate_bound,
+    dyadic,
+    each_column,
+    of_ball,
+)
+from opendp_lite.estimators.columns.plan import plan_plus_mean, shortened_sum
+from opendp_lite.estimators.parts.budget import Budget, Measured, RowSpace, costs_budget
+from opendp_lite.estimators.parts.noisy_totals import (
+    Drawn,
+    Floats,
+    JointNoise,
+    moderate,
+    require_public_size,
+)
 from opendp_lite.estimators.parts.request import Request
-from opendp_lite.measurements.noise import exactly_one
+from opendp_lite.measurements.noise import exactly_one, gaussian
 from opendp_lite.measurements.vector_noise import l2_mechanism, sum_and_count
 from opendp_lite.measures.budgets import PrivacyBudget
-from opendp_lite.measures.divergences import MaxDivergence
+from opendp_lite.measures.divergences import MaxDivergence, ZeroConcentratedDivergence
+from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number
 from opendp_lite.pipeline.core import Measurement
 from opendp_lite.pipeline.steps import mechanism
-from opendp_lite.spaces.domains import Rows
-from opendp_lite.spaces.space import Space, example, records
-from opendp_lite.spelling.description import Proof
-from opendp_lite.transformations.bounding import clip_to_norm
+from opendp_lite.spaces.space import example, records
+from opendp_lite.transformations.bounding import clamp, clip_to_norm, scale
 from opendp_lite.transformations.sums import sum
 
+Zcdp = ZeroConcentratedDivergence
 _CORES: Final = 240
 _CROSSINGS: Final = 32
 _TABLE: Final = 4001
@@ -120,10 +133,8 @@ _STRETCH: Final = Fraction(1)
         "Longer rows are shortened to the radius. A row with a missing value is left out; where "
         "the number of rows is public, a missing value counts as 0."
     ),
-    proof=Proof(
+    proof=costs_budget(
         "`l2_mechanism`, or `sum_and_count` with n private.",
-        adding="the budget",
-        replacing="the budget",
         sources=["Hardt and Talwar 2010"],
     ),
     examples=lambda: [
@@ -132,13 +143,13 @@ _STRETCH: Final = Fraction(1)
     ],
 )
 def l2_mechanism_mean(
-    space: Space[Rows],
+    space: RowSpace,
     radius: Number,
     *,
     epsilon: Number,
     confidence: Number | None = None,
     sampling: bool = False,
-) -> Measurement[Space[Rows], MaxDivergence]:
+) -> Measurement[RowSpace, MaxDivergence]:
     """The mean of each column for rows in an l2 ball, with the best noise for pure privacy there.
 
     Args:
@@ -159,12 +170,12 @@ def l2_mechanism_mean(
         array([3., 4.])
     """
     length = moderate(radius, "radius")
-    budget = pure(moderate(epsilon, "epsilon"))
+    budget = Budget(moderate(epsilon, "epsilon"))
     request = Request.within(budget, "l2_mechanism_mean", confidence, sampling)
     rows, amount = clip_to_norm(length), request.budget.amount
     columns = space.domain.columns
     if space.domain.size is None:
-        each = float(amount / cast(Fraction, space.unit))
+        each = float(amount / space.unit)
         errors = JointBall(float(length) / each, columns, 1 / each, float(_STRETCH))
         joint = rows >> sum_and_count(epsilon=amount, stretch=_STRETCH)
         return of_ball(space, request, length, joint, errors)
@@ -181,11 +192,9 @@ def l2_mechanism_mean(
         "number of rows is public, a missing value counts as 0, or with rho as the released "
         "median of its column."
     ),
-    proof=Proof(
+    proof=costs_budget(
         "That of `plan_plus_mean` for rho, of `l2_mechanism_mean` with the radius M sqrt(d) for "
         "epsilon.",
-        adding="the budget",
-        replacing="the budget",
     ),
     examples=lambda: [
         example(records(columns=["age", "visits"]), 100, rho=0.1, p=1),
@@ -193,14 +202,14 @@ def l2_mechanism_mean(
     ],
 )
 def multivariate_mean(
-    space: Space[Rows],
+    space: RowSpace,
     bound: Number,
     budget: PrivacyBudget[Any] | None = None,
     *,
     rho: Number | None = None,
     epsilon: Number | None = None,
     p: Number = 2,
-) -> Measurement[Space[Rows], Any]:
+) -> Measured[Any]:
     """The mean of each column, by the best estimator for the setting.
 
     ``explain()`` names the estimator. For zeros and ones, and for sparse matrices, use
@@ -255,3 +264,99 @@ def multivariate_mean(
         "  the error follows the bound; with rho= a bound far above the data costs much less"
     )
     return pure.with_explanation(why)
+
+
+_LENGTH_SHARE: Final = Fraction(1, 100)
+_FIRST_SHARE: Final = Fraction(15, 100)
+_CLEAR: Final = 2.5
+_REGULAR: Final = 0.05
+_SHORTEST: Final = 0.5
+
+
+@mechanism(
+    does="The share of ones in each column, with a small l1 error where most entries are 0.",
+    changes="Entries are clipped to 0 and 1.",
+    proof=costs_budget(
+        "An `adaptive` program. Rows have no negative entry, so a replaced row moves the sum "
+        "by sqrt(2) times its length (erratum 1.3.7).",
+        sources=["Aumueller, Lebeda, Nelson, Pagh 2024, section 7.1 and listing 1"],
+    ),
+    examples=lambda: [
+        example(records(columns=2, size=20, metric=ChangeOneDistance()), rho=0.1, published=True)
+    ],
+)
+def binary_mean(
+    space: RowSpace, *, rho: Number, published: bool = False
+) -> Measurement[RowSpace, ZeroConcentratedDivergence, Floats]:
+    """The share of ones in each column, with a small l1 error where most entries are 0.
+
+    Args:
+        rho: The budget. 83 hundredths of it go to the last sum.
+        published: Whether to use PLAN as published, where rows are replaced. If not, the improved
+            algorithm, also where they are added or removed.
+
+    Returns:
+        A number from 0 to 1 for each column. Rows may be dense, or a scipy sparse matrix, which is
+        never made dense. Entries are clipped to 0 and 1.
+
+    Example:
+        >>> import opendp_lite as dp, numpy as np
+        >>> rows = np.random.default_rng(0).random((100_000, 3)) < [0.5, 0.1, 0.01]
+        >>> (dp.records(columns=3) >> dp.estimators.binary_mean(rho=0.03))(rows).round(1) + 0
+        array([0.5, 0.1, 0. ])
+    """
+    whole = moderate(rho, "rho")
+    if published:
+        require_public_size(space, "binary_mean(published=True)", "leave published out")
+
+    def program(ask: Ask[Zcdp]) -> Floats:
+        found = _publish(ask, whole) if published else _improve(ask, whole)
+        return np.nan_to_num(found).clip(0, 1)
+
+    if published:
+        spent = "of rho 4/16 is for the variances, 3/16 for the radius, 9/16 for the sum"
+    else:
+        spent = "of rho 1/100 is for each of two radii, 15/100 for a first sum, the rest for a last"
+    return programmed(space, program, Zcdp(), whole, spent)
+
+
+def _publish(ask: Ask[Zcdp], rho: Fraction) -> Floats:
+    columns, n = ask.space.domain.columns, require_public_size(ask.space, "binary_mean")
+    rho_spread, rho_radius, rho_sum = rho / 4, rho * 3 / 16, rho * 9 / 16
+    shares = each_column(ask(clamp(0, 1) >> sum() >> gaussian(rho=rho_spread))) / n
+    variance = np.maximum(shares * (1 - shares), columns**-0.4)
+    factors = variance ** (-1 / 3)
+    longest = float(np.linalg.norm(factors))
+    total = shortened_sum(ask, scale(dyadic(factors)), longest, rho_radius, rho_sum)
+    found: Floats = total / n / factors
+    return found
+
+
+def _improve(ask: Ask[Zcdp], rho: Fraction) -> Floats:
+    columns = ask.space.domain.columns
+    people = RowCount.of(ask, rho)
+    ends = (_SHORTEST, 2 * sqrt(columns))
+    radius = people.radius(clamp(0, 1), ends, _LENGTH_SHARE * rho)
+    summed = clamp(0, 1) >> clip_to_norm(radius) >> sum()
+    first, people = people.total(summed, _FIRST_SHARE * rho)
+    shares = _smooth(first / people.rows, radius / people.rows / sqrt(float(_FIRST_SHARE * rho)))
+    roots = np.cbrt(shares)
+    factors = 1 / (roots + _REGULAR * roots.mean())
+    rows = clamp(0, 1) >> scale(dyadic(factors))
+    longest = float(np.linalg.norm(factors))
+    ends = (_SHORTEST * float(factors.min()), 2 * longest)
+    length = people.radius(rows, ends, _LENGTH_SHARE * rho)
+    left = ask.left
+    last, people = people.total(rows >> clip_to_norm(length) >> sum(), left)
+    trust = float(left) * (factors / length) ** 2
+    before = float(_FIRST_SHARE * rho) / radius**2
+    both = (trust * (last / factors) + before * first) / (trust + before)
+    return people.mean(both)
+
+
+def _smooth(shares: Floats, deviation: float) -> Floats:
+    """Shares that stand out of the noise, and one common share for all others."""
+    clear = shares > _CLEAR * deviation
+    rest = shares[~clear]
+    common = max(float(rest.mean()) if len(rest) else 0.0, deviation / len(shares))
+    return np.where(clear, shares, common)

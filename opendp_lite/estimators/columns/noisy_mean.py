@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from math import log, sqrt
-from typing import Any, Final
+from typing import Final, cast
 
 import attrs
 import numpy as np
+from numpy.typing import ArrayLike
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.bodies.body import Bounds, Values, broadcast, parse_bounds
 from opendp_lite.combinators.adaptive_programs import Ask
 from opendp_lite.combinators.composing import compose
+from opendp_lite.estimators.parts.budget import Measured, Noisy, RowSpace
 from opendp_lite.estimators.parts.noisy_totals import (
     Floats,
     JointNoise,
@@ -21,21 +23,21 @@ from opendp_lite.estimators.parts.noisy_totals import (
     RatioOfNoisySums,
     moderate,
 )
-from opendp_lite.estimators.parts.request import Request
-from opendp_lite.measurements.noise import gaussian
+from opendp_lite.estimators.parts.request import ByColumn, Request
+from opendp_lite.measurements.noise import Aggregate, gaussian
 from opendp_lite.measurements.quantile.private_quantile import private_quantile
 from opendp_lite.measures.divergences import ZeroConcentratedDivergence
 from opendp_lite.numbers.exact import Number, exact, nearest
 from opendp_lite.numbers.fraction_array import LONG, FractionArray
-from opendp_lite.pipeline.core import Measurement
 from opendp_lite.pipeline.steps import Mechanism, Stage
-from opendp_lite.spaces.domains import Rows
-from opendp_lite.spaces.space import Space
 from opendp_lite.transformations.bounding import clip_to_norm
 from opendp_lite.transformations.counting import count
 from opendp_lite.transformations.powers import norm
 from opendp_lite.transformations.row_maps import fitting
 from opendp_lite.transformations.sums import sum
+
+SumAndRows = Floats | tuple[Floats, float]
+"""The number of rows is there where it is private."""
 
 
 def coordinate_bound(given: Number) -> float:
@@ -43,7 +45,7 @@ def coordinate_bound(given: Number) -> float:
     return float(moderate(given, "bound"))
 
 
-def for_columns(given: Bounds, name: str, space: Space[Rows], step: str) -> Values:
+def for_columns(given: Bounds, name: str, space: RowSpace, step: str) -> Values:
     """A number for each column, from one for all or one for each."""
     found = fitting(parse_bounds(given, name), space, step)
     return broadcast(found, space.domain.columns)
@@ -57,7 +59,7 @@ def error_power(given: Number) -> float:
     return nearest(found)
 
 
-def each_column(release: Any) -> Floats:
+def each_column(release: ArrayLike) -> Floats:
     """A release with an entry for each column, also where there is one column."""
     return np.atleast_1d(np.asarray(release, dtype=np.float64))
 
@@ -73,7 +75,7 @@ def ratio(total: Floats, rows: float, variance: float) -> Floats:
     return total * (counted / (counted * counted + variance))
 
 
-def within(estimate: Any, bound: float) -> Floats:
+def within(estimate: ArrayLike, bound: float) -> Floats:
     """An estimate brought into the cube in which the mean lies; NaN becomes 0."""
     return np.nan_to_num(np.asarray(estimate, dtype=np.float64)).clip(-bound, bound)
 
@@ -92,11 +94,11 @@ def gaussian_share(columns: int) -> float:
 
 
 def noisy_mean(
-    space: Space[Rows],
-    rows: Stage[Space[Rows], Space[Rows]],
+    space: RowSpace,
+    rows: Stage[RowSpace, RowSpace],
     rho: Fraction,
     back: Callable[[Floats], Floats],
-) -> Mechanism[Space[Rows], ZeroConcentratedDivergence]:
+) -> Mechanism[RowSpace, ZeroConcentratedDivergence]:
     """The mean of bounded rows from a Gaussian release of their sum, and their number if private.
 
     Args:
@@ -108,7 +110,7 @@ def noisy_mean(
     total, size = rows >> sum(), space.domain.size
     if size is not None:
 
-        def mean(release: Any) -> Floats:
+        def mean(release: Floats) -> Floats:
             return back(each_column(release) / size)
 
         return total >> gaussian(rho=rho) >> mean
@@ -116,7 +118,7 @@ def noisy_mean(
     of_sum = rho * Fraction(share).limit_denominator(10**6)
     variance = (1 / sqrt(2 * float(rho - of_sum))) ** 2
 
-    def mean_of_both(release: Any) -> Floats:
+    def mean_of_both(release: tuple[Floats, float]) -> Floats:
         found, counted = release
         return back(ratio(each_column(found), float(counted), variance))
 
@@ -125,12 +127,12 @@ def noisy_mean(
 
 
 def of_ball(
-    space: Space[Rows],
+    space: RowSpace,
     request: Request,
     radius: Fraction,
-    noisy: Mechanism[Space[Rows], Any],
+    noisy: Noisy[SumAndRows],
     errors: JointNoise,
-) -> Measurement[Space[Rows], Any]:
+) -> Measured[Floats | ByColumn]:
     """The mean of rows in an l2 ball from a noisy sum, and a noisy number where that is private.
 
     Args:
@@ -140,33 +142,24 @@ def of_ball(
         noisy: What is released of all rows.
         errors: How each entry of it errs.
     """
-    size, length, within = space.domain.size, float(radius), _within_ball(float(radius))
+    size, length = space.domain.size, float(radius)
     shown = RatioOfNoisySums(-length, length, 0.0, errors, ridge=1.0)
 
-    def read(release: Any) -> tuple[Floats, float]:
-        if size is not None:
-            return each_column(release), float(size)
-        return each_column(release[0]), float(release[1])
+    def read(release: SumAndRows) -> tuple[Floats, float]:
+        total, rows = cast(tuple[Floats, float], release if size is None else (release, size))
+        return each_column(total), float(rows)
 
-    def vector(release: Any) -> Floats:
+    def vector(release: SumAndRows) -> Floats:
         total, rows = read(release)
-        return within(ratio(total, rows, errors.rows_deviation**2))
+        mean = ratio(total, rows, float(errors.rows_deviation) ** 2)
+        # It lies in the ball.
+        return mean * (length / max(float(np.linalg.norm(mean)), length))
 
-    def totals(release: Any) -> list[NoisyTotals]:
+    def totals(release: SumAndRows) -> list[NoisyTotals]:
         total, rows = read(release)
         return [NoisyTotals(shown, float(entry), rows) for entry in total]
 
     return request.of_columns(space, clip_to_norm(radius), noisy, vector, totals)
-
-
-def _within_ball(radius: float) -> Callable[[Floats], Floats]:
-    """Brings a vector into the ball in which the mean lies."""
-
-    def shortened(mean: Floats) -> Floats:
-        length = float(np.linalg.norm(mean))
-        return mean if length <= radius else mean * (radius / length)
-
-    return shortened
 
 
 _FIRST: Final = Fraction(1, 200)
@@ -181,7 +174,7 @@ _BITS: Final = 6
 _TRADE: Final = 16
 _DEARER: Final = 10.0
 _RESOLUTION: Final = 0.2
-Rowwise = Stage[Space[Rows], Space[Rows]]
+Rowwise = Stage[RowSpace, RowSpace]
 
 
 @attrs.frozen
@@ -236,7 +229,7 @@ class RowCount:
         length = private_quantile(1 - share, bounds=ends, scale="log", rho=cost, bits=_BITS)
         return float(self.ask(rows >> norm() >> length))
 
-    def total(self, rows: Stage[Space[Rows], Any], rho: Fraction) -> tuple[Floats, RowCount]:
+    def total(self, rows: Stage[RowSpace, Aggregate], rho: Fraction) -> tuple[Floats, RowCount]:
         """A release of a sum, and the number of rows as it is known after it."""
         if self.counted is None:
             return each_column(self.ask(rows >> gaussian(rho=rho))), self

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import exp, log, sqrt
 from statistics import NormalDist
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import attrs
 import numpy as np
@@ -21,6 +21,7 @@ from opendp_lite.estimators.columns.noisy_mean import (
     error_power,
     within,
 )
+from opendp_lite.estimators.parts.budget import RowSpace, costs_budget
 from opendp_lite.estimators.parts.noisy_totals import Floats, moderate, require_public_size
 from opendp_lite.measurements.noise import gaussian
 from opendp_lite.measurements.quantile.private_quantile import private_quantile
@@ -28,10 +29,8 @@ from opendp_lite.measures.divergences import ZeroConcentratedDivergence
 from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, quote, whole
 from opendp_lite.pipeline.core import Measurement
-from opendp_lite.pipeline.steps import mechanism
-from opendp_lite.spaces.domains import Rows
-from opendp_lite.spaces.space import Space, example, records
-from opendp_lite.spelling.description import Proof
+from opendp_lite.pipeline.steps import Stage, mechanism
+from opendp_lite.spaces.space import example, records
 from opendp_lite.transformations.bounding import center, clamp, clip_to_norm, scale
 from opendp_lite.transformations.powers import absolute, norm
 from opendp_lite.transformations.sums import sum
@@ -48,22 +47,20 @@ Zcdp = ZeroConcentratedDivergence
 
 @mechanism(
     does="The variance of each column, for columns of about normal shape: a scale for noise.",
-    proof=Proof(
+    proof=costs_budget(
         "An `adaptive` program over `private_quantile`, of magnitudes or of `on_random_pairs`.",
-        adding="the budget",
-        replacing="the budget",
         sources=["Aumueller, Lebeda, Nelson, Pagh 2024, appendix D and section 7.1"],
     ),
     examples=lambda: [example(records(), 10, rho=1, by="pairs", group=2)],
 )
 def normal_variance(
-    space: Space[Rows],
+    space: RowSpace,
     bound: Number,
     *,
     rho: Number,
     by: Deviations = "magnitude",
     group: int = 1,
-) -> Measurement[Space[Rows], ZeroConcentratedDivergence, Floats]:
+) -> Measurement[RowSpace, ZeroConcentratedDivergence, Floats]:
     """The variance of each column, for columns of about normal shape: a scale for noise.
 
     It is read off a quantile. For an exponential column it gives half of the variance, and for one
@@ -100,21 +97,19 @@ def normal_variance(
     if by == "binary":
         require_public_size(space, 'normal_variance(by="binary")', 'use by="pairs"')
 
+    early = budget / 4 if by in ("direct", "magnitude") else Fraction(0)
+
     def program(ask: Ask[Zcdp]) -> Floats:
-        first = budget / 4 if by in ("direct", "magnitude") else Fraction(0)
         middle = np.zeros(space.domain.columns)
-        if first:
-            middle = each_column(ask(private_quantile(0.5, bounds=(-most, most), rho=first)))
-        found: Floats = deviations(ask, by, middle, most, budget - first, group) ** 2
+        if early:
+            middle = each_column(ask(private_quantile(0.5, bounds=(-most, most), rho=early)))
+        found: Floats = deviations(ask, by, middle, most, budget - early, group) ** 2
         return found.clip(max=most**2)
 
-    return programmed(space, program, Zcdp(), budget, _say_spent(by))
-
-
-def _say_spent(by: Deviations) -> str:
-    if by in ("direct", "magnitude"):
-        return "a quarter of rho is for the medians, the rest for the spread around them"
-    return "all of rho is for one release"
+    spent = "all of rho is for one release"
+    if early:
+        spent = "a quarter of rho is for the medians, the rest for the spread around them"
+    return programmed(space, program, Zcdp(), budget, spent)
 
 
 def check_way(by: object, group: object) -> None:
@@ -126,7 +121,7 @@ def check_way(by: object, group: object) -> None:
 
 
 def deviations(
-    ask: Ask[Any], by: Deviations, middle: Floats, bound: float, rho: Fraction, group: int
+    ask: Ask[Zcdp], by: Deviations, middle: Floats, bound: float, rho: Fraction, group: int
 ) -> Floats:
     """The standard deviation of each column, for a program that has their medians."""
     columns, size = ask.space.domain.columns, ask.space.domain.size
@@ -135,7 +130,7 @@ def deviations(
     if by == "pairs":
         half_square = private_quantile(0.5, bounds=(0, 2 * bound * bound), rho=rho)
         medians = each_column(ask(on_random_pairs(half_square, group)))
-        return deviation_of_squares(medians, group)
+        return np.sqrt(medians / median_of_mean_square(group))
     if by == "direct":
         upper = each_column(ask(private_quantile(_ONE_SIGMA, bounds=(-bound, bound), rho=rho)))
         return np.maximum(upper - middle, bound * _NARROWEST)
@@ -147,11 +142,6 @@ def deviations(
     shares = each_column(ask(clamp(0, 1) >> sum() >> gaussian(rho=rho))) / rows
     inside: Floats = shares.clip(0, 1)
     return np.sqrt(np.maximum(inside * (1 - inside), 1 / (4 * rows)))
-
-
-def deviation_of_squares(medians: Floats, group: int) -> Floats:
-    """The deviation from the median of the mean of so many half squared differences."""
-    return np.sqrt(medians / median_of_mean_square(group))
 
 
 def median_of_mean_square(freedom: int) -> float:
@@ -176,11 +166,10 @@ _MISS = 0.1
         "Rows beyond a released radius are shortened to it. A missing value counts as the "
         "released centre."
     ),
-    proof=Proof(
+    proof=costs_budget(
         "An `adaptive` program, with one copy of the data and ranks that move by 1 (errata "
         "1.2.1 and 1.3.1).",
         adding="-",
-        replacing="the budget",
         sources=[
             ("Aumueller, Lebeda, Nelson, Pagh 2024, algorithm 1, section 7.1 and appendix D"),
         ],
@@ -196,14 +185,14 @@ _MISS = 0.1
     ],
 )
 def plan_mean(
-    space: Space[Rows],
+    space: RowSpace,
     bound: Number,
     *,
     rho: Number,
     p: Number = 2,
     variances: Deviations = "pairs",
     group: int = 1,
-) -> Measurement[Space[Rows], ZeroConcentratedDivergence, Floats]:
+) -> Measurement[RowSpace, ZeroConcentratedDivergence, Floats]:
     """The mean of each column by PLAN, as published, at its true loss.
 
     Args:
@@ -234,21 +223,17 @@ def plan_mean(
     early = _QUARTER * whole
     rho_center, rho_spread = _QUARTER * early, (1 - _QUARTER) * early
     rho_radius, rho_sum = _QUARTER * (whole - early), (1 - _QUARTER) * (whole - early)
-    k, root = sqrt(n) + 10 / sqrt(rho_radius), sqrt(space.domain.columns)
+    root = sqrt(space.domain.columns)
 
     def plan(ask: Ask[ZeroConcentratedDivergence]) -> Floats:
         middle = each_column(ask(private_quantile(0.5, bounds=(-most, most), rho=rho_center)))
         sigma = deviations(ask, variances, middle, most, rho_spread, group)
         sigma = sigma + sigma.mean()
         shape = sigma ** (2 / (power + 2))
-        # Line 5 of algorithm 1; lines 3 and 4 come before it.
+        # Line 5 of algorithm 1; lines 3 and 4 come before it, 6 to 8 after it.
         y = center(dyadic(middle)) >> scale(dyadic(1 / shape))
         longest = _longest(sigma / shape, n) if variances != "none" else 2 * most * root
-        quantile = max(1 - k / n, 0.5)
-        # Line 6.
-        radius = ask(y >> norm() >> private_quantile(quantile, bounds=(0, longest), rho=rho_radius))
-        # Lines 7 and 8; the noise has the variance 2 radius^2 / rho_sum.
-        total = ask(y >> clip_to_norm(radius) >> sum() >> gaussian(rho=rho_sum))
+        total = shortened_sum(ask, y, longest, rho_radius, rho_sum)
         return within(middle + shape * total / n, most)
 
     spent = (
@@ -256,6 +241,29 @@ def plan_mean(
         "9/16 for the sum"
     )
     return programmed(space, plan, ZeroConcentratedDivergence(), whole, spent)
+
+
+def shortened_sum(
+    ask: Ask[Zcdp],
+    rows: Stage[RowSpace, RowSpace],
+    longest: float,
+    radius: Fraction,
+    last: Fraction,
+) -> Floats:
+    """The noisy sum of rows that are shortened to a radius which few of them exceed.
+
+    Args:
+        ask: The program's, where the number of rows is public.
+        rows: Of a length up to ``longest``.
+        longest: The radius is at most this.
+        radius: The rho for the radius.
+        last: The rho for the sum, whose noise has the variance 2 radius^2 / rho.
+    """
+    n = require_public_size(ask.space, "PLAN")
+    quantile = max(1 - (sqrt(n) + 10 / sqrt(radius)) / n, 0.5)
+    length = private_quantile(quantile, bounds=(0, longest), rho=radius)
+    shortened = rows >> clip_to_norm(ask(rows >> norm() >> length))
+    return each_column(ask(shortened >> sum() >> gaussian(rho=last)))
 
 
 def _longest(spreads: Floats, n: int) -> float:
@@ -285,18 +293,16 @@ _RESOLUTION: Final = 0.2
         "little low. A row with a missing value is left out; where the number of rows is public, "
         "a missing value counts as the released median of its column."
     ),
-    proof=Proof(
+    proof=costs_budget(
         "An `adaptive` program: quantiles, then Gaussian noise on rows clipped to a released "
         "radius.",
-        adding="the budget",
-        replacing="the budget",
         sources=["Aumueller, Lebeda, Nelson, Pagh 2024, algorithm 1"],
     ),
     examples=lambda: [example(records(columns=["age", "visits"]), 100, rho=0.1, p=1)],
 )
 def plan_plus_mean(
-    space: Space[Rows], bound: Number, *, rho: Number, p: Number = 2
-) -> Measurement[Space[Rows], ZeroConcentratedDivergence, Floats]:
+    space: RowSpace, bound: Number, *, rho: Number, p: Number = 2
+) -> Measurement[RowSpace, ZeroConcentratedDivergence, Floats]:
     """The mean of each column, with noise that fits the columns' spread: PLAN, improved.
 
     Args:
@@ -343,16 +349,16 @@ class _PlanPlus:
         """The estimate."""
         nats = log(_DOUBLINGS) + _FINE_BITS * log(2)
         if self._need(nats / 2 + _LIKELY) > _MOST_FOR_ONE:
-            return self._released(np.zeros(self.columns), None)
+            return self._release(np.zeros(self.columns), None)
         rho = self._share(nats, least=0.02)
         middle = self._medians(rho)
         nats = log(-log(_NARROWEST / 2) / _RESOLUTION)
         if self._need(nats + _LIKELY) > _MOST_FOR_ONE:
-            return self._released(middle, None)
+            return self._release(middle, None)
         cost = self._share(nats + _SURE, least=0.02)
         spread = deviations(self.ask, "magnitude", middle, self.bound, cost, group=1)
         spread = np.maximum(spread, self._tails(middle, nats))
-        return self._released(self._recentre(middle, spread, rho), spread)
+        return self._release(self._recentre(middle, spread, rho), spread)
 
     def _need(self, nats: float) -> float:
         """The share of the budget at which the median of a column is found among e^nats."""
@@ -404,7 +410,7 @@ class _PlanPlus:
         trust = share / (share + float(before / rho) / self.columns)
         return middle + np.where(slope * self.people.rows > 20, trust * moved, 0.0)
 
-    def _released(self, middle: Floats, spread: Floats | None) -> Floats:
+    def _release(self, middle: Floats, spread: Floats | None) -> Floats:
         """The last release: the sum of centred, scaled and clipped rows."""
         if spread is None:
             widths = np.ones(self.columns)

@@ -10,14 +10,16 @@ from typing import Any, Final, cast
 
 import attrs
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.display.formatting import for_json, html_table, significant
 from opendp_lite.display.pictures import Spot, band_picture
-from opendp_lite.estimators.parts.noisy_totals import Floats
+from opendp_lite.estimators.parts.noisy_totals import Floats, Numbers
 from opendp_lite.numbers.exact import Number, exact, nearest, quote, whole
 from opendp_lite.releases.result import Result
+
+Places = NDArray[np.intp]
 
 
 class Reading(ABC):
@@ -39,7 +41,7 @@ class Reading(ABC):
         return len(self.middles)
 
     @abstractmethod
-    def places_of(self, numbers: Floats) -> Any:
+    def places_of(self, numbers: Floats) -> Places:
         """The place of the edge below each number."""
 
     @abstractmethod
@@ -104,7 +106,7 @@ SHOWN: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
 _DRAWN: Final = 200
 
 
-def numbers_of(given: Any, name: str) -> Floats:
+def numbers_of(given: object, name: str) -> Floats:
     """A number or an array of numbers, in floats."""
     try:
         found = np.asarray(given)
@@ -120,7 +122,7 @@ def numbers_of(given: Any, name: str) -> Floats:
     return numbers
 
 
-def shares_of(given: Any, name: str) -> Floats:
+def shares_of(given: object, name: str) -> Floats:
     """A share or an array of shares."""
     shares = numbers_of(given, f"{name}: q")
     if not ((shares >= 0) & (shares <= 1)).all():
@@ -151,7 +153,7 @@ class Answers(Result, ABC):
 
     @property
     @abstractmethod
-    def _said(self) -> Mapping[str, Any]:
+    def _origin(self) -> Mapping[str, object]:
         """What it is made of, by name, for a table."""
 
     @property
@@ -202,7 +204,7 @@ class Answers(Result, ABC):
         return Uncertain(float(self._shares.whole @ self.sums), error)
 
     @abstractmethod
-    def _in_cells(self, places: Any) -> Uncertain:
+    def _in_cells(self, places: Places) -> Uncertain:
         """The shares of rows in these cells."""
 
     @abstractmethod
@@ -314,7 +316,7 @@ class Answers(Result, ABC):
         return f"<{type(self).__name__} of about {self._rows:.0f} rows, mean {mean}, {self._means}>"
 
     def _repr_html_(self) -> str:
-        shown = {"rows, about": f"{self._rows:.0f}", **self._said, **self._summary()}
+        shown = {"rows, about": f"{self._rows:.0f}", **self._origin, **self._summary()}
         table = html_table({name: str(found) for name, found in shown.items()})
         return f"<div>{self._drawn()}{table}</div>"
 
@@ -337,7 +339,7 @@ class Answers(Result, ABC):
     def as_dict(self) -> dict[str, Any]:
         """The release and a summary, for ``json.dumps``. A number that is not finite is None."""
         return {
-            **self._said,
+            **self._origin,
             "sums": for_json(self.sums),
             "deviation": for_json(self.deviation),
             "size": self.size,
@@ -356,7 +358,7 @@ def _lengths(rows: Floats) -> Floats:
     return lengths
 
 
-def plain(value: Any, error: Any) -> Uncertain:
+def plain(value: Numbers, error: Numbers) -> Uncertain:
     """Floats for one number, arrays for many."""
     if np.ndim(value):
         return Uncertain(value, error)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Final, Self, cast
+from typing import Any, ClassVar, Final, Self, SupportsIndex
 
 import attrs
 import numpy as np
@@ -15,24 +16,22 @@ from opendp_lite.base.spelling import Named, call_when_read
 from opendp_lite.bases.strategies import Cells, Products, Strategy, Tree, square_root, tree
 from opendp_lite.estimators.distributions.answers import (
     Answers,
+    Places,
     Reading,
     Uncertain,
     numbers_of,
     plain,
     shares_of,
 )
-from opendp_lite.estimators.parts.budget import budget_of
+from opendp_lite.estimators.parts.budget import Measured, RowSpace, budget_of, costs_budget
 from opendp_lite.estimators.parts.noisy_totals import Floats
 from opendp_lite.estimators.parts.request import bounds_come_first
 from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.measures.divergences import MaxDivergence
 from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, confidence_of
-from opendp_lite.pipeline.core import Measurement
 from opendp_lite.pipeline.steps import mechanism
-from opendp_lite.spaces.domains import Rows
-from opendp_lite.spaces.space import Space, example, records
-from opendp_lite.spelling.description import Proof
+from opendp_lite.spaces.space import example, records
 from opendp_lite.transformations.features import block_counts, prefix_features
 
 
@@ -78,7 +77,7 @@ class _Cumulated(Reading):
     def whole(self) -> Floats:  # type: ignore[override]
         return self.strategy.everything
 
-    def places_of(self, numbers: Floats) -> Any:
+    def places_of(self, numbers: Floats) -> Places:
         return np.clip(np.searchsorted(self.edges, numbers) - 1, 0, len(self.edges) - 2)
 
     def total(self, values: Floats) -> Floats:
@@ -128,7 +127,7 @@ class CumulativeDistribution(Answers):
     size: int | None
     confidence: float | None = None
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[object, ...]:
         made = Named(f"{Named.of(type(self)).path}._of_parts")
         found = attrs.asdict(self, recurse=False)
         cells, strategy = found.pop("cells"), found.pop("strategy")
@@ -136,7 +135,9 @@ class CumulativeDistribution(Answers):
         return call_when_read(made, **parts, **found)
 
     @classmethod
-    def _of_parts(cls, *, ends: Any, edges: Floats, blocks: bool, **found: Any) -> Self:
+    def _of_parts(
+        cls, *, ends: tuple[Fraction, Fraction], edges: Floats, blocks: bool, **found: Any
+    ) -> Self:
         """As its pickle has it: with counts of blocks of cells, or with prefix sums."""
         strategy = tree(len(edges)) if blocks else square_root(len(edges))
         return cls(Cells(ends, edges), strategy, **found)
@@ -161,7 +162,7 @@ class CumulativeDistribution(Answers):
         errors = self._errors(self._rising, self.strategy.of_edges)
         return np.append(errors[:-1], 0.0)
 
-    def _in_cells(self, places: Any) -> Uncertain:
+    def _in_cells(self, places: Places) -> Uncertain:
         shares = np.diff(self._rising)
         of_cells = self.strategy.of_cells
         products = Products(of_cells.squares[1:], of_cells.along[1:])
@@ -268,7 +269,7 @@ class CumulativeDistribution(Answers):
         return columns | {name: each.copy() for name, each in zip(names, limits, strict=True)}
 
     @property
-    def _said(self) -> Mapping[str, Any]:
+    def _origin(self) -> Mapping[str, object]:
         lower, upper = map(float, self.cells.ends)
         return {"lower": lower, "upper": upper, "cells": len(self.cells.edges) - 1}
 
@@ -277,23 +278,10 @@ class CumulativeDistribution(Answers):
         return f"at the edges of {self.cells}"
 
 
-def _pair(low: Any, high: Any) -> Ends:
+def _pair(low: Floats, high: Floats) -> Ends:
     """Floats for one number, arrays for many."""
     found = plain(low, high)
     return found.value, found.standard_error
-
-
-@attrs.frozen
-class _Way:
-    """What is released, and how it is read."""
-
-    step: Any
-    strategy: Any
-    words: str
-
-
-_GAUSSIAN: Final = _Way(prefix_features, square_root, "the square root of prefix sums")
-_LAPLACE: Final = _Way(block_counts, tree, "counts of cells and blocks of cells")
 
 
 @bounds_come_first("epsilon=1")
@@ -306,11 +294,9 @@ _LAPLACE: Final = _Way(block_counts, tree, "counts of cells and blocks of cells"
         "Values beyond the bounds count as the bound. Missing values are left out; where the "
         "number of rows is public they count as the middle of the bounds."
     ),
-    proof=Proof(
+    proof=costs_budget(
         "Gaussian noise on `prefix_features`, or Laplace noise on `block_counts`; the rest is "
         "post-processing.",
-        adding="the budget",
-        replacing="the budget",
     ),
     examples=lambda: [
         example(records(), 0, 10, rho=0.1),
@@ -326,7 +312,7 @@ _LAPLACE: Final = _Way(block_counts, tree, "counts of cells and blocks of cells"
     ],
 )
 def cdf(
-    space: Space[Rows],
+    space: RowSpace,
     lower: Number,
     upper: Number,
     budget: PrivacyBudget[Any] | None = None,
@@ -336,7 +322,7 @@ def cdf(
     delta: Number | None = None,
     cells: int = 1024,
     confidence: Number | None = None,
-) -> Measurement[Space[Rows], Any, CumulativeDistribution]:
+) -> Measured[CumulativeDistribution]:
     """The whole distribution of one column: the share of rows up to any number, from one release.
 
     Shares, quantiles, densities and moments all come from it, as many as you like.
@@ -378,13 +364,13 @@ def cdf(
     whole = budget_of("cdf", rho, epsilon, delta)
     share = None if confidence is None else float(confidence_of(confidence, "cdf: confidence"))
     public = Cells.between("cdf", lower, upper, cells)
-    way = _LAPLACE if whole.measure == MaxDivergence() else _GAUSSIAN
-    noisy = way.step(lower, upper, cells=cells) >> whole.noise()
-    released = whole.with_claimed_loss(noisy.bind(space))
+    pure = whole.measure == MaxDivergence()
+    summed = (block_counts if pure else prefix_features)(lower, upper, cells=cells)
+    released = whole.with_claimed_loss((summed >> whole.noise()).bind(space))
     (law,) = released.facts.laws
-    strategy, size = way.strategy(len(public.edges)), space.domain.size
+    strategy, size = (tree if pure else square_root)(len(public.edges)), space.domain.size
 
     def cumulative_distribution(sums: Floats) -> CumulativeDistribution:
         return CumulativeDistribution(public, strategy, sums, law.standard_deviation, size, share)
 
-    return cast(Measurement[Space[Rows], Any], released >> cumulative_distribution)
+    return released >> cumulative_distribution

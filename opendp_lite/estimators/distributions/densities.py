@@ -4,26 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import attrs
 import numpy as np
+from numpy.typing import ArrayLike
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.bases.basis import Basis
 from opendp_lite.bases.series import Cosine, Hermite
-from opendp_lite.estimators.distributions.answers import Answers, Reading, Uncertain, numbers_of
-from opendp_lite.estimators.parts.budget import budget_of
+from opendp_lite.estimators.distributions.answers import (
+    Answers,
+    Places,
+    Reading,
+    Uncertain,
+    numbers_of,
+)
+from opendp_lite.estimators.parts.budget import Measured, RowSpace, budget_of, costs_budget
 from opendp_lite.estimators.parts.noisy_totals import Floats
 from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, nearest, positive, quote, whole
-from opendp_lite.pipeline.core import Measurement
 from opendp_lite.pipeline.postprocessor import postprocessor, validator
 from opendp_lite.pipeline.step_call import calls_in
 from opendp_lite.pipeline.steps import mechanism
-from opendp_lite.spaces.domains import Rows
-from opendp_lite.spaces.space import Space, example, records
+from opendp_lite.spaces.space import example, records
 from opendp_lite.spelling.description import Proof
 from opendp_lite.transformations.features import basis_features
 from opendp_lite.transformations.sums import sum
@@ -46,7 +51,7 @@ class _Shares(Reading):
     edges: Floats
     middles: Floats
 
-    def places_of(self, numbers: Floats) -> Any:
+    def places_of(self, numbers: Floats) -> Places:
         return self.basis.points().places_of(numbers)
 
     def total(self, values: Floats) -> Floats:
@@ -63,7 +68,7 @@ def _shares(basis: Basis) -> _Shares:
     return _Shares(basis, inside, below, below[-1], basis.edges(), basis.middles())
 
 
-def _sums(given: Any) -> Floats:
+def _sums(given: object) -> Floats:
     return numbers_of(given, "distribution: the sums")
 
 
@@ -108,7 +113,7 @@ class Distribution(Answers):
     def _shares(self) -> _Shares:
         return _shares(self.basis)
 
-    def _in_cells(self, places: Any) -> Uncertain:
+    def _in_cells(self, places: Places) -> Uncertain:
         return self._linear(self._shares.in_cells[places])
 
     def _up_to(self, numbers: Floats) -> Uncertain:
@@ -118,7 +123,7 @@ class Distribution(Answers):
         return self._linear(below[places] * (1 - part) + below[places + 1] * part)
 
     @property
-    def _said(self) -> Mapping[str, Any]:
+    def _origin(self) -> Mapping[str, object]:
         return {"basis": repr(self.basis)}
 
     @property
@@ -127,7 +132,7 @@ class Distribution(Answers):
 
 
 def _suits(
-    recipe: tuple[Any, ...], basis: Basis, deviation: Number, size: int | None = None
+    recipe: tuple[object, ...], basis: Basis, deviation: Number, size: int | None = None
 ) -> str | None:
     _read(basis, deviation, size)
     calls = calls_in(recipe)
@@ -161,7 +166,7 @@ def _read(basis: Basis, deviation: Number, size: int | None) -> tuple[float, int
 )
 @validator(_suits)
 def distribution(
-    sums: Any, basis: Basis, deviation: Number, size: int | None = None
+    sums: ArrayLike, basis: Basis, deviation: Number, size: int | None = None
 ) -> Distribution:
     """Reads noisy sums of a basis' functions as a distribution.
 
@@ -192,10 +197,8 @@ def distribution(
         "A number beyond the bounds of the basis counts as the bound. A missing number is left "
         "out; where the number of rows is public, it counts as the middle cell."
     ),
-    proof=Proof(
+    proof=costs_budget(
         "`basis_features`, `sum`, noise for the exact norms of the basis (errata 1.1.1 and 1.1.2).",
-        adding="the budget",
-        replacing="the budget",
         sources=["Fitzsimons, Honaker, Shoemate, Singhal, *Free Lunch*, appendix D"],
     ),
     examples=lambda: [
@@ -209,14 +212,14 @@ def distribution(
     ],
 )
 def basis_distribution(
-    space: Space[Rows],
+    space: RowSpace,
     basis: Basis,
     budget: PrivacyBudget[Any] | None = None,
     *,
     rho: Number | None = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
-) -> Measurement[Space[Rows], Any, Distribution]:
+) -> Measured[Distribution]:
     """How one column is distributed: density, quantiles and moments from one release.
 
     Args:
@@ -246,5 +249,4 @@ def basis_distribution(
     summed, size = basis_features(basis) >> sum(), space.domain.size
     released = whole.with_claimed_loss((summed >> whole.noise()).bind(space))
     (law,) = released.facts.laws
-    reading = distribution(basis, deviation=law.standard_deviation, size=size)
-    return cast(Measurement[Space[Rows], Any], released >> reading)
+    return released >> distribution(basis, deviation=law.standard_deviation, size=size)

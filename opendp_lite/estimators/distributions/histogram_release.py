@@ -20,8 +20,10 @@ _SHOWN: Final = 20
 _SHOWN_ACROSS: Final = 12
 _BIN: Final = 2
 
+Counts = NDArray[np.int64 | np.float64]
 
-def _fix(counts: NDArray[Any]) -> NDArray[Any]:
+
+def _fix(counts: Counts) -> Counts:
     found = np.array(counts)
     found.flags.writeable = False
     return found
@@ -167,7 +169,7 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
     def _places(self) -> dict[Hashable, int]:
         return {key: place for place, key in enumerate(self.categories)}
 
-    def _within(self, margin: float) -> NDArray[Any]:
+    def _within(self, margin: float) -> Counts:
         whole = self.counts.dtype.kind == "i"
         reach = int(margin) if whole else margin
         return np.stack([self.counts - reach, self.counts + reach], axis=1)
@@ -201,7 +203,7 @@ class Histogram(Result, Mapping[Hashable, Estimate]):
             lines.append([f"and {more_down} more", *["..."] * (len(titles) - 1)])
         return titles, lines
 
-    def _digits(self, number: Any) -> str:
+    def _digits(self, number: float) -> str:
         if self.counts.dtype.kind == "i":
             return str(int(number))
         return significant(self.standard_error, float(number))[0]
@@ -227,7 +229,7 @@ def label(key: Hashable) -> str:
     return "missing" if key is None else str(key)
 
 
-def _plain(key: Any) -> Any:
+def _plain(key: Hashable) -> object:
     """A key as JSON can hold it."""
     if isinstance(key, tuple):
         return [_plain(each) for each in key]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise, product
 from math import prod
@@ -14,13 +14,20 @@ from numpy.typing import NDArray
 
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.base.spelling import is_row
-from opendp_lite.bodies.body import parse_bounds
+from opendp_lite.bodies.body import Bounds, parse_bounds
 from opendp_lite.engines.data.categories import Categories
 from opendp_lite.engines.data.fold import identity
 from opendp_lite.engines.grouped import Numbers
 from opendp_lite.engines.plan import Map
-from opendp_lite.estimators.distributions.histogram_release import Histogram
-from opendp_lite.estimators.parts.budget import ApproximateBudget, budget_of
+from opendp_lite.estimators.distributions.histogram_release import Counts, Histogram
+from opendp_lite.estimators.parts.budget import (
+    ApproximateBudget,
+    Measured,
+    RowSpace,
+    budget_of,
+    costs_budget,
+)
+from opendp_lite.estimators.parts.noisy_totals import Floats
 from opendp_lite.measurements.noise import laplace
 from opendp_lite.measurements.thresholds import threshold_of, thresholded_counts
 from opendp_lite.measures.budgets import PrivacyBudget, numbers_of
@@ -34,12 +41,14 @@ from opendp_lite.samplers.law import Errors, Law, half_widths
 from opendp_lite.spaces.domains import Rows
 from opendp_lite.spaces.space import Space, example, records
 from opendp_lite.spaces.tables import Tables, TablesOrRows
-from opendp_lite.spelling.description import Proof
 from opendp_lite.transformations.encoding import Edges, bins, one_for_each, one_hot
 from opendp_lite.transformations.rows import select_columns
 from opendp_lite.transformations.sums import sum
 
 Which = int | str | Sequence[str]
+TableSpace = Space[TablesOrRows]
+Picked = Transformation[TableSpace, Space[Any]]
+Counting = Measurement[TableSpace, Any, Histogram]
 Axes = tuple[tuple[Hashable, ...], ...]
 _OTHER: Final = "other"
 _MOST_CELLS: Final = 2**24
@@ -53,11 +62,9 @@ _BARE: Final = "value"
         "A value that is not declared is left out, as a missing value is; with other=True it "
         "counts in a further place. Without declared categories, rare ones are left out."
     ),
-    proof=Proof(
+    proof=costs_budget(
         "`one_hot` or `bins`, `sum`, noise: l1 = l2 = 1 for a row added or removed, 2 and "
         "sqrt(2) for one replaced. Unknown categories: `thresholded_counts`.",
-        adding="the budget",
-        replacing="the budget",
     ),
     examples=lambda: [
         example(records(columns=["sex", "age"]), "age", edges=[0, 18, 65, 120], epsilon=1),
@@ -90,7 +97,7 @@ def histogram(
     rho: Number | None = None,
     delta: Number | None = None,
     confidence: Number = 0.95,
-) -> Measurement[Space[TablesOrRows], Any, Histogram]:
+) -> Counting:
     """Counts the rows of each category or of each bin.
 
     Declare ``categories`` or ``edges``. Without either, epsilon and delta buy the counts of the
@@ -136,7 +143,7 @@ def histogram(
     level = confidence_of(confidence, "histogram: confidence")
     whole = budget_of("histogram", rho, epsilon, delta)
     start = _pick(space, column, edges)
-    domain = cast(Any, start).output_space.domain
+    domain = start.output_space.domain
     titles = domain.names or (_BARE,) * domain.columns
     if categories is None and edges is None:
         if other or rho is not None:
@@ -145,16 +152,11 @@ def histogram(
                 "other=; declare them with categories= or edges="
             )
         threshold = threshold_of(start.output_space, "histogram", epsilon, delta)
-        unknown: Any = start >> thresholded_counts(
-            epsilon=cast(Number, epsilon), delta=cast(Number, delta)
-        )
+        unknown = thresholded_counts(epsilon=cast(Number, epsilon), delta=cast(Number, delta))
         shown = _Shown(titles, (), None, threshold.law, level, threshold.least)
-        return cast(
-            Measurement[Space[TablesOrRows], Any, Histogram],
-            unknown >> shown.shown_counts_with_intervals,
-        )
+        return start >> unknown >> shown.shown_counts_with_intervals
     keys, axes, placed = _declare(domain.columns, categories, edges, other)
-    counted: Any = start >> placed >> sum()
+    counted = start >> placed >> sum()
     ways = [whole.with_claimed_loss(counted >> whole.noise())]
     if isinstance(whole, ApproximateBudget):
         ways.append(_as_approximate(counted >> laplace(epsilon=whole.epsilon)))
@@ -162,10 +164,10 @@ def histogram(
     shown = _Shown(titles, keys, axes, best.facts.laws[0], level)
     made = best >> shown.counts_with_intervals
     known = attrs.evolve(made.facts, errors=best.facts.errors)
-    return cast(Measurement[Space[TablesOrRows], Any, Histogram], attrs.evolve(made, facts=known))
+    return attrs.evolve(made, facts=known)
 
 
-def _pick(space: Space[Any], column: Which | None, edges: object) -> Transformation[Any, Any]:
+def _pick(space: TableSpace, column: Which | None, edges: object) -> Picked:
     """The columns that are counted: those that are there where none is named."""
     if column is not None:
         asked = [column] if isinstance(column, int | str) else column
@@ -178,8 +180,8 @@ def _pick(space: Space[Any], column: Which | None, edges: object) -> Transformat
 
 
 def _declare(
-    columns: int, categories: Sequence[Any] | NDArray[Any] | None, edges: Any, other: bool
-) -> tuple[tuple[Hashable, ...], Axes | None, Stage[Any, Any]]:
+    columns: int, categories: Iterable[object] | None, edges: Edges | None, other: bool
+) -> tuple[tuple[Hashable, ...], Axes | None, Stage[TableSpace, RowSpace]]:
     """The keys that were declared, by column where there are several, and the step to places."""
     if isinstance(edges, Mapping):
         raise SpaceError("histogram: edges are a list, or for several columns a list for each")
@@ -190,8 +192,9 @@ def _declare(
                 "write dp.histogram(['sex', 'age'], categories=..., edges=...)"
             )
         if edges is not None:
-            return _of_bins(edges, other), None, bins(edges, other=other)
-        return _of_categories(categories, other), None, one_hot(cast(Any, categories), other=other)
+            return _of_bins(edges, other), None, bins(cast(Bounds, edges), other=other)
+        declared = cast(Sequence[Any], categories)
+        return _of_categories(declared, other), None, one_hot(declared, other=other)
     lists = [] if categories is None else one_for_each(categories)
     if categories is not None and any(map(is_row, categories)):
         raise ParameterError(
@@ -218,7 +221,7 @@ def _declare(
     return tuple(product(*axes)), axes, step
 
 
-def _as_approximate(pure: Measurement[Any, Any]) -> Measurement[Any, Any]:
+def _as_approximate(pure: Measured[Floats]) -> Measured[Floats]:
     """The same release: a pure loss is an approximate one that spends no delta."""
 
     def privacy_map(distance: Fraction) -> Pair:
@@ -241,7 +244,7 @@ def _of_categories(given: object, other: bool) -> tuple[Hashable, ...]:
 def _of_bins(edges: object, other: bool) -> tuple[Hashable, ...]:
     ends = [
         int(each) if each.denominator == 1 else nearest(each)
-        for each in parse_bounds(cast(Any, edges), "edges")
+        for each in parse_bounds(edges, "edges")
     ]
     pairs = tuple(pairwise(ends))
     return (*pairs, _OTHER) if other else pairs
@@ -258,7 +261,7 @@ class _Shown:
     level: Fraction
     least: int | None = None
 
-    def counts_with_intervals(self, release: NDArray[Any]) -> Histogram:
+    def counts_with_intervals(self, release: Floats) -> Histogram:
         """A histogram of all declared keys."""
         whole = self.law.exponent == 0
         counts = release.astype(np.int64) if whole else release
@@ -274,9 +277,7 @@ class _Shown:
         (width,) = half_widths([Errors(self.law, entries)], self.level, jointly=True)
         return round_up(width)
 
-    def _make(
-        self, keys: tuple[Hashable, ...], counts: NDArray[Any], joint: float | None
-    ) -> Histogram:
+    def _make(self, keys: tuple[Hashable, ...], counts: Counts, joint: float | None) -> Histogram:
         return Histogram(
             columns=self.titles,
             categories=keys,

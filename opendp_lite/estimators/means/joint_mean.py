@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 import attrs
-import numpy as np
 
 from opendp_lite.base.errors import ParameterError
+from opendp_lite.estimators.parts.budget import Measured, Noisy, RowSpace, costs_budget
 from opendp_lite.estimators.parts.noisy_totals import (
     RIDGE,
+    Floats,
     JointSumAndCount,
     NoisyTotals,
     RatioOfNoisySums,
@@ -29,11 +29,9 @@ from opendp_lite.measures.divergences import MaxDivergence
 from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, exact
 from opendp_lite.pipeline.core import Measurement
-from opendp_lite.pipeline.steps import Mechanism, mechanism
+from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.releases.estimates import Estimate
-from opendp_lite.spaces.domains import Rows
-from opendp_lite.spaces.space import Space, example, records
-from opendp_lite.spelling.description import Proof
+from opendp_lite.spaces.space import example, records
 from opendp_lite.transformations.bounding import center
 from opendp_lite.transformations.sums import sum
 
@@ -42,15 +40,14 @@ from opendp_lite.transformations.sums import sum
 @mechanism(
     does="The mean of one column under pure privacy, from one noise on the sum and the count.",
     changes="Values beyond the bounds are clipped to them. Missing values are left out.",
-    proof=Proof(
+    proof=costs_budget(
         "`sum_and_count` on the centred column, then post-processing.",
-        adding="the budget",
         replacing="-",
     ),
     examples=lambda: [example(records(), 0, 10, epsilon=0.1, stretch=2.39)],
 )
 def joint_mean(
-    space: Space[Rows],
+    space: RowSpace,
     lower: Number,
     upper: Number,
     *,
@@ -58,7 +55,7 @@ def joint_mean(
     stretch: Number = 1,
     confidence: Number | None = None,
     sampling: bool = False,
-) -> Measurement[Space[Rows], MaxDivergence, float | Estimate]:
+) -> Measurement[RowSpace, MaxDivergence, float | Estimate]:
     """The mean of one column under pure privacy, from one joint noise on the sum and the count.
 
     Args:
@@ -89,11 +86,11 @@ def joint_mean(
     column = BoundedColumn.of(space, lower, upper, "joint_mean")
     request = Request.of("joint_mean", confidence, sampling, epsilon=epsilon)
     plan = joint_plan(space, column, request, stretch)
-    return request.measured(space, plan, "the sum and the count share one joint noise")
+    return request.build(space, plan, "the sum and the count share one joint noise")
 
 
 def joint_plan(
-    space: Space[Rows], column: BoundedColumn, request: Request, stretch: Number = 1
+    space: RowSpace, column: BoundedColumn, request: Request, stretch: Number = 1
 ) -> _Joint:
     """The plan on a space with a private number of rows."""
     require_private_size(space, "joint_mean")
@@ -109,7 +106,7 @@ class _Joint(OneRoundPlan):
 
     stretch: Fraction
 
-    def mechanism(self) -> Mechanism[Space[Rows], Any]:
+    def mechanism(self) -> Noisy[NoisyTotals]:
         noise = sum_and_count(epsilon=self.budget.amount, stretch=self.stretch)
         return center(self.column.middle) >> noise >> self.of_both
 
@@ -127,16 +124,15 @@ class _Joint(OneRoundPlan):
         "Values beyond the bounds are clipped to them. Missing values count as the middle of the "
         "bounds."
     ),
-    proof=Proof(
+    proof=costs_budget(
         "The sum moves by U - L (erratum 1.1.6).",
         adding="-",
-        replacing="the budget",
         sources=["Fitzsimons, Honaker, Shoemate, Singhal, *Free Lunch*, section 4.2"],
     ),
     examples=lambda: [example(records(size=20, metric=ChangeOneDistance()), 0, 10, rho=0.1)],
 )
 def known_size_mean(
-    space: Space[Rows],
+    space: RowSpace,
     lower: Number,
     upper: Number,
     *,
@@ -145,7 +141,7 @@ def known_size_mean(
     delta: Number | None = None,
     confidence: Number | None = None,
     sampling: bool = False,
-) -> Measurement[Space[Rows], Any, float | Estimate]:
+) -> Measured[float | Estimate]:
     """The mean of one column whose number of rows is public: a noisy sum over that number.
 
     Args:
@@ -173,10 +169,10 @@ def known_size_mean(
     column = BoundedColumn.of(space, lower, upper, "known_size_mean")
     request = Request.of("known_size_mean", confidence, sampling, rho, epsilon, delta)
     plan = known_size_plan(space, column, request)
-    return request.measured(space, plan, "all of the budget is for the sum")
+    return request.build(space, plan, "all of the budget is for the sum")
 
 
-def known_size_plan(space: Space[Rows], column: BoundedColumn, request: Request) -> _KnownSize:
+def known_size_plan(space: RowSpace, column: BoundedColumn, request: Request) -> _KnownSize:
     """The plan on a space with a public number of rows."""
     size = require_public_size(space, "known_size_mean", "use mean()")
     return _KnownSize(column, request.budget, float(space.unit), max(size, 1))
@@ -188,15 +184,15 @@ class _KnownSize(OneRoundPlan):
 
     size: int
 
-    def mechanism(self) -> Mechanism[Space[Rows], Any]:
+    def mechanism(self) -> Noisy[NoisyTotals]:
         return center(self.column.middle) >> sum() >> self.budget.noise() >> self._read
 
-    def _read(self, release: Any) -> NoisyTotals:
+    def _read(self, release: Floats) -> NoisyTotals:
         return NoisyTotals(self.ratio(), float(release[0]), self.size)
 
     def ratio(self) -> RatioOfNoisySums:
         scale = self.budget.scale(self.unit * 2 * float(self.column.half))
-        errors = self.budget.family.errors(np.array([scale]), np.array([0.0]))
+        errors = self.budget.errors([scale], [0.0])
         return RatioOfNoisySums(*self.column.floats, float(self.column.middle), errors)
 
     def rows(self, scenario: Scenario) -> float:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import ceil, exp
-from typing import Any, Final, overload
+from typing import Final, overload
 
 import attrs
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.estimators import means
+from opendp_lite.estimators.parts.budget import Measured, RowSpace, costs_budget
 from opendp_lite.estimators.parts.request import (
     BoundedColumn,
     EstimatorPlan,
@@ -22,12 +23,9 @@ from opendp_lite.measures.budgets import PrivacyBudget, Spent
 from opendp_lite.measures.divergences import MaxDivergence
 from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, digits_up, rational_of_float
-from opendp_lite.pipeline.core import Measurement
 from opendp_lite.pipeline.steps import Mechanism, mechanism
 from opendp_lite.releases.estimates import Estimate
-from opendp_lite.spaces.domains import Rows
-from opendp_lite.spaces.space import Space, example, records
-from opendp_lite.spelling.description import Proof
+from opendp_lite.spaces.space import example, records
 
 _LARGEST: Final = 20.0
 _ROWS: Final = 1000
@@ -45,7 +43,7 @@ def mean(
     epsilon: Number | None = None,
     delta: Number | None = None,
     confidence: None = None,
-) -> Mechanism[Space[Rows], Spent, float]: ...
+) -> Mechanism[RowSpace, Spent, float]: ...
 @overload
 def mean(
     lower: Number | None = None,
@@ -57,7 +55,7 @@ def mean(
     delta: Number | None = None,
     confidence: Number,
     sampling: bool = False,
-) -> Mechanism[Space[Rows], Spent, Estimate]: ...
+) -> Mechanism[RowSpace, Spent, Estimate]: ...
 @bounds_come_first("epsilon=1")
 @mechanism(
     does="The mean of one column, by the best estimator for the setting.",
@@ -66,12 +64,10 @@ def mean(
         "the budget finds. Missing values are left out; where the number of rows is public they "
         "count as the middle of the bounds."
     ),
-    proof=Proof(
+    proof=costs_budget(
         "That of the estimator which it picks: `recentred_mean`, for a pure budget "
         "`joint_mean`, for a public number of rows `known_size_mean`, without bounds "
         "`unbounded_mean`.",
-        adding="the budget",
-        replacing="the budget",
     ),
     examples=lambda: [
         example(records(), 0, 100, rho=0.1),
@@ -81,7 +77,7 @@ def mean(
     ],
 )
 def mean(
-    space: Space[Rows],
+    space: RowSpace,
     lower: Number | None = None,
     upper: Number | None = None,
     budget: PrivacyBudget[Spent] | None = None,
@@ -91,7 +87,7 @@ def mean(
     delta: Number | None = None,
     confidence: Number | None = None,
     sampling: bool = False,
-) -> Measurement[Space[Rows], Any, float | Estimate]:
+) -> Measured[float | Estimate]:
     """The mean of one column, by the best estimator for the setting.
 
     ``explain()`` names the estimator, what is protected and how far off the mean may be.
@@ -127,30 +123,21 @@ def mean(
         True
     """
     request = Request.of("mean", confidence, sampling, rho, epsilon, delta)
+    if lower is upper is None:
+        return means.learned_mean(space, request)
     if lower is None or upper is None:
-        return _without_bounds(space, lower, upper, request)
-    column = BoundedColumn.of(space, lower, upper, "mean")
-    plan, why = _choose(space, column, request)
-    made = request.measured(space, plan, "")
-    return made.with_explanation(_Explanation(why, made, request, plan, space.domain.size))
-
-
-def _without_bounds(
-    space: Space[Rows], lower: Number | None, upper: Number | None, request: Request
-) -> Measurement[Space[Rows], Any, float | Estimate]:
-    """The estimator that finds bounds; refused where one of two was given."""
-    if lower is not None or upper is not None:
         missing = "lower" if lower is None else "upper"
         raise ParameterError(
             f"mean takes two bounds or none, {missing} is missing: write dp.mean(0, 100, "
             "epsilon=1), or dp.mean(epsilon=1) to find bounds in private"
         )
-    return means.learned_mean(space, request)
+    column = BoundedColumn.of(space, lower, upper, "mean")
+    plan, why = _choose(space, column, request)
+    made = request.build(space, plan, "")
+    return made.with_explanation(_Explanation(why, made, request, plan, space.domain.size))
 
 
-def _choose(
-    space: Space[Rows], column: BoundedColumn, request: Request
-) -> tuple[EstimatorPlan, str]:
+def _choose(space: RowSpace, column: BoundedColumn, request: Request) -> tuple[EstimatorPlan, str]:
     """The best plan for the setting, and why."""
     if space.domain.size is not None:
         why = (
@@ -179,7 +166,7 @@ class _Explanation:
     """Why this estimator, what is protected, and how far off it is: simulated when shown."""
 
     why: str
-    made: Measurement[Space[Rows], Any]
+    made: Measured[float | Estimate]
     request: Request
     plan: EstimatorPlan
     size: int | None

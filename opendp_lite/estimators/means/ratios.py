@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
 from math import hypot, sqrt
-from typing import Any
 
 import attrs
 import numpy as np
+from numpy.typing import ArrayLike
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.combinators.composing import compose, composed_parts
-from opendp_lite.estimators.parts.budget import Budget
+from opendp_lite.estimators.parts.budget import Budget, Measured, Noisy, RowSpace, costs_budget
 from opendp_lite.estimators.parts.noisy_totals import (
+    Floats,
     NoisyTotals,
     RatioOfNoisySums,
-    TotalsWithSpread,
     moderate,
 )
 from opendp_lite.estimators.parts.request import BoundedColumn, Request, bounds_come_first
 from opendp_lite.numbers.exact import Number
-from opendp_lite.pipeline.core import Measurement
 from opendp_lite.pipeline.postprocessor import postprocessor, validator
 from opendp_lite.pipeline.step_call import calls_in
-from opendp_lite.pipeline.steps import Mechanism, mechanism
+from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.releases.estimates import Estimate
-from opendp_lite.spaces.domains import Rows
-from opendp_lite.spaces.space import Space, example, records, row_metric
+from opendp_lite.spaces.space import example, records, row_metric
 from opendp_lite.spelling.description import Proof
 from opendp_lite.transformations.bounding import center, clamp
 from opendp_lite.transformations.counting import count
@@ -37,7 +36,7 @@ from opendp_lite.transformations.rows import impute
 from opendp_lite.transformations.sums import sum
 
 
-def _suits(recipe: tuple[Any, ...], lower: float, upper: float, middle: float = 0) -> str | None:
+def _suits(recipe: tuple[object, ...], lower: float, upper: float, middle: float = 0) -> str | None:
     """Refuses bounds, steps or a centre that do not belong to the release."""
     calls = calls_in(recipe)
     composed = next((call for call in calls if call.is_of(compose)), None)
@@ -63,7 +62,9 @@ def _suits(recipe: tuple[Any, ...], lower: float, upper: float, middle: float = 
     proof=Proof("Post-processing.", adding="nothing", replacing="-"),
 )
 @validator(_suits)
-def count_ratio(sum_and_count: Any, lower: float, upper: float, middle: float = 0) -> float:
+def count_ratio(
+    sum_and_count: Sequence[ArrayLike], lower: float, upper: float, middle: float = 0
+) -> float:
     """The mean from a noisy sum of (x - middle) and a noisy count.
 
     Args:
@@ -80,7 +81,7 @@ def count_ratio(sum_and_count: Any, lower: float, upper: float, middle: float = 
         >>> count_ratio(0, 10, middle=5)([[-8.0], 4.0])
         3.0
     """
-    total, rows = _sum_and_count(sum_and_count)
+    total, rows = map(_one, sum_and_count)
     return _inside(float(middle) + total / max(rows, 1.0), lower, upper)
 
 
@@ -88,7 +89,7 @@ def count_ratio(sum_and_count: Any, lower: float, upper: float, middle: float = 
     does="The mean from a noisy sum and a public number of rows.",
     proof=Proof("Post-processing, with a public number of rows.", adding="-", replacing="nothing"),
 )
-def size_ratio(sums: Any, size: int, lower: float, upper: float) -> float:
+def size_ratio(sums: ArrayLike, size: int, lower: float, upper: float) -> float:
     """The mean from a noisy sum and a public number of rows.
 
     Args:
@@ -107,12 +108,7 @@ def size_ratio(sums: Any, size: int, lower: float, upper: float) -> float:
     return _inside(_one(sums) / size, lower, upper)
 
 
-def _sum_and_count(release: Any) -> tuple[float, float]:
-    total, rows = release
-    return _one(total), _one(rows)
-
-
-def _one(value: Any) -> float:
+def _one(value: ArrayLike) -> float:
     return float(np.asarray(value, dtype=np.float64).reshape(()))
 
 
@@ -120,7 +116,7 @@ def _inside(mean: float, lower: float, upper: float) -> float:
     return min(max(mean, float(lower)), float(upper))
 
 
-def _simplex_ratio_suits(recipe: tuple[Any, ...], lower: float, upper: float) -> str | None:
+def _simplex_ratio_suits(recipe: tuple[object, ...], lower: float, upper: float) -> str | None:
     calls = calls_in(recipe)
     clamps, centres, augments, sums, counts = (
         [dict(call.arguments) for call in calls if call.is_of(step)]
@@ -152,7 +148,7 @@ def _simplex_ratio_suits(recipe: tuple[Any, ...], lower: float, upper: float) ->
     ),
 )
 @validator(_simplex_ratio_suits)
-def simplex_ratio(sums: Any, lower: float, upper: float) -> float:
+def simplex_ratio(sums: ArrayLike, lower: float, upper: float) -> float:
     """The mean from noisy sums of (x - lower) and (upper - x).
 
     Args:
@@ -177,7 +173,7 @@ def simplex_ratio(sums: Any, lower: float, upper: float) -> float:
         )
     first, second = float(both[0]), float(both[1])
     rows = max((first + second) / width, 1.0)
-    return min(max(float(lower) + first / rows, float(lower)), float(upper))
+    return _inside(float(lower) + first / rows, lower, upper)
 
 
 @bounds_come_first("most=1, epsilon=1")
@@ -187,10 +183,8 @@ def simplex_ratio(sums: Any, lower: float, upper: float) -> float:
         "Values and weights beyond their bounds are clipped to them. A row with a missing value "
         "has the weight 0."
     ),
-    proof=Proof(
+    proof=costs_budget(
         "`weighted_pairs`, `sum`, noise (erratum 1.1.5).",
-        adding="the budget",
-        replacing="the budget",
         sources=["Fitzsimons, Honaker, Shoemate, Singhal, *Free Lunch*, appendix A"],
     ),
     examples=lambda: [
@@ -207,7 +201,7 @@ def simplex_ratio(sums: Any, lower: float, upper: float) -> float:
     ],
 )
 def weighted_mean(
-    space: Space[Rows],
+    space: RowSpace,
     lower: Number,
     upper: Number,
     *,
@@ -217,7 +211,7 @@ def weighted_mean(
     delta: Number | None = None,
     confidence: Number | None = None,
     sampling: bool = False,
-) -> Measurement[Space[Rows], Any, float | Estimate]:
+) -> Measured[float | Estimate]:
     """The mean of values with weights: the sum of w x over the sum of w.
 
     Args:
@@ -255,13 +249,15 @@ def weighted_mean(
         rows = rows >> impute(0)
     reach = budget.reach(rows >> sum(), space)
     plan = _Weighted(column, budget, float(heaviest), reach)
-    noisy: Mechanism[Space[Rows], Any] = rows >> sum() >> budget.noise() >> plan.read
+    noisy: Noisy[NoisyTotals] = rows >> sum() >> budget.noise() >> plan.read
     if request.sampling:
         part = request.for_squares.part(Fraction(1, 2))
         each, together = rows >> square() >> sum(), rows >> norm(1) >> square() >> sum()
-        off = [part.deviation(part.reach(sums, space)) for sums in (each, together)]
+        off_each, off_together = (
+            part.deviation(part.reach(sums, space)) for sums in (each, together)
+        )
         squares = compose(each >> part.noise(), together >> part.noise())
-        noisy = compose(noisy, squares) >> partial(plan.sampled, *off)
+        noisy = compose(noisy, squares) >> partial(plan.sampled, off_each, off_together)
     made = request.whole.with_claimed_loss((noisy >> request.as_estimate).bind(space))
     return made.with_explanation("both weighted sums share one noise")
 
@@ -275,17 +271,21 @@ class _Weighted:
     most: float
     reach: float
 
-    def read(self, sums: Any) -> NoisyTotals:
+    def read(self, sums: Floats) -> NoisyTotals:
         """(sum of w (x - middle), sum of w)."""
         first, second = map(float, sums)
         width, scale = 2 * float(self.column.half), self.budget.scale(self.reach)
-        total, rows = np.array([scale / 2, -scale / 2]), np.array([scale, scale]) / width
-        errors = self.budget.family.errors(total, rows)
+        errors = self.budget.errors([scale / 2, -scale / 2], [scale / width] * 2)
         about = float(self.column.middle)
         ratio = RatioOfNoisySums(*self.column.floats, about, errors, least=self.most)
         return NoisyTotals(ratio, (first - second) / 2, (first + second) / width)
 
-    def sampled(self, off_each: float, off_together: float, release: Any) -> TotalsWithSpread:
+    def sampled(
+        self,
+        off_each: float,
+        off_together: float,
+        release: tuple[NoisyTotals, tuple[Floats, Floats]],
+    ) -> NoisyTotals:
         """Adds the spread, from the sums of (w (x - lower))^2, (w (upper - x))^2, (w width)^2.
 
         With t the mean as a share of the half width from the middle, w^2 (x - mean)^2 is half of
@@ -298,6 +298,6 @@ class _Weighted:
         t = (float(totals.mean) - float(self.column.middle)) / half
         off = hypot(off_each * sqrt(1 + t * t) / sqrt(2), off_together * (1 - t * t) / 4)
         found = (first * (1 - t) + second * (1 + t)) / 2 - third * (1 - t * t) / 4 + off
-        weights = max(float(totals.rows), totals.ratio.least)
+        weights = totals.people
         of_squares = max(third, (2 * half * self.most) ** 2) / (2 * half) ** 2
-        return TotalsWithSpread.of(totals, found / weights, weights**2 / of_squares, self.most)
+        return totals.with_variance(found / weights, weights**2 / of_squares, self.most)

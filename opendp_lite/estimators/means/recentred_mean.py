@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import attrs
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.engines.plan import Release
+from opendp_lite.estimators.parts.budget import Measured, Noisy, RowSpace, costs_budget
 from opendp_lite.estimators.parts.noisy_totals import (
     RIDGE,
     Floats,
     JointNormal,
     NoisyTotals,
+    Numbers,
     RatioOfNoisySums,
     require_private_size,
     share_of,
@@ -29,17 +31,16 @@ from opendp_lite.estimators.parts.request import (
     bounds_come_first,
 )
 from opendp_lite.explain.trace import side_by_side
-from opendp_lite.measurements.noise import gaussian
+from opendp_lite.measurements.noise import Aggregate, gaussian
 from opendp_lite.measures.curve import gaussian_rho
 from opendp_lite.measures.divergences import ZeroConcentratedDivergence
 from opendp_lite.numbers.exact import Number, format_number
+from opendp_lite.numbers.grid import Grid
 from opendp_lite.pipeline.core import Facts, Measurement
-from opendp_lite.pipeline.steps import Mechanism, mechanism
+from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.releases.estimates import Estimate
 from opendp_lite.samplers.entropy import Entropy
-from opendp_lite.spaces.domains import Rows
-from opendp_lite.spaces.space import Space, example, records
-from opendp_lite.spelling.description import Proof
+from opendp_lite.spaces.space import example, records
 from opendp_lite.transformations.bounding import center
 from opendp_lite.transformations.counting import count
 from opendp_lite.transformations.sums import sum
@@ -49,24 +50,24 @@ _FIRST: Final = Fraction(1, 10)
 _FIRST_SHARE: Final = Fraction(13, 20)
 _UNKNOWN: Final = 1 / 3
 _FINEST: Final = 128
-_Noises = tuple[Measurement[Any, Any], Measurement[Any, Any]]
+_Noises = tuple[Measurement[Aggregate, Any], Measurement[Aggregate, Any]]
+_Both = tuple[Numbers, Numbers]
 
 
 @bounds_come_first("rho=0.03")
 @mechanism(
     does="The mean of one column; a pilot round says how to spend the rest of the budget.",
     changes="Values beyond the bounds are clipped to them. Missing values are left out.",
-    proof=Proof(
+    proof=costs_budget(
         "Two rounds of a noisy sum and count. The second divides a fixed rho by the first "
         "release; Gaussians that are chosen by earlier answers compose as fixed ones do.",
-        adding="the budget",
         replacing="-",
         sources=["Dong, Roth, Su 2022, theorem 4 and corollary 2"],
     ),
     examples=lambda: [example(records(), 0, 10, rho=0.1, first=0.05)],
 )
 def recentred_mean(
-    space: Space[Rows],
+    space: RowSpace,
     lower: Number,
     upper: Number,
     *,
@@ -76,7 +77,7 @@ def recentred_mean(
     first: Number = _FIRST,
     confidence: Number | None = None,
     sampling: bool = False,
-) -> Measurement[Space[Rows], Any, float | Estimate]:
+) -> Measured[float | Estimate]:
     """The mean of one column, for which a pilot round says how to spend the rest of the budget.
 
     Args:
@@ -111,11 +112,11 @@ def recentred_mean(
         f"{float(plan.first):.3g} of the budget is for a pilot round, which says how to divide "
         "the rest between sum and count"
     )
-    return request.measured(space, plan, explanation)
+    return request.build(space, plan, explanation)
 
 
 def recentred_plan(
-    space: Space[Rows], column: BoundedColumn, request: Request, first: Number = _FIRST
+    space: RowSpace, column: BoundedColumn, request: Request, first: Number = _FIRST
 ) -> _Recentred:
     """The plan on a space with a private number of rows."""
     require_private_size(space, "recentred_mean")
@@ -134,7 +135,7 @@ class _Recentred(EstimatorPlan):
 
     first: Fraction
 
-    def mechanism(self) -> Mechanism[Space[Rows], Any]:
+    def mechanism(self) -> Noisy[NoisyTotals]:
         return _two_rounds(self)
 
     @property
@@ -155,32 +156,26 @@ class _Recentred(EstimatorPlan):
             rho * share, rho * (1 - share), self.unit * float(self.column.half), self.unit
         )
 
-    def parts(self, total: Any, rows: Any, pilot: _Round) -> Floats:
+    def parts(self, total: Numbers, rows: Numbers, pilot: _Round) -> Floats:
         """The parts of the sum in the main round, in the light of a release of the pilot.
 
-        At least one is for the sum and one for the count.
-        """
-        found = np.rint(self._share(total, rows, pilot) * _FINEST)
-        return np.minimum(np.maximum(found, 1), _FINEST - 1)
-
-    def _share(self, total: Any, rows: Any, pilot: _Round) -> Floats:
-        """The share of the sum in the main round, which allows for the pilot's error.
-
-        In units of half the width: a pilot d of the mean with the variance s^2 makes the expected
-        square of the distance about d^2 + s^2 where s is small. Where the pilot says little, it is
-        that of a mean of which nothing is known.
+        At least one is for the sum and one for the count. It allows for the pilot's error. In units
+        of half the width: a pilot d of the mean with the variance s^2 makes the expected square of
+        the distance about d^2 + s^2 where s is small. Where the pilot says little, it is that of a
+        mean of which nothing is known.
         """
         half = float(self.column.half)
-        counted = np.maximum(rows, 1.0)
+        counted, (of_total, of_rows) = np.maximum(rows, 1.0), pilot.deviations
         found = np.minimum((total / counted / half) ** 2, 1.0)
-        doubt = ((pilot.total_deviation / half) ** 2 + found * pilot.rows_deviation**2) / counted**2
+        doubt = ((of_total / half) ** 2 + found * of_rows**2) / counted**2
         trust = _UNKNOWN / (_UNKNOWN + doubt)
         square = trust * np.minimum(found + trust * doubt, 1.0) + (1 - trust) * _UNKNOWN
         first = float(self.first)
-        share: Floats = (1 / (1 + np.sqrt(square)) - first * float(_FIRST_SHARE)) / (1 - first)
-        return share
+        share = (1 / (1 + np.sqrt(square)) - first * float(_FIRST_SHARE)) / (1 - first)
+        parts: Floats = np.minimum(np.maximum(np.rint(share * _FINEST), 1), _FINEST - 1)
+        return parts
 
-    def combining(self, pilot: _Round, main: _Round) -> Callable[[Any, Any], NoisyTotals]:
+    def combination(self, pilot: _Round, main: _Round) -> Callable[[_Both, _Both], NoisyTotals]:
         """What combines both rounds, by inverse variances."""
         pairs = list(zip(pilot.deviations, main.deviations, strict=True))
         precisions = [early**-2 + late**-2 for early, late in pairs]
@@ -189,33 +184,34 @@ class _Recentred(EstimatorPlan):
         about = float(self.column.middle)
         ratio = RatioOfNoisySums(*self.column.floats, about, errors, ridge=RIDGE)
 
-        def combined(first: Any, second: Any) -> NoisyTotals:
+        def combine(first: _Both, second: _Both) -> NoisyTotals:
             each = zip(trusts, first, second, strict=True)
-            return NoisyTotals(ratio, *(trust * a + (1 - trust) * b for trust, a, b in each))
+            total, rows = (trust * a + (1 - trust) * b for trust, a, b in each)
+            return NoisyTotals(ratio, total, rows)
 
-        return combined
+        return combine
 
     def simulate(
         self, scenario: Scenario, runs: int, generator: np.random.Generator
     ) -> NoisyTotals:
         moved = scenario.rows * (scenario.mean - float(self.column.middle)), scenario.rows
 
-        def released(costs: _Round) -> list[Floats]:
-            noise = (generator.standard_normal(runs) * each for each in costs.deviations)
-            return [total + off for total, off in zip(moved, noise, strict=True)]
+        def release(costs: _Round) -> _Both:
+            total, rows = (generator.standard_normal(runs) * each for each in costs.deviations)
+            return moved[0] + total, moved[1] + rows
 
         pilot = self.pilot()
-        first = released(pilot)
-        share = self.parts(first[0], first[1], pilot) / _FINEST
+        first = release(pilot)
+        share = self.parts(*first, pilot) / _FINEST
         spent = float(self.rho * (1 - self.first))
         main = attrs.evolve(pilot, of_total=spent * share, of_rows=spent * (1 - share))
-        return self.combining(pilot, main)(first, released(main))
+        return self.combination(pilot, main)(first, release(main))
 
 
 @mechanism
 def _two_rounds(
-    space: Space[Rows], plan: _Recentred
-) -> Measurement[Space[Rows], ZeroConcentratedDivergence]:
+    space: RowSpace, plan: _Recentred
+) -> Measurement[RowSpace, ZeroConcentratedDivergence]:
     """Both rounds on the same exact sum and count, which are made once.
 
     Each round is a Gaussian release of both, at a loss that is fixed beforehand. The pilot's
@@ -225,25 +221,30 @@ def _two_rounds(
     rho, unit = plan.rho, space.unit
 
     def noises(costs: _Round) -> _Noises:
-        of_total = gaussian(rho=costs.of_total).bind(total.output_space)
-        return of_total, gaussian(rho=costs.of_rows).bind(counted.output_space)
+        of_total, of_rows = (cast(Fraction, rho) for rho in (costs.of_total, costs.of_rows))
+        return (
+            gaussian(rho=of_total).bind(total.output_space),
+            gaussian(rho=of_rows).bind(counted.output_space),
+        )
 
-    def released(values: Any, noises: _Noises, entropy: Entropy) -> tuple[float, float]:
-        found = noises[0].function(values[0], entropy)
-        return float(found[0]), float(noises[1].function(values[1], entropy))
+    def add(values: tuple[Grid, Grid], noises: _Noises, entropy: Entropy) -> tuple[float, float]:
+        found, rows = (
+            noise.function(value, entropy) for noise, value in zip(noises, values, strict=True)
+        )
+        return float(found[0]), float(rows)
 
     pilot = plan.pilot()
     of_pilot = noises(pilot)
 
     @lru_cache(maxsize=_FINEST)
-    def main_round(parts: int) -> tuple[_Noises, Callable[[Any, Any], NoisyTotals]]:
+    def main_round(parts: int) -> tuple[_Noises, Callable[[_Both, _Both], NoisyTotals]]:
         found = plan.main_round(parts)
-        return noises(found), plan.combining(pilot, found)
+        return noises(found), plan.combination(pilot, found)
 
-    def release(values: Any, entropy: Entropy) -> NoisyTotals:
-        first = released(values, of_pilot, entropy)
-        of_main, combined = main_round(int(plan.parts(*first, pilot)))
-        return combined(first, released(values, of_main, entropy))
+    def release(values: tuple[Grid, Grid], entropy: Entropy) -> NoisyTotals:
+        first = add(values, of_pilot, entropy)
+        of_main, combine = main_round(int(plan.parts(*first, pilot)))
+        return combine(first, add(values, of_main, entropy))
 
     first, second = (format_number(rho * each) for each in (plan.first, 1 - plan.first))
     noise = f"Gaussian noise on both, rho = {first}, and by its light again, rho = {second}"
@@ -259,29 +260,14 @@ def _two_rounds(
 
 @attrs.frozen(eq=False)
 class _Round:
-    """The rho of a sum and of a count, and the deviations of their noise."""
+    """The rho of a sum and of a count, and how far one row moves them."""
 
-    of_total: Any
-    of_rows: Any
+    of_total: Fraction | Floats
+    of_rows: Fraction | Floats
     reach: float
     unit: float
 
     @cached_property
-    def total_deviation(self) -> Any:
-        """Of the noise on the sum."""
-        return self.reach * _deviation(self.of_total)
-
-    @cached_property
-    def rows_deviation(self) -> Any:
-        """Of the noise on the count."""
-        return self.unit * _deviation(self.of_rows)
-
-    @property
-    def deviations(self) -> tuple[Any, Any]:
-        """Of both."""
-        return self.total_deviation, self.rows_deviation
-
-
-def _deviation(rho: Any) -> Any:
-    """Of a Gaussian that costs rho for a sensitivity of 1; rho is a number or an array."""
-    return (2 * rho) ** -0.5
+    def deviations(self) -> _Both:
+        """Of the noise on the sum, and of that on the count."""
+        return self.reach * (2 * self.of_total) ** -0.5, self.unit * (2 * self.of_rows) ** -0.5

@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
+from functools import partial
 from typing import Any, Final, NoReturn
 
 import attrs
 
 from opendp_lite.base.errors import ParameterError, SpaceError
-from opendp_lite.combinators.adaptive_programs import Ask, programmed
 from opendp_lite.estimators.means.joint_mean import joint_mean, known_size_mean
 from opendp_lite.estimators.means.recentred_mean import recentred_mean
 from opendp_lite.estimators.means.tail import Tail, cheapest
 from opendp_lite.estimators.parts.bounds_search import (
+    BLOCK_BITS,
     FARTHEST,
     BoundsSearch,
     SearchPlan,
+    Side,
     Sides,
     around,
     window,
 )
-from opendp_lite.estimators.parts.budget import budget_of
+from opendp_lite.estimators.parts.budget import AnyAsk, Measured, Noisy, RowSpace, costs_budget
 from opendp_lite.estimators.parts.request import Request
 from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number
-from opendp_lite.pipeline.core import Measurement
-from opendp_lite.pipeline.steps import Mechanism, mechanism
+from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.releases.estimates import Estimate
-from opendp_lite.spaces.domains import Rows
-from opendp_lite.spaces.space import Space, example, records
-from opendp_lite.spelling.description import Proof
+from opendp_lite.spaces.space import example, records
 
 # The exponent at which a median among 2^20 cells to a doubling is found.
 _FEWEST: Final = 60.0
@@ -46,10 +45,7 @@ _FOR_TAILS, _FOR_PURE_TAILS = 0.12, 0.15
 _ENOUGH: Final = 104.0
 _CUTS: Final = 2
 # Of a mean where no rows show how far they reach.
-_ANYWHERE: Final[dict[str, Any]] = {
-    "standard_error": FARTHEST,
-    "interval": (-FARTHEST, FARTHEST),
-}
+_ANYWHERE: Final = (-FARTHEST, FARTHEST)
 # Doublings beyond the last that shows rows, in which tails of few rows are looked at.
 _FARTHER: Final = 2
 
@@ -61,12 +57,10 @@ _FARTHER: Final = 2
         "values are left out; where the number of rows is public they count as the middle of "
         "these bounds."
     ),
-    proof=Proof(
+    proof=costs_budget(
         "An `adaptive` program: `private_quantile`, noisy `magnitude_counts`, then "
         "`recentred_mean`, `joint_mean` or `known_size_mean`. Epsilon with delta is met by "
         "the zCDP curve.",
-        adding="the budget",
-        replacing="the budget",
         sources=["Canonne, Kamath, Steinke 2020, proposition 12"],
     ),
     examples=lambda: [
@@ -76,7 +70,7 @@ _FARTHER: Final = 2
     ],
 )
 def unbounded_mean(
-    space: Space[Rows],
+    space: RowSpace,
     budget: PrivacyBudget[Any] | None = None,
     *,
     rho: Number | None = None,
@@ -84,7 +78,7 @@ def unbounded_mean(
     delta: Number | None = None,
     confidence: Number | None = None,
     sampling: bool = False,
-) -> Measurement[Space[Rows], Any, float | Estimate]:
+) -> Measured[float | Estimate]:
     """The mean of one column of which no bounds are known. ``mean`` without bounds picks it.
 
     A part of the budget finds a median, then how far the values reach on either side of it. The
@@ -123,7 +117,7 @@ def unbounded_mean(
     return learned_mean(space, request)
 
 
-def learned_mean(space: Space[Rows], request: Request) -> Measurement[Space[Rows], Any]:
+def learned_mean(space: RowSpace, request: Request) -> Measured[float | Estimate]:
     """The whole estimator, for a request that was read."""
     if space.domain.columns != 1:
         raise SpaceError(
@@ -135,12 +129,11 @@ def learned_mean(space: Space[Rows], request: Request) -> Measurement[Space[Rows
     if size is not None and not _shows_median(plan, size, size):
         plan.require(size, "mean", "Give bounds, as in dp.mean(0, 100, epsilon=1), or")
 
-    def program(ask: Ask[Any]) -> float | Estimate:
+    def program(ask: AnyAsk) -> float | Estimate:
         return _Run(BoundsSearch(ask, plan), request).mean()
 
-    made = programmed(space, program, budget.measure, budget.amount, "")
     spent = _SpentOnSearch(plan, size, request)
-    return budget.with_claimed_loss(made).with_explanation(spent, simulate=_unforeseen)
+    return budget.run(space, program, "").with_explanation(spent, simulate=_unforeseen)
 
 
 def _unforeseen(*_: object) -> NoReturn:
@@ -232,12 +225,12 @@ class _Run:
         found = self._within(*around(middle, *reaches))
         if any(reaches) or not isinstance(found, Estimate):
             return found
-        return attrs.evolve(found, **_ANYWHERE)
+        return attrs.evolve(found, standard_error=FARTHEST, interval=_ANYWHERE)
 
     def _reaches(self, middle: float, rows: float) -> tuple[float, float]:
         """How far from the middle values are clipped, below and above it."""
         plan, shares = self.search.plan, _Planned(self.search.plan, rows)
-        coarse, looks = self._looked(middle, shares)
+        coarse, looks = self._looks(middle, shares)
         wide, close = (window(coarse, farther) for farther in (_FARTHER, plan.doubts.unseen))
         if wide is None or close is None:
             return 0.0, 0.0
@@ -245,40 +238,40 @@ class _Run:
         bits = shares.bits(coarse, wide) if looks == 1 else 0
         if bits:
             ends = close if bits == _CUTS else wide
-            sides = self.search.sides(middle, ends, bits, plan.part(shares.tails))
+            sides = self.search.sides(middle, plan.part(shares.tails), ends, bits)
         else:
-            below, above = coarse
-            sides = below.between(*wide), above.between(*wide)
+            sides = _pair(side.between(*wide) for side in coarse)
         lower, upper = (Tail.of(side, end) for side, end in zip(sides, safe, strict=True))
         low, high = (side.total() / rows for side in sides)
         mean, fixed = high - low, self._size is not None
         return cheapest(lower, upper, self._deviation(), mean=mean, fixed_size=fixed)
 
-    def _looked(self, middle: float, shares: _Planned) -> tuple[Sides, int]:
+    def _looks(self, middle: float, shares: _Planned) -> tuple[Sides, int]:
         """Counts of doublings, and how many looks it took until rows showed."""
-        found, looks = self._doublings(middle, shares.first), 1
+        found, looks = self._look(middle, shares.first), 1
         if shares.again and not _show(found):
-            found, looks = _together(found, self._doublings(middle, shares.again)), 2
+            found, looks = _both(found, self._look(middle, shares.again)), 2
         if shares.last and not _show(found):
-            found, looks = self._looked_last(found, middle, shares.last), looks + 1
+            found, looks = self._last_look(found, middle, shares.last), looks + 1
         ends = window(found, _FARTHER)
         if looks == 1 and ends and shares.tails and not shares.bits(found, ends):
-            found, looks = _together(found, self._doublings(middle, shares.tails)), 2
+            found, looks = _both(found, self._look(middle, shares.tails)), 2
         return found, looks
 
-    def _looked_last(self, found: Sides, middle: float, share: float) -> Sides:
+    def _last_look(self, found: Sides, middle: float, share: float) -> Sides:
         """At blocks, or at doublings if a sum of noises has shorter tails than one of them."""
         if self.search.plan.power == 1:
-            return _together(found, self._doublings(middle, share))
-        return _with_blocks(found, self.search.blocks(middle, self.search.plan.part(share)))
+            return _both(found, self._look(middle, share))
+        blocks = self._look(middle, share, BLOCK_BITS)
+        return _pair(one.with_blocks(two) for one, two in zip(found, blocks, strict=True))
 
-    def _doublings(self, middle: float, share: float) -> Sides:
-        return self.search.doublings(middle, self.search.plan.part(share))
+    def _look(self, middle: float, share: float, bits: int = 0) -> Sides:
+        return self.search.sides(middle, self.search.plan.part(share), bits=bits)
 
     def _deviation(self) -> float:
         """Of the noise that what is left buys."""
-        left = self.search.plan.argument(self.search.ask.left)
-        return budget_of("mean", **left).deviation(self.search.plan.unit)
+        plan = self.search.plan
+        return plan.left(self.search.ask).deviation(plan.unit)
 
     @property
     def _size(self) -> int | None:
@@ -287,35 +280,23 @@ class _Run:
     def _within(self, lower: Fraction, upper: Fraction) -> float | Estimate:
         """The mean in bounds, for all that is left."""
         ask, plan = self.search.ask, self.search.plan
-        chosen: Any = joint_mean if plan.power == 1 else recentred_mean
-        if self._size is not None:
-            chosen = known_size_mean
-        mean: Mechanism[Space[Rows], Any, float | Estimate] = chosen(
-            lower,
-            upper,
-            **plan.argument(ask.left),
-            confidence=self.request.confidence,
-            sampling=self.request.sampling,
-        )
-        found = ask(mean)
+        chosen: Callable[..., Noisy[float | Estimate]] = known_size_mean
+        if self._size is None:
+            chosen = joint_mean if plan.power == 1 else recentred_mean
+        asked = {"confidence": self.request.confidence, "sampling": self.request.sampling}
+        found = ask(chosen(lower, upper, **{plan.budget.keyword: ask.left}, **asked))
         return attrs.evolve(found, clipped=True) if isinstance(found, Estimate) else found
 
     def _without_bounds(self, rows: float) -> float | Estimate:
         """A median where there are rows enough for one, else 0."""
         plan, value = self.search.plan, 0.0
         if _shows_median(plan, rows, self._size):
-            value = self.search.median(self.search.ask.left, _COARSE_BITS)
+            value = self.search.median(plan.left(self.search.ask), _COARSE_BITS)
         confidence = self.request.confidence
         if confidence is None:
             return value
-        return Estimate(
-            value,
-            confidence=confidence,
-            rows=rows,
-            sampling=self.request.sampling,
-            too_few=True,
-            **_ANYWHERE,
-        )
+        sampling = self.request.sampling
+        return Estimate(value, FARTHEST, _ANYWHERE, confidence, rows, sampling, too_few=True)
 
 
 def _show(sides: Sides) -> bool:
@@ -325,13 +306,12 @@ def _show(sides: Sides) -> bool:
     return all(seen) or (any(seen) and middle.cells[0] > middle.doubts.beside * middle.deviation)
 
 
-def _together(sides: Sides, others: Sides) -> Sides:
-    below, above = (one.together(two) for one, two in zip(sides, others, strict=True))
-    return below, above
+def _both(sides: Sides, others: Sides) -> Sides:
+    return _pair(one.together(two) for one, two in zip(sides, others, strict=True))
 
 
-def _with_blocks(sides: Sides, blocks: Sides) -> Sides:
-    below, above = (one.with_blocks(two) for one, two in zip(sides, blocks, strict=True))
+def _pair(sides: Iterable[Side]) -> Sides:
+    below, above = sides
     return below, above
 
 
@@ -361,29 +341,25 @@ class _SpentOnSearch:
 
     def __str__(self) -> str:
         if self.size is not None and not self.plan.succeeds(self.size):
-            return self._too_few(self.size)
-        return "\n".join(
-            [
-                "the estimator is unbounded_mean: no bounds were given",
-                *self._say_spent(),
-                f"  the rest is for {self._last()} between the bounds that were found",
-                "assumed: nothing for privacy; for accuracy, that the values make one bulk",
-                "  values beyond the bounds that were found are clipped, and no interval shows it",
-                f"interval: {self._interval()}",
-            ]
-        )
-
-    def _too_few(self, size: int) -> str:
-        return "\n".join(
-            [
-                "the estimator is unbounded_mean, but the release is no mean: it is a median",
-                f"  {size} rows are too few to find bounds in private with this budget",
-                f"  give bounds, or {self.plan.enough(size)}",
-            ]
-        )
+            return (
+                "the estimator is unbounded_mean, but the release is no mean: it is a median\n"
+                f"  {self.size} rows are too few to find bounds in private with this budget\n"
+                f"  give bounds, or {self.plan.enough(self.size)}"
+            )
+        lines = [
+            "the estimator is unbounded_mean: no bounds were given",
+            *self._say_spent(),
+            f"  the rest is for {self._last()} between the bounds that were found",
+            "assumed: nothing for privacy; for accuracy, that the values make one bulk",
+            "  values beyond the bounds that were found are clipped, and no interval shows it",
+            "interval: add confidence=0.95 to get one with each release"
+            if self.request.confidence is None
+            else "interval: each release has one, for the mean of the clipped values",
+        ]
+        return "\n".join(lines)
 
     def _say_spent(self) -> list[str]:
-        plan = self.plan
+        plan, enough = self.plan, partial(_shows_median, self.plan, size=None)
         if self.size is not None:
             shares = _Planned(plan, self.size)
             reached = shares.first + shares.tails
@@ -395,24 +371,13 @@ class _SpentOnSearch:
             f"  {plan.for_count:.0%} of the budget counts the rows: it says how to divide the rest",
             "  about 1 % finds a median, 15 to 21 % how far the values reach, more for few rows",
             f"  with fewer than about {_fewest(plan.succeeds)} rows the release is a private "
-            f"median, with fewer than about {_fewest(self._shows_median)} it is 0",
-            f"  {self._sign()}",
+            f"median, with fewer than about {_fewest(enough)} it is 0",
+            "  the number does not show which it is: confidence=0.95 adds too_few, which does"
+            if self.request.confidence is None
+            else "  too_few of the release then says so, as a noisy count has it",
         ]
-
-    def _shows_median(self, rows: float) -> bool:
-        return _shows_median(self.plan, rows, None)
-
-    def _sign(self) -> str:
-        if self.request.confidence is None:
-            return "the number does not show which it is: confidence=0.95 adds too_few, which does"
-        return "too_few of the release then says so, as a noisy count has it"
 
     def _last(self) -> str:
         if self.size is not None:
             return "known_size_mean"
         return "joint_mean" if self.plan.power == 1 else "recentred_mean"
-
-    def _interval(self) -> str:
-        if self.request.confidence is None:
-            return "add confidence=0.95 to get one with each release"
-        return "each release has one, for the mean of the clipped values"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import exp, log, sqrt
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +19,13 @@ from opendp_lite.estimators.columns.noisy_mean import (
     noisy_mean,
     of_ball,
 )
-from opendp_lite.estimators.parts.budget import concentrate, pure
+from opendp_lite.estimators.parts.budget import (
+    Budget,
+    ConcentratedBudget,
+    Measured,
+    RowSpace,
+    costs_budget,
+)
 from opendp_lite.estimators.parts.noisy_totals import (
     Floats,
     NoisyTotals,
@@ -33,9 +39,7 @@ from opendp_lite.measures.divergences import MaxDivergence, ZeroConcentratedDive
 from opendp_lite.numbers.exact import Number, nearest, open_probability, positive
 from opendp_lite.pipeline.core import Measurement
 from opendp_lite.pipeline.steps import Mechanism, mechanism
-from opendp_lite.spaces.domains import Rows
-from opendp_lite.spaces.space import Space, example, records
-from opendp_lite.spelling.description import Proof
+from opendp_lite.spaces.space import example, records
 from opendp_lite.transformations.bounding import center, clamp, clip_to_norm, scale
 from opendp_lite.transformations.counting import count
 from opendp_lite.transformations.powers import norm
@@ -49,22 +53,20 @@ from opendp_lite.transformations.sums import sum
         "Longer rows are shortened to the radius. A row with a missing value is left out; where "
         "the number of rows is public, a missing value counts as 0."
     ),
-    proof=Proof(
+    proof=costs_budget(
         "`clip_to_norm`, `sum`, Gaussian noise; with n private a noisy count, composed.",
-        adding="the budget",
-        replacing="the budget",
         sources=["Kulesza, Suresh, Wang 2024"],
     ),
     examples=lambda: [example(records(columns=["age", "visits"]), 5, rho=0.1)],
 )
 def gaussian_mean(
-    space: Space[Rows],
+    space: RowSpace,
     radius: Number,
     *,
     rho: Number,
     confidence: Number | None = None,
     sampling: bool = False,
-) -> Measurement[Space[Rows], ZeroConcentratedDivergence]:
+) -> Measurement[RowSpace, ZeroConcentratedDivergence]:
     """The mean of each column for rows in an l2 ball, with Gaussian noise.
 
     Args:
@@ -85,7 +87,7 @@ def gaussian_mean(
         >>> (dp.records(columns=2) >> dp.estimators.gaussian_mean(5, rho=0.03))(rows).round(0)
         array([3., 4.])
     """
-    budget = concentrate(moderate(rho, "rho"))
+    budget = ConcentratedBudget(moderate(rho, "rho"))
     request = Request.within(budget, "gaussian_mean", confidence, sampling)
     return _ball_mean(space, radius, request, gaussian_share(space.domain.columns))
 
@@ -96,21 +98,19 @@ def gaussian_mean(
         "Longer rows are shortened to the radius. A row with a missing value is left out; where "
         "the number of rows is public, a missing value counts as 0."
     ),
-    proof=Proof(
+    proof=costs_budget(
         "The l1 distance in the l2 ball is at most sqrt(d) times the l2 distance (erratum 1.5.1).",
-        adding="the budget",
-        replacing="the budget",
     ),
     examples=lambda: [example(records(columns=["age", "visits"]), 5, epsilon=0.1)],
 )
 def laplace_mean(
-    space: Space[Rows],
+    space: RowSpace,
     radius: Number,
     *,
     epsilon: Number,
     confidence: Number | None = None,
     sampling: bool = False,
-) -> Measurement[Space[Rows], MaxDivergence]:
+) -> Measurement[RowSpace, MaxDivergence]:
     """The mean of each column for rows in an l2 ball, with Laplace noise.
 
     Args:
@@ -132,26 +132,24 @@ def laplace_mean(
         array([3., 4.])
     """
     weight = space.domain.columns ** (2 / 3)
-    budget = pure(moderate(epsilon, "epsilon"))
+    budget = Budget(moderate(epsilon, "epsilon"))
     request = Request.within(budget, "laplace_mean", confidence, sampling)
     return _ball_mean(space, radius, request, weight / (weight + 1))
 
 
-def _ball_mean(
-    space: Space[Rows], radius: Number, request: Request, share: float
-) -> Measurement[Space[Rows], Any]:
+def _ball_mean(space: RowSpace, radius: Number, request: Request, share: float) -> Measured[Any]:
     """The estimator, with a share of the budget for the sum where the number of rows is private."""
     length, budget, size = moderate(radius, "radius"), request.budget, space.domain.size
     total = clip_to_norm(length) >> sum()
     part = Fraction(1) if size is not None else Fraction(share).limit_denominator(10**6)
     of_sum, of_rows = budget.part(part), budget.part(1 - part)
     moved = budget.reach(total, space)
-    off = 0.0 if size is not None else of_rows.scale(float(cast(Fraction, space.unit)))
-    scales = np.array([of_sum.scale(moved), 0.0]), np.array([0.0, off])
+    off = 0.0 if size is not None else of_rows.scale(float(space.unit))
+    errors = budget.errors([of_sum.scale(moved), 0.0], [0.0, off])
     noisy = total >> of_sum.noise()
     if size is None:
         noisy = compose(noisy, count() >> of_rows.noise())
-    return of_ball(space, request, length, noisy, budget.family.errors(*scales))
+    return of_ball(space, request, length, noisy, errors)
 
 
 @mechanism(
@@ -161,18 +159,16 @@ def _ball_mean(
         "where the number of rows is public, a missing value counts as the middle of its column's "
         "bounds."
     ),
-    proof=Proof(
+    proof=costs_budget(
         "Columns are scaled so that the box becomes one with equal noise. The scaled row "
         "moves by the diameter of that box (erratum 1.4.1).",
-        adding="the budget",
-        replacing="the budget",
         sources=["Poulsen, *DP vector aggregation for multivariate Gaussian data*"],
     ),
     examples=lambda: [example(records(columns=["age", "visits"]), 0, [1, 2.5], rho=1)],
 )
 def elliptical_mean(
-    space: Space[Rows], lower: Bounds, upper: Bounds, *, rho: Number
-) -> Measurement[Space[Rows], ZeroConcentratedDivergence, Floats]:
+    space: RowSpace, lower: Bounds, upper: Bounds, *, rho: Number
+) -> Measurement[RowSpace, ZeroConcentratedDivergence, Floats]:
     """The mean of columns with bounds of their own, with noise that fits the widths.
 
     Args:
@@ -218,10 +214,8 @@ Zcdp = ZeroConcentratedDivergence
 @mechanism(
     does="The mean of columns whose spread is public, with noise that fits it.",
     changes="Rows far from the middle, seen in sigmas, are shortened.",
-    proof=Proof(
+    proof=costs_budget(
         "Public scaling, `clip_to_norm`, Gaussian noise (errata 1.4.1 and 1.4.3).",
-        adding="the budget",
-        replacing="the budget",
         sources=[
             ("Poulsen, *DP vector aggregation for multivariate Gaussian data*, theorem 4"),
             "Laurent and Massart 2000, lemma 1",
@@ -239,14 +233,14 @@ Zcdp = ZeroConcentratedDivergence
     ],
 )
 def scaled_mean(
-    space: Space[Rows],
+    space: RowSpace,
     sigma: Bounds,
     *,
     rho: Number,
     middle: Bounds = 0,
     beyond: Number = 0.03,
     searched: bool = False,
-) -> Measurement[Space[Rows], ZeroConcentratedDivergence, Floats]:
+) -> Measurement[RowSpace, ZeroConcentratedDivergence, Floats]:
     """The mean of columns whose spread is public, with noise that fits it.
 
     Args:
@@ -284,10 +278,10 @@ def scaled_mean(
     def back(mean: Floats) -> Floats:
         return to_floats(centers) + mean / to_floats(factors)
 
-    def mean_within(radius: float, loss: Fraction) -> Mechanism[Space[Rows], Zcdp]:
+    def mean_within(radius: float, loss: Fraction) -> Mechanism[RowSpace, Zcdp]:
         return noisy_mean(space, rows >> clip_to_norm(radius), loss, back)
 
-    def program(ask: Ask[Zcdp]) -> Any:
+    def program(ask: Ask[Zcdp]) -> Floats:
         ends = (bound / exp(_NATS), bound * exp(_NATS))
         length = private_quantile(1 - share, bounds=ends, scale="log", rho=whole / _SEARCH)
         return ask(mean_within(ask(rows >> norm() >> length), ask.left))
@@ -304,9 +298,8 @@ def scaled_mean(
         "Entries are clipped to [0, R], then a row of a larger total is shortened to R, the "
         "largest total. Rows with a missing value are left out."
     ),
-    proof=Proof(
+    proof=costs_budget(
         "`simplex_augment` for d columns (errata 1.1.3 and 1.1.4), `sum`, noise.",
-        adding="the budget",
         replacing="-",
         sources=["Fitzsimons, Honaker, Shoemate, Singhal, *Free Lunch*, appendix B"],
     ),
@@ -316,7 +309,7 @@ def scaled_mean(
     ],
 )
 def simplex_vector_mean(
-    space: Space[Rows],
+    space: RowSpace,
     total: Number,
     *,
     rho: Number | None = None,
@@ -324,7 +317,7 @@ def simplex_vector_mean(
     delta: Number | None = None,
     confidence: Number | None = None,
     sampling: bool = False,
-) -> Measurement[Space[Rows], Any]:
+) -> Measured[Any]:
     """The mean of each of several columns that are never negative and of a bounded total.
 
     Args:
@@ -358,16 +351,16 @@ def simplex_vector_mean(
     summed = inside >> simplex_augment() >> sum()
     scale = budget.scale(budget.reach(summed, space))
     about = most / (columns + 1)
-    errors = budget.family.shared_errors(scale, columns + 1, most)
+    errors = budget.shared_errors(scale, columns + 1, most)
     ratio = RatioOfNoisySums(0.0, most, about, errors)
 
-    def vector(sums: Any) -> Floats:
+    def vector(sums: Floats) -> Floats:
         found = np.asarray(sums, dtype=np.float64)
         rows = max(float(found.sum()) / most, 1.0)
         entries: Floats = np.clip(found[:-1] / rows, 0.0, most)
         return entries * min(most / max(float(entries.sum()), most), 1.0)
 
-    def totals(sums: Any) -> list[NoisyTotals]:
+    def totals(sums: Floats) -> list[NoisyTotals]:
         rows = float(np.sum(sums)) / most
         return [NoisyTotals(ratio, float(entry) - about * rows, rows) for entry in sums[:-1]]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from opendp_lite.estimators.columns.noisy_mean import (
     for_columns,
     within,
 )
+from opendp_lite.estimators.parts.budget import RowSpace, costs_budget
 from opendp_lite.estimators.parts.noisy_totals import Floats, moderate, require_public_size
 from opendp_lite.measurements.noise import gaussian
 from opendp_lite.measures.divergences import ZeroConcentratedDivergence
@@ -25,9 +25,7 @@ from opendp_lite.numbers.exact import Number, exact, positive, whole
 from opendp_lite.pipeline.core import Measurement
 from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.samplers.lattice import FARTHEST_BOUND
-from opendp_lite.spaces.domains import Rows
-from opendp_lite.spaces.space import Space, example, records
-from opendp_lite.spelling.description import Proof
+from opendp_lite.spaces.space import example, records
 from opendp_lite.transformations.bounding import center, clip_to_norm
 from opendp_lite.transformations.encoding import indicator_below
 from opendp_lite.transformations.powers import norm
@@ -37,24 +35,22 @@ from opendp_lite.transformations.sums import sum
 
 @mechanism(
     does="A quantile of each column by noisy binary search, for any number of rows.",
-    proof=Proof(
+    proof=costs_budget(
         "Each step is a noisy count of rows below a number, moved by max(q, 1 - q) or by 1; "
         "equal parts of rho compose.",
-        adding="the budget",
-        replacing="the budget",
         sources=["Huang, Liang, Yi 2021, section 3"],
     ),
     examples=lambda: [example(records(), 0.25, 0, 10, rho=1, steps=5)],
 )
 def quantile_by_search(
-    space: Space[Rows],
+    space: RowSpace,
     quantile: Number,
     lower: Bounds,
     upper: Bounds,
     *,
     rho: Number,
     steps: int = 20,
-) -> Measurement[Space[Rows], ZeroConcentratedDivergence]:
+) -> Measurement[RowSpace, ZeroConcentratedDivergence]:
     """A quantile of each column by noisy binary search, for any number of rows.
 
     Args:
@@ -92,7 +88,7 @@ def quantile_by_search(
             "quantile_by_search: each lower bound must be below its upper bound, all within 2^900"
         )
 
-    def search(ask: Ask[ZeroConcentratedDivergence]) -> Any:
+    def search(ask: Ask[ZeroConcentratedDivergence]) -> float | Floats:
         low, high = to_floats(least), to_floats(most)
         for _ in range(rounds):
             middle: Floats = low / 2 + high / 2
@@ -116,11 +112,10 @@ _SURE = 3
 @mechanism(
     does="The mean of each column by instance-optimal mean estimation.",
     changes="Rows are shortened to a released radius around released medians.",
-    proof=Proof(
+    proof=costs_budget(
         "An `adaptive` program: a public rotation, searches for medians and a radius, "
         "Gaussian noise.",
         adding="-",
-        replacing="the budget",
         sources=[
             "Huang, Liang, Yi 2021, section 4",
             "Aumueller, Lebeda, Nelson, Pagh 2024, section 7.2",
@@ -131,8 +126,8 @@ _SURE = 3
     ],
 )
 def iome_mean(
-    space: Space[Rows], bound: Number, *, rho: Number, steps: int = 20, seed: int = 0
-) -> Measurement[Space[Rows], ZeroConcentratedDivergence, Floats]:
+    space: RowSpace, bound: Number, *, rho: Number, steps: int = 20, seed: int = 0
+) -> Measurement[RowSpace, ZeroConcentratedDivergence, Floats]:
     """The mean of each column by instance-optimal mean estimation.
 
     Args:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import sqrt
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError
-from opendp_lite.combinators.adaptive_programs import Ask, programmed
+from opendp_lite.combinators.adaptive_programs import programmed
 from opendp_lite.combinators.composing import compose
+from opendp_lite.estimators.parts.budget import AnyAsk, Measured, Noisy, RowSpace, costs_budget
 from opendp_lite.estimators.parts.noisy_totals import (
+    Floats,
     NoisyTotals,
     RatioOfNoisySums,
     require_private_size,
@@ -28,12 +30,9 @@ from opendp_lite.estimators.parts.request import (
 )
 from opendp_lite.measures.budgets import numbers_of
 from opendp_lite.numbers.exact import Number, exact
-from opendp_lite.pipeline.core import Measurement
-from opendp_lite.pipeline.steps import Mechanism, mechanism
+from opendp_lite.pipeline.steps import mechanism
 from opendp_lite.releases.estimates import Estimate
-from opendp_lite.spaces.domains import Rows
-from opendp_lite.spaces.space import Space, example, records
-from opendp_lite.spelling.description import Proof
+from opendp_lite.spaces.space import example, records
 from opendp_lite.transformations.bounding import center
 from opendp_lite.transformations.counting import count
 from opendp_lite.transformations.people import resize
@@ -45,16 +44,15 @@ from opendp_lite.transformations.sums import sum
 @mechanism(
     does="The mean of one column as a noisy sum over a noisy count: for comparison with mean.",
     changes="Values beyond the bounds are clipped to them. Missing values are left out.",
-    proof=Proof(
+    proof=costs_budget(
         "A noisy sum and a noisy count, composed.",
-        adding="the budget",
         replacing="-",
         sources=["Fitzsimons, Honaker, Shoemate, Singhal, *Free Lunch*, section 3"],
     ),
     examples=lambda: [example(records(), 0, 10, rho=0.1, guess=4)],
 )
 def plug_in_mean(
-    space: Space[Rows],
+    space: RowSpace,
     lower: Number,
     upper: Number,
     *,
@@ -65,7 +63,7 @@ def plug_in_mean(
     guess: Number | None = None,
     confidence: Number | None = None,
     sampling: bool = False,
-) -> Measurement[Space[Rows], Any, float | Estimate]:
+) -> Measured[float | Estimate]:
     """The mean of one column as a noisy sum over a noisy count: for comparison with ``mean``.
 
     Args:
@@ -104,16 +102,15 @@ def plug_in_mean(
 @mechanism(
     does="The middle of the bounds plus a noisy sum of the differences from it over a noisy count.",
     changes="Values beyond the bounds are clipped to them. Missing values are left out.",
-    proof=Proof(
+    proof=costs_budget(
         "A noisy sum of x - O and a noisy count, composed.",
-        adding="the budget",
         replacing="-",
         sources=["Fitzsimons, Honaker, Shoemate, Singhal, *Free Lunch*, appendix C.1"],
     ),
     examples=lambda: [example(records(), 0, 10, epsilon=0.1, share=0.75)],
 )
 def centered_mean(
-    space: Space[Rows],
+    space: RowSpace,
     lower: Number,
     upper: Number,
     *,
@@ -124,7 +121,7 @@ def centered_mean(
     guess: Number | None = None,
     confidence: Number | None = None,
     sampling: bool = False,
-) -> Measurement[Space[Rows], Any, float | Estimate]:
+) -> Measured[float | Estimate]:
     """The middle of the bounds plus a noisy sum of the differences from it over a noisy count.
 
     Args:
@@ -160,42 +157,30 @@ def centered_mean(
 
 
 def _sum_over_count(
-    space: Space[Rows],
+    space: RowSpace,
     column: BoundedColumn,
     about: Fraction,
     request: Request,
     share: Number | None,
     guess: Number | None,
-) -> Measurement[Space[Rows], Any]:
-    """The estimator that subtracts ``about`` from each value before the sum."""
-    require_private_size(space, request.step)
-    of_sum = _share_of_sum(request, column, about, share, guess)
-    plan = _SumOverCount(column, request.budget, float(space.unit), about, of_sum)
-    return request.measured(space, plan, f"{float(of_sum):.3g} of the budget is for the sum")
+) -> Measured[float | Estimate]:
+    """The estimator that subtracts ``about`` from each value before the sum.
 
-
-def _share_of_sum(
-    request: Request,
-    column: BoundedColumn,
-    about: Fraction,
-    share: Number | None,
-    guess: Number | None,
-) -> Fraction:
-    """The share as given, or the best for a guess of the mean, or as published."""
-    step, family = request.step, request.whole.family
+    The share of the sum is as given, or the best for a guess of the mean, or as published.
+    """
+    step, whole = request.step, request.whole
+    require_private_size(space, step)
     if share is not None and guess is not None:
         raise ParameterError(f"{step}: a guess decides the share; give one of them")
+    near, reach = column.public(guess, f"{step}: guess"), column.reach(about)
     if share is not None:
-        return share_of(share, f"{step}: share")
-    near = column.public(guess, f"{step}: guess")
-    if near is None:
-        return family.even_share(_reach(column, about), 2 * column.half)
-    return family.best_share(_reach(column, about), abs(near - about))
-
-
-def _reach(column: BoundedColumn, about: Fraction) -> Fraction:
-    """How far a value can be from what is subtracted."""
-    return max(column.upper - about, about - column.lower)
+        of_sum = share_of(share, f"{step}: share")
+    elif near is None:
+        of_sum = whole.even_share(reach, 2 * column.half)
+    else:
+        of_sum = whole.best_share(reach, abs(near - about))
+    plan = _SumOverCount(column, request.budget, float(space.unit), about, of_sum)
+    return request.build(space, plan, f"{float(of_sum):.3g} of the budget is for the sum")
 
 
 @attrs.frozen
@@ -205,16 +190,15 @@ class _SumOverCount(OneRoundPlan):
     about: Fraction
     share: Fraction
 
-    def mechanism(self) -> Mechanism[Space[Rows], Any]:
+    def mechanism(self) -> Noisy[NoisyTotals]:
         total = sum() if self.about == 0 else center(self.about) >> sum()
         of_sum, of_count = self.budget.part(self.share), self.budget.part(1 - self.share)
         return compose(total >> of_sum.noise(), count() >> of_count.noise()) >> self.of_both
 
     def ratio(self) -> RatioOfNoisySums:
-        reach = self.unit * float(_reach(self.column, self.about))
-        of_sum = self.budget.part(self.share).scale(reach)
-        of_count = self.budget.part(1 - self.share).scale(self.unit)
-        errors = self.budget.family.errors(np.array([of_sum, 0.0]), np.array([0.0, of_count]))
+        of_sum, of_count = self.budget.part(self.share), self.budget.part(1 - self.share)
+        scale = of_sum.scale(self.unit * float(self.column.reach(self.about)))
+        errors = self.budget.errors([scale, 0.0], [0.0, of_count.scale(self.unit)])
         return RatioOfNoisySums(*self.column.floats, float(self.about), errors)
 
 
@@ -228,17 +212,16 @@ _MOST_FILLED: Final = 1e6
         "Values beyond the bounds are clipped to them. Missing values are left out. Rows are left "
         "out or added to reach a noisy number."
     ),
-    proof=Proof(
+    proof=costs_budget(
         "A noisy count, then `resize` to that number and a sum with sensitivity U - L "
         "(erratum 1.1.13), composed.",
-        adding="the budget",
         replacing="-",
         sources=["Fitzsimons, Honaker, Shoemate, Singhal, *Free Lunch*, appendix C.2"],
     ),
     examples=lambda: [example(records(), 0, 10, rho=0.1, fill=5)],
 )
 def resized_mean(
-    space: Space[Rows],
+    space: RowSpace,
     lower: Number,
     upper: Number,
     *,
@@ -249,7 +232,7 @@ def resized_mean(
     fill: Number | None = None,
     confidence: Number | None = None,
     sampling: bool = False,
-) -> Measurement[Space[Rows], Any, float | Estimate]:
+) -> Measured[float | Estimate]:
     """The mean of rows sampled down, or filled up, to a noisy number: for comparison with ``mean``.
 
     Args:
@@ -290,7 +273,7 @@ def resized_mean(
             f"resized_mean fills up to a number of rows with a noise of about {filled:.2g}, more "
             f"than {_MOST_FILLED:g}. Give it a larger budget, or use mean(), which fills up none"
         )
-    return request.measured(space, plan, f"{float(of_sum):.3g} of the budget is for the sum")
+    return request.build(space, plan, f"{float(of_sum):.3g} of the budget is for the sum")
 
 
 @attrs.frozen
@@ -300,10 +283,10 @@ class _Resized(EstimatorPlan):
     share: Fraction
     fill: Fraction | None
 
-    def mechanism(self) -> Mechanism[Space[Rows], Any]:
+    def mechanism(self) -> Noisy[NoisyTotals]:
         return _program(self)
 
-    def run(self, ask: Ask[Any]) -> NoisyTotals:
+    def run(self, ask: AnyAsk) -> NoisyTotals:
         """One release."""
         counted = float(ask(count() >> self.budget.part(1 - self.share).noise()))
         size = max(round(counted), 1)
@@ -311,24 +294,23 @@ class _Resized(EstimatorPlan):
         total = ask(rows >> self.budget.part(self.share).noise())
         return NoisyTotals(self._ratio(), float(total[0]), float(size))
 
-    def _ratio(self) -> RatioOfNoisySums:
+    def _scales(self) -> tuple[float, float]:
+        """Of the sum, and of the number of rows."""
         of_sum = self.budget.part(self.share).scale(self.unit * 2 * float(self.column.half))
-        of_rows = self.budget.part(1 - self.share).scale(self.unit)
+        return of_sum, self.budget.part(1 - self.share).scale(self.unit)
+
+    def _ratio(self) -> RatioOfNoisySums:
+        of_sum, of_rows = self._scales()
         left_out = float(self.column.half) * sqrt(of_rows)
-        total, rows = [of_sum, 0.0, left_out], [0.0, of_rows, 0.0]
-        errors = self.budget.family.errors(np.array(total), np.array(rows))
+        errors = self.budget.errors([of_sum, 0.0, left_out], [0.0, of_rows, 0.0])
         return RatioOfNoisySums(*self.column.floats, float(self.column.middle), errors)
 
     def simulate(
         self, scenario: Scenario, runs: int, generator: np.random.Generator
     ) -> NoisyTotals:
         """With a normal for the sum of the rows that are sampled."""
-        ratio = self._ratio()
-        of_sum, of_rows = self.budget.part(self.share), self.budget.part(1 - self.share)
-        width = self.unit * 2 * float(self.column.half)
-        noise = self.budget.family.errors(
-            np.array([of_sum.scale(width), 0.0]), np.array([0.0, of_rows.scale(self.unit)])
-        )
+        ratio, (of_sum, of_rows) = self._ratio(), self._scales()
+        noise = self.budget.errors([of_sum, 0.0], [0.0, of_rows])
         total, off = noise.draw(runs, generator)
         size = np.maximum(np.rint(scenario.rows + off), 1.0)
         kept = np.minimum(size, scenario.rows)
@@ -340,13 +322,13 @@ class _Resized(EstimatorPlan):
 
 
 @mechanism
-def _program(space: Space[Rows], plan: _Resized) -> Measurement[Space[Rows], Any]:
+def _program(space: RowSpace, plan: _Resized) -> Measured[NoisyTotals]:
     budget = plan.budget
     made = programmed(space, plan.run, budget.measure, budget.amount, "a count, then the sum")
 
     def privacy_map(distance: Fraction) -> Fraction:
         (amount,) = numbers_of(made.privacy_map(distance))
-        return budget.family.together(amount)
+        return budget.together(amount)
 
     return attrs.evolve(made, privacy_map=privacy_map)
 
@@ -355,9 +337,8 @@ def _program(space: Space[Rows], plan: _Resized) -> Measurement[Space[Rows], Any
 @mechanism(
     does="The mean of one column from noisy sums of (x - lower) and (upper - x).",
     changes="Values beyond the bounds are clipped to them. Missing values are left out.",
-    proof=Proof(
+    proof=costs_budget(
         "`simplex_augment`, `sum`, noise. An extra count composes.",
-        adding="the budget",
         replacing="-",
         sources=[
             "Fitzsimons, Honaker, Shoemate, Singhal, *Free Lunch*, section 4",
@@ -367,7 +348,7 @@ def _program(space: Space[Rows], plan: _Resized) -> Measurement[Space[Rows], Any
     examples=lambda: [example(records(), 0, 10, epsilon=0.1, extra_count=0.25)],
 )
 def simplex_mean(
-    space: Space[Rows],
+    space: RowSpace,
     lower: Number,
     upper: Number,
     *,
@@ -377,7 +358,7 @@ def simplex_mean(
     extra_count: Number = 0,
     confidence: Number | None = None,
     sampling: bool = False,
-) -> Measurement[Space[Rows], Any, float | Estimate]:
+) -> Measured[float | Estimate]:
     """The mean of one column from noisy sums of (x - lower) and (upper - x).
 
     Args:
@@ -415,7 +396,7 @@ def simplex_mean(
             f"{extra_count}"
         )
     plan = _Simplex(column, request.budget, float(space.unit), extra)
-    return request.measured(space, plan, "both sums share one noise")
+    return request.build(space, plan, "both sums share one noise")
 
 
 @attrs.frozen
@@ -424,42 +405,35 @@ class _Simplex(OneRoundPlan):
 
     extra: Fraction
 
-    def mechanism(self) -> Mechanism[Space[Rows], Any]:
+    def mechanism(self) -> Noisy[NoisyTotals]:
         sums = simplex_augment() >> sum() >> self.budget.part(1 - self.extra).noise()
         if self.extra == 0:
             return sums >> self._from_sums
         return compose(sums, count() >> self.budget.part(self.extra).noise()) >> self._with_count
 
-    def _from_sums(self, sums: Any) -> NoisyTotals:
+    def _from_sums(self, sums: Floats) -> NoisyTotals:
         first, second = map(float, sums)
         return NoisyTotals(self.ratio(), (first - second) / 2, (first + second) / self._width)
 
-    def _with_count(self, release: Any) -> NoisyTotals:
-        found = self._from_sums(release[0])
-        trust = self._trust()
+    def _with_count(self, release: tuple[Floats, float]) -> NoisyTotals:
+        found, (*_, trust) = self._from_sums(release[0]), self._scales()
         return attrs.evolve(found, rows=(1 - trust) * found.rows + trust * float(release[1]))
 
     @property
     def _width(self) -> float:
         return 2 * float(self.column.half)
 
-    def _scales(self) -> tuple[float, float]:
-        """Of the sums, and of the extra count, infinite where there is none."""
+    def _scales(self) -> tuple[float, float, float]:
+        """Of the sums, of the extra count, and the weight of that; 0 where there is none."""
         of_sums = self.budget.part(1 - self.extra).scale(self.unit * self._width)
-        extra = self.budget.part(self.extra).scale(self.unit) if self.extra else float("inf")
-        return of_sums, extra
-
-    def _trust(self) -> float:
-        """The weight of the extra count."""
-        of_sums, extra = self._scales()
+        if not self.extra:
+            return of_sums, 0.0, 0.0
+        extra = self.budget.part(self.extra).scale(self.unit)
         free = sqrt(2) * of_sums / self._width
-        return free**2 / (free**2 + extra**2)
+        return of_sums, extra, free**2 / (free**2 + extra**2)
 
     def ratio(self) -> RatioOfNoisySums:
-        of_sums, extra = self._scales()
-        trust = self._trust()
+        of_sums, extra, trust = self._scales()
         each = (1 - trust) * of_sums / self._width
-        third = trust * extra if self.extra else 0.0
-        total, rows = [of_sums / 2, -of_sums / 2, 0.0], [each, each, third]
-        errors = self.budget.family.errors(np.array(total), np.array(rows))
+        errors = self.budget.errors([of_sums / 2, -of_sums / 2, 0.0], [each, each, trust * extra])
         return RatioOfNoisySums(*self.column.floats, float(self.column.middle), errors)

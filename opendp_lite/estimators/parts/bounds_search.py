@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from functools import partial
 from math import sqrt
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError
-from opendp_lite.combinators.adaptive_programs import Ask
-from opendp_lite.estimators.parts.budget import Budget
+from opendp_lite.estimators.parts.budget import AnyAsk, Budget, RowSpace
 from opendp_lite.estimators.parts.noisy_totals import Floats
-from opendp_lite.measurements.quantile.private_quantile import private_quantile
 from opendp_lite.measures.divergences import MaxDivergence
 from opendp_lite.numbers.exact import nearest
-from opendp_lite.spaces.domains import Rows
-from opendp_lite.spaces.space import Space, row_metric
+from opendp_lite.spaces.space import row_metric
 from opendp_lite.transformations.bounding import center
 from opendp_lite.transformations.counting import count
 from opendp_lite.transformations.magnitudes import magnitude_counts
@@ -50,16 +46,10 @@ class Doubts:
     side_by_side: dict[int, float]
 
 
-def _normally(noise: Floats) -> Floats:
-    return noise**2 / 2
-
-
-def _as_laplace(noise: Floats) -> Floats:
-    return np.abs(noise) * sqrt(2)
-
-
-NORMAL: Final = Doubts(5.6, 3.0, 4.0, 1, _normally, {1: 5.6, 2: 7.92, 4: 11.2})
-LAPLACE: Final = Doubts(12.4, 4.2, 5.0, 2, _as_laplace, {1: 12.4, 2: 14.1, 4: 16.6})
+NORMAL: Final = Doubts(5.6, 3.0, 4.0, 1, lambda noise: noise**2 / 2, {1: 5.6, 2: 7.92, 4: 11.2})
+LAPLACE: Final = Doubts(
+    12.4, 4.2, 5.0, 2, lambda noise: np.abs(noise) * sqrt(2), {1: 12.4, 2: 14.1, 4: 16.6}
+)
 """Sums of Laplace noises have shorter tails than one of them."""
 
 
@@ -167,6 +157,7 @@ LEAST_POWER: Final = -300
 MOST_POWER: Final = 300
 FARTHEST: Final = 2.0**MOST_POWER
 """Values beyond it count as it."""
+_ENDS: Final = (LEAST_POWER, MOST_POWER)
 Sides = tuple[Side, Side]
 _FINE: Final = 2**24
 _SMALLEST: Final = 2.0**-250
@@ -179,8 +170,8 @@ _BITS, _FINEST_BITS = 30, 44
 _PLAIN_SHARE: Final = 0.13
 _BESIDE: Final = 5.0
 _MOST_LEARNED: Final = 0.75
-# Of blocks of four doublings: rows in one tail are spread over no more than two of them.
-_BLOCK_BITS: Final = -2
+BLOCK_BITS: Final = -2
+"""Of blocks of four doublings: rows in one tail are spread over no more than two of them."""
 # So many doublings nearer than the last that shows rows, they are looked for again.
 _NEARER: Final = 4
 # By how many doublings the nearer side may end before the other, and still be looked at.
@@ -210,10 +201,10 @@ class SearchPlan:
     unit: float
 
     @classmethod
-    def of(cls, space: Space[Rows], budget: Budget) -> SearchPlan:
+    def of(cls, space: RowSpace, budget: Budget) -> SearchPlan:
         """For a column of a space."""
         pure, fixed = budget.measure == MaxDivergence(), row_metric(space).fixed_size
-        counts = select(0) >> magnitude_counts(LEAST_POWER, MOST_POWER)
+        counts = select(0) >> magnitude_counts(*_ENDS)
         return cls(
             budget,
             LAPLACE if pure else NORMAL,
@@ -227,9 +218,9 @@ class SearchPlan:
         """A share of the budget."""
         return self.budget.part(Fraction(int(share * _FINE), _FINE))
 
-    def argument(self, amount: Fraction) -> dict[str, Fraction]:
-        """An amount as the argument of a step."""
-        return {self.budget.family.keyword: amount}
+    def left(self, ask: AnyAsk) -> Budget:
+        """What a program may still spend."""
+        return attrs.evolve(self.budget, amount=ask.left)
 
     def deviation(self, share: float) -> float:
         """Of each noisy count, for a share of the budget."""
@@ -277,7 +268,7 @@ class SearchPlan:
         """The budget with which so many rows would show their bounds."""
         times = self._need(size) / _MOST_LEARNED
         amount = nearest(self.budget.amount) * times
-        name = self.budget.family.keyword
+        name = self.budget.keyword
         return f"a budget about {times:.2g} times as large, here {name}={amount:.2g}"
 
 
@@ -285,7 +276,7 @@ class SearchPlan:
 class BoundsSearch:
     """One search, in one column: public numbers, and what ``ask`` releases."""
 
-    ask: Ask[Any]
+    ask: AnyAsk
     plan: SearchPlan
     column: int = 0
 
@@ -301,33 +292,24 @@ class BoundsSearch:
         """A median, found so exactly as so many rows allow."""
         share = self.plan.for_median(rows)
         fine = self.plan.slope(share) * rows > _FINER
-        return self.median(self.plan.part(share).amount, _FINEST_BITS if fine else _BITS)
+        return self.median(self.plan.part(share), _FINEST_BITS if fine else _BITS)
 
-    def median(self, amount: Fraction, bits: int) -> float:
+    def median(self, part: Budget, bits: int) -> float:
         """A median cut to so many bits. Where many rows share a short number, it is that number."""
-        choice: Any = partial(
-            private_quantile,
-            0.5,
-            bounds=(-FARTHEST, FARTHEST),
-            scale="asinh",
-            unit=1 / FARTHEST,
-            bits=bits,
-        )
-        found = self.ask(select(self.column) >> choice(**self.plan.argument(amount)))
+        ends = (-FARTHEST, FARTHEST)
+        choice = part.median(bounds=ends, scale="asinh", unit=1 / FARTHEST, bits=bits)
+        found = self.ask(select(self.column) >> choice)
         half, exponent = np.frexp(found)
         cut = float(np.ldexp(np.trunc(np.ldexp(half, bits + 1)), exponent - bits - 1))
         return cut if abs(cut) > 2 / FARTHEST else 0.0
 
-    def doublings(self, middle: float, part: Budget) -> Sides:
-        """Noisy counts of the magnitudes below and above the middle, a doubling to a cell."""
-        return self.sides(middle, (LEAST_POWER, MOST_POWER), 0, part)
+    def sides(
+        self, middle: float, part: Budget, ends: tuple[int, int] = _ENDS, bits: int = 0
+    ) -> Sides:
+        """Noisy counts of the magnitudes below and above the middle, between powers of two.
 
-    def blocks(self, middle: float, part: Budget) -> Sides:
-        """The same, with several doublings to a cell."""
-        return self.sides(middle, (LEAST_POWER, MOST_POWER), _BLOCK_BITS, part)
-
-    def sides(self, middle: float, ends: tuple[int, int], bits: int, part: Budget) -> Sides:
-        """Noisy counts of the magnitudes below and above the middle, between powers of two."""
+        A cell is as wide as ``Side.bits`` says: a doubling, if it is 0.
+        """
         counts = magnitude_counts(*ends, bits=bits) >> part.noise()
         centred = select(self.column) >> center(Fraction(middle))
         cells = np.asarray(self.ask(centred >> counts), dtype=np.float64)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import log, sqrt
 from statistics import NormalDist
 from typing import Any, ClassVar, Final, cast
@@ -12,6 +13,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.base.errors import Argument, ParameterError
+from opendp_lite.combinators.adaptive_programs import Ask, programmed
 from opendp_lite.estimators.parts.noisy_totals import (
     Drawn,
     Floats,
@@ -20,8 +22,9 @@ from opendp_lite.estimators.parts.noisy_totals import (
     JointNormal,
     normal_below,
 )
-from opendp_lite.measurements.noise import exactly_one, gaussian, laplace
-from opendp_lite.measures.budgets import numbers_of
+from opendp_lite.measurements.noise import Aggregate, exactly_one, gaussian, laplace
+from opendp_lite.measurements.quantile.private_quantile import private_quantile
+from opendp_lite.measures.budgets import Loss, numbers_of
 from opendp_lite.measures.curve import Pair, curved_pair, gaussian_pair, gaussian_rho
 from opendp_lite.measures.divergences import (
     ApproximateDivergence,
@@ -32,8 +35,11 @@ from opendp_lite.measures.measure import Measure
 from opendp_lite.measures.profile import ConcentratedProfile, gaussian_ratio
 from opendp_lite.numbers.exact import Number, nearest, open_probability, positive, rational_of_float
 from opendp_lite.numbers.norms import Norms
-from opendp_lite.pipeline.core import Measurement
-from opendp_lite.pipeline.steps import Mechanism
+from opendp_lite.pipeline.core import Measurement, R
+from opendp_lite.pipeline.steps import Mechanism, Stage
+from opendp_lite.spaces.domains import Rows
+from opendp_lite.spaces.space import Space
+from opendp_lite.spelling.description import Proof
 
 _ONE_NODES: Final = 100
 _OTHER_NODES: Final = 40
@@ -98,34 +104,69 @@ _RATES: Final = np.linspace(0.01, 0.99, 99)
 _ONE: Final = np.ones(1)
 
 
-@attrs.frozen
-class LaplaceFamily:
-    """Laplace noise, for pure privacy, and what an estimator must know of it.
+_LARGEST_AMOUNT: Final = rational_of_float(1e30)
+_PRECISE: Final = 1e-12
+_LEAST_RHO: Final = 1e-60
+RowSpace = Space[Rows]
+Measured = Measurement[RowSpace, Any, R]
+"""Under a measure that the budget decides, which is known when it is asked for."""
+Noisy = Mechanism[RowSpace, Any, R]
+"""The same, waiting for the space."""
+AnyAsk = Ask[Any]
+"""What a program with such a budget asks."""
+costs_budget: Final = partial(Proof, adding="the budget", replacing="the budget")
+"""The proof of an estimator whose loss is the budget, also where a row is replaced."""
 
-    An ``amount`` is a loss in ``measure``, an epsilon; the losses of several releases add up.
+
+@attrs.frozen
+class Budget:
+    """A loss that may be divided, and what an estimator must know of the noise that it buys.
+
+    This one is an epsilon, which buys Laplace noise; a ``ConcentratedBudget`` has the same methods
+    for a rho. A ``scale`` is the b of a Laplace or the sigma of a Gaussian.
+
+    Args:
+        amount: The loss, in ``measure``.
     """
 
-    measure: ClassVar = MaxDivergence()
+    measure: ClassVar[MaxDivergence | ZeroConcentratedDivergence] = MaxDivergence()
     keyword: ClassVar = "epsilon"
     """The argument by which steps take an amount."""
-    reporting_delta: ClassVar = Fraction(0)
-    """The delta at which a loss is reported as an epsilon."""
 
-    def noise(self, amount: Fraction) -> Mechanism[Any, Any]:
-        """The mechanism that costs this amount."""
-        return laplace(epsilon=amount)
+    amount: Fraction
 
-    def sensitivity(self, unit: Norms) -> float:
-        """The distance that sets the scale, of all norms of it."""
-        return float(cast(Fraction, unit.l1))
+    def part(self, share: Fraction) -> Budget:
+        """A share of the budget: parts add up."""
+        return Budget(self.amount * share)
 
-    def scale(self, sensitivity: float, amount: Fraction) -> float:
-        """The scale of that noise: sigma of a Gaussian, b of a Laplace."""
-        return sensitivity / float(amount)
+    def noise(self) -> Mechanism[Aggregate, Any]:
+        """Noise that costs all of it."""
+        return laplace(epsilon=self.amount)
 
-    def deviation(self, scale: float) -> float:
+    def median(self, **asked: object) -> Noisy[float]:
+        """A private median that costs all of it, with these arguments."""
+        quantile: Callable[..., Noisy[float]] = private_quantile
+        return quantile(0.5, **asked, **{self.keyword: self.amount})
+
+    def scale(self, sensitivity: float) -> float:
+        """The scale of that noise."""
+        return sensitivity / float(self.amount)
+
+    def deviation_at(self, scale: float) -> float:
         """The standard deviation at a scale."""
         return sqrt(2) * scale
+
+    def deviation(self, sensitivity: float) -> float:
+        """The standard deviation of that noise."""
+        return self.deviation_at(self.scale(sensitivity))
+
+    def reach(self, query: Stage[RowSpace, Aggregate], space: RowSpace) -> float:
+        """How far one unit of privacy moves the answer of a query, in the norm of this noise."""
+        return float(self._distance(query.bind(space).output_space.unit))
+
+    def _distance(self, unit: Norms) -> Fraction:
+        """The norm that sets the scale."""
+        return cast(Fraction, unit.l1)
 
     def exceeded(self, scale: float, share: float, weights: Floats = _ONE) -> float:
         """What the weighted sum of noises of a scale exceeds with at most this probability."""
@@ -136,9 +177,9 @@ class LaplaceFamily:
         logs = -np.log1p(-((_RATES[:, None] * weights / most) ** 2)).sum(axis=1)
         return scale * most * float(np.min((logs - log(share)) / _RATES))
 
-    def errors(self, total: Floats, rows: Floats) -> JointNoise:
+    def errors(self, total: Sequence[float], rows: Sequence[float]) -> JointNoise:
         """Of a total and a number of rows that are combinations of noises of scale 1."""
-        return JointLaplace(total, rows)
+        return JointLaplace(np.array(total), np.array(rows))
 
     def shared_errors(self, scale: float, count: int, width: float) -> JointNoise:
         """Of one of ``count`` noisy totals, and of the rows that their sum tells."""
@@ -150,42 +191,58 @@ class LaplaceFamily:
 
     def best_share(self, sensitivity: Fraction, distance: Fraction) -> Fraction:
         """The share of the sum with the least error of a mean so far from what is subtracted."""
-        root = float(distance / sensitivity) ** (2 / 3)
-        return _for_both(1 / (1 + root))
+        return _for_both(1 / (1 + float(distance / sensitivity) ** (2 / 3)))
+
+    @property
+    def reporting_delta(self) -> Fraction:
+        """The delta at which the loss is reported as an epsilon."""
+        return Fraction(0)
 
     def together(self, amount: Fraction) -> Fraction:
         """The loss of noises that cost the amount together, each chosen by those before."""
         return amount
 
+    def with_claimed_loss(self, measurement: Measured[R]) -> Measured[R]:
+        """A measurement made of such noises, with its loss in the measure that was asked for."""
+        return measurement
+
+    def with_choices(self) -> Budget:
+        """The same budget for a program that also makes choices, which have no Gaussian curve."""
+        return self
+
+    def run(self, space: RowSpace, program: Callable[[AnyAsk], R], explanation: str) -> Measured[R]:
+        """A program that spends it, with its loss in the measure that was asked for."""
+        made = programmed(space, program, self.measure, self.amount, explanation)
+        return self.with_claimed_loss(made)
+
 
 @attrs.frozen
-class GaussianFamily:
-    """Gaussian noise, for zero-concentrated privacy, with the methods of ``LaplaceFamily``.
-
-    Amounts are rhos.
-    """
+class ConcentratedBudget(Budget):
+    """Rho, which buys Gaussian noise."""
 
     measure: ClassVar = ZeroConcentratedDivergence()
     keyword: ClassVar = "rho"
-    reporting_delta: ClassVar = Fraction(1, 10**6)
 
-    def noise(self, amount: Fraction) -> Mechanism[Any, Any]:
-        return gaussian(rho=amount)
+    def part(self, share: Fraction) -> Budget:
+        return ConcentratedBudget(self.amount * share)
 
-    def sensitivity(self, unit: Norms) -> float:
-        return float(cast(Fraction, unit.of(2)))
+    def noise(self) -> Mechanism[Aggregate, Any]:
+        return gaussian(rho=self.amount)
 
-    def scale(self, sensitivity: float, amount: Fraction) -> float:
-        return sensitivity / sqrt(2 * float(amount))
+    def scale(self, sensitivity: float) -> float:
+        return sensitivity / sqrt(2 * float(self.amount))
 
-    def deviation(self, scale: float) -> float:
+    def deviation_at(self, scale: float) -> float:
         return scale
+
+    def _distance(self, unit: Norms) -> Fraction:
+        return cast(Fraction, unit.of(2))
 
     def exceeded(self, scale: float, share: float, weights: Floats = _ONE) -> float:
         return -scale * sqrt(weights @ weights) * NormalDist().inv_cdf(share)
 
-    def errors(self, total: Floats, rows: Floats) -> JointNoise:
-        return JointNormal(sqrt(total @ total), sqrt(rows @ rows))
+    def errors(self, total: Sequence[float], rows: Sequence[float]) -> JointNoise:
+        return JointNormal(*(sqrt(each @ each) for each in map(np.array, (total, rows))))
 
     def shared_errors(self, scale: float, count: int, width: float) -> JointNoise:
         return JointNormal(scale * sqrt((count - 1) / count), scale * sqrt(count) / width)
@@ -196,11 +253,12 @@ class GaussianFamily:
     def best_share(self, sensitivity: Fraction, distance: Fraction) -> Fraction:
         return _for_both(float(sensitivity / (sensitivity + distance)))
 
+    @property
+    def reporting_delta(self) -> Fraction:
+        return Fraction(1, 10**6)
+
     def together(self, amount: Fraction) -> Fraction:
         return gaussian_rho(2 * amount)
-
-
-NoiseFamily = LaplaceFamily | GaussianFamily
 
 
 def _for_both(share: float) -> Fraction:
@@ -208,64 +266,8 @@ def _for_both(share: float) -> Fraction:
     return Fraction(min(max(share, 0.001), 0.999)).limit_denominator(1000)
 
 
-_LARGEST_AMOUNT: Final = rational_of_float(1e30)
-_PRECISE: Final = 1e-12
-_LEAST_RHO: Final = 1e-60
-
-
 @attrs.frozen
-class Budget:
-    """A loss that may be divided: ``part(share)`` costs that share, and parts add up.
-
-    Args:
-        amount: The loss, in the measure of the family.
-        family: The noise that it buys.
-    """
-
-    amount: Fraction
-    family: NoiseFamily
-
-    def part(self, share: Fraction) -> Budget:
-        """A share of the budget."""
-        return Budget(self.amount * share, self.family)
-
-    def noise(self) -> Mechanism[Any, Any]:
-        """Noise that costs all of it."""
-        return self.family.noise(self.amount)
-
-    def scale(self, sensitivity: float) -> float:
-        """The scale of that noise: sigma of a Gaussian, b of a Laplace."""
-        return self.family.scale(sensitivity, self.amount)
-
-    def deviation(self, sensitivity: float) -> float:
-        """The standard deviation of that noise."""
-        return self.family.deviation(self.scale(sensitivity))
-
-    def reach(self, query: Any, space: Any) -> float:
-        """How far one unit of privacy moves the answer of a query, in the norm of this noise."""
-        return self.family.sensitivity(query.bind(space).output_space.unit)
-
-    @property
-    def measure(self) -> Measure[Any]:
-        """The measure in which parts add up to ``amount``."""
-        return self.family.measure
-
-    @property
-    def reporting_delta(self) -> Fraction:
-        """The delta at which the loss is reported as an epsilon."""
-        return self.family.reporting_delta
-
-    def with_claimed_loss(self, measurement: Measurement[Any, Any]) -> Measurement[Any, Any]:
-        """A measurement made of such noises, with its loss in the measure that was asked for."""
-        return measurement
-
-    def with_choices(self) -> Budget:
-        """The same budget for a program that also makes choices, which have no Gaussian curve."""
-        return self
-
-
-@attrs.frozen
-class ApproximateBudget(Budget):
+class ApproximateBudget(ConcentratedBudget):
     """Epsilon at delta: Gaussian noises whose exact curve together meets it.
 
     ``amount`` is the rho of these Gaussians, half of their ratio.
@@ -282,8 +284,8 @@ class ApproximateBudget(Budget):
     def reporting_delta(self) -> Fraction:
         return self.delta
 
-    def with_claimed_loss(self, measurement: Measurement[Any, Any]) -> Measurement[Any, Any]:
-        def privacy_map(distance: Any) -> Pair:
+    def with_claimed_loss(self, measurement: Measured[R]) -> Measured[R]:
+        def privacy_map(distance: Fraction) -> Pair:
             return self._pair(measurement.output_measure, measurement.privacy_map(distance))
 
         return attrs.evolve(
@@ -292,9 +294,9 @@ class ApproximateBudget(Budget):
 
     def with_choices(self) -> Budget:
         rho = concentrated_loss(self.epsilon, self.delta)
-        return ConvertedBudget(rho, GaussianFamily(), self.epsilon, self.delta)
+        return ConvertedBudget(rho, self.epsilon, self.delta)
 
-    def _pair(self, measure: Measure[Any], loss: Any) -> Pair:
+    def _pair(self, measure: Measure[Loss], loss: Loss) -> Pair:
         ratio = measure.profile(loss).gaussian_ratio
         return gaussian_pair(cast(Fraction, ratio), self.epsilon, self.delta)
 
@@ -309,7 +311,7 @@ class ConvertedBudget(ApproximateBudget):
         Canonne, Kamath, Steinke 2020, proposition 12.
     """
 
-    def _pair(self, measure: Measure[Any], loss: Any) -> Pair:
+    def _pair(self, _: Measure[Loss], loss: Loss) -> Pair:
         (rho,) = numbers_of(loss)
         curve = ConcentratedProfile(rho)
         if rho == 0:
@@ -336,16 +338,6 @@ def concentrated_loss(epsilon: Fraction, delta: Fraction) -> Fraction:
     return Fraction(low)
 
 
-def pure(epsilon: Fraction) -> Budget:
-    """Epsilon under ``MaxDivergence``, with Laplace noise."""
-    return Budget(epsilon, LaplaceFamily())
-
-
-def concentrate(rho: Fraction) -> Budget:
-    """Rho under ``ZeroConcentratedDivergence``, with Gaussian noise."""
-    return Budget(rho, GaussianFamily())
-
-
 def budget_of(
     step: str,
     rho: Number | None = None,
@@ -365,16 +357,16 @@ def budget_of(
         )
     given = exactly_one(step, rho=rho, epsilon=delta if epsilon is None else epsilon)
     if given == "rho":
-        return concentrate(_amount(rho, Argument("rho", step=step)))
+        return ConcentratedBudget(_amount(rho, Argument("rho", step=step)))
     if epsilon is None:
         raise ParameterError(
             f"{step}: delta goes with epsilon, which is missing; add epsilon=1, say"
         )
     level = _amount(epsilon, Argument("epsilon", step=step))
     if delta is None:
-        return pure(level)
+        return Budget(level)
     spill = open_probability(delta, f"{step}: delta")
-    return ApproximateBudget(gaussian_ratio(level, spill) / 2, GaussianFamily(), level, spill)
+    return ApproximateBudget(gaussian_ratio(level, spill) / 2, level, spill)
 
 
 def _amount(given: object, name: Argument) -> Fraction:

@@ -8,7 +8,7 @@ from typing import Final
 import attrs
 import numpy as np
 
-from opendp_lite.estimators.parts.budget import NoiseFamily
+from opendp_lite.estimators.parts.budget import Budget
 from opendp_lite.estimators.parts.noisy_totals import Floats
 from opendp_lite.estimators.parts.value_search import Beyond, Unseen
 
@@ -39,7 +39,7 @@ class NoisyMoments:
         anchor: What was subtracted from every t^2.
         reach: A unit of t.
         widest: The width in which the values lie, in units of t.
-        family: The noise of all three.
+        budget: Of the kind of noise of all three.
         scales: Its scales, in this order; 0 for a public number of rows.
         spread: The standard deviation of (t - mean)^2, where the rows are taken for a sample.
         unseen: What is known of values that may lie beyond the reach, where no spread was found.
@@ -54,7 +54,7 @@ class NoisyMoments:
     anchor: float
     reach: float
     widest: float
-    family: NoiseFamily
+    budget: Budget
     scales: tuple[float, float, float]
     spread: float = 0.0
     unseen: Unseen | None = None
@@ -73,11 +73,11 @@ class NoisyMoments:
 
         Where no spread was found, it is what one deviation of noise allows for.
         """
-        of_total, of_squares, of_rows = map(self.family.deviation, self.scales)
+        of_total, of_squares, of_rows = map(self.budget.deviation_at, self.scales)
         mean = self._mean
         off = self._variance - self.anchor - mean**2
-        noise = hypot(of_squares, 2 * mean * of_total, off * of_rows) / self._counted
-        both = hypot(noise, self.spread / sqrt(self._counted))
+        noise = hypot(of_squares, 2 * mean * of_total, off * of_rows) / self._people
+        both = hypot(noise, self.spread / sqrt(self._people))
         shown = self._show(min(both, self._largest / 2))
         if self.unseen is None:
             return shown
@@ -88,10 +88,10 @@ class NoisyMoments:
         """The estimated mean, in the unit of the values, from what was subtracted of them."""
         return self._mean * self.reach
 
-    def sampled(self, squares: float) -> NoisyMoments:
+    def with_spread(self, squares: float) -> NoisyMoments:
         """For a sample, with the mean square of (value - mean)^2 - variance, noisily."""
         most = self._largest * self.reach**2
-        few = 1 + _FEW / self._counted
+        few = 1 + _FEW / self._people
         spread = min(sqrt(max(squares, 0.0) * few), most) / self.reach**2
         return attrs.evolve(self, spread=spread)
 
@@ -142,27 +142,27 @@ class NoisyMoments:
         if self.unseen is not None:
             return self.interval(confidence)
         mean, share = self.centre - self.middle, (1 - confidence) / 4
-        moved = sum(each.most(mean, share) for each in self.beyond) / self._counted
+        moved = sum(each.most(mean, share) for each in self.beyond) / self._people
         return low, min(high + moved, self.possible)
 
     def _with(self, unseen: Unseen, share: float) -> float:
         """What the variance of all values exceeds with at most twice this probability."""
-        fewest = self.rows - self.family.exceeded(self.scales[2], share)
+        fewest = self.rows - self.budget.exceeded(self.scales[2], share)
         return min(unseen.most(share) / max(fewest, 1.0), self.possible)
 
     @property
-    def _counted(self) -> float:
+    def _people(self) -> float:
         return max(self.rows, 1.0)
 
     @property
     def _mean(self) -> float:
-        return float(np.clip(self.total / self._counted, -1, 1))
+        return float(np.clip(self.total / self._people, -1, 1))
 
     @property
     def _variance(self) -> float:
-        noise = self.family.deviation(self.scales[0]) / self._counted
+        noise = self.budget.deviation_at(self.scales[0]) / self._people
         square = max(self._mean**2 - noise**2, 0.0)
-        found = self.anchor + self.squares / self._counted - square
+        found = self.anchor + self.squares / self._people - square
         return float(np.clip(found, 0, self._largest))
 
     @property
@@ -176,7 +176,7 @@ class NoisyMoments:
 
     def _fit(self, variances: Floats, confidence: float) -> Floats:
         """Whether each variance fits the release."""
-        hidden = self.rows <= self.family.exceeded(self.scales[2], _ROWS_DOUBTED)
+        hidden = self.rows <= self.budget.exceeded(self.scales[2], _ROWS_DOUBTED)
         means = np.linspace(-1.0, 1.0, _MEANS) if hidden else [self._mean]
         fits = np.zeros(len(variances), dtype=bool)
         for mean in means:
@@ -187,12 +187,10 @@ class NoisyMoments:
         """The confidence at which each variance just fits with a mean."""
         of_total, of_squares, of_rows = self.scales
         off = variances - self.anchor - mean**2
-        both = self.family.deviation(hypot(of_total, mean * of_rows))
-        doubt = estimated * both**2 / self._counted
+        both = self.budget.deviation_at(hypot(of_total, mean * of_rows))
+        doubt = estimated * both**2 / self._people
         gap = self.squares - self.rows * off - 2 * mean * self.total + doubt
-        errors = self.family.errors(
-            np.array([of_squares, 2 * mean * of_total, 0.0]), np.array([0.0, 0.0, of_rows])
-        )
+        errors = self.budget.errors([of_squares, 2 * mean * of_total, 0.0], [0.0, 0.0, of_rows])
         noise = errors.deviation(off)
-        width = np.hypot(np.hypot(noise, _SQUARED * doubt), self.spread * sqrt(self._counted))
+        width = np.hypot(np.hypot(noise, _SQUARED * doubt), self.spread * sqrt(self._people))
         return 2 * errors.below(off, np.abs(gap) * (noise / width)) - 1

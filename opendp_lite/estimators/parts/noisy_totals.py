@@ -7,7 +7,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from math import erf, sqrt
 from statistics import NormalDist
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import numpy as np
@@ -19,6 +19,8 @@ from opendp_lite.spaces.domains import Rows
 from opendp_lite.spaces.space import Space
 
 Floats = NDArray[np.float64]
+Numbers = float | Floats
+"""Of one release, or of many."""
 _LARGEST_PARAMETER: Final = rational_of_float(1e100)
 _LEAST_SHARE: Final = Fraction(1, 10**6)
 
@@ -86,7 +88,7 @@ def normal_within(scores: Floats) -> Floats:
     return np.fromiter(each, np.float64, scaled.size).reshape(scaled.shape)
 
 
-def normal_score(shares: Any) -> Floats:
+def normal_score(shares: Numbers) -> Floats:
     """The scores below which a standard normal lies with these probabilities."""
     return np.asarray(_score(shares), dtype=np.float64)
 
@@ -98,7 +100,7 @@ def _score_of(share: float) -> float:
     return min(max(_STANDARD.inv_cdf(share), -_FURTHEST), _FURTHEST)
 
 
-_score: Final[Callable[[Any], Any]] = np.frompyfunc(_score_of, 1, 1)
+_score: Final[Callable[[Numbers], object]] = np.frompyfunc(_score_of, 1, 1)
 
 
 class JointNoise(ABC):
@@ -108,8 +110,15 @@ class JointNoise(ABC):
     known, is all that an interval needs, whatever the number of rows.
     """
 
-    total_deviation: Any
-    rows_deviation: Any
+    @property
+    @abstractmethod
+    def total_deviation(self) -> Numbers:
+        """Of s."""
+
+    @property
+    @abstractmethod
+    def rows_deviation(self) -> Numbers:
+        """Of k."""
 
     @abstractmethod
     def below(self, theta: Floats, gap: Floats) -> Floats:
@@ -133,8 +142,8 @@ class JointNoise(ABC):
 class JointNormal(JointNoise):
     """Independent normals; deviations are numbers, or arrays with one for each release."""
 
-    total_deviation: Any
-    rows_deviation: Any
+    total_deviation: Numbers
+    rows_deviation: Numbers
 
     def below(self, theta: Floats, gap: Floats) -> Floats:
         return normal_below(gap / self.deviation(theta))
@@ -280,13 +289,13 @@ class RatioOfNoisySums:
     least: float = 1.0
     ridge: float = 0.0
 
-    def mean(self, total: Any, rows: Any) -> Floats:
+    def mean(self, total: Numbers, rows: Numbers) -> Floats:
         """The estimate, one for each release."""
         counted = np.maximum(rows, self.least)
         shrunk = counted * counted + self.ridge * self.errors.rows_deviation**2
         return self._in_bounds(self.about + total * (counted / shrunk))
 
-    def standard_error(self, total: Any, rows: Any, spread: Any = 0.0) -> Floats:
+    def standard_error(self, total: Numbers, rows: Numbers, spread: Numbers = 0.0) -> Floats:
         """Of the noise, to the first order; at most half the width, as knowing nothing is.
 
         ``spread`` is the standard deviation of the values where the people are taken for a sample.
@@ -318,11 +327,11 @@ class RatioOfNoisySums:
         """
         best = self._in_bounds(self.about + total / max(rows, self.least))
         shown = self.mean(total, rows)
-        usual: Any = normal_score((1 + confidence) / 2) * self.standard_error(total, rows, spread)
+        usual = normal_score((1 + confidence) / 2) * self.standard_error(total, rows, spread)
         near = self._in_bounds(shown + usual * _NEAR)
         grid = self.lower + (self.upper - self.lower) * _GRID
         points = np.sort(np.concatenate([grid, near, [self.upper, best, shown]]))
-        held = self.held(points, total, rows, spread)
+        held = self.levels(points, total, rows, spread)
         held[(points == best) | (points == shown)] = 0
         inside = np.flatnonzero(held <= confidence)
         first, last = inside[0], inside[-1]
@@ -334,7 +343,7 @@ class RatioOfNoisySums:
                 break
             between = ends[0] + apart * _STEPS
             between[-1] = ends[1]
-            held = self.held(between, total, rows, spread)
+            held = self.levels(between, total, rows, spread)
             held[[0, -1]] = levels
             last = np.argmin(held[1:] <= confidence, axis=0)
             places = np.array([last, last + 1])
@@ -345,12 +354,12 @@ class RatioOfNoisySums:
         return low, high
 
     def fits(
-        self, theta: Floats, total: Any, rows: Any, confidence: float, spread: Any = 0.0
-    ) -> Any:
+        self, theta: Floats, total: Numbers, rows: Numbers, confidence: float, spread: Numbers = 0.0
+    ) -> NDArray[np.bool_]:
         """Whether each theta fits a release; or one theta each of many releases."""
-        return self.held(theta, total, rows, spread) <= confidence
+        return self.levels(theta, total, rows, spread) <= confidence
 
-    def held(self, theta: Floats, total: Any, rows: Any, spread: Any = 0.0) -> Floats:
+    def levels(self, theta: Floats, total: Numbers, rows: Numbers, spread: Numbers = 0.0) -> Floats:
         """The least confidence at which each theta fits a release, or one theta each of many."""
         offset = theta - self.about
         deviation = np.maximum(self.errors.deviation(offset), _TINY)
@@ -360,13 +369,15 @@ class RatioOfNoisySums:
         scale = counted / width
         return _held_before(scores, (self.upper - theta) * scale, (theta - self.lower) * scale)
 
-    def _rows_given(self, offset: Floats, deviation: Floats, total: Any, rows: Any) -> Any:
+    def _rows_given(
+        self, offset: Floats, deviation: Floats, total: Numbers, rows: Numbers
+    ) -> Numbers:
         """The best guess at the rows for a known mean: it says nothing about the gap."""
         of_total = self.errors.total_deviation / deviation
         of_rows = self.errors.rows_deviation / deviation
         return offset * of_rows * (total * of_rows) + rows * (of_total * of_total)
 
-    def _in_bounds(self, theta: Any) -> Floats:
+    def _in_bounds(self, theta: Numbers) -> Floats:
         found: Floats = np.minimum(np.maximum(theta, self.lower), self.upper)
         return found
 
@@ -387,45 +398,44 @@ def _held_before(scores: Floats, up: Floats, down: Floats) -> Floats:
     return found
 
 
-@attrs.frozen(eq=False, repr=False)
+# The square of Student's 95 % point over the normal's is about 1 + 2.5 / n.
+_FEW: Final = 2.5
+
+
+@attrs.frozen(eq=False)
 class NoisyTotals:
-    """One release, or many simulated ones: ``total`` and ``rows`` are then arrays."""
+    """One release, or many simulated ones: ``total`` and ``rows`` are then arrays.
+
+    ``spread`` is the standard deviation of the values, where the rows are taken for a sample.
+    """
 
     ratio: RatioOfNoisySums
-    total: Any
-    rows: Any
+    total: Numbers
+    rows: Numbers
+    spread: float = 0.0
 
     @property
     def mean(self) -> Floats:
         """The estimates."""
         return self.ratio.mean(self.total, self.rows)
 
+    @property
+    def people(self) -> float:
+        """The rows of one release, of which there are no fewer than the least."""
+        return max(float(self.rows), self.ratio.least)
 
-@attrs.frozen(eq=False, repr=False)
-class TotalsWithSpread(NoisyTotals):
-    """As ``NoisyTotals``, with the standard deviation of the values."""
-
-    spread: float
-
-    @classmethod
-    def of(
-        cls, totals: NoisyTotals, variance: float, people: float, weight: float = 1
-    ) -> TotalsWithSpread:
+    def with_variance(
+        self, variance: float, people: float | None = None, weight: float = 1
+    ) -> NoisyTotals:
         """Adds a noisy variance of the values, brought to what values in the bounds can have.
 
         Args:
-            totals: The release.
             variance: The noisy estimate, of the values or of the weighted values.
-            people: How many values it is of.
+            people: How many values it is of; the rows if None.
             weight: The largest weight of a row; 1 where rows have none.
         """
-        ratio = totals.ratio
-        mean = float(totals.mean)
+        ratio, mean = self.ratio, float(self.mean)
         most = weight * (ratio.upper - mean) * (mean - ratio.lower)
         found = min(max(variance, 0.0), max(most, 0.0))
-        few = 1 + _FEW / max(people, 1.0)
-        return cls(ratio, totals.total, totals.rows, (found * few) ** 0.5)
-
-
-# The square of Student's 95 % point over the normal's is about 1 + 2.5 / n.
-_FEW = 2.5
+        few = 1 + _FEW / max(self.people if people is None else people, 1.0)
+        return attrs.evolve(self, spread=(found * few) ** 0.5)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numbers
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property, partial, wraps
-from typing import Any, Final, ParamSpec, TypeVar, cast
+from functools import cached_property, wraps
+from inspect import unwrap
+from typing import Final, ParamSpec, TypeVar, cast
 
 import attrs
 import numpy as np
@@ -17,12 +18,11 @@ from opendp_lite import combinators, transformations
 from opendp_lite.base.errors import Argument, ParameterError, SpaceError
 from opendp_lite.base.public_names import path_of
 from opendp_lite.bodies.box import Box
-from opendp_lite.estimators.parts.budget import Budget, budget_of
+from opendp_lite.estimators.parts.budget import Budget, Measured, Noisy, RowSpace, budget_of
 from opendp_lite.estimators.parts.noisy_totals import (
     Floats,
     NoisyTotals,
     RatioOfNoisySums,
-    TotalsWithSpread,
 )
 from opendp_lite.explain.trace import with_result
 from opendp_lite.measures.budgets import PrivacyBudget
@@ -35,16 +35,17 @@ from opendp_lite.numbers.exact import (
     quote,
     rational_of_float,
 )
-from opendp_lite.pipeline.core import Measurement
-from opendp_lite.pipeline.steps import Mechanism, Stage
+from opendp_lite.numbers.norms import Norms
+from opendp_lite.pipeline.steps import Stage
 from opendp_lite.releases.estimates import Estimate
-from opendp_lite.spaces.domains import Rows
-from opendp_lite.spaces.space import Space, row_metric
+from opendp_lite.spaces.space import row_metric
 from opendp_lite.transformations.bounding import center, clamp
 from opendp_lite.transformations.sums import sum
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Released = TypeVar("Released")
+ByColumn = tuple[float | Estimate, ...]
 _LARGEST_BOUND: Final = rational_of_float(1e100)
 _BOUNDS: Final = 2
 
@@ -86,7 +87,7 @@ class BoundedColumn:
         return found
 
     @classmethod
-    def of(cls, space: Space[Rows], lower: Number, upper: Number, step: str) -> BoundedColumn:
+    def of(cls, space: RowSpace, lower: Number, upper: Number, step: str) -> BoundedColumn:
         """As ``between``, for a space of one column."""
         found = cls.between(lower, upper, step)
         if space.domain.columns != 1:
@@ -105,7 +106,7 @@ class BoundedColumn:
                 f"apart, have {powers} that floats cannot hold; write the column in another unit",
             )
 
-    def rows(self, space: Space[Rows]) -> Stage[Space[Rows], Space[Rows]]:
+    def rows(self, space: RowSpace) -> Stage[RowSpace, RowSpace]:
         """The rows in bounds; where their number is public, the middle for a missing value.
 
         Sums of other powers of the rows then agree on it. Where the number is private, each sum and
@@ -115,6 +116,10 @@ class BoundedColumn:
         if not row_metric(space).fixed_size:
             return inside
         return transformations.impute(self.middle) >> inside
+
+    def reach(self, about: Fraction) -> Fraction:
+        """How far a value can be from a number."""
+        return max(self.upper - about, about - self.lower)
 
     def public(self, value: Number | None, name: str) -> Fraction | None:
         """A guess inside the bounds."""
@@ -135,19 +140,22 @@ def bounds_come_first(rest: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
     def checking(recipe: Callable[P, R]) -> Callable[P, R]:
         @wraps(recipe)
-        def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-            _check_bounds(cast(Any, recipe).__wrapped__, rest, args, kwargs)
+        def check(*args: P.args, **kwargs: P.kwargs) -> R:
+            _check_bounds(unwrap(recipe), rest, args, kwargs)
             return recipe(*args, **kwargs)
 
-        # The constructor itself, by which ``calls`` pickles a recipe.
-        cast(Any, checked).__wrapped__ = cast(Any, recipe).__wrapped__
-        return checked
+        # Among them the constructor itself, by which ``calls`` pickles a recipe.
+        vars(check).update(vars(recipe))
+        return check
 
     return checking
 
 
 def _check_bounds(
-    estimator: Callable[..., Any], rest: str, args: tuple[Any, ...], given: dict[str, Any]
+    estimator: Callable[..., object],
+    rest: str,
+    args: tuple[object, ...],
+    given: Mapping[str, object],
 ) -> None:
     name, example = estimator.__name__, f"{path_of(estimator)}(0, 100, {rest})"
     first = args[0] if args else given.get("lower", 0)
@@ -197,7 +205,7 @@ class EstimatorPlan(ABC):
         return f"mean = {middle} + sum / rows, kept from {lower} to {upper}"
 
     @abstractmethod
-    def mechanism(self) -> Mechanism[Space[Rows], Any]:
+    def mechanism(self) -> Noisy[NoisyTotals]:
         """The mechanism, on rows that are in bounds."""
 
     @abstractmethod
@@ -215,7 +223,7 @@ class OneRoundPlan(EstimatorPlan):
     def ratio(self) -> RatioOfNoisySums:
         """How the total and the rows err, and how they become a mean."""
 
-    def of_both(self, release: Any) -> NoisyTotals:
+    def of_both(self, release: tuple[Floats, float]) -> NoisyTotals:
         """From a noisy sum, of one column, and a noisy number of rows."""
         total, rows = release
         return NoisyTotals(self.ratio(), float(total[0]), float(rows))
@@ -288,9 +296,9 @@ class Request:
         """The part for the spread of the values."""
         return self.whole.part(_FOR_SQUARES)
 
-    def measured(
-        self, space: Space[Rows], plan: EstimatorPlan, explanation: str
-    ) -> Measurement[Space[Rows], Any]:
+    def build(
+        self, space: RowSpace, plan: EstimatorPlan, explanation: object
+    ) -> Measured[float | Estimate]:
         """The whole estimator of one column, on a space of rows."""
         mechanism = plan.mechanism()
         if self.sampling:
@@ -303,12 +311,12 @@ class Request:
 
     def of_columns(
         self,
-        space: Space[Rows],
-        rows: Stage[Space[Rows], Space[Rows]],
-        noisy: Mechanism[Space[Rows], Any],
-        vector: Callable[[Any], Floats],
-        totals: Callable[[Any], Sequence[NoisyTotals]],
-    ) -> Measurement[Space[Rows], Any]:
+        space: RowSpace,
+        rows: Stage[RowSpace, RowSpace],
+        noisy: Noisy[Released],
+        vector: Callable[[Released], Floats],
+        totals: Callable[[Released], Sequence[NoisyTotals]],
+    ) -> Measured[Floats | ByColumn]:
         """The whole estimator of many columns, on a space of rows.
 
         Args:
@@ -322,46 +330,38 @@ class Request:
             return (noisy >> vector).bind(space)
         if not self.sampling:
 
-            def estimates(release: Any) -> tuple[Any, ...]:
+            def estimates(release: Released) -> ByColumn:
                 return tuple(map(self.as_estimate, totals(release)))
 
             return (noisy >> estimates).bind(space)
         squares, part = rows >> transformations.square() >> sum(), self.for_squares
         off = part.deviation(part.reach(squares, space))
 
-        def sampled_estimates(both: Any) -> tuple[Any, ...]:
-            release, found = both
-            sampled = map(partial(_with_squares, off), totals(release), np.atleast_1d(found))
-            return tuple(map(self.as_estimate, sampled))
+        def with_sample(found: NoisyTotals, square: float) -> float | Estimate:
+            variance = (square + off) / found.people - float(found.mean) ** 2
+            return self.as_estimate(found.with_variance(variance))
+
+        def sampled_estimates(both: tuple[Released, Floats]) -> ByColumn:
+            return tuple(map(with_sample, totals(both[0]), np.atleast_1d(both[1]).tolist()))
 
         both = combinators.compose(noisy, squares >> part.noise())
         return (both >> sampled_estimates).bind(space)
 
-    def as_estimate(self, found: Any) -> float | Estimate:
+    def as_estimate(self, found: NoisyTotals) -> float | Estimate:
         """The release that a person sees."""
-        ratio, total, rows = found.ratio, found.total, found.rows
-        mean = float(found.mean)
+        mean, ratio, spread = float(found.mean), found.ratio, found.spread
         if self.confidence is None:
             return mean
-        spread = found.spread if self.sampling else 0.0
-        error = float(ratio.standard_error(total, rows, spread))
-        interval = ratio.interval(total, rows, self.confidence, spread)
+        total, rows = float(found.total), float(found.rows)
         return Estimate(
             mean,
-            error,
-            interval,
+            float(ratio.standard_error(total, rows, spread)),
+            ratio.interval(total, rows, self.confidence, spread),
             self.confidence,
-            max(float(rows), 0),
+            max(rows, 0),
             self.sampling,
             bounds=(float(ratio.lower), float(ratio.upper)),
         )
-
-
-def _with_squares(off: float, totals: NoisyTotals, squares: Any) -> TotalsWithSpread:
-    """Adds the spread that a noisy sum of the squares shows, one deviation of the noise up."""
-    people = max(float(totals.rows), totals.ratio.least)
-    variance = (float(squares) + off) / people - float(totals.mean) ** 2
-    return TotalsWithSpread.of(totals, variance, people)
 
 
 @attrs.frozen(repr=False)
@@ -376,23 +376,21 @@ class SumOfSquares:
     reach: float
 
     @classmethod
-    def of(cls, space: Space[Rows], column: BoundedColumn, budget: Budget) -> SumOfSquares:
+    def of(cls, space: RowSpace, column: BoundedColumn, budget: Budget) -> SumOfSquares:
         """With the reach that the rows' metric makes of a square between 0 and half^2."""
         halfway = column.half**2 / 2
-        moved: Any = row_metric(space).per_row(Box(-halfway, halfway))
+        moved = cast(Norms, row_metric(space).per_row(Box(-halfway, halfway)))
         return cls(column, budget, float(space.unit * moved.linf))
 
-    def mechanism(self) -> Mechanism[Space[Rows], Any]:
+    def mechanism(self) -> Noisy[Floats]:
         """The noisy sum, around the square halfway."""
         squares = center(self.column.middle) >> transformations.square()
         return squares >> center(self.column.half**2 / 2) >> sum() >> self.budget.noise()
 
-    def combine(self, both: Any) -> TotalsWithSpread:
+    def combine(self, both: tuple[NoisyTotals, Floats]) -> NoisyTotals:
         """Adds the spread to the totals, one deviation of the noise up."""
         totals, squares = both
-        half, middle = float(self.column.half), float(self.column.middle)
-        people = max(float(totals.rows), totals.ratio.least)
-        off = float(totals.mean) - middle
+        off = float(totals.mean) - float(self.column.middle)
         noise = self.budget.deviation(self.reach)
-        found = (float(squares[0]) + noise) / people + half**2 / 2 - off**2
-        return TotalsWithSpread.of(totals, found, people)
+        found = (float(squares[0]) + noise) / totals.people
+        return totals.with_variance(found + float(self.column.half) ** 2 / 2 - off**2)

@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import numpy as np
 
 from opendp_lite.bodies.points import PointOf, Points
-from opendp_lite.combinators.adaptive_programs import Ask
-from opendp_lite.estimators.parts.budget import Budget
+from opendp_lite.estimators.parts.budget import AnyAsk, Budget, RowSpace
 from opendp_lite.estimators.parts.noisy_totals import Floats
 from opendp_lite.estimators.parts.request import BoundedColumn
-from opendp_lite.measurements.quantile.private_quantile import private_quantile
 from opendp_lite.measures.divergences import MaxDivergence
 from opendp_lite.pipeline.core import Transformation
-from opendp_lite.pipeline.steps import Mechanism, Stage, stage
-from opendp_lite.spaces.domains import Rows
-from opendp_lite.spaces.space import Space
+from opendp_lite.pipeline.steps import Stage, stage
 from opendp_lite.transformations.bounding import center
 from opendp_lite.transformations.row_maps import row_map_trusted
 from opendp_lite.transformations.sums import sum
@@ -45,7 +41,7 @@ _FOR_MIDDLE, _FOR_RINGS = Fraction(1, 20), Fraction(3, 20)
 _PURE_FOR_MIDDLE, _PURE_FOR_RINGS = Fraction(1, 10), Fraction(7, 20)
 # The most rows that a ring beyond a limit is taken to hold, as a share of the ring before it.
 _THINNER: Final = 2 / 5
-Around = Stage[Space[Rows], Space[Rows]]
+Around = Stage[RowSpace, RowSpace]
 Exceeded = Callable[[float, Floats], float]
 
 
@@ -54,13 +50,6 @@ def search_shares(budget: Budget) -> tuple[Fraction, Fraction]:
     if budget.measure == MaxDivergence():
         return _PURE_FOR_MIDDLE, _PURE_FOR_RINGS
     return _FOR_MIDDLE, _FOR_RINGS
-
-
-def median(column: BoundedColumn, budget: Budget) -> Mechanism[Space[Rows], Any]:
-    """The median of a column, by all of a budget."""
-    if budget.measure == MaxDivergence():
-        return private_quantile(0.5, bounds=column.typed, epsilon=budget.amount)
-    return private_quantile(0.5, bounds=column.typed, rho=budget.amount)
 
 
 @attrs.frozen
@@ -73,13 +62,13 @@ class Search:
         rings: The budget of numbers of rows in rings.
     """
 
-    ask: Ask[Any]
+    ask: AnyAsk
     middle: Budget
     rings: Budget
 
     def column(self, rows: Around, column: BoundedColumn, rings: Points) -> tuple[float, Limits]:
         """The median of one column, and where the values lie as seen from it."""
-        middle = float(self.ask(rows >> median(column, self.middle)))
+        middle = float(self.ask(rows >> self.middle.median(bounds=column.typed)))
         return middle, self.beside(middle, rows, column, rings)
 
     def beside(self, middle: float, rows: Around, column: BoundedColumn, rings: Points) -> Limits:
@@ -93,7 +82,7 @@ class Search:
         counting = rows >> _ring_of(rings) >> sum()
         scale = self.rings.scale(self.rings.reach(counting, self.ask.space))
         counts = np.asarray(self.ask(counting >> self.rings.noise()), dtype=np.float64)
-        return Limits.of(counts, _reaches(rings), ends, partial(self.rings.family.exceeded, scale))
+        return Limits.of(counts, _reaches(rings), ends, partial(self.rings.exceeded, scale))
 
 
 @attrs.frozen(eq=False)
@@ -295,6 +284,6 @@ def _reaches(rings: Points) -> Floats:
 
 
 @stage
-def _ring_of(space: Space[Rows], rings: Points) -> Transformation[Space[Rows], Space[Rows]]:
+def _ring_of(space: RowSpace, rings: Points) -> Transformation[RowSpace, RowSpace]:
     """Rows with a 1 for the ring that a value lies in."""
     return row_map_trusted(space, PointOf(rings), rings)

@@ -5,34 +5,36 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from math import sqrt
-from typing import Any, Final, overload
+from typing import Final, overload
 
 import attrs
 
 from opendp_lite.base.errors import SpaceError
 from opendp_lite.bodies.points import Points
-from opendp_lite.combinators.adaptive_programs import Ask, programmed
 from opendp_lite.combinators.composing import compose
-from opendp_lite.estimators.parts.budget import Budget, budget_of
+from opendp_lite.estimators.parts.budget import (
+    AnyAsk,
+    Budget,
+    Measured,
+    RowSpace,
+    budget_of,
+    costs_budget,
+)
 from opendp_lite.estimators.parts.noisy_moments import NoisyMoments
 from opendp_lite.estimators.parts.request import BoundedColumn, Request, bounds_come_first
 from opendp_lite.estimators.parts.value_search import (
     Around,
     Limits,
     Search,
-    median,
     rings_for,
     search_shares,
 )
 from opendp_lite.measures.budgets import PrivacyBudget, Spent
 from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, rational_of_float
-from opendp_lite.pipeline.core import Measurement
 from opendp_lite.pipeline.steps import Mechanism, mechanism
 from opendp_lite.releases.estimates import Estimate
-from opendp_lite.spaces.domains import Rows
-from opendp_lite.spaces.space import Space, example, records
-from opendp_lite.spelling.description import Proof
+from opendp_lite.spaces.space import example, records
 from opendp_lite.transformations.bounding import center, clamp
 from opendp_lite.transformations.counting import count
 from opendp_lite.transformations.powers import square
@@ -59,7 +61,7 @@ class SpreadPlan:
     @classmethod
     def of(
         cls,
-        space: Space[Rows],
+        space: RowSpace,
         bounds: tuple[Number, Number],
         step: str,
         confidence: Number | None,
@@ -78,35 +80,33 @@ class SpreadPlan:
         if request.sampling:
             powers = "fourth powers, which sampling=True takes,"
             column.require(_LARGEST_TO_SQUARE_TWICE, step, powers)
-        (column.rows(space) >> median(column, whole)).bind(space)
+        (column.rows(space) >> whole.median(bounds=column.typed)).bind(space)
         return cls(column, request, rings_for(float(2 * column.half)))
 
-    def measured(
-        self, space: Space[Rows], shown: Callable[[Shown], Shown], name: str
-    ) -> Measurement[Space[Rows], Any]:
+    def build(
+        self, space: RowSpace, shown: Callable[[float, float], Shown]
+    ) -> Measured[float | Estimate]:
         """The whole estimator.
 
         Args:
             space: The space of the rows.
             shown: From a variance and its error to what is released, and its error.
-            name: What is estimated, for the explanation.
         """
         confidence, sampling = self.request.confidence, self.request.sampling
 
-        def program(ask: Ask[Any]) -> float | Estimate:
+        def program(ask: AnyAsk) -> float | Estimate:
             found = self._moments(ask)
             if confidence is None:
-                return shown((found.variance, 0.0))[0]
-            ends = found.interval(confidence), found.wide_interval(confidence)
-            value, error = shown((found.variance, found.standard_error))
-            interval, wide = ((shown((low, 0.0))[0], shown((high, 0.0))[0]) for low, high in ends)
-            rows = max(found.rows, 0.0)
+                return shown(found.variance, 0.0)[0]
+            interval, wide = (
+                (shown(low, 0.0)[0], shown(high, 0.0)[0])
+                for low, high in (found.interval(confidence), found.wide_interval(confidence))
+            )
             return Estimate(
-                value,
-                error,
+                *shown(found.variance, found.standard_error),
                 interval,
                 confidence,
-                rows,
+                max(found.rows, 0.0),
                 sampling,
                 clipped=True,
                 wide_interval=wide,
@@ -121,15 +121,14 @@ class SpreadPlan:
             "hold rows\n"
             "  if only one ring surely holds rows, half of that is for a second search\n"
             "  so the error follows the values and not the bounds; the interval for the "
-            f"{name} is for the clipped values\n"
+            f"{self.request.step.replace('_', ' ')} is for the clipped values\n"
             "  a wide one shows what this clipping may move where tails are thin"
         )
         if self.request.sampling:
             why += "\n  a twentieth of the budget tells how far a sample's variance may be off"
-        made = programmed(space, program, whole.measure, whole.amount, "")
-        return whole.with_claimed_loss(made).with_explanation(why)
+        return whole.run(space, program, why)
 
-    def _moments(self, ask: Ask[Any]) -> NoisyMoments:
+    def _moments(self, ask: AnyAsk) -> NoisyMoments:
         """One run: where the values lie, then sums of what is clipped there."""
         budget = self.request.budget
         middle, rings = search_shares(budget)
@@ -146,19 +145,18 @@ class SpreadPlan:
         found = self._sums(ask, inside, limits, budget.part(left))
         return self._with_spread(ask, inside, found) if self.request.sampling else found
 
-    def _sums(self, ask: Ask[Any], inside: Around, limits: Limits, left: Budget) -> NoisyMoments:
+    def _sums(self, ask: AnyAsk, inside: Around, limits: Limits, left: Budget) -> NoisyMoments:
         """The last release, but for a sample."""
         space = ask.space
         reach, size = Fraction(limits.reach), space.domain.size
         anchor = Fraction(limits.share)
         total, squares = inside >> sum(), inside >> square() >> center(anchor * reach**2) >> sum()
-        family = left.family
         of_total = Fraction(left.reach(total, space)) / reach
         of_squares = Fraction(left.reach(squares, space)) / reach**2
         off = Fraction(_OFF + _OFF_SHARE * sqrt(limits.share))
         off_rows = _ROWS_OFF if size is None else Fraction(0)
-        for_squares = _fine(family.best_share(of_squares, 2 * off * of_total + off_rows))
-        share = _fine(family.best_share(2 * off * of_total, off_rows)) if size is None else 1
+        for_squares = _fine(left.best_share(of_squares, 2 * off * of_total + off_rows))
+        share = _fine(left.best_share(2 * off * of_total, off_rows)) if size is None else 1
         parts = [left.part(for_squares), left.part((1 - for_squares) * share)]
         scales = [
             part.scale(float(each))
@@ -177,7 +175,7 @@ class SpreadPlan:
             anchor=float(anchor),
             reach=limits.reach,
             widest=(limits.upper - limits.lower) / limits.reach,
-            family=family,
+            budget=left,
             scales=(scales[1], scales[0], scales[2] if size is None else 0.0),
             unseen=limits.unseen,
             possible=float(self.column.half) ** 2,
@@ -185,7 +183,7 @@ class SpreadPlan:
             middle=-limits.mean,
         )
 
-    def _with_spread(self, ask: Ask[Any], inside: Around, found: NoisyMoments) -> NoisyMoments:
+    def _with_spread(self, ask: AnyAsk, inside: Around, found: NoisyMoments) -> NoisyMoments:
         """Adds how far the squared distances from the mean spread, one deviation of noise up."""
         budget, space = self.request.for_squares, ask.space
         mean, variance = found.centre, found.variance
@@ -195,17 +193,12 @@ class SpreadPlan:
         total = squares >> center(most / 2) >> sum()
         off = budget.deviation(budget.reach(total, space))
         noisy = float(ask(total >> budget.noise())[0]) + off
-        return found.sampled(noisy / max(found.rows, 1.0) + float(most / 2))
+        return found.with_spread(noisy / max(found.rows, 1.0) + float(most / 2))
 
 
-def _as_variance(found: Shown) -> Shown:
-    return found
-
-
-def _as_deviation(found: Shown) -> Shown:
+def _as_deviation(variance: float, error: float) -> Shown:
     """The root, with its error to the first order; near 0 what the error does to the root of 0."""
-    value, error = found
-    root = sqrt(value)
+    root = sqrt(variance)
     return root, min(error / (2 * root), sqrt(error)) if root else sqrt(error)
 
 
@@ -223,7 +216,7 @@ def variance(
     epsilon: Number | None = None,
     delta: Number | None = None,
     confidence: None = None,
-) -> Mechanism[Space[Rows], Spent, float]: ...
+) -> Mechanism[RowSpace, Spent, float]: ...
 @overload
 def variance(
     lower: Number,
@@ -235,7 +228,7 @@ def variance(
     delta: Number | None = None,
     confidence: Number,
     sampling: bool = False,
-) -> Mechanism[Space[Rows], Spent, Estimate]: ...
+) -> Mechanism[RowSpace, Spent, Estimate]: ...
 @bounds_come_first("epsilon=1")
 @mechanism(
     does="The variance of one column, for values of any shape.",
@@ -244,13 +237,11 @@ def variance(
         "the budget finds. Missing values are left out; where the number of rows is public they "
         "count as the middle of the bounds. It is the variance of the clipped values."
     ),
-    proof=Proof(
+    proof=costs_budget(
         "An `adaptive` program. A row is in one ring, so numbers of rows in rings move by 1 "
         "in l1 and l2, or by 2 and sqrt(2) where it is replaced. The sums are of clipped "
         "values and their squares, and with `sampling` of squared distances from the released "
         "variance. Epsilon with delta is met by the zCDP loss of all.",
-        adding="the budget",
-        replacing="the budget",
         sources=["Canonne, Kamath, Steinke 2020, proposition 12"],
     ),
     examples=lambda: [
@@ -260,7 +251,7 @@ def variance(
     ],
 )
 def variance(
-    space: Space[Rows],
+    space: RowSpace,
     lower: Number,
     upper: Number,
     budget: PrivacyBudget[Spent] | None = None,
@@ -270,7 +261,7 @@ def variance(
     delta: Number | None = None,
     confidence: Number | None = None,
     sampling: bool = False,
-) -> Measurement[Space[Rows], Any, float | Estimate]:
+) -> Measured[float | Estimate]:
     """The variance of one column, for values of any shape.
 
     Bounds that are far too wide cost little: the error follows the values.
@@ -315,7 +306,7 @@ def variance(
     plan = SpreadPlan.of(
         space, (lower, upper), "variance", confidence, sampling, rho, epsilon, delta
     )
-    return plan.measured(space, _as_variance, "variance")
+    return plan.build(space, lambda found, error: (found, error))
 
 
 @overload
@@ -328,7 +319,7 @@ def standard_deviation(
     epsilon: Number | None = None,
     delta: Number | None = None,
     confidence: None = None,
-) -> Mechanism[Space[Rows], Spent, float]: ...
+) -> Mechanism[RowSpace, Spent, float]: ...
 @overload
 def standard_deviation(
     lower: Number,
@@ -340,7 +331,7 @@ def standard_deviation(
     delta: Number | None = None,
     confidence: Number,
     sampling: bool = False,
-) -> Mechanism[Space[Rows], Spent, Estimate]: ...
+) -> Mechanism[RowSpace, Spent, Estimate]: ...
 @bounds_come_first("epsilon=1")
 @mechanism(
     does="The standard deviation of one column, for values of any shape.",
@@ -349,8 +340,8 @@ def standard_deviation(
         "the budget finds. Missing values are left out; where the number of rows is public they "
         "count as the middle of the bounds."
     ),
-    proof=Proof(
-        "A function of the release of `variance`.", adding="the budget", replacing="the budget"
+    proof=costs_budget(
+        "A function of the release of `variance`.",
     ),
     examples=lambda: [
         example(records(), 0, 100, rho=0.1),
@@ -359,7 +350,7 @@ def standard_deviation(
     ],
 )
 def standard_deviation(
-    space: Space[Rows],
+    space: RowSpace,
     lower: Number,
     upper: Number,
     budget: PrivacyBudget[Spent] | None = None,
@@ -369,7 +360,7 @@ def standard_deviation(
     delta: Number | None = None,
     confidence: Number | None = None,
     sampling: bool = False,
-) -> Measurement[Space[Rows], Any, float | Estimate]:
+) -> Measured[float | Estimate]:
     """The standard deviation of one column, for values of any shape.
 
     Bounds that are far too wide cost little: the error follows the values.
@@ -402,4 +393,4 @@ def standard_deviation(
     """
     step = "standard_deviation"
     plan = SpreadPlan.of(space, (lower, upper), step, confidence, sampling, rho, epsilon, delta)
-    return plan.measured(space, _as_deviation, "standard deviation")
+    return plan.build(space, _as_deviation)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.estimators.parts.budget import budget_of, concentrate
+from opendp_lite.estimators.parts.budget import ConcentratedBudget, budget_of
 from opendp_lite.estimators.parts.request import BoundedColumn, Request, Scenario
 from tests.estimators.cases import BY_SHARES, REPLACE
 
@@ -26,7 +26,9 @@ FIRSTS = (Fraction(1, 10), Fraction(1, 10**9), 1 - Fraction(1, 10**9), THIRD)
 @pytest.mark.parametrize("bounds", [(-3, 4), (0, 1e-90), (-1e90, 1)], ids=str)
 def test_both_rounds_of_a_recentred_mean_cost_rho(first, rho, bounds):
     """For any first release; of a round neither the sum nor the count gets all or nothing."""
-    plan = module._Recentred(BoundedColumn.between(*bounds, "here"), concentrate(rho), 1.0, first)
+    plan = module._Recentred(
+        BoundedColumn.between(*bounds, "here"), ConcentratedBudget(rho), 1.0, first
+    )
     pilot = plan.pilot()
     random = np.random.default_rng(1).normal(0, 100, (40, 2))
     with np.errstate(all="ignore"):
@@ -43,7 +45,10 @@ def test_both_rounds_of_a_recentred_mean_cost_rho(first, rho, bounds):
 def test_the_second_round_follows_the_first():
     """With many rows the sum gets what is best for the mean found: h / (h + D) of everything."""
     plan = module._Recentred(
-        BoundedColumn.between(-1, 1, "here"), concentrate(Fraction(1, 2)), 1.0, Fraction(1, 10)
+        BoundedColumn.between(-1, 1, "here"),
+        ConcentratedBudget(Fraction(1, 2)),
+        1.0,
+        Fraction(1, 10),
     )
     for mean in (0.0, 0.25, 0.5, -0.5, 1.0, -1.0):
         rest = plan.main_round(int(plan.parts(1e6 * mean, 1e6, plan.pilot())))
@@ -150,7 +155,7 @@ def test_published_shares_come_to_the_published_errors(
 
 def test_the_published_splits():
     """Var(sum) = width^2 Var(count), exactly."""
-    rho, epsilon = budget_of("here", rho=1).family, budget_of("here", epsilon=1).family
+    rho, epsilon = budget_of("here", rho=1), budget_of("here", epsilon=1)
     assert rho.even_share(Fraction(100), Fraction(100)) == Fraction(1, 2)
     assert rho.even_share(Fraction(50), Fraction(100)) == Fraction(1, 5)
     assert epsilon.even_share(Fraction(100), Fraction(100)) == Fraction(1, 2)

@@ -7,15 +7,16 @@ from fractions import Fraction
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.estimators.parts.budget import concentrate as concentrated
-from opendp_lite.estimators.parts.budget import pure
+from opendp_lite.estimators.parts.budget import Budget, ConcentratedBudget
 from opendp_lite.estimators.parts.request import BoundedColumn, SumOfSquares
 
 SPACES = [dp.records(), dp.records(size=7, metric=dp.ChangeOneDistance())]
 
 
 @pytest.mark.parametrize("space", SPACES, ids=repr)
-@pytest.mark.parametrize("loss", [pure(Fraction(1, 20)), concentrated(Fraction(1, 20))], ids=repr)
+@pytest.mark.parametrize(
+    "loss", [Budget(Fraction(1, 20)), ConcentratedBudget(Fraction(1, 20))], ids=repr
+)
 def test_the_noise_of_the_squares_is_known(space, loss):
     """A replaced row moves their sum twice as far as one that is added."""
     squares = SumOfSquares.of(space, BoundedColumn.between(-3, 4, "test"), loss)

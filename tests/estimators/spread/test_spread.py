@@ -12,8 +12,8 @@ import pytest
 import opendp_lite as dp
 from opendp_lite.estimators.parts import value_search
 from opendp_lite.estimators.parts.budget import (
-    GaussianFamily,
-    LaplaceFamily,
+    Budget,
+    ConcentratedBudget,
     budget_of,
     concentrated_loss,
 )
@@ -122,7 +122,8 @@ def test_it_divides_by_n_and_not_by_one_less():
     assert np.var(values, ddof=1) > 0.26
 
 
-FAMILIES = {"gaussian": (GaussianFamily(), 1.0), "laplace": (LaplaceFamily(), 0.7)}
+BUDGETS = {"gaussian": ConcentratedBudget(Fraction(1)), "laplace": Budget(Fraction(1))}
+FAMILIES = {"gaussian": (BUDGETS["gaussian"], 1.0), "laplace": (BUDGETS["laplace"], 0.7)}
 MOMENTS = [(40, 0.0, 0.3), (40, 0.4, 0.1), (3000, 0.1, 0.02), (3000, -0.5, 0.4)]
 
 
@@ -177,14 +178,12 @@ def test_the_interval_of_a_deviation_ends_at_roots():
 
 # What is clipped.
 
-FAMILY_OF = {"gaussian": GaussianFamily(), "laplace": LaplaceFamily()}
 
-
-@pytest.mark.parametrize("family", FAMILY_OF)
+@pytest.mark.parametrize("family", BUDGETS)
 @pytest.mark.parametrize("count", [1, 4, 8])
 def test_sums_of_noises_exceed_a_level_as_rarely_as_it_says(family, count):
     """Six deviations above the share; and a level half as high is exceeded far more often."""
-    made, runs, share = FAMILY_OF[family], 40_000, 0.01
+    made, runs, share = BUDGETS[family], 40_000, 0.01
     generator = np.random.default_rng(count)
     draw = generator.standard_normal if family == "gaussian" else generator.laplace
     sums = 3 * draw(size=(runs, count)).sum(axis=1)
@@ -200,7 +199,7 @@ def clipped_at(rows: int, draw, scale: float, seed: int) -> value_search.Limits:
         np.searchsorted(rings.edges, draw(generator, rows)), minlength=len(rings.edges) + 1
     )
     noisy = counts + generator.laplace(0, scale, len(counts))
-    family, reaches = LaplaceFamily(), value_search._reaches(rings)
+    family, reaches = BUDGETS["laplace"], value_search._reaches(rings)
     return value_search.Limits.of(
         noisy, reaches, (-100.0, 100.0), lambda *given: family.exceeded(scale, *given)
     )
@@ -258,7 +257,7 @@ def test_an_interval_is_never_narrow_where_noise_hides_the_spread(space, loss):
 
 def unseen(counts: np.ndarray, scale: float) -> value_search.Unseen:
     """Of rows between -3 and 100 around 0, with Laplace noise."""
-    rings, family = value_search.rings_for(200.0), LaplaceFamily()
+    rings, family = value_search.rings_for(200.0), BUDGETS["laplace"]
     assert len(counts) == len(rings.edges) + 1
     return value_search.Unseen.of(
         counts, value_search._reaches(rings), (-3.0, 100.0), partial(family.exceeded, scale)
@@ -295,7 +294,7 @@ def test_what_lies_beyond_a_limit_is_held_where_tails_are_thin():
     held = np.zeros(2)
     for noise in generator.laplace(0, 20, (4000, 23)):
         for place, scale in enumerate((20.0, 4.0)):
-            exceeded = partial(LaplaceFamily().exceeded, scale)
+            exceeded = partial(BUDGETS["laplace"].exceeded, scale)
             (right,) = value_search.Beyond.of(
                 counts + noise, reaches, (0.0, 50.0), (0.0, 1.9), exceeded
             )
