@@ -137,7 +137,7 @@ def test_differences_that_floats_cannot_order_are_found_exactly():
     lower[0] = Fraction(1, 10**400)
     upper = [each + 1 + Fraction(n, 7**90) for n, each in enumerate(lower[::-1])][::-1]
     one, two = map(FractionArray.of, (upper, lower))
-    assert one._mixed or one.denominator > 1
+    assert one._is_mixed or one.denominator > 1
     assert one.narrowest(two) == 1
 
 

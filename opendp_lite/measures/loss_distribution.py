@@ -79,7 +79,7 @@ class LossDistribution:
             _up(self.beyond + other.beyond + _LOST),
         )
 
-    def mixed(self, other: LossDistribution) -> LossDistribution:
+    def mix_with(self, other: LossDistribution) -> LossDistribution:
         """Both on one grid: for parts of one law."""
         first = min(self.first, other.first)
         ends = (each.first + len(each.masses) for each in (self, other))
@@ -173,7 +173,7 @@ def band(grid: LossGrid, edge: float, factor: float, lowered: float) -> LossDist
     if cut:
         inside[0] += 2 * factor * math.exp((-inner - lowered) / 2)
         above = 2 * factor * math.exp((edge - lowered) / 2) * _SLACK
-    found = LossDistribution(step, -count, inside * _SLACK).mixed(atoms(grid, ends, outside))
+    found = LossDistribution(step, -count, inside * _SLACK).mix_with(atoms(grid, ends, outside))
     return found.spilling(above)
 
 
@@ -196,7 +196,7 @@ def laplace_losses(grid: LossGrid, loss: float) -> LossDistribution:
     them it has the density exp((x - loss) / 2) / 4.
     """
     ends = two_points(grid, loss, (1 + math.exp(-loss)) / 2)
-    return ends.mixed(band(grid, loss, 0.25, loss))
+    return ends.mix_with(band(grid, loss, 0.25, loss))
 
 
 def discrete_laplace_losses(grid: LossGrid, rate: float, steps: int) -> LossDistribution:
@@ -216,7 +216,7 @@ def discrete_laplace_losses(grid: LossGrid, rate: float, steps: int) -> LossDist
     edge = steps * rate
     ends = np.array([1 / (1 + tail), math.exp(-edge) / (1 + tail)])
     inside = band(grid, (steps - 1) * rate, 1 / (2 * (1 + tail)), edge + rate)
-    return inside.mixed(atoms(grid, np.array([edge, -edge]), ends))
+    return inside.mix_with(atoms(grid, np.array([edge, -edge]), ends))
 
 
 def gaussian_losses(grid: LossGrid, ratio: float) -> LossDistribution | None:
