@@ -8,7 +8,7 @@ from math import floor
 import attrs
 import numpy as np
 from mpmath import mpf
-from scipy.stats import chi2
+from scipy.stats import beta, chi2, kstest
 
 from opendp_lite.samplers.entropy import Entropy, InsecureSeededEntropy
 from opendp_lite.samplers.law import Offsets
@@ -121,6 +121,17 @@ def fit(found: np.ndarray, weights: np.ndarray) -> float:
     pairs = [*zip(found[large], expected[large], strict=True), *pooled]
     statistic = sum((f - e) ** 2 / e for f, e in pairs)
     return float(chi2.sf(statistic, len(pairs) - 1)) if len(pairs) > 1 else 1.0
+
+
+def assert_directions_are_uniform(vectors: np.ndarray, *sides: np.ndarray) -> None:
+    """Whatever the length of a vector is, and on which of these sides it lies."""
+    columns, lengths = vectors.shape[1], np.linalg.norm(vectors, axis=1)
+    half = (columns - 1) / 2
+    for axis in [*np.eye(columns)[[0, -1]], np.full(columns, columns**-0.5)]:
+        along = (1 + vectors @ axis / lengths) / 2
+        assert kstest(along, beta(half, half).cdf).pvalue > LEAST_P
+        for side in (*sides, lengths < np.median(lengths)):
+            assert kstest(along[side], along[~side]).pvalue > LEAST_P
 
 
 def chi_square_p(draws: np.ndarray, law, value: Fraction) -> float:

@@ -14,6 +14,7 @@ from sampling import (
     Bits,
     Words,
     assert_decided_exactly,
+    assert_directions_are_uniform,
     at,
     biased_words,
     counts_of_words,
@@ -24,7 +25,7 @@ from sampling import (
 )
 from scipy.integrate import quad
 from scipy.special import gammainc, gammaln
-from scipy.stats import beta, binomtest, kstest, uniform
+from scipy.stats import binomtest, kstest, uniform
 
 import opendp_lite as dp
 from opendp_lite.numbers.grid import Grid
@@ -285,14 +286,8 @@ def test_directions_are_uniform_whatever_the_rest(columns):
     assert kstest(lengths[positive], lengths[~positive]).pvalue > LEAST_P
     for side in (positive, near):
         assert binomtest(int((side == (entries[:, 0] > 0)).sum()), 6000).pvalue > LEAST_P
-    if columns == 1:
-        return
-    directions, half = entries / lengths[:, None], (columns - 1) / 2
-    for axis in [*np.eye(columns)[[0, -1]], np.full(columns, columns**-0.5)]:
-        along = (1 + directions @ axis) / 2
-        assert kstest(along, beta(half, half).cdf).pvalue > LEAST_P
-        for side in (positive, near, lengths < np.median(lengths)):
-            assert kstest(along[side], along[~side]).pvalue > LEAST_P
+    if columns > 1:
+        assert_directions_are_uniform(entries, positive, near)
 
 
 @pytest.mark.parametrize("stretch", STRETCHES[::2], ids=str)
