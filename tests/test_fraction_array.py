@@ -68,6 +68,7 @@ def test_the_entries_are_the_rationals(name):
     assert found == tuple(values)
     assert found == FractionArray.of(values)
     assert found != FractionArray.of([each + 1 for each in values])
+    assert found != (*values, Fraction(1))
     assert hash(found) == hash(tuple(values))
     assert found[0] == values[0]
     assert found[-1] == values[-1]
