@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cached_property
-from math import ceil, floor
-from operator import add, gt, mul, sub
+from math import floor
+from operator import add, gt, mul, neg, sub
 
 import attrs
 import numpy as np
@@ -58,13 +58,6 @@ def _floors(values: Values, unit: Fraction) -> list[int]:
     if isinstance(values, FractionArray):
         return values.floors(unit)
     return [floor(value / unit) for value in values]
-
-
-def _ceils(values: Values, unit: Fraction) -> list[int]:
-    """How many whole units each number has, rounded up."""
-    if isinstance(values, FractionArray):
-        return values.ceils(unit)
-    return [ceil(value / unit) for value in values]
 
 
 def _first_not_below(lower: Values, upper: Values) -> int | None:
@@ -226,7 +219,8 @@ class Box(Body):
         x rounded to nearest.
         """
         unit = Fraction(2) ** self.exponent()
-        low = _ceils(self.lower, unit)
+        # Up is down of the negative.
+        low = [-steps for steps in _floors(each(neg, self.lower), unit)]
         high = _floors(self.upper, unit)
         kept = self._numbers
         if any(map(gt, low * (kept // len(low)), high * (kept // len(high)))):

@@ -317,12 +317,6 @@ class FractionArray(Sequence[Fraction]):
         ratios = map(_ratio, self.numerators.tolist())
         return [over * up // (under * down) for over, under in ratios]
 
-    def ceils(self, unit: Fraction) -> list[int]:
-        """How many whole units each has, rounded up."""
-        up, down = unit.denominator, unit.numerator * self.denominator
-        ratios = map(_ratio, self.numerators.tolist())
-        return [-(-over * up // (under * down)) for over, under in ratios]
-
     @cached_property
     def _is_mixed(self) -> bool:
         """Whether the entries are fractions of their own, over 1."""
