@@ -22,6 +22,7 @@ from opendp_lite.numbers.exact import (
     positive,
     rational_of_float,
     round_up,
+    short_above,
     short_below,
     sqrt_up,
     sum_up,
@@ -104,6 +105,7 @@ def test_a_short_number_below(value):
     assert value * (1 - Fraction(1, 2**60)) < short <= value
     assert max(short.numerator & -short.numerator, 1) * 2**61 > short.numerator
     assert short_below(Fraction(2**60 + 1)) == 2**60 + 1
+    assert value <= short_above(value) <= value * (1 + Fraction(1, 2**60))
 
 
 @pytest.mark.parametrize("exponent", [307, 320, 330, 5000])

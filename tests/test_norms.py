@@ -59,7 +59,10 @@ def test_sums_and_multiples_are_those_of_the_norms():
     first, second = dp.Norms(l1=9, l2=2, linf=1), dp.Norms(l1=9, l2=4, linf=3)
     both = first + second
     assert (both.l1, both.l2_squared, both.linf) == (18, 36, 4)
-    assert (first * -3).l2_squared == 36
+    assert first * -3 == dp.Norms(l1=27, l2=6, linf=3)
+    assert first.beside(second) == dp.Norms.squared(Fraction(18), Fraction(20), Fraction(3))
+    assert first.or_else(second) == second
+    assert first.or_else(dp.Norms(linf=1)).l1 is None
     assert (dp.Norms(l2=1) + dp.Norms(l1=1)).l1 is None
 
 
@@ -70,6 +73,13 @@ def test_what_is_shown_is_never_below():
         assert rational_of_float(norms.l2) ** 2 >= square
         assert norms.of(2) ** 2 >= square
         assert norms.linf**2 >= square
+
+
+def test_what_is_not_known_is_not_shown_and_no_norm_is_below_0():
+    assert repr(dp.Norms(l2=1)) == "dp.Norms(l2=1.0, linf=1.0)"
+    assert dp.Norms(linf=1).l2 is None
+    with pytest.raises(dp.ParameterError, match="a norm is at least 0"):
+        dp.Norms(l1=1, linf=-1)
 
 
 @pytest.mark.parametrize("dimension", [4, 9, 100])

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from functools import cache, partial
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import attrs
@@ -34,12 +34,9 @@ def copy_with(value: T, **fields: object) -> T:
 
 def fields_of(value: object) -> dict[str, object]:
     """The fields of an attrs class by name; none of another class."""
-    return {name: getattr(value, name) for name in _names(type(value))}
-
-
-@cache
-def _names(kind: type) -> tuple[str, ...]:
-    return tuple(field.name for field in attrs.fields(kind)) if attrs.has(kind) else ()
+    kind = type(value)
+    fields = attrs.fields(kind) if attrs.has(kind) else ()
+    return {field.name: getattr(value, field.name) for field in fields}
 
 
 # One for each fork that led to this process: a fork may get the number of the process it copies,

@@ -84,7 +84,7 @@ def read_stub(package: str) -> Mapping[str, str]:
 
 
 @cache
-def _typed() -> Mapping[tuple[str, str], str]:
+def _typed_paths() -> Mapping[tuple[str, str], str]:
     """How a person types each public name, by its module and itself. The front comes first."""
     places = [f"{FRONT}.{room}" for room in reversed(ROOMS)] + [FRONT]
     return {
@@ -97,7 +97,7 @@ def _typed() -> Mapping[tuple[str, str], str]:
 def path_of(public: Any) -> str:
     """How a person types a function or a class: ``dp.clamp``, or the bare name of their own."""
     name: str = public.__name__
-    return _typed().get((str(public.__module__), name), name)
+    return _typed_paths().get((str(public.__module__), name), name)
 
 
 def find_public(name: str) -> Iterator[object]:

@@ -17,7 +17,9 @@ from opendp_lite.base.errors import OpenDPLiteError, ParameterError, SpaceError
 from opendp_lite.base.public_names import FRONT, path_of
 
 VERSION: Final = 1
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable[..., object])
+Find = Callable[[str], Callable[..., object] | None]
+"""The function of a name that may be called; None for another name."""
 _DEEPEST: Final = 200
 _FRACTION: Final = re.compile(r"-?[0-9]{1,4000}(/[1-9][0-9]{0,4000})?")
 
@@ -59,14 +61,14 @@ class Named:
     """As ``pkgutil.resolve_name`` reads it: ``opendp_lite.bodies:Box``."""
 
     @classmethod
-    def of(cls, named: Callable[..., Any]) -> Named:
+    def of(cls, named: Callable[..., object]) -> Named:
         """By its public name, or by the module of a person's own."""
         place, _, name = path_of(named).rpartition(".")
         if not place:
             return cls(f"{named.__module__}:{named.__qualname__}")
         return cls(f"{FRONT}{place.removeprefix('dp')}:{name}")
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         find, path = self.__reduce__()
         return find(*path)(*args, **kwargs)
 
@@ -76,7 +78,9 @@ class Named:
         return import_module("pkgutil").resolve_name, (self.path,)
 
 
-def call_when_read(named: Named, *args: Any, **kwargs: Any) -> tuple[Callable[[], Any], tuple[()]]:
+def call_when_read(
+    named: Named, *args: object, **kwargs: object
+) -> tuple[Callable[[], object], tuple[()]]:
     """What ``__reduce__`` gives for a value that a call makes again."""
     return partial(named, *args, **kwargs), ()
 
@@ -97,7 +101,7 @@ class Storable:
         return call_when_read(named, **{each.alias: getattr(self, each.name) for each in fields})
 
     @classmethod
-    def _of_fields(cls, **fields: Any) -> Self:
+    def _of_fields(cls, **fields: object) -> Self:
         """For a class whose own constructor takes other arguments than its fields."""
         found: Any = cls.__new__(cls)
         found.__attrs_init__(**fields)
@@ -115,7 +119,7 @@ def without_parentheses(other: object) -> SpaceError | None:
     """The refusal of a step whose parentheses were forgotten; None for anything else."""
     if not hasattr(other, "makes_step"):
         return None
-    name = path_of(cast(Any, other))
+    name = path_of(other)
     return SpaceError(f"{name} is a step once it is called: {name}(...)")
 
 
@@ -151,7 +155,7 @@ def _alike(first: object, second: object) -> bool:
     return is_row(first) == is_row(second)
 
 
-def encode(value: Any) -> Any:
+def encode(value: object) -> object:
     """A value of a recipe as what JSON can hold."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
@@ -168,14 +172,14 @@ def encode(value: Any) -> Any:
     )
 
 
-def write(value: Any) -> str:
+def write(value: object) -> str:
     """A recipe, bound or not, as JSON text."""
     return str(
         import_module("json").dumps({"opendp_lite": VERSION, "pipeline": encode(value)}, indent=1)
     )
 
 
-def read(text: str, find: Callable[[str], Callable[..., Any] | None]) -> Any:
+def read(text: str, find: Find) -> Any:
     """The pipeline that a JSON text spells, with only the names to call that ``find`` knows."""
     if not isinstance(text, str):
         raise ParameterError("from_json reads the text that to_json() wrote")
@@ -194,7 +198,7 @@ def read(text: str, find: Callable[[str], Callable[..., Any] | None]) -> Any:
     return found
 
 
-def _decode(value: Any, find: Callable[[str], Callable[..., Any] | None], depth: int = 0) -> Any:
+def _decode(value: object, find: Find, depth: int = 0) -> Any:
     if depth > _DEEPEST:
         raise ParameterError(f"from_json reads at most {_DEEPEST} levels of nesting")
     if isinstance(value, list):
@@ -213,8 +217,8 @@ def _decode(value: Any, find: Callable[[str], Callable[..., Any] | None], depth:
         )
     if not isinstance(arguments, dict):
         raise ParameterError(f"from_json: the arguments of {name} must be given by name")
-    positional: list[Any] = []
-    keywords: dict[str, Any] = {}
+    positional: list[object] = []
+    keywords: dict[str, object] = {}
     named: Any = ()
     kinds = inspect.signature(function).parameters
     for key, each in arguments.items():
@@ -252,7 +256,7 @@ class ByHand:
     No two are equal, and neither JSON nor pickle holds one.
     """
 
-    def join(self, before: Any) -> Any:
+    def join(self, before: object) -> Any:
         """Refuses: what was put together by hand cannot be made again."""
         raise ParameterError(NO_RECIPE)
 
@@ -260,6 +264,6 @@ class ByHand:
         return "<put together by hand>"
 
 
-def by_hand(recipe: tuple[Any, ...]) -> bool:
+def by_hand(recipe: tuple[object, ...]) -> bool:
     """Whether a pipeline, or a part of it, was put together by hand."""
     return not recipe or any(isinstance(link, ByHand) for link in recipe)

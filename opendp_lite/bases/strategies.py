@@ -7,7 +7,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from math import log10, prod, sqrt
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.bases.basis import edges_between, lower_bound, upper_bound
 from opendp_lite.engines.data.arrays import Whole
-from opendp_lite.engines.data.fold import Floats
+from opendp_lite.engines.data.fold import Floats, Numeric
 from opendp_lite.numbers.exact import Number, format_number, nearest, quote, whole
 from opendp_lite.numbers.norms import Norms
 
@@ -64,7 +64,7 @@ class Strategy(ABC):
         """Bounds on the norms of a difference of two columns: what replacing one row does."""
 
     @abstractmethod
-    def products(self, counts: Whole) -> NDArray[Any]:
+    def products(self, counts: Whole) -> Numeric:
         """The products, exactly, in whole steps of 2^exponent."""
 
     @abstractmethod
@@ -221,10 +221,10 @@ class SquareRoot(Strategy):
         l2 = squares[-1] + squares[left] - 2 * products
         return _norms(int(l1.max()), int(l2.max()), int(steps.max()))
 
-    def products(self, counts: Whole) -> NDArray[Any]:
+    def products(self, counts: Whole) -> Numeric:
         fits = int(counts.sum()) * int(self.steps.max()) < ROOM
         steps, kind = self.steps, np.int64 if fits else object
-        found: NDArray[Any] = np.convolve(counts.astype(kind), steps.astype(kind))[: self.cells]
+        found: Numeric = np.convolve(counts.astype(kind), steps.astype(kind))[: self.cells]
         return found
 
     @cached_property
@@ -243,17 +243,17 @@ class SquareRoot(Strategy):
         return min(each << ((2 * self.cells - 1) // each).bit_length() for each in (1, 3, 5, 9))
 
     @cached_property
-    def _turned(self) -> NDArray[np.complex128]:
+    def _transform(self) -> NDArray[np.complex128]:
         return np.fft.rfft(self._inverse, self._length)
 
     def noise(self, generator: np.random.Generator, runs: int) -> Floats:
         return generator.standard_normal((runs, self.terms))
 
     def counts(self, products: Floats) -> Floats:
-        return self._filter_rows(products, self._turned)
+        return self._filter_rows(products, self._transform)
 
     def weights(self, of_cells: Floats) -> Floats:
-        return self._filter_rows(of_cells, self._turned.conj())
+        return self._filter_rows(of_cells, self._transform.conj())
 
     def _filter_rows(self, given: Floats, by: NDArray[np.complex128]) -> Floats:
         turned = np.fft.rfft(given, self._length, axis=-1) * by
@@ -300,12 +300,12 @@ class Tree(Strategy):
         return tuple(prod(branches[place:]) for place in range(levels, -1, -1))
 
     @property
-    def _padded(self) -> int:
+    def _width(self) -> int:
         return self.sizes[-1]
 
     @property
     def terms(self) -> int:
-        return sum(self._padded // size for size in self.sizes)
+        return sum(self._width // size for size in self.sizes)
 
     @property
     def exponent(self) -> int:
@@ -317,19 +317,19 @@ class Tree(Strategy):
     def diameters(self) -> Norms:
         return Norms(l1=2 * (len(self.sizes) - 1), linf=1)
 
-    def products(self, counts: Whole) -> NDArray[Any]:
+    def products(self, counts: Whole) -> Numeric:
         return self._blocks(self._with_padding(counts))
 
-    def _with_padding(self, of_cells: NDArray[Any]) -> NDArray[Any]:
-        more = (*[(0, 0)] * (of_cells.ndim - 1), (0, self._padded - self.cells))
+    def _with_padding(self, of_cells: Numeric) -> Numeric:
+        more = (*[(0, 0)] * (of_cells.ndim - 1), (0, self._width - self.cells))
         return np.pad(of_cells, more)
 
-    def _blocks(self, of_cells: NDArray[Any]) -> NDArray[Any]:
+    def _blocks(self, of_cells: Numeric) -> Numeric:
         """The sums of all blocks, those of single cells first."""
         return np.concatenate([self._sums(of_cells, size) for size in self.sizes], axis=-1)
 
-    def _sums(self, of_cells: NDArray[Any], size: int) -> NDArray[Any]:
-        found: NDArray[Any] = of_cells.reshape(*of_cells.shape[:-1], -1, size).sum(axis=-1)
+    def _sums(self, of_cells: Numeric, size: int) -> Numeric:
+        found: Numeric = of_cells.reshape(*of_cells.shape[:-1], -1, size).sum(axis=-1)
         return found
 
     def _solve(self, of_cells: Floats) -> Floats:
@@ -345,7 +345,7 @@ class Tree(Strategy):
         return generator.laplace(0, 1 / sqrt(2), (runs, self.terms))
 
     def counts(self, products: Floats) -> Floats:
-        ends = np.cumsum([self._padded // size for size in self.sizes])
+        ends = np.cumsum([self._width // size for size in self.sizes])
         parts = np.split(products, ends[:-1], axis=-1)
         spread = [
             np.repeat(part, size, axis=-1) for part, size in zip(parts, self.sizes, strict=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from importlib import import_module
 from math import isqrt, sqrt
-from typing import Any, Final
+from types import ModuleType
+from typing import Final
 
 import attrs
 import numpy as np
@@ -72,7 +73,7 @@ def _moments(value: int) -> int:
     return at_most(whole(value, "moments", least=1), "moments", _MOST_MOMENTS)
 
 
-def _pywt() -> Any:
+def _pywt() -> ModuleType:
     try:
         return import_module("pywt")
     except ImportError:

@@ -6,7 +6,6 @@ from fractions import Fraction
 from functools import cached_property
 from math import inf, trunc
 from operator import add, mul, neg, sub
-from typing import Any
 
 import attrs
 import numpy as np
@@ -26,18 +25,18 @@ from opendp_lite.bodies.body import (
     fitting_width,
     format_bounds,
     largest,
+    norms_of,
     parse_bounds,
     pick_bounds,
     smallest,
     squares_up,
     to_floats,
-    total_up,
     width_of,
 )
 from opendp_lite.bodies.box import Box
-from opendp_lite.bodies.grid_rounding import GRID_BITS, GridRounding, grid_exponent
+from opendp_lite.bodies.grid_rounding import GRID_BITS, MAGIC, ORIGIN, GridRounding, grid_exponent
 from opendp_lite.engines.data.arrays import DENSE, Layout, Whole
-from opendp_lite.engines.data.fold import Floats
+from opendp_lite.engines.data.fold import Floats, Numeric
 from opendp_lite.engines.data.sparse import excess, row_totals
 from opendp_lite.engines.missing import FillEntries, holds_missing
 from opendp_lite.numbers.exact import quote, sqrt_up, sum_up
@@ -45,12 +44,10 @@ from opendp_lite.numbers.norms import Norms
 
 _HUGE = 2.0**150
 _ROUNDING = 2.0**-44
-_MAGIC = 3 * 2.0**51
 _FAR = 2**300
 _NARROW = 4
 # From so many columns on, one row after another is faster than one column after another.
 _WIDE = 1000
-_ORIGIN = int(np.float64(_MAGIC).view(np.int64))
 
 
 @attrs.frozen(init=False, repr=False)
@@ -118,10 +115,7 @@ class Ball(Body):
     def radii(self) -> Norms:
         if self._around_zero:
             return self._reach()
-        away = each(abs, self.middle)
-        repeats = self.columns // len(away)
-        offset = Norms.squared(total_up(away) * repeats, squares_up(away) * repeats, largest(away))
-        return self._reach() + offset
+        return self._reach() + norms_of(each(abs, self.middle), self.columns)
 
     def diameters(self) -> Norms:
         return self._reach() * 2
@@ -275,7 +269,7 @@ class Ball(Body):
         weighted = self._weights is not None
         if not weighted:
             radii = np.array([float(1 / unit)])
-        magic = _MAGIC + to_floats(tuple(Fraction(trunc(c / unit)) for c in self.middle))
+        magic = MAGIC + to_floats(tuple(Fraction(trunc(c / unit)) for c in self.middle))
         return _Shrink(self, target, radii, magic, non_negative, self.columns < _WIDE)
 
     def __repr__(self) -> str:
@@ -314,14 +308,14 @@ class _Shrink(GridRounding):
     magic: Floats
     non_negative: bool
     by_column: bool
-    origin = _ORIGIN
+    origin = ORIGIN
     spares = True
     any_type = True
 
     def into(self, block: Floats, out: Floats, spare: Floats) -> None:
         self._round_up_centres(block, DENSE, out, spare)
 
-    def unless_missing(self, block: NDArray[Any], out: Floats, spare: Floats) -> bool:
+    def unless_missing(self, block: Numeric, out: Floats, spare: Floats) -> bool:
         if block.dtype != np.float64:
             np.copyto(out, block, casting="same_kind")
             block = out
@@ -331,7 +325,7 @@ class _Shrink(GridRounding):
         out = np.empty_like(entries)
         self._round_up_centres(entries, layout, out, np.empty_like(out))
         bits = out.view(np.int64)
-        return np.subtract(bits, _ORIGIN, out=bits)
+        return np.subtract(bits, ORIGIN, out=bits)
 
     def _round_up_centres(
         self, entries: Floats, layout: Layout, out: Floats, spare: Floats
@@ -346,7 +340,7 @@ class _Shrink(GridRounding):
         np.add(out, layout.of_columns(self.magic), out=out)
         missing, bits = np.isnan(factor), out.view(np.int64)
         if self.non_negative:
-            np.maximum(bits, _ORIGIN, out=bits)
+            np.maximum(bits, ORIGIN, out=bits)
         if not missing.any():
             return True
         rest = layout.of_columns(self.magic.view(np.int64))

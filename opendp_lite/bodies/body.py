@@ -6,8 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, floor
-from operator import sub
 from typing import Any, Final, TypeVar
 
 import attrs
@@ -18,8 +16,8 @@ from opendp_lite import display
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.base.spelling import Storable
 from opendp_lite.bodies.grid_rounding import GridRounding
-from opendp_lite.engines.data.arrays import DENSE, EntryMap, Layout
-from opendp_lite.engines.data.fold import Block, Floats, Reduction
+from opendp_lite.engines.data.arrays import DENSE, EntryMap, Layout, Whole
+from opendp_lite.engines.data.fold import Block, Floats, Numeric, Reduction
 from opendp_lite.engines.missing import FillRows, holds_missing, whole_rows
 from opendp_lite.numbers.exact import (
     Number,
@@ -36,9 +34,10 @@ from opendp_lite.numbers.norms import Norms
 
 Values = Sequence[Fraction]
 """One number for all columns, or one for each, exactly: an array of many, a tuple of few."""
-Bounds = Number | Sequence[Number] | NDArray[Any]
+Bounds = Number | Sequence[Number] | Numeric
 """As ``Values``, as a person types them."""
 
+Exact = TypeVar("Exact", Fraction, FractionArray)
 ZERO: Final[Values] = (Fraction(0),)
 _MOST_COLUMNS: Final = 2**31
 # Long lists that are remembered as they were read: a step is built more than once.
@@ -60,7 +59,7 @@ def parse_bounds(given: object, name: str) -> Values:
 class _Same:
     """A tuple that is equal to itself alone: (1,) and (True,) are equal, and are read apart."""
 
-    given: tuple[Any, ...]
+    given: tuple[object, ...]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Same) and self.given is other.given
@@ -74,7 +73,7 @@ def _remember(same: _Same, name: str) -> Values:
     return _read(same.given, name)
 
 
-def _read(given: Sequence[Any] | NDArray[Any], name: str) -> Values:
+def _read(given: Sequence[object] | Numeric, name: str) -> Values:
     """Every number of a list."""
     if len(given) >= LONG and not isinstance(given, np.ndarray):
         together = read_many(given)
@@ -101,12 +100,12 @@ def each(move: Callable[..., Any], *vectors: Values) -> Values:
     return tuple([move(*row) for row in zip(*columns, strict=True)])
 
 
-def larger(first: Any, second: Any) -> Any:
+def larger(first: Exact, second: Exact) -> Exact:
     """The larger of two fractions, or of two arrays of them place by place."""
     return first.larger(second) if isinstance(first, FractionArray) else max(first, second)
 
 
-def smaller(first: Any, second: Any) -> Any:
+def smaller(first: Exact, second: Exact) -> Exact:
     """As ``larger``, the smaller."""
     return first.smaller(second) if isinstance(first, FractionArray) else min(first, second)
 
@@ -119,13 +118,6 @@ def largest(values: Values) -> Fraction:
 def smallest(values: Values) -> Fraction:
     """The smallest number of all columns."""
     return values.smallest() if isinstance(values, FractionArray) else min(values)
-
-
-def narrowest(lower: Values, upper: Values) -> Fraction:
-    """The least difference of the numbers of a column."""
-    if max(len(lower), len(upper)) >= LONG:
-        return FractionArray.of(upper).narrowest(FractionArray.of(lower))
-    return smallest(each(sub, upper, lower))
 
 
 def total(values: Values) -> Fraction:
@@ -145,28 +137,10 @@ def squares_up(values: Values) -> Fraction:
     return sum_up([value * value for value in values])
 
 
-def floors(values: Values, unit: Fraction) -> list[int]:
-    """How many whole units each number has, rounded down."""
-    if isinstance(values, FractionArray):
-        return values.floors(unit)
-    return [floor(value / unit) for value in values]
-
-
-def ceils(values: Values, unit: Fraction) -> list[int]:
-    """How many whole units each number has, rounded up."""
-    if isinstance(values, FractionArray):
-        return values.ceils(unit)
-    return [ceil(value / unit) for value in values]
-
-
-def first_not_below(lower: Values, upper: Values) -> int | None:
-    """The first column whose lower number is not below its upper one; None if there is none."""
-    if max(len(lower), len(upper)) >= LONG:
-        below = FractionArray.of(upper).above(FractionArray.of(lower))
-        return None if below.all() else int(np.argmin(below))
-    count = max(len(lower), len(upper))
-    pairs = zip(broadcast(lower, count), broadcast(upper, count), strict=True)
-    return next((column for column, (low, high) in enumerate(pairs) if low >= high), None)
+def norms_of(sizes: Values, columns: int) -> Norms:
+    """Bounds on the norms of a row whose entries have at most these sizes."""
+    repeats = columns // len(sizes)
+    return Norms.squared(total_up(sizes) * repeats, squares_up(sizes) * repeats, largest(sizes))
 
 
 def collapse(bound: Values) -> Values:
@@ -271,7 +245,7 @@ class RowSum(Reduction[Summary]):
     """A fold that adds up rows exactly."""
 
     @abstractmethod
-    def finish(self, summary: Summary, /) -> NDArray[Any]:
+    def finish(self, summary: Summary, /) -> Numeric:
         """The sums in steps of the body's grid."""
 
 
@@ -390,7 +364,7 @@ class Body(Storable, ABC):
         """Its shape, for pictures of pipelines."""
         return display.BODY
 
-    def specialised_sum(self) -> RowSum[Any] | None:
+    def specialised_sum(self) -> RowSum[Whole] | None:
         """A sum of rows that is faster than rounding each with ``snapper``; None for that."""
         return None
 

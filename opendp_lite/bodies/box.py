@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cached_property
-from operator import add, gt, mul, sub
-from typing import Any
+from math import floor
+from operator import add, gt, mul, neg, sub
 
 import attrs
 import numpy as np
@@ -19,34 +19,55 @@ from opendp_lite.bodies.body import (
     Body,
     Bounds,
     Values,
-    ceils,
+    broadcast,
     collapse,
     each,
-    first_not_below,
     fitting_width,
-    floors,
     format_bounds,
     larger,
     largest,
-    narrowest,
+    norms_of,
     parse_bounds,
     pick_bounds,
     smaller,
     smallest,
     some_columns,
-    squares_up,
     to_floats,
-    total_up,
     width_of,
 )
 from opendp_lite.bodies.grid_rounding import ClippedColumn, GridRounding, grid_exponent
 from opendp_lite.engines.data.arrays import DENSE, Layout, Whole
-from opendp_lite.engines.data.fold import Floats
+from opendp_lite.engines.data.fold import Floats, Numeric
 from opendp_lite.engines.missing import FillEntries, holds_missing
 from opendp_lite.numbers.exact import nearest
+from opendp_lite.numbers.fraction_array import LONG, FractionArray
 from opendp_lite.numbers.norms import Norms
 
 _TILE = 64
+
+
+def _narrowest(lower: Values, upper: Values) -> Fraction:
+    """The least difference of the numbers of a column."""
+    if max(len(lower), len(upper)) >= LONG:
+        return FractionArray.of(upper).narrowest(FractionArray.of(lower))
+    return smallest(each(sub, upper, lower))
+
+
+def _floors(values: Values, unit: Fraction) -> list[int]:
+    """How many whole units each number has, rounded down."""
+    if isinstance(values, FractionArray):
+        return values.floors(unit)
+    return [floor(value / unit) for value in values]
+
+
+def _first_not_below(lower: Values, upper: Values) -> int | None:
+    """The first column whose lower number is not below its upper one; None if there is none."""
+    if max(len(lower), len(upper)) >= LONG:
+        below = FractionArray.of(upper).above(FractionArray.of(lower))
+        return None if below.all() else int(np.argmin(below))
+    count = max(len(lower), len(upper))
+    pairs = zip(broadcast(lower, count), broadcast(upper, count), strict=True)
+    return next((column for column, (low, high) in enumerate(pairs) if low >= high), None)
 
 
 @attrs.frozen(init=False, repr=False)
@@ -77,7 +98,7 @@ class Box(Body):
     def __init__(self, lower: Bounds, upper: Bounds, columns: int = 1) -> None:
         low, high = parse_bounds(lower, "lower bound"), parse_bounds(upper, "upper bound")
         columns = width_of("Box", columns, low, high)
-        column = first_not_below(low, high)
+        column = _first_not_below(low, high)
         if column is not None:
             least, most = low[column % len(low)], high[column % len(high)]
             where = f" in column {column}" if max(len(low), len(high)) > 1 else ""
@@ -107,27 +128,19 @@ class Box(Body):
 
     @cached_property
     def _radii(self) -> Norms:
-        return self._norms(self._largest)
+        return norms_of(self._largest, self.columns)
 
     @cached_property
     def _exponent(self) -> int:
-        return grid_exponent("clamp", largest(self._largest), narrowest(self.lower, self.upper))
+        return grid_exponent("clamp", largest(self._largest), _narrowest(self.lower, self.upper))
 
     @cached_property
     def _holds_zero(self) -> bool:
         return largest(self.lower) <= 0 <= smallest(self.upper)
 
     @property
-    def _kept(self) -> int:
+    def _numbers(self) -> int:
         return max(len(self.lower), len(self.upper))
-
-    def _norms(self, sides: Values) -> Norms:
-        repeats = self.columns // len(sides)
-        return Norms.squared(
-            total_up(sides) * repeats,
-            squares_up(sides) * repeats,
-            largest(sides),
-        )
 
     def over(self, columns: int) -> Box:
         width = fitting_width(self, columns)
@@ -140,7 +153,7 @@ class Box(Body):
         return self._radii
 
     def diameters(self) -> Norms:
-        return self._norms(self._widths)
+        return norms_of(self._widths, self.columns)
 
     def bounds(self) -> tuple[Values, Values]:
         return self.lower, self.upper
@@ -206,9 +219,10 @@ class Box(Body):
         x rounded to nearest.
         """
         unit = Fraction(2) ** self.exponent()
-        low = ceils(self.lower, unit)
-        high = floors(self.upper, unit)
-        kept = self._kept
+        # Up is down of the negative.
+        low = [-steps for steps in _floors(each(neg, self.lower), unit)]
+        high = _floors(self.upper, unit)
+        kept = self._numbers
         if any(map(gt, low * (kept // len(low)), high * (kept // len(high)))):
             raise ParameterError(
                 f"{self!r}: the bounds are too close together for their size; "
@@ -223,7 +237,7 @@ class Box(Body):
         return _Clip(self.columns, origin, np.array(magic), least, most, alone)
 
     def __repr__(self) -> str:
-        count = f", columns={self.columns}" if self.columns != self._kept else ""
+        count = f", columns={self.columns}" if self.columns != self._numbers else ""
         return f"dp.bodies.Box({format_bounds(self.lower)}, {format_bounds(self.upper)}{count})"
 
 
@@ -246,7 +260,7 @@ class _Clip(GridRounding):
         np.add(block, self.magic, out=out)
         self._clip(out)
 
-    def unless_missing(self, block: NDArray[Any], out: Floats, spare: Floats) -> bool:
+    def unless_missing(self, block: Numeric, out: Floats, spare: Floats) -> bool:
         if block.dtype == np.float64:
             np.add(block, self.magic, out=out)
         else:

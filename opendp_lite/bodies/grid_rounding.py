@@ -6,24 +6,23 @@ from abc import ABC, abstractmethod
 from fractions import Fraction
 from functools import cached_property
 from math import isfinite
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import numpy as np
-from numpy.typing import NDArray
 
 from opendp_lite.base.errors import Argument, ParameterError
 from opendp_lite.engines.data.arrays import Layout, Whole
-from opendp_lite.engines.data.fold import Floats, Scratch
+from opendp_lite.engines.data.fold import Floats, Numeric, Scratch
 from opendp_lite.engines.missing import holds_missing
 from opendp_lite.numbers.exact import floor_log2, nearest
 
 _EXACT: Final = 2**53
 # Totals of short numbers below it are added up in int32, which is two to three times as fast.
 _SHORT: Final = 2**31
-_SINGLE: Final[np.dtype[Any]] = np.dtype(np.float32)
-_DOUBLE: Final[np.dtype[Any]] = np.dtype(np.float64)
-_BITS: Final[np.dtype[Any]] = np.dtype(np.int64)
+_SINGLE: Final = np.dtype(np.float32)
+_DOUBLE: Final = np.dtype(np.float64)
+_BITS: Final = np.dtype(np.int64)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -65,14 +64,14 @@ class ClippedColumn:
         return np.array(self.least + self.origin), np.array(self.most + self.origin)
 
     @cached_property
-    def _moved(self) -> Fraction:
+    def _shift(self) -> Fraction:
         """What is subtracted, in grid steps."""
         return Fraction(self.subtracted) / self._unit
 
     @cached_property
     def _bounds(self) -> tuple[Fraction, Fraction]:
         """The numbers that have the least and the largest image, and are not rounded."""
-        least, most = ((end + self._moved) * self._unit for end in (self.least, self.most))
+        least, most = ((end + self._shift) * self._unit for end in (self.least, self.most))
         return least, most
 
     @cached_property
@@ -84,9 +83,9 @@ class ClippedColumn:
         return (int(least), int(most)) if least.denominator == most.denominator == 1 else None
 
     @cached_property
-    def _floats(self) -> dict[np.dtype[Any], tuple[NDArray[Any], NDArray[Any]]]:
+    def _floats(self) -> dict[np.dtype[np.generic], tuple[Numeric, Numeric]]:
         """The same by type, for the types of floats that hold them."""
-        found: dict[np.dtype[Any], tuple[NDArray[Any], NDArray[Any]]] = {}
+        found: dict[np.dtype[np.generic], tuple[Numeric, Numeric]] = {}
         for dtype in (_SINGLE, _DOUBLE):
             least, most = (np.array(nearest(bound)).astype(dtype) for bound in self._bounds)
             if all(map(isfinite, (least, most))) and self._bounds == (
@@ -103,7 +102,7 @@ class ClippedColumn:
         zero, one = bits.clip(*self._ends).tolist()
         return zero - self.origin, one - self.origin
 
-    def total(self, entries: NDArray[Any], scratch: Scratch, *, seen: bool) -> int | None:
+    def total(self, entries: Numeric, scratch: Scratch, *, seen: bool) -> int | None:
         """The sum of the bits of the images modulo 2^64; None where an entry is NaN.
 
         Each image is ``origin`` and so many grid steps.
@@ -123,7 +122,7 @@ class ClippedColumn:
         bits = self._bits(entries, scratch, whole=seen or kind != "f")
         return None if bits is None else int(np.add.reduce(bits))
 
-    def _bits(self, entries: NDArray[Any], scratch: Scratch, *, whole: bool) -> Whole | None:
+    def _bits(self, entries: Numeric, scratch: Scratch, *, whole: bool) -> Whole | None:
         """The bits of the images; None where an entry is NaN.
 
         ``whole`` is whether none is known to be. Where the bounds are floats the entries are
@@ -143,7 +142,7 @@ class ClippedColumn:
         bits.clip(*self._ends, out=bits)
         return bits
 
-    def _raise_bits(self, entries: NDArray[Any], out: Floats) -> Whole:
+    def _raise_bits(self, entries: Numeric, out: Floats) -> Whole:
         """The bits of the entries less what is subtracted, with 1.5 * 2^52 grid units."""
         if entries.dtype != _DOUBLE:
             np.copyto(out, entries, casting="same_kind")
@@ -153,7 +152,7 @@ class ClippedColumn:
         np.add(entries, self._magic, out=out)
         return out.view(np.int64)
 
-    def _within(self, entries: NDArray[Any]) -> tuple[int, int] | None:
+    def _within(self, entries: Numeric) -> tuple[int, int] | None:
         """Whole bounds of the entries that their type holds, where there are such."""
         if self._whole is None:
             return None
@@ -162,7 +161,7 @@ class ClippedColumn:
             return None
         return max(low, int(limits.min)), min(high, int(limits.max))
 
-    def _of_whole(self, entries: NDArray[Any], scratch: Scratch, least: int, most: int) -> int:
+    def _of_whole(self, entries: Numeric, scratch: Scratch, least: int, most: int) -> int:
         dtype = entries.dtype
         inside = scratch.take_typed("whole", len(entries), dtype)
         entries.clip(dtype.type(least), dtype.type(most), out=inside)
@@ -170,9 +169,12 @@ class ClippedColumn:
         long = np.uint64 if dtype.kind == "u" else np.int64
         total = int(np.add.reduce(inside, dtype=np.int32 if short else long))
         steps = total << -self.exponent  # modulo 2^64, as all is
-        return steps + len(entries) * (self.origin - int(self._moved))
+        return steps + len(entries) * (self.origin - int(self._shift))
 
 
+MAGIC: Final = 3 * 2.0**51
+"""Added to a number of grid steps, it rounds it: the bits then count up from ``ORIGIN``."""
+ORIGIN: Final = int(np.float64(MAGIC).view(np.int64))
 GRID_BITS: Final = 40
 """A body's grid is about 2^-40 of its radius: one row's rounding is invisible to 10^9 rows."""
 _MOST_BITS: Final = 50
@@ -215,7 +217,7 @@ class GridRounding(ABC):
         """The same for rows of one column that are clipped entry by entry; else None."""
         return None
 
-    def unless_missing(self, block: NDArray[Any], out: Floats, spare: Floats) -> bool:
+    def unless_missing(self, block: Numeric, out: Floats, spare: Floats) -> bool:
         """As ``into``; False where an entry is NaN, and then ``out`` holds nothing."""
         raise NotImplementedError
 

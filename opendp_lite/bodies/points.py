@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import numpy as np
@@ -15,14 +15,12 @@ from opendp_lite.bodies.body import Body, FillPlaces, RowSum, Values
 from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.grid_rounding import GridRounding
 from opendp_lite.display.pictures import SCATTER, Sketch
-from opendp_lite.engines.data.arrays import DENSE, Layout
-from opendp_lite.engines.data.arrays import Whole as WholeSteps
-from opendp_lite.engines.data.fold import Block, Floats, Scratch
+from opendp_lite.engines.data.arrays import DENSE, Layout, Whole
+from opendp_lite.engines.data.fold import Block, Floats, Numeric, Scratch
 from opendp_lite.engines.missing import holds_missing, whole_rows
 from opendp_lite.numbers.exact import floor_log2
 from opendp_lite.numbers.norms import Norms
 
-Whole = NDArray[np.int64]
 Length = Callable[[Whole], Floats]
 
 CLOSE: Final = 2.0**-12
@@ -87,7 +85,7 @@ def _halve(first: Whole, second: Whole) -> tuple[Whole, Whole]:
     return ones[once], twos[once]
 
 
-def _largest_in_group(members: NDArray[Any], centres: Whole, length: Length) -> Floats:
+def _largest_in_group(members: Numeric, centres: Whole, length: Length) -> Floats:
     step = max(1, _ENTRIES // (members.shape[1] * members.shape[2]))
     parts = [
         length(members[start : start + step] - centres[start : start + step, None]).max(axis=1)
@@ -132,7 +130,7 @@ class Points(Body):
 
     key: Hashable
     edges: Floats = attrs.field(eq=False)
-    steps: WholeSteps = attrs.field(eq=False)
+    steps: Whole = attrs.field(eq=False)
     grid: int
 
     @classmethod
@@ -197,7 +195,7 @@ class Points(Body):
         """The largest size of an entry, in steps."""
         return int(np.abs(self.steps).max())
 
-    def at(self, places: NDArray[Any]) -> Floats:
+    def at(self, places: Numeric) -> Floats:
         """The points at these places as rows."""
         rows: Floats = self._floats[places]
         return rows
@@ -242,7 +240,7 @@ class Points(Body):
         mixers = [pow(_MIXER, power, _TURN) for power in range(1, self.columns + 1)]
         return np.array(mixers, dtype=np.uint64)
 
-    def _mixed(self, rows: Floats) -> NDArray[np.uint64]:
+    def _mix(self, rows: Floats) -> NDArray[np.uint64]:
         """A number for each row: of its bits, in integers modulo 2^64."""
         bits = np.ascontiguousarray(rows).view(np.uint64)
         products: NDArray[np.uint64] = (bits ^ (bits >> _HALF)) * self._mixers
@@ -251,7 +249,7 @@ class Points(Body):
 
     @cached_property
     def _by_mix(self) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:
-        return np.unique(self._mixed(self._floats), return_index=True)
+        return np.unique(self._mix(self._floats), return_index=True)
 
     def places_in(self, rows: Floats) -> NDArray[np.intp]:
         """The place of each row in the table; a place for a row that is not in it.
@@ -260,7 +258,7 @@ class Points(Body):
         on that row alone and is a place of the table, which is all that a sum relies on.
         """
         mixes, places = self._by_mix
-        found = np.searchsorted(mixes, self._mixed(rows))
+        found = np.searchsorted(mixes, self._mix(rows))
         return places[np.minimum(found, len(places) - 1)]
 
     def bounds(self) -> tuple[Values, Values]:
@@ -317,7 +315,7 @@ class Points(Body):
         """Whatever the row, its image is a point of the table."""
         return _ToPoint(self)
 
-    def specialised_sum(self) -> RowSum[Any]:
+    def specialised_sum(self) -> RowSum[Whole]:
         return PointSum(self)
 
     def __repr__(self) -> str:
@@ -352,7 +350,7 @@ class PointOf:
         return _with_missing(self.body.at(self.body.places_of(block[:, 0])), block)
 
 
-class PointSum(RowSum[WholeSteps]):
+class PointSum(RowSum[Whole]):
     """Counts how often each point occurs; the sum is that of the points so many times.
 
     It absorbs ``PointOf``: then the blocks are of one column and no rows are ever written out.
@@ -361,25 +359,25 @@ class PointSum(RowSum[WholeSteps]):
     def __init__(self, body: Points) -> None:
         self._body = body
 
-    def empty(self) -> WholeSteps:
+    def empty(self) -> Whole:
         return np.zeros(len(self._body.steps), dtype=np.int64)
 
-    def summarise(self, block: Floats, scratch: Scratch) -> WholeSteps:
+    def summarise(self, block: Floats, scratch: Scratch) -> Whole:
         absorbed = block.shape[1] != self._body.columns
         body = self._body
         places = body.places_of(block[:, 0]) if absorbed else body.places_in(block)
         return np.bincount(places, minlength=len(body.steps)).astype(np.int64, copy=False)
 
-    def merge(self, first: WholeSteps, second: WholeSteps) -> WholeSteps:
+    def merge(self, first: Whole, second: Whole) -> Whole:
         return first + second
 
-    def finish(self, summary: WholeSteps) -> NDArray[Any]:
+    def finish(self, summary: Whole) -> Numeric:
         met = np.flatnonzero(summary)
         counts, steps = summary[met], self._body.steps[met]
         if int(counts.sum()) * self._body.largest < _ROOM:
-            total: NDArray[Any] = counts @ steps
+            total: Numeric = counts @ steps
             return total
-        whole: NDArray[Any] = (counts[:, None] * steps.astype(object)).sum(axis=0)
+        whole: Numeric = (counts[:, None] * steps.astype(object)).sum(axis=0)
         return whole
 
     def fuses_with(self, function: Block) -> bool:

@@ -13,7 +13,7 @@ from opendp_lite.base.errors import ParameterError
 from opendp_lite.base.frozen import initialise
 from opendp_lite.bodies.ball import Ball
 from opendp_lite.bodies.body import SLACK, Body, Values, some_columns
-from opendp_lite.bodies.grid_rounding import GRID_BITS, GridRounding, grid_exponent
+from opendp_lite.bodies.grid_rounding import GRID_BITS, MAGIC, ORIGIN, GridRounding, grid_exponent
 from opendp_lite.display.pictures import QUARTER, Sketch
 from opendp_lite.engines.data.arrays import DENSE, Layout
 from opendp_lite.engines.data.fold import Floats
@@ -26,8 +26,6 @@ _ROOT: Final = sqrt_up(Fraction(2))
 _ROUNDING: Final = 2.0**-44
 _HUGE: Final = 2.0**200
 _TINY: Final = 2.0**-200
-_MAGIC: Final = 3 * 2.0**51
-_ORIGIN: Final = int(np.float64(_MAGIC).view(np.int64))
 
 
 @attrs.frozen(init=False, repr=False)
@@ -114,12 +112,12 @@ class OuterProducts(Body):
         return products(Ball(1, columns=self.side).draw(generator, count)) * nearest(self.size)
 
     def project(self, entries: Floats, layout: Layout = DENSE) -> Floats:
-        rows = self.brought(entries, nearest(self.size))
+        rows = self.bring(entries, nearest(self.size))
         if holds_missing(entries):
             rows[np.isnan(entries)] = np.nan
         return rows
 
-    def brought(self, entries: Floats, target: float) -> Floats:
+    def bring(self, entries: Floats, target: float) -> Floats:
         """Each row made an outer product of a norm of at most the target; 0 where entries lack.
 
         The vector is read off the row of the matrix with the largest entry on the diagonal, so a
@@ -176,11 +174,11 @@ class _Rounded(GridRounding):
     body: OuterProducts
     target: float
     per_unit: float
-    origin = _ORIGIN
+    origin = ORIGIN
 
     def into(self, block: Floats, out: Floats, spare: Floats) -> None:
-        rows = self.body.brought(block, self.target)
-        np.add(rows * self.per_unit, _MAGIC, out=out)
+        rows = self.body.bring(block, self.target)
+        np.add(rows * self.per_unit, MAGIC, out=out)
 
 
 def products(block: Floats) -> Floats:

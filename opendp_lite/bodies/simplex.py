@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import floor
-from typing import Any
 
 import attrs
 import numpy as np
@@ -31,7 +30,7 @@ from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.grid_rounding import GridRounding, grid_exponent
 from opendp_lite.display.pictures import CORNERS, LINE, QUARTER, TRIANGLE, Sketch
 from opendp_lite.engines.data.arrays import DENSE, Layout, Whole
-from opendp_lite.engines.data.fold import Block, Floats, Scratch
+from opendp_lite.engines.data.fold import Block, Floats, Numeric, Scratch
 from opendp_lite.engines.missing import FillEntries, FillRows, holds_missing, whole_rows
 from opendp_lite.numbers.exact import (
     Number,
@@ -351,7 +350,7 @@ class OneHots(Simplex):
     def snapper(self) -> GridRounding:
         return _ToPlace()
 
-    def specialised_sum(self) -> RowSum[Any]:
+    def specialised_sum(self) -> RowSum[Whole]:
         return PlaceCounts(self.columns)
 
     def __repr__(self) -> str:
@@ -413,7 +412,7 @@ class PlaceCounts(RowSum[Whole]):
     def merge(self, first: Whole, second: Whole) -> Whole:
         return first + second
 
-    def finish(self, summary: Whole) -> NDArray[Any]:
+    def finish(self, summary: Whole) -> Numeric:
         return summary
 
     def fuses_with(self, function: Block) -> bool:

@@ -168,12 +168,12 @@ class SymmetricDistance(RowMetric):
         return body.radii()
 
 
-def _is_a_column(metric: object, field: object, value: object) -> None:
+def _is_a_column(metric: object, field: object, value: Any) -> None:
     if not isinstance(value, str):
         raise ParameterError(f"column is the name of a column, such as 'city'; got {quote(value)}")
 
 
-def _is_a_number_of_groups(metric: object, field: object, value: object) -> None:
+def _is_a_number_of_groups(metric: object, field: object, value: Any) -> None:
     whole(value, "groups", least=1)
 
 
@@ -276,7 +276,7 @@ class ChangeOneDistance(RowMetric):
         return body.diameters()
 
 
-def _is_a_name(metric: object, field: object, value: object) -> None:
+def _is_a_name(metric: object, field: object, value: Any) -> None:
     if not isinstance(value, str):
         raise ParameterError(f"person is the name of a column, such as 'id'; got {quote(value)}")
 

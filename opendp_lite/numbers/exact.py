@@ -74,7 +74,7 @@ def _simplest_between(low: int, high: int, below: int) -> Fraction:
     over = below
     numerator, denominator, numerator_before, denominator_before = 1, 0, 0, 1
 
-    def convergent(term: int) -> tuple[int, int]:
+    def continue_by(term: int) -> tuple[int, int]:
         return (
             term * numerator + numerator_before,
             term * denominator + denominator_before,
@@ -83,13 +83,13 @@ def _simplest_between(low: int, high: int, below: int) -> Fraction:
     while True:
         whole = low // below
         if (whole + 1) * over < high:
-            return Fraction(*convergent(whole + 1))
+            return Fraction(*continue_by(whole + 1))
         low, high = low - whole * below, high - whole * over
-        following = convergent(whole)
+        following = continue_by(whole)
         numerator_before, denominator_before = numerator, denominator
         numerator, denominator = following
         if low == 0:
-            return Fraction(*convergent(over // high + 1))
+            return Fraction(*continue_by(over // high + 1))
         low, below, high, over = over, high, below, low
 
 

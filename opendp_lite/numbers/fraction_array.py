@@ -34,7 +34,7 @@ def rationals_of_floats(given: list[float]) -> list[Fraction]:
     """
     long = np.array([_is_long(each) for each in given])
     pairs = zip(given, long.tolist(), strict=True)
-    found: list[Any] = [0 if is_long else rational_of_float(each) for each, is_long in pairs]
+    found = [Fraction(0) if is_long else rational_of_float(each) for each, is_long in pairs]
     mantissas, exponents = np.frexp(np.array(given)[long])
     middles = (np.abs(mantissas) * _FINE).astype(np.int64)
     above, below = _simplest(middles - 1, middles + 2)
@@ -91,7 +91,7 @@ _MOST_DIGITS: Final = 10**15
 _DECIMALS: Final = (10**2, 10**4, 10**6, 10**9, 10**12)
 # Times the sizes of two numbers: twice what the difference of their floats may be off.
 _SLACK: Final = 2.0**-50
-_ratio: Final[Callable[[Any], tuple[int, int]]] = methodcaller("as_integer_ratio")
+_ratio: Final[Callable[[int | Fraction], tuple[int, int]]] = methodcaller("as_integer_ratio")
 Numerators = NDArray[Any]
 """Numbers of type int64, or objects: Python's integers or fractions."""
 
@@ -159,17 +159,17 @@ class FractionArray(Sequence[Fraction]):
     @cached_property
     def _fractions(self) -> tuple[Fraction, ...]:
         held = self.numerators.tolist()
-        if self._mixed and self.denominator == 1:
+        if self._is_mixed and self.denominator == 1:
             return tuple(each if type(each) is Fraction else Fraction(each) for each in held)
         return tuple(Fraction(each, self.denominator) for each in held)
 
     @cached_property
-    def _largest(self) -> Any:
-        """The size of the largest numerator."""
-        return abs(self.numerators).max(initial=0).item() if self._narrow else None
+    def _largest(self) -> int:
+        """The size of the largest numerator of int64."""
+        return int(abs(self.numerators).max(initial=0))
 
     @cached_property
-    def _ends(self) -> list[Any]:
+    def _ends(self) -> list[int | Fraction]:
         """The least and the largest numerator."""
         if self._narrow:
             return [int(self.numerators.min()), int(self.numerators.max())]
@@ -197,10 +197,10 @@ class FractionArray(Sequence[Fraction]):
     def __getitem__(self, place: int) -> Fraction: ...
     @overload
     def __getitem__(self, place: slice) -> tuple[Fraction, ...]: ...
-    def __getitem__(self, place: Any) -> Any:
-        found: Any = self.numerators[place]
+    def __getitem__(self, place: int | slice) -> Fraction | tuple[Fraction, ...]:
         if isinstance(place, slice):
-            return tuple(FractionArray(found, self.denominator))
+            return tuple(FractionArray(self.numerators[place], self.denominator))
+        found = self.numerators[place]
         return Fraction(int(found) if self._narrow else found, self.denominator)
 
     def __iter__(self) -> Iterator[Fraction]:
@@ -223,7 +223,7 @@ class FractionArray(Sequence[Fraction]):
     def __repr__(self) -> str:
         return repr(self._fractions)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[type[FractionArray], tuple[Numerators, int]]:
         return FractionArray, (self.numerators, self.denominator)
 
     def __add__(self, other: FractionArray) -> FractionArray:
@@ -247,10 +247,6 @@ class FractionArray(Sequence[Fraction]):
 
     def __abs__(self) -> FractionArray:
         return FractionArray(abs(self.numerators), self.denominator)
-
-    def halved(self) -> FractionArray:
-        """A half of each."""
-        return self * FractionArray(np.array([1]), 2)
 
     def larger(self, other: FractionArray) -> FractionArray:
         """The larger of two, place by place."""
@@ -306,12 +302,12 @@ class FractionArray(Sequence[Fraction]):
 
     def sum_up(self) -> Fraction:
         """As ``sum_up`` of its entries."""
-        return sum_up(self._fractions) if self._mixed else self.total()
+        return sum_up(self._fractions) if self._is_mixed else self.total()
 
     def squares_up(self) -> Fraction:
         """As ``sum_up`` of the squares of its entries."""
         found = self.numerators.tolist()
-        if self._mixed:
+        if self._is_mixed:
             return _squares_up(list(map(_ratio, found)))
         return Fraction(sum(map(mul, found, found)), self.denominator**2)
 
@@ -321,14 +317,8 @@ class FractionArray(Sequence[Fraction]):
         ratios = map(_ratio, self.numerators.tolist())
         return [over * up // (under * down) for over, under in ratios]
 
-    def ceils(self, unit: Fraction) -> list[int]:
-        """How many whole units each has, rounded up."""
-        up, down = unit.denominator, unit.numerator * self.denominator
-        ratios = map(_ratio, self.numerators.tolist())
-        return [-(-over * up // (under * down)) for over, under in ratios]
-
     @cached_property
-    def _mixed(self) -> bool:
+    def _is_mixed(self) -> bool:
         """Whether the entries are fractions of their own, over 1."""
         return not self._narrow and any(type(each) is Fraction for each in self.numerators)
 
@@ -373,11 +363,11 @@ class FractionArray(Sequence[Fraction]):
 
     def _one_by_one(self) -> FractionArray:
         """Each as a fraction of its own."""
-        return self if self._mixed else FractionArray(_objects(self._fractions), 1)
+        return self if self._is_mixed else FractionArray(_objects(self._fractions), 1)
 
     def _reduce(self) -> FractionArray:
         """Over a smaller denominator and with int64 numerators, where products allow it."""
-        if self._narrow or self._mixed or not len(self):
+        if self._narrow or self._is_mixed or not len(self):
             return self
         held = self.numerators.tolist()
         shared = gcd(self.denominator, *held)
@@ -437,7 +427,7 @@ def _narrow(numbers: list[int]) -> Numerators:
     return _objects(numbers)
 
 
-def _objects(values: Sequence[Any]) -> Numerators:
+def _objects(values: Sequence[object]) -> Numerators:
     found = np.empty(len(values), dtype=object)
     found[:] = values
     return found

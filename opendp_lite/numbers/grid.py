@@ -11,10 +11,14 @@ from typing import Any, Final
 import attrs
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 # Powers of two up to this are floats that scale as ``ldexp`` does, and faster.
 _SCALES: Final = 1022
+
+
+Steps = NDArray[Any]
+"""Whole numbers: int64, or Python's; float64 for what a person handed over."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -39,7 +43,7 @@ class Grid(NDArrayOperatorsMixin):
         (array([3., 4.]), (2,))
     """
 
-    steps: NDArray[Any]
+    steps: Steps
     exponent: int
 
     @property
@@ -83,10 +87,12 @@ class Grid(NDArrayOperatorsMixin):
         (number,) = self.floats.tolist()
         return float(number)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Steps:
         return np.array(self.floats, dtype=dtype)
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **named: Any) -> Any:
+    def __array_ufunc__(
+        self, ufunc: np.ufunc, method: str, *inputs: object, **named: object
+    ) -> object:
         plain = [each.floats if type(each) is Grid else each for each in inputs]
         return getattr(ufunc, method)(*plain, **named)
 

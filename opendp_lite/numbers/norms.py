@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
 
 import attrs
 
@@ -153,16 +152,16 @@ class Norms(Storable):
             return self.linf
         raise ParameterError(f"p must be 1, 2 or infinity, got {quote(p)}")
 
-    def spell(self) -> tuple[str, Mapping[str, Any]]:
+    def spell(self) -> tuple[str, Mapping[str, object]]:
         """The public name and the bounds as floats, rounded up."""
-        return "Norms", {name: round_up(bound) for name, bound in self._known().items()}
+        return "Norms", {name: round_up(bound) for name, bound in self._by_name().items()}
 
-    def _known(self) -> dict[str, Fraction]:
+    def _by_name(self) -> dict[str, Fraction]:
         bounds = {"l1": self.l1, "l2": self.of(2), "linf": self.linf}
         return {name: bound for name, bound in bounds.items() if bound is not None}
 
     def __repr__(self) -> str:
-        return f"dp.Norms({', '.join(f'{k}={round_up(v)}' for k, v in self._known().items())})"
+        return f"dp.Norms({', '.join(f'{k}={round_up(v)}' for k, v in self._by_name().items())})"
 
     def __str__(self) -> str:
-        return ", ".join(f"{k} {digits_up(v)}" for k, v in self._known().items())
+        return ", ".join(f"{k} {digits_up(v)}" for k, v in self._by_name().items())

@@ -23,6 +23,7 @@ from opendp_lite.samplers.rank_choice import (
     counts_before,
     distances,
     is_rare,
+    sort_between,
     window,
 )
 
@@ -115,22 +116,12 @@ class _Several:
         start, stop = max(first - 1, 0), min(last + 1, size)
         edges = _Edges(
             self.lattices,
-            self._sorted(start, stop),
+            sort_between(self.numbers, start, stop),
             self.laws[0].target(size) - start,
             begins=int(first == 0),
             ends=int(last == size),
         )
         return _Runs.of(edges, self.laws, size, first, last)
-
-    def _sorted(self, start: int, stop: int) -> Floats:
-        """The numbers of each column from one place to before another, rising."""
-        size = self.numbers.shape[1]
-        if start < stop and stop - start < size:
-            self.numbers.partition(start, axis=1)
-            self.numbers[:, start:].partition(stop - 1 - start, axis=1)
-        inside = self.numbers[:, start:stop]
-        inside.sort(axis=1)
-        return inside
 
     def _near(self, first: int, last: int, entropy: Entropy) -> Counts:
         """The choices among the items near the quantile and the rest, where that is rare."""

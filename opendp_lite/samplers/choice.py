@@ -303,7 +303,6 @@ def _masks(totals: Counts) -> Words:
     return masks
 
 
-_UNIT: Final = 2.0**-64
 # Beyond what exponents within 2^-32 of the true ones, unread bits and floats can be wrong by.
 _MARGIN: Final = 2.0**-30
 
@@ -332,16 +331,13 @@ def permute_and_flip(
     """
     words = entropy.words(len(exponents))
     lead = np.exp(-exponents)
-    lead -= words.astype(np.float64) * _UNIT
+    lead -= words.astype(np.float64) * _WORD
     # An exponent of 0 has lead 0 or above, and within the margin it is decided exactly.
     heads = lead > 0
     for place in np.flatnonzero(np.abs(lead) < _MARGIN).tolist():
         heads[place] = goes_below(int(words[place]), Fraction(1), exactly(place), entropy)
     shown = np.flatnonzero(heads)
     return int(shown[below(len(shown), entropy)])
-
-
-_COINS_WORD = 2**64
 
 
 def coins(probability: Fraction, count: int, keys: Keys) -> NDArray[np.bool_]:
@@ -362,16 +358,13 @@ def coins(probability: Fraction, count: int, keys: Keys) -> NDArray[np.bool_]:
     level, left = np.arange(count), probability
     # Where no digits are left, U is at least the probability: tails, as ``found`` has it.
     while left and len(level):
-        digits = int(left * _COINS_WORD)
-        left = left * _COINS_WORD - digits
+        digits = int(left * 2**_STEP)
+        left = left * 2**_STEP - digits
         words = keys(level)
         found[level] = words < np.uint64(digits)
         # Equal digits decide nothing: these coins read 64 more of both.
         level = level[words == np.uint64(digits)]
     return found
-
-
-# Far above the errors of a size, of floats and of unread bits, for a rate of at most 2^6.
 
 
 def logarithmic(rate: Fraction, entropy: Entropy) -> int:
@@ -397,6 +390,7 @@ def _heads(uniform: LazyUniform, rate: Fraction, entropy: Entropy) -> bool:
     size = exponential_table().size(word)
     if size is not None:
         lead = size - float(rate) * (uniform.known / 2**uniform.bits)
+        # Far above the errors of a size, of floats and of unread bits, for a rate of at most 2^6.
         if abs(lead) > _MARGIN:
             return bool(lead > 0)
     variate = LazyExponential(word)

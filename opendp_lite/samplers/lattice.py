@@ -103,7 +103,7 @@ class AsinhLattice(Lattice):
     def __attrs_post_init__(self) -> None:
         zero = int(self._whole(np.array(self.unit)))
         # The unit loses the bits that cells drop: so 0 is an edge, and cells mirror around it.
-        edge = float(np.array(zero << self._dropped).view(np.float64))
+        edge = float(np.array(zero << self._spare_bits).view(np.float64))
         for name, value in (("unit", edge), ("_zero", zero)):
             object.__setattr__(self, name, value)
         first, last = self._from_zero(self.lower), self._from_zero(self.upper)
@@ -122,7 +122,7 @@ class AsinhLattice(Lattice):
         inside += self.unit
         # The bits of NaN are above those of all numbers, and the last clip takes them to the end.
         steps = inside.view(np.int64)
-        steps >>= self._dropped
+        steps >>= self._spare_bits
         steps -= self._zero
         if signs is not None:
             # With -1 it makes -1 - steps: negative numbers have the cells below 0, in order.
@@ -139,15 +139,15 @@ class AsinhLattice(Lattice):
 
     def _size_of(self, steps: Cells, places: Cells) -> Floats:
         """An edge of each cell, with its sign."""
-        sizes = (steps << self._dropped).view(np.float64) - self.unit
+        sizes = (steps << self._spare_bits).view(np.float64) - self.unit
         return np.where(places >= 0, sizes, -sizes).clip(self.lower, self.upper)
 
     @property
-    def _dropped(self) -> int:
+    def _spare_bits(self) -> int:
         return _MANTISSA - self.bits
 
     def _whole(self, x: Floats) -> Cells:
-        return x.view(np.int64) >> self._dropped
+        return x.view(np.int64) >> self._spare_bits
 
     def _from_zero(self, value: float) -> int:
         steps = int(self._whole(np.array(abs(value) + self.unit))) - self._zero

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from functools import partial
 from math import copysign, floor, isnan
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 import attrs
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.numbers.exact import exp_up, floor_log2, log_up, nearest, normal_quantile_up
-from opendp_lite.numbers.grid import Grid
+from opendp_lite.numbers.grid import Grid, Steps
 from opendp_lite.samplers.entropy import Entropy, Words
 from opendp_lite.samplers.lattice import Flags, Floats, Numbers
 from opendp_lite.samplers.quantile_table import QuantileTable, Work
@@ -117,18 +118,19 @@ class Lanes:
         factory=lambda: Work(np.empty(LANES), np.empty(LANES), np.empty((LANES, 4)))
     )
 
-    @classmethod
-    def taken(cls) -> Lanes:
-        """Arrays for one user, who gives them back."""
-        try:
-            return _spare.pop()
-        except IndexError:
-            return cls()
 
-    def give_back(self) -> None:
-        """Lets others have them, unless there are enough."""
+@contextmanager
+def borrow_lanes() -> Iterator[Lanes]:
+    """Arrays for one user at a time; others have them later, unless there are enough."""
+    try:
+        lanes = _spare.pop()
+    except IndexError:
+        lanes = Lanes()
+    try:
+        yield lanes
+    finally:
         if len(_spare) < _MOST_SPARE:
-            _spare.append(self)
+            _spare.append(lanes)
 
 
 def fill(
@@ -152,32 +154,27 @@ def fill(
         out: Floats or int64.
         finish: ``finish(words, whole, work)`` changes the rounded numbers.
     """
-    lanes = Lanes.taken()
-    try:
-        with np.errstate(all="ignore"):
-            for start in range(0, len(out), LANES):
-                part = out[start : start + LANES]
-                count = len(part)
-                words = entropy.words(count)
-                y, near, work = lanes.sizes[:count], lanes.near[:count], lanes.work.of(count)
-                table.fill(words, y, work)
-                shape(words, y, work.second, start)
-                # It takes halves to even numbers and the laws take them up:
-                # ties are decided exactly.
-                whole = np.rint(y, out=part if part.dtype == np.float64 else work.first)
-                np.subtract(y, whole, out=y)
-                np.abs(y, out=y)
-                # NaN, of a word without a float, is not below the edge either.
-                np.less(y, edge, out=near)
-                if finish is not None:
-                    finish(words, whole, work.second)
-                if whole is not part:
-                    np.copyto(part, whole, casting="unsafe")
-                if np.count_nonzero(near) < count:
-                    for lane in np.flatnonzero(~near).tolist():
-                        part[lane] = exactly(start + lane, int(words[lane]))
-    finally:
-        lanes.give_back()
+    with borrow_lanes() as lanes, np.errstate(all="ignore"):
+        for start in range(0, len(out), LANES):
+            part = out[start : start + LANES]
+            count = len(part)
+            words = entropy.words(count)
+            y, near, work = lanes.sizes[:count], lanes.near[:count], lanes.work.of(count)
+            table.fill(words, y, work)
+            shape(words, y, work.second, start)
+            # It takes halves to even numbers and the laws take them up: ties are decided exactly.
+            whole = np.rint(y, out=part if part.dtype == np.float64 else work.first)
+            np.subtract(y, whole, out=y)
+            np.abs(y, out=y)
+            # NaN, of a word without a float, is not below the edge either.
+            np.less(y, edge, out=near)
+            if finish is not None:
+                finish(words, whole, work.second)
+            if whole is not part:
+                np.copyto(part, whole, casting="unsafe")
+            if np.count_nonzero(near) < count:
+                for lane in np.flatnonzero(~near).tolist():
+                    part[lane] = exactly(start + lane, int(words[lane]))
 
 
 def with_signs(words: Words, sizes: Floats, work: Floats) -> None:
@@ -186,8 +183,6 @@ def with_signs(words: Words, sizes: Floats, work: Floats) -> None:
     np.bitwise_and(words, _SIGN, out=signs)
     np.bitwise_xor(bits, signs, out=bits)
 
-
-Steps = NDArray[Any]
 
 SCALE_BITS: Final = 16
 """Continuous noise is rounded to a grid of which its scale is 2^16 to 2^17 units."""
@@ -349,8 +344,8 @@ class Law(Noise, ErrorLaw):
             return np.array([self._near_float(value, unit, entropy) for value in values.tolist()])
         if self.scale > _SCALE_OF_FLOATS:
             return super().release_floats(values, entropy)
-        noisy, lanes = np.empty(len(values)), Lanes.taken()
-        try:
+        noisy = np.empty(len(values))
+        with borrow_lanes() as lanes:
             for start in range(0, len(values), LANES):
                 out = noisy[start : start + LANES]
                 cells, noise = lanes.sizes[: len(out)], lanes.work.first[: len(out)]
@@ -358,8 +353,6 @@ class Law(Noise, ErrorLaw):
                 self.fill(noise, offsets, entropy)
                 np.add(out, noise, out=out)
                 np.multiply(out, unit, out=out)
-        finally:
-            lanes.give_back()
         return noisy
 
     def _near_float(self, value: float, unit: float, entropy: Entropy) -> float:

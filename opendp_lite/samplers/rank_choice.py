@@ -12,6 +12,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError
+from opendp_lite.engines.data.arrays import Numeric
 from opendp_lite.numbers.exact import nearest
 from opendp_lite.samplers.choice import FAR_EXPONENT, below, choose, happens
 from opendp_lite.samplers.entropy import Entropy
@@ -155,14 +156,20 @@ class NumbersInCells(InCells):
         return len(self.column)
 
     def between(self, first: int, last: int) -> Counts:
-        if first < last and last - first < self.size:
-            self.column.partition(first)
-            self.column[first:].partition(last - 1 - first)
-        self.column[first:last].sort()
-        return self.lattice.cell(self.column[first:last])
+        return self.lattice.cell(sort_between(self.column, first, last))
 
     def before(self, cells: Counts) -> Counts:
         return counts_before(self.lattice.cell(self.column), cells)
+
+
+def sort_between(numbers: Numeric, first: int, last: int) -> Numeric:
+    """The numbers of each row from one place to before another, rising; all are put in order."""
+    if first < last and last - first < numbers.shape[-1]:
+        numbers.partition(first, axis=-1)
+        numbers[..., first:].partition(last - 1 - first, axis=-1)
+    inside = numbers[..., first:last]
+    inside.sort(axis=-1)
+    return inside
 
 
 def counts_before(found: Counts, cells: Counts) -> Counts:

@@ -22,11 +22,10 @@ from opendp_lite.bodies.body import (
     each,
     larger,
     largest,
+    norms_of,
     parse_bounds,
     smallest,
-    squares_up,
     to_floats,
-    total_up,
 )
 from opendp_lite.bodies.box import Box
 from opendp_lite.engines.data.arrays import EntryMap, Layout
@@ -90,7 +89,7 @@ def _best(before: Body, clipped: Body, stays: bool, lifted: Values, step: str) -
         return clipped
     if stays and _tells(before, clipped):
         return before
-    rise = _norms(lifted, clipped.columns)
+    rise = norms_of(lifted, clipped.columns)
     lost = [(_of(claimed, p) / (_of(known, p) + _of(rise, p)), p) for p in _NORMS]
     kept = max(_of(known, p) / _of(claimed, p) for p in _NORMS) if stays else Fraction(_LOST)
     worst, p = max(lost)
@@ -101,13 +100,7 @@ def _best(before: Body, clipped: Body, stays: bool, lifted: Values, step: str) -
 
 def _furthest(ends: tuple[Values, Values], columns: int) -> Norms:
     """The norms of the furthest corner of a box."""
-    return _norms(each(lambda low, high: larger(abs(low), abs(high)), *ends), columns)
-
-
-def _norms(sizes: Values, columns: int) -> Norms:
-    """Those of a row with entries of such sizes."""
-    repeats = columns // len(sizes)
-    return Norms.squared(total_up(sizes) * repeats, squares_up(sizes) * repeats, largest(sizes))
+    return norms_of(each(lambda low, high: larger(abs(low), abs(high)), *ends), columns)
 
 
 def _of(norms: Norms, p: int) -> Fraction:

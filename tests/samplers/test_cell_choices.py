@@ -7,7 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from test_rank_choice import DATA, Few, chi_square_p, distances
+from sampling import LEAST_P, fit
+from test_rank_choice import DATA, Few, distances
 
 from opendp_lite.engines.data.fold import Scratch
 from opendp_lite.samplers import cell_choices, rank_choice
@@ -16,8 +17,6 @@ from opendp_lite.samplers.entropy import InsecureSeededEntropy
 from opendp_lite.samplers.lattice import AsinhLattice, LinearLattice
 from opendp_lite.samplers.rank_choice import CellChoice, NumbersInCells, RankLaw
 
-LEAST_P = 1e-8
-"""Seeds are fixed; a fresh seed would fail with this probability, for each of 20 tests."""
 QUANTILES = [Fraction(q) for q in ("0", "1", "1/2", "1/3", "0.98")]
 
 
@@ -106,7 +105,7 @@ def test_long_runs_follow_the_law(lattice, quantile, slope):
         np.searchsorted(expected.edges, found, side="right") - 1, minlength=len(expected.counts)
     )
     weights = expected.counts * np.exp(-expected.weights.exponents)
-    assert chi_square_p(seen, weights) > LEAST_P
+    assert fit(seen, weights) > LEAST_P
 
 
 def window_of(reach: int, monkeypatch):
@@ -140,7 +139,7 @@ def test_every_column_follows_its_law(quantile, reach, steep, monkeypatch):
         held = np.minimum(DATA, count - 1).tolist()
         off = distances(quantile, held, count)
         weights = np.exp([-float(slopes[kind % 3] * d) for d in off])
-        assert chi_square_p(np.bincount(found[kind::6], minlength=count), weights) > LEAST_P
+        assert fit(np.bincount(found[kind::6], minlength=count), weights) > LEAST_P
 
 
 def test_a_rest_that_is_not_rare_is_looked_at(monkeypatch):
@@ -164,14 +163,14 @@ def test_a_rest_that_is_not_rare_is_looked_at(monkeypatch):
         off = np.maximum(0, np.maximum(under - size / 2, size - upto - size / 2))
         weights = np.exp(-off / 2).reshape(64, -1).sum(axis=1)
         seen = np.bincount(found[kind::2] >> 6, minlength=64)
-        assert chi_square_p(seen, weights) > LEAST_P
+        assert fit(seen, weights) > LEAST_P
 
 
 def test_a_slope_below_all_floats_leaves_every_cell_as_likely():
     lattice, numbers = Few(16), np.tile(np.arange(8.0), (4000, 1))
     law = RankLaw(Fraction(1, 2), Fraction(1, 2**1100))
     found = many([lattice], [law], numbers, InsecureSeededEntropy(6))
-    assert chi_square_p(np.bincount(found, minlength=16), np.ones(16)) > LEAST_P
+    assert fit(np.bincount(found, minlength=16), np.ones(16)) > LEAST_P
 
 
 @pytest.mark.parametrize("size", [12, 13, 25])

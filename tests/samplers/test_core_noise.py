@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
-from math import floor
 
-import attrs
 import numpy as np
 import pytest
-from sampling import LEAST_P, Words, at, biased_words, offsets
+from sampling import (
+    FINER,
+    LEAST_P,
+    Bits,
+    Words,
+    assert_decided_exactly,
+    assert_directions_are_uniform,
+    at,
+    biased_words,
+    counts_of_words,
+    fit,
+    offsets,
+    values_at_ties,
+    wide,
+)
 from scipy.integrate import quad
 from scipy.special import gammainc, gammaln
-from scipy.stats import beta, binomtest, chi2, kstest, uniform
+from scipy.stats import binomtest, kstest, uniform
 
 import opendp_lite as dp
 from opendp_lite.numbers.grid import Grid
@@ -58,11 +70,6 @@ def noise(scale, stretch, columns: int = 1) -> CoreNoise:
     return CoreNoise(Fraction(scale), 0, Fraction(scale), 0, Fraction(stretch), columns)
 
 
-def wide(law: CoreNoise) -> CoreNoise:
-    """The same law with margins so wide that every lane is decided exactly."""
-    return attrs.evolve(law, margin=1.0)
-
-
 def draws(law: CoreNoise, count: int, entropy: Entropy, sums="0", number="0"):
     """Noises of the sum and of the count for values that lie so in their cells."""
     where = at(Fraction(sums), law.columns), at(Fraction(number), 1)
@@ -94,20 +101,6 @@ def inside(columns: int, stretch: Fraction, reaches, sides) -> np.ndarray:
     h = float(stretch)
     lines = [[mass(columns, h, float(r), float(w)) for w in sides] for r in reaches]
     return np.array(lines) / mass(columns, h, FAR, FAR)
-
-
-def chi_square_p(counts: np.ndarray, probabilities: np.ndarray) -> float:
-    """The p-value of counts in cells, those of fewer than 20 expected together."""
-    draws = counts.sum()
-    assert probabilities.sum() == pytest.approx(1, abs=1e-9)
-    expected = probabilities.ravel() * draws
-    few = expected < 20
-    found, wanted = counts.ravel()[~few], expected[~few]
-    if few.any():
-        assert expected[few].sum() > 5
-        found = np.append(found, counts.ravel()[few].sum())
-        wanted = np.append(wanted, expected[few].sum())
-    return float(chi2.sf(((found - wanted) ** 2 / wanted).sum(), len(wanted) - 1))
 
 
 def cells(law: CoreNoise, sums: str, number: str) -> np.ndarray:
@@ -150,12 +143,8 @@ def test_floats_and_exact_arithmetic_decide_alike(columns, scale, stretch):
         lies = np.random.default_rng(seed).integers(0, 2**30, columns + 1) / 2**30
         words = biased_words(6 * columns + 32, seed)
         for given in (words, words[:0]):
-            first, second = (
-                each.draw(offsets(lies[1:]), offsets(lies[:1]), Words(given, seed))
-                for each in (law, wide(law))
-            )
-            assert np.array_equal(first[0], second[0])
-            assert np.array_equal(first[1], second[1])
+            where = offsets(lies[1:]), offsets(lies[:1])
+            assert_decided_exactly(law, *where, words=given, seed=seed)
 
 
 @pytest.mark.parametrize("ones", [True, False])
@@ -166,12 +155,7 @@ def test_levels_from_the_ends_of_the_uniforms_decide_alike(ones, columns):
     for seed in range(10):
         noises = np.random.default_rng(seed).integers(0, 2**10, columns + 3)
         words = [0, *(2**64 - 1 - int(each) if ones else int(each) for each in noises)]
-        first, second = (
-            each.draw(at("0.375", columns), at("0.125", 1), Words(words, seed))
-            for each in (law, wide(law))
-        )
-        assert np.array_equal(first[0], second[0])
-        assert np.array_equal(first[1], second[1])
+        assert_decided_exactly(law, at("0.375", columns), at("0.125", 1), words=words, seed=seed)
 
 
 def test_few_lanes_are_decided_exactly(monkeypatch):
@@ -201,38 +185,16 @@ class Off(Gamma):
 @pytest.mark.parametrize("columns", [1, 4])
 def test_a_level_that_is_off_by_more_than_it_may_be_decides_no_tie(columns, side, monkeypatch):
     """The margin is eight errors; with 33 known bits of the uniforms they are nearly all of it."""
-    scale, finer = Fraction(2**14), 2**30
+    scale = Fraction(2**14)
     monkeypatch.setattr(core_noise, "Gamma", Off)
     monkeypatch.setattr(Off, "side", side, raising=False)
     for seed in range(6):
         words = InsecureSeededEntropy(seed).words(2 * columns + 5)
         words[1 : columns + 3] >>= np.uint64(30)
-        large = wide(noise(scale * finer, 0, columns))
-        places = [each.tolist() for each in large.draw(at(0, columns), at(0, 1), Words(words))]
-        lies, wanted = [], []
-        for part in places:
-            exact = [Fraction(each, finer) for each in part]
-            gaps = [Fraction((-1) ** place, 2**29) for place in range(len(exact))]
-            inside = [(Fraction(1, 2) - x + gap) % 1 for x, gap in zip(exact, gaps, strict=True)]
-            lies.append(offsets(inside))
-            wanted.append(
-                [floor(x + y + Fraction(1, 2)) for x, y in zip(exact, inside, strict=True)]
-            )
+        large = wide(noise(scale * FINER, 0, columns)).draw(at(0, columns), at(0, 1), Words(words))
+        lies, wanted = zip(*(values_at_ties(each.tolist()) for each in large), strict=True)
         found = noise(scale, 0, columns).draw(*lies, Words(words))
-        assert [each.tolist() for each in found] == wanted
-
-
-class Bits(Entropy):
-    """One random bit where a word is asked for."""
-
-    def __init__(self, seed: int) -> None:
-        self._rest = Pool(seed)
-
-    def words(self, count: int) -> np.ndarray:
-        return self._rest.words(count) >> np.uint64(63)
-
-    def word(self) -> int:
-        return int(self.words(1)[0])
+        assert [each.tolist() for each in found] == list(wanted)
 
 
 def unread(shape: int, entropy: Entropy) -> Gamma:
@@ -260,7 +222,7 @@ def test_deciding_bit_by_bit_from_no_known_bits(monkeypatch):
         )
     first, second = np.array(found).T
     wanted = cells(law, "1/4", "5/8")
-    assert chi_square_p(together(counted(first, second)), together(wanted)) > LEAST_P
+    assert fit(together(counted(first, second)), together(wanted)) > LEAST_P
 
 
 @pytest.mark.parametrize("columns", [1, 3])
@@ -295,15 +257,7 @@ def test_pairs_of_whole_numbers_in_one_column(first, second, stretch, sums, numb
     """Every cell of the plane against the integral of the density over it."""
     law = CoreNoise(first, 0, second, 0, stretch, 1)
     entries, beside = draws(law, 15_000, Pool(3), sums, number)
-    assert chi_square_p(counted(entries[:, 0], beside), cells(law, sums, number)) > LEAST_P
-
-
-@pytest.mark.parametrize("stretch", [0, "2.39"])
-def test_exact_decisions_alone_follow_the_law(stretch):
-    law = wide(noise(2, stretch))
-    entries, beside = draws(law, 600, Pool(4), "0.7", "0.1")
-    found, wanted = counted(entries[:, 0], beside), cells(law, "0.7", "0.1")
-    assert chi_square_p(together(found), together(wanted)) > LEAST_P
+    assert fit(counted(entries[:, 0], beside), cells(law, sums, number)) > LEAST_P
 
 
 @pytest.mark.parametrize("stretch", STRETCHES, ids=str)
@@ -320,7 +274,7 @@ def test_lengths_and_counts_fill_the_plane_as_the_density_does(columns, count, s
     found, *_ = np.histogram2d(
         lengths, sides, bins=[np.array([0, *each, np.inf]) for each in borders]
     )
-    assert chi_square_p(found, np.diff(np.diff(below, axis=0), axis=1)) > LEAST_P
+    assert fit(found, np.diff(np.diff(below, axis=0), axis=1)) > LEAST_P
 
 
 @pytest.mark.parametrize("columns", [1, 2, 3, 50])
@@ -332,33 +286,8 @@ def test_directions_are_uniform_whatever_the_rest(columns):
     assert kstest(lengths[positive], lengths[~positive]).pvalue > LEAST_P
     for side in (positive, near):
         assert binomtest(int((side == (entries[:, 0] > 0)).sum()), 6000).pvalue > LEAST_P
-    if columns == 1:
-        return
-    directions, half = entries / lengths[:, None], (columns - 1) / 2
-    for axis in [*np.eye(columns)[[0, -1]], np.full(columns, columns**-0.5)]:
-        along = (1 + directions @ axis) / 2
-        assert kstest(along, beta(half, half).cdf).pvalue > LEAST_P
-        for side in (positive, near, lengths < np.median(lengths)):
-            assert kstest(along[side], along[~side]).pvalue > LEAST_P
-
-
-@pytest.mark.parametrize("stretch", STRETCHES, ids=str)
-@pytest.mark.parametrize(("columns", "count"), [(1, 20_000), (3, 15_000), (100, 3000)])
-def test_moments(columns, count, stretch):
-    """Each within 6 of its standard errors: 1e-8 for a correct sampler, 5 moments each."""
-    law = CoreNoise.near(Fraction(7, 3), Fraction(1, 5), stretch, columns)
-    entries, beside = draws(law, count, Pool(7))
-    entries, beside = entries * 2.0**law.sum_exponent, beside * 2.0**law.count_exponent
-    entry, number = law.deviations
-    squares = (entries**2).sum(axis=1)
-    for sample, mean in [
-        (squares, columns * entry**2),
-        (beside**2, number**2),
-        (entries.sum(axis=1), 0),
-        (beside, 0),
-        (entries[:, -1] * beside, 0),
-    ]:
-        assert abs(sample.mean() - mean) < 6 * sample.std() / np.sqrt(count)
+    if columns > 1:
+        assert_directions_are_uniform(entries, positive, near)
 
 
 @pytest.mark.parametrize("stretch", STRETCHES[::2], ids=str)
@@ -480,15 +409,9 @@ def test_values_beyond_int64_and_on_finer_grids_are_released_exactly():
 
 @pytest.mark.parametrize("columns", [1, 3, 50])
 def test_no_draw_reads_more_words_for_another_value(columns):
-    counts: list[list[int]] = []
-
-    class Counting(InsecureSeededEntropy):
-        def words(self, count):
-            counts[-1].append(count)
-            return super().words(count)
-
-    for value in (0, 10**9):
-        counts.append([])
-        sums = np.full(columns, value, dtype=np.int64)
-        noise(FINE, 1, columns).noisy(Grid(sums, 0), Grid(np.array([value]), 0), Counting(8))
-    assert counts[0] == counts[1]
+    law, ones = noise(FINE, 1, columns), np.ones(columns, dtype=np.int64)
+    first, second = (
+        counts_of_words(partial(law.noisy, Grid(value * ones, 0), Grid(np.array([value]), 0)))
+        for value in (0, 10**9)
+    )
+    assert first == second

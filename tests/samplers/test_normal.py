@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from mpmath import erfc, mp, mpf, sqrt
-from sampling import Words
+from sampling import Words, precise
 
 from opendp_lite.samplers import exact_reals as normals
 from opendp_lite.samplers.exact_reals import LazyNormal, one_normal
@@ -17,7 +17,7 @@ from opendp_lite.samplers.quantile_table import ERROR, LEAST, MASK
 
 
 def share_beyond(bound: Fraction) -> mpf:
-    return erfc(mpf(bound.numerator) / bound.denominator / sqrt(2))
+    return erfc(precise(bound) / sqrt(2))
 
 
 @pytest.mark.parametrize("bits", [1, 2, 10, 63, 127, 191, 400])

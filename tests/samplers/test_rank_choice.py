@@ -8,7 +8,7 @@ from math import inf, nan
 
 import numpy as np
 import pytest
-from scipy.stats import chi2
+from sampling import LEAST_P, fit
 
 import opendp_lite as dp
 from opendp_lite.engines.data.fold import Scratch
@@ -18,8 +18,6 @@ from opendp_lite.samplers.entropy import InsecureSeededEntropy
 from opendp_lite.samplers.lattice import AsinhLattice, Lattice, LinearLattice
 from opendp_lite.samplers.rank_choice import STEEPEST, CellChoice, NumbersInCells, RankLaw
 
-LEAST_P = 1e-8
-"""Seeds are fixed; a fresh seed would fail with this probability, for each of 40 tests."""
 QUANTILES = [Fraction(q) for q in ("0", "1", "1/2", "1/3", "0.9", "0.98", "1/4", "2/3", "1/1000")]
 
 
@@ -198,16 +196,6 @@ def test_cells_of_the_rest_are_reached_and_weighed_exactly(quantile, size, monke
     assert sorted(reached) == [cell for cell in range(cells) if cell not in covered]
 
 
-def chi_square_p(found: np.ndarray, weights: np.ndarray) -> float:
-    expected = weights / weights.sum() * found.sum()
-    assert not found[expected == 0].any()
-    large = expected >= 5
-    pooled = [(found[~large].sum(), expected[~large].sum())] if expected[~large].sum() > 5 else []
-    pairs = [*zip(found[large], expected[large], strict=True), *pooled]
-    statistic = sum((f - e) ** 2 / e for f, e in pairs)
-    return float(chi2.sf(statistic, len(pairs) - 1)) if len(pairs) > 1 else 1.0
-
-
 DATA = np.array([3, 3, 3, 9, 10, 10, 11, 12, 20, 30, 30, 30, 30, 30, 41, 55, 56, 63, 63, 0])
 DRAWS = 1000
 
@@ -224,7 +212,7 @@ def test_window_and_rest_and_the_whole_follow_one_law(quantile, reach, monkeypat
     entropy = InsecureSeededEntropy(10)
     draws = [chooser.cell(column, entropy) for _ in range(DRAWS)]
     weights = np.exp([-float(slope * d) for d in distances(quantile, DATA.tolist(), 64)])
-    assert chi_square_p(np.bincount(draws, minlength=64), weights) > LEAST_P
+    assert fit(np.bincount(draws, minlength=64), weights) > LEAST_P
     if reach is not None:
         assert watched.calls == DRAWS
 
@@ -286,7 +274,7 @@ def test_frequencies_on_real_lattices(lattice, data, quantile):
     draws = [chooser.cell(column, entropy) for _ in range(1500)]
     where = np.searchsorted(edges, draws, side="right") - 1
     found = np.bincount(where, minlength=len(parts))
-    assert chi_square_p(found, np.array(parts)) > LEAST_P
+    assert fit(found, np.array(parts)) > LEAST_P
 
 
 @pytest.mark.parametrize("slope", [Fraction(1024), Fraction(1, 10**12), Fraction(1, 10**400)])

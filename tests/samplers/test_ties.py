@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
 from mpmath import erfc, erfinv, exp, floor, log, mp, mpf, sqrt
-from sampling import Words, at, offsets
+from sampling import FINER, Words, at, precise, values_at_ties
 
 from opendp_lite.samplers.core_noise import CoreNoise
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
@@ -23,8 +24,6 @@ from opendp_lite.samplers.rounded_laws import DiscreteLaplace, RoundedGaussian, 
 COUNT = 20
 SCALES = [Fraction(1, 3), Fraction(1), Fraction(37, 3), Fraction(2**12 + 1)]
 HALF = mpf("0.5")
-HALF_STEP = Fraction(1, 2)
-FINER = 2**30
 
 
 def rounded_words(kind, scale: Fraction, seed: int) -> tuple[list[int], list[int]]:
@@ -35,26 +34,26 @@ def rounded_words(kind, scale: Fraction, seed: int) -> tuple[list[int], list[int
     mp.dps = 60
     generator = np.random.default_rng(seed)
     size, table = KINDS[kind]
-    start = log(2 / (1 + exp(-1 / _mpf(scale)))) * _mpf(scale) if kind is DiscreteLaplace else HALF
+    start = (
+        log(2 / (1 + exp(-1 / precise(scale)))) * precise(scale)
+        if kind is DiscreteLaplace
+        else HALF
+    )
     words: list[int] = []
     decisions: list[int] = []
     while len(words) < COUNT:
         k = int(generator.integers(1, max(2, int(2 * scale))))
-        middle = int(share((k - start) / _mpf(scale), kind) * 2**63)
+        middle = int(share((k - start) / precise(scale), kind) * 2**63)
         for shift in generator.integers(-(2**22), 2**22, 40).tolist():
             word = middle + shift
             y = table().size(word) * float(scale) + float(start)
-            ends = [_mpf(scale) * size(mpf(t) / 2**63) + start for t in (word, word + 1)]
+            ends = [precise(scale) * size(mpf(t) / 2**63) + start for t in (word, word + 1)]
             exact, again = (int(floor(end)) for end in ends)
             wrong = int(np.floor(y)) != exact
             if exact == again and (wrong or len(words) % 4 == exact % 2):
                 words.append(word)
                 decisions.append(exact)
     return words[:COUNT], decisions[:COUNT]
-
-
-def _mpf(value: Fraction) -> mpf:
-    return mpf(value.numerator) / value.denominator
 
 
 def share(size: mpf, kind) -> mpf:
@@ -81,52 +80,25 @@ def test_ties_are_decided_exactly(kind, scale):
     assert negative.tolist() == [-each for each in decisions]
 
 
-def values_at_ties(finer: list[int]) -> tuple[list[Fraction], list[int]]:
-    """Offsets that bring noise to a tie, off by 2^-29 to either side, and what is right there.
-
-    The noise is given in steps 2^-30 as long, so this is certain. The errors of floats may be 2^-24
-    and more.
-    """
-    sides = [Fraction((-1) ** place, 2**29) for place in range(len(finer))]
-    places = [Fraction(each, FINER) for each in finer]
-    inside = [(HALF_STEP - at + side) % 1 for at, side in zip(places, sides, strict=True)]
-    return inside, [floor_of(at + lie) for at, lie in zip(places, inside, strict=True)]
-
-
-def floor_of(noisy: Fraction) -> int:
-    return (noisy + HALF_STEP).__floor__()
-
-
-@pytest.mark.parametrize("kind", [RoundedGaussian, RoundedLaplace, L2Gamma])
+@pytest.mark.parametrize(
+    ("kind", "errors"),
+    [(L2Gamma, 0), *product([RoundedGaussian, RoundedLaplace], [0, -2.5, 2.5])],
+)
 @pytest.mark.parametrize("count", [1, 9])
-def test_values_at_ties_are_decided_exactly(kind, count):
-    """The same words with a scale 2^30 times as large, all exact, tell where a tie is."""
+def test_values_at_ties_are_decided_exactly(kind, count, errors, monkeypatch):
+    """The same words with a scale 2^30 times as large, all exact, tell where a tie is.
+
+    The margin is four errors of the table: it covers its own and 2.5 more, on either side.
+    """
+    if errors:
+        wrong = QuantileTable(kind.table().cubics + np.array([0, 0, 0, errors * ERROR]))
+        monkeypatch.setattr(kind, "table", staticmethod(lambda: wrong))
     scale = Fraction(2**16)
     for seed in range(18 // count):
         words = InsecureSeededEntropy(seed).words(2 * count + 2)
         finer = kind(scale * FINER, 0, margin=1.0).draw(count, at(0, count), Words(words))
-        inside, expected = values_at_ties(finer.tolist())
-        found = kind(scale, 0).draw(count, offsets(inside), Words(words))
-        assert found.tolist() == expected
-
-
-@pytest.mark.parametrize("errors", [-2.5, 2.5])
-@pytest.mark.parametrize("kind", [RoundedGaussian, RoundedLaplace])
-@pytest.mark.parametrize("count", [1, 9])
-def test_a_table_that_is_off_by_more_than_it_may_be_decides_no_tie(
-    kind, count, errors, monkeypatch
-):
-    """The margin is four errors: it covers this table's own and 2.5 more, on either side."""
-    scale = Fraction(2**16)
-    off = np.array([0, 0, 0, errors * ERROR])
-    wrong = QuantileTable(kind.table().cubics + off)
-    monkeypatch.setattr(kind, "table", staticmethod(lambda: wrong))
-    for seed in range(18 // count):
-        words = InsecureSeededEntropy(seed).words(count)
-        finer = kind(scale * FINER, 0, margin=1.0).draw(count, at(0, count), Words(words))
-        inside, expected = values_at_ties(finer.tolist())
-        found = kind(scale, 0).draw(count, offsets(inside), Words(words))
-        assert found.tolist() == expected
+        where, expected = values_at_ties(finer.tolist())
+        assert kind(scale, 0).draw(count, where, Words(words)).tolist() == expected
 
 
 @pytest.mark.parametrize("stretch", [0, 10**4])
@@ -137,7 +109,7 @@ def test_sums_and_counts_at_ties_are_decided_exactly(columns, stretch):
         words = InsecureSeededEntropy(seed).words(2 * columns + 9)
         large = CoreNoise(scale * FINER, 0, scale * FINER, 0, Fraction(stretch), columns, margin=1)
         finer = [each.tolist() for each in large.draw(*lies, Words(words))]
-        inside, expected = zip(*map(values_at_ties, finer), strict=True)
+        where, expected = zip(*map(values_at_ties, finer), strict=True)
         law = CoreNoise(scale, 0, scale, 0, Fraction(stretch), columns)
-        found = law.draw(*map(offsets, inside), Words(words))
+        found = law.draw(*where, Words(words))
         assert [each.tolist() for each in found] == list(expected)
