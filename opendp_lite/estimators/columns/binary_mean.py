@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from opendp_lite.combinators.adaptive_programs import Ask, programmed
+from opendp_lite.combinators.adaptive_programs import Ask, make_adaptive
 from opendp_lite.estimators.columns.noisy_mean import RowCount, dyadic, each_column
 from opendp_lite.estimators.parts.noisy_totals import Floats, moderate, require_public_size
 from opendp_lite.measurements.noise import gaussian
@@ -79,7 +79,7 @@ def binary_mean(
         spent = "of rho 4/16 is for the variances, 3/16 for the radius, 9/16 for the sum"
     else:
         spent = "of rho 1/100 is for each of two radii, 15/100 for a first sum, the rest for a last"
-    return programmed(space, program, Zcdp(), whole, spent)
+    return make_adaptive(space, program, Zcdp(), whole, spent)
 
 
 def _publish(ask: Ask[Zcdp], rho: Fraction) -> Floats:

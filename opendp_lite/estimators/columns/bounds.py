@@ -9,7 +9,7 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from opendp_lite.combinators.adaptive_programs import Ask, programmed
+from opendp_lite.combinators.adaptive_programs import Ask, make_adaptive
 from opendp_lite.estimators.parts.bounds_search import (
     FARTHEST,
     LEAST_POWER,
@@ -109,7 +109,7 @@ def private_bounds(
         lower, upper = np.array(found).T
         return lower, upper
 
-    made = programmed(space, program, whole.measure, whole.amount, "")
+    made = make_adaptive(space, program, whole.measure, whole.amount, "")
     spent = "a median of each column first, then noisy counts of magnitudes around it"
     return whole.with_claimed_loss(made).explained(spent)
 

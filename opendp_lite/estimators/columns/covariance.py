@@ -12,7 +12,7 @@ import numpy as np
 
 from opendp_lite.base.errors import SpaceError
 from opendp_lite.bodies.body import Bounds, broadcast, parse_bounds
-from opendp_lite.combinators.adaptive_programs import Ask, programmed
+from opendp_lite.combinators.adaptive_programs import Ask, make_adaptive
 from opendp_lite.combinators.composing import compose
 from opendp_lite.display.formatting import for_json, html_table, significant
 from opendp_lite.estimators.parts.budget import Budget, budget_of
@@ -321,7 +321,7 @@ def covariance(
     """
     plan = _CovariancePlan.of(space, (lower, upper), confidence, (rho, epsilon, delta))
     whole = plan.budget
-    made = programmed(space, plan.run, whole.measure, whole.amount, "")
+    made = make_adaptive(space, plan.run, whole.measure, whole.amount, "")
     searched = float(_MIDDLES + _RINGS + _RADIUS)
     why = (
         f"{searched:.0%} of the budget finds where the columns lie, how wide they are and how long "

@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError
-from opendp_lite.combinators.adaptive_programs import Ask, programmed
+from opendp_lite.combinators.adaptive_programs import Ask, make_adaptive
 from opendp_lite.combinators.sampling import on_random_pairs
 from opendp_lite.estimators.columns.noisy_mean import (
     RowCount,
@@ -108,7 +108,7 @@ def normal_variance(
         found: Floats = deviations(ask, by, middle, most, budget - first, group) ** 2
         return found.clip(max=most**2)
 
-    return programmed(space, program, Zcdp(), budget, _say_spent(by))
+    return make_adaptive(space, program, Zcdp(), budget, _say_spent(by))
 
 
 def _say_spent(by: Deviations) -> str:
@@ -255,7 +255,7 @@ def plan_mean(
         "of rho 1/16 is for the centre, 3/16 for the spread of the columns, 3/16 for the radius, "
         "9/16 for the sum"
     )
-    return programmed(space, plan, ZeroConcentratedDivergence(), whole, spent)
+    return make_adaptive(space, plan, ZeroConcentratedDivergence(), whole, spent)
 
 
 def _longest(spreads: Floats, n: int) -> float:
@@ -325,7 +325,7 @@ def plan_plus_mean(
         return _PlanPlus(ask, most, power, whole, columns, people).mean()
 
     spent = "about a tenth of rho finds where the columns lie and how wide they are"
-    return programmed(space, program, Zcdp(), whole, f"{spent}, the rest is for their sum")
+    return make_adaptive(space, program, Zcdp(), whole, f"{spent}, the rest is for their sum")
 
 
 @attrs.frozen

@@ -9,7 +9,7 @@ from typing import Any, Final, NoReturn
 import attrs
 
 from opendp_lite.base.errors import ParameterError, SpaceError
-from opendp_lite.combinators.adaptive_programs import Ask, programmed
+from opendp_lite.combinators.adaptive_programs import Ask, make_adaptive
 from opendp_lite.estimators.means.joint_mean import joint_mean, known_size_mean
 from opendp_lite.estimators.means.recentred_mean import recentred_mean
 from opendp_lite.estimators.means.tail import Tail, cheapest
@@ -138,7 +138,7 @@ def learned_mean(space: Space[Rows], request: Request) -> Measurement[Space[Rows
     def program(ask: Ask[Any]) -> float | Estimate:
         return _Run(BoundsSearch(ask, plan), request).mean()
 
-    made = programmed(space, program, budget.measure, budget.amount, "")
+    made = make_adaptive(space, program, budget.measure, budget.amount, "")
     spent = _SpentOnSearch(plan, size, request)
     return budget.with_claimed_loss(made).explained(spent, simulate=_unforeseen)
 

@@ -11,7 +11,7 @@ import attrs
 
 from opendp_lite.base.errors import SpaceError
 from opendp_lite.bodies.points import Points
-from opendp_lite.combinators.adaptive_programs import Ask, programmed
+from opendp_lite.combinators.adaptive_programs import Ask, make_adaptive
 from opendp_lite.combinators.composing import compose
 from opendp_lite.estimators.parts.budget import Budget, budget_of
 from opendp_lite.estimators.parts.noisy_moments import NoisyMoments
@@ -126,7 +126,7 @@ class SpreadPlan:
         )
         if self.request.sampling:
             why += "\n  a twentieth of the budget tells how far a sample's variance may be off"
-        made = programmed(space, program, whole.measure, whole.amount, "")
+        made = make_adaptive(space, program, whole.measure, whole.amount, "")
         return whole.with_claimed_loss(made).explained(why)
 
     def _moments(self, ask: Ask[Any]) -> NoisyMoments:
