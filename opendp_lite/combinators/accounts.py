@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from fractions import Fraction
 from threading import Lock, RLock
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
 
 import attrs
 
@@ -15,17 +15,26 @@ from opendp_lite.base.errors import BudgetExceeded, ParameterError, SpaceError
 from opendp_lite.measures.budgets import Loss, PrivacyBudget
 from opendp_lite.measures.curve import without_curve
 from opendp_lite.measures.divergences import ApproximateDivergence
-from opendp_lite.measures.measure import Measure
+from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.numbers.exact import quote, short_above, whole
 from opendp_lite.pipeline.core import M, Measurement
 from opendp_lite.pipeline.step_call import calls_in
 from opendp_lite.pipeline.steps import Mechanism, Stage
+from opendp_lite.spaces.space import Space
 
 if TYPE_CHECKING:
     from typing import Self
 
 
 _MOST_PARTS: Final = 10_000
+
+
+AnyMeasurement: TypeAlias = Measurement[Any, Any]
+"""A release of whatever data, with a loss in whatever measure."""
+AnyStage: TypeAlias = Stage[Any, Any]
+"""A pipeline without noise, between whatever spaces."""
+AnySpace: TypeAlias = Space[Any]
+"""A space of whatever data."""
 
 
 @attrs.frozen
@@ -38,7 +47,7 @@ class Order:
         note: What a person wrote beside it.
     """
 
-    query: Measurement[Any, Any]
+    query: AnyMeasurement
     price: Loss
     note: str = ""
 
@@ -61,7 +70,7 @@ class Receipt:
 
     number: int
     spent: Loss
-    budget: PrivacyBudget[Any]
+    budget: PrivacyBudget[AnyMeasure]
     head: str = ""
 
 
@@ -181,19 +190,23 @@ class PartOfAccount(MemoryAccount[M]):
         return found
 
     def pay(self, order: Order) -> Receipt:
-        def paying() -> Receipt:
+        def work() -> Receipt:
             self.require(order)
             receipt = self.whole.pay(order)
             self._book(order)
             return receipt
 
-        return self._alone(paying)
+        return self._alone(work)
 
     def finish(self, receipt: Receipt) -> Receipt:
         return self.whole.finish(receipt)
 
 
-def require_root(account: Account[Any], root: Account[Any]) -> None:
+AnyAccount: TypeAlias = Account[Any]
+"""An account that pays in whatever measure."""
+
+
+def require_root(account: AnyAccount, root: AnyAccount) -> None:
     """Refuses to pay by an account that is no part of the one that the data was opened with."""
     if account.root is not root:
         raise SpaceError(
@@ -202,32 +215,47 @@ def require_root(account: Account[Any], root: Account[Any]) -> None:
         )
 
 
-def _public_parts(parts: object) -> int:
-    """A number of parts that a person can mean."""
-    count = whole(parts, "split: parts", least=1)
-    if count > _MOST_PARTS:
-        raise ParameterError(f"split: parts must be at most {_MOST_PARTS}, got {quote(parts)}")
-    return count
-
-
 def parts_of(account: Account[M], parts: object) -> tuple[PartOfAccount[M], ...]:
     """Accounts that divide what is left evenly."""
     if isinstance(parts, bool):
         raise ParameterError(f"split: parts is a whole number of at least 1, got {parts}")
-    measure = account.budget.measure
-    shares = (Fraction(1),) * _public_parts(parts)
+    count = whole(parts, "split: parts", least=1)
+    if count > _MOST_PARTS:
+        raise ParameterError(f"split: parts must be at most {_MOST_PARTS}, got {quote(parts)}")
+    measure, shares = account.budget.measure, (Fraction(1),) * count
     with account.lock:
         losses = measure.split(account.left(), shares)
     return tuple(PartOfAccount(account, PrivacyBudget(measure, loss)) for loss in losses)
 
 
+def require_mechanism(
+    given: object,
+    step: str,
+    rows: str,
+    hint: str = "",
+    refusal: type[ParameterError | SpaceError] = ParameterError,
+) -> None:
+    """Refuses what cannot be bound to the rows of a step, which are named in words."""
+    if isinstance(given, Mechanism):
+        return
+    wanted = f"{step} takes a pipeline that ends in noise"
+    if isinstance(given, Stage):
+        raise refusal(f"{wanted}; put noise after {given.calls[-1].brief()}")
+    if isinstance(given, Measurement):
+        raise refusal(
+            f"{step} takes a pipeline bound to no space, and binds it to {rows}; leave out the "
+            "space in front"
+        )
+    raise refusal(f"{wanted}, got {quote(given)}{hint}")
+
+
 def require_query(given: object) -> None:
     """Refuses what is no pipeline that ends in noise and waits for a space."""
-    if not isinstance(given, Mechanism):
-        raise SpaceError(_no_query(given))
+    hint = "; leave out the data, which the session has"
+    require_mechanism(given, "ask", "its own rows", hint, SpaceError)
 
 
-def priced(bound: Measurement[Any, Any], measure: Measure[Any]) -> Loss:
+def find_price(bound: AnyMeasurement, measure: AnyMeasure) -> Loss:
     """The loss of a bound query for one unit, in the measure of a budget.
 
     A mechanism of another measure is converted, where its own curve says what it loses here.
@@ -238,7 +266,7 @@ def priced(bound: Measurement[Any, Any], measure: Measure[Any]) -> Loss:
     return without_curve(known(bound.input_space.unit))
 
 
-def _admit(bound: Measurement[Any, Any], measure: Measure[Any], loss: Loss) -> object:
+def _admit(bound: AnyMeasurement, measure: AnyMeasure, loss: Loss) -> Loss:
     """A loss in the measure of a budget, of few digits."""
     profile = bound.output_measure.profile(loss)
     found = measure.admit(profile)
@@ -256,28 +284,14 @@ def _admit(bound: Measurement[Any, Any], measure: Measure[Any], loss: Loss) -> o
     return _shorten(without_curve(found), profile.pure)
 
 
-def _shorten(loss: Any, typed: Fraction | None) -> Any:
+def _shorten(loss: Loss, typed: Fraction | None) -> Loss:
     """A loss of few digits, not below the loss: a sum of thousands then has few digits too.
 
     An epsilon stays as it was typed, so that what is left of a budget can be spent whole.
     """
     if isinstance(loss, tuple):
-        return tuple(_shorten(part, typed) for part in loss)
+        return tuple(part if part == typed else short_above(part) for part in loss)
     return loss if loss == typed else short_above(loss)
-
-
-def _no_query(given: object) -> str:
-    if isinstance(given, Stage):
-        return f"ask takes a pipeline that ends in noise; put noise after {given.calls[-1].brief()}"
-    if isinstance(given, Measurement):
-        return (
-            "ask takes a pipeline bound to no space, and binds it to its own rows; leave out the "
-            "space in front"
-        )
-    return (
-        f"ask takes a pipeline that ends in noise, got {quote(given)}; leave out the data, "
-        "which the session has"
-    )
 
 
 class Spender(ABC, Generic[M]):
@@ -287,13 +301,13 @@ class Spender(ABC, Generic[M]):
     _account: Account[M]
 
     @abstractmethod
-    def _bound(self, query: Any) -> Measurement[Any, Any, Any]:
+    def _bound(self, query: Any) -> AnyMeasurement:
         """A query on the space that it is asked in; refused where it does not fit there."""
 
     def price(self, query: Any) -> Any:
         """What a query would cost in the measure of the budget. Nothing is spent or read."""
         measure = self._account.budget.measure
-        return measure.show(priced(self._bound(query), measure))
+        return measure.show(find_price(self._bound(query), measure))
 
     @property
     def budget(self) -> PrivacyBudget[M]:
@@ -313,22 +327,21 @@ class Spender(ABC, Generic[M]):
     def __copy__(self) -> Self:
         return self
 
-    def __deepcopy__(self, memo: Any) -> Self:
+    def __deepcopy__(self, memo: object) -> Self:
         return self
 
 
 Answer = TypeVar("Answer")
 
 
-class Witness(ABC):
-    """Sees each question that a program asks, and each program that runs.
+class Witness:
+    """Sees each question that a program asks, and each program that runs; lets them happen.
 
     Whatever answers a program's questions goes through it: ``adaptive``, ``above_threshold``,
     sessions.
     """
 
-    @abstractmethod
-    def answered(self, query: Any, price: Loss, answer: Callable[[], Answer]) -> Answer:
+    def see_answer(self, query: object, price: Loss, answer: Callable[[], Answer]) -> Answer:
         """The answer to a question.
 
         Args:
@@ -336,36 +349,27 @@ class Witness(ABC):
             price: What was paid for it, or what else belongs to the question.
             answer: Makes the answer.
         """
-
-    @abstractmethod
-    def ran(self, program: Callable[[], Answer]) -> Answer:
-        """The result of a program."""
-
-
-class _Nobody(Witness):
-    """Lets everything happen."""
-
-    def answered(self, query: Any, price: Loss, answer: Callable[[], Answer]) -> Answer:
         return answer()
 
-    def ran(self, program: Callable[[], Answer]) -> Answer:
+    def see_program(self, program: Callable[[], Answer]) -> Answer:
+        """The result of a program."""
         return program()
 
 
-_WITNESS: Final[ContextVar[Witness]] = ContextVar("witness", default=_Nobody())  # noqa: B039
+_WITNESS: Final[ContextVar[Witness]] = ContextVar("witness", default=Witness())  # noqa: B039
 
 
-def answered(query: Any, price: Loss, answer: Callable[[], Answer]) -> Answer:
+def witness_answer(query: object, price: Loss, answer: Callable[[], Answer]) -> Answer:
     """The answer to a question, seen by the witness of what runs now.
 
     The answer is made once at most, however often the witness asks for it: it was paid for once.
     """
-    return _WITNESS.get().answered(query, price, _once(answer))
+    return _WITNESS.get().see_answer(query, price, _once(answer))
 
 
-def ran(program: Callable[[], Answer]) -> Answer:
+def witness_program(program: Callable[[], Answer]) -> Answer:
     """The result of a program, seen by the witness of what runs now."""
-    return _WITNESS.get().ran(program)
+    return _WITNESS.get().see_program(program)
 
 
 def watch(witness: Witness, work: Callable[[], Answer]) -> Answer:
@@ -381,11 +385,9 @@ def _once(answer: Callable[[], Answer]) -> Callable[[], Answer]:
     """The same, which a second call refuses."""
     left = [answer]
 
-    def made() -> Answer:
-        try:
-            make = left.pop()
-        except IndexError:
-            raise SpaceError("a witness asks for an answer a second time; ask again") from None
-        return make()
+    def make() -> Answer:
+        if not left:
+            raise SpaceError("a witness asks for an answer a second time; ask again")
+        return left.pop()()
 
-    return made
+    return make

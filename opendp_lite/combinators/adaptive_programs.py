@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import partial
 from math import ceil
 from threading import RLock
-from typing import Any
+from typing import Any, NoReturn, TypeVar
 
 import attrs
 import numpy as np
@@ -17,17 +17,19 @@ from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.base.frozen import OwnProcess
 from opendp_lite.combinators.accounts import (
     Account,
+    AnyAccount,
     MemoryAccount,
     Order,
     Spender,
-    answered,
+    find_price,
     parts_of,
-    priced,
-    ran,
     require_query,
     require_root,
+    witness_answer,
+    witness_program,
 )
 from opendp_lite.measures.budgets import Loss, PrivacyBudget, require_budget
+from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.numbers.exact import quote
 from opendp_lite.pipeline.core import Facts, M, Measurement, R
 from opendp_lite.pipeline.questions import Pipeline
@@ -38,37 +40,62 @@ from opendp_lite.spaces.space import Space
 from opendp_lite.spaces.tables import AnyRows
 from opendp_lite.spelling.description import Proof
 
+A = TypeVar("A")
 
-class _Running:
-    """A program's rows, their space and the account that pays, until it ends."""
 
-    def __init__(self, rows: Any, space: Space[Rows], root: Account[Any]) -> None:
-        self.rows, self.space, self.root = rows, space, root
+class RunningProgram:
+    """A program's rows and their space, until it ends.
+
+    Args:
+        rows: The rows.
+        space: Their space.
+        asks: What the program calls its questions by, for a refusal.
+    """
+
+    def __init__(self, rows: object, space: Space[Rows], asks: str) -> None:
+        self.rows, self.space = rows, space
         self.ended = False
         self.lock = RLock()
-        self.process = OwnProcess("ask")
+        self.process = OwnProcess(asks)
+        self._asks = asks
 
-    def answer(
-        self, account: Account[Any], order: Order, bound: Measurement[Any, Any, R], entropy: Entropy
-    ) -> R:
-        """Pays for an order, and then makes the release."""
-        self.process.require()
-        require_root(account, self.root)
-        with self.lock:
-            if self.ended:
-                raise SpaceError("the program has ended: ask answers only while it runs")
-            account.pay(order)
-            answer = partial(bound.function, self.rows, entropy)
-            with np.errstate(all="ignore"):
-                release: R = answered(bound, order.price, answer)
-        self.process.require()
-        return release
+    def require_open(self) -> None:
+        """Refuses a question before any data is read."""
+        if self.ended:
+            raise SpaceError(f"the program has ended: {self._asks} answers only while it runs")
 
     def end(self) -> None:
         """Lets go of the data. In a fork a thread that is not there may hold the lock."""
         with self.lock if self.process.is_here else nullcontext():
             self.ended = True
             self.rows = None
+
+
+class _Running(RunningProgram):
+    """A program that asks, with the account that pays."""
+
+    def __init__(self, rows: object, space: Space[Rows], root: AnyAccount) -> None:
+        super().__init__(rows, space, "ask")
+        self.root = root
+
+    def answer(
+        self,
+        account: AnyAccount,
+        order: Order,
+        bound: Measurement[Space[Rows], AnyMeasure, R],
+        entropy: Entropy,
+    ) -> R:
+        """Pays for an order, and then makes the release."""
+        self.process.require()
+        require_root(account, self.root)
+        with self.lock:
+            self.require_open()
+            account.pay(order)
+            answer = partial(bound.function, self.rows, entropy)
+            with np.errstate(all="ignore"):
+                release: R = witness_answer(bound, order.price, answer)
+        self.process.require()
+        return release
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -105,7 +132,7 @@ class Ask(Spender[M]):
                 has ended, or this is another process, such as a fork.
         """
         bound = self._bound(query)
-        order = Order(bound, priced(bound, self._account.budget.measure))
+        order = Order(bound, find_price(bound, self._account.budget.measure))
         return self._running.answer(self._account, order, bound, self._entropy)
 
     @property
@@ -129,11 +156,13 @@ class Ask(Spender[M]):
         accounts = parts_of(self._account, parts)
         return tuple(Ask(self._running, each, self._entropy) for each in accounts)
 
-    def _bound(self, query: Mechanism[Space[Rows], Any, R]) -> Measurement[Space[Rows], Any, R]:
+    def _bound(
+        self, query: Mechanism[Space[Rows], Any, R]
+    ) -> Measurement[Space[Rows], AnyMeasure, R]:
         require_query(query)
         return query.bind(self.space)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> NoReturn:
         raise ParameterError("ask cannot be pickled: it ends with its program")
 
 
@@ -188,23 +217,43 @@ def adaptive(
         raise ParameterError(f"adaptive takes a function of ask, got {quote(program)}")
     require_budget(budget, "adaptive")
     explanation = "the budget of the program; queries beyond it are refused"
-    return programmed(space, program, budget.measure, budget.loss, explanation)
+    return make_adaptive(space, program, budget.measure, budget.loss, explanation)
 
 
-def programmed(
+def make_adaptive(
     space: Space[Rows], program: Callable[[Ask[M]], R], measure: M, budget: Loss, explanation: str
 ) -> Measurement[Space[Rows], M, R]:
     """As ``adaptive``, for a constructor of mechanisms. It explains where the loss goes."""
 
-    def function(rows: Any, entropy: Entropy) -> R:
+    def start(rows: object, entropy: Entropy) -> tuple[_Running, Ask[M]]:
         account = MemoryAccount(PrivacyBudget(measure, budget))
         running = _Running(rows, space, account)
+        return running, Ask(running, account, entropy)
+
+    return measure_program(space, program, start, measure, budget, explanation)
+
+
+def measure_program(
+    space: Space[Rows],
+    program: Callable[[A], R],
+    start: Callable[[object, Entropy], tuple[RunningProgram, A]],
+    measure: M,
+    loss: Loss,
+    explanation: str,
+) -> Measurement[Space[Rows], M, R]:
+    """A measurement that runs a program, with a loss for one unit.
+
+    ``start`` gives, from the rows, what ends with the program and what the program asks by.
+    """
+
+    def function(rows: object, entropy: Entropy) -> R:
+        running, asks = start(rows, entropy)
         try:
-            return ran(partial(program, Ask(running, account, entropy)))
+            return witness_program(partial(program, asks))
         finally:
             running.end()
 
     def privacy_map(distance: Fraction) -> object:
-        return measure.group(budget, ceil(distance / space.unit))
+        return measure.group(loss, ceil(distance / space.unit))
 
     return Measurement(space, measure, function, privacy_map, Facts(explanation=explanation))

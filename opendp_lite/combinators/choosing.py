@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import expm1, inf, isnan
 from typing import Any, Final, Protocol, TypeVar, cast, overload
@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol, TypeVar, cast, overload
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError, SpaceError
+from opendp_lite.combinators.accounts import AnySpace, require_mechanism
 from opendp_lite.engines.plan import Release
 from opendp_lite.measures.budgets import numbers_of
 from opendp_lite.measures.divergences import MaxDivergence
@@ -19,10 +20,9 @@ from opendp_lite.pipeline.core import Facts, Measurement
 from opendp_lite.pipeline.steps import Mechanism, mechanism
 from opendp_lite.samplers.choice import below, logarithmic
 from opendp_lite.samplers.entropy import Entropy
-from opendp_lite.spaces.space import Space
 from opendp_lite.spelling.description import Proof
 
-S = TypeVar("S", bound=Space[Any])
+S = TypeVar("S", bound=AnySpace)
 _MOST_RUNS: Final = 10**4
 _FASTEST: Final = 40.0
 _HALVINGS: Final = 60
@@ -113,8 +113,8 @@ def best_of(
     releases = [part.function for part in parts]
     rate = rate_for(mean)
 
-    def release(values: tuple[Any, ...], entropy: Entropy) -> tuple[int, Any]:
-        best: tuple[int, Any] | None = None
+    def release(values: tuple[object, ...], entropy: Entropy) -> tuple[int, object]:
+        best: tuple[int, object] | None = None
         most = -inf
         for _ in range(logarithmic(rate, entropy)):
             index = below(len(parts), entropy)
@@ -153,20 +153,13 @@ def _number(scored: object) -> float:
         ) from None
 
 
-def _part(given: object, space: Any) -> Measurement[Any, MaxDivergence]:
+def _part(
+    given: Mechanism[S, MaxDivergence] | Sequence[object], space: S
+) -> Measurement[S, MaxDivergence]:
     if isinstance(given, tuple | list):
         raise ParameterError("best_of takes mechanisms one by one; write best_of(*list, score=...)")
-    if isinstance(given, Measurement):
-        raise ParameterError(
-            "best_of takes pipelines bound to no space of their own; leave out "
-            f"{given.input_space!r}"
-        )
-    if not isinstance(given, Mechanism):
-        raise ParameterError(
-            f"best_of takes pipelines that end in noise and are bound to no space, got "
-            f"{quote(given)}"
-        )
-    part: Measurement[Any, MaxDivergence] = given.bind(space)
+    require_mechanism(given, "best_of", "the rows of all")
+    part = cast(Mechanism[S, MaxDivergence], given).bind(space)
     if part.output_measure != MaxDivergence():
         raise SpaceError(
             f"best_of: {given!r} has its loss under {part.output_measure!r}, for which no exact "
@@ -189,11 +182,7 @@ _PRECISION = 1e-12
 
 @overload
 def calibrate(
-    make: Callable[[int], AnyPriced],
-    d_out: object,
-    d_in: object = 1,
-    *,
-    bounds: tuple[int, int],
+    make: Callable[[int], AnyPriced], d_out: object, d_in: object = 1, *, bounds: tuple[int, int]
 ) -> AnyPriced: ...
 @overload
 def calibrate(

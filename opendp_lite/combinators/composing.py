@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar, overload
 
 import attrs
 
 from opendp_lite.base.errors import ParameterError
+from opendp_lite.combinators.accounts import AnySpace, require_mechanism
 from opendp_lite.engines.plan import Going, Release, together
 from opendp_lite.explain.trace import side_by_side
 from opendp_lite.measurements.noise import gaussian, laplace
-from opendp_lite.numbers.exact import quote
+from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.pipeline.core import Facts, M, Measurement
-from opendp_lite.pipeline.questions import Pipeline
 from opendp_lite.pipeline.step_call import Call
 from opendp_lite.pipeline.steps import Mechanism, mechanism
 from opendp_lite.releases.by_name import ByName
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.law import Errors
-from opendp_lite.spaces.space import Space, example, scalar, vector
+from opendp_lite.spaces.space import example, scalar, vector
 from opendp_lite.spelling.description import Proof
 
-S = TypeVar("S", bound=Space[Any])
+S = TypeVar("S", bound=AnySpace)
 
 
 def composed_parts(call: Call) -> tuple[Any, ...]:
@@ -42,17 +42,22 @@ def _errors_of(parts: Sequence[Facts]) -> tuple[Errors, ...]:
 
 
 @attrs.frozen(eq=False)
-class _OfEach:
-    """The releases of all parts, side by side; each pass that they ask for is one for all."""
+class SideBySide:
+    """The releases of all parts, side by side; each pass that they ask for is one for all.
+
+    Args:
+        releases: Of the parts.
+        put: Makes of them what is released.
+    """
 
     releases: tuple[Release, ...]
-    names: tuple[str, ...]
+    put: Callable[[Sequence[object]], object]
     asks: ClassVar[bool] = True
 
-    def __call__(self, values: tuple[Any, ...], entropy: Entropy) -> Going:
+    def __call__(self, values: Sequence[object], entropy: Entropy) -> Going:
         pairs = zip(self.releases, values, strict=True)
         found = yield from together([each.going(value, entropy) for each, value in pairs])
-        return ByName(dict(zip(self.names, found, strict=True))) if self.names else tuple(found)
+        return self.put(found)
 
 
 @attrs.frozen(eq=False)
@@ -139,13 +144,8 @@ def compose(space: S, /, *mechanisms: Any, **named: Any) -> Measurement[S, Any, 
             raise ParameterError(
                 "compose takes names in the call: write two stars, dp.compose(**parts)"
             )
-        if not isinstance(each, Mechanism):
-            given = repr(each) if isinstance(each, Pipeline) else quote(each)
-            raise ParameterError(
-                f"compose joins pipelines that end in noise and have no space of their own; "
-                f"{given} is not one"
-            )
-    parts: list[Measurement[S, Any]] = [each.bind(space) for each in mechanisms]
+        require_mechanism(each, "compose", "the rows of all")
+    parts: list[Measurement[S, AnyMeasure]] = [each.bind(space) for each in mechanisms]
     measure = parts[0].output_measure
     for part, recipe in zip(parts, mechanisms, strict=True):
         if part.output_measure != measure:
@@ -157,10 +157,14 @@ def compose(space: S, /, *mechanisms: Any, **named: Any) -> Measurement[S, Any, 
 
     names = tuple(named) or tuple(f"part {place}" for place in range(1, len(parts) + 1))
     releases = tuple(part.function for part in parts)
+
+    def put(found: Sequence[object]) -> ByName | tuple[object, ...]:
+        return ByName(dict(zip(names, found, strict=True))) if named else tuple(found)
+
     return Measurement(
         space,
         measure,
-        Release(tuple(each.of for each in releases), _OfEach(releases, tuple(named))),
+        Release(tuple(each.of for each in releases), SideBySide(releases, put)),
         lambda distance: measure.together([part.privacy_map(distance) for part in parts]),
         Facts(
             laws=tuple(law for part in parts for law in part.facts.laws),

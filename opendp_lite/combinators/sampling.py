@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.bodies.body import Values, broadcast
 from opendp_lite.bodies.box import Box, Everything
+from opendp_lite.combinators.accounts import AnyMeasurement, AnySpace, require_mechanism
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.engines.data.open_data import open_source
 from opendp_lite.engines.missing import LEAVE_OUT
@@ -26,7 +27,7 @@ from opendp_lite.measurements.quantile.private_quantile import private_quantile
 from opendp_lite.measures.curve import Pair, curved_number, curved_pair
 from opendp_lite.measures.divergences import ApproximateDivergence, MaxDivergence
 from opendp_lite.measures.loss_distribution import LossDistribution, LossGrid, float_up, two_points
-from opendp_lite.measures.measure import Measure
+from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.measures.profile import Profile, zcdp_of_pure
 from opendp_lite.metrics.distances import (
     ChangeOneDistance,
@@ -34,18 +35,9 @@ from opendp_lite.metrics.distances import (
     SymmetricDistance,
     SymmetricIdDistance,
 )
-from opendp_lite.numbers.exact import (
-    Number,
-    exact,
-    exp_up,
-    format_number,
-    log_up,
-    nearest,
-    quote,
-    whole,
-)
+from opendp_lite.numbers.exact import Number, exact, exp_up, format_number, log_up, nearest, whole
 from opendp_lite.pipeline.core import Facts, M, Measurement, R
-from opendp_lite.pipeline.steps import Mechanism, Stage, mechanism
+from opendp_lite.pipeline.steps import Mechanism, mechanism
 from opendp_lite.samplers.choice import coins
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.spaces.domains import Rows
@@ -65,7 +57,9 @@ _GRID: Final = 2**256
 
 
 @singledispatch
-def amplify(measure: Measure[Any], losses: Callable[[int], Any], rate: Fraction, units: int) -> Any:
+def amplify(
+    measure: AnyMeasure, losses: Callable[[int], Any], rate: Fraction, units: int
+) -> object:
     """The loss of a release of a sample that holds each unit with a probability, independently.
 
     Let P and Q be the laws of the release for neighbours. Outside of an event of probability h, the
@@ -192,22 +186,7 @@ class AmplifiedProfile(Profile):
         raise refusal
 
 
-def require_mechanism(given: object, step: str, rows: str) -> None:
-    """Refuses what a combinator cannot bind to rows of its own, which are named in words."""
-    if isinstance(given, Mechanism):
-        return
-    wanted = f"{step} takes a pipeline that ends in noise"
-    if isinstance(given, Stage):
-        raise ParameterError(f"{wanted}; put noise after {given.calls[-1].brief()}")
-    if isinstance(given, Measurement):
-        raise ParameterError(
-            f"{step} takes a pipeline bound to no space, and binds it to {rows}; leave out the "
-            "space in front"
-        )
-    raise ParameterError(f"{wanted}, got {quote(given)}")
-
-
-S = TypeVar("S", bound=Space[Any])
+S = TypeVar("S", bound=AnySpace)
 
 
 @mechanism(
@@ -284,7 +263,7 @@ def sample(space: S, rate: Number, pipeline: Mechanism[S, M, R]) -> Measurement[
     amplify(measure, lambda _: measure.zero(), share, 1)
     person = domain.person if isinstance(domain, PersonTables) else None
 
-    def release(rows: Any, entropy: Entropy) -> R:
+    def release(rows: object, entropy: Entropy) -> R:
         words = entropy.words
         chosen = row_sample(rows, partial(coins, share), lambda places: words(len(places)), person)
         found: R = inner.function(chosen, entropy)
@@ -306,7 +285,7 @@ def sample(space: S, rate: Number, pipeline: Mechanism[S, M, R]) -> Measurement[
     )
 
 
-def _require_added_rows(space: Space[Any]) -> None:
+def _require_added_rows(space: AnySpace) -> None:
     """Refuses a space where neighbours do not differ by rows or people that come or go."""
     metric = space.metric
     if isinstance(metric, SymmetricIdDistance) or metric == SymmetricDistance():
@@ -325,7 +304,7 @@ def _require_added_rows(space: Space[Any]) -> None:
     raise SpaceError(f"sample: no loss of a secret sample is known under {metric!r}")
 
 
-def _explanation(inner: Measurement[Any, Any, Any], rate: Fraction, person: str | None) -> str:
+def _explanation(inner: AnyMeasurement, rate: Fraction, person: str | None) -> str:
     who = "row" if person is None else "person"
     return (
         f"each {who} is in a secret sample with probability {format_number(rate)}, and intervals "
@@ -386,10 +365,7 @@ def on_random_pairs(
         >>> 3.7 < release < 4.5
         True
     """
-    if not isinstance(mechanism, Mechanism):
-        raise ParameterError(
-            f"on_random_pairs takes a pipeline that ends in noise, got {quote(mechanism)}"
-        )
+    require_mechanism(mechanism, "on_random_pairs", "the pairs")
     rows = 2 * whole(group, "group", least=1)
     if rows > _MOST_ROWS:
         raise ParameterError(f"on_random_pairs: a group has at most {_MOST_ROWS // 2} pairs")
@@ -398,14 +374,14 @@ def on_random_pairs(
     sized = row_metric(space).fixed_size
     factor, treatment = (1, space.domain.body.filling()) if sized else (2, LEAVE_OUT)
 
-    def release(columns: Floats, entropy: Entropy) -> Any:
+    def release(columns: Floats, entropy: Entropy) -> object:
         order = _shuffle(columns.shape[1], entropy)
         order = order[: len(order) - len(order) % rows]
         gaps = columns[:, order[::2]] - columns[:, order[1::2]]
         halves = (gaps * gaps / 2).reshape(len(columns), -1, rows // 2)
         return inner.function(LazyRows(open_source(plain_nan(halves.mean(axis=2).T))), entropy)
 
-    def privacy_map(distance: Fraction) -> Any:
+    def privacy_map(distance: Fraction) -> object:
         return inner.privacy_map(distance * factor)
 
     return Measurement(

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from fractions import Fraction
 from functools import partial
-from math import ceil
-from threading import Lock, RLock
-from typing import Any, Final, cast
+from threading import Lock
+from typing import Any, Final, NoReturn, TypeAlias, cast
 
 import attrs
 import numpy as np
 
 from opendp_lite.base.errors import BudgetExceeded, ParameterError, SpaceError
-from opendp_lite.base.frozen import OwnProcess
-from opendp_lite.combinators.accounts import answered, ran
+from opendp_lite.combinators.accounts import AnySpace, AnyStage, witness_answer
+from opendp_lite.combinators.adaptive_programs import RunningProgram, measure_program
 from opendp_lite.measurements.noise import exactly_one, require_sensitivity
 from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.measures.conversion import pure_for_zcdp
 from opendp_lite.measures.divergences import MaxDivergence, ZeroConcentratedDivergence
-from opendp_lite.measures.measure import Measure
+from opendp_lite.measures.measure import AnyMeasure
 from opendp_lite.metrics.distances import SymmetricDistance
 from opendp_lite.numbers.exact import Number, exact, floor_log2, nearest, positive, quote, whole
 from opendp_lite.numbers.norms import Norms
-from opendp_lite.pipeline.core import Facts, Measurement, R, Transformation
+from opendp_lite.pipeline.core import Measurement, R, Transformation
 from opendp_lite.pipeline.questions import Pipeline
 from opendp_lite.pipeline.steps import Mechanism, Stage, mechanism
 from opendp_lite.samplers.entropy import Entropy
@@ -40,6 +38,7 @@ from opendp_lite.transformations.sums import sum
 _FINE_BITS: Final = 20
 _SHARE_BITS: Final = 20
 _MANY: Final = 2**50
+AnyTest: TypeAlias = Transformation[Space[Rows], AnySpace]
 
 
 @attrs.frozen
@@ -74,12 +73,12 @@ def noise_of_mean(mean: Fraction, entropy: Entropy) -> Fraction:
     return Fraction(steps, 2**bits) - mean
 
 
-class _NoisyThreshold:
-    """The one thing that changes while a program runs."""
+class _NoisyThreshold(RunningProgram):
+    """A program that tests; the one thing that changes while it runs."""
 
     def __init__(
         self,
-        rows: Any,
+        rows: object,
         space: Space[Rows],
         noise: ThresholdNoise,
         most: int,
@@ -87,15 +86,13 @@ class _NoisyThreshold:
         *,
         monotone: bool,
     ) -> None:
-        self.space, self.monotone = space, monotone
-        self.rows, self.noise, self.left, self.entropy = rows, noise, most, entropy
+        super().__init__(rows, space, "test")
+        self.noise, self.left, self.entropy, self.monotone = noise, most, entropy, monotone
         self.served = 0
         self.level = noise_of_mean(noise.on_threshold, entropy)
-        self.ended = False
-        self.lock, self.busy = RLock(), Lock()
-        self.process = OwnProcess("test")
+        self.busy = Lock()
 
-    def answer(self, query: Transformation[Any, Any], threshold: Fraction) -> bool:
+    def answer(self, query: AnyTest, threshold: Fraction) -> bool:
         """Whether the value of a bound query is above, each of the two with noise.
 
         The value is computed first. From then on nothing that a query brings runs: whether an
@@ -112,24 +109,22 @@ class _NoisyThreshold:
                     "above_threshold: a step of a query calls test; test one at a time"
                 )
             with self.busy:
-                self._require_open()
+                self.require_open()
                 with np.errstate(all="ignore"):
                     found = query.output_space.domain.receive(query.function(self.rows))
                 value = found.exact[0]
                 self.process.require()
                 compared = partial(self._is_above, value, threshold, moved)
                 self.left -= 1
-                above = answered(query, threshold, compared)
+                above = witness_answer(query, threshold, compared)
                 if above:
                     self._count()
                 else:
                     self.left += 1
             return above
 
-    def _require_open(self) -> None:
-        """Refuses a test before any data is read."""
-        if self.ended:
-            raise SpaceError("the program has ended: test answers only while it runs")
+    def require_open(self) -> None:
+        super().require_open()
         if self.left <= 0:
             raise BudgetExceeded(
                 "above_threshold: all answers above were given. Stop after the last, or let "
@@ -147,12 +142,6 @@ class _NoisyThreshold:
         if self.left > 0 and self.served == self.noise.positives:
             self.served = 0
             self.level = noise_of_mean(self.noise.on_threshold, self.entropy)
-
-    def end(self) -> None:
-        """Lets go of the data. In a fork a thread that is not there may hold the lock."""
-        with self.lock if self.process.is_here else nullcontext():
-            self.ended = True
-            self.rows = None
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -178,7 +167,7 @@ class ThresholdTest:
     _account: _NoisyThreshold
 
     def __call__(
-        self, query: Stage[Space[Rows], Space[Any]], threshold: Number | None = None
+        self, query: Stage[Space[Rows], AnySpace], threshold: Number | None = None
     ) -> bool:
         """Whether the value with noise reaches the threshold with noise.
 
@@ -213,7 +202,7 @@ class ThresholdTest:
         """How many answers above may still come."""
         return self._account.left
 
-    def _bound(self, query: Stage[Space[Rows], Space[Any]]) -> Any:
+    def _bound(self, query: object) -> AnyTest:
         if not isinstance(query, Stage):
             raise SpaceError(_no_query(query))
         bound = query.bind(self.space)
@@ -230,10 +219,10 @@ class ThresholdTest:
     def __copy__(self) -> ThresholdTest:
         return self
 
-    def __deepcopy__(self, memo: Any) -> ThresholdTest:
+    def __deepcopy__(self, memo: object) -> ThresholdTest:
         return self
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> NoReturn:
         raise ParameterError("test cannot be pickled: it ends with its program")
 
 
@@ -246,7 +235,7 @@ def _no_query(given: object) -> str:
     return f"{wanted}; got {quote(given)}"
 
 
-def _require_growing(query: Stage[Any, Any], space: Space[Any]) -> None:
+def _require_growing(query: AnyStage, space: AnySpace) -> None:
     """Refuses a query that a row could move down: all but sums over rows taken one by one."""
     *before, last = query.calls
     for call in before:
@@ -285,7 +274,7 @@ def above_threshold(
     space: Space[AnyRows],
     program: Callable[[ThresholdTest], R],
     threshold: Number,
-    budget: PrivacyBudget[Any] | None = None,
+    budget: PrivacyBudget[AnyMeasure] | None = None,
     *,
     epsilon: Number | None = None,
     rho: Number | None = None,
@@ -342,7 +331,7 @@ def above_threshold(
             f"{space.metric.words(space.unit)}, which may move values in both directions. Leave it "
             "out"
         )
-    measure: Measure[Any]
+    measure: AnyMeasure
     if exactly_one("above_threshold", epsilon=epsilon, rho=rho) == "epsilon":
         measure, spent = MaxDivergence(), positive(epsilon, "epsilon")
         noise = ThresholdNoise.of(spent, answers, monotone)
@@ -350,19 +339,12 @@ def above_threshold(
         measure, spent = ZeroConcentratedDivergence(), positive(rho, "rho")
         noise = ThresholdNoise.of(pure_for_zcdp(spent / answers), 1, monotone)
 
-    def function(rows: Any, entropy: Entropy) -> R:
+    def start(rows: object, entropy: Entropy) -> tuple[_NoisyThreshold, ThresholdTest]:
         account = _NoisyThreshold(rows, space, noise, answers, entropy, monotone=monotone)
-        try:
-            test = ThresholdTest(level, account)
-            return ran(partial(program, test))
-        finally:
-            account.end()
-
-    def privacy_map(distance: Fraction) -> object:
-        return measure.group(spent, ceil(distance / space.unit))
+        return account, ThresholdTest(level, account)
 
     explanation = (
         f"noise of mean {nearest(noise.on_threshold):.6g} on the threshold and of "
         f"{nearest(noise.on_query):.6g} on each query, times how far a row moves the query"
     )
-    return Measurement(space, measure, function, privacy_map, Facts(explanation=explanation))
+    return measure_program(space, program, start, measure, spent, explanation)

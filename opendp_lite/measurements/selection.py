@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import Any, Final, cast, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.engines.data.fold import Floats
@@ -34,7 +33,7 @@ from opendp_lite.pipeline.core import Facts, Measurement
 from opendp_lite.pipeline.steps import Mechanism, mechanism
 from opendp_lite.samplers.choice import FAR_EXPONENT, choose, permute_and_flip
 from opendp_lite.samplers.entropy import Entropy
-from opendp_lite.samplers.law import SCALE_SLACK
+from opendp_lite.samplers.law import SCALE_SLACK, Steps
 from opendp_lite.spaces.domains import Vectors
 from opendp_lite.spaces.space import Example, Space, example, vector
 from opendp_lite.spelling.description import Proof
@@ -141,11 +140,11 @@ def exponents(value: Grid, rate: Fraction, lowest: bool) -> tuple[Floats, Expone
     return _times(_behind(steps, best), unit), exactly
 
 
-def _real(steps: NDArray[Any]) -> NDArray[Any]:
+def _real(steps: Steps) -> Steps:
     return np.nan_to_num(steps).clip(-_MOST, _MOST) if steps.dtype == np.float64 else steps
 
 
-def _behind(steps: NDArray[Any], best: float) -> Floats:
+def _behind(steps: Steps, best: float) -> Floats:
     """The distances from the best, each rounded once. Those of int64 may need 64 bits."""
     if steps.dtype == np.float64:
         return np.abs(steps - best)

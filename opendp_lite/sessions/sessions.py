@@ -18,11 +18,11 @@ from opendp_lite.combinators.accounts import (
     Order,
     Receipt,
     Spender,
-    answered,
+    find_price,
     parts_of,
-    priced,
     require_query,
     require_root,
+    witness_answer,
 )
 from opendp_lite.display.formatting import format_release, html_of_each, html_table
 from opendp_lite.engines.data.table import place_of
@@ -232,12 +232,12 @@ class Session(Spender[M]):
         self._open.require()
         require_root(self._account, self._open.root)
         bound = self._bound(query)
-        order = Order(bound, priced(bound, self._account.budget.measure), words)
+        order = Order(bound, find_price(bound, self._account.budget.measure), words)
         self._account.require(order)
         try_on_names(bound, self._open.data)
         receipt = self._account.pay(order)
         try:
-            value = answered(
+            value = witness_answer(
                 bound, order.price, partial(release_from, entropy, bound, self._open.data)
             )
         except DataError as problem:

@@ -14,7 +14,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError
-from opendp_lite.combinators.accounts import Answer, Witness, ran, watch
+from opendp_lite.combinators.accounts import Answer, Witness, watch, witness_program
 from opendp_lite.combinators.adaptive_programs import Ask, adaptive
 from opendp_lite.combinators.threshold_tests import ThresholdTest
 from opendp_lite.measures.budgets import PrivacyBudget, require_budget
@@ -284,10 +284,10 @@ class _Recorder(Witness):
     def __init__(self) -> None:
         self.list: list[Question | RanProgram] = []
 
-    def answered(self, query: Any, price: Any, answer: Callable[[], Answer]) -> Answer:
+    def see_answer(self, query: Any, price: Any, answer: Callable[[], Answer]) -> Answer:
         return self._noted(partial(Question, query, price), answer)
 
-    def ran(self, program: Callable[[], Answer]) -> Answer:
+    def see_program(self, program: Callable[[], Answer]) -> Answer:
         return self._noted(RanProgram, program)
 
     def _noted(
@@ -342,7 +342,7 @@ class _Replayer(Witness):
         self.left = list(events)
         self.fault: str | None = None
 
-    def answered(self, query: Any, price: Any, answer: Callable[[], Answer]) -> Answer:
+    def see_answer(self, query: Any, price: Any, answer: Callable[[], Answer]) -> Answer:
         now = f"asked {brief(query)}"
         before = self._next(now)
         if not isinstance(before, Question) or not alike(before.query, query):
@@ -356,7 +356,7 @@ class _Replayer(Witness):
         found: Answer = _copy(before.result)
         return found
 
-    def ran(self, program: Callable[[], Answer]) -> Answer:
+    def see_program(self, program: Callable[[], Answer]) -> Answer:
         before = self._next("ran one more program")
         if not isinstance(before, RanProgram):
             raise self._find_departure(f"it ran a program where it {before.words()} before")
@@ -527,7 +527,7 @@ def _ask(program: Mechanism[Any, Any, Any], data: Any) -> Any:
 
 def _of_data(function: Callable[[Any], Any], data: Any) -> Any:
     try:
-        return ran(partial(function, data))
+        return witness_program(partial(function, data))
     except Exception as problem:
         problem.add_note(
             "assert_replayable called it with the data. A function of ask needs budget=dp.rho(1)"

@@ -37,8 +37,7 @@ from opendp_lite.pipeline.core import Transformation
 from opendp_lite.pipeline.steps import stage
 from opendp_lite.spaces.domains import Rows
 from opendp_lite.spaces.space import Space, example, records, rows_in
-from opendp_lite.spelling.description import Proof
-from opendp_lite.transformations.row_maps import fitting, row_map_trusted
+from opendp_lite.transformations.row_maps import fitting, row_by_row, row_map_trusted
 
 # A clip that would make a sensitivity so many times larger is refused.
 _LOST: Final = 2
@@ -138,7 +137,7 @@ def _refusal(step: str, before: Body, clipped: Body, p: int) -> str:
         "or a count leaves out its row or, where the number of rows is public, counts it as the "
         "middle of the bounds."
     ),
-    proof=Proof("Row by row.", adding="k", replacing="k"),
+    proof=row_by_row(),
     examples=lambda: [
         example(records(), 0, 10),
         example(records(columns=2), [0, -1], [1, 2.5]),
@@ -183,11 +182,8 @@ def clamp(
         "Every row that is longer than the radius is shortened to it. A missing entry stays "
         "missing, and the rest of its row is shortened as if it were 0."
     ),
-    proof=Proof(
-        "Row by row. For rows without a negative entry D is sqrt(2) r, since their inner "
-        "product is at least 0.",
-        adding="k",
-        replacing="k",
+    proof=row_by_row(
+        "For rows without a negative entry D is sqrt(2) r, since their inner product is at least 0."
     ),
     examples=lambda: [
         example(records(columns=["age", "visits"]), 5),
@@ -253,7 +249,7 @@ class Moved:
 @stage(
     does="Subtracts a public point from every row.",
     changes="Missing values stay missing.",
-    proof=Proof("Row by row. The body is shifted, so D stays.", adding="k", replacing="k"),
+    proof=row_by_row("The body is shifted, so D stays."),
     examples=lambda: [
         example(records(), 5),
         example(records(columns=2), [5, 0.1]),
@@ -299,7 +295,7 @@ class Multiplied(EntryMap):
 @stage(
     does="Multiplies every row by public factors.",
     changes="Missing values stay missing.",
-    proof=Proof("Row by row.", adding="k", replacing="k"),
+    proof=row_by_row(),
     examples=lambda: [
         example(records(), 0.1),
         example(records(columns=2, size=20, metric=ChangeOneDistance()), [2, 1 / 3]),

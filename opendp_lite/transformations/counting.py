@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
-from typing import Any
 
 import attrs
 import numpy as np
@@ -13,7 +11,7 @@ from numpy.typing import NDArray
 from opendp_lite import engines
 from opendp_lite.base.errors import SpaceError
 from opendp_lite.bodies.body import Projection
-from opendp_lite.engines.data.arrays import EntryFold, Layout, Whole
+from opendp_lite.engines.data.arrays import EntryFold, Layout, Numeric, Whole
 from opendp_lite.engines.data.fold import AsTheyLie, Block, Floats, Scratch
 from opendp_lite.engines.missing import LEAVE_OUT, holds_missing, where_whole
 from opendp_lite.engines.plan import Fold, Map, Rows
@@ -68,7 +66,7 @@ class CountFold(EntryFold[int]):
 class _CountAsTheyLie(AsTheyLie[int, int]):
     """The number of rows."""
 
-    def part(self, piece: NDArray[Any], scratch: Scratch, *, seen: bool) -> int | None:
+    def part(self, piece: Numeric, scratch: Scratch, *, seen: bool) -> int | None:
         return len(piece) if seen or not holds_missing(piece) else None
 
     def merge(self, first: int, second: int) -> int:
@@ -82,18 +80,11 @@ def _as_grid(count: int) -> Grid:
     return Grid(np.array([count], dtype=np.int64), 0)
 
 
-def _move(distance: Fraction) -> Norms:
-    return Norms(l1=distance)
-
-
 @stage(
     does="Counts the rows.",
     changes="A row that lacks a value in the selected columns does not count, unless missing=True.",
     proof=Proof("Each row counts as one or as nothing, by itself.", adding="k", replacing="-"),
-    examples=lambda: [
-        example(records()),
-        example(records(columns=2)),
-    ],
+    examples=lambda: [example(records()), example(records(columns=2))],
 )
 def count(
     space: Space[RowsOrTables], *, missing: bool = False
@@ -127,7 +118,7 @@ def count(
     rows = Map(engines.Presence()) if isinstance(space.domain, Tables) else Rows()
     return Transformation(
         space,
-        Space(Scalars(0, non_negative=True), AbsoluteDistance(), unit=_move(space.unit)),
+        Space(Scalars(0, non_negative=True), AbsoluteDistance(), unit=Norms(l1=space.unit)),
         Fold(CountFold(), _as_grid, None if missing else LEAVE_OUT, before=rows),
-        _move,
+        lambda distance: Norms(l1=distance),
     )

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import cached_property
 from math import prod
-from typing import Any, Final
 
 import attrs
 import numpy as np
-from numpy.typing import NDArray
 
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.base.spelling import is_row
@@ -20,10 +16,9 @@ from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.simplex import OneHots, Placed
 from opendp_lite.engines.columns import Codes
 from opendp_lite.engines.data.categories import Categories
-from opendp_lite.engines.data.fold import Floats
+from opendp_lite.engines.data.fold import Floats, identity
 from opendp_lite.engines.data.open_data import NUMBERS
-from opendp_lite.engines.data.table import Column, ColumnReading
-from opendp_lite.engines.distinct import Distinct, canonical
+from opendp_lite.engines.data.table import Column
 from opendp_lite.engines.grouped import LazyTable
 from opendp_lite.engines.missing import holds_missing
 from opendp_lite.engines.plan import Map
@@ -34,172 +29,28 @@ from opendp_lite.pipeline.steps import stage
 from opendp_lite.spaces.domains import Rows
 from opendp_lite.spaces.space import Space, example, records, row_metric
 from opendp_lite.spaces.tables import TablesOrRows
-from opendp_lite.spelling.description import Proof
-from opendp_lite.transformations.row_maps import fitting, row_map_trusted, unchanged
-
-_FEWEST, _MOST = 2, 2**24
-_LISTS: Final = (list, tuple, range, np.ndarray)
-
-
-class Axis(ABC):
-    """The places in which the values of one column are counted."""
-
-    @property
-    @abstractmethod
-    def places(self) -> int:
-        """How many there are."""
-
-    @property
-    @abstractmethod
-    def reading(self) -> ColumnReading:
-        """How the column of a table is read."""
-
-    def keyed(self) -> Axis | None:
-        """The same with values of one key alone in each place; None where a place has several."""
-        return None
-
-    @abstractmethod
-    def of_numbers(self, numbers: NDArray[Any]) -> Floats:
-        """The place of each number; NaN for what is in none."""
-
-    @abstractmethod
-    def of_read(self, found: Floats) -> Floats:
-        """As ``of_numbers``, for what the reading gave."""
+from opendp_lite.transformations.axes import Axis, CategoryAxis, EdgeAxis, one_for_each
+from opendp_lite.transformations.row_maps import (
+    fitting,
+    require_one_column,
+    row_by_row,
+    row_map_trusted,
+)
 
 
-@attrs.frozen(eq=False)
-class CategoryAxis(Axis):
-    """A place for each category."""
+@attrs.frozen(repr=False)
+class _Coded:
+    """A block function from numbers to their places, or from what was read of a table."""
 
-    codes: Codes
-
-    @property
-    def places(self) -> int:
-        return self.codes.categories.places
-
-    @property
-    def reading(self) -> ColumnReading:
-        return self.codes
-
-    def keyed(self) -> Axis | None:
-        categories = self.codes.categories
-        return None if categories.other else CategoryAxis(KeyedCodes(categories))
-
-    def of_numbers(self, numbers: NDArray[Any]) -> Floats:
-        return self.codes.places(numbers)
-
-    def of_read(self, found: Floats) -> Floats:
-        return found
-
-
-@attrs.frozen(eq=False)
-class EdgeAxis(Axis):
-    """A place for each interval between rising edges; the last one holds both of its edges.
-
-    Attributes:
-        edges: As floats.
-        other: Whether numbers beyond the edges have a further place, the last one.
-    """
-
-    edges: Floats
-    other: bool
-
-    @classmethod
-    def of(cls, given: object, step: str, *, other: bool) -> EdgeAxis:
-        """The edges that a person typed, refused where they do not rise."""
-        points = to_floats(parse_bounds(given, "edges"))
-        if not _FEWEST <= len(points) <= _MOST:
-            raise ParameterError(
-                f"{step} takes from 2 to 2^24 rising edges, such as range(0, 101, 10) for ten bins "
-                f"from 0 to 100; got {len(points)}"
-            )
-        if not np.isfinite(points).all():
-            raise ParameterError(f"{step}: the edges must be floats, so below 1.8e308 in size")
-        falls = np.flatnonzero(points[1:] <= points[:-1])
-        if len(falls):
-            first, second = points[falls[0] : falls[0] + 2].tolist()
-            raise ParameterError(
-                f"{step}: the edges must rise, as floats, and {first} comes before {second}; sort "
-                "them and drop repeats"
-            )
-        return cls(points, other)
-
-    @property
-    def places(self) -> int:
-        return len(self.edges) - 1 + self.other
-
-    @property
-    def reading(self) -> ColumnReading:
-        return NUMBERS
-
-    def of_numbers(self, numbers: NDArray[Any]) -> Floats:
-        count = len(self.edges) - 1
-        found = np.searchsorted(self.edges, numbers, side="right").astype(np.float64)
-        found -= 1
-        found[numbers == self.edges[-1]] = count - 1
-        beyond = (found < 0) | (found >= count)
-        found[beyond] = count if self.other else np.nan
-        found[np.isnan(numbers)] = np.nan
-        return found
-
-    def of_read(self, found: Floats) -> Floats:
-        return self.of_numbers(found)
-
-
-def one_for_each(given: Any) -> Sequence[Any]:
-    """Lists for several columns as they are, and one list as that of the only column."""
-    listed = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str)
-    nested = listed and all(isinstance(each, _LISTS) for each in given)
-    return list(given) if nested else [given]
-
-
-@attrs.frozen(slots=False)
-class KeyedCodes(Codes):
-    """As ``Codes``, and NaN for a value that is another key than its category.
-
-    ``Distinct`` tells keys apart, as it does for ``thresholded_counts`` and for the groups of
-    ``bound_contributions``. A missing value has the key None, and so has what is no key.
-
-    Proof:
-        A value stays in the place of a category only if its key is that of the category. So two
-        rows in one place have one key, whatever the categories and the values are, and whichever
-        values are equal to them.
-    """
-
-    def places(self, values: NDArray[Any]) -> Floats:
-        """As ``Codes`` has it, where the key of a value is that of its category."""
-        found, met = super().places(values), Distinct()
-        which = met.places(values)
-        numbers = np.array([self._numbers.get(key, -1) for key in (*met.keys, None)])
-        own = numbers[np.where(np.isnan(which), len(met.keys), which).astype(np.intp)]
-        inside = np.flatnonzero(~np.isnan(found))
-        wanted = self._of_places[found[inside].astype(np.intp)]
-        kept = np.full(len(found), np.nan)
-        stays = inside[own[inside] == wanted]
-        kept[stays] = found[stays]
-        return kept
-
-    @cached_property
-    def _numbers(self) -> dict[Any, int]:
-        """A number for each key of a category."""
-        keys = dict.fromkeys(map(canonical, self.categories.values))
-        return {key: number for number, key in enumerate(keys)}
-
-    @cached_property
-    def _of_places(self) -> NDArray[np.int64]:
-        """The number of the key of each place."""
-        keys = map(canonical, self.categories.values)
-        return np.array([self._numbers[key] for key in keys], dtype=np.int64)
-
-
-@attrs.frozen(eq=False, repr=False)
-class _Placed:
-    """A block function from numbers to the place of the interval that holds them."""
-
-    axis: EdgeAxis
+    axes: tuple[Axis, ...]
+    read: bool = False
 
     def __call__(self, block: Floats) -> Floats:
-        return self.axis.of_numbers(block[:, 0])[:, None]
+        found = np.empty((len(block), len(self.axes)))
+        for column, axis in enumerate(self.axes):
+            code = axis.of_read if self.read else axis.of_numbers
+            found[:, column] = code(block[:, column])
+        return found
 
 
 @stage(
@@ -208,11 +59,7 @@ class _Placed:
         "A number beyond the edges is left out, as a missing value is; with other=True it counts "
         "in a further place."
     ),
-    proof=Proof(
-        "Row by row. The rows are corners of a simplex: r = 1, and D = 2 in l1, sqrt(2) in l2.",
-        adding="k",
-        replacing="k",
-    ),
+    proof=row_by_row("The rows are corners of a simplex: r = 1, and D = 2 in l1, sqrt(2) in l2."),
     examples=lambda: [
         example(records(), [0, 1, 2.5, 10]),
         example(records(), range(0, 101, 10), other=True),
@@ -248,12 +95,11 @@ def bins(
         dp.Norms(l1=1.0, l2=1.0, linf=1.0)
     """
     axis = EdgeAxis.of(edges, "bins", other=other)
-    if space.domain.columns != 1:
-        raise SpaceError(f"bins is for one column, the rows have {space.domain.columns}")
-    placed = Map(Placed(axis.places), before=Map(_Placed(axis)))
+    require_one_column(space, "bins")
+    placed = Map(Placed(axis.places), before=Map(_Coded((axis,))))
     after = Rows(axis.places, space.domain.size, OneHots(axis.places))
     return Transformation(
-        space, Space(after, space.metric.of_new_values(), unit=space.unit), placed, unchanged
+        space, Space(after, space.metric.of_new_values(), unit=space.unit), placed, identity
     )
 
 
@@ -275,19 +121,6 @@ class _Together:
         return found[:, None]
 
 
-@attrs.frozen(repr=False)
-class _Coded:
-    """A block function from numbers to their places."""
-
-    axes: tuple[Axis, ...]
-
-    def __call__(self, block: Floats) -> Floats:
-        found = np.empty((len(block), len(self.axes)))
-        for column, axis in enumerate(self.axes):
-            found[:, column] = axis.of_numbers(block[:, column])
-        return found
-
-
 @attrs.frozen
 class _Places(OfWhole):
     """The places of the values of some columns, of a table or of rows of numbers."""
@@ -302,20 +135,7 @@ class _Places(OfWhole):
         found = rows.columns([Column(name, axis.reading) for name, axis in asked])
         if all(axis.reading is not NUMBERS for axis in self.axes):
             return found
-        return found.map_rows(Part(_Settled(self.axes), "one_hot"))
-
-
-@attrs.frozen(repr=False)
-class _Settled:
-    """A block function from what was read of a table to places."""
-
-    axes: tuple[Axis, ...]
-
-    def __call__(self, block: Floats) -> Floats:
-        found = np.empty((len(block), len(self.axes)))
-        for column, axis in enumerate(self.axes):
-            found[:, column] = axis.of_read(block[:, column])
-        return found
+        return found.map_rows(Part(_Coded(self.axes, read=True), "one_hot"))
 
 
 @stage(
@@ -324,13 +144,11 @@ class _Settled:
         "A value that is not declared is left out, as a missing value is; with other=True it "
         "counts in a further place."
     ),
-    proof=Proof(
-        "Row by row. The rows are corners of a simplex: r = 1, and D = 2 in l1, sqrt(2) in "
+    proof=row_by_row(
+        "The rows are corners of a simplex: r = 1, and D = 2 in l1, sqrt(2) in "
         "l2. After `bound_contributions` with g groups of the column a place holds rows of "
         "one group: a value counts only where its key is that of the category. So m g rows, "
-        "of which m in one place, move a sum by m sqrt(g) in l2 (`SpreadPlacesDistance`).",
-        adding="k",
-        replacing="k",
+        "of which m in one place, move a sum by m sqrt(g) in l2 (`SpreadPlacesDistance`)."
     ),
     examples=lambda: [
         example(records(), [1, 2.5, None]),
@@ -341,7 +159,7 @@ class _Settled:
 )
 def one_hot(
     space: Space[TablesOrRows],
-    categories: Sequence[Any],
+    categories: Sequence[object],
     *,
     edges: Edges | None = None,
     other: bool = False,
@@ -386,29 +204,25 @@ def one_hot(
     one = Map(_Together(widths), before=coded) if len(widths) > 1 else coded
     after = Rows(count, space.domain.size, OneHots(count))
     return Transformation(
-        space,
-        Space(after, metric, unit=space.unit),
-        Map(Placed(count), before=one),
-        unchanged,
+        space, Space(after, metric, unit=space.unit), Map(Placed(count), before=one), identity
     )
 
 
-def _apart(space: Space[Any], axes: tuple[Axis, ...]) -> tuple[tuple[Axis, ...], Metric]:
+def _apart(space: Space[TablesOrRows], axes: tuple[Axis, ...]) -> tuple[tuple[Axis, ...], Metric]:
     """The axes, with one key in each place where rows are spread over keys; and the metric then."""
     metric, names = row_metric(space), space.domain.names
     if names is None:
         return axes, metric.of_new_values()
     found, told = [], []
     for name, axis in zip(names, axes, strict=True):
-        spread = metric.most_alike(Fraction(1), [name]) < 1
-        keyed = axis.keyed() if spread else None
+        keyed = axis.by_key() if metric.most_alike(Fraction(1), [name]) < 1 else None
         found.append(keyed or axis)
         told += [] if keyed is None else [name]
     return tuple(found), metric.of_places(told)
 
 
 def _axes(
-    space: Space[Any], categories: Sequence[Any], edges: Edges | None, other: bool
+    space: Space[TablesOrRows], categories: Sequence[object], edges: Edges | None, other: bool
 ) -> tuple[Axis, ...]:
     """How each column is counted."""
     lists = _lists(space, categories) if edges is None else one_for_each(categories)
@@ -425,7 +239,7 @@ def _axes(
     )
 
 
-def _lists(space: Space[Any], categories: Sequence[Any]) -> Sequence[Any]:
+def _lists(space: Space[TablesOrRows], categories: Sequence[object]) -> Sequence[object]:
     """A list of categories for each column."""
     columns = space.domain.columns
     if columns == 1:
@@ -466,7 +280,7 @@ class Below:
 @stage(
     does="Indicates which values are below a threshold: 1 where they are, 0 where they are not.",
     changes="Missing values stay missing.",
-    proof=Proof("Row by row.", adding="k", replacing="k"),
+    proof=row_by_row(),
     examples=lambda: [
         example(records(), 0.5),
         example(records(columns=2, size=20, metric=ChangeOneDistance()), [0, -1]),

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
-from opendp_lite.base.errors import ParameterError, SpaceError
+from opendp_lite.base.errors import ParameterError
 from opendp_lite.bases.basis import Basis
 from opendp_lite.bases.series import Legendre
 from opendp_lite.bases.strategies import Cells, Strategy, square_root, tree
@@ -13,16 +11,20 @@ from opendp_lite.bodies.points import PointOf
 from opendp_lite.engines.missing import LEAVE_OUT, FillEntries
 from opendp_lite.engines.plan import Fold
 from opendp_lite.engines.rows import CellCounts
-from opendp_lite.metrics.distances import ChangeOneDistance, NormDistance
+from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import Number, quote
 from opendp_lite.numbers.grid import Grid
-from opendp_lite.numbers.norms import Norms
 from opendp_lite.pipeline.core import Transformation
 from opendp_lite.pipeline.steps import stage
 from opendp_lite.spaces.domains import Rows, Vectors
 from opendp_lite.spaces.space import Space, example, records, row_metric
 from opendp_lite.spelling.description import Proof
-from opendp_lite.transformations.row_maps import row_map_trusted
+from opendp_lite.transformations.row_maps import (
+    fold_to_vector,
+    require_one_column,
+    row_by_row,
+    row_map_trusted,
+)
 
 
 def strategy_products(
@@ -49,28 +51,16 @@ def strategy_products(
         A row counts in one cell, which depends on that row alone. The counts and the products are
         computed in integers.
     """
-    if space.domain.columns != 1:
-        raise SpaceError(
-            f"{step} needs one column; the rows have {space.domain.columns}. Put select() before it"
-        )
+    require_one_column(space, step)
     fixed = row_metric(space).fixed_size
     per_row = strategy.diameters() if fixed else strategy.radii()
     filling = space.domain.body.filling() or FillEntries(cells.centre)
-    treatment = filling if fixed else LEAVE_OUT
-
-    def moved(distance: Fraction) -> Norms:
-        return per_row * distance
-
-    return Transformation(
-        space,
-        Space(Vectors(strategy.terms, strategy.exponent), NormDistance(), unit=moved(space.unit)),
-        Fold(
-            CellCounts(cells.edges[:-1]),
-            lambda counts: Grid(strategy.products(counts), strategy.exponent),
-            treatment,
-        ),
-        moved,
+    fold = Fold(
+        CellCounts(cells.edges[:-1]),
+        lambda counts: Grid(strategy.products(counts), strategy.exponent),
+        filling if fixed else LEAVE_OUT,
     )
+    return fold_to_vector(space, Vectors(strategy.terms, strategy.exponent), per_row, fold)
 
 
 @stage(
@@ -177,11 +167,9 @@ def prefix_features(
         "A number beyond the bounds of the basis counts as the bound. A missing number becomes a "
         "row of missing values; where the number of rows is public, it counts as the middle cell."
     ),
-    proof=Proof(
-        "Row by row. A row becomes one of the public points; r is the largest norm of a point "
+    proof=row_by_row(
+        "A row becomes one of the public points; r is the largest norm of a point "
         "and D the largest distance of two (erratum 1.1.1).",
-        adding="k",
-        replacing="k",
         sources=["Fitzsimons, Honaker, Shoemate, Singhal, *Free Lunch*, appendix D"],
     ),
     examples=lambda: [
@@ -222,10 +210,6 @@ def basis_features(space: Space[Rows], basis: Basis) -> Transformation[Space[Row
         raise ParameterError(
             f"basis_features needs a basis such as dp.bases.Cosine(12, 0, 100), got {quote(basis)}"
         )
-    if space.domain.columns != 1:
-        raise SpaceError(
-            f"basis_features needs one column; the rows have {space.domain.columns}. Put select() "
-            "before it and take a basis for each column"
-        )
+    require_one_column(space, "basis_features", " and take a basis for each column")
     body = basis.points()
     return row_map_trusted(space, PointOf(body), body)

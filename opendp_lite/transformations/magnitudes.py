@@ -8,11 +8,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from opendp_lite.base.errors import ParameterError, SpaceError
+from opendp_lite.base.errors import ParameterError
 from opendp_lite.engines.data.fold import Floats, Reduction, Scratch
 from opendp_lite.engines.missing import LEAVE_OUT, FillEntries
-from opendp_lite.engines.plan import Fold as Folded
-from opendp_lite.metrics.distances import ChangeOneDistance, NormDistance
+from opendp_lite.engines.plan import Fold
+from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import whole
 from opendp_lite.numbers.grid import Grid
 from opendp_lite.numbers.norms import Norms
@@ -21,13 +21,15 @@ from opendp_lite.pipeline.steps import stage
 from opendp_lite.spaces.domains import Rows, Vectors
 from opendp_lite.spaces.space import Space, example, records, row_metric
 from opendp_lite.spelling.description import Proof
+from opendp_lite.transformations.row_maps import fold_to_vector, require_one_column
 
+Counts = NDArray[np.int64]
 _FARTHEST: Final = 1000
 _COARSEST, _FINEST = -10, 20
 _MOST_CELLS: Final = 2**20
 
 
-class MagnitudeFold(Reduction[NDArray[np.int64]]):
+class MagnitudeFold(Reduction[Counts]):
     """Counts values by the bits of their floats: see ``magnitude_counts``."""
 
     def __init__(self, least: int, most: int, bits: int) -> None:
@@ -35,10 +37,10 @@ class MagnitudeFold(Reduction[NDArray[np.int64]]):
         self._ends = 2.0**least, 2.0**most
         self._cells = _cells_of(least, most, bits)
 
-    def empty(self) -> NDArray[np.int64]:
+    def empty(self) -> Counts:
         return np.zeros(2 * self._cells + 1, dtype=np.int64)
 
-    def summarise(self, block: Floats, scratch: Scratch) -> NDArray[np.int64]:
+    def summarise(self, block: Floats, scratch: Scratch) -> Counts:
         values = block.reshape(-1)
         halves, exponents = np.frexp(np.abs(values).clip(*self._ends))
         within = np.ceil(np.ldexp(2 * halves - 1, self._bits)).astype(np.int64)
@@ -48,7 +50,7 @@ class MagnitudeFold(Reduction[NDArray[np.int64]]):
         places = self._cells + np.where(values < 0, -cells, cells)
         return np.bincount(places, minlength=2 * self._cells + 1).astype(np.int64)
 
-    def merge(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
+    def merge(self, first: Counts, second: Counts) -> Counts:
         return first + second
 
 
@@ -58,7 +60,7 @@ def _cells_of(least: int, most: int, bits: int) -> int:
     return doublings << bits if bits >= 0 else -(-doublings >> -bits)
 
 
-def _as_grid(counts: NDArray[np.int64]) -> Grid:
+def _as_grid(counts: Counts) -> Grid:
     return Grid(counts, 0)
 
 
@@ -119,21 +121,9 @@ def magnitude_counts(
             f"magnitude_counts: these are more than {_MOST_CELLS} cells for each sign; use fewer "
             "bits, or exponents that are closer together"
         )
-    if space.domain.columns != 1:
-        raise SpaceError(
-            f"magnitude_counts is for one column, the rows have {space.domain.columns}. Put "
-            "select() before it"
-        )
+    require_one_column(space, "magnitude_counts")
     fixed = row_metric(space).fixed_size
     per_row = Norms.squared(*map(Fraction, (2, 2, 1) if fixed else (1, 1, 1)))
-
-    def moved(distance: Fraction) -> Norms:
-        return per_row * distance
-
     treatment = FillEntries(np.zeros(1)) if fixed else LEAVE_OUT
-    return Transformation(
-        space,
-        Space(Vectors(2 * cells + 1, 0), NormDistance(), unit=moved(space.unit)),
-        Folded(MagnitudeFold(lowest, highest, fine), _as_grid, treatment),
-        moved,
-    )
+    fold = Fold(MagnitudeFold(lowest, highest, fine), _as_grid, treatment)
+    return fold_to_vector(space, Vectors(2 * cells + 1, 0), per_row, fold)

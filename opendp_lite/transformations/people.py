@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import attrs
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.bodies.body import Bounds, format_bounds, parse_bounds, to_floats
 from opendp_lite.bodies.box import Box
-from opendp_lite.engines.data.fold import Floats
+from opendp_lite.engines.data.fold import Floats, identity
 from opendp_lite.engines.data.least_rows import Places, Words
 from opendp_lite.engines.data.open_data import open_source
 from opendp_lite.engines.grouped import LazyTable
@@ -31,7 +31,7 @@ from opendp_lite.spaces.domains import Rows
 from opendp_lite.spaces.space import Space, example, records, row_metric, rows_in
 from opendp_lite.spaces.tables import PersonTables, Tables, TablesOrPeople, tables_in
 from opendp_lite.spelling.description import Proof
-from opendp_lite.transformations.row_maps import fitting, plain_nan, unchanged
+from opendp_lite.transformations.row_maps import fitting, plain_nan
 
 
 def fresh_keys(places: Places) -> Words:
@@ -111,22 +111,22 @@ def bound_contributions(
         changed = 2 if group is None else most + 1
         factor = changed * (2 if row_metric(space).fixed_size else 1)
 
-    def moved(distance: Fraction) -> Fraction:
+    def move(distance: Fraction) -> Fraction:
         return distance * factor
 
     read = (column,) if group is None else (column, group[0])
 
-    def kept(table: LazyTable) -> LazyTable:
+    def choose(table: LazyTable) -> LazyTable:
         table.dataset.require(read, "bound_contributions")
         return contributions(table, column, most, group, table.keys or fresh_keys)
 
     domain = attrs.evolve(tables_in(space.domain), size=None, limit=_words(most, group))
     metric = _spread(space, group)
-    after = Space(domain, metric, unit=moved(cast(Fraction, space.unit)))
-    return Transformation(space, after, Keep(Own(kept)), moved)
+    after = Space(domain, metric, unit=move(cast(Fraction, space.unit)))
+    return Transformation(space, after, Keep(Own(choose)), move)
 
 
-def _spread(space: Space[Any], group: tuple[str, int] | None) -> SymmetricDistance:
+def _spread(space: Space[TablesOrPeople], group: tuple[str, int] | None) -> SymmetricDistance:
     """The metric between tables with the chosen rows: those of a person may be in several groups.
 
     One row more of a person may exchange one group for another, so then nothing is known.
@@ -135,7 +135,7 @@ def _spread(space: Space[Any], group: tuple[str, int] | None) -> SymmetricDistan
     return SpreadDistance(*group) if people and group else SymmetricDistance()
 
 
-def _person(space: Space[Any], given: str | None) -> str:
+def _person(space: Space[TablesOrPeople], given: str | None) -> str:
     domain = space.domain
     if isinstance(domain, PersonTables):
         if given not in (None, domain.person):
@@ -155,7 +155,7 @@ def _person(space: Space[Any], given: str | None) -> str:
     return str(name)
 
 
-def _group(space: Space[Any], given: object) -> tuple[str, int] | None:
+def _group(space: Space[TablesOrPeople], given: object) -> tuple[str, int] | None:
     if given is None:
         return None
     if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != _PAIR:
@@ -198,10 +198,7 @@ _GOLDEN: Final = 0.6180339887498949
         replacing="k rows replaced",
         sources=["Fitzsimons, Honaker, Shoemate, Singhal, *Free Lunch*, appendix C.2"],
     ),
-    examples=lambda: [
-        example(rows_in(Box(0, 10)), 4, fill=5),
-        example(rows_in(Box(0, 10)), 6),
-    ],
+    examples=lambda: [example(rows_in(Box(0, 10)), 4, fill=5), example(rows_in(Box(0, 10)), 6)],
 )
 def resize(
     space: Space[Rows], size: int, fill: Bounds | None = None
@@ -236,7 +233,7 @@ def resize(
     filling = _even(space) if fill is None else _equal(space, fill)
     sized = row_metric(space).fixed_size
 
-    def resized(rows: LazyRows) -> LazyRows:
+    def bring(rows: LazyRows) -> LazyRows:
         made = _room(count, domain.columns)
         with np.errstate(all="ignore"):
             complete = rows if sized else rows.map_rows(Part(LEAVE_OUT))
@@ -248,8 +245,8 @@ def resize(
     return Transformation(
         space,
         Space(attrs.evolve(domain, size=count), ChangeOneDistance(), unit=space.unit),
-        Keep(Own(resized)),
-        unchanged,
+        Keep(Own(bring)),
+        identity,
     )
 
 
@@ -293,12 +290,12 @@ def _even(space: Space[Rows]) -> Callable[[int], Floats]:
         )
     lower, width = map(nearest, range_)
 
-    def filled(missing: int) -> Floats:
+    def fill(missing: int) -> Floats:
         shares = np.modf((np.arange(missing) + 0.5) * _GOLDEN)[0]
         rows: Floats = (lower + width * shares)[:, None]
         return rows
 
-    return filled
+    return fill
 
 
 def hashed_order(rows: Floats) -> NDArray[np.intp]:

@@ -23,8 +23,7 @@ from opendp_lite.pipeline.core import Transformation
 from opendp_lite.pipeline.steps import stage
 from opendp_lite.spaces.domains import Rows
 from opendp_lite.spaces.space import Space, example, records, rows_in
-from opendp_lite.spelling.description import Proof
-from opendp_lite.transformations.row_maps import plain_nan, row_map_trusted
+from opendp_lite.transformations.row_maps import plain_nan, row_by_row, row_map_trusted
 
 
 @attrs.frozen(repr=False)
@@ -38,7 +37,7 @@ class Unsigned(EntryMap):
 @stage(
     does="Replaces every entry by its absolute value.",
     changes="Missing values stay missing.",
-    proof=Proof("Row by row.", adding="k", replacing="k"),
+    proof=row_by_row(),
     examples=lambda: [
         example(records()),
         example(records(size=20, metric=ChangeOneDistance())),
@@ -86,7 +85,7 @@ class Squared(EntryMap):
 @stage(
     does="Squares every entry, for example for a variance.",
     changes="Missing values stay missing.",
-    proof=Proof("Row by row.", adding="k", replacing="k"),
+    proof=row_by_row(),
     examples=lambda: [
         example(records()),
         example(rows_in(Box(-3, 2))),
@@ -141,11 +140,9 @@ class Lengths(EntryMap):
 @stage(
     does="Replaces every row by its norm, in one column.",
     changes="A row with a missing entry has a missing norm.",
-    proof=Proof(
-        "Row by row. The additions along a row have a fixed order, so a norm has the same "
-        "bits wherever its row stands.",
-        adding="k",
-        replacing="k",
+    proof=row_by_row(
+        "The additions along a row have a fixed order, so a norm has the same "
+        "bits wherever its row stands."
     ),
     examples=lambda: [
         example(records(columns=2)),

@@ -21,7 +21,7 @@ from opendp_lite.pipeline.steps import stage
 from opendp_lite.spaces.domains import Rows
 from opendp_lite.spaces.space import Space, example, records, rows_in
 from opendp_lite.spelling.description import Proof
-from opendp_lite.transformations.row_maps import plain_nan, row_map_trusted
+from opendp_lite.transformations.row_maps import plain_nan, row_by_row, row_map_trusted
 
 
 @attrs.frozen(repr=False)
@@ -35,11 +35,9 @@ class OuterProduct:
 @stage(
     does="Replaces each row x by the products of its entries, the upper triangle of x x^T.",
     changes="A row with a missing entry becomes one with missing products.",
-    proof=Proof(
-        "Row by row. r is the square of the largest l2 norm of a row before. Two outer "
-        "products have an inner product of at least 0, so D is sqrt(2) r in l2.",
-        adding="k",
-        replacing="k",
+    proof=row_by_row(
+        "r is the square of the largest l2 norm of a row before. Two outer "
+        "products have an inner product of at least 0, so D is sqrt(2) r in l2."
     ),
     examples=lambda: [
         example(records(columns=["age", "visits"])),
@@ -99,11 +97,9 @@ class TimesWeight:
 @stage(
     does="Turns a value x and its weight w into the row (w (x - lower), w (upper - x)).",
     changes="Values and weights beyond their bounds count as the bound.",
-    proof=Proof(
-        "Row by row. The points are a triangle with r = most (upper - lower) and D = 2 r in "
+    proof=row_by_row(
+        "The points are a triangle with r = most (upper - lower) and D = 2 r in "
         "l1, sqrt(2) r in l2 (erratum 1.1.5).",
-        adding="k",
-        replacing="k",
         sources=["Fitzsimons, Honaker, Shoemate, Singhal, *Free Lunch*, appendix A"],
     ),
     examples=lambda: [
@@ -178,11 +174,9 @@ class Augmented:
         "count."
     ),
     changes="A row with a missing entry lacks the new one, too.",
-    proof=Proof(
-        "Row by row. r = R in l1 and l2. Two points differ by at most 2 R in l1 and sqrt(2) R "
+    proof=row_by_row(
+        "r = R in l1 and l2. Two points differ by at most 2 R in l1 and sqrt(2) R "
         "in l2 (errata 1.1.3 and 1.1.6).",
-        adding="k",
-        replacing="k",
         sources=["Fitzsimons, Honaker, Shoemate, Singhal, *Free Lunch*, sections 3 and 4"],
     ),
     examples=lambda: [

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import ClassVar, TypeVar
 
 import attrs
 import numpy as np
 
 from opendp_lite.base.errors import SpaceError
 from opendp_lite.bodies.body import Body, Values
-from opendp_lite.engines.data.fold import Floats
+from opendp_lite.engines.data.fold import Floats, identity
 from opendp_lite.engines.data.source import QUIET
 from opendp_lite.engines.missing import holds_missing, real_entries, whole_rows
-from opendp_lite.engines.plan import Keep, Map
+from opendp_lite.engines.plan import Keep, Map, Node
+from opendp_lite.metrics.distances import NormDistance
+from opendp_lite.numbers.norms import Norms
 from opendp_lite.pipeline.core import Transformation
-from opendp_lite.spaces.domains import Rows
+from opendp_lite.spaces.domains import Domain, Rows, Vectors
 from opendp_lite.spaces.space import Space, row_metric
+from opendp_lite.spelling.description import Proof
+
+S = TypeVar("S", bound=Domain)
 
 
 def plain_nan(rows: Floats) -> Floats:
@@ -144,13 +150,35 @@ def row_map_trusted(
         space,
         Space(domain, space.metric.of_new_values(), unit=space.unit),
         (Keep if hasattr(function, "kept") else Map)(function),
-        unchanged,
+        identity,
     )
 
 
-def unchanged(distance: Any) -> Any:
-    """The stability map of a step that moves datasets no further apart."""
-    return distance
+def row_by_row(where: str = "", sources: Sequence[str] = ()) -> Proof:
+    """The proof of a step that treats each row by itself; in words, where the new rows lie."""
+    text = f"Row by row. {where}".rstrip()
+    return Proof(text, adding="k", replacing="k", sources=sources)
+
+
+def fold_to_vector(
+    space: Space[S], vectors: Vectors, per_row: Norms, fold: Node
+) -> Transformation[Space[S], Space[Vectors]]:
+    """A vector that one unit of distance moves by at most some norms."""
+
+    def move(distance: Fraction) -> Norms:
+        return per_row * distance
+
+    after = Space(vectors, NormDistance(), unit=move(space.unit))
+    return Transformation(space, after, fold, move)
+
+
+def require_one_column(space: Space[Rows], step: str, mend: str = "") -> None:
+    """Refuses rows of several columns."""
+    if space.domain.columns != 1:
+        raise SpaceError(
+            f"{step} needs one column; the rows have {space.domain.columns}. Put select() before "
+            f"it{mend}"
+        )
 
 
 def fitting(given: Values, space: Space[Rows], step: str) -> Values:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from math import inf
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import attrs
 import numpy as np
@@ -16,7 +16,7 @@ from opendp_lite.bodies.body import Bounds, parse_bounds, to_floats
 from opendp_lite.bodies.box import Everything
 from opendp_lite.engines.columns import Codes, Picked
 from opendp_lite.engines.data.categories import Categories
-from opendp_lite.engines.data.fold import Floats
+from opendp_lite.engines.data.fold import Floats, identity
 from opendp_lite.engines.data.open_data import NUMBERS
 from opendp_lite.engines.data.table import Column as TableColumn
 from opendp_lite.engines.data.table import unknown_column
@@ -31,14 +31,16 @@ from opendp_lite.spaces.domains import Domain, Rows
 from opendp_lite.spaces.space import Space, example, records, row_metric
 from opendp_lite.spaces.tables import AnyTables, PersonTables, Tables, TablesOrPeople, tables_in
 from opendp_lite.spelling.description import Proof
-from opendp_lite.transformations.row_maps import fitting, row_map_trusted, unchanged
+from opendp_lite.transformations.row_maps import fitting, row_by_row, row_map_trusted
 
 Column = int | str
+AnySpace: TypeAlias = Space[Any]
+"""A space of rows or of a table, whichever."""
 
 
 @stage(
     does="Keeps one or several columns.",
-    proof=Proof("Row by row.", adding="k", replacing="k"),
+    proof=row_by_row(),
     examples=lambda: [
         example(records(columns=["age", "visits"]), "visits"),
         example(records(columns=["age", "visits"]), ["visits", "age"]),
@@ -77,8 +79,8 @@ def select(
 
 
 def select_columns(
-    space: Space[Any], asked: Sequence[object], step: str
-) -> Transformation[Space[Any], Space[Any]]:
+    space: AnySpace, asked: Sequence[object], step: str
+) -> Transformation[AnySpace, AnySpace]:
     """As ``select``, for the columns that a step asks for."""
     if isinstance(space.domain, Tables | PersonTables):
         return _of_table(space, tables_in(space.domain), asked, step)
@@ -90,14 +92,14 @@ def select_columns(
 
 
 def _of_table(
-    space: Space[Any], domain: Tables, asked: Sequence[object], step: str
-) -> Transformation[Space[Any], Space[Any]]:
+    space: AnySpace, domain: Tables, asked: Sequence[object], step: str
+) -> Transformation[AnySpace, AnySpace]:
     names = tuple(_name(column, domain, step) for column in asked)
     chosen = attrs.evolve(domain, columns=len(names), names=names, body=Everything(len(names)))
 
     found = Map(Select(names, step))
     after = attrs.evolve(space, domain=_again(space.domain, chosen))
-    return Transformation(space, after, found, unchanged)
+    return Transformation(space, after, found, identity)
 
 
 def _again(before: Domain, chosen: Tables) -> Domain:
@@ -153,8 +155,7 @@ class _Between:
     upper: float
 
     def __call__(self, numbers: Floats) -> NDArray[np.bool_]:
-        found: NDArray[np.bool_] = (numbers >= self.lower) & (numbers <= self.upper)
-        return found
+        return np.logical_and(numbers >= self.lower, numbers <= self.upper)
 
 
 @attrs.frozen
@@ -162,8 +163,7 @@ class _Declared:
     """Whether values are declared."""
 
     def __call__(self, codes: Floats) -> NDArray[np.bool_]:
-        found: NDArray[np.bool_] = ~np.isnan(codes)
-        return found
+        return np.logical_not(np.isnan(codes))
 
 
 @stage(
@@ -188,7 +188,7 @@ def keep(
     column: str,
     *,
     between: tuple[Number | None, Number | None] | None = None,
-    among: Sequence[Any] | None = None,
+    among: Sequence[object] | None = None,
 ) -> Transformation[Space[TablesOrPeople], Space[TablesOrPeople]]:
     """Keeps the rows of a table that have certain values in a column.
 
@@ -224,7 +224,7 @@ def keep(
 
     only = Keep(kept)
     if domain.size is None:
-        return Transformation(space, space, only, unchanged)
+        return Transformation(space, space, only, identity)
     after = attrs.evolve(domain, size=None)
     unit = 2 * cast(Fraction, space.unit)
     return Transformation(space, Space(after, SymmetricDistance(), unit=unit), only, _twice)
@@ -240,7 +240,7 @@ def _between(ends: object) -> _Between:
     return _Between(lower, upper)
 
 
-def _end(given: Any, otherwise: float) -> float:
+def _end(given: object, otherwise: float) -> float:
     return otherwise if given is None else nearest(exact(given, "keep: between"))
 
 
@@ -252,10 +252,7 @@ def _twice(distance: Fraction) -> Fraction:
     does="Leaves out every row that has a missing value (NaN).",
     changes="Leaves out every row that has a missing value (NaN).",
     proof=Proof("Row by row: a row becomes itself or nothing.", adding="k", replacing="-"),
-    examples=lambda: [
-        example(records()),
-        example(records(columns=2)),
-    ],
+    examples=lambda: [example(records()), example(records(columns=2))],
 )
 def drop_nan(space: Space[Rows]) -> Transformation[Space[Rows], Space[Rows]]:
     """Leaves out every row that has a missing value (NaN).
@@ -285,7 +282,7 @@ def drop_nan(space: Space[Rows]) -> Transformation[Space[Rows], Space[Rows]]:
 @stage(
     does="Puts a public value in the place of every missing one (NaN).",
     changes="Puts a public value in the place of every missing one (NaN).",
-    proof=Proof("Row by row.", adding="k", replacing="k"),
+    proof=row_by_row(),
     examples=lambda: [
         example(records(), -0.5),
         example(records(columns=2, size=20, metric=ChangeOneDistance()), [0, 1]),

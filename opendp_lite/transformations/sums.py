@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import reduce
 from math import ceil
-from typing import Any
+from typing import Any, TypeAlias
 
 import attrs
 import numpy as np
@@ -18,18 +18,17 @@ from opendp_lite.bodies.ball import Ball
 from opendp_lite.bodies.body import Body, Projection, RowSum
 from opendp_lite.bodies.box import Box
 from opendp_lite.bodies.grid_rounding import ClippedColumn
-from opendp_lite.engines.data.arrays import EntryFold, Layout, Whole
+from opendp_lite.engines.data.arrays import EntryFold, Layout, Numeric, Whole
 from opendp_lite.engines.data.fold import AsTheyLie, Block, Floats, Scratch
 from opendp_lite.engines.missing import LEAVE_OUT, where_whole
 from opendp_lite.engines.plan import Fold
-from opendp_lite.metrics.distances import NormDistance
 from opendp_lite.numbers.grid import Grid
-from opendp_lite.numbers.norms import Norms
 from opendp_lite.pipeline.core import Transformation
 from opendp_lite.pipeline.steps import stage
 from opendp_lite.spaces.domains import Rows, Vectors
 from opendp_lite.spaces.space import Space, example, row_metric, rows_in
 from opendp_lite.spelling.description import Proof
+from opendp_lite.transformations.row_maps import fold_to_vector
 
 # The bits of sums wrap here: a sum below 2^62 in size is known from its value modulo this.
 _TURN = 1 << 64
@@ -54,7 +53,11 @@ class Totals:
 
     wrapped: NDArray[np.int64]
     rows: int
-    settled: NDArray[Any] | None = None
+    settled: Numeric | None = None
+
+
+AnyAsTheyLie: TypeAlias = AsTheyLie[Any, Totals]
+AnyRowSum: TypeAlias = RowSum[Any]
 
 
 class SumFold(RowSum[Totals], EntryFold[Totals]):
@@ -66,7 +69,7 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
 
     def __init__(self, body: Body) -> None:
         self._body = body
-        self._known: tuple[tuple[Block, ...], AsTheyLie[Any, Totals] | None] | None = None
+        self._known: tuple[tuple[Block, ...], AnyAsTheyLie | None] | None = None
         self._snapper = body.snapper()
         radii = body.radii()
         if radii is None or radii.linf is None:
@@ -92,19 +95,15 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
         return Totals(np.zeros(self._body.columns, dtype=np.int64), 0)
 
     def summarise(self, block: Floats, scratch: Scratch) -> Totals:
-        out = self._buffer("snapped", block, scratch)
-        spare = self._buffer("spare", block, scratch) if self._snapper.spares else out
-        self._snapper.into(block, out, spare)
-        return self.summed(out.view(np.int64))
+        return self.add_up(self._snap(block, scratch))
 
-    def unless_missing(self, piece: NDArray[Any], scratch: Scratch) -> Totals | None:
+    def unless_missing(self, piece: Numeric, scratch: Scratch) -> Totals | None:
         """As ``summarise``, of an array of any type and any strides; None where an entry is NaN."""
-        out = self._buffer("snapped", piece, scratch)
-        spare = self._buffer("spare", piece, scratch) if self._snapper.spares else out
+        out, spare = self._buffers(piece, scratch)
         whole = self._snapper.unless_missing(piece, out, spare)
-        return self.summed(out.view(np.int64)) if whole else None
+        return self.add_up(out.view(np.int64)) if whole else None
 
-    def summed(self, bits: NDArray[np.int64]) -> Totals:
+    def add_up(self, bits: NDArray[np.int64]) -> Totals:
         """The totals of rows by the bits of their images."""
         if len(bits) <= self._most_rows:
             return Totals(_column_sums(bits), len(bits))
@@ -120,12 +119,10 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
         They are added as floats, which is exact below 2^53: whole steps of few rows at a time where
         groups are few, and else the two parts one by one.
         """
-        out = self._buffer("snapped", block, scratch)
-        spare = self._buffer("spare", block, scratch) if self._snapper.spares else out
-        self._snapper.into(block, out, spare)
+        images = self._snap(block, scratch)
         found = np.empty((2, self._body.columns, groups), dtype=np.int64)
         for column in range(self._body.columns):
-            steps = out.view(np.int64)[:, column] - self._snapper.origin
+            steps = images[:, column] - self._snapper.origin
             # A run of rows costs a pass over all groups: whole steps pay where runs are longer.
             if groups < self._most_exact:
                 total = self._sum_up(steps.astype(np.float64), codes, groups)
@@ -167,11 +164,23 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
     def most_rows(self) -> int:
         return self._most_rows
 
-    def _buffer(self, name: str, block: Floats, scratch: Scratch) -> Floats:
-        rows, columns = block.shape
-        if self._snapper.by_column:
-            return scratch.take(name, (columns, rows)).T
-        return scratch.take(name, (rows, columns))
+    def _snap(self, block: Floats, scratch: Scratch) -> NDArray[np.int64]:
+        """The bits of the rows' images."""
+        out, spare = self._buffers(block, scratch)
+        self._snapper.into(block, out, spare)
+        return out.view(np.int64)
+
+    def _buffers(self, block: Floats, scratch: Scratch) -> tuple[Floats, Floats]:
+        """Where the images go, and where the snapper may write besides."""
+
+        def take(name: str) -> Floats:
+            rows, columns = block.shape
+            if self._snapper.by_column:
+                return scratch.take(name, (columns, rows)).T
+            return scratch.take(name, (rows, columns))
+
+        out = take("snapped")
+        return out, take("spare") if self._snapper.spares else out
 
     def merge(self, first: Totals, second: Totals, out: NDArray[np.int64] | None = None) -> Totals:
         """The totals of both; ``out`` may be the array of one of them, to be written over."""
@@ -190,25 +199,25 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
         """The origins of so many rows, added up modulo 2^64."""
         return _wrap(rows * self._snapper.origin)
 
-    def finish(self, totals: Totals) -> NDArray[Any]:
+    def finish(self, totals: Totals) -> Numeric:
         """The sums in grid steps: int64 where that is certainly enough, else Python integers."""
         steps = self._steps(totals)
         if totals.settled is None:
             return steps
-        whole: NDArray[Any] = steps.astype(object) + totals.settled
+        whole: Numeric = steps.astype(object) + totals.settled
         return whole
 
     def fuses_with(self, function: Block) -> bool:
         return isinstance(function, Projection) and function.body == self._body
 
-    def as_they_lie(self, functions: Sequence[Block]) -> AsTheyLie[Any, Totals] | None:
+    def as_they_lie(self, functions: Sequence[Block]) -> AnyAsTheyLie | None:
         left, known = where_whole(functions), self._known
         if known is None or known[0] != left:
             # What was read is returned: a release in another thread may write another one here.
             known = self._known = left, self._lying(left)
         return known[1]
 
-    def _lying(self, functions: tuple[Block, ...]) -> AsTheyLie[Any, Totals] | None:
+    def _lying(self, functions: tuple[Block, ...]) -> AnyAsTheyLie | None:
         column = self._snapper.column()
         if column is not None:
             return self._column_sum(column, functions)
@@ -243,10 +252,10 @@ class SumFold(RowSum[Totals], EntryFold[Totals]):
 class AsGrid:
     """The sums as numbers on the grid of their body."""
 
-    how: RowSum[Any]
+    how: AnyRowSum
     exponent: int
 
-    def __call__(self, totals: Any) -> Grid:
+    def __call__(self, totals: object) -> Grid:
         return Grid(self.how.finish(totals), self.exponent)
 
 
@@ -256,7 +265,7 @@ class _RowsAsTheyLie(AsTheyLie[Totals, Totals]):
 
     how: SumFold
 
-    def part(self, piece: NDArray[Any], scratch: Scratch, *, seen: bool) -> Totals | None:
+    def part(self, piece: Numeric, scratch: Scratch, *, seen: bool) -> Totals | None:
         return self.how.unless_missing(piece, scratch)
 
     def merge(self, first: Totals, second: Totals) -> Totals:
@@ -274,7 +283,7 @@ class _ColumnAsItLies(AsTheyLie[tuple[int, int], Totals]):
     column: ClippedColumn
     most_rows: int
 
-    def part(self, piece: NDArray[Any], scratch: Scratch, *, seen: bool) -> tuple[int, int] | None:
+    def part(self, piece: Numeric, scratch: Scratch, *, seen: bool) -> tuple[int, int] | None:
         rows = len(piece)
         # Of more rows, the value modulo 2^64 does not tell the sum.
         if rows > self.most_rows:
@@ -300,10 +309,10 @@ def _wrap(total: int) -> NDArray[np.int64]:
     return np.array([total % _TURN], dtype=np.uint64).view(np.int64)
 
 
-def _add(first: NDArray[Any] | None, second: NDArray[Any] | None) -> NDArray[Any] | None:
+def _add(first: Numeric | None, second: Numeric | None) -> Numeric | None:
     if first is None or second is None:
         return second if first is None else first
-    both: NDArray[Any] = first + second
+    both: Numeric = first + second
     return both
 
 
@@ -374,19 +383,10 @@ def sum(space: Space[Rows]) -> Transformation[Space[Rows], Space[Vectors]]:
     per_row = metric.per_row(body)
     if per_row is None:
         raise SpaceError(_UNBOUNDED)
-    how: RowSum[Any] = body.specialised_sum() or SumFold(body)
+    how: AnyRowSum = body.specialised_sum() or SumFold(body)
     treatment = body.filling() if metric.fixed_size else LEAVE_OUT
     exponent = body.exponent()
     vectors = Vectors(
         body.columns, exponent, non_negative=body.non_negative(), names=space.domain.names
     )
-
-    def moved(distance: Fraction) -> Norms:
-        return per_row * distance
-
-    return Transformation(
-        space,
-        Space(vectors, NormDistance(), unit=moved(space.unit)),
-        Fold(how, AsGrid(how, exponent), treatment),
-        moved,
-    )
+    return fold_to_vector(space, vectors, per_row, Fold(how, AsGrid(how, exponent), treatment))

@@ -16,6 +16,7 @@ import pytest
 import opendp_lite as dp
 from opendp_lite.measures.divergences import AdditiveMeasure
 from tests.opened import Opened
+from tests.own_steps import REPLACE, doubled
 from tests.races import race
 
 PURE, ZCDP = dp.MaxDivergence(), dp.ZeroConcentratedDivergence()
@@ -361,34 +362,19 @@ def test_adaptive_measurements_compose():
         dp.compose(TENTH, dp.adaptive(returned, dp.epsilon(1)))
 
 
-def spaces():
-    sized = dp.records(size=3, metric=dp.ChangeOneDistance())
-    return [
-        (dp.records(), lambda query: query),
-        (sized, lambda query: query),
-        (dp.records(), lambda query: dp.clamp(0, 9) >> dp.resize(5, fill=0) >> query),
-        (dp.records(), lambda query: doubled() >> query),
-        (sized, lambda query: doubled() >> dp.clamp(0, 1) >> query),
-    ]
+SIZED = dp.records(size=3, metric=REPLACE)
+FRONTS = [
+    (dp.records(), lambda query: query),
+    (SIZED, lambda query: query),
+    (dp.records(), lambda query: dp.clamp(0, 9) >> dp.resize(5, fill=0) >> query),
+    (dp.records(), lambda query: doubled() >> query),
+    (SIZED, lambda query: doubled() >> dp.clamp(0, 1) >> query),
+]
 
 
-@dp.stage
-def doubled(
-    space: dp.Space[dp.Rows],
-) -> dp.Transformation[dp.Space[dp.Rows], dp.Space[dp.Rows]]:
-    """Says that a row moves two."""
-    return dp.Transformation(
-        space,
-        dp.Space(space.domain, space.metric, unit=2 * space.unit),
-        lambda rows: rows,
-        lambda distance: 2 * distance,
-    )
-
-
-@pytest.mark.parametrize("case", range(5))
-def test_the_unit_before_the_program_is_folded(case):
+@pytest.mark.parametrize(("space", "after"), FRONTS)
+def test_the_unit_before_the_program_is_folded(space, after):
     """A query costs in a program what it costs by itself, and the budget is for one row."""
-    space, after = spaces()[case]
     query = dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(rho=0.3)
     median = dp.private_quantile(0.5, bounds=(0, 1), rho=0.2)
 

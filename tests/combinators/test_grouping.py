@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 
 import opendp_lite as dp
-from opendp_lite.combinators.grouping import _Loss
+from opendp_lite.combinators.losses_of_groups import LossOfGroups
 from opendp_lite.measures.curve import curve_of
 from opendp_lite.numbers.norms import Norms
 from tests.opened import Opened
@@ -26,14 +26,13 @@ NAN = float("nan")
 Table = dp.Space[dp.Rows]
 CHANGE = dp.ChangeOneDistance()
 SPACE = dp.records(columns=["key", "x"])
+FIXED = dp.records(columns=["key", "x"], size=9, metric=CHANGE)
 X = dp.select("x")
 SUM = X >> dp.clamp(-1, 3) >> dp.sum()
 SURE = 1e9
 """A loss at which noise is far below the digits that are compared."""
-TABLE = {
-    "key": ["b", "a", None, "b", "?", "a", "b"],
-    "x": [1.0, 2.0, 3.0, NAN, 2.5, -7.0, 0.25],
-}
+COUNT = dp.count() >> dp.laplace(epsilon=SURE)
+TABLE = {"key": ["b", "a", None, "b", "?", "a", "b"], "x": [1.0, 2.0, 3.0, NAN, 2.5, -7.0, 0.25]}
 CONTAINERS = [
     TABLE,
     pd.DataFrame(TABLE),
@@ -52,16 +51,16 @@ def test_each_group_has_its_own_release(table):
     expected = {"a": 1, "b": 1.25, "c": 0, None: 3, "rest": 2.5}
     for key, total in expected.items():
         assert found[key] == pytest.approx([total], abs=1e-6)
-    counts = dp.by("key", keys, dp.count() >> dp.laplace(epsilon=SURE), other="rest")(table)
+    counts = dp.by("key", keys, COUNT, other="rest")(table)
     assert dict(counts) == {"a": 2, "b": 3, "c": 0, None: 1, "rest": 1}
-    present = dp.by("key", ["b"], X >> dp.count() >> dp.laplace(epsilon=SURE))(table)
+    present = dp.by("key", ["b"], X >> COUNT)(table)
     assert dict(present) == {"b": 2}
 
 
 def test_several_columns_make_a_group_of_each_combination():
     table = {"sex": ["f", "m", "f", "?"], "school": [1, 2, 2, 1]}
     keys = [["f", "m"], [1, 2]]
-    counted = dp.by(["sex", "school"], keys, dp.count() >> dp.laplace(epsilon=SURE))
+    counted = dp.by(["sex", "school"], keys, COUNT)
     assert dict(counted(table)) == {("f", 1): 1, ("f", 2): 1, ("m", 1): 0, ("m", 2): 1}
 
 
@@ -87,7 +86,7 @@ TWO_COLUMNS = {
 @pytest.mark.parametrize(
     ("pipeline", "found"),
     [
-        (dp.count() >> dp.laplace(epsilon=SURE), [2, 1, 1]),
+        (COUNT, [2, 1, 1]),
         (X >> dp.clamp(0, 99) >> dp.sum() >> dp.laplace(epsilon=SURE), [33, 2, 8]),
         (
             X >> dp.clamp(0, 99) >> dp.resize(5, 0) >> dp.sum() >> dp.laplace(epsilon=SURE),
@@ -116,12 +115,12 @@ def test_tuples_and_lists_stay_apart_wherever_a_pipeline_goes():
 
     @dp.mechanism
     def table(space: dp.Space[dp.Tables], *keys: object) -> dp.Measurement:
-        return space >> dp.by(TWO, list(keys), dp.count() >> dp.laplace(epsilon=SURE))
+        return space >> dp.by(TWO, list(keys), COUNT)
 
     pairs = [("f", "m"), ("Rome", "Oslo")]
     lists = list(map(list, pairs))
     for keys, names in ((pairs, pairs), (lists, list(product(*pairs)))):
-        pipeline = dp.by(TWO, keys, dp.count() >> dp.laplace(epsilon=SURE))
+        pipeline = dp.by(TWO, keys, COUNT)
         assert f"{TWO}, {keys}, " in repr(pipeline)
         for again in (
             pickle.loads(pickle.dumps(pipeline)),
@@ -138,7 +137,7 @@ def test_tuples_and_lists_stay_apart_wherever_a_pipeline_goes():
 
 def test_the_keys_of_a_table_of_counts_are_tuples():
     counts = dp.histogram(TWO, epsilon=30, delta=0.3)(dp.Blocks(lambda: [TWO_COLUMNS]))
-    chosen = dp.by(TWO, list(counts), dp.count() >> dp.laplace(epsilon=SURE))
+    chosen = dp.by(TWO, list(counts), COUNT)
     assert list(chosen(TWO_COLUMNS)) == list(counts)
 
 
@@ -173,7 +172,7 @@ PIPELINES = [
     X >> dp.private_quantile(0.5, candidates=[0, 2.5, 10], epsilon=1e5),
     X >> dp.clamp(0, 9) >> dp.resize(50, fill=0) >> dp.sum() >> dp.laplace(epsilon=SURE),
     dp.compose(SUM >> dp.gaussian(rho=SURE), dp.count() >> dp.gaussian(rho=SURE)),
-    dp.keep("x", between=(2, 8)) >> dp.count() >> dp.laplace(epsilon=SURE),
+    dp.keep("x", between=(2, 8)) >> COUNT,
     X >> dp.drop_nan() >> dp.square() >> dp.clamp(0, 50) >> dp.sum() >> dp.gaussian(rho=SURE),
 ]
 
@@ -207,9 +206,7 @@ def test_sums_by_group_are_the_exact_sums_of_the_groups(groups, body):
 
 @pytest.mark.parametrize("size", [None, 11])
 @pytest.mark.parametrize(
-    "aggregate",
-    [SUM, dp.count(), X >> dp.count(), X >> dp.clamp(0, 4) >> dp.sum()],
-    ids=repr,
+    "aggregate", [SUM, dp.count(), X >> dp.count(), X >> dp.clamp(0, 4) >> dp.sum()], ids=repr
 )
 def test_aggregates_by_group_are_stable(aggregate, size):
     names = ["key", "x"]
@@ -233,47 +230,47 @@ def test_a_replaced_row_moves_the_groups_as_far_as_the_map_says(lower, upper):
     assert claimed.linf == max(radius, width) == max(abs(gap).max() for gap in gaps)
 
 
-def test_one_group_alone_is_left_or_changed():
-    fixed = dp.records(columns=["key", "x"], size=9, metric=CHANGE)
-    sums = fixed >> dp.combinators.group_by("key", [0], SUM)
-    assert sums.map(1) == Norms(l1=4, linf=4)
+@pytest.mark.parametrize(
+    ("space", "keys", "rows", "moved"),
+    [(FIXED, [0], 1, 4), (SPACE, [0, 1], 1, 3), (SPACE, [0, 1], 5, 15)],
+)
+def test_one_group_is_left_or_changed(space, keys, rows, moved):
+    sums = space >> dp.combinators.group_by("key", keys, SUM)
+    assert sums.map(rows) == Norms(l1=moved, linf=moved)
     dp.assert_stable(sums)
 
 
-def test_an_added_row_moves_one_group():
-    sums = dp.combinators.group_by("key", [0, 1], SUM)
-    assert (SPACE >> sums).map(1) == Norms(l1=3, linf=3)
-    assert (SPACE >> sums).map(5) == Norms(l1=15, linf=15)
-
-
 def test_noise_costs_what_the_sensitivity_of_all_groups_says():
-    fixed = dp.records(columns=["key", "x"], size=9, metric=CHANGE)
     incomes = X >> dp.clamp(0, 100) >> dp.sum()
     for keys in ([0, 1], range(50)):
         free = dp.by("key", keys, incomes >> dp.gaussian(scale=100))
         assert free.map(1) == 0.5
-        assert (fixed >> free).map(1) == 1.0
+        assert (FIXED >> free).map(1) == 1.0
         assert free.epsilon(1e-6) == (incomes >> dp.gaussian(scale=100)).epsilon(1e-6)
         counts = dp.by("key", keys, dp.count() >> dp.laplace(scale=1))
-        assert (counts.map(1), (fixed >> counts).map(1)) == (1.0, 2.0)
-    for budget in ({"epsilon": 1}, {"rho": 0.1}, {"epsilon": 1, "delta": 1e-6}):
-        mean = dp.by("key", [0, 1], X >> dp.mean(0, 1, **budget))
-        spent = mean.map(1)
-        assert spent == (
-            tuple(budget.values()) if "delta" in budget else next(iter(budget.values()))
-        )
+        assert (counts.map(1), (FIXED >> counts).map(1)) == (1.0, 2.0)
+    for budget, spent in ((dp.epsilon(1), 1), (dp.rho(0.1), 0.1), (dp.epsilon(1, 1e-6), (1, 1e-6))):
+        assert dp.by("key", [0, 1], X >> dp.mean(0, 1, budget)).map(1) == spent
 
 
 def test_a_replaced_row_costs_two_changes():
     """For mechanisms that are no noise on a sum: a row goes out of one group and into another."""
-    fixed = dp.records(columns=["key", "x"], size=9, metric=CHANGE)
     median = dp.by("key", [0, 1], X >> dp.private_quantile(0.5, bounds=(0, 9), epsilon=1))
-    assert (fixed >> median).map(1) == 1.0
+    assert (FIXED >> median).map(1) == 1.0
     assert median.map(1) == 1.0
     assert median.map(3) == 3.0
     gaussian = dp.by("key", [0, 1], dp.compose(SUM >> dp.gaussian(rho=1)))
     assert (gaussian.map(0), gaussian.map(1), gaussian.map(3)) == (0.0, 1.0, 9.0)
-    assert (fixed >> gaussian).map(1) == 1.0
+    assert (FIXED >> gaussian).map(1) == 1.0
+
+
+def parted(rows: int, groups: int, most: int) -> Iterator[tuple[int, ...]]:
+    """All ways to part rows among so many groups, whose order does not matter."""
+    if groups == 0 or rows == 0:
+        yield from [()] if rows == 0 else []
+        return
+    for first in range(min(rows, most), 0, -1):
+        yield from ((first, *rest) for rest in parted(rows - first, groups - 1, first))
 
 
 @pytest.mark.parametrize("groups", [1, 2, 3, 9])
@@ -289,24 +286,10 @@ def test_a_replaced_row_costs_two_changes():
 )
 def test_the_worst_way_to_part_rows_among_groups(loss, changes, groups):
     """Against all ways, one by one."""
-
-    def parts(left: int, places: int) -> list[list[int]]:
-        if places == 1:
-            return [[left]]
-        return [[a, *rest] for a in range(left + 1) for rest in parts(left - a, places - 1)]
-
-    expected = max(sum(map(loss, each)) for each in parts(changes, groups))
-    found = _Loss(dp.MaxDivergence(), lambda rows: loss(int(rows)), groups)
+    ways = parted(changes, groups, changes)
+    expected = max(sum(map(loss, way)) for way in ways)
+    found = LossOfGroups(dp.MaxDivergence(), lambda rows: loss(int(rows)), groups)
     assert found.of(changes) == expected
-
-
-def parted(rows: int, groups: int, most: int) -> Iterator[tuple[int, ...]]:
-    """All ways to part rows among so many groups, whose order does not matter."""
-    if groups == 0 or rows == 0:
-        yield from [()] if rows == 0 else []
-        return
-    for first in range(min(rows, most), 0, -1):
-        yield from ((first, *rest) for rest in parted(rows - first, groups - 1, first))
 
 
 @pytest.mark.parametrize("groups", [1, 2, 3, 20])
@@ -325,7 +308,7 @@ def parted(rows: int, groups: int, most: int) -> Iterator[tuple[int, ...]]:
 def test_many_rows_cost_no_less_than_the_worst_way_to_part_them(measure, loss, changes, groups):
     """And not much more, for few groups."""
     worst = max(sum(map(loss, each)) for each in parted(changes, groups, changes))
-    found = _Loss(measure, lambda rows: Fraction(loss(int(rows))), groups).of(changes)
+    found = LossOfGroups(measure, lambda rows: Fraction(loss(int(rows))), groups).of(changes)
     assert worst <= found <= worst * (1.25 if groups < 4 else 2)
 
 
@@ -421,7 +404,7 @@ def test_conversions_and_functions_after_noise_are_for_each_group():
     def doubled(value: float) -> float:
         return 2 * value
 
-    pipeline = dp.count() >> dp.laplace(epsilon=SURE) >> dp.to_approximate(1e-6) >> doubled
+    pipeline = COUNT >> dp.to_approximate(1e-6) >> doubled
     found = dp.by("key", ["a"], pipeline)
     assert found.output_measure == dp.ApproximateDivergence()
     assert dict(found(TABLE)) == {"a": 4}
@@ -469,9 +452,9 @@ def test_releases_of_several_columns_share_one_pass():
     several = dp.compose(
         SUM >> dp.laplace(epsilon=SURE),
         dp.select("y", "x") >> dp.clamp(0, 9) >> dp.sum() >> dp.laplace(epsilon=SURE),
-        dp.count() >> dp.laplace(epsilon=SURE),
-        dp.keep("key", among=["b"]) >> dp.select("x") >> dp.count() >> dp.laplace(epsilon=SURE),
-        dp.by("key", ["a", "b"], dp.select("y") >> dp.count() >> dp.laplace(epsilon=SURE)),
+        COUNT,
+        dp.keep("key", among=["b"]) >> dp.select("x") >> COUNT,
+        dp.by("key", ["a", "b"], dp.select("y") >> COUNT),
     )
     total, both, count, kept, groups = several(rows.blocks)
     assert rows.times == 1
@@ -507,7 +490,7 @@ def test_a_group_is_its_rows_alone_when_the_key_is_read_too(aggregate):
 
 
 def test_groups_in_groups_are_apart():
-    inner = dp.by("key", ["a", "b"], dp.count() >> dp.laplace(epsilon=SURE))
+    inner = dp.by("key", ["a", "b"], COUNT)
     for pipeline in (inner, dp.compose(inner)):
         found = dp.by("key", ["a", "b"], pipeline)(KEYED)
         counts = {key: dict(found[key] if pipeline is inner else found[key][0]) for key in "ab"}
@@ -567,9 +550,9 @@ def test_keys_may_come_as_a_column():
         pl.Series(["a", "b"]),
         np.array(["a", "b"]),
     ):
-        pipeline = dp.by("key", keys, dp.count() >> dp.laplace(epsilon=SURE))
+        pipeline = dp.by("key", keys, COUNT)
         assert dict(pipeline(KEYED)) == {"a": 3, "b": 2}
-        assert pipeline == dp.by("key", ["a", "b"], dp.count() >> dp.laplace(epsilon=SURE))
+        assert pipeline == dp.by("key", ["a", "b"], COUNT)
 
 
 def test_accuracy_of_histograms_and_compositions_by_group():

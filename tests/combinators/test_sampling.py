@@ -27,6 +27,7 @@ from opendp_lite.measures.profile import GaussianProfile
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
 from opendp_lite.testing.datasets import containers
 from opendp_lite.testing.stable import change_one_distance, symmetric_distance
+from tests.own_steps import REPLACE, Rows, doubled, seen
 
 TOTAL = dp.clamp(0, 3) >> dp.sum()
 COUNT = dp.count() >> dp.laplace(epsilon=1)
@@ -67,16 +68,21 @@ def hockey_stick(p, q, epsilon):
     return np.maximum(p - exp(epsilon) * q, 0).sum()
 
 
+def assert_claimed(mechanism, rows, others, rate, distance, levels) -> None:
+    """The curve of a sample holds in both directions, by the laws of both releases."""
+    p, q = laws(mechanism, rows, others, rate)
+    profile = dp.sample(rate, TOTAL >> mechanism).privacy_profile(distance)
+    for epsilon in levels:
+        claimed = float(profile.delta(Fraction(epsilon)))
+        for first, second in ((p, q), (q, p)):
+            assert hockey_stick(first, second, epsilon) <= claimed * 1.001 + 1e-9
+
+
 @pytest.mark.parametrize("rate", RATES)
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
 @pytest.mark.parametrize("others", [ROWS[1:], [*ROWS, 3.0]], ids=["removed", "added"])
 def test_the_claim_holds_in_both_directions_by_enumeration(mechanism, rate, others):
-    p, q = laws(mechanism, ROWS, others, rate)
-    profile = (dp.sample(rate, TOTAL >> mechanism)).privacy_profile(1)
-    for epsilon in (0, 0.02, 0.1, 0.3, 1, 2):
-        claimed = float(profile.delta(Fraction(epsilon)))
-        for first, second in ((p, q), (q, p)):
-            assert hockey_stick(first, second, epsilon) <= claimed * 1.001 + 1e-9
+    assert_claimed(mechanism, ROWS, others, rate, 1, (0, 0.02, 0.1, 0.3, 1, 2))
 
 
 @pytest.mark.parametrize("rate", RATES)
@@ -106,12 +112,8 @@ def test_the_claim_for_several_rows_holds_by_enumeration(rate, changed):
     gone, fresh = changed
     distance = len(gone) + len(fresh)
     for mechanism in MECHANISMS:
-        p, q = laws(mechanism, [*gone, 1.0, 0.5], [*fresh, 1.0, 0.5], rate)
-        profile = dp.sample(rate, TOTAL >> mechanism).privacy_profile(distance)
-        for epsilon in (0, 0.1, 0.5, 2):
-            claimed = float(profile.delta(Fraction(epsilon)))
-            for first, second in ((p, q), (q, p)):
-                assert hockey_stick(first, second, epsilon) <= claimed * 1.001 + 1e-9
+        sides = [*gone, 1.0, 0.5], [*fresh, 1.0, 0.5]
+        assert_claimed(mechanism, *sides, rate, distance, (0, 0.1, 0.5, 2))
 
 
 def test_releases_follow_the_enumerated_law():
@@ -200,15 +202,11 @@ def test_steps_before_are_done_before():
     """A row that a step before makes of a row has a coin of its own, as the map says."""
 
     @dp.stage
-    def doubled(
-        space: dp.Space[dp.Rows],
-    ) -> dp.Transformation[dp.Space[dp.Rows], dp.Space[dp.Rows]]:
-        made = dp.row_map(space, lambda rows: rows, space.domain.body)
-        again = attrs.evolve(made.output_space, unit=2 * space.unit)
-        return dp.Transformation(space, again, Map(Repeat()), lambda distance: 2 * distance)
+    def repeated(space: Rows) -> dp.Transformation[Rows, Rows]:
+        return attrs.evolve(space >> doubled(), function=Map(Repeat()))
 
     look = dp.count() >> dp.laplace(epsilon=100)
-    made = doubled() >> dp.sample(0.5, look)
+    made = repeated() >> dp.sample(0.5, look)
     found = [made([1.0]) for _ in range(200)]
     assert sum(each == 1 for each in found) > 60
     assert made.map(1) == pytest.approx(
@@ -388,18 +386,9 @@ def test_an_honest_sample_passes():
 
 module = import_module("opendp_lite.combinators.sampling")
 
-REPLACE = dp.ChangeOneDistance()
 SUMMED = dp.clamp(0, 1) >> dp.sum() >> dp.gaussian(rho=0.5)
 MEDIAN = dp.private_quantile(0.5, bounds=(1e-6, 1e6), scale="log", rho=1)
 Groups = tuple[float, ...]
-
-
-@dp.mechanism
-def seen(space: dp.Space[dp.Rows]) -> dp.Measurement[dp.Space[dp.Rows], dp.MaxDivergence]:
-    """Releases the rows themselves: not private, to see what a mechanism is given."""
-    return dp.Measurement(
-        space, dp.MaxDivergence(), lambda rows, entropy: rows, lambda distance: distance
-    )
 
 
 def law(data: list[float], group: int, monkeypatch: Any, space: Any) -> Counter[Groups]:
@@ -428,40 +417,37 @@ def best_coupling(first: Counter[Groups], second: Counter[Groups], distance: Any
     return -linprog(-np.ones(len(near)), A_ub=constraints, b_ub=bounds).fun
 
 
+def couple(first: list[float], second: list[float], group: int, monkeypatch: Any, most: int):
+    """The largest probability with which groups of two datasets are within a distance."""
+    sized = len(first) == len(second)
+    space = dp.records(size=len(first), metric=REPLACE) if sized else dp.records()
+    distance = change_one_distance if sized else symmetric_distance
+    one, two = (law(data, group, monkeypatch, space) for data in (first, second))
+    return best_coupling(one, two, distance, most)
+
+
 PAIRED = [0.0, 1.0, 4.0, 9.5, 17.3, 28.9]
 TIED = [0.0, 0.0, 1.0, 1.0, 1.0, 7.0]
+COUPLED = [
+    *(
+        (rows[:n], rows[: n + 1], group, 2)
+        for rows in (PAIRED, TIED)
+        for group in (1, 2)
+        for n in range(1, 6)
+    ),
+    *((PAIRED[:4], PAIRED, group, 4) for group in (1, 2)),
+    *((PAIRED[:n], [*PAIRED[: n - 1], 99.0], group, 1) for group in (1, 2) for n in (4, 5)),
+]
 
 
-@pytest.mark.parametrize("rows", [PAIRED, TIED], ids=["distinct", "tied"])
-@pytest.mark.parametrize("group", [1, 2])
-@pytest.mark.parametrize("size", [1, 2, 3, 4, 5])
-def test_one_row_more_replaces_one_group_or_adds_one(rows, group, size, monkeypatch):
-    space = dp.records()
-    first = law(rows[:size], group, monkeypatch, space)
-    second = law(rows[: size + 1], group, monkeypatch, space)
-    found = best_coupling(first, second, symmetric_distance, 2)
-    assert found == pytest.approx(1, abs=1e-9)
-
-
-@pytest.mark.parametrize("group", [1, 2])
-def test_two_rows_more_move_at_most_four_groups(group, monkeypatch):
-    first, second = (law(PAIRED[:n], group, monkeypatch, dp.records()) for n in (4, 6))
-    found = best_coupling(first, second, symmetric_distance, 4)
-    assert found == pytest.approx(1, abs=1e-9)
-
-
-@pytest.mark.parametrize(("group", "size"), [(1, 4), (1, 5), (2, 4), (2, 5)])
-def test_one_row_replaced_replaces_one_group(group, size, monkeypatch):
-    space = dp.records(size=size, metric=REPLACE)
-    first = law(PAIRED[:size], group, monkeypatch, space)
-    second = law([*PAIRED[: size - 1], 99.0], group, monkeypatch, space)
-    found = best_coupling(first, second, change_one_distance, 1)
-    assert found == pytest.approx(1, abs=1e-9)
+@pytest.mark.parametrize(("first", "second", "group", "most"), COUPLED, ids=str)
+def test_one_row_more_replaces_one_group_or_adds_one(first, second, group, most, monkeypatch):
+    """Two rows more move at most four groups, and one replaced replaces one."""
+    assert couple(first, second, group, monkeypatch, most) == pytest.approx(1, abs=1e-9)
 
 
 def test_a_distance_of_one_would_be_too_little_where_a_row_is_added(monkeypatch):
-    first, second = (law(PAIRED[:n], 1, monkeypatch, dp.records()) for n in (4, 5))
-    assert best_coupling(first, second, symmetric_distance, 1) < 0.5
+    assert couple(PAIRED[:4], PAIRED[:5], 1, monkeypatch, 1) < 0.5
 
 
 def test_the_loss_is_that_of_two_rows_where_one_is_added():

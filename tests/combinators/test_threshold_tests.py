@@ -7,7 +7,6 @@ them. Each claims epsilon for values that a row moves by 1, which is ``STEPS`` s
 from __future__ import annotations
 
 import copy
-import importlib
 import pickle
 import sys
 from collections.abc import Iterator, Sequence
@@ -27,6 +26,7 @@ from opendp_lite.measures.profile import zcdp_of_pure
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
 from opendp_lite.samplers.law import SCALE_SLACK
 from tests.opened import Opened
+from tests.own_steps import REPLACE, doubled
 from tests.races import race
 
 MOST_SCALES = 45
@@ -150,7 +150,6 @@ def drawn(noise: Noise, generator: np.random.Generator) -> int:
 
 COARSE_BITS = 4
 """Bits of a coarse grid, on which laws are enumerated. The proof holds on every grid."""
-REPLACE = dp.ChangeOneDistance()
 MODULE = sys.modules["opendp_lite.combinators.threshold_tests"]
 ROUNDING = 1e-9
 """Of the enumerated laws, which are computed in floats."""
@@ -188,29 +187,26 @@ def test_the_pure_loss_holds(most, monotone):
     assert worst > 2 * 0.55
 
 
-@pytest.mark.parametrize(("monotone", "least"), [(False, 0.97), (True, 0.97)])
-def test_the_pure_loss_is_attained(monotone, least):
-    """Answers below that say that the noise on the threshold is high, then one above."""
-    noise = ThresholdNoise.of(Fraction(2), 1, monotone)
+def loss_of_answers_below(noise: ThresholdNoise, last: float) -> float:
+    """By 60 answers below, which say that the noise on the threshold is high, then one above."""
     law, moved = technique(noise, COARSE_BITS)
     one = 2**COARSE_BITS
     values = np.array([3.0 * one] * 60 + [-9.0 * one]) + moved
-    step = np.array([one] * 60 + ([0] if monotone else [-one]))
+    step = np.array([one] * 60 + [last * one])
     answers = [False] * 60 + [True]
     chances = [law.probability(list(each), answers) for each in (values, values + step)]
-    assert least * 2 < abs(log(chances[0] / chances[1])) <= 2 + ROUNDING
+    return abs(log(chances[0] / chances[1]))
+
+
+@pytest.mark.parametrize("monotone", [False, True])
+def test_the_pure_loss_is_attained(monotone):
+    noise = ThresholdNoise.of(Fraction(2), 1, monotone)
+    assert 0.97 * 2 < loss_of_answers_below(noise, 0 if monotone else -1) <= 2 + ROUNDING
 
 
 def test_half_the_noise_would_be_seen():
     """The smaller noise of monotone queries, for values that move in both directions."""
-    noise = ThresholdNoise.of(Fraction(2), 1, monotone=True)
-    law, moved = technique(noise, COARSE_BITS)
-    one = 2**COARSE_BITS
-    values = np.array([3.0 * one] * 60 + [-9.0 * one]) + moved
-    step = np.array([one] * 60 + [-one])
-    answers = [False] * 60 + [True]
-    chances = [law.probability(list(each), answers) for each in (values, values + step)]
-    assert abs(log(chances[0] / chances[1])) > 2 * 1.3
+    assert loss_of_answers_below(ThresholdNoise.of(Fraction(2), 1, monotone=True), -1) > 2 * 1.3
 
 
 def test_noise_in_closed_form():
@@ -240,6 +236,12 @@ def test_noise_has_its_mean_and_its_grid(mean):
     grid = 2 ** max(0, 20 - (int(mean).bit_length() - 1 if mean >= 1 else -10))
     assert all((each * mean + mean) * grid % 1 == 0 for each in found)
     assert values.min() >= -1
+
+
+@pytest.fixture
+def noiseless(monkeypatch):
+    """Programs of which no comparison has noise."""
+    monkeypatch.setattr(MODULE, "noise_of_mean", lambda mean, entropy: Fraction(0))
 
 
 THREE = [dp.select(column) >> dp.clamp(0, 2) >> dp.sum() for column in range(3)]
@@ -307,23 +309,21 @@ def first_above(test: ThresholdTest) -> int | None:
     return next((column for column, query in enumerate(FIVE) if test(query)), None)
 
 
-@pytest.mark.parametrize("monotone", [False, True])
-def test_audits_pass_under_add_or_remove(monotone, seeded):
-    pipeline = dp.records(columns=5) >> dp.above_threshold(
-        first_above, 1, epsilon=4, monotone=monotone
-    )
-    data = np.zeros((1, 5))
-    found = dp.audit(pipeline, data, np.vstack([data, np.ones(5)]), releases=400)
-    assert found.lower_bound > 0.02
+SIZED = dp.records(columns=5, size=2, metric=REPLACE)
+LEFT, RIGHT = np.zeros((2, 5)), np.zeros((2, 5))
+LEFT[1, :4], RIGHT[1, 4] = 1, 1
+EMPTY = np.zeros((1, 5))
+ADDED = EMPTY, np.vstack([EMPTY, np.ones(5)])
+AUDITED = [
+    *((dp.records(columns=5), monotone, ADDED) for monotone in (False, True)),
+    (SIZED, False, (LEFT, RIGHT)),
+]
 
 
-def test_audits_pass_under_replacing(seeded):
-    space = dp.records(columns=5, size=2, metric=REPLACE)
-    pipeline = space >> dp.above_threshold(first_above, 1, epsilon=4)
-    one, two = np.zeros((2, 5)), np.zeros((2, 5))
-    one[1, :4], two[1, 4] = 1, 1
-    found = dp.audit(pipeline, one, two, releases=400)
-    assert found.lower_bound > 0.02
+@pytest.mark.parametrize(("space", "monotone", "pair"), AUDITED)
+def test_audits_pass(space, monotone, pair, seeded):
+    pipeline = space >> dp.above_threshold(first_above, 1, epsilon=4, monotone=monotone)
+    assert dp.audit(pipeline, *pair, releases=400).lower_bound > 0.02
 
 
 def test_the_loss_is_the_budget_and_grows_with_groups():
@@ -332,8 +332,7 @@ def test_the_loss_is_the_budget_and_grows_with_groups():
     zcdp = dp.above_threshold(first_above, 1, rho=Fraction(1, 3), most=5)
     assert [zcdp.loss(k) for k in range(4)] == [Fraction(k * k, 3) for k in range(4)]
     assert "times how far a row moves the query" in pure.explain()
-    sized = dp.records(columns=5, size=2, metric=REPLACE)
-    assert (sized >> pure).map(2) == pytest.approx(2 / 3)
+    assert (SIZED >> pure).map(2) == pytest.approx(2 / 3)
 
 
 def test_half_a_unit_costs_a_whole_one():
@@ -395,24 +394,33 @@ Tables = dp.Space[dp.Rows]
 LOW = -(10**9)
 
 
-def test_a_test_inside_a_test_is_refused():
-    """The inner one would take the last answer, and the outer one would make it less than none."""
-    kept = []
+def step_that_tests(kept: list, refused: list | None = None) -> dp.Stage:
+    """A step that tests while its own value is computed, and hides a refusal if it has a list."""
 
     @dp.stage
     def meddling(space: Tables) -> dp.Transformation[Tables, Tables]:
-        """A step that tests while its own value is computed."""
-
         def function(rows):
-            kept[0](dp.count(), threshold=LOW)
+            try:
+                kept[0](dp.count(), threshold=LOW)
+            except dp.SpaceError:
+                if refused is None:
+                    raise
+                refused.append(1)
             return rows
 
         return dp.Transformation(space, space, function, lambda distance: distance)
 
+    return meddling()
+
+
+def test_a_test_inside_a_test_is_refused():
+    """The inner one would take the last answer, and the outer one would make it less than none."""
+    kept = []
+
     def program(test):
         kept.append(test)
         with pytest.raises(dp.SpaceError, match="one at a time"):
-            test(meddling() >> dp.count(), threshold=LOW)
+            test(step_that_tests(kept) >> dp.count(), threshold=LOW)
         assert test.left == 1
         assert test(dp.count(), threshold=LOW)
         for _ in range(3):
@@ -427,24 +435,12 @@ def test_a_refusal_that_a_step_hides_takes_no_answer():
     """Its value is what the step makes of it, and one answer is one answer."""
     kept, refused = [], []
 
-    @dp.stage
-    def hiding(space: Tables) -> dp.Transformation[Tables, Tables]:
-        """A step that tests, and hides that it was refused."""
-
-        def function(rows):
-            try:
-                kept[0](dp.count(), threshold=LOW)
-            except dp.SpaceError:
-                refused.append(1)
-            return rows
-
-        return dp.Transformation(space, space, function, lambda distance: distance)
-
     def program(test):
         kept.append(test)
-        answers = [test(hiding() >> dp.count(), threshold=LOW) for _ in range(2)]
+        query = step_that_tests(kept, refused) >> dp.count()
+        answers = [test(query, threshold=LOW) for _ in range(2)]
         with pytest.raises(dp.BudgetExceeded):
-            test(hiding() >> dp.count(), threshold=LOW)
+            test(query, threshold=LOW)
         return answers, test.left
 
     assert dp.above_threshold(program, 0, epsilon=1, most=2)([1.0]) == ([True, True], 0)
@@ -465,8 +461,7 @@ PEOPLE = {"id": [1, 1, 2, 3], "sex": ["f", "f", "m", "f"], "age": [12.0, 30.0, 4
 @pytest.mark.parametrize(
     "space", [dp.table(), dp.records(columns=["id", "sex", "age"])], ids=["table", "named"]
 )
-def test_columns_of_tables_are_tested(space, monotone, monkeypatch):
-    monkeypatch.setattr(MODULE, "noise_of_mean", lambda mean, entropy: Fraction(0))
+def test_columns_of_tables_are_tested(space, monotone, noiseless):
     ages = dp.select("age") >> dp.clamp(0, 50)
 
     def program(test):
@@ -570,7 +565,7 @@ def test_monotone_refuses_what_a_row_may_move_down():
         return 0
 
     assert dp.above_threshold(program, 0, epsilon=1, monotone=True)([1.0, 2.0]) == 0
-    for space in (dp.records(size=3, metric=REPLACE), doubled()):
+    for space in (dp.records(size=3, metric=REPLACE), dp.records() >> doubled()):
         with pytest.raises(dp.SpaceError, match="both directions"):
             (space >> dp.above_threshold(program, 0, epsilon=1, monotone=True)).map(1)
 
@@ -582,37 +577,18 @@ Totals = dp.Space[dp.Vectors]
 def minus(space: Totals) -> dp.Transformation[Totals, Totals]:
     """A sum with the other sign."""
     return dp.Transformation(
-        space,
-        space,
-        lambda value: dp.Grid(-value.steps, value.exponent),
-        lambda distance: distance,
+        space, space, lambda value: dp.Grid(-value.steps, value.exponent), lambda distance: distance
     )
 
 
-def doubled() -> dp.Transformation:
-    """Rows of which one more may come with one fewer: a unit of 2 rows."""
-
-    @dp.stage
-    def twice(space: Tables) -> dp.Transformation[Tables, Tables]:
-        after = dp.Space(space.domain, space.metric, unit=space.unit * 2)
-        return dp.Transformation(space, after, lambda rows: rows, lambda distance: distance * 2)
-
-    return dp.records() >> twice()
-
-
-def test_thresholds_and_values_are_compared_exactly(monkeypatch):
+def test_thresholds_and_values_are_compared_exactly(noiseless):
     """Ties are above, and a difference far below a float's is seen."""
-    monkeypatch.setattr(MODULE, "noise_of_mean", lambda mean, entropy: Fraction(0))
     levels = [3, 3 + Fraction(1, 10**40), 3 - Fraction(1, 10**40)]
 
     def program(test):
         return [test(dp.count(), threshold=level) for level in levels]
 
-    assert dp.above_threshold(program, 0, epsilon=1, most=3)([1.0, 2.0, 7.0]) == [
-        True,
-        False,
-        True,
-    ]
+    assert dp.above_threshold(program, 0, epsilon=1, most=3)([1.0, 2.0, 7.0]) == [True, False, True]
 
 
 @dp.stage
@@ -678,8 +654,7 @@ def test_an_evolved_copy_does_not_ask_for_less_noise(change):
 
 def test_an_answer_is_counted_before_another_begins(monkeypatch):
     """A handler of a signal may call test at any moment, in the midst of a comparison too."""
-    module = importlib.import_module("opendp_lite.combinators.threshold_tests")
-    noise, refused = module.noise_of_mean, []
+    noise, refused = MODULE.noise_of_mean, []
 
     def program(test):
         def interrupted(*arguments):
@@ -688,7 +663,7 @@ def test_an_answer_is_counted_before_another_begins(monkeypatch):
             refused.append(1)
             return noise(*arguments)
 
-        monkeypatch.setattr(module, "noise_of_mean", interrupted)
+        monkeypatch.setattr(MODULE, "noise_of_mean", interrupted)
         return test(dp.count()), test.left
 
     first = dp.above_threshold(program, threshold=-1000, epsilon=1)
@@ -729,10 +704,7 @@ LIES = {
         [False] * 4 + [True] * 8,
     ),
     "Stoddard and others 2014 add no noise to the values": Lie(
-        Technique(laplace(2 / EPSILON), Noise(0), most=inf),
-        [0, STEPS],
-        [STEPS, 0],
-        [False, True],
+        Technique(laplace(2 / EPSILON), Noise(0), most=inf), [0, STEPS], [STEPS, 0], [False, True]
     ),
     "Chen and others 2015 do not bound the answers above": Lie(
         Technique(laplace(2 / EPSILON), laplace(2 / EPSILON), most=inf),
@@ -741,10 +713,7 @@ LIES = {
         [False] * 6 + [True] * 6,
     ),
     "no noise on the threshold": Lie(
-        Technique(Noise(0), laplace(2 / EPSILON), most=1),
-        [0] * 5,
-        [STEPS] * 5,
-        [False] * 5,
+        Technique(Noise(0), laplace(2 / EPSILON), most=1), [0] * 5, [STEPS] * 5, [False] * 5
     ),
     "half of the noise on the values": Lie(
         Technique(laplace(2 / EPSILON), laplace(2 / EPSILON), most=1),

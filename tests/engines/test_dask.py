@@ -20,7 +20,7 @@ from opendp_lite.engines.containers.elsewhere import find_versions as installed
 from opendp_lite.engines.data.open_data import open_source as opened
 from opendp_lite.engines.rows import LazyRows
 from opendp_lite.measurements.quantile import lines as _quantile_lines
-from opendp_lite.measurements.quantile.lines import PlacedHere, cells_of_columns, placed
+from opendp_lite.measurements.quantile.lines import PlacedHere, cells_of_columns, place_rows
 from opendp_lite.measurements.quantile.passes import Columns
 from opendp_lite.measurements.quantile.tree import Prices, cells_by_parts
 from opendp_lite.measurements.quantile.tree import plan_choices as planned
@@ -248,7 +248,7 @@ def test_many_quantiles_are_chosen_as_in_memory_from_the_same_places() -> None:
     """Rows of one cell stand in random order: the secret of a release gives each row a place."""
     lattice, prices = LinearLattice(-10.0, 10.0, 6), Prices(1, replaces=False)
     column = Columns(LazyRows(opened(arrays.from_array(NUMBERS, chunks=301))), "a step")[0]
-    there, again, other = (placed(column, lattice, InsecureSeededEntropy(i)) for i in (1, 1, 2))
+    there, again, other = (place_rows(column, lattice, InsecureSeededEntropy(i)) for i in (1, 1, 2))
     rows = [each.numbers.between(0, ROWS) for each in (there, again, other)]
     assert np.array_equal(rows[0], rows[1])
     assert not np.array_equal(rows[0], rows[2])

@@ -115,28 +115,30 @@ def test_the_map_returns_what_was_asked_for(noise, losses, before):
     assert not pipeline.check(1, losses[0] * (1 - 1e-9))
 
 
-def test_scales_and_losses_in_closed_form():
-    assert (dp.clamp(0, 0.1) >> dp.sum() >> dp.laplace(scale=0.1)).map(1) == 1
-    assert (dp.clamp(0, 4) >> dp.sum() >> dp.gaussian(scale=4)).map(1) == 0.5
-    assert (dp.records(columns=4) >> dp.clip_to_norm(2) >> dp.sum() >> dp.laplace(scale=4)).map(
-        1
-    ) == 1
-    three = dp.records(columns=3, size=20190, metric=dp.ChangeOneDistance())
-    assert (three >> dp.clip_to_norm(10) >> dp.sum() >> dp.laplace(epsilon=1)).map(1) == 1
-    replaced = three >> dp.clip_to_norm(10) >> dp.sum() >> dp.gaussian(scale=20)
-    assert replaced.map(1) == 0.5
-    assert dp.gaussian(rho=0.1).map(1) == 0.1
-    assert dp.gaussian(scale=2).map(dp.Norms(l2=1)) == 0.125
-    assert dp.laplace(scale=2).map(dp.Norms(l1=3)) == 1.5
+FOUR, WIDEST = dp.vector(4), dp.vector(4, metric=dp.metrics.LInfDistance())
+THREE = dp.records(columns=3, size=20190, metric=dp.ChangeOneDistance())
+REPLACED_SUM = THREE >> dp.clip_to_norm(10) >> dp.sum()
+CLOSED = [
+    (dp.clamp(0, 0.1) >> dp.sum() >> dp.laplace(scale=0.1), 1, 1),
+    (dp.clamp(0, 4) >> dp.sum() >> dp.gaussian(scale=4), 1, 0.5),
+    (dp.records(columns=4) >> dp.clip_to_norm(2) >> dp.sum() >> dp.laplace(scale=4), 1, 1),
+    (REPLACED_SUM >> dp.laplace(epsilon=1), 1, 1),
+    (REPLACED_SUM >> dp.gaussian(scale=20), 1, 0.5),
+    (dp.gaussian(rho=0.1), 1, 0.1),
+    (dp.gaussian(scale=2), dp.Norms(l2=1), 0.125),
+    (dp.laplace(scale=2), dp.Norms(l1=3), 1.5),
+    *((FOUR >> dp.laplace(**noise), 1, 1) for noise in ({"epsilon": 1}, {"scale": 2})),
+    (WIDEST >> dp.laplace(scale=4), 1, 1),
+    (WIDEST >> dp.gaussian(scale=2), 1, 0.5),
+    (dp.vector(4, metric=dp.metrics.L1Distance()) >> dp.gaussian(scale=2), 1, 0.125),
+    (FOUR >> dp.gaussian(scale=1), dp.Norms(linf=1), 2),
+]
+"""Pipelines, a distance, and the loss there; some norms follow from the dimension."""
 
 
-def test_norms_that_follow_from_the_dimension():
-    assert (dp.vector(4) >> dp.laplace(epsilon=1)).map(1) == 1
-    assert (dp.vector(4) >> dp.laplace(scale=2)).map(1) == 1
-    assert (dp.vector(4, metric=dp.metrics.LInfDistance()) >> dp.laplace(scale=4)).map(1) == 1
-    assert (dp.vector(4, metric=dp.metrics.LInfDistance()) >> dp.gaussian(scale=2)).map(1) == 0.5
-    assert (dp.vector(4, metric=dp.metrics.L1Distance()) >> dp.gaussian(scale=2)).map(1) == 0.125
-    assert (dp.vector(4) >> dp.gaussian(scale=1)).map(dp.Norms(linf=1)) == 2
+@pytest.mark.parametrize(("pipeline", "distance", "loss"), CLOSED, ids=repr)
+def test_scales_and_losses_in_closed_form(pipeline, distance, loss):
+    assert pipeline.map(distance) == loss
 
 
 def test_approximate_gaussian_for_other_distances():
@@ -149,17 +151,16 @@ def test_approximate_gaussian_for_other_distances():
 
 
 def test_laws_carry_the_scale_that_the_map_needs():
-    (law,) = (dp.clamp(0, 4) >> dp.sum() >> dp.gaussian(rho=0.5)).bind(dp.records()).facts.laws
+    total = dp.clamp(0, 4) >> dp.sum()
+    (law,) = (total >> dp.gaussian(rho=0.5)).bound.facts.laws
     assert law.standard_deviation == pytest.approx(4, rel=1e-9)
-    (law,) = (dp.clamp(0, 4) >> dp.sum() >> dp.laplace(epsilon=2)).bind(dp.records()).facts.laws
+    (law,) = (total >> dp.laplace(epsilon=2)).bound.facts.laws
     assert law.standard_deviation == pytest.approx(2 * 2**0.5, rel=1e-9)
-    (law,) = (dp.count() >> dp.laplace(epsilon=1)).bind(dp.records()).facts.laws
+    (law,) = (dp.count() >> dp.laplace(epsilon=1)).bound.facts.laws
     assert isinstance(law, DiscreteLaplace)
     assert law.exponent == 0
     for scale in (1e-12, 1e-3, 1.0, 1e9, 1e15):
-        (law,) = (
-            (dp.clamp(0, 4) >> dp.sum() >> dp.gaussian(scale=scale)).bind(dp.records()).facts.laws
-        )
+        (law,) = (total >> dp.gaussian(scale=scale)).bound.facts.laws
         assert law.scale * Fraction(2) ** law.exponent > Fraction(scale)
 
 
@@ -261,10 +262,20 @@ def geometric(
     )
 
 
-@dp.stage
-def turned(space: Totals) -> dp.Transformation[Totals, Totals]:
-    """The entries in the opposite order."""
-    return dp.Transformation(space, space, lambda value: value[::-1], lambda distance: distance)
+def returning(result, dimension=None):
+    """A step after an aggregate. Its results are floats where a dimension is said."""
+
+    @dp.stage
+    def step(space: Aggregates) -> dp.Transformation[Aggregates, Aggregates]:
+        floats = None if dimension is None else dp.Vectors(dimension)
+        output = space if floats is None else dp.Space(floats, space.metric, unit=space.unit)
+        return dp.Transformation(space, output, result, lambda distance: distance)
+
+    return step()
+
+
+turned = returning(lambda value: value[::-1])
+"""The entries in the opposite order."""
 
 
 @dp.stage
@@ -285,13 +296,13 @@ SUM = dp.records(columns=2) >> dp.clamp(0, [1, 5]) >> dp.sum()
 
 
 def test_a_step_may_follow_a_sum_or_a_count():
-    assert (SUM >> turned())(ROWS).tolist() == [7.0, 1.75]
-    assert (SUM >> turned() >> turned())(ROWS).tolist() == [1.75, 7.0]
-    assert (SUM >> doubled() >> turned())(ROWS).tolist() == [14.0, 3.5]
+    assert (SUM >> turned)(ROWS).tolist() == [7.0, 1.75]
+    assert (SUM >> turned >> turned)(ROWS).tolist() == [1.75, 7.0]
+    assert (SUM >> doubled() >> turned)(ROWS).tolist() == [14.0, 3.5]
     assert (SUM >> doubled()).map(1) == SUM.map(1) * 2
-    assert (SUM >> turned() >> dp.laplace(scale=2**-40))(ROWS).round(3).tolist() == [7.0, 1.75]
+    assert (SUM >> turned >> dp.laplace(scale=2**-40))(ROWS).round(3).tolist() == [7.0, 1.75]
     assert (SUM >> doubled() >> dp.gaussian(scale=2**-40))(ROWS).round(3).tolist() == [3.5, 14.0]
-    dp.assert_stable(dp.clamp(0, 1) >> dp.sum() >> turned())
+    dp.assert_stable(dp.clamp(0, 1) >> dp.sum() >> turned)
     dp.assert_stable(dp.clamp(0, 1) >> dp.sum() >> doubled())
 
 
@@ -312,7 +323,7 @@ def test_what_a_mechanism_is_given_is_the_same_whatever_came_before():
 def test_folds_of_ones_own_steps_still_share_one_pass():
     rows = Opened(ROWS, columns=2)
     both = dp.compose(
-        dp.clamp(0, [1, 5]) >> dp.sum() >> turned() >> dp.laplace(epsilon=1),
+        dp.clamp(0, [1, 5]) >> dp.sum() >> turned >> dp.laplace(epsilon=1),
         dp.clamp(0, [1, 5]) >> dp.sum() >> doubled() >> dp.compose(dp.laplace(epsilon=1)),
         dp.count() >> dp.laplace(epsilon=1),
     )
@@ -321,31 +332,12 @@ def test_folds_of_ones_own_steps_still_share_one_pass():
 
 
 def test_results_that_belie_the_output_space_are_refused():
-    @dp.stage
-    def rounded(space: Totals) -> dp.Transformation[Totals, Totals]:
-        return dp.Transformation(space, space, np.asarray, lambda distance: distance)
-
-    @dp.stage
-    def shorter(space: Totals) -> dp.Transformation[Totals, Totals]:
-        output = dp.Space(dp.Vectors(2), space.metric, unit=space.unit)
-        return dp.Transformation(space, output, lambda value: value[:1] * 1, lambda d: d)
-
+    rounded = returning(np.asarray)
+    shorter = returning(lambda value: value[:1] * 1, dimension=2)
     with pytest.raises(dp.SpaceError, match="whole multiples"):
-        (SUM >> rounded())(ROWS)
+        (SUM >> rounded)(ROWS)
     with pytest.raises(dp.SpaceError, match=r"the shape \(1,\), not \(2,\)"):
-        (SUM >> shorter())(ROWS)
-
-
-def returning(result, dimension=None):
-    """A step after an aggregate. Its results are floats where a dimension is said."""
-
-    @dp.stage
-    def step(space: Aggregates) -> dp.Transformation[Aggregates, Aggregates]:
-        floats = None if dimension is None else dp.Vectors(dimension)
-        output = space if floats is None else dp.Space(floats, space.metric, unit=space.unit)
-        return dp.Transformation(space, output, result, lambda distance: distance)
-
-    return step()
+        (SUM >> shorter)(ROWS)
 
 
 @pytest.mark.parametrize(
@@ -545,6 +537,11 @@ def test_a_count_of_nobody_has_an_interval_from_nothing():
     assert min(signed.insecure_release([], seed=s).value.interval[0] for s in range(20)) < 0
 
 
+def which_hold(ends: np.ndarray, truth) -> np.ndarray:
+    """Which of the intervals hold the truth."""
+    return (ends[..., 0] <= truth) & (truth <= ends[..., 1])
+
+
 @pytest.mark.parametrize("noise", [dp.laplace, dp.gaussian])
 def test_coverage_one_by_one_and_together(noise):
     """2000 vectors of 20: a failure has a probability below 1e-6 (5 deviations each side)."""
@@ -553,10 +550,10 @@ def test_coverage_one_by_one_and_together(noise):
     truth = np.asarray(WIDE(rows))
     found = [pipeline.insecure_release(rows, seed=s).value for s in range(2000)]
     ends = np.array([each.intervals for each in found])
-    share = ((ends[..., 0] <= truth) & (truth <= ends[..., 1])).mean()
+    share = which_hold(ends, truth).mean()
     assert abs(share - 0.9) < 5 * sqrt(0.09 / 40_000) + 1e-3
     ends = np.array([each.joint_intervals for each in found])
-    share = ((ends[..., 0] <= truth) & (truth <= ends[..., 1])).all(axis=1).mean()
+    share = which_hold(ends, truth).all(axis=1).mean()
     assert abs(share - 0.9) < 5 * sqrt(0.09 / 2000) + 1e-3
 
 
@@ -565,9 +562,9 @@ def test_coverage_of_entries_that_depend_on_each_other():
     pipeline = dp.vector(20) >> dp.measurements.l2_mechanism(scale=3, confidence=0.9)
     found = [pipeline.insecure_release(np.zeros(20), seed=s).value for s in range(2000)]
     ends = np.array([each.intervals for each in found])[:, 7]
-    assert abs(((ends[:, 0] <= 0) & (ends[:, 1] >= 0)).mean() - 0.9) < 5 * sqrt(0.09 / 2000)
+    assert abs(which_hold(ends, 0).mean() - 0.9) < 5 * sqrt(0.09 / 2000)
     ends = np.array([each.joint_intervals for each in found])
-    share = ((ends[..., 0] <= 0) & (ends[..., 1] >= 0)).all(axis=1).mean()
+    share = which_hold(ends, 0).all(axis=1).mean()
     assert 0.9 - 5 * sqrt(0.09 / 2000) < share < 0.96
     assert found[0].standard_errors[0] == pytest.approx(3 * sqrt(21), 1e-6)
 
@@ -637,6 +634,11 @@ PARTS = {
 }
 
 
+def drawn(pipeline, data) -> np.ndarray:
+    """Many releases, a row for each."""
+    return np.array([flat(pipeline.insecure_release(data, s).value) for s in range(RELEASES)])
+
+
 def flat(release) -> list[float]:
     parts = release if isinstance(release, tuple) else (release,)
     return [float(x) for part in parts for x in np.atleast_1d(part)]
@@ -656,19 +658,14 @@ def check(noises: np.ndarray) -> None:
 @pytest.mark.parametrize("name", NOISES)
 def test_entries_of_a_release(name, columns):
     pipeline = dp.records(columns=columns) >> NOISES[name]
-    rows = np.zeros((2, columns))
-    noises = [flat(pipeline.insecure_release(rows, seed).value) for seed in range(RELEASES)]
-    check(np.array(noises))
+    check(drawn(pipeline, np.zeros((2, columns))))
 
 
 @pytest.mark.parametrize("name", PARTS)
 def test_parts_of_a_composition(name):
-    if name == "gaussian":
-        pipeline = dp.compose(PARTS[name], PARTS[name])
-    else:
-        pipeline = dp.compose(PARTS[name], PARTS[name], dp.count() >> dp.laplace(epsilon=1))
-    noises = [flat(pipeline.insecure_release([0.0], seed).value) for seed in range(RELEASES)]
-    check(np.array(noises))
+    counted = [] if name == "gaussian" else [PARTS["count"]]
+    pipeline = dp.compose(PARTS[name], PARTS[name], *counted)
+    check(drawn(pipeline, [0.0]))
 
 
 def test_queries_of_a_program():
@@ -678,8 +675,7 @@ def test_queries_of_a_program():
         return ask(query), ask(query), ask(dp.compose(query, query))
 
     pipeline = dp.adaptive(program, dp.rho(1)) >> (lambda found: (*found[:2], *found[2]))
-    noises = [flat(pipeline.insecure_release([0.0], seed).value) for seed in range(RELEASES)]
-    check(np.array(noises))
+    check(drawn(pipeline, [0.0]))
 
 
 @pytest.mark.parametrize("name", NOISES)

@@ -22,6 +22,7 @@ from opendp_lite.measurements.quantile.places import lattices_of
 from opendp_lite.samplers.entropy import InsecureSeededEntropy
 from opendp_lite.samplers.lattice import AsinhLattice, Lattice, LinearLattice
 from opendp_lite.samplers.rank_choice import CellChoice, NumbersInCells, RankLaw
+from tests.own_steps import RELATIONS, REPLACE, doubled, space_of
 
 module = import_module("opendp_lite.measurements.quantile.private_quantile")
 
@@ -31,7 +32,6 @@ CELLS = 64
 MOST = 6
 QUANTILES = [0, 0.25, 1 / 3, 0.5, 0.9, 0.98, 1]
 LOSSES = [{"epsilon": 0.1}, {"epsilon": 4}, {"rho": 1e-4}, {"rho": 0.1}, {"rho": 3}]
-REPLACE = dp.ChangeOneDistance()
 
 
 def laws_of(bound) -> list[list[RankLaw]]:
@@ -41,8 +41,7 @@ def laws_of(bound) -> list[list[RankLaw]]:
 
 
 def built(quantile, relation: str, **loss):
-    space = dp.records(size=5, metric=REPLACE) if relation == "replace" else dp.records()
-    return space >> dp.private_quantile(quantile, bounds=(0, 1), **loss)
+    return space_of(relation) >> dp.private_quantile(quantile, bounds=(0, 1), **loss)
 
 
 def neighbours(relation: str, values=PLACES, most: int = MOST) -> Iterator[tuple]:
@@ -110,6 +109,12 @@ def losses(bound, pairs, cells: int = CELLS, copies: int = 1, law: RankLaw | Non
     return Found(float(square / allowed) ** 0.5, float(np.abs(p - q).max()) / epsilon, worst / rho)
 
 
+def assert_caught(found: Found) -> None:
+    """A claim that is below the truth is seen."""
+    with pytest.raises(AssertionError):
+        assert_private(found)
+
+
 def assert_private(found: Found) -> None:
     """Floats are wrong by 1e-12 in a logarithm, which the smallest orders magnify."""
     assert found.bounded_range <= 1
@@ -117,7 +122,6 @@ def assert_private(found: Found) -> None:
     assert found.renyi <= 1 + 1e-4
 
 
-RELATIONS = ["add or remove", "replace"]
 PAIRS = {relation: list(neighbours(relation)) for relation in RELATIONS}
 
 
@@ -213,8 +217,7 @@ def test_a_sensitivity_of_one_half_under_replacement_is_caught(monkeypatch):
         found = losses(built(0.5, "replace", **loss), PAIRS["replace"])
         assert found.bounded_range == pytest.approx(2)
         assert found.renyi > 3
-        with pytest.raises(AssertionError):
-            assert_private(found)
+        assert_caught(found)
     assert losses(built(0.5, "replace", rho=1e-3), PAIRS["replace"]).renyi > 3.8
 
 
@@ -223,8 +226,7 @@ def test_a_sensitivity_of_one_half_under_replacement_is_caught(monkeypatch):
 def test_a_range_of_half_at_the_ends_is_caught(quantile, relation, monkeypatch):
     # A budget that no other test has: a pipeline that is bound is kept with its range.
     monkeypatch.setattr(module, "_score_range", lambda space, quantile: Fraction(1, 2))
-    with pytest.raises(AssertionError):
-        assert_private(losses(built(quantile, relation, rho=0.03), PAIRS[relation]))
+    assert_caught(losses(built(quantile, relation, rho=0.03), PAIRS[relation]))
 
 
 @pytest.mark.parametrize(("quantile", "many"), [(0.9, 19), (0.98, 99)])
@@ -234,8 +236,7 @@ def test_the_sensitivity_of_adding_is_caught_under_replacement(quantile, many, m
         built(quantile, "replace", rho=0.01), [at_the_edges(CELLS, many)["upper, replaced"]]
     )
     assert found.bounded_range == pytest.approx(1 / quantile)
-    with pytest.raises(AssertionError):
-        assert_private(found)
+    assert_caught(found)
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -245,8 +246,7 @@ def test_three_copies_paid_as_a_third_of_rho_are_caught(relation):
     found = losses(bound, PAIRS[relation], copies=3, law=third)
     assert found.bounded_range == pytest.approx(3**0.5)
     assert found.renyi > 2
-    with pytest.raises(AssertionError):
-        assert_private(found)
+    assert_caught(found)
     assert_private(losses(bound, PAIRS[relation], copies=3, law=ninth))
 
 
@@ -265,11 +265,7 @@ def test_candidates_keep_the_claim(relation, quantile, monkeypatch):
     monkeypatch.setattr(RankLaw, "choose", choose)
     pairs = list(neighbours(relation, (1.0, 2.0, 2.5, 5.0, 6.0, nan), 4))
     chosen = dp.private_quantile(quantile, candidates=[2, 3, 5], rho=0.2)
-    bound = {
-        size: (dp.records(size=size, metric=REPLACE) if relation == "replace" else dp.records())
-        >> chosen
-        for size in range(relation == "replace", 5)
-    }
+    bound = {size: space_of(relation, size) >> chosen for size in range(relation == "replace", 5)}
     masses: dict[tuple, np.ndarray] = {}
     for data in dict.fromkeys(data for pair in pairs for data in pair):
         bound[len(data)](list(data))
@@ -295,19 +291,6 @@ def test_units_other_than_one_are_paid_for():
     assert laws_of(resized.bind(one))[0][0].slope == pytest.approx(0.5)
 
 
-@dp.stage
-def doubled(
-    space: dp.Space[dp.Rows],
-) -> dp.Transformation[dp.Space[dp.Rows], dp.Space[dp.Rows]]:
-    """Says that a row moves two."""
-    return dp.Transformation(
-        space,
-        dp.Space(space.domain, space.metric, unit=2 * space.unit),
-        lambda rows: rows,
-        lambda distance: 2 * distance,
-    )
-
-
 @pytest.mark.parametrize("confidence", [None, 0.9])
 @pytest.mark.parametrize("loss", [{"epsilon": 2}, {"rho": 1}], ids=str)
 def test_a_row_that_moves_two_has_the_same_curve(loss, confidence):
@@ -322,10 +305,8 @@ def test_a_row_that_moves_two_has_the_same_curve(loss, confidence):
 @pytest.mark.parametrize("loss", [{"rho": 0.1}, {"epsilon": 1 / 3}], ids=str)
 def test_columns_and_quantiles_share_the_loss(relation, shares, loss):
     """What the slopes cost together is the claim, less a hair."""
-    size = {"size": 9, "metric": REPLACE} if relation == "replace" else {}
-    wanted = [0.9, 0]
-    bound = dp.records(columns=3, **size) >> dp.private_quantile(
-        wanted, bounds=(0, 1), shares=shares, **loss
+    bound = space_of(relation, 9, 3) >> dp.private_quantile(
+        [0.9, 0], bounds=(0, 1), shares=shares, **loss
     )
     paid = []
     for row in laws_of(bound):

@@ -15,9 +15,8 @@ import opendp_lite as dp
 from opendp_lite.measurements.quantile.lines import CandidateLine, LatticeLine
 from opendp_lite.measurements.quantile.release import IntervalLaw, Stretches, sampling_of
 from opendp_lite.samplers.lattice import LinearLattice
+from tests.own_steps import RELATIONS, space_of
 
-REPLACE = dp.ChangeOneDistance()
-RELATIONS = ["add or remove", "replace"]
 BITS = 4
 CELLS = 1 << BITS
 LINE = LatticeLine(LinearLattice(0.0, float(CELLS), BITS))
@@ -30,8 +29,7 @@ SAMPLING = [False, True]
 
 
 def built(relation: str, q=0.5, *, sampling: bool = False, confidence: float = 0.9, **loss):
-    space = dp.records(size=5, metric=REPLACE) if relation == "replace" else dp.records()
-    return space >> dp.private_quantile(
+    return space_of(relation) >> dp.private_quantile(
         q, bounds=(0, CELLS), bits=BITS, confidence=confidence, sampling=sampling, **loss
     )
 
@@ -57,6 +55,13 @@ def weighed(law: IntervalLaw, exponents: list[Fraction], *middles: int) -> np.nd
 def masses(law: IntervalLaw, cells: tuple[int, ...], *middles: int) -> np.ndarray:
     """The probability of each stretch around some cells."""
     return weighed(law, exponents(law, cells, *middles), *middles)
+
+
+def range_of_change(law: IntervalLaw, one, other, *middles: int) -> Fraction:
+    """Of the exponents of all stretches, where the rows of one dataset become those of another."""
+    pairs = zip(exponents(law, one, *middles), exponents(law, other, *middles), strict=True)
+    change = [a - b for a, b in pairs]
+    return max(change) - min(change)
 
 
 def neighbours(relation: str):
@@ -114,16 +119,7 @@ def test_the_range_of_the_claim_is_attained(relation, loss):
         for rows in ((*(0,) * size, *(8,) * many, *(15,) * size) for many in (6, 12, 30, 60))
         for added in (0, 8, 15)
     ]
-    reach = Fraction(0)
-    for one, other in pairs:
-        for middle in (7, 8, 9):
-            change = [
-                a - b
-                for a, b in zip(
-                    exponents(law, one, middle), exponents(law, other, middle), strict=True
-                )
-            ]
-            reach = max(reach, max(change) - min(change))
+    reach = max(range_of_change(law, *pair, middle) for pair in pairs for middle in (7, 8, 9))
     allowed = Fraction(1, 2) if "epsilon" in loss else 2
     assert float(reach) > 0.99 * float(allowed) ** (1 if "epsilon" in loss else 0.5)
 
@@ -133,10 +129,8 @@ def test_a_row_moves_the_margins_for_sampling_on_both_sides_of_what_is_wanted(lo
     """A row below all stretches takes from narrow and wide ones what it adds to the margin too."""
     law = law_of(built("add or remove", 0.5, sampling=True, confidence=0.9, **loss))
     rows = (7,) * 20 + (9,) * 20
-    before, after = (exponents(law, each, 8) for each in (rows, (1, *rows)))
-    change = [a - b for a, b in zip(after, before, strict=True)]
     allowed = 4 if "epsilon" in loss else 32**0.5
-    assert 0.97 * allowed < max(change) - min(change) <= allowed
+    assert 0.97 * allowed < range_of_change(law, (1, *rows), rows, 8) <= allowed
 
 
 def near(quantile: Fraction, rows: tuple[int, ...]) -> list[int]:
@@ -288,9 +282,8 @@ def test_several_intervals_are_narrow_and_hold_together():
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_sampling_covers_the_population(relation):
     """The median of a normal law, 1.96 sqrt(n) / 2 ranks and more: 1e-7 as above."""
-    space = dp.records(size=1000, metric=REPLACE) if relation == "replace" else dp.records()
     wide, narrow = (
-        space
+        space_of(relation, 1000)
         >> dp.private_quantile(0.5, bounds=(0, 100), epsilon=4, confidence=0.95, sampling=sampling)
         for sampling in (True, False)
     )
@@ -359,7 +352,7 @@ def test_half_of_the_loss_is_for_the_intervals():
     for loss in ({"epsilon": 1}, {"rho": 0.2}):
         bound = dp.private_quantile(0.5, bounds=(0, 1), confidence=0.95, **loss).bind(dp.records())
         release = bound.function.law
-        value = release.numbers.choosers[0].laws[0].slope
+        value = release.choosers[0].laws[0].slope
         assert value == release.laws[0].slope
         ((_, given),) = loss.items()
         paid = 2 * value if "epsilon" in loss else 2 * value**2 / 8

@@ -32,10 +32,9 @@ from opendp_lite.samplers.entropy import Entropy, InsecureSeededEntropy
 from opendp_lite.samplers.lattice import AsinhLattice, LinearLattice, Stretch
 from opendp_lite.samplers.rank_choice import RankLaw
 from opendp_lite.testing.datasets import containers
+from tests.own_steps import RELATIONS, space_of
 
 LEAST_P = 1e-8
-REPLACE = dp.ChangeOneDistance()
-RELATIONS = ["add or remove", "replace"]
 ORDERS = (1.01, 2.0, 8.0)
 PLACES = 16
 AT = (0, 7, 8, 15)
@@ -48,8 +47,7 @@ Rows = tuple[int, ...]
 
 
 def built(wanted, relation: str, **loss):
-    space = dp.records(size=5, metric=REPLACE) if relation == "replace" else dp.records()
-    return space >> dp.private_quantile(list(wanted), bounds=(0, 1), **loss)
+    return space_of(relation) >> dp.private_quantile(list(wanted), bounds=(0, 1), **loss)
 
 
 def root_of(bound) -> Branch:
@@ -148,13 +146,20 @@ class Share:
     true: float
 
 
-def shares(root: Branch, claim: float, pairs, *, zcdp: bool) -> Share:
+def shares(root: Branch, loss: dict[str, float], pairs) -> Share:
     """The claim is a rho or an epsilon."""
+    ((kind, claim),) = loss.items()
     found = [loss_of(root, *side, 0, PLACES) for pair in pairs for side in (pair, pair[::-1])]
-    if not zcdp:
+    if kind == "epsilon":
         return Share(max(f.pure for f in found) / claim, max(f.ratio for f in found) / claim)
     true = max(f.moments[i] / (order - 1) / order for f in found for i, order in enumerate(ORDERS))
     return Share(max(f.squares for f in found) / claim, true / claim)
+
+
+def assert_caught(found: Share) -> None:
+    """A claim that is below the truth is seen."""
+    with pytest.raises(AssertionError):
+        assert_private(found)
 
 
 def assert_private(found: Share) -> None:
@@ -168,10 +173,7 @@ def assert_private(found: Share) -> None:
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_all_choices_together_keep_the_claim_for_all_small_data(relation, wanted, loss):
     """What is lost is more than half of the claim, so half of it would be a lie."""
-    ((kind, claim),) = loss.items()
-    found = shares(
-        root_of(built(wanted, relation, **loss)), claim, PAIRS[relation], zcdp=kind == "rho"
-    )
+    found = shares(root_of(built(wanted, relation, **loss)), loss, PAIRS[relation])
     assert_private(found)
     assert found.cost > 0.6
     if wanted == WANTED[0]:
@@ -186,7 +188,7 @@ def test_the_rho_of_a_pure_loss_holds_for_all_small_data(relation, wanted, epsil
     bound = built(wanted, relation, epsilon=epsilon)
     rho = (bound >> dp.to_zcdp()).map(1)
     assert rho < 0.16 * epsilon**2
-    found = shares(root_of(bound), rho, PAIRS[relation], zcdp=True)
+    found = shares(root_of(bound), {"rho": rho}, PAIRS[relation])
     assert_private(found)
     assert found.cost > 0.55
     if wanted == WANTED[0]:
@@ -206,30 +208,22 @@ def test_a_row_that_leaves_a_part_and_enters_another_is_paid_for(loss, worse, mo
         both = max(together(side, prices)[1] for side in (part.below, part.above))
         return one, inside + both
 
-    ((kind, claim),) = loss.items()
-    root = root_of(built(WANTED[1], "replace", **loss))
-    found = shares(root, claim, ACROSS, zcdp=kind == "rho")
+    found = shares(root_of(built(WANTED[1], "replace", **loss)), loss, ACROSS)
     assert_private(found)
     assert found.cost > 0.99
     monkeypatch.setattr(_quantile_tree, "_costs", together)
-    root = root_of(built(WANTED[1], "replace", **loss))
-    found = shares(root, claim, ACROSS, zcdp=kind == "rho")
+    found = shares(root_of(built(WANTED[1], "replace", **loss)), loss, ACROSS)
     assert found.cost > worse
-    with pytest.raises(AssertionError):
-        assert_private(found)
+    assert_caught(found)
 
 
 @pytest.mark.parametrize(("loss", "worse"), [({"epsilon": 0.5}, 1.3), ({"rho": 0.1}, 1.9)])
 def test_the_price_of_an_added_row_is_caught_under_replacement(loss, worse, monkeypatch):
     monkeypatch.setattr(Prices, "range_inside", Prices.own_range)
-    ((kind, claim),) = loss.items()
-    found = shares(
-        root_of(built(WANTED[0], "replace", **loss)), claim, PAIRS["replace"], zcdp=kind == "rho"
-    )
+    found = shares(root_of(built(WANTED[0], "replace", **loss)), loss, PAIRS["replace"])
     assert found.cost > worse
     assert found.true > 1
-    with pytest.raises(AssertionError):
-        assert_private(found)
+    assert_caught(found)
 
 
 @pytest.mark.parametrize("loss", [{"epsilon": 0.5}, {"rho": 0.1}], ids=str)
@@ -238,10 +232,9 @@ def test_a_level_too_few_is_caught(relation, loss):
     """Slopes for a loss twice as large lose more than the claim."""
     ((kind, claim),) = loss.items()
     root = root_of(built(WANTED[0], relation, **{kind: 2 * claim}))
-    found = shares(root, claim, PAIRS[relation], zcdp=kind == "rho")
+    found = shares(root, loss, PAIRS[relation])
     assert found.true > 1
-    with pytest.raises(AssertionError):
-        assert_private(found)
+    assert_caught(found)
 
 
 OFFSETS = (Fraction(-7), Fraction(-3, 5), Fraction(0), Fraction(1, 3), Fraction(2))
@@ -318,11 +311,11 @@ def test_the_loss_of_a_choice_and_of_its_count_is_split_for_the_least_error():
     """With Gaussian noise: own / a + others / (2 - a) is least at 2 / (1 + sqrt(others))."""
     prices = Prices(2, replaces=False)
     for others in (4.0, 9.0, 20.0):
-        error, kept = prices.kept(1.0, others)
+        error, kept = prices.split(1.0, others)
         assert kept == pytest.approx(2 / (1 + others**0.5), abs=0.01)
         assert error == pytest.approx((1 + others**0.5) ** 2 / 2, rel=0.001)
     for power in (1, 2):
-        assert Prices(power, replaces=False).kept(1.0, 0.7) == (1.7, 1.0)
+        assert Prices(power, replaces=False).split(1.0, 0.7) == (1.7, 1.0)
 
 
 @pytest.mark.parametrize("power", [1, 2])
@@ -336,24 +329,6 @@ def test_the_noise_of_a_count_is_as_large_as_its_price_says(power):
     assert variance == pytest.approx(prices.count_variance * 2 / float(slope) ** 2, rel=1e-6)
 
 
-@pytest.mark.parametrize("counted", [Fraction(0), Fraction(1000)], ids=["alone", "counted"])
-def test_a_count_spares_the_quantiles_beside_a_cut_its_error(counted):
-    """The cut is off by tens of ranks, and the quantiles beside it by half of that or nothing."""
-    quarter, half, fine = Fraction(1, 4), Fraction(1, 2), Fraction(1000)
-    sides = (Branch(i, half, fine, Fraction(0), None, None) for i in (0, 2))
-    root = Branch(1, half, Fraction(1, 40), counted, *sides)
-    rows, prices = np.arange(4000, dtype=np.int64), Prices(2, replaces=False)
-    entropy, errors = InsecureSeededEntropy(3), []
-    for _ in range(40):
-        found = cells_by_parts(
-            root, prices, PlacedHere(rows.copy(), Stretch(0, 4000), 0), 3, entropy
-        )
-        errors.append(np.array(found) - 4000 * np.array([quarter, half, 3 * quarter], dtype=float))
-    off = np.abs(errors).mean(axis=0)
-    assert 20 < off[1] < 80
-    assert (off[[0, 2]] < 1.5).all() if counted else (off[[0, 2]] > 10).all()
-
-
 def test_counts_whose_noise_has_no_grid_are_refused_before_the_data_is_read():
     with pytest.raises(ParameterError, match="outside of what floats can hold"):
         dp.private_quantile(np.arange(1, 64) / 64, bounds=(0, 1000), epsilon=1e-300)
@@ -363,12 +338,12 @@ def test_a_group_keeps_its_claim():
     pairs = [(CLUSTERS, (0, 0, *CLUSTERS))]
     bound = built(WANTED[1], "add or remove", rho=0.1)
     assert (bound.map(0), bound.map(2), bound.map(3)) == (0, 0.4, 0.9)
-    found = shares(root_of(bound), 0.1, pairs, zcdp=True)
+    found = shares(root_of(bound), {"rho": 0.1}, pairs)
     assert 3.5 < found.cost <= 4
     assert found.true <= 4
     pure = built(WANTED[1], "add or remove", epsilon=0.3)
     assert (pure.map(2), pure.map(5)) == (0.6, 1.5)
-    found = shares(root_of(pure), 0.3, pairs, zcdp=False)
+    found = shares(root_of(pure), {"epsilon": 0.3}, pairs)
     assert 1.8 < found.cost <= 2
     assert found.true <= 2
 
@@ -444,14 +419,14 @@ def test_rows_of_one_cell_in_random_order_keep_the_claim(relation):
 def test_rows_get_places_of_their_own():
     line = LatticeLine(LinearLattice(0.0, 1.0, 3))
     rows = np.array([0.3] * 3000 + [0.9, 2.0, -1.0])
-    placed = line.placed(rows, InsecureSeededEntropy(1))
+    placed = line.place_rows(rows, InsecureSeededEntropy(1))
     assert (placed.places, placed.bits) == (Stretch(0, 8 << 32), 32)
     assert (placed.rows >> 32 == [2] * 3000 + [7, 7, 0]).all()
     inside = placed.rows[:3000] - (2 << 32)
     counts = np.histogram(inside, 8, (0, 2**32))[0]
     assert chi2.sf(((counts - 375) ** 2 / 375).sum(), 7) > LEAST_P
     for lattice in (LinearLattice(0.0, 1.0), AsinhLattice(-1e200, 1e200, 1e-250, 40)):
-        found = LatticeLine(lattice).placed(np.array([0.5, 1e300]), InsecureSeededEntropy(1))
+        found = LatticeLine(lattice).place_rows(np.array([0.5, 1e300]), InsecureSeededEntropy(1))
         assert found.bits >= 9
         assert found.places.last <= 2**61
         assert (found.rows < found.places.last).all()
@@ -461,7 +436,7 @@ def test_rows_get_places_of_their_own():
 def test_rows_between_candidates_get_places_on_both_sides_of_the_middle():
     line = CandidateLine(np.array([0.0, 1.0, 5.0]))
     tally = np.array([[2, 5, 2005, 2007], [4, 1005, 2006, 2007]])
-    placed = line.placed(tally, InsecureSeededEntropy(2))
+    placed = line.place_rows(tally, InsecureSeededEntropy(2))
     cells = placed.rows >> placed.bits
     assert len(cells) == 2007
     assert placed.places == Stretch(0, 3 << placed.bits)
@@ -491,8 +466,9 @@ def test_ties_are_found_as_numpy_finds_them(way, relation):
     generator = np.random.default_rng(3)
     whole = generator.integers(40, 60, 2000).astype(float)
     data = np.concatenate([np.full(1203, 20.0), whole, generator.uniform(60, 90, 800)])
-    space = dp.records(size=len(data), metric=REPLACE) if relation == "replace" else dp.records()
-    found = (space >> dp.private_quantile(DECILES, epsilon=300, **way))(data)
+    found = (space_of(relation, len(data)) >> dp.private_quantile(DECILES, epsilon=300, **way))(
+        data
+    )
     low, high = (
         np.quantile(data, np.clip(np.array(DECILES) + off, 0, 1), method="inverted_cdf")
         for off in (-0.005, 0.005)
@@ -519,8 +495,7 @@ def test_quantiles_in_any_order_and_repeated(way):
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("loss", [{"rho": Fraction(1, 10)}, {"epsilon": Fraction(1, 3)}], ids=str)
 def test_columns_share_the_loss_and_paths_use_it_up(relation, loss):
-    size = {"size": 9, "metric": REPLACE} if relation == "replace" else {}
-    bound = dp.records(columns=2, **size) >> dp.private_quantile(
+    bound = space_of(relation, 9, 2) >> dp.private_quantile(
         DECILES, bounds=(0, 1), shares=[1, 3], **loss
     )
     prices = Prices(2 if "rho" in loss else 1, relation == "replace")
@@ -532,7 +507,7 @@ def test_columns_share_the_loss_and_paths_use_it_up(relation, loss):
 
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_units_other_than_one_are_paid_for(relation):
-    plain = dp.records(size=5, metric=REPLACE) if relation == "replace" else dp.records()
+    plain = space_of(relation)
     double = dp.Space(plain.domain, plain.metric, unit=Fraction(2))
     for loss in ({"rho": 1}, {"epsilon": 1}):
         wanted = dp.private_quantile(DECILES, bounds=(0, 1), **loss)
@@ -632,24 +607,30 @@ def test_a_count_with_laplace_noise_costs_its_divergence(replaces, counted):
 ROWS, STEEP, FINE = 20_000, Fraction(1, 100), Fraction(1000)
 
 
+def cells_beside_a_cut(
+    quantiles: tuple[Fraction, Fraction], rows: int, steep: Fraction, counted: Fraction, **more: int
+) -> np.ndarray:
+    """A median with or without a noisy count, and a quantile of the rows on either side of it."""
+    sides = (Branch(i, q, FINE, ZERO, None, None) for i, q in zip((0, 2), quantiles, strict=True))
+    root = Branch(1, HALF, steep, counted, *sides)
+    prices = Prices(more["power"], replaces=False)
+    entropy = InsecureSeededEntropy(6)
+    placed = PlacedHere(np.arange(rows, dtype=np.int64), Stretch(0, rows), 0)
+    found = [cells_by_parts(root, prices, placed, 3, entropy) for _ in range(more["runs"])]
+    return np.array(found, dtype=float).T
+
+
 def found_beside_a_cut(below: Fraction, above: Fraction, runs: int, power: int) -> np.ndarray:
-    """A median with a noisy count, and a quantile of the rows on either side of it."""
-    sides = (Branch(i, q, FINE, ZERO, None, None) for i, q in ((0, below), (2, above)))
-    root = Branch(1, HALF, STEEP, STEEP, *sides)
-    prices, entropy = Prices(power, replaces=False), InsecureSeededEntropy(6)
-    return np.array(
-        [
-            cells_by_parts(
-                root,
-                prices,
-                PlacedHere(np.arange(ROWS, dtype=np.int64), Stretch(0, ROWS), 0),
-                3,
-                entropy,
-            )
-            for _ in range(runs)
-        ],
-        dtype=float,
-    ).T
+    return cells_beside_a_cut((below, above), ROWS, STEEP, STEEP, runs=runs, power=power)
+
+
+@pytest.mark.parametrize("counted", [Fraction(0), Fraction(1000)], ids=["alone", "counted"])
+def test_a_count_spares_the_quantiles_beside_a_cut_its_error(counted):
+    """The cut is off by tens of ranks, and the quantiles beside it by half of that or nothing."""
+    found = cells_beside_a_cut((HALF, HALF), 4000, Fraction(1, 40), counted, runs=40, power=2)
+    off = np.abs(found.T - [1000, 2000, 3000]).mean(axis=0)
+    assert 20 < off[1] < 80
+    assert (off[[0, 2]] < 1.5).all() if counted else (off[[0, 2]] > 10).all()
 
 
 @pytest.mark.parametrize(("power", "law"), [(1, laplace(scale=50)), (2, norm(scale=100))])
@@ -719,19 +700,18 @@ CURVED = [[0.5], [0.2, 0.7], [0.25, 0.5, 0.75], [i / 64 for i in range(1, 64)]]
 def costs(bound: Any, *, replaces: bool, pure: bool) -> tuple[Fraction | None, Fraction]:
     """The pure loss and the zCDP loss of a row, from the slopes that are drawn with."""
     release = bound.function.law
-    numbers = getattr(release, "numbers", release)
     ranges: list[Fraction] = []
     loss, rho = Fraction(0), Fraction(0)
-    by_parts = type(numbers.choosers[0]) is not Alone
+    by_parts = type(release.choosers[0]) is not Alone
     for column in range(COLUMNS):
-        chooser = numbers.choosers[column % len(numbers.choosers)]
+        chooser = release.choosers[column % len(release.choosers)]
         if by_parts:
             prices = (PricesOfPure if pure else Prices)(2, replaces)
             rho += chooser.root.cost(prices)
             loss += chooser.root.cost(Prices(1, replaces))
         else:
             ranges += [law.slope * 2 * moved((law.quantile,), replaces) for law in chooser.laws]
-        if release is not numbers:
+        if release.laws:
             law = release.laws[column % len(release.laws)]
             ranges.append(law.slope * 2 * moved(law.quantiles, replaces))
     whole = None if by_parts and not pure else loss + sum(ranges, Fraction(0))
@@ -750,8 +730,8 @@ def moved(quantiles: tuple[Fraction, ...], replaces: bool) -> Fraction:
 @pytest.mark.parametrize("wanted", CURVED, ids=len)
 def test_a_curve_adds_up_all_choices_of_all_columns(wanted, shares, confidence, loss, replaces):
     """Less would be a lie after dp.compose and dp.to_approx; much more would be a waste."""
-    size = {"size": 9, "metric": REPLACE} if replaces else {}
-    bound = dp.records(columns=COLUMNS, **size) >> dp.private_quantile(
+    space = space_of("replace" if replaces else "add or remove", 9, COLUMNS)
+    bound = space >> dp.private_quantile(
         wanted, bounds=(0, 1), shares=shares, confidence=confidence, **loss
     )
     pure, rho = costs(bound, replaces=replaces, pure="epsilon" in loss)

@@ -275,10 +275,6 @@ def test_scores_of_every_width_are_compared_exactly():
         top, bottom = (module.exponents(dp.Grid(steps, 0), Fraction(1, 3), low) for low in (0, 1))
         width = int(steps[0]) - int(steps[1])
         assert [top[1](i) for i in range(3)] == [0, Fraction(width, 3), Fraction(1, 3)]
-        assert [bottom[1](i) for i in range(3)] == [
-            Fraction(width, 3),
-            0,
-            Fraction(width - 1, 3),
-        ]
+        assert [bottom[1](i) for i in range(3)] == [Fraction(width, 3), 0, Fraction(width - 1, 3)]
         assert top[0] == pytest.approx([0, FAR_EXPONENT, 1 / 3], abs=2.0**-40)
         assert bottom[0] == pytest.approx([FAR_EXPONENT, 0, FAR_EXPONENT], abs=2.0**-40)

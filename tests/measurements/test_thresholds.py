@@ -46,6 +46,12 @@ def met(scale: Fraction, rows: int, delta: Fraction) -> LaplaceThreshold:
     return LaplaceThreshold(1, scale).meet(Change(rows, rows, 1), delta)
 
 
+def gaussian_of(change: Change, epsilon: Any, delta: Any) -> GaussianThreshold:
+    """The threshold with Gaussian noise at which a change costs so much."""
+    asked, spill = Fraction(str(epsilon)), Fraction(str(delta))
+    return GaussianThreshold.costing(change, asked, spill).meet(change, spill)
+
+
 def exact_tail(scale: Fraction, least: int) -> Decimal:
     """P(Z >= least) for P(Z = k) in proportion to exp(-|k| / scale), added up term by term."""
     with localcontext() as context:
@@ -76,15 +82,19 @@ def partitions(rows: int, most: int | None = None) -> Iterator[tuple[int, ...]]:
             yield (first, *rest)
 
 
+def worst_newcomers(threshold: Threshold, rows: int, alike: int) -> Fraction:
+    """The largest chance that a key shows of which these rows are all, however they are parted."""
+    ways = partitions(rows, min(rows, alike))
+    chances = (prod((1 - threshold.chance(n) for n in way), start=Fraction(1)) for way in ways)
+    return 1 - min(chances)
+
+
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(1), Fraction(3), Fraction(100)])
 @pytest.mark.parametrize("least", [1, 2, 6, 15, 300])
 def test_the_worst_way_to_make_new_keys(scale: Fraction, least: int) -> None:
     threshold = LaplaceThreshold(least, scale)
     for rows in range(8):
-        worst = max(
-            1 - prod((1 - threshold.chance(count) for count in parts), start=Fraction(1))
-            for parts in partitions(rows)
-        )
+        worst = worst_newcomers(threshold, rows, rows)
         assert worst <= threshold.newcomers(rows, rows) <= worst + Fraction(1, 2**2000)
 
 
@@ -171,8 +181,7 @@ def test_the_exact_loss_with_gaussian_noise_is_within_the_map(
     epsilon: Fraction, change: Change, delta: Fraction
 ) -> None:
     """In new keys, in frequent ones, and in both; a lower threshold or less noise shows."""
-    noise = GaussianThreshold.costing(change, epsilon, delta)
-    threshold = noise.meet(change, delta)
+    threshold = gaussian_of(change, epsilon, delta)
     claimed, spill = threshold.loss(change)
     assert claimed == epsilon
     assert delta / 2 < spill <= delta
@@ -201,10 +210,7 @@ def test_the_worst_way_to_make_new_keys_of_few_rows_each(rows: int, alike: int) 
         LaplaceThreshold(15, Fraction(1)),
         GaussianThreshold(9, Fraction(9), Fraction(1), Fraction(1, 10)),
     ):
-        worst = max(
-            1 - prod((1 - threshold.chance(count) for count in parts), start=Fraction(1))
-            for parts in partitions(rows, min(rows, alike))
-        )
+        worst = worst_newcomers(threshold, rows, alike)
         found = threshold.newcomers(rows, alike)
         divides = rows % min(rows, alike) == 0
         assert worst <= found <= worst * (1 + Fraction(1, 10**30) if divides else 2)
@@ -225,9 +231,7 @@ def test_the_chance_of_a_key_with_gaussian_noise(variance: Fraction, count: int)
 def test_more_rows_than_are_looked_at_one_by_one_cost_a_little_more() -> None:
     """The grouped bound is above each way by itself, and below a threshold a tenth higher."""
     change = Change(70, 1, 1)
-    threshold = GaussianThreshold.costing(change, Fraction(1), Fraction(1, 10**6)).meet(
-        change, Fraction(1, 10**6)
-    )
+    threshold = gaussian_of(change, 1, Fraction(1, 10**6))
     spill = threshold.loss(change)[1]
     each = [
         1
@@ -245,9 +249,7 @@ def test_rows_replaced_with_gaussian_noise_move_both_datasets() -> None:
     assert [change.squares(new) for new in range(3)] == [4, 3, 2]
     assert [Change(4, 4, 1).squares(new) for new in range(5)] == [16, 9, 4, 1, 0]
     assert [Change(4, 2, 1).squares(new) for new in range(5)] == [8, 6, 4, 1, 0]
-    threshold = GaussianThreshold.costing(change, Fraction(1), Fraction(1, 10)).meet(
-        change, Fraction(1, 10)
-    )
+    threshold = gaussian_of(change, 1, Fraction(1, 10))
     most, spill = threshold.loss(change)
     pairs = [
         ({"a": 20, "b": 20, "c": 21}, {"a": 21, "b": 20, "c": 20}),
@@ -273,7 +275,7 @@ def test_the_better_noise_is_taken_and_told() -> None:
     assert "Gaussian" in ten.explain()
     change = Change(10, 1, 1)
     epsilon, delta = Fraction(1), Fraction(1, 10**6)
-    gaussian = GaussianThreshold.costing(change, epsilon, delta).meet(change, delta)
+    gaussian = gaussian_of(change, epsilon, delta)
     laplace = LaplaceThreshold.costing(change, epsilon).meet(change, delta)
     assert ten.loss(1) == gaussian.loss(change)
     assert (gaussian.least, laplace.least) == (72, 156)
@@ -487,27 +489,25 @@ def test_sparse_rows_and_hostile_numbers() -> None:
     assert list(keys_of(np.array([True, False] * 2))) == [0, 1]
 
 
-def test_counts_are_noisy_by_the_scale() -> None:
+TRUE_ERRORS = {
+    "Laplace": (0.5, LaplaceThreshold(1, Fraction(2)).law.standard_deviation ** 2, 5.1),
+    "Gaussian": (3, gaussian_of(Change(12, 1, 1), 3, 1e-6).variance + Fraction(1, 12), 2),
+}
+"""An epsilon, the mean square error there, and that of a square over the square of its mean."""
+
+
+@pytest.mark.parametrize("name", TRUE_ERRORS)
+def test_counts_are_noisy_by_the_scale(name: str) -> None:
     """The mean square error of 4000 keys far above the threshold; 6 deviations, 2e-9."""
-    keys = np.repeat(np.arange(4000.0), 100)
-    bound = dp.records() >> dp.measurements.thresholded_counts(epsilon=0.5, delta=1e-6)
-    found = bound.insecure_release(keys, seed=2).value
-    errors = np.array(list(found.values())) - 100.0
-    true = LaplaceThreshold(1, Fraction(2)).law.standard_deviation ** 2
-    assert len(found) == 4000
-    assert abs(np.mean(errors**2) / true - 1) < 6 * np.sqrt(5.1 / 4000)
-
-
-def test_gaussian_counts_are_noisy_by_the_scale() -> None:
-    """As above: the variance of a squared normal is twice its square; 6 deviations, 2e-9."""
-    data = {"id": np.arange(400_000), "city": np.repeat(np.arange(4000.0), 100)}
-    bound = spread(12) >> dp.measurements.thresholded_counts(epsilon=3, delta=1e-6)
-    change, delta = Change(12, 1, 1), Fraction(1, 10**6)
-    noise = GaussianThreshold.costing(change, Fraction(3), delta).meet(change, delta)
-    found = bound.insecure_release(data, seed=2).value
-    errors = np.array(list(found.values())) - 100.0
-    assert len(found) == 4000
-    assert abs(np.mean(errors**2) / (float(noise.variance) + 1 / 12) - 1) < 6 * np.sqrt(2 / 4000)
+    epsilon, true, spread_of_squares = TRUE_ERRORS[name]
+    data: Any = np.repeat(np.arange(4000.0), 100)
+    space: Any = dp.records()
+    if name == "Gaussian":
+        data, space = {"id": np.arange(400_000), "city": data}, spread(12)
+    bound = space >> dp.measurements.thresholded_counts(epsilon=epsilon, delta=1e-6)
+    errors = np.array(list(bound.insecure_release(data, seed=2).value.values())) - 100.0
+    assert len(errors) == 4000
+    assert abs(np.mean(errors**2) / float(true) - 1) < 6 * np.sqrt(spread_of_squares / 4000)
 
 
 def keys_of(data: Any, *columns: str) -> dict[Any, int]:
@@ -516,11 +516,30 @@ def keys_of(data: Any, *columns: str) -> dict[Any, int]:
     return (dp.select(list(columns)) >> step if columns else step)(data)
 
 
-def test_equal_values_are_one_key() -> None:
-    mixed = [1, 1.0, True, np.int8(1), np.float32(1), "1", "1", np.str_("1"), 0.5, 0.5, -0.0, 0]
-    assert keys_of(mixed) == {0: 2, 0.5: 2, 1: 5, "1": 3}
-    assert keys_of([2**60, 2**60, 2**60 + 1, 2**60 + 1]) == {2**60: 2, 2**60 + 1: 2}
-    assert keys_of([float("inf")] * 2 + ["inf"] * 2) == {float("inf"): 2, "inf": 2}
+SAME_KEYS: list[tuple[Any, dict[Any, int]]] = [
+    (
+        [1, 1.0, True, np.int8(1), np.float32(1), "1", "1", np.str_("1"), 0.5, 0.5, -0.0, 0],
+        {0: 2, 0.5: 2, 1: 5, "1": 3},
+    ),
+    ([2**60, 2**60, 2**60 + 1, 2**60 + 1], {2**60: 2, 2**60 + 1: 2}),
+    ([float("inf")] * 2 + ["inf"] * 2, {float("inf"): 2, "inf": 2}),
+    ([None, None, None, "a", "a", float("nan"), np.nan], {"a": 2}),
+    ([np.nan, np.nan, 1.0, 1.0], {1: 2}),
+    ([], {}),
+    ([None], {}),
+    ([Decimal("0.1"), 0.1, Fraction(1, 10), Decimal(2), 2, Fraction(2)], {0.1: 3, 2: 3}),
+    ([2, Decimal(2), Fraction(2), Fraction(1, 10), Decimal("0.1"), 0.1], {0.1: 3, 2: 3}),
+]
+
+
+@pytest.mark.parametrize(("data", "expected"), SAME_KEYS, ids=str)
+def test_equal_values_are_one_key_and_missing_ones_none(data: Any, expected: Any) -> None:
+    assert keys_of(data) == expected
+
+
+def test_a_row_that_lacks_one_of_its_cells_has_no_key() -> None:
+    data = {"a": ["x", "x", None, None], "b": [1, 1, 1, 1]}
+    assert keys_of(data, "a", "b") == {("x", 1): 2}
 
 
 @pytest.mark.parametrize("order", [[1.0, 1, True], [True, 1.0, 1], [1, True, 1.0]])
@@ -529,15 +548,6 @@ def test_how_a_key_looks_does_not_depend_on_the_data(order: list[Any]) -> None:
     assert type(key) is int
     (large,) = keys_of([10**300, 1e300] if order[0] is True else [1e300, 10**300, 1e300]) or [1e300]
     assert type(large) is float
-
-
-def test_missing_cells_are_in_no_key() -> None:
-    assert keys_of([None, None, None, "a", "a", float("nan"), np.nan]) == {"a": 2}
-    assert keys_of([np.nan, np.nan, 1.0, 1.0]) == {1: 2}
-    data = {"a": ["x", "x", None, None], "b": [1, 1, 1, 1]}
-    assert keys_of(data, "a", "b") == {("x", 1): 2}
-    assert keys_of([]) == {}
-    assert keys_of([None]) == {}
 
 
 def test_keys_come_in_an_order_of_their_own() -> None:
@@ -658,12 +668,9 @@ def test_other_values_have_no_key_and_fail_nowhere(place: int) -> None:
         assert keys_of({"a": data}, "a") == {"a": 9}
 
 
-def test_dates_and_other_numbers_are_keys() -> None:
+def test_dates_are_keys() -> None:
     days: list[Any] = [date(2024, 2, 29), datetime(2024, 2, 29, 12), pd.Timestamp("2024-02-29")]
     assert list(keys_of(days * 2)) == ["2024-02-29", "2024-02-29T00:00:00", "2024-02-29T12:00:00"]
-    numbers = [Decimal("0.1"), 0.1, Fraction(1, 10), Decimal(2), 2, Fraction(2)]
-    assert keys_of(numbers) == {0.1: 3, 2: 3}
-    assert keys_of(numbers[::-1]) == {0.1: 3, 2: 3}
 
 
 def test_it_composes_with_others_in_one_measure() -> None:

@@ -432,13 +432,13 @@ def test_a_witness_gets_one_answer():
     seen = []
 
     class Greedy(Witness):
-        def answered(self, query, price, answer):
+        def see_answer(self, query, price, answer):
             seen.append(answer())
             with pytest.raises(dp.SpaceError, match="a second time"):
                 answer()
             return seen[-1]
 
-        def ran(self, program):
+        def see_program(self, program):
             return program()
 
     ask = dp.session([1.0] * 9, budget=dp.epsilon(1))

@@ -481,7 +481,7 @@ def test_every_estimator_that_runs_a_program_is_replayable() -> None:
         found.add(name.rpartition("-")[0])
         for pair in pairs:
             dp.assert_replayable(space >> pipeline, pair.data, pair.other, replays=1)
-    built = {path for path, step in STEPS.items() if "programmed(" in source_of(step)}
+    built = {path for path, step in STEPS.items() if "make_adaptive(" in source_of(step)}
     assert len(found) > 10
     assert not built - found - {"dp.adaptive"}
 

@@ -77,13 +77,6 @@ def test_no_rows_have_no_sum():
     assert (features >> dp.sum())([]).tolist() == [0] * 5
 
 
-def test_several_threads_count_the_same():
-    data = np.random.default_rng(0).random(4_100_000)
-    summed = dp.transformations.basis_features(dp.bases.Hadamard(4, 0, 1)) >> dp.sum()
-    halves = summed(data[:100_000]) + summed(data[100_000:])
-    assert summed(data).tolist() == halves.tolist()
-
-
 def test_one_column_of_a_table():
     table = np.array([[0.1, 9.0], [0.9, 9.0]])
     rows = dp.records(["age", "visits"]) >> dp.select("age")

@@ -44,17 +44,6 @@ def test_missing_values(name, missing):
 
 
 @pytest.mark.parametrize("name", STEPS)
-def test_any_order_and_any_blocks_give_the_same(name):
-    step, _ = STEPS[name]
-    data = np.concatenate([np.random.default_rng(0).normal(5, 3, 5000), HOSTILE, [nan]])
-    rows = step(0, 10, cells=33)
-    expected = np.asarray(rows(data)).tolist()
-    cut = dp.Blocks(lambda: iter(np.array_split(data[::-1], 7)))
-    assert np.asarray(rows(cut)).tolist() == expected
-    assert np.asarray(rows(data.tolist())).tolist() == expected
-
-
-@pytest.mark.parametrize("name", STEPS)
 def test_the_result_is_on_a_grid(name):
     step, kind = STEPS[name]
     bound = step(0, 10, cells=6).bind(dp.records())

@@ -114,12 +114,7 @@ def test_one_category_alone_moves_by_one():
 def test_rows_without_a_category_are_left_out_or_nowhere():
     assert (
         dp.one_hot([1, 2])([1.0, 9.0, NAN, 2.0]).tolist()
-        == [
-            [1, 0],
-            [NAN, NAN],
-            [NAN, NAN],
-            [0, 1],
-        ]
+        == [[1, 0], [NAN, NAN], [NAN, NAN], [0, 1]]
         or np.isnan(dp.one_hot([1, 2])([9.0])).all()
     )
     fixed = dp.records(size=3, metric=CHANGE) >> dp.one_hot([1, 2]) >> dp.sum()

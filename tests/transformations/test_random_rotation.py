@@ -39,19 +39,6 @@ def test_one_row_more_moves_a_clamped_sum_by_one_row(stage):
     assert np.abs(np.diff(sums, axis=0)).max() <= 1
 
 
-def test_large_arrays_in_parts_come_to_the_same():
-    rows = np.random.default_rng(4).normal(size=(1_100_000, 4))
-    total = (
-        dp.records(columns=4)
-        >> dp.transformations.random_rotation(5)
-        >> dp.clip_to_norm(1)
-        >> dp.sum()
-    )
-    cut = dp.Blocks(lambda: iter(np.array_split(rows, 7)), columns=4)
-    assert np.array_equal(total(rows), total(cut))
-    assert np.array_equal(total(np.asfortranarray(rows)), total(cut))
-
-
 @pytest.mark.parametrize("columns", [1, 2, 3, 8, 100])
 def test_a_rotation_keeps_lengths_and_can_be_undone(columns):
     turn = dp.transformations.Rotation(columns, seed=7)

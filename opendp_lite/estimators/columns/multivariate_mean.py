@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError
-from opendp_lite.combinators.adaptive_programs import Ask, programmed
+from opendp_lite.combinators.adaptive_programs import Ask, make_adaptive
 from opendp_lite.estimators.columns.noisy_mean import (
     RowCount,
     coordinate_bound,
@@ -317,7 +317,7 @@ def binary_mean(
         spent = "of rho 4/16 is for the variances, 3/16 for the radius, 9/16 for the sum"
     else:
         spent = "of rho 1/100 is for each of two radii, 15/100 for a first sum, the rest for a last"
-    return programmed(space, program, Zcdp(), whole, spent)
+    return make_adaptive(space, program, Zcdp(), whole, spent)
 
 
 def _publish(ask: Ask[Zcdp], rho: Fraction) -> Floats:

@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError
-from opendp_lite.combinators.adaptive_programs import Ask, programmed
+from opendp_lite.combinators.adaptive_programs import Ask, make_adaptive
 from opendp_lite.combinators.sampling import on_random_pairs
 from opendp_lite.estimators.columns.noisy_mean import (
     RowCount,
@@ -109,7 +109,7 @@ def normal_variance(
     spent = "all of rho is for one release"
     if early:
         spent = "a quarter of rho is for the medians, the rest for the spread around them"
-    return programmed(space, program, Zcdp(), budget, spent)
+    return make_adaptive(space, program, Zcdp(), budget, spent)
 
 
 def check_way(by: object, group: object) -> None:
@@ -240,7 +240,7 @@ def plan_mean(
         "of rho 1/16 is for the centre, 3/16 for the spread of the columns, 3/16 for the radius, "
         "9/16 for the sum"
     )
-    return programmed(space, plan, ZeroConcentratedDivergence(), whole, spent)
+    return make_adaptive(space, plan, ZeroConcentratedDivergence(), whole, spent)
 
 
 def shortened_sum(
@@ -331,7 +331,7 @@ def plan_plus_mean(
         return _PlanPlus(ask, most, power, whole, columns, people).mean()
 
     spent = "about a tenth of rho finds where the columns lie and how wide they are"
-    return programmed(space, program, Zcdp(), whole, f"{spent}, the rest is for their sum")
+    return make_adaptive(space, program, Zcdp(), whole, f"{spent}, the rest is for their sum")
 
 
 @attrs.frozen

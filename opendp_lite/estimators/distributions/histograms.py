@@ -41,7 +41,8 @@ from opendp_lite.samplers.law import Errors, Law, half_widths
 from opendp_lite.spaces.domains import Rows
 from opendp_lite.spaces.space import Space, example, records
 from opendp_lite.spaces.tables import Tables, TablesOrRows
-from opendp_lite.transformations.encoding import Edges, bins, one_for_each, one_hot
+from opendp_lite.transformations.axes import one_for_each
+from opendp_lite.transformations.encoding import Edges, bins, one_hot
 from opendp_lite.transformations.rows import select_columns
 from opendp_lite.transformations.sums import sum
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.bodies.body import Bounds, to_floats
-from opendp_lite.combinators.adaptive_programs import Ask, programmed
+from opendp_lite.combinators.adaptive_programs import Ask, make_adaptive
 from opendp_lite.combinators.composing import compose
 from opendp_lite.estimators.columns.noisy_mean import (
     dyadic,
@@ -288,7 +288,7 @@ def scaled_mean(
 
     if searched:
         spent = f"rho / {_SEARCH} is for the radius, the rest for the sum"
-        return programmed(space, program, Zcdp(), whole, spent)
+        return make_adaptive(space, program, Zcdp(), whole, spent)
     return mean_within(bound, whole).bind(space)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from opendp_lite.base.errors import ParameterError
 from opendp_lite.bodies.body import Bounds, to_floats
-from opendp_lite.combinators.adaptive_programs import Ask, programmed
+from opendp_lite.combinators.adaptive_programs import Ask, make_adaptive
 from opendp_lite.estimators.columns.noisy_mean import (
     coordinate_bound,
     dyadic,
@@ -99,7 +99,7 @@ def quantile_by_search(
         return float(found[0]) if space.domain.columns == 1 else found
 
     spent = f"rho is divided evenly among {rounds} steps"
-    return programmed(space, search, ZeroConcentratedDivergence(), cost, spent)
+    return make_adaptive(space, search, ZeroConcentratedDivergence(), cost, spent)
 
 
 # Of the largest radius: no search ends at a radius of 0.
@@ -174,4 +174,4 @@ def iome_mean(
         total = ask(shifted >> clip_to_norm(radius) >> sum() >> gaussian(rho=rho_sum))
         return within(turn.back(middle + each_column(total) / size), most)
 
-    return programmed(space, program, ZeroConcentratedDivergence(), budget, spent)
+    return make_adaptive(space, program, ZeroConcentratedDivergence(), budget, spent)

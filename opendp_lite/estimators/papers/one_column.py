@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.base.errors import ParameterError
-from opendp_lite.combinators.adaptive_programs import programmed
+from opendp_lite.combinators.adaptive_programs import make_adaptive
 from opendp_lite.combinators.composing import compose
 from opendp_lite.estimators.parts.budget import AnyAsk, Measured, Noisy, RowSpace, costs_budget
 from opendp_lite.estimators.parts.noisy_totals import (
@@ -324,7 +324,7 @@ class _Resized(EstimatorPlan):
 @mechanism
 def _program(space: RowSpace, plan: _Resized) -> Measured[NoisyTotals]:
     budget = plan.budget
-    made = programmed(space, plan.run, budget.measure, budget.amount, "a count, then the sum")
+    made = make_adaptive(space, plan.run, budget.measure, budget.amount, "a count, then the sum")
 
     def privacy_map(distance: Fraction) -> Fraction:
         (amount,) = numbers_of(made.privacy_map(distance))

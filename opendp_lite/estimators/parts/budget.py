@@ -13,7 +13,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.base.errors import Argument, ParameterError
-from opendp_lite.combinators.adaptive_programs import Ask, programmed
+from opendp_lite.combinators.adaptive_programs import Ask, make_adaptive
 from opendp_lite.estimators.parts.noisy_totals import (
     Drawn,
     Floats,
@@ -212,7 +212,7 @@ class Budget:
 
     def run(self, space: RowSpace, program: Callable[[AnyAsk], R], explanation: str) -> Measured[R]:
         """A program that spends it, with its loss in the measure that was asked for."""
-        made = programmed(space, program, self.measure, self.amount, explanation)
+        made = make_adaptive(space, program, self.measure, self.amount, explanation)
         return self.with_claimed_loss(made)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import singledispatch
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Self, TypeAlias, TypeVar
 
 import attrs
 import numpy as np
@@ -16,6 +16,9 @@ from opendp_lite.samplers.lattice import AsinhLattice, Lattice, LinearLattice, S
 from opendp_lite.samplers.rank_choice import CellChoice, InCells, NumbersInCells, RankLaw
 
 Counts = NDArray[np.int64]
+Laws: TypeAlias = tuple[RankLaw, ...]
+Data: TypeAlias = Any
+"""What the query gives: the numbers of columns, here or elsewhere, or their tallies."""
 
 _PLACE_BITS: Final = 61
 _MOST_BITS: Final = 32
@@ -80,18 +83,14 @@ class Outside:
 
 
 @singledispatch
-def in_cells(data: Any, lattice: Lattice) -> InCells:
+def in_cells(data: Data, lattice: Lattice) -> InCells:
     """The numbers of a column in the cells of a lattice. Register those that lie elsewhere."""
     return NumbersInCells(lattice, data)
 
 
 @singledispatch
 def cells_of_columns(
-    data: Any,
-    lattices: tuple[Lattice, ...],
-    laws: tuple[RankLaw, ...],
-    columns: int,
-    entropy: Entropy,
+    data: Data, lattices: tuple[Lattice, ...], laws: Laws, columns: int, entropy: Entropy
 ) -> list[int]:
     """A cell for each column by the exponential mechanism on all of its rows.
 
@@ -115,7 +114,7 @@ def _nth(each: tuple[Each, ...], place: int) -> Each:
 
 
 @singledispatch
-def placed(data: Any, lattice: Lattice, entropy: Entropy) -> PlacedRows:
+def place_rows(data: Data, lattice: Lattice, entropy: Entropy) -> PlacedRows:
     """The numbers of a column at places of their own. Register those that lie elsewhere."""
     return _placed_here(lattice.cell(data), lattice.cells, entropy)
 
@@ -134,7 +133,7 @@ class SortedLine(ABC):
     @classmethod
     @abstractmethod
     def choose_each(
-        cls, lines: Any, data: Any, laws: tuple[RankLaw, ...], columns: int, entropy: Entropy
+        cls, lines: tuple[Self, ...], data: Data, laws: Laws, columns: int, entropy: Entropy
     ) -> list[int]:
         """A cell for each column by the exponential mechanism on all rows.
 
@@ -147,11 +146,11 @@ class SortedLine(ABC):
         """
 
     @abstractmethod
-    def placed(self, data: Any, entropy: Entropy) -> PlacedRows:
+    def place_rows(self, data: Data, entropy: Entropy) -> PlacedRows:
         """The rows at places of their own, each drawn for itself."""
 
     @abstractmethod
-    def outside(self, data: Any, first: Counts, last: Counts) -> Outside:
+    def outside(self, data: Data, first: Counts, last: Counts) -> Outside:
         """The rows outside of stretches of cells, of which each holds the one before."""
 
     @abstractmethod
@@ -180,13 +179,13 @@ class LatticeLine(SortedLine):
 
     @classmethod
     def choose_each(
-        cls, lines: Any, data: Any, laws: tuple[RankLaw, ...], columns: int, entropy: Entropy
+        cls, lines: tuple[Self, ...], data: Data, laws: Laws, columns: int, entropy: Entropy
     ) -> list[int]:
         lattices = tuple(line.lattice for line in lines)
         return cells_of_columns(data, lattices, laws, columns, entropy)
 
-    def placed(self, data: Floats, entropy: Entropy) -> PlacedRows:
-        return placed(data, self.lattice, entropy)
+    def place_rows(self, data: Floats, entropy: Entropy) -> PlacedRows:
+        return place_rows(data, self.lattice, entropy)
 
     def outside(self, data: Floats, first: Counts, last: Counts) -> Outside:
         numbers = in_cells(data, self.lattice)
@@ -218,7 +217,7 @@ class CandidateLine(SortedLine):
 
     @classmethod
     def choose_each(
-        cls, lines: Any, data: Any, laws: tuple[RankLaw, ...], columns: int, entropy: Entropy
+        cls, lines: tuple[Self, ...], data: Data, laws: Laws, columns: int, entropy: Entropy
     ) -> list[int]:
         pairs = ((_nth(lines, place), _nth(laws, place)) for place in range(columns))
         return [line._choose(data[place], law, entropy) for place, (line, law) in enumerate(pairs)]
@@ -227,7 +226,7 @@ class CandidateLine(SortedLine):
         under, over, size = self._beside(data)
         return law.choose(np.ones(self.cells, dtype=np.int64), under, over, size, entropy)
 
-    def placed(self, data: Counts, entropy: Entropy) -> PlacedRows:
+    def place_rows(self, data: Counts, entropy: Entropy) -> PlacedRows:
         """A row between two candidates has places on both sides of the middle between them.
 
         Each candidate has a step for its rows and half a step on either side for those between.

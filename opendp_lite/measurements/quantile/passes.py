@@ -17,17 +17,18 @@ from opendp_lite.engines.data.source import Source
 from opendp_lite.engines.plan import Elsewhere, found_by
 from opendp_lite.engines.rows import CollectRows, FoldRequest, LazyRows, Pieces
 from opendp_lite.measurements.quantile.lines import (
+    Laws,
     PlacedRows,
     at_places,
     cells_of_columns,
     in_cells,
     place_bits,
-    placed,
+    place_rows,
 )
 from opendp_lite.samplers.cell_choices import CellChoices, PiecesInCells
 from opendp_lite.samplers.entropy import Entropy
 from opendp_lite.samplers.lattice import Lattice, Stretch
-from opendp_lite.samplers.rank_choice import CellChoice, InCells, RankLaw, counts_before
+from opendp_lite.samplers.rank_choice import CellChoice, InCells, counts_before
 
 Counts = NDArray[np.int64]
 Tally = tuple[Counts, Counts]
@@ -94,7 +95,7 @@ class ColumnsHere:
 class CollectNumbers(CollectRows):
     """As ``CollectRows``, but rows on other machines stay there."""
 
-    def without_gathering(self, rows: LazyRows, step: str) -> Any:
+    def without_gathering(self, rows: LazyRows, step: str) -> Columns:
         return Columns(rows, step)
 
     def finish(self, pieces: Pieces | Columns) -> Any:
@@ -327,11 +328,7 @@ class _PlacedElsewhere(PlacedRows):
 
 @cells_of_columns.register
 def _cells_of_columns_here(
-    data: ColumnsHere,
-    lattices: tuple[Lattice, ...],
-    laws: tuple[RankLaw, ...],
-    columns: int,
-    entropy: Entropy,
+    data: ColumnsHere, lattices: tuple[Lattice, ...], laws: Laws, columns: int, entropy: Entropy
 ) -> list[int]:
     if columns == 1:
         numbers = PiecesInCells(lattices[0], [piece[0] for piece in data.pieces])
@@ -348,7 +345,7 @@ def _of_column(data: ColumnElsewhere, lattice: Lattice) -> InCells:
     return _NumbersElsewhere(data.rows, cells, 0, lattice.cells)
 
 
-@placed.register
+@place_rows.register
 def _placed_elsewhere(data: ColumnElsewhere, lattice: Lattice, entropy: Entropy) -> PlacedRows:
     secret = SecretWords.of(lambda places: entropy.words(len(places)))
     bits = place_bits(lattice.cells)

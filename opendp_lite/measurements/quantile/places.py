@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import attrs
 import numpy as np
-from numpy.typing import NDArray
 
 from opendp_lite.base.errors import ParameterError, SpaceError
 from opendp_lite.bodies.body import Bounds, Values, broadcast, parse_bounds, to_floats, width_of
+from opendp_lite.engines.data.arrays import Numeric
 from opendp_lite.engines.data.fold import Block, Floats, identity
 from opendp_lite.engines.missing import LEAVE_OUT, FillEntries
 from opendp_lite.engines.plan import Fold
@@ -40,7 +40,7 @@ class Where:
     """What a person says of where the quantiles may lie: see ``private_quantile``."""
 
     bounds: tuple[Bounds, Bounds] | None
-    candidates: Sequence[Number] | NDArray[Any] | None
+    candidates: Sequence[Number] | Numeric | None
     scale: Spacing
     unit: Number | None
     bits: int | None
@@ -95,7 +95,7 @@ def _between(space: Space[Rows], given: Where, spread: bool) -> Places:
         )
     how = CollectNumbers(columns)
     middles = [lattice.point(lattice.cells // 2) for lattice in lattices]
-    query = Fold(how, how.finish, _treatment(space, np.array(middles)))
+    query = Fold(how, how.finish, _treat_missing(space, np.array(middles)))
     return Places(query, tuple(map(LatticeLine, lattices)))
 
 
@@ -113,11 +113,11 @@ def _among(space: Space[Rows], given: Where, spread: bool) -> Places:
             "as numpy.unique does"
         )
     how = RankCounts(points, space.domain.columns)
-    treatment = _treatment(space, points[[len(points) // 2]])
+    treatment = _treat_missing(space, points[[len(points) // 2]])
     return Places(Fold(how, identity, treatment), (CandidateLine(points),))
 
 
-def _treatment(space: Space[Rows], middles: Floats) -> Block:
+def _treat_missing(space: Space[Rows], middles: Floats) -> Block:
     """Leaves out missing values; where the number of rows is public, fills them.
 
     By the centre of the rows' body or, where that is unbounded, by the middle of the choices.
@@ -128,11 +128,7 @@ def _treatment(space: Space[Rows], middles: Floats) -> Block:
 
 
 def lattices_of(
-    lower: Values,
-    upper: Values,
-    scale: Spacing,
-    unit: Number | None,
-    bits: int | None = None,
+    lower: Values, upper: Values, scale: Spacing, unit: Number | None, bits: int | None = None
 ) -> Sequence[LinearLattice | AsinhLattice]:
     """The lattices between bounds that were given, one for all columns or one for each."""
     count = width_of("private_quantile", 1, lower, upper)

@@ -8,11 +8,11 @@ from typing import Any, Final, cast
 
 import attrs
 import numpy as np
-from numpy.typing import NDArray
 
 from opendp_lite.base.errors import Argument, ParameterError, SpaceError
 from opendp_lite.bodies.body import Bounds, collapse, parse_bounds
 from opendp_lite.bodies.box import Box
+from opendp_lite.engines.data.arrays import Numeric
 from opendp_lite.engines.plan import Release
 from opendp_lite.measurements.noise import exactly_one
 from opendp_lite.measurements.quantile.places import Spacing, Where
@@ -20,10 +20,8 @@ from opendp_lite.measurements.quantile.release import (
     Alone,
     ByParts,
     Chooser,
-    EstimateRelease,
     IntervalLaw,
     QuantileRelease,
-    ReleaseShape,
     Sampling,
     sampling_of,
 )
@@ -32,7 +30,7 @@ from opendp_lite.measures.budgets import PrivacyBudget
 from opendp_lite.measures.composed import composed_profile
 from opendp_lite.measures.curve import curved_number
 from opendp_lite.measures.divergences import MaxDivergence, ZeroConcentratedDivergence
-from opendp_lite.measures.measure import Measure, proportions
+from opendp_lite.measures.measure import AnyMeasure, proportions
 from opendp_lite.measures.profile import BoundedRangeProfile
 from opendp_lite.metrics.distances import ChangeOneDistance
 from opendp_lite.numbers.exact import (
@@ -116,15 +114,15 @@ _RAREST: Final = Fraction(1, 10**9)
 def private_quantile(
     space: Space[Rows],
     quantiles: Number | Sequence[Number],
-    budget: PrivacyBudget[Any] | None = None,
+    budget: PrivacyBudget[AnyMeasure] | None = None,
     *,
     bounds: tuple[Bounds, Bounds] | None = None,
-    candidates: Sequence[Number] | NDArray[Any] | None = None,
+    candidates: Sequence[Number] | Numeric | None = None,
     rho: Number | None = None,
     epsilon: Number | None = None,
     scale: Spacing = "linear",
     unit: Number | None = None,
-    shares: Sequence[Number] | NDArray[Any] | None = None,
+    shares: Sequence[Number] | Numeric | None = None,
     bits: int | None = None,
     confidence: Number | None = None,
     sampling: bool = False,
@@ -200,13 +198,13 @@ def private_quantile(
     for_values = Fraction(1) if level is None else 1 - _FOR_INTERVALS
     chooser = (_by_parts if by_parts else _alone)(space, distinct, whole.power)
     choosers = tuple(chooser(whole.part(share * for_values)) for share in share_of_columns)
-    shape = ReleaseShape(tuple(distinct.index(q) for q in wanted), several)
-    release: Any = QuantileRelease(places, choosers, columns, shape)
     each: list[_Budget] = []
+    laws: tuple[IntervalLaw, ...] = ()
     if level is not None:
         each = [whole.part(share * _FOR_INTERVALS) for share in share_of_columns]
         laws = tuple(_interval_law(space, distinct, part, level, sampling) for part in each)
-        release = EstimateRelease(release, laws, level, sampling)
+    order = tuple(distinct.index(q) for q in wanted)
+    release = QuantileRelease(places, choosers, columns, order, several, laws)
     one_row = 1 / cast(Fraction, space.unit)
     ranges = [part.range() * one_row for part in each]
 
@@ -229,7 +227,7 @@ class _Budget:
     """A loss, and how the ranges of choices add up to it: themselves, or their squares over 8."""
 
     amount: Fraction
-    measure: Measure[Any]
+    measure: AnyMeasure
     power: int
 
     @classmethod
@@ -282,10 +280,10 @@ def _by_parts(space: Space[Rows], wanted: tuple[Fraction, ...], power: int) -> C
     def chooser(budget: _Budget) -> Chooser:
         given = budget.amount / cost
 
-        def paid(slope: Fraction) -> Fraction:
+        def price(slope: Fraction) -> Fraction:
             return _slope(given * slope**power, root=power != 1)
 
-        root = plan.map(paid)
+        root = plan.map(price)
         root.require_noise(prices)
         if power == 2:
             return ByParts(root, prices, len(wanted), None, root.cost(prices))

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil, log, sqrt
 from statistics import NormalDist
-from typing import Any, Final
+from typing import Final, Self
 
 import attrs
 import numpy as np
 
 from opendp_lite.engines.data.fold import Floats
-from opendp_lite.measurements.quantile.lines import Counts, SortedLine
+from opendp_lite.measurements.quantile.lines import Counts, Data, SortedLine
 from opendp_lite.measurements.quantile.places import Places
 from opendp_lite.measurements.quantile.tree import Branch, Prices, cells_by_parts
 from opendp_lite.measures.divergences import PureConcentratedProfile
@@ -149,7 +149,7 @@ class IntervalLaw:
     sampling: Sampling | None
 
     def intervals(
-        self, line: SortedLine, data: Any, middles: Sequence[int], entropy: Entropy
+        self, line: SortedLine, data: Data, middles: Sequence[int], entropy: Entropy
     ) -> list[tuple[float, float]]:
         """Intervals of cells around ``middles``, each as two numbers."""
         stretches = self.stretches(line.cells, middles)
@@ -165,9 +165,9 @@ class IntervalLaw:
             return Stretches.around(cells, middles[0])
         return Stretches.among(cells, middles, self.quantiles)
 
-    def exponents(self, line: SortedLine, data: Any, stretches: Stretches) -> list[Fraction]:
+    def exponents(self, line: SortedLine, data: Data, stretches: Stretches) -> list[Fraction]:
         """The exponent of each stretch: 0 where the least margin first reaches what is wanted."""
-        wanted = self.wanted(stretches)
+        wanted = self.find_margin(stretches)
         of_each = zip(self.quantiles, stretches.first, stretches.last, strict=True)
         every = zip(*(self._margins(line, data, wanted, *each) for each in of_each), strict=True)
         margins = list(map(min, every))
@@ -180,7 +180,7 @@ class IntervalLaw:
     def _margins(
         self,
         line: SortedLine,
-        data: Any,
+        data: Data,
         wanted: Fraction,
         quantile: Fraction,
         first: Counts,
@@ -204,7 +204,7 @@ class IntervalLaw:
             )
         ]
 
-    def wanted(self, stretches: Stretches) -> Fraction:
+    def find_margin(self, stretches: Stretches) -> Fraction:
         """The margin, in ranks, that the chosen stretches are to have on both sides."""
         failures = (1 - self.confidence) * (1 if self.sampling is None else _FOR_NOISE)
         odds = max(stretches.narrower * (1 - failures) / failures, 1.0)
@@ -228,7 +228,7 @@ class Chooser(ABC):
     @classmethod
     @abstractmethod
     def cells_of_columns(
-        cls, choosers: Any, places: Places, data: Any, columns: int, entropy: Entropy
+        cls, choosers: tuple[Self, ...], places: Places, data: Data, columns: int, entropy: Entropy
     ) -> list[list[int]]:
         """The cells of each column, in order.
 
@@ -263,7 +263,7 @@ class Alone(Chooser):
 
     @classmethod
     def cells_of_columns(
-        cls, choosers: Any, places: Places, data: Any, columns: int, entropy: Entropy
+        cls, choosers: tuple[Self, ...], places: Places, data: Data, columns: int, entropy: Entropy
     ) -> list[list[int]]:
         lines = places.lines
         found = [
@@ -300,16 +300,16 @@ class ByParts(Chooser):
 
     @classmethod
     def cells_of_columns(
-        cls, choosers: Any, places: Places, data: Any, columns: int, entropy: Entropy
+        cls, choosers: tuple[Self, ...], places: Places, data: Data, columns: int, entropy: Entropy
     ) -> list[list[int]]:
         return [
             choosers[column % len(choosers)]._cells(places.line(column), data[column], entropy)
             for column in range(columns)
         ]
 
-    def _cells(self, line: SortedLine, data: Any, entropy: Entropy) -> list[int]:
+    def _cells(self, line: SortedLine, data: Data, entropy: Entropy) -> list[int]:
         """The cells of one column."""
-        rows = line.placed(data, entropy)
+        rows = line.place_rows(data, entropy)
         return cells_by_parts(self.root, self.prices, rows, self.count, entropy)
 
     def curves(self, rows: Fraction) -> list[Profile]:
@@ -328,77 +328,55 @@ class ByParts(Chooser):
         return lines
 
 
-@attrs.frozen
-class ReleaseShape:
-    """How a release of the distinct quantiles is given back, as numpy shapes it.
-
-    Args:
-        order: For each quantile that was asked for, which of the distinct ones it is.
-        several: Whether a list of quantiles was given.
-    """
-
-    order: tuple[int, ...]
-    several: bool
-
-    def numbers(self, found: Floats) -> Any:
-        """From a row for each distinct quantile and a column for each column."""
-        shaped = found[list(self.order)] if self.several else found[0]
-        if found.shape[1] > 1:
-            return shaped
-        return shaped[:, 0] if self.several else float(shaped[0])
-
-    def estimates(self, found: list[Estimates]) -> Any:
-        """The same, from the estimates of each column."""
-        if len(found) == 1:
-            return found[0].take(self.order) if self.several else found[0][0]
-        rows = [tuple(column[i] for column in found) for i in self.order]
-        return tuple(rows) if self.several else rows[0]
-
-
 @attrs.frozen(eq=False)
 class QuantileRelease:
-    """The release of numbers: ``choosers`` has one chooser for all columns or one for each."""
+    """The release of all quantiles, given back as numpy shapes them.
+
+    Args:
+        places: Where they are looked for.
+        choosers: One chooser for all columns, or one for each.
+        columns: How many there are.
+        order: For each quantile that was asked for, which of the distinct ones it is.
+        several: Whether a list of quantiles was given.
+        laws: Those of the intervals, as ``choosers`` has; none where numbers are released.
+    """
 
     places: Places
     choosers: tuple[Chooser, ...]
     columns: int
-    shape: ReleaseShape
-
-    def __call__(self, value: Any, entropy: Entropy) -> Any:
-        return self.shape.numbers(self.places.values(self.cells(value, entropy)).T)
-
-    def cells(self, value: Any, entropy: Entropy) -> list[list[int]]:
-        """The cells of each column's quantiles."""
-        kind = type(self.choosers[0])
-        return kind.cells_of_columns(self.choosers, self.places, value, self.columns, entropy)
-
-
-@attrs.frozen(eq=False)
-class EstimateRelease:
-    """The release of estimates: ``laws`` has the laws of the intervals, as ``choosers`` has."""
-
-    numbers: QuantileRelease
+    order: tuple[int, ...]
+    several: bool
     laws: tuple[IntervalLaw, ...]
-    confidence: float
-    sampling: bool
 
-    def __call__(self, value: Any, entropy: Entropy) -> Any:
-        cells = self.numbers.cells(value, entropy)
+    def __call__(self, value: Data, entropy: Entropy) -> object:
+        kind = type(self.choosers[0])
+        cells = kind.cells_of_columns(self.choosers, self.places, value, self.columns, entropy)
+        if not self.laws:
+            return self._numbers(self.places.values(cells).T)
         found = [self._estimates(value, j, each, entropy) for j, each in enumerate(cells)]
-        return self.numbers.shape.estimates(found)
+        if self.columns == 1:
+            return found[0].take(self.order) if self.several else found[0][0]
+        rows = tuple(tuple(column[i] for column in found) for i in self.order)
+        return rows if self.several else rows[0]
 
-    def _estimates(self, value: Any, column: int, cells: list[int], entropy: Entropy) -> Estimates:
+    def _numbers(self, found: Floats) -> Floats | float:
+        """From a row for each distinct quantile and a column for each column."""
+        shaped: Floats = found[list(self.order)] if self.several else found[0]
+        if self.columns > 1:
+            return shaped
+        return shaped[:, 0] if self.several else float(shaped[0])
+
+    def _estimates(self, value: Data, column: int, cells: list[int], entropy: Entropy) -> Estimates:
         """Those of one column. The intervals hold jointly, so each by itself."""
-        line = self.numbers.places.line(column)
-        law = self.laws[column % len(self.laws)]
+        line, law = self.places.line(column), self.laws[column % len(self.laws)]
         ends = np.array(law.intervals(line, value[column], cells, entropy))
-        deviations = NormalDist().inv_cdf((1 + self.confidence) / 2)
+        deviations = NormalDist().inv_cdf((1 + law.confidence) / 2)
         return Estimates(
             [line.value(cell) for cell in cells],
             (ends[:, 1] / 2 - ends[:, 0] / 2) / deviations,
             ends,
             ends,
-            self.confidence,
+            law.confidence,
             tuple(map(format_number, law.quantiles)),
-            sampling=self.sampling,
+            sampling=law.sampling is not None,
         )

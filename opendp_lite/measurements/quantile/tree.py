@@ -51,7 +51,7 @@ class Prices:
         """The loss of a count that costs as much as a choice of this range."""
         return self.cost(reach)
 
-    def kept(self, own: float, others: float) -> tuple[float, float]:
+    def split(self, own: float, others: float) -> tuple[float, float]:
         """The least error that one loss buys, and the part of it that the choice keeps.
 
         The variances of a choice and of a count are in proportion to a^-power, and the count's is
@@ -213,7 +213,7 @@ def plan_choices(wanted: tuple[Fraction, ...], prices: Prices) -> Branch:
             quantile = _within(wanted, first, cut, last)
             reach = float(prices.range_inside(quantile))
             moved = _influence(places, first, cut, last)
-            error, kept = (moved, 1.0) if quantile in (0, 1) else prices.kept(1.0, moved - 1)
+            error, kept = (moved, 1.0) if quantile in (0, 1) else prices.split(1.0, moved - 1)
             own = root(error * reach * reach)
             rest = root(best(first, cut)[0] + best(cut, last)[0])
             found.append(((own + rest) ** whole, cut, own / (own + rest), kept))
@@ -224,16 +224,16 @@ def plan_choices(wanted: tuple[Fraction, ...], prices: Prices) -> Branch:
             return None
         _, cut, share, kept = best(first, last)
         quantile = _within(wanted, first, cut, last)
-        mine, rest = (parted(left, each) for each in (share, 1 - share))
+        mine, rest = (buy(left, each) for each in (share, 1 - share))
         slope, counted = (
-            Fraction(round(parted(mine, each) * _GRID), _GRID) / prices.range_inside(quantile)
+            Fraction(round(buy(mine, each) * _GRID), _GRID) / prices.range_inside(quantile)
             for each in (kept, 1 - kept)
         )
         slope = max(slope, Fraction(1, 2 * _GRID))
         sides = part(first, cut, rest), part(cut, last, rest)
         return Branch(cut - 1, quantile, slope, counted, *sides)
 
-    def parted(whole: float, share: float) -> float:
+    def buy(whole: float, share: float) -> float:
         """The range that a share of a loss buys."""
         return whole * share if prices.power == 1 else whole * sqrt(share)
 
