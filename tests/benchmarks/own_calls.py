@@ -62,27 +62,24 @@ def counted(work: Callable[[], object], *, warm: int = WARM) -> Counts:
     return min(found, key=lambda each: each.calls)
 
 
+MEAN = dp.mean(0, 100, epsilon=1)
+TOTAL = (dp.records() >> dp.clamp(0, 100) >> dp.sum() >> dp.gaussian(rho=0.5)).bound
+PURE_TOTAL = dp.clamp(0, 100) >> dp.sum() >> dp.laplace(epsilon=1)
+
+
 def ways() -> dict[str, Callable[[], object]]:
     """What the table of the issue counts, and more of the kind."""
-    generator = np.random.default_rng(1)
-    ages = generator.uniform(0, 100, 100)
+    ages = np.random.default_rng(1).uniform(0, 100, 100)
     listed, frame = ages.tolist(), pd.DataFrame({"age": ages, "sex": ["f", "m"] * 50})
-    mean = (dp.records() >> dp.mean(0, 100, epsilon=1)).bound
-    column = dp.select("age") >> dp.mean(0, 100, epsilon=1)
-    total = (dp.records() >> dp.clamp(0, 100) >> dp.sum() >> dp.gaussian(rho=0.5)).bound
-    parts = [
-        dp.clamp(0, 100) >> dp.sum() >> dp.laplace(epsilon=1),
-        dp.count() >> dp.laplace(epsilon=1),
-        dp.mean(0, 100, epsilon=1),
-    ]
-    by = dp.by("sex", ["f", "m"], dp.select("age") >> dp.mean(0, 100, epsilon=1))
+    mean, column = (dp.records() >> MEAN).bound, dp.select("age") >> MEAN
+    by, place = dp.by("sex", ["f", "m"], column), iter(range(10**9))
+    parts = [PURE_TOTAL, dp.count() >> dp.laplace(epsilon=1), MEAN]
     both = (dp.records() >> dp.compose(parts)).bound
-    place = iter(range(10**9))
     return {
         "mean of a list": lambda: mean(listed),
         "mean of an array": lambda: mean(ages),
         "mean of a pandas column": lambda: column(frame),
-        "clamp > sum > gaussian, an array": lambda: total(ages),
+        "clamp > sum > gaussian, an array": lambda: TOTAL(ages),
         "by, two keys": lambda: by(frame),
         "compose of three": lambda: both(ages),
         "mean, typed": lambda: dp.mean(0, 101 + next(place), epsilon=1),
@@ -99,18 +96,13 @@ def large(rows: int) -> dict[str, Callable[[], object]]:
     """Releases of many rows."""
     data = np.random.default_rng(2).uniform(-10, 110, rows)
     keys = np.random.default_rng(3).integers(0, 20, rows)
-    frame = pd.DataFrame({"age": data, "key": keys})
-    total = (dp.records() >> dp.clamp(0, 100) >> dp.sum() >> dp.gaussian(rho=0.5)).bound
-    mean = (dp.records() >> dp.mean(0, 100, epsilon=1)).bound
-    parts = [
-        dp.clamp(0, 100) >> dp.sum() >> dp.laplace(epsilon=1),
-        dp.count() >> dp.laplace(epsilon=1),
-        dp.clamp(0, 50) >> dp.sum() >> dp.laplace(epsilon=1),
-    ]
+    frame, mean = pd.DataFrame({"age": data, "key": keys}), (dp.records() >> MEAN).bound
+    half = dp.clamp(0, 50) >> dp.sum() >> dp.laplace(epsilon=1)
+    parts = [PURE_TOTAL, dp.count() >> dp.laplace(epsilon=1), half]
     both = (dp.records() >> dp.compose(parts)).bound
-    by = dp.by("key", range(20), dp.select("age") >> dp.mean(0, 100, epsilon=1))
+    by = dp.by("key", range(20), dp.select("age") >> MEAN)
     return {
-        f"sum, {rows:.0e} rows": lambda: total(data),
+        f"sum, {rows:.0e} rows": lambda: TOTAL(data),
         f"mean, {rows:.0e} rows": lambda: mean(data),
         f"compose of three, {rows:.0e} rows": lambda: both(data),
         f"by, 20 keys, {rows:.0e} rows": lambda: by(frame),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -21,6 +22,7 @@ PLAIN = ({},)
 NOISE_ALONE = ({}, {"confidence": 0.95})
 ASKED = (*NOISE_ALONE, {"confidence": 0.95, "sampling": True})
 ADDED, REPLACED = "added", "replaced"
+TINY = Fraction(1, 10**400)
 
 
 def space_of(columns: int, size: int | None = None) -> dp.Space[dp.Rows]:
@@ -132,7 +134,6 @@ def case_of(name: str, radius: float) -> Case:
 SEARCHES = ({"rho": 0.1}, {"rho": 2}, {"epsilon": 2}, {"epsilon": 1, "delta": 1e-6})
 LONG = ((0, 1), (1, 1), (40, 1), (2000, 1))
 IN_A_BALL = ({"confidence": 0.95}, {"confidence": 0.95, "sampling": True})
-INFINITE = -np.inf, np.inf
 OF_PAIRS, OF_TRIPLES = ((0, 2), (1, 2), (2, 2), (40, 2)), ((0, 3), (1, 3), (9, 3))
 ONE_OR_TWENTY = ((0, 1), (1, 1), (7, 1), (0, 20), (1, 20), (7, 20))
 array = partial(Case, is_array=True, asked=PLAIN)

@@ -53,7 +53,7 @@ def texts() -> list[str]:
     paths = [*TESTS.glob("estimators/**/test_*.py"), *TESTS.glob("test_estimate*.py")]
     files = [path.read_text("utf-8") for path in paths if path != Path(__file__)]
     cases = (TESTS / "estimators/cases.py").read_text("utf-8")
-    return [text + cases * ("import EVERY" in text or "EVERY,\n" in text) for text in files]
+    return [text + cases * bool(re.search(r"\b(EVERY|PROGRAMS)\[", text)) for text in files]
 
 
 def purposes_of(name: str) -> set[str]:

@@ -74,6 +74,14 @@ def lines(path) -> list[dict[str, str]]:
         return list(csv.DictReader(stream))
 
 
+def wait_for_runs(path) -> None:
+    """Until a command has written some."""
+    deadline = time.monotonic() + 60
+    while not (path.exists() and len(path.read_text().splitlines()) > 3):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 def settings(path) -> list[tuple[str, ...]]:
     """What tells one run from another."""
     return [tuple(line[field] for field in FIELDS[:8]) for line in lines(path)]
@@ -247,10 +255,7 @@ def test_a_killed_command_goes_on(run, tmp_path):
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    deadline = time.monotonic() + 60
-    while not (path.exists() and len(path.read_text().splitlines()) > 3):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_for_runs(path)
     process.kill()
     process.wait()
     before = path.read_text()
@@ -293,10 +298,7 @@ def test_interrupted_with_several_processes(tmp_path):
         stderr=subprocess.PIPE,
         text=True,
     )
-    deadline = time.monotonic() + 60
-    while not (path.exists() and len(path.read_text().splitlines()) > 3):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_for_runs(path)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, "")

@@ -308,23 +308,17 @@ def test_what_a_statement_says(pipeline: Any, said: list[str], silent: str) -> N
     assert not silent or silent not in text
 
 
-def test_a_column_cannot_write_lines_of_its_own() -> None:
-    forged = "age\nWhat is protected\n- Everybody.\x1b[2J"
-    rows = dp.records(columns=[forged, "id"], person="id")
-    sums = dp.bound_contributions(1) >> dp.select(forged) >> ROWS >> dp.laplace(epsilon=1)
-    text = str((rows >> sums).statement())
-    assert text.count("\nWhat is protected\n") == 1
-    assert "\x1b" not in text
-
-
-def test_a_function_cannot_write_lines_of_its_own() -> None:
+def test_columns_and_functions_cannot_write_lines_of_their_own() -> None:
     def forged(release: Any) -> Any:
         return release
 
-    forged.__name__ = "float\nWhat is protected\n- Everybody.\x1b[2J"
-    text = str((dp.count() >> dp.laplace(epsilon=1) >> forged).statement())
-    assert text.count("\nWhat is protected\n") == 1
-    assert "\x1b" not in text
+    forged.__name__ = name = "float\nWhat is protected\n- Everybody.\x1b[2J"
+    rows = dp.records(columns=[name, "id"], person="id")
+    sums = dp.bound_contributions(1) >> dp.select(name) >> ROWS >> dp.laplace(epsilon=1)
+    for pipeline in (rows >> sums, dp.count() >> dp.laplace(epsilon=1) >> forged):
+        text = str(pipeline.statement())
+        assert text.count("\nWhat is protected\n") == 1
+        assert "\x1b" not in text
 
 
 def test_a_function_that_passes_for_a_step_is_trusted_by_name() -> None:

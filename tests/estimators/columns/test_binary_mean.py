@@ -66,10 +66,3 @@ def test_many_rows_are_hardly_shortened():
     space = dp.records(columns=300, size=200_000, metric=REPLACE)
     release = (space >> E.binary_mean(rho=0.5))(data)
     assert np.abs(release - shares).sum() / 2 < 0.02
-
-
-def test_wrong_parameters_are_refused_in_words():
-    with pytest.raises(dp.ParameterError, match="rho must"):
-        E.binary_mean(rho=0)
-    with pytest.raises(dp.SpaceError, match="needs a public number of rows"):
-        dp.records(columns=2) >> E.binary_mean(rho=1, published=True)

@@ -46,10 +46,3 @@ def test_with_a_private_number_the_noise_of_a_ball_is_the_joint_one(columns):
     squares = (errors**2).sum(axis=1)
     assert abs(squares.mean() / stated - 1) < 6 * squares.std() / stated / 20
     assert (np.abs(errors.mean(axis=0)) < 6 * errors.std(axis=0) / 20).all()
-
-
-def test_one_of_rho_and_epsilon():
-    with pytest.raises(dp.ParameterError, match="one of rho= or epsilon="):
-        dp.multivariate_mean(5, rho=1, epsilon=1)
-    with pytest.raises(dp.ParameterError, match=r"needs a privacy budget: add rho=0\.03"):
-        dp.multivariate_mean(5)

@@ -72,21 +72,3 @@ def test_a_pair_for_each_column():
 
 def test_too_few_rows():
     assert dp.private_bounds(0.9, rho=0.1)([1.0, 2.0]) == (-FARTHEST, FARTHEST)
-
-
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: dp.private_bounds(99, rho=1), "share"),
-        (lambda: dp.private_bounds(0, rho=1), "share"),
-        (
-            lambda: (
-                dp.records(size=9, metric=dp.ChangeOneDistance()) >> dp.private_bounds(0.9, rho=1)
-            ),
-            "9 rows are too few",
-        ),
-    ],
-)
-def test_refusals(make, words):
-    with pytest.raises(dp.OpenDPLiteError, match=words):
-        make().map(1)

@@ -185,43 +185,6 @@ def test_the_share_for_a_guess_is_the_best():
                 assert off(make(guess=guess, **loss), guess) <= least * (1 + 1e-9) + 1e-9
 
 
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: dp.mean(5, 5, rho=1), "mean: lower must be below upper, got 5, 5; they are equal"),
-        (lambda: E.centered_mean(6, 5, rho=1), "centered_mean: lower .* got 6, 5; swap them"),
-        (lambda: dp.mean(0, 1, epsilon=-1), "mean: epsilon must be above 0"),
-        (lambda: dp.mean(0, 1, epsilon=1, delta=0), "mean: delta"),
-        (lambda: dp.mean(0, 1, rho=1, confidence=1), "mean: confidence must be between 0 and 1"),
-        (lambda: dp.mean(float("nan"), 1, rho=1), "mean: lower"),
-        (lambda: E.recentred_mean(0, 1, epsilon=1), "needs Gaussian noise.*joint_mean"),
-        (lambda: E.recentred_mean(0, 1, rho=1, first=0), "recentred_mean: first must be between"),
-        (lambda: E.recentred_mean(0, 1, rho=1, first=1), "recentred_mean: first must be between"),
-        (lambda: E.joint_mean(0, 1, epsilon=1, stretch=-1), "stretch is at least 0, got -1"),
-        (lambda: E.joint_mean(0, 1, epsilon=0), "joint_mean: epsilon must be above 0"),
-        (
-            lambda: E.simplex_mean(0, 1, rho=1, extra_count=1),
-            "share of the budget, from 0 to below",
-        ),
-        (lambda: E.simplex_mean(0, 1, rho=1, extra_count=-0.1), "got -0.1"),
-        (lambda: E.centered_mean(0, 1, rho=1, share=0), "centered_mean: share must be between"),
-        (lambda: E.plug_in_mean(0, 1, rho=1, share=1), "plug_in_mean: share must be between"),
-        (lambda: E.plug_in_mean(0, 1, rho=1, share=0.5, guess=0.5), "give one of them"),
-        (lambda: E.centered_mean(0, 1, rho=1, guess=2), "guess must lie in the bounds .* got 2"),
-        (lambda: E.resized_mean(0, 1, rho=1, fill=-1), "fill must lie in the bounds .* got -1"),
-        (lambda: E.resized_mean(0, 1, rho=1, share=1), "resized_mean: share must be between"),
-        (lambda: E.resized_mean(0, 1, epsilon=1e-7), r"noise of about 2e\+07, .* use mean\(\)"),
-        (lambda: dp.mean(0, 1, rho=1e-31), "mean: rho must lie between 1e-30 and 1e30, got 1e-31"),
-        (lambda: dp.mean(0, 1, epsilon=1e31), "mean: epsilon must lie between"),
-        (lambda: dp.mean(0, 1, epsilon=5e-324), "mean: epsilon must lie between"),
-        (lambda: dp.mean(0, 1, rho=Fraction(10**400)), "mean: rho must lie between"),
-    ],
-)
-def test_parameters_that_no_space_could_mend(make, words):
-    with pytest.raises(dp.ParameterError, match=words):
-        make().map(1)
-
-
 PRIVATE = [name for name in BOTH if name not in ("mean", "known_size_mean")]
 
 

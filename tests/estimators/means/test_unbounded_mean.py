@@ -465,23 +465,6 @@ def test_an_expected_error_is_refused_in_words():
         dp.budget_for(lambda rho: dp.mean(rho=rho), error=0.5, n=1000, guess=4)
 
 
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: dp.mean(lower=0, rho=1), "two bounds or none, upper is missing"),
-        (lambda: dp.mean(upper=0, rho=1), "two bounds or none, lower is missing"),
-        (lambda: dp.records(columns=2) >> unbounded(rho=1), r"Put select\(\) before it"),
-        (
-            lambda: dp.records(size=50, metric=dp.ChangeOneDistance()) >> dp.mean(rho=0.1),
-            "mean: 50 rows are too few .* Give bounds, .* here rho=",
-        ),
-    ],
-)
-def test_refusals(make, words):
-    with pytest.raises(dp.OpenDPLiteError, match=words):
-        make().map(1)
-
-
 def test_a_budget_that_a_refusal_names_is_enough():
     for size in (30, 300):
         space = dp.records(size=size, metric=dp.ChangeOneDistance())

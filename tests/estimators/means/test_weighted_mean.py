@@ -87,19 +87,6 @@ def test_intervals_hold_the_mean(seeded):
     assert np.median(widths) == pytest.approx(2 * norm.isf(0.025) * np.median(errors), rel=0.25)
 
 
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: E.weighted_mean(0, 1, most=1, rho=1).bound, "two columns"),
-        (lambda: TABLE >> E.weighted_mean(1, 0, most=1, rho=1), "swap them"),
-        (lambda: TABLE >> E.weighted_mean(0, 1, most=0, rho=1), "most"),
-    ],
-)
-def test_refusals(make, words):
-    with pytest.raises(dp.OpenDPLiteError, match=words):
-        make()
-
-
 @pytest.mark.parametrize("loss", [{"rho": 1e9}, {"epsilon": 1e6}])
 def test_a_row_with_a_missing_value_has_no_weight(loss):
     """Under either relation, whichever of the two it lacks."""

@@ -46,14 +46,3 @@ def test_errors_are_those_of_d_plus_one_noises(loss, columns, seeded):
     square = each * ((1 - share) ** 2 + columns * share**2) / 3000**2
     assert np.allclose((found**2).mean(axis=0), square, rtol=0.54)
     assert (np.abs(found.mean(axis=0)) < 6 * np.sqrt(square / 600)).all()
-
-
-def test_refusals():
-    with pytest.raises(dp.ParameterError, match="simplex_vector_mean: total must be above 0"):
-        dp.records(columns=2) >> E.simplex_vector_mean(0, rho=1)
-
-
-def test_a_public_number_of_rows_is_refused():
-    sized = dp.records(columns=2, size=9, metric=dp.ChangeOneDistance())
-    with pytest.raises(dp.SpaceError, match="private number of rows"):
-        sized >> E.simplex_vector_mean(4, rho=1)
