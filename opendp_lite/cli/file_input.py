@@ -17,7 +17,7 @@ from opendp_lite.engines.data.open_data import with_pyarrow
 from opendp_lite.engines.data.source import Source
 from opendp_lite.engines.data.table import Column
 from opendp_lite.engines.files.csv import csv_column, table_of
-from opendp_lite.engines.files.file_names import files_named
+from opendp_lite.engines.files.source_files import files_named
 
 _FIRST: Final = 2.0
 _EVERY: Final = 0.5

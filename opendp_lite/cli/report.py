@@ -19,7 +19,7 @@ import opendp_lite as dp
 from opendp_lite.cli.flags import ReportLine, Statistic, rounded_up, short
 from opendp_lite.cli.printing import align_lines, table
 from opendp_lite.display.formatting import significant
-from opendp_lite.engines.files.file_names import files_named
+from opendp_lite.engines.files.source_files import files_named
 from opendp_lite.estimators.distributions.histogram_release import label
 from opendp_lite.explain.statement import Statement
 

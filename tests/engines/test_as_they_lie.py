@@ -71,30 +71,13 @@ def numbers(dtype: object) -> np.ndarray:
         return np.array([True, False, True, True, False]).astype(kind)
     if kind.kind in "iu":
         limits = np.iinfo(kind)
-        powers = [
-            sign * 2**power + off
-            for power in range(64)
-            for off in (-1, 0, 1, 5)
-            for sign in (1, -1)
-        ]
-        found = [value for value in (*near, *powers) if limits.min <= value <= limits.max]
+        powers = (sign * 2**power for power in range(64) for sign in (1, -1))
+        around = (power + off for power in powers for off in (-1, 0, 1, 5))
+        found = [value for value in (*near, *around) if limits.min <= value <= limits.max]
         return np.array([*found, limits.min, limits.max], dtype=kind)
     tiny = np.finfo(kind.newbyteorder("=")).smallest_subnormal
-    wild = [
-        0.0,
-        -0.0,
-        np.inf,
-        -np.inf,
-        float(tiny),
-        -float(tiny),
-        0.1,
-        0.3,
-        0.2,
-        2.7,
-        -1.3,
-        6e4,
-        -6e4,
-    ]
+    wild = [0.0, -0.0, np.inf, -np.inf, float(tiny), -float(tiny)]
+    wild += [0.1, 0.3, 0.2, 2.7, -1.3, 6e4, -6e4]
     spread = generator.normal(size=40) * 10.0 ** generator.integers(-4, 4, 40)
     found = np.array([*near, *wild, *spread]).astype(kind)
     if kind.itemsize < 4:

@@ -223,16 +223,7 @@ def test_numbers_of_more_digits_are_those_of_float_or_not_known() -> None:
 
 def test_what_is_no_plain_number_is_left_to_float() -> None:
     cells = ["", "-", ".", "-.", "1.2.3", "1e5", " 1", "1 ", "--1", "+-1", "1-", "1_0", "1,5", "1:"]
-    cells += [
-        "inf",
-        "nan",
-        "9" * 20,
-        "0" + "." + "0" * 18 + "1",
-        "1" + "0" * 300,
-        "0x1",
-        "1/2",
-        "1\x00",
-    ]
+    cells += ["inf", "nan", "9" * 20, "0." + "0" * 18 + "1", "1" + "0" * 300, "0x1", "1/2", "1\x00"]
     assert not numpy_numbers(cells)[1].any()
 
 
@@ -246,19 +237,9 @@ def test_numpy_reads_where_pyarrow_is_not_installed(monkeypatch: Any) -> None:
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
 def test_quotes_are_seen_however_a_stream_is_cut(size: int) -> None:
     good = b'x,w\n"1","a"\n"","b""c"\n"""",\n2,"d\ne"\n'
-    for text, plain in {
-        good: True,
-        good[:-2]: False,
-        good + b'a"b,1\n': False,
-        good + b'"a"b,1\n': False,
-        good + b'"a""b,1\n': False,
-        good + b'"a"""b",1\n': False,
-        good + b'1, "a"\n': False,
-        b'"x"': True,
-        b'"': False,
-        b'""': True,
-        b'"""': False,
-    }.items():
+    odd = (b'a"b,1\n', b'"a"b,1\n', b'"a""b,1\n', b'"a"""b",1\n', b'1, "a"\n')
+    texts = dict.fromkeys((good[:-2], b'"', b'"""', *(good + row for row in odd)), False)
+    for text, plain in {good: True, b'"x"': True, b'""': True, **texts}.items():
         watched = _Watched(io.BytesIO(text), b',\r\n"')
         while watched.read(size):
             pass

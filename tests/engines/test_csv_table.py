@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import traceback
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ import pytest
 import opendp_lite as dp
 from opendp_lite.engines.files import csv_rows
 from opendp_lite.engines.files.csv_rows import MISSING, TextCells, category_in
+from tests.engines import refusals
 
 SECRET = "hunter2"
 PEOPLE = "id,sex,age\n1,f,41\n2, m ,NA\n1.0,f,7\n3\n"
@@ -35,10 +35,7 @@ def joined(blocks: dp.Blocks) -> dict[str, list]:
 
 def refusal(data: str, kinds, **options) -> str:
     """The message of the ``DataError``, which names no value in any part of its traceback."""
-    with pytest.raises(dp.DataError) as caught:
-        read(data, kinds, **options)
-    assert SECRET not in "".join(traceback.format_exception(caught.value))
-    return str(caught.value)
+    return refusals.refusal(lambda: read(data, kinds, **options), secret=SECRET)
 
 
 def test_text_and_numbers():
@@ -59,16 +56,9 @@ def test_text_and_numbers():
         ("3.0", "3"),
         ("3.", "3"),
         ("-3.00", "-3"),
-        ("03", "03"),
-        ("3.10", "3.10"),
-        ("3.0a", "3.0a"),
-        ("1.0.0", "1.0.0"),
-        (".0", ".0"),
-        ("1e0", "1e0"),
-        ("٣.0", "٣.0"),
+        *((cell, cell) for cell in ("03", "3.10", "3.0a", "1.0.0", ".0", "1e0", "٣.0", "na")),
         *((mark, None) for mark in sorted(MISSING)),
         (" NA ", None),
-        ("na", "na"),
     ],
 )
 def test_the_category_of_a_cell(cell, category):
@@ -161,19 +151,13 @@ def test_text_is_no_number_and_numbers_are_no_text():
         return dp.histogram("a", categories=categories, epsilon=100)(table).counts.tolist()
 
     assert counted(str, ["1", "2"]) == counted(float, [1, 2]) == [1, 1]
-    with pytest.raises(dp.DataError, match="the column holds text and the categories are numbers"):
-        counted(str, [1, 2])
-    with pytest.raises(dp.DataError, match="the column holds numbers and the categories are text"):
-        counted(float, ["1", "2"])
-    with pytest.raises(dp.DataError, match="numbers and some of the categories are text"):
-        counted(float, ["1", 2])
+    for kind, categories, words in (
+        (str, [1, 2], "the column holds text and the categories are numbers"),
+        (float, ["1", "2"], "the column holds numbers and the categories are text"),
+        (float, ["1", 2], "numbers and some of the categories are text"),
+    ):
+        with pytest.raises(dp.DataError, match=words):
+            counted(kind, categories)
     table = dp.csv_table(io.BytesIO(b"a\n1\n2\n"), {"a": str})
     with pytest.raises(dp.DataError, match="it is read as text; declare it as float"):
         (dp.select("a") >> dp.clamp(0, 1) >> dp.sum())(table)
-
-
-def test_a_stream_can_be_gone_through_once():
-    table = dp.csv_table(io.BytesIO(b"a\n1\n"), {"a": str})
-    assert joined(table) == {"a": ["1"]}
-    with pytest.raises(dp.DataError, match="only once"):
-        table.open()

@@ -26,13 +26,13 @@ from opendp_lite.engines.data.source import Source
 from opendp_lite.engines.data.source import reduce as reduced
 from opendp_lite.engines.data.table import take
 from opendp_lite.engines.data.values import open_values
+from tests.engines.refusals import SECRET, refusal
 
 TOTAL = dp.clamp(0, 10) >> dp.sum()
 FILLED = dp.impute(5) >> TOTAL
 NAMED = dp.records(columns=["b", "a"]) >> dp.clamp(0, 10) >> dp.sum()
 THREE = dp.records(columns=3) >> dp.clamp(0, 10) >> dp.sum()
 MATRIX = np.arange(12.0).reshape(4, 3)
-SECRET = "patient 42"
 
 
 @attrs.frozen(eq=False)
@@ -75,15 +75,13 @@ def test_columns_are_found_by_the_names_that_a_container_says():
         assert chosen(data).tolist() == [25]
         with pytest.raises(dp.DataError, match="'c'"):
             (dp.records(columns=["c"]) >> TOTAL)(data)
-        in_order = dp.Rows(3, names=("a", "text", "b"))
-        assert (dp.Space(in_order, dp.SymmetricDistance(), unit=1) >> TOTAL)(data).tolist() == [
-            18,
-            22,
-            25,
-        ]
-        other_order = dp.Rows(3, names=("b", "text", "a"))
+        in_order, other_order = (
+            dp.Space(dp.Rows(3, names=names), dp.SymmetricDistance(), unit=1) >> TOTAL
+            for names in (("a", "text", "b"), ("b", "text", "a"))
+        )
+        assert in_order(data).tolist() == [18, 22, 25]
         with pytest.raises(dp.DataError, match="in another order"):
-            (dp.Space(other_order, dp.SymmetricDistance(), unit=1) >> TOTAL)(data)
+            other_order(data)
 
 
 def test_a_container_that_says_no_names_is_not_read_by_names():
@@ -112,9 +110,9 @@ def test_a_container_of_a_stranger_takes_one_registration():
         short(shelf)
     with pytest.raises(dp.DataError, match="columns=3"):
         TOTAL(shelf)
-    with pytest.raises(dp.DataError, match=r"a Shelf could not be read.*without dp") as refusal:
+    with pytest.raises(dp.DataError, match=r"a Shelf could not be read.*without dp") as caught:
         TOTAL(Shelf([MATRIX], 3))
-    assert refusal.value.__context__ is None
+    assert caught.value.__context__ is None
 
 
 class Names:
@@ -315,9 +313,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("data", "words"), REFUSED, ids=lambda value: str(type(value)))
 def test_all_else_is_refused_in_words(data, words):
-    with pytest.raises(dp.DataError, match=words) as refusal:
-        TOTAL(data)
-    assert SECRET not in str(refusal.value)
+    refusal(lambda: TOTAL(data), words)
 
 
 def test_a_name_that_stands_twice_is_refused():
@@ -346,13 +342,8 @@ def talkative() -> Iterator[np.ndarray]:
 def test_no_foreign_error_or_warning_passes_the_door(data):
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
-        with pytest.raises(dp.DataError) as refusal:
-            TOTAL(data)
+        refusal(lambda: TOTAL(data))
     assert not seen
-    problem = refusal.value
-    while problem is not None:
-        assert SECRET not in str(problem)
-        problem = problem.__context__
 
 
 def looks(data: Any) -> int:

@@ -12,7 +12,7 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.engines.columns import ColumnBlocks
-from opendp_lite.engines.files.file_names import files_named
+from opendp_lite.engines.files.source_files import files_named
 
 TOTAL = dp.select("x") >> dp.clamp(0, 999) >> dp.sum()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import re
 from decimal import Decimal, localcontext
 from pathlib import Path
 from typing import Any
@@ -22,8 +21,9 @@ from opendp_lite.engines.data.open_data import open_source as opened
 from opendp_lite.engines.data.open_data import opened_table
 from opendp_lite.engines.data.source import BLOCK_ENTRIES
 from opendp_lite.engines.files.arrow import declared_columns
+from tests.engines import refusals
+from tests.engines.refusals import SECRET
 
-SECRET = "patient 42"
 TOTAL = dp.clamp(0, 10) >> dp.sum()
 AGE = dp.select("age") >> TOTAL
 ROWS = dp.table() >> dp.count()
@@ -56,13 +56,7 @@ def folder(tmp_path: Path) -> Path:
 
 def refusal(data: Any, pipeline: Any = AGE) -> str:
     """The words of a refusal, which show nothing of the data."""
-    with pytest.raises(dp.DataError) as caught:
-        pipeline(data() if callable(data) else data)
-    problem: BaseException | None = caught.value
-    while problem is not None:
-        assert "42" not in re.sub(r"pytest-\d+", "", str(problem))
-        problem = problem.__context__
-    return str(caught.value)
+    return refusals.refusal(lambda: pipeline(data() if callable(data) else data), secret="42")
 
 
 def shown_by(data: Any, shown: Any) -> Any:
@@ -223,7 +217,9 @@ def test_a_file_that_cannot_be_read_is_named(folder: Path, which: int, name: str
     path.write_bytes(damaged(path)[which])
     words = f"{name}.parquet: the file is of another format, or it is damaged"
     for source in (folder, str(folder / "*.parquet")):
-        assert words in refusal(lambda source=source: dp.parquet(source, columns=["age"]))
+        with pytest.raises(dp.DataError, match=words) as caught:
+            dp.parquet(source, columns=["age"])
+        assert caught.value.__context__ is None, "pyarrow may quote the file"
 
 
 def test_a_file_that_is_damaged_within_is_named(folder: Path) -> None:

@@ -1,17 +1,21 @@
-"""Plans as data: they print, compare and are sent, and releases share what they ask for."""
+"""Plans as data: they print, compare and are sent, and what folds begin with alike is done once."""
 
 from __future__ import annotations
 
 import pickle
+import tracemalloc
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 import opendp_lite as dp
+from opendp_lite.engines.data.fold import Scratch
 from opendp_lite.engines.data.open_data import open_source as opened
-from opendp_lite.engines.plan import answered, folds_of, together
+from opendp_lite.engines.data.source import BLOCK_ENTRIES
+from opendp_lite.engines.plan import Fold, Map, Rows, answered, evaluate, folds_of, together
+from opendp_lite.engines.rows import CollectRows, LazyRows, RankCounts
 from opendp_lite.engines.rows import FoldRequest as Ask
-from opendp_lite.engines.rows import LazyRows, RankCounts
 
 TOTAL = dp.select("age") >> dp.clamp(0, 100) >> dp.sum()
 
@@ -40,6 +44,17 @@ def test_equal_plans_are_one_value_however_they_were_made(step):
     assert again is not plan
 
 
+def rows_of_passes(blocks: list[np.ndarray]) -> tuple[LazyRows, list[int]]:
+    """Rows in blocks, and a list that grows with each pass over them."""
+    passes = []
+
+    def opening() -> Iterator[np.ndarray]:
+        passes.append(1)
+        return iter(blocks)
+
+    return LazyRows(opened(dp.Blocks(opening))), passes
+
+
 def test_what_several_releases_sum_up_alike_is_summed_up_once():
     noisy = dp.laplace(epsilon=1)
     twice = dp.compose(TOTAL >> noisy, TOTAL >> dp.laplace(epsilon=2), dp.count() >> noisy)
@@ -49,13 +64,7 @@ def test_what_several_releases_sum_up_alike_is_summed_up_once():
 
 
 def test_releases_wait_for_each_other_so_that_each_round_takes_one_pass():
-    passes = []
-
-    def opening():
-        passes.append(1)
-        return iter([np.arange(10.0)])
-
-    rows = LazyRows(opened(dp.Blocks(opening, columns=1)))
+    rows, passes = rows_of_passes([np.arange(10.0)])
 
     def bisecting(rounds, low=0.0, high=10.0):
         for _ in range(rounds):
@@ -66,3 +75,74 @@ def test_releases_wait_for_each_other_so_that_each_round_takes_one_pass():
 
     found = answered(together([bisecting(3), bisecting(0), bisecting(1)]))
     assert (found, len(passes)) == ([(5.0, 6.25), (0.0, 10.0), (5.0, 10.0)], 3)
+
+
+def test_a_step_that_two_folds_begin_with_is_done_once_a_block():
+    seen = []
+
+    def halve(block):
+        seen.append(("halved", len(block)))
+        return block / 2
+
+    def raise_one(block):
+        seen.append(("raised", len(block)))
+        return block + 1
+
+    data = np.arange(BLOCK_ENTRIES + 3.0)
+    how = CollectRows(1, "")
+    source = opened(data)
+    first, other = Map(halve), Map(raise_one)
+    plans = (first, other.on(first), Map(halve).on(first), first.on(other), Rows())
+    found = evaluate(tuple(Fold(how, how.finish).on(each) for each in plans), LazyRows(source))
+    expected = data / 2, data / 2 + 1, data / 4, (data + 1) / 2, data
+    for got, right in zip(found, expected, strict=True):
+        assert np.array_equal(got[0], right)
+    steps = ["halved", "raised", "halved", "raised", "halved"]
+    assert seen == [(step, rows) for rows in (BLOCK_ENTRIES, 3) for step in steps]
+
+
+def test_two_folds_of_the_same_rows_are_told_apart_and_one_fold_is_done_once():
+    rows, passes = rows_of_passes([np.array([1.0, 5.0]), np.array([2.0])])
+    how = CollectRows(1, "")
+    below = RankCounts(np.array([1.5]), 1)
+    folds = (
+        Fold(how, lambda pieces: how.finish(pieces).tolist()),
+        Fold(below, lambda counts: counts.tolist()),
+        Fold(how, lambda pieces: len(pieces)),
+    )
+    found = evaluate(folds, rows)
+    assert found == ([[1.0, 5.0, 2.0]], [[[1, 3], [1, 3]]], 2)
+    assert len(passes) == 1
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_many_folds_of_one_pass_share_their_working_arrays(missing):
+    data = np.arange(100_000.0)
+    if missing:
+        data[::70_000] = np.nan
+    sums = [dp.clamp(0, end) >> dp.sum() >> dp.laplace(scale=1) for end in range(1, 41)]
+    query = dp.compose(sums)
+    query(data[:2])
+    tracemalloc.start()
+    try:
+        query(data)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 * data.nbytes
+
+
+def test_numbers_at_a_point_are_not_below_it():
+    how = RankCounts(np.array([1.0, 5.0, 9.0]), 1)
+    block = np.array([[5.0], [5.0], [0.0], [1.0], [9.5], [np.nan], [np.inf], [-np.inf], [9.0]])
+    below, to = how.summarise(block, Scratch())[0]
+    assert below.tolist() == [2, 3, 5, 9]
+    assert to.tolist() == [3, 5, 6, 9]
+
+
+@pytest.mark.parametrize("value", [1.0, 5.0, 9.0])
+@pytest.mark.parametrize("quantile", [0.1, 0.5, 0.9])
+def test_a_candidate_equal_to_all_the_data_is_chosen(value, quantile):
+    """Any other has a weight below e^-1000 of its."""
+    pipeline = dp.private_quantile(quantile, candidates=[1, 5, 9], epsilon=1000)
+    assert {pipeline([value] * 100) for _ in range(20)} == {value}

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import opendp_lite as dp
+from tests.engines.refusals import refusal
 
 ROWS = 603
 _generator = np.random.default_rng(13)
@@ -123,9 +124,7 @@ def test_a_query_of_duckdb_gives_the_same_integers(folder: Path) -> None:
     with pytest.raises(dp.DataError, match="no column 'y'"):
         (dp.select("y") >> dp.count())(everything)
     broken = duckdb.sql(f"select error('patient 42') as x from '{folder}/*.parquet'")
-    with pytest.raises(dp.DataError) as refusal:
-        SUM(broken)
-    assert "42" not in str(refusal.value)
+    refusal(lambda: SUM(broken), secret="42")
 
 
 @pytest.mark.parametrize("rows", [0, 2])

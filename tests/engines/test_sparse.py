@@ -249,11 +249,10 @@ REFUSED = [
 @pytest.mark.parametrize(("words", "stage"), REFUSED)
 @pytest.mark.parametrize("rows", [0, 3])
 def test_what_would_densify_is_refused_whatever_the_rows_are(words, stage, rows):
-    pipeline = dp.records(columns=2) >> stage
-    with pytest.raises(dp.DataError, match=rf"{words}.*densify.*toarray"):
-        pipeline(sp.csr_array((rows, 2)))
-    with pytest.raises(dp.DataError, match=rf"{words}.*densify.*toarray"):
-        pipeline(dp.Blocks(lambda: iter([sp.csr_array((rows, 2))]), columns=2))
+    matrix = sp.csr_array((rows, 2))
+    for data in (matrix, dp.Blocks(lambda: iter([matrix]), columns=2)):
+        with pytest.raises(dp.DataError, match=rf"{words}.*densify.*toarray"):
+            (dp.records(columns=2) >> stage)(data)
 
 
 def test_rows_of_named_columns_are_counted():
@@ -335,11 +334,14 @@ def test_a_step_of_ones_own_may_keep_zeros():
     assert total(matrix).tolist() == total(matrix.toarray()).tolist() == [0.5, 0.25]
 
 
-def malformed(**parts) -> sp.csr_array:
+def malformed(part: str, numbers: list[float]) -> sp.csr_array:
     matrix = sp.csr_array(np.eye(3))
-    for name, part in parts.items():
-        setattr(matrix, name, np.array(part))
+    setattr(matrix, part, np.array(numbers))
     return matrix
+
+
+BAD_INDICES = [0, 1, 3], [0, -1, 2], [0.0, 1.0, 2.0]
+BAD_ENDS = [0, 2, 1, 3], [0, 1, 2, 4], [1, 1, 2, 3], [0, 1, 3]
 
 
 @pytest.mark.parametrize(
@@ -348,13 +350,8 @@ def malformed(**parts) -> sp.csr_array:
         (sp.csr_matrix((4, 2)), "records\\(columns=2\\)"),
         (sp.coo_array(np.array([0.0, 1.0, 2.0])), "1 dimensions"),
         (sp.csr_array(np.array([[1j, 0, 0]])), "complex"),
-        (malformed(indices=[0, 1, 3]), "check_format"),
-        (malformed(indices=[0, -1, 2]), "check_format"),
-        (malformed(indices=[0.0, 1.0, 2.0]), "check_format"),
-        (malformed(indptr=[0, 2, 1, 3]), "check_format"),
-        (malformed(indptr=[0, 1, 2, 4]), "check_format"),
-        (malformed(indptr=[1, 1, 2, 3]), "check_format"),
-        (malformed(indptr=[0, 1, 3]), "check_format"),
+        *((malformed("indices", each), "check_format") for each in BAD_INDICES),
+        *((malformed("indptr", each), "check_format") for each in BAD_ENDS),
     ],
 )
 def test_public_shapes_are_refused_in_words(data, words):
@@ -365,10 +362,9 @@ def test_public_shapes_are_refused_in_words(data, words):
 def test_a_declared_size_is_checked():
     total = bound(SUMS[0], 4, dp.ChangeOneDistance())
     assert total(some(4)).shape == (COLUMNS,)
-    with pytest.raises(dp.DataError, match="size=4"):
-        total(some(5))
-    with pytest.raises(dp.DataError, match="size=4"):
-        total(dp.Blocks(lambda: iter([some(5)]), columns=COLUMNS))
+    for data in (some(5), dp.Blocks(lambda: iter([some(5)]), columns=COLUMNS)):
+        with pytest.raises(dp.DataError, match="size=4"):
+            total(data)
 
 
 def test_a_non_negative_clip_moves_a_sized_sum_by_sqrt_2():

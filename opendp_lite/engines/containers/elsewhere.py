@@ -48,7 +48,7 @@ class Outcome:
     A refusal is a value: raised on a worker, it would be logged there with a part of the rows.
     """
 
-    summary: Any = None
+    summary: object = None
     refusal: str | None = None
 
     def value(self) -> Any:
@@ -58,7 +58,7 @@ class Outcome:
         return self.summary
 
 
-def outcome_of(work: Callable[[], Any]) -> Outcome:
+def outcome_of(work: Callable[[], object]) -> Outcome:
     """What work gives, whatever happens; nothing is raised, shown or logged."""
     try:
         with QUIET:
@@ -95,11 +95,13 @@ class SentWork:
     made_with: dict[str, str]
 
     @classmethod
-    def of(cls, rows: OfBlocks, job: Job, merge: Merge, dumps: Callable[[Any], bytes]) -> SentWork:
+    def of(
+        cls, rows: OfBlocks, job: Job, merge: Merge, dumps: Callable[[object], bytes]
+    ) -> SentWork:
         """The work for the parts of these rows, pickled by a function."""
         return cls(dumps((attrs.evolve(rows, given=Blocks(tuple)), job, merge)), find_versions())
 
-    def of_part(self, part: int, pieces: Iterable[Any]) -> Outcome:
+    def of_part(self, part: int, pieces: Iterable[object]) -> Outcome:
         """The summary of a part of the rows, which comes in pieces.
 
         Args:
@@ -111,18 +113,18 @@ class SentWork:
             return Outcome(refusal=_differ(self.made_with, here))
         return outcome_of(partial(self._summary, part, pieces))
 
-    def merged(self, outcomes: Sequence[Outcome]) -> Outcome:
+    def merge(self, outcomes: Sequence[Outcome]) -> Outcome:
         """One outcome of several; of several refusals, always the same one."""
         refusals = [each.refusal for each in outcomes if each.refusal is not None]
         if refusals:
             return Outcome(refusal=min(refusals))
-        return outcome_of(partial(self._merge, [each.summary for each in outcomes]))
+        return outcome_of(partial(self._merge_summaries, [each.summary for each in outcomes]))
 
-    def _summary(self, part: int, pieces: Iterable[Any]) -> Any:
+    def _summary(self, part: int, pieces: Iterable[object]) -> object:
         rows, job, _ = pickle.loads(self.code)
         return job(attrs.evolve(rows, given=_Part(partial(identity, pieces), None, place=part)))
 
-    def _merge(self, summaries: Sequence[Any]) -> Any:
+    def _merge_summaries(self, summaries: Sequence[object]) -> object:
         _, _, merge = pickle.loads(self.code)
         while len(summaries) > 1:
             pairs = [summaries[place : place + 2] for place in range(0, len(summaries), 2)]
@@ -157,7 +159,7 @@ class Partitions(ABC):
         """How many there are."""
 
     @abstractmethod
-    def empty(self) -> Any:
+    def empty(self) -> object:
         """A container as the partitions are, with their types and without rows."""
 
     @abstractmethod
@@ -165,7 +167,7 @@ class Partitions(ABC):
         """The same with some columns of a table alone, and with one at least."""
 
     @abstractmethod
-    def dumps(self, work: Any) -> bytes:
+    def dumps(self, work: object) -> bytes:
         """Pickles work, with the functions that a person wrote."""
 
     @abstractmethod

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import attrs
 import dask.dataframe as frames  # type: ignore[import-not-found,import-untyped,unused-ignore]
 import pandas as pd  # type: ignore[import-untyped]
 from dask.dataframe.utils import UNKNOWN_CATEGORIES  # type: ignore[import-not-found,import-untyped,unused-ignore]
+from dask.delayed import Delayed  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 from opendp_lite.engines.containers.elsewhere import DistributedRows
 from opendp_lite.engines.containers.of_dask import DaskPartitions
@@ -24,7 +24,7 @@ class _Frames(DaskPartitions):
     def columns(self) -> int:
         return 1 if self.collection.ndim == 1 else len(self.collection.columns)
 
-    def empty(self) -> Any:
+    def empty(self) -> pd.Series | pd.Index | pd.DataFrame:
         """As dask describes its partitions, without the text that it lists in place of values."""
         meta = self.collection._meta
         if self.collection.ndim == 1:
@@ -41,12 +41,11 @@ class _Frames(DaskPartitions):
         asked = [name for name in have if str(name) in names]
         return _Frames(self.collection[asked or have[:1]])
 
-    def delay(self) -> Sequence[Any]:
-        found: Sequence[Any] = self.collection.to_delayed()
-        return found
+    def delay(self) -> Sequence[Delayed]:
+        return list(self.collection.to_delayed())
 
 
-def _unlist(column: Any) -> Any:
+def _unlist(column: pd.Series | pd.Index) -> pd.Series | pd.Index:
     """An empty column that lists nothing where each partition may list values of its own."""
     kind = column.dtype
     if not isinstance(kind, pd.CategoricalDtype) or UNKNOWN_CATEGORIES not in kind.categories:
@@ -54,8 +53,6 @@ def _unlist(column: Any) -> Any:
     return pd.Series(dtype=pd.CategoricalDtype(pd.Index([], dtype=object)))
 
 
-@open_rows.register(frames.Series)
-@open_rows.register(frames.Index)
-@open_rows.register(frames.DataFrame)
-def _of_frame(data: Any) -> Blocks:
+@open_rows.register
+def _of_frame(data: frames.Series | frames.Index | frames.DataFrame) -> Blocks:
     return DistributedRows.of(_Frames(data))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import attrs
 import duckdb  # type: ignore[import-not-found,unused-ignore]
@@ -17,21 +16,21 @@ from opendp_lite.engines.data.open_data import open_rows, with_pyarrow
 class _Relation(StoredPart):
     """A query, which runs anew for each pass."""
 
-    relation: Any
+    relation: duckdb.DuckDBPyRelation
 
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(self.relation.columns)
 
-    def empty(self) -> Any:
+    def empty(self) -> object:
         return self.relation.limit(0).to_arrow_table()
 
-    def batches(self, names: Sequence[str], rows: int) -> Iterator[Any]:
+    def batches(self, names: Sequence[str], rows: int) -> Iterator[object]:
         columns = map(duckdb.ColumnExpression, names or self.names[:1])
         yield from self.relation.select(*columns).to_arrow_reader(rows)
 
 
-@open_rows.register(duckdb.DuckDBPyRelation)
-def _of_relation(data: Any) -> Blocks:
+@open_rows.register
+def _of_relation(data: duckdb.DuckDBPyRelation) -> Blocks:
     with_pyarrow("pyarrow", "reading a relation of DuckDB")
     return ColumnBlocks.of([_Relation(data)])

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import h5py  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 from opendp_lite.engines.data.blocks import Blocks, by_chunks
 from opendp_lite.engines.data.open_data import open_rows
 
 
-@open_rows.register(h5py.Dataset)
-def _of_array(data: Any) -> Blocks:
+@open_rows.register
+def _of_array(data: h5py.Dataset) -> Blocks:
     return by_chunks(data)

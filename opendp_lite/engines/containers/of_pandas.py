@@ -43,7 +43,7 @@ def _categorical(numbers: Floats, piece: pd.Categorical, odd: set[str]) -> np.nd
     return np.asarray(numbers[piece.codes])
 
 
-def _listed(column: pd.Categorical) -> Floats:
+def _number_of_each(column: pd.Categorical) -> Floats:
     """The number in each value that a column lists, as these are read themselves; then NaN."""
     blocks = read(open_source(column.dtype.categories))
     return np.concatenate([*(np.array(block).reshape(-1) for block in blocks), [np.nan]])
@@ -57,12 +57,12 @@ def _of_series(data: pd.Series | pd.Index) -> object:
 @open_rows.register
 def _of_values(values: ExtensionArray) -> object:
     kind = values.dtype
-    if isinstance(kind, pd.ArrowDtype):
-        return values.__arrow_array__()
-    if isinstance(kind, pd.CategoricalDtype):
-        return ColumnRows(values, partial(_categorical, _listed(values)))
     if isinstance(kind, pd.StringDtype):
         raise DataError(no_numbers("text"))
+    if isinstance(values, pd.arrays.ArrowExtensionArray):
+        return values.__arrow_array__()
+    if isinstance(values, pd.Categorical):
+        return ColumnRows(values, partial(_categorical, _number_of_each(values)))
     if isinstance(kind, pd.SparseDtype):
         require_numbers(kind.subtype)
         return ColumnRows(values, _sparse)
@@ -83,7 +83,7 @@ def _objects(piece: ExtensionArray) -> np.ndarray:
     return np.asarray(piece, dtype=object)
 
 
-def _floats(piece: ExtensionArray) -> np.ndarray:
+def _floats(piece: pd.arrays.FloatingArray) -> np.ndarray:
     return np.asarray(piece.to_numpy(dtype=piece.dtype.numpy_dtype, na_value=np.nan))
 
 
@@ -150,12 +150,12 @@ class _Categorical(Values):
 def _values_of_series(column: pd.Series | pd.Index) -> Values:
     values = column.array
     kind = values.dtype
-    if isinstance(kind, pd.ArrowDtype):
-        return values_of(values.__arrow_array__())
-    if isinstance(kind, pd.CategoricalDtype):
-        return _Categorical(values, values_of(kind.categories))
     if isinstance(kind, pd.StringDtype):
         return TypedValues(values, True, _objects)
+    if isinstance(values, pd.arrays.ArrowExtensionArray):
+        return values_of(values.__arrow_array__())
+    if isinstance(values, pd.Categorical):
+        return _Categorical(values, values_of(values.categories))
     if isinstance(values, pd.arrays.NumpyExtensionArray):
         array = values.to_numpy()
         return _Floats(array) if array.dtype.kind == "f" else open_values(array)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import pyarrow as arrow  # type: ignore[import-untyped]
@@ -17,6 +16,7 @@ from opendp_lite.engines.columns import ColumnBlocks, StoredPart
 from opendp_lite.engines.data.blocks import Blocks, FileError, FileState, require_state, state_of
 from opendp_lite.engines.data.fold import identity
 from opendp_lite.engines.data.open_data import open_rows
+from opendp_lite.engines.data.source import Result
 
 # Formats that do not declare the types of columns.
 _GUESSED: Final = ("csv", "json")
@@ -38,16 +38,16 @@ class ArrowPart(StoredPart):
     """
 
     label: str
-    schema: Any
-    to_batches: Callable[..., Any]
+    schema: arrow.Schema
+    to_batches: Callable[..., Iterator[arrow.RecordBatch]]
     path: Path | None = None
     state: FileState | None = None
-    keep: Any = None
+    keep: datasets.Expression | None = None
     prunes: bool = True
-    shown: Callable[[Any], Any] = identity
+    shown: Callable[[arrow.Table], object] = identity
 
     @classmethod
-    def of_file(cls, file: Any, schema: Any) -> ArrowPart:
+    def of_file(cls, file: datasets.Fragment, schema: arrow.Schema) -> ArrowPart:
         """A file of a dataset. It is read by its own schema: that of another is not cast to."""
         if file.format.default_extname in _GUESSED:
             raise FileError(
@@ -55,12 +55,10 @@ class ArrowPart(StoredPart):
                 "from its rows; use dp.csv_column or dp.csv_table"
             )
         path = Path(file.path) if isinstance(file.filesystem, LocalFileSystem) else None
-        with _reading(file.path):
-            state = _state(path)
-            own = file.physical_schema
-            for name in datasets.get_partition_keys(file.partition_expression):
-                if own.get_field_index(name) < 0:
-                    own = own.append(schema.field(name))
+        state, own = _attempt(file.path, lambda: (_state(path), file.physical_schema))
+        for name in datasets.get_partition_keys(file.partition_expression):
+            if own.get_field_index(name) < 0:
+                own = own.append(schema.field(name))
         scan = (
             {"fragment_scan_options": _lean()} if file.format.default_extname == "parquet" else {}
         )
@@ -70,25 +68,27 @@ class ArrowPart(StoredPart):
     def names(self) -> tuple[str, ...]:
         return tuple(self.schema.names)
 
-    def empty(self) -> Any:
+    def empty(self) -> object:
         return self.shown(self.schema.empty_table())
 
-    def batches(self, names: Sequence[str], rows: int) -> Iterator[Any]:
-        with _reading(self.label):
-            self._require_state()
-            yield from map(self.shown, self._kept(names, rows))
-            self._require_state()
+    def batches(self, names: Sequence[str], rows: int) -> Iterator[object]:
+        self._require_state()
+        scanned = _attempt(self.label, lambda: map(self.shown, self._scan_kept(names, rows)))
+        while (batch := _attempt(self.label, partial(next, scanned, None))) is not None:
+            yield batch
+        self._require_state()
 
     def _require_state(self) -> None:
+        now = _attempt(self.label, partial(_state, self.path))
         try:
-            require_state(_state(self.path), self.state)
+            require_state(now, self.state)
         except FileError as problem:
             refusal = self.refuse(problem)
         else:
             return
         raise refusal
 
-    def _kept(self, names: Sequence[str], rows: int) -> Iterator[Any]:
+    def _scan_kept(self, names: Sequence[str], rows: int) -> Iterator[arrow.RecordBatch]:
         if self.keep is None or self.prunes:
             return self._scan(rows, columns=list(names), filter=self.keep)
         picked = [(name, datasets.field(name)) for name in names]
@@ -96,15 +96,14 @@ class ArrowPart(StoredPart):
         scanned = self._scan(rows, columns=dict([*picked, (unused, self.keep)]))
         return (batch.filter(batch[unused]).select(list(names)) for batch in scanned)
 
-    def _scan(self, rows: int, **wanted: Any) -> Iterator[Any]:
-        found: Iterator[Any] = self.to_batches(
+    def _scan(self, rows: int, **wanted: object) -> Iterator[arrow.RecordBatch]:
+        return self.to_batches(
             **wanted,
             batch_size=rows,
             batch_readahead=1,
             fragment_readahead=1,
             use_threads=False,
         )
-        return found
 
 
 def _state(path: Path | None) -> FileState | None:
@@ -112,12 +111,12 @@ def _state(path: Path | None) -> FileState | None:
     return None if path is None else state_of(path.stat())
 
 
-def _lean() -> Any:
+def _lean() -> datasets.FragmentScanOptions:
     """Parquet read as it is needed: buffered ahead, 2e8 rows take twice the memory."""
     return datasets.ParquetFragmentScanOptions(pre_buffer=False)
 
 
-def parts_of(dataset: Any) -> tuple[ArrowPart, ...]:
+def parts_of(dataset: datasets.Dataset) -> tuple[ArrowPart, ...]:
     """The files of a ``pyarrow.dataset.Dataset``; the whole where it is filtered or in memory."""
     if isinstance(dataset, datasets.FileSystemDataset):
         try:
@@ -129,28 +128,25 @@ def parts_of(dataset: Any) -> tuple[ArrowPart, ...]:
     return (ArrowPart("the dataset", dataset.schema, dataset.to_batches),)
 
 
-@contextmanager
-def _reading(label: str) -> Iterator[None]:
-    """Failures of pyarrow in words; its own may quote what a file holds."""
+def _attempt(label: str, work: Callable[[], Result]) -> Result:
+    """What pyarrow gives; its failure in words that carry nothing of it: it may quote the file."""
     try:
-        yield
+        return work()
     except FileNotFoundError:
         refusal = FileError(f"{label}: the file is no longer there")
     except PermissionError:
         refusal = FileError(f"{label}: you may not read the file; ask its owner for the right to")
     except (arrow.ArrowException, OSError):
         refusal = FileError(f"{label}: the file is of another format, or it is damaged")
-    else:
-        return
     raise refusal
 
 
-@open_rows.register(datasets.Dataset)
-def _of_dataset(data: Any) -> Blocks:
+@open_rows.register
+def _of_dataset(data: datasets.Dataset) -> Blocks:
     return ColumnBlocks.of(parts_of(data))
 
 
-@open_rows.register(datasets.Scanner)
-def _of_scanner(data: Any) -> Blocks:
+@open_rows.register
+def _of_scanner(data: datasets.Scanner) -> Blocks:
     """A scanner has its columns already."""
     return Blocks(data.to_batches, columns=max(1, len(data.projected_schema.names)))

@@ -6,7 +6,7 @@ import pickle
 from collections.abc import Iterator, Sequence
 from functools import partial
 from inspect import signature
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 import attrs
 import pyarrow as arrow  # type: ignore[import-untyped]
@@ -24,6 +24,7 @@ from opendp_lite.engines.containers.elsewhere import DistributedRows, Outcome, P
 from opendp_lite.engines.data.blocks import Blocks
 from opendp_lite.engines.data.open_data import open_rows
 
+_Batches = Iterator[arrow.RecordBatch]
 # Tasks that merge outcomes, whatever the number of partitions.
 _FEW: Final = 2
 _COLUMN: Final = "outcome"
@@ -38,38 +39,37 @@ class _Frame(Partitions):
 
     library: ClassVar[str] = "Spark"
 
-    frame: Any
+    frame: sql.DataFrame
 
     @property
     def columns(self) -> int:
         return len(self.frame.columns)
 
-    def empty(self) -> Any:
+    def empty(self) -> arrow.Table:
         return to_arrow_schema(self.frame.schema, **_ZONE).empty_table()
 
     def only(self, names: Sequence[str]) -> _Frame:
         places = [place for place, name in enumerate(self.frame.columns) if name in names]
         return _Frame(self.frame.select(*(self.frame[place] for place in places or [0])))
 
-    def dumps(self, work: Any) -> bytes:
-        found: bytes = cloudpickle.dumps(work)
-        return found
+    def dumps(self, work: object) -> bytes:
+        return bytes(cloudpickle.dumps(work))
 
     def outcome(self, work: SentWork) -> Outcome:
         """Merged on the workers to a few rows, and those here; an empty frame may have none."""
         found = self.frame.mapInArrow(partial(_of_part, work), _SCHEMA)
         merged = found.repartition(_FEW).mapInArrow(partial(_merge, work), _SCHEMA)
         outcomes = [pickle.loads(bytes(row[_COLUMN])) for row in merged.collect()]
-        return work.merged(outcomes) if outcomes else work.of_part(0, ())
+        return work.merge(outcomes) if outcomes else work.of_part(0, ())
 
 
-def _of_part(work: SentWork, batches: Iterator[Any]) -> Iterator[Any]:
+def _of_part(work: SentWork, batches: _Batches) -> _Batches:
     yield _as_batch(work.of_part(TaskContext.get().partitionId(), _join(batches)))
 
 
-def _join(batches: Iterator[Any]) -> Iterator[Any]:
+def _join(batches: _Batches) -> Iterator[arrow.Table]:
     """The same rows in fewer batches: Spark's have 10 000 rows, and each is opened anew."""
-    held: list[Any] = []
+    held: list[arrow.RecordBatch] = []
     entries = 0
     for batch in batches:
         held.append(batch)
@@ -81,16 +81,16 @@ def _join(batches: Iterator[Any]) -> Iterator[Any]:
         yield arrow.Table.from_batches(held).combine_chunks()
 
 
-def _merge(work: SentWork, batches: Iterator[Any]) -> Iterator[Any]:
+def _merge(work: SentWork, batches: _Batches) -> _Batches:
     cells = [cell for batch in batches for cell in batch[_COLUMN].to_pylist()]
     if cells:
-        yield _as_batch(work.merged([pickle.loads(cell) for cell in cells]))
+        yield _as_batch(work.merge([pickle.loads(cell) for cell in cells]))
 
 
-def _as_batch(outcome: Outcome) -> Any:
+def _as_batch(outcome: Outcome) -> arrow.RecordBatch:
     return arrow.record_batch([arrow.array([pickle.dumps(outcome)], arrow.binary())], [_COLUMN])
 
 
-@open_rows.register(sql.DataFrame)
-def _of_frame(data: Any) -> Blocks:
+@open_rows.register
+def _of_frame(data: sql.DataFrame) -> Blocks:
     return DistributedRows.of(_Frame(data))

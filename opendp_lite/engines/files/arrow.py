@@ -7,7 +7,6 @@ from errno import ENOENT
 from functools import partial
 from os import strerror
 from pathlib import Path
-from typing import Any
 
 import attrs
 import pyarrow as arrow  # type: ignore[import-untyped]
@@ -25,13 +24,17 @@ from opendp_lite.engines.containers.of_pyarrow import (
 from opendp_lite.engines.containers.of_pyarrow_dataset import ArrowPart, parts_of
 from opendp_lite.engines.data.blocks import Blocks, FileError, pick_column
 from opendp_lite.engines.files.csv_rows import MISSING, TextCells, category_in
-from opendp_lite.engines.files.file_names import files_named, require_no_address
+from opendp_lite.engines.files.source_files import files_named, require_no_address
 
 Paths = str | Path | Sequence[str | Path]
 
 
 def parquet_blocks(
-    source: Paths, columns: Sequence[str] | None, filters: Any, partitioning: Any, filesystem: Any
+    source: Paths,
+    columns: Sequence[str] | None,
+    filters: object,
+    partitioning: object,
+    filesystem: object,
 ) -> Blocks:
     """As ``dp.parquet``."""
     if isinstance(columns, str):
@@ -48,7 +51,7 @@ def parquet_blocks(
     return ColumnBlocks.of(files, names)
 
 
-def _filter_rows(file: ArrowPart, keep: Any, here: bool) -> ArrowPart:
+def _filter_rows(file: ArrowPart, keep: datasets.Expression, here: bool) -> ArrowPart:
     """A file of which the rows are taken for which an expression holds.
 
     What a file says of a group of rows leaves out NaN. So a filter of floats looks at each row:
@@ -63,7 +66,7 @@ def _filter_rows(file: ArrowPart, keep: Any, here: bool) -> ArrowPart:
     return attrs.evolve(file, keep=keep, prunes=not here or _fits(keep, ordered))
 
 
-def _require_fit(file: ArrowPart, keep: Any) -> None:
+def _require_fit(file: ArrowPart, keep: datasets.Expression) -> None:
     if not _fits(keep, file.schema):
         raise FileError(
             f"{file.label}: the filters ask for a column that it does not have, or compare one "
@@ -71,7 +74,7 @@ def _require_fit(file: ArrowPart, keep: Any) -> None:
         )
 
 
-def _fits(keep: Any, schema: Any) -> bool:
+def _fits(keep: datasets.Expression, schema: arrow.Schema) -> bool:
     """Whether the filters ask for columns of a schema alone; reads no row."""
     try:
         schema.empty_table().filter(keep)
@@ -80,7 +83,7 @@ def _fits(keep: Any, schema: Any) -> bool:
     return True
 
 
-def _is_ordered(kind: Any) -> bool:
+def _is_ordered(kind: arrow.DataType) -> bool:
     """Whether the values of a type have an order, as all but NaN have."""
     types, kind = arrow.types, value_type(kind)
     other = types.is_floating(kind) or types.is_nested(kind)
@@ -88,7 +91,7 @@ def _is_ordered(kind: Any) -> bool:
 
 
 def declared_columns(
-    source: str, columns: Sequence[tuple[str | None, Any]], kind: str
+    source: str, columns: Sequence[tuple[str | None, type]], kind: str
 ) -> ColumnBlocks:
     """Some columns of files that declare their types, as ``csv_table`` reads those of a CSV file.
 
@@ -112,33 +115,36 @@ def declared_columns(
     return ColumnBlocks.of([attrs.evolve(file, shown=shown) for file in files], names)
 
 
-def _dataset(source: Paths, kind: str, partitioning: Any, filesystem: Any) -> Any:
+def _dataset(
+    source: Paths, kind: str, partitioning: object, filesystem: object
+) -> datasets.Dataset:
     """The files as a dataset; an error of the one whose columns are looked at first names it."""
     paths = _paths(source, filesystem)
     opened = partial(
         datasets.dataset, paths, format=kind, partitioning=partitioning, filesystem=filesystem
     )
+    found = None
     try:
         found = opened()
-        if found.files:
-            return found
     except FileNotFoundError:
         gone = None if filesystem is not None else _missing(paths)
         if gone is None:
             raise
         raise FileNotFoundError(ENOENT, strerror(ENOENT), gone) from None
     except (arrow.ArrowException, OSError, ValueError, TypeError):
+        pass  # The refusal comes below: it carries nothing of pyarrow, which may quote a file.
+    if found is None:
         files = parts_of(opened(schema=arrow.schema([]), partitioning=None))
         twice = next((file for file in files if len(set(file.names)) < len(file.names)), None)
-        where = "the files" if twice is None else twice.label
-        why = (
-            "a column of a file has the name of a directory, such as year=2024, and holds another "
-            "type; leave one of them out, or say partitioning=None"
-            if twice is None
-            else "it has two columns of one name; rename one of them"
+        if twice is not None:
+            raise FileError(f"{twice.label}: it has two columns of one name; rename one of them")
+        raise FileError(
+            "the files: a column of a file has the name of a directory, such as year=2024, and "
+            "holds another type; leave one of them out, or say partitioning=None"
         )
-        raise FileError(f"{where}: {why}") from None
-    raise FileError(f"there is no file in {str(source)!r}")
+    if not found.files:
+        raise FileError(f"there is no file in {str(source)!r}")
+    return found
 
 
 def _missing(paths: str | list[str]) -> str | None:
@@ -147,7 +153,7 @@ def _missing(paths: str | list[str]) -> str | None:
     return next((path for path in listed if not Path(path).exists()), None)
 
 
-def _paths(source: Paths, filesystem: Any) -> str | list[str]:
+def _paths(source: Paths, filesystem: object) -> str | list[str]:
     if not isinstance(source, str | Path):
         if filesystem is None:
             for each in source:
@@ -159,7 +165,7 @@ def _paths(source: Paths, filesystem: Any) -> str | list[str]:
     return [str(path) for path in found]
 
 
-def _as_asked(kinds: Mapping[str, Any], table: Any) -> dict[str, Any]:
+def _as_asked(kinds: Mapping[str, type], table: arrow.Table) -> Mapping[str, object]:
     found = dict(zip(table.schema.names, table.columns, strict=True))
     for name, wanted in kinds.items():
         if name in found and wanted is str:
@@ -172,7 +178,7 @@ def _as_asked(kinds: Mapping[str, Any], table: Any) -> dict[str, Any]:
     return found
 
 
-def _text_of(name: str, column: Any) -> TextCells:
+def _text_of(name: str, column: arrow.ChunkedArray) -> TextCells:
     if not (is_text(column.type) or arrow.types.is_date(column.type)):
         try:
             require_numeric(column.type)

@@ -40,9 +40,8 @@ from opendp_lite.engines.files.csv_rows import (
     Table,
     Text,
     Wish,
-    unpack,
 )
-from opendp_lite.engines.files.file_names import files_named
+from opendp_lite.engines.files.source_files import files_named, unpack
 
 _OTHER_DELIMITERS = (";", "\t", "|", ",")
 _Open = Callable[[], Iterable[object]]

@@ -20,7 +20,7 @@ from pyarrow import compute, csv
 from opendp_lite.engines.data.fold import Floats
 from opendp_lite.engines.data.source import QUIET
 from opendp_lite.engines.files.csv_plain import OfTexts, PlainCells, PlainRows
-from opendp_lite.engines.files.csv_rows import Unpacked
+from opendp_lite.engines.files.source_files import Unpacked
 
 _FLOAT_BYTES: Final = 8
 _QUOTE: Final = ord('"')

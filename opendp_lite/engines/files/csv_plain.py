@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.engines.data.fold import Floats
-from opendp_lite.engines.files.csv_rows import Unpacked, mark_number
+from opendp_lite.engines.files.csv_rows import mark_number
+from opendp_lite.engines.files.source_files import Unpacked
 
 OfTexts = Callable[[Sequence[str]], Floats]
 """The numbers that stand in some texts, whatever else stands there."""

@@ -15,7 +15,7 @@ from itertools import count, islice, repeat
 from math import nan
 from operator import itemgetter
 from types import ModuleType
-from typing import BinaryIO, Final, Literal, cast
+from typing import BinaryIO, Final, Literal
 
 import attrs
 import numpy as np
@@ -28,27 +28,11 @@ from opendp_lite.engines.data.open_data import open_rows
 from opendp_lite.engines.data.source import Source
 from opendp_lite.engines.data.table import RowPlaces, take
 from opendp_lite.engines.data.values import ArrayValues, Values, open_values
+from opendp_lite.engines.files.source_files import unpack
 from opendp_lite.numbers.exact import quote
 
 LONGEST_CELL: Final = 2**24
 """Characters in a cell. It bounds the memory that an unclosed quote takes."""
-
-Unpacked = io.BufferedReader | gzip.GzipFile
-"""The bytes of a stream, whether it was packed or not."""
-
-_GZIP = b"\x1f\x8b"
-_NOT_CSV: Final = {
-    b"PK\x03\x04": "an Excel workbook or a zip archive; save the table as CSV",
-    b"\xd0\xcf\x11\xe0": "an old Excel workbook; save the table as CSV",
-    b"PAR1": "a Parquet file; read it with dp.parquet, or in a shell give it a name that ends in "
-    ".parquet",
-    b"BZh91AY&SY": "packed with bzip2; unpack it, or pack it with gzip",
-    b"\xfd7zX": "packed with xz; unpack it, or pack it with gzip",
-    b"\x28\xb5\x2f\xfd": "packed with zstandard; unpack it, or pack it with gzip",
-    b"\xff\xfe": "UTF-16 text; save it as UTF-8",
-    b"\xfe\xff": "UTF-16 text; save it as UTF-8",
-}
-_LONGEST_MARK: Final = max(map(len, _NOT_CSV))
 
 
 class Fault(Enum):
@@ -82,16 +66,9 @@ class CsvRows:
     the damage can be unpacked.
     """
 
-    lines: io.TextIOWrapper
+    cut: Reader
     delimiter: str
     faults: set[Fault] = attrs.field(factory=set, init=False)
-    _cut: Reader = attrs.field(init=False)
-
-    @_cut.default
-    def _strictly(self) -> Reader:
-        """Strict, since in a lenient reading an open quote swallows the rows after it."""
-        found: Reader = _CUTTER.reader(self.lines, delimiter=self.delimiter, strict=True)
-        return found
 
     @classmethod
     def of(cls, stream: BinaryIO, delimiter: str) -> CsvRows:
@@ -102,12 +79,13 @@ class CsvRows:
         """
         plain = unpack(stream)
         lines = io.TextIOWrapper(plain, encoding="utf-8-sig", errors="replace", newline="")
-        return cls(lines, delimiter)
+        # Strict, since in a lenient reading an open quote swallows the rows after it.
+        return cls(_CUTTER.reader(lines, delimiter=delimiter, strict=True), delimiter)
 
     def __iter__(self) -> Iterator[list[str]]:
         while True:
             try:
-                yield from self._cut
+                yield from self.cut
             except (gzip.BadGzipFile, EOFError, zlib.error):
                 self.faults.add(Fault.DAMAGED)
             except _CUTTER.Error:
@@ -124,7 +102,7 @@ class CsvRows:
             rows: How many rows were read.
             width: How many cells a row has.
         """
-        swallowed = self._cut.line_num - rows if Fault.NOT_CSV in self.faults else 0
+        swallowed = self.cut.line_num - rows if Fault.NOT_CSV in self.faults else 0
         zeros = self.delimiter.join("0" * max(width, 1)) + "\n"
         lines = repeat(zeros, max(swallowed, 0))
         found: Reader = _CUTTER.reader(lines, delimiter=self.delimiter)
@@ -136,19 +114,6 @@ class CsvRows:
             if fault in self.faults:
                 text = fault.value.format(delimiter=self.delimiter, column=column)
                 raise FileError(text, *(_MISSING if fault is Fault.TEXT else ()))
-
-
-def unpack(stream: BinaryIO) -> Unpacked:
-    """The bytes of a stream, unpacked if its first ones say that it is packed."""
-    if isinstance(stream, io.BufferedReader):
-        buffered: io.BufferedReader = stream
-    else:
-        buffered = io.BufferedReader(cast(io.RawIOBase, stream))
-    start = buffered.peek(_LONGEST_MARK)
-    for mark, what in _NOT_CSV.items():
-        if start.startswith(mark):
-            raise FileError(f"the file is {what}")
-    return gzip.GzipFile(fileobj=buffered) if start.startswith(_GZIP) else buffered
 
 
 def _own_cutter() -> ModuleType:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from opendp_lite.engines.data.blocks import Blocks
 from opendp_lite.engines.data.open_data import with_pyarrow
@@ -14,9 +13,9 @@ def parquet(
     source: str | Path | Sequence[str | Path],
     columns: Sequence[str] | None = None,
     *,
-    filters: Any = None,
-    partitioning: Any = "hive",
-    filesystem: Any = None,
+    filters: object = None,
+    partitioning: object = "hive",
+    filesystem: object = None,
 ) -> Blocks:
     """Opens Parquet files, which may be larger than memory.
 

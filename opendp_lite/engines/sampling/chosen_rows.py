@@ -50,33 +50,19 @@ class Choice(ABC):
     The first columns of a block say which rows pass the filters. The others tell the rows apart.
 
     Attributes:
-        filters: Those of the table. What does not pass them is never chosen.
-        told: What else the choice looks at.
+        rule: How rows are chosen.
         seen: How many rows were read.
     """
 
-    what: ClassVar[str]
-    """What is chosen, for a refusal."""
-
-    step: ClassVar[str]
-    instead: ClassVar[str]
-    """The step that chooses, and what to type where rows may not fit into memory."""
-
-    filters: tuple[Kept, ...]
-    told: tuple[Column, ...]
+    rule: Rule
     seen: int = attrs.field(default=0, init=False)
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """What is to be read."""
-        return (*(kept.column for kept in self.filters), *self.told)
 
     def met(self, block: Floats) -> Places:
         """Takes a block; gives the places in the data of the rows that may be chosen."""
-        count = len(self.filters)
-        told = block[:, count : count + len(self.told)]
+        filters = self.rule.filters
+        told = block[:, len(filters) : len(self.rule.columns)]
         stays = self.is_told(told)
-        for column, kept in enumerate(self.filters):
+        for column, kept in enumerate(filters):
             stays[~kept.test(block[:, column])] = False
         inside = np.flatnonzero(stays)
         inside = inside[self.may_stay(told[inside], inside + self.seen)]
@@ -106,41 +92,41 @@ class Choice(ABC):
     def settle(self) -> Places:
         """Leaves out the rows that are too many; gives the places of the others, rising."""
 
-    def ended(self) -> Places:
+    def finish(self) -> Places:
         """The places of the chosen rows, rising, once all were read."""
         return self.settle()
 
 
-def chosen_rows(table: LazyTable, choice: Choice) -> LazyTable:
+def _choose_here(table: LazyTable, rule: Rule, keys: Keys) -> LazyTable:
     """A table with the chosen rows alone, chosen now in one pass.
 
     Of a table in memory the places of the rows are held, and of blocks copies of them.
     """
-    dataset = table.dataset
+    dataset, choice = table.dataset, rule.here(keys)
     whole = dataset.whole()
     if isinstance(whole, Source | Blocks):
-        require_here(whole, choice.step, choice.instead)
+        require_here(whole, rule.step, rule.instead)
     with QUIET, np.errstate(all="ignore"):
         if isinstance(whole, NamedColumns | ArrayRows):
-            memory = _in_memory(choice, _as_table(whole, dataset.titles), dataset.size)
-            kept: Any = memory.only(choice.ended())
+            here = _as_table(whole, dataset.titles)
+            kept: Blocks | NamedColumns = _pick_rows(here, _in_memory(choice, here, dataset.size))
         elif isinstance(whole, SparseMatrix):
-            raise DataError(f"{choice.what} are not picked from a sparse matrix; give a table")
+            raise DataError(f"{rule.what} are not picked from a sparse matrix; give a table")
         else:
             if isinstance(whole, Source):
                 whole = Blocks(whole.blocks, None, names=whole.names)
-            pieces = Unchosen.of(whole, table, choice.columns).by(choice, dataset.size)
-            chosen = choice.ended()
-            kept = tables_of([piece.among(chosen) for piece in pieces])
-    return with_rows(table, kept)
+            pieces = Unchosen.of(whole, table, rule.columns).by(choice, dataset.size)
+            chosen = choice.finish()
+            kept = _tables_of([piece.among(chosen) for piece in pieces])
+    return _with_rows(table, kept)
 
 
-def with_rows(table: LazyTable, kept: Blocks | NamedColumns) -> LazyTable:
+def _with_rows(table: LazyTable, kept: Blocks | NamedColumns) -> LazyTable:
     """A table that reads these rows, all of which passed its filters."""
     return attrs.evolve(table, dataset=Dataset(kept, table.dataset.declared, None), filters=())
 
 
-def _as_table(whole: Any, declared: Names | None) -> NamedColumns:
+def _as_table(whole: Source | NamedColumns, declared: Names | None) -> NamedColumns:
     """An array as columns, each with the type that it has: as floats two long ids may be one."""
     if isinstance(whole, NamedColumns):
         return whole
@@ -152,28 +138,21 @@ def _as_table(whole: Any, declared: Names | None) -> NamedColumns:
     return NamedColumns(declared or (), lambda place: rows[:, place], len(rows))
 
 
-@attrs.frozen(eq=False, repr=False)
-class _Memory:
-    """A table in memory."""
-
-    table: NamedColumns
-
-    def only(self, places: Places) -> NamedColumns:
-        """Some of its rows, picked from a column when it is asked for."""
-        return NamedColumns(self.table.names, partial(self._column, places), len(places))
-
-    def _column(self, places: Places, place: int) -> Any:
-        return _pick(self.table, place, places)
+def _pick_rows(table: NamedColumns, places: Places) -> NamedColumns:
+    """Some rows of a table in memory, picked from a column when it is asked for."""
+    return NamedColumns(table.names, lambda place: _pick(table, place, places), len(places))
 
 
-def _in_memory(choice: Choice, table: NamedColumns, size: int | None) -> _Memory:
+def _in_memory(choice: Choice, table: NamedColumns, size: int | None) -> Places:
+    """The places of the chosen rows of a table in memory."""
     words = "the columns of the table could not be read"
-    rows: Source = attempt(partial(table.rows, choice.columns), words)
-    for block in read(check_size(rows, len(choice.columns), size)):
+    columns = choice.rule.columns
+    rows: Source = attempt(partial(table.rows, columns), words)
+    for block in read(check_size(rows, len(columns), size)):
         choice.met(block)
         if choice.full(_WAITING):
             choice.settle()
-    return _Memory(table)
+    return choice.finish()
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -197,7 +176,7 @@ class Piece:
         return Piece(self.names, held, self.places[inside])
 
 
-def tables_of(pieces: Sequence[Piece]) -> Blocks:
+def _tables_of(pieces: Sequence[Piece]) -> Blocks:
     """The rows of some pieces, as blocks."""
     tables = [
         NamedColumns(piece.names, piece.held.__getitem__, len(piece.places)) for piece in pieces
@@ -296,7 +275,7 @@ class _WatchedPiece(Source):
         whole = Dataset(self.piece, every.declared, None).whole()
         table = _as_table(whole, every.declared)
         start, found = choice.seen, []
-        for block in read(table.rows(choice.columns)):
+        for block in read(table.rows(choice.rule.columns)):
             found.append(choice.met(block))
             yield block[:, :1]
         places = np.concatenate([np.empty(0, dtype=np.int64), *found])
@@ -327,7 +306,7 @@ class ChosenPart:
     seen: int
     text: frozenset[bool]
 
-    def merged(self, other: ChosenPart) -> ChosenPart:
+    def merge(self, other: ChosenPart) -> ChosenPart:
         """Those of both."""
         return attrs.evolve(
             self,
@@ -336,7 +315,7 @@ class ChosenPart:
             text=self.text | other.text,
         )
 
-    def ended(self, keys: Keys) -> Sequence[Piece]:
+    def finish(self, keys: Keys) -> Sequence[Piece]:
         """The rows that are chosen, once all parts are merged."""
         return self.pieces
 
@@ -346,15 +325,24 @@ class Rule(ABC):
 
     Attributes:
         step: Its name, for refusals.
-        filters: Those of the table.
+        what: What is chosen, for a refusal.
+        instead: What to type where rows may not fit into memory.
+        filters: Those of the table. What does not pass them is never chosen.
     """
 
     step: ClassVar[str]
+    what: ClassVar[str]
+    instead: ClassVar[str]
     filters: tuple[Kept, ...]
 
     @property
+    def columns(self) -> tuple[Column, ...]:
+        """What is to be read."""
+        return (*(kept.column for kept in self.filters), *self.criteria)
+
+    @property
     @abstractmethod
-    def told(self) -> tuple[Column, ...]:
+    def criteria(self) -> tuple[Column, ...]:
         """What else the rule looks at; ids come first."""
 
     @abstractmethod
@@ -366,7 +354,7 @@ class Rule(ABC):
         """The choice among the rows of a part, which has words of its own."""
 
     @abstractmethod
-    def sent(self, choice: Choice, pieces: Sequence[Piece], seen: int) -> ChosenPart:
+    def part(self, choice: Choice, pieces: Sequence[Piece], seen: int) -> ChosenPart:
         """What travels of a part."""
 
 
@@ -383,20 +371,19 @@ def choose_rows(table: LazyTable, rule: Rule, keys: Keys) -> LazyTable:
     dataset = table.dataset
     whole = dataset.whole()
     if not isinstance(whole, Blocks) or not whole.library:
-        return chosen_rows(table, rule.here(keys))
+        return _choose_here(table, rule, keys)
     with QUIET:
-        columns = (*(kept.column for kept in rule.filters), *rule.told)
-        rows = Unchosen.of(whole, table, columns)
+        rows = Unchosen.of(whole, table, rule.columns)
         found: ChosenPart = reduce(rows, _ChosenOfPart(rule, SecretWords.of(keys)), _merge)
         require_size(found.seen, dataset.size)
         if len(found.text) > 1:
-            raise DataError(f"column {rule.told[0].name!r}: {MIXED}")
-        pieces = found.ended(keys)
-    return with_rows(table, tables_of(pieces))
+            raise DataError(f"column {rule.criteria[0].name!r}: {MIXED}")
+        pieces = found.finish(keys)
+    return _with_rows(table, _tables_of(pieces))
 
 
 def _merge(first: ChosenPart, second: ChosenPart) -> ChosenPart:
-    return first.merged(second)
+    return first.merge(second)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -414,4 +401,4 @@ class _ChosenOfPart:
             pieces = rows.by(choice, None)
             stay = choice.settle()
         held = [piece.among(stay) for piece in pieces]
-        return self.rule.sent(choice, held, choice.seen - start)
+        return self.rule.part(choice, held, choice.seen - start)

@@ -28,7 +28,6 @@ from opendp_lite.engines.distinct import Distinct, Numbered
 from opendp_lite.engines.grouped import Kept, LazyTable
 from opendp_lite.engines.sampling.chosen_rows import Choice, ChosenPart, Piece, Rule, choose_rows
 
-_STEP: Final = "bound_contributions"
 # Of rows that have no key in the column of the groups: together they are one group.
 _NO_GROUP: Final = -1.0
 
@@ -40,7 +39,7 @@ class Labels:
     values: Sequence[Hashable]
     codes: Places
 
-    def joined(self, other: Labels) -> Labels:
+    def join(self, other: Labels) -> Labels:
         """Those of further rows behind these."""
         places = {value: place for place, value in enumerate(self.values)}
         for value in other.values:
@@ -76,9 +75,9 @@ class LeastPart(ChosenPart):
     labels: tuple[Labels, ...]
     words: Words
 
-    def merged(self, other: ChosenPart) -> ChosenPart:
-        second, both = cast(LeastPart, other), cast(LeastPart, super().merged(other))
-        labels = [one.joined(more) for one, more in zip(self.labels, second.labels, strict=True)]
+    def merge(self, other: ChosenPart) -> ChosenPart:
+        second, both = cast(LeastPart, other), cast(LeastPart, super().merge(other))
+        labels = [one.join(more) for one, more in zip(self.labels, second.labels, strict=True)]
         words, places = np.concatenate([self.words, second.words]), _places(both.pieces)
         told = np.column_stack([each.codes for each in labels])
         order = by_place(told, words, places)
@@ -91,7 +90,7 @@ class LeastPart(ChosenPart):
             words=words[kept],
         )
 
-    def ended(self, keys: Keys) -> Sequence[Piece]:
+    def finish(self, keys: Keys) -> Sequence[Piece]:
         if self.most_groups is None:
             return self.pieces
         told = np.column_stack([each.codes for each in self.labels])
@@ -147,7 +146,11 @@ def contributions(
 class _Least(Rule):
     """The rows with the least keys of each person; of so many groups, where there are groups."""
 
-    step: ClassVar[str] = _STEP
+    step: ClassVar[str] = "bound_contributions"
+    what: ClassVar[str] = "the rows of a person"
+    instead: ClassVar[str] = (
+        "make one row of each person there, with groupby and sum, and release from those"
+    )
 
     filters: tuple[Kept, ...]
     person: str
@@ -157,23 +160,22 @@ class _Least(Rule):
     values: Distinct = attrs.field(factory=Distinct, init=False)
 
     @property
-    def told(self) -> tuple[Column, ...]:
+    def criteria(self) -> tuple[Column, ...]:
         column = Column(self.person, self.people)
         if self.groups is None:
             return (column,)
         return column, Column(self.groups[0], Numbered(self.values))
 
     def here(self, keys: Keys) -> _LeastChoice:
-        return self._among(LeastRows.of(self.most, keys, len(self.told)))
+        return self._among(LeastRows.of(self.most, keys, len(self.criteria)))
 
     def there(self, keys: Keys, secret: SecretWords) -> _LeastChoice:
-        return self._among(LeastByPlace.of(self.most, keys, len(self.told)))
+        return self._among(LeastByPlace.of(self.most, keys, len(self.criteria)))
 
     def _among(self, rows: LeastRows) -> _LeastChoice:
-        kept_groups = None if self.groups is None else self.groups[1]
-        return _LeastChoice(self.filters, self.told, rows, kept_groups)
+        return _LeastChoice(self, rows, None if self.groups is None else self.groups[1])
 
-    def sent(self, choice: Choice, pieces: Sequence[Piece], seen: int) -> ChosenPart:
+    def part(self, choice: Choice, pieces: Sequence[Piece], seen: int) -> ChosenPart:
         chosen_so_far = cast(_LeastChoice, choice)
         rows = chosen_so_far.rows
         order = np.argsort(rows.places)
@@ -195,12 +197,6 @@ class _Least(Rule):
 @attrs.define(eq=False, repr=False)
 class _LeastChoice(Choice):
     """The rows with the least keys of each person; of so many groups, where there are groups."""
-
-    what: ClassVar[str] = "the rows of a person"
-    step: ClassVar[str] = _STEP
-    instead: ClassVar[str] = (
-        "make one row of each person there, with groupby and sum, and release from those"
-    )
 
     rows: LeastRows
     most: int | None
@@ -230,7 +226,7 @@ class _LeastChoice(Choice):
             self.waiting = 0
         return np.sort(self.rows.places)
 
-    def ended(self) -> Places:
+    def finish(self) -> Places:
         found = self.settle()
         if self.most is None:
             return found

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import operator
-from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial, singledispatch
-from typing import Any, ClassVar, Final, Protocol, cast
+from typing import Any, ClassVar, Final, Protocol
 
 import attrs
 import numpy as np
@@ -22,14 +21,13 @@ from opendp_lite.engines.grouped import Kept, LazyTable
 from opendp_lite.engines.rows import LazyRows, Part, from_blocks
 from opendp_lite.engines.sampling.chosen_rows import Choice, ChosenPart, Piece, Rule, choose_rows
 
-_WHOLE: Final = "release from all rows, without dp.combinators.sample"
 _STEP: Final = "sample"
-Toss = Callable[[int], NDArray[np.bool_]]
-"""So many independent coins; heads is in the sample."""
+Toss = Callable[[Collection[float]], NDArray[np.bool_]]
+"""An independent coin for each of some rows or people; heads is in the sample."""
 
 
 class KeyedCoins(Protocol):
-    """The same, tossed with random words."""
+    """So many independent coins, tossed with random words."""
 
     def __call__(self, count: int, keys: Keys) -> NDArray[np.bool_]: ...
 
@@ -57,7 +55,7 @@ def row_sample(rows: Any, coins: KeyedCoins, keys: Keys, person: str | None = No
         with quiet_for(rows.source):
             held = reduce(rows.source, job, operator.add)
     else:
-        held = _in_sample(rows, partial(coins, keys=keys))
+        held = _in_sample(rows, coins, keys)
     return LazyRows(_Sampled(tuple(held)), keys=rows.keys)
 
 
@@ -65,13 +63,13 @@ def row_sample(rows: Any, coins: KeyedCoins, keys: Keys, person: str | None = No
 def _of_table(
     rows: LazyTable, coins: KeyedCoins, keys: Keys, person: str | None = None
 ) -> LazyTable:
-    if person is None:
-        return choose_rows(rows, _EachRow(rows.filters, coins), keys)
-    return choose_rows(rows, _EachPerson(rows.filters, coins, Column(person, Identities())), keys)
+    return choose_rows(rows, _ByCoins(rows.filters, coins, person), keys)
 
 
-def _in_sample(rows: LazyRows, toss: Toss) -> list[Any]:
-    return from_blocks(rows, lambda block: apply_block(block, _KeepChosen(toss(len(block))), _STEP))
+def _in_sample(rows: LazyRows, coins: KeyedCoins, keys: Keys) -> list[Floats | SparseRows]:
+    return from_blocks(
+        rows, lambda block: apply_block(block, _KeepChosen(coins(len(block), keys)), _STEP)
+    )
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -82,68 +80,43 @@ class _SampleOfPart:
     coins: KeyedCoins
     secret: SecretWords
 
-    def __call__(self, source: Source) -> list[Any]:
+    def __call__(self, source: Source) -> list[Floats | SparseRows]:
         keys = self.secret.of_rows(source, _STEP)
-        return _in_sample(LazyRows(source, self.functions), partial(self.coins, keys=keys))
+        return _in_sample(LazyRows(source, self.functions), self.coins, keys)
 
 
 @attrs.frozen(eq=False, repr=False)
-class _EachRow(Rule):
-    """Each row by a coin of its own."""
+class _ByCoins(Rule):
+    """Each row by a coin of its own, or all rows of a person by one coin."""
 
     step: ClassVar[str] = _STEP
+    what: ClassVar[str] = "the rows of a sample"
+    instead: ClassVar[str] = "release from all rows, without dp.combinators.sample"
 
     filters: tuple[Kept, ...]
     coins: KeyedCoins
+    person: str | None
+    people: Identities = attrs.field(factory=Identities, init=False)
 
     @property
-    def told(self) -> tuple[Column, ...]:
-        return ()
+    def criteria(self) -> tuple[Column, ...]:
+        return () if self.person is None else (Column(self.person, self.people),)
 
     def here(self, keys: Keys) -> Choice:
-        return _RowChoice(self.filters, self.told, partial(self.coins, keys=keys))
-
-    def there(self, keys: Keys, secret: SecretWords) -> Choice:
-        return self.here(keys)
-
-    def sent(self, choice: Choice, pieces: Sequence[Piece], seen: int) -> ChosenPart:
-        return ChosenPart(tuple(pieces), seen, frozenset())
-
-
-@attrs.frozen(eq=False, repr=False)
-class _EachPerson(Rule):
-    """All rows of a person by one coin."""
-
-    step: ClassVar[str] = _STEP
-
-    filters: tuple[Kept, ...]
-    coins: KeyedCoins
-    person: Column
-
-    @property
-    def told(self) -> tuple[Column, ...]:
-        return (self.person,)
-
-    @property
-    def people(self) -> Identities:
-        """The ids that were met."""
-        return cast(Identities, self.person.reading)
-
-    def here(self, keys: Keys) -> Choice:
-        return _PersonChoice(self.filters, self.told, partial(self._tossed, keys))
+        return _CoinChoice(self, lambda those: self.coins(len(those), keys))
 
     def there(self, keys: Keys, secret: SecretWords) -> Choice:
         """Tosses the same coin for a person in each part."""
-        return _PersonChoice(self.filters, self.told, partial(self._tossed_by_id, secret))
+        if self.person is None:
+            return self.here(keys)
 
-    def sent(self, choice: Choice, pieces: Sequence[Piece], seen: int) -> ChosenPart:
+        def toss(ids: Collection[float]) -> NDArray[np.bool_]:
+            return self.coins(len(ids), secret.of_names(self.people.names(list(map(int, ids)))))
+
+        return _CoinChoice(self, toss)
+
+    def part(self, choice: Choice, pieces: Sequence[Piece], seen: int) -> ChosenPart:
         return ChosenPart(tuple(pieces), seen, self.people.text)
-
-    def _tossed(self, keys: Keys, people: Sequence[float]) -> NDArray[np.bool_]:
-        return self.coins(len(people), keys)
-
-    def _tossed_by_id(self, secret: SecretWords, people: Sequence[float]) -> NDArray[np.bool_]:
-        return self.coins(len(people), secret.of_names(self.people.names(list(map(int, people)))))
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -163,7 +136,7 @@ class _KeepChosen:
 class _Sampled(Source):
     """Blocks that are held in memory."""
 
-    held: tuple[Any, ...]
+    held: tuple[Floats | SparseRows, ...]
 
     @property
     def columns(self) -> int | None:
@@ -173,58 +146,34 @@ class _Sampled(Source):
     def plain(self) -> bool:
         return True
 
-    def blocks(self) -> Iterator[Any]:
+    def blocks(self) -> Iterator[Floats | SparseRows]:
         return iter(self.held)
 
 
 @attrs.define(eq=False, repr=False)
 class _CoinChoice(Choice):
-    """Rows by coins."""
+    """Rows by coins: a coin for each row, or for each person, tossed when the first row comes."""
 
-    what: ClassVar[str] = "the rows of a sample"
-    step: ClassVar[str] = _STEP
-    instead: ClassVar[str] = _WHOLE
-
+    toss: Toss
+    _people: dict[float, bool] = attrs.field(factory=dict, init=False)
     _places: list[Places] = attrs.field(factory=list, init=False)
 
-    @abstractmethod
-    def heads(self, told: Floats) -> NDArray[np.bool_]:
-        """Which rows are in the sample."""
-
     def may_stay(self, told: Floats, places: Places) -> NDArray[np.bool_]:
-        found = self.heads(told)
+        found = self._of_people(told[:, 0]) if self.rule.criteria else self.toss(places)
         self._places.append(places[found])
+        return found
+
+    def _of_people(self, ids: Floats) -> NDArray[np.bool_]:
+        people, places = np.unique(ids, return_inverse=True)
+        listed = people.tolist()
+        fresh = [person for person in listed if person not in self._people]
+        self._people.update(zip(fresh, self.toss(fresh).tolist(), strict=True))
+        heads = np.fromiter(map(self._people.__getitem__, listed), np.bool_, len(listed))
+        found: NDArray[np.bool_] = heads[places.reshape(-1)]
         return found
 
     def settle(self) -> Places:
         return np.concatenate([np.empty(0, dtype=np.int64), *self._places])
-
-
-@attrs.define(eq=False, repr=False)
-class _RowChoice(_CoinChoice):
-    """Each row by its own coin."""
-
-    toss: Toss
-
-    def heads(self, told: Floats) -> NDArray[np.bool_]:
-        return self.toss(len(told))
-
-
-@attrs.define(eq=False, repr=False)
-class _PersonChoice(_CoinChoice):
-    """All rows of a person by one coin, tossed when the first of them comes."""
-
-    toss: Callable[[Sequence[float]], NDArray[np.bool_]]
-    _tossed: dict[float, bool] = attrs.field(factory=dict, init=False)
-
-    def heads(self, told: Floats) -> NDArray[np.bool_]:
-        people, places = np.unique(told[:, 0], return_inverse=True)
-        listed = people.tolist()
-        fresh = [person for person in listed if person not in self._tossed]
-        self._tossed.update(zip(fresh, self.toss(fresh).tolist(), strict=True))
-        chosen = np.fromiter(map(self._tossed.__getitem__, listed), np.bool_, len(listed))
-        found: NDArray[np.bool_] = chosen[places.reshape(-1)]
-        return found
 
 
 # Entries that wait before rows are left out.
@@ -243,45 +192,29 @@ def rows_of_size(rows: LazyRows, most: int, columns: int, keys: Keys, step: str)
     """
     job = _LeastOfPart(rows.functions, most, columns, SecretWords.of(keys), step)
     with quiet_for(rows.source):
-        found: _KeyedRows = reduce(rows.source, job, _merge)
+        found: _KeyedRows = reduce(rows.source, job, partial(_keep_least, most))
     return found.rows
 
 
 @attrs.frozen(eq=False, repr=False)
 class _KeyedRows:
-    """Rows with their keys, of which so many are kept.
+    """Rows with their keys, and their places in the data."""
 
-    Keys that are equal, once in 2^64 pairs, are ordered by the places of their rows.
-    """
-
-    most: int
     words: Words
     places: Places
     rows: Floats
 
-    def least(self) -> _KeyedRows:
-        """Those with the least keys."""
-        if len(self.words) <= self.most:
-            return self
-        greatest = np.partition(self.words, self.most - 1)[self.most - 1]
-        stays = self.words < greatest
-        level = np.flatnonzero(self.words == greatest)
-        first = np.argsort(self.places[level])[: self.most - np.count_nonzero(stays)]
-        stays[level[first]] = True
-        return _KeyedRows(self.most, self.words[stays], self.places[stays], self.rows[stays])
 
+def _keep_least(most: int, *several: _KeyedRows) -> _KeyedRows:
+    """So many rows, those with the least keys of several, in the order in which they came.
 
-def _merge(first: _KeyedRows, second: _KeyedRows) -> _KeyedRows:
-    return _join([first, second]).least()
-
-
-def _join(all_rows: list[_KeyedRows]) -> _KeyedRows:
-    return _KeyedRows(
-        all_rows[0].most,
-        np.concatenate([each.words for each in all_rows]),
-        np.concatenate([each.places for each in all_rows]),
-        np.concatenate([each.rows for each in all_rows]),
-    )
+    Keys that are equal, once in 2^64 pairs, are ordered by the places of their rows.
+    """
+    words = np.concatenate([each.words for each in several])
+    places = np.concatenate([each.places for each in several])
+    rows = np.concatenate([each.rows for each in several])
+    stay = np.sort(np.lexsort((places, words))[:most])
+    return _KeyedRows(words[stay], places[stay], rows[stay])
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -295,24 +228,22 @@ class _LeastOfPart:
     step: str
 
     def __call__(self, source: Source) -> _KeyedRows:
-        keys = self.secret.of_rows(source, self.step)
-        kept = _LeastSoFar(self._none(), keys, first_place(source))
-        from_blocks(LazyRows(source, self.functions), kept.add)
-        return kept.settled()
-
-    def _none(self) -> _KeyedRows:
         nothing = np.empty(0, dtype=np.int64)
-        rows = np.empty((0, self.columns))
-        return _KeyedRows(self.most, nothing.astype(np.uint64), nothing, rows)
+        none = _KeyedRows(nothing.astype(np.uint64), nothing, np.empty((0, self.columns)))
+        keys = self.secret.of_rows(source, self.step)
+        least = _LeastSoFar(self.most, keys, first_place(source), none)
+        from_blocks(LazyRows(source, self.functions), least.add)
+        return least.settle()
 
 
 @attrs.define(eq=False, repr=False)
 class _LeastSoFar:
     """The rows with the least keys of those that came."""
 
-    kept: _KeyedRows
+    most: int
     keys: Keys
     place: int
+    least: _KeyedRows
     waiting: list[_KeyedRows] = attrs.field(factory=list, init=False)
     entries: int = attrs.field(default=0, init=False)
 
@@ -321,23 +252,19 @@ class _LeastSoFar:
         rows = np.array(block)
         places = np.arange(self.place, self.place + len(rows))
         self.place += len(rows)
-        words = self.keys(places)
-        stays = self._may_stay(words)
-        self.waiting.append(_KeyedRows(self.kept.most, words[stays], places[stays], rows[stays]))
-        self.entries += self.waiting[-1].rows.size
-        if self.entries > max(_WAITING, self.kept.rows.size):
-            self.settled()
+        fresh = _KeyedRows(self.keys(places), places, rows)
+        if len(self.least.words) == self.most:
+            # A key above the greatest that is kept can no longer be among the least.
+            low = fresh.words <= self.least.words.max()
+            fresh = _KeyedRows(fresh.words[low], places[low], rows[low])
+        self.waiting.append(fresh)
+        self.entries += fresh.rows.size
+        if self.entries > max(_WAITING, self.least.rows.size):
+            self.settle()
 
-    def settled(self) -> _KeyedRows:
+    def settle(self) -> _KeyedRows:
         """Leaves out the rows that are too many."""
-        self.kept = _join([self.kept, *self.waiting]).least()
+        self.least = _keep_least(self.most, self.least, *self.waiting)
         self.waiting.clear()
         self.entries = 0
-        return self.kept
-
-    def _may_stay(self, words: Words) -> NDArray[np.bool_]:
-        """Which keys are no greater than the greatest that is kept."""
-        if len(self.kept.words) < self.kept.most:
-            return np.ones(len(words), dtype=np.bool_)
-        found: NDArray[np.bool_] = words <= self.kept.words.max()
-        return found
+        return self.least

@@ -1,13 +1,15 @@
-"""What a directory or a pattern stands for: the files of this machine, none left out in silence."""
+"""The files that a source stands for, none left out in silence, and the bytes of one, unpacked."""
 
 from __future__ import annotations
 
+import gzip
+import io
 import os
 import re
 from collections.abc import Iterable, Iterator
 from glob import has_magic
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final, cast
 
 from opendp_lite.engines.data.blocks import FileError
 
@@ -78,3 +80,34 @@ def _within(folder: Path, above: frozenset[str]) -> Iterator[Path]:
     """The files of a directory; what lies behind a link to a directory above was seen there."""
     real = os.path.realpath(folder)
     return iter(()) if real in above else _data(folder.iterdir(), above | {real})
+
+
+Unpacked = io.BufferedReader | gzip.GzipFile
+"""The bytes of a stream, whether it was packed or not."""
+
+_GZIP = b"\x1f\x8b"
+_NOT_CSV: Final = {
+    b"PK\x03\x04": "an Excel workbook or a zip archive; save the table as CSV",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook; save the table as CSV",
+    b"PAR1": "a Parquet file; read it with dp.parquet, or in a shell give it a name that ends in "
+    ".parquet",
+    b"BZh91AY&SY": "packed with bzip2; unpack it, or pack it with gzip",
+    b"\xfd7zX": "packed with xz; unpack it, or pack it with gzip",
+    b"\x28\xb5\x2f\xfd": "packed with zstandard; unpack it, or pack it with gzip",
+    b"\xff\xfe": "UTF-16 text; save it as UTF-8",
+    b"\xfe\xff": "UTF-16 text; save it as UTF-8",
+}
+_LONGEST_MARK: Final = max(map(len, _NOT_CSV))
+
+
+def unpack(stream: BinaryIO) -> Unpacked:
+    """The bytes of a stream, unpacked if its first ones say that it is packed."""
+    if isinstance(stream, io.BufferedReader):
+        buffered: io.BufferedReader = stream
+    else:
+        buffered = io.BufferedReader(cast(io.RawIOBase, stream))
+    start = buffered.peek(_LONGEST_MARK)
+    for mark, what in _NOT_CSV.items():
+        if start.startswith(mark):
+            raise FileError(f"the file is {what}")
+    return gzip.GzipFile(fileobj=buffered) if start.startswith(_GZIP) else buffered
