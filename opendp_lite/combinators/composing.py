@@ -51,7 +51,7 @@ class _OfEach:
 
     def __call__(self, values: tuple[Any, ...], entropy: Entropy) -> Going:
         pairs = zip(self.releases, values, strict=True)
-        found = yield from together([each.going(value, entropy) for each, value in pairs])
+        found = yield from together([each.begin(value, entropy) for each, value in pairs])
         return ByName(dict(zip(self.names, found, strict=True))) if self.names else tuple(found)
 
 

@@ -486,7 +486,7 @@ class _OfEachGroup:
     asks: ClassVar[bool] = True
 
     def __call__(self, values: Sequence[Any], entropy: Entropy) -> Going:
-        found = yield from together([self.release.going(value, entropy) for value in values])
+        found = yield from together([self.release.begin(value, entropy) for value in values])
         return ByGroup(self.keys.title, dict(zip(self.keys.values, found, strict=True)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import attrs
 import numpy as np
@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from opendp_lite.engines.columns import PRESENCE, Dataset, Picked
 from opendp_lite.engines.data.categories import Categories
-from opendp_lite.engines.data.fold import Block, Floats, Reduction, Scratch
+from opendp_lite.engines.data.fold import AnyReduction, Block, Floats, Reduction, Scratch
 from opendp_lite.engines.data.least_rows import Keys
 from opendp_lite.engines.data.open_data import NUMBERS
 from opendp_lite.engines.data.table import Column
 from opendp_lite.engines.missing import holds_missing
-from opendp_lite.engines.rows import FoldRequest, LazyRows, OfWhole, Part, materialise
+from opendp_lite.engines.rows import AnyRequest, FoldRequest, LazyRows, OfWhole, Part, materialise
 
 Test = Callable[[Floats], NDArray[np.bool_]]
 
@@ -42,12 +42,12 @@ class KeepRows:
     place: int
     test: Test
 
-    def kept(self, block: Floats) -> NDArray[np.bool_]:
+    def keeps(self, block: Floats) -> NDArray[np.bool_]:
         """Which rows stay."""
         return self.test(block[:, self.place])
 
     def __call__(self, block: Floats) -> Floats:
-        return block[self.kept(block)]
+        return block[self.keeps(block)]
 
 
 @attrs.frozen(repr=False)
@@ -203,7 +203,7 @@ class Groups:
         return table
 
 
-def ask_of_groups(ask: FoldRequest, groups: Groups) -> FoldRequest:
+def ask_of_groups(ask: AnyRequest, groups: Groups) -> AnyRequest:
     """The same for each group, of rows whose first columns say it, up to ``WithoutFirst``."""
     functions = ask.rows.functions
     split = next(
@@ -227,17 +227,17 @@ class _OneGroup:
 
 
 @attrs.frozen(eq=False, repr=False)
-class _Grouped(Reduction[Any]):
+class _Grouped(Reduction[object]):
     """A fold of each group's rows. The first columns of a block say the group."""
 
-    how: Reduction[Any]
+    how: AnyReduction
     functions: Sequence[Part]
     groups: Groups
     gathers: bool = attrs.field(
         default=attrs.Factory(lambda fold: fold.how.gathers, takes_self=True), init=False
     )
 
-    def without_gathering(self, rows: LazyRows, step: str) -> Any:
+    def without_gathering(self, rows: LazyRows, step: str) -> object:
         """What the fold puts in the place of the rows of each group."""
         return {
             group: self.how.without_gathering(self._only(rows, group), step)
@@ -248,10 +248,10 @@ class _Grouped(Reduction[Any]):
         one = Part(_OneGroup(self.groups, group), "by")
         return LazyRows(rows.source, (*rows.functions, one, *self.functions))
 
-    def empty(self) -> Any:
+    def empty(self) -> object:
         return None
 
-    def summarise(self, block: Floats, scratch: Scratch) -> Any:
+    def summarise(self, block: Floats, scratch: Scratch) -> object:
         width = len(self.groups.widths)
         found = self.groups.of(block[:, :width])
         rows = np.ascontiguousarray(block[:, width:])
@@ -263,7 +263,7 @@ class _Grouped(Reduction[Any]):
             codes, rows = _follow(part.function, codes, rows)
         return self.how.summarise_groups(rows, codes, self.groups.count, scratch)
 
-    def merge(self, first: Any, second: Any) -> Any:
+    def merge(self, first: object, second: object) -> object:
         if first is None or second is None:
             return second if first is None else first
         return self.how.merge_groups(first, second)
@@ -280,9 +280,9 @@ def _follow(
         made = function(rows)
         if len(made) == len(rows):
             return codes, made
-        kept = getattr(function, "kept", None)
-        if kept is not None:
-            return codes[kept(rows)], made
+        keeps = getattr(function, "keeps", None)
+        if keeps is not None:
+            return codes[keeps(rows)], made
     order = np.argsort(codes, kind="stable")
     at = codes[order]
     starts = np.flatnonzero(np.diff(at, prepend=-1))

@@ -80,7 +80,7 @@ class LeaveOut:
             return block
         return block.take(np.flatnonzero(whole_rows(block)), axis=0)
 
-    def kept(self, block: Floats) -> NDArray[np.bool_]:
+    def keeps(self, block: Floats) -> NDArray[np.bool_]:
         """Which rows stay."""
         return whole_rows(block)
 

@@ -5,14 +5,23 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, ClassVar, Final, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
 from opendp_lite.engines.data.arrays import Whole
-from opendp_lite.engines.data.fold import AsTheyLie, Block, Floats, Numeric, Reduction, Scratch
+from opendp_lite.engines.data.fold import (
+    AnyReduction,
+    AsTheyLie,
+    Block,
+    Floats,
+    Numeric,
+    Reduction,
+    Scratch,
+    Summary,
+)
 from opendp_lite.engines.data.least_rows import Keys
 from opendp_lite.engines.data.open_data import read
 from opendp_lite.engines.data.source import Source, blocks_of, quiet_for, reduce, require_here
@@ -72,12 +81,15 @@ class LazyRows:
 
 
 @attrs.frozen(eq=False, repr=False)
-class FoldRequest:
+class FoldRequest(Generic[Summary]):
     """Rows, how they are to be summed up, and the step to name where that is refused."""
 
     rows: LazyRows
-    how: Reduction[Any]
+    how: Reduction[Summary]
     step: str = ""
+
+
+AnyRequest: TypeAlias = FoldRequest[Any]
 
 
 def materialise(rows: LazyRows) -> Floats:
@@ -106,11 +118,11 @@ class _Plan:
     """A fold with the block functions that come before it; what an ask is without its rows."""
 
     functions: tuple[Part, ...]
-    how: Reduction[Any]
+    how: AnyReduction
     step: str
 
     @classmethod
-    def of(cls, ask: FoldRequest, pick: Block | None) -> _Plan:
+    def of(cls, ask: AnyRequest, pick: Block | None) -> _Plan:
         """What is to be done for an ask, which may first pick its columns."""
         first = () if pick is None else (Part(pick, "select"),)
         return cls((*first, *ask.rows.functions), ask.how, ask.step)
@@ -119,17 +131,17 @@ class _Plan:
         """The same for one part of the rows."""
         return attrs.evolve(self, how=self.how.of_part(source))
 
-    def lying(self) -> AsTheyLie[Any, Any] | None:
+    def lying(self) -> Lying | None:
         """What does it all for rows as they lie, where there is such."""
         return self.how.as_they_lie([part.function for part in self.functions])
 
 
-def summaries(asks: Sequence[FoldRequest]) -> list[Any]:
+def summaries(asks: Sequence[AnyRequest]) -> list[object]:
     """What was asked for, in one pass over each source."""
     source = asks[0].rows.source
     if not [ask for ask in asks if ask.rows.source is not source or ask.how.gathers]:
         return _one_pass(asks)
-    found: dict[int, Any] = {}
+    found: dict[int, object] = {}
     by_source: dict[int, list[int]] = {}
     for place, ask in enumerate(asks):
         if ask.how.gathers and ask.rows.source.library:
@@ -141,17 +153,17 @@ def summaries(asks: Sequence[FoldRequest]) -> list[Any]:
     return [found[place] for place in range(len(asks))]
 
 
-def _one_pass(asks: Sequence[FoldRequest]) -> list[Any]:
+def _one_pass(asks: Sequence[AnyRequest]) -> list[object]:
     """The summaries of rows of one source, in one pass over it."""
     sources = [ask.rows.source for ask in asks]
     source, picks = sources[0].together(sources)
     plans = [_Plan.of(ask, pick) for ask, pick in zip(asks, picks, strict=True)]
     with quiet_for(source):
-        found: list[Any] = reduce(source, partial(_fold_rows, plans), partial(_merge, plans))
+        found: list[object] = reduce(source, partial(_fold_rows, plans), partial(_merge, plans))
     return found
 
 
-def _merge(plans: Sequence[_Plan], first: list[Any], second: list[Any]) -> list[Any]:
+def _merge(plans: Sequence[_Plan], first: list[object], second: list[object]) -> list[object]:
     pairs = zip(plans, first, second, strict=True)
     return [plan.how.merge(one, other) for plan, one, other in pairs]
 
@@ -291,8 +303,8 @@ class CollectRows(Reduction[Pieces]):
 
     gathers = True
 
-    def without_gathering(self, rows: LazyRows, step: str) -> Any:
-        require_here(rows.source, step, self._instead)
+    def without_gathering(self, rows: LazyRows, step: str) -> None:
+        require_here(rows.source.library, step, self._instead)
 
     def empty(self) -> Pieces:
         return ()

@@ -9,7 +9,7 @@ import pytest
 
 import opendp_lite as dp
 from opendp_lite.engines.data.open_data import open_source as opened
-from opendp_lite.engines.plan import answered, folds_of, together
+from opendp_lite.engines.plan import answer, folds_of, together
 from opendp_lite.engines.rows import FoldRequest as Ask
 from opendp_lite.engines.rows import LazyRows, RankCounts
 
@@ -64,5 +64,5 @@ def test_releases_wait_for_each_other_so_that_each_round_takes_one_pass():
             low, high = (low, middle) if counts[0][0] > 5 else (middle, high)
         return low, high
 
-    found = answered(together([bisecting(3), bisecting(0), bisecting(1)]))
+    found = answer(together([bisecting(3), bisecting(0), bisecting(1)]))
     assert (found, len(passes)) == ([(5.0, 6.25), (0.0, 10.0), (5.0, 10.0)], 3)

@@ -168,11 +168,11 @@ class _Categorical(Values):
         return self.listed.is_text if self.listed.size else None
 
     @property
-    def barred(self) -> str:
-        return self.listed.barred
+    def unfit(self) -> str:
+        return self.listed.unfit
 
     @property
-    def known(self) -> list[Any]:
+    def levels(self) -> list[Any]:
         """With the types of numpy: what can be an id depends on them."""
         return list(self.listed.between(0, self.listed.size))
 

@@ -117,9 +117,9 @@ def chosen_rows(table: LazyTable, choice: Choice) -> LazyTable:
     Of a table in memory the places of the rows are held, and of blocks copies of them.
     """
     dataset = table.dataset
-    whole = dataset.whole()
+    whole = dataset.whole
     if isinstance(whole, Source | Blocks):
-        require_here(whole, choice.step, choice.instead)
+        require_here(whole.library, choice.step, choice.instead)
     with QUIET, np.errstate(all="ignore"):
         if isinstance(whole, NamedColumns | ArrayRows):
             memory = _in_memory(choice, _as_table(whole, dataset.titles), dataset.size)
@@ -293,7 +293,7 @@ class _WatchedPiece(Source):
 
     def blocks(self) -> Iterator[Any]:
         every, choice = self.every, self.every.choice
-        whole = Dataset(self.piece, every.declared, None).whole()
+        whole = Dataset(self.piece, every.declared, None).whole
         table = _as_table(whole, every.declared)
         start, found = choice.seen, []
         for block in read(table.rows(choice.columns)):
@@ -381,7 +381,7 @@ def choose_rows(table: LazyTable, rule: Rule, keys: Keys) -> LazyTable:
         keys: Independent random words of the release.
     """
     dataset = table.dataset
-    whole = dataset.whole()
+    whole = dataset.whole
     if not isinstance(whole, Blocks) or not whole.library:
         return chosen_rows(table, rule.here(keys))
     with QUIET:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from opendp_lite.engines.data.fold import Floats, Reduction, Scratch
 from opendp_lite.engines.data.least_rows import SecretWords
 from opendp_lite.engines.data.source import Source
-from opendp_lite.engines.plan import Elsewhere, found_by
+from opendp_lite.engines.plan import Elsewhere, ask_for
 from opendp_lite.engines.rows import CollectRows, FoldRequest, LazyRows, Pieces
 from opendp_lite.measurements.quantile.lines import (
     PlacedRows,
@@ -289,7 +289,7 @@ class _NumbersElsewhere(InCells):
         return self._found(_CountParts((self._whole,)))
 
     def _found(self, how: _Count[Summary]) -> Summary:
-        found: Summary = found_by(
+        found: Summary = ask_for(
             FoldRequest(self.rows, _CountCells(self.cells, how), self.cells.step)
         )
         return found
