@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
-from itertools import chain
 from pathlib import Path
 from typing import Final, TypeAlias, cast
 
@@ -33,7 +32,6 @@ from opendp_lite.engines.data.table import (
     ColumnReading,
     NamedColumns,
     place_of,
-    require_columns,
 )
 from opendp_lite.engines.data.values import ReadValues, categories_in, is_column, values_of
 
@@ -220,8 +218,10 @@ class Dataset:
         there = self.whole.names
         if there is None:
             return
+        listed = tuple(map(str, there))
         try:
-            require_columns(names, there)
+            for name in names:
+                place_of(name, listed)
         except NoColumnError as problem:
             raise NoColumnError(f"{step}: {problem}", problem.column) from None
         except DataError as problem:
@@ -409,9 +409,6 @@ def _every(columns: Sequence[Column] | None) -> bool:
 
 
 def _rows(parts: Sequence[StoredPart], names: tuple[str, ...] | None) -> Iterator[object]:
-    return chain.from_iterable(map(partial(_batches, names), parts))
-
-
-def _batches(names: tuple[str, ...] | None, part: StoredPart) -> Iterator[object]:
-    wanted = part.names if names is None else names
-    return part.batches(wanted, max(1, BATCH_ENTRIES // max(1, len(wanted))))
+    for part in parts:
+        wanted = part.names if names is None else names
+        yield from part.batches(wanted, max(1, BATCH_ENTRIES // max(1, len(wanted))))

@@ -75,10 +75,6 @@ class LazyTable:
     beside: tuple[Column, ...] = ()
     keys: Keys | None = None
 
-    def for_release(self, keys: Keys) -> LazyTable:
-        """The same, read for a release."""
-        return attrs.evolve(self, keys=keys)
-
     def only(self, kept: Kept) -> LazyTable:
         """Those rows alone that pass a test."""
         return attrs.evolve(self, filters=(*self.filters, kept))
@@ -140,17 +136,6 @@ _GROUP: Final = "\0group"
 
 
 @attrs.frozen
-class IsPlace:
-    """Whether places are a certain one."""
-
-    place: int
-
-    def __call__(self, places: Floats) -> NDArray[np.bool_]:
-        found: NDArray[np.bool_] = places == self.place
-        return found
-
-
-@attrs.frozen
 class Groups:
     """The groups of rows by the categories of some columns.
 
@@ -199,7 +184,7 @@ class Groups:
         group = group if self.chosen is None else cast(int, self.chosen.values[group])
         for column, width in zip(self.columns[::-1], self.widths[::-1], strict=True):
             group, place = divmod(group, width)
-            table = table.only(Kept(column, IsPlace(place)))
+            table = table.only(Kept(column, partial(np.equal, place)))
         return table
 
 

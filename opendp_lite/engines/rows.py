@@ -67,10 +67,6 @@ class LazyRows:
     functions: tuple[Part, ...] = ()
     keys: Keys | None = None
 
-    def for_release(self, keys: Keys) -> LazyRows:
-        """The same, read for a release."""
-        return LazyRows(self.source, self.functions, keys)
-
     def numbers(self) -> LazyRows:
         """Itself: a table gives its columns as numbers here."""
         return self
@@ -129,7 +125,8 @@ class _Plan:
 
     def of_part(self, source: Source) -> _Plan:
         """The same for one part of the rows."""
-        return attrs.evolve(self, how=self.how.of_part(source))
+        how = self.how.of_part(source)
+        return self if how is self.how else attrs.evolve(self, how=how)
 
     def lying(self) -> Lying | None:
         """What does it all for rows as they lie, where there is such."""
@@ -138,9 +135,6 @@ class _Plan:
 
 def summaries(asks: Sequence[AnyRequest]) -> list[object]:
     """What was asked for, in one pass over each source."""
-    source = asks[0].rows.source
-    if not [ask for ask in asks if ask.rows.source is not source or ask.how.gathers]:
-        return _one_pass(asks)
     found: dict[int, object] = {}
     by_source: dict[int, list[int]] = {}
     for place, ask in enumerate(asks):
@@ -169,7 +163,7 @@ def _merge(plans: Sequence[_Plan], first: list[object], second: list[object]) ->
 
 
 def _fold_rows(given: Sequence[_Plan], source: Source) -> list[object]:
-    plans = [plan.of_part(source) if plan.how.parted else plan for plan in given]
+    plans = [plan.of_part(source) for plan in given]
     work = _StepByStep(plans)
     with np.errstate(all="ignore"):
         if (size := source.size) is None or size * (source.columns or 1) > _FEW:

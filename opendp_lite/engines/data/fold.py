@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,8 +94,6 @@ class Reduction(ABC, Generic[Summary]):
 
     gathers: bool = False
     """Whether a summary holds rows, so that all may be too many for one machine."""
-    parted: ClassVar[bool] = False
-    """Whether it is another for each part of the rows: see ``of_part``."""
 
     def without_gathering(self, rows: Any, step: str) -> object:
         """Of a fold that gathers: what stands for the summary of rows on other machines.

@@ -33,7 +33,8 @@ from opendp_lite.engines.data.source import (
 from opendp_lite.engines.data.sparse import is_sparse, sparse_rows
 from opendp_lite.engines.data.table import ColumnReading, NamedColumns, Table
 
-_LIBRARIES: Final = "opendp_lite.engines.containers"
+_PACKAGE: Final = "opendp_lite"
+_LIBRARIES: Final = f"{_PACKAGE}.engines.containers"
 _END: Final = object()
 _BY_ROWS: Final = (
     "dp.Blocks(lambda: (data[i : i + 100_000] for i in range(0, len(data), 100_000)), columns=...)"
@@ -123,7 +124,8 @@ def opened_table(data: object, names: tuple[str, ...] | None) -> Source | Table:
                 found = array_rows(found)
                 continue
             register_libraries(type(found))
-            if not _opens_here(type(found)):
+            opening = str(open_rows.dispatch(type(found)).__module__)
+            if not opening.startswith(f"{_PACKAGE}."):
                 unnamed = type(found).__name__
             found = attempt(partial(open_rows, found), words)
     if names is not None and unnamed is not None and found.names is None:
@@ -133,12 +135,6 @@ def opened_table(data: object, names: tuple[str, ...] | None) -> Source | Table:
             "dictionary of columns"
         )
     return found
-
-
-def _opens_here(kind: type) -> bool:
-    """Whether a function of this package opens the containers of a type."""
-    here, _, _ = __name__.partition(".")
-    return str(open_rows.dispatch(kind).__module__).startswith(f"{here}.")
 
 
 def _unreadable(data: object) -> str:

@@ -206,13 +206,6 @@ def _say(name: str) -> str:
     return "" if name == str(None) else f"column {name!r}: "
 
 
-def require_columns(names: Sequence[str], there: Sequence[object]) -> None:
-    """Refuses names that none of these columns has, or that several have."""
-    listed = tuple(map(str, there))
-    for name in names:
-        place_of(name, listed)
-
-
 def place_of(name: str | None, have: tuple[str, ...]) -> int:
     """Where a column is among those that are there; the only one where ``name`` is None."""
     if name is None and len(have) == 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, Final, Generic, TypeVar, cast
+from typing import Any, Final, Generic, TypeVar, cast
 
 import attrs
 import numpy as np
@@ -225,8 +225,6 @@ class _CellsOf:
 @attrs.frozen(eq=False, repr=False)
 class _CountCells(Reduction[Summary]):
     """One pass over rows elsewhere: what is counted of the cells of their numbers."""
-
-    parted: ClassVar[bool] = True
 
     cells: _CellsOf
     count: _Count[Summary]
