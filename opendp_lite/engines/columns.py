@@ -15,16 +15,13 @@ from opendp_lite.base.errors import DataError, NoColumnError
 from opendp_lite.engines.data.arrays import EntryMap, Layout
 from opendp_lite.engines.data.blocks import Blocks, FileError, OfBlocks
 from opendp_lite.engines.data.categories import Categories, is_missing
-from opendp_lite.engines.data.fold import Block, Floats, Numeric, identity
+from opendp_lite.engines.data.fold import Block, Floats, Numeric
 from opendp_lite.engines.data.open_data import NUMBERS, check_size, opened_table, read
 from opendp_lite.engines.data.source import (
     BLOCK_ENTRIES,
-    Job,
-    Merge,
     RowBlocks,
     Source,
     attempt,
-    reduce,
 )
 from opendp_lite.engines.data.sparse import apply_block
 from opendp_lite.engines.data.table import (
@@ -119,65 +116,6 @@ class ReadColumns(Picked):
         return found
 
 
-@attrs.frozen(eq=False, repr=False)
-class _Columns(Source):
-    """Some columns of a dataset. Those of several choices are read in one pass."""
-
-    dataset: Dataset
-    asked: tuple[Column, ...]
-    rows: Source
-
-    @property
-    def columns(self) -> int | None:
-        return self.rows.columns
-
-    @property
-    def size(self) -> int | None:
-        return self.rows.size
-
-    @property
-    def plain(self) -> bool:
-        return self.rows.plain
-
-    @property
-    def origin(self) -> object:
-        return self.dataset
-
-    @property
-    def library(self) -> str:
-        return self.rows.library
-
-    def together(self, others: Sequence[Source]) -> tuple[Source, Sequence[Block | None]]:
-        choices = cast(Sequence[_Columns], others)  # of one origin
-        if all(each is self for each in choices):
-            return self.rows, [None] * len(choices)
-        wanted = tuple(dict.fromkeys(column for each in choices for column in each.asked))
-        source, _ = self.dataset.columns(wanted)
-        return source, [_places(each.asked, wanted) for each in choices]
-
-    def blocks(self) -> RowBlocks:
-        return self.rows.blocks()
-
-    def as_they_lie(self) -> RowBlocks:
-        return self.rows.as_they_lie()
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Pickled as the rows themselves."""
-        return identity, (self.rows,)
-
-
-@reduce.register
-def _of_columns(source: _Columns, job: Job, merge: Merge) -> object:
-    """As the rows themselves do it."""
-    return reduce(source.rows, job, merge)
-
-
-def _places(asked: tuple[Column, ...], wanted: tuple[Column, ...]) -> Block | None:
-    if asked == wanted:
-        return None
-    return Picked(tuple(map(wanted.index, asked)))
-
-
 Opened: TypeAlias = Source | Blocks | NamedColumns
 """Data that is opened as far as can be without saying which columns are read."""
 
@@ -209,8 +147,8 @@ class Dataset:
             return whole, self._picking(columns, whole.columns)
         found = self._picked.get(columns)
         if found is None:
-            rows = check_size(self._rows(whole, columns), max(1, len(columns)), self.size)
-            found = self._picked[columns] = _Columns(self, columns, rows)
+            rows = self._rows(whole, columns)
+            found = self._picked[columns] = check_size(rows, max(1, len(columns)), self.size)
         return found, None
 
     def require(self, names: Sequence[str], step: str) -> None:

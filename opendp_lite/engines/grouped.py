@@ -16,6 +16,7 @@ from opendp_lite.engines.data.categories import Categories
 from opendp_lite.engines.data.fold import AnyReduction, Block, Floats, Reduction, Scratch
 from opendp_lite.engines.data.least_rows import Keys
 from opendp_lite.engines.data.open_data import NUMBERS
+from opendp_lite.engines.data.source import Source
 from opendp_lite.engines.data.table import Column
 from opendp_lite.engines.missing import holds_missing
 from opendp_lite.engines.rows import AnyRequest, FoldRequest, LazyRows, OfWhole, Part, materialise
@@ -86,13 +87,15 @@ class LazyTable:
         source, function = self.dataset.columns(wanted)
         read = () if function is None else (Part(function, "select"),)
         rest = (Part(WithoutFirst(len(self.beside))),) if self.beside else ()
+        rows = LazyRows(source, read, self.keys)
+        if not isinstance(self.dataset.whole, Source):
+            rows = attrs.evolve(rows, table=self.dataset, asked=wanted)
         if wanted == asked and not self.filters:
-            return LazyRows(source, (*read, *rest), self.keys)
+            return rows.map_rows(*rest)
         tests = (KeepRows(wanted.index(kept.column), kept.test) for kept in self.filters)
         kept = (Part(test, "keep") for test in tests)
         picked = Picked(tuple(map(wanted.index, asked)))
-        functions = (*read, *kept, Part(picked, "select"), *rest)
-        return LazyRows(source, functions, self.keys)
+        return rows.map_rows(*kept, Part(picked, "select"), *rest)
 
     def numbers(self) -> LazyRows:
         """The rows as numbers."""
@@ -194,7 +197,7 @@ def ask_of_groups(ask: AnyRequest, groups: Groups) -> AnyRequest:
     split = next(
         place for place, part in enumerate(functions) if type(part.function) is WithoutFirst
     )
-    beside = LazyRows(ask.rows.source, functions[:split])
+    beside = attrs.evolve(ask.rows, functions=functions[:split])
     return FoldRequest(beside, _Grouped(ask.how, functions[split + 1 :], groups), ask.step)
 
 
@@ -231,7 +234,7 @@ class _Grouped(Reduction[object]):
 
     def _only(self, rows: LazyRows, group: int) -> LazyRows:
         one = Part(_OneGroup(self.groups, group), "by")
-        return LazyRows(rows.source, (*rows.functions, one, *self.functions))
+        return rows.map_rows(one, *self.functions)
 
     def empty(self) -> object:
         return None

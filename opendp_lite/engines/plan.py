@@ -481,8 +481,8 @@ def evaluate(plan: Plan, data: object, folds: Sequence[AnyFold] | None = None) -
 def value_of(plan: Plan, run: Run) -> object:
     """The value of a plan, once those of its folds are known."""
     if not isinstance(plan, tuple):
-        return run[plan] if plan in run else plan.make(run)
-    return tuple([value_of(each, run) for each in plan])
+        return plan.make(run)
+    return tuple([run[each] if each in run else value_of(each, run) for each in plan])
 
 
 def folds_of(plan: Plan) -> tuple[AnyFold, ...]:

@@ -11,6 +11,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from opendp_lite.engines.columns import Dataset, Picked
 from opendp_lite.engines.data.arrays import Whole
 from opendp_lite.engines.data.fold import (
     AnyReduction,
@@ -26,6 +27,7 @@ from opendp_lite.engines.data.least_rows import Keys
 from opendp_lite.engines.data.open_data import read
 from opendp_lite.engines.data.source import Source, blocks_of, quiet_for, reduce, require_here
 from opendp_lite.engines.data.sparse import RowBlock, apply_block, summarise_block
+from opendp_lite.engines.data.table import Column
 
 # Entries that go step by step: the other way begins more slowly.
 _FEW: Final = 4096
@@ -61,11 +63,15 @@ class LazyRows:
         source: An opened container.
         functions: Applied one after the other to each block.
         keys: Random words for rows, of the release that they are read for; None for no release.
+        table: What the source was picked from: all that is picked from it can be read in one pass.
+        asked: Its columns that the source holds.
     """
 
     source: Source
     functions: tuple[Part, ...] = ()
     keys: Keys | None = None
+    table: Dataset | None = None
+    asked: tuple[Column, ...] = ()
 
     def numbers(self) -> LazyRows:
         """Itself: a table gives its columns as numbers here."""
@@ -73,7 +79,12 @@ class LazyRows:
 
     def map_rows(self, *parts: Part) -> LazyRows:
         """The same with further block functions; nothing is computed yet."""
-        return LazyRows(self.source, (*self.functions, *parts), self.keys)
+        functions = (*self.functions, *parts)
+        return LazyRows(self.source, functions, self.keys, self.table, self.asked)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Sent elsewhere without the table."""
+        return LazyRows, (self.source, self.functions, self.keys)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -118,10 +129,12 @@ class _Plan:
     step: str
 
     @classmethod
-    def of(cls, ask: AnyRequest, pick: Block | None) -> _Plan:
-        """What is to be done for an ask, which may first pick its columns."""
-        first = () if pick is None else (Part(pick, "select"),)
-        return cls((*first, *ask.rows.functions), ask.how, ask.step)
+    def of(cls, ask: AnyRequest, held: tuple[Column, ...]) -> _Plan:
+        """What is to be done for an ask, which first picks its columns of those that are held."""
+        functions, asked = ask.rows.functions, ask.rows.asked
+        if asked != held:
+            functions = (Part(Picked(tuple(map(held.index, asked))), "select"), *functions)
+        return cls(functions, ask.how, ask.step)
 
     def of_part(self, source: Source) -> _Plan:
         """The same for one part of the rows."""
@@ -141,17 +154,19 @@ def summaries(asks: Sequence[AnyRequest]) -> list[object]:
         if ask.how.gathers and ask.rows.source.library:
             found[place] = ask.how.without_gathering(ask.rows, ask.step)
         else:
-            by_source.setdefault(id(ask.rows.source.origin), []).append(place)
+            by_source.setdefault(id(ask.rows.table or ask.rows.source), []).append(place)
     for places in by_source.values():
         found.update(zip(places, _one_pass([asks[place] for place in places]), strict=True))
     return [found[place] for place in range(len(asks))]
 
 
 def _one_pass(asks: Sequence[AnyRequest]) -> list[object]:
-    """The summaries of rows of one source, in one pass over it."""
-    sources = [ask.rows.source for ask in asks]
-    source, picks = sources[0].together(sources)
-    plans = [_Plan.of(ask, pick) for ask, pick in zip(asks, picks, strict=True)]
+    """The summaries of rows of one source or table, in one pass over it."""
+    source, table, wanted = asks[0].rows.source, asks[0].rows.table, asks[0].rows.asked
+    if table is not None and any(ask.rows.source is not source for ask in asks):
+        wanted = tuple(dict.fromkeys(column for ask in asks for column in ask.rows.asked))
+        source, _ = table.columns(wanted)
+    plans = [_Plan.of(ask, wanted) for ask in asks]
     with quiet_for(source):
         found: list[object] = reduce(source, partial(_fold_rows, plans), partial(_merge, plans))
     return found

@@ -6,7 +6,7 @@ What is written against a layout works on a dense block and on the entries of a 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from itertools import chain
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from opendp_lite.base.errors import DataError
 from opendp_lite.engines.data.categories import is_missing
 from opendp_lite.engines.data.fold import Floats, Numeric, Reduction, Summary
-from opendp_lite.engines.data.source import InMemory, NoRows, Source
+from opendp_lite.engines.data.source import BLOCK_ENTRIES, InMemory, NoRows, Source, blocks_of
 
 Whole = NDArray[np.int64]
 
@@ -149,6 +149,10 @@ class ArrayRows(InMemory):
     @property
     def views(self) -> bool:
         return self.plain
+
+    def blocks(self) -> Iterator[Floats]:
+        short = self.plain and self.rows.size <= BLOCK_ENTRIES  # A short array needs no walk.
+        return blocks_of(self.rows) if short else super().blocks()
 
     def between(self, start: int, stop: int, odd: set[str]) -> Numeric:
         rows = self.rows[start:stop]

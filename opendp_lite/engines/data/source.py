@@ -17,7 +17,7 @@ import attrs
 import numpy as np
 
 from opendp_lite.base.errors import DataError, OpenDPLiteError, ParameterError
-from opendp_lite.engines.data.fold import Block, Floats, Numeric
+from opendp_lite.engines.data.fold import Floats, Numeric
 from opendp_lite.numbers.exact import quote, whole
 
 BLOCK_ENTRIES: Final = 65536
@@ -99,18 +99,6 @@ class Source(ABC):
     def part(self) -> int | None:
         """Which part of some rows on other machines it is; None where nobody counts parts."""
         return None
-
-    @property
-    def origin(self) -> object:
-        """What it was picked from: sources of one origin can be gone through together."""
-        return self
-
-    def together(self, others: Sequence[Source]) -> tuple[Source, Sequence[Block | None]]:
-        """One source of all the rows of several of one origin, with a block function for each.
-
-        A block function makes the blocks of one of them; None where these are as they are.
-        """
-        return self, [None for _ in others]
 
     def parts(self, most: int) -> Sequence[Source]:
         """The rows in parts, at most so many, that are worth going through side by side.
