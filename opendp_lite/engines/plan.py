@@ -48,7 +48,7 @@ _MOST_WAITING: Final = 64
 _ASKING: ContextVar[Callable[[AnyRequest], object] | None] = ContextVar("asking", default=None)
 
 
-_evolve: Final[Callable[..., Node]] = attrs.evolve
+_evolve: Final = cast("Callable[..., Node]", attrs.evolve)
 
 
 class Elsewhere:

@@ -98,7 +98,7 @@ class _ColumnValues(TypedValues):
         if arrow.types.is_dictionary(piece.type):
             piece = piece.cast(piece.type.value_type)
         whole = piece.null_count == 0 and not arrow.types.is_decimal(piece.type)
-        if not self.is_text and (whole or arrow.types.is_floating(piece.type)):
+        if not self.text and (whole or arrow.types.is_floating(piece.type)):
             found: NDArray[Any] = piece.to_numpy(zero_copy_only=False)
             return found
         return np.fromiter(list_values(piece), object, stop - start)

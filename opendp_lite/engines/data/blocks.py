@@ -127,6 +127,10 @@ class Blocks(Table):
         """Those that they come from, where their bytes tell the data from other data."""
         return () if self.file is None else (self.file,)
 
+    @property
+    def says_names(self) -> bool:
+        return self.names is not None
+
     def require(self, columns: Sequence[Column] | None, names: Sequence[str] | None) -> None:
         """Refuses columns that are known not to be there, None for all; reads no row.
 

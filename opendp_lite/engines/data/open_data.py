@@ -128,7 +128,8 @@ def opened_table(data: object, names: tuple[str, ...] | None) -> Source | Table:
             if not opening.startswith(f"{_PACKAGE}."):
                 unnamed = type(found).__name__
             found = attempt(partial(open_rows, found), words)
-    if names is not None and unnamed is not None and found.names is None:
+    says = found.says_names if isinstance(found, Table) else found.names is not None
+    if names is not None and unnamed is not None and not says:
         raise DataError(
             f"the pipeline picks columns by name, and the function that opens a {unnamed} does not "
             "say how its columns are called; let it return dp.Blocks(..., names=[...]) or a "
@@ -289,8 +290,12 @@ class _Held(Source):
     """Rows of which the width or the number is known once they were read."""
 
     source: Source
-    columns: int
+    width: int
     declared: int | None
+
+    @property
+    def columns(self) -> int:
+        return self.width
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -301,7 +306,7 @@ class _Held(Source):
         return self.source.library
 
     def blocks(self) -> RowBlocks:
-        counted = _Counted(self.source, self.columns)
+        counted = _Counted(self.source, self.width)
         yield from counted.blocks()
         require_size(counted.rows, self.declared)
 
@@ -311,8 +316,12 @@ class _Counted(Source):
     """Rows of one width, which are counted as they are read."""
 
     source: Source
-    columns: int
+    width: int
     rows: int = 0
+
+    @property
+    def columns(self) -> int:
+        return self.width
 
     @property
     def part(self) -> int | None:
@@ -322,19 +331,19 @@ class _Counted(Source):
         others: set[int] = set()
         for block in read(self.source):
             self.rows += len(block)
-            if block.shape[1] == self.columns:
+            if block.shape[1] == self.width:
                 yield block
             elif len(block):
                 others.add(block.shape[1])
         if others:
-            raise DataError(f"a block has {min(others)} columns, {self.columns} were declared")
+            raise DataError(f"a block has {min(others)} columns, {self.width} were declared")
 
 
 @reduce.register
 def _of_held(source: _Held, job: Job, merge: Merge) -> object:
     """As the source itself does it, the rows counted on the way."""
     found, rows = reduce(
-        source.source, partial(_with_count, job, source.columns), partial(_both, merge)
+        source.source, partial(_with_count, job, source.width), partial(_both, merge)
     )
     require_size(rows, source.declared)
     return found

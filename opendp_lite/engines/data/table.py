@@ -76,8 +76,8 @@ class Table(ABC):
 
     @property
     @abstractmethod
-    def names(self) -> Sequence[object] | None:
-        """Those of the columns, where they are known before a row is read."""
+    def says_names(self) -> bool:
+        """Whether the names of the columns are known before a row is read."""
 
     @abstractmethod
     def read(self, names: tuple[str, ...] | None, reading: ColumnReading) -> Source:
@@ -97,6 +97,10 @@ class NamedColumns(Table):
     names: Sequence[object]
     column: Callable[[int], Any]
     size: int
+
+    @property
+    def says_names(self) -> bool:
+        return True
 
     def read(self, names: tuple[str, ...] | None, reading: ColumnReading) -> Source:
         if names is not None:
@@ -144,9 +148,13 @@ class NamedColumns(Table):
 class TableRows(InMemory):
     """Columns of one length side by side; nothing is held but what was handed over."""
 
-    names: tuple[str, ...]
+    titles: tuple[str, ...]
     held: tuple[InMemory, ...]
     lead: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.titles
 
     @property
     def columns(self) -> int:
@@ -175,7 +183,7 @@ class TableRows(InMemory):
     def _column(self, place: int, start: int, stop: int, odd: set[str]) -> Numeric:
         here: set[str] = set()
         found = self.held[place].between(start, stop, here)
-        odd.update(self.lead + _say(self.names[place]) + words for words in here)
+        odd.update(self.lead + _say(self.titles[place]) + words for words in here)
         return found
 
 
@@ -183,7 +191,11 @@ class TableRows(InMemory):
 class _Unread(InMemory):
     """The rows of a table of which no column is read: a zero each."""
 
-    size: int
+    rows: int
+
+    @property
+    def size(self) -> int:
+        return self.rows
 
     def between(self, start: int, stop: int, odd: set[str]) -> Numeric:
         return np.zeros((stop - start, 1))

@@ -123,12 +123,21 @@ class TypedValues(Values):
     """A column of a library's own type."""
 
     column: Any
-    is_text: bool | None
-    unfit: str = ""
+    text: bool | None
+    kind: str = ""
+    """The name of a type whose values are no categories."""
+
+    @property
+    def unfit(self) -> str:
+        return self.kind
 
     @property
     def size(self) -> int:
         return len(self.column)
+
+    @property
+    def is_text(self) -> bool | None:
+        return self.text
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -145,7 +154,9 @@ class DateValues(Values):
     days: bool
     array: Callable[[Any], NDArray[np.datetime64]]
 
-    is_text: None = attrs.field(default=None, init=False)
+    @property
+    def is_text(self) -> None:
+        return None
 
     @property
     def size(self) -> int:
